@@ -1,0 +1,222 @@
+//! What the engine is told: one vocabulary for every framework.
+//!
+//! `normalize` turns each span or log record into events of this file, the journal keeps them, and the engine folds them
+//! into a run's state. Every text here is bounded where it is made, and every value has been redacted before it comes
+//! here: nothing in an event needs protecting later. Deliberately absent: protobuf types, clocks, and raw arguments.
+
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+/// A shared, immutable, bounded text. Events, windows and warnings of one run point at the same bytes.
+pub type Text = Arc<str>;
+
+/// Longest tool, agent, worker, model or error text that an event carries, in bytes.
+pub const NAME_BYTES_MAX: usize = 128;
+
+/// Longest error text that an event carries, in bytes.
+pub const ERROR_BYTES_MAX: usize = 256;
+
+/// Longest sample of a recorded value, in bytes: [`SAMPLE_HEAD_BYTES`] from its start and the rest from its end.
+pub const SAMPLE_BYTES_MAX: usize = 384;
+
+/// How much of a sample longer than [`SAMPLE_BYTES_MAX`] comes from the start of the value.
+pub const SAMPLE_HEAD_BYTES: usize = 256;
+
+/// The sixteen bytes of a trace id (OTLP `trace_id`); all zero where the source has none.
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
+)]
+pub struct TraceId(pub [u8; 16]);
+
+/// The eight bytes of a span id (OTLP `span_id`); all zero where the source has none, as with log records.
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
+)]
+pub struct SpanId(pub [u8; 8]);
+
+impl SpanId {
+    /// Whether an id is there at all.
+    #[must_use]
+    pub fn is_set(self) -> bool {
+        self.0 != [0; 8]
+    }
+}
+
+/// One thing that an agent did, as one span or log record reports it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Event {
+    /// Identity for promise P2: equal for two deliveries of the same report, different for two reports of a run.
+    /// A hash of trace id, span id and the event's number within the span; for log records of what they name.
+    pub id: u64,
+    /// The trace that reported it.
+    pub trace: TraceId,
+    /// The reporting span. For log records, the span that they point at, if any.
+    pub span: SpanId,
+    /// The reporting span's parent.
+    pub parent: SpanId,
+    /// When it began, in nanoseconds since 1970. The engine orders by this (`conventions.md` §8: a tool call counts
+    /// where it started).
+    pub start_ns: u64,
+    /// When it ended, in nanoseconds since 1970; never before `start_ns`.
+    pub end_ns: u64,
+    /// The agent that did it, where the report says so.
+    pub agent: Option<Text>,
+    /// The worker of a swarm, where one is named apart from the agent.
+    pub worker: Option<Text>,
+    /// What was done.
+    pub body: Body,
+}
+
+/// What an event tells.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub enum Body {
+    /// A tool was called.
+    ToolCall(ToolCall),
+    /// A model was asked.
+    ModelCall(ModelCall),
+    /// An agent was at work for the event's whole duration; nested and successive spans of this kind show hand-offs.
+    AgentSpan(AgentSpan),
+    /// Control went from one agent to another, said in so many words.
+    Handoff(Handoff),
+    /// The agent's state changed.
+    StateUpdate,
+    /// Something was written to a memory.
+    MemoryWrite,
+    /// The framework itself reported a retry of a tool or model call.
+    Retry {
+        /// The tool that is tried again, where it is known.
+        tool: Option<Text>,
+    },
+    /// A user (or a calling program) spoke: a new turn begins.
+    UserMessage,
+    /// The run's root span, or an explicit end. More may follow: a root may end before its descendants.
+    RunEnd(RunEnd),
+}
+
+/// One report of a tool call. One call may be reported by up to three spans and two log records; the engine makes
+/// one call of them (`conventions.md` §8.5).
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ToolCall {
+    /// The tool's name without framework wrappers.
+    pub tool: Text,
+    /// Hash of the call id, where the report has one.
+    pub call_id: Option<u64>,
+    /// The arguments, unwrapped and canonical.
+    pub input: Recorded,
+    /// The result, unwrapped and canonical. A failed call without a result is `NotRecorded`.
+    pub output: Recorded,
+    /// Why the call failed; `None` when it did not. A failure without a text is an empty text.
+    pub error: Option<Failure>,
+    /// The tool passes control to another agent (`transfer_to_…`, `handoff…`, `delegate…`): kept out of repeat rules.
+    pub hands_off: bool,
+    /// The tool is one that writes (state, memory, a file): what it does is progress.
+    pub writes: bool,
+}
+
+/// How a call failed.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Failure {
+    /// The error in words, redacted and at most [`ERROR_BYTES_MAX`] bytes; may be empty.
+    pub text: Text,
+    /// Hash of the whole error with volatile parts (times, ids, durations) masked: equal for the same error again.
+    pub masked: u64,
+}
+
+/// A value that a report may or may not carry. `NotRecorded` and `Redacted` equal nothing, not even themselves:
+/// compare through [`Recorded::value`].
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub enum Recorded {
+    /// The value was there.
+    Value(Value),
+    /// The report does not carry it.
+    #[default]
+    NotRecorded,
+    /// A marker stands in its place.
+    Redacted,
+}
+
+impl Recorded {
+    /// The value, if it was recorded.
+    #[must_use]
+    pub fn value(&self) -> Option<&Value> {
+        match self {
+            Self::Value(value) => Some(value),
+            Self::NotRecorded | Self::Redacted => None,
+        }
+    }
+}
+
+/// A recorded value: what is needed to compare it, and no more of it than a redacted sample.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Value {
+    /// Hash of the canonical form (JSON with sorted keys, no insignificant blanks, no null members).
+    pub fingerprint: u64,
+    /// The same hash with volatile text (times, ids, durations) masked, so that a result which only looks new counts
+    /// as the same. Equal to `fingerprint` where nothing is volatile.
+    pub masked: u64,
+    /// Length of the canonical form in bytes.
+    pub bytes: u32,
+    /// Nothing in it: `null`, `""`, `[]`, `{}`, an envelope around one of these, or a phrase that says "no results".
+    pub empty: bool,
+    /// Redacted sample of the canonical form for similarity, at most [`SAMPLE_BYTES_MAX`] bytes; empty for results.
+    pub sample: Text,
+}
+
+/// One report of a model call.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct ModelCall {
+    /// The model's name, where the report has one.
+    pub model: Option<Text>,
+    /// Hash of the response or request id, where several reports may tell of the same call.
+    pub call_id: Option<u64>,
+    /// Tokens read, cached ones included.
+    pub input_tokens: u64,
+    /// Tokens written.
+    pub output_tokens: u64,
+    /// Cost in millionths of a US dollar, where the report has one.
+    pub cost_microusd: Option<u64>,
+    /// What came back.
+    pub answer: Answer,
+    /// Why the call failed; `None` when it did not.
+    pub error: Option<Failure>,
+}
+
+/// What a model call came back with.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Answer {
+    /// The report does not say.
+    #[default]
+    Unknown,
+    /// The model asked for this many tool calls.
+    ToolCalls(u32),
+    /// Text alone; the hash of the text, where it was recorded.
+    Text(Option<u64>),
+}
+
+/// An agent at work.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct AgentSpan {
+    /// The agent's name.
+    pub name: Text,
+    /// What it was asked, where the report carries it.
+    pub input: Recorded,
+    /// What it answered, where the report carries it.
+    pub output: Recorded,
+}
+
+/// Control passes between two agents.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Handoff {
+    /// Who gave it, where the report says so.
+    pub from: Option<Text>,
+    /// Who received it.
+    pub to: Text,
+}
+
+/// The end of a run, or of one of its traces.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RunEnd {
+    /// Why the run failed; `None` when it ended well.
+    pub error: Option<Failure>,
+}

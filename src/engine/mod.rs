@@ -1,0 +1,3 @@
+//! The part that thinks.
+
+pub mod event;

@@ -1,0 +1,5 @@
+//! Eddy finds LLM agents that are stuck in loops.
+
+pub mod engine;
+pub mod normalize;
+pub mod otlp;

@@ -1,0 +1,1 @@
+//! OTLP request bytes, read in place.
