@@ -1,0 +1,3 @@
+//! The room of sled.
+
+pub mod alert;
