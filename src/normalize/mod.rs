@@ -11,7 +11,13 @@
 //! exceptions, a captured span and its expected event.
 
 mod dialect;
+mod digest;
+mod emptiness;
 mod facts;
+mod mask;
+mod redact;
+mod sample;
+mod value;
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
