@@ -5,7 +5,7 @@
 //! mixed one by one and added up: their order cannot matter, and nothing needs sorting. The hash is not meant to
 //! withstand a sender who looks for collisions; such a sender can only fool the watch over his own runs.
 
-use std::fmt::{self, Write};
+use std::fmt;
 
 use serde::de::{DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
 use xxhash_rust::xxh3::xxh3_64_with_seed;
@@ -217,17 +217,21 @@ impl Reader {
     }
 
     fn integer(&mut self, number: i128) -> Digest {
-        let mut digits = Digits::default();
-        // Forty places hold every number of 128 bits.
-        let _ = write!(digits, "{number}");
-        self.write(|sample| sample.sign(digits.as_str()));
+        self.write(|sample| sample.integer(number));
+        // A double of 64 bits and the integers of 64 bits are all that comes here: the magnitude fits.
+        let magnitude = number.unsigned_abs() as u64;
+        let length = magnitude.checked_ilog10().unwrap_or(0) as usize + 1 + usize::from(number < 0);
         let shape = if number == 0 {
             Shape::Zero
         } else {
             Shape::Number
         };
-        let mut digest = scalar(mix(INTEGER, number as u64), digits.as_str().len(), shape);
-        if u64::try_from(number).is_ok_and(mask::is_volatile_integer) {
+        let mut digest = scalar(
+            mix(INTEGER ^ u64::from(number < 0), magnitude),
+            length,
+            shape,
+        );
+        if number > 0 && mask::is_volatile_integer(magnitude) {
             digest.masked = VOLATILE;
         }
         digest
@@ -241,11 +245,10 @@ impl Reader {
         {
             return self.integer(number as i128);
         }
-        let mut digits = Digits::default();
-        let _ = write!(digits, "{number:?}");
-        self.write(|sample| sample.sign(digits.as_str()));
-        let hash = mix(FLOAT, number.to_bits());
-        let mut digest = scalar(hash, digits.as_str().len(), Shape::Number);
+        // Debug's form is the shortest that reads back as the same number, with an exponent where that is shorter.
+        let text = format!("{number:?}");
+        self.write(|sample| sample.sign(&text));
+        let mut digest = scalar(mix(FLOAT, number.to_bits()), text.len(), Shape::Number);
         if number >= 0.0 && mask::is_volatile_integer(number as u64) {
             digest.masked = VOLATILE;
         }
@@ -543,35 +546,4 @@ fn mix(first: u64, second: u64) -> u64 {
     let product =
         u128::from(first ^ 0x9e37_79b9_7f4a_7c15) * u128::from(second ^ 0xd1b5_4a32_d192_ed03);
     (product as u64) ^ ((product >> 64) as u64)
-}
-
-/// A number's digits, on the stack.
-struct Digits {
-    bytes: [u8; 40],
-    length: usize,
-}
-
-impl Default for Digits {
-    fn default() -> Self {
-        Self {
-            bytes: [0; 40],
-            length: 0,
-        }
-    }
-}
-
-impl Digits {
-    fn as_str(&self) -> &str {
-        std::str::from_utf8(&self.bytes[..self.length]).unwrap_or_default()
-    }
-}
-
-impl Write for Digits {
-    fn write_str(&mut self, text: &str) -> fmt::Result {
-        let end = self.length + text.len();
-        let room = self.bytes.get_mut(self.length..end).ok_or(fmt::Error)?;
-        room.copy_from_slice(text.as_bytes());
-        self.length = end;
-        Ok(())
-    }
 }

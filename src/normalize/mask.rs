@@ -34,19 +34,20 @@ pub(super) fn text(text: &str) -> Cow<'_, str> {
     let mut copied = 0;
     let mut at = 0;
     while at < bytes.len() {
-        if !bytes[at].is_ascii_alphanumeric() {
+        if CLASSES[usize::from(bytes[at])] == 0 {
             at += 1;
             continue;
         }
         let word = Word::at(bytes, at);
-        match word.volatile(bytes) {
-            Some(Volatile { from, to, by }) => {
-                masked.push_str(&text[copied..from]);
-                masked.push_str(by);
-                copied = to;
-                at = to;
-            }
-            None => at = word.end,
+        at = word.end;
+        if !word.is_suspect() {
+            continue;
+        }
+        if let Some(Volatile { from, to, by }) = word.volatile(bytes) {
+            masked.push_str(&text[copied..from]);
+            masked.push_str(by);
+            copied = to;
+            at = to;
         }
     }
     if copied == 0 {
@@ -94,38 +95,70 @@ struct Volatile {
     by: &'static str,
 }
 
+/// A decimal digit.
+const DIGIT: u8 = 1;
+/// A lower case letter.
+const LOWER: u8 = 2;
+/// An upper case letter.
+const UPPER: u8 = 4;
+/// A letter that is no hex digit.
+const NOT_HEX: u8 = 8;
+
+/// What each byte is; zero for what belongs to no word.
+const CLASSES: [u8; 256] = classes();
+
+const fn classes() -> [u8; 256] {
+    let mut classes = [0; 256];
+    let mut byte = 0;
+    while byte < 256 {
+        classes[byte] = match byte as u8 {
+            b'0'..=b'9' => DIGIT,
+            b'a'..=b'f' => LOWER,
+            b'g'..=b'z' => LOWER | NOT_HEX,
+            b'A'..=b'F' => UPPER,
+            b'G'..=b'Z' => UPPER | NOT_HEX,
+            _ => 0,
+        };
+        byte += 1;
+    }
+    classes
+}
+
 /// A run of ASCII letters and digits that starts where no letter or digit stands before it.
 struct Word {
     start: usize,
     end: usize,
-    digits: usize,
-    lower: bool,
-    upper: bool,
-    hex: bool,
+    /// The classes of all its bytes together.
+    classes: u8,
 }
 
 impl Word {
+    #[inline]
     fn at(bytes: &[u8], start: usize) -> Self {
-        let mut word = Self {
-            start,
-            end: start,
-            digits: 0,
-            lower: false,
-            upper: false,
-            hex: true,
-        };
-        for byte in &bytes[start..] {
-            match byte {
-                b'0'..=b'9' => word.digits += 1,
-                b'a'..=b'f' => word.lower = true,
-                b'A'..=b'F' => word.upper = true,
-                b'g'..=b'z' => (word.lower, word.hex) = (true, false),
-                b'G'..=b'Z' => (word.upper, word.hex) = (true, false),
-                _ => break,
-            }
-            word.end += 1;
+        let mut classes = 0;
+        let mut end = start;
+        while let Some(byte) = bytes.get(end)
+            && CLASSES[usize::from(*byte)] != 0
+        {
+            classes |= CLASSES[usize::from(*byte)];
+            end += 1;
         }
-        word
+        Self {
+            start,
+            end,
+            classes,
+        }
+    }
+
+    /// Whether it is not hopeless to look closer: everything volatile has a digit in its first word, but for `pid` and for
+    /// a UUID whose first group happens to be letters.
+    #[inline]
+    fn is_suspect(&self) -> bool {
+        self.classes & DIGIT != 0 || matches!(self.len(), 3 | 8)
+    }
+
+    fn is_hex(&self) -> bool {
+        self.classes & NOT_HEX == 0
     }
 
     fn len(&self) -> usize {
@@ -134,7 +167,7 @@ impl Word {
 
     /// What is volatile at this word, if anything; it may reach over the words that follow.
     fn volatile(&self, bytes: &[u8]) -> Option<Volatile> {
-        if self.digits == 0 {
+        if self.classes & DIGIT == 0 {
             return self.pid(bytes).or_else(|| self.uuid(bytes));
         }
         let found = if bytes[self.start].is_ascii_digit() {
@@ -145,7 +178,9 @@ impl Word {
         } else {
             self.pid(bytes)
         };
-        found.or_else(|| self.uuid(bytes)).or_else(|| self.id())
+        found
+            .or_else(|| self.uuid(bytes))
+            .or_else(|| self.id(bytes))
     }
 
     fn replaced(&self, to: usize, by: &'static str) -> Option<Volatile> {
@@ -186,7 +221,7 @@ impl Word {
 
     /// `1795294538`, `1795294538.329`, and the same in milli-, micro- and nanoseconds.
     fn epoch(&self, bytes: &[u8]) -> Option<Volatile> {
-        if self.digits != self.len() {
+        if self.classes != DIGIT {
             return None;
         }
         let seconds = number(bytes.get(self.start..self.start + 10)?);
@@ -249,7 +284,7 @@ impl Word {
 
     /// Hex digits in groups of 8, 4, 4, 4 and 12.
     fn uuid(&self, bytes: &[u8]) -> Option<Volatile> {
-        if !self.hex || self.len() != 8 || bytes.get(self.end) != Some(&b'-') {
+        if !self.is_hex() || self.len() != 8 || bytes.get(self.end) != Some(&b'-') {
             return None;
         }
         let mut at = self.end;
@@ -268,10 +303,14 @@ impl Word {
     }
 
     /// Long hex digits, or letters of both cases mixed with digits.
-    fn id(&self) -> Option<Volatile> {
-        let long_hex = self.hex && self.len() >= HEX_ID_BYTES_MIN;
-        let long_mixed =
-            self.len() >= MIXED_ID_BYTES_MIN && self.lower && self.upper && self.digits >= 3;
+    fn id(&self, bytes: &[u8]) -> Option<Volatile> {
+        let long_hex = self.is_hex() && self.len() >= HEX_ID_BYTES_MIN;
+        let is_mixed = self.classes & (LOWER | UPPER) == LOWER | UPPER;
+        let digits = || {
+            let word = &bytes[self.start..self.end];
+            word.iter().filter(|byte| byte.is_ascii_digit()).count()
+        };
+        let long_mixed = self.len() >= MIXED_ID_BYTES_MIN && is_mixed && digits() >= 3;
         if long_hex || long_mixed {
             return self.replaced(self.end, ID);
         }

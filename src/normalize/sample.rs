@@ -4,6 +4,8 @@
 //! of the document, each run of blanks within a text as one. A member whose value turns out to be nothing is taken
 //! back. At the end the middle is cut out.
 
+use std::fmt::Write;
+
 use crate::engine::event::{SAMPLE_BYTES_MAX, SAMPLE_HEAD_BYTES, Text};
 
 use super::redact;
@@ -31,6 +33,16 @@ impl Sample {
     /// Writes a sign of JSON's own: a bracket, a comma, a number, `true`.
     pub(super) fn sign(&mut self, sign: &str) {
         self.text.push_str(sign);
+    }
+
+    /// Writes a whole number.
+    pub(super) fn integer(&mut self, number: i128) {
+        // Nearly every number has at most 64 bits, and writing those is much quicker.
+        match i64::try_from(number) {
+            Ok(number) => write!(self.text, "{number}"),
+            Err(_) => write!(self.text, "{number}"),
+        }
+        .expect("a String takes everything");
     }
 
     /// Writes a member's name and its colon.
