@@ -37,6 +37,10 @@ facts! {
     /// The agent at work.
     Agent: "gen_ai.agent.name" "agent.name" "graph.node.id" "agent_name"
         "traceloop.association.properties.lc_agent_name" "ai.telemetry.functionId";
+    /// The agent's id.
+    AgentId: "gen_ai.agent.id";
+    /// Where a message between agents goes.
+    Destination: "messaging.destination";
     /// The conversation.
     Conversation: "gen_ai.conversation.id";
     /// LangChain's thread, which is its conversation.
@@ -47,6 +51,8 @@ facts! {
     Metadata: "metadata";
 
     // A tool call.
+    /// What traceloop calls the thing at work.
+    EntityName: "traceloop.entity.name";
     /// The tool.
     ToolName: "gen_ai.tool.name" "tool.name" "ai.toolCall.name";
     /// The call's id.
@@ -61,6 +67,8 @@ facts! {
     Output: "output.value" "traceloop.entity.output" "gen_ai.task.output" "final_result";
 
     // A model call.
+    /// What older versions of traceloop call the operation of a model.
+    LlmRequest: "llm.request.type";
     /// The model.
     Model: "gen_ai.response.model" "gen_ai.request.model" "llm.model_name" "ai.response.model" "ai.model.id";
     /// Tokens read.
@@ -76,8 +84,10 @@ facts! {
     /// Why the model stopped.
     FinishReason: "gen_ai.response.finish_reasons" "gen_ai.response.finish_reason" "llm.finish_reason"
         "ai.response.finishReason";
-    /// The messages that the model was given.
-    InputMessages: "gen_ai.input.messages" "ai.prompt.messages";
+    /// What the agent or model was given.
+    InputMessages: "gen_ai.input.messages";
+    /// What the Vercel AI SDK's agent was given.
+    Prompt: "ai.prompt";
     /// The messages that the model answered.
     OutputMessages: "gen_ai.output.messages";
     /// The text that the model answered.
@@ -98,18 +108,29 @@ facts! {
     HandoffTo: "gen_ai.handoff.to_agent" "langgraph.command.goto_node";
 }
 
-/// The prefix of OpenInference's flat keys for the model's answer.
-const OUTPUT_MESSAGES: &str = "llm.output_messages.";
+/// Prefixes of the flat keys of a model's answer: OpenInference's, and traceloop's former ones.
+const ANSWERS: [&str; 2] = ["llm.output_messages.", "gen_ai.completion."];
 
 /// The facts of one span.
 pub(super) struct Facts<'a> {
     values: [ValueView<'a>; SLOTS],
     /// Which key filled the slot: its place in [`KEYS`], or [`UNSET`].
     ranks: [u8; SLOTS],
-    /// Tool calls in OpenInference's flat keys of the model's answer.
-    pub(super) answered_calls: u32,
-    /// The first text in OpenInference's flat keys of the model's answer.
-    pub(super) answered_text: Option<&'a str>,
+    /// What the flat keys of a model's answer say.
+    pub(super) answered: Answered<'a>,
+}
+
+/// A model's answer as OpenInference (and older versions of traceloop) spread it over flat keys.
+#[derive(Default)]
+pub(super) struct Answered<'a> {
+    /// How many tool calls it asks for.
+    pub(super) calls: u32,
+    /// The tool that one of them names.
+    pub(super) tool: Option<&'a str>,
+    /// The arguments of one of them.
+    pub(super) arguments: Option<&'a str>,
+    /// The first text.
+    pub(super) text: Option<&'a str>,
 }
 
 /// The rank of a slot without a value.
@@ -121,8 +142,7 @@ impl<'a> Facts<'a> {
         let mut facts = Self {
             values: [ValueView::Empty; SLOTS],
             ranks: [UNSET; SLOTS],
-            answered_calls: 0,
-            answered_text: None,
+            answered: Answered::default(),
         };
         for (key, value) in attributes.iter() {
             if let Some(place) = place(key) {
@@ -132,8 +152,8 @@ impl<'a> Facts<'a> {
                     facts.values[slot] = value;
                     facts.ranks[slot] = place;
                 }
-            } else if let Some(rest) = key.strip_prefix(OUTPUT_MESSAGES) {
-                facts.answer(rest, value);
+            } else if let Some(rest) = ANSWERS.iter().find_map(|prefix| key.strip_prefix(prefix)) {
+                facts.answered.read(rest, value);
             }
         }
         facts
@@ -157,24 +177,39 @@ impl<'a> Facts<'a> {
         }
     }
 
-    /// The fact as a count; zero where it is missing or none. Some senders write numbers as text.
+    /// The fact as a count; zero where it is missing or none.
     pub(super) fn count(&self, slot: Slot) -> u64 {
-        match self.value(slot) {
-            ValueView::Int(number) => u64::try_from(number).unwrap_or(0),
-            ValueView::Double(number) => number as u64,
-            ValueView::Str(text) => text.trim().parse().unwrap_or(0),
-            _ => 0,
-        }
+        self.number(slot).map_or(0, |number| number as u64)
     }
 
-    /// One of OpenInference's flat keys behind `llm.output_messages.`: `0.message.tool_calls.1.tool_call.function.name`.
-    fn answer(&mut self, rest: &str, value: ValueView<'a>) {
-        if rest.ends_with(".tool_call.function.name") {
-            self.answered_calls += 1;
-        } else if rest.ends_with(".message.content") || rest.ends_with(".message_content.text") {
-            if let (None, ValueView::Str(text)) = (self.answered_text, value) {
-                self.answered_text = Some(text).filter(|text| !text.is_empty());
+    /// The fact as a number that is not negative, whether it was sent as one or as text.
+    pub(super) fn number(&self, slot: Slot) -> Option<f64> {
+        let number = match self.value(slot) {
+            ValueView::Int(number) => number as f64,
+            ValueView::Double(number) => number,
+            ValueView::Str(text) => text.trim().parse().ok()?,
+            _ => return None,
+        };
+        (number >= 0.0).then_some(number)
+    }
+}
+
+impl<'a> Answered<'a> {
+    /// Takes what follows the prefix: `0.message.tool_calls.1.tool_call.function.name`, `0.tool_calls.1.name`,
+    /// `0.message.content`, `0.message.contents.0.message_content.text`, `0.content`.
+    fn read(&mut self, rest: &str, value: ValueView<'a>) {
+        let ValueView::Str(text) = value else { return };
+        if rest.contains(".tool_calls.") {
+            if rest.ends_with(".name") {
+                self.calls += 1;
+                self.tool = Some(text);
+            } else if rest.ends_with(".arguments") {
+                self.arguments = Some(text);
             }
+        } else if self.text.is_none()
+            && (rest.ends_with("content") || rest.ends_with("content.text"))
+        {
+            self.text = Some(text).filter(|text| !text.trim().is_empty());
         }
     }
 }

@@ -10,22 +10,31 @@
 //! Adding a dialect: a variant and a scope name in [`dialect`], its keys in the table of [`facts`], a file with its
 //! exceptions, a captured span and its expected event.
 
+mod answer;
 mod dialect;
 mod digest;
 mod emptiness;
 mod facts;
+mod gen_ai;
 mod mask;
+mod mcp;
+mod openinference;
+mod openllmetry;
+mod reading;
 mod redact;
 mod sample;
+mod tool_names;
 mod value;
+mod vercel;
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::engine::event::{Event, Text, TraceId};
-use crate::otlp::{Attributes, LogView, SpanView, ValueView};
+use crate::otlp::{Attributes, LogView, SpanView};
 
 use self::dialect::Dialect;
 use self::facts::Facts;
+use self::reading::Reading;
 
 /// What one span or log record says: whose run it belongs to, and what happened.
 #[derive(Clone, Debug, PartialEq)]
@@ -94,26 +103,39 @@ impl Normalizer {
     /// Reads one span and appends what it reports: at most one report, none for a span that says nothing.
     pub fn span(&self, span: &SpanView<'_>, out: &mut Vec<Report>) {
         let facts = Facts::of(&span.attributes);
-        let report = Report::new(span.trace_id, &span.resource);
-        let outcome = match Dialect::of_span(span.scope_name, &facts) {
+        let mut report = Report::about(span.trace_id);
+        let dialect = Dialect::of_span(span.scope_name, &facts);
+        let mut reading = Reading::new(span, &facts, &mut report);
+        let outcome = match dialect {
+            Dialect::OpenInference => openinference::span(&mut reading),
+            Dialect::OpenLlmetry => openllmetry::span(&mut reading),
+            Dialect::GenAi => gen_ai::span(&mut reading),
+            Dialect::Vercel => vercel::span(&mut reading),
+            Dialect::Mcp => mcp::span(&mut reading),
             // claude_code::span(span, &facts, &mut report), gemini_cli::span(…)
             Dialect::ClaudeCode | Dialect::GeminiCli => Outcome::NoDialect,
             // Its spans are internals of the program; everything an agent did is in its log records.
             Dialect::Codex => Outcome::Noise,
-            _ => Outcome::NoDialect,
+            Dialect::None => Outcome::NoDialect,
         };
-        self.close(report, outcome, out);
+        self.close(report, outcome, &span.resource, out);
     }
 
     /// Reads one log record and appends what it reports: at most one report, none for a record that says nothing.
     pub fn log(&self, log: &LogView<'_>, out: &mut Vec<Report>) {
-        let report = Report::new(log.trace_id, &log.resource);
+        let report = Report::about(log.trace_id);
         let outcome = match Dialect::of_log(log.scope_name) {
             // claude_code::log(log, &mut report), codex::log(…), gemini_cli::log(…)
             Dialect::ClaudeCode | Dialect::Codex | Dialect::GeminiCli => Outcome::NoDialect,
-            _ => Outcome::NoDialect,
+            // Records that frameworks write beside their spans, which say nothing more than these.
+            Dialect::OpenInference
+            | Dialect::OpenLlmetry
+            | Dialect::GenAi
+            | Dialect::Vercel
+            | Dialect::Mcp => Outcome::Noise,
+            Dialect::None => Outcome::NoDialect,
         };
-        self.close(report, outcome, out);
+        self.close(report, outcome, &log.resource, out);
     }
 
     /// What has been read so far.
@@ -129,36 +151,41 @@ impl Normalizer {
         }
     }
 
-    fn close(&self, report: Report, outcome: Outcome, out: &mut Vec<Report>) {
+    fn close(
+        &self,
+        mut report: Report,
+        outcome: Outcome,
+        resource: &Attributes<'_>,
+        out: &mut Vec<Report>,
+    ) {
         let outcome = if report.events.is_empty() {
             outcome
         } else {
             Outcome::Told
         };
         self.outcomes[outcome as usize].fetch_add(1, Ordering::Relaxed);
-        if !report.events.is_empty()
-            || report.run.run_id.is_some()
-            || report.run.continues.is_some()
-        {
+        if report.says_something() {
+            let service = resource.find("service.name").and_then(|name| name.as_str());
+            report.run.service = service.filter(|name| !name.is_empty()).map(value::name);
             out.push(report);
         }
     }
 }
 
 impl Report {
-    fn new(trace: [u8; 16], resource: &Attributes<'_>) -> Self {
-        let service = match resource.find("service.name") {
-            Some(ValueView::Str(name)) if !name.is_empty() => Some(Text::from(name)),
-            _ => None,
-        };
+    fn about(trace: [u8; 16]) -> Self {
         let run = RunRef {
             trace: TraceId(trace),
-            service,
             ..RunRef::default()
         };
         Self {
             run,
             events: Vec::new(),
         }
+    }
+
+    /// Whether there is anything in it that the shard does not know from the trace id.
+    fn says_something(&self) -> bool {
+        !self.events.is_empty() || self.run.run_id.is_some() || self.run.continues.is_some()
     }
 }
