@@ -13,25 +13,23 @@
 //! *Log records* (Agent Framework's messages) repeat the whole history at each model call and hold nothing that the
 //! spans do not; they are not read.
 
-use crate::engine::event::{Body, Recorded, TraceId};
-use crate::otlp::ValueView;
+use crate::engine::event::{Body, TraceId};
 
 use super::facts::Slot;
-use super::reading::{Call, Reading, json_text};
-use super::{Outcome, answer, value};
+use super::reading::{Call, Reading};
+use super::{Outcome, value};
 
 /// Reads one span.
 pub(super) fn span(reading: &mut Reading<'_, '_>) -> Outcome {
     if reading.span.scope_name.starts_with("autogen ") {
         return messaging(reading);
     }
-    place(reading);
-    match reading.facts.text(Slot::Operation) {
+    let operation = reading.facts.text(Slot::Operation);
+    place(reading, operation.unwrap_or_default());
+    match operation {
         Some(operation) => return operate(reading, operation),
         None if reading.facts.has(Slot::ToolName) => tool(reading),
-        None if reading.facts.has(Slot::Model) => {
-            reading.tell_model_call(answer::of(reading.facts))
-        }
+        None if reading.facts.has(Slot::Model) => reading.tell_model_call(),
         None => {}
     }
     Outcome::Noise
@@ -40,13 +38,11 @@ pub(super) fn span(reading: &mut Reading<'_, '_>) -> Outcome {
 /// Reads one span of a known operation.
 pub(super) fn operate(reading: &mut Reading<'_, '_>, operation: &str) -> Outcome {
     match operation {
-        "chat" | "generate_content" | "text_completion" => {
-            reading.tell_model_call(answer::of(reading.facts))
-        }
+        "chat" | "generate_content" | "text_completion" => reading.tell_model_call(),
         "execute_tool" => tool(reading),
         "invoke_agent" | "invoke_workflow" => agent(reading),
         "create_memory" | "update_memory" | "upsert_memory" | "delete_memory" => {
-            reading.tell(Body::MemoryWrite)
+            reading.tell(Body::MemoryWrite);
         }
         "create_agent"
         | "create_memory_store"
@@ -60,24 +56,24 @@ pub(super) fn operate(reading: &mut Reading<'_, '_>, operation: &str) -> Outcome
     Outcome::Noise
 }
 
-fn place(reading: &mut Reading<'_, '_>) {
+/// Whose span it is. Model and tool spans key the run; an agent's span follows them, since mixed instrumentations put
+/// the conversation on it alone, and it would be torn from the calls below it, which arrive before it.
+fn place(reading: &mut Reading<'_, '_>, operation: &str) {
     let conversation = reading.facts.text(Slot::Conversation);
-    if reading.span.scope_name != "pydantic-ai" {
+    let is_pydantic_ai = reading.span.scope_name == "pydantic-ai";
+    if !is_pydantic_ai && !operation.starts_with("invoke_") {
         reading.run(conversation);
+    }
+    if !is_pydantic_ai || reading.is_root() {
         reading.session(reading.facts.text(Slot::Session).or(conversation));
-    } else if reading.is_root() {
-        reading.session(conversation);
     }
 }
 
 fn agent(reading: &mut Reading<'_, '_>) {
     let facts = reading.facts;
-    let output = value::output(facts.value(Slot::Output));
     // The messages answered hold the whole conversation with its call ids: no answer that could be compared.
-    let input = match facts.value(Slot::InputMessages) {
-        ValueView::Empty => Recorded::NotRecorded,
-        messages => value::input(messages),
-    };
+    let input = value::input(facts.value(Slot::InputMessages));
+    let output = value::output(facts.value(Slot::Output));
     if let Some(run) = autogen_run(reading) {
         reading.run(Some(run));
     }
@@ -92,14 +88,7 @@ fn tool(reading: &mut Reading<'_, '_>) {
     let tool = facts
         .text(Slot::ToolName)
         .unwrap_or_else(|| name.trim_start_matches("execute_tool "));
-    let call = Call {
-        tool,
-        call_id: json_text(facts.value(Slot::CallId)),
-        arguments: json_text(facts.value(Slot::Arguments)),
-        result: json_text(facts.value(Slot::Result)),
-        handoff_told_elsewhere: false,
-    };
-    reading.tell_call(&call);
+    reading.tell_call(&Call::of(tool, facts));
     if facts.count(Slot::RetryAttempt) > 0 {
         let tool = Some(value::name(tool));
         reading.tell_at(reading.span.end_ns, Body::Retry { tool });
@@ -117,19 +106,18 @@ fn messaging(reading: &mut Reading<'_, '_>) -> Outcome {
         .map(|(run, _)| run);
     if let Some(run) = run.filter(|run| is_uuid(run)) {
         reading.run(Some(run));
-    } else if reading.is_root() {
-        let own = reading.span.trace_id;
-        let linked = reading
-            .span
-            .links
-            .iter()
-            .map(|link| link.trace_id)
-            .find(|trace| *trace != own);
-        linked
-            .into_iter()
-            .for_each(|trace| reading.continues(TraceId(trace)));
+        return Outcome::Placed;
     }
-    Outcome::Noise
+    let own = reading.span.trace_id;
+    let mut linked = reading.span.links.iter().map(|link| link.trace_id);
+    let Some(other) = linked
+        .find(|trace| *trace != own)
+        .filter(|_| reading.is_root())
+    else {
+        return Outcome::Noise;
+    };
+    reading.continues(TraceId(other));
+    Outcome::Placed
 }
 
 /// The team's run in the id of one of autogen's agents: `triage_RUN/RUN`.

@@ -10,22 +10,15 @@
 
 use super::Outcome;
 use super::facts::Slot;
-use super::reading::{Call, Reading, json_text};
+use super::reading::{Call, Reading};
 
 /// Reads one span.
 pub(super) fn span(reading: &mut Reading<'_, '_>) -> Outcome {
     let facts = reading.facts;
-    if facts.text(Slot::McpMethod) == Some("tools/call") {
-        if let Some(tool) = facts.text(Slot::ToolName) {
-            let call = Call {
-                tool,
-                call_id: json_text(facts.value(Slot::CallId)),
-                arguments: json_text(facts.value(Slot::Arguments)),
-                result: json_text(facts.value(Slot::Result)),
-                handoff_told_elsewhere: false,
-            };
-            reading.tell_call(&call);
-        }
+    if facts.text(Slot::McpMethod) == Some("tools/call")
+        && let Some(tool) = facts.text(Slot::ToolName)
+    {
+        reading.tell_call(&Call::of(tool, facts));
     }
     Outcome::Noise
 }

@@ -18,7 +18,7 @@ use std::collections::BTreeMap;
 use crate::engine::event::{Answer, Body, ModelCall, Recorded, RunEnd};
 use crate::otlp::ValueView;
 
-use super::answer::{self, FINAL_ANSWER};
+use super::answer::FINAL_ANSWER;
 use super::facts::Slot;
 use super::reading::{Call, Reading, json_text, member_text};
 use super::{Outcome, value};
@@ -26,21 +26,25 @@ use super::{Outcome, value};
 /// Reads one span.
 pub(super) fn span(reading: &mut Reading<'_, '_>) -> Outcome {
     let framework = Framework::of(reading.span.scope_name);
-    place(reading, framework);
-    match reading.facts.text(Slot::OpenInferenceKind) {
-        Some("LLM") => reading.tell_model_call(answer::of(reading.facts)),
-        Some("TOOL") => tool(reading, framework),
-        Some("AGENT") => agent(reading, framework),
-        Some("CHAIN") => chain(reading, framework),
-        // The kind is the last attribute of a span and is lost first where a sender cuts spans short.
-        None if reading.facts.has(Slot::ToolName) => tool(reading, framework),
-        None if reading.facts.has(Slot::Model) => {
-            reading.tell_model_call(answer::of(reading.facts))
+    let facts = reading.facts;
+    let tell: fn(&mut Reading<'_, '_>, Framework) = match facts.text(Slot::OpenInferenceKind) {
+        Some("LLM") => |reading, _| reading.tell_model_call(),
+        Some("TOOL") => tool,
+        Some("AGENT") => agent,
+        // The steps of a graph: most spans of a LangGraph run.
+        Some("CHAIN") if !reading.is_root() && framework != Framework::Haystack => {
+            return Outcome::Noise;
         }
+        Some("CHAIN") => chain,
+        // The kind is the last attribute of a span and is lost first where a sender cuts spans short.
+        None if facts.has(Slot::ToolName) => tool,
+        None if facts.has(Slot::Model) => |reading, _| reading.tell_model_call(),
         Some("RETRIEVER" | "RERANKER" | "EMBEDDING" | "GUARDRAIL" | "EVALUATOR" | "PROMPT")
-        | None => {}
+        | None => return Outcome::Noise,
         Some(_) => return Outcome::UnknownOperation,
-    }
+    };
+    place(reading, framework);
+    tell(reading, framework);
     Outcome::Noise
 }
 
@@ -95,33 +99,23 @@ fn agent(reading: &mut Reading<'_, '_>, framework: Framework) {
             _ => Some(Cow::Borrowed(reading.span.name.trim_end_matches(".run"))),
         };
     }
+    let (input, output) = (facts.value(Slot::Input), facts.value(Slot::Output));
     let (input, output) = match framework {
-        // Both are the whole state of the graph, with ids in it.
-        Framework::LangChain => (Recorded::NotRecorded, Recorded::NotRecorded),
+        // The whole state of the graph or team, with ids and times in it.
+        Framework::LangChain | Framework::Autogen => (Recorded::NotRecorded, Recorded::NotRecorded),
         // The input holds the agent's whole definition.
-        Framework::CrewAi => (
-            Recorded::NotRecorded,
-            member_or_all(facts.value(Slot::Output), "raw"),
-        ),
-        Framework::Smolagents => (
-            member_or_all(facts.value(Slot::Input), "task"),
-            value::output(facts.value(Slot::Output)),
-        ),
-        _ => (
-            value::input(facts.value(Slot::Input)),
-            value::output(facts.value(Slot::Output)),
-        ),
+        Framework::CrewAi => (Recorded::NotRecorded, within(output, "raw", value::output)),
+        Framework::Smolagents => (within(input, "task", value::input), value::output(output)),
+        _ => (value::input(input), value::output(output)),
     };
     reading.tell_agent(input, output);
     if reading.is_root() {
         reading.tell_turn();
-    } else if framework == Framework::OpenAiAgents {
-        if let Some(error) = reading.failure() {
-            reading.tell_at(
-                reading.span.end_ns,
-                Body::RunEnd(RunEnd { error: Some(error) }),
-            );
-        }
+    } else if framework == Framework::OpenAiAgents
+        && let Some(error) = reading.failure()
+    {
+        let error = Some(error);
+        reading.tell_at(reading.span.end_ns, Body::RunEnd(RunEnd { error }));
     }
 }
 
@@ -192,7 +186,7 @@ fn tool(reading: &mut Reading<'_, '_>, framework: Framework) {
     }
     let plain = Call {
         tool,
-        call_id: facts.text(Slot::CallId).map(Cow::Borrowed),
+        id: facts.text(Slot::CallId).map(Cow::Borrowed),
         arguments: json_text(facts.value(Slot::Input)),
         result: json_text(facts.value(Slot::Output)),
         handoff_told_elsewhere: framework == Framework::Autogen,
@@ -227,7 +221,7 @@ fn langchain_call(plain: Call<'_>) -> Call<'_> {
         return plain;
     };
     Call {
-        call_id: member_text(message, &["data", "tool_call_id"]),
+        id: member_text(message, &["data", "tool_call_id"]),
         result: Some(content),
         ..plain
     }
@@ -253,9 +247,9 @@ fn smolagents_call(plain: Call<'_>) -> Call<'_> {
 }
 
 /// One member of a JSON object, or the whole value where there is no such member.
-fn member_or_all(value: ValueView<'_>, member: &str) -> Recorded {
-    let found = value
+fn within<'a>(whole: ValueView<'a>, member: &str, read: fn(ValueView<'a>) -> Recorded) -> Recorded {
+    let member = whole
         .as_str()
         .and_then(|json| value::member(json, &[member]));
-    found.map_or_else(|| value::output(value), value::output_json)
+    read(member.map_or(whole, ValueView::Str))
 }

@@ -9,11 +9,9 @@
 //! *Runs.* The session that the application puts into the telemetry's metadata stands on every span and keys the run.
 //! A request without a parent ends the run, or this turn of it.
 
-use std::borrow::Cow;
-
 use super::facts::Slot;
-use super::reading::{Call, Reading, json_text};
-use super::{Outcome, answer, value};
+use super::reading::{Call, Reading};
+use super::{Outcome, value};
 
 /// Reads one span.
 pub(super) fn span(reading: &mut Reading<'_, '_>) -> Outcome {
@@ -23,12 +21,12 @@ pub(super) fn span(reading: &mut Reading<'_, '_>) -> Outcome {
     match reading.facts.text(Slot::VercelOperation) {
         Some("ai.toolCall") => tool(reading),
         Some("ai.generateText" | "ai.streamText" | "ai.generateObject" | "ai.streamObject") => {
-            request(reading)
+            request(reading);
         }
         Some(operation)
             if operation.ends_with(".doGenerate") || operation.ends_with(".doStream") =>
         {
-            reading.tell_model_call(answer::of(reading.facts));
+            reading.tell_model_call();
         }
         Some(operation) if operation.starts_with("ai.embed") => {}
         Some(_) => return Outcome::UnknownOperation,
@@ -50,12 +48,6 @@ fn request(reading: &mut Reading<'_, '_>) {
 
 fn tool(reading: &mut Reading<'_, '_>) {
     let facts = reading.facts;
-    let call = Call {
-        tool: facts.text(Slot::ToolName).unwrap_or_default(),
-        call_id: facts.text(Slot::CallId).map(Cow::Borrowed),
-        arguments: json_text(facts.value(Slot::Arguments)),
-        result: json_text(facts.value(Slot::Result)),
-        handoff_told_elsewhere: false,
-    };
-    reading.tell_call(&call);
+    let tool = facts.text(Slot::ToolName).unwrap_or_default();
+    reading.tell_call(&Call::of(tool, facts));
 }
