@@ -22,3 +22,39 @@ pub(super) fn span(reading: &mut Reading<'_, '_>) -> Outcome {
     }
     Outcome::Noise
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::super::captured::Captured;
+
+    /// Client and server tell the call, the transport between them does not; the session of the connection keys nothing.
+    #[test]
+    fn calls_are_told_by_both_ends() {
+        let end = json!({"mcp.method.name": "tools/call", "gen_ai.tool.name": "run_query", "mcp.session.id": "s",
+            "error.type": "tool_error"});
+        let span = || Captured::new("fastmcp", "tools/call run_query", &end).failed("refused");
+        assert_eq!(span().told(), ["call run_query(-) = - failed: refused"]);
+        assert_eq!(span().report().unwrap().run.run_id, None);
+        let transport = json!({"mcp.method.name": "tools/call", "jsonrpc.request.id": "2"});
+        assert!(
+            Captured::new(
+                "mcp-python-sdk",
+                "MCP send tools/call run_query",
+                &transport
+            )
+            .told()
+            .is_empty()
+        );
+        assert!(
+            Captured::new(
+                "fastmcp",
+                "tools/list",
+                &json!({"mcp.method.name": "tools/list"})
+            )
+            .told()
+            .is_empty()
+        );
+    }
+}

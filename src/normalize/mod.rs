@@ -14,6 +14,8 @@
 #![allow(clippy::doc_markdown)]
 
 mod answer;
+#[cfg(test)]
+mod captured;
 mod dialect;
 mod digest;
 mod emptiness;

@@ -111,3 +111,114 @@ fn unwrap_result(call: &mut Call<'_>) {
         call.id = member_text(message, &["kwargs", "tool_call_id"]);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::super::captured::Captured;
+
+    fn check(span: Captured, expected: &[&str]) {
+        assert_eq!(span.told(), expected);
+    }
+
+    const LANGCHAIN: &str = "opentelemetry.instrumentation.langchain";
+    const OPENAI_AGENTS: &str = "opentelemetry.instrumentation.openai_agents";
+
+    /// Two identical calls look different in LangChain's wrapper; unwrapped they are the same.
+    #[test]
+    fn a_langchain_tool_is_unwrapped() {
+        let call = |step: u32, id: &str| {
+            let wrapped = json!({"input_str": "{'query': 'x'}", "metadata": {"langgraph_step": step},
+                "inputs": {"query": "x"}, "kwargs": {"tool_call_id": id}});
+            let result = json!({"output": {"kwargs": {"content": "[]", "tool_call_id": id}}, "kwargs": {"color": "green"}});
+            Captured::new(
+                LANGCHAIN,
+                "execute_tool search",
+                &json!({
+                    "gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": "search",
+                    "gen_ai.tool.call.arguments": wrapped.to_string(), "gen_ai.tool.call.result": result.to_string(),
+                    "traceloop.association.properties.thread_id": "t", "gen_ai.task.status": "success",
+                    "traceloop.association.properties.lc_agent_name": "demo",
+                }),
+            )
+        };
+        let expected = [r#"demo: call with id search({"query":"x"}) = 2 bytes"#];
+        check(call(2, "call_1"), &expected);
+        check(call(4, "call_2"), &expected);
+        assert_eq!(
+            call(2, "call_1").report().unwrap().run.run_id.as_deref(),
+            Some("t")
+        );
+    }
+
+    /// A result that has a member `output` of its own is not unwrapped; a failed task is a failure.
+    #[test]
+    fn other_results_stay_as_they_are() {
+        let span = Captured::new(
+            OPENAI_AGENTS,
+            "build.tool",
+            &json!({
+                "traceloop.span.kind": "tool", "traceloop.entity.name": "build", "gen_ai.task.status": "failure",
+                "traceloop.entity.input": "{\"target\": \"all\"}", "traceloop.entity.output": "{\"output\": \"broken\"}",
+            }),
+        );
+        check(
+            span,
+            &[r#"call build({"target":"all"}) = 19 bytes failed: {"output": "broken"}"#],
+        );
+    }
+
+    /// A hand-off is told where its receiver is known; `goto` and tasks are steps of the graph.
+    #[test]
+    fn hand_offs_need_a_receiver() {
+        let span = |operation: &str, more: &str, to: &str| {
+            let attributes = json!({"gen_ai.operation.name": operation, "gen_ai.handoff.from_agent": "triage", more: to});
+            Captured::new(OPENAI_AGENTS, "triage → unknown.handoff", &attributes)
+        };
+        check(
+            span("handoff", "gen_ai.handoff.to_agent", "researcher"),
+            &["triage to researcher"],
+        );
+        check(span("handoff", "gen_ai.provider.name", "openai"), &[]);
+        check(
+            span("goto", "langgraph.command.goto_node", "researcher"),
+            &[],
+        );
+        check(span("execute_task", "gen_ai.task.name", "model"), &[]);
+    }
+
+    /// A parentless workflow ends the run, a parentless `create_agent` does not, and an agent through which a hand-over
+    /// passed did not fail.
+    #[test]
+    fn roots_end_runs() {
+        let workflow = Captured::new(
+            OPENAI_AGENTS,
+            "Agent Workflow",
+            &json!({"traceloop.span.kind": "workflow"}),
+        );
+        check(workflow.root(), &["UserMessage", "end"]);
+        let created = json!({"gen_ai.operation.name": "create_agent", "gen_ai.agent.name": "demo"});
+        check(
+            Captured::new(LANGCHAIN, "create_agent demo", &created).root(),
+            &[],
+        );
+        let agent = json!({"gen_ai.operation.name": "invoke_agent", "gen_ai.agent.name": "a", "error.type": "ParentCommand"});
+        check(
+            Captured::new(LANGCHAIN, "invoke_agent a", &agent)
+                .root()
+                .failed("Command(graph=…)"),
+            &["a: agent a(-) = -", "a: UserMessage", "a: end"],
+        );
+    }
+
+    /// The scope names of web clients look alike; their spans tell nothing.
+    #[test]
+    fn web_clients_are_nobody() {
+        let span = json!({"http.request.method": "GET"});
+        check(
+            Captured::new("opentelemetry.instrumentation.httpx", "GET", &span).root(),
+            &[],
+        );
+    }
+}
