@@ -16,6 +16,7 @@ mod codex;
 mod dialect;
 mod digest;
 mod emptiness;
+pub mod events_file;
 mod facts;
 mod gemini_cli;
 mod gen_ai;
