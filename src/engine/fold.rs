@@ -85,7 +85,10 @@ impl Spent {
 
 /// What the telemetry did not show. Each is a fact about the whole run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[allow(clippy::struct_excessive_bools, reason = "five facts that do not depend on each other")]
+#[allow(
+    clippy::struct_excessive_bools,
+    reason = "five facts that do not depend on each other"
+)]
 pub(crate) struct Notes {
     pub(crate) input_missing: bool,
     pub(crate) input_redacted: bool,
