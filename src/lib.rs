@@ -1,6 +1,8 @@
 //! Eddy finds LLM agents that are stuck in loops.
 
+pub mod cli;
 pub mod engine;
+pub mod export;
 pub mod json;
 pub mod normalize;
 pub mod otlp;
