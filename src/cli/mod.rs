@@ -1,4 +1,3 @@
 //! The command line.
 
 pub mod render;
-pub mod text;
