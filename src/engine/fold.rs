@@ -7,7 +7,7 @@
 
 use super::calls::{Call, Step};
 use super::control::Control;
-use super::event::{AgentSpan, Answer, Body, Event, ModelCall, Recorded, SpanId, Text};
+use super::event::{AgentSpan, Answer, Body, Event, ModelCall, Recorded, SpanId, Text, TraceId};
 use super::hash::mix;
 use super::kept::{Finding, Kept};
 use super::policy::Policy;
@@ -61,6 +61,8 @@ pub(crate) struct Totals {
     pub(crate) unspent: Spent,
     /// A root span or an explicit end was seen.
     pub(crate) root_seen: bool,
+    /// The trace of the latest end.
+    pub(crate) end_trace: TraceId,
     /// The latest end that was seen is a failure.
     pub(crate) failed: bool,
     /// The most that the score has lost, so that 100 minus this is the lowest it has been.
@@ -83,6 +85,10 @@ impl Spent {
 
 /// What the telemetry did not show. Each is a fact about the whole run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[allow(
+    clippy::struct_excessive_bools,
+    reason = "five facts that do not depend on each other"
+)]
 pub(crate) struct Notes {
     pub(crate) input_missing: bool,
     pub(crate) input_redacted: bool,
@@ -216,15 +222,18 @@ impl Fold {
                 self.keep(findings, policy);
             }
             Body::StateUpdate | Body::MemoryWrite => {
-                self.totals.write_at = self.totals.tool_calls + 1
+                self.totals.write_at = self.totals.tool_calls + 1;
             }
             Body::Retry { tool } => {
                 let findings = rules::of_retry(self, event, tool.as_ref(), policy);
                 self.keep(findings, policy);
             }
             Body::RunEnd(end) => {
+                // The outer spans of a trace may end well although the run within failed; a later trace counts anew.
+                let goes_on = event.span.is_set() && self.totals.end_trace == event.trace;
+                self.totals.failed = end.error.is_some() || (goes_on && self.totals.failed);
                 self.totals.root_seen = true;
-                self.totals.failed = end.error.is_some();
+                self.totals.end_trace = event.trace;
             }
             Body::UserMessage | Body::ToolCall(_) | Body::ModelCall(_) => {}
         }
@@ -333,7 +342,7 @@ impl Fold {
             match known {
                 Some(place) => self.warnings[place].grow(finding, alarm),
                 None if self.warnings.len() < WARNINGS_MAX => {
-                    self.warnings.push(Kept::new(finding, alarm))
+                    self.warnings.push(Kept::new(finding, alarm));
                 }
                 None => self.notes.warnings_full = true,
             }
