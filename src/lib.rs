@@ -4,4 +4,5 @@ pub mod engine;
 pub mod json;
 pub mod normalize;
 pub mod otlp;
+pub mod shard;
 pub mod store;
