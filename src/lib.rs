@@ -7,4 +7,5 @@ pub mod export;
 pub mod json;
 pub mod normalize;
 pub mod otlp;
+pub mod shard;
 pub mod store;
