@@ -40,17 +40,19 @@ pub(super) fn span(reading: &mut Reading<'_, '_>) -> Outcome {
     let [kind, agent] = pick(&reading.span.attributes, ["span.type", "agent_id"]);
     let session = reading.facts.text(Slot::Session);
     let session = session.or(reading.facts.text(Slot::Conversation));
-    reading.run(session);
-    reading.session(session);
     reading.agent = text(agent).map(Cow::Borrowed);
     match text(kind) {
         Some("tool") => tool_span(reading),
         Some("tool.execution") => execution(reading),
         Some("llm_request") => model_span(reading, session.unwrap_or_default()),
         Some("interaction") => turn(reading),
-        Some("tool.blocked_on_user" | "hook" | "subagent.spawn" | "compaction" | "mcp.rpc") => {}
+        Some("tool.blocked_on_user" | "hook" | "subagent.spawn" | "compaction" | "mcp.rpc") => {
+            return Outcome::Noise;
+        }
         _ => return Outcome::UnknownOperation,
     }
+    reading.run(session);
+    reading.session(session);
     Outcome::Noise
 }
 

@@ -29,14 +29,16 @@ use super::{Outcome, Report, shell, tool_names, value};
 /// Reads one span.
 pub(super) fn span(reading: &mut Reading<'_, '_>) -> Outcome {
     let conversation = reading.facts.text(Slot::Conversation);
-    reading.run(conversation);
-    reading.session(conversation);
     match reading.facts.text(Slot::Operation) {
         Some("tool_call") => tool_span(reading),
         Some("llm_call") => model_span(reading, conversation.unwrap_or_default()),
-        Some("schedule_tool_calls" | "agent_call" | "user_prompt" | "system_prompt") => {}
+        Some("schedule_tool_calls" | "agent_call" | "user_prompt" | "system_prompt") => {
+            return Outcome::Noise;
+        }
         _ => return Outcome::UnknownOperation,
     }
+    reading.run(conversation);
+    reading.session(conversation);
     Outcome::Noise
 }
 

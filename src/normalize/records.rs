@@ -64,9 +64,6 @@ pub(super) struct Record<'r, 'a> {
 impl<'r, 'a> Record<'r, 'a> {
     /// Begins to read a record of a session.
     pub(super) fn new(log: &'r LogView<'a>, session: &'a str, report: &'r mut Report) -> Self {
-        let id = (!session.is_empty()).then(|| Text::from(session));
-        report.run.run_id.clone_from(&id);
-        report.run.session_id = id;
         Self {
             log,
             session,
@@ -114,7 +111,12 @@ impl<'r, 'a> Record<'r, 'a> {
             .saturating_sub(duration_ms.saturating_mul(1_000_000))
     }
 
+    /// The run is named only by records that tell something: programs also write records at start-up, some of them
+    /// under a session that is given up again.
     fn tell(&mut self, id: u64, start_ns: u64, body: Body) {
+        let session = (!self.session.is_empty()).then(|| Text::from(self.session));
+        self.report.run.run_id.clone_from(&session);
+        self.report.run.session_id = session;
         self.report.events.push(Event {
             id,
             trace: TraceId(self.log.trace_id),
