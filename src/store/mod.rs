@@ -11,6 +11,8 @@
 
 pub mod alert;
 mod error;
+mod keys;
+mod pieces;
 pub mod records;
 mod turn;
 
