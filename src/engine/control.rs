@@ -25,6 +25,8 @@ pub(crate) struct Control {
     pub(crate) last: Option<(Text, Text)>,
     /// Hand-offs in a row between the same two, each the reverse of the one before.
     pub(crate) bounces: u64,
+    /// The newest hand-off says who gave it.
+    pub(crate) giver_said: bool,
     /// Answers were not recorded, so that news cannot be seen.
     pub(crate) weak: bool,
     pub(crate) evidence: Vec<SpanId>,
@@ -84,16 +86,21 @@ impl Control {
         }
     }
 
-    /// A hand-off is said in so many words.
+    /// A hand-off is said in so many words. Where it does not say who gave it, the one who has control did; where that is
+    /// the receiver, the one who gave it the last time.
     pub(crate) fn hand_off(&mut self, from: Option<&Text>, to: &Text, event: &Event) {
         if !self.explicit {
             *self = Self {
                 explicit: true,
+                holder: self.holder.take(),
                 ..Self::default()
             };
         }
-        let from = from.or(self.holder.as_ref()).cloned();
-        if let Some(from) = from.filter(|from| from != to) {
+        self.giver_said = from.is_some();
+        let holder = self.holder.as_ref().filter(|holder| *holder != to);
+        let before = self.last.as_ref().map(|(giver, _)| giver);
+        let from = from.or(holder).or(before).cloned().unwrap_or_default();
+        if from != *to {
             self.hop(&from, to, event);
         }
         self.holder = Some(to.clone());

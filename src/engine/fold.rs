@@ -7,7 +7,7 @@
 
 use super::calls::{Call, Step};
 use super::control::Control;
-use super::event::{AgentSpan, Answer, Body, Event, ModelCall, Recorded, SpanId, Text};
+use super::event::{AgentSpan, Answer, Body, Event, ModelCall, Recorded, SpanId, Text, TraceId};
 use super::hash::mix;
 use super::kept::{Finding, Kept};
 use super::policy::Policy;
@@ -61,6 +61,8 @@ pub(crate) struct Totals {
     pub(crate) unspent: Spent,
     /// A root span or an explicit end was seen.
     pub(crate) root_seen: bool,
+    /// The trace of the latest end.
+    pub(crate) end_trace: TraceId,
     /// The latest end that was seen is a failure.
     pub(crate) failed: bool,
     /// The most that the score has lost, so that 100 minus this is the lowest it has been.
@@ -223,8 +225,11 @@ impl Fold {
                 self.keep(findings, policy);
             }
             Body::RunEnd(end) => {
+                // The outer spans of a trace may end well although the run within failed; a later trace counts anew.
+                let goes_on = event.span.is_set() && self.totals.end_trace == event.trace;
+                self.totals.failed = end.error.is_some() || (goes_on && self.totals.failed);
                 self.totals.root_seen = true;
-                self.totals.failed = end.error.is_some();
+                self.totals.end_trace = event.trace;
             }
             Body::UserMessage | Body::ToolCall(_) | Body::ModelCall(_) => {}
         }

@@ -7,8 +7,8 @@ use super::fold::Fold;
 use super::policy::Policy;
 use super::run::Status;
 
-/// Model calls that asked for tools, from which a run without a single tool call is called blind. One may still be under
-/// way, or have died under way.
+/// Model calls that asked for tools, from which a run that goes on without a single tool call is called blind. One may still
+/// be under way, or have died under way.
 const BLIND_ASKED: u64 = 2;
 
 /// What the score has lost, 0 to 100.
@@ -43,7 +43,9 @@ pub(crate) fn status(fold: &Fold, policy: &Policy) -> Status {
     }
 }
 
-/// Whether models asked for tools and no tool call was ever seen.
+/// Whether models asked for tools and neither a tool call nor a hand-off was ever seen.
 pub(crate) fn is_blind(fold: &Fold) -> bool {
-    fold.totals.tool_calls == 0 && fold.totals.asked >= BLIND_ASKED
+    let totals = &fold.totals;
+    let enough = if totals.root_seen { 1 } else { BLIND_ASKED };
+    totals.tool_calls == 0 && fold.control.last.is_none() && totals.asked >= enough
 }

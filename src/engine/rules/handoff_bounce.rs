@@ -41,12 +41,24 @@ pub(super) fn observe(fold: &Fold, policy: &Policy) -> Option<Finding> {
     } else {
         (receiver, giver)
     };
+    // Who gave may become known later than that it was given: the group must not change with it, so a run has one then.
+    let giver_counts = !control.explicit || control.giver_said;
+    let group = if giver_counts {
+        mix(text_hash(one), text_hash(other))
+    } else {
+        0
+    };
+    let agents = if one.is_empty() {
+        other.clone()
+    } else {
+        Text::from(format!("{one} ⇄ {other}"))
+    };
     Some(Finding {
         rule: RULE,
-        group: mix(text_hash(one), text_hash(other)),
+        group,
         count: control.bounces,
         tool: None,
-        agent: Some(Text::from(format!("{one} ⇄ {other}"))),
+        agent: Some(agents),
         first_ns: control.first_ns,
         last_ns: control.last_ns,
         evidence: control.evidence.clone(),
