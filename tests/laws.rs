@@ -7,8 +7,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use eddy::engine::event::{
-    AgentSpan, Answer, Body, Event, Failure, Handoff, ModelCall, Recorded, RunEnd, SpanId, Text, ToolCall, TraceId,
-    Value,
+    AgentSpan, Answer, Body, Event, Failure, Handoff, ModelCall, Recorded, RunEnd, SpanId, Text,
+    ToolCall, TraceId, Value,
 };
 use eddy::engine::policy::Policy;
 use eddy::engine::run::WINDOW_EVENTS_MAX;
@@ -18,14 +18,23 @@ use proptest::prelude::{Just, Strategy, any, prop_oneof};
 use proptest::test_runner::{Config, TestRunner};
 
 fn policies() -> Vec<Policy> {
-    [include_str!("../config/profiles/standard.yaml"), include_str!("../config/profiles/looplens.yaml")]
-        .map(|yaml| serde_saphyr::from_str(yaml).expect("a built-in profile parses"))
-        .to_vec()
+    [
+        include_str!("../config/profiles/standard.yaml"),
+        include_str!("../config/profiles/looplens.yaml"),
+    ]
+    .map(|yaml| serde_saphyr::from_str(yaml).expect("a built-in profile parses"))
+    .to_vec()
 }
 
 fn value(number: u64, empty: bool) -> Recorded {
     let sample = Text::from(format!("{{\"query\":\"things of kind {number}\"}}"));
-    Recorded::Value(Value { fingerprint: number, masked: number, bytes: sample.len() as u32, empty, sample })
+    Recorded::Value(Value {
+        fingerprint: number,
+        masked: number,
+        bytes: sample.len() as u32,
+        empty,
+        sample,
+    })
 }
 
 fn recorded() -> impl Strategy<Value = Recorded> {
@@ -102,7 +111,12 @@ fn deliver(policy: &Policy, batches: &[Vec<Event>]) -> (RunState, Vec<Change>) {
     let mut state = RunState::new("run".into());
     let mut changes = Vec::new();
     for events in batches {
-        let input = Input::Reports { at_ms: 1, session_id: None, service: None, events: events.clone() };
+        let input = Input::Reports {
+            at_ms: 1,
+            session_id: None,
+            service: None,
+            events: events.clone(),
+        };
         changes.extend(step(&mut state, &input, policy));
     }
     (state, changes)
@@ -125,8 +139,15 @@ fn outcome(state: &RunState, policy: &Policy) -> RunView {
 fn law<S: Strategy>(strategy: &S, check: impl Fn(S::Value, &Policy)) {
     for policy in policies() {
         let mut runner = TestRunner::new_with_rng(
-            Config { cases: 100, max_shrink_iters: 200, failure_persistence: None, ..Config::default() },
-            proptest::test_runner::TestRng::deterministic_rng(proptest::test_runner::RngAlgorithm::ChaCha),
+            Config {
+                cases: 100,
+                max_shrink_iters: 200,
+                failure_persistence: None,
+                ..Config::default()
+            },
+            proptest::test_runner::TestRng::deterministic_rng(
+                proptest::test_runner::RngAlgorithm::ChaCha,
+            ),
         );
         runner
             .run(strategy, |value| {
@@ -142,13 +163,17 @@ fn law<S: Strategy>(strategy: &S, check: impl Fn(S::Value, &Policy)) {
 fn order_and_batching_do_not_matter() {
     let runs = (run(WINDOW_EVENTS_MAX - 2), any::<u64>(), 1_usize..9);
     law(&runs, |(events, seed, batch), policy| {
-        let expected = outcome(&deliver(policy, &[events.clone()]).0, policy);
+        let expected = outcome(&deliver(policy, std::slice::from_ref(&events)).0, policy);
         let in_order = deliver(policy, &one_by_one(&events)).0;
         assert_eq!(outcome(&in_order, policy), expected, "one by one, in order");
         let mut shuffled = events;
         shuffle(&mut shuffled, seed);
         let batches: Vec<_> = shuffled.chunks(batch).map(<[Event]>::to_vec).collect();
-        assert_eq!(outcome(&deliver(policy, &batches).0, policy), expected, "shuffled, {batch} at a time");
+        assert_eq!(
+            outcome(&deliver(policy, &batches).0, policy),
+            expected,
+            "shuffled, {batch} at a time"
+        );
     });
 }
 
@@ -170,7 +195,12 @@ fn small_disorder_does_not_matter_in_long_runs() {
         }
         let expected = outcome(&deliver(policy, &one_by_one(&in_order)).0, policy);
         let found = outcome(&deliver(policy, &one_by_one(&disordered)).0, policy);
-        assert!(found == expected, "{} and {} calls", found.tool_calls, expected.tool_calls);
+        assert!(
+            found == expected,
+            "{} and {} calls",
+            found.tool_calls,
+            expected.tool_calls
+        );
     });
 }
 
@@ -180,8 +210,16 @@ fn repeats_change_nothing() {
     law(&run(200), |events, policy| {
         let (mut state, _) = deliver(policy, &one_by_one(&events));
         let before = state.view(policy);
-        let input = Input::Reports { at_ms: 1, session_id: None, service: None, events };
-        assert!(step(&mut state, &input, policy).is_empty(), "a repeat announced something");
+        let input = Input::Reports {
+            at_ms: 1,
+            session_id: None,
+            service: None,
+            events,
+        };
+        assert!(
+            step(&mut state, &input, policy).is_empty(),
+            "a repeat announced something"
+        );
         assert_eq!(state.view(policy), before);
     });
 }
@@ -193,7 +231,9 @@ fn warnings_are_raised_once_and_grow() {
         let (state, changes) = deliver(policy, &one_by_one(&sorted(events)));
         let mut known: BTreeMap<u64, (u32, u64, WarningState)> = BTreeMap::new();
         for change in changes {
-            let Change::Warning { kind, warning } = change else { continue };
+            let Change::Warning { kind, warning } = change else {
+                continue;
+            };
             let before = known.insert(warning.id, (warning.revision, warning.count, warning.state));
             match (kind, before) {
                 (ChangeKind::Raised, before) => assert_eq!((before, warning.revision), (None, 1)),
@@ -201,12 +241,19 @@ fn warnings_are_raised_once_and_grow() {
                 (_, Some((revision, _, state))) => {
                     assert_eq!(warning.revision, revision + 1);
                     let reopened = state == WarningState::Resolved;
-                    assert_eq!(kind == ChangeKind::Reopened, reopened, "{kind:?} of a {state:?} warning");
+                    assert_eq!(
+                        kind == ChangeKind::Reopened,
+                        reopened,
+                        "{kind:?} of a {state:?} warning"
+                    );
                 }
             }
         }
         for warning in state.view(policy).warnings {
-            assert_eq!(known.get(&warning.id), Some(&(warning.revision, warning.count, warning.state)));
+            assert_eq!(
+                known.get(&warning.id),
+                Some(&(warning.revision, warning.count, warning.state))
+            );
         }
     });
 }
@@ -216,8 +263,15 @@ fn warnings_are_raised_once_and_grow() {
 fn health_is_derived() {
     law(&run(120), |events, policy| {
         let view = deliver(policy, &one_by_one(&events)).0.view(policy);
-        let open = view.warnings.iter().filter(|warning| warning.state == WarningState::Open);
-        let failed = if view.ended == eddy::engine::run::Ended::Failed { policy.health.failed_penalty } else { 0 };
+        let open = view
+            .warnings
+            .iter()
+            .filter(|warning| warning.state == WarningState::Open);
+        let failed = if view.ended == eddy::engine::run::Ended::Failed {
+            policy.health.failed_penalty
+        } else {
+            0
+        };
         let lost: u32 = open.map(|warning| warning.penalty).sum::<u32>() + failed;
         assert_eq!(view.score, 100_u32.saturating_sub(lost));
         assert!(view.lowest_score <= view.score);
@@ -230,11 +284,22 @@ fn unknown_arguments_equal_nothing() {
     law(&run(120), |mut events, policy| {
         for event in &mut events {
             if let Body::ToolCall(call) = &mut event.body {
-                call.input = if event.id % 2 == 0 { Recorded::Redacted } else { Recorded::NotRecorded };
+                call.input = if event.id % 2 == 0 {
+                    Recorded::Redacted
+                } else {
+                    Recorded::NotRecorded
+                };
             }
         }
         let view = deliver(policy, &one_by_one(&events)).0.view(policy);
-        assert!(!view.warnings.iter().any(|warning| warning.rule.name().ends_with("_input")), "{:?}", view.warnings);
+        assert!(
+            !view
+                .warnings
+                .iter()
+                .any(|warning| warning.rule.name().ends_with("_input")),
+            "{:?}",
+            view.warnings
+        );
     });
 }
 
@@ -245,7 +310,9 @@ fn sorted(mut events: Vec<Event>) -> Vec<Event> {
 
 fn shuffle(events: &mut [Event], mut seed: u64) {
     for index in (1..events.len()).rev() {
-        seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        seed = seed
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1_442_695_040_888_963_407);
         events.swap(index, (seed >> 33) as usize % (index + 1));
     }
 }
@@ -258,7 +325,13 @@ fn polling_that_moves_is_progress() {
     let (state, _) = deliver(&policies[0], &one_by_one(&polls));
     assert_eq!(state.view(&policies[0]).warnings, Vec::new());
     let (state, _) = deliver(&policies[1], &one_by_one(&polls));
-    assert!(state.view(&policies[1]).warnings.iter().any(|warning| warning.rule.name() == "no_progress"));
+    assert!(
+        state
+            .view(&policies[1])
+            .warnings
+            .iter()
+            .any(|warning| warning.rule.name() == "no_progress")
+    );
 }
 
 /// Given the same call with the same result, `standard` warns at the third call and is critical by the tenth.
@@ -268,10 +341,19 @@ fn the_same_call_with_the_same_result_is_a_loop() {
     let mut state = RunState::new("run".into());
     let mut severities = Vec::new();
     for index in 0..10 {
-        let input =
-            Input::Reports { at_ms: 1, session_id: None, service: None, events: vec![poll(index, 0)] };
+        let input = Input::Reports {
+            at_ms: 1,
+            session_id: None,
+            service: None,
+            events: vec![poll(index, 0)],
+        };
         step(&mut state, &input, policy);
-        let worst = state.view(policy).warnings.iter().map(|warning| warning.severity).max();
+        let worst = state
+            .view(policy)
+            .warnings
+            .iter()
+            .map(|warning| warning.severity)
+            .max();
         severities.push(worst.map_or("none", eddy::engine::warning::Severity::name));
     }
     assert_eq!(severities[..3], ["none", "none", "warning"]);

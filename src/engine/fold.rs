@@ -85,6 +85,10 @@ impl Spent {
 
 /// What the telemetry did not show. Each is a fact about the whole run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[allow(
+    clippy::struct_excessive_bools,
+    reason = "five facts that do not depend on each other"
+)]
 pub(crate) struct Notes {
     pub(crate) input_missing: bool,
     pub(crate) input_redacted: bool,
@@ -218,7 +222,7 @@ impl Fold {
                 self.keep(findings, policy);
             }
             Body::StateUpdate | Body::MemoryWrite => {
-                self.totals.write_at = self.totals.tool_calls + 1
+                self.totals.write_at = self.totals.tool_calls + 1;
             }
             Body::Retry { tool } => {
                 let findings = rules::of_retry(self, event, tool.as_ref(), policy);
@@ -338,7 +342,7 @@ impl Fold {
             match known {
                 Some(place) => self.warnings[place].grow(finding, alarm),
                 None if self.warnings.len() < WARNINGS_MAX => {
-                    self.warnings.push(Kept::new(finding, alarm))
+                    self.warnings.push(Kept::new(finding, alarm));
                 }
                 None => self.notes.warnings_full = true,
             }

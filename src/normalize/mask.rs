@@ -154,7 +154,7 @@ impl Word {
     /// a UUID whose first group happens to be letters.
     #[inline]
     fn is_suspect(&self) -> bool {
-        self.classes & DIGIT != 0 || matches!(self.len(), 3 | 8)
+        self.classes & DIGIT != 0 || matches!(self.len(), 3 | 4 | 8)
     }
 
     fn is_hex(&self) -> bool {
@@ -263,9 +263,11 @@ impl Word {
         self.replaced(end, DURATION)
     }
 
-    /// `pid 123`, `PID=123`, `pid: 123`; the word itself stays.
+    /// `pid 123`, `PID=123`, `PGID: 123`; the word itself stays.
     fn pid(&self, bytes: &[u8]) -> Option<Volatile> {
-        if !bytes[self.start..self.end].eq_ignore_ascii_case(b"pid") {
+        let word = &bytes[self.start..self.end];
+        let names: [&[u8]; 3] = [b"pid", b"ppid", b"pgid"];
+        if !names.iter().any(|name| word.eq_ignore_ascii_case(name)) {
             return None;
         }
         let from = skip(bytes, self.end, |byte| {

@@ -22,7 +22,6 @@ const HEADER_BYTES: usize = 2;
 #[derive(Default)]
 pub(super) struct Writes {
     writes: Vec<(IVec, Option<IVec>)>,
-    bytes: usize,
 }
 
 impl Writes {
@@ -32,18 +31,15 @@ impl Writes {
             value.len() <= PIECE_BYTES_MAX + HEADER_BYTES,
             "a value that long is put in pieces"
         );
-        self.bytes += key.len() + value.len();
         self.writes.push((key.into(), Some(value.into())));
     }
 
     /// Removes a key.
     pub(super) fn remove(&mut self, key: &[u8]) {
-        self.bytes += key.len();
         self.writes.push((key.into(), None));
     }
 
-    /// Puts a value of any length under a key that has none, or one that was taken away with
-    /// [`Writes::remove_pieces`] before.
+    /// Puts a value of any length under a key that has none, or one that [`Writes::remove_stored`] removes.
     pub(super) fn put_pieces(&mut self, key: &[u8], value: &[u8]) {
         let (first, rest) = value.split_at(value.len().min(PIECE_BYTES_MAX));
         let further = rest.chunks(PIECE_BYTES_MAX);
@@ -54,22 +50,16 @@ impl Writes {
         }
     }
 
-    /// Removes what [`Writes::put_pieces`] put under a key, whose first piece is `first`.
-    pub(super) fn remove_pieces(&mut self, key: &[u8], first: &[u8]) {
+    /// Removes what [`Writes::put_pieces`] put under a key, with all its pieces.
+    pub(super) fn remove_stored(&mut self, tree: &Tree, key: &[u8]) -> sled::Result<()> {
+        let Some(first) = tree.get(key)? else {
+            return Ok(());
+        };
         self.remove(key);
-        for number in 1..=further_pieces(first) {
+        for number in 1..=further_pieces(&first) {
             self.remove(&keys::piece(key, number));
         }
-    }
-
-    /// How many writes there are.
-    pub(super) fn len(&self) -> usize {
-        self.writes.len()
-    }
-
-    /// Bytes of all keys and values.
-    pub(super) fn bytes(&self) -> usize {
-        self.bytes
+        Ok(())
     }
 
     /// Lets the writes take effect, the later ones of one key over the earlier.
@@ -115,6 +105,11 @@ pub(super) fn joined(tree: &Tree, key: &[u8], first: &[u8]) -> sled::Result<Vec<
     Ok(value)
 }
 
+/// A number as a value.
+pub(super) fn read_number(value: &[u8]) -> Option<u64> {
+    value.try_into().ok().map(u64::from_be_bytes)
+}
+
 fn further_pieces(first: &[u8]) -> u16 {
     first
         .first_chunk::<HEADER_BYTES>()
@@ -140,9 +135,8 @@ mod tests {
         writes.apply(&tree).unwrap();
         assert_eq!(get(&tree, b"jkey").unwrap(), Some(value));
 
-        let first = tree.get(b"jkey").unwrap().unwrap();
         let mut writes = Writes::default();
-        writes.remove_pieces(b"jkey", &first);
+        writes.remove_stored(&tree, b"jkey").unwrap();
         writes.apply(&tree).unwrap();
         assert_eq!(tree.len(), 0, "every piece of {length} bytes is removed");
     }

@@ -13,6 +13,7 @@ mod turn;
 
 pub(super) use alert::{decode_alert, encode_alert};
 pub use run::{decode_run, encode_run};
+pub(super) use run::{decode_saved, encode_saved};
 pub(super) use turn::{decode_turns, encode_turn};
 
 /// Bytes that are not the record they should be.
@@ -25,8 +26,14 @@ impl RecordError {
         Self(format!("{what} {number} is not known"))
     }
 
-    fn missing(what: &str) -> Self {
+    pub(super) fn missing(what: &str) -> Self {
         Self(format!("{what} is missing"))
+    }
+}
+
+impl From<std::str::Utf8Error> for RecordError {
+    fn from(error: std::str::Utf8Error) -> Self {
+        Self(error.to_string())
     }
 }
 
@@ -37,4 +44,4 @@ impl From<prost::DecodeError> for RecordError {
 }
 
 #[cfg(test)]
-mod samples;
+pub(super) mod samples;

@@ -278,8 +278,8 @@ impl TablesReader {
 
     fn body(&self, record: BodyRecord) -> Result<Body, RecordError> {
         Ok(match record {
-            BodyRecord::ToolCall(call) => Body::ToolCall(self.tool_call(call)?),
-            BodyRecord::ModelCall(call) => Body::ModelCall(self.model_call(call)?),
+            BodyRecord::ToolCall(call) => Body::ToolCall(self.tool_call(&call)?),
+            BodyRecord::ModelCall(call) => Body::ModelCall(self.model_call(&call)?),
             BodyRecord::AgentSpan(span) => Body::AgentSpan(AgentSpan {
                 name: self.text(span.name)?,
                 input: self.recorded(span.input)?,
@@ -301,7 +301,7 @@ impl TablesReader {
         })
     }
 
-    fn tool_call(&self, record: ToolCallRecord) -> Result<ToolCall, RecordError> {
+    fn tool_call(&self, record: &ToolCallRecord) -> Result<ToolCall, RecordError> {
         Ok(ToolCall {
             tool: self.text(record.tool)?,
             call_id: record.call_id,
@@ -313,7 +313,7 @@ impl TablesReader {
         })
     }
 
-    fn model_call(&self, record: ModelCallRecord) -> Result<ModelCall, RecordError> {
+    fn model_call(&self, record: &ModelCallRecord) -> Result<ModelCall, RecordError> {
         Ok(ModelCall {
             model: self.optional(record.model)?,
             call_id: record.call_id,
