@@ -5,4 +5,5 @@ pub mod engine;
 pub mod json;
 pub mod normalize;
 pub mod otlp;
+pub mod shard;
 pub mod store;
