@@ -1,5 +1,6 @@
 //! Eddy finds LLM agents that are stuck in loops.
 
+pub mod api;
 pub mod config;
 pub mod engine;
 pub mod json;
