@@ -1,6 +1,6 @@
 //! Alerts to an OTLP backend or collector, as log records over gRPC.
 //!
-//! Each alert is an event named `eddy.warning`. Its attributes use the names of the GenAI conventions where these have one
+//! Each alert is an event named `eddy.warning`. Its attributes use the names of the `GenAI` conventions where these have one
 //! (`gen_ai.tool.name`, `gen_ai.agent.name`), else names under `eddy.`. A run that is known by its trace id is linked to
 //! that trace, at the newest span of the loop.
 

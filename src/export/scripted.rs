@@ -16,7 +16,7 @@ use crate::store::alert::Alert;
 
 /// The receiver; clones share it.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Scripted(Arc<Mutex<Script>>);
+pub struct Scripted(Arc<Mutex<Script>>);
 
 #[derive(Debug, Default)]
 struct Script {
