@@ -1,6 +1,7 @@
 //! Eddy finds LLM agents that are stuck in loops.
 
 pub mod cli;
+pub mod config;
 pub mod engine;
 pub mod export;
 pub mod json;

@@ -5,39 +5,20 @@
 //! announced is what a step answers. There is no clock, task, socket, disk, protobuf or randomness here: the same inputs
 //! give the same state and the same changes, always.
 
+mod calls;
+mod control;
 pub mod event;
+pub(crate) mod fold;
+mod hash;
+mod health;
+mod kept;
 pub mod policy;
+mod rules;
 pub mod run;
+mod similarity;
+mod tally;
 pub mod warning;
+mod wording;
 
-pub use run::{Input, RunView};
+pub use run::{Input, RunState, RunView, step};
 pub use warning::{Change, Warning};
-
-use event::Text;
-use policy::Policy;
-
-/// The state of one run.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct RunState {}
-
-impl RunState {
-    /// The state of a run of which nothing is known yet. The id goes into the ids of its warnings.
-    #[must_use]
-    pub fn new(run_id: Text) -> Self {
-        let _ = run_id;
-        Self {}
-    }
-
-    /// The run as it is shown.
-    #[must_use]
-    pub fn view(&self, policy: &Policy) -> RunView {
-        let _ = policy;
-        unreachable!("placeholder")
-    }
-}
-
-/// Advances a run by one input, and says what that changed.
-pub fn step(state: &mut RunState, input: &Input, policy: &Policy) -> Vec<Change> {
-    let _ = (state, input, policy);
-    Vec::new()
-}

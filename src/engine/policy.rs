@@ -6,7 +6,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::warning::Severity;
+use super::warning::{Rule, Severity};
 
 /// One profile, with the configuration's changes applied.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -61,6 +61,31 @@ pub struct Rules {
     pub cost_budget_exceeded: Option<CostBudget>,
     /// Two agents toss a task to and fro.
     pub handoff_bounce: Option<HandoffBounce>,
+}
+
+impl Rules {
+    /// What a rule's warnings weigh; `None` where the rule is off.
+    #[must_use]
+    pub fn alarm(&self, rule: Rule) -> Option<&Alarm> {
+        match rule {
+            Rule::RepeatedToolCall => self.repeated_tool_call.as_ref().map(|rule| &rule.alarm),
+            Rule::RepeatedToolCallSimilarInput => self
+                .repeated_tool_call_similar_input
+                .as_ref()
+                .map(|rule| &rule.alarm),
+            Rule::RepeatedToolCallExactInput => self
+                .repeated_tool_call_exact_input
+                .as_ref()
+                .map(|rule| &rule.alarm),
+            Rule::NoProgress => self.no_progress.as_ref().map(|rule| &rule.alarm),
+            Rule::EmptyResultLoop => self.empty_result_loop.as_ref().map(|rule| &rule.alarm),
+            Rule::RetryStorm => self.retry_storm.as_ref().map(|rule| &rule.alarm),
+            Rule::LongRunningStep => self.long_running_step.as_ref().map(|rule| &rule.alarm),
+            Rule::CostSpike => self.cost_spike.as_ref().map(|rule| &rule.alarm),
+            Rule::CostBudgetExceeded => self.cost_budget_exceeded.as_ref().map(|rule| &rule.alarm),
+            Rule::HandoffBounce => self.handoff_bounce.as_ref().map(|rule| &rule.alarm),
+        }
+    }
 }
 
 /// What a warning of a rule weighs.
@@ -170,4 +195,8 @@ pub struct HandoffBounce {
     pub alarm: Alarm,
     /// Hand-offs between the same two agents, each the reverse of the one before, that raise it.
     pub handoffs: u32,
+    /// Hand-offs that raise it where they show in the nesting of agents only and answers were not recorded. Absent: the
+    /// same as `handoffs`.
+    #[serde(default)]
+    pub handoffs_weak: Option<u32>,
 }

@@ -1,0 +1,120 @@
+//! What a model answered: tool calls, or text alone.
+//!
+//! The answer itself is trusted before the finish reason, which lies in some dialects (`conventions` call a turn that
+//! asks for tools `stop`); without recorded content, a finish reason that speaks of tools is still believed.
+
+use std::borrow::Cow;
+
+use serde::Deserialize;
+
+use crate::engine::event::Answer;
+use crate::otlp::ValueView;
+
+use super::facts::{Facts, Slot};
+use super::reading::json_text;
+use super::value;
+
+/// The tool with which smolagents' agents give their answer.
+pub(super) const FINAL_ANSWER: &str = "final_answer";
+
+/// Reads the answer from whichever keys carry it.
+pub(super) fn of(facts: &Facts<'_>) -> Answer {
+    flat(facts)
+        .or_else(|| messages(&json_text(facts.value(Slot::OutputMessages))?))
+        .or_else(|| vercel(facts))
+        .unwrap_or_else(|| finish_reason(facts))
+}
+
+/// OpenInference's flat keys, which [`Facts`] has counted.
+fn flat(facts: &Facts<'_>) -> Option<Answer> {
+    let answered = &facts.answered;
+    match (answered.calls, answered.text) {
+        (0, None) => None,
+        (0, Some(text)) => Some(text_alone(text)),
+        (1, _) if answered.tool == Some(FINAL_ANSWER) => {
+            Some(text_alone(answered.arguments.unwrap_or("")))
+        }
+        (calls, _) => Some(Answer::ToolCalls(calls)),
+    }
+}
+
+/// The GenAI conventions' messages as JSON text.
+fn messages(json: &str) -> Option<Answer> {
+    #[derive(Deserialize)]
+    struct Message<'a> {
+        #[serde(borrow, default)]
+        parts: Vec<Part<'a>>,
+    }
+    #[derive(Deserialize)]
+    struct Part<'a> {
+        #[serde(borrow, default, rename = "type")]
+        kind: Cow<'a, str>,
+        #[serde(borrow, default)]
+        content: Option<Cow<'a, str>>,
+    }
+
+    let calls = ["\"tool_call\"", "\"tool_use\"", "\"function_call\""]
+        .iter()
+        .map(|kind| parts_of(json, kind))
+        .sum();
+    if calls > 0 {
+        return Some(Answer::ToolCalls(calls));
+    }
+    let messages: Vec<Message<'_>> = serde_json::from_str(json).ok()?;
+    let mut parts = messages.iter().flat_map(|message| &message.parts);
+    let text = parts.find(|part| part.kind == "text")?;
+    Some(
+        text.content
+            .as_deref()
+            .map_or(Answer::Text(None), text_alone),
+    )
+}
+
+/// How many parts of this kind there are. A quoted `"type"` cannot stand within a JSON text, where its quotation marks
+/// would be escaped; so it is the member, and the messages need not be parsed.
+fn parts_of(json: &str, kind: &str) -> u32 {
+    let after_key = json.split("\"type\"").skip(1);
+    let values = after_key.filter_map(|rest| rest.trim_start().strip_prefix(':'));
+    values
+        .filter(|rest| rest.trim_start().starts_with(kind))
+        .count() as u32
+}
+
+/// The Vercel AI SDK's keys.
+fn vercel(facts: &Facts<'_>) -> Option<Answer> {
+    let calls = json_text(facts.value(Slot::ResponseToolCalls));
+    let calls = calls.map_or(0, |calls| calls.matches("\"toolName\"").count() as u32);
+    if calls > 0 {
+        return Some(Answer::ToolCalls(calls));
+    }
+    facts.text(Slot::ResponseText).map(text_alone)
+}
+
+fn finish_reason(facts: &Facts<'_>) -> Answer {
+    let asks_for_tools = match facts.value(Slot::FinishReason) {
+        ValueView::Str(reason) => speaks_of_tools(reason),
+        ValueView::Array(reasons) => reasons
+            .iter()
+            .any(|reason| reason.as_str().is_some_and(speaks_of_tools)),
+        _ => false,
+    };
+    if asks_for_tools {
+        Answer::ToolCalls(1)
+    } else {
+        Answer::Unknown
+    }
+}
+
+/// `tool_calls`, `tool-calls`, `tool_use`, `FinishReason.TOOL_CALLS`, `function_call`, and JSON text of these.
+fn speaks_of_tools(reason: &str) -> bool {
+    let reason = reason.to_ascii_lowercase();
+    reason.contains("tool") || reason.contains("function_call")
+}
+
+fn text_alone(text: &str) -> Answer {
+    Answer::Text(
+        value::output_json(text)
+            .value()
+            .map(|text| text.fingerprint),
+    )
+}

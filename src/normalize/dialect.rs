@@ -1,0 +1,74 @@
+//! Which framework speaks.
+//!
+//! The scope name decides, since keys are shared: a processor that translates into one convention leaves the keys of
+//! another behind. Where the scope name is somebody's own tracer, the keys decide, in the order in which they can be
+//! trusted (`openinference.span.kind` before `gen_ai.operation.name`, and so on).
+
+use super::facts::{Facts, Slot};
+
+/// A family of spans that is read by one file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Dialect {
+    /// Arize's instrumentations: `openinference.span.kind`.
+    OpenInference,
+    /// Traceloop's instrumentations: `traceloop.*` beside `gen_ai.*`.
+    OpenLlmetry,
+    /// The OpenTelemetry GenAI conventions, as frameworks speak them themselves.
+    GenAi,
+    /// The Vercel AI SDK's own keys.
+    Vercel,
+    /// Model Context Protocol clients and servers.
+    Mcp,
+    /// Claude Code.
+    ClaudeCode,
+    /// Codex.
+    Codex,
+    /// Gemini CLI.
+    GeminiCli,
+    /// Nobody we know.
+    None,
+}
+
+impl Dialect {
+    /// The dialect of a span.
+    pub(super) fn of_span(scope_name: &str, facts: &Facts<'_>) -> Self {
+        match Self::of_scope(scope_name) {
+            Self::None => Self::of_keys(facts),
+            known => known,
+        }
+    }
+
+    /// The dialect of a log record. Only dialects that tell something in log records are looked for.
+    pub(super) fn of_log(scope_name: &str) -> Self {
+        Self::of_scope(scope_name)
+    }
+
+    fn of_scope(scope_name: &str) -> Self {
+        match scope_name {
+            "ai" => Self::Vercel,
+            "fastmcp" | "mcp-python-sdk" => Self::Mcp,
+            "gemini-cli" => Self::GeminiCli,
+            "pydantic-ai" | "agent_framework" | "autogen-core" | "gcp.vertex.agent" => Self::GenAi,
+            _ if scope_name.starts_with("openinference.") => Self::OpenInference,
+            _ if scope_name.starts_with("opentelemetry.instrumentation.") => Self::OpenLlmetry,
+            _ if scope_name.starts_with("com.anthropic.claude_code") => Self::ClaudeCode,
+            _ if scope_name.starts_with("codex_") => Self::Codex,
+            _ if scope_name.starts_with("autogen ") => Self::GenAi,
+            _ => Self::None,
+        }
+    }
+
+    fn of_keys(facts: &Facts<'_>) -> Self {
+        let rows = [
+            (Slot::OpenInferenceKind, Self::OpenInference),
+            (Slot::TraceloopKind, Self::OpenLlmetry),
+            (Slot::Operation, Self::GenAi),
+            (Slot::VercelOperation, Self::Vercel),
+            (Slot::McpMethod, Self::Mcp),
+            (Slot::ToolName, Self::GenAi),
+            (Slot::Model, Self::GenAi),
+        ];
+        let known = rows.into_iter().find(|(slot, _)| facts.has(*slot));
+        known.map_or(Self::None, |(_, dialect)| dialect)
+    }
+}

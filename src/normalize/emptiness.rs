@@ -1,0 +1,175 @@
+//! Tells a result that holds nothing from one that holds something.
+//!
+//! Nothing comes in many forms: `null`, blank text, `[]`, an envelope such as `{"results": [], "total": 0}`, or a short
+//! sentence. An envelope is empty when everything it was sent to carry is empty, whatever else stands on it: a count of
+//! zero, a flag, the query repeated. A long text that mentions "not found" is not nothing.
+
+use super::digest::{Digest, Shape};
+
+/// Longest text that is read as a sentence saying there is nothing; beyond it, it says something else as well.
+const SENTENCE_BYTES_MAX: usize = 80;
+
+/// Sentences that say so. They must stand as words of their own: neither "100 results" nor "piano results" is nothing.
+/// Each begins with `n` or `0`.
+const NOTHING: [&str; 18] = [
+    "no results",
+    "no result",
+    "no matches",
+    "no match",
+    "not found",
+    "nothing found",
+    "none found",
+    "0 results",
+    "0 matches",
+    "0 rows",
+    "no files found",
+    "no data",
+    "no documents",
+    "no records",
+    "no items",
+    "no rows",
+    "no output",
+    "no content",
+];
+
+/// Whether a text holds nothing. Sentences count only in results: a query for "not found" is a query.
+pub(super) fn is_empty_text(text: &str, is_output: bool) -> bool {
+    let text = text.trim();
+    if text.is_empty() {
+        return true;
+    }
+    if !is_output || text.len() > SENTENCE_BYTES_MAX {
+        return false;
+    }
+    text.eq_ignore_ascii_case("none")
+        || text.eq_ignore_ascii_case("null")
+        || says_nothing(text.as_bytes())
+}
+
+/// Whether one of the sentences stands in the text, whatever its case, with no letter, digit or decimal sign before it.
+fn says_nothing(text: &[u8]) -> bool {
+    let mut before = b' ';
+    text.iter().enumerate().any(|(at, byte)| {
+        let is_start = !before.is_ascii_alphanumeric() && !matches!(before, b',' | b'.');
+        before = *byte;
+        is_start
+            && matches!(byte, b'n' | b'N' | b'0')
+            && NOTHING.iter().any(|words| {
+                let words = words.as_bytes();
+                text.get(at..at + words.len())
+                    .is_some_and(|found| found.eq_ignore_ascii_case(words))
+            })
+    })
+}
+
+/// What an object's members say about its emptiness.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Members {
+    /// A member that was sent to carry the result is there, and empty.
+    payload: bool,
+    /// Some member is not empty.
+    filled: bool,
+    /// Some member that is not empty is more than decoration.
+    holds: bool,
+}
+
+impl Members {
+    /// Takes one more member into account.
+    pub(super) fn add(&mut self, key: &str, value: &Digest) {
+        if self.holds {
+            return;
+        }
+        if value.empty {
+            self.payload |= value.shape == Shape::List || is_payload(key);
+        } else {
+            self.filled = true;
+            self.holds = !is_decoration(key, value.shape);
+        }
+    }
+
+    /// Whether the object holds nothing. `{"count": 0}` alone is a number that was asked for.
+    pub(super) fn is_empty(self) -> bool {
+        !self.holds && (self.payload || !self.filled)
+    }
+}
+
+/// Names under which envelopes carry results.
+fn is_payload(key: &str) -> bool {
+    matches!(
+        key,
+        "results"
+            | "result"
+            | "value"
+            | "output"
+            | "data"
+            | "items"
+            | "matches"
+            | "hits"
+            | "documents"
+            | "rows"
+            | "records"
+            | "entries"
+            | "files"
+            | "content"
+            | "text"
+            | "response"
+    )
+}
+
+/// Whether a member that is not empty says nothing about the result.
+fn is_decoration(key: &str, shape: Shape) -> bool {
+    match shape {
+        Shape::Nothing => true,
+        Shape::Zero => {
+            !is_payload(key) || matches!(key, "hits" | "matches" | "items" | "documents" | "rows")
+        }
+        Shape::Flag => !is_payload(key),
+        Shape::Number => !is_payload(key) && !is_count(key),
+        Shape::Text | Shape::List | Shape::Map => is_echo(key),
+    }
+}
+
+fn is_count(key: &str) -> bool {
+    ["count", "total", "num", "found", "size", "length"]
+        .iter()
+        .any(|part| key.contains(part))
+}
+
+/// Names under which a service repeats the question, or tells how it was answered.
+fn is_echo(key: &str) -> bool {
+    matches!(
+        key,
+        "query"
+            | "q"
+            | "search"
+            | "search_query"
+            | "term"
+            | "terms"
+            | "keyword"
+            | "keywords"
+            | "pattern"
+            | "path"
+            | "url"
+            | "filter"
+            | "filters"
+            | "params"
+            | "parameters"
+            | "request"
+            | "request_id"
+            | "id"
+            | "status"
+            | "type"
+            | "kind"
+            | "mode"
+            | "language"
+            | "meta"
+            | "metadata"
+            | "pagination"
+            | "tool"
+            | "tool_name"
+            | "name"
+            | "tool_call_id"
+            | "timestamp"
+            | "took"
+    )
+}

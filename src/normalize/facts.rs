@@ -1,0 +1,288 @@
+//! The facts of one span, found in one pass over its attributes.
+//!
+//! The table below is what all dialects have in common: a row is a fact, and its keys stand in the order in which they
+//! are trusted, whichever order the span carries them in. Reading a span costs one hash and one comparison of text an
+//! attribute, and nothing is allocated; the dialects ask for slots and never go through the attributes again.
+
+use crate::otlp::{Attributes, ValueView};
+
+/// Declares the rows: a slot with its keys, the most trusted first.
+macro_rules! facts {
+    ($($(#[$doc:meta])* $slot:ident: $($key:literal)+;)+) => {
+        /// A fact that a span may carry, whichever convention spells it.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        #[repr(u8)]
+        pub(super) enum Slot { $($(#[$doc])* $slot),+ }
+
+        const SLOTS: usize = [$(Slot::$slot),+].len();
+        /// Every key with its slot; within a slot, the earlier key wins.
+        const KEYS: &[(&str, Slot)] = &[$($(($key, Slot::$slot)),+),+];
+    };
+}
+
+facts! {
+    // What kind of span it is.
+    /// OpenInference's kind of span.
+    OpenInferenceKind: "openinference.span.kind";
+    /// The GenAI conventions' operation.
+    Operation: "gen_ai.operation.name";
+    /// Traceloop's kind of span.
+    TraceloopKind: "traceloop.span.kind";
+    /// The Vercel AI SDK's operation.
+    VercelOperation: "ai.operationId";
+    /// The MCP method.
+    McpMethod: "mcp.method.name";
+
+    // Whose it is.
+    /// The agent at work.
+    Agent: "gen_ai.agent.name" "agent.name" "graph.node.id" "agent_name"
+        "traceloop.association.properties.lc_agent_name" "ai.telemetry.functionId";
+    /// The agent's id.
+    AgentId: "gen_ai.agent.id";
+    /// Where a message between agents goes.
+    Destination: "messaging.destination";
+    /// The conversation.
+    Conversation: "gen_ai.conversation.id";
+    /// LangChain's thread, which is its conversation.
+    Thread: "traceloop.association.properties.thread_id";
+    /// The session that the application names.
+    Session: "session.id" "traceloop.association.properties.session_id" "ai.telemetry.metadata.sessionId";
+    /// OpenInference's JSON text of framework facts.
+    Metadata: "metadata";
+
+    // A tool call.
+    /// What traceloop calls the thing at work.
+    EntityName: "traceloop.entity.name";
+    /// The tool.
+    ToolName: "gen_ai.tool.name" "tool.name" "ai.toolCall.name";
+    /// The call's id.
+    CallId: "gen_ai.tool.call.id" "gen_ai.tool.call_id" "ai.toolCall.id";
+    /// Its arguments.
+    Arguments: "gen_ai.tool.call.arguments" "ai.toolCall.args" "tool_arguments" "gcp.vertex.agent.tool_call_args";
+    /// Its result.
+    Result: "gen_ai.tool.call.result" "ai.toolCall.result" "tool_response" "gcp.vertex.agent.tool_response";
+    /// What went into the span, whatever it is.
+    Input: "input.value" "traceloop.entity.input" "gen_ai.task.input";
+    /// What came out of the span, whatever it is.
+    Output: "output.value" "traceloop.entity.output" "gen_ai.task.output" "final_result";
+
+    // A model call.
+    /// What older versions of traceloop call the operation of a model.
+    LlmRequest: "llm.request.type";
+    /// The model.
+    Model: "gen_ai.response.model" "gen_ai.request.model" "llm.model_name" "ai.response.model" "ai.model.id";
+    /// Tokens read.
+    InputTokens: "gen_ai.usage.input_tokens" "gen_ai.usage.prompt_tokens" "llm.token_count.prompt" "ai.usage.promptTokens"
+        "ai.usage.inputTokens";
+    /// Tokens written.
+    OutputTokens: "gen_ai.usage.output_tokens" "gen_ai.usage.completion_tokens" "llm.token_count.completion"
+        "ai.usage.completionTokens" "ai.usage.outputTokens";
+    /// The cost in US dollars.
+    Cost: "operation.cost" "llm.cost.total";
+    /// The id of the model's answer.
+    ResponseId: "gen_ai.response.id" "ai.response.id";
+    /// Why the model stopped.
+    FinishReason: "gen_ai.response.finish_reasons" "gen_ai.response.finish_reason" "llm.finish_reason"
+        "ai.response.finishReason";
+    /// What the agent or model was given.
+    InputMessages: "gen_ai.input.messages";
+    /// What the Vercel AI SDK's agent was given.
+    Prompt: "ai.prompt";
+    /// The messages that the model answered.
+    OutputMessages: "gen_ai.output.messages";
+    /// The text that the model answered.
+    ResponseText: "ai.response.text";
+    /// The tool calls that the model answered.
+    ResponseToolCalls: "ai.response.toolCalls";
+
+    // What went wrong, what was tried again, who took over.
+    /// The kind of error.
+    ErrorType: "error.type";
+    /// The state in which the operation ended, in words.
+    TaskStatus: "gen_ai.task.status" "gen_ai.tool.status";
+    /// How many times the tool was tried before.
+    RetryAttempt: "pydantic_ai.tool.retry.attempt";
+    /// Who gave control away.
+    HandoffFrom: "gen_ai.handoff.from_agent" "langgraph.command.source_node";
+    /// Who got control.
+    HandoffTo: "gen_ai.handoff.to_agent" "langgraph.command.goto_node";
+}
+
+/// Prefixes of the flat keys of a model's answer: OpenInference's, and traceloop's former ones.
+const ANSWERS: [&str; 2] = ["llm.output_messages.", "gen_ai.completion."];
+
+/// The facts of one span.
+pub(super) struct Facts<'a> {
+    values: [ValueView<'a>; SLOTS],
+    /// Which key filled the slot: its place in [`KEYS`], or [`UNSET`].
+    ranks: [u8; SLOTS],
+    /// What the flat keys of a model's answer say.
+    pub(super) answered: Answered<'a>,
+}
+
+/// A model's answer as OpenInference (and older versions of traceloop) spread it over flat keys.
+#[derive(Default)]
+pub(super) struct Answered<'a> {
+    /// How many tool calls it asks for.
+    pub(super) calls: u32,
+    /// The tool that one of them names.
+    pub(super) tool: Option<&'a str>,
+    /// The arguments of one of them.
+    pub(super) arguments: Option<&'a str>,
+    /// The first text.
+    pub(super) text: Option<&'a str>,
+}
+
+/// The rank of a slot without a value.
+const UNSET: u8 = u8::MAX;
+
+impl<'a> Facts<'a> {
+    /// Sorts attributes into slots.
+    pub(super) fn of(attributes: &Attributes<'a>) -> Self {
+        let mut facts = Self {
+            values: [ValueView::Empty; SLOTS],
+            ranks: [UNSET; SLOTS],
+            answered: Answered::default(),
+        };
+        for (key, value) in attributes {
+            if let Some(place) = place(key) {
+                let slot = KEYS[usize::from(place)].1 as usize;
+                // The same key again replaces its value, as decoding into a map would.
+                if place <= facts.ranks[slot] {
+                    facts.values[slot] = value;
+                    facts.ranks[slot] = place;
+                }
+            } else if let Some(rest) = ANSWERS.iter().find_map(|prefix| key.strip_prefix(prefix)) {
+                facts.answered.read(rest, value);
+            }
+        }
+        facts
+    }
+
+    /// Whether the span carries the fact at all.
+    pub(super) fn has(&self, slot: Slot) -> bool {
+        self.ranks[slot as usize] != UNSET
+    }
+
+    /// The fact as it stands; [`ValueView::Empty`] where the span does not carry it.
+    pub(super) fn value(&self, slot: Slot) -> ValueView<'a> {
+        self.values[slot as usize]
+    }
+
+    /// The fact, if it is a text with something in it.
+    pub(super) fn text(&self, slot: Slot) -> Option<&'a str> {
+        match self.value(slot) {
+            ValueView::Str(text) if !text.is_empty() => Some(text),
+            _ => None,
+        }
+    }
+
+    /// The fact as a count; zero where it is missing or none.
+    pub(super) fn count(&self, slot: Slot) -> u64 {
+        self.number(slot).map_or(0, |number| number as u64)
+    }
+
+    /// The fact as a number that is not negative, whether it was sent as one or as text.
+    pub(super) fn number(&self, slot: Slot) -> Option<f64> {
+        let number = match self.value(slot) {
+            ValueView::Int(number) => number as f64,
+            ValueView::Double(number) => number,
+            ValueView::Str(text) => text.trim().parse().ok()?,
+            _ => return None,
+        };
+        (number >= 0.0).then_some(number)
+    }
+}
+
+impl<'a> Answered<'a> {
+    /// Takes what follows the prefix: `0.message.tool_calls.1.tool_call.function.name`, `0.tool_calls.1.name`,
+    /// `0.message.content`, `0.message.contents.0.message_content.text`, `0.content`.
+    fn read(&mut self, rest: &str, value: ValueView<'a>) {
+        let ValueView::Str(text) = value else {
+            return;
+        };
+        let is_call = rest.contains(".tool_calls.");
+        match rest.rsplit('.').next() {
+            Some("name") if is_call => {
+                self.calls += 1;
+                self.tool = Some(text);
+            }
+            Some("arguments") if is_call => self.arguments = Some(text),
+            Some("content" | "text") if self.text.is_none() => {
+                self.text = Some(text).filter(|text| !text.trim().is_empty());
+            }
+            _ => {}
+        }
+    }
+}
+
+/// Buckets of the key index; several times the keys, so that nearly every lookup ends at its first bucket.
+const BUCKETS: usize = 256;
+
+/// Open addressing over [`KEYS`]: the place of a key, or [`UNSET`].
+const INDEX: [u8; BUCKETS] = index();
+
+const fn index() -> [u8; BUCKETS] {
+    assert!(
+        KEYS.len() < BUCKETS / 2,
+        "the key index is too full to be quick"
+    );
+    let mut index = [UNSET; BUCKETS];
+    let mut place = 0;
+    while place < KEYS.len() {
+        let mut bucket = bucket(KEYS[place].0.as_bytes());
+        while index[bucket] != UNSET {
+            bucket = (bucket + 1) % BUCKETS;
+        }
+        index[bucket] = place as u8;
+        place += 1;
+    }
+    index
+}
+
+/// Length, the last two bytes and one from the middle tell the keys apart well enough.
+const fn bucket(key: &[u8]) -> usize {
+    let length = key.len();
+    if length < 2 {
+        return length;
+    }
+    let tail = key[length - 1] as usize * 7 + key[length - 2] as usize * 31;
+    (tail + key[length / 2] as usize * 97 + key[length - length / 3] as usize * 13 + length * 5)
+        % BUCKETS
+}
+
+fn place(key: &str) -> Option<u8> {
+    let mut bucket = bucket(key.as_bytes());
+    loop {
+        let place = INDEX[bucket];
+        if place == UNSET {
+            return None;
+        }
+        if KEYS[usize::from(place)].0 == key {
+            return Some(place);
+        }
+        bucket = (bucket + 1) % BUCKETS;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Every key of the table is found at its own place, and a stranger at none: the index is complete.
+    #[test]
+    fn every_key_is_found() {
+        for (expected, (key, _)) in KEYS.iter().enumerate() {
+            assert_eq!(place(key), Some(expected as u8), "{key}");
+        }
+        for stranger in [
+            "",
+            "a",
+            "gen_ai.tool.nam",
+            "llm.tools.0.tool.json_schema",
+            "http.request.method",
+        ] {
+            assert_eq!(place(stranger), None, "{stranger}");
+        }
+    }
+}

@@ -1,0 +1,521 @@
+//! Hides what is new in every result although nothing has changed: times, ids, durations, process numbers, addresses.
+//!
+//! A result counts as the same as an earlier one when the two are equal after masking. So a mask that is too narrow lets
+//! a loop look like progress, and one that is too wide makes progress look like a loop. The line drawn here: what a
+//! clock, a random generator or an allocator makes is masked; what is counted stays, as do offsets, page numbers,
+//! percentages, versions, plain dates and small integers. One scan over the words of a text, no regular expressions.
+
+use std::borrow::Cow;
+
+const TIME: &str = "<time>";
+const ID: &str = "<id>";
+const DURATION: &str = "<duration>";
+const PROCESS: &str = "<pid>";
+const ADDRESS: &str = "<address>";
+
+/// Shortest run of hex digits, one of them a decimal digit, that counts as a generated id: 8 bytes in hex. Shorter ones
+/// are often abbreviated commits and colours, which mean something.
+const HEX_ID_BYTES_MIN: usize = 16;
+
+/// Shortest run of mixed letters and digits that counts as a generated id; request ids of the large providers are longer.
+const MIXED_ID_BYTES_MIN: usize = 20;
+
+/// Epoch seconds from 2014 to 2036: a clock reading. Outside of this a number of ten digits is a number.
+const EPOCH_SECONDS: std::ops::Range<u64> = 1_400_000_000..2_100_000_000;
+
+/// The text with its volatile parts replaced by fixed words; borrowed, and cheap, where there are none.
+pub(super) fn text(text: &str) -> Cow<'_, str> {
+    // Everything that is masked holds a digit.
+    if !text.bytes().any(|byte| byte.is_ascii_digit()) {
+        return Cow::Borrowed(text);
+    }
+    let bytes = text.as_bytes();
+    let mut masked = String::new();
+    let mut copied = 0;
+    let mut at = 0;
+    while at < bytes.len() {
+        if CLASSES[usize::from(bytes[at])] == 0 {
+            at += 1;
+            continue;
+        }
+        let word = Word::at(bytes, at);
+        at = word.end;
+        if !word.is_suspect() {
+            continue;
+        }
+        if let Some(Volatile { from, to, by }) = word.volatile(bytes) {
+            masked.push_str(&text[copied..from]);
+            masked.push_str(by);
+            copied = to;
+            at = to;
+        }
+    }
+    if copied == 0 {
+        return Cow::Borrowed(text);
+    }
+    masked.push_str(&text[copied..]);
+    Cow::Owned(masked)
+}
+
+/// Whether an integer is a clock reading (epoch seconds, milli-, micro- or nanoseconds) or long enough to be an id.
+pub(super) fn is_volatile_integer(number: u64) -> bool {
+    EPOCH_SECONDS.contains(&number)
+        || EPOCH_SECONDS.contains(&(number / 1_000))
+        || number >= 1_000_000_000_000_000
+}
+
+/// Whether the scalar member of this name is volatile whatever it holds, since its unit or kind stands in the name.
+pub(super) fn is_volatile_key(key: &str) -> bool {
+    match key {
+        "pid" | "ts" | "timestamp" | "request_id" | "requestId" | "trace_id" | "traceId"
+        | "span_id" | "spanId" | "took" => true,
+        _ => {
+            key.starts_with("duration")
+                || key.starts_with("elapsed")
+                || key.starts_with("latency")
+                || key.starts_with("took_")
+                || key.starts_with("wall_time")
+        }
+    }
+}
+
+/// Whether the whole text is what Python prints for an object without a representation: `<Name object at 0x7f…>`.
+pub(super) fn is_object_address(text: &str) -> bool {
+    text.len() < 512
+        && text.starts_with('<')
+        && text.ends_with('>')
+        && text.contains(" at 0x")
+        && text.contains("object")
+}
+
+/// A stretch of text to replace.
+struct Volatile {
+    from: usize,
+    to: usize,
+    by: &'static str,
+}
+
+/// A decimal digit.
+const DIGIT: u8 = 1;
+/// A lower case letter.
+const LOWER: u8 = 2;
+/// An upper case letter.
+const UPPER: u8 = 4;
+/// A letter that is no hex digit.
+const NOT_HEX: u8 = 8;
+
+/// What each byte is; zero for what belongs to no word.
+const CLASSES: [u8; 256] = classes();
+
+const fn classes() -> [u8; 256] {
+    let mut classes = [0; 256];
+    let mut byte = 0;
+    while byte < 256 {
+        classes[byte] = match byte as u8 {
+            b'0'..=b'9' => DIGIT,
+            b'a'..=b'f' => LOWER,
+            b'g'..=b'z' => LOWER | NOT_HEX,
+            b'A'..=b'F' => UPPER,
+            b'G'..=b'Z' => UPPER | NOT_HEX,
+            _ => 0,
+        };
+        byte += 1;
+    }
+    classes
+}
+
+/// A run of ASCII letters and digits that starts where no letter or digit stands before it.
+struct Word {
+    start: usize,
+    end: usize,
+    /// The classes of all its bytes together.
+    classes: u8,
+}
+
+impl Word {
+    #[inline]
+    fn at(bytes: &[u8], start: usize) -> Self {
+        let mut classes = 0;
+        let mut end = start;
+        while let Some(byte) = bytes.get(end)
+            && CLASSES[usize::from(*byte)] != 0
+        {
+            classes |= CLASSES[usize::from(*byte)];
+            end += 1;
+        }
+        Self {
+            start,
+            end,
+            classes,
+        }
+    }
+
+    /// Whether it is not hopeless to look closer: everything volatile has a digit in its first word, but for `pid` and for
+    /// a UUID whose first group happens to be letters.
+    #[inline]
+    fn is_suspect(&self) -> bool {
+        self.classes & DIGIT != 0 || matches!(self.len(), 3 | 4 | 8)
+    }
+
+    fn is_hex(&self) -> bool {
+        self.classes & NOT_HEX == 0
+    }
+
+    fn len(&self) -> usize {
+        self.end - self.start
+    }
+
+    /// What is volatile at this word, if anything; it may reach over the words that follow.
+    fn volatile(&self, bytes: &[u8]) -> Option<Volatile> {
+        if self.classes & DIGIT == 0 {
+            return self.pid(bytes).or_else(|| self.uuid(bytes));
+        }
+        let found = if bytes[self.start].is_ascii_digit() {
+            self.time(bytes)
+                .or_else(|| self.address(bytes))
+                .or_else(|| self.epoch(bytes))
+                .or_else(|| self.duration(bytes))
+        } else {
+            self.pid(bytes)
+        };
+        found
+            .or_else(|| self.uuid(bytes))
+            .or_else(|| self.id(bytes))
+    }
+
+    fn replaced(&self, to: usize, by: &'static str) -> Option<Volatile> {
+        Some(Volatile {
+            from: self.start,
+            to,
+            by,
+        })
+    }
+
+    /// `2026-11-21T20:55:37.305Z`, `2026/11/21 20:55:37`, `20:55:37.3`, `20:55`. A date alone stays: it is often what a
+    /// call was about.
+    fn time(&self, bytes: &[u8]) -> Option<Volatile> {
+        if let Some(after) = date(bytes, self.start) {
+            let clock = match bytes.get(after) {
+                Some(b'T' | b't' | b' ' | b'_') => after + 1,
+                _ => return None,
+            };
+            let end = clock_time(bytes, clock)?;
+            return self.replaced(zone(bytes, end), TIME);
+        }
+        // `src/main.rs:10:20` is a place in a file.
+        if self.start > 0 && matches!(bytes[self.start - 1], b':' | b'.' | b'-') {
+            return None;
+        }
+        let end = clock_time(bytes, self.start)?;
+        self.replaced(zone(bytes, end), TIME)
+    }
+
+    /// `0x7f3a5c0012d0`; short ones are constants.
+    fn address(&self, bytes: &[u8]) -> Option<Volatile> {
+        let digits = bytes[self.start..self.end].strip_prefix(b"0x")?;
+        if digits.len() >= 6 && digits.iter().all(u8::is_ascii_hexdigit) {
+            return self.replaced(self.end, ADDRESS);
+        }
+        None
+    }
+
+    /// `1795294538`, `1795294538.329`, and the same in milli-, micro- and nanoseconds.
+    fn epoch(&self, bytes: &[u8]) -> Option<Volatile> {
+        if self.classes != DIGIT {
+            return None;
+        }
+        let seconds = number(bytes.get(self.start..self.start + 10)?);
+        if !matches!(self.len(), 10 | 13 | 16 | 19) || !EPOCH_SECONDS.contains(&seconds) {
+            return None;
+        }
+        let end = fraction(bytes, self.end);
+        if end == self.end && bytes.get(end) == Some(&b'%') {
+            return None;
+        }
+        self.replaced(end, TIME)
+    }
+
+    /// `0.35s`, `12 ms`, `1m30s`, `3 seconds`.
+    fn duration(&self, bytes: &[u8]) -> Option<Volatile> {
+        let mut at = self.start;
+        let mut strong_end = None;
+        loop {
+            let digits_end = skip(bytes, at, u8::is_ascii_digit);
+            if digits_end == at {
+                break;
+            }
+            let number_end = fraction(bytes, digits_end);
+            let (unit_end, strong) = unit(bytes, number_end)?;
+            at = unit_end;
+            if strong {
+                strong_end = Some(unit_end);
+            }
+        }
+        let end = strong_end.filter(|end| *end == at)?;
+        // The unit must be the whole word: `3 sorts` is a count.
+        if bytes.get(end).is_some_and(u8::is_ascii_alphanumeric) {
+            return None;
+        }
+        // `10.0.35s`, `v1.5s`: part of something else.
+        if self.start > 0 && matches!(bytes[self.start - 1], b'.' | b'_') {
+            return None;
+        }
+        self.replaced(end, DURATION)
+    }
+
+    /// `pid 123`, `PID=123`, `PGID: 123`; the word itself stays.
+    fn pid(&self, bytes: &[u8]) -> Option<Volatile> {
+        let word = &bytes[self.start..self.end];
+        let names: [&[u8]; 3] = [b"pid", b"ppid", b"pgid"];
+        if !names.iter().any(|name| word.eq_ignore_ascii_case(name)) {
+            return None;
+        }
+        let from = skip(bytes, self.end, |byte| {
+            matches!(byte, b' ' | b'=' | b':' | b'#' | b'"' | b'(')
+        });
+        let to = skip(bytes, from, u8::is_ascii_digit);
+        if from == self.end || from > self.end + 3 || to == from {
+            return None;
+        }
+        Some(Volatile {
+            from,
+            to,
+            by: PROCESS,
+        })
+    }
+
+    /// Hex digits in groups of 8, 4, 4, 4 and 12.
+    fn uuid(&self, bytes: &[u8]) -> Option<Volatile> {
+        if !self.is_hex() || self.len() != 8 || bytes.get(self.end) != Some(&b'-') {
+            return None;
+        }
+        let mut at = self.end;
+        for group in [4, 4, 4, 12] {
+            let to = at + 1 + group;
+            let digits = bytes.get(at + 1..to)?;
+            if bytes[at] != b'-' || !digits.iter().all(u8::is_ascii_hexdigit) {
+                return None;
+            }
+            at = to;
+        }
+        if bytes.get(at).is_some_and(u8::is_ascii_alphanumeric) {
+            return None;
+        }
+        self.replaced(at, ID)
+    }
+
+    /// Long hex digits, or letters of both cases mixed with digits.
+    fn id(&self, bytes: &[u8]) -> Option<Volatile> {
+        let long_hex = self.is_hex() && self.len() >= HEX_ID_BYTES_MIN;
+        let is_mixed = self.classes & (LOWER | UPPER) == LOWER | UPPER;
+        let digits = || {
+            let word = &bytes[self.start..self.end];
+            word.iter().filter(|byte| byte.is_ascii_digit()).count()
+        };
+        let long_mixed = self.len() >= MIXED_ID_BYTES_MIN && is_mixed && digits() >= 3;
+        if long_hex || long_mixed {
+            return self.replaced(self.end, ID);
+        }
+        None
+    }
+}
+
+fn skip(bytes: &[u8], from: usize, wanted: impl Fn(&u8) -> bool) -> usize {
+    let count = bytes[from..].iter().take_while(|byte| wanted(byte)).count();
+    from + count
+}
+
+fn number(digits: &[u8]) -> u64 {
+    digits.iter().fold(0, |number, digit| {
+        number * 10 + u64::from(digit.wrapping_sub(b'0'))
+    })
+}
+
+/// The number of exactly two digits at a place.
+fn two_digits(bytes: &[u8], at: usize) -> Option<u64> {
+    let digits = bytes.get(at..at + 2)?;
+    digits
+        .iter()
+        .all(u8::is_ascii_digit)
+        .then(|| number(digits))
+}
+
+/// Where `YYYY-MM-DD` or `YYYY/MM/DD` ends, if it starts here.
+fn date(bytes: &[u8], at: usize) -> Option<usize> {
+    let year = bytes.get(at..at + 4)?;
+    let separator = *bytes.get(at + 4)?;
+    if !year.iter().all(u8::is_ascii_digit) || !matches!(separator, b'-' | b'/') {
+        return None;
+    }
+    let month = two_digits(bytes, at + 5)?;
+    let day = two_digits(bytes, at + 8)?;
+    let fits = bytes[at + 7] == separator && (1..=12).contains(&month) && (1..=31).contains(&day);
+    fits.then_some(at + 10)
+}
+
+/// Where `hh:mm`, `hh:mm:ss` or `hh:mm:ss.fff` ends, if it starts here.
+fn clock_time(bytes: &[u8], at: usize) -> Option<usize> {
+    let fits = two_digits(bytes, at)? < 24
+        && bytes.get(at + 2) == Some(&b':')
+        && two_digits(bytes, at + 3)? < 60;
+    if !fits {
+        return None;
+    }
+    let mut end = at + 5;
+    if bytes.get(end) == Some(&b':') {
+        // A leap second is written as 60.
+        if two_digits(bytes, end + 1)? > 60 {
+            return None;
+        }
+        end = fraction(bytes, end + 3);
+    }
+    if bytes.get(end).is_some_and(u8::is_ascii_digit) {
+        return None;
+    }
+    Some(end)
+}
+
+/// Where a time zone (`Z`, `+02:00`, `-0500`) after a clock time ends; the same place when there is none.
+fn zone(bytes: &[u8], at: usize) -> usize {
+    match bytes.get(at) {
+        Some(b'Z' | b'z') => at + 1,
+        Some(b'+' | b'-') if two_digits(bytes, at + 1).is_some() => {
+            let minutes = at + 3 + usize::from(bytes.get(at + 3) == Some(&b':'));
+            two_digits(bytes, minutes).map_or(at + 3, |_| minutes + 2)
+        }
+        _ => at,
+    }
+}
+
+/// Where the decimals after a number end; the same place when there are none.
+fn fraction(bytes: &[u8], at: usize) -> usize {
+    if !matches!(bytes.get(at), Some(b'.' | b',')) {
+        return at;
+    }
+    let end = skip(bytes, at + 1, u8::is_ascii_digit);
+    if end == at + 1 { at } else { end }
+}
+
+/// Where the unit of time after a number ends, and whether it can stand alone. `h` and `m` cannot: `5m` may be metres.
+fn unit(bytes: &[u8], at: usize) -> Option<(usize, bool)> {
+    let start = at + usize::from(bytes.get(at) == Some(&b' '));
+    // The micro sign and the Greek letter mu are two bytes each.
+    let prefix = match bytes.get(start..) {
+        Some([0xc2, 0xb5, ..] | [0xce, 0xbc, ..]) => 2,
+        _ => 0,
+    };
+    let end = skip(bytes, start + prefix, u8::is_ascii_alphabetic);
+    let strong = match &bytes[start + prefix..end] {
+        b"s" => true,
+        _ if prefix > 0 => return None,
+        b"ns" | b"us" | b"ms" | b"sec" | b"secs" | b"second" | b"seconds" | b"min" | b"mins"
+        | b"minute" | b"minutes" | b"hr" | b"hrs" | b"hour" | b"hours" => true,
+        b"h" | b"m" if start == at => false,
+        _ => return None,
+    };
+    Some((end, strong))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(input: &str, expected: &str) {
+        assert_eq!(text(input), expected, "masking {input:?}");
+    }
+
+    /// Given clock readings in the usual spellings, they are masked with their zone.
+    #[test]
+    fn times_are_masked() {
+        check("at 2026-11-21T20:55:37.305Z ok", "at <time> ok");
+        check("2026-11-21 20:55:37,305 INFO up", "<time> INFO up");
+        check("2026/11/21 20:55:37 up", "<time> up");
+        check("[2026-11-21T20:55:37+02:00]", "[<time>]");
+        check("built 20:55:37", "built <time>");
+        check("it is 20:55 now", "it is <time> now");
+        check("ts=1795294538 done", "ts=<time> done");
+        check("1795294538.329: ok", "<time>: ok");
+        check("1795294538329", "<time>");
+        check("1795294538329000000", "<time>");
+    }
+
+    /// Given generated ids, process numbers and addresses, they are masked.
+    #[test]
+    fn ids_are_masked() {
+        check(
+            "job 3f2504e0-4f89-11d3-9a0c-0305e82c3301 queued",
+            "job <id> queued",
+        );
+        check("abcdefab-4f89-11d3-9a0c-0305e82c3301", "<id>");
+        check("span 00f067aa0ba902b7.", "span <id>.");
+        check("req_011CSHoEeqs5C35K2UUqR7Fy failed", "req_<id> failed");
+        check("worker pid 4711 died", "worker pid <pid> died");
+        check("PID=4711", "PID=<pid>");
+        check("{\"pid\": 4711}", "{\"pid\": <pid>}");
+        check(
+            "<Tool object at 0x7f3a5c0012d0>",
+            "<Tool object at <address>>",
+        );
+    }
+
+    /// Given durations with their unit, they are masked, compound ones as one.
+    #[test]
+    fn durations_are_masked() {
+        check("finished in 0.35s", "finished in <duration>");
+        check("took 12 ms.", "took <duration>.");
+        check("took 12ms, ok", "took <duration>, ok");
+        check("1m30s left", "<duration> left");
+        check("after 3 seconds", "after <duration>");
+        check("took 80µs", "took <duration>");
+    }
+
+    /// Given what is counted or meant, it stays as it is.
+    #[test]
+    fn meaning_stays() {
+        for kept in [
+            "5 failed, 3 passed",
+            "page 3 of 12",
+            "45% done",
+            "offset 4096",
+            "10 sorts",
+            "5m of rope",
+            "version 1.10.2",
+            "listening on 10.0.0.1:8080",
+            "src/main.rs:10:20: error",
+            "departs 2024-05-27",
+            "commit 6a9f6f1",
+            "0x10",
+            "order #W2378156",
+            "call +1 555 123 4567",
+            "nothing here",
+            "",
+            "über 7 Äpfel µ",
+        ] {
+            check(kept, kept);
+        }
+    }
+
+    /// Given any text, masking it twice is masking it once, and it never panics at a character's border.
+    #[test]
+    fn masking_is_stable() {
+        for sample in [
+            "é1é2é3s",
+            "12 ",
+            "1.",
+            "1,",
+            "20:5",
+            "2026-11-",
+            "pid",
+            "pid ",
+            "0x",
+            "1µ",
+            "1 µs",
+            "ffffffff-",
+            "2026-11-21T20:55:37+",
+        ] {
+            let once = text(sample).into_owned();
+            assert_eq!(text(&once), once);
+        }
+    }
+}

@@ -1,0 +1,431 @@
+//! OpenInference: Arize's instrumentations, one per framework, told apart by `openinference.span.kind`.
+//!
+//! The kinds are the same everywhere; what stands in `input.value` and `output.value` is each framework's own affair, and
+//! so are the exceptions below. Redacted values (`__REDACTED__`) come out of the value layer as such.
+//!
+//! *Hand-offs.* openai-agents marks `handoff to B` as a tool span: it is a hand-off from `input.value` to `output.value`
+//! and no tool call. LangGraph shows them as tools `transfer_to_B`, CrewAI as a tool that delegates: both are tool calls
+//! and hand-offs. smolagents runs the other agent inside a step: nested agent spans, nothing else. autogen's tool span
+//! encloses the `execute_tool` span of autogen itself, which tells the hand-off; it is not told twice.
+//!
+//! *Runs.* A parentless AGENT or CHAIN span is a request to the framework, and its end is the run's. openai-agents gives
+//! that span the status OK whatever happened, and marks the agent's span when the run failed: so an agent's span with an
+//! error ends the run, too.
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+
+use crate::engine::event::{Answer, Body, ModelCall, Recorded, RunEnd};
+use crate::otlp::ValueView;
+
+use super::answer::FINAL_ANSWER;
+use super::facts::Slot;
+use super::reading::{Call, Reading, json_text, member_text};
+use super::{Outcome, value};
+
+/// Reads one span.
+pub(super) fn span(reading: &mut Reading<'_, '_>) -> Outcome {
+    let framework = Framework::of(reading.span.scope_name);
+    let facts = reading.facts;
+    let tell: fn(&mut Reading<'_, '_>, Framework) = match facts.text(Slot::OpenInferenceKind) {
+        Some("LLM") => |reading, _| reading.tell_model_call(),
+        Some("TOOL") => tool,
+        Some("AGENT") => agent,
+        // The steps of a graph: most spans of a LangGraph run.
+        Some("CHAIN") if !reading.is_root() && framework != Framework::Haystack => {
+            return Outcome::Noise;
+        }
+        Some("CHAIN") => chain,
+        // The kind is the last attribute of a span and is lost first where a sender cuts spans short.
+        None if facts.has(Slot::ToolName) => tool,
+        None if facts.has(Slot::Model) => |reading, _| reading.tell_model_call(),
+        Some("RETRIEVER" | "RERANKER" | "EMBEDDING" | "GUARDRAIL" | "EVALUATOR" | "PROMPT")
+        | None => return Outcome::Noise,
+        Some(_) => return Outcome::UnknownOperation,
+    };
+    place(reading, framework);
+    tell(reading, framework);
+    Outcome::Noise
+}
+
+/// Frameworks whose values need unwrapping, or whose spans mean something else than their kind says.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Framework {
+    LangChain,
+    OpenAiAgents,
+    Smolagents,
+    CrewAi,
+    Autogen,
+    Haystack,
+    Other,
+}
+
+impl Framework {
+    fn of(scope_name: &str) -> Self {
+        match scope_name.rsplit('.').next().unwrap_or_default() {
+            "langchain" => Self::LangChain,
+            "openai_agents" => Self::OpenAiAgents,
+            "smolagents" => Self::Smolagents,
+            "crewai" => Self::CrewAi,
+            "autogen_agentchat" | "autogen" => Self::Autogen,
+            "haystack" => Self::Haystack,
+            _ => Self::Other,
+        }
+    }
+}
+
+/// Whose span it is. LangGraph's thread is the conversation and stands on every span; a session that the application
+/// names may span many workers, so it is kept beside the run.
+fn place(reading: &mut Reading<'_, '_>, framework: Framework) {
+    reading.session(reading.facts.text(Slot::Session));
+    if framework != Framework::LangChain {
+        return;
+    }
+    let Some(metadata) = reading.facts.text(Slot::Metadata) else {
+        return;
+    };
+    reading.run(member_text(metadata, &["thread_id"]).as_deref());
+    if let Some(name) = member_text(metadata, &["lc_agent_name"]) {
+        reading.agent = Some(name);
+    }
+}
+
+fn agent(reading: &mut Reading<'_, '_>, framework: Framework) {
+    let facts = reading.facts;
+    if reading.agent.is_none() {
+        reading.agent = match framework {
+            // Its workflow span: not an agent, though it is marked as one.
+            Framework::OpenAiAgents => None,
+            _ => Some(Cow::Borrowed(reading.span.name.trim_end_matches(".run"))),
+        };
+    }
+    let (input, output) = (facts.value(Slot::Input), facts.value(Slot::Output));
+    let (input, output) = match framework {
+        // The whole state of the graph or team, with ids and times in it.
+        Framework::LangChain | Framework::Autogen => (Recorded::NotRecorded, Recorded::NotRecorded),
+        // The input holds the agent's whole definition.
+        Framework::CrewAi => (Recorded::NotRecorded, within(output, "raw", value::output)),
+        Framework::Smolagents => (within(input, "task", value::input), value::output(output)),
+        _ => (value::input(input), value::output(output)),
+    };
+    reading.tell_agent(input, output);
+    if reading.is_root() {
+        reading.tell_turn();
+    } else if framework == Framework::OpenAiAgents
+        && let Some(error) = reading.failure()
+    {
+        let error = Some(error);
+        reading.tell_at(reading.span.end_ns, Body::RunEnd(RunEnd { error }));
+    }
+}
+
+fn chain(reading: &mut Reading<'_, '_>, framework: Framework) {
+    if reading.is_root() {
+        reading.tell_turn();
+    }
+    if framework == Framework::Haystack {
+        haystack_agent(reading);
+    }
+}
+
+/// Haystack has spans for components only. Its agent's output counts steps, tool calls and tokens, and holds the
+/// transcript as Python text, which is left alone: what it did is known to have been done, not how. One model call
+/// stands for all of them, so that the run can be seen to have called tools that nobody saw.
+fn haystack_agent(reading: &mut Reading<'_, '_>) {
+    let facts = reading.facts;
+    let Some(output) = facts.text(Slot::Output) else {
+        return;
+    };
+    let Some(counts) = value::member(output, &["tool_call_counts"]) else {
+        return;
+    };
+    let usage = |key| {
+        value::member(output, &["token_usage", key])
+            .and_then(|count| count.parse().ok())
+            .unwrap_or(0)
+    };
+    let calls = sum_of_members(counts);
+    let answer = if calls > 0 {
+        Answer::ToolCalls(calls)
+    } else {
+        Answer::Text(None)
+    };
+    let (input_tokens, output_tokens) = (usage("prompt_tokens"), usage("completion_tokens"));
+    reading.tell(Body::ModelCall(ModelCall {
+        input_tokens,
+        output_tokens,
+        answer,
+        ..ModelCall::default()
+    }));
+}
+
+/// The sum of an object's whole-number members: `{"search": 2, "read": 1}`.
+fn sum_of_members(object: &str) -> u32 {
+    serde_json::from_str(object).map_or(0, |counts: BTreeMap<Cow<'_, str>, u32>| {
+        counts.values().sum()
+    })
+}
+
+fn tool(reading: &mut Reading<'_, '_>, framework: Framework) {
+    let (facts, name) = (reading.facts, reading.span.name);
+    if let (Framework::OpenAiAgents, Some(receiver)) = (framework, name.strip_prefix("handoff to "))
+    {
+        return handoff(reading, receiver);
+    }
+    let tool = facts
+        .text(Slot::ToolName)
+        .unwrap_or_else(|| name.trim_end_matches(".run"));
+    if framework == Framework::Smolagents && tool == FINAL_ANSWER {
+        return;
+    }
+    if framework == Framework::Autogen && reading.agent.is_none() {
+        let agent = name
+            .strip_suffix(tool)
+            .and_then(|rest| rest.strip_suffix('.'));
+        reading.agent = agent.map(Cow::Borrowed);
+    }
+    let plain = Call {
+        tool,
+        id: facts.text(Slot::CallId).map(Cow::Borrowed),
+        arguments: json_text(facts.value(Slot::Input)),
+        result: json_text(facts.value(Slot::Output)),
+        handoff_told_elsewhere: framework == Framework::Autogen,
+    };
+    let call = match framework {
+        Framework::LangChain => langchain_call(plain),
+        Framework::Smolagents => smolagents_call(plain),
+        _ => plain,
+    };
+    reading.tell_call(&call);
+}
+
+/// openai-agents' hand-off: from whom and to whom stand where a tool has its arguments and its result.
+fn handoff(reading: &mut Reading<'_, '_>, receiver: &str) {
+    let text = |slot| {
+        value::output(reading.facts.value(slot))
+            .value()
+            .and_then(|_| reading.facts.text(slot))
+    };
+    let (from, to) = (text(Slot::Input), text(Slot::Output).unwrap_or(receiver));
+    reading.tell_handoff(from.map(value::name), to);
+}
+
+/// LangChain's result is a message around the tool's own, or a command with such a message in it, and the only place
+/// where the call's id stands. A single argument is recorded as its bare text; it stays that.
+fn langchain_call(plain: Call<'_>) -> Call<'_> {
+    let Some(Cow::Borrowed(output)) = plain.result else {
+        return plain;
+    };
+    let message = value::member(output, &["update", "messages", "0"]).unwrap_or(output);
+    let Some(content) = member_text(message, &["data", "content"]) else {
+        return plain;
+    };
+    Call {
+        id: member_text(message, &["data", "tool_call_id"]),
+        result: Some(content),
+        ..plain
+    }
+}
+
+/// smolagents records how the tool's function was called; most tools are called with names for all arguments.
+fn smolagents_call(plain: Call<'_>) -> Call<'_> {
+    let Some(Cow::Borrowed(call)) = plain.arguments else {
+        return plain;
+    };
+    let Some(named) = value::member(call, &["kwargs"]) else {
+        return plain;
+    };
+    let arguments = match value::member(call, &["args"]) {
+        None | Some("[]") => Cow::Borrowed(named),
+        Some(unnamed) if named == "{}" => Cow::Borrowed(unnamed),
+        Some(unnamed) => Cow::Owned(format!("[{unnamed},{named}]")),
+    };
+    Call {
+        arguments: Some(arguments),
+        ..plain
+    }
+}
+
+/// One member of a JSON object, or the whole value where there is no such member.
+fn within<'a>(whole: ValueView<'a>, member: &str, read: fn(ValueView<'a>) -> Recorded) -> Recorded {
+    let member = whole
+        .as_str()
+        .and_then(|json| value::member(json, &[member]));
+    read(member.map_or(whole, ValueView::Str))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::super::captured::Captured;
+
+    fn check(span: Captured, expected: &[&str]) {
+        assert_eq!(span.told(), expected);
+    }
+
+    const LANGCHAIN: &str = "openinference.instrumentation.langchain";
+    const OPENAI_AGENTS: &str = "openinference.instrumentation.openai_agents";
+    const SMOLAGENTS: &str = "openinference.instrumentation.smolagents";
+
+    fn langchain_tool() -> Captured {
+        let message = json!({"type": "tool", "data": {"content": "{\"results\": []}", "tool_call_id": "call_1"}});
+        Captured::new(
+            LANGCHAIN,
+            "search_docs",
+            &json!({
+                "openinference.span.kind": "TOOL", "tool.name": "search_docs", "session.id": "s",
+                "input.value": "tokio runtime basics", "output.value": message.to_string(),
+                "metadata": json!({"lc_agent_name": "worker_1", "thread_id": "t-1"}).to_string(),
+            }),
+        )
+    }
+
+    /// LangChain's bare argument stays a text, the result loses its message, the agent and the thread come from the
+    /// metadata.
+    #[test]
+    fn a_langchain_tool_is_unwrapped() {
+        check(
+            langchain_tool(),
+            &[r#"worker_1: call with id search_docs(tokio runtime basics) = 14 bytes"#],
+        );
+        let run = langchain_tool().report().unwrap().run;
+        assert_eq!(
+            (run.run_id.as_deref(), run.session_id.as_deref()),
+            (Some("t-1"), Some("s"))
+        );
+    }
+
+    /// A failed tool has the exception's words; the traceback in the status is not read.
+    #[test]
+    fn a_failed_tool_says_why() {
+        let span = Captured::new(
+            LANGCHAIN,
+            "run_query",
+            &json!({"openinference.span.kind": "TOOL", "tool.name": "run_query", "input.value": "SELECT 1"}),
+        );
+        let span = span.failed("ConnectionError('refused')Traceback (most recent call last): …");
+        check(
+            span.raised("ConnectionError", "refused"),
+            &[r#"call run_query(SELECT 1) = - failed: ConnectionError: refused"#],
+        );
+    }
+
+    /// LangGraph hands over by raising; the tool that does it is a hand-off, and nobody failed.
+    #[test]
+    fn a_hand_over_is_no_failure() {
+        let command = json!({"graph": "__parent__", "update": {"messages": [
+            {"type": "tool", "data": {"content": "Handed over", "tool_call_id": "call_1"}}]}});
+        let span = Captured::new(
+            LANGCHAIN,
+            "transfer_to_researcher",
+            &json!({
+                "openinference.span.kind": "TOOL", "tool.name": "transfer_to_researcher",
+                "output.value": command.to_string(), "metadata": "{\"lc_agent_name\": \"triage\"}",
+            }),
+        );
+        check(
+            span.failed("Command(goto='researcher')")
+                .raised("langgraph.errors.ParentCommand", "Command(…)"),
+            &[
+                "triage: call with id transfer_to_researcher(-) = 11 bytes",
+                "triage: triage to researcher",
+            ],
+        );
+    }
+
+    /// openai-agents' `handoff to` is no tool, its workflow span no agent, and its agent's error the run's.
+    #[test]
+    fn openai_agents_kinds_are_corrected() {
+        let attributes = json!({"openinference.span.kind": "TOOL", "input.value": "triage", "output.value": "researcher"});
+        check(
+            Captured::new(OPENAI_AGENTS, "handoff to researcher", &attributes),
+            &["triage to researcher"],
+        );
+        let redacted = json!({"openinference.span.kind": "TOOL", "input.value": "__REDACTED__", "output.value": "__REDACTED__"});
+        check(
+            Captured::new(OPENAI_AGENTS, "handoff to researcher", &redacted),
+            &["? to researcher"],
+        );
+        let workflow = Captured::new(
+            OPENAI_AGENTS,
+            "workflow",
+            &json!({"openinference.span.kind": "AGENT"}),
+        );
+        check(workflow.root(), &["UserMessage", "end"]);
+        let agent = json!({"openinference.span.kind": "AGENT", "agent.name": "demo"});
+        check(
+            Captured::new(OPENAI_AGENTS, "demo", &agent).failed("Max turns exceeded"),
+            &[
+                "demo: agent demo(-) = -",
+                "demo: end, failed: Max turns exceeded",
+            ],
+        );
+    }
+
+    /// smolagents' arguments are those of the tool's function, and its agents' way to answer is no tool.
+    #[test]
+    fn smolagents_calls_are_unwrapped() {
+        let tool = |name: &str, call: &str| {
+            let attributes =
+                json!({"openinference.span.kind": "TOOL", "tool.name": name, "input.value": call});
+            Captured::new(SMOLAGENTS, "SimpleTool", &attributes)
+        };
+        let named = r#"{"args": [], "sanitize_inputs_outputs": true, "kwargs": {"query": "x"}}"#;
+        check(
+            tool("search", named),
+            &[r#"call search({"query":"x"}) = -"#],
+        );
+        let mixed = r#"{"args": [7], "kwargs": {"limit": 2}}"#;
+        check(
+            tool("search", mixed),
+            &[r#"call search([[7],{"limit":2}]) = -"#],
+        );
+        check(tool("final_answer", named), &[]);
+    }
+
+    /// The flat keys tell tool calls from text; a final answer through a tool is text; redacted text is no text.
+    #[test]
+    fn answers_are_read_from_flat_keys() {
+        let prefix = "llm.output_messages.0.message";
+        let call = format!("{prefix}.tool_calls.0.tool_call.function.name");
+        let told = |key: &str, value: &str| {
+            let attributes = json!({
+                "openinference.span.kind": "LLM", "llm.model_name": "m", "llm.finish_reason": "stop",
+                "llm.token_count.prompt": 120, "llm.token_count.completion": "25", key: value,
+            });
+            Captured::new(OPENAI_AGENTS, "response", &attributes)
+                .told()
+                .remove(0)
+        };
+        assert_eq!(told(&call, "search"), "model m 120+25 ToolCalls(1)");
+        assert_eq!(told(&call, "final_answer"), "model m 120+25 Text(");
+        assert_eq!(
+            told(&format!("{prefix}.content"), "Done."),
+            "model m 120+25 Text("
+        );
+        assert_eq!(
+            told(&format!("{prefix}.content"), "__REDACTED__"),
+            "model m 120+25 Text(None)"
+        );
+        assert_eq!(
+            told("output.value", "__REDACTED__"),
+            "model m 120+25 Unknown"
+        );
+    }
+
+    /// haystack's agent says how many tools it called, and with how many tokens.
+    #[test]
+    fn haystack_counts_are_read() {
+        let output = json!({"messages": ["ChatMessage(…)"], "tool_call_counts": {"search_2": 2, "read": 1},
+            "token_usage": {"prompt_tokens": 720, "completion_tokens": 93}});
+        let attributes =
+            json!({"openinference.span.kind": "CHAIN", "output.value": output.to_string()});
+        let span = Captured::new(
+            "openinference.instrumentation.haystack",
+            "Agent.run",
+            &attributes,
+        );
+        check(span, &["model ? 720+93 ToolCalls(3)"]);
+    }
+}

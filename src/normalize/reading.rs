@@ -1,0 +1,326 @@
+//! One span being read: what the dialects share when they turn facts into events.
+//!
+//! A dialect decides what a span is; how a failure, a tool call or a model call is put together from the facts is the
+//! same for all of them and is written here. Events leave in the order in which they are told, each with an identity
+//! made of trace, span and its number within the span, so that a span delivered twice gives the same events twice.
+
+use std::borrow::Cow;
+
+use crate::engine::event::{
+    AgentSpan, Body, Event, Failure, Handoff, ModelCall, NAME_BYTES_MAX, Recorded, RunEnd, SpanId,
+    Text, ToolCall, TraceId,
+};
+use crate::otlp::{SpanView, ValueView};
+
+use super::facts::{Facts, Slot};
+use super::{Report, answer, tool_names, value};
+
+/// OTLP's status codes.
+const STATUS_OK: i32 = 1;
+const STATUS_ERROR: i32 = 2;
+
+/// One span, its facts, and the report being written about it.
+pub(super) struct Reading<'r, 'a> {
+    pub(super) span: &'r SpanView<'a>,
+    pub(super) facts: &'r Facts<'a>,
+    /// Who did it; the dialect replaces what the common keys say where it knows better.
+    pub(super) agent: Option<Cow<'a, str>>,
+    report: &'r mut Report,
+}
+
+/// A tool call as a dialect has read it: wrappers undone, values still as they stand, as text or JSON text.
+#[derive(Default)]
+pub(super) struct Call<'c> {
+    pub(super) tool: &'c str,
+    pub(super) id: Option<Cow<'c, str>>,
+    /// `None` where they are not recorded.
+    pub(super) arguments: Option<Cow<'c, str>>,
+    /// `None` where it is not recorded.
+    pub(super) result: Option<Cow<'c, str>>,
+    /// Another span tells the hand-off that the call may be.
+    pub(super) handoff_told_elsewhere: bool,
+}
+
+impl<'c> Call<'c> {
+    /// A call as the facts have it: arguments and result under their own keys, without wrappers.
+    pub(super) fn of(tool: &'c str, facts: &Facts<'c>) -> Self {
+        Self {
+            tool,
+            id: json_text(facts.value(Slot::CallId)),
+            arguments: json_text(facts.value(Slot::Arguments)),
+            result: json_text(facts.value(Slot::Result)),
+            handoff_told_elsewhere: false,
+        }
+    }
+}
+
+impl<'r, 'a> Reading<'r, 'a> {
+    /// Begins to read a span.
+    pub(super) fn new(
+        span: &'r SpanView<'a>,
+        facts: &'r Facts<'a>,
+        report: &'r mut Report,
+    ) -> Self {
+        let agent = facts.text(Slot::Agent).map(Cow::Borrowed);
+        Self {
+            span,
+            facts,
+            agent,
+            report,
+        }
+    }
+
+    /// Says which run the span belongs to.
+    pub(super) fn run(&mut self, run_id: Option<&str>) {
+        self.report.run.run_id = run_id.and_then(usable_id);
+    }
+
+    /// Says which session the span belongs to.
+    pub(super) fn session(&mut self, session_id: Option<&str>) {
+        self.report.run.session_id = session_id.and_then(usable_id);
+    }
+
+    /// Says which trace the span's trace continues.
+    pub(super) fn continues(&mut self, trace: TraceId) {
+        self.report.run.continues = Some(trace);
+    }
+
+    /// Whether the span has no parent.
+    pub(super) fn is_root(&self) -> bool {
+        self.span.parent_span_id == [0; 8]
+    }
+
+    /// Tells what the span was busy with from its start to its end.
+    pub(super) fn tell(&mut self, body: Body) {
+        self.tell_during(self.span.start_ns, self.span.end_ns, body);
+    }
+
+    /// Tells what happened at one moment of the span.
+    pub(super) fn tell_at(&mut self, at_ns: u64, body: Body) {
+        self.tell_during(at_ns, at_ns, body);
+    }
+
+    /// Tells what happened at one moment and is told elsewhere too, under an identity that both know.
+    pub(super) fn tell_named(&mut self, id: u64, at_ns: u64, body: Body) {
+        self.push(id, at_ns, at_ns, body);
+    }
+
+    fn tell_during(&mut self, start_ns: u64, end_ns: u64, body: Body) {
+        let number = [self.report.events.len() as u8];
+        let id = value::id_hash(&[&self.span.trace_id, &self.span.span_id, &number]);
+        self.push(id, start_ns, end_ns, body);
+    }
+
+    fn push(&mut self, id: u64, start_ns: u64, end_ns: u64, body: Body) {
+        self.report.events.push(Event {
+            id,
+            trace: TraceId(self.span.trace_id),
+            span: SpanId(self.span.span_id),
+            parent: SpanId(self.span.parent_span_id),
+            start_ns,
+            end_ns: end_ns.max(start_ns),
+            agent: self.agent_name(),
+            worker: None,
+            body,
+        });
+    }
+
+    /// Tells that the span is the root of a request to an agent: a user spoke when it began, and the run or this turn of
+    /// it was over when it ended.
+    pub(super) fn tell_turn(&mut self) {
+        let error = self.failure();
+        self.tell_at(self.span.start_ns, Body::UserMessage);
+        self.tell_at(self.span.end_ns, Body::RunEnd(RunEnd { error }));
+    }
+
+    /// Tells that an agent was at work. Without a name there is nothing to tell.
+    pub(super) fn tell_agent(&mut self, input: Recorded, output: Recorded) {
+        if let Some(name) = self.agent_name() {
+            self.tell(Body::AgentSpan(AgentSpan {
+                name,
+                input,
+                output,
+            }));
+        }
+    }
+
+    fn agent_name(&self) -> Option<Text> {
+        self.agent.as_deref().map(value::name)
+    }
+
+    /// Tells of a tool call, and of the hand-off that it is, where its name says so and its receiver can be read.
+    pub(super) fn tell_call(&mut self, call: &Call<'_>) {
+        let tool = value::name(call.tool);
+        let result = call.result.as_deref();
+        let error = self
+            .failure()
+            .or_else(|| failure_in(result?))
+            .map(|error| told_by_result(error, result));
+        let hands_off = tool_names::hands_off(&tool);
+        self.tell(Body::ToolCall(ToolCall {
+            call_id: call
+                .id
+                .as_deref()
+                .filter(|id| !id.is_empty())
+                .map(|id| value::id_hash(&[id.as_bytes()])),
+            input: call
+                .arguments
+                .as_deref()
+                .map_or(Recorded::NotRecorded, value::input_json),
+            output: result.map_or(Recorded::NotRecorded, value::output_json),
+            error,
+            hands_off,
+            writes: tool_names::writes(&tool),
+            tool,
+        }));
+        let arguments = call.arguments.as_deref().unwrap_or_default();
+        if hands_off
+            && !call.handoff_told_elsewhere
+            && let Some(to) = tool_names::receiver(call.tool, arguments)
+        {
+            self.tell_handoff(self.agent_name(), &to);
+        }
+    }
+
+    /// Tells that control went to another agent when the span began.
+    pub(super) fn tell_handoff(&mut self, from: Option<Text>, to: &str) {
+        let to = value::name(to);
+        self.tell_at(self.span.start_ns, Body::Handoff(Handoff { from, to }));
+    }
+
+    /// Tells of a model call, with the model, the tokens and the cost that the facts carry.
+    pub(super) fn tell_model_call(&mut self) {
+        let facts = self.facts;
+        let call_id = facts
+            .text(Slot::ResponseId)
+            .map(|id| value::id_hash(&[id.as_bytes()]));
+        let error = self.failure();
+        self.tell(Body::ModelCall(ModelCall {
+            model: facts.text(Slot::Model).map(value::name),
+            call_id,
+            input_tokens: facts.count(Slot::InputTokens),
+            output_tokens: facts.count(Slot::OutputTokens),
+            cost_microusd: facts
+                .number(Slot::Cost)
+                .map(|usd| (usd * 1e6).round() as u64),
+            answer: answer::of(facts),
+            error,
+        }));
+    }
+
+    /// Why what the span stands for failed; `None` when it did not. Control flow that frameworks express as exceptions
+    /// is no failure.
+    pub(super) fn failure(&self) -> Option<Failure> {
+        let exception = self.exception();
+        let failed = self.span.status.code == STATUS_ERROR
+            || self.facts.text(Slot::ErrorType).is_some()
+            || matches!(self.facts.text(Slot::TaskStatus), Some("failure" | "error"))
+            || (exception.is_some() && self.span.status.code != STATUS_OK);
+        if !failed || self.is_control_flow(exception.as_ref()) {
+            return None;
+        }
+        let text = match exception {
+            Some((kind, "")) => Cow::Borrowed(kind),
+            Some((kind, message)) => Cow::Owned(format!(
+                "{}: {message}",
+                kind.rsplit('.').next().unwrap_or(kind)
+            )),
+            None => Cow::Borrowed(self.error_text()),
+        };
+        Some(value::failure(&text))
+    }
+
+    /// The status without the traceback that some instrumentations append, else the kind of error.
+    fn error_text(&self) -> &'a str {
+        let message = self.span.status.message;
+        let message = message
+            .split("Traceback (most recent call last)")
+            .next()
+            .unwrap_or(message)
+            .trim();
+        if message.is_empty() {
+            self.facts.text(Slot::ErrorType).unwrap_or("")
+        } else {
+            message
+        }
+    }
+
+    /// Type and message of the last exception that the span recorded.
+    fn exception(&self) -> Option<(&'a str, &'a str)> {
+        let event = self
+            .span
+            .events
+            .iter()
+            .filter(|event| event.name == "exception")
+            .last()?;
+        let text = |key| {
+            event
+                .attributes
+                .find(key)
+                .and_then(|value| value.as_str())
+                .unwrap_or("")
+        };
+        Some((text("exception.type"), text("exception.message")))
+    }
+
+    /// LangGraph hands control over and pauses for people by raising; the spans it passes through look failed.
+    fn is_control_flow(&self, exception: Option<&(&str, &str)>) -> bool {
+        let flows = |kind: &str| {
+            [
+                "ParentCommand",
+                "GraphInterrupt",
+                "NodeInterrupt",
+                "GraphBubbleUp",
+            ]
+            .iter()
+            .any(|name| kind.ends_with(name))
+        };
+        exception.is_some_and(|(kind, _)| flows(kind))
+            || self.facts.text(Slot::ErrorType).is_some_and(flows)
+            || self.span.status.message.starts_with("Command(")
+    }
+}
+
+/// An id as it stands. One that is longer than any name is no id, and cut short it would be somebody else's.
+fn usable_id(id: &str) -> Option<Text> {
+    (1..=NAME_BYTES_MAX).contains(&id.len()).then(|| id.into())
+}
+
+/// A value as text: the text itself, or the JSON of a structured value; `None` where there is none.
+pub(super) fn json_text(value: ValueView<'_>) -> Option<Cow<'_, str>> {
+    match value {
+        ValueView::Empty => None,
+        ValueView::Str(text) => Some(Cow::Borrowed(text)),
+        structured => {
+            let mut text = String::new();
+            structured.write_json(&mut text);
+            Some(Cow::Owned(text))
+        }
+    }
+}
+
+/// The member of a JSON text at a path: a text without its quotation marks, anything else as JSON.
+pub(super) fn member_text<'t>(json: &'t str, path: &[&str]) -> Option<Cow<'t, str>> {
+    value::member(json, path).map(value::unquote)
+}
+
+/// The failure that only the result tells of: `isError`, or an `error` with something in it, at its top.
+fn failure_in(result: &str) -> Option<Failure> {
+    if !result.trim_start().starts_with('{') {
+        return None;
+    }
+    if value::member(result, &["isError"]) == Some("true") {
+        return Some(value::failure(""));
+    }
+    let error = value::member(result, &["error"])?;
+    let nothing = matches!(error, "null" | "false" | "\"\"" | "0" | "{}" | "[]");
+    (!nothing).then(|| value::failure(&value::unquote(error)))
+}
+
+/// A failure without words takes the result's, which is then all that was said.
+fn told_by_result(error: Failure, result: Option<&str>) -> Failure {
+    match result {
+        Some(result) if error.text.is_empty() => value::failure(result),
+        _ => error,
+    }
+}

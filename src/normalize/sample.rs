@@ -1,0 +1,139 @@
+//! The short redacted text that an input keeps for similarity and for people.
+//!
+//! The digest's one pass writes the value here as it reads it: JSON without insignificant blanks, members in the order
+//! of the document, each run of blanks within a text as one. A member whose value turns out to be nothing is taken
+//! back. At the end the middle is cut out.
+
+use std::fmt::Write;
+
+use crate::engine::event::{SAMPLE_BYTES_MAX, SAMPLE_HEAD_BYTES, Text};
+
+use super::redact;
+
+/// What stands for the part that was cut out.
+const CUT: &str = "…";
+
+/// A sample being written.
+#[derive(Default)]
+pub(super) struct Sample {
+    text: String,
+}
+
+impl Sample {
+    /// A place to come back to with [`Sample::take_back`].
+    pub(super) fn place(&self) -> usize {
+        self.text.len()
+    }
+
+    /// Forgets what was written after a place.
+    pub(super) fn take_back(&mut self, place: usize) {
+        self.text.truncate(place);
+    }
+
+    /// Writes a sign of JSON's own: a bracket, a comma, a number, `true`.
+    pub(super) fn sign(&mut self, sign: &str) {
+        self.text.push_str(sign);
+    }
+
+    /// Writes a whole number.
+    pub(super) fn integer(&mut self, number: i128) {
+        // Nearly every number has at most 64 bits, and writing those is much quicker.
+        match i64::try_from(number) {
+            Ok(number) => write!(self.text, "{number}"),
+            Err(_) => write!(self.text, "{number}"),
+        }
+        .expect("a String takes everything");
+    }
+
+    /// Writes a member's name and its colon.
+    pub(super) fn key(&mut self, key: &str) {
+        self.quoted(key);
+        self.text.push(':');
+    }
+
+    /// Writes a text within JSON, redacted.
+    pub(super) fn member_text(&mut self, text: &str) {
+        self.quoted(&redact::text(text));
+    }
+
+    /// Writes a text that is the whole value, redacted and without quotes.
+    pub(super) fn whole_text(&mut self, text: &str) {
+        let clean = redact::text(text);
+        for word in clean.split_whitespace() {
+            if !self.text.is_empty() {
+                self.text.push(' ');
+            }
+            self.text.push_str(word);
+        }
+    }
+
+    /// Hides what was written since a place.
+    pub(super) fn hide(&mut self, place: usize) {
+        self.text.truncate(place);
+        self.quoted(redact::REDACTED);
+    }
+
+    /// The sample: whole when it is short, else its head and its tail.
+    pub(super) fn finish(self) -> Text {
+        if self.text.len() <= SAMPLE_BYTES_MAX {
+            return self.text.into();
+        }
+        let head = &self.text[..self.text.floor_char_boundary(SAMPLE_HEAD_BYTES)];
+        let tail_bytes = SAMPLE_BYTES_MAX - SAMPLE_HEAD_BYTES - CUT.len();
+        let tail = &self.text[self.text.ceil_char_boundary(self.text.len() - tail_bytes)..];
+        format!("{head}{CUT}{tail}").into()
+    }
+
+    fn quoted(&mut self, text: &str) {
+        self.text.push('"');
+        let is_plain = |byte: u8| byte >= b' ' && !matches!(byte, b'"' | b'\\');
+        if text.bytes().all(is_plain) && !text.contains("  ") {
+            self.text.push_str(text);
+        } else {
+            self.escaped(text);
+        }
+        self.text.push('"');
+    }
+
+    fn escaped(&mut self, text: &str) {
+        let mut after_blank = false;
+        for sign in text.chars() {
+            let is_blank = sign.is_whitespace() || sign.is_control();
+            if is_blank {
+                if !after_blank {
+                    self.text.push(' ');
+                }
+            } else {
+                if matches!(sign, '"' | '\\') {
+                    self.text.push('\\');
+                }
+                self.text.push(sign);
+            }
+            after_blank = is_blank;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Given a text longer than a sample may be, its head and tail are kept and no character is cut in two.
+    #[test]
+    fn long_texts_lose_their_middle() {
+        let mut sample = Sample::default();
+        sample.whole_text(&"äöü".repeat(200));
+        let text = sample.finish();
+        assert!(text.len() <= SAMPLE_BYTES_MAX);
+        assert!(text.len() > SAMPLE_BYTES_MAX - 8);
+        assert!(text.contains(CUT));
+    }
+
+    /// Given blanks and quotes within a text, blanks become one and quotes stay JSON.
+    #[test]
+    fn member_texts_are_json() {
+        let mut sample = Sample::default();
+        sample.member_text("a \n\t b \"c\" d\\e");
+        assert_eq!(&*sample.finish(), r#""a b \"c\" d\\e""#);
+    }
+}

@@ -1,0 +1,726 @@
+//! What is kept of arguments, results and errors: a fingerprint, and for arguments a redacted sample.
+//!
+//! The same value must look the same whichever framework wrapped it, so every form ends in one digest: JSON text, JSON
+//! within JSON, OTLP's own lists and maps, plain text. Fingerprints are taken over the true value, samples and error
+//! texts after redaction; nothing else of a value leaves this room. A marker that stands for a hidden value is not a
+//! value: two hidden values are not the same one.
+
+use std::borrow::Cow;
+
+use crate::engine::event::{ERROR_BYTES_MAX, Failure, NAME_BYTES_MAX, Recorded, Text, Value};
+use crate::otlp::ValueView;
+
+use super::digest::{self, Digest, Reader};
+use super::redact;
+
+/// Arguments, from an attribute or a part of one. Absent is [`Recorded::NotRecorded`].
+pub(super) fn input(view: ValueView<'_>) -> Recorded {
+    if let Some(known) = without_value(view) {
+        return known;
+    }
+    let mut reader = Reader::for_input();
+    let digest = reader.whole_view(view);
+    input_value(digest, reader)
+}
+
+/// A result, from an attribute or a part of one. Absent is [`Recorded::NotRecorded`].
+pub(super) fn output(view: ValueView<'_>) -> Recorded {
+    if let Some(known) = without_value(view) {
+        return known;
+    }
+    output_value(Reader::for_output().whole_view(view))
+}
+
+/// Arguments, from JSON text such as [`member`] gives; what is not JSON is taken as a text.
+pub(super) fn input_json(text: &str) -> Recorded {
+    if is_marker(text) {
+        return Recorded::Redacted;
+    }
+    let mut reader = Reader::for_input();
+    let digest = reader.json(text);
+    input_value(digest, reader)
+}
+
+/// A result, from JSON text such as [`member`] gives; what is not JSON is taken as a text.
+pub(super) fn output_json(text: &str) -> Recorded {
+    if is_marker(text) {
+        return Recorded::Redacted;
+    }
+    output_value(Reader::for_output().json(text))
+}
+
+/// An error in words: its text redacted and cut at [`ERROR_BYTES_MAX`], its hash over the whole with volatile parts
+/// masked.
+pub(super) fn failure(text: &str) -> Failure {
+    // Twice the limit, so that a secret which the limit would cut in two is still recognised.
+    let head = cut(text.trim(), ERROR_BYTES_MAX * 2);
+    Failure {
+        text: cut(&redact::text(head), ERROR_BYTES_MAX).into(),
+        masked: Reader::for_output().whole_text(text).masked,
+    }
+}
+
+/// A name of a tool, agent or model: without blanks around it and at most [`NAME_BYTES_MAX`] bytes.
+pub(super) fn name(text: &str) -> Text {
+    cut(text.trim(), NAME_BYTES_MAX).into()
+}
+
+/// Identity out of several parts, such as a trace id and a span id. Where one part ends and the next begins matters.
+pub(super) fn id_hash(parts: &[&[u8]]) -> u64 {
+    digest::parts_hash(parts)
+}
+
+/// The raw JSON of a member of an object, found by its path; a number in the path picks an item of a list. Nothing is
+/// checked or built beyond what lies on the way, so that text which was cut off still gives its first members. A text
+/// comes back in its quotes: see [`unquote`].
+pub(super) fn member<'a>(json: &'a str, path: &[&str]) -> Option<&'a str> {
+    path.iter().try_fold(json.trim(), |json, step| {
+        let mut scanner = Scanner { json, at: 0 };
+        match scanner.peek()? {
+            b'{' => scanner.in_object(step),
+            b'[' => scanner.in_list(step.parse().ok()?),
+            _ => None,
+        }
+    })
+}
+
+/// A JSON text without its quotes and escapes; anything else as it is.
+pub(super) fn unquote(json: &str) -> Cow<'_, str> {
+    let json = json.trim();
+    let Some(inner) = json
+        .strip_prefix('"')
+        .and_then(|rest| rest.strip_suffix('"'))
+    else {
+        return Cow::Borrowed(json);
+    };
+    if !inner.contains('\\') {
+        return Cow::Borrowed(inner);
+    }
+    serde_json::from_str(json).map_or(Cow::Borrowed(inner), Cow::Owned)
+}
+
+fn input_value(digest: Digest, reader: Reader) -> Recorded {
+    Recorded::Value(Value {
+        fingerprint: digest.hash,
+        masked: digest.hash,
+        bytes: u32::try_from(digest.bytes).unwrap_or(u32::MAX),
+        empty: digest.empty,
+        sample: reader.into_sample().finish(),
+    })
+}
+
+fn output_value(digest: Digest) -> Recorded {
+    Recorded::Value(Value {
+        fingerprint: digest.hash,
+        masked: digest.masked,
+        bytes: u32::try_from(digest.bytes).unwrap_or(u32::MAX),
+        empty: digest.empty,
+        sample: Text::default(),
+    })
+}
+
+/// What is known without looking at a value: that there is none, or that it was hidden.
+fn without_value(view: ValueView<'_>) -> Option<Recorded> {
+    match view {
+        ValueView::Empty => Some(Recorded::NotRecorded),
+        ValueView::Str(text) if is_marker(text) => Some(Recorded::Redacted),
+        _ => None,
+    }
+}
+
+/// Whether a text stands in the place of a hidden value. `__REDACTED__` is OpenInference's; the others are usual ones.
+fn is_marker(text: &str) -> bool {
+    let text = text.trim().trim_matches('"');
+    // The longest marker has twelve bytes.
+    text.len() <= 12
+        && ["__REDACTED__", "[REDACTED]", "<REDACTED>", "REDACTED"]
+            .iter()
+            .any(|marker| text.eq_ignore_ascii_case(marker))
+}
+
+fn cut(text: &str, bytes_max: usize) -> &str {
+    &text[..text.floor_char_boundary(bytes_max)]
+}
+
+/// Walks JSON text without checking it.
+struct Scanner<'a> {
+    json: &'a str,
+    at: usize,
+}
+
+impl<'a> Scanner<'a> {
+    /// The next byte that is not blank.
+    fn peek(&mut self) -> Option<u8> {
+        let rest = &self.json.as_bytes()[self.at..];
+        let blanks = rest
+            .iter()
+            .take_while(|byte| byte.is_ascii_whitespace())
+            .count();
+        self.at += blanks;
+        rest.get(blanks).copied()
+    }
+
+    fn in_object(&mut self, name: &str) -> Option<&'a str> {
+        self.at += 1;
+        loop {
+            while self.peek()? == b',' {
+                self.at += 1;
+            }
+            let key = self.value()?;
+            if self.peek()? != b':' {
+                return None;
+            }
+            self.at += 1;
+            let value = self.value();
+            if unquote(key) == name {
+                return value;
+            }
+            value?;
+        }
+    }
+
+    fn in_list(&mut self, mut index: usize) -> Option<&'a str> {
+        self.at += 1;
+        loop {
+            while self.peek()? == b',' {
+                self.at += 1;
+            }
+            let value = self.value()?;
+            if index == 0 {
+                return Some(value);
+            }
+            index -= 1;
+        }
+    }
+
+    /// The raw text of the value that starts here; `None` where it has no end or no value starts.
+    fn value(&mut self) -> Option<&'a str> {
+        self.peek()?;
+        let start = self.at;
+        let bytes = self.json.as_bytes();
+        let mut depth = 0_usize;
+        while let Some(byte) = bytes.get(self.at) {
+            match byte {
+                b'"' => self.skip_text()?,
+                b'{' | b'[' => {
+                    depth += 1;
+                    self.at += 1;
+                }
+                b'}' | b']' if depth == 0 => break,
+                b'}' | b']' => {
+                    depth -= 1;
+                    self.at += 1;
+                }
+                b',' | b':' if depth == 0 => break,
+                _ => {
+                    self.at += 1;
+                    continue;
+                }
+            }
+            if depth == 0 {
+                break;
+            }
+        }
+        let value = self.json.get(start..self.at)?.trim();
+        (depth == 0 && !value.is_empty()).then_some(value)
+    }
+
+    /// Steps over a quoted text.
+    fn skip_text(&mut self) -> Option<()> {
+        let bytes = self.json.as_bytes();
+        self.at += 1;
+        loop {
+            match bytes.get(self.at)? {
+                b'"' => {
+                    self.at += 1;
+                    return Some(());
+                }
+                b'\\' => self.at += 2,
+                _ => self.at += 1,
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use opentelemetry_proto::tonic::common::v1 as common;
+    use prost::Message;
+
+    use super::*;
+    use crate::engine::event::SAMPLE_BYTES_MAX;
+
+    /// Given two spellings of one value, they have one fingerprint, and as results one masked hash.
+    #[track_caller]
+    fn check_same(first: &str, second: &str) {
+        let [one, two] = [first, second].map(|text| value_of(output(ValueView::Str(text))));
+        assert_eq!(one.fingerprint, two.fingerprint, "{first} and {second}");
+        assert_eq!(one.masked, two.masked, "{first} and {second}");
+        let [one, two] = [first, second].map(|text| value_of(input(ValueView::Str(text))));
+        assert_eq!(one.fingerprint, two.fingerprint, "{first} and {second}");
+    }
+
+    #[track_caller]
+    fn check_different(first: &str, second: &str) {
+        let [one, two] = [first, second].map(|text| value_of(output(ValueView::Str(text))));
+        assert_ne!(one.fingerprint, two.fingerprint, "{first} and {second}");
+    }
+
+    fn value_of(recorded: Recorded) -> Value {
+        match recorded {
+            Recorded::Value(value) => value,
+            other => panic!("no value but {other:?}"),
+        }
+    }
+
+    #[test]
+    fn one_value_has_one_fingerprint() {
+        check_same(
+            r#"{"a":1,"b":[true,null]}"#,
+            r#" { "b" : [true, null], "a" : 1.0 } "#,
+        );
+        check_same(r#"{"a":1}"#, r#"{"a":1,"b":null}"#);
+        check_same(r#"{"a":1}"#, r#""{\"a\":1}""#);
+        check_same(r#"{"a":1}"#, r#""\"{\\\"a\\\":1}\"""#);
+        check_same(
+            r#"{"args":"{\"x\":1,\"y\":2}"}"#,
+            r#"{"args":{"y":2,"x":1}}"#,
+        );
+        check_same(r#"{"a":1e2,"b":-0.0}"#, r#"{"a":100,"b":0}"#);
+        check_same(r#"{"a":"\u00e9"}"#, r#"{"a":"é"}"#);
+        check_same(
+            r#"{"a":1,"tool":"<Tool object at 0x7f00aa>"}"#,
+            r#"{"a":1}"#,
+        );
+        check_same("saved", " \"saved\"\n");
+    }
+
+    #[test]
+    fn different_values_have_different_fingerprints() {
+        check_different(r#"{"a":1}"#, r#"{"a":2}"#);
+        check_different(r#"{"a":"1"}"#, r#"{"a":1}"#);
+        check_different(r#"{"a":1,"b":2}"#, r#"{"a":2,"b":1}"#);
+        check_different("[1,2]", "[2,1]");
+        check_different("[[1],2]", "[[1,2]]");
+        check_different("[]", "{}");
+        check_different(r#"{"a":{"b":1}}"#, r#"{"b":{"a":1}}"#);
+        check_different("rust async", "Rust async");
+        check_different(r#"{"a":9007199254740993}"#, r#"{"a":9007199254740992}"#);
+    }
+
+    /// Given text that is not JSON, cut off, too deep or too long, it still has a fingerprint: that of the text.
+    #[test]
+    fn anything_has_a_fingerprint() {
+        check_different(r#"{"a":"#, r#"{"b":"#);
+        check_same("{not json ", "{not json");
+        let deep = |inner: &str| format!("{}{inner}{}", "[".repeat(500), "]".repeat(500));
+        check_different(&deep("1"), &deep("2"));
+        let long = |end: &str| format!(r#"{{"a":"{}{end}"}}"#, "x".repeat(70_000));
+        check_different(&long("1"), &long("2"));
+        check_same(&long("1"), &long("1"));
+    }
+
+    /// Given structured values, they have the fingerprint of the same value in JSON text.
+    #[test]
+    fn structure_equals_text() {
+        let pair = |key: &str, value: common::any_value::Value| common::KeyValue {
+            key: key.into(),
+            value: Some(common::AnyValue { value: Some(value) }),
+            ..common::KeyValue::default()
+        };
+        use common::any_value::Value as Any;
+        let list = Any::ArrayValue(common::ArrayValue {
+            values: vec![common::AnyValue {
+                value: Some(Any::DoubleValue(1.5)),
+            }],
+        });
+        let span = common::KeyValueList {
+            values: vec![
+                pair("job", Any::StringValue("build-42".into())),
+                pair("n", Any::IntValue(-3)),
+                pair(
+                    "deep",
+                    Any::KvlistValue(common::KeyValueList {
+                        values: vec![pair("list", list), pair("on", Any::BoolValue(true))],
+                    }),
+                ),
+            ],
+        };
+        let record = opentelemetry_proto::tonic::logs::v1::LogRecord {
+            body: Some(common::AnyValue {
+                value: Some(Any::KvlistValue(span)),
+            }),
+            ..Default::default()
+        };
+        let request = opentelemetry_proto::tonic::collector::logs::v1::ExportLogsServiceRequest {
+            resource_logs: vec![opentelemetry_proto::tonic::logs::v1::ResourceLogs {
+                scope_logs: vec![opentelemetry_proto::tonic::logs::v1::ScopeLogs {
+                    log_records: vec![record],
+                    ..Default::default()
+                }],
+                ..Default::default()
+            }],
+        }
+        .encode_to_vec();
+        let limits = crate::otlp::Limits::default();
+        let view = crate::otlp::logs(&request, &limits)
+            .next()
+            .expect("one record")
+            .expect("readable");
+        let text = r#"{"deep":{"on":true,"list":[1.5]},"job":"build-42","n":-3}"#;
+        assert_eq!(output(view.body), output_json(text));
+        let sample = value_of(input(view.body)).sample;
+        assert_eq!(
+            &*sample,
+            r#"{"job":"build-42","n":-3,"deep":{"list":[1.5],"on":true}}"#
+        );
+    }
+
+    #[track_caller]
+    fn check_empty(text: &str, expected: bool) {
+        assert_eq!(
+            value_of(output(ValueView::Str(text))).empty,
+            expected,
+            "{text}"
+        );
+    }
+
+    #[test]
+    fn nothing_comes_in_many_forms() {
+        for nothing in [
+            "",
+            "  \n",
+            "null",
+            "None",
+            "[]",
+            "{}",
+            "\"\"",
+            r#"{"results": []}"#,
+            r#""{\"results\": []}""#,
+            r#"{"results":[],"total":0,"query":"rust async"}"#,
+            r#"{"users":[],"page":1,"has_more":false}"#,
+            r#"{"output":"","exit_code":0}"#,
+            r#"{"data":{"items":[]},"status":"ok"}"#,
+            r#"{"result":null}"#,
+            r#"{"content":[{"type":"text","text":"{\"results\": []}"}],"isError":false}"#,
+            r#"{"message":"No results found."}"#,
+            "No matches found",
+            "Found 0 results",
+            "File not found: a.md",
+            "nothing found for \"x\"",
+            r#"[{"rows":[]}]"#,
+            r#"{"hits":0,"results":[]}"#,
+        ] {
+            check_empty(nothing, true);
+        }
+    }
+
+    #[test]
+    fn something_is_not_nothing() {
+        for something in [
+            "0",
+            "false",
+            "saved",
+            "100 results",
+            "Found 10 results",
+            "1,000 results",
+            "piano results",
+            r#"{"count":0}"#,
+            r#"{"result":0}"#,
+            r#"{"result":false}"#,
+            r#"{"results":[],"answer":"42"}"#,
+            r#"{"results":[],"total":12}"#,
+            r#"{"data":[1],"results":[]}"#,
+            r#"{"ok":true}"#,
+            r#"{"stdout":"","exit_code":0}"#,
+            r#"{"data":null,"message":"Order 7 cancelled"}"#,
+            "[0]",
+            "The page says that the file was not found, and then goes on at some length about what to do next.",
+        ] {
+            check_empty(something, false);
+        }
+    }
+
+    /// Given arguments, a search for "not found" is not empty, nor are arguments of empty members.
+    #[test]
+    fn arguments_are_empty_only_when_there_are_none() {
+        for (text, expected) in [
+            ("{}", true),
+            ("", true),
+            ("not found", false),
+            (r#"{"results":[]}"#, false),
+        ] {
+            assert_eq!(
+                value_of(input(ValueView::Str(text))).empty,
+                expected,
+                "{text}"
+            );
+        }
+    }
+
+    #[track_caller]
+    fn check_masked(first: &str, second: &str, expected: bool) {
+        let [one, two] = [first, second].map(|text| value_of(output(ValueView::Str(text))));
+        assert_ne!(one.fingerprint, two.fingerprint);
+        assert_eq!(one.masked == two.masked, expected, "{first} and {second}");
+    }
+
+    #[test]
+    fn volatile_parts_do_not_make_a_result_new() {
+        check_masked(
+            r#"{"s":"pending","at":1795294538}"#,
+            r#"{"s":"pending","at":1795294601}"#,
+            true,
+        );
+        check_masked(
+            r#"{"s":"up","duration_ms":12}"#,
+            r#"{"s":"up","duration_ms":431}"#,
+            true,
+        );
+        check_masked("FAILED in 0.35s", "FAILED in 0.41s", true);
+        check_masked(
+            r#"{"at":"2026-11-21T20:55:37Z"}"#,
+            r#"{"at":"2026-11-21T20:56:37Z"}"#,
+            true,
+        );
+        check_masked(r#"{"done":"5%"}"#, r#"{"done":"6%"}"#, false);
+        check_masked(r#"{"failed":5}"#, r#"{"failed":4}"#, false);
+        check_masked("5 failed in 0.35s", "4 failed in 0.35s", false);
+        check_masked(r#"{"offset":4096}"#, r#"{"offset":8192}"#, false);
+    }
+
+    #[track_caller]
+    fn check_sample(text: &str, expected: &str) {
+        assert_eq!(&*value_of(input(ValueView::Str(text))).sample, expected);
+    }
+
+    #[test]
+    fn samples_are_short_clean_and_in_order() {
+        check_sample(r#"{ "b" : 1, "a" : "x  y" }"#, r#"{"b":1,"a":"x y"}"#);
+        check_sample(r#"{"a":null,"b":[1, 2.5,null]}"#, r#"{"b":[1,2.5,null]}"#);
+        check_sample(
+            r#"{"a":1,"password":"hunter2","b":2}"#,
+            r#"{"a":1,"password":"[redacted]","b":2}"#,
+        );
+        check_sample(
+            r#"{"auth":{"user":"x"},"b":2}"#,
+            r#"{"auth":"[redacted]","b":2}"#,
+        );
+        check_sample("find  the\ndocs", "find the docs");
+        check_sample("[not json", "[not json");
+        check_sample(r#"{"a":1} x"#, r#"{"a":1} x"#);
+        check_sample(
+            r#"{"q":"mail a@example.com"}"#,
+            r#"{"q":"mail [redacted]"}"#,
+        );
+        let long = value_of(input(ValueView::Str(&"word ".repeat(500)))).sample;
+        assert!(long.len() <= SAMPLE_BYTES_MAX);
+    }
+
+    /// Given two secrets, their samples are equal and their fingerprints are not.
+    #[test]
+    fn fingerprints_are_over_the_true_value() {
+        let [one, two] = ["one", "two"]
+            .map(|secret| value_of(input_json(&format!(r#"{{"token":"{secret}"}}"#))));
+        assert_eq!(one.sample, two.sample);
+        assert_ne!(one.fingerprint, two.fingerprint);
+    }
+
+    #[test]
+    fn markers_are_not_values() {
+        for marker in [
+            "__REDACTED__",
+            "[REDACTED]",
+            "<redacted>",
+            "\"__REDACTED__\"",
+        ] {
+            assert_eq!(input(ValueView::Str(marker)), Recorded::Redacted);
+            assert_eq!(output_json(marker), Recorded::Redacted);
+        }
+        assert_eq!(input(ValueView::Empty), Recorded::NotRecorded);
+        assert_eq!(output(ValueView::Empty), Recorded::NotRecorded);
+    }
+
+    #[track_caller]
+    fn check_member(json: &str, path: &[&str], expected: Option<&str>) {
+        assert_eq!(member(json, path), expected, "{path:?} in {json}");
+    }
+
+    #[test]
+    fn members_are_found_by_path() {
+        let json =
+            r#" {"x":"}\"{","data":{"list":[1,{"id":"a"}],"content":"say \"hi\""},"end":-1.5e3}"#;
+        check_member(json, &["data", "content"], Some(r#""say \"hi\"""#));
+        check_member(json, &["data", "list"], Some(r#"[1,{"id":"a"}]"#));
+        check_member(json, &["data", "list", "1", "id"], Some(r#""a""#));
+        check_member(json, &["end"], Some("-1.5e3"));
+        check_member(json, &["data", "list", "2"], None);
+        check_member(json, &["none"], None);
+        check_member(json, &["end", "more"], None);
+        check_member(r#"{"a":1,"b":"cut of"#, &["a"], Some("1"));
+        check_member(r#"{"a":1,"b":"cut of"#, &["b"], None);
+        check_member("{}", &["a"], None);
+        check_member("[]", &["0"], None);
+        check_member("", &["a"], None);
+        check_member("{\"a\"}", &["a"], None);
+        assert_eq!(unquote(r#""say \"hi\"""#), "say \"hi\"");
+        assert_eq!(unquote("5"), "5");
+    }
+
+    #[test]
+    fn failures_are_the_same_failure_again() {
+        let one = failure("ConnectionError: refused after 0.35s (pid 12)");
+        let two = failure("ConnectionError: refused after 0.41s (pid 13)");
+        assert_eq!(one.masked, two.masked);
+        assert_ne!(one.masked, failure("TimeoutError").masked);
+        assert_eq!(
+            &*failure("bad key sk-abcdefghijklmnop1234").text,
+            "bad key [redacted]"
+        );
+        assert!(failure(&"x".repeat(900)).text.len() <= ERROR_BYTES_MAX);
+    }
+
+    #[test]
+    fn names_are_short_and_ids_keep_their_parts_apart() {
+        assert_eq!(&*name("  search_docs \n"), "search_docs");
+        assert_eq!(name(&"é".repeat(100)).len(), NAME_BYTES_MAX);
+        assert_ne!(id_hash(&[b"ab", b"c"]), id_hash(&[b"a", b"bc"]));
+        assert_ne!(id_hash(&[b"a"]), id_hash(&[b"a", b""]));
+    }
+
+    /// JSON that can be written in more than one way.
+    #[derive(Clone, Debug, PartialEq)]
+    enum Json {
+        Null,
+        Flag(bool),
+        Number(i32),
+        Text(String),
+        List(Vec<Json>),
+        Map(Vec<(String, Json)>),
+    }
+
+    impl Json {
+        fn write(&self, reverse: bool, blank: &str, out: &mut String) {
+            match self {
+                Self::Null => out.push_str("null"),
+                Self::Flag(flag) => out.push_str(&flag.to_string()),
+                Self::Number(number) if reverse => out.push_str(&format!("{number}.0")),
+                Self::Number(number) => out.push_str(&number.to_string()),
+                Self::Text(text) => {
+                    out.push_str(&serde_json::to_string(text).expect("a text is JSON"))
+                }
+                Self::List(items) => {
+                    out.push('[');
+                    for (index, item) in items.iter().enumerate() {
+                        out.push_str(if index > 0 { "," } else { "" });
+                        out.push_str(blank);
+                        item.write(reverse, blank, out);
+                    }
+                    out.push(']');
+                }
+                Self::Map(members) => {
+                    out.push('{');
+                    let mut order: Vec<_> = members.iter().collect();
+                    if reverse {
+                        order.reverse();
+                    }
+                    for (index, (key, value)) in order.into_iter().enumerate() {
+                        out.push_str(if index > 0 { "," } else { "" });
+                        out.push_str(blank);
+                        out.push_str(&format!("\"{key}\"{blank}:"));
+                        value.write(reverse, blank, out);
+                    }
+                    out.push('}');
+                }
+            }
+        }
+
+        fn text(&self, reverse: bool, blank: &str) -> String {
+            let mut out = String::new();
+            self.write(reverse, blank, &mut out);
+            out
+        }
+
+        /// Members sorted and null members dropped, to tell whether two values are one.
+        fn canonical(&self) -> Self {
+            match self {
+                Self::List(items) => Self::List(items.iter().map(Self::canonical).collect()),
+                Self::Map(members) => {
+                    let mut members: Vec<_> = members
+                        .iter()
+                        .filter(|(_, value)| *value != Self::Null)
+                        .map(|(key, value)| (key.clone(), value.canonical()))
+                        .collect();
+                    members.sort_by(|one, two| one.0.cmp(&two.0));
+                    Self::Map(members)
+                }
+                other => other.clone(),
+            }
+        }
+    }
+
+    fn json() -> impl Strategy<Value = Json> {
+        let leaf = prop_oneof![
+            Just(Json::Null),
+            any::<bool>().prop_map(Json::Flag),
+            (-3..3_i32).prop_map(Json::Number),
+            "[a-c \n\"é]{0,4}".prop_map(Json::Text),
+        ];
+        leaf.prop_recursive(4, 24, 4, |inner| {
+            prop_oneof![
+                prop::collection::vec(inner.clone(), 0..4).prop_map(Json::List),
+                prop::collection::btree_map("[a-d]{1,2}", inner, 0..4)
+                    .prop_map(|members| Json::Map(members.into_iter().collect())),
+            ]
+        })
+    }
+
+    proptest! {
+        /// Given any value, neither the order of members, nor blanks, nor encoding it twice changes what is kept of it
+        /// apart from the sample.
+        #[test]
+        fn spelling_never_matters(value in json()) {
+            let value = Json::List(vec![value]);
+            let plain = value.text(false, "");
+            let other = value.text(true, " \n");
+            let twice = serde_json::to_string(&other).expect("a text is JSON");
+            prop_assert_eq!(output_json(&plain), output_json(&other));
+            prop_assert_eq!(output_json(&plain), output_json(&twice));
+            prop_assert_eq!(
+                value_of(input_json(&plain)).fingerprint,
+                value_of(input_json(&twice)).fingerprint
+            );
+        }
+
+        /// Given two values that differ, so do their fingerprints.
+        #[test]
+        fn different_values_differ(one in json(), two in json()) {
+            let (one, two) = (Json::List(vec![one]), Json::List(vec![two]));
+            let [first, second] = [&one, &two].map(|value| value_of(output_json(&value.text(false, ""))));
+            prop_assert_eq!(first.fingerprint == second.fingerprint, one.canonical() == two.canonical());
+        }
+
+        /// Given any text whatever, nothing panics, and every part keeps its limit.
+        #[test]
+        fn any_text_is_taken(text in ".{0,400}", name in ".{0,3}") {
+            let value = input(ValueView::Str(&text));
+            prop_assert!(value.value().is_none_or(|value| value.sample.len() <= SAMPLE_BYTES_MAX));
+            output_json(&text);
+            member(&text, &[&name]);
+            prop_assert!(failure(&text).text.len() <= ERROR_BYTES_MAX);
+        }
+
+        /// Given JSON that is damaged at one place, nothing panics.
+        #[test]
+        fn damaged_json_is_taken(value in json(), at in 0..64_usize, byte in "[\\\\\"{}\\[\\],: 0é@-]") {
+            let mut text = value.text(false, " ");
+            let at = text.floor_char_boundary(at.min(text.len()));
+            text.insert_str(at, &byte);
+            input_json(&text);
+            output_json(&text);
+            member(&text, &["a", "b"]);
+        }
+    }
+}

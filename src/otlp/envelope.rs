@@ -1,0 +1,185 @@
+//! The three outer messages of a request: the request itself, what came from one resource, what came from one scope.
+//!
+//! Traces and logs number these fields alike, so one walk serves both and hands over the bytes of each item together with
+//! its [`Context`]. A resource may stand behind the spans that it belongs to; each outer message is therefore looked
+//! through once for it before its items are walked, which steps over the items without reading them.
+
+use super::value::check_pair;
+use super::wire::{Fields, Malformed, Payload, Region, text};
+use super::{Attributes, Limits, Problem, Reason};
+
+/// What an item has from its surroundings.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Context<'a> {
+    pub(super) resource: Attributes<'a>,
+    pub(super) scope_name: &'a str,
+}
+
+/// The items of a request, undecoded. Ends after [`Problem::Undecodable`].
+#[derive(Clone, Debug)]
+pub(super) struct Items<'a> {
+    request: Fields<'a>,
+    of_resource: Fields<'a>,
+    of_scope: Fields<'a>,
+    context: Context<'a>,
+    limits: Limits,
+}
+
+impl<'a> Items<'a> {
+    pub(super) fn of(request: &'a [u8], limits: &Limits) -> Self {
+        Self {
+            request: Fields::of(request),
+            of_resource: Fields::of(&[]),
+            of_scope: Fields::of(&[]),
+            context: Context::default(),
+            limits: *limits,
+        }
+    }
+
+    /// What belongs to the item yielded last.
+    pub(super) fn context(&self) -> Context<'a> {
+        self.context
+    }
+
+    pub(super) fn limits(&self) -> &Limits {
+        &self.limits
+    }
+
+    fn step(&mut self) -> Result<Option<&'a [u8]>, Problem> {
+        loop {
+            if let Some(item) = next_message(&mut self.of_scope, 2)? {
+                return Ok(Some(item));
+            }
+            if let Some(message) = next_message(&mut self.of_resource, 2)? {
+                self.enter_scope(message)?;
+            } else if let Some(message) = next_message(&mut self.request, 1)? {
+                self.enter_resource(message)?;
+            } else {
+                return Ok(None);
+            }
+        }
+    }
+
+    fn enter_resource(&mut self, message: &'a [u8]) -> Result<(), Problem> {
+        let mut resources = Fields::of(message);
+        let resource = next_message(&mut resources, 1)?;
+        let another = next_message(&mut resources, 1)?.is_some();
+        while next_message(&mut resources, 1)?.is_some() {}
+        self.of_resource = Fields::of(message);
+        self.context = Context::default();
+        if another {
+            // protobuf would merge the two; no slice can show that, and nobody sends it.
+            return Err(Problem::Context(Reason::Malformed));
+        }
+        self.context.resource = resource
+            .map(|resource| read_resource(resource, &self.limits))
+            .transpose()
+            .map_err(Problem::Context)?
+            .unwrap_or_default();
+        Ok(())
+    }
+
+    fn enter_scope(&mut self, message: &'a [u8]) -> Result<(), Problem> {
+        self.context.scope_name = "";
+        let mut name = Ok("");
+        let mut scopes = Fields::of(message);
+        while let Some(scope) = next_message(&mut scopes, 1)? {
+            name = name.and_then(|name| read_scope_name(scope, name));
+        }
+        self.of_scope = Fields::of(message);
+        self.context.scope_name = name.map_err(Problem::Context)?;
+        Ok(())
+    }
+
+    fn end(&mut self) {
+        self.request = Fields::of(&[]);
+        self.of_resource = Fields::of(&[]);
+        self.of_scope = Fields::of(&[]);
+    }
+}
+
+impl<'a> Iterator for Items<'a> {
+    type Item = Result<&'a [u8], Problem>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let item = self.step();
+        if matches!(item, Err(Problem::Undecodable(_))) {
+            self.end();
+        }
+        item.transpose()
+    }
+}
+
+/// The next message of that number; other fields are stepped over.
+#[inline]
+fn next_message<'a>(fields: &mut Fields<'a>, number: u32) -> Result<Option<&'a [u8]>, Malformed> {
+    for field in fields {
+        match field? {
+            (found, Payload::Bytes(message)) if found == number => return Ok(Some(message)),
+            (1 | 2, Payload::Bytes(_)) => {}
+            (1 | 2, _) => return Err(Malformed("a number stands where a message belongs")),
+            _ => {}
+        }
+    }
+    Ok(None)
+}
+
+fn read_resource<'a>(message: &'a [u8], limits: &Limits) -> Result<Attributes<'a>, Reason> {
+    if message.len() > limits.span_bytes_max {
+        return Err(Reason::TooLarge);
+    }
+    let mut region = Region::default();
+    let mut count = 0;
+    let mut fields = Fields::of(message);
+    let mut before = fields.rest();
+    while let Some(field) = fields.next() {
+        match field? {
+            (1, Payload::Bytes(pair)) if count < limits.attributes_max => {
+                check_pair(pair, limits.depth_max)?;
+                region.extend(before, fields.rest());
+                count += 1;
+            }
+            (1, Payload::Bytes(_)) => {}
+            (1, _) => return Err(Reason::Malformed),
+            _ => {}
+        }
+        before = fields.rest();
+    }
+    Ok(Attributes::of(region.bytes(), 1))
+}
+
+fn read_scope_name<'a>(message: &'a [u8], before: &'a str) -> Result<&'a str, Reason> {
+    let mut name = before;
+    for field in Fields::of(message) {
+        match field? {
+            (1, Payload::Bytes(bytes)) => name = text(bytes)?,
+            (1, _) => return Err(Reason::Malformed),
+            _ => {}
+        }
+    }
+    Ok(name)
+}
+
+/// Cuts a recording, requests that are each preceded by their length as a varint, into its requests. Ends after an error.
+#[must_use]
+pub fn delimited(bytes: &[u8]) -> Delimited<'_> {
+    Delimited(bytes)
+}
+
+/// The requests of a recording; see [`delimited`].
+#[derive(Clone, Debug)]
+pub struct Delimited<'a>(&'a [u8]);
+
+impl<'a> Iterator for Delimited<'a> {
+    type Item = Result<&'a [u8], Problem>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        if self.0.is_empty() {
+            return None;
+        }
+        let mut fields = Fields::of(self.0);
+        let request = fields.delimited();
+        self.0 = if request.is_ok() { fields.rest() } else { &[] };
+        Some(request.map_err(Problem::from))
+    }
+}

@@ -1,0 +1,487 @@
+//! Every recorded run through the reader and the normalizer, against what its tools logged themselves.
+//!
+//! `recorded/ground-truth.json` says for each run which tools were really called, with which arguments, and what came
+//! of it. Here each run's spans and log records become events, the reports of one call are put together, and what is
+//! left must be what happened. Runs whose telemetry cannot show something are listed with the reason ([`shows`]).
+
+// A test that cannot read its own recordings has failed; there is nothing more to say.
+#![allow(clippy::unwrap_used)]
+
+use std::collections::BTreeMap;
+use std::fs;
+
+use eddy::engine::event::{Answer, Body, Event, Handoff, Recorded, RunEnd, SpanId, ToolCall};
+use eddy::normalize::{Counts, Normalizer, Report};
+use eddy::otlp::{self, Limits};
+use opentelemetry_proto::tonic::collector::trace::v1::ExportTraceServiceRequest;
+use opentelemetry_proto::tonic::common::v1::any_value::Value as Any;
+use opentelemetry_proto::tonic::common::v1::{AnyValue, KeyValue};
+use opentelemetry_proto::tonic::trace::v1::{ResourceSpans, ScopeSpans, Span};
+use prost::Message;
+use serde_json::Value as Json;
+
+const DIRECTORY: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/recorded");
+
+/// Dialects that other tests cover.
+const ELSEWHERE: [&str; 3] = ["claude-code", "codex", "gemini-cli"];
+
+/// A recorded run.
+struct Run {
+    name: String,
+    truth: Json,
+    reports: Vec<Report>,
+    counts: Counts,
+}
+
+/// What a run's telemetry shows of its tool calls.
+#[derive(Debug, PartialEq)]
+enum Shows {
+    Everything,
+    NoToolCalls,
+    NoValues,
+    RedactedValues,
+}
+
+/// What cannot be seen, and why.
+fn shows(name: &str) -> Shows {
+    match name {
+        // Spans for components only; the transcript is Python text.
+        _ if name.starts_with("haystack") => Shows::NoToolCalls,
+        // Neither sends arguments or results at all.
+        _ if name.starts_with("autogen-native") || name.starts_with("fastmcp") => Shows::NoValues,
+        // Content switched off: OpenInference leaves a marker, pydantic-ai leaves nothing.
+        "pydantic-ai-native-exact-loop-nocontent" => Shows::NoValues,
+        _ if name.ends_with("-nocontent") => Shows::RedactedValues,
+        _ => Shows::Everything,
+    }
+}
+
+/// A tool call as the ground truth has it.
+#[derive(Debug)]
+struct Expected {
+    tool: String,
+    /// The arguments, and their bare text where there is one argument.
+    inputs: Vec<u64>,
+    /// The result of a call that did not fail.
+    output: Option<u64>,
+}
+
+fn runs() -> Vec<Run> {
+    let truth = fs::read_to_string(format!("{DIRECTORY}/ground-truth.json")).unwrap();
+    let truth: BTreeMap<String, Json> = serde_json::from_str(&truth).unwrap();
+    let ours = truth
+        .into_iter()
+        .filter(|(name, _)| !ELSEWHERE.iter().any(|dialect| name.starts_with(dialect)));
+    ours.map(|(name, truth)| run(name, truth)).collect()
+}
+
+fn run(name: String, truth: Json) -> Run {
+    let normalizer = Normalizer::new();
+    let mut reports = Vec::new();
+    for file in truth["files"].as_array().unwrap() {
+        let file = file.as_str().unwrap();
+        let bytes = fs::read(format!("{DIRECTORY}/{file}")).unwrap();
+        for request in otlp::delimited(&bytes) {
+            read(
+                &normalizer,
+                request.unwrap(),
+                file.contains(".logs."),
+                &mut reports,
+            );
+        }
+    }
+    let counts = normalizer.counts();
+    Run {
+        name,
+        truth,
+        reports,
+        counts,
+    }
+}
+
+fn read(normalizer: &Normalizer, request: &[u8], is_logs: bool, reports: &mut Vec<Report>) {
+    let limits = Limits::default();
+    if is_logs {
+        otlp::logs(request, &limits).for_each(|log| normalizer.log(&log.unwrap(), reports));
+    } else {
+        otlp::spans(request, &limits).for_each(|span| normalizer.span(&span.unwrap(), reports));
+    }
+}
+
+impl Run {
+    /// The run's events in the order of time.
+    fn events(&self) -> Vec<Event> {
+        let mut events: Vec<Event> = self
+            .reports
+            .iter()
+            .flat_map(|report| report.events.clone())
+            .collect();
+        events.sort_by_key(|event| (event.start_ns, event.end_ns, event.span));
+        events
+    }
+
+    /// The tool calls, with the reports of one call put together.
+    fn calls(&self) -> Vec<ToolCall> {
+        let mut calls: Vec<(Event, ToolCall)> = Vec::new();
+        for event in self.events() {
+            let Body::ToolCall(call) = event.body.clone() else {
+                continue;
+            };
+            match calls
+                .iter_mut()
+                .find(|(other, merged)| is_same_call(other, merged, &event, &call))
+            {
+                Some((_, merged)) => merge(merged, call),
+                None => calls.push((event, call)),
+            }
+        }
+        calls.into_iter().map(|(_, call)| call).collect()
+    }
+
+    fn expected(&self) -> Vec<Expected> {
+        let calls = self.truth["tool_calls"].as_array().unwrap();
+        let calls = calls.iter().filter(|call| call["tool"].is_string());
+        calls.map(|call| expected(&self.name, call)).collect()
+    }
+}
+
+fn expected(run: &str, call: &Json) -> Expected {
+    let arguments = call["args"].as_object().unwrap();
+    let mut inputs = vec![plain(&call["args"]).input];
+    if run.starts_with("langgraph-openinference") && arguments.len() == 1 {
+        inputs.push(plain(arguments.values().next().unwrap()).input);
+    }
+    let fingerprint = |recorded: &Recorded| recorded.value().unwrap().fingerprint;
+    Expected {
+        tool: call["tool"].as_str().unwrap().to_owned(),
+        inputs: inputs.iter().map(fingerprint).collect(),
+        output: call
+            .get("result")
+            .map(|result| fingerprint(&plain(result).output)),
+    }
+}
+
+/// A call that records this value plainly, without any framework's wrappers, as its arguments and as its result.
+fn plain(value: &Json) -> ToolCall {
+    let value = value.as_str().map_or(value.to_string(), str::to_owned);
+    let text = |key: &str, text: &str| KeyValue {
+        key: key.to_owned(),
+        value: Some(AnyValue {
+            value: Some(Any::StringValue(text.to_owned())),
+        }),
+        ..KeyValue::default()
+    };
+    let attributes = vec![
+        text("gen_ai.operation.name", "execute_tool"),
+        text("gen_ai.tool.name", "plain"),
+        text("gen_ai.tool.call.arguments", &value),
+        text("gen_ai.tool.call.result", &value),
+    ];
+    let span = Span {
+        trace_id: vec![1; 16],
+        span_id: vec![1; 8],
+        attributes,
+        ..Span::default()
+    };
+    let scope_spans = vec![ScopeSpans {
+        spans: vec![span],
+        ..ScopeSpans::default()
+    }];
+    let resource_spans = vec![ResourceSpans {
+        scope_spans,
+        ..ResourceSpans::default()
+    }];
+    let request = ExportTraceServiceRequest { resource_spans }.encode_to_vec();
+    let mut reports = Vec::new();
+    read(&Normalizer::new(), &request, false, &mut reports);
+    match reports.remove(0).events.remove(0).body {
+        Body::ToolCall(call) => call,
+        other => panic!("no tool call: {other:?}"),
+    }
+}
+
+/// Same trace, same tool, and either the same call id, or at most one id and one span around the other.
+fn is_same_call(a: &Event, call_a: &ToolCall, b: &Event, call_b: &ToolCall) -> bool {
+    let around = |outer: &Event, inner: &Event| {
+        inner.parent == outer.span
+            || (outer.start_ns <= inner.start_ns && inner.end_ns <= outer.end_ns)
+    };
+    a.trace == b.trace
+        && call_a.tool == call_b.tool
+        && match (call_a.call_id, call_b.call_id) {
+            (Some(a), Some(b)) => a == b,
+            _ => around(a, b) || around(b, a),
+        }
+}
+
+fn merge(merged: &mut ToolCall, other: ToolCall) {
+    if merged.input == Recorded::NotRecorded {
+        merged.input = other.input;
+    }
+    if merged.output == Recorded::NotRecorded {
+        merged.output = other.output;
+    }
+    merged.call_id = merged.call_id.or(other.call_id);
+    merged.error = merged.error.take().or(other.error);
+}
+
+/// Whether a call is the expected one, as far as the run shows it.
+fn is_expected(call: &ToolCall, expected: &Expected, shows: &Shows) -> bool {
+    let is = |recorded: &Recorded, wanted: &[u64]| match shows {
+        Shows::NoValues => *recorded == Recorded::NotRecorded,
+        Shows::RedactedValues => *recorded == Recorded::Redacted,
+        _ => recorded
+            .value()
+            .is_some_and(|value| wanted.contains(&value.fingerprint)),
+    };
+    *call.tool == *expected.tool
+        && is(&call.input, &expected.inputs)
+        && match expected.output {
+            Some(output) => call.error.is_none() && is(&call.output, &[output]),
+            None => call.error.is_some(),
+        }
+}
+
+/// Given every recorded run: the calls that its reports tell of are exactly those that were made, with their names,
+/// arguments, results and errors. A crashed process never reports the call it died in.
+#[test]
+fn tool_calls_are_those_that_were_made() {
+    let mut seen = 0;
+    for run in runs() {
+        let shows = shows(&run.name);
+        let mut calls: Vec<ToolCall> = run
+            .calls()
+            .into_iter()
+            .filter(|call| !call.hands_off)
+            .collect();
+        let mut missing = run.expected();
+        seen += missing.len();
+        if shows == Shows::NoToolCalls {
+            assert!(calls.is_empty(), "{}", run.name);
+            continue;
+        }
+        missing.retain(|expected| {
+            let found = calls
+                .iter()
+                .position(|call| is_expected(call, expected, &shows));
+            found.map(|at| calls.remove(at)).is_none()
+        });
+        let died_in = usize::from(run.name.ends_with("-crash"));
+        assert_eq!(
+            missing.len(),
+            died_in,
+            "{}: not told: {missing:#?}\nleft: {calls:#?}",
+            run.name
+        );
+        let delegations = delegating_tools(&run.name);
+        calls.retain(|call| !delegations.contains(&&*call.tool));
+        assert!(
+            calls.is_empty(),
+            "{}: told, but never made: {calls:#?}",
+            run.name
+        );
+    }
+    assert!(seen > 250, "only {seen} calls were checked");
+}
+
+/// Tools that stand for another agent, which the ground truth counts as hand-offs.
+fn delegating_tools(run: &str) -> &'static [&'static str] {
+    if run == "pydantic-ai-native-handoff" {
+        &["ask_researcher"]
+    } else {
+        &[]
+    }
+}
+
+/// Given the runs in which control went back and forth: every hand-over is told once, in order, either in so many words
+/// or by the order of the agents' spans.
+#[test]
+fn hand_overs_are_told() {
+    for run in runs().iter().filter(|run| run.name.ends_with("-handoff")) {
+        let events = run.events();
+        let told: Vec<&str> = events.iter().filter_map(receiver).collect();
+        let agents: Vec<&str> = events.iter().filter_map(agent).collect();
+        let expected: Vec<&str> = handoffs(&run.truth);
+        match run.name.as_str() {
+            // Delegation: the same agent is asked three times, and control comes back each time.
+            "crewai-openinference-handoff" => assert_eq!(told, ["researcher"; 3]),
+            "pydantic-ai-native-handoff" | "smolagents-openinference-handoff" => {
+                assert!(told.is_empty(), "{}: {told:?}", run.name);
+                assert_eq!(
+                    agents,
+                    ["triage", "researcher", "researcher", "researcher"],
+                    "{}",
+                    run.name
+                );
+            }
+            // The receiver is not recorded; only the agents' spans show it.
+            "openai-agents-traceloop-handoff" => {
+                assert!(told.is_empty(), "{told:?}");
+                assert_eq!(agents[1..], expected);
+            }
+            _ => assert_eq!(told, expected, "{}", run.name),
+        }
+    }
+}
+
+fn handoffs(truth: &Json) -> Vec<&str> {
+    let calls = truth["tool_calls"].as_array().unwrap();
+    calls
+        .iter()
+        .filter_map(|call| call["handoff"].as_str())
+        .collect()
+}
+
+fn receiver(event: &Event) -> Option<&str> {
+    match &event.body {
+        Body::Handoff(Handoff { to, .. }) => Some(to),
+        _ => None,
+    }
+}
+
+fn agent(event: &Event) -> Option<&str> {
+    match &event.body {
+        Body::AgentSpan(agent) => Some(&agent.name),
+        _ => None,
+    }
+}
+
+/// Given every recorded run: a run that ended well is told to have ended well, one that failed to have failed, and one
+/// whose process died to have ended not at all.
+#[test]
+fn ends_of_runs_are_told() {
+    for run in runs() {
+        let events = run.events();
+        let ends = events.iter().filter_map(|event| match &event.body {
+            Body::RunEnd(RunEnd { error }) => Some(error.is_some()),
+            _ => None,
+        });
+        let ends: Vec<bool> = ends.collect();
+        let end = run.truth["end"].as_str().unwrap();
+        if run.name.ends_with("-crash") || run.name == "autogen-native-handoff" {
+            // A process that died, and a runtime whose messages are all roots.
+            assert!(ends.is_empty(), "{}", run.name);
+        } else {
+            assert!(!ends.is_empty(), "{}: no end", run.name);
+            assert_eq!(ends.contains(&true), end != "ok", "{}: {end}", run.name);
+        }
+    }
+}
+
+/// Given every recorded run: model calls are told with their tokens, and what they answered agrees with what the model
+/// was made to say. Frameworks without spans for model calls show none.
+#[test]
+fn model_calls_are_told() {
+    for run in runs() {
+        let Some(turns) = run.truth["model_turns"].as_array() else {
+            continue;
+        };
+        if ["crewai", "haystack", "autogen-native"]
+            .iter()
+            .any(|framework| run.name.starts_with(framework))
+        {
+            continue;
+        }
+        let events = run.events();
+        let calls = events.iter().filter_map(|event| match &event.body {
+            Body::ModelCall(call) if call.error.is_none() => Some(call),
+            _ => None,
+        });
+        let calls: Vec<_> = calls.collect();
+        let turns: Vec<&Json> = turns
+            .iter()
+            .filter(|turn| turn.get("calls").is_some() || turn.get("text").is_some())
+            .collect();
+        assert_eq!(calls.len(), turns.len(), "{}", run.name);
+        assert!(
+            calls.iter().all(|call| call.input_tokens > 0
+                && call.output_tokens > 0
+                && call.model.is_some())
+        );
+        let asking = calls
+            .iter()
+            .filter(|call| matches!(call.answer, Answer::ToolCalls(_)))
+            .count();
+        let asked = turns
+            .iter()
+            .filter(|turn| turn["calls"].as_array().is_some_and(|calls| is_work(calls)))
+            .count();
+        // Without content openai-agents' finish reason says `stop` at every turn; the script of the swarm's workers ran
+        // out, so the ground truth has them say things that they did not.
+        let unknown = [
+            "openai-agents-openinference-exact-loop-nocontent",
+            "langgraph-openinference-swarm",
+        ];
+        if !unknown.contains(&run.name.as_str()) {
+            assert_eq!(
+                asking,
+                asked,
+                "{}: {:?}",
+                run.name,
+                calls.iter().map(|call| call.answer).collect::<Vec<_>>()
+            );
+        }
+    }
+}
+
+/// smolagents' agents answer through a tool.
+fn is_work(calls: &[Json]) -> bool {
+    calls.iter().any(|call| call["name"] != "final_answer")
+}
+
+/// Given haystack's runs: no tool call is seen, but a model call that asked for tools, so that the run can be called
+/// blind; the run of text alone asked for none.
+#[test]
+fn haystack_is_known_to_have_called_tools() {
+    for run in runs().iter().filter(|run| run.name.starts_with("haystack")) {
+        let asked: u32 = run
+            .events()
+            .iter()
+            .map(|event| match &event.body {
+                Body::ModelCall(call) => {
+                    if let Answer::ToolCalls(calls) = call.answer {
+                        calls
+                    } else {
+                        0
+                    }
+                }
+                _ => 0,
+            })
+            .sum();
+        assert_eq!(asked as usize, run.expected().len(), "{}", run.name);
+    }
+}
+
+/// Given every recorded run: identities are unique, times are in order, and nothing is left unread that a dialect
+/// should know.
+#[test]
+fn events_are_well_formed() {
+    for run in runs() {
+        let events = run.events();
+        let mut ids: Vec<u64> = events.iter().map(|event| event.id).collect();
+        ids.sort_unstable();
+        ids.dedup();
+        assert_eq!(
+            ids.len(),
+            events.len(),
+            "{}: two events share an id",
+            run.name
+        );
+        assert!(
+            events
+                .iter()
+                .all(|event| event.start_ns > 0 && event.end_ns >= event.start_ns)
+        );
+        assert!(
+            events.iter().all(|event| event.span != SpanId::default()),
+            "{}",
+            run.name
+        );
+        assert_eq!(
+            (run.counts.unknown_operation, run.counts.no_dialect),
+            (0, 0),
+            "{}",
+            run.name
+        );
+    }
+}
