@@ -12,6 +12,7 @@
 
 mod answer;
 mod claude_code;
+mod clock;
 mod codex;
 mod dialect;
 mod digest;
@@ -20,6 +21,8 @@ pub mod events_file;
 mod facts;
 mod gemini_cli;
 mod gen_ai;
+mod hash;
+mod json_visitor;
 mod mask;
 mod mcp;
 mod openinference;

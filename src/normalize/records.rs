@@ -18,7 +18,7 @@ pub(super) fn pick<'a, const N: usize>(
     keys: [&str; N],
 ) -> [ValueView<'a>; N] {
     let mut picked = [ValueView::Empty; N];
-    for (key, value) in attributes.iter() {
+    for (key, value) in attributes {
         if let Some(place) = keys.iter().position(|wanted| *wanted == key) {
             picked[place] = value;
         }
