@@ -144,7 +144,7 @@ impl<'a> Facts<'a> {
             ranks: [UNSET; SLOTS],
             answered: Answered::default(),
         };
-        for (key, value) in attributes.iter() {
+        for (key, value) in attributes {
             if let Some(place) = place(key) {
                 let slot = KEYS[usize::from(place)].1 as usize;
                 // The same key again replaces its value, as decoding into a map would.
@@ -198,18 +198,20 @@ impl<'a> Answered<'a> {
     /// Takes what follows the prefix: `0.message.tool_calls.1.tool_call.function.name`, `0.tool_calls.1.name`,
     /// `0.message.content`, `0.message.contents.0.message_content.text`, `0.content`.
     fn read(&mut self, rest: &str, value: ValueView<'a>) {
-        let ValueView::Str(text) = value else { return };
-        if rest.contains(".tool_calls.") {
-            if rest.ends_with(".name") {
+        let ValueView::Str(text) = value else {
+            return;
+        };
+        let is_call = rest.contains(".tool_calls.");
+        match rest.rsplit('.').next() {
+            Some("name") if is_call => {
                 self.calls += 1;
                 self.tool = Some(text);
-            } else if rest.ends_with(".arguments") {
-                self.arguments = Some(text);
             }
-        } else if self.text.is_none()
-            && (rest.ends_with("content") || rest.ends_with("content.text"))
-        {
-            self.text = Some(text).filter(|text| !text.trim().is_empty());
+            Some("arguments") if is_call => self.arguments = Some(text),
+            Some("content" | "text") if self.text.is_none() => {
+                self.text = Some(text).filter(|text| !text.trim().is_empty());
+            }
+            _ => {}
         }
     }
 }

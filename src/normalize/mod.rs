@@ -10,7 +10,12 @@
 //! Adding a dialect: a variant and a scope name in [`dialect`], its keys in the table of [`facts`], a file with its
 //! exceptions, a captured span and its expected event.
 
+// Names of products, such as OpenInference, are no code.
+#![allow(clippy::doc_markdown)]
+
 mod answer;
+#[cfg(test)]
+mod captured;
 mod claude_code;
 mod clock;
 mod codex;
@@ -75,6 +80,8 @@ pub struct RunRef {
 pub enum Outcome {
     /// It gave at least one event.
     Told,
+    /// It tells of nothing an agent did, but of the run that its trace belongs to.
+    Placed,
     /// The dialect knows it, and it tells of nothing an agent did: framework steps, copies of other reports.
     Noise,
     /// An operation that the dialect does not know.
@@ -88,6 +95,8 @@ pub enum Outcome {
 pub struct Counts {
     /// [`Outcome::Told`].
     pub told: u64,
+    /// [`Outcome::Placed`].
+    pub placed: u64,
     /// [`Outcome::Noise`].
     pub noise: u64,
     /// [`Outcome::UnknownOperation`].
@@ -99,7 +108,7 @@ pub struct Counts {
 /// Turns views into reports. One serves all receivers: it holds nothing but counters.
 #[derive(Debug, Default)]
 pub struct Normalizer {
-    outcomes: [AtomicU64; 4],
+    outcomes: [AtomicU64; 5],
 }
 
 impl Normalizer {
@@ -151,16 +160,19 @@ impl Normalizer {
     /// What has been read so far.
     #[must_use]
     pub fn counts(&self) -> Counts {
-        let [told, noise, unknown_operation, no_dialect] =
-            [0, 1, 2, 3].map(|outcome: usize| self.outcomes[outcome].load(Ordering::Relaxed));
+        let [told, placed, noise, unknown_operation, no_dialect] =
+            [0, 1, 2, 3, 4].map(|outcome: usize| self.outcomes[outcome].load(Ordering::Relaxed));
         Counts {
             told,
+            placed,
             noise,
             unknown_operation,
             no_dialect,
         }
     }
 
+    /// Counts what became of one item, and hands its report on if there is anything in it that the shard does not know
+    /// from the trace id.
     fn close(
         &self,
         mut report: Report,
@@ -174,7 +186,7 @@ impl Normalizer {
             Outcome::Told
         };
         self.outcomes[outcome as usize].fetch_add(1, Ordering::Relaxed);
-        if report.says_something() {
+        if matches!(outcome, Outcome::Told | Outcome::Placed) {
             let service = resource.find("service.name").and_then(|name| name.as_str());
             report.run.service = service.filter(|name| !name.is_empty()).map(value::name);
             out.push(report);
@@ -184,18 +196,12 @@ impl Normalizer {
 
 impl Report {
     fn about(trace: [u8; 16]) -> Self {
-        let run = RunRef {
-            trace: TraceId(trace),
-            ..RunRef::default()
-        };
         Self {
-            run,
+            run: RunRef {
+                trace: TraceId(trace),
+                ..RunRef::default()
+            },
             events: Vec::new(),
         }
-    }
-
-    /// Whether there is anything in it that the shard does not know from the trace id.
-    fn says_something(&self) -> bool {
-        !self.events.is_empty() || self.run.run_id.is_some() || self.run.continues.is_some()
     }
 }
