@@ -12,16 +12,16 @@ use serde::{Deserialize, Serialize};
 pub type Text = Arc<str>;
 
 /// Longest tool, agent, worker, model or error text that an event carries, in bytes.
-pub const NAME_BYTES_MAX: usize = 128;
+pub const NAME_BYTES_MAX: usize = 96;
 
 /// Longest error text that an event carries, in bytes.
-pub const ERROR_BYTES_MAX: usize = 256;
+pub const ERROR_BYTES_MAX: usize = 128;
 
 /// Longest sample of a recorded value, in bytes: [`SAMPLE_HEAD_BYTES`] from its start and the rest from its end.
-pub const SAMPLE_BYTES_MAX: usize = 384;
+pub const SAMPLE_BYTES_MAX: usize = 256;
 
 /// How much of a sample longer than [`SAMPLE_BYTES_MAX`] comes from the start of the value.
-pub const SAMPLE_HEAD_BYTES: usize = 256;
+pub const SAMPLE_HEAD_BYTES: usize = 192;
 
 /// The sixteen bytes of a trace id (OTLP `trace_id`); all zero where the source has none.
 #[derive(

@@ -1,3 +1,24 @@
-//! The part that thinks.
+//! The part that thinks: `step(state, input, policy) → changes`, and nothing else.
+//!
+//! Events come in ([`event`]); a run's state folds them in the order in which they happened ([`run`]); rules look at each
+//! and report findings; findings become warnings ([`warning`]); the difference between what is kept and what has been
+//! announced is what a step answers. There is no clock, task, socket, disk, protobuf or randomness here: the same inputs
+//! give the same state and the same changes, always.
 
+mod calls;
+mod control;
 pub mod event;
+pub(crate) mod fold;
+mod hash;
+mod health;
+mod kept;
+pub mod policy;
+mod rules;
+pub mod run;
+mod similarity;
+mod tally;
+pub mod warning;
+mod wording;
+
+pub use run::{Input, RunState, RunView, step};
+pub use warning::{Change, Warning};

@@ -10,9 +10,6 @@
 //! Adding a dialect: a variant and a scope name in [`dialect`], its keys in the table of [`facts`], a file with its
 //! exceptions, a captured span and its expected event.
 
-// Names of products, such as OpenInference, are no code.
-#![allow(clippy::doc_markdown)]
-
 mod answer;
 #[cfg(test)]
 mod captured;

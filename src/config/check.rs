@@ -1,0 +1,213 @@
+//! From a shape to settings on which the rest of the daemon may rely.
+//!
+//! What a type cannot say is said here: addresses, ranges, what excludes what, and that nothing without authentication
+//! listens to the network by accident. Files that hold secrets are read here too.
+
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use super::environment::Lookup;
+use super::mistake::Mistakes;
+use super::shape::{Period, Shape};
+use super::tree::Node;
+use super::{Logs, Settings};
+use crate::engine::policy::Policy;
+
+/// Largest message that may be allowed: beyond it, one request can take the memory of a small machine.
+const MESSAGE_MIB_MAX: u64 = 1024;
+
+/// Most shards: each is a task with an inbox of its own, and more than cores bring nothing.
+const SHARDS_MAX: u16 = 256;
+
+/// Longest period anywhere: ten years stands in for "never" without overflowing a clock.
+const PERIOD_MAX: Duration = Duration::from_secs(10 * 365 * 24 * 3600);
+
+/// Notes mistakes about values of a tree.
+pub(super) struct Checker<'a> {
+    /// Where everything stands.
+    pub(super) tree: &'a Node,
+    /// What has been found so far.
+    pub(super) mistakes: &'a mut Mistakes,
+}
+
+impl Checker<'_> {
+    pub(super) fn wrong(&mut self, path: &[&str], text: impl Into<String>) {
+        self.mistakes.add(self.tree, path, text);
+    }
+
+    fn range(&mut self, path: &[&str], value: u64, min: u64, max: u64) -> u64 {
+        if !(min..=max).contains(&value) {
+            self.wrong(path, format!("expected {min} to {max}, found {value}"));
+        }
+        value
+    }
+
+    pub(super) fn period(&mut self, path: &[&str], period: Period) -> Duration {
+        if period.0.is_zero() {
+            self.wrong(path, "must be longer than nothing");
+        } else if period.0 > PERIOD_MAX {
+            self.wrong(path, "must be shorter than ten years");
+        }
+        period.0
+    }
+
+    fn address(&mut self, path: &[&str], text: &str, allow_remote: bool) -> SocketAddr {
+        let Some(address) = address(text) else {
+            let text =
+                format!("expected an address and port such as `127.0.0.1:4317`, found `{text}`");
+            self.wrong(path, text);
+            return SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
+        };
+        if !address.ip().is_loopback() && !allow_remote {
+            self.wrong(
+                path,
+                format!(
+                    "`{address}` can be reached from other machines, and there is no authentication yet: \
+                     use 127.0.0.1, or set `service.allow_remote: true` where the network itself keeps strangers out"
+                ),
+            );
+        }
+        address
+    }
+}
+
+/// An address as it may be written: `localhost` stands for 127.0.0.1, other names are not looked up.
+fn address(text: &str) -> Option<SocketAddr> {
+    if let Some(port) = text.strip_prefix("localhost:") {
+        let port = port.parse().ok()?;
+        return Some(SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), port));
+    }
+    text.parse().ok()
+}
+
+/// Checks a shape. Where something is wrong, the settings that come back are not to be used.
+pub(super) fn settings(
+    shape: &Shape,
+    policy: Policy,
+    lookup: Lookup<'_>,
+    check: &mut Checker<'_>,
+) -> Settings {
+    let grpc = &shape.receivers.otlp.protocols.grpc;
+    let grpc_path = ["receivers", "otlp", "protocols", "grpc", "endpoint"];
+    let api_path = ["service", "api", "endpoint"];
+    let remote = shape.service.allow_remote;
+    let otlp_grpc = check.address(&grpc_path, &grpc.endpoint, remote);
+    let api = check.address(&api_path, &shape.service.api.endpoint, remote);
+    if otlp_grpc == api && api.port() != 0 {
+        check.wrong(
+            &api_path,
+            format!("`{api}` is the address of the OTLP receiver too"),
+        );
+    }
+    let size_path = [
+        "receivers",
+        "otlp",
+        "protocols",
+        "grpc",
+        "max_recv_msg_size_mib",
+    ];
+    let mib = check.range(&size_path, grpc.max_recv_msg_size_mib, 1, MESSAGE_MIB_MAX);
+    Settings {
+        otlp_grpc,
+        message_bytes_max: usize::try_from(mib.saturating_mul(1 << 20)).unwrap_or(usize::MAX),
+        api,
+        data_dir: data_dir(shape, lookup, check),
+        shards: shards(shape, check),
+        durability: shape.service.durability,
+        shutdown_deadline: check.period(
+            &["service", "shutdown_deadline"],
+            shape.service.shutdown_deadline,
+        ),
+        logs: Logs {
+            level: shape.service.telemetry.logs.level,
+            format: shape.service.telemetry.logs.format,
+        },
+        idle: check.period(&["runs", "idle"], shape.runs.idle),
+        resident_runs_max: check.range(
+            &["runs", "resident_max"],
+            shape.runs.resident_max,
+            1,
+            u64::MAX,
+        ),
+        retention_age: check.period(&["runs", "retention", "age"], shape.runs.retention.age),
+        retention_runs: check.range(
+            &["runs", "retention", "runs"],
+            shape.runs.retention.runs,
+            1,
+            u64::MAX,
+        ),
+        exporters: super::exporters::settings(&shape.exporters, check),
+        policy: self::policy(shape, policy, check).into(),
+    }
+}
+
+fn policy(shape: &Shape, mut policy: Policy, check: &mut Checker<'_>) -> Policy {
+    if let Some(budget) = shape.detectors.cost_budget_usd {
+        if budget <= 0.0 {
+            check.wrong(&["detectors", "cost_budget_usd"], "must be more than 0");
+        }
+        if let Some(rule) = &mut policy.rules.cost_budget_exceeded {
+            rule.budget_usd = Some(budget);
+        }
+    }
+    let similar = policy.rules.repeated_tool_call_similar_input.as_ref();
+    let spike = policy.rules.cost_spike.as_ref();
+    let shares = [
+        (
+            "repeated_tool_call_similar_input",
+            "similarity",
+            similar.map(|rule| rule.similarity),
+        ),
+        ("cost_spike", "share", spike.map(|rule| rule.share)),
+    ];
+    for (rule, key, share) in shares {
+        if share.is_some_and(|share| !(0.0..=1.0).contains(&share)) {
+            check.wrong(
+                &["detectors", "rules", rule, key],
+                "must be between 0 and 1",
+            );
+        }
+    }
+    policy
+}
+
+fn shards(shape: &Shape, check: &mut Checker<'_>) -> Option<u16> {
+    let shards = shape.service.shards?;
+    check.range(
+        &["service", "shards"],
+        u64::from(shards),
+        1,
+        u64::from(SHARDS_MAX),
+    );
+    Some(shards)
+}
+
+fn data_dir(shape: &Shape, lookup: Lookup<'_>, check: &mut Checker<'_>) -> PathBuf {
+    match &shape.service.data_dir {
+        Some(dir) if dir.trim().is_empty() => {
+            check.wrong(&["service", "data_dir"], "must not be empty");
+            PathBuf::new()
+        }
+        Some(dir) => PathBuf::from(dir),
+        None => state_directory(lookup),
+    }
+}
+
+/// Where the platform keeps a program's state: what systemd hands over, else the XDG or macOS directory of the user.
+fn state_directory(lookup: Lookup<'_>) -> PathBuf {
+    let directory = |name: &str| lookup(name).filter(|dir| Path::new(dir).is_absolute());
+    if let Some(dir) = directory("STATE_DIRECTORY") {
+        return PathBuf::from(dir);
+    }
+    if let Some(dir) = directory("XDG_STATE_HOME") {
+        return Path::new(&dir).join("eddy");
+    }
+    match directory("HOME") {
+        Some(home) if cfg!(target_os = "macos") => {
+            Path::new(&home).join("Library/Application Support/eddy")
+        }
+        Some(home) => Path::new(&home).join(".local/state/eddy"),
+        None => PathBuf::from("eddy-data"),
+    }
+}

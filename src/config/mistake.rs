@@ -1,0 +1,103 @@
+//! A mistake in the configuration, and where it stands.
+//!
+//! Every mistake found is kept and shown together, one a line, in the form that editors and terminals turn into links:
+//! `file:line:column: key: what is wrong; what to write instead`.
+
+use std::fmt;
+use std::sync::Arc;
+
+use super::tree::Node;
+
+/// Where a value was written.
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Place {
+    /// A file's name, or what else set the value, such as a flag.
+    pub source: Option<Arc<str>>,
+    /// Line, from 1; 0 where the source has no lines.
+    pub line: u32,
+    /// Column, from 1.
+    pub column: u32,
+}
+
+/// One mistake.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Mistake {
+    /// Where it stands.
+    pub place: Place,
+    /// The key's full path, with dots; empty where the file as a whole is meant.
+    pub key: String,
+    /// What is wrong, and what would be right.
+    pub text: String,
+}
+
+/// Every mistake of a configuration, in the order in which they stand in it.
+#[derive(Clone, Debug, Default, PartialEq, Eq, thiserror::Error)]
+pub struct Mistakes(pub Vec<Mistake>);
+
+impl Mistakes {
+    /// Adds a mistake about the value at a path of the tree, standing where the value or what is nearest to it stands.
+    pub(super) fn add(&mut self, tree: &Node, path: &[&str], text: impl Into<String>) {
+        self.0.push(Mistake {
+            place: tree.place(path),
+            key: path.join("."),
+            text: text.into(),
+        });
+    }
+
+    /// The mistakes in order, or nothing when there are none.
+    pub(super) fn into_result<T>(mut self, value: Option<T>) -> Result<T, Self> {
+        match value {
+            Some(value) if self.0.is_empty() => Ok(value),
+            _ => {
+                self.0.sort_by(|a, b| a.place.cmp(&b.place));
+                Err(self)
+            }
+        }
+    }
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let source = self.source.as_deref().unwrap_or("configuration");
+        if self.line == 0 {
+            return write!(f, "{source}");
+        }
+        write!(f, "{source}:{}:{}", self.line, self.column)
+    }
+}
+
+impl fmt::Display for Mistake {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: ", self.place)?;
+        if !self.key.is_empty() {
+            write!(f, "{}: ", self.key)?;
+        }
+        f.write_str(&self.text)
+    }
+}
+
+impl fmt::Display for Mistakes {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (index, mistake) in self.0.iter().enumerate() {
+            let gap = if index == 0 { "" } else { "\n" };
+            write!(f, "{gap}{mistake}")?;
+        }
+        Ok(())
+    }
+}
+
+/// The candidate nearest to what was written, when it is near enough to be what was meant.
+pub(super) fn nearest<'a>(
+    found: &str,
+    candidates: impl IntoIterator<Item = &'a str>,
+) -> Option<&'a str> {
+    /// Below this, suggestions are noise: `endpont` to `endpoint` scores 0.9, unrelated words about 0.5.
+    const LIKENESS_MIN: f64 = 0.7;
+    let found = found.to_lowercase().replace('-', "_");
+    candidates
+        .into_iter()
+        .map(|candidate| (strsim::jaro_winkler(&found, candidate), candidate))
+        .filter(|(likeness, _)| *likeness >= LIKENESS_MIN)
+        .max_by(|(a, _), (b, _)| a.total_cmp(b))
+        .map(|(_, candidate)| candidate)
+}

@@ -1,0 +1,223 @@
+//! File, environment and flags become checked settings, before anything else happens.
+//!
+//! One road: the file is parsed into a tree that knows where everything stands (`tree.rs`), variables are put in
+//! (`environment.rs`), flags are set into the same tree, the tree is read into the one shape that has every default
+//! (`shape.rs`, `read.rs`), the profile is laid under the rules (`profile.rs`), and the shape becomes [`Settings`]
+//! (`check.rs`). Mistakes are collected all along the road and shown together, each with its place and what to write
+//! instead. Nothing is reloaded while the daemon runs.
+
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use crate::engine::policy::Policy;
+
+mod check;
+mod environment;
+mod exporters;
+mod mistake;
+mod print;
+pub mod profile;
+mod read;
+mod shape;
+#[cfg(test)]
+mod tests;
+mod tree;
+
+pub use exporters::{Destination, Exporter, Retry};
+pub use mistake::{Mistake, Mistakes, Place};
+pub use shape::{Durability, Secret};
+
+/// Every key with its default and one sentence.
+pub const REFERENCE: &str = include_str!("../../config/reference.yaml");
+
+/// Everything the daemon is told, checked.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// Where OTLP over gRPC is received.
+    pub otlp_grpc: SocketAddr,
+    /// Largest request after decompression, in bytes.
+    pub message_bytes_max: usize,
+    /// Where the API and its JSON twin are served.
+    pub api: SocketAddr,
+    /// Where state is kept.
+    pub data_dir: PathBuf,
+    /// How many shards; absent: as many as cores, at most eight.
+    pub shards: Option<u16>,
+    /// What acknowledged data survives.
+    pub durability: Durability,
+    /// From the first signal to the end of the process, at most.
+    pub shutdown_deadline: Duration,
+    /// The daemon's own log.
+    pub logs: Logs,
+    /// Quiet time after which a run counts as over.
+    pub idle: Duration,
+    /// Most runs held in memory.
+    pub resident_runs_max: u64,
+    /// Age after which a run is forgotten.
+    pub retention_age: Duration,
+    /// Most runs remembered.
+    pub retention_runs: u64,
+    /// Where alerts go.
+    pub exporters: Vec<Exporter>,
+    /// What counts as a loop.
+    pub policy: Arc<Policy>,
+}
+
+/// The daemon's own log.
+#[derive(Clone, Copy, Debug)]
+pub struct Logs {
+    /// The least grave line that is written.
+    pub level: LogLevel,
+    /// How a line looks.
+    pub format: LogFormat,
+}
+
+/// How much is logged.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum LogLevel {
+    /// Data lost, or a person is needed.
+    Error,
+    /// Odd, but nothing is lost.
+    Warn,
+    /// What an operator did succeeded.
+    Info,
+    /// For finding a fault.
+    Debug,
+    /// Everything.
+    Trace,
+}
+
+/// How log lines look.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum LogFormat {
+    /// For people.
+    Text,
+    /// One JSON object a line.
+    Json,
+}
+
+/// Where the configuration comes from.
+#[derive(Clone, Debug, Default)]
+pub struct Sources {
+    /// The file; without one, defaults and flags alone count.
+    pub file: Option<PathBuf>,
+    /// Values set on the command line: the flag, the path of the key it sets, and the value.
+    pub flags: Vec<Flag>,
+}
+
+/// A value set on the command line.
+#[derive(Clone, Debug)]
+pub struct Flag {
+    /// The flag's name with its dashes, to name in mistakes.
+    pub name: &'static str,
+    /// The key it sets.
+    pub path: &'static [&'static str],
+    /// The value.
+    pub value: String,
+}
+
+/// A configuration that is right.
+#[derive(Debug)]
+pub struct Loaded {
+    /// What the daemon works with.
+    pub settings: Settings,
+    shape: shape::Shape,
+}
+
+impl Loaded {
+    /// The effective configuration as YAML, with secrets masked.
+    #[must_use]
+    pub fn to_yaml(&self) -> String {
+        print::yaml(&self.shape, &self.settings.policy)
+    }
+}
+
+/// Loads and checks a configuration.
+///
+/// # Errors
+/// Every mistake in it, with places.
+pub fn load(sources: &Sources) -> Result<Loaded, Mistakes> {
+    let text = match &sources.file {
+        Some(path) => read_file(path)?,
+        None => String::new(),
+    };
+    let name = sources.file.as_ref().map(|path| path.display().to_string());
+    let name = name.as_deref().unwrap_or("defaults");
+    load_text(&text, name, &sources.flags, &|name| {
+        std::env::var(name).ok()
+    })
+}
+
+fn read_file(path: &Path) -> Result<String, Mistakes> {
+    std::fs::read_to_string(path).map_err(|error| {
+        Mistakes(vec![Mistake {
+            place: Place {
+                source: Some(path.display().to_string().into()),
+                ..Place::default()
+            },
+            key: String::new(),
+            text: format!("cannot be read: {error}"),
+        }])
+    })
+}
+
+fn load_text(
+    text: &str,
+    source: &str,
+    flags: &[Flag],
+    lookup: environment::Lookup<'_>,
+) -> Result<Loaded, Mistakes> {
+    let mut mistakes = Mistakes::default();
+    let mut tree = tree::Node::parse(text, source, &mut mistakes);
+    environment::substitute(&mut tree, "", lookup, &mut mistakes);
+    for flag in flags {
+        let place = Place {
+            source: Some(flag.name.into()),
+            ..Place::default()
+        };
+        let value = tree::Value::Untyped(flag.value.clone());
+        tree.set(flag.path, tree::Node { place, value });
+    }
+    let known = known_keys();
+    let mut readable = tree.clone();
+    let rules = readable.take(&["detectors", "rules"]);
+    let shape: Option<shape::Shape> = read::read(&readable, None, &known, &mut mistakes);
+    let loaded = shape.map(|shape| {
+        let policy = profile::policy(shape.detectors.profile, rules, &known, &mut mistakes);
+        let mut check = check::Checker {
+            tree: &tree,
+            mistakes: &mut mistakes,
+        };
+        let settings = check::settings(&shape, policy, lookup, &mut check);
+        Loaded { settings, shape }
+    });
+    mistakes.into_result(loaded)
+}
+
+/// The path of every key that the reference names, those in comments included.
+fn known_keys() -> Vec<String> {
+    let mut mistakes = Mistakes::default();
+    let tree = tree::Node::parse(&uncommented(REFERENCE), "reference.yaml", &mut mistakes);
+    tree.paths().into_iter().collect()
+}
+
+/// The reference with its example keys switched on: they are the comments that begin without a blank, `#key:`.
+fn uncommented(text: &str) -> String {
+    let lines = text.lines().map(|line| {
+        let body = line.trim_start();
+        let indent = &line[..line.len() - body.len()];
+        match body.strip_prefix('#') {
+            Some(key) if !key.starts_with([' ', '#']) && !key.is_empty() => {
+                format!("{indent}{key}\n")
+            }
+            _ => format!("{line}\n"),
+        }
+    });
+    lines.collect()
+}

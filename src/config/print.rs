@@ -1,0 +1,55 @@
+//! `eddy config print`: the effective configuration, written as YAML that can be read again, but for the secrets.
+
+use serde::Serialize;
+use serde_json::{Map, Value};
+
+use super::profile::Name;
+use super::shape::{Exporters, Receivers, Runs, Service, Shape};
+use crate::engine::policy::{Policy, Rules};
+
+/// The shape in the order of the reference, with the rules that the profile and the changes to it come to.
+#[derive(Serialize)]
+struct Printed<'a> {
+    receivers: &'a Receivers,
+    exporters: &'a Exporters,
+    service: &'a Service,
+    runs: &'a Runs,
+    detectors: Detectors,
+}
+
+#[derive(Serialize)]
+struct Detectors {
+    profile: Name,
+    cost_budget_usd: Option<f64>,
+    rules: Map<String, Value>,
+}
+
+pub(super) fn yaml(shape: &Shape, policy: &Policy) -> String {
+    let printed = Printed {
+        receivers: &shape.receivers,
+        exporters: &shape.exporters,
+        service: &shape.service,
+        runs: &shape.runs,
+        detectors: Detectors {
+            profile: shape.detectors.profile,
+            cost_budget_usd: shape.detectors.cost_budget_usd,
+            rules: switched(&policy.rules),
+        },
+    };
+    serde_saphyr::to_string(&printed)
+        .expect("texts, numbers and maps with text keys can be written as YAML")
+}
+
+/// The rules with `off` for those that are.
+fn switched(rules: &Rules) -> Map<String, Value> {
+    let rules = serde_json::to_value(rules).expect("rules are numbers and words");
+    let Value::Object(mut rules) = rules else {
+        return Map::new();
+    };
+    for rule in rules.values_mut() {
+        if rule.is_null() {
+            *rule = Value::from("off");
+        }
+    }
+    rules
+}

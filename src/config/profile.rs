@@ -1,0 +1,148 @@
+//! Profiles: built-in policies, and the configuration's changes to their rules.
+//!
+//! A profile is a YAML file of `config/profiles/`, part of the binary. What stands under `detectors.rules` is laid over the
+//! profile's rules before either is read, so that a configuration changes single numbers and leaves the rest.
+
+use serde::{Deserialize, Serialize};
+
+use super::mistake::Mistakes;
+use super::read::read;
+use super::tree::{Node, Value};
+use crate::engine::policy::{Policy, Rules};
+
+/// The built-in profiles.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, clap::ValueEnum)]
+#[serde(rename_all = "snake_case")]
+pub enum Name {
+    /// A repeat that brings something new is progress.
+    Standard,
+    /// The rules as the `LoopLens` manual documents them.
+    Looplens,
+}
+
+impl Name {
+    /// Every profile.
+    pub const ALL: [Self; 2] = [Self::Standard, Self::Looplens];
+
+    /// The name in configuration and on the command line.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Standard => "standard",
+            Self::Looplens => "looplens",
+        }
+    }
+
+    /// The profile's file.
+    #[must_use]
+    pub fn yaml(self) -> &'static str {
+        match self {
+            Self::Standard => include_str!("../../config/profiles/standard.yaml"),
+            Self::Looplens => include_str!("../../config/profiles/looplens.yaml"),
+        }
+    }
+
+    /// The profile without changes.
+    ///
+    /// # Panics
+    /// Never: a test reads every built-in file.
+    #[must_use]
+    pub fn policy(self) -> Policy {
+        let mut mistakes = Mistakes::default();
+        let policy = read(&self.tree(), None, &[], &mut mistakes);
+        policy.expect("built-in profiles are read by a test")
+    }
+
+    fn tree(self) -> Node {
+        Node::parse(self.yaml(), self.name(), &mut Mistakes::default())
+    }
+}
+
+/// The part of the configuration that is laid over a profile.
+#[derive(Deserialize)]
+struct Changed {
+    detectors: ChangedDetectors,
+}
+
+#[derive(Deserialize)]
+struct ChangedDetectors {
+    rules: Rules,
+}
+
+/// A profile with the configuration's changes. `rules` is what stands under `detectors.rules`.
+pub(super) fn policy(
+    name: Name,
+    rules: Option<Node>,
+    known: &[String],
+    mistakes: &mut Mistakes,
+) -> Policy {
+    let mut policy = name.policy();
+    let Some(mut rules) = rules else {
+        return policy;
+    };
+    settle_switches(&mut rules);
+    let path = ["detectors", "rules"];
+    let mut base = Node::empty(rules.place.clone());
+    if let Some(built_in) = name.tree().take(&["rules"]) {
+        base.set(&path, built_in);
+    }
+    let mut changes = Node::empty(rules.place.clone());
+    changes.set(&path, rules);
+    if let Some(changed) = read::<Changed>(&changes, Some(&base), known, mistakes) {
+        policy.rules = changed.detectors.rules;
+    }
+    policy
+}
+
+/// `rule: off` (or `false`) takes a rule out. A rule with nothing after it is left as the profile has it, so that
+/// commenting out a rule's keys does not switch the rule off.
+fn settle_switches(rules: &mut Node) {
+    if matches!(rules.value, Value::Null) {
+        rules.value = Value::Map(Vec::new());
+    }
+    let Value::Map(entries) = &mut rules.value else {
+        return;
+    };
+    entries.retain(|entry| !matches!(entry.node.value, Value::Null));
+    for entry in entries {
+        let off = match &entry.node.value {
+            Value::Bool(on) => !on,
+            Value::Text(text) | Value::Untyped(text) => text == "off" || text == "false",
+            _ => false,
+        };
+        if off {
+            entry.node.value = Value::Null;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Given each built-in file, it is a policy without mistakes that carries its own name.
+    #[test]
+    fn built_in_profiles_are_right() {
+        for name in Name::ALL {
+            let mut mistakes = Mistakes::default();
+            let tree = Node::parse(name.yaml(), name.name(), &mut mistakes);
+            let policy: Option<Policy> = read(&tree, None, &[], &mut mistakes);
+            assert_eq!(mistakes.to_string(), "");
+            assert_eq!(policy.unwrap().profile, name.name());
+        }
+    }
+
+    /// Given the numbers of the `LoopLens` manual, its profile has them and infers nothing.
+    #[test]
+    fn looplens_has_the_manuals_numbers() {
+        let policy = Name::Looplens.policy();
+        let rules = policy.rules;
+        assert!(!policy.progress_aware && policy.recovery_calls.is_none());
+        let repeated = rules.repeated_tool_call.unwrap();
+        assert_eq!((repeated.calls, repeated.window_calls), (3, Some(8)));
+        assert!((rules.repeated_tool_call_similar_input.unwrap().similarity - 0.85).abs() < 1e-9);
+        assert_eq!(rules.no_progress.unwrap().alarm.penalty, 30);
+        assert!(!rules.retry_storm.unwrap().infer);
+        assert!(rules.cost_spike.unwrap().first);
+    }
+}

@@ -1,0 +1,406 @@
+//! From the tree to typed shapes, finding every mistake and not only the first.
+//!
+//! serde stops at the first error. So a shape is read again and again: each time the part at fault is noted and taken
+//! out, until what is left is right. Every key has a default or is reported missing once, so this ends, after at most as
+//! many rounds as there are keys.
+
+use std::fmt;
+
+use serde::de::{
+    DeserializeOwned, DeserializeSeed, Deserializer, EnumAccess, Error, Expected, IntoDeserializer,
+    MapAccess, SeqAccess, Unexpected, VariantAccess, Visitor,
+};
+
+use super::mistake::{Mistake, Mistakes, nearest};
+use super::tree::{Entry, Node, Value};
+
+/// Reads a shape out of a tree laid over a base, noting every mistake of the tree. `known` are the paths of all keys, to
+/// say where a key belongs that stands in the wrong section. Nothing comes back where the base itself is at fault.
+pub(super) fn read<T: DeserializeOwned>(
+    tree: &Node,
+    base: Option<&Node>,
+    known: &[String],
+    mistakes: &mut Mistakes,
+) -> Option<T> {
+    let mut left = tree.clone();
+    let mut removed: Vec<Vec<String>> = Vec::new();
+    loop {
+        let whole = base.map_or_else(|| left.clone(), |base| base.overlaid(&left));
+        let error = match T::deserialize(&whole) {
+            Ok(shape) => return Some(shape),
+            Err(error) => error,
+        };
+        let path: Vec<&str> = error.path.iter().map(String::as_str).collect();
+        if !error.follows_from(&removed) {
+            mistakes.0.push(Mistake {
+                place: whole.place(&path),
+                key: path.join("."),
+                text: error.text(known),
+            });
+        }
+        left.take(&path)?;
+        removed.push(error.path);
+    }
+}
+
+/// What is wrong, and under which keys.
+#[derive(Debug)]
+pub(super) struct ReadError {
+    path: Vec<String>,
+    wrong: Wrong,
+}
+
+#[derive(Debug)]
+enum Wrong {
+    Other(String),
+    Missing(&'static str),
+    UnknownKey {
+        found: String,
+        known: Vec<&'static str>,
+    },
+    UnknownWord {
+        found: String,
+        known: Vec<&'static str>,
+    },
+}
+
+impl ReadError {
+    fn new(wrong: Wrong) -> Self {
+        Self {
+            path: Vec::new(),
+            wrong,
+        }
+    }
+
+    fn under(mut self, key: &str) -> Self {
+        self.path.insert(0, key.to_owned());
+        self
+    }
+
+    /// A key is missing only because its value was wrong and has been taken out.
+    fn follows_from(&self, removed: &[Vec<String>]) -> bool {
+        let Wrong::Missing(field) = self.wrong else {
+            return false;
+        };
+        removed
+            .iter()
+            .any(|path| path.split_last() == Some((&field.to_owned(), self.path.as_slice())))
+    }
+
+    fn text(&self, known_paths: &[String]) -> String {
+        match &self.wrong {
+            Wrong::Other(text) => text.clone(),
+            Wrong::Missing(field) => format!("needs the key `{field}`"),
+            Wrong::UnknownWord { found, known } => match nearest(found, known.iter().copied()) {
+                Some(near) => format!("`{found}` is not known; did you mean `{near}`?"),
+                None => format!("`{found}` is not known; one of {}", listed(known)),
+            },
+            Wrong::UnknownKey { found, known } => {
+                if let Some(near) = nearest(found, known.iter().copied()) {
+                    return format!("unknown key; did you mean `{near}`?");
+                }
+                if let Some(path) = elsewhere(found, known_paths) {
+                    return format!("unknown key here; did you mean `{path}`?");
+                }
+                format!("unknown key; known here: {}", listed(known))
+            }
+        }
+    }
+}
+
+/// The shortest path of a key of this name in another section.
+fn elsewhere<'a>(found: &str, known_paths: &'a [String]) -> Option<&'a str> {
+    let same = |path: &&String| path.rsplit('.').next() == Some(found);
+    let paths = known_paths.iter().filter(same);
+    paths.min_by_key(|path| path.len()).map(String::as_str)
+}
+
+fn listed(words: &[&str]) -> String {
+    let quoted: Vec<String> = words.iter().map(|word| format!("`{word}`")).collect();
+    quoted.join(", ")
+}
+
+impl fmt::Display for ReadError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text(&[]))
+    }
+}
+
+impl std::error::Error for ReadError {}
+
+impl Error for ReadError {
+    fn custom<T: fmt::Display>(message: T) -> Self {
+        Self::new(Wrong::Other(message.to_string()))
+    }
+
+    fn invalid_type(found: Unexpected<'_>, expected: &dyn Expected) -> Self {
+        let found = match found {
+            Unexpected::Unit | Unexpected::Option => "nothing".to_owned(),
+            Unexpected::Bool(value) => format!("`{value}`"),
+            Unexpected::Signed(value) => format!("the number {value}"),
+            Unexpected::Unsigned(value) => format!("the number {value}"),
+            Unexpected::Float(value) => format!("the number {value}"),
+            Unexpected::Str(text) => format!("`{text}`"),
+            Unexpected::Seq => "a list".to_owned(),
+            Unexpected::Map => "a section with keys".to_owned(),
+            other => other.to_string(),
+        };
+        Self::custom(format!("expected {expected}, found {found}"))
+    }
+
+    fn invalid_value(found: Unexpected<'_>, expected: &dyn Expected) -> Self {
+        Self::invalid_type(found, expected)
+    }
+
+    fn unknown_field(found: &str, known: &'static [&'static str]) -> Self {
+        Self::new(Wrong::UnknownKey {
+            found: found.to_owned(),
+            known: known.to_vec(),
+        })
+    }
+
+    fn unknown_variant(found: &str, known: &'static [&'static str]) -> Self {
+        Self::new(Wrong::UnknownWord {
+            found: found.to_owned(),
+            known: known.to_vec(),
+        })
+    }
+
+    fn missing_field(field: &'static str) -> Self {
+        Self::new(Wrong::Missing(field))
+    }
+}
+
+impl Node {
+    fn unexpected(&self) -> Unexpected<'_> {
+        match &self.value {
+            Value::Null => Unexpected::Unit,
+            Value::Bool(value) => Unexpected::Bool(*value),
+            Value::Int(value) => Unexpected::Signed(*value),
+            Value::Float(value) => Unexpected::Float(*value),
+            Value::Text(text) | Value::Untyped(text) => Unexpected::Str(text),
+            Value::List(_) => Unexpected::Seq,
+            Value::Map(_) => Unexpected::Map,
+        }
+    }
+
+    fn refuse<T>(&self, expected: &str) -> Result<T, ReadError> {
+        Err(ReadError::invalid_type(self.unexpected(), &expected))
+    }
+
+    fn whole_number(&self, max: u64) -> Result<u64, ReadError> {
+        let number = match &self.value {
+            Value::Int(value) => u64::try_from(*value).ok(),
+            Value::Untyped(text) => text.trim().parse().ok(),
+            _ => None,
+        };
+        match number.filter(|number| *number <= max) {
+            Some(number) => Ok(number),
+            None if max > u64::from(u32::MAX) => self.refuse("a whole number, 0 or more"),
+            None => self.refuse(&format!("a whole number from 0 to {max}")),
+        }
+    }
+}
+
+/// Implements the readings of unsigned numbers, which differ in their largest value alone.
+macro_rules! whole_numbers {
+    ($($method:ident $visit:ident $type:ty),*) => {$(
+        fn $method<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, ReadError> {
+            let number = self.whole_number(u64::from(<$type>::MAX))?;
+            visitor.$visit(number as $type)
+        }
+    )*};
+}
+
+impl<'de> Deserializer<'de> for &Node {
+    type Error = ReadError;
+
+    fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, ReadError> {
+        match &self.value {
+            Value::Null => visitor.visit_unit(),
+            Value::Bool(value) => visitor.visit_bool(*value),
+            Value::Int(value) => visitor.visit_i64(*value),
+            Value::Float(value) => visitor.visit_f64(*value),
+            Value::Text(text) | Value::Untyped(text) => visitor.visit_str(text),
+            Value::List(nodes) => visitor.visit_seq(Items(nodes.iter())),
+            Value::Map(entries) => visitor.visit_map(Entries::new(entries)),
+        }
+    }
+
+    whole_numbers!(
+        deserialize_u8 visit_u8 u8, deserialize_u16 visit_u16 u16,
+        deserialize_u32 visit_u32 u32, deserialize_u64 visit_u64 u64
+    );
+
+    fn deserialize_bool<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, ReadError> {
+        match &self.value {
+            Value::Bool(value) => visitor.visit_bool(*value),
+            Value::Untyped(text) if text == "true" => visitor.visit_bool(true),
+            Value::Untyped(text) if text == "false" => visitor.visit_bool(false),
+            _ => self.refuse("true or false"),
+        }
+    }
+
+    fn deserialize_f64<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, ReadError> {
+        let number = match &self.value {
+            Value::Int(value) => Some(*value as f64),
+            Value::Float(value) => Some(*value),
+            Value::Untyped(text) => text.trim().parse().ok(),
+            _ => None,
+        };
+        match number.filter(|number| number.is_finite()) {
+            Some(number) => visitor.visit_f64(number),
+            None => self.refuse("a number"),
+        }
+    }
+
+    fn deserialize_str<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, ReadError> {
+        match &self.value {
+            Value::Text(text) | Value::Untyped(text) => visitor.visit_str(text),
+            _ => self.refuse("a text (put it between quotes)"),
+        }
+    }
+
+    fn deserialize_string<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, ReadError> {
+        self.deserialize_str(visitor)
+    }
+
+    fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, ReadError> {
+        match &self.value {
+            Value::Null => visitor.visit_none(),
+            _ => visitor.visit_some(self),
+        }
+    }
+
+    fn deserialize_newtype_struct<V: Visitor<'de>>(
+        self,
+        _: &'static str,
+        visitor: V,
+    ) -> Result<V::Value, ReadError> {
+        visitor.visit_newtype_struct(self)
+    }
+
+    fn deserialize_map<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, ReadError> {
+        match &self.value {
+            Value::Map(entries) => visitor.visit_map(Entries::new(entries)),
+            // `terminal:` with nothing after it is a section in which everything has its default.
+            Value::Null => visitor.visit_map(Entries::new(&[])),
+            _ => self.refuse("a section with keys"),
+        }
+    }
+
+    fn deserialize_struct<V: Visitor<'de>>(
+        self,
+        _: &'static str,
+        _: &'static [&'static str],
+        visitor: V,
+    ) -> Result<V::Value, ReadError> {
+        self.deserialize_map(visitor)
+    }
+
+    fn deserialize_enum<V: Visitor<'de>>(
+        self,
+        _: &'static str,
+        variants: &'static [&'static str],
+        visitor: V,
+    ) -> Result<V::Value, ReadError> {
+        match &self.value {
+            Value::Text(text) | Value::Untyped(text) => visitor.visit_enum(Word(text)),
+            _ => self.refuse(&format!("one of {}", listed(variants))),
+        }
+    }
+
+    serde::forward_to_deserialize_any! {
+        i8 i16 i32 i64 i128 u128 f32 char bytes byte_buf unit unit_struct seq tuple tuple_struct identifier ignored_any
+    }
+}
+
+struct Items<'a>(std::slice::Iter<'a, Node>);
+
+impl<'de> SeqAccess<'de> for Items<'_> {
+    type Error = ReadError;
+
+    fn next_element_seed<S: DeserializeSeed<'de>>(
+        &mut self,
+        seed: S,
+    ) -> Result<Option<S::Value>, ReadError> {
+        self.0.next().map(|node| seed.deserialize(node)).transpose()
+    }
+}
+
+struct Entries<'a> {
+    left: std::slice::Iter<'a, Entry>,
+    current: Option<&'a Entry>,
+}
+
+impl<'a> Entries<'a> {
+    fn new(entries: &'a [Entry]) -> Self {
+        Self {
+            left: entries.iter(),
+            current: None,
+        }
+    }
+}
+
+impl<'de> MapAccess<'de> for Entries<'_> {
+    type Error = ReadError;
+
+    fn next_key_seed<S: DeserializeSeed<'de>>(
+        &mut self,
+        seed: S,
+    ) -> Result<Option<S::Value>, ReadError> {
+        self.current = self.left.next();
+        let Some(entry) = self.current else {
+            return Ok(None);
+        };
+        let key = seed.deserialize(entry.key.as_str().into_deserializer());
+        key.map(Some)
+            .map_err(|error: ReadError| error.under(&entry.key))
+    }
+
+    fn next_value_seed<S: DeserializeSeed<'de>>(&mut self, seed: S) -> Result<S::Value, ReadError> {
+        let entry = self
+            .current
+            .take()
+            .expect("a value is asked for after its key");
+        seed.deserialize(&entry.node)
+            .map_err(|error| error.under(&entry.key))
+    }
+}
+
+/// One of an enum's words.
+struct Word<'a>(&'a str);
+
+impl<'de> EnumAccess<'de> for Word<'_> {
+    type Error = ReadError;
+    type Variant = Self;
+
+    fn variant_seed<S: DeserializeSeed<'de>>(self, seed: S) -> Result<(S::Value, Self), ReadError> {
+        let variant = seed.deserialize(self.0.into_deserializer())?;
+        Ok((variant, self))
+    }
+}
+
+impl<'de> VariantAccess<'de> for Word<'_> {
+    type Error = ReadError;
+
+    fn unit_variant(self) -> Result<(), ReadError> {
+        Ok(())
+    }
+
+    fn newtype_variant_seed<S: DeserializeSeed<'de>>(self, _: S) -> Result<S::Value, ReadError> {
+        Err(ReadError::custom("expected a single word"))
+    }
+
+    fn tuple_variant<V: Visitor<'de>>(self, _: usize, _: V) -> Result<V::Value, ReadError> {
+        Err(ReadError::custom("expected a single word"))
+    }
+
+    fn struct_variant<V: Visitor<'de>>(
+        self,
+        _: &'static [&'static str],
+        _: V,
+    ) -> Result<V::Value, ReadError> {
+        Err(ReadError::custom("expected a single word"))
+    }
+}

@@ -1,0 +1,382 @@
+//! What the configuration may say, word for word: the one shape of the YAML, and every default.
+//!
+//! Nothing here is checked beyond its type; `check.rs` turns a shape into settings on which the rest of the daemon may
+//! rely. `config/reference.yaml` is the manual page of this file, and a test holds the two together. `eddy config print`
+//! writes a shape back out, with secrets masked.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::time::Duration;
+
+use serde::de::{Deserialize, Deserializer, Error, MapAccess, Visitor};
+use serde::ser::{Serialize, SerializeMap, Serializer};
+
+/// The whole file.
+#[derive(Clone, Debug, Default, serde::Deserialize, serde::Serialize)]
+#[serde(deny_unknown_fields, default)]
+pub(super) struct Shape {
+    pub(super) receivers: Receivers,
+    pub(super) exporters: Exporters,
+    pub(super) service: Service,
+    pub(super) runs: Runs,
+    pub(super) detectors: Detectors,
+}
+
+#[derive(Clone, Debug, Default, serde::Deserialize, serde::Serialize)]
+#[serde(deny_unknown_fields, default)]
+pub(super) struct Receivers {
+    pub(super) otlp: Otlp,
+}
+
+#[derive(Clone, Debug, Default, serde::Deserialize, serde::Serialize)]
+#[serde(deny_unknown_fields, default)]
+pub(super) struct Otlp {
+    pub(super) protocols: Protocols,
+}
+
+#[derive(Clone, Debug, Default, serde::Deserialize, serde::Serialize)]
+#[serde(deny_unknown_fields, default)]
+pub(super) struct Protocols {
+    pub(super) grpc: Grpc,
+}
+
+#[derive(Clone, Debug, serde::Deserialize, serde::Serialize)]
+#[serde(deny_unknown_fields, default)]
+pub(super) struct Grpc {
+    pub(super) endpoint: String,
+    pub(super) max_recv_msg_size_mib: u64,
+}
+
+impl Default for Grpc {
+    fn default() -> Self {
+        Self {
+            endpoint: "127.0.0.1:4317".to_owned(),
+            max_recv_msg_size_mib: 16,
+        }
+    }
+}
+
+#[derive(Clone, Debug, serde::Deserialize, serde::Serialize)]
+#[serde(deny_unknown_fields, default)]
+pub(super) struct Service {
+    pub(super) api: Api,
+    pub(super) allow_remote: bool,
+    pub(super) data_dir: Option<String>,
+    pub(super) shards: Option<u16>,
+    pub(super) durability: Durability,
+    pub(super) shutdown_deadline: Period,
+    pub(super) telemetry: Telemetry,
+}
+
+impl Default for Service {
+    fn default() -> Self {
+        Self {
+            api: Api::default(),
+            allow_remote: false,
+            data_dir: None,
+            shards: None,
+            durability: Durability::Power,
+            shutdown_deadline: Period(Duration::from_secs(10)),
+            telemetry: Telemetry::default(),
+        }
+    }
+}
+
+#[derive(Clone, Debug, serde::Deserialize, serde::Serialize)]
+#[serde(deny_unknown_fields, default)]
+pub(super) struct Api {
+    pub(super) endpoint: String,
+}
+
+impl Default for Api {
+    fn default() -> Self {
+        Self {
+            endpoint: "127.0.0.1:4319".to_owned(),
+        }
+    }
+}
+
+/// What acknowledged data survives.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Deserialize, serde::Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Durability {
+    /// A power cut.
+    Power,
+    /// The end of the process, however sudden.
+    Process,
+}
+
+#[derive(Clone, Debug, Default, serde::Deserialize, serde::Serialize)]
+#[serde(deny_unknown_fields, default)]
+pub(super) struct Telemetry {
+    pub(super) logs: Logs,
+}
+
+#[derive(Clone, Debug, serde::Deserialize, serde::Serialize)]
+#[serde(deny_unknown_fields, default)]
+pub(super) struct Logs {
+    pub(super) level: super::LogLevel,
+    pub(super) format: super::LogFormat,
+}
+
+impl Default for Logs {
+    fn default() -> Self {
+        Self {
+            level: super::LogLevel::Info,
+            format: super::LogFormat::Text,
+        }
+    }
+}
+
+#[derive(Clone, Debug, serde::Deserialize, serde::Serialize)]
+#[serde(deny_unknown_fields, default)]
+pub(super) struct Runs {
+    pub(super) idle: Period,
+    pub(super) resident_max: u64,
+    pub(super) retention: Retention,
+}
+
+impl Default for Runs {
+    fn default() -> Self {
+        Self {
+            idle: Period(Duration::from_secs(5 * 60)),
+            resident_max: 10_000,
+            retention: Retention::default(),
+        }
+    }
+}
+
+#[derive(Clone, Debug, serde::Deserialize, serde::Serialize)]
+#[serde(deny_unknown_fields, default)]
+pub(super) struct Retention {
+    pub(super) age: Period,
+    pub(super) runs: u64,
+}
+
+impl Default for Retention {
+    fn default() -> Self {
+        Self {
+            age: Period(Duration::from_secs(7 * 24 * 3600)),
+            runs: 100_000,
+        }
+    }
+}
+
+/// `rules` is missing here: it is laid over the profile's rules before anything is read (`profile.rs`).
+#[derive(Clone, Debug, serde::Deserialize, serde::Serialize)]
+#[serde(deny_unknown_fields, default)]
+pub(super) struct Detectors {
+    pub(super) profile: super::profile::Name,
+    pub(super) cost_budget_usd: Option<f64>,
+}
+
+impl Default for Detectors {
+    fn default() -> Self {
+        Self {
+            profile: super::profile::Name::Standard,
+            cost_budget_usd: None,
+        }
+    }
+}
+
+/// Where alerts go, by name: a kind, or a kind and a name of one's own after a slash.
+#[derive(Clone, Debug)]
+pub(super) struct Exporters(pub(super) Vec<(String, Exporter)>);
+
+impl Default for Exporters {
+    fn default() -> Self {
+        Self(vec![(
+            "terminal".to_owned(),
+            Exporter::Terminal(Terminal {}),
+        )])
+    }
+}
+
+/// The settings of one exporter.
+#[derive(Clone, Debug, serde::Serialize)]
+#[serde(untagged)]
+pub(super) enum Exporter {
+    Terminal(Terminal),
+    File(File),
+    OtlpLogs(OtlpLogs),
+    Webhook(Webhook),
+}
+
+impl Exporter {
+    const KINDS: &[&str] = &["terminal", "file", "otlp_logs", "webhook"];
+}
+
+#[derive(Clone, Debug, serde::Deserialize, serde::Serialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Terminal {}
+
+#[derive(Clone, Debug, serde::Deserialize, serde::Serialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct File {
+    pub(super) path: String,
+}
+
+#[derive(Clone, Debug, serde::Deserialize, serde::Serialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct OtlpLogs {
+    pub(super) endpoint: String,
+    #[serde(default)]
+    pub(super) headers: BTreeMap<String, Secret>,
+    #[serde(default)]
+    pub(super) retry_on_failure: Retry,
+}
+
+#[derive(Clone, Debug, serde::Deserialize, serde::Serialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Webhook {
+    pub(super) url: String,
+    #[serde(default)]
+    pub(super) token: Option<Secret>,
+    #[serde(default)]
+    pub(super) token_file: Option<String>,
+    #[serde(default)]
+    pub(super) allow_private: bool,
+    #[serde(default)]
+    pub(super) retry_on_failure: Retry,
+}
+
+#[derive(Clone, Debug, serde::Deserialize, serde::Serialize)]
+#[serde(deny_unknown_fields, default)]
+pub(super) struct Retry {
+    pub(super) initial_interval: Period,
+    pub(super) max_interval: Period,
+    pub(super) max_elapsed_time: Option<Period>,
+}
+
+impl Default for Retry {
+    fn default() -> Self {
+        Self {
+            initial_interval: Period(Duration::from_secs(1)),
+            max_interval: Period(Duration::from_secs(60)),
+            max_elapsed_time: None,
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for Exporters {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_map(ExportersVisitor)
+    }
+}
+
+struct ExportersVisitor;
+
+impl<'de> Visitor<'de> for ExportersVisitor {
+    type Value = Exporters;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a section of exporters")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Exporters, A::Error> {
+        let mut exporters = Vec::new();
+        while let Some(name) = map.next_key::<ExporterName>()? {
+            let exporter = match name.kind {
+                "terminal" => Exporter::Terminal(map.next_value()?),
+                "file" => Exporter::File(map.next_value()?),
+                "otlp_logs" => Exporter::OtlpLogs(map.next_value()?),
+                _ => Exporter::Webhook(map.next_value()?),
+            };
+            exporters.push((name.full, exporter));
+        }
+        Ok(Exporters(exporters))
+    }
+}
+
+struct ExporterName {
+    full: String,
+    kind: &'static str,
+}
+
+impl<'de> Deserialize<'de> for ExporterName {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let full = String::deserialize(deserializer)?;
+        let (written, own) = full.split_once('/').unwrap_or((&full, "-"));
+        let kind = Exporter::KINDS.iter().find(|kind| **kind == written);
+        let kind = kind.ok_or_else(|| D::Error::unknown_field(written, Exporter::KINDS))?;
+        if own.is_empty() {
+            return Err(D::Error::custom("a name must follow the slash"));
+        }
+        Ok(Self { full, kind })
+    }
+}
+
+impl Serialize for Exporters {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_map(Some(self.0.len()))?;
+        for (name, exporter) in &self.0 {
+            map.serialize_entry(name, exporter)?;
+        }
+        map.end()
+    }
+}
+
+/// A duration with its unit, such as `30s` or `7d`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Period(pub(super) Duration);
+
+impl<'de> Deserialize<'de> for Period {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(PeriodVisitor)
+    }
+}
+
+struct PeriodVisitor;
+
+impl Visitor<'_> for PeriodVisitor {
+    type Value = Period;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a duration with its unit, such as `30s`, `5m` or `7d`")
+    }
+
+    fn visit_str<E: Error>(self, text: &str) -> Result<Period, E> {
+        humantime::parse_duration(text)
+            .map(Period)
+            .map_err(|_| E::invalid_value(serde::de::Unexpected::Str(text), &self))
+    }
+}
+
+impl Serialize for Period {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(&humantime::format_duration(self.0))
+    }
+}
+
+/// A text that is never shown: neither by `config print` nor in a log.
+#[derive(Clone, PartialEq, Eq, serde::Deserialize)]
+#[serde(transparent)]
+pub struct Secret(String);
+
+impl Secret {
+    /// The text itself, for the request that needs it.
+    #[must_use]
+    pub fn expose(&self) -> &str {
+        &self.0
+    }
+
+    /// A secret that came out of a file.
+    pub(super) fn new(text: &str) -> Self {
+        Self(text.to_owned())
+    }
+}
+
+/// What stands in the place of a secret.
+const MASK: &str = "[hidden]";
+
+impl fmt::Debug for Secret {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(MASK)
+    }
+}
+
+impl Serialize for Secret {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(MASK)
+    }
+}

@@ -1,0 +1,397 @@
+//! The configuration as its writers meet it: the reference, good files, bad files and what is said about them.
+
+use std::collections::BTreeSet;
+
+use super::*;
+
+fn lookup(name: &str) -> Option<String> {
+    match name {
+        "PORT" => Some("5317".to_owned()),
+        "TOKEN" => Some("12345".to_owned()),
+        "MIB" => Some("32".to_owned()),
+        "EMPTY" => Some(String::new()),
+        "HOME" => Some("/home/ada".to_owned()),
+        _ => None,
+    }
+}
+
+fn loaded(text: &str) -> Result<Loaded, Mistakes> {
+    load_text(text, "eddy.yaml", &[], &lookup)
+}
+
+fn settings(text: &str) -> Settings {
+    loaded(text)
+        .unwrap_or_else(|mistakes| panic!("{mistakes}"))
+        .settings
+}
+
+fn shape(text: &str) -> shape::Shape {
+    let mut mistakes = Mistakes::default();
+    let mut tree = tree::Node::parse(text, "reference.yaml", &mut mistakes);
+    environment::substitute(&mut tree, "", &lookup, &mut mistakes);
+    tree.take(&["detectors", "rules"]);
+    let shape = read::read(&tree, None, &[], &mut mistakes);
+    assert_eq!(mistakes.to_string(), "");
+    shape.unwrap()
+}
+
+/// The paths of every key of a JSON value.
+fn json_paths(value: &serde_json::Value) -> BTreeSet<String> {
+    let mut paths = BTreeSet::new();
+    for (key, value) in value.as_object().into_iter().flatten() {
+        paths.insert(key.clone());
+        paths.extend(json_paths(value).iter().map(|path| format!("{key}.{path}")));
+    }
+    paths
+}
+
+/// Given the reference as it stands, it says exactly what the daemon does without a file.
+#[test]
+fn the_reference_is_the_defaults() {
+    let reference = serde_json::to_value(shape(REFERENCE)).unwrap();
+    assert_eq!(
+        reference,
+        serde_json::to_value(shape::Shape::default()).unwrap()
+    );
+}
+
+/// Given the reference with its examples switched on, every key in it exists and every key that exists is in it.
+#[test]
+fn the_reference_names_every_key() {
+    let text = uncommented(REFERENCE);
+    let tree = tree::Node::parse(&text, "reference.yaml", &mut Mistakes::default());
+    let mut named = tree.paths();
+    named.retain(|path| !path.starts_with("detectors.rules"));
+    let exists = json_paths(&serde_json::to_value(shape(&text)).unwrap());
+    assert_eq!(named, exists);
+}
+
+/// Given the examples of the reference without the second of two tokens, they are a configuration.
+#[test]
+fn the_examples_of_the_reference_work() {
+    let mut text = String::new();
+    for line in uncommented(REFERENCE).lines() {
+        if !line.trim_start().starts_with("token_file:") {
+            text.push_str(line);
+            text.push('\n');
+        }
+    }
+    let settings = settings(&text);
+    assert_eq!(settings.exporters.len(), 4);
+    assert_eq!(settings.policy.rules.repeated_tool_call, None);
+    assert_eq!(
+        settings
+            .policy
+            .rules
+            .long_running_step
+            .as_ref()
+            .unwrap()
+            .seconds,
+        120
+    );
+    let budget = settings.policy.rules.cost_budget_exceeded.as_ref().unwrap();
+    assert_eq!(budget.budget_usd, Some(5.0));
+}
+
+/// Given nothing at all, the daemon listens on loopback, writes to the terminal and keeps its state in the home directory.
+#[test]
+fn nothing_is_a_configuration() {
+    for text in ["", "# only a comment\n", "receivers:\nservice:\n", "---\n"] {
+        let settings = settings(text);
+        assert_eq!(settings.otlp_grpc.to_string(), "127.0.0.1:4317");
+        assert_eq!(settings.data_dir, Path::new("/home/ada/.local/state/eddy"));
+        assert_eq!(settings.exporters.len(), 1);
+        assert_eq!(*settings.policy, profile::Name::Standard.policy());
+    }
+}
+
+/// Given variables, they take the type that is asked for, and defaults stand in for missing and empty ones.
+#[test]
+fn variables_are_put_in() {
+    let settings = settings(
+        "receivers: {otlp: {protocols: {grpc: {endpoint: 'localhost:${env:PORT}', max_recv_msg_size_mib: '${env:MIB}'}}}}\n\
+         exporters: {webhook/a: {url: 'https://x/${env:NONE:-y}$${z}', token: '${env:TOKEN}', allow_private: '${env:EMPTY:-true}'}}\n",
+    );
+    assert_eq!(settings.otlp_grpc.to_string(), "127.0.0.1:5317");
+    assert_eq!(settings.message_bytes_max, 32 << 20);
+    let Destination::Webhook {
+        url,
+        token,
+        allow_private,
+        ..
+    } = &settings.exporters[0].destination
+    else {
+        panic!("not a webhook");
+    };
+    assert_eq!(
+        (
+            url.as_str(),
+            token.as_ref().map(Secret::expose),
+            *allow_private
+        ),
+        ("https://x/y${z}", Some("12345"), true)
+    );
+}
+
+/// Given flags, they win over the file, and a mistake in one names the flag.
+#[test]
+fn flags_win_and_are_named() {
+    let flag = |value: &str| Flag {
+        name: "--api",
+        path: &["service", "api", "endpoint"],
+        value: value.to_owned(),
+    };
+    let file = "service: {api: {endpoint: '127.0.0.1:1'}}";
+    let loaded = load_text(file, "eddy.yaml", &[flag("127.0.0.1:2")], &lookup).unwrap();
+    assert_eq!(loaded.settings.api.port(), 2);
+    let mistakes = load_text(file, "eddy.yaml", &[flag("nowhere")], &lookup).unwrap_err();
+    assert_eq!(
+        mistakes.to_string(),
+        "--api: service.api.endpoint: expected an address and port such as `127.0.0.1:4317`, found `nowhere`"
+    );
+}
+
+/// Given changes to rules, the other numbers of the profile stay.
+#[test]
+fn rules_are_laid_over_the_profile() {
+    let settings = settings(
+        "detectors:\n  profile: looplens\n  rules:\n    no_progress: {calls: 5}\n    cost_spike: off\n    retry_storm:\n",
+    );
+    let rules = &settings.policy.rules;
+    let no_progress = rules.no_progress.as_ref().unwrap();
+    assert_eq!((no_progress.calls, no_progress.alarm.penalty), (5, 30));
+    assert!(rules.cost_spike.is_none() && rules.retry_storm.is_some());
+}
+
+/// Given an effective configuration that is printed, secrets are masked, and reading it again gives the same policy.
+#[test]
+fn what_is_printed_can_be_read_and_hides_secrets() {
+    let text = "exporters:\n  webhook: {url: 'https://x', token: hunter2}\n  otlp_logs: {endpoint: 'http://y', headers: {k: hunter2}}\n\
+                detectors: {rules: {cost_spike: off, no_progress: {calls: 7}}}\n";
+    let first = loaded(text).unwrap();
+    let printed = first.to_yaml();
+    assert!(!printed.contains("hunter2"), "{printed}");
+    assert!(!format!("{first:?}").contains("hunter2"));
+    let second = loaded(&printed).unwrap();
+    assert_eq!(second.settings.policy, first.settings.policy);
+    assert_eq!(second.to_yaml(), printed);
+}
+
+/// Given a bad file, what is said begins with file, line and column, names the key and says what would be right.
+fn check(text: &str, expected: &[&str]) {
+    let mistakes = loaded(text).unwrap_err();
+    let lines: Vec<String> = mistakes.0.iter().map(ToString::to_string).collect();
+    assert_eq!(lines.len(), expected.len(), "{text}\n{mistakes}");
+    for (line, expected) in lines.iter().zip(expected) {
+        let (place, rest) = expected.split_once(' ').unwrap();
+        assert!(
+            line.starts_with(&format!("eddy.yaml:{place}")),
+            "{text}\n{line}\n{expected}"
+        );
+        assert!(line.contains(rest), "{text}\n{line}\n{expected}");
+    }
+}
+
+#[test]
+fn misspelt_keys_are_named_with_the_nearest_right_one() {
+    check(
+        "receiver: {}",
+        &["1:1: receiver: unknown key; did you mean `receivers`?"],
+    );
+    check(
+        "service:\n  shard: 3",
+        &["2:3: service.shard: unknown key; did you mean `shards`?"],
+    );
+    check(
+        "receivers:\n  otlp:\n    protocols:\n      grpc:\n        endpont: 127.0.0.1:1",
+        &["5:9: receivers.otlp.protocols.grpc.endpont: unknown key; did you mean `endpoint`?"],
+    );
+    check(
+        "data_dir: /x",
+        &["1:1: data_dir: unknown key here; did you mean `service.data_dir`?"],
+    );
+    check(
+        "processors: {}",
+        &["1:1: processors: unknown key; known here: `receivers`, `exporters`, `service`"],
+    );
+    check(
+        "exporters:\n  webhok: {url: 'http://x'}",
+        &["2:3: exporters.webhok: unknown key; did you mean `webhook`?"],
+    );
+    check(
+        "exporters:\n  webhook:\n    url: http://x\n    tokn: a",
+        &["4:5: exporters.webhook.tokn: unknown key; did you mean `token`?"],
+    );
+    check(
+        "detectors:\n  rules:\n    no_progres: {calls: 3}",
+        &["3:5: detectors.rules.no_progres: unknown key; did you mean `no_progress`?"],
+    );
+    check(
+        "detectors:\n  rules:\n    no_progress: {call: 3}",
+        &["3:19: detectors.rules.no_progress.call: unknown key; did you mean `calls`?"],
+    );
+    check(
+        "runs:\n  retention:\n    max_age: 3d",
+        &["3:5: runs.retention.max_age: unknown key; "],
+    );
+}
+
+#[test]
+fn wrong_values_are_named_with_what_is_expected() {
+    check(
+        "service: {allow_remote: yes}",
+        &["1:11: service.allow_remote: expected true or false, found `yes`"],
+    );
+    check(
+        "service:\n  shards: many",
+        &["2:3: service.shards: expected a whole number from 0 to 65535, found `many`"],
+    );
+    check(
+        "service:\n  shards: -1",
+        &["2:3: service.shards: expected a whole number from 0 to 65535, found the number -1"],
+    );
+    check(
+        "service:\n  shards: 0",
+        &["2:3: service.shards: expected 1 to 256, found 0"],
+    );
+    check(
+        "runs:\n  idle: 300",
+        &[
+            "2:3: runs.idle: expected a duration with its unit, such as `30s`, `5m` or `7d`, found the number 300",
+        ],
+    );
+    check(
+        "runs:\n  idle: soon",
+        &["2:3: runs.idle: expected a duration with its unit"],
+    );
+    check(
+        "runs:\n  idle: 0s",
+        &["2:3: runs.idle: must be longer than nothing"],
+    );
+    check(
+        "runs: 5",
+        &["1:1: runs: expected a section with keys, found the number 5"],
+    );
+    check(
+        "- a\n- b",
+        &["1:1: expected a section with keys, found a list"],
+    );
+    check(
+        "detectors:\n  profile: standart",
+        &["2:3: detectors.profile: `standart` is not known; did you mean `standard`?"],
+    );
+    check(
+        "service:\n  durability: none",
+        &["2:3: service.durability: `none` is not known; one of `power`, `process`"],
+    );
+    check(
+        "detectors:\n  cost_budget_usd: -2",
+        &["2:3: detectors.cost_budget_usd: must be more than 0"],
+    );
+    check(
+        "detectors:\n  rules:\n    cost_spike:\n      share: 50",
+        &["4:7: detectors.rules.cost_spike.share: must be between 0 and 1"],
+    );
+    check(
+        "detectors:\n  rules:\n    no_progress:\n      calls: three",
+        &[
+            "4:7: detectors.rules.no_progress.calls: expected a whole number from 0 to 4294967295, found `three`",
+        ],
+    );
+    check(
+        "detectors:\n  rules:\n    no_progress:\n      alarm:\n        severity: grave",
+        &[
+            "5:9: detectors.rules.no_progress.alarm.severity: `grave` is not known; one of `info`, `warning`, `critical`",
+        ],
+    );
+    check(
+        "receivers:\n  otlp:\n    protocols:\n      grpc:\n        max_recv_msg_size_mib: 0",
+        &["5:9: receivers.otlp.protocols.grpc.max_recv_msg_size_mib: expected 1 to 1024, found 0"],
+    );
+}
+
+#[test]
+fn what_does_not_go_together_is_named() {
+    check(
+        "service:\n  api: {endpoint: '0.0.0.0:4319'}",
+        &["2:9: service.api.endpoint: `0.0.0.0:4319` can be reached from other machines"],
+    );
+    check(
+        "service:\n  api: {endpoint: '127.0.0.1:4317'}",
+        &["2:9: service.api.endpoint: `127.0.0.1:4317` is the address of the OTLP receiver too"],
+    );
+    check(
+        "exporters:\n  webhook:\n    token: x",
+        &["2:3: exporters.webhook: needs the key `url`"],
+    );
+    check(
+        "exporters:\n  webhook:\n    url: 5",
+        &[
+            "3:5: exporters.webhook.url: expected a text (put it between quotes), found the number 5",
+        ],
+    );
+    check(
+        "exporters:\n  webhook:\n    url: ftp://x",
+        &["3:5: exporters.webhook.url: expected an http:// or https:// address, found `ftp://x`"],
+    );
+    check(
+        "exporters:\n  webhook:\n    url: http://x\n    token: a\n    token_file: b",
+        &["5:5: exporters.webhook.token_file: `token` is given too"],
+    );
+    check(
+        "exporters:\n  webhook:\n    url: http://x\n    token_file: /nowhere/token",
+        &["4:5: exporters.webhook.token_file: `/nowhere/token` cannot be read: "],
+    );
+    check(
+        "exporters:\n  file/: {path: a}",
+        &["2:3: exporters.file/: a name must follow the slash"],
+    );
+    check(
+        "exporters:\n  webhook:\n    url: http://x\n    retry_on_failure: {initial_interval: 2m}",
+        &["4:5: exporters.webhook.retry_on_failure.max_interval: must not be shorter"],
+    );
+    check(
+        "runs: {idle: 5m}\nservice: {}\nruns: {}",
+        &["3:1: runs: given twice; the first is in line 1"],
+    );
+    check(
+        "service:\n  data_dir: ${env:NOWHERE}",
+        &["2:13: service.data_dir: the environment variable NOWHERE is not set"],
+    );
+    check(
+        "service:\n  data_dir: ${HOME}/x",
+        &[
+            "2:13: service.data_dir: `${HOME}` is not known; an environment variable is written `${env:NAME}`",
+        ],
+    );
+    check(
+        "service:\n  data_dir: ${env:HOME",
+        &["2:13: service.data_dir: `${` without a closing `}`"],
+    );
+    check(
+        "service: {api\n",
+        &["1:10: not readable as YAML: unclosed bracket"],
+    );
+    check(
+        "service:\n\tapi: {}",
+        &["2:2: not readable as YAML: tabs disallowed"],
+    );
+}
+
+/// Given many mistakes of every sort, all are said at once, in the order of the file.
+#[test]
+fn all_mistakes_are_said_at_once() {
+    check(
+        "service:\n  shards: x\n  api: {endpoint: '0.0.0.0:1', port: 3}\nruns:\n  idle: 0s\nexporters:\n  file: {}\n\
+         detectors:\n  rules:\n    no_progress: {calls: x, cals: 3}\n",
+        &[
+            "2:3: service.shards: expected a whole number",
+            "3:9: service.api.endpoint: ",
+            "3:32: service.api.port: unknown key; known here: `endpoint`",
+            "5:3: runs.idle: must be longer",
+            "7:3: exporters.file: needs the key `path`",
+            "10:19: detectors.rules.no_progress.calls: ",
+            "10:29: detectors.rules.no_progress.cals: unknown key; did you mean `calls`?",
+        ],
+    );
+}

@@ -1,0 +1,318 @@
+//! YAML as a tree that remembers where everything stands.
+//!
+//! A file is parsed into [`Node`]s, `${env:…}` is put in, flags are set into the same tree, a profile is laid under it, and
+//! only then is it read into typed shapes (`read.rs`). So whatever is wrong, wherever it came from, has a place to name.
+
+use std::collections::BTreeSet;
+use std::fmt;
+use std::sync::Arc;
+
+use serde::de::{Deserialize, Deserializer, Error, MapAccess, SeqAccess, Visitor};
+use serde_saphyr::{DuplicateKeyPolicy, Location, Spanned};
+
+use super::mistake::{Mistake, Mistakes, Place};
+
+/// A value and where it stands.
+#[derive(Clone, Debug)]
+pub(super) struct Node {
+    pub(super) place: Place,
+    pub(super) value: Value,
+}
+
+/// A value.
+#[derive(Clone, Debug)]
+pub(super) enum Value {
+    Null,
+    Bool(bool),
+    Int(i64),
+    Float(f64),
+    Text(String),
+    /// Text out of an environment variable or a flag: it has no type of its own and becomes what its reader expects.
+    Untyped(String),
+    List(Vec<Node>),
+    Map(Vec<Entry>),
+}
+
+/// A key with its value.
+#[derive(Clone, Debug)]
+pub(super) struct Entry {
+    pub(super) key: String,
+    pub(super) place: Place,
+    pub(super) node: Node,
+}
+
+impl Node {
+    /// A section without keys.
+    pub(super) fn empty(place: Place) -> Self {
+        Self {
+            place,
+            value: Value::Map(Vec::new()),
+        }
+    }
+
+    /// Parses one YAML document. A broken document gives one mistake, a key given twice one for each repetition.
+    pub(super) fn parse(text: &str, source: &str, mistakes: &mut Mistakes) -> Self {
+        let source: Arc<str> = Arc::from(source);
+        let whole = Place {
+            source: Some(Arc::clone(&source)),
+            ..Place::default()
+        };
+        let options = serde_saphyr::options! {
+            duplicate_keys: DuplicateKeyPolicy::PassThrough,
+            strict_booleans: true,
+            with_snippet: false,
+        };
+        match serde_saphyr::from_str_with_options::<Option<Self>>(text, options) {
+            Ok(Some(mut node)) => {
+                node.name_source(&source);
+                node.refuse_duplicates("", mistakes);
+                node
+            }
+            Ok(None) => Self::empty(whole),
+            Err(error) => {
+                mistakes.0.push(broken(&error, &source));
+                Self::empty(whole)
+            }
+        }
+    }
+
+    /// Where the value at a path stands; where it is not there, where the nearest section around it begins.
+    pub(super) fn place(&self, path: &[&str]) -> Place {
+        let Some((key, rest)) = path.split_first() else {
+            return self.place.clone();
+        };
+        match self.entry(key) {
+            Some(entry) => match rest.first() {
+                Some(next) if entry.node.entry(next).is_some() => entry.node.place(rest),
+                _ => entry.place.clone(),
+            },
+            None => self.place.clone(),
+        }
+    }
+
+    /// Takes the value at a path out of the tree.
+    pub(super) fn take(&mut self, path: &[&str]) -> Option<Self> {
+        let (key, rest) = path.split_first()?;
+        let Value::Map(entries) = &mut self.value else {
+            return None;
+        };
+        let index = entries.iter().position(|entry| entry.key == *key)?;
+        if rest.is_empty() {
+            return Some(entries.remove(index).node);
+        }
+        entries[index].node.take(rest)
+    }
+
+    /// Puts a value at a path, making the sections on the way.
+    pub(super) fn set(&mut self, path: &[&str], node: Self) {
+        let Some((key, rest)) = path.split_first() else {
+            *self = node;
+            return;
+        };
+        if !matches!(self.value, Value::Map(_)) {
+            self.value = Value::Map(Vec::new());
+        }
+        let Value::Map(entries) = &mut self.value else {
+            return;
+        };
+        if let Some(entry) = entries.iter_mut().find(|entry| entry.key == *key) {
+            entry.place = node.place.clone();
+            entry.node.set(rest, node);
+            return;
+        }
+        let mut child = Self::empty(node.place.clone());
+        let place = node.place.clone();
+        child.set(rest, node);
+        entries.push(Entry {
+            key: (*key).to_owned(),
+            place,
+            node: child,
+        });
+    }
+
+    /// This tree with another laid over it: sections are joined, anything else of `over` replaces what is here.
+    pub(super) fn overlaid(&self, over: &Self) -> Self {
+        let (Value::Map(base), Value::Map(above)) = (&self.value, &over.value) else {
+            return over.clone();
+        };
+        let mut joined = base.clone();
+        for entry in above {
+            match joined.iter_mut().find(|known| known.key == entry.key) {
+                Some(known) => {
+                    known.node = known.node.overlaid(&entry.node);
+                    known.place = entry.place.clone();
+                }
+                None => joined.push(entry.clone()),
+            }
+        }
+        Self {
+            place: over.place.clone(),
+            value: Value::Map(joined),
+        }
+    }
+
+    /// The paths of every key, sections included.
+    pub(super) fn paths(&self) -> BTreeSet<String> {
+        let mut paths = BTreeSet::new();
+        if let Value::Map(entries) = &self.value {
+            for entry in entries {
+                paths.insert(entry.key.clone());
+                let below = entry.node.paths();
+                paths.extend(below.iter().map(|path| format!("{}.{path}", entry.key)));
+            }
+        }
+        paths
+    }
+
+    fn entry(&self, key: &str) -> Option<&Entry> {
+        match &self.value {
+            Value::Map(entries) => entries.iter().find(|entry| entry.key == key),
+            _ => None,
+        }
+    }
+
+    fn name_source(&mut self, source: &Arc<str>) {
+        self.place.source = Some(Arc::clone(source));
+        match &mut self.value {
+            Value::List(nodes) => nodes.iter_mut().for_each(|node| node.name_source(source)),
+            Value::Map(entries) => {
+                for entry in entries {
+                    entry.place.source = Some(Arc::clone(source));
+                    entry.node.name_source(source);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn refuse_duplicates(&mut self, path: &str, mistakes: &mut Mistakes) {
+        let Value::Map(entries) = &mut self.value else {
+            return;
+        };
+        let mut kept: Vec<Entry> = Vec::with_capacity(entries.len());
+        for mut entry in entries.drain(..) {
+            let key = joined(path, &entry.key);
+            if let Some(first) = kept.iter().find(|kept| kept.key == entry.key) {
+                let text = format!("given twice; the first is in line {}", first.place.line);
+                mistakes.0.push(Mistake {
+                    place: entry.place,
+                    key,
+                    text,
+                });
+                continue;
+            }
+            entry.node.refuse_duplicates(&key, mistakes);
+            kept.push(entry);
+        }
+        *entries = kept;
+    }
+}
+
+/// A path with one more key.
+pub(super) fn joined(path: &str, key: &str) -> String {
+    if path.is_empty() {
+        return key.to_owned();
+    }
+    format!("{path}.{key}")
+}
+
+fn broken(error: &serde_saphyr::Error, source: &Arc<str>) -> Mistake {
+    let location = error.location().unwrap_or(Location::UNKNOWN);
+    let text = error.to_string();
+    // The parser repeats the place at the end of its message.
+    let text = text.split(" at line ").next().unwrap_or_default();
+    Mistake {
+        place: Place {
+            source: Some(Arc::clone(source)),
+            ..place(location)
+        },
+        key: String::new(),
+        text: format!("not readable as YAML: {text}"),
+    }
+}
+
+fn place(location: Location) -> Place {
+    Place {
+        source: None,
+        line: u32::try_from(location.line()).unwrap_or(0),
+        column: u32::try_from(location.column()).unwrap_or(0),
+    }
+}
+
+impl<'de> Deserialize<'de> for Node {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let spanned = Spanned::<Value>::deserialize(deserializer)?;
+        Ok(Self {
+            place: place(spanned.referenced),
+            value: spanned.value,
+        })
+    }
+}
+
+impl<'de> Deserialize<'de> for Value {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(ValueVisitor)
+    }
+}
+
+struct ValueVisitor;
+
+impl<'de> Visitor<'de> for ValueVisitor {
+    type Value = Value;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a value")
+    }
+
+    fn visit_unit<E: Error>(self) -> Result<Value, E> {
+        Ok(Value::Null)
+    }
+
+    fn visit_none<E: Error>(self) -> Result<Value, E> {
+        Ok(Value::Null)
+    }
+
+    fn visit_some<D: Deserializer<'de>>(self, deserializer: D) -> Result<Value, D::Error> {
+        Value::deserialize(deserializer)
+    }
+
+    fn visit_bool<E: Error>(self, value: bool) -> Result<Value, E> {
+        Ok(Value::Bool(value))
+    }
+
+    fn visit_i64<E: Error>(self, value: i64) -> Result<Value, E> {
+        Ok(Value::Int(value))
+    }
+
+    fn visit_u64<E: Error>(self, value: u64) -> Result<Value, E> {
+        Ok(i64::try_from(value).map_or(Value::Float(value as f64), Value::Int))
+    }
+
+    fn visit_f64<E: Error>(self, value: f64) -> Result<Value, E> {
+        Ok(Value::Float(value))
+    }
+
+    fn visit_str<E: Error>(self, value: &str) -> Result<Value, E> {
+        Ok(Value::Text(value.to_owned()))
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Value, A::Error> {
+        let mut nodes = Vec::new();
+        while let Some(node) = items.next_element()? {
+            nodes.push(node);
+        }
+        Ok(Value::List(nodes))
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Value, A::Error> {
+        let mut entries = Vec::new();
+        while let Some((key, node)) = map.next_entry::<Spanned<String>, Node>()? {
+            entries.push(Entry {
+                place: place(key.referenced),
+                key: key.value,
+                node,
+            });
+        }
+        Ok(Value::Map(entries))
+    }
+}

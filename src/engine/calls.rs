@@ -1,0 +1,261 @@
+//! One call out of the reports of it.
+//!
+//! The same tool call is reported by up to three spans and two log records, and a model call by a span and a log record
+//! (`conventions.md` §0.3). [`steps`] walks a run's window in the order of events and puts together what belongs together,
+//! so that rules see each call once. The rule (`conventions.md` §8.5): the same call id; or the same tool in the same
+//! trace where not both have a call id, not both have arguments that differ, they are not siblings, and one is the other's
+//! parent or lies wholly within it in time. Putting together happens at every fold, over all of the window, so the order of
+//! arrival cannot matter.
+
+use super::event::{Answer, Body, Event, Failure, ModelCall, Recorded, SpanId, Text, ToolCall};
+
+/// What the fold takes at a time: one call, however many reports, or one other event.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Step<'a> {
+    /// A tool call.
+    Tool(Call<'a>),
+    /// A model call.
+    Model(Call<'a>, ModelCall),
+    /// Anything else, and its place in the window.
+    Other(usize, &'a Event),
+}
+
+/// A call put together from its reports.
+#[derive(Clone, Debug, PartialEq)]
+#[allow(
+    clippy::struct_field_names,
+    reason = "a call id is what the field calls it"
+)]
+pub(crate) struct Call<'a> {
+    /// Its reports and their places in the window, the first of them first.
+    reports: Vec<(usize, &'a Event)>,
+    /// The tool; empty for a model call.
+    pub(crate) tool: Option<&'a Text>,
+    pub(crate) call_id: Option<u64>,
+    pub(crate) input: &'a Recorded,
+    pub(crate) output: &'a Recorded,
+    pub(crate) error: Option<&'a Failure>,
+    pub(crate) hands_off: bool,
+    pub(crate) writes: bool,
+    pub(crate) agent: Option<&'a Text>,
+    pub(crate) span: SpanId,
+    pub(crate) start_ns: u64,
+    pub(crate) end_ns: u64,
+}
+
+static NOTHING: Recorded = Recorded::NotRecorded;
+
+/// The window as steps, in the order of their first reports.
+pub(crate) fn steps(window: &[Event]) -> Vec<Step<'_>> {
+    let mut steps: Vec<Step<'_>> = Vec::with_capacity(window.len());
+    for (index, event) in window.iter().enumerate() {
+        let known = steps.iter_mut().rev().find(|step| step.belongs(event));
+        match known {
+            Some(step) => step.join(index, event),
+            None => steps.push(Step::first(index, event)),
+        }
+    }
+    steps
+}
+
+/// Whether a report may belong to a call of which the window already holds a report. Never says no where [`steps`] would
+/// put them together.
+pub(crate) fn belongs_to_any(window: &[Event], event: &Event) -> bool {
+    window.iter().any(|other| tell_of_one_call(other, event))
+}
+
+/// Whether two reports, taken alone, tell of one call.
+fn tell_of_one_call(left: &Event, right: &Event) -> bool {
+    match (&left.body, &right.body) {
+        (Body::ToolCall(one), Body::ToolCall(other)) => {
+            one.tool == other.tool
+                && match (one.call_id, other.call_id) {
+                    (Some(one), Some(other)) => one == other,
+                    _ => {
+                        left.trace == right.trace
+                            && (are_kin(left, right) || share_time(left, right))
+                    }
+                }
+        }
+        (Body::ModelCall(one), Body::ModelCall(other)) => {
+            one.call_id.is_some() && one.call_id == other.call_id
+        }
+        _ => false,
+    }
+}
+
+fn are_kin(left: &Event, right: &Event) -> bool {
+    (right.parent.is_set() && left.span == right.parent)
+        || (left.parent.is_set() && right.span == left.parent)
+}
+
+fn share_time(left: &Event, right: &Event) -> bool {
+    let within = |outer: &Event, inner: &Event| {
+        outer.start_ns <= inner.start_ns && inner.end_ns <= outer.end_ns
+    };
+    let lasts = |event: &Event| event.start_ns < event.end_ns;
+    lasts(left) && lasts(right) && (within(left, right) || within(right, left))
+}
+
+impl<'a> Step<'a> {
+    /// A step of one report.
+    pub(crate) fn first(index: usize, event: &'a Event) -> Self {
+        match &event.body {
+            Body::ToolCall(call) => Self::Tool(Call::of_tool(index, event, call)),
+            Body::ModelCall(model) => {
+                Self::Model(Call::of_model(index, event, model), model.clone())
+            }
+            _ => Self::Other(index, event),
+        }
+    }
+
+    /// Places of its reports in the window.
+    pub(crate) fn places(&self) -> impl Iterator<Item = usize> {
+        let (reports, alone): (&[(usize, &Event)], _) = match self {
+            Self::Tool(call) | Self::Model(call, _) => (&call.reports, None),
+            Self::Other(place, _) => (&[], Some(*place)),
+        };
+        reports.iter().map(|(place, _)| *place).chain(alone)
+    }
+
+    fn belongs(&self, event: &Event) -> bool {
+        match (self, &event.body) {
+            (Self::Tool(call), Body::ToolCall(report)) => call.is_told_by(event, report),
+            (Self::Model(call, _), Body::ModelCall(_)) => {
+                tell_of_one_call(call.reports[0].1, event)
+            }
+            _ => false,
+        }
+    }
+
+    fn join(&mut self, index: usize, event: &'a Event) {
+        match (self, &event.body) {
+            (Self::Tool(call), Body::ToolCall(report)) => {
+                call.join(
+                    index,
+                    event,
+                    &report.input,
+                    &report.output,
+                    report.error.as_ref(),
+                );
+                call.call_id = call.call_id.or(report.call_id);
+                call.hands_off |= report.hands_off;
+                call.writes |= report.writes;
+            }
+            (Self::Model(call, model), Body::ModelCall(report)) => {
+                call.join(index, event, &NOTHING, &NOTHING, report.error.as_ref());
+                join_models(model, report);
+            }
+            _ => {}
+        }
+    }
+}
+
+impl<'a> Call<'a> {
+    fn of_tool(index: usize, event: &'a Event, call: &'a ToolCall) -> Self {
+        Self {
+            tool: Some(&call.tool),
+            call_id: call.call_id,
+            input: &call.input,
+            output: &call.output,
+            error: call.error.as_ref(),
+            hands_off: call.hands_off,
+            writes: call.writes,
+            ..Self::of_event(index, event)
+        }
+    }
+
+    fn of_model(index: usize, event: &'a Event, model: &'a ModelCall) -> Self {
+        Self {
+            call_id: model.call_id,
+            error: model.error.as_ref(),
+            ..Self::of_event(index, event)
+        }
+    }
+
+    fn of_event(index: usize, event: &'a Event) -> Self {
+        Self {
+            reports: vec![(index, event)],
+            tool: None,
+            call_id: None,
+            input: &NOTHING,
+            output: &NOTHING,
+            error: None,
+            hands_off: false,
+            writes: false,
+            agent: event.agent.as_ref(),
+            span: event.span,
+            start_ns: event.start_ns,
+            end_ns: event.end_ns,
+        }
+    }
+
+    fn is_told_by(&self, event: &Event, report: &ToolCall) -> bool {
+        let same_id = match (self.call_id, report.call_id) {
+            (Some(own), Some(other)) if own != other => return false,
+            (own, other) => own.is_some() && own == other,
+        };
+        self.reports
+            .iter()
+            .any(|(_, known)| tell_of_one_call(known, event))
+            && (same_id || !(self.differs_from(&report.input) || self.has_sibling(event)))
+    }
+
+    fn differs_from(&self, input: &Recorded) -> bool {
+        match (self.input.value(), input.value()) {
+            (Some(left), Some(right)) => left.fingerprint != right.fingerprint,
+            _ => false,
+        }
+    }
+
+    fn has_sibling(&self, event: &Event) -> bool {
+        event.parent.is_set()
+            && self
+                .reports
+                .iter()
+                .any(|(_, known)| known.parent == event.parent)
+    }
+
+    fn join(
+        &mut self,
+        index: usize,
+        event: &'a Event,
+        input: &'a Recorded,
+        output: &'a Recorded,
+        error: Option<&'a Failure>,
+    ) {
+        self.reports.push((index, event));
+        self.input = fuller(self.input, input);
+        self.output = fuller(self.output, output);
+        self.error = match self.error {
+            Some(known) if !known.text.is_empty() => Some(known),
+            known => error.or(known),
+        };
+        self.agent = self.agent.or(event.agent.as_ref());
+        if !self.span.is_set() {
+            self.span = event.span;
+        }
+        self.start_ns = self.start_ns.min(event.start_ns);
+        self.end_ns = self.end_ns.max(event.end_ns);
+    }
+}
+
+/// The one of two reports of a value that tells more; the earlier one where they tell the same.
+fn fuller<'a>(known: &'a Recorded, other: &'a Recorded) -> &'a Recorded {
+    match (known, other) {
+        (Recorded::Value(_), _) => known,
+        (_, Recorded::Value(_)) | (Recorded::NotRecorded, Recorded::Redacted) => other,
+        _ => known,
+    }
+}
+
+fn join_models(model: &mut ModelCall, report: &ModelCall) {
+    model.model = model.model.take().or_else(|| report.model.clone());
+    model.input_tokens = model.input_tokens.max(report.input_tokens);
+    model.output_tokens = model.output_tokens.max(report.output_tokens);
+    model.cost_microusd = model.cost_microusd.max(report.cost_microusd);
+    if model.answer == Answer::Unknown {
+        model.answer = report.answer;
+    }
+    model.error = model.error.take().or_else(|| report.error.clone());
+}

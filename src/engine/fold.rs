@@ -1,0 +1,439 @@
+//! A run's events, folded in the order in which they happened.
+//!
+//! One call or event at a time: first it is judged against what was seen before (did it bring something new?), then every
+//! rule looks at it, then the warnings take in what the rules found, and last the event joins what was seen. The fold keeps
+//! no list of events: rings, tallies and totals, each with a limit, so its size and the cost of an event do not grow with
+//! the run.
+
+use super::calls::{Call, Step};
+use super::control::Control;
+use super::event::{AgentSpan, Answer, Body, Event, ModelCall, Recorded, SpanId, Text, TraceId};
+use super::hash::mix;
+use super::kept::{Finding, Kept};
+use super::policy::Policy;
+use super::rules;
+use super::tally::Tallies;
+
+/// Calls that are remembered one by one.
+pub(crate) const RECENT_CALLS_MAX: usize = 12;
+/// Results that are remembered by hash, to tell a new one from an old one.
+pub(crate) const RESULTS_MAX: usize = 48;
+/// Agents that are remembered by name.
+pub(crate) const AGENTS_MAX: usize = 16;
+/// Warnings that a run may have; what more a rule finds is left out and noted.
+pub(crate) const WARNINGS_MAX: usize = 24;
+
+/// What has been seen so far.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Fold {
+    pub(crate) totals: Totals,
+    pub(crate) agents: Vec<Text>,
+    /// The newest calls, newest last, at most [`RECENT_CALLS_MAX`].
+    pub(crate) recent: Vec<CallMark>,
+    /// Hashes of (tool, masked result), newest last, at most [`RESULTS_MAX`].
+    pub(crate) results: Vec<u64>,
+    pub(crate) tallies: Tallies,
+    pub(crate) warnings: Vec<Kept>,
+    pub(crate) control: Control,
+    pub(crate) notes: Notes,
+}
+
+/// Sums over the run, and the counters that rules measure distances with.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Totals {
+    pub(crate) tool_calls: u64,
+    pub(crate) model_calls: u64,
+    pub(crate) tokens: u64,
+    pub(crate) cost_microusd: u64,
+    /// Model calls that asked for tools.
+    pub(crate) asked: u64,
+    pub(crate) first_ns: u64,
+    pub(crate) last_ns: u64,
+    /// Rounds so far: calls that one model answer asked for are one round.
+    pub(crate) round: u64,
+    /// Model calls since the last tool call.
+    pub(crate) models_since_call: u64,
+    /// End of the latest call, to tell calls side by side where no model calls are reported.
+    pub(crate) call_end_ns: u64,
+    /// The number of the newest tool call before which something was written, plus one.
+    pub(crate) write_at: u64,
+    /// Tokens and cost of model calls since the last tool call.
+    pub(crate) unspent: Spent,
+    /// A root span or an explicit end was seen.
+    pub(crate) root_seen: bool,
+    /// The trace of the latest end.
+    pub(crate) end_trace: TraceId,
+    /// The latest end that was seen is a failure.
+    pub(crate) failed: bool,
+    /// The most that the score has lost, so that 100 minus this is the lowest it has been.
+    pub(crate) worst: u32,
+}
+
+/// Tokens and money.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Spent {
+    pub(crate) tokens: u64,
+    pub(crate) cost_microusd: u64,
+}
+
+impl Spent {
+    pub(crate) fn add(&mut self, other: Self) {
+        self.tokens = self.tokens.saturating_add(other.tokens);
+        self.cost_microusd = self.cost_microusd.saturating_add(other.cost_microusd);
+    }
+}
+
+/// What the telemetry did not show. Each is a fact about the whole run.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[allow(
+    clippy::struct_excessive_bools,
+    reason = "five facts that do not depend on each other"
+)]
+pub(crate) struct Notes {
+    pub(crate) input_missing: bool,
+    pub(crate) input_redacted: bool,
+    pub(crate) output_missing: bool,
+    pub(crate) warnings_full: bool,
+    pub(crate) absorbed: bool,
+}
+
+/// A call among the newest ones.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct CallMark {
+    pub(crate) tool: Text,
+    /// Hash of tool and arguments; `None` where the arguments are unknown.
+    pub(crate) key: Option<u64>,
+    /// Sample of the arguments, empty where unknown.
+    pub(crate) sample: Text,
+    pub(crate) input_bytes: u32,
+    /// Calls with similar arguments share a group.
+    pub(crate) group: u64,
+    pub(crate) span: SpanId,
+    pub(crate) start_ns: u64,
+    pub(crate) outcome: Outcome,
+    pub(crate) hands_off: bool,
+}
+
+/// What a call brought.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Outcome {
+    /// Something new.
+    Fresh,
+    /// A result that this tool gave before.
+    Stale,
+    /// Nothing.
+    Empty,
+    /// An error.
+    Failed,
+    /// The telemetry does not say.
+    Unknown,
+}
+
+/// A call with what is judged of it before the rules look.
+#[derive(Clone, Debug)]
+pub(crate) struct Judged<'a> {
+    pub(crate) call: &'a Call<'a>,
+    pub(crate) tool: &'a Text,
+    /// The number of the call in the run, from 1.
+    pub(crate) number: u64,
+    pub(crate) round: u64,
+    pub(crate) outcome: Outcome,
+    /// Hash of tool and arguments; `None` where the arguments are unknown.
+    pub(crate) key: Option<u64>,
+    /// Hash of what came back, error or result, volatile text masked.
+    pub(crate) result: Option<u64>,
+    pub(crate) spent: Spent,
+}
+
+impl Fold {
+    /// Takes in one step.
+    pub(crate) fn apply(&mut self, step: &Step<'_>, policy: &Policy) {
+        match step {
+            Step::Tool(call) => self.take_tool(call, policy),
+            Step::Model(call, model) => self.take_model(call, model, policy),
+            Step::Other(_, event) => self.take_other(event, policy),
+        }
+        self.totals.worst = self.totals.worst.max(super::health::lost(self, policy));
+    }
+
+    /// Adds what another run had let go from its window: the sums, for the order of its events is lost.
+    pub(crate) fn absorb(&mut self, other: &Self) {
+        let (totals, more) = (&mut self.totals, &other.totals);
+        self.notes.absorbed |= more.tool_calls + more.model_calls > 0;
+        totals.tool_calls += more.tool_calls;
+        totals.model_calls += more.model_calls;
+        totals.tokens = totals.tokens.saturating_add(more.tokens);
+        totals.cost_microusd = totals.cost_microusd.saturating_add(more.cost_microusd);
+        totals.asked += more.asked;
+        totals.root_seen |= more.root_seen;
+        totals.worst = totals.worst.max(more.worst);
+        for agent in &other.agents {
+            self.note_agent(Some(agent));
+        }
+        if other.totals.first_ns != 0 {
+            self.note_times(other.totals.first_ns, other.totals.last_ns);
+        }
+    }
+
+    fn take_tool(&mut self, call: &Call<'_>, policy: &Policy) {
+        let Some(tool) = call.tool else { return };
+        self.note_times(call.start_ns, call.end_ns);
+        self.note_agent(call.agent);
+        self.control.leave(call.start_ns);
+        let judged = self.judge(call, tool);
+        self.note_missing(call);
+        self.control
+            .note_result(policy.progress_aware && self.brings_news(&judged));
+        let findings = rules::of_tool_call(self, &judged, policy);
+        self.productive(&judged, policy);
+        self.keep(findings, policy);
+        self.remember(&judged);
+    }
+
+    fn take_model(&mut self, call: &Call<'_>, model: &ModelCall, policy: &Policy) {
+        self.note_times(call.start_ns, call.end_ns);
+        self.note_agent(call.agent);
+        let spent = Spent {
+            tokens: model.input_tokens.saturating_add(model.output_tokens),
+            cost_microusd: model.cost_microusd.unwrap_or(0),
+        };
+        let totals = &mut self.totals;
+        totals.model_calls += 1;
+        totals.models_since_call += 1;
+        totals.asked += u64::from(matches!(model.answer, Answer::ToolCalls(1..)));
+        totals.tokens = totals.tokens.saturating_add(spent.tokens);
+        totals.cost_microusd = totals.cost_microusd.saturating_add(spent.cost_microusd);
+        totals.unspent.add(spent);
+        let findings = rules::of_model_call(self, call, spent, policy);
+        self.keep(findings, policy);
+    }
+
+    fn take_other(&mut self, event: &Event, policy: &Policy) {
+        self.note_times(event.start_ns, event.end_ns);
+        self.note_agent(event.agent.as_ref());
+        match &event.body {
+            Body::AgentSpan(agent) => self.take_agent(event, agent, policy),
+            Body::Handoff(handoff) => {
+                self.note_agent(handoff.from.as_ref());
+                self.note_agent(Some(&handoff.to));
+                self.control
+                    .hand_off(handoff.from.as_ref(), &handoff.to, event);
+                let findings = rules::of_hand_off(self, policy);
+                self.keep(findings, policy);
+            }
+            Body::StateUpdate | Body::MemoryWrite => {
+                self.totals.write_at = self.totals.tool_calls + 1;
+            }
+            Body::Retry { tool } => {
+                let findings = rules::of_retry(self, event, tool.as_ref(), policy);
+                self.keep(findings, policy);
+            }
+            Body::RunEnd(end) => {
+                // The outer spans of a trace may end well although the run within failed; a later trace counts anew.
+                let goes_on = event.span.is_set() && self.totals.end_trace == event.trace;
+                self.totals.failed = end.error.is_some() || (goes_on && self.totals.failed);
+                self.totals.root_seen = true;
+                self.totals.end_trace = event.trace;
+            }
+            Body::UserMessage | Body::ToolCall(_) | Body::ModelCall(_) => {}
+        }
+    }
+
+    fn take_agent(&mut self, event: &Event, agent: &AgentSpan, policy: &Policy) {
+        self.note_agent(Some(&agent.name));
+        let known = self.is_known(agent_key(&agent.name, &Recorded::NotRecorded));
+        let answer = agent_key(&agent.name, &agent.output);
+        let news = agent.output.value().is_some_and(|value| !value.empty) && !self.is_known(answer);
+        self.control
+            .enter(event, &agent.name, agent.output.value().is_some());
+        self.control
+            .note_result(policy.progress_aware && known && news);
+        let findings = rules::of_hand_off(self, policy);
+        self.keep(findings, policy);
+        self.know(agent_key(&agent.name, &Recorded::NotRecorded));
+        self.know(answer);
+    }
+
+    fn judge<'a>(&mut self, call: &'a Call<'a>, tool: &'a Text) -> Judged<'a> {
+        let totals = &mut self.totals;
+        let together = if totals.model_calls == 0 {
+            call.start_ns < totals.call_end_ns
+        } else {
+            totals.models_since_call == 0
+        };
+        totals.round += u64::from(!together || totals.tool_calls == 0);
+        totals.models_since_call = 0;
+        totals.call_end_ns = totals.call_end_ns.max(call.end_ns);
+        totals.tool_calls += 1;
+        let (number, round) = (totals.tool_calls, totals.round);
+        let spent = std::mem::take(&mut totals.unspent);
+        let key = call
+            .input
+            .value()
+            .map(|value| mix(text_hash(tool), value.fingerprint));
+        let result = result_of(call);
+        let outcome = self.outcome(call, tool, key);
+        Judged {
+            call,
+            tool,
+            number,
+            round,
+            outcome,
+            key,
+            result,
+            spent,
+        }
+    }
+
+    fn outcome(&self, call: &Call<'_>, tool: &Text, key: Option<u64>) -> Outcome {
+        if call.error.is_some() {
+            return Outcome::Failed;
+        }
+        let Some(value) = call.output.value() else {
+            return Outcome::Unknown;
+        };
+        if value.empty {
+            return Outcome::Empty;
+        }
+        let written = call.writes
+            && key.is_some()
+            && !self
+                .recent
+                .iter()
+                .any(|mark| mark.key == key && mark.outcome != Outcome::Failed);
+        if written || !self.is_known(mix(text_hash(tool), value.masked)) {
+            Outcome::Fresh
+        } else {
+            Outcome::Stale
+        }
+    }
+
+    /// Whether a call tells against a hand-off loop. The first answer of an agent that was handed a task tells nothing:
+    /// only one that differs from an earlier one does.
+    fn brings_news(&self, judged: &Judged<'_>) -> bool {
+        judged.outcome == Outcome::Fresh
+            && (!judged.call.hands_off || self.is_known(text_hash(judged.tool)))
+    }
+
+    /// Counts a productive call for the open warnings, and resolves those from which the run has recovered.
+    fn productive(&mut self, judged: &Judged<'_>, policy: &Policy) {
+        let Some(enough) = policy.recovery_calls else {
+            return;
+        };
+        let novel = judged.outcome == Outcome::Unknown
+            && judged.key.is_some()
+            && !self.recent.iter().any(|mark| mark.key == judged.key);
+        if judged.outcome == Outcome::Fresh || novel {
+            for kept in &mut self.warnings {
+                kept.recover(enough);
+            }
+        }
+    }
+
+    fn keep(&mut self, findings: Vec<Finding>, policy: &Policy) {
+        for finding in findings {
+            let Some(alarm) = policy.rules.alarm(finding.rule) else {
+                continue;
+            };
+            let known = self
+                .warnings
+                .iter()
+                .position(|kept| kept.is_about(&finding));
+            match known {
+                Some(place) => self.warnings[place].grow(finding, alarm),
+                None if self.warnings.len() < WARNINGS_MAX => {
+                    self.warnings.push(Kept::new(finding, alarm));
+                }
+                None => self.notes.warnings_full = true,
+            }
+        }
+    }
+
+    fn remember(&mut self, judged: &Judged<'_>) {
+        let call = judged.call;
+        if call.writes && judged.outcome == Outcome::Fresh {
+            self.totals.write_at = judged.number + 1;
+        }
+        if let Some(value) = call.output.value() {
+            self.know(mix(text_hash(judged.tool), value.masked));
+        }
+        if call.hands_off {
+            self.know(text_hash(judged.tool));
+        }
+        let mark = CallMark {
+            tool: judged.tool.clone(),
+            key: judged.key,
+            sample: call
+                .input
+                .value()
+                .map_or_else(|| Text::from(""), |value| value.sample.clone()),
+            input_bytes: call.input.value().map_or(0, |value| value.bytes),
+            group: rules::similar_group(self, judged),
+            span: call.span,
+            start_ns: call.start_ns,
+            outcome: judged.outcome,
+            hands_off: call.hands_off,
+        };
+        push_bounded(&mut self.recent, mark, RECENT_CALLS_MAX);
+    }
+
+    fn note_times(&mut self, start_ns: u64, end_ns: u64) {
+        let totals = &mut self.totals;
+        if totals.first_ns == 0 || start_ns < totals.first_ns {
+            totals.first_ns = start_ns;
+        }
+        totals.last_ns = totals.last_ns.max(end_ns);
+    }
+
+    fn note_agent(&mut self, agent: Option<&Text>) {
+        if let Some(agent) = agent
+            && self.agents.len() < AGENTS_MAX
+            && !self.agents.contains(agent)
+        {
+            self.agents.push(agent.clone());
+        }
+    }
+
+    fn note_missing(&mut self, call: &Call<'_>) {
+        self.notes.input_missing |= *call.input == Recorded::NotRecorded;
+        self.notes.input_redacted |= *call.input == Recorded::Redacted;
+        self.notes.output_missing |= call.output.value().is_none() && call.error.is_none();
+    }
+
+    fn is_known(&self, result: u64) -> bool {
+        self.results.contains(&result)
+    }
+
+    fn know(&mut self, result: u64) {
+        if !self.is_known(result) {
+            push_bounded(&mut self.results, result, RESULTS_MAX);
+        }
+    }
+}
+
+/// Stable hash of a name.
+pub(crate) fn text_hash(text: &str) -> u64 {
+    super::hash::stable(&[text.as_bytes()])
+}
+
+/// Puts a value at the end of a ring and lets the first one go when the ring is full.
+pub(crate) fn push_bounded<T>(ring: &mut Vec<T>, value: T, max: usize) {
+    if ring.len() >= max {
+        ring.remove(0);
+    }
+    ring.push(value);
+}
+
+fn result_of(call: &Call<'_>) -> Option<u64> {
+    match (call.error, call.output.value()) {
+        (Some(failure), _) => Some(mix(failure.masked, 1)),
+        (None, value) => value.map(|value| value.masked),
+    }
+}
+
+fn agent_key(agent: &str, output: &Recorded) -> u64 {
+    mix(
+        text_hash(agent),
+        output.value().map_or(2, |value| value.masked),
+    )
+}

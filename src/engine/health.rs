@@ -1,0 +1,51 @@
+//! The score: 100 minus the penalties of open warnings, minus a penalty if the run failed, within 0 to 100.
+//!
+//! Derived at every look, never saved or adjusted. Penalties and bounds come from the profile; those of the documented
+//! profiles are the LoopLens manual's (its page *Loop detectors*, *Health scoring*).
+
+use super::fold::Fold;
+use super::policy::Policy;
+use super::run::Status;
+
+/// Model calls that asked for tools, from which a run that goes on without a single tool call is called blind. One may still
+/// be under way, or have died under way.
+const BLIND_ASKED: u64 = 2;
+
+/// What the score has lost, 0 to 100.
+pub(crate) fn lost(fold: &Fold, policy: &Policy) -> u32 {
+    let penalties: u32 = fold
+        .warnings
+        .iter()
+        .filter(|kept| kept.open)
+        .map(|kept| kept.penalty)
+        .sum();
+    let failed = if fold.totals.failed {
+        policy.health.failed_penalty
+    } else {
+        0
+    };
+    penalties.saturating_add(failed).min(100)
+}
+
+/// The score in words.
+pub(crate) fn status(fold: &Fold, policy: &Policy) -> Status {
+    let score = 100 - lost(fold, policy);
+    if fold.totals.failed {
+        Status::Failed
+    } else if is_blind(fold) {
+        Status::Blind
+    } else if score >= policy.health.healthy_from {
+        Status::Healthy
+    } else if score >= policy.health.warning_from {
+        Status::Warning
+    } else {
+        Status::LikelyStuck
+    }
+}
+
+/// Whether models asked for tools and neither a tool call nor a hand-off was ever seen.
+pub(crate) fn is_blind(fold: &Fold) -> bool {
+    let totals = &fold.totals;
+    let enough = if totals.root_seen { 1 } else { BLIND_ASKED };
+    totals.tool_calls == 0 && fold.control.last.is_none() && totals.asked >= enough
+}

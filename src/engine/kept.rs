@@ -1,0 +1,141 @@
+//! From what a rule finds to the warning that a run keeps.
+//!
+//! A finding comes at every step at which a rule holds. The first makes a warning; the next ones make it grow. Productive
+//! calls resolve it; a finding after that opens it again, and what it then counts is added to what it had counted.
+
+use super::event::{SpanId, Text};
+use super::fold::{Judged, Spent};
+use super::policy::Alarm;
+use super::tally::Tally;
+use super::warning::{Rule, Severity, WarningState};
+
+/// What a rule reports at one step.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Finding {
+    pub(crate) rule: Rule,
+    pub(crate) group: u64,
+    pub(crate) count: u64,
+    pub(crate) tool: Option<Text>,
+    pub(crate) agent: Option<Text>,
+    pub(crate) first_ns: u64,
+    pub(crate) last_ns: u64,
+    pub(crate) evidence: Vec<SpanId>,
+    pub(crate) spent: Spent,
+}
+
+impl Finding {
+    /// What a tally shows about the calls of a tool.
+    pub(crate) fn of_calls(tally: &Tally, group: u64, judged: &Judged<'_>) -> Self {
+        Self {
+            tool: Some(judged.tool.clone()),
+            agent: judged.call.agent.cloned(),
+            ..Self::of_tally(tally, group)
+        }
+    }
+
+    /// What a tally shows, without a tool.
+    pub(crate) fn of_tally(tally: &Tally, group: u64) -> Self {
+        Self {
+            rule: tally.rule,
+            group,
+            count: tally.count,
+            tool: None,
+            agent: None,
+            first_ns: tally.first_ns,
+            last_ns: tally.last_ns,
+            evidence: tally.evidence.clone(),
+            spent: tally.spent,
+        }
+    }
+}
+
+/// A warning as the fold keeps it.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Kept {
+    pub(crate) rule: Rule,
+    pub(crate) group: u64,
+    pub(crate) severity: Severity,
+    pub(crate) penalty: u32,
+    pub(crate) count: u64,
+    /// What had been counted when it was last resolved.
+    pub(crate) before: u64,
+    pub(crate) open: bool,
+    /// Productive calls since it last grew.
+    pub(crate) productive: u32,
+    pub(crate) tool: Option<Text>,
+    pub(crate) agent: Option<Text>,
+    pub(crate) first_ns: u64,
+    pub(crate) last_ns: u64,
+    pub(crate) evidence: Vec<SpanId>,
+    pub(crate) spent: Spent,
+}
+
+impl Kept {
+    pub(crate) fn new(finding: Finding, alarm: &Alarm) -> Self {
+        let mut kept = Self {
+            rule: finding.rule,
+            group: finding.group,
+            severity: alarm.severity,
+            penalty: alarm.penalty,
+            count: 0,
+            before: 0,
+            open: true,
+            productive: 0,
+            tool: None,
+            agent: None,
+            first_ns: finding.first_ns,
+            last_ns: finding.last_ns,
+            evidence: Vec::new(),
+            spent: Spent::default(),
+        };
+        kept.grow(finding, alarm);
+        kept
+    }
+
+    pub(crate) fn is_about(&self, finding: &Finding) -> bool {
+        self.rule == finding.rule && self.group == finding.group
+    }
+
+    pub(crate) fn grow(&mut self, finding: Finding, alarm: &Alarm) {
+        if !self.open {
+            self.open = true;
+            self.before = self.count;
+            self.severity = alarm.severity;
+        }
+        self.productive = 0;
+        self.count = self.count.max(self.before + finding.count);
+        let critical = alarm
+            .critical_count
+            .is_some_and(|critical| self.count - self.before >= critical);
+        if critical {
+            self.severity = Severity::Critical;
+        }
+        self.penalty = alarm.penalty;
+        self.tool = finding.tool.or_else(|| self.tool.take());
+        self.agent = finding.agent.or_else(|| self.agent.take());
+        self.first_ns = self.first_ns.min(finding.first_ns);
+        self.last_ns = self.last_ns.max(finding.last_ns);
+        self.evidence = finding.evidence;
+        self.spent = finding.spent;
+    }
+
+    /// Counts a productive call; `enough` of them in a row resolve a warning about a loop.
+    pub(crate) fn recover(&mut self, enough: u32) {
+        let passes = !matches!(
+            self.rule,
+            Rule::LongRunningStep | Rule::CostSpike | Rule::CostBudgetExceeded
+        );
+        if self.open && passes {
+            self.productive += 1;
+            self.open = self.productive < enough;
+        }
+    }
+
+    pub(crate) fn state(&self) -> WarningState {
+        if self.open {
+            WarningState::Open
+        } else {
+            WarningState::Resolved
+        }
+    }
+}

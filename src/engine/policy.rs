@@ -1,0 +1,202 @@
+//! What counts as a loop: the settings of every rule, as data.
+//!
+//! A profile (`config/profiles/*.yaml`) is this shape as YAML; the configuration may change single members. A rule that is
+//! absent is switched off. Numbers and penalties are those of the LoopLens manual (its page *Loop detectors*) unless a
+//! field says otherwise.
+
+use serde::{Deserialize, Serialize};
+
+use super::warning::{Rule, Severity};
+
+/// One profile, with the configuration's changes applied.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Policy {
+    /// The profile's name.
+    pub profile: String,
+    /// Score and status.
+    pub health: Health,
+    /// Whether a repeat that brings something new counts as progress and not as part of a loop.
+    pub progress_aware: bool,
+    /// Productive calls after which a warning resolves; absent: warnings stay open.
+    #[serde(default)]
+    pub recovery_calls: Option<u32>,
+    /// The rules.
+    pub rules: Rules,
+}
+
+/// How a score is made.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Health {
+    /// Lowest score that is called healthy.
+    pub healthy_from: u32,
+    /// Lowest score that is called a warning; below it a run is likely stuck.
+    pub warning_from: u32,
+    /// What a failed run loses.
+    pub failed_penalty: u32,
+}
+
+/// The rules' settings; an absent rule is off.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Rules {
+    /// The same tool many times among the last calls.
+    pub repeated_tool_call: Option<Repeats>,
+    /// The same tool with nearly the same arguments.
+    pub repeated_tool_call_similar_input: Option<SimilarRepeats>,
+    /// The same tool with the same arguments.
+    pub repeated_tool_call_exact_input: Option<Repeats>,
+    /// A tool repeats while nothing changes.
+    pub no_progress: Option<Repeats>,
+    /// A tool keeps finding nothing.
+    pub empty_result_loop: Option<Repeats>,
+    /// The same thing is tried again and again.
+    pub retry_storm: Option<RetryStorm>,
+    /// A step that takes long.
+    pub long_running_step: Option<LongRunningStep>,
+    /// One event that costs more than everything before it.
+    pub cost_spike: Option<CostSpike>,
+    /// The run costs more than it may.
+    pub cost_budget_exceeded: Option<CostBudget>,
+    /// Two agents toss a task to and fro.
+    pub handoff_bounce: Option<HandoffBounce>,
+}
+
+impl Rules {
+    /// What a rule's warnings weigh; `None` where the rule is off.
+    #[must_use]
+    pub fn alarm(&self, rule: Rule) -> Option<&Alarm> {
+        match rule {
+            Rule::RepeatedToolCall => self.repeated_tool_call.as_ref().map(|rule| &rule.alarm),
+            Rule::RepeatedToolCallSimilarInput => self
+                .repeated_tool_call_similar_input
+                .as_ref()
+                .map(|rule| &rule.alarm),
+            Rule::RepeatedToolCallExactInput => self
+                .repeated_tool_call_exact_input
+                .as_ref()
+                .map(|rule| &rule.alarm),
+            Rule::NoProgress => self.no_progress.as_ref().map(|rule| &rule.alarm),
+            Rule::EmptyResultLoop => self.empty_result_loop.as_ref().map(|rule| &rule.alarm),
+            Rule::RetryStorm => self.retry_storm.as_ref().map(|rule| &rule.alarm),
+            Rule::LongRunningStep => self.long_running_step.as_ref().map(|rule| &rule.alarm),
+            Rule::CostSpike => self.cost_spike.as_ref().map(|rule| &rule.alarm),
+            Rule::CostBudgetExceeded => self.cost_budget_exceeded.as_ref().map(|rule| &rule.alarm),
+            Rule::HandoffBounce => self.handoff_bounce.as_ref().map(|rule| &rule.alarm),
+        }
+    }
+}
+
+/// What a warning of a rule weighs.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Alarm {
+    /// Severity when raised.
+    pub severity: Severity,
+    /// Count from which the severity is critical; absent: never.
+    #[serde(default)]
+    pub critical_count: Option<u64>,
+    /// What an open warning takes from the score.
+    pub penalty: u32,
+}
+
+/// A rule that counts calls of one tool.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Repeats {
+    /// What a warning weighs.
+    pub alarm: Alarm,
+    /// Repeats that raise it, the first call included.
+    pub calls: u32,
+    /// Repeats that raise it where the evidence is weaker: results were not recorded, or other calls lie between.
+    /// Absent: the same as `calls`.
+    #[serde(default)]
+    pub calls_weak: Option<u32>,
+    /// Calls of the run within which repeats count; absent: the whole run.
+    #[serde(default)]
+    pub window_calls: Option<u32>,
+}
+
+/// A rule that compares texts.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SimilarRepeats {
+    /// What a warning weighs.
+    pub alarm: Alarm,
+    /// Repeats that raise it, the first call included.
+    pub calls: u32,
+    /// As in [`Repeats`].
+    #[serde(default)]
+    pub calls_weak: Option<u32>,
+    /// As in [`Repeats`].
+    #[serde(default)]
+    pub window_calls: Option<u32>,
+    /// Share of equal text, 0 to 1, from which two inputs are similar.
+    pub similarity: f64,
+}
+
+/// Retries of a tool or model call.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RetryStorm {
+    /// What a warning weighs.
+    pub alarm: Alarm,
+    /// Retries that raise it.
+    pub retries: u32,
+    /// Whether a call right after a failed one of the same tool with the same arguments counts as a retry.
+    pub infer: bool,
+}
+
+/// Steps that take long.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct LongRunningStep {
+    /// What a warning weighs.
+    pub alarm: Alarm,
+    /// Longest duration that is not worth a warning.
+    pub seconds: u64,
+    /// Whether each long step has a warning of its own; otherwise a run has one, with the number of long steps.
+    pub each: bool,
+}
+
+/// Single events that cost much.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct CostSpike {
+    /// What a warning weighs.
+    pub alarm: Alarm,
+    /// Cost of the run, this event included, below which nothing is a spike, in US dollars.
+    pub floor_usd: f64,
+    /// Share of the run's cost so far, 0 to 1, that one event must exceed.
+    pub share: f64,
+    /// Whether each spike has a warning of its own; otherwise a run has one, with the number of spikes.
+    pub each: bool,
+    /// Whether the very first cost of a run may be a spike.
+    pub first: bool,
+}
+
+/// A budget for the whole run.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct CostBudget {
+    /// What a warning weighs.
+    pub alarm: Alarm,
+    /// The budget in US dollars; absent: the rule is silent.
+    #[serde(default)]
+    pub budget_usd: Option<f64>,
+}
+
+/// Hand-offs to and fro.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct HandoffBounce {
+    /// What a warning weighs.
+    pub alarm: Alarm,
+    /// Hand-offs between the same two agents, each the reverse of the one before, that raise it.
+    pub handoffs: u32,
+    /// Hand-offs that raise it where they show in the nesting of agents only and answers were not recorded. Absent: the
+    /// same as `handoffs`.
+    #[serde(default)]
+    pub handoffs_weak: Option<u32>,
+}

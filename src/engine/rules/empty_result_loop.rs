@@ -1,0 +1,38 @@
+//! `empty_result_loop`: a tool keeps finding nothing.
+//!
+//! # What it sees
+//! At least three calls of a tool that returned nothing: an empty text, list or object, an envelope around one, or a phrase
+//! such as "no results" (threshold: LoopLens manual).
+//!
+//! # Why it matters
+//! The agent searches a dead end; the next query of the same kind will find nothing either.
+//!
+//! # What to try
+//! Tell the agent that the source does not have it, and name another source or let it answer that nothing was found.
+//!
+//! # When it stays silent
+//! Results that were not recorded are not empty. Where progress is known, a new result of the same tool starts the count anew,
+//! and several empty answers to one model answer count once.
+
+use crate::engine::fold::{Fold, Judged, Outcome, text_hash};
+use crate::engine::kept::Finding;
+use crate::engine::policy::Policy;
+use crate::engine::warning::Rule;
+
+const RULE: Rule = Rule::EmptyResultLoop;
+
+pub(super) fn observe(fold: &mut Fold, judged: &Judged<'_>, policy: &Policy) -> Option<Finding> {
+    let settings = policy.rules.empty_result_loop.as_ref()?;
+    let tool = text_hash(judged.tool);
+    let tally = fold.tallies.of(RULE, tool);
+    tally.expire(judged.number, settings.window_calls);
+    if policy.progress_aware && judged.outcome == Outcome::Fresh {
+        tally.clear();
+    }
+    let again = policy.progress_aware && tally.count > 0 && tally.round == judged.round;
+    if judged.outcome != Outcome::Empty || again {
+        return None;
+    }
+    tally.add(judged);
+    (tally.count >= u64::from(settings.calls)).then(|| Finding::of_calls(tally, tool, judged))
+}

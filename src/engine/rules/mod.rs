@@ -1,0 +1,76 @@
+//! The rules, a file each; each file's comment is its page of the manual.
+//!
+//! A rule looks at one judged call or event and at what the fold remembers, and answers with a finding while it holds. Rules
+//! keep their counts in tallies and never look at each other. In a profile that knows progress, what brought something new
+//! does not count, calls that one model answer asked for count once, and weaker evidence needs more repeats.
+
+mod cost_budget_exceeded;
+mod cost_spike;
+mod empty_result_loop;
+mod handoff_bounce;
+mod long_running_step;
+mod no_progress;
+mod repeated_tool_call;
+mod repeated_tool_call_exact_input;
+mod repeated_tool_call_similar_input;
+mod retry_storm;
+
+use super::calls::Call;
+use super::event::{Event, Text};
+use super::fold::{Fold, Judged, Spent};
+use super::kept::Finding;
+use super::policy::Policy;
+
+pub(crate) use repeated_tool_call_similar_input::similar_group;
+
+/// What the rules find at a tool call.
+pub(crate) fn of_tool_call(fold: &mut Fold, judged: &Judged<'_>, policy: &Policy) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    findings.extend(long_running_step::observe(fold, judged.call, policy));
+    findings.extend(cost_budget_exceeded::observe(fold, judged.call, policy));
+    if judged.call.hands_off {
+        return findings;
+    }
+    findings.extend(repeated_tool_call::observe(fold, judged, policy));
+    findings.extend(repeated_tool_call_similar_input::observe(
+        fold, judged, policy,
+    ));
+    findings.extend(repeated_tool_call_exact_input::observe(
+        fold, judged, policy,
+    ));
+    findings.extend(no_progress::observe(fold, judged, policy));
+    findings.extend(empty_result_loop::observe(fold, judged, policy));
+    findings.extend(retry_storm::observe_call(fold, judged, policy));
+    findings
+}
+
+/// What the rules find at a model call.
+pub(crate) fn of_model_call(
+    fold: &mut Fold,
+    call: &Call<'_>,
+    spent: Spent,
+    policy: &Policy,
+) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    findings.extend(long_running_step::observe(fold, call, policy));
+    findings.extend(cost_spike::observe(fold, call, spent, policy));
+    findings.extend(cost_budget_exceeded::observe(fold, call, policy));
+    findings
+}
+
+/// What the rules find when control passes.
+pub(crate) fn of_hand_off(fold: &Fold, policy: &Policy) -> Vec<Finding> {
+    handoff_bounce::observe(fold, policy).into_iter().collect()
+}
+
+/// What the rules find at a retry that the framework reports.
+pub(crate) fn of_retry(
+    fold: &mut Fold,
+    event: &Event,
+    tool: Option<&Text>,
+    policy: &Policy,
+) -> Vec<Finding> {
+    retry_storm::observe_retry(fold, event, tool, policy)
+        .into_iter()
+        .collect()
+}

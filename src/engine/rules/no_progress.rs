@@ -1,0 +1,45 @@
+//! `no_progress`: a tool repeats while nothing changes.
+//!
+//! # What it sees
+//! A tool called at least three times with no state update and no memory write between its calls (LoopLens manual; looked at
+//! between consecutive calls, so that one early update does not silence the rule). Where progress is known: three rounds of
+//! calls of a tool, one after the other, that brought nothing new: an old result, an empty one, or an error.
+//!
+//! # Why it matters
+//! The run costs time and money and is no nearer to its goal.
+//!
+//! # What to try
+//! Stop the run or give it what it lacks: a credential, a missing file, a decision.
+//!
+//! # When it stays silent
+//! Where progress is known, a new result, a written file, a state update or a memory write starts the count anew, calls of one
+//! model answer count once, and a call whose result was not recorded counts for nothing.
+
+use crate::engine::fold::{Fold, Judged, Outcome, text_hash};
+use crate::engine::kept::Finding;
+use crate::engine::policy::Policy;
+use crate::engine::warning::Rule;
+
+const RULE: Rule = Rule::NoProgress;
+
+pub(super) fn observe(fold: &mut Fold, judged: &Judged<'_>, policy: &Policy) -> Option<Finding> {
+    let settings = policy.rules.no_progress.as_ref()?;
+    let written_at = fold.totals.write_at;
+    let tool = text_hash(judged.tool);
+    let tally = fold.tallies.of(RULE, tool);
+    tally.expire(judged.number, settings.window_calls);
+    if written_at > tally.number {
+        tally.clear();
+    }
+    if policy.progress_aware {
+        match judged.outcome {
+            Outcome::Fresh => tally.clear(),
+            Outcome::Unknown => return None,
+            _ if tally.count > 0 && tally.round == judged.round => return None,
+            _ => tally.add(judged),
+        }
+    } else {
+        tally.add(judged);
+    }
+    (tally.count >= u64::from(settings.calls)).then(|| Finding::of_calls(tally, tool, judged))
+}

@@ -1,0 +1,56 @@
+//! `repeated_tool_call`: the same tool many times among the last calls.
+//!
+//! # What it sees
+//! The same tool at least three times within the run's last eight tool calls, whatever the arguments. The window slides over
+//! tool calls, so model calls in between do not hide it (thresholds: LoopLens manual, *The ten rules*).
+//!
+//! # Why it matters
+//! An agent that reaches for one tool again and again often does not know what else to do.
+//!
+//! # What to try
+//! Look at what the last results were; give the agent another tool, or tell it when to stop using this one.
+//!
+//! # When it stays silent
+//! Where progress is known, calls that brought something new do not count, and the warning is only an information: an agent
+//! with a single tool uses it all the time. Tools that pass control do not count.
+
+use crate::engine::fold::{Fold, Judged, Outcome, text_hash};
+use crate::engine::kept::Finding;
+use crate::engine::policy::Policy;
+use crate::engine::warning::Rule;
+
+const RULE: Rule = Rule::RepeatedToolCall;
+
+pub(super) fn observe(fold: &mut Fold, judged: &Judged<'_>, policy: &Policy) -> Option<Finding> {
+    let settings = policy.rules.repeated_tool_call.as_ref()?;
+    let counts = |outcome: Outcome| !(policy.progress_aware && outcome == Outcome::Fresh);
+    if !counts(judged.outcome) {
+        return None;
+    }
+    let before = settings.window_calls.unwrap_or(u32::MAX).saturating_sub(1) as usize;
+    let others = fold
+        .recent
+        .iter()
+        .rev()
+        .filter(|mark| !mark.hands_off)
+        .take(before);
+    let same: Vec<_> = others
+        .filter(|mark| mark.tool == *judged.tool && counts(mark.outcome))
+        .collect();
+    let count = same.len() as u64 + 1;
+    let mut evidence: Vec<_> = same.iter().rev().map(|mark| mark.span).collect();
+    evidence.push(judged.call.span);
+    let first_ns = same
+        .last()
+        .map_or(judged.call.start_ns, |mark| mark.start_ns);
+    let tally = fold.tallies.of(RULE, text_hash(judged.tool));
+    tally.spent.add(judged.spent);
+    tally.number = judged.number;
+    (count >= u64::from(settings.calls)).then(|| Finding {
+        count,
+        evidence,
+        first_ns,
+        last_ns: judged.call.start_ns,
+        ..Finding::of_calls(tally, text_hash(judged.tool), judged)
+    })
+}

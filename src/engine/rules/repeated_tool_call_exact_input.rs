@@ -1,0 +1,59 @@
+//! `repeated_tool_call_exact_input`: the same tool with the same arguments.
+//!
+//! # What it sees
+//! At least three calls of a tool whose arguments are equal as canonical JSON: the order of keys and blanks do not matter
+//! (threshold: LoopLens manual). It is the surest sign of a loop.
+//!
+//! # Why it matters
+//! Asking the same question again does not change the answer; every repeat costs a model call and its tokens.
+//!
+//! # What to try
+//! Give the agent the earlier result, or say what it may do when the result does not help. If it waits for something, let it
+//! wait in the tool instead of asking again.
+//!
+//! # When it stays silent
+//! Arguments that were not recorded, or are redacted, equal nothing. Where progress is known, a repeat that brings a result
+//! not seen for this call starts the count anew (polling that moves is progress); the same calls of one model answer count
+//! once; where other calls lie between, or results were not recorded, one repeat more is needed.
+
+use crate::engine::fold::{Fold, Judged, text_hash};
+use crate::engine::kept::Finding;
+use crate::engine::policy::Policy;
+use crate::engine::warning::Rule;
+
+const RULE: Rule = Rule::RepeatedToolCallExactInput;
+
+pub(super) fn observe(fold: &mut Fold, judged: &Judged<'_>, policy: &Policy) -> Option<Finding> {
+    let settings = policy.rules.repeated_tool_call_exact_input.as_ref()?;
+    let key = judged.key?;
+    let tally = fold.tallies.of(RULE, key);
+    tally.expire(judged.number, settings.window_calls);
+    if policy.progress_aware {
+        let new = judged.result.is_some_and(|result| tally.see(result));
+        if new && tally.count > 0 {
+            let (seen, count_from) = (std::mem::take(&mut tally.seen), judged);
+            tally.clear();
+            tally.seen = seen;
+            tally.add(count_from);
+            return None;
+        }
+        if tally.count > 0 && tally.round == judged.round {
+            return None;
+        }
+        let between = tally.count > 0 && tally.number + 1 != judged.number;
+        tally.weak |= between || judged.result.is_none();
+    }
+    tally.add(judged);
+    let needed = if tally.weak {
+        settings.calls_weak.unwrap_or(settings.calls)
+    } else {
+        settings.calls
+    };
+    // LoopLens keeps one warning for a rule and tool; with progress known each loop has its own.
+    let group = if policy.progress_aware {
+        key
+    } else {
+        text_hash(judged.tool)
+    };
+    (tally.count >= u64::from(needed)).then(|| Finding::of_calls(tally, group, judged))
+}

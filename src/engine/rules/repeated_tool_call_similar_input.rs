@@ -1,0 +1,88 @@
+//! `repeated_tool_call_similar_input`: the same tool with nearly the same arguments.
+//!
+//! # What it sees
+//! At least three calls of a tool whose arguments are at least 85 % alike, each compared with the tool's newest calls, so a
+//! query that drifts is followed (threshold: LoopLens manual; the measure is the indel ratio over a sample of the arguments).
+//!
+//! # Why it matters
+//! A question asked in other words usually finds what the first one found.
+//!
+//! # What to try
+//! Tell the agent what the earlier queries found, and ask for another source or for the answer with what is known.
+//!
+//! # When it stays silent
+//! Arguments that were not recorded, or are redacted, are alike nothing. Where progress is known, a call that brings a
+//! result not seen before starts the count anew, arguments that differ in digits only (paging, batches over numbered items)
+//! are not alike, calls of one model answer count once, and where results were not recorded, or other calls lie between, one
+//! more is needed.
+
+use crate::engine::event::SAMPLE_BYTES_MAX;
+use crate::engine::fold::{CallMark, Fold, Judged, Outcome, text_hash};
+use crate::engine::hash::mix;
+use crate::engine::kept::Finding;
+use crate::engine::policy::Policy;
+use crate::engine::similarity::{differ_in_digits_only, similar};
+use crate::engine::warning::Rule;
+
+const RULE: Rule = Rule::RepeatedToolCallSimilarInput;
+
+/// Share of equal text where the rule is off and only groups of recent calls are kept.
+const RATIO: f64 = 0.85;
+
+pub(super) fn observe(fold: &mut Fold, judged: &Judged<'_>, policy: &Policy) -> Option<Finding> {
+    let settings = policy.rules.repeated_tool_call_similar_input.as_ref()?;
+    let group = group_of(fold, judged, settings.similarity, policy.progress_aware)?;
+    let tally = fold.tallies.of(RULE, mix(text_hash(judged.tool), group));
+    tally.expire(judged.number, settings.window_calls);
+    if policy.progress_aware {
+        if judged.outcome == Outcome::Fresh {
+            tally.clear();
+        }
+        if tally.count > 0 && tally.round == judged.round {
+            return None;
+        }
+        let between = tally.count > 0 && tally.number + 1 != judged.number;
+        tally.weak |= between || judged.outcome == Outcome::Unknown;
+    }
+    tally.add(judged);
+    let needed = if tally.weak {
+        settings.calls_weak.unwrap_or(settings.calls)
+    } else {
+        settings.calls
+    };
+    (tally.count >= u64::from(needed))
+        .then(|| Finding::of_calls(tally, text_hash(judged.tool), judged))
+}
+
+/// The group of similar calls that a call joins, for remembering it; its own key where it opens one.
+pub(crate) fn similar_group(fold: &Fold, judged: &Judged<'_>) -> u64 {
+    group_of(fold, judged, RATIO, false).unwrap_or(0)
+}
+
+fn group_of(fold: &Fold, judged: &Judged<'_>, ratio: f64, digits_matter: bool) -> Option<u64> {
+    let key = judged.key?;
+    let value = judged.call.input.value()?;
+    let alike = |mark: &&CallMark| {
+        mark.tool == *judged.tool
+            && mark.key.is_some_and(|other| {
+                other == key
+                    || (lengths_allow(mark.input_bytes, value.bytes, ratio)
+                        && !(digits_matter && differ_in_digits_only(&mark.sample, &value.sample))
+                        && similar(&mark.sample, &value.sample, ratio))
+            })
+    };
+    Some(
+        fold.recent
+            .iter()
+            .rev()
+            .find(alike)
+            .map_or(key, |mark| mark.group),
+    )
+}
+
+/// Whether two values may be alike by their full lengths, of which the samples show only a part.
+fn lengths_allow(left: u32, right: u32, ratio: f64) -> bool {
+    let (short, long) = (left.min(right), left.max(right));
+    long as usize <= SAMPLE_BYTES_MAX
+        || f64::from(short) * 2.0 >= ratio * (f64::from(short) + f64::from(long))
+}

@@ -1,0 +1,74 @@
+//! `retry_storm`: the same thing is tried again and again.
+//!
+//! # What it sees
+//! At least three retries in the run (LoopLens manual). A retry is what the framework reports as one; where the profile
+//! infers, it is also a call that follows a failed call of the same tool with the same arguments, or with arguments that
+//! were not recorded.
+//!
+//! # Why it matters
+//! What failed three times in the same way will fail again, and retries against a struggling service make it worse.
+//!
+//! # What to try
+//! Read the error; mend its cause, wait longer between tries, or give up with a clear message.
+//!
+//! # When it stays silent
+//! Where the profile infers, a success of the tool starts its count anew, and retries that the framework reports of a tool
+//! are not counted again.
+
+use crate::engine::event::{Event, Text};
+use crate::engine::fold::{Fold, Judged, Outcome, text_hash};
+use crate::engine::kept::Finding;
+use crate::engine::policy::Policy;
+use crate::engine::warning::Rule;
+
+const RULE: Rule = Rule::RetryStorm;
+
+pub(super) fn observe_retry(
+    fold: &mut Fold,
+    event: &Event,
+    tool: Option<&Text>,
+    policy: &Policy,
+) -> Option<Finding> {
+    let settings = policy.rules.retry_storm.as_ref()?;
+    if settings.infer && tool.is_some() {
+        return None;
+    }
+    let number = fold.totals.tool_calls;
+    let tally = fold.tallies.of(RULE, 0);
+    tally.add_span(event.span, event.start_ns);
+    tally.number = number;
+    (tally.count >= u64::from(settings.retries)).then(|| Finding::of_tally(tally, 0))
+}
+
+pub(super) fn observe_call(
+    fold: &mut Fold,
+    judged: &Judged<'_>,
+    policy: &Policy,
+) -> Option<Finding> {
+    let settings = policy.rules.retry_storm.as_ref()?;
+    if !settings.infer {
+        return None;
+    }
+    let previous = fold
+        .recent
+        .iter()
+        .rev()
+        .find(|mark| mark.tool == *judged.tool);
+    let again =
+        previous.is_some_and(|mark| mark.outcome == Outcome::Failed && mark.key == judged.key);
+    let tool = text_hash(judged.tool);
+    let tally = fold.tallies.of(RULE, tool);
+    if judged.outcome != Outcome::Failed && !again {
+        tally.clear();
+    }
+    if !again {
+        return None;
+    }
+    tally.add(judged);
+    let found = tally.count >= u64::from(settings.retries);
+    let finding = found.then(|| Finding::of_calls(tally, tool, judged));
+    if judged.outcome != Outcome::Failed {
+        tally.clear();
+    }
+    finding
+}

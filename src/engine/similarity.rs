@@ -1,0 +1,150 @@
+//! How alike two texts are: the share of text that one has in common with the other, in order.
+//!
+//! The measure is the indel ratio `2·LCS / (n + m)` over bytes, where LCS is the length of the longest common
+//! subsequence. It is symmetric and, unlike Python's `difflib`, has no shortcut that breaks on texts of more than 200
+//! characters. Most pairs are decided by exact bounds before the bit-parallel LCS (Crochemore and others, *A fast and
+//! practical bit-vector algorithm for the longest common subsequence problem*, 2001) is run on what differs.
+
+use super::event::SAMPLE_BYTES_MAX;
+
+const WORDS: usize = SAMPLE_BYTES_MAX.div_ceil(64);
+
+/// Whether the ratio of two texts is at least `ratio` (0 to 1). Texts beyond [`SAMPLE_BYTES_MAX`] are cut there.
+#[must_use]
+pub(crate) fn similar(left: &str, right: &str, ratio: f64) -> bool {
+    let left = &left.as_bytes()[..left.len().min(SAMPLE_BYTES_MAX)];
+    let right = &right.as_bytes()[..right.len().min(SAMPLE_BYTES_MAX)];
+    let total = left.len() + right.len();
+    if total == 0 {
+        return true;
+    }
+    // The least LCS that reaches the ratio.
+    let needed = (ratio * total as f64 / 2.0 - 1e-9).ceil().max(0.0) as usize;
+    if left.len().min(right.len()) < needed {
+        return false;
+    }
+    let (prefix, suffix) = common_ends(left, right);
+    if prefix + suffix >= needed {
+        return true;
+    }
+    let left = &left[prefix..left.len() - suffix];
+    let right = &right[prefix..right.len() - suffix];
+    let needed = needed - prefix - suffix;
+    common_bytes(left, right) >= needed && lcs(left, right) >= needed
+}
+
+/// Whether two texts differ in nothing but their digits: paging and batches, which are not rewordings.
+#[must_use]
+pub(crate) fn differ_in_digits_only(left: &str, right: &str) -> bool {
+    let words = |text: &str| {
+        text.bytes()
+            .filter(|byte| !byte.is_ascii_digit())
+            .collect::<Vec<_>>()
+    };
+    left != right && words(left) == words(right)
+}
+
+/// Lengths of the common prefix and of the common suffix of what is left.
+fn common_ends(left: &[u8], right: &[u8]) -> (usize, usize) {
+    let prefix = left.iter().zip(right).take_while(|(l, r)| l == r).count();
+    let rest = left[prefix..]
+        .iter()
+        .rev()
+        .zip(right[prefix..].iter().rev());
+    (prefix, rest.take_while(|(l, r)| l == r).count())
+}
+
+/// Bytes that both have, whatever their order: an upper bound of the LCS.
+fn common_bytes(left: &[u8], right: &[u8]) -> usize {
+    let mut counts = [0_i16; 256];
+    for byte in left {
+        counts[usize::from(*byte)] += 1;
+    }
+    let mut common = 0;
+    for byte in right {
+        let count = &mut counts[usize::from(*byte)];
+        common += usize::from(*count > 0);
+        *count -= 1;
+    }
+    common
+}
+
+/// Length of the longest common subsequence, 64 bytes of `left` at a time.
+fn lcs(left: &[u8], right: &[u8]) -> usize {
+    let mut positions = [[0_u64; WORDS]; 256];
+    for (index, byte) in left.iter().enumerate() {
+        positions[usize::from(*byte)][index / 64] |= 1 << (index % 64);
+    }
+    let words = left.len().div_ceil(64);
+    let mut row = [u64::MAX; WORDS];
+    for byte in right {
+        let matches = &positions[usize::from(*byte)];
+        let mut carry = false;
+        for word in 0..words {
+            let hits = row[word] & matches[word];
+            let (sum, first) = row[word].overflowing_add(hits);
+            let (sum, second) = sum.overflowing_add(u64::from(carry));
+            carry = first || second;
+            row[word] = sum | (row[word] & !matches[word]);
+        }
+    }
+    (0..left.len())
+        .filter(|index| row[index / 64] & (1 << (index % 64)) == 0)
+        .count()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{differ_in_digits_only, lcs, similar};
+
+    /// The textbook table, to compare with.
+    fn lcs_by_table(left: &[u8], right: &[u8]) -> usize {
+        let mut table = vec![vec![0; right.len() + 1]; left.len() + 1];
+        for (i, l) in left.iter().enumerate() {
+            for (j, r) in right.iter().enumerate() {
+                table[i + 1][j + 1] = if l == r {
+                    table[i][j] + 1
+                } else {
+                    table[i][j + 1].max(table[i + 1][j])
+                };
+            }
+        }
+        table[left.len()][right.len()]
+    }
+
+    proptest::proptest! {
+        /// Given two texts, the bit-parallel length is the table's, and `similar` agrees with the plain formula.
+        #[test]
+        fn agrees_with_the_table(left in "[a-d ]{0,200}", right in "[a-d ]{0,200}", ratio in 0.0_f64..1.0) {
+            let expected = lcs_by_table(left.as_bytes(), right.as_bytes());
+            proptest::prop_assert_eq!(lcs(left.as_bytes(), right.as_bytes()), expected);
+            let total = left.len() + right.len();
+            let reached = total == 0 || 2.0 * expected as f64 / total as f64 >= ratio;
+            proptest::prop_assert_eq!(similar(&left, &right, ratio), reached);
+        }
+    }
+
+    /// Given long texts that differ in little, they stay similar: the length does not matter.
+    #[test]
+    fn long_texts_stay_similar() {
+        let left = "search the archive for rust runtimes ".repeat(6);
+        let right = left.replace("runtimes", "runtime");
+        assert!(similar(&left, &right, 0.85));
+        assert!(!similar(
+            &left,
+            "an unrelated question about the weather",
+            0.85
+        ));
+    }
+
+    /// Given a page number or an item's number that moves on, that is told from a reworded query.
+    #[test]
+    fn paging_is_told_from_rewording() {
+        assert!(differ_in_digits_only(r#"{"page":1}"#, r#"{"page":12}"#));
+        assert!(!differ_in_digits_only(
+            r#"{"q":"rust"}"#,
+            r#"{"q":"rusts"}"#
+        ));
+        assert!(!differ_in_digits_only("same 1", "same 1"));
+    }
+}

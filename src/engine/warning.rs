@@ -1,0 +1,203 @@
+//! What a run is warned of: the rules' names, how grave a warning is, and the three sentences that explain it.
+//!
+//! A rule reports findings while events are folded; the fold keeps one [`Warning`] for each run, rule and group, which
+//! grows in place; `step` compares what is kept with what was announced and answers with changes.
+
+use serde::{Deserialize, Serialize};
+
+use super::event::{SpanId, Text};
+
+/// Most span ids kept as evidence of one warning; the oldest leave first.
+pub const EVIDENCE_MAX: usize = 8;
+
+/// The rules, named as in configuration, protobuf, alerts and the manual.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Rule {
+    /// The same tool many times among the last calls.
+    RepeatedToolCall,
+    /// The same tool with nearly the same arguments.
+    RepeatedToolCallSimilarInput,
+    /// The same tool with the same arguments.
+    RepeatedToolCallExactInput,
+    /// A tool repeats while nothing changes.
+    NoProgress,
+    /// A tool keeps finding nothing.
+    EmptyResultLoop,
+    /// The same thing is tried again and again.
+    RetryStorm,
+    /// A step that takes long.
+    LongRunningStep,
+    /// One event that costs more than everything before it.
+    CostSpike,
+    /// The run costs more than it may.
+    CostBudgetExceeded,
+    /// Two agents toss a task to and fro.
+    HandoffBounce,
+}
+
+impl Rule {
+    /// Every rule, in the order of the manual.
+    pub const ALL: [Self; 10] = [
+        Self::RepeatedToolCall,
+        Self::RepeatedToolCallSimilarInput,
+        Self::RepeatedToolCallExactInput,
+        Self::NoProgress,
+        Self::EmptyResultLoop,
+        Self::RetryStorm,
+        Self::LongRunningStep,
+        Self::CostSpike,
+        Self::CostBudgetExceeded,
+        Self::HandoffBounce,
+    ];
+
+    /// The public id.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::RepeatedToolCall => "repeated_tool_call",
+            Self::RepeatedToolCallSimilarInput => "repeated_tool_call_similar_input",
+            Self::RepeatedToolCallExactInput => "repeated_tool_call_exact_input",
+            Self::NoProgress => "no_progress",
+            Self::EmptyResultLoop => "empty_result_loop",
+            Self::RetryStorm => "retry_storm",
+            Self::LongRunningStep => "long_running_step",
+            Self::CostSpike => "cost_spike",
+            Self::CostBudgetExceeded => "cost_budget_exceeded",
+            Self::HandoffBounce => "handoff_bounce",
+        }
+    }
+
+    /// The rule with this public id.
+    #[must_use]
+    pub fn named(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|rule| rule.name() == name)
+    }
+}
+
+/// How grave a warning is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Severity {
+    /// Worth knowing; alarms nobody.
+    Info,
+    /// The agent is probably stuck.
+    Warning,
+    /// The agent is stuck; a person or the guard should stop it.
+    Critical,
+}
+
+impl Severity {
+    /// The public id.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Info => "info",
+            Self::Warning => "warning",
+            Self::Critical => "critical",
+        }
+    }
+}
+
+/// Whether a warning still holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum WarningState {
+    /// It holds.
+    Open,
+    /// The run recovered.
+    Resolved,
+}
+
+impl WarningState {
+    /// The public id.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Open => "open",
+            Self::Resolved => "resolved",
+        }
+    }
+}
+
+/// A warning as it is shown, sent and stored with an alert.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Warning {
+    /// Stable hash of run id, rule and group; shown as sixteen hexadecimal digits.
+    pub id: u64,
+    /// Equal for the warnings of one run that describe the same calls.
+    pub incident: u64,
+    /// 1 when raised, one more with every announced change.
+    pub revision: u32,
+    /// The rule.
+    pub rule: Rule,
+    /// How grave it is by now.
+    pub severity: Severity,
+    /// What it costs in the score while it is open.
+    pub penalty: u32,
+    /// How often: calls, hand-offs, retries or steps, as the rule counts.
+    pub count: u64,
+    /// The tool concerned, where there is one.
+    pub tool: Option<Text>,
+    /// The agent concerned, where it is known; for hand-offs both, as `a ⇄ b`.
+    pub agent: Option<Text>,
+    /// Whether it still holds.
+    pub state: WarningState,
+    /// Start of the first event of the loop, nanoseconds since 1970.
+    pub first_seen_ns: u64,
+    /// Start of the newest event of the loop, nanoseconds since 1970.
+    pub last_seen_ns: u64,
+    /// Spans of the loop, newest last, at most [`EVIDENCE_MAX`].
+    pub evidence: Vec<SpanId>,
+    /// Model tokens spent in the loop.
+    pub tokens: u64,
+    /// Cost of the loop in millionths of a US dollar, where costs are known.
+    pub cost_microusd: u64,
+    /// What happened, in a sentence.
+    pub what_happened: String,
+    /// Why it matters, in a sentence.
+    pub why_it_matters: String,
+    /// What to try, in a sentence.
+    pub what_to_try: String,
+}
+
+/// What one step changed.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub enum Change {
+    /// A warning was raised, grew, was resolved or re-opened.
+    Warning {
+        /// Which of these.
+        kind: ChangeKind,
+        /// The warning as it now is.
+        warning: Box<Warning>,
+    },
+    /// The run ended: it failed, or it has been quiet for the idle time.
+    RunEnded,
+}
+
+/// How a warning changed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ChangeKind {
+    /// It is new.
+    Raised,
+    /// It grew, or its severity changed.
+    Updated,
+    /// The run recovered.
+    Resolved,
+    /// It had been resolved and holds again.
+    Reopened,
+}
+
+impl ChangeKind {
+    /// The public id.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Raised => "raised",
+            Self::Updated => "updated",
+            Self::Resolved => "resolved",
+            Self::Reopened => "reopened",
+        }
+    }
+}

@@ -1,0 +1,205 @@
+//! The JSON in which runs, warnings and alerts are shown, everywhere the same: `eddy check`, `eddy run --json`, the API
+//! address, the tail and the file exporter. Times are RFC 3339 in UTC with milliseconds, ids are hexadecimal, costs are US
+//! dollars.
+
+use std::time::{Duration, UNIX_EPOCH};
+
+use serde::{Deserialize, Serialize};
+
+use crate::engine::RunView;
+use crate::engine::event::SpanId;
+use crate::engine::warning::Warning;
+use crate::store::alert::Alert;
+
+/// A run.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct RunJson {
+    /// The run's id.
+    pub run_id: String,
+    /// The session, where it is named apart from the run.
+    pub session_id: Option<String>,
+    /// The service that reports it.
+    pub service: Option<String>,
+    /// Agents seen.
+    pub agents: Vec<String>,
+    /// `healthy`, `warning`, `likely_stuck`, `failed` or `blind`.
+    pub status: String,
+    /// 0 to 100.
+    pub score: u32,
+    /// The lowest that the score has been.
+    pub lowest_score: u32,
+    /// Tool calls that were executed.
+    pub tool_calls: u64,
+    /// Calls that the guard kept from being executed.
+    pub skipped_calls: u64,
+    /// Model calls.
+    pub model_calls: u64,
+    /// Tokens of model calls.
+    pub tokens: u64,
+    /// Cost as far as the telemetry tells.
+    pub cost_usd: f64,
+    /// `ok`, `failed`, `idle` or `open`.
+    pub ended: String,
+    /// Start of the earliest event.
+    pub first_seen: Option<String>,
+    /// End of the latest event.
+    pub last_seen: Option<String>,
+    /// Warnings, open ones first.
+    pub warnings: Vec<WarningJson>,
+    /// What the telemetry did not show.
+    pub notes: Vec<String>,
+    /// Reports that came too late to count.
+    pub late_events: u64,
+}
+
+/// A warning.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct WarningJson {
+    /// Stable id, sixteen hexadecimal digits.
+    pub id: String,
+    /// Equal for warnings that describe the same calls.
+    pub incident: String,
+    /// The rule.
+    pub rule: String,
+    /// `info`, `warning` or `critical`.
+    pub severity: String,
+    /// What it takes from the score while open.
+    pub penalty: u32,
+    /// How often.
+    pub count: u64,
+    /// The tool.
+    pub tool: Option<String>,
+    /// The agent.
+    pub agent: Option<String>,
+    /// `open` or `resolved`.
+    pub state: String,
+    /// 1 when raised, one more with every announced change.
+    pub revision: u32,
+    /// Start of the loop's first event.
+    pub first_seen: Option<String>,
+    /// Start of its newest.
+    pub last_seen: Option<String>,
+    /// Span ids of the loop, newest last.
+    pub evidence: Vec<String>,
+    /// Tokens spent in the loop.
+    pub tokens: u64,
+    /// Cost of the loop.
+    pub cost_usd: f64,
+    /// What happened; the same text as `what_happened`.
+    pub message: String,
+    /// What happened.
+    pub what_happened: String,
+    /// Why it matters.
+    pub why_it_matters: String,
+    /// What to try.
+    pub what_to_try: String,
+}
+
+/// An alert, one a line in `eddy tail --json`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct AlertJson {
+    /// Its place in the log of alerts; give it back to go on after it.
+    pub cursor: u64,
+    /// When it was committed.
+    pub at: Option<String>,
+    /// `raised`, `updated`, `resolved` or `reopened`.
+    pub change: String,
+    /// The run.
+    pub run_id: String,
+    /// The service that reports the run.
+    pub service: Option<String>,
+    /// The score of the run after the change.
+    pub score: u32,
+    /// The warning after the change.
+    pub warning: WarningJson,
+}
+
+impl From<&RunView> for RunJson {
+    fn from(run: &RunView) -> Self {
+        Self {
+            run_id: run.run_id.to_string(),
+            session_id: run.session_id.as_deref().map(str::to_owned),
+            service: run.service.as_deref().map(str::to_owned),
+            agents: run.agents.iter().map(ToString::to_string).collect(),
+            status: run.status.name().to_owned(),
+            score: run.score,
+            lowest_score: run.lowest_score,
+            tool_calls: run.tool_calls,
+            skipped_calls: run.skipped_calls,
+            model_calls: run.model_calls,
+            tokens: run.tokens,
+            cost_usd: dollars(run.cost_microusd),
+            ended: run.ended.name().to_owned(),
+            first_seen: rfc3339(run.first_seen_ns),
+            last_seen: rfc3339(run.last_seen_ns),
+            warnings: run.warnings.iter().map(WarningJson::from).collect(),
+            notes: run.notes.iter().map(ToString::to_string).collect(),
+            late_events: run.late_events,
+        }
+    }
+}
+
+impl From<&Warning> for WarningJson {
+    fn from(warning: &Warning) -> Self {
+        Self {
+            id: hex_id(warning.id),
+            incident: hex_id(warning.incident),
+            rule: warning.rule.name().to_owned(),
+            severity: warning.severity.name().to_owned(),
+            penalty: warning.penalty,
+            count: warning.count,
+            tool: warning.tool.as_deref().map(str::to_owned),
+            agent: warning.agent.as_deref().map(str::to_owned),
+            state: warning.state.name().to_owned(),
+            revision: warning.revision,
+            first_seen: rfc3339(warning.first_seen_ns),
+            last_seen: rfc3339(warning.last_seen_ns),
+            evidence: warning.evidence.iter().copied().map(hex_span).collect(),
+            tokens: warning.tokens,
+            cost_usd: dollars(warning.cost_microusd),
+            message: warning.what_happened.clone(),
+            what_happened: warning.what_happened.clone(),
+            why_it_matters: warning.why_it_matters.clone(),
+            what_to_try: warning.what_to_try.clone(),
+        }
+    }
+}
+
+impl From<&Alert> for AlertJson {
+    fn from(alert: &Alert) -> Self {
+        Self {
+            cursor: alert.cursor,
+            at: rfc3339(alert.at_ms.saturating_mul(1_000_000)),
+            change: alert.change.name().to_owned(),
+            run_id: alert.run_id.to_string(),
+            service: alert.service.as_deref().map(str::to_owned),
+            score: alert.score,
+            warning: WarningJson::from(&alert.warning),
+        }
+    }
+}
+
+/// A warning's or incident's id as it is shown.
+#[must_use]
+pub fn hex_id(id: u64) -> String {
+    format!("{id:016x}")
+}
+
+/// A span id as it is shown.
+#[must_use]
+pub fn hex_span(span: SpanId) -> String {
+    format!("{:016x}", u64::from_be_bytes(span.0))
+}
+
+/// Nanoseconds since 1970 as RFC 3339 with milliseconds; nothing for 0, which means "not known".
+#[must_use]
+pub fn rfc3339(ns: u64) -> Option<String> {
+    let at = UNIX_EPOCH + Duration::from_nanos(ns);
+    (ns != 0).then(|| humantime::format_rfc3339_millis(at).to_string())
+}
+
+/// Millionths of a dollar as dollars.
+#[must_use]
+pub fn dollars(microusd: u64) -> f64 {
+    microusd as f64 / 1_000_000.0
+}

@@ -1,0 +1,23 @@
+//! An alert as it lies in the store and as exporters and tails read it.
+
+use crate::engine::event::Text;
+use crate::engine::warning::{ChangeKind, Warning};
+
+/// The notification of a change of a warning.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Alert {
+    /// Its place in the log of alerts: 1 for the first, one more for each, without gaps, over all shards.
+    pub cursor: u64,
+    /// When it was committed, milliseconds since 1970.
+    pub at_ms: u64,
+    /// What changed.
+    pub change: ChangeKind,
+    /// The run.
+    pub run_id: Text,
+    /// The service that reports the run.
+    pub service: Option<Text>,
+    /// The score of the run after the change.
+    pub score: u32,
+    /// The warning after the change.
+    pub warning: Warning,
+}

@@ -1,0 +1,97 @@
+//! What can go wrong with the store, told apart by what the caller can do about it.
+
+use std::io;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+/// Why the store could not be opened, read or written.
+#[derive(Debug, Clone, thiserror::Error)]
+pub enum StoreError {
+    /// Another process has the directory open: stop it, or choose another directory.
+    #[error(
+        "the data directory {} is held by another process ({holder}); stop it or choose another directory",
+        dir.display()
+    )]
+    Held {
+        /// The data directory.
+        dir: PathBuf,
+        /// What the holder wrote about itself, usually `pid 4711`.
+        holder: String,
+    },
+    /// The directory holds something that is not ours: choose another one. Nothing in it was changed.
+    #[error(
+        "the directory {} holds `{found}`, which is not a store of eddy; choose an empty or a new directory",
+        dir.display()
+    )]
+    Foreign {
+        /// The data directory.
+        dir: PathBuf,
+        /// One name that was found in it.
+        found: String,
+    },
+    /// A newer release wrote the store: use that release, or another directory. Nothing in it was changed.
+    #[error(
+        "the store in {} has format {found}, and this release knows formats up to {known}; use the newer release",
+        dir.display()
+    )]
+    SchemaNewer {
+        /// The data directory.
+        dir: PathBuf,
+        /// The format found.
+        found: u32,
+        /// The newest format that this release can read.
+        known: u32,
+    },
+    /// The store cannot be read as it lies there: move its directory away (`mv DIR DIR.damaged`) and start anew.
+    #[error(
+        "the store in {} is damaged ({reason}); move the directory away and start again: a new store is made",
+        dir.display()
+    )]
+    Damaged {
+        /// The data directory.
+        dir: PathBuf,
+        /// What was seen.
+        reason: String,
+    },
+    /// The operating system refused: rights, space, a missing disk.
+    #[error("{action} {}: {source}", path.display())]
+    Io {
+        /// What was being done.
+        action: &'static str,
+        /// With what.
+        path: PathBuf,
+        /// The refusal.
+        source: Arc<io::Error>,
+    },
+    /// One record is there and cannot be understood. The others are not affected.
+    #[error("cannot read the {what} stored under {key}: {reason}")]
+    Unreadable {
+        /// Which kind of record.
+        what: &'static str,
+        /// Its key, printable.
+        key: String,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// A write failed, now or earlier, so that nobody knows what is on disk: the store takes no more writes until it
+    /// has been opened anew.
+    #[error("the store no longer takes writes, since one has failed: {reason}")]
+    Failed {
+        /// The first failure.
+        reason: Arc<str>,
+    },
+    /// The store has been closed.
+    #[error("the store is closed")]
+    Closed,
+}
+
+impl StoreError {
+    /// An `Io` error about a path.
+    pub(crate) fn io(action: &'static str, path: impl Into<PathBuf>, source: io::Error) -> Self {
+        Self::Io {
+            action,
+            path: path.into(),
+            source: Arc::new(source),
+        }
+    }
+}

@@ -1,0 +1,216 @@
+//! The room of sled: what outlives the process.
+//!
+//! A shard hands over a [`Turn`]; the store's own thread takes all the turns that wait, writes one journal record with
+//! them, their index keys, aliases and alerts as one atomic batch, flushes once, and only then answers their senders
+//! and tells the tails how far the log of alerts goes ([`Store::published`]). States of runs follow later and in bulk
+//! ([`Store::save_runs`]); the journal is cut behind the oldest position that some shard still needs
+//! ([`Store::needed_from`]). After a crash, the states and the journal after them give what was acknowledged.
+//!
+//! Reads go to sled directly, from any task: they are short. Deliberately absent: any knowledge of what a state or an
+//! alert means, and any retry of a failed write. A store whose write failed takes no more writes.
+
+pub mod alert;
+mod error;
+pub mod records;
+mod turn;
+
+use std::path::Path;
+
+use tokio::sync::watch;
+
+use crate::engine::event::{Text, TraceId};
+
+use alert::Alert;
+pub use error::StoreError;
+pub use turn::{Committed, Entry, IndexKey, SavedRun, Turn};
+
+/// What the store is to hold against once it has acknowledged a turn.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Durability {
+    /// A power cut: each commit waits for the disk.
+    #[default]
+    Power,
+    /// The end of the process, however sudden; a power cut may cost the newest turns.
+    Process,
+}
+
+/// How a store is opened.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// What an acknowledged turn survives.
+    pub durability: Durability,
+    /// Memory for pages of the database, in bytes. The process takes two to three times as much.
+    pub cache_bytes: u64,
+    /// Most alerts kept; the oldest leave first. At least 1.
+    pub alerts_max: u64,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            durability: Durability::Power,
+            cache_bytes: 64 << 20,
+            alerts_max: 100_000,
+        }
+    }
+}
+
+/// What the store has done since it was opened, for metrics.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counters {
+    /// Journal records written; each is one group of turns and one flush.
+    pub commits: u64,
+    /// Turns committed.
+    pub turns: u64,
+    /// Bytes of journal records written.
+    pub journal_bytes: u64,
+    /// Run states written.
+    pub runs_saved: u64,
+    /// Alerts removed because there were more than `alerts_max`.
+    pub alerts_removed: u64,
+}
+
+/// An open store. Clones share it; the directory is let go when the last one is dropped.
+#[derive(Clone)]
+pub struct Store;
+
+impl Store {
+    /// Opens the store in a directory, which is made if it is not there.
+    ///
+    /// Blocks while the database reads itself: fractions of a second, more after a crash.
+    pub fn open(dir: &Path, options: &Options) -> Result<Self, StoreError> {
+        let _ = (dir, options);
+        unimplemented!()
+    }
+
+    /// Commits a turn. Resolves when it is durable; all turns that wait at the same time share one flush.
+    ///
+    /// A dropped future does not undo the turn.
+    pub async fn commit(&self, turn: Turn) -> Result<Committed, StoreError> {
+        let _ = turn;
+        unimplemented!()
+    }
+
+    /// Saves states of runs, behind whatever commits are waiting. Resolves when they are written: a later cut of the
+    /// journal cannot become durable before them.
+    pub async fn save_runs(&self, runs: Vec<SavedRun>) -> Result<(), StoreError> {
+        let _ = runs;
+        unimplemented!()
+    }
+
+    /// The saved state of a run, if there is one.
+    pub fn load_run(&self, run_id: &str) -> Result<Option<SavedRun>, StoreError> {
+        let _ = run_id;
+        unimplemented!()
+    }
+
+    /// At most `limit` runs of the index behind `after` in the order asked for; from its end without `after`.
+    pub fn run_ids(
+        &self,
+        after: Option<&IndexKey>,
+        newest_first: bool,
+        limit: usize,
+    ) -> Result<Vec<IndexKey>, StoreError> {
+        let _ = (after, newest_first, limit);
+        unimplemented!()
+    }
+
+    /// Removes runs: their places in the index, their states and their aliases. The journal is left as it is.
+    pub fn delete_runs(&self, keys: &[IndexKey]) -> Result<(), StoreError> {
+        let _ = keys;
+        unimplemented!()
+    }
+
+    /// The run that a trace belongs to, where it was committed as an alias.
+    pub fn alias(&self, trace: TraceId) -> Result<Option<Text>, StoreError> {
+        let _ = trace;
+        unimplemented!()
+    }
+
+    /// What may not be contained in saved states yet: one item a turn, `(position, entries, policy)`, in the order in
+    /// which they were committed.
+    pub fn replay(&self) -> impl Iterator<Item = Result<(u64, Vec<Entry>, u64), StoreError>> {
+        std::iter::empty()
+    }
+
+    /// A shard says that it needs the journal from `position` on (`u64::MAX`: nothing of what is committed by now).
+    /// The journal is cut behind the lowest position of all shards that have ever said so: before the first cut, each
+    /// shard must have called this once, with 0 while it is not sure.
+    pub fn needed_from(&self, shard: u16, position: u64) {
+        let _ = (shard, position);
+        unimplemented!()
+    }
+
+    /// Keeps a policy under its hash, for replays. To be called before the first turn that names it.
+    pub fn put_policy(&self, hash: u64, json: &str) -> Result<(), StoreError> {
+        let _ = (hash, json);
+        unimplemented!()
+    }
+
+    /// The policy with this hash.
+    pub fn policy(&self, hash: u64) -> Result<Option<String>, StoreError> {
+        let _ = hash;
+        unimplemented!()
+    }
+
+    /// At most `limit` alerts with cursors above `cursor`, oldest first. Where the first of them is not `cursor + 1`,
+    /// those between have been removed.
+    pub fn alerts_after(&self, cursor: u64, limit: usize) -> Result<Vec<Alert>, StoreError> {
+        let _ = (cursor, limit);
+        unimplemented!()
+    }
+
+    /// Cursor of the oldest alert that is kept; one above [`Store::last_cursor`] when there is none.
+    #[must_use]
+    pub fn first_cursor(&self) -> u64 {
+        unimplemented!()
+    }
+
+    /// Cursor of the newest committed alert; 0 before the first.
+    #[must_use]
+    pub fn last_cursor(&self) -> u64 {
+        unimplemented!()
+    }
+
+    /// The newest committed cursor, to wait on before reading [`Store::alerts_after`].
+    #[must_use]
+    pub fn published(&self) -> watch::Receiver<u64> {
+        unimplemented!()
+    }
+
+    /// The last cursor that an exporter has delivered; 0 before the first.
+    pub fn exporter_cursor(&self, name: &str) -> Result<u64, StoreError> {
+        let _ = name;
+        unimplemented!()
+    }
+
+    /// Keeps how far an exporter has delivered. After a crash the newest half second may be missing, so that some
+    /// alerts are delivered again.
+    pub fn set_exporter_cursor(&self, name: &str, cursor: u64) -> Result<(), StoreError> {
+        let _ = (name, cursor);
+        unimplemented!()
+    }
+
+    /// Bytes of the files on disk.
+    #[must_use]
+    pub fn size_bytes(&self) -> u64 {
+        unimplemented!()
+    }
+
+    /// What has been done since the store was opened.
+    #[must_use]
+    pub fn counters(&self) -> Counters {
+        unimplemented!()
+    }
+
+    /// Whether a write has failed: nothing more is committed, and the process should leave.
+    #[must_use]
+    pub fn is_poisoned(&self) -> bool {
+        unimplemented!()
+    }
+
+    /// Writes everything that waits, flushes and syncs. Later writes fail with [`StoreError::Closed`]; reads still work.
+    pub async fn close(self) -> Result<(), StoreError> {
+        unimplemented!()
+    }
+}

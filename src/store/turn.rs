@@ -1,0 +1,91 @@
+//! What a shard hands over to be committed and saved, and what it gets back.
+
+use crate::engine::event::{Event, Text, TraceId};
+
+use super::alert::Alert;
+
+/// All that one turn of a shard changed. It is committed whole or not at all.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Turn {
+    /// The shard.
+    pub shard: u16,
+    /// When the turn was taken, milliseconds since 1970.
+    pub at_ms: u64,
+    /// Hash of the policy under which it was computed (`Store::put_policy`).
+    pub policy: u64,
+    /// What the runs were told, in order. A replay of these gives the same states and changes.
+    pub entries: Vec<Entry>,
+    /// Runs that the turn began.
+    pub new_runs: Vec<IndexKey>,
+    /// Traces that turned out to belong to a run.
+    pub aliases: Vec<(TraceId, Text)>,
+    /// What is to be announced, oldest first. The commit gives each its cursor; what stands there before is ignored.
+    pub alerts: Vec<Alert>,
+}
+
+/// The receipt of a turn.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Committed {
+    /// Position in the journal of the record that holds the turn. Positions start at 1 and grow; turns that were
+    /// committed together share one.
+    pub position: u64,
+}
+
+/// One thing that a run was told.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Entry {
+    /// Reports, as `Input::Reports`.
+    Reports {
+        /// The run.
+        run_id: Text,
+        /// When they arrived, milliseconds since 1970.
+        at_ms: u64,
+        /// The session, where it is named apart from the run.
+        session_id: Option<Text>,
+        /// The service that sent them.
+        service: Option<Text>,
+        /// What happened.
+        events: Vec<Event>,
+    },
+    /// The run was found idle, as `Input::Idle`.
+    Idle {
+        /// The run.
+        run_id: Text,
+        /// When that was found, milliseconds since 1970.
+        at_ms: u64,
+    },
+    /// What was kept under one id went over to another run, as `Input::Absorb`.
+    Absorb {
+        /// The run that goes on.
+        into: Text,
+        /// The id that is given up.
+        from: Text,
+        /// The state that was kept under it (`records::encode_run`).
+        state: Vec<u8>,
+    },
+    /// The run was forgotten.
+    Removed {
+        /// The run.
+        run_id: Text,
+    },
+}
+
+/// A run in the index, which is ordered by the time at which runs began.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct IndexKey {
+    /// When it was first heard of, milliseconds since 1970.
+    pub created_ms: u64,
+    /// Its id.
+    pub run_id: Text,
+}
+
+/// The state of a run as it lies on disk.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SavedRun {
+    /// The run.
+    pub key: IndexKey,
+    /// Newest journal position whose entries the state contains.
+    pub position: u64,
+    /// The state (`records::encode_run`).
+    pub state: Vec<u8>,
+}

@@ -1,0 +1,383 @@
+//! The laws of the engine, over generated runs: what must hold whatever happens.
+//!
+//! A run is generated from a small alphabet of tools, arguments, results, agents and failures, so that loops are common. Each
+//! law compares states reached in different ways, or watches the changes that steps announce.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use eddy::engine::event::{
+    AgentSpan, Answer, Body, Event, Failure, Handoff, ModelCall, Recorded, RunEnd, SpanId, Text,
+    ToolCall, TraceId, Value,
+};
+use eddy::engine::policy::Policy;
+use eddy::engine::run::WINDOW_EVENTS_MAX;
+use eddy::engine::warning::{Change, ChangeKind, WarningState};
+use eddy::engine::{Input, RunState, RunView, step};
+use proptest::prelude::{Just, Strategy, any, prop_oneof};
+use proptest::test_runner::{Config, TestRunner};
+
+fn policies() -> Vec<Policy> {
+    [
+        include_str!("../config/profiles/standard.yaml"),
+        include_str!("../config/profiles/looplens.yaml"),
+    ]
+    .map(|yaml| serde_saphyr::from_str(yaml).expect("a built-in profile parses"))
+    .to_vec()
+}
+
+fn value(number: u64, empty: bool) -> Recorded {
+    let sample = Text::from(format!("{{\"query\":\"things of kind {number}\"}}"));
+    Recorded::Value(Value {
+        fingerprint: number,
+        masked: number,
+        bytes: sample.len() as u32,
+        empty,
+        sample,
+    })
+}
+
+fn recorded() -> impl Strategy<Value = Recorded> {
+    prop_oneof![
+        5 => (0_u64..3).prop_map(|number| value(number, false)),
+        1 => Just(value(99, true)),
+        1 => Just(Recorded::NotRecorded),
+        1 => Just(Recorded::Redacted),
+    ]
+}
+
+fn failure() -> impl Strategy<Value = Option<Failure>> {
+    prop_oneof![
+        4 => Just(None),
+        1 => (0_u64..2).prop_map(|masked| Some(Failure { text: "refused".into(), masked })),
+    ]
+}
+
+fn name(names: &'static [&'static str]) -> impl Strategy<Value = Text> {
+    (0..names.len()).prop_map(|index| Text::from(names[index]))
+}
+
+fn body() -> impl Strategy<Value = Body> {
+    let agent = || name(&["triage", "researcher", "writer"]);
+    prop_oneof![
+        8 => (name(&["search", "read", "run"]), recorded(), recorded(), failure(), proptest::option::weighted(0.3, 0_u64..40))
+            .prop_map(|(tool, input, output, error, call_id)| Body::ToolCall(ToolCall {
+                tool, call_id, input, output, error, hands_off: false, writes: false,
+            })),
+        4 => (0_u64..900, 0_u32..3).prop_map(|(tokens, asked)| Body::ModelCall(ModelCall {
+            input_tokens: tokens,
+            cost_microusd: Some(tokens * 100),
+            answer: if asked == 0 { Answer::Text(None) } else { Answer::ToolCalls(asked) },
+            ..ModelCall::default()
+        })),
+        2 => (agent(), recorded()).prop_map(|(name, output)| Body::AgentSpan(AgentSpan {
+            name, input: Recorded::NotRecorded, output,
+        })),
+        1 => (agent(), agent()).prop_map(|(from, to)| Body::Handoff(Handoff { from: Some(from), to })),
+        1 => Just(Body::StateUpdate),
+        1 => Just(Body::Retry { tool: None }),
+        1 => failure().prop_map(|error| Body::RunEnd(RunEnd { error })),
+    ]
+}
+
+/// A run of up to `max` events whose starts mostly, but not always, follow each other.
+fn run(max: usize) -> impl Strategy<Value = Vec<Event>> {
+    let event = (body(), 0_u64..4, 0_u64..60, 0_u64..6);
+    proptest::collection::vec(event, 1..max).prop_map(|events| {
+        let mut now = 1_000_000_000_000;
+        events
+            .into_iter()
+            .enumerate()
+            .map(|(index, (body, gap, seconds, parent))| {
+                now += gap * 500_000_000;
+                let number = index as u64 + 1;
+                Event {
+                    id: number.wrapping_mul(0x9e37_79b9_7f4a_7c15),
+                    trace: TraceId([1; 16]),
+                    span: SpanId(number.to_be_bytes()),
+                    parent: SpanId(number.saturating_sub(parent).to_be_bytes()),
+                    start_ns: now,
+                    end_ns: now + seconds * 1_000_000_000,
+                    agent: None,
+                    worker: None,
+                    body,
+                }
+            })
+            .collect()
+    })
+}
+
+fn deliver(policy: &Policy, batches: &[Vec<Event>]) -> (RunState, Vec<Change>) {
+    let mut state = RunState::new("run".into());
+    let mut changes = Vec::new();
+    for events in batches {
+        let input = Input::Reports {
+            at_ms: 1,
+            session_id: None,
+            service: None,
+            events: events.clone(),
+        };
+        changes.extend(step(&mut state, &input, policy));
+    }
+    (state, changes)
+}
+
+fn one_by_one(events: &[Event]) -> Vec<Vec<Event>> {
+    events.iter().map(|event| vec![event.clone()]).collect()
+}
+
+/// A view without what the way of arrival may change: revisions count announcements.
+fn outcome(state: &RunState, policy: &Policy) -> RunView {
+    let mut view = state.view(policy);
+    for warning in &mut view.warnings {
+        warning.revision = 0;
+    }
+    view
+}
+
+/// Generated cases are the same in every run of the tests, and few enough for every commit.
+fn law<S: Strategy>(strategy: &S, check: impl Fn(S::Value, &Policy)) {
+    for policy in policies() {
+        let mut runner = TestRunner::new_with_rng(
+            Config {
+                cases: 100,
+                max_shrink_iters: 200,
+                failure_persistence: None,
+                ..Config::default()
+            },
+            proptest::test_runner::TestRng::deterministic_rng(
+                proptest::test_runner::RngAlgorithm::ChaCha,
+            ),
+        );
+        runner
+            .run(strategy, |value| {
+                check(value, &policy);
+                Ok(())
+            })
+            .expect("the law holds");
+    }
+}
+
+/// Given any run that fits the window, any order and any batching of its reports end in the same run (P3).
+#[test]
+fn order_and_batching_do_not_matter() {
+    let runs = (run(WINDOW_EVENTS_MAX - 2), any::<u64>(), 1_usize..9);
+    law(&runs, |(events, seed, batch), policy| {
+        let expected = outcome(&deliver(policy, std::slice::from_ref(&events)).0, policy);
+        let in_order = deliver(policy, &one_by_one(&events)).0;
+        assert_eq!(outcome(&in_order, policy), expected, "one by one, in order");
+        let mut shuffled = events;
+        shuffle(&mut shuffled, seed);
+        let batches: Vec<_> = shuffled.chunks(batch).map(<[Event]>::to_vec).collect();
+        assert_eq!(
+            outcome(&deliver(policy, &batches).0, policy),
+            expected,
+            "shuffled, {batch} at a time"
+        );
+    });
+}
+
+/// Given a run of any length whose reports arrive a little out of order, it ends as if they had come in order.
+#[test]
+fn small_disorder_does_not_matter_in_long_runs() {
+    law(&(run(300), any::<u64>()), |(mut events, seed), policy| {
+        for event in &mut events {
+            event.end_ns = event.end_ns.min(event.start_ns + 4_000_000_000);
+            // Call ids of a real run are its own; reports of one call lie close together.
+            if let Body::ToolCall(call) = &mut event.body {
+                call.call_id = None;
+            }
+        }
+        let in_order = sorted(events);
+        let mut disordered = in_order.clone();
+        for (index, chunk) in disordered.chunks_mut(8).enumerate() {
+            shuffle(chunk, seed ^ index as u64);
+        }
+        let expected = outcome(&deliver(policy, &one_by_one(&in_order)).0, policy);
+        let found = outcome(&deliver(policy, &one_by_one(&disordered)).0, policy);
+        assert!(
+            found == expected,
+            "{} and {} calls",
+            found.tool_calls,
+            expected.tool_calls
+        );
+    });
+}
+
+/// Given a run of any length delivered twice, the second delivery announces nothing and changes nothing (P2).
+#[test]
+fn repeats_change_nothing() {
+    law(&run(200), |events, policy| {
+        let (mut state, _) = deliver(policy, &one_by_one(&events));
+        let before = state.view(policy);
+        let input = Input::Reports {
+            at_ms: 1,
+            session_id: None,
+            service: None,
+            events,
+        };
+        assert!(
+            step(&mut state, &input, policy).is_empty(),
+            "a repeat announced something"
+        );
+        assert_eq!(state.view(policy), before);
+    });
+}
+
+/// Given a run in order, a warning is raised once, grows in place, and its revision and count never fall.
+#[test]
+fn warnings_are_raised_once_and_grow() {
+    law(&run(200), |events, policy| {
+        let (state, changes) = deliver(policy, &one_by_one(&sorted(events)));
+        let mut known: BTreeMap<u64, (u32, u64, WarningState)> = BTreeMap::new();
+        for change in changes {
+            let Change::Warning { kind, warning } = change else {
+                continue;
+            };
+            let before = known.insert(warning.id, (warning.revision, warning.count, warning.state));
+            match (kind, before) {
+                (ChangeKind::Raised, before) => assert_eq!((before, warning.revision), (None, 1)),
+                (_, None) => panic!("{kind:?} before it was raised"),
+                (_, Some((revision, _, state))) => {
+                    assert_eq!(warning.revision, revision + 1);
+                    let reopened = state == WarningState::Resolved;
+                    assert_eq!(
+                        kind == ChangeKind::Reopened,
+                        reopened,
+                        "{kind:?} of a {state:?} warning"
+                    );
+                }
+            }
+        }
+        for warning in state.view(policy).warnings {
+            assert_eq!(
+                known.get(&warning.id),
+                Some(&(warning.revision, warning.count, warning.state))
+            );
+        }
+    });
+}
+
+/// Given any run, the score is 100 minus the open penalties and the failure's, and never above the lowest it was.
+#[test]
+fn health_is_derived() {
+    law(&run(120), |events, policy| {
+        let view = deliver(policy, &one_by_one(&events)).0.view(policy);
+        let open = view
+            .warnings
+            .iter()
+            .filter(|warning| warning.state == WarningState::Open);
+        let failed = if view.ended == eddy::engine::run::Ended::Failed {
+            policy.health.failed_penalty
+        } else {
+            0
+        };
+        let lost: u32 = open.map(|warning| warning.penalty).sum::<u32>() + failed;
+        assert_eq!(view.score, 100_u32.saturating_sub(lost));
+        assert!(view.lowest_score <= view.score);
+    });
+}
+
+/// Given arguments that were not recorded, or are redacted, no rule that compares arguments ever speaks.
+#[test]
+fn unknown_arguments_equal_nothing() {
+    law(&run(120), |mut events, policy| {
+        for event in &mut events {
+            if let Body::ToolCall(call) = &mut event.body {
+                call.input = if event.id % 2 == 0 {
+                    Recorded::Redacted
+                } else {
+                    Recorded::NotRecorded
+                };
+            }
+        }
+        let view = deliver(policy, &one_by_one(&events)).0.view(policy);
+        assert!(
+            !view
+                .warnings
+                .iter()
+                .any(|warning| warning.rule.name().ends_with("_input")),
+            "{:?}",
+            view.warnings
+        );
+    });
+}
+
+fn sorted(mut events: Vec<Event>) -> Vec<Event> {
+    events.sort_by_key(|event| (event.start_ns, event.end_ns));
+    events
+}
+
+fn shuffle(events: &mut [Event], mut seed: u64) {
+    for index in (1..events.len()).rev() {
+        seed = seed
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1_442_695_040_888_963_407);
+        events.swap(index, (seed >> 33) as usize % (index + 1));
+    }
+}
+
+/// Given an hour of polling whose answer moves, `standard` stays silent; `looplens` counts calls and speaks.
+#[test]
+fn polling_that_moves_is_progress() {
+    let policies = policies();
+    let polls: Vec<Event> = (0..30).map(|index| poll(index, index)).collect();
+    let (state, _) = deliver(&policies[0], &one_by_one(&polls));
+    assert_eq!(state.view(&policies[0]).warnings, Vec::new());
+    let (state, _) = deliver(&policies[1], &one_by_one(&polls));
+    assert!(
+        state
+            .view(&policies[1])
+            .warnings
+            .iter()
+            .any(|warning| warning.rule.name() == "no_progress")
+    );
+}
+
+/// Given the same call with the same result, `standard` warns at the third call and is critical by the tenth.
+#[test]
+fn the_same_call_with_the_same_result_is_a_loop() {
+    let policy = &policies()[0];
+    let mut state = RunState::new("run".into());
+    let mut severities = Vec::new();
+    for index in 0..10 {
+        let input = Input::Reports {
+            at_ms: 1,
+            session_id: None,
+            service: None,
+            events: vec![poll(index, 0)],
+        };
+        step(&mut state, &input, policy);
+        let worst = state
+            .view(policy)
+            .warnings
+            .iter()
+            .map(|warning| warning.severity)
+            .max();
+        severities.push(worst.map_or("none", eddy::engine::warning::Severity::name));
+    }
+    assert_eq!(severities[..3], ["none", "none", "warning"]);
+    assert_eq!(severities[9], "critical");
+}
+
+fn poll(index: u64, result: u64) -> Event {
+    Event {
+        id: index + 1,
+        trace: TraceId([1; 16]),
+        span: SpanId((index + 1).to_be_bytes()),
+        parent: SpanId::default(),
+        start_ns: (index + 1) * 1_000_000_000,
+        end_ns: (index + 1) * 1_000_000_000 + 1_000,
+        agent: Some(Arc::from("watcher")),
+        worker: None,
+        body: Body::ToolCall(ToolCall {
+            tool: "check_status".into(),
+            call_id: Some(index + 1),
+            input: value(7, false),
+            output: value(1000 + result, false),
+            error: None,
+            hands_off: false,
+            writes: false,
+        }),
+    }
+}
