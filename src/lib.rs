@@ -8,5 +8,6 @@ pub mod export;
 pub mod json;
 pub mod normalize;
 pub mod otlp;
+pub mod receiver;
 pub mod shard;
 pub mod store;
