@@ -23,6 +23,7 @@ pub mod export;
 pub mod json;
 pub mod normalize;
 pub mod otlp;
+pub mod receiver;
 pub mod shard;
 pub mod shutdown;
 pub mod store;

@@ -6,6 +6,8 @@
 
 pub mod alert;
 pub mod run;
+#[cfg(test)]
+mod samples;
 pub mod table;
 pub mod text;
 
@@ -38,6 +40,14 @@ fn place_of(warning: &WarningJson) -> Option<String> {
         parts.push(money(warning.cost_usd));
     }
     (!parts.is_empty()).then(|| joined(&parts))
+}
+
+/// Lines behind a coloured bar, which holds them together. Ends with a line break.
+fn barred(look: Look, paint: Paint, lines: &[String]) -> String {
+    let bar = look.paint(paint, "▌");
+    let lines = lines.iter().map(|line| format!("{bar} {line}"));
+    let lines: Vec<String> = lines.map(|line| line.trim_end().to_owned()).collect();
+    lines.join("\n") + "\n"
 }
 
 /// A sentence behind its heading, indented as a block.

@@ -46,10 +46,9 @@ fn is_public_v4(address: Ipv4Addr) -> bool {
         || address.is_loopback()
         || address.is_link_local()
         || address.is_documentation()
-        || matches!(
-            (a, b, c),
-            (0, ..) | (100, 64..=127, _) | (192, 0, 0) | (198, 18..=19, _) | (224.., ..)
-        );
+        || matches!(a, 0 | 224..)
+        || matches!((a, b), (100, 64..=127) | (198, 18..=19))
+        || (a, b, c) == (192, 0, 0);
     !special
 }
 

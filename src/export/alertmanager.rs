@@ -6,6 +6,7 @@
 //! and when it resolves; the severity is not among them, because it may change in between.
 
 use std::collections::BTreeMap;
+use std::fmt::Write as _;
 
 use serde::Serialize;
 use xxhash_rust::xxh3::xxh3_128;
@@ -174,7 +175,7 @@ fn run_url(external_url: &str, run_id: &str) -> String {
         if byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) {
             url.push(char::from(byte));
         } else {
-            url.push_str(&format!("%{byte:02X}"));
+            let _ = write!(url, "%{byte:02X}");
         }
     }
     url

@@ -16,6 +16,10 @@ mod file;
 mod otlp_logs;
 mod outbox;
 mod retry;
+#[cfg(test)]
+mod samples;
+#[cfg(test)]
+mod scripted;
 mod settings;
 mod terminal;
 mod webhook;
@@ -50,33 +54,23 @@ const REPLY_BYTES_MAX: usize = 64 * 1024;
 ///
 /// Fails if settings cannot work ([`ExporterSettings::check`]) or two exporters have the same name.
 pub fn start(
-    store: &Store,
+    store: Store,
     settings: Vec<ExporterSettings>,
     shutdown: &CancellationToken,
 ) -> Result<Exporters, SettingsError> {
+    names_differ(&settings)?;
+    let leaving = CancellationToken::new();
+    let outboxes = settings
+        .into_iter()
+        .map(|settings| Outbox::new(store.clone(), settings, leaving.clone()))
+        .collect::<Result<Vec<_>, _>>()?;
     let exporters = Exporters {
-        store: store.clone(),
-        entries: Arc::default(),
+        store,
+        entries: outboxes.iter().map(Outbox::entry).collect(),
         tasks: TaskTracker::new(),
-        leaving: CancellationToken::new(),
+        leaving,
         stop: shutdown.child_token(),
     };
-    let mut names = BTreeSet::new();
-    let mut outboxes = Vec::new();
-    for settings in settings {
-        if !names.insert(settings.name.clone()) {
-            return Err(SettingsError::new(
-                &settings.name,
-                "this name is used twice",
-            ));
-        }
-        outboxes.push(Outbox::new(
-            store.clone(),
-            settings,
-            exporters.leaving.clone(),
-        )?);
-    }
-    let entries = outboxes.iter().map(Outbox::entry).collect();
     for outbox in outboxes {
         let stop = exporters.stop.clone();
         exporters
@@ -84,10 +78,19 @@ pub fn start(
             .spawn(stop.run_until_cancelled_owned(outbox.run()));
     }
     exporters.tasks.close();
-    Ok(Exporters {
-        entries,
-        ..exporters
-    })
+    Ok(exporters)
+}
+
+/// Two exporters of one name would share a cursor, and each would miss what the other has delivered.
+fn names_differ(settings: &[ExporterSettings]) -> Result<(), SettingsError> {
+    let mut names = BTreeSet::new();
+    match settings
+        .iter()
+        .find(|settings| !names.insert(&settings.name))
+    {
+        Some(second) => Err(SettingsError::new(&second.name, "this name is used twice")),
+        None => Ok(()),
+    }
 }
 
 /// The running exporters. Clones share them.
@@ -228,6 +231,8 @@ enum Sink {
     File(file::File),
     OtlpLogs(Box<otlp_logs::OtlpLogs>),
     Webhook(Box<webhook::Webhook>),
+    #[cfg(test)]
+    Scripted(scripted::Scripted),
 }
 
 impl Sink {
@@ -240,6 +245,8 @@ impl Sink {
             Kind::Webhook(webhook) => {
                 Self::Webhook(Box::new(webhook::Webhook::new(name, webhook)?))
             }
+            #[cfg(test)]
+            Kind::Scripted(scripted) => Self::Scripted(scripted.clone()),
         })
     }
 
@@ -249,6 +256,8 @@ impl Sink {
             Self::File(file) => file.send(alerts).await,
             Self::OtlpLogs(otlp_logs) => otlp_logs.send(alerts).await,
             Self::Webhook(webhook) => webhook.send(alerts).await,
+            #[cfg(test)]
+            Self::Scripted(scripted) => scripted.send(alerts).await,
         }
     }
 
@@ -258,6 +267,8 @@ impl Sink {
             Self::File(_) => "file",
             Self::OtlpLogs(_) => "otlp_logs",
             Self::Webhook(_) => "webhook",
+            #[cfg(test)]
+            Self::Scripted(_) => "scripted",
         }
     }
 

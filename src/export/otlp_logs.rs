@@ -1,6 +1,6 @@
 //! Alerts to an OTLP backend or collector, as log records over gRPC.
 //!
-//! Each alert is an event named `eddy.warning`. Its attributes use the names of the GenAI conventions where these have one
+//! Each alert is an event named `eddy.warning`. Its attributes use the names of the `GenAI` conventions where these have one
 //! (`gen_ai.tool.name`, `gen_ai.agent.name`), else names under `eddy.`. A run that is known by its trace id is linked to
 //! that trace, at the newest span of the loop.
 
@@ -279,5 +279,237 @@ fn attribute(key: &str, value: Value) -> KeyValue {
 fn string(value: &str) -> AnyValue {
     AnyValue {
         value: Some(Value::StringValue(value.to_owned())),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::SocketAddr;
+    use std::sync::{Arc, Mutex};
+
+    use opentelemetry_proto::tonic::collector::logs::v1::ExportLogsPartialSuccess;
+    use opentelemetry_proto::tonic::collector::logs::v1::logs_service_server::{
+        LogsService, LogsServiceServer,
+    };
+    use tokio::net::TcpListener;
+    use tokio_stream::wrappers::TcpListenerStream;
+    use tonic::Response;
+    use tonic::transport::Server;
+    use tonic_types::ErrorDetails;
+
+    use super::*;
+    use crate::export::samples::{alert, resolved};
+    use crate::export::{ExporterSettings, Kind, Secret};
+
+    type Reply = Result<ExportLogsServiceResponse, Status>;
+
+    /// A collector that answers everything in one way and keeps what it was sent.
+    #[derive(Clone)]
+    struct Collector {
+        reply: fn() -> Reply,
+        requests: Arc<Mutex<Vec<Request<ExportLogsServiceRequest>>>>,
+    }
+
+    #[tonic::async_trait]
+    impl LogsService for Collector {
+        async fn export(
+            &self,
+            request: Request<ExportLogsServiceRequest>,
+        ) -> Result<Response<ExportLogsServiceResponse>, Status> {
+            self.requests.lock().expect("no panic").push(request);
+            (self.reply)().map(Response::new)
+        }
+    }
+
+    impl Collector {
+        async fn serve(reply: fn() -> Reply) -> (Self, SocketAddr) {
+            let collector = Self {
+                reply,
+                requests: Arc::default(),
+            };
+            let listener = TcpListener::bind("127.0.0.1:0").await.expect("bound");
+            let address = listener.local_addr().expect("bound");
+            let service = LogsServiceServer::new(collector.clone())
+                .accept_compressed(CompressionEncoding::Gzip);
+            let server = Server::builder().add_service(service);
+            tokio::spawn(server.serve_with_incoming(TcpListenerStream::new(listener)));
+            (collector, address)
+        }
+    }
+
+    fn otlp_logs(endpoint: String) -> OtlpLogs {
+        let headers = vec![("X-Api-Key".to_owned(), Secret::from("hunter2".to_owned()))];
+        OtlpLogs::new("collector", &OtlpLogsSettings { endpoint, headers })
+            .expect("settings that work")
+    }
+
+    async fn sent(reply: fn() -> Reply) -> Answer {
+        let (_, address) = Collector::serve(reply).await;
+        otlp_logs(format!("http://{address}"))
+            .send(&[alert(1, 1)])
+            .await
+    }
+
+    fn attribute_of<'a>(record: &'a LogRecord, key: &str) -> Option<&'a Value> {
+        let found = record
+            .attributes
+            .iter()
+            .find(|attribute| attribute.key == key)?;
+        found.value.as_ref()?.value.as_ref()
+    }
+
+    // Given a batch; the collector gets it compressed, with the headers, as events with the conventions' names.
+    #[tokio::test]
+    async fn alerts_become_events() {
+        let (collector, address) =
+            Collector::serve(|| Ok(ExportLogsServiceResponse::default())).await;
+        let mut exporter = otlp_logs(format!("http://{address}"));
+        assert_eq!(
+            exporter.send(&[alert(0xab, 2), resolved(0xab, 3)]).await,
+            Answer::Taken
+        );
+        let requests = collector.requests.lock().expect("no panic");
+        let request = &requests[0];
+        let header = |name: &str| {
+            request
+                .metadata()
+                .get(name)
+                .and_then(|text| text.to_str().ok())
+        };
+        assert_eq!(header("x-api-key"), Some("hunter2"));
+        assert_eq!(header("grpc-encoding"), Some("gzip"));
+        let records = &request.get_ref().resource_logs[0].scope_logs[0].log_records;
+        let [record, end] = &records[..] else {
+            panic!("two records")
+        };
+        assert_eq!(record.event_name, "eddy.warning");
+        assert_eq!(
+            (record.severity_number, record.severity_text.as_str()),
+            (13, "WARN")
+        );
+        assert_eq!(
+            record.body,
+            Some(string(&alert(0xab, 2).warning.what_happened))
+        );
+        let text = |text: &str| Value::StringValue(text.to_owned());
+        assert_eq!(
+            attribute_of(record, "gen_ai.tool.name"),
+            Some(&text("web_search"))
+        );
+        assert_eq!(
+            attribute_of(record, "eddy.warning.id"),
+            Some(&text("00000000000000ab"))
+        );
+        assert_eq!(
+            attribute_of(record, "eddy.warning.revision"),
+            Some(&Value::IntValue(2))
+        );
+        assert_eq!(record.trace_id[..2], [0x4b, 0xf9]);
+        assert_eq!(
+            record.span_id,
+            [0, 0xf0, 0x67, 0xaa, 0x0b, 0xa9, 0x02, 0xb7]
+        );
+        assert_eq!(end.severity_text, "INFO");
+        assert_eq!(
+            attribute_of(end, "eddy.warning.state"),
+            Some(&text("resolved"))
+        );
+    }
+
+    // Given replies of all kinds; they are repeated as OTLP says.
+    #[tokio::test]
+    async fn replies_decide_what_comes_next() {
+        let answer = sent(|| Err(Status::unavailable("away"))).await;
+        assert_eq!(
+            answer,
+            Answer::later("the receiver answered Unavailable: away")
+        );
+        let answer = sent(|| {
+            let details = ErrorDetails::with_retry_info(Some(Duration::from_secs(9)));
+            Err(Status::with_error_details(
+                Code::ResourceExhausted,
+                "busy",
+                details,
+            ))
+        })
+        .await;
+        assert!(matches!(answer, Answer::Later { after: Some(after), .. } if after.as_secs() == 9));
+        let answer = sent(|| Err(Status::resource_exhausted("too large"))).await;
+        assert!(matches!(answer, Answer::Refused { .. }), "{answer:?}");
+        let answer = sent(|| Err(Status::unauthenticated("who\x1b[2J"))).await;
+        let reason = "the receiver answered Unauthenticated: who\\x1b[2J".to_owned();
+        assert_eq!(answer, Answer::Refused { reason });
+        let answer = sent(|| Err(Status::unknown("?"))).await;
+        assert!(matches!(answer, Answer::Refused { .. }), "{answer:?}");
+        let answer = sent(|| {
+            let partial = ExportLogsPartialSuccess {
+                rejected_log_records: 1,
+                error_message: "old".to_owned(),
+            };
+            Ok(ExportLogsServiceResponse {
+                partial_success: Some(partial),
+            })
+        })
+        .await;
+        assert!(
+            matches!(answer, Answer::Partly { refused: 1, .. }),
+            "{answer:?}"
+        );
+    }
+
+    // Given a reply larger than anything a collector has to say, one that never comes, and a collector that is not there;
+    // none of them harms, and alerts wait.
+    #[tokio::test(start_paused = true)]
+    async fn silence_is_tried_again() {
+        let listener = TcpListener::bind("127.0.0.1:0").await.expect("bound");
+        let mut exporter = otlp_logs(format!("http://{}", listener.local_addr().expect("bound")));
+        let answer = exporter.send(&[alert(1, 1)]).await;
+        assert!(matches!(answer, Answer::Later { .. }), "{answer:?}");
+        drop(listener);
+        let answer = exporter.send(&[alert(1, 1)]).await;
+        assert!(matches!(answer, Answer::Later { .. }), "{answer:?}");
+    }
+
+    // Given a reply larger than anything that a collector has to say; it is not read.
+    #[tokio::test]
+    async fn large_replies_are_not_read() {
+        let answer = sent(|| {
+            let partial = ExportLogsPartialSuccess {
+                rejected_log_records: 0,
+                error_message: "x".repeat(1 << 20),
+            };
+            Ok(ExportLogsServiceResponse {
+                partial_success: Some(partial),
+            })
+        })
+        .await;
+        assert!(!matches!(answer, Answer::Taken), "{answer:?}");
+    }
+
+    // Given settings that cannot work; the error says what would.
+    #[test]
+    fn settings_are_checked() {
+        for (endpoint, header, problem) in [
+            ("collector:4317", "a", "as in http://collector:4317"),
+            ("http://", "a", "cannot be used"),
+            ("http://collector:4317", "a b", "is not a header's name"),
+        ] {
+            let headers = vec![(header.to_owned(), Secret::from("1".to_owned()))];
+            let kind = Kind::OtlpLogs(OtlpLogsSettings {
+                endpoint: endpoint.to_owned(),
+                headers,
+            });
+            let error = ExporterSettings::new("collector", kind)
+                .check()
+                .expect_err(endpoint);
+            assert!(error.to_string().contains(problem), "{error}");
+        }
+        let tls = OtlpLogsSettings {
+            endpoint: "https://collector:4317".to_owned(),
+            headers: Vec::new(),
+        };
+        ExporterSettings::new("collector", Kind::OtlpLogs(tls))
+            .check()
+            .expect("settings that work");
     }
 }

@@ -49,6 +49,9 @@ pub enum Kind {
     OtlpLogs(OtlpLogsSettings),
     /// An HTTP address that understands Alertmanager's webhook, version 4.
     Webhook(WebhookSettings),
+    /// A receiver that a test plays.
+    #[cfg(test)]
+    Scripted(super::scripted::Scripted),
 }
 
 /// An OTLP backend.

@@ -3,7 +3,9 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use super::text::{Look, Paint, clean, columns, fit};
-use super::{clock, joined, place_of, rule_and_count, sentence, severity_paint, severity_word};
+use super::{
+    barred, clock, joined, place_of, rule_and_count, sentence, severity_paint, severity_word,
+};
 use crate::json::AlertJson;
 
 /// Warnings that a feed remembers to have shown. A forgotten one is shown as a block again.
@@ -30,7 +32,8 @@ impl Feed {
         }
     }
 
-    /// The alert as the reader should see it: a block where the warning is new to him, else a line. Ends with a line break.
+    /// The alert as the reader should see it: a block with empty lines around it where the warning is new to
+    /// the reader, else a line. Ends with a line break.
     pub fn show(&mut self, alert: &AlertJson) -> String {
         let warning = &alert.warning;
         if alert.change == "resolved" {
@@ -38,13 +41,11 @@ impl Feed {
             return resolved_line(self.look, alert);
         }
         let severity = warning.severity.clone();
-        match self.shown.insert(warning.id.clone(), severity) {
-            Some(before) => update_line(self.look, alert, &before),
-            None => {
-                self.remember(warning.id.clone());
-                format!("\n{}\n", alert_block(self.look, alert))
-            }
+        if let Some(before) = self.shown.insert(warning.id.clone(), severity) {
+            return update_line(self.look, alert, &before);
         }
+        self.remember(warning.id.clone());
+        format!("\n{}\n", alert_block(self.look, alert))
     }
 
     fn remember(&mut self, id: String) {
@@ -83,11 +84,7 @@ pub fn alert_block(look: Look, alert: &AlertJson) -> String {
     lines.push(String::new());
     let id = clean(&warning.id);
     lines.push(look.paint(Paint::Faint, &format!("id {id} · more: eddy explain {id}")));
-    let bar = look.paint(paint, "▌");
-    lines
-        .iter()
-        .map(|line| format!("{bar} {line}").trim_end().to_owned() + "\n")
-        .collect()
+    barred(look, paint, &lines)
 }
 
 /// A warning that has grown since the reader saw it, in one line. Ends with a line break.
@@ -153,5 +150,121 @@ fn score_paint(score: u32) -> Paint {
         80.. => Paint::Good,
         50..80 => Paint::Odd,
         _ => Paint::Bad,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::samples::{alert, plain};
+    use super::*;
+
+    // Given a new warning; it is a block with everything a person needs first.
+    #[test]
+    fn a_new_warning_is_a_block() {
+        let expected = "\
+▌ WARNING  repeated_tool_call_exact_input ×4  14:03:22Z
+▌ run 4bf92f3577b34da6a3ce929d0e0e4736 · service research-bot · score 75
+▌ agent researcher · tool web_search · 12.4k tokens · $0.08
+▌
+▌ what  web_search was called 4 times with the same arguments and gave the
+▌       same result.
+▌ try   Give the agent the earlier result and say that it will not change.
+▌
+▌ id 0f3a9c4be1d27786 · more: eddy explain 0f3a9c4be1d27786
+";
+        assert_eq!(alert_block(plain(76), &alert()), expected);
+    }
+
+    // Given a warning that grows, gets worse, ends and holds again; it is a block once, then lines, and a block again.
+    #[test]
+    fn a_known_warning_is_a_line() {
+        let mut feed = Feed::new(plain(140));
+        let mut alert = alert();
+        assert!(feed.show(&alert).starts_with("\n▌ WARNING"));
+        alert.change = "updated".to_owned();
+        alert.warning.count = 5;
+        let rest = "14:03:22Z · web_search · score 75 · run 4bf92f3577b34da6a3ce929d0e0e4736\n";
+        let line = feed.show(&alert);
+        assert_eq!(
+            line,
+            format!("▌↑ WARNING  repeated_tool_call_exact_input ×5  {rest}")
+        );
+        alert.warning.count = 10;
+        alert.warning.severity = "critical".to_owned();
+        let line = feed.show(&alert);
+        assert_eq!(
+            line,
+            format!("▌↑ warning → CRITICAL  repeated_tool_call_exact_input ×10  {rest}")
+        );
+        alert.change = "resolved".to_owned();
+        let line = feed.show(&alert);
+        assert_eq!(
+            line,
+            format!("▌✓ RESOLVED  repeated_tool_call_exact_input ×10  {rest}")
+        );
+        alert.change = "reopened".to_owned();
+        let block = feed.show(&alert);
+        assert!(
+            block.starts_with("\n▌ CRITICAL  repeated_tool_call_exact_input ×10  again"),
+            "{block}"
+        );
+    }
+
+    // Given an update of a warning that the reader has not seen, as after a start; it is a block.
+    #[test]
+    fn an_unseen_warning_is_a_block() {
+        let mut alert = alert();
+        alert.change = "updated".to_owned();
+        assert!(
+            Feed::new(plain(100))
+                .show(&alert)
+                .contains("what  web_search")
+        );
+    }
+
+    // Given more warnings than a feed remembers; the oldest is a block again, and the memory is bounded.
+    #[test]
+    fn a_feed_forgets_the_oldest() {
+        let mut feed = Feed::new(plain(100));
+        let mut alert = alert();
+        for id in 0..=SHOWN_MAX {
+            alert.warning.id = id.to_string();
+            feed.show(&alert);
+        }
+        assert_eq!((feed.shown.len(), feed.order.len()), (SHOWN_MAX, SHOWN_MAX));
+        assert!(!feed.shown.contains_key("0"));
+    }
+
+    // Given names and sentences that would steer the terminal; in blocks and lines they are shown, not obeyed.
+    #[test]
+    fn nothing_steers_the_terminal() {
+        let hostile = "\x1b]0;pwned\x07\r\n\u{9b}2J\u{202e}";
+        let mut alert = alert();
+        for text in [
+            &mut alert.run_id,
+            &mut alert.warning.id,
+            &mut alert.warning.rule,
+        ] {
+            *text = hostile.to_owned();
+        }
+        for text in [
+            &mut alert.warning.severity,
+            &mut alert.warning.what_happened,
+            &mut alert.warning.what_to_try,
+        ] {
+            *text = hostile.to_owned();
+        }
+        alert.at = Some(hostile.to_owned());
+        alert.service = Some(hostile.to_owned());
+        alert.warning.tool = Some(hostile.to_owned());
+        alert.warning.agent = Some(hostile.to_owned());
+        let mut feed = Feed::new(plain(400));
+        let mut shown = feed.show(&alert);
+        shown.push_str(&feed.show(&alert));
+        alert.change = "resolved".to_owned();
+        shown.push_str(&feed.show(&alert));
+        let obeyed = |char: char| char != '\n' && (char.is_control() || char == '\u{202e}');
+        assert!(!shown.contains(obeyed), "{shown:?}");
+        assert!(shown.contains("\\x1b]0;pwned\\x07\\r\\n\\x9b2J\\u{202e}"));
     }
 }

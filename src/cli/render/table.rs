@@ -192,3 +192,78 @@ fn age(time: Option<&str>, now: SystemTime) -> String {
             |seconds| format!("{} ago", short_time(seconds)),
         )
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::samples::{plain, run};
+    use super::*;
+
+    fn table(width: usize) -> String {
+        let mut well = run();
+        well.run_id = "thread_搜索".to_owned();
+        well.agents = vec!["assistant".to_owned()];
+        well.status = "healthy".to_owned();
+        well.score = 100;
+        well.warnings.clear();
+        let now = humantime::parse_rfc3339("2026-11-21T14:05:00Z").expect("a time");
+        runs_table(plain(width), &[run(), well], now)
+    }
+
+    // Given a wide page; a run is a line with its worst warning.
+    #[test]
+    fn a_wide_table_has_a_line_for_a_run() {
+        let expected = "\
+STATUS        SCORE  RUN                               AGENTS              CALLS  TOKENS   COST  LAST SEEN  WORST WARNING
+likely stuck     45  4bf92f3577b34da6a3ce929d0e0e4736  researcher, writer     34  120.4k  $0.41  1 min ago  repeated_tool_call_exact_input ×4 · web_…
+healthy         100  thread_搜索                       assistant              34  120.4k  $0.41  1 min ago
+";
+        assert_eq!(table(149), expected);
+    }
+
+    // Given narrower pages; the worst warning gets its own line, agents are cut, columns leave, and no line is too long.
+    #[test]
+    fn a_narrow_table_keeps_what_matters() {
+        let expected = "\
+STATUS        SCORE  RUN                               AGENTS      CALLS  TOKENS   COST  LAST SEEN
+likely stuck     45  4bf92f3577b34da6a3ce929d0e0e4736  researche…     34  120.4k  $0.41  1 min ago
+  └ repeated_tool_call_exact_input ×4 · web_search
+healthy         100  thread_搜索                       assistant      34  120.4k  $0.41  1 min ago
+";
+        assert_eq!(table(100), expected);
+        let expected = "\
+STATUS        SCORE  RUN                               AGENTS    LAST SEEN
+likely stuck     45  4bf92f3577b34da6a3ce929d0e0e4736  researc…  1 min ago
+  └ repeated_tool_call_exact_input ×4 · web_search
+healthy         100  thread_搜索                       assista…  1 min ago
+";
+        assert_eq!(table(80), expected);
+    }
+
+    // Given colours; they take no columns.
+    #[test]
+    fn colours_take_no_columns() {
+        let colored = runs_table(
+            Look {
+                color: true,
+                width: 149,
+            },
+            &[run()],
+            SystemTime::UNIX_EPOCH,
+        );
+        let plain = runs_table(plain(149), &[run()], SystemTime::UNIX_EPOCH);
+        let codes = ["\x1b[0m", "\x1b[2m", "\x1b[1;31m", "\x1b[1;33m"];
+        let stripped = codes
+            .iter()
+            .fold(colored, |text, code| text.replace(code, ""));
+        assert_eq!(stripped, plain);
+    }
+
+    // Given no runs; the answer is a sentence.
+    #[test]
+    fn an_empty_table_says_so() {
+        assert_eq!(
+            runs_table(plain(100), &[], SystemTime::UNIX_EPOCH),
+            "No runs.\n"
+        );
+    }
+}
