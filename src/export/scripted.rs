@@ -172,6 +172,7 @@ async fn the_newest_revisions_arrive_after_an_outage() {
     let store = store(dir.path());
     let receiver = Scripted::default().down();
     let exporters = receiver.start(&store);
+    let begin = Instant::now();
     publish(&store, vec![alert(1, 1), alert(2, 1)]).await;
     for revision in 2..=60 {
         tokio::time::sleep(Duration::from_secs(60)).await;
@@ -179,11 +180,11 @@ async fn the_newest_revisions_arrive_after_an_outage() {
     }
     publish(&store, vec![resolved(1, 61)]).await;
     assert_eq!(exporters.status()[0].queue, 62);
+    // The test's clock leaps while a commit waits for the store's thread, so more than an hour has passed.
+    let minutes = begin.elapsed().as_secs() / 60;
     let attempts = receiver.batches().len();
-    assert!(
-        (60..400).contains(&attempts),
-        "{attempts} attempts in an hour"
-    );
+    let expected = minutes as usize..10 + 4 * minutes as usize;
+    assert!(expected.contains(&attempts), "{attempts} in {minutes} min");
     receiver.set_down(false);
     settled(&exporters).await;
     assert_eq!(receiver.batches()[attempts..], [[(2, 1), (1, 61)]]);
