@@ -135,9 +135,9 @@ pub struct Progress {
     pub sent: u64,
     /// Not sent because a newer revision of the same warning was waiting behind them.
     pub superseded: u64,
-    /// Refused by the receiver for good, given up after `max_elapsed`, or unreadable. They are lost to this receiver.
+    /// Refused by the receiver for good, or given up after `max_elapsed`. They are lost to this receiver.
     pub failed: u64,
-    /// Removed from the store before they could be delivered. They are lost to this receiver.
+    /// Removed from the store before they could be delivered, or not readable there. They are lost to this receiver.
     pub missed: u64,
     /// Attempts that failed and were, or will be, repeated; each may concern many alerts.
     pub retries: u64,
