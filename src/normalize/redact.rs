@@ -200,17 +200,14 @@ fn known_key(bytes: &[u8], at: usize) -> Option<Secret> {
     })
 }
 
-/// A JSON web token: three stretches of base64 with dots between, the first beginning with `{"` in base64.
+/// A JSON web token: stretches of base64 with dots between, the first beginning with `{"` in base64.
 fn web_token(bytes: &[u8], at: usize) -> Option<Secret> {
     let length = bytes[at..]
         .iter()
         .take_while(|byte| is_word(**byte) || matches!(byte, b'-' | b'.' | b'='))
         .count();
-    let dots = bytes[at..at + length]
-        .iter()
-        .filter(|byte| **byte == b'.')
-        .count();
-    (dots >= 2 && length >= 20).then_some(Secret {
+    let has_parts = bytes[at..at + length].contains(&b'.');
+    (has_parts && length >= 20).then_some(Secret {
         from: at,
         to: at + length,
     })

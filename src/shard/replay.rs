@@ -57,9 +57,7 @@ pub(super) async fn replay(
         store.needed_from(shard, 0);
     }
     let most = (settings.resident_runs_max / usize::from(shards)).max(1);
-    let mut residences: Vec<_> = (0..shards)
-        .map(|_| Residence::new(store.clone(), policy.clone()))
-        .collect();
+    let mut residences: Vec<_> = (0..shards).map(|_| Residence::new(store.clone())).collect();
     let mut policies = Policies::new(store, policy.clone());
     let mut turns = 0_u64;
     for record in store.replay() {
@@ -120,15 +118,14 @@ fn apply(
                     store.delete_runs(&[key])?;
                 }
             }
-            told => {
-                let Some((run_id, input, heard_ms)) = input(told, policy) else {
+            entry => {
+                let Some(told) = told(entry) else {
                     continue;
                 };
-                let (run, _) = residence.open(&run_id, heard_ms)?;
+                let (run, _) = residence.open(&told.run_id, told.created_ms)?;
                 if run.position < position {
-                    step(&mut run.state, &input, policy);
-                    run.heard_ms = run.heard_ms.max(heard_ms);
-                    touched.push((shard, run_id));
+                    step(&mut run.state, &told.input, policy);
+                    touched.push((shard, told.run_id));
                 }
             }
         }
@@ -150,8 +147,16 @@ fn entry_run(entry: &Entry) -> &Text {
     }
 }
 
-/// The run that was told something, what it was told, and when it was heard of by that.
-fn input(entry: Entry, policy: &Policy) -> Option<(Text, Input, u64)> {
+/// What a run was told.
+struct Told {
+    run_id: Text,
+    input: Input,
+    /// When the run began, if it began with this.
+    created_ms: u64,
+}
+
+/// What an entry tells; nothing if it tells nothing or cannot be read.
+fn told(entry: Entry) -> Option<Told> {
     match entry {
         Entry::Reports {
             run_id,
@@ -159,21 +164,27 @@ fn input(entry: Entry, policy: &Policy) -> Option<(Text, Input, u64)> {
             session_id,
             service,
             events,
-        } => {
-            let input = Input::Reports {
+        } => Some(Told {
+            run_id,
+            input: Input::Reports {
                 at_ms,
                 session_id,
                 service,
                 events,
-            };
-            Some((run_id, input, at_ms))
-        }
-        Entry::Idle { run_id, at_ms } => Some((run_id, Input::Idle { at_ms }, 0)),
+            },
+            created_ms: at_ms,
+        }),
+        Entry::Idle { run_id, at_ms } => Some(Told {
+            run_id,
+            input: Input::Idle { at_ms },
+            created_ms: at_ms,
+        }),
         Entry::Absorb { into, from, state } => match decode_run(&state) {
-            Ok(state) => {
-                let heard_ms = state.view(policy).heard_ms;
-                Some((into, Input::Absorb(Box::new(state)), heard_ms))
-            }
+            Ok(state) => Some(Told {
+                run_id: into,
+                created_ms: state.heard_ms(),
+                input: Input::Absorb(Box::new(state)),
+            }),
             Err(error) => {
                 warn!(%error, run = %from, "the state of a run that moved cannot be read");
                 None

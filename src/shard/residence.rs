@@ -6,13 +6,11 @@
 //! leaves memory only when it is on disk as it is.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
-use std::sync::Arc;
 
 use tracing::warn;
 
+use crate::engine::RunState;
 use crate::engine::event::Text;
-use crate::engine::policy::Policy;
-use crate::engine::{RunState, RunView};
 use crate::store::records::{decode_run, encode_run};
 use crate::store::{IndexKey, SavedRun, Store, StoreError};
 
@@ -24,8 +22,6 @@ pub(super) struct Resident {
     pub(super) key: IndexKey,
     /// Newest journal position that `state` contains; 0 before the first commit.
     pub(super) position: u64,
-    /// When it was last heard of, milliseconds since 1970.
-    pub(super) heard_ms: u64,
     /// Oldest journal position that `state` contains and the disk, or a save under way, does not.
     unsaved_from: Option<u64>,
     /// Its place in the order of use.
@@ -35,7 +31,6 @@ pub(super) struct Resident {
 /// The runs of one shard that are in memory.
 pub(super) struct Residence {
     store: Store,
-    policy: Arc<Policy>,
     runs: HashMap<Text, Resident>,
     /// The runs in memory, those that were not used for longest first.
     by_use: BTreeMap<u64, Text>,
@@ -48,10 +43,9 @@ pub(super) struct Residence {
 }
 
 impl Residence {
-    pub(super) fn new(store: Store, policy: Arc<Policy>) -> Self {
+    pub(super) fn new(store: Store) -> Self {
         Self {
             store,
-            policy,
             runs: HashMap::new(),
             by_use: BTreeMap::new(),
             uses: 0,
@@ -109,12 +103,7 @@ impl Residence {
                 created_ms,
                 run_id: run_id.clone(),
             };
-            self.admit(Resident::new(
-                RunState::new(run_id.clone()),
-                key,
-                0,
-                created_ms,
-            ));
+            self.admit(Resident::new(RunState::new(run_id.clone()), key, 0));
         }
         let run = self.touch(run_id).expect("the run has just been put there");
         Ok((run, is_new))
@@ -130,15 +119,7 @@ impl Residence {
             Err(error) => return Err(error),
         };
         match decode_run(&saved.state) {
-            Ok(state) => {
-                let heard_ms = state.view(&self.policy).heard_ms;
-                Ok(Some(Resident::new(
-                    state,
-                    saved.key,
-                    saved.position,
-                    heard_ms,
-                )))
-            }
+            Ok(state) => Ok(Some(Resident::new(state, saved.key, saved.position))),
             Err(error) => Ok(self.unreadable(&error)),
         }
     }
@@ -252,19 +233,13 @@ impl Residence {
 }
 
 impl Resident {
-    fn new(state: RunState, key: IndexKey, position: u64, heard_ms: u64) -> Self {
+    fn new(state: RunState, key: IndexKey, position: u64) -> Self {
         Self {
             state,
             key,
             position,
-            heard_ms,
             unsaved_from: None,
             used: 0,
         }
-    }
-
-    /// The run as it is shown.
-    pub(super) fn view(&self, policy: &Policy) -> RunView {
-        self.state.view(policy)
     }
 }

@@ -13,8 +13,8 @@ use std::time::Duration;
 use tokio::sync::oneshot;
 use tracing::warn;
 
+use crate::engine::RunState;
 use crate::engine::event::{Text, TraceId};
-use crate::engine::run::Ended;
 use crate::normalize::RunRef;
 use crate::store::records::decode_run;
 use crate::store::{IndexKey, Store, StoreError};
@@ -226,12 +226,7 @@ impl Worker {
     /// readable state is as old as its place.
     fn glance(&mut self, key: &IndexKey) -> Result<Option<Glance>, StoreError> {
         if let Some(run) = self.residence.resident(&key.run_id) {
-            let glance = Glance {
-                heard_ms: run.heard_ms,
-                // What is in memory has been in the queue since it came there.
-                is_open: false,
-            };
-            return Ok((run.key == *key).then_some(glance));
+            return Ok((run.key == *key).then(|| Glance::at(&run.state)));
         }
         let nothing = Glance {
             heard_ms: key.created_ms,
@@ -245,13 +240,16 @@ impl Worker {
         if saved.key != *key {
             return Ok(None);
         }
-        let Ok(state) = decode_run(&saved.state) else {
-            return Ok(Some(nothing));
-        };
-        let view = state.view(&self.shared.policy);
-        Ok(Some(Glance {
-            heard_ms: view.heard_ms,
-            is_open: view.ended == Ended::Open,
-        }))
+        let state = decode_run(&saved.state);
+        Ok(Some(state.map_or(nothing, |state| Glance::at(&state))))
+    }
+}
+
+impl Glance {
+    fn at(state: &RunState) -> Self {
+        Self {
+            heard_ms: state.heard_ms(),
+            is_open: !state.is_closed(),
+        }
     }
 }

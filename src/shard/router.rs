@@ -86,12 +86,9 @@ impl Router {
         let target = match (named, run.continues) {
             (Some(id), _) => bounded(id),
             (None, Some(other)) if known == own && is_set(other) => self.follow(other, stored),
-            (None, _) => {
-                return Some(Route {
-                    run_id: self.follow(run.trace, stored),
-                    lesson: None,
-                });
-            }
+            // Its run may have become part of another: remembering that keeps chains short, and is all that is left
+            // once the run in between is forgotten.
+            (None, _) => self.follow(run.trace, stored),
         };
         let lesson = (target != known).then(|| {
             self.remember(run.trace, target.clone());

@@ -14,8 +14,9 @@ use std::sync::atomic::Ordering;
 use std::time::Instant;
 
 use crate::engine::event::{Text, TraceId};
+use crate::engine::policy::Policy;
 use crate::engine::run::WINDOW_EVENTS_MAX;
-use crate::engine::{Change, Input, RunView, step};
+use crate::engine::{Change, Input, RunState, step};
 use crate::store::alert::Alert;
 use crate::store::records::encode_run;
 use crate::store::{Entry, IndexKey, StoreError, Turn};
@@ -201,13 +202,13 @@ impl Worker {
             position,
             done,
         } = absorb;
-        let heard_ms = state.view(&self.shared.policy).heard_ms;
+        let created_ms = state.heard_ms();
         draft.turn.entries.push(Entry::Absorb {
             into: into.clone(),
             from: from.clone(),
             state: encode_run(&state),
         });
-        self.step(draft, &into, &Input::Absorb(Box::new(state)), heard_ms)?;
+        self.step(draft, &into, &Input::Absorb(Box::new(state)), created_ms)?;
         draft.releases.push(Release {
             from,
             into,
@@ -219,37 +220,27 @@ impl Worker {
 
     fn step_idle(&mut self, draft: &mut Draft, run_id: Text) -> Result<(), StoreError> {
         let at_ms = draft.turn.at_ms;
-        let heard_ms = match self.residence.resident(&run_id) {
-            Some(run) => run.heard_ms,
-            None => return Ok(()),
-        };
-        self.step(draft, &run_id, &Input::Idle { at_ms }, heard_ms)?;
+        self.step(draft, &run_id, &Input::Idle { at_ms }, at_ms)?;
         draft.turn.entries.push(Entry::Idle { run_id, at_ms });
         self.shared.counters.runs_idle.add(1);
         Ok(())
     }
 
-    /// Steps one run, which was heard of at `heard_ms` for the purposes of its age.
+    /// Steps one run, which began at `created_ms` if nothing is known of it.
     fn step(
         &mut self,
         draft: &mut Draft,
         run_id: &Text,
         input: &Input,
-        heard_ms: u64,
+        created_ms: u64,
     ) -> Result<(), StoreError> {
         let policy = &self.shared.policy;
-        let (run, is_new) = self.residence.open(run_id, heard_ms)?;
+        let (run, is_new) = self.residence.open(run_id, created_ms)?;
         let changes = step(&mut run.state, input, policy);
-        run.heard_ms = run.heard_ms.max(heard_ms);
         if is_new {
             draft.turn.new_runs.push(run.key.clone());
         }
-        if changes
-            .iter()
-            .any(|change| matches!(change, Change::Warning { .. }))
-        {
-            draft.announce(changes, &run.view(policy));
-        }
+        draft.announce(changes, &run.state, policy);
         draft.touched.push(run_id.clone());
         Ok(())
     }
@@ -266,6 +257,9 @@ impl Worker {
         match self.residence.fetch(&from)? {
             None => draft.done.push(done),
             Some(run) if run.position == position && !draft.touched.contains(&from) => {
+                // The warnings go on under the other run's id.
+                let changes = run.state.retire();
+                draft.announce(changes, &run.state, &self.shared.policy);
                 draft.remove(run.key.clone());
                 draft.done.push(done);
                 self.shared.counters.runs_moved.add(1);
@@ -295,7 +289,10 @@ impl Worker {
         self.position = committed.position;
         for run_id in &draft.touched {
             self.residence.committed(run_id, committed.position);
-            self.idle.add(run_id, next_look_ms);
+            let run = self.residence.resident(run_id);
+            if run.is_some_and(|run| !run.state.is_closed()) {
+                self.idle.add(run_id, next_look_ms);
+            }
         }
         Ok(())
     }
@@ -307,7 +304,8 @@ impl Worker {
                 continue;
             }
             if let Some(run) = self.residence.resident(run_id) {
-                self.watchers.show(run_id, run.view(&self.shared.policy));
+                self.watchers
+                    .show(run_id, run.state.view(&self.shared.policy));
             }
         }
     }
@@ -362,20 +360,29 @@ impl Draft {
         self.removed.push(key);
     }
 
-    /// Makes alerts of what changed.
-    fn announce(&mut self, changes: Vec<Change>, view: &RunView) {
-        for change in changes {
-            if let Change::Warning { kind, warning } = change {
-                self.turn.alerts.push(Alert {
-                    cursor: 0,
-                    at_ms: self.turn.at_ms,
-                    change: kind,
-                    run_id: view.run_id.clone(),
-                    service: view.service.clone(),
-                    score: view.score,
-                    warning: *warning,
-                });
-            }
+    /// Makes alerts of what changed with a run's warnings.
+    fn announce(&mut self, changes: Vec<Change>, state: &RunState, policy: &Policy) {
+        let warnings: Vec<_> = changes
+            .into_iter()
+            .filter_map(|change| match change {
+                Change::Warning { kind, warning } => Some((kind, warning)),
+                Change::RunEnded => None,
+            })
+            .collect();
+        if warnings.is_empty() {
+            return;
         }
+        let view = state.view(policy);
+        self.turn
+            .alerts
+            .extend(warnings.into_iter().map(|(kind, warning)| Alert {
+                cursor: 0,
+                at_ms: self.turn.at_ms,
+                change: kind,
+                run_id: view.run_id.clone(),
+                service: view.service.clone(),
+                score: view.score,
+                warning: *warning,
+            }));
     }
 }

@@ -68,7 +68,12 @@ impl Worker {
         let mut idle = IdleQueue::default();
         let idle_ms = shared.idle_ms();
         for run in residence.residents() {
-            idle.add(&run.key.run_id, run.heard_ms.saturating_add(idle_ms));
+            if !run.state.is_closed() {
+                idle.add(
+                    &run.key.run_id,
+                    run.state.heard_ms().saturating_add(idle_ms),
+                );
+            }
         }
         let mut tick = interval(TICK);
         tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -138,7 +143,7 @@ impl Worker {
             }
             Query::Watch { run_id, reply } => {
                 let view = match self.residence.resident(&run_id) {
-                    Some(run) => Some(run.view(&self.shared.policy)),
+                    Some(run) => Some(run.state.view(&self.shared.policy)),
                     None => self.shared.saved_view(&run_id)?,
                 };
                 match self.watchers.watch(run_id, || view) {
@@ -162,7 +167,7 @@ impl Worker {
     /// A run that is in memory, as it is shown.
     fn view(&self, run_id: &str) -> Option<RunView> {
         let run = self.residence.resident(run_id)?;
-        Some(run.view(&self.shared.policy))
+        Some(run.state.view(&self.shared.policy))
     }
 
     /// Finds runs that have gone quiet, and starts to save what has changed when it is time for that.
@@ -195,7 +200,10 @@ impl Worker {
             let Some(run) = self.residence.fetch(&run_id)? else {
                 continue;
             };
-            let due_ms = run.heard_ms.saturating_add(idle_ms);
+            let due_ms = run.state.heard_ms().saturating_add(idle_ms);
+            if run.state.is_closed() {
+                continue;
+            }
             if due_ms <= now_ms {
                 batch.idle.push(run_id);
             } else {
