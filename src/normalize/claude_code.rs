@@ -40,17 +40,19 @@ pub(super) fn span(reading: &mut Reading<'_, '_>) -> Outcome {
     let [kind, agent] = pick(&reading.span.attributes, ["span.type", "agent_id"]);
     let session = reading.facts.text(Slot::Session);
     let session = session.or(reading.facts.text(Slot::Conversation));
-    reading.run(session);
-    reading.session(session);
     reading.agent = text(agent).map(Cow::Borrowed);
     match text(kind) {
         Some("tool") => tool_span(reading),
         Some("tool.execution") => execution(reading),
         Some("llm_request") => model_span(reading, session.unwrap_or_default()),
         Some("interaction") => turn(reading),
-        Some("tool.blocked_on_user" | "hook" | "subagent.spawn" | "compaction" | "mcp.rpc") => {}
+        Some("tool.blocked_on_user" | "hook" | "subagent.spawn" | "compaction" | "mcp.rpc") => {
+            return Outcome::Noise;
+        }
         _ => return Outcome::UnknownOperation,
     }
+    reading.run(session);
+    reading.session(session);
     Outcome::Noise
 }
 
@@ -345,4 +347,96 @@ fn user_prompt(record: &mut Record<'_, '_>) {
     let [prompt] = pick(&record.log.attributes, ["prompt.id"]);
     let prompt = text(prompt).unwrap_or_default();
     record.tell_finished(&[b"user_prompt", prompt.as_bytes()], 0, Body::UserMessage);
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::engine::event::Event;
+    use crate::normalize::records::tests::events;
+
+    fn told(traced: bool, record: &serde_json::Value) -> Vec<Event> {
+        events("com.anthropic.claude_code.events", traced, record)
+    }
+
+    fn tool_call(event: &Event) -> &ToolCall {
+        match &event.body {
+            Body::ToolCall(call) => call,
+            other => panic!("no tool call: {other:?}"),
+        }
+    }
+
+    /// Given a call of the tool that sets a sub-agent to work, by that sub-agent's parent, the delegation is told too.
+    #[test]
+    fn delegations_are_told() {
+        let record = json!({"event.name": "tool_result", "session.id": "s", "agent_id": "a1", "tool_name": "Agent",
+            "tool_use_id": "1", "success": "true", "duration_ms": "1000",
+            "tool_input": r#"{"subagent_type":"Explore","prompt":"look around"}"#});
+        let told = told(false, &record);
+        assert_eq!(&*tool_call(&told[0]).tool, "Agent");
+        let expected = Handoff {
+            from: Some("a1".into()),
+            to: "Explore".into(),
+        };
+        assert_eq!(told[1].body, Body::Handoff(expected));
+        assert_eq!(told[1].id, delegation_id("1"));
+        assert_eq!(told[1].start_ns, told[0].start_ns);
+    }
+
+    /// Given a decision, only a refusal is told: what was allowed is told when it is over.
+    #[test]
+    fn refusals_are_told() {
+        let decision = |decision: &str| {
+            json!({"event.name": "tool_decision", "session.id": "s", "tool_name": "Bash", "tool_use_id": "1",
+                "decision": decision, "source": "user_reject", "tool_parameters": r#"{"full_command":"rm -r x"}"#})
+        };
+        assert!(told(true, &decision("accept")).is_empty());
+        let refused = told(true, &decision("reject"));
+        let call = tool_call(&refused[0]);
+        assert_eq!(
+            &*call.error.as_ref().expect("a failure").text,
+            "refused by user_reject"
+        );
+        assert_eq!(call.input, shell_input("rm -r x"));
+    }
+
+    /// Given a shell command with a long text in it, it counts as the whole command, whatever the description beside it.
+    #[test]
+    fn a_command_counts_alone() {
+        let call = |input: &str, parameters: &str| arguments("Bash", Some(input), Some(parameters));
+        let full = r#"{"full_command":"echo \"a\"","description":"one"}"#;
+        assert_eq!(
+            call(r#"{"command":"echo…"}"#, full),
+            shell_input("echo \"a\"")
+        );
+        assert_eq!(
+            call(r#"{"command":"ls","description":"two"}"#, "{}"),
+            shell_input("ls")
+        );
+        assert_eq!(arguments("Read", None, None), Recorded::NotRecorded);
+    }
+
+    /// Given a model call that failed, it is told once: by its record only where no span tells it.
+    #[test]
+    fn failed_model_calls_are_told_once() {
+        let record = json!({"event.name": "api_error", "session.id": "s", "model": "m", "error": "overloaded",
+            "duration_ms": "10", "attempt": "3"});
+        assert!(told(true, &record).is_empty());
+        let failed = told(false, &record);
+        assert!(matches!(&failed[0].body, Body::ModelCall(call) if call.error.is_some()));
+    }
+
+    /// Given a prompt in a session that is not traced, it is a user message all the same.
+    #[test]
+    fn prompts_need_no_trace() {
+        let record = json!({"event.name": "user_prompt", "session.id": "s", "prompt.id": "p"});
+        let [traced, untraced] = [true, false].map(|traced| told(traced, &record).remove(0));
+        assert_eq!(
+            (&traced.body, &untraced.body),
+            (&Body::UserMessage, &Body::UserMessage)
+        );
+        assert_ne!(traced.id, untraced.id);
+    }
 }

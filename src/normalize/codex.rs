@@ -191,3 +191,96 @@ fn request(record: &mut Record<'_, '_>) {
         Body::ModelCall(model),
     );
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::normalize::records::tests::events;
+
+    const SCOPE: &str = "codex_otel.log_only";
+
+    fn call(success: &str, arguments: &str, output: &str) -> ToolCall {
+        let record = json!({"event.name": "codex.tool_result", "conversation.id": "c", "tool_name": "exec_command",
+            "call_id": "1", "success": success, "arguments": arguments, "output": output});
+        match events(SCOPE, true, &record).remove(0).body {
+            Body::ToolCall(call) => call,
+            other => panic!("no tool call: {other:?}"),
+        }
+    }
+
+    fn head(line: &str) -> String {
+        format!(
+            "Chunk ID: 7862ff\nWall time: 0.0005 seconds\n{line}\nOriginal token count: 15\nOutput:\n"
+        )
+    }
+
+    #[track_caller]
+    fn check(success: &str, arguments: &str, output: &str, expected: Option<&str>) {
+        let error = call(success, arguments, output).error;
+        assert_eq!(
+            error.as_ref().map(|error| &*error.text),
+            expected,
+            "{output}"
+        );
+    }
+
+    /// Given how a tool ended by its own account and by its output, it failed when either says so.
+    #[test]
+    fn the_output_tells_of_failures() {
+        let (ls, grep) = (
+            r#"{"cmd":"ls x"}"#,
+            r#"{"command":["bash","-lc","grep x y"]}"#,
+        );
+        let ended = |code: u8| head(&format!("Process exited with code {code}"));
+        check("true", ls, &(ended(2) + "ls: no x\n"), Some("ls: no x"));
+        check("true", ls, &ended(1), Some("exit code 1"));
+        check("true", grep, &ended(1), None);
+        check("true", ls, &ended(0), None);
+        check("false", ls, "rejected by user", Some("rejected by user"));
+        check(
+            "true",
+            ls,
+            "Exit code: 3\nWall time: 1 seconds\nOutput:\nbad",
+            Some("bad"),
+        );
+    }
+
+    /// Given the same text printed twice, with new ids and times above it, it is the same result; nothing printed is empty
+    /// once the command has ended, and not before.
+    #[test]
+    fn the_lines_above_the_output_are_taken_off() {
+        let ended = head("Process exited with code 0");
+        let other = ended.replace("7862ff", "402a09").replace("0.0005", "3.2");
+        let [one, two] =
+            [ended.clone(), other].map(|head| call("true", "{}", &(head + "pending\n")).output);
+        assert_eq!(one, two);
+        assert!(
+            call("true", "{}", &ended)
+                .output
+                .value()
+                .is_some_and(|value| value.empty)
+        );
+        let running = head("Process running with session ID 4711");
+        assert!(
+            call("true", "{}", &running)
+                .output
+                .value()
+                .is_some_and(|value| !value.empty)
+        );
+    }
+
+    /// Given a request that was refused, and one that was tried again, both are told.
+    #[test]
+    fn refused_requests_are_told() {
+        let record = json!({"event.name": "codex.api_request", "conversation.id": "c", "model": "gpt-5", "attempt": 1,
+            "http.response.status_code": 429});
+        let told = events(SCOPE, true, &record);
+        assert_eq!(told[0].body, Body::Retry { tool: None });
+        assert!(matches!(&told[1].body, Body::ModelCall(call) if call.error.is_some()));
+        assert_ne!(told[0].id, told[1].id);
+        let fine = json!({"event.name": "codex.api_request", "attempt": 0, "http.response.status_code": 200});
+        assert!(events(SCOPE, true, &fine).is_empty());
+    }
+}

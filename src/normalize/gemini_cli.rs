@@ -29,14 +29,16 @@ use super::{Outcome, Report, shell, tool_names, value};
 /// Reads one span.
 pub(super) fn span(reading: &mut Reading<'_, '_>) -> Outcome {
     let conversation = reading.facts.text(Slot::Conversation);
-    reading.run(conversation);
-    reading.session(conversation);
     match reading.facts.text(Slot::Operation) {
         Some("tool_call") => tool_span(reading),
         Some("llm_call") => model_span(reading, conversation.unwrap_or_default()),
-        Some("schedule_tool_calls" | "agent_call" | "user_prompt" | "system_prompt") => {}
+        Some("schedule_tool_calls" | "agent_call" | "user_prompt" | "system_prompt") => {
+            return Outcome::Noise;
+        }
         _ => return Outcome::UnknownOperation,
     }
+    reading.run(conversation);
+    reading.session(conversation);
     Outcome::Noise
 }
 
@@ -361,5 +363,112 @@ fn answer<'p, 'a: 'p>(parts: impl Iterator<Item = &'p Part<'a>>) -> Answer {
                 .map(|text| text.fingerprint),
         ),
         calls => Answer::ToolCalls(calls),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::normalize::records::tests::events;
+
+    #[track_caller]
+    fn check(answer: &serde_json::Value, command: &str, printed: &str, expected: Option<&str>) {
+        let printed = Printed::of(printed);
+        let error = failure(&answer.to_string(), command, Some(&printed));
+        assert_eq!(
+            error.as_ref().map(|error| &*error.text),
+            expected,
+            "{answer}"
+        );
+    }
+
+    /// Given how a call ended by its answer, it failed when the status or the command's exit code says so.
+    #[test]
+    fn the_answer_tells_of_failures() {
+        let parts = json!([{"functionResponse": {"response": {"error": "File not found"}}}]);
+        check(
+            &json!({"status": "error", "response": {"responseParts": parts}}),
+            "",
+            "",
+            Some("File not found"),
+        );
+        check(&json!({"status": "cancelled"}), "", "", Some("cancelled"));
+        check(&json!({"status": "success", "response": {}}), "", "x", None);
+        let ended = |code| json!({"status": "success", "response": {"data": {"exitCode": code, "isError": code != 0}}});
+        check(
+            &ended(2),
+            "ls x",
+            "<untrusted_context>\nOutput: no x\nExit Code: 2\n</untrusted_context>",
+            Some("no x"),
+        );
+        check(
+            &ended(1),
+            "grep x y",
+            "<untrusted_context>\nOutput: (empty)\nExit Code: 1\n</untrusted_context>",
+            None,
+        );
+        check(
+            &ended(1),
+            "make",
+            "<untrusted_context>\nOutput: (empty)\n</untrusted_context>",
+            Some("exit code 1"),
+        );
+        check(&ended(0), "ls", "a", None);
+    }
+
+    /// Given what a command printed, the lines around it are taken off and what it printed stays.
+    #[test]
+    fn lines_around_the_output_are_taken_off() {
+        let printed = Printed::of(
+            "<untrusted_context>\nOutput: one\ntwo\nExit Code: 2\nProcess Group PGID: 2763\n</untrusted_context>",
+        );
+        assert_eq!(printed.body, "one\ntwo");
+        assert_eq!(Printed::of("Found 1 match").body, "Found 1 match");
+    }
+
+    /// Given a streamed answer in pieces, its text is one and its thoughts are left out; calls are counted.
+    #[test]
+    fn answers_are_put_together() {
+        let told = |said: serde_json::Value| {
+            let record = json!({"event.name": "gemini_cli.api_response", "session.id": "s", "input_token_count": 3,
+                "output_token_count": 4, "response_text": said.to_string()});
+            match events("gemini-cli", false, &record).remove(0).body {
+                Body::ModelCall(call) => call.answer,
+                other => panic!("no model call: {other:?}"),
+            }
+        };
+        let piece =
+            |part: serde_json::Value| json!({"candidates": [{"content": {"parts": [part]}}]});
+        let whole = told(json!([piece(json!({"text": "In summary"}))]));
+        let pieces = told(json!([
+            piece(json!({"text": "hm", "thought": true})),
+            piece(json!({"text": "In "})),
+            piece(json!({"text": "summary"})),
+        ]));
+        assert!(matches!(whole, Answer::Text(Some(_))));
+        assert_eq!(whole, pieces);
+        let calls = told(json!([
+            piece(json!({"functionCall": {"name": "x"}})),
+            piece(json!({"text": "so"}))
+        ]));
+        assert_eq!(calls, Answer::ToolCalls(1));
+    }
+
+    /// Given a call known only by its record, a wordless failure still differs from another one.
+    #[test]
+    fn records_tell_of_exit_codes() {
+        let failed = |code: u8| {
+            let record = json!({"event.name": "gemini_cli.tool_call", "session.id": "s", "function_name": "run_shell_command",
+                "function_args": "{\"command\":\"make\"}", "success": true,
+                "metadata": format!("{{\"exitCode\":{code},\"isError\":true}}")});
+            match events("gemini-cli", false, &record).remove(0).body {
+                Body::ToolCall(call) => call.error.expect("a failure"),
+                other => panic!("no tool call: {other:?}"),
+            }
+        };
+        assert!(failed(2).text.is_empty());
+        assert_ne!(failed(2).masked, failed(3).masked);
     }
 }

@@ -14,6 +14,7 @@ mod answer;
 #[cfg(test)]
 mod captured;
 mod claude_code;
+mod clock;
 mod codex;
 mod dialect;
 mod digest;
@@ -22,6 +23,8 @@ pub mod events_file;
 mod facts;
 mod gemini_cli;
 mod gen_ai;
+mod hash;
+mod json_visitor;
 mod mask;
 mod mcp;
 mod openinference;

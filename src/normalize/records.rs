@@ -18,7 +18,7 @@ pub(super) fn pick<'a, const N: usize>(
     keys: [&str; N],
 ) -> [ValueView<'a>; N] {
     let mut picked = [ValueView::Empty; N];
-    for (key, value) in attributes.iter() {
+    for (key, value) in attributes {
         if let Some(place) = keys.iter().position(|wanted| *wanted == key) {
             picked[place] = value;
         }
@@ -64,9 +64,6 @@ pub(super) struct Record<'r, 'a> {
 impl<'r, 'a> Record<'r, 'a> {
     /// Begins to read a record of a session.
     pub(super) fn new(log: &'r LogView<'a>, session: &'a str, report: &'r mut Report) -> Self {
-        let id = (!session.is_empty()).then(|| Text::from(session));
-        report.run.run_id.clone_from(&id);
-        report.run.session_id = id;
         Self {
             log,
             session,
@@ -114,7 +111,12 @@ impl<'r, 'a> Record<'r, 'a> {
             .saturating_sub(duration_ms.saturating_mul(1_000_000))
     }
 
+    /// The run is named only by records that tell something: programs also write records at start-up, some of them
+    /// under a session that is given up again.
     fn tell(&mut self, id: u64, start_ns: u64, body: Body) {
+        let session = (!self.session.is_empty()).then(|| Text::from(self.session));
+        self.report.run.run_id.clone_from(&session);
+        self.report.run.session_id = session;
         self.report.events.push(Event {
             id,
             trace: TraceId(self.log.trace_id),
@@ -126,5 +128,127 @@ impl<'r, 'a> Record<'r, 'a> {
             worker: None,
             body,
         });
+    }
+}
+
+#[cfg(test)]
+pub(super) mod tests {
+    use opentelemetry_proto::tonic::collector::logs::v1::ExportLogsServiceRequest;
+    use opentelemetry_proto::tonic::common::v1::any_value::Value as Any;
+    use opentelemetry_proto::tonic::common::v1::{AnyValue, InstrumentationScope, KeyValue};
+    use opentelemetry_proto::tonic::logs::v1::{LogRecord, ResourceLogs, ScopeLogs};
+    use prost::Message;
+
+    use super::*;
+    use crate::normalize::Normalizer;
+    use crate::otlp::{self, Limits};
+
+    /// When the records of these tests are written, in nanoseconds.
+    pub(crate) const WRITTEN_NS: u64 = 60_000_000_000;
+
+    /// The reports of one log record of a scope with these attributes, as JSON; `traced` puts it into a trace.
+    pub(crate) fn reports(
+        scope: &str,
+        traced: bool,
+        attributes: &serde_json::Value,
+    ) -> Vec<Report> {
+        let attributes = attributes.as_object().expect("attributes are an object");
+        let record = LogRecord {
+            observed_time_unix_nano: WRITTEN_NS,
+            trace_id: if traced { vec![7; 16] } else { Vec::new() },
+            span_id: if traced { vec![7; 8] } else { Vec::new() },
+            attributes: attributes
+                .iter()
+                .map(|(key, value)| attribute(key, value))
+                .collect(),
+            ..LogRecord::default()
+        };
+        let scope_logs = ScopeLogs {
+            scope: Some(InstrumentationScope {
+                name: scope.to_owned(),
+                ..InstrumentationScope::default()
+            }),
+            log_records: vec![record],
+            ..ScopeLogs::default()
+        };
+        let request = ExportLogsServiceRequest {
+            resource_logs: vec![ResourceLogs {
+                scope_logs: vec![scope_logs],
+                ..ResourceLogs::default()
+            }],
+        }
+        .encode_to_vec();
+        let mut reports = Vec::new();
+        for log in otlp::logs(&request, &Limits::default()) {
+            Normalizer::new().log(&log.expect("a readable record"), &mut reports);
+        }
+        reports
+    }
+
+    /// The events of one log record.
+    pub(crate) fn events(scope: &str, traced: bool, attributes: &serde_json::Value) -> Vec<Event> {
+        let reports = reports(scope, traced, attributes);
+        reports
+            .into_iter()
+            .flat_map(|report| report.events)
+            .collect()
+    }
+
+    fn attribute(key: &str, value: &serde_json::Value) -> KeyValue {
+        let value = match value {
+            serde_json::Value::String(text) => Any::StringValue(text.clone()),
+            serde_json::Value::Bool(flag) => Any::BoolValue(*flag),
+            serde_json::Value::Number(number) => match number.as_i64() {
+                Some(number) => Any::IntValue(number),
+                None => Any::DoubleValue(number.as_f64().unwrap_or(f64::NAN)),
+            },
+            other => panic!("no attribute of a record: {other}"),
+        };
+        KeyValue {
+            key: key.to_owned(),
+            value: Some(AnyValue { value: Some(value) }),
+            ..KeyValue::default()
+        }
+    }
+
+    /// Given a record of something that took a while, its event began earlier, the exporter's clock stands in for a
+    /// missing one, and the session is the run.
+    #[test]
+    fn a_finished_thing_began_earlier() {
+        let told = reports(
+            "codex_otel.log_only",
+            false,
+            &serde_json::json!({"event.name": "codex.tool_result", "conversation.id": "c", "tool_name": "t",
+                "call_id": "1", "duration_ms": "250"}),
+        );
+        let event = &told[0].events[0];
+        assert_eq!(told[0].run.run_id.as_deref(), Some("c"));
+        assert_eq!(event.end_ns, WRITTEN_NS);
+        assert_eq!(event.start_ns, WRITTEN_NS - 250_000_000);
+    }
+
+    /// Given records that tell of nothing an agent did, there is no report, whatever session they name.
+    #[test]
+    fn noise_names_no_run() {
+        for (scope, name, key) in [
+            (
+                "codex_otel.log_only",
+                "codex.startup_phase",
+                "conversation.id",
+            ),
+            (
+                "com.anthropic.claude_code.events",
+                "plugin_loaded",
+                "session.id",
+            ),
+            ("gemini-cli", "gemini_cli.config", "session.id"),
+        ] {
+            let told = reports(
+                scope,
+                true,
+                &serde_json::json!({"event.name": name, key: "s"}),
+            );
+            assert!(told.is_empty(), "{name}: {told:?}");
+        }
     }
 }
