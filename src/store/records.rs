@@ -1,13 +1,15 @@
 //! Records as they lie on disk: prost messages, one number per field, for ever.
 //!
-//! [`turn`] is the hot path: everything that a shard was told goes through it, so texts, traces and parents that recur
-//! within a turn are written once ([`tables`]), and times as differences. [`alert`] is read by exporters, [`run`]
+//! `turn` is the hot path: everything that a shard was told goes through it, so texts, traces and parents that recur
+//! within a turn are written once (`tables`), and times as differences. `alert` is read by exporters, `run`
 //! is a saved state. A field that is no longer written keeps its number; a record that an older release could not
 //! read needs a new format of the store (`open::SCHEMA_KNOWN`).
 
 mod alert;
+mod control;
 mod event;
 mod fold;
+mod kept;
 mod run;
 mod tables;
 mod turn;

@@ -14,7 +14,8 @@ use crate::store::turn::{IndexKey, SavedRun};
 use super::RecordError;
 use super::alert::{severity_number, severity_numbered};
 use super::event::EventRecord;
-use super::fold::{FoldRecord, KeptRecord};
+use super::fold::FoldRecord;
+use super::kept::KeptRecord;
 use super::tables::{TablesReader, TablesRecord, TablesWriter};
 
 /// A saved run; its id is the key.
@@ -261,7 +262,7 @@ fn read_published(
         } else {
             WarningState::Open
         },
-        kept: tables.kept(kept)?,
+        kept: tables.kept(&kept)?,
     })
 }
 

@@ -78,6 +78,11 @@ impl<'a> TablesWriter<'a> {
         })
     }
 
+    /// Numbers of spans.
+    pub(super) fn spans(&mut self, spans: &[SpanId]) -> Vec<u32> {
+        spans.iter().map(|span| self.span(*span)).collect()
+    }
+
     /// A time as the difference to the one before it.
     pub(super) fn time(&mut self, time_ns: u64) -> i64 {
         let difference = time_ns.wrapping_sub(self.time_ns) as i64;
@@ -131,6 +136,10 @@ impl TablesReader {
 
     pub(super) fn span(&self, number: u32) -> Result<SpanId, RecordError> {
         Ok(looked_up("span", &self.spans, number)?.unwrap_or_default())
+    }
+
+    pub(super) fn spans(&self, numbers: &[u32]) -> Result<Vec<SpanId>, RecordError> {
+        numbers.iter().map(|number| self.span(*number)).collect()
     }
 
     pub(super) fn time(&mut self, difference: i64) -> u64 {

@@ -1,0 +1,116 @@
+//! Who has control in a run, as part of its saved state.
+
+use crate::engine::control::{Control, Working};
+
+use super::RecordError;
+use super::tables::{TablesReader, TablesWriter};
+
+/// The state of control; numbers marked *t* and *s* are those of texts and spans in the record's tables.
+#[derive(Clone, PartialEq, prost::Message)]
+pub(super) struct ControlRecord {
+    #[prost(message, repeated, tag = "1")]
+    stack: Vec<WorkingRecord>,
+    #[prost(bool, tag = "2")]
+    explicit: bool,
+    /// *t*
+    #[prost(uint32, tag = "3")]
+    holder: u32,
+    #[prost(message, optional, tag = "4")]
+    last: Option<PairRecord>,
+    #[prost(uint64, tag = "5")]
+    bounces: u64,
+    #[prost(bool, tag = "6")]
+    weak: bool,
+    /// *s*
+    #[prost(uint32, repeated, tag = "7")]
+    evidence: Vec<u32>,
+    #[prost(fixed64, tag = "8")]
+    first_ns: u64,
+    #[prost(fixed64, tag = "9")]
+    last_ns: u64,
+    #[prost(bool, tag = "10")]
+    giver_said: bool,
+}
+
+#[derive(Clone, Copy, PartialEq, prost::Message)]
+struct WorkingRecord {
+    /// *t*
+    #[prost(uint32, tag = "1")]
+    agent: u32,
+    #[prost(fixed64, tag = "2")]
+    end_ns: u64,
+}
+
+#[derive(Clone, Copy, PartialEq, prost::Message)]
+struct PairRecord {
+    /// *t*
+    #[prost(uint32, tag = "1")]
+    giver: u32,
+    /// *t*
+    #[prost(uint32, tag = "2")]
+    receiver: u32,
+}
+
+impl<'a> TablesWriter<'a> {
+    pub(super) fn control(&mut self, control: &'a Control) -> ControlRecord {
+        let Control {
+            stack,
+            explicit,
+            holder,
+            last,
+            bounces,
+            giver_said,
+            weak,
+            evidence,
+            first_ns,
+            last_ns,
+        } = control;
+        ControlRecord {
+            stack: stack
+                .iter()
+                .map(|Working { agent, end_ns }| WorkingRecord {
+                    agent: self.text(agent),
+                    end_ns: *end_ns,
+                })
+                .collect(),
+            explicit: *explicit,
+            holder: self.optional(holder.as_ref()),
+            last: last.as_ref().map(|(giver, receiver)| PairRecord {
+                giver: self.text(giver),
+                receiver: self.text(receiver),
+            }),
+            bounces: *bounces,
+            weak: *weak,
+            evidence: self.spans(evidence),
+            first_ns: *first_ns,
+            last_ns: *last_ns,
+            giver_said: *giver_said,
+        }
+    }
+}
+
+impl TablesReader {
+    pub(super) fn control(&self, record: &ControlRecord) -> Result<Control, RecordError> {
+        let working = |working: &WorkingRecord| {
+            Ok::<_, RecordError>(Working {
+                agent: self.text(working.agent)?,
+                end_ns: working.end_ns,
+            })
+        };
+        let pair = |pair: PairRecord| {
+            Ok::<_, RecordError>((self.text(pair.giver)?, self.text(pair.receiver)?))
+        };
+        Ok(Control {
+            stack: record.stack.iter().map(working).collect::<Result<_, _>>()?,
+            explicit: record.explicit,
+            holder: self.optional(record.holder)?,
+            last: record.last.map(pair).transpose()?,
+            bounces: record.bounces,
+            giver_said: record.giver_said,
+            weak: record.weak,
+            evidence: self.spans(&record.evidence)?,
+            first_ns: record.first_ns,
+            last_ns: record.last_ns,
+        })
+    }
+}
