@@ -13,9 +13,11 @@ use crate::config::{Flag, Sources};
 
 mod check;
 mod client;
+mod demo;
 mod failure;
 mod reading;
 pub mod render;
+mod serve;
 mod settings;
 mod tail;
 
@@ -224,14 +226,8 @@ fn blocking<T>(future: impl Future<Output = Result<T, Failure>>) -> Result<T, Fa
 
 fn dispatch(cli: Cli) -> Result<(), Failure> {
     match cli.command.unwrap_or(Command::Serve(cli.serve)) {
-        Command::Serve(args) => {
-            let _ = args.sources();
-            Ok(())
-        }
-        Command::Demo(args) => {
-            let _ = args.exit;
-            Ok(())
-        }
+        Command::Serve(args) => serve::run(&args),
+        Command::Demo(args) => demo::run(&args),
         Command::Tail(args) => tail::run(&args),
         Command::Runs(args) => reading::runs(&args),
         Command::Run(args) => reading::run(&args),
