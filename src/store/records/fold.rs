@@ -51,8 +51,8 @@ struct TotalsRecord {
     last_ns: u64,
     #[prost(uint64, tag = "8")]
     round: u64,
-    #[prost(uint64, tag = "9")]
-    models_since_call: u64,
+    #[prost(bool, tag = "9")]
+    model_spoke: bool,
     #[prost(fixed64, tag = "10")]
     call_end_ns: u64,
     #[prost(uint64, tag = "11")]
@@ -68,6 +68,8 @@ struct TotalsRecord {
     /// *c*
     #[prost(uint32, tag = "16")]
     end_trace: u32,
+    #[prost(uint32, tag = "17")]
+    asked_pending: u32,
 }
 
 #[derive(Clone, Copy, PartialEq, prost::Message)]
@@ -115,6 +117,8 @@ struct CallMarkRecord {
     outcome: u32,
     #[prost(bool, tag = "9")]
     hands_off: bool,
+    #[prost(fixed64, optional, tag = "10")]
+    result: Option<u64>,
 }
 
 #[derive(Clone, PartialEq, prost::Message)]
@@ -296,6 +300,7 @@ impl<'a> TablesWriter<'a> {
             span,
             start_ns,
             outcome,
+            result,
             hands_off,
         } = mark;
         CallMarkRecord {
@@ -307,6 +312,7 @@ impl<'a> TablesWriter<'a> {
             span: self.span(*span),
             start_ns: *start_ns,
             outcome: outcome_number(*outcome),
+            result: *result,
             hands_off: *hands_off,
         }
     }
@@ -443,6 +449,7 @@ impl TablesReader {
             span: self.span(record.span)?,
             start_ns: record.start_ns,
             outcome: outcome_numbered(record.outcome)?,
+            result: record.result,
             hands_off: record.hands_off,
         })
     }
@@ -511,7 +518,8 @@ fn totals_record(totals: &Totals, end_trace: u32) -> TotalsRecord {
         first_ns,
         last_ns,
         round,
-        models_since_call,
+        model_spoke,
+        asked_pending,
         call_end_ns,
         write_at,
         unspent,
@@ -529,7 +537,8 @@ fn totals_record(totals: &Totals, end_trace: u32) -> TotalsRecord {
         first_ns,
         last_ns,
         round,
-        models_since_call,
+        model_spoke,
+        asked_pending,
         call_end_ns,
         write_at,
         unspent: Some(spent_record(unspent)),
@@ -550,7 +559,8 @@ fn read_totals(record: &TotalsRecord, end_trace: TraceId) -> Totals {
         first_ns: record.first_ns,
         last_ns: record.last_ns,
         round: record.round,
-        models_since_call: record.models_since_call,
+        model_spoke: record.model_spoke,
+        asked_pending: record.asked_pending,
         call_end_ns: record.call_end_ns,
         write_at: record.write_at,
         unspent: read_spent(record.unspent),
