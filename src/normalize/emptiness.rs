@@ -10,6 +10,7 @@ use super::digest::{Digest, Shape};
 const SENTENCE_BYTES_MAX: usize = 80;
 
 /// Sentences that say so. They must stand as words of their own: neither "100 results" nor "piano results" is nothing.
+/// Each begins with `n` or `0`.
 const NOTHING: [&str; 18] = [
     "no results",
     "no result",
@@ -42,18 +43,22 @@ pub(super) fn is_empty_text(text: &str, is_output: bool) -> bool {
     }
     text.eq_ignore_ascii_case("none")
         || text.eq_ignore_ascii_case("null")
-        || NOTHING
-            .iter()
-            .any(|words| says(text.as_bytes(), words.as_bytes()))
+        || says_nothing(text.as_bytes())
 }
 
-/// Whether the words stand in the text, whatever their case, with no letter, digit or decimal sign before them.
-fn says(text: &[u8], words: &[u8]) -> bool {
-    text.windows(words.len()).enumerate().any(|(at, window)| {
-        let before = at.checked_sub(1).map(|at| text[at]);
-        window.eq_ignore_ascii_case(words)
-            && !before
-                .is_some_and(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b',' | b'.'))
+/// Whether one of the sentences stands in the text, whatever its case, with no letter, digit or decimal sign before it.
+fn says_nothing(text: &[u8]) -> bool {
+    let mut before = b' ';
+    text.iter().enumerate().any(|(at, byte)| {
+        let is_start = !before.is_ascii_alphanumeric() && !matches!(before, b',' | b'.');
+        before = *byte;
+        is_start
+            && matches!(byte, b'n' | b'N' | b'0')
+            && NOTHING.iter().any(|words| {
+                let words = words.as_bytes();
+                text.get(at..at + words.len())
+                    .is_some_and(|found| found.eq_ignore_ascii_case(words))
+            })
     })
 }
 

@@ -7,6 +7,8 @@
 
 use std::borrow::Cow;
 
+use super::clock::{clock_time, date, fraction, number, skip, unit, zone};
+
 const TIME: &str = "<time>";
 const ID: &str = "<id>";
 const DURATION: &str = "<duration>";
@@ -34,19 +36,20 @@ pub(super) fn text(text: &str) -> Cow<'_, str> {
     let mut copied = 0;
     let mut at = 0;
     while at < bytes.len() {
-        if !bytes[at].is_ascii_alphanumeric() {
+        if CLASSES[usize::from(bytes[at])] == 0 {
             at += 1;
             continue;
         }
         let word = Word::at(bytes, at);
-        match word.volatile(bytes) {
-            Some(Volatile { from, to, by }) => {
-                masked.push_str(&text[copied..from]);
-                masked.push_str(by);
-                copied = to;
-                at = to;
-            }
-            None => at = word.end,
+        at = word.end;
+        if !word.is_suspect() {
+            continue;
+        }
+        if let Some(Volatile { from, to, by }) = word.volatile(bytes) {
+            masked.push_str(&text[copied..from]);
+            masked.push_str(by);
+            copied = to;
+            at = to;
         }
     }
     if copied == 0 {
@@ -94,38 +97,70 @@ struct Volatile {
     by: &'static str,
 }
 
+/// A decimal digit.
+const DIGIT: u8 = 1;
+/// A lower case letter.
+const LOWER: u8 = 2;
+/// An upper case letter.
+const UPPER: u8 = 4;
+/// A letter that is no hex digit.
+const NOT_HEX: u8 = 8;
+
+/// What each byte is; zero for what belongs to no word.
+const CLASSES: [u8; 256] = classes();
+
+const fn classes() -> [u8; 256] {
+    let mut classes = [0; 256];
+    let mut byte = 0;
+    while byte < 256 {
+        classes[byte] = match byte as u8 {
+            b'0'..=b'9' => DIGIT,
+            b'a'..=b'f' => LOWER,
+            b'g'..=b'z' => LOWER | NOT_HEX,
+            b'A'..=b'F' => UPPER,
+            b'G'..=b'Z' => UPPER | NOT_HEX,
+            _ => 0,
+        };
+        byte += 1;
+    }
+    classes
+}
+
 /// A run of ASCII letters and digits that starts where no letter or digit stands before it.
 struct Word {
     start: usize,
     end: usize,
-    digits: usize,
-    lower: bool,
-    upper: bool,
-    hex: bool,
+    /// The classes of all its bytes together.
+    classes: u8,
 }
 
 impl Word {
+    #[inline]
     fn at(bytes: &[u8], start: usize) -> Self {
-        let mut word = Self {
-            start,
-            end: start,
-            digits: 0,
-            lower: false,
-            upper: false,
-            hex: true,
-        };
-        for byte in &bytes[start..] {
-            match byte {
-                b'0'..=b'9' => word.digits += 1,
-                b'a'..=b'f' => word.lower = true,
-                b'A'..=b'F' => word.upper = true,
-                b'g'..=b'z' => (word.lower, word.hex) = (true, false),
-                b'G'..=b'Z' => (word.upper, word.hex) = (true, false),
-                _ => break,
-            }
-            word.end += 1;
+        let mut classes = 0;
+        let mut end = start;
+        while let Some(byte) = bytes.get(end)
+            && CLASSES[usize::from(*byte)] != 0
+        {
+            classes |= CLASSES[usize::from(*byte)];
+            end += 1;
         }
-        word
+        Self {
+            start,
+            end,
+            classes,
+        }
+    }
+
+    /// Whether it is not hopeless to look closer: everything volatile has a digit in its first word, but for `pid` and for
+    /// a UUID whose first group happens to be letters.
+    #[inline]
+    fn is_suspect(&self) -> bool {
+        self.classes & DIGIT != 0 || matches!(self.len(), 3 | 4 | 8)
+    }
+
+    fn is_hex(&self) -> bool {
+        self.classes & NOT_HEX == 0
     }
 
     fn len(&self) -> usize {
@@ -134,7 +169,7 @@ impl Word {
 
     /// What is volatile at this word, if anything; it may reach over the words that follow.
     fn volatile(&self, bytes: &[u8]) -> Option<Volatile> {
-        if self.digits == 0 {
+        if self.classes & DIGIT == 0 {
             return self.pid(bytes).or_else(|| self.uuid(bytes));
         }
         let found = if bytes[self.start].is_ascii_digit() {
@@ -145,15 +180,17 @@ impl Word {
         } else {
             self.pid(bytes)
         };
-        found.or_else(|| self.uuid(bytes)).or_else(|| self.id())
+        found
+            .or_else(|| self.uuid(bytes))
+            .or_else(|| self.id(bytes))
     }
 
-    fn replaced(&self, to: usize, by: &'static str) -> Option<Volatile> {
-        Some(Volatile {
+    fn replaced(&self, to: usize, by: &'static str) -> Volatile {
+        Volatile {
             from: self.start,
             to,
             by,
-        })
+        }
     }
 
     /// `2026-11-21T20:55:37.305Z`, `2026/11/21 20:55:37`, `20:55:37.3`, `20:55`. A date alone stays: it is often what a
@@ -165,28 +202,28 @@ impl Word {
                 _ => return None,
             };
             let end = clock_time(bytes, clock)?;
-            return self.replaced(zone(bytes, end), TIME);
+            return Some(self.replaced(zone(bytes, end), TIME));
         }
         // `src/main.rs:10:20` is a place in a file.
         if self.start > 0 && matches!(bytes[self.start - 1], b':' | b'.' | b'-') {
             return None;
         }
         let end = clock_time(bytes, self.start)?;
-        self.replaced(zone(bytes, end), TIME)
+        Some(self.replaced(zone(bytes, end), TIME))
     }
 
     /// `0x7f3a5c0012d0`; short ones are constants.
     fn address(&self, bytes: &[u8]) -> Option<Volatile> {
         let digits = bytes[self.start..self.end].strip_prefix(b"0x")?;
         if digits.len() >= 6 && digits.iter().all(u8::is_ascii_hexdigit) {
-            return self.replaced(self.end, ADDRESS);
+            return Some(self.replaced(self.end, ADDRESS));
         }
         None
     }
 
     /// `1795294538`, `1795294538.329`, and the same in milli-, micro- and nanoseconds.
     fn epoch(&self, bytes: &[u8]) -> Option<Volatile> {
-        if self.digits != self.len() {
+        if self.classes != DIGIT {
             return None;
         }
         let seconds = number(bytes.get(self.start..self.start + 10)?);
@@ -197,7 +234,7 @@ impl Word {
         if end == self.end && bytes.get(end) == Some(&b'%') {
             return None;
         }
-        self.replaced(end, TIME)
+        Some(self.replaced(end, TIME))
     }
 
     /// `0.35s`, `12 ms`, `1m30s`, `3 seconds`.
@@ -225,12 +262,14 @@ impl Word {
         if self.start > 0 && matches!(bytes[self.start - 1], b'.' | b'_') {
             return None;
         }
-        self.replaced(end, DURATION)
+        Some(self.replaced(end, DURATION))
     }
 
-    /// `pid 123`, `PID=123`, `pid: 123`; the word itself stays.
+    /// `pid 123`, `PID=123`, `PGID: 123`; the word itself stays.
     fn pid(&self, bytes: &[u8]) -> Option<Volatile> {
-        if !bytes[self.start..self.end].eq_ignore_ascii_case(b"pid") {
+        let word = &bytes[self.start..self.end];
+        let names: [&[u8]; 3] = [b"pid", b"ppid", b"pgid"];
+        if !names.iter().any(|name| word.eq_ignore_ascii_case(name)) {
             return None;
         }
         let from = skip(bytes, self.end, |byte| {
@@ -249,7 +288,7 @@ impl Word {
 
     /// Hex digits in groups of 8, 4, 4, 4 and 12.
     fn uuid(&self, bytes: &[u8]) -> Option<Volatile> {
-        if !self.hex || self.len() != 8 || bytes.get(self.end) != Some(&b'-') {
+        if !self.is_hex() || self.len() != 8 || bytes.get(self.end) != Some(&b'-') {
             return None;
         }
         let mut at = self.end;
@@ -264,115 +303,23 @@ impl Word {
         if bytes.get(at).is_some_and(u8::is_ascii_alphanumeric) {
             return None;
         }
-        self.replaced(at, ID)
+        Some(self.replaced(at, ID))
     }
 
     /// Long hex digits, or letters of both cases mixed with digits.
-    fn id(&self) -> Option<Volatile> {
-        let long_hex = self.hex && self.len() >= HEX_ID_BYTES_MIN;
-        let long_mixed =
-            self.len() >= MIXED_ID_BYTES_MIN && self.lower && self.upper && self.digits >= 3;
+    fn id(&self, bytes: &[u8]) -> Option<Volatile> {
+        let long_hex = self.is_hex() && self.len() >= HEX_ID_BYTES_MIN;
+        let is_mixed = self.classes & (LOWER | UPPER) == LOWER | UPPER;
+        let digits = || {
+            let word = &bytes[self.start..self.end];
+            word.iter().filter(|byte| byte.is_ascii_digit()).count()
+        };
+        let long_mixed = self.len() >= MIXED_ID_BYTES_MIN && is_mixed && digits() >= 3;
         if long_hex || long_mixed {
-            return self.replaced(self.end, ID);
+            return Some(self.replaced(self.end, ID));
         }
         None
     }
-}
-
-fn skip(bytes: &[u8], from: usize, wanted: impl Fn(&u8) -> bool) -> usize {
-    let count = bytes[from..].iter().take_while(|byte| wanted(byte)).count();
-    from + count
-}
-
-fn number(digits: &[u8]) -> u64 {
-    digits.iter().fold(0, |number, digit| {
-        number * 10 + u64::from(digit.wrapping_sub(b'0'))
-    })
-}
-
-/// The number of exactly two digits at a place.
-fn two_digits(bytes: &[u8], at: usize) -> Option<u64> {
-    let digits = bytes.get(at..at + 2)?;
-    digits
-        .iter()
-        .all(u8::is_ascii_digit)
-        .then(|| number(digits))
-}
-
-/// Where `YYYY-MM-DD` or `YYYY/MM/DD` ends, if it starts here.
-fn date(bytes: &[u8], at: usize) -> Option<usize> {
-    let year = bytes.get(at..at + 4)?;
-    let separator = *bytes.get(at + 4)?;
-    if !year.iter().all(u8::is_ascii_digit) || !matches!(separator, b'-' | b'/') {
-        return None;
-    }
-    let month = two_digits(bytes, at + 5)?;
-    let day = two_digits(bytes, at + 8)?;
-    let fits = bytes[at + 7] == separator && (1..=12).contains(&month) && (1..=31).contains(&day);
-    fits.then_some(at + 10)
-}
-
-/// Where `hh:mm`, `hh:mm:ss` or `hh:mm:ss.fff` ends, if it starts here.
-fn clock_time(bytes: &[u8], at: usize) -> Option<usize> {
-    let fits = two_digits(bytes, at)? < 24
-        && bytes.get(at + 2) == Some(&b':')
-        && two_digits(bytes, at + 3)? < 60;
-    if !fits {
-        return None;
-    }
-    let mut end = at + 5;
-    if bytes.get(end) == Some(&b':') {
-        // A leap second is written as 60.
-        if two_digits(bytes, end + 1)? > 60 {
-            return None;
-        }
-        end = fraction(bytes, end + 3);
-    }
-    if bytes.get(end).is_some_and(u8::is_ascii_digit) {
-        return None;
-    }
-    Some(end)
-}
-
-/// Where a time zone (`Z`, `+02:00`, `-0500`) after a clock time ends; the same place when there is none.
-fn zone(bytes: &[u8], at: usize) -> usize {
-    match bytes.get(at) {
-        Some(b'Z' | b'z') => at + 1,
-        Some(b'+' | b'-') if two_digits(bytes, at + 1).is_some() => {
-            let minutes = at + 3 + usize::from(bytes.get(at + 3) == Some(&b':'));
-            two_digits(bytes, minutes).map_or(at + 3, |_| minutes + 2)
-        }
-        _ => at,
-    }
-}
-
-/// Where the decimals after a number end; the same place when there are none.
-fn fraction(bytes: &[u8], at: usize) -> usize {
-    if !matches!(bytes.get(at), Some(b'.' | b',')) {
-        return at;
-    }
-    let end = skip(bytes, at + 1, u8::is_ascii_digit);
-    if end == at + 1 { at } else { end }
-}
-
-/// Where the unit of time after a number ends, and whether it can stand alone. `h` and `m` cannot: `5m` may be metres.
-fn unit(bytes: &[u8], at: usize) -> Option<(usize, bool)> {
-    let start = at + usize::from(bytes.get(at) == Some(&b' '));
-    // The micro sign and the Greek letter mu are two bytes each.
-    let prefix = match bytes.get(start..) {
-        Some([0xc2, 0xb5, ..] | [0xce, 0xbc, ..]) => 2,
-        _ => 0,
-    };
-    let end = skip(bytes, start + prefix, u8::is_ascii_alphabetic);
-    let strong = match &bytes[start + prefix..end] {
-        b"s" => true,
-        _ if prefix > 0 => return None,
-        b"ns" | b"us" | b"ms" | b"sec" | b"secs" | b"second" | b"seconds" | b"min" | b"mins"
-        | b"minute" | b"minutes" | b"hr" | b"hrs" | b"hour" | b"hours" => true,
-        b"h" | b"m" if start == at => false,
-        _ => return None,
-    };
-    Some((end, strong))
 }
 
 #[cfg(test)]

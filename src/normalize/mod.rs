@@ -16,18 +16,27 @@
 mod answer;
 #[cfg(test)]
 mod captured;
+mod claude_code;
+mod clock;
+mod codex;
 mod dialect;
 mod digest;
 mod emptiness;
+pub mod events_file;
 mod facts;
+mod gemini_cli;
 mod gen_ai;
+mod hash;
+mod json_visitor;
 mod mask;
 mod mcp;
 mod openinference;
 mod openllmetry;
 mod reading;
+mod records;
 mod redact;
 mod sample;
+mod shell;
 mod tool_names;
 mod value;
 mod vercel;
@@ -121,8 +130,8 @@ impl Normalizer {
             Dialect::GenAi => gen_ai::span(&mut reading),
             Dialect::Vercel => vercel::span(&mut reading),
             Dialect::Mcp => mcp::span(&mut reading),
-            // claude_code::span(span, &facts, &mut report), gemini_cli::span(…)
-            Dialect::ClaudeCode | Dialect::GeminiCli => Outcome::NoDialect,
+            Dialect::ClaudeCode => claude_code::span(&mut reading),
+            Dialect::GeminiCli => gemini_cli::span(&mut reading),
             // Its spans are internals of the program; everything an agent did is in its log records.
             Dialect::Codex => Outcome::Noise,
             Dialect::None => Outcome::NoDialect,
@@ -132,10 +141,11 @@ impl Normalizer {
 
     /// Reads one log record and appends what it reports: at most one report, none for a record that says nothing.
     pub fn log(&self, log: &LogView<'_>, out: &mut Vec<Report>) {
-        let report = Report::about(log.trace_id);
+        let mut report = Report::about(log.trace_id);
         let outcome = match Dialect::of_log(log.scope_name) {
-            // claude_code::log(log, &mut report), codex::log(…), gemini_cli::log(…)
-            Dialect::ClaudeCode | Dialect::Codex | Dialect::GeminiCli => Outcome::NoDialect,
+            Dialect::ClaudeCode => claude_code::log(log, &mut report),
+            Dialect::Codex => codex::log(log, &mut report),
+            Dialect::GeminiCli => gemini_cli::log(log, &mut report),
             // Records that frameworks write beside their spans, which say nothing more than these.
             Dialect::OpenInference
             | Dialect::OpenLlmetry

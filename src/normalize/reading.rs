@@ -100,10 +100,20 @@ impl<'r, 'a> Reading<'r, 'a> {
         self.tell_during(at_ns, at_ns, body);
     }
 
+    /// Tells what happened at one moment and is told elsewhere too, under an identity that both know.
+    pub(super) fn tell_named(&mut self, id: u64, at_ns: u64, body: Body) {
+        self.push(id, at_ns, at_ns, body);
+    }
+
     fn tell_during(&mut self, start_ns: u64, end_ns: u64, body: Body) {
         let number = [self.report.events.len() as u8];
+        let id = value::id_hash(&[&self.span.trace_id, &self.span.span_id, &number]);
+        self.push(id, start_ns, end_ns, body);
+    }
+
+    fn push(&mut self, id: u64, start_ns: u64, end_ns: u64, body: Body) {
         self.report.events.push(Event {
-            id: value::id_hash(&[&self.span.trace_id, &self.span.span_id, &number]),
+            id,
             trace: TraceId(self.span.trace_id),
             span: SpanId(self.span.span_id),
             parent: SpanId(self.span.parent_span_id),

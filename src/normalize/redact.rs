@@ -6,6 +6,7 @@
 //! look a little more alike.
 
 use std::borrow::Cow;
+use std::ops::Range;
 
 /// What stands in place of a secret.
 pub(super) const REDACTED: &str = "[redacted]";
@@ -95,15 +96,34 @@ pub(super) fn text(text: &str) -> Cow<'_, str> {
     let mut clean = String::new();
     let mut copied = 0;
     let mut at = 0;
+    // Where the present run of words joined by hyphens began: `x-api-key` is one name.
+    let mut name_start = 0;
     while at < bytes.len() {
-        let Some(secret) = secret_at(text, at, copied) else {
-            at = next_start(bytes, at);
-            continue;
+        let start = at;
+        let secret = match bytes[at] {
+            byte if is_word(byte) => {
+                at += word_length(&bytes[at..]);
+                secret_word(bytes, name_start, start..at)
+            }
+            b'-' => {
+                at += 1;
+                pem(text, start)
+            }
+            byte => {
+                at += 1;
+                name_start = at;
+                (byte == b'@')
+                    .then(|| email(bytes, start, copied))
+                    .flatten()
+            }
         };
-        clean.push_str(&text[copied..secret.from]);
-        clean.push_str(REDACTED);
-        copied = secret.to;
-        at = secret.to;
+        if let Some(secret) = secret {
+            clean.push_str(&text[copied..secret.from]);
+            clean.push_str(REDACTED);
+            copied = secret.to;
+            at = secret.to;
+            name_start = at;
+        }
     }
     if copied == 0 {
         return Cow::Borrowed(text);
@@ -118,38 +138,48 @@ struct Secret {
     to: usize,
 }
 
-/// The next place at which a secret may be told: the start of a word, an `@`, or a PEM line.
-fn next_start(bytes: &[u8], at: usize) -> usize {
-    let mut at = at;
-    if is_word(bytes[at]) {
-        at += bytes[at..]
-            .iter()
-            .take_while(|byte| is_word(**byte))
-            .count();
-    } else {
-        at += 1;
+/// Which bytes belong to words: letters, digits and `_`.
+const IN_WORD: [bool; 256] = in_word();
+
+const fn in_word() -> [bool; 256] {
+    let mut in_word = [false; 256];
+    let mut byte = 0;
+    while byte < 256 {
+        in_word[byte] = (byte as u8).is_ascii_alphanumeric() || byte as u8 == b'_';
+        byte += 1;
     }
-    let gap = bytes[at..]
-        .iter()
-        .take_while(|byte| !is_word(**byte) && !matches!(byte, b'@' | b'-'))
-        .count();
-    at + gap
+    in_word
 }
 
+#[inline]
 fn is_word(byte: u8) -> bool {
-    byte.is_ascii_alphanumeric() || byte == b'_'
+    IN_WORD[usize::from(byte)]
 }
 
-/// The secret told at a place, if any. `floor` is where the text not yet written begins; nothing before it may change.
-fn secret_at(text: &str, at: usize, floor: usize) -> Option<Secret> {
-    let bytes = text.as_bytes();
-    match bytes[at] {
-        b'@' => email(bytes, at, floor),
-        b'-' => pem(text, at),
-        b'0'..=b'9' => card(bytes, at),
-        byte if is_word(byte) => known_key(bytes, at)
-            .or_else(|| web_token(bytes, at))
-            .or_else(|| assignment(bytes, at)),
+#[inline]
+fn word_length(bytes: &[u8]) -> usize {
+    bytes.iter().take_while(|byte| is_word(**byte)).count()
+}
+
+/// The secret told by a word: itself, or what follows it.
+#[inline]
+fn secret_word(bytes: &[u8], name_start: usize, word: Range<usize>) -> Option<Secret> {
+    // The first letter and the sign behind it spare almost every word a closer look.
+    match bytes[word.start] {
+        b'0'..=b'9' => return card(bytes, word.start),
+        b's' | b'r' | b'g' | b'x' | b'A' => {
+            if let Some(secret) = known_key(bytes, word.start) {
+                return Some(secret);
+            }
+        }
+        b'e' if bytes[word.start..].starts_with(b"eyJ") => return web_token(bytes, word.start),
+        b'b' | b'B' if is_scheme(&bytes[word.clone()]) => {
+            return credentials(bytes, skip(bytes, word.end, b" "));
+        }
+        _ => {}
+    }
+    match bytes.get(word.end) {
+        Some(b'=' | b':' | b' ' | b'"' | b'\'' | b'\\') => assignment(bytes, name_start..word.end),
         _ => None,
     }
 }
@@ -157,10 +187,6 @@ fn secret_at(text: &str, at: usize, floor: usize) -> Option<Secret> {
 /// A key of a well-known service.
 fn known_key(bytes: &[u8], at: usize) -> Option<Secret> {
     let rest = &bytes[at..];
-    // One look at the first letter spares almost every word the table.
-    if !matches!(rest[0], b's' | b'r' | b'g' | b'x' | b'A') {
-        return None;
-    }
     let (prefix, least) = KEY_PREFIXES
         .iter()
         .find(|(prefix, _)| rest.starts_with(prefix.as_bytes()))?;
@@ -174,44 +200,30 @@ fn known_key(bytes: &[u8], at: usize) -> Option<Secret> {
     })
 }
 
-/// A JSON web token: three stretches of base64 with dots between, the first beginning with `{"` in base64.
+/// A JSON web token: stretches of base64 with dots between, the first beginning with `{"` in base64.
 fn web_token(bytes: &[u8], at: usize) -> Option<Secret> {
-    if !bytes[at..].starts_with(b"eyJ") {
-        return None;
-    }
     let length = bytes[at..]
         .iter()
         .take_while(|byte| is_word(**byte) || matches!(byte, b'-' | b'.' | b'='))
         .count();
-    let dots = bytes[at..at + length]
-        .iter()
-        .filter(|byte| **byte == b'.')
-        .count();
-    (dots >= 2 && length >= 20).then_some(Secret {
+    let has_parts = bytes[at..at + length].contains(&b'.');
+    (has_parts && length >= 20).then_some(Secret {
         from: at,
         to: at + length,
     })
 }
 
-/// What follows the name of a secret or a scheme: `password=…`, `"api_key": "…"`, `--token …`, `Bearer …`.
-fn assignment(bytes: &[u8], at: usize) -> Option<Secret> {
-    let length = bytes[at..]
-        .iter()
-        .take_while(|byte| is_word(**byte) || **byte == b'-')
-        .count();
-    let (word, after) = (&bytes[at..at + length], at + length);
-    if is_scheme(word) {
-        return credentials(bytes, skip(bytes, after, b" "));
-    }
-    let is_flag = at >= 2 && &bytes[at - 2..at] == b"--";
-    let sign = skip(bytes, after, b" \"'\\");
+/// What follows the name of a secret: `password=…`, `"api_key": "…"`, `--token …`.
+fn assignment(bytes: &[u8], name: Range<usize>) -> Option<Secret> {
+    let sign = skip(bytes, name.end, b" \"'\\");
+    let is_flag = bytes[name.clone()].starts_with(b"--");
     let from = match bytes.get(sign) {
         Some(b'=' | b':') => skip(bytes, sign + 1, b" \"'\\"),
         _ if is_flag => sign,
         _ => return None,
     };
     let value = &bytes[from..from + token_length(&bytes[from..])];
-    let named = std::str::from_utf8(word).is_ok_and(is_secret_key);
+    let named = std::str::from_utf8(&bytes[name]).is_ok_and(is_secret_key);
     if !named || value.is_empty() || is_scheme(value) {
         // After a scheme (`Authorization: Bearer …`) the scheme's own turn comes next.
         return None;

@@ -4,6 +4,8 @@
 //! of the document, each run of blanks within a text as one. A member whose value turns out to be nothing is taken
 //! back. At the end the middle is cut out.
 
+use std::fmt::Write;
+
 use crate::engine::event::{SAMPLE_BYTES_MAX, SAMPLE_HEAD_BYTES, Text};
 
 use super::redact;
@@ -31,6 +33,16 @@ impl Sample {
     /// Writes a sign of JSON's own: a bracket, a comma, a number, `true`.
     pub(super) fn sign(&mut self, sign: &str) {
         self.text.push_str(sign);
+    }
+
+    /// Writes a whole number.
+    pub(super) fn integer(&mut self, number: i128) {
+        // Nearly every number has at most 64 bits, and writing those is much quicker.
+        match i64::try_from(number) {
+            Ok(number) => write!(self.text, "{number}"),
+            Err(_) => write!(self.text, "{number}"),
+        }
+        .expect("a String takes everything");
     }
 
     /// Writes a member's name and its colon.
@@ -66,10 +78,13 @@ impl Sample {
         if self.text.len() <= SAMPLE_BYTES_MAX {
             return self.text.into();
         }
-        let head = &self.text[..self.text.floor_char_boundary(SAMPLE_HEAD_BYTES)];
+        let head = cut(&self.text, SAMPLE_HEAD_BYTES);
         let tail_bytes = SAMPLE_BYTES_MAX - SAMPLE_HEAD_BYTES - CUT.len();
-        let tail = &self.text[self.text.ceil_char_boundary(self.text.len() - tail_bytes)..];
-        format!("{head}{CUT}{tail}").into()
+        let mut tail = self.text.len() - tail_bytes;
+        while !self.text.is_char_boundary(tail) {
+            tail += 1;
+        }
+        format!("{head}{CUT}{}", &self.text[tail..]).into()
     }
 
     fn quoted(&mut self, text: &str) {
@@ -100,6 +115,15 @@ impl Sample {
             after_blank = is_blank;
         }
     }
+}
+
+/// The start of a text, as much of it as fits in so many bytes without cutting a character in two.
+pub(super) fn cut(text: &str, bytes_max: usize) -> &str {
+    let mut end = bytes_max.min(text.len());
+    while !text.is_char_boundary(end) {
+        end -= 1;
+    }
+    &text[..end]
 }
 
 #[cfg(test)]
