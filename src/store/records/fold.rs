@@ -81,6 +81,10 @@ struct SpentRecord {
 }
 
 #[derive(Clone, Copy, PartialEq, prost::Message)]
+#[allow(
+    clippy::struct_excessive_bools,
+    reason = "five facts that do not depend on each other"
+)]
 struct NotesRecord {
     #[prost(bool, tag = "1")]
     input_missing: bool,
@@ -415,8 +419,8 @@ impl TablesReader {
                 .into_iter()
                 .map(|kept| self.kept(kept))
                 .collect::<Result<_, _>>()?,
-            control: self.control(record.control.unwrap_or_default())?,
-            notes: read_notes(record.notes.unwrap_or_default()),
+            control: self.control(&record.control.unwrap_or_default())?,
+            notes: read_notes(&record.notes.unwrap_or_default()),
         })
     }
 
@@ -470,8 +474,8 @@ impl TablesReader {
         })
     }
 
-    fn control(&self, record: ControlRecord) -> Result<Control, RecordError> {
-        let working = |working: WorkingRecord| {
+    fn control(&self, record: &ControlRecord) -> Result<Control, RecordError> {
+        let working = |working: &WorkingRecord| {
             Ok::<_, RecordError>(Working {
                 agent: self.text(working.agent)?,
                 end_ns: working.end_ns,
@@ -481,11 +485,7 @@ impl TablesReader {
             Ok::<_, RecordError>((self.text(pair.giver)?, self.text(pair.receiver)?))
         };
         Ok(Control {
-            stack: record
-                .stack
-                .into_iter()
-                .map(working)
-                .collect::<Result<_, _>>()?,
+            stack: record.stack.iter().map(working).collect::<Result<_, _>>()?,
             explicit: record.explicit,
             holder: self.optional(record.holder)?,
             last: record.last.map(pair).transpose()?,
@@ -607,7 +607,7 @@ fn notes_record(notes: Notes) -> NotesRecord {
     }
 }
 
-fn read_notes(record: NotesRecord) -> Notes {
+fn read_notes(record: &NotesRecord) -> Notes {
     Notes {
         input_missing: record.input_missing,
         input_redacted: record.input_redacted,
