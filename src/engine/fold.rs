@@ -51,9 +51,11 @@ pub(crate) struct Totals {
     pub(crate) last_ns: u64,
     /// Rounds so far: calls that one model answer asked for are one round.
     pub(crate) round: u64,
-    /// Model calls since the last tool call.
-    pub(crate) models_since_call: u64,
-    /// End of the latest call, to tell calls side by side where no model calls are reported.
+    /// Calls of the current round that the newest model answer asked for and that have not come yet.
+    pub(crate) asked_pending: u32,
+    /// A model call came after the last tool call.
+    pub(crate) model_spoke: bool,
+    /// End of the latest call, to tell calls side by side.
     pub(crate) call_end_ns: u64,
     /// The number of the newest tool call before which something was written, plus one.
     pub(crate) write_at: u64,
@@ -111,6 +113,8 @@ pub(crate) struct CallMark {
     pub(crate) span: SpanId,
     pub(crate) start_ns: u64,
     pub(crate) outcome: Outcome,
+    /// Hash of what came back, as in [`Judged`].
+    pub(crate) result: Option<u64>,
     pub(crate) hands_off: bool,
 }
 
@@ -199,7 +203,12 @@ impl Fold {
         };
         let totals = &mut self.totals;
         totals.model_calls += 1;
-        totals.models_since_call += 1;
+        totals.model_spoke = true;
+        totals.asked_pending = if let Answer::ToolCalls(asked) = model.answer {
+            asked
+        } else {
+            0
+        };
         totals.asked += u64::from(matches!(model.answer, Answer::ToolCalls(1..)));
         totals.tokens = totals.tokens.saturating_add(spent.tokens);
         totals.cost_microusd = totals.cost_microusd.saturating_add(spent.cost_microusd);
@@ -256,13 +265,11 @@ impl Fold {
 
     fn judge<'a>(&mut self, call: &'a Call<'a>, tool: &'a Text) -> Judged<'a> {
         let totals = &mut self.totals;
-        let together = if totals.model_calls == 0 {
-            call.start_ns < totals.call_end_ns
-        } else {
-            totals.models_since_call == 0
-        };
+        let same_answer = !totals.model_spoke && totals.asked_pending > 0;
+        let together = same_answer || call.start_ns < totals.call_end_ns;
         totals.round += u64::from(!together || totals.tool_calls == 0);
-        totals.models_since_call = 0;
+        totals.model_spoke = false;
+        totals.asked_pending = totals.asked_pending.saturating_sub(1);
         totals.call_end_ns = totals.call_end_ns.max(call.end_ns);
         totals.tool_calls += 1;
         let (number, round) = (totals.tool_calls, totals.round);
@@ -372,6 +379,7 @@ impl Fold {
             span: call.span,
             start_ns: call.start_ns,
             outcome: judged.outcome,
+            result: judged.result,
             hands_off: call.hands_off,
         };
         push_bounded(&mut self.recent, mark, RECENT_CALLS_MAX);
@@ -425,9 +433,10 @@ pub(crate) fn push_bounded<T>(ring: &mut Vec<T>, value: T, max: usize) {
 }
 
 fn result_of(call: &Call<'_>) -> Option<u64> {
-    match (call.error, call.output.value()) {
-        (Some(failure), _) => Some(mix(failure.masked, 1)),
-        (None, value) => value.map(|value| value.masked),
+    let output = call.output.value().map(|value| value.masked);
+    match call.error {
+        Some(failure) => Some(mix(failure.masked, output.unwrap_or(1))),
+        None => output,
     }
 }
 

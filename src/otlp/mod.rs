@@ -14,6 +14,8 @@
 //!
 //! OTLP/JSON goes through `opentelemetry-proto`'s structs and back to bytes ([`json`]), so there is one kind of view only.
 
+#[cfg(test)]
+mod comparison;
 mod envelope;
 pub mod json;
 mod log;

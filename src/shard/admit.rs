@@ -1,0 +1,252 @@
+//! A request's way into the shards: route every report, see that all the shards concerned have room, and only then hand
+//! over, so that a request is taken whole or not at all. A request that is refused has left nothing behind, not even in
+//! the router's memory.
+
+use std::hash::{BuildHasher, RandomState};
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use tokio::sync::oneshot;
+use tracing::warn;
+
+use crate::engine::event::{Event, Text, TraceId};
+use crate::normalize::{Report, RunRef};
+use crate::store::StoreError;
+
+use super::clock;
+use super::inbox::{Cost, Message, Move, Part, Routed};
+use super::router::{Lesson, Router};
+use super::{Settings, Shared};
+
+/// Shortest time after which a refused sender is asked to come again: some turns of a busy shard.
+const RETRY_MIN: Duration = Duration::from_millis(250);
+
+/// Longest one. Senders give up after minutes, so that they must get several tries.
+const RETRY_MAX: Duration = Duration::from_secs(30);
+
+/// Why a request was not taken.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Refusal {
+    /// A shard holds as much as it may: send it again, later.
+    #[error("too many reports are waiting; send them again in {} ms", retry_after.as_millis())]
+    Overloaded {
+        /// When to try again. Grows while requests are refused, and differs from sender to sender.
+        retry_after: Duration,
+    },
+    /// The daemon is leaving: send it to the next one.
+    #[error("the daemon is stopping")]
+    Stopping,
+    /// The store failed, so that nothing more can be acknowledged until the daemon is started anew.
+    #[error("the store has failed; nothing can be committed")]
+    Failed,
+}
+
+/// One request, sorted by shard.
+struct Sorted {
+    /// By the shard's number; `None` for those that get nothing.
+    parts: Vec<Option<Draft>>,
+    lessons: Vec<Lesson>,
+    unattributed: u64,
+}
+
+/// A [`Part`] in the making.
+#[derive(Default)]
+struct Draft {
+    reports: Vec<Routed>,
+    aliases: Vec<(TraceId, Text)>,
+    cost: Cost,
+}
+
+impl Shared {
+    pub(super) async fn submit(&self, reports: Vec<Report>) -> Result<(), Refusal> {
+        let outcome = match self.admit(reports) {
+            Ok(waiting) => self.wait(waiting).await,
+            Err(refusal) => Err(refusal),
+        };
+        match &outcome {
+            Ok(()) => {}
+            Err(Refusal::Overloaded { .. }) => self.counters.refused_overloaded.add(1),
+            Err(Refusal::Stopping) => self.counters.refused_stopping.add(1),
+            Err(Refusal::Failed) => self.counters.refused_failed.add(1),
+        }
+        outcome
+    }
+
+    /// Waits until everything has been committed.
+    async fn wait(&self, waiting: Vec<oneshot::Receiver<()>>) -> Result<(), Refusal> {
+        for done in waiting {
+            if done.await.is_err() {
+                return Err(self.ended());
+            }
+        }
+        Ok(())
+    }
+
+    /// Why a shard takes no more reports.
+    fn ended(&self) -> Refusal {
+        if self.is_stopping() && !self.is_failed() {
+            Refusal::Stopping
+        } else {
+            Refusal::Failed
+        }
+    }
+
+    fn admit(&self, mut reports: Vec<Report>) -> Result<Vec<oneshot::Receiver<()>>, Refusal> {
+        if self.is_stopping() || self.is_failed() {
+            return Err(self.ended());
+        }
+        self.settle(&mut reports);
+        let mut router = self
+            .router
+            .lock()
+            .expect("nobody panics holding the router");
+        let sorted = match self.sort(&mut router, reports) {
+            Ok(sorted) => sorted,
+            Err(error) => {
+                warn!(%error, "aliases of traces cannot be read; reports are refused");
+                return Err(Refusal::Failed);
+            }
+        };
+        if !self.has_room(&sorted) {
+            unlearn(&mut router, sorted.lessons);
+            return Err(self.overloaded());
+        }
+        self.refused_in_row.store(0, Ordering::Relaxed);
+        self.counters.unattributed.add(sorted.unattributed);
+        Ok(self.hand_over(sorted))
+    }
+
+    /// Puts the times of what has just arrived right.
+    fn settle(&self, reports: &mut [Report]) {
+        let arrival_ms = self.clock.now_ms();
+        let events = reports.iter_mut().flat_map(|report| &mut report.events);
+        let settled = events
+            .zip(0..)
+            .map(|(event, place)| clock::settle(event, arrival_ms, place))
+            .filter(|changed| *changed)
+            .count();
+        self.counters.times_settled.add(settled as u64);
+    }
+
+    /// Finds the run and the shard of each report. Those that name their run come first, so that the others of the
+    /// same trace need not move.
+    fn sort(&self, router: &mut Router, mut reports: Vec<Report>) -> Result<Sorted, StoreError> {
+        reports.sort_by_key(|report| report.run.run_id.is_none());
+        let mut sorted = Sorted {
+            parts: self.desks.iter().map(|_| None).collect(),
+            lessons: Vec::new(),
+            unattributed: 0,
+        };
+        let mut failure = None;
+        for Report { run, events } in reports {
+            let route = router.route(&run, &mut |trace| match self.store.alias(trace) {
+                Ok(alias) => alias,
+                Err(error) => {
+                    failure = Some(error);
+                    None
+                }
+            });
+            let Some(route) = route else {
+                sorted.unattributed += 1;
+                continue;
+            };
+            if route.lesson.is_none() && events.is_empty() {
+                continue;
+            }
+            let shard = usize::from(self.shard_of(&route.run_id));
+            let draft = sorted.parts[shard].get_or_insert_default();
+            if let Some(lesson) = route.lesson {
+                draft.aliases.push((lesson.trace, lesson.run_id.clone()));
+                sorted.lessons.push(lesson);
+            }
+            draft.cost.add(Cost::of(&events));
+            draft.report(route.run_id, run, events);
+        }
+        match failure {
+            None => Ok(sorted),
+            Some(error) => {
+                unlearn(router, sorted.lessons);
+                Err(error)
+            }
+        }
+    }
+
+    fn has_room(&self, sorted: &Sorted) -> bool {
+        let most = most(&self.settings);
+        let mut targets = self.desks.iter().zip(&sorted.parts);
+        targets.all(|(desk, part)| {
+            part.as_ref()
+                .is_none_or(|part| desk.has_room(part.cost, most))
+        })
+    }
+
+    /// Puts the parts into the inboxes; moves come last, behind the reports that teach them.
+    fn hand_over(&self, sorted: Sorted) -> Vec<oneshot::Receiver<()>> {
+        let mut waiting = Vec::new();
+        let mut done = || {
+            let (done, wait) = oneshot::channel();
+            waiting.push(wait);
+            done
+        };
+        for (desk, draft) in self.desks.iter().zip(sorted.parts) {
+            if let Some(draft) = draft {
+                desk.send(Message::Reports(Part {
+                    reports: draft.reports,
+                    aliases: draft.aliases,
+                    cost: draft.cost,
+                    done: done(),
+                }));
+            }
+        }
+        for Lesson { run_id, moves, .. } in sorted.lessons {
+            if let Some(from) = moves {
+                let done = done();
+                let desk = self.desk_of(&from);
+                desk.send(Message::Move(Move {
+                    from,
+                    into: run_id,
+                    done,
+                }));
+            }
+        }
+        waiting
+    }
+
+    /// Refuses for lack of room: the more were refused since one was taken, the later they shall come again.
+    fn overloaded(&self) -> Refusal {
+        let refused = self.refused_in_row.fetch_add(1, Ordering::Relaxed);
+        let grown = RETRY_MIN * (1 + refused / 4).min(1_000) as u32;
+        let jitter = RandomState::new().hash_one(refused) % 1_000;
+        let jittered = grown.min(RETRY_MAX) * (500 + jitter as u32) / 1_000;
+        Refusal::Overloaded {
+            retry_after: jittered.max(RETRY_MIN / 2),
+        }
+    }
+}
+
+impl Draft {
+    fn report(&mut self, run_id: Text, run: RunRef, events: Vec<Event>) {
+        if !events.is_empty() {
+            self.reports.push(Routed {
+                run_id,
+                session_id: run.session_id,
+                service: run.service,
+                events,
+            });
+        }
+    }
+}
+
+/// The most that one shard may hold.
+fn most(settings: &Settings) -> Cost {
+    Cost {
+        reports: settings.inbox_reports_max,
+        bytes: settings.inbox_bytes_max,
+    }
+}
+
+fn unlearn(router: &mut Router, lessons: Vec<Lesson>) {
+    for lesson in lessons.into_iter().rev() {
+        router.unlearn(lesson);
+    }
+}

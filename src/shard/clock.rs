@@ -1,0 +1,133 @@
+//! The only clock on a report's road, and what it does to the times that reports claim.
+//!
+//! A report's arrival is read here once and travels on as data. The times inside it come from other machines and order
+//! the run's events, so they are left as they are wherever they can be true: a recording from last year may be replayed.
+//! What cannot be true is put right by [`settle`] and counted, before the journal sees it, so that a replay after a crash
+//! gives the same.
+
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use crate::engine::event::Event;
+
+/// How far ahead of the arrival a time may lie. Clocks of machines that keep time at all differ by less, and a time
+/// years ahead would be the run's newest event for ever.
+pub(super) const AHEAD_MAX: Duration = Duration::from_secs(10 * 60);
+
+/// Longest duration that is believed of an event whose times have to be moved.
+const MOVED_DURATION_MAX: Duration = Duration::from_secs(24 * 60 * 60);
+
+/// Where the time comes from.
+#[derive(Clone, Debug)]
+pub(super) enum Clock {
+    /// The system's clock, which goes on while a laptop sleeps.
+    System,
+    /// Tokio's clock, which a test can stop, beginning at a given time in milliseconds since 1970.
+    #[cfg(test)]
+    Paused {
+        /// What it showed in the beginning.
+        began_ms: u64,
+        /// When that was.
+        began: tokio::time::Instant,
+    },
+}
+
+impl Clock {
+    /// Milliseconds since 1970.
+    pub(super) fn now_ms(&self) -> u64 {
+        match self {
+            Self::System => SystemTime::now()
+                .duration_since(UNIX_EPOCH)
+                .map_or(0, |since| since.as_millis() as u64),
+            #[cfg(test)]
+            Self::Paused { began_ms, began } => began_ms + began.elapsed().as_millis() as u64,
+        }
+    }
+}
+
+/// Puts an event's times right: a missing time is the other one, and where both are missing or the start lies too far
+/// ahead, the event began on its arrival; it never ends before it begins. `place` keeps those that arrived together in
+/// the order in which they came. Returns whether anything had to be changed.
+pub(super) fn settle(event: &mut Event, arrival_ms: u64, place: u64) -> bool {
+    let now_ns = arrival_ms.saturating_mul(1_000_000);
+    let latest_ns = now_ns.saturating_add(AHEAD_MAX.as_nanos() as u64);
+    let claimed = (event.start_ns, event.end_ns);
+    if event.start_ns == 0 {
+        event.start_ns = event.end_ns;
+    }
+    if event.start_ns == 0 || event.start_ns > latest_ns {
+        let longest = MOVED_DURATION_MAX.as_nanos() as u64;
+        let duration = event.end_ns.saturating_sub(event.start_ns).min(longest);
+        event.start_ns = now_ns.saturating_add(place);
+        event.end_ns = event.start_ns.saturating_add(duration);
+    } else if event.end_ns > latest_ns {
+        event.end_ns = now_ns;
+    }
+    event.end_ns = event.end_ns.max(event.start_ns);
+    claimed != (event.start_ns, event.end_ns)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::engine::event::{Body, SpanId, TraceId};
+
+    const NOW_MS: u64 = 1_700_000_000_000;
+    const NOW: u64 = NOW_MS * 1_000_000;
+    const HOUR: u64 = 3_600_000_000_000;
+
+    /// An event that claims these times, arriving at `NOW` in the given place, and the times that it then has.
+    fn check(claimed: (u64, u64), place: u64, expected: (u64, u64)) {
+        let mut event = Event {
+            id: 1,
+            trace: TraceId::default(),
+            span: SpanId::default(),
+            parent: SpanId::default(),
+            start_ns: claimed.0,
+            end_ns: claimed.1,
+            agent: None,
+            worker: None,
+            body: Body::UserMessage,
+        };
+        let changed = settle(&mut event, NOW_MS, place);
+        assert_eq!((event.start_ns, event.end_ns), expected, "{claimed:?}");
+        assert_eq!(changed, claimed != expected);
+    }
+
+    #[test]
+    fn times_that_can_be_true_stay() {
+        check((NOW, NOW), 0, (NOW, NOW));
+        check((NOW - HOUR, NOW), 0, (NOW - HOUR, NOW));
+        check((NOW + HOUR / 10, NOW + HOUR / 10), 0, {
+            (NOW + HOUR / 10, NOW + HOUR / 10)
+        });
+        check((1, 2), 0, (1, 2));
+    }
+
+    #[test]
+    fn missing_times_are_filled() {
+        check((0, 0), 3, (NOW + 3, NOW + 3));
+        check((0, NOW - 5), 3, (NOW - 5, NOW - 5));
+        check((NOW - 5, 0), 3, (NOW - 5, NOW - 5));
+    }
+
+    #[test]
+    fn an_end_before_the_start_is_the_start() {
+        check((NOW, NOW - 1), 0, (NOW, NOW));
+    }
+
+    /// Two events of a machine whose clock is a day ahead keep their order and their durations.
+    #[test]
+    fn times_too_far_ahead_become_the_arrival() {
+        let ahead = NOW + 24 * HOUR;
+        check((ahead, ahead + 7), 0, (NOW, NOW + 7));
+        check((ahead + 9, ahead + 10), 1, (NOW + 1, NOW + 2));
+        check((NOW - 1, ahead), 0, (NOW - 1, NOW));
+        check((0, ahead), 0, (NOW, NOW));
+        check((u64::MAX - 1, u64::MAX), 0, (NOW, NOW + 1));
+    }
+
+    #[test]
+    fn a_moved_event_lasts_a_day_at_most() {
+        check((NOW + HOUR, u64::MAX), 0, (NOW, NOW + 24 * HOUR));
+    }
+}

@@ -1,0 +1,236 @@
+//! What a shard is sent, and the two inboxes in which it waits.
+//!
+//! Reports, and what shards tell one another about runs that move, wait in one inbox, in order: a run moves after the
+//! reports that were routed to its old id. Queries wait in the other and are never behind reports. The first inbox
+//! itself has no limit; the room in it is counted by [`Desk`] and given out by `admit`, and given back when the shard
+//! has answered.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use tokio::sync::{mpsc, oneshot, watch};
+
+use crate::engine::event::{Body, Event, Text, TraceId};
+use crate::engine::{RunState, RunView};
+use crate::store::IndexKey;
+
+/// Most queries that wait for one shard; who comes later waits before the inbox.
+const QUERIES_MAX: usize = 1_024;
+
+/// Resolved once a message has had its effect; dropped if it never will.
+pub(super) type Done = oneshot::Sender<()>;
+
+/// What waits in a shard's first inbox.
+pub(super) enum Message {
+    /// One request's reports for this shard.
+    Reports(Part),
+    /// A run of this shard belongs to another one, if it exists at all.
+    Move(Move),
+    /// A run of this shard takes over what was kept under another id.
+    Absorb(Box<Absorb>),
+    /// What was kept under this id has been taken over.
+    Release(Release),
+}
+
+/// One request's reports for one shard.
+pub(super) struct Part {
+    pub(super) reports: Vec<Routed>,
+    /// Traces that these reports, or others of the same request, said to belong to runs of this shard.
+    pub(super) aliases: Vec<(TraceId, Text)>,
+    pub(super) cost: Cost,
+    pub(super) done: Done,
+}
+
+/// A report whose run is known.
+pub(super) struct Routed {
+    pub(super) run_id: Text,
+    pub(super) session_id: Option<Text>,
+    pub(super) service: Option<Text>,
+    pub(super) events: Vec<Event>,
+}
+
+/// See [`Message::Move`].
+pub(super) struct Move {
+    pub(super) from: Text,
+    pub(super) into: Text,
+    pub(super) done: Done,
+}
+
+/// See [`Message::Absorb`].
+pub(super) struct Absorb {
+    pub(super) from: Text,
+    pub(super) into: Text,
+    pub(super) state: RunState,
+    /// Journal position up to which `state` is told; it comes back with [`Release`].
+    pub(super) position: u64,
+    pub(super) done: Done,
+}
+
+/// See [`Message::Release`].
+pub(super) struct Release {
+    pub(super) from: Text,
+    pub(super) into: Text,
+    pub(super) position: u64,
+    pub(super) done: Done,
+}
+
+/// What waits in a shard's second inbox.
+pub(super) enum Query {
+    /// These runs, where their states are in memory.
+    Views {
+        run_ids: Vec<Text>,
+        reply: oneshot::Sender<Vec<Option<RunView>>>,
+    },
+    /// A run, now and from now on.
+    Watch {
+        run_id: Text,
+        reply: oneshot::Sender<watch::Receiver<Option<RunView>>>,
+    },
+    /// Runs of the index, to be looked at and perhaps forgotten. Answers how many were.
+    Review {
+        keys: Vec<IndexKey>,
+        why: Review,
+        reply: oneshot::Sender<u64>,
+    },
+    /// Finish what waits, save, and end.
+    Stop { done: Done },
+}
+
+/// Which runs a review forgets, besides those that nobody has heard of for the retention time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Review {
+    /// None.
+    Age,
+    /// Those that are quiet: there are too many runs.
+    Number,
+    /// All: there are far too many runs.
+    NumberAtAnyPrice,
+}
+
+/// How much room something takes in an inbox.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Cost {
+    pub(super) reports: usize,
+    pub(super) bytes: usize,
+}
+
+impl Cost {
+    /// What the events of one report take.
+    pub(super) fn of(events: &[Event]) -> Self {
+        Self {
+            reports: 1,
+            bytes: size_of::<Routed>() + events.iter().map(event_bytes).sum::<usize>(),
+        }
+    }
+
+    pub(super) fn add(&mut self, other: Self) {
+        self.reports += other.reports;
+        self.bytes += other.bytes;
+    }
+}
+
+/// About what an event takes in memory. Names are left out: events share them, and they are short.
+fn event_bytes(event: &Event) -> usize {
+    let texts = match &event.body {
+        Body::ToolCall(call) => [&call.input, &call.output]
+            .into_iter()
+            .filter_map(|value| value.value())
+            .map(|value| value.sample.len())
+            .sum(),
+        Body::AgentSpan(span) => [&span.input, &span.output]
+            .into_iter()
+            .filter_map(|value| value.value())
+            .map(|value| value.sample.len())
+            .sum(),
+        _ => 0,
+    };
+    size_of::<Event>() + texts
+}
+
+/// The way into a shard. The shard holds the [`Tray`] at the other end.
+pub(super) struct Desk {
+    messages: mpsc::UnboundedSender<Message>,
+    queries: mpsc::Sender<Query>,
+    held: Arc<Held>,
+}
+
+/// A shard's end of its inboxes.
+pub(super) struct Tray {
+    pub(super) messages: mpsc::UnboundedReceiver<Message>,
+    pub(super) queries: mpsc::Receiver<Query>,
+    pub(super) held: Arc<Held>,
+}
+
+/// What a shard holds unanswered. Taken by whoever holds the router, given back by the shard.
+#[derive(Default)]
+pub(super) struct Held {
+    reports: AtomicUsize,
+    bytes: AtomicUsize,
+}
+
+/// A shard's inboxes, both ends.
+pub(super) fn desk() -> (Desk, Tray) {
+    let (messages, messages_out) = mpsc::unbounded_channel();
+    let (queries, queries_out) = mpsc::channel(QUERIES_MAX);
+    let held = Arc::new(Held::default());
+    let desk = Desk {
+        messages,
+        queries,
+        held: held.clone(),
+    };
+    let tray = Tray {
+        messages: messages_out,
+        queries: queries_out,
+        held,
+    };
+    (desk, tray)
+}
+
+impl Desk {
+    /// Whether there is room for this much. A shard that holds nothing takes anything, or a large request could never
+    /// be taken at all.
+    pub(super) fn has_room(&self, cost: Cost, most: Cost) -> bool {
+        let held = self.held.cost();
+        held.reports == 0
+            || (held.reports + cost.reports <= most.reports
+                && held.bytes + cost.bytes <= most.bytes)
+    }
+
+    /// Puts a message into the first inbox. If the shard has ended the message is dropped, and its `done` with it.
+    pub(super) fn send(&self, message: Message) {
+        if let Message::Reports(part) = &message {
+            self.held.take(part.cost);
+        }
+        let _ = self.messages.send(message);
+    }
+
+    /// Asks the shard, and waits for its answer; `None` if it has ended.
+    pub(super) async fn ask<T>(
+        &self,
+        query: impl FnOnce(oneshot::Sender<T>) -> Query,
+    ) -> Option<T> {
+        let (reply, answer) = oneshot::channel();
+        self.queries.send(query(reply)).await.ok()?;
+        answer.await.ok()
+    }
+}
+
+impl Held {
+    fn cost(&self) -> Cost {
+        Cost {
+            reports: self.reports.load(Ordering::Acquire),
+            bytes: self.bytes.load(Ordering::Acquire),
+        }
+    }
+
+    fn take(&self, cost: Cost) {
+        self.reports.fetch_add(cost.reports, Ordering::AcqRel);
+        self.bytes.fetch_add(cost.bytes, Ordering::AcqRel);
+    }
+
+    /// Gives room back.
+    pub(super) fn release(&self, cost: Cost) {
+        self.bytes.fetch_sub(cost.bytes, Ordering::AcqRel);
+        self.reports.fetch_sub(cost.reports, Ordering::AcqRel);
+    }
+}

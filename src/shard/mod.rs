@@ -1,0 +1,288 @@
+//! The runs and their owners.
+//!
+//! A request's reports come in through [`Shards::submit`]: [`router`] says which run each belongs to, the run's id says
+//! which shard owns it, and the reports go into that shard's inbox, all of them or none (`admit`). A shard is one task
+//! (`worker`), the only one that touches its runs. Its turn (`turn`) takes what waits, steps each run once, commits
+//! everything as one [`Turn`](crate::store::Turn), and only then answers the senders, wakes the watchers and lets
+//! queries see the new states. States follow into the store later (`residence`); what the journal holds beyond them is
+//! replayed at the next start (`replay`). A run that stays quiet is told so (`idle`), and old runs are forgotten
+//! (`retire`).
+//!
+//! Queries have an inbox of their own and are answered between turns, so that they wait for one commit at most and
+//! never see what is not on disk (`query`). Deliberately absent: anything that decides whether a run is stuck, anything
+//! that knows a dialect, and any retry: a shard whose commit failed stops, and the process should leave.
+
+mod admit;
+mod clock;
+mod counters;
+mod idle;
+mod inbox;
+mod query;
+mod replay;
+mod residence;
+mod retire;
+pub mod router;
+#[cfg(test)]
+mod tests;
+mod turn;
+mod watchers;
+mod worker;
+
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use futures_util::Stream;
+use tokio::task::JoinHandle;
+use tokio::time::Instant;
+use tracing::{info, warn};
+
+use crate::engine::RunView;
+use crate::engine::policy::Policy;
+use crate::normalize::Report;
+use crate::store::{Store, StoreError};
+
+pub use admit::Refusal;
+pub use counters::{Counter, Counters};
+pub use query::{PAGE_SIZE_MAX, QueryError, RunFilter, RunPage};
+pub use replay::StartError;
+
+use clock::Clock;
+use inbox::Desk;
+use router::Router;
+use worker::Worker;
+
+/// How the shards are set up.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Settings {
+    /// Number of shards, at least 1. May differ from one start to the next.
+    pub shards: u16,
+    /// Most reports that one shard holds unanswered; a request that would exceed it is refused.
+    pub inbox_reports_max: usize,
+    /// Most bytes that the reports of one shard hold while they are unanswered, about.
+    pub inbox_bytes_max: usize,
+    /// Events after which a turn takes no further request. Bounds what one commit holds up.
+    pub turn_events_max: usize,
+    /// Most runs whose state is in memory, over all shards; the others are on disk.
+    pub resident_runs_max: usize,
+    /// Time without a report after which a run counts as over.
+    pub idle: Duration,
+    /// How often changed states are written behind the journal.
+    pub save_every: Duration,
+    /// Time without a report after which a run is forgotten.
+    pub retention_age: Duration,
+    /// Most runs kept; of those that are over, the first begun are forgotten first.
+    pub retention_runs: u64,
+    /// Most traces whose run is remembered in memory. Should exceed the traces that arrive within a second by far.
+    pub traces_max: usize,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            shards: std::thread::available_parallelism()
+                .map_or(1, |cores| cores.get().min(8) as u16),
+            inbox_reports_max: 16_384,
+            inbox_bytes_max: 32 << 20,
+            turn_events_max: 4_096,
+            resident_runs_max: 10_000,
+            idle: Duration::from_secs(5 * 60),
+            save_every: Duration::from_secs(5),
+            retention_age: Duration::from_secs(7 * 24 * 60 * 60),
+            retention_runs: 100_000,
+            traces_max: 100_000,
+        }
+    }
+}
+
+/// All runs, as the rest of the daemon sees them. Clones share them; when the last one is dropped without a stop, the
+/// shards end where they are, and the journal has what was acknowledged.
+#[derive(Clone)]
+pub struct Shards {
+    shared: Arc<Shared>,
+    tasks: Arc<Tasks>,
+}
+
+/// The tasks of the shards and of the walk, which end with it.
+struct Tasks(Vec<JoinHandle<()>>);
+
+impl Drop for Tasks {
+    fn drop(&mut self) {
+        self.abort();
+    }
+}
+
+impl Tasks {
+    fn abort(&self) {
+        for task in &self.0 {
+            task.abort();
+        }
+    }
+}
+
+/// What the shards and those who talk to them have in common.
+struct Shared {
+    store: Store,
+    policy: Arc<Policy>,
+    /// Names the policy in the journal.
+    policy_hash: u64,
+    settings: Settings,
+    clock: Clock,
+    counters: Counters,
+    /// Whoever holds the router may put reports into the inboxes, so that what was routed first arrives first.
+    router: Mutex<Router>,
+    /// The way into each shard, by number.
+    desks: Vec<Desk>,
+    /// Requests refused since one was accepted.
+    refused_in_row: AtomicU64,
+    /// Runs that the store's index holds.
+    runs: AtomicU64,
+    stopping: AtomicBool,
+    failed: AtomicBool,
+}
+
+impl Shards {
+    /// Replays what the journal holds beyond the saved states, and starts the shards.
+    ///
+    /// Warnings that the replay raises again are not announced again: their alerts are in the commits that are replayed.
+    /// Must be called within a Tokio runtime.
+    pub async fn start(
+        store: Store,
+        policy: Arc<Policy>,
+        settings: Settings,
+    ) -> Result<Self, StartError> {
+        Self::start_at(Clock::System, store, policy, settings).await
+    }
+
+    async fn start_at(
+        clock: Clock,
+        store: Store,
+        policy: Arc<Policy>,
+        settings: Settings,
+    ) -> Result<Self, StartError> {
+        let policy_hash = replay::keep_policy(&store, &policy)?;
+        let residences = replay::replay(&store, &policy, &settings).await?;
+        let survey = retire::survey(&store)?;
+        let (desks, trays): (Vec<_>, Vec<_>) =
+            (0..settings.shards.max(1)).map(|_| inbox::desk()).unzip();
+        let shared = Arc::new(Shared {
+            policy_hash,
+            clock,
+            counters: Counters::default(),
+            router: Mutex::new(Router::new(settings.traces_max)),
+            desks,
+            refused_in_row: AtomicU64::new(0),
+            runs: AtomicU64::new(survey.runs),
+            stopping: AtomicBool::new(false),
+            failed: AtomicBool::new(false),
+            store,
+            policy,
+            settings,
+        });
+        shared.move_again(survey.aliased)?;
+        let mut tasks = Vec::new();
+        for (number, (tray, residence)) in trays.into_iter().zip(residences).enumerate() {
+            let worker = Worker::new(number as u16, shared.clone(), tray, residence);
+            tasks.push(tokio::spawn(worker.work()));
+        }
+        tasks.push(tokio::spawn(retire::walk(shared.clone())));
+        info!(
+            runs = survey.runs,
+            shards = shared.desks.len(),
+            "shards started"
+        );
+        Ok(Self {
+            shared,
+            tasks: Arc::new(Tasks(tasks)),
+        })
+    }
+
+    /// Takes the reports of one request. Resolves when all of them are committed: from then on they are effective and
+    /// survive a crash. A refused request left nothing behind; of one that failed, parts may be committed, and sending
+    /// it again is harmless.
+    pub async fn submit(&self, reports: Vec<Report>) -> Result<(), Refusal> {
+        self.shared.submit(reports).await
+    }
+
+    /// A run, as it was last committed.
+    pub async fn run(&self, run_id: &str) -> Result<Option<RunView>, StoreError> {
+        self.shared.run(run_id).await
+    }
+
+    /// A page of runs, those begun last first. `page_size` is held between 1 and [`PAGE_SIZE_MAX`]. A bounded number of runs is
+    /// looked at for each page, so that a page may be short, even empty, and still name a next one.
+    pub async fn runs(
+        &self,
+        filter: &RunFilter,
+        page_size: usize,
+        page_token: Option<&str>,
+    ) -> Result<RunPage, QueryError> {
+        self.shared.runs(filter, page_size, page_token).await
+    }
+
+    /// A run as it is now, if it is there, and after each commit that concerns it. Who reads slowly misses states in
+    /// between, never the newest. Ends when the run is forgotten or has gone over to another one, and when the daemon
+    /// leaves.
+    pub fn watch(&self, run_id: &str) -> impl Stream<Item = RunView> + Send + use<> {
+        query::watch(self.shared.clone(), run_id.into())
+    }
+
+    /// The store below.
+    #[must_use]
+    pub fn store(&self) -> &Store {
+        &self.shared.store
+    }
+
+    /// Whether reports are taken: not while leaving, and no more once a commit has failed.
+    #[must_use]
+    pub fn is_ready(&self) -> bool {
+        !self.shared.is_stopping() && !self.shared.is_failed()
+    }
+
+    /// What has been done since the start.
+    #[must_use]
+    pub fn counters(&self) -> &Counters {
+        &self.shared.counters
+    }
+
+    /// Runs known, in memory or on disk.
+    #[must_use]
+    pub fn run_count(&self) -> u64 {
+        self.shared.runs.load(Ordering::Relaxed)
+    }
+
+    /// Takes no more reports, commits those that wait, saves all states and closes the store. What is not done at the
+    /// deadline is left to the journal, and to the replay of the next start.
+    pub async fn stop(&self, deadline: Instant) {
+        self.shared.stopping.store(true, Ordering::SeqCst);
+        let left = async {
+            self.shared.stop_workers().await;
+            self.shared.store.clone().close().await
+        };
+        match tokio::time::timeout_at(deadline, left).await {
+            Ok(Ok(())) => info!("shards stopped, states saved"),
+            Ok(Err(error)) => warn!(%error, "shards stopped, but the store could not be closed"),
+            Err(_) => warn!("shards did not stop in time; the journal keeps what is not saved"),
+        }
+        self.tasks.abort();
+    }
+}
+
+impl Shared {
+    fn is_stopping(&self) -> bool {
+        self.stopping.load(Ordering::SeqCst)
+    }
+
+    fn is_failed(&self) -> bool {
+        self.failed.load(Ordering::SeqCst)
+    }
+
+    /// The way into the shard that owns a run.
+    fn desk_of(&self, run_id: &str) -> &Desk {
+        &self.desks[usize::from(self.shard_of(run_id))]
+    }
+
+    fn shard_of(&self, run_id: &str) -> u16 {
+        router::shard_of(run_id, self.desks.len() as u16)
+    }
+}

@@ -1,0 +1,217 @@
+//! Questions about runs, answered from what is committed.
+//!
+//! A run that is in memory is shown by its shard, between two turns; any other is read from the store by whoever asks,
+//! so that a long list holds up no shard. A state leaves memory only once it is saved, so one of the two has the newest.
+
+use std::sync::Arc;
+
+use futures_util::{Stream, StreamExt, future, stream};
+use tokio_stream::wrappers::WatchStream;
+
+use crate::engine::RunView;
+use crate::engine::event::Text;
+use crate::engine::run::Status;
+use crate::store::records::decode_run;
+use crate::store::{IndexKey, StoreError};
+
+use super::Shared;
+use super::inbox::Query;
+use super::router::trace_of;
+
+/// Most runs on a page.
+pub const PAGE_SIZE_MAX: usize = 1_000;
+
+/// Most runs looked at for one page, so that a filter which nothing passes costs little; but always as many as fit.
+const EXAMINED_MAX: usize = 1_000;
+
+/// Runs looked at together: a shard shows its share of them between two turns.
+const TOGETHER: usize = 100;
+
+/// Which runs to list. What is left empty does not matter.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct RunFilter {
+    /// Any of these.
+    pub statuses: Vec<Status>,
+    /// Last seen at this time or later, nanoseconds since 1970.
+    pub min_last_seen_ns: Option<u64>,
+    /// Last seen at this time or earlier, nanoseconds since 1970.
+    pub max_last_seen_ns: Option<u64>,
+    /// One of the run's agents has this name.
+    pub agent: Option<Text>,
+}
+
+/// A page of a list of runs.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RunPage {
+    /// The runs, those begun last first.
+    pub runs: Vec<RunView>,
+    /// What to ask the next page with; nothing after the last.
+    pub next_page_token: Option<String>,
+}
+
+/// Why a list was not given.
+#[derive(Clone, Debug, thiserror::Error)]
+pub enum QueryError {
+    /// The page token is none that a page has named: begin anew without one.
+    #[error("the page token is not one that a page of runs has named")]
+    PageToken,
+    /// The store could not be read.
+    #[error("reading runs: {0}")]
+    Store(#[from] StoreError),
+}
+
+impl RunFilter {
+    /// Whether a run passes.
+    #[must_use]
+    pub fn passes(&self, run: &RunView) -> bool {
+        (self.statuses.is_empty() || self.statuses.contains(&run.status))
+            && self
+                .min_last_seen_ns
+                .is_none_or(|min| run.last_seen_ns >= min)
+            && self
+                .max_last_seen_ns
+                .is_none_or(|max| run.last_seen_ns <= max)
+            && self
+                .agent
+                .as_ref()
+                .is_none_or(|agent| run.agents.contains(agent))
+    }
+}
+
+impl Shared {
+    /// A run. One that has gone over to another is found under its old id, too.
+    pub(super) async fn run(&self, run_id: &str) -> Result<Option<RunView>, StoreError> {
+        let found = self.views(&[run_id.into()]).await?.pop().flatten();
+        let (None, Some(trace)) = (&found, trace_of(run_id)) else {
+            return Ok(found);
+        };
+        match self.store.alias(trace)? {
+            Some(run_id) => Ok(self.views(&[run_id]).await?.pop().flatten()),
+            None => Ok(None),
+        }
+    }
+
+    pub(super) async fn runs(
+        &self,
+        filter: &RunFilter,
+        page_size: usize,
+        page_token: Option<&str>,
+    ) -> Result<RunPage, QueryError> {
+        let page_size = page_size.clamp(1, PAGE_SIZE_MAX);
+        let mut after = page_token.map(read_token).transpose()?;
+        let mut runs = Vec::new();
+        let mut examined = 0;
+        while runs.len() < page_size && examined < EXAMINED_MAX {
+            let limit = TOGETHER.min(EXAMINED_MAX - examined);
+            let keys = self.store.run_ids(after.as_ref(), true, limit)?;
+            if keys.is_empty() {
+                return Ok(RunPage {
+                    runs,
+                    next_page_token: None,
+                });
+            }
+            let ids: Vec<Text> = keys.iter().map(|key| key.run_id.clone()).collect();
+            for (key, view) in keys.into_iter().zip(self.views(&ids).await?) {
+                if runs.len() == page_size {
+                    break;
+                }
+                examined += 1;
+                after = Some(key);
+                runs.extend(view.filter(|view| filter.passes(view)));
+            }
+        }
+        Ok(RunPage {
+            runs,
+            next_page_token: after.as_ref().map(write_token),
+        })
+    }
+
+    /// The runs with these ids, in their order, as far as there are any.
+    async fn views(&self, run_ids: &[Text]) -> Result<Vec<Option<RunView>>, StoreError> {
+        let mut views: Vec<Option<RunView>> = run_ids.iter().map(|_| None).collect();
+        for (shard, desk) in self.desks.iter().enumerate() {
+            let owned = |run_id: &Text| usize::from(self.shard_of(run_id)) == shard;
+            let places: Vec<usize> = (0..run_ids.len())
+                .filter(|place| owned(&run_ids[*place]))
+                .collect();
+            if places.is_empty() {
+                continue;
+            }
+            let run_ids = places.iter().map(|place| run_ids[*place].clone()).collect();
+            // A shard that has ended shows nothing; what is on disk remains.
+            let shown = desk.ask(|reply| Query::Views { run_ids, reply }).await;
+            for (place, view) in places.into_iter().zip(shown.unwrap_or_default()) {
+                views[place] = view;
+            }
+        }
+        for (run_id, view) in run_ids.iter().zip(&mut views) {
+            if view.is_none() {
+                *view = self.saved_view(run_id)?;
+            }
+        }
+        Ok(views)
+    }
+
+    /// A run as it lies on disk; none if its state cannot be read.
+    pub(super) fn saved_view(&self, run_id: &str) -> Result<Option<RunView>, StoreError> {
+        match self.store.load_run(run_id) {
+            Ok(saved) => Ok(saved
+                .and_then(|saved| decode_run(&saved.state).ok())
+                .map(|state| state.view(&self.policy))),
+            Err(StoreError::Unreadable { .. }) => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+}
+
+/// A run now and from now on.
+pub(super) fn watch(
+    shared: Arc<Shared>,
+    run_id: Text,
+) -> impl Stream<Item = RunView> + Send + use<> {
+    let watcher = async move {
+        let desk = shared.desk_of(&run_id);
+        desk.ask(|reply| Query::Watch {
+            run_id: run_id.clone(),
+            reply,
+        })
+        .await
+    };
+    stream::once(watcher)
+        .filter_map(future::ready)
+        .flat_map(WatchStream::new)
+        .filter_map(future::ready)
+}
+
+/// A place in the index as a text: the time in hexadecimal digits, a point, the id.
+fn write_token(key: &IndexKey) -> String {
+    format!("{:x}.{}", key.created_ms, key.run_id)
+}
+
+fn read_token(token: &str) -> Result<IndexKey, QueryError> {
+    let (created, run_id) = token.split_once('.').ok_or(QueryError::PageToken)?;
+    let created_ms = u64::from_str_radix(created, 16).map_err(|_| QueryError::PageToken)?;
+    Ok(IndexKey {
+        created_ms,
+        run_id: run_id.into(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_token_names_its_place() {
+        for run_id in ["r", "a.b", "", "ü"] {
+            let key = IndexKey {
+                created_ms: 1_700_000_000_000,
+                run_id: run_id.into(),
+            };
+            assert_eq!(read_token(&write_token(&key)).unwrap(), key);
+        }
+        for wrong in ["", "5", "x.r", "-1.r", "11111111111111111.r"] {
+            assert!(read_token(wrong).is_err(), "{wrong}");
+        }
+    }
+}

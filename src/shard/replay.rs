@@ -1,0 +1,239 @@
+//! The start: what the journal holds beyond the saved states is told to the runs again.
+//!
+//! Every entry that a run's saved state does not contain is stepped with the policy of its time, which the journal names,
+//! and gives exactly the state before the crash. The changes are thrown away, since their alerts were committed with
+//! the entries. Then everything that was touched is saved, so that the journal is short again whatever comes next.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use tracing::{info, warn};
+use xxhash_rust::xxh3::xxh3_64;
+
+use crate::engine::event::Text;
+use crate::engine::policy::Policy;
+use crate::engine::{Input, step};
+use crate::store::records::decode_run;
+use crate::store::{Entry, Store, StoreError};
+
+use super::Settings;
+use super::residence::Residence;
+use super::router::shard_of;
+
+/// States that are saved together; see the worker's number of the same meaning.
+const SAVE_TOGETHER: usize = 200;
+
+/// Why the shards could not be started.
+#[derive(Clone, Debug, thiserror::Error)]
+pub enum StartError {
+    /// The store could not be read or written.
+    #[error("replaying the journal: {0}")]
+    Store(#[from] StoreError),
+}
+
+/// The policies that journal records name, read once each.
+struct Policies<'store> {
+    store: &'store Store,
+    present: Arc<Policy>,
+    by_hash: HashMap<u64, Arc<Policy>>,
+}
+
+/// Keeps the policy for later replays, and says by which number the journal is to name it.
+pub(super) fn keep_policy(store: &Store, policy: &Policy) -> Result<u64, StoreError> {
+    let json = serde_json::to_string(policy).expect("a policy is plain data");
+    let hash = xxh3_64(json.as_bytes());
+    store.put_policy(hash, &json)?;
+    Ok(hash)
+}
+
+/// Replays the journal. The result has the runs of each shard, by its number, and all of them are saved.
+pub(super) async fn replay(
+    store: &Store,
+    policy: &Arc<Policy>,
+    settings: &Settings,
+) -> Result<Vec<Residence>, StoreError> {
+    let shards = settings.shards.max(1);
+    for shard in 0..shards {
+        store.needed_from(shard, 0);
+    }
+    let most = (settings.resident_runs_max / usize::from(shards)).max(1);
+    let mut residences: Vec<_> = (0..shards).map(|_| Residence::new(store.clone())).collect();
+    let mut policies = Policies::new(store, policy.clone());
+    let mut turns = 0_u64;
+    for record in store.replay() {
+        let (position, entries, hash) = match record {
+            Ok(record) => record,
+            Err(error @ StoreError::Unreadable { .. }) => {
+                warn!(%error, "a record of the journal cannot be read; what it told is lost");
+                continue;
+            }
+            Err(error) => return Err(error),
+        };
+        turns += 1;
+        apply(
+            store,
+            &mut residences,
+            position,
+            entries,
+            policies.named(hash)?.as_ref(),
+        )?;
+        for residence in residences
+            .iter_mut()
+            .filter(|residence| residence.len() > 2 * most)
+        {
+            save(store, residence, most).await?;
+        }
+    }
+    for (shard, residence) in residences.iter_mut().enumerate() {
+        save(store, residence, most).await?;
+        store.needed_from(shard as u16, u64::MAX);
+    }
+    if turns > 0 {
+        info!(turns, "journal replayed");
+    }
+    Ok(residences)
+}
+
+/// Tells the entries of one record to the runs that do not know them yet.
+fn apply(
+    store: &Store,
+    residences: &mut [Residence],
+    position: u64,
+    entries: Vec<Entry>,
+    policy: &Policy,
+) -> Result<(), StoreError> {
+    let shards = residences.len() as u16;
+    let mut touched = Vec::new();
+    for entry in entries {
+        let shard = usize::from(shard_of(entry_run(&entry), shards));
+        let residence = &mut residences[shard];
+        match entry {
+            Entry::Removed { run_id } => {
+                let Some(run) = residence.fetch(&run_id)? else {
+                    continue;
+                };
+                if run.position < position {
+                    let key = run.key.clone();
+                    residence.remove(&run_id);
+                    store.delete_runs(&[key])?;
+                }
+            }
+            entry => {
+                let Some(told) = told(entry) else {
+                    continue;
+                };
+                let (run, _) = residence.open(&told.run_id, told.created_ms)?;
+                if run.position < position {
+                    step(&mut run.state, &told.input, policy);
+                    touched.push((shard, told.run_id));
+                }
+            }
+        }
+    }
+    // Only now, since a run may have several entries in one record.
+    for (shard, run_id) in touched {
+        residences[shard].committed(&run_id, position);
+    }
+    Ok(())
+}
+
+/// The run that an entry concerns.
+fn entry_run(entry: &Entry) -> &Text {
+    match entry {
+        Entry::Reports { run_id, .. } | Entry::Idle { run_id, .. } | Entry::Removed { run_id } => {
+            run_id
+        }
+        Entry::Absorb { into, .. } => into,
+    }
+}
+
+/// What a run was told.
+struct Told {
+    run_id: Text,
+    input: Input,
+    /// When the run began, if it began with this.
+    created_ms: u64,
+}
+
+/// What an entry tells; nothing if it tells nothing or cannot be read.
+fn told(entry: Entry) -> Option<Told> {
+    match entry {
+        Entry::Reports {
+            run_id,
+            at_ms,
+            session_id,
+            service,
+            events,
+        } => Some(Told {
+            run_id,
+            input: Input::Reports {
+                at_ms,
+                session_id,
+                service,
+                events,
+            },
+            created_ms: at_ms,
+        }),
+        Entry::Idle { run_id, at_ms } => Some(Told {
+            run_id,
+            input: Input::Idle { at_ms },
+            created_ms: at_ms,
+        }),
+        Entry::Absorb { into, from, state } => match decode_run(&state) {
+            Ok(state) => Some(Told {
+                run_id: into,
+                created_ms: state.heard_ms(),
+                input: Input::Absorb(Box::new(state)),
+            }),
+            Err(error) => {
+                warn!(%error, run = %from, "the state of a run that moved cannot be read");
+                None
+            }
+        },
+        Entry::Removed { .. } => None,
+    }
+}
+
+/// Saves what has to be saved, and keeps no more runs in memory than `most`.
+async fn save(store: &Store, residence: &mut Residence, most: usize) -> Result<(), StoreError> {
+    loop {
+        let runs = residence.take_unsaved(u64::MAX, SAVE_TOGETHER);
+        if runs.is_empty() {
+            residence.evict(most);
+            return Ok(());
+        }
+        store.save_runs(runs).await?;
+        residence.saved();
+    }
+}
+
+impl<'store> Policies<'store> {
+    fn new(store: &'store Store, present: Arc<Policy>) -> Self {
+        Self {
+            store,
+            present,
+            by_hash: HashMap::new(),
+        }
+    }
+
+    /// The policy of this number. One that is missing, or has a shape that this release does not know, is replaced by
+    /// the present one: the runs it concerns may then end up with other warnings than were announced.
+    fn named(&mut self, hash: u64) -> Result<Arc<Policy>, StoreError> {
+        if let Some(policy) = self.by_hash.get(&hash) {
+            return Ok(policy.clone());
+        }
+        let stored = self.store.policy(hash)?;
+        let policy = match stored.map(|json| serde_json::from_str(&json)) {
+            Some(Ok(policy)) => Arc::new(policy),
+            unreadable => {
+                warn!(
+                    missing = unreadable.is_none(),
+                    "a policy of the journal cannot be read; the present one takes its place"
+                );
+                self.present.clone()
+            }
+        };
+        self.by_hash.insert(hash, policy.clone());
+        Ok(policy)
+    }
+}

@@ -1,0 +1,255 @@
+//! The walk along the index of runs, oldest first, in small steps.
+//!
+//! Only the owner of a run may forget it, so the walk hands the owners a few runs at a time to be looked at
+//! ([`Review`]), and waits for them. The first round passes every run, to find those that were still open when the daemon
+//! ended and have no place in a queue of idle runs; later rounds go only as far as runs can be too old, or too many.
+//! What is done at the start, before that, is a survey of the ids alone: how many there are, and which of them should
+//! have moved to another run when the daemon ended.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use tokio::sync::oneshot;
+use tracing::warn;
+
+use crate::engine::RunState;
+use crate::engine::event::{Text, TraceId};
+use crate::normalize::RunRef;
+use crate::store::records::decode_run;
+use crate::store::{IndexKey, Store, StoreError};
+
+use super::Shared;
+use super::inbox::{Message, Move, Query, Review};
+use super::router::trace_of;
+use super::turn::Batch;
+use super::worker::Worker;
+
+/// How often a step is made.
+const STEP_EVERY: Duration = Duration::from_secs(1);
+
+/// Most runs looked at in a step; an owner does so between two turns.
+const STEP_RUNS: usize = 128;
+
+/// Ids read at once by the survey.
+const SURVEY_RUNS: usize = 4_096;
+
+/// By how much the number of runs may exceed the limit while those in excess are at work, as a share of the limit (one
+/// part in this many) and a number on top for small limits. Beyond that, runs are forgotten whatever they do.
+const EXCESS_SHARE: u64 = 4;
+const EXCESS_MORE: u64 = 100;
+
+/// What the ids of the stored runs tell.
+pub(super) struct Survey {
+    pub(super) runs: u64,
+    /// Runs named after a trace that was said to belong elsewhere.
+    pub(super) aliased: Vec<(TraceId, Text)>,
+}
+
+/// Reads the ids of all runs.
+pub(super) fn survey(store: &Store) -> Result<Survey, StoreError> {
+    let mut survey = Survey {
+        runs: 0,
+        aliased: Vec::new(),
+    };
+    let mut after = None;
+    loop {
+        let keys = store.run_ids(after.as_ref(), false, SURVEY_RUNS)?;
+        for IndexKey { run_id, .. } in &keys {
+            let Some(trace) = trace_of(run_id) else {
+                continue;
+            };
+            if store.alias(trace)?.is_some_and(|into| into != *run_id) {
+                survey.aliased.push((trace, run_id.clone()));
+            }
+        }
+        survey.runs += keys.len() as u64;
+        after = keys.into_iter().next_back();
+        if after.is_none() {
+            return Ok(survey);
+        }
+    }
+}
+
+/// Where the walk is.
+struct Walk {
+    after: Option<IndexKey>,
+    is_first_round: bool,
+}
+
+/// Walks until the daemon leaves.
+pub(super) async fn walk(shared: Arc<Shared>) {
+    let mut walk = Walk {
+        after: None,
+        is_first_round: true,
+    };
+    let mut pace = tokio::time::interval(STEP_EVERY);
+    loop {
+        pace.tick().await;
+        // As long as something is forgotten there is no pause: runs may come faster than one step a pace takes.
+        loop {
+            match walk.step(&shared).await {
+                Ok(0) => break,
+                Ok(_) => {}
+                Err(error) => {
+                    warn!(%error, "the index of runs cannot be read; old runs stay");
+                    break;
+                }
+            }
+        }
+    }
+}
+
+impl Walk {
+    /// Has the next runs looked at. Returns how many were forgotten.
+    async fn step(&mut self, shared: &Shared) -> Result<u64, StoreError> {
+        let most = shared.settings.retention_runs;
+        let excess = shared.runs.load(Ordering::Relaxed).saturating_sub(most);
+        let why = match excess {
+            0 => Review::Age,
+            _ if excess > most / EXCESS_SHARE + EXCESS_MORE => Review::NumberAtAnyPrice,
+            _ => Review::Number,
+        };
+        let limit = match why {
+            Review::Age => STEP_RUNS,
+            Review::Number | Review::NumberAtAnyPrice => STEP_RUNS.min(excess as usize),
+        };
+        let mut keys = shared.store.run_ids(self.after.as_ref(), false, limit)?;
+        if why == Review::Age && !self.is_first_round {
+            let oldest_ms = shared.oldest_ms();
+            keys.retain(|key| key.created_ms < oldest_ms);
+        }
+        self.after = keys.last().cloned();
+        if keys.is_empty() {
+            self.is_first_round = false;
+            return Ok(0);
+        }
+        Ok(shared.review(keys, why).await)
+    }
+}
+
+impl Shared {
+    /// The time before which a run must have been heard of last to be forgotten, milliseconds since 1970.
+    fn oldest_ms(&self) -> u64 {
+        let age_ms = self.settings.retention_age.as_millis() as u64;
+        self.clock.now_ms().saturating_sub(age_ms)
+    }
+
+    /// Has runs looked at by their owners.
+    async fn review(&self, keys: Vec<IndexKey>, why: Review) -> u64 {
+        let mut by_shard: Vec<Vec<IndexKey>> = self.desks.iter().map(|_| Vec::new()).collect();
+        for key in keys {
+            by_shard[usize::from(self.shard_of(&key.run_id))].push(key);
+        }
+        let mut retired = 0;
+        for (desk, keys) in self.desks.iter().zip(by_shard) {
+            if !keys.is_empty() {
+                let answer = desk.ask(|reply| Query::Review { keys, why, reply });
+                retired += answer.await.unwrap_or(0);
+            }
+        }
+        retired
+    }
+
+    /// Moves the runs that the survey found, as if their traces had just been learned.
+    pub(super) fn move_again(&self, aliased: Vec<(TraceId, Text)>) -> Result<(), StoreError> {
+        let mut router = self
+            .router
+            .lock()
+            .expect("nobody panics holding the router");
+        for (trace, from) in aliased {
+            let run = RunRef {
+                trace,
+                ..RunRef::default()
+            };
+            let mut failure = None;
+            let route = router.route(&run, &mut |trace| {
+                self.store.alias(trace).unwrap_or_else(|error| {
+                    failure = Some(error);
+                    None
+                })
+            });
+            if let Some(error) = failure {
+                return Err(error);
+            }
+            if let Some(route) = route {
+                let (done, _) = oneshot::channel();
+                let into = route.run_id;
+                let desk = self.desk_of(&from);
+                desk.send(Message::Move(Move { from, into, done }));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// What a review has to know of a run.
+struct Glance {
+    heard_ms: u64,
+    is_open: bool,
+}
+
+impl Worker {
+    /// Looks at runs, forgets those that must go, and sees to it that open ones will be found idle.
+    pub(super) async fn review(
+        &mut self,
+        keys: Vec<IndexKey>,
+        why: Review,
+    ) -> Result<u64, StoreError> {
+        let now_ms = self.shared.clock.now_ms();
+        let oldest_ms = self.shared.oldest_ms();
+        let idle_ms = self.shared.idle_ms();
+        let mut batch = Batch::default();
+        for key in keys {
+            let Some(glance) = self.glance(&key)? else {
+                continue;
+            };
+            let due_ms = glance.heard_ms.saturating_add(idle_ms);
+            let must_go = match why {
+                Review::Age => false,
+                Review::Number => due_ms <= now_ms,
+                Review::NumberAtAnyPrice => true,
+            };
+            if must_go || glance.heard_ms < oldest_ms {
+                batch.retired.push(key);
+            } else if glance.is_open {
+                self.idle.add(&key.run_id, due_ms);
+            }
+        }
+        let retired = batch.retired.len() as u64;
+        self.turn(batch).await?;
+        self.shared.counters.runs_retired.add(retired);
+        Ok(retired)
+    }
+
+    /// What is known of a run in the index; `None` if its place in the index is not its own any more. A run without a
+    /// readable state is as old as its place.
+    fn glance(&mut self, key: &IndexKey) -> Result<Option<Glance>, StoreError> {
+        if let Some(run) = self.residence.resident(&key.run_id) {
+            return Ok((run.key == *key).then(|| Glance::at(&run.state)));
+        }
+        let nothing = Glance {
+            heard_ms: key.created_ms,
+            is_open: false,
+        };
+        let saved = match self.shared.store.load_run(&key.run_id) {
+            Ok(Some(saved)) => saved,
+            Ok(None) | Err(StoreError::Unreadable { .. }) => return Ok(Some(nothing)),
+            Err(error) => return Err(error),
+        };
+        if saved.key != *key {
+            return Ok(None);
+        }
+        let state = decode_run(&saved.state);
+        Ok(Some(state.map_or(nothing, |state| Glance::at(&state))))
+    }
+}
+
+impl Glance {
+    fn at(state: &RunState) -> Self {
+        Self {
+            heard_ms: state.heard_ms(),
+            is_open: !state.is_closed(),
+        }
+    }
+}

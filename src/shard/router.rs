@@ -1,0 +1,394 @@
+//! From a report to the id of its run.
+//!
+//! A report that names its run goes there. Any other goes where its trace is known to belong: to the run that an earlier
+//! report of the trace named (an *alias*), to the run of the trace that it continues, or else to a run of its own, named
+//! after the trace. Names often come late, because the span that carries them ends last; a [`Lesson`] then says that the
+//! trace is to be remembered, and that what was kept under the trace's own id has to move.
+//!
+//! The router knows no disk, no shard and no clock: what it has forgotten it asks the caller for, so that a shard's
+//! router stands on the store and the one of `eddy check` on nothing. Routing a report changes the router's memory; if
+//! the report is then refused, [`Router::unlearn`] takes that back.
+
+use std::collections::HashMap;
+
+use xxhash_rust::xxh3::xxh3_64;
+
+use crate::engine::event::{Text, TraceId};
+use crate::normalize::RunRef;
+
+/// Longest run id, in bytes; what is longer is cut and ends in a hash of the whole. Generous: the ids of known
+/// frameworks have 36 bytes at most, with a user's prefix sometimes twice that.
+pub const RUN_ID_BYTES_MAX: usize = 256;
+
+/// Longest chain of traces that continue one another which is followed. A chain grows by one with each trace whose
+/// predecessor was learned before *its* predecessor was, which takes reordering at every step.
+const CHAIN_MAX: usize = 16;
+
+/// What is known about traces: bounded, in two generations. When the younger one is full it becomes the older one, and
+/// what nobody asked for during a whole generation is forgotten.
+#[derive(Debug)]
+pub struct Router {
+    young: HashMap<TraceId, Text>,
+    old: HashMap<TraceId, Text>,
+    generation_max: usize,
+}
+
+/// Where a report goes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Route {
+    /// The run.
+    pub run_id: Text,
+    /// What the report taught, if anything.
+    pub lesson: Option<Lesson>,
+}
+
+/// A trace turned out to belong to a run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Lesson {
+    /// The trace.
+    pub trace: TraceId,
+    /// The run that its reports belong to from now on.
+    pub run_id: Text,
+    /// The trace's own id, if what may have been kept under it has to go over to the run.
+    pub moves: Option<Text>,
+    /// What was remembered before.
+    before: Option<Text>,
+}
+
+impl Router {
+    /// A router that remembers at least half of `traces_max` traces, and never more than that many.
+    #[must_use]
+    pub fn new(traces_max: usize) -> Self {
+        Self {
+            young: HashMap::new(),
+            old: HashMap::new(),
+            generation_max: (traces_max / 2).max(1),
+        }
+    }
+
+    /// Where a report goes; `None` if it has neither a run id nor a trace, so that nobody can know whose it is.
+    ///
+    /// `stored` is asked for the alias of a trace that is not remembered.
+    pub fn route(
+        &mut self,
+        run: &RunRef,
+        stored: &mut dyn FnMut(TraceId) -> Option<Text>,
+    ) -> Option<Route> {
+        let named = run.run_id.as_ref().filter(|id| !id.is_empty());
+        if !is_set(run.trace) {
+            return named.map(|id| Route {
+                run_id: bounded(id),
+                lesson: None,
+            });
+        }
+        let own = own_id(run.trace);
+        let (before, known) = self.recall(run.trace, stored);
+        let target = match (named, run.continues) {
+            (Some(id), _) => bounded(id),
+            (None, Some(other)) if known == own && is_set(other) => self.follow(other, stored),
+            // Its run may have become part of another: remembering that keeps chains short, and is all that is left
+            // once the run in between is forgotten.
+            (None, _) => self.follow(run.trace, stored),
+        };
+        let lesson = (target != known).then(|| {
+            self.remember(run.trace, target.clone());
+            Lesson {
+                trace: run.trace,
+                run_id: target.clone(),
+                moves: (known == own).then_some(own),
+                before,
+            }
+        });
+        Some(Route {
+            run_id: target,
+            lesson,
+        })
+    }
+
+    /// Takes a lesson back. Of several, the newest must be taken back first.
+    pub fn unlearn(&mut self, lesson: Lesson) {
+        self.young.remove(&lesson.trace);
+        self.old.remove(&lesson.trace);
+        if let Some(before) = lesson.before {
+            self.remember(lesson.trace, before);
+        }
+    }
+
+    /// The run of a trace, through all the traces that it continues. Traces that continue one another in a circle
+    /// belong to the run with the least id.
+    fn follow(&mut self, trace: TraceId, stored: &mut dyn FnMut(TraceId) -> Option<Text>) -> Text {
+        let mut chain = vec![own_id(trace)];
+        let mut next = Some(trace);
+        while let Some(trace) = next.filter(|_| chain.len() <= CHAIN_MAX) {
+            let run_id = self.recall(trace, stored).1;
+            if let Some(start) = chain.iter().position(|seen| *seen == run_id) {
+                chain.drain(..start);
+                return chain.into_iter().min().unwrap_or(run_id);
+            }
+            next = trace_of(&run_id);
+            chain.push(run_id);
+        }
+        chain.pop().unwrap_or_else(|| own_id(trace))
+    }
+
+    /// What is remembered of a trace, and what is known of it: where nothing is remembered, what is stored; where
+    /// nothing is stored either, that the trace is a run of its own.
+    fn recall(
+        &mut self,
+        trace: TraceId,
+        stored: &mut dyn FnMut(TraceId) -> Option<Text>,
+    ) -> (Option<Text>, Text) {
+        if let Some(run_id) = self.young.get(&trace) {
+            return (Some(run_id.clone()), run_id.clone());
+        }
+        let remembered = self.old.remove(&trace);
+        let known = remembered
+            .clone()
+            .or_else(|| stored(trace))
+            .unwrap_or_else(|| own_id(trace));
+        self.remember(trace, known.clone());
+        (remembered, known)
+    }
+
+    fn remember(&mut self, trace: TraceId, run_id: Text) {
+        if self.young.len() >= self.generation_max {
+            self.old = std::mem::take(&mut self.young);
+        }
+        self.young.insert(trace, run_id);
+    }
+}
+
+/// The id of a run that nobody has named: its trace in hexadecimal digits.
+#[must_use]
+pub fn own_id(trace: TraceId) -> Text {
+    format!("{:032x}", u128::from_be_bytes(trace.0)).into()
+}
+
+/// The trace after which a run is named, if it is.
+#[must_use]
+pub fn trace_of(run_id: &str) -> Option<TraceId> {
+    let digits = |byte: u8| matches!(byte, b'0'..=b'9' | b'a'..=b'f');
+    if run_id.len() != 32 || !run_id.bytes().all(digits) {
+        return None;
+    }
+    let number = u128::from_str_radix(run_id, 16).ok()?;
+    Some(TraceId(number.to_be_bytes())).filter(|trace| is_set(*trace))
+}
+
+/// The shard that owns a run. The same in every process and on every machine.
+#[must_use]
+pub fn shard_of(run_id: &str, shards: u16) -> u16 {
+    (xxh3_64(run_id.as_bytes()) % u64::from(shards.max(1))) as u16
+}
+
+/// Whether a report has a trace at all. Those that have none share nothing.
+fn is_set(trace: TraceId) -> bool {
+    trace.0 != [0; 16]
+}
+
+/// A run id of at most [`RUN_ID_BYTES_MAX`] bytes.
+fn bounded(run_id: &Text) -> Text {
+    if run_id.len() <= RUN_ID_BYTES_MAX {
+        return run_id.clone();
+    }
+    let mut end = RUN_ID_BYTES_MAX - 17;
+    while !run_id.is_char_boundary(end) {
+        end -= 1;
+    }
+    format!("{}~{:016x}", &run_id[..end], xxh3_64(run_id.as_bytes())).into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const A: TraceId = TraceId([1; 16]);
+    const B: TraceId = TraceId([2; 16]);
+    const C: TraceId = TraceId([3; 16]);
+
+    fn report(trace: TraceId) -> RunRef {
+        RunRef {
+            trace,
+            ..RunRef::default()
+        }
+    }
+
+    fn named(trace: TraceId, run_id: &str) -> RunRef {
+        RunRef {
+            run_id: Some(run_id.into()),
+            ..report(trace)
+        }
+    }
+
+    fn continuing(trace: TraceId, other: TraceId) -> RunRef {
+        RunRef {
+            continues: Some(other),
+            ..report(trace)
+        }
+    }
+
+    fn route(router: &mut Router, run: &RunRef) -> Route {
+        router
+            .route(run, &mut |_| None)
+            .expect("the report has a trace")
+    }
+
+    /// Reports one after the other, each with the run that it must go to.
+    fn check(steps: &[(RunRef, &str)]) {
+        let mut router = Router::new(100);
+        for (number, (run, expected)) in steps.iter().enumerate() {
+            let found = route(&mut router, run).run_id;
+            assert_eq!(&*found, *expected, "report {number}");
+        }
+    }
+
+    #[test]
+    fn an_unnamed_trace_is_a_run_of_its_own() {
+        check(&[(report(A), &own_id(A)), (report(B), &own_id(B))]);
+    }
+
+    #[test]
+    fn a_name_holds_for_the_whole_trace() {
+        check(&[
+            (named(A, "r"), "r"),
+            (report(A), "r"),
+            (report(B), &own_id(B)),
+        ]);
+    }
+
+    /// A name wins over what was learned before, each time.
+    #[test]
+    fn the_report_s_own_name_wins() {
+        check(&[
+            (report(A), &own_id(A)),
+            (named(A, "r"), "r"),
+            (named(A, "s"), "s"),
+            (report(A), "s"),
+            (continuing(A, B), "s"),
+        ]);
+    }
+
+    #[test]
+    fn a_trace_goes_where_the_one_it_continues_goes_now_and_later() {
+        check(&[
+            (continuing(A, B), &own_id(B)),
+            (report(A), &own_id(B)),
+            (continuing(B, C), &own_id(C)),
+            (report(A), &own_id(C)),
+            (named(C, "r"), "r"),
+            (report(A), "r"),
+            (report(B), "r"),
+        ]);
+    }
+
+    /// Given traces that name each other's ids in a circle; they end up in one run, whichever report comes.
+    #[test]
+    fn a_circle_is_one_run() {
+        let least = own_id(A);
+        check(&[
+            (named(A, &own_id(B)), &own_id(B)),
+            (named(B, &own_id(C)), &own_id(C)),
+            (named(C, &own_id(A)), &own_id(A)),
+            (report(A), &least),
+            (report(B), &least),
+            (report(C), &least),
+        ]);
+        check(&[
+            (continuing(A, A), &own_id(A)),
+            (continuing(A, B), &own_id(B)),
+            (continuing(B, A), &own_id(B)),
+        ]);
+    }
+
+    #[test]
+    fn a_long_chain_ends_somewhere() {
+        let mut router = Router::new(1_000);
+        for number in 1..100 {
+            let trace = |n: u8| TraceId([n; 16]);
+            let _ = route(
+                &mut router,
+                &named(trace(number), &own_id(trace(number + 1))),
+            );
+        }
+        let found = route(&mut router, &report(TraceId([1; 16])));
+        assert!(trace_of(&found.run_id).is_some());
+    }
+
+    /// What was kept under the trace's own id moves when the first name comes, and only then.
+    #[test]
+    fn a_lesson_says_what_moves() {
+        let mut router = Router::new(100);
+        let _ = route(&mut router, &report(A));
+        let lesson = route(&mut router, &named(A, "r")).lesson.unwrap();
+        assert_eq!((&*lesson.run_id, lesson.moves), ("r", Some(own_id(A))));
+        assert_eq!(route(&mut router, &named(A, "r")).lesson, None);
+        let lesson = route(&mut router, &named(A, "s")).lesson.unwrap();
+        assert_eq!((&*lesson.run_id, lesson.moves), ("s", None));
+        assert_eq!(route(&mut router, &named(B, &own_id(B))).lesson, None);
+    }
+
+    /// A lesson that was taken back has left no trace, so that the same report teaches it again.
+    #[test]
+    fn a_refused_report_teaches_nothing() {
+        let mut router = Router::new(100);
+        let first = route(&mut router, &named(A, "r")).lesson.unwrap();
+        let second = route(&mut router, &named(A, "s")).lesson.unwrap();
+        router.unlearn(second);
+        assert_eq!(&*route(&mut router, &report(A)).run_id, "r");
+        router.unlearn(first.clone());
+        assert_eq!(route(&mut router, &report(A)).run_id, own_id(A));
+        router = Router::new(100);
+        assert_eq!(route(&mut router, &named(A, "r")).lesson, Some(first));
+    }
+
+    #[test]
+    fn what_is_forgotten_is_asked_for() {
+        let mut router = Router::new(2);
+        let _ = route(&mut router, &named(A, "r"));
+        for number in 10..20 {
+            let _ = route(&mut router, &report(TraceId([number; 16])));
+        }
+        assert!(router.young.len() + router.old.len() <= 2);
+        let found = router.route(&report(A), &mut |_| Some("r".into()));
+        assert_eq!(&*found.unwrap().run_id, "r");
+    }
+
+    /// Without a trace nothing is learned: two strangers' log records must not meet.
+    #[test]
+    fn no_trace_teaches_nothing() {
+        let mut router = Router::new(100);
+        let nobody = TraceId::default();
+        let found = route(&mut router, &named(nobody, "r"));
+        assert_eq!((&*found.run_id, found.lesson), ("r", None));
+        assert_eq!(router.route(&report(nobody), &mut |_| None), None);
+        assert_eq!(router.route(&named(nobody, ""), &mut |_| None), None);
+    }
+
+    #[test]
+    fn a_long_id_is_cut_and_stays_itself() {
+        let long = |last: char| named(A, &format!("{}{last}", "ü".repeat(200)));
+        let mut router = Router::new(100);
+        let one = route(&mut router, &long('1')).run_id;
+        assert!(one.len() <= RUN_ID_BYTES_MAX);
+        assert_eq!(one, route(&mut router, &long('1')).run_id);
+        assert_ne!(one, route(&mut router, &long('2')).run_id);
+    }
+
+    /// The assignment is stored in nobody's mind but must not depend on the process.
+    #[test]
+    fn shards_are_stable() {
+        assert_eq!(shard_of("r", 1), 0);
+        assert_eq!(
+            ["a", "b", "c", "d"].map(|id| shard_of(id, 8)),
+            ["a", "b", "c", "d"].map(|id| (xxh3_64(id.as_bytes()) % 8) as u16)
+        );
+    }
+
+    #[test]
+    fn only_a_trace_in_lower_hex_names_a_trace() {
+        assert_eq!(trace_of(&own_id(A)), Some(A));
+        for other in ["", "r", &"0".repeat(32), &"A".repeat(32), &"1".repeat(33)] {
+            assert_eq!(trace_of(other), None, "{other}");
+        }
+    }
+}

@@ -1,0 +1,1 @@
+//! The room as a whole, over a real store and the real engine.

@@ -1,0 +1,388 @@
+//! A turn: everything that waits is done to the runs, committed at once, and only then told to anybody.
+//!
+//! The batch is sorted by run first, so that a run is stepped once for all the reports that wait for it. Stepping changes
+//! the states in memory before the commit; nobody can see them until it has succeeded, because the shard answers nothing
+//! in between, and if it fails the shard ends and they are gone.
+//!
+//! A run that moves: its owner, after the commit of everything that was routed to it, sends a copy of the state to the
+//! owner of the run that it belongs to, which absorbs it in a turn of its own and sends a release back; with that the
+//! old run is removed. A crash in between leaves both, and the next start moves the old one again: absorbing twice
+//! changes nothing.
+
+use std::collections::HashMap;
+use std::sync::atomic::Ordering;
+use std::time::Instant;
+
+use crate::engine::event::{Text, TraceId};
+use crate::engine::policy::Policy;
+use crate::engine::run::WINDOW_EVENTS_MAX;
+use crate::engine::{Change, Input, RunState, step};
+use crate::store::alert::Alert;
+use crate::store::records::encode_run;
+use crate::store::{Entry, IndexKey, StoreError, Turn};
+
+use super::inbox::{Absorb, Cost, Done, Message, Move, Part, Release, Routed};
+use super::worker::Worker;
+
+/// What one turn does.
+#[derive(Default)]
+pub(super) struct Batch {
+    /// The reports, by run, in the order in which the runs appeared.
+    groups: Vec<Routed>,
+    /// Where each run's group is.
+    by_run: HashMap<Text, usize>,
+    aliases: Vec<(TraceId, Text)>,
+    moves: Vec<Move>,
+    absorbs: Vec<Absorb>,
+    releases: Vec<Release>,
+    /// Runs found idle.
+    pub(super) idle: Vec<Text>,
+    /// Runs to be forgotten because of their age or number.
+    pub(super) retired: Vec<IndexKey>,
+    cost: Cost,
+    done: Vec<Done>,
+    /// How much work all this is, in events.
+    work: usize,
+}
+
+/// A turn in the making, and what follows from it once it is committed.
+#[derive(Default)]
+struct Draft {
+    turn: Turn,
+    /// Number of events in it.
+    events: u64,
+    /// Runs that were stepped.
+    touched: Vec<Text>,
+    /// Runs that are forgotten.
+    removed: Vec<IndexKey>,
+    /// Owners of absorbed runs that are to hear of it.
+    releases: Vec<Release>,
+    moves: Vec<Move>,
+    done: Vec<Done>,
+}
+
+impl Batch {
+    /// Adds a message.
+    pub(super) fn add(&mut self, message: Message) {
+        match message {
+            Message::Reports(part) => self.add_part(part),
+            Message::Move(moved) => self.moves.push(moved),
+            Message::Absorb(absorb) => {
+                // A state is worth about as much work as the reports that it holds.
+                self.work += WINDOW_EVENTS_MAX;
+                self.absorbs.push(*absorb);
+            }
+            Message::Release(release) => self.releases.push(release),
+        }
+        self.work += 1;
+    }
+
+    /// About how much work the batch is, in events.
+    pub(super) fn work(&self) -> usize {
+        self.work
+    }
+
+    fn add_part(&mut self, part: Part) {
+        for report in part.reports {
+            self.work += report.events.len();
+            if let Some(&group) = self.by_run.get(&report.run_id) {
+                self.groups[group].join(report);
+            } else {
+                self.by_run.insert(report.run_id.clone(), self.groups.len());
+                self.groups.push(report);
+            }
+        }
+        self.aliases.extend(part.aliases);
+        self.cost.add(part.cost);
+        self.done.push(part.done);
+    }
+}
+
+impl Routed {
+    /// Adds another report of the same run.
+    fn join(&mut self, other: Self) {
+        self.session_id = self.session_id.take().or(other.session_id);
+        self.service = self.service.take().or(other.service);
+        self.events.extend(other.events);
+    }
+}
+
+impl Worker {
+    /// Takes a turn.
+    pub(super) async fn turn(&mut self, batch: Batch) -> Result<(), StoreError> {
+        let cost = batch.cost;
+        let mut draft = self.draft(batch)?;
+        if !draft.is_empty() {
+            self.commit(&mut draft).await?;
+            self.show(&draft);
+            self.remove(&draft.removed).await?;
+        }
+        self.tray.held.release(cost);
+        self.shared.counters.reports.add(cost.reports as u64);
+        for done in draft.done {
+            // The sender may have gone; what it sent is committed all the same.
+            let _ = done.send(());
+        }
+        for release in draft.releases {
+            let desk = self.shared.desk_of(&release.from);
+            desk.send(Message::Release(release));
+        }
+        for moved in draft.moves {
+            self.move_run(moved)?;
+        }
+        Ok(())
+    }
+
+    /// Steps every run of the batch.
+    fn draft(&mut self, batch: Batch) -> Result<Draft, StoreError> {
+        let mut draft = Draft {
+            turn: Turn {
+                shard: self.number,
+                at_ms: self.shared.clock.now_ms(),
+                policy: self.shared.policy_hash,
+                aliases: batch.aliases,
+                ..Turn::default()
+            },
+            moves: batch.moves,
+            done: batch.done,
+            ..Draft::default()
+        };
+        for group in batch.groups {
+            self.step_reports(&mut draft, group)?;
+        }
+        for absorb in batch.absorbs {
+            self.step_absorb(&mut draft, absorb)?;
+        }
+        for run_id in batch.idle {
+            self.step_idle(&mut draft, run_id)?;
+        }
+        for release in batch.releases {
+            self.release(&mut draft, release)?;
+        }
+        for key in batch.retired {
+            draft.remove(key);
+        }
+        Ok(draft)
+    }
+
+    fn step_reports(&mut self, draft: &mut Draft, group: Routed) -> Result<(), StoreError> {
+        let at_ms = draft.turn.at_ms;
+        let run_id = group.run_id;
+        draft.events += group.events.len() as u64;
+        let input = Input::Reports {
+            at_ms,
+            session_id: group.session_id,
+            service: group.service,
+            events: group.events,
+        };
+        self.step(draft, &run_id, &input, at_ms)?;
+        if let Input::Reports {
+            at_ms,
+            session_id,
+            service,
+            events,
+        } = input
+        {
+            draft.turn.entries.push(Entry::Reports {
+                run_id,
+                at_ms,
+                session_id,
+                service,
+                events,
+            });
+        }
+        Ok(())
+    }
+
+    fn step_absorb(&mut self, draft: &mut Draft, absorb: Absorb) -> Result<(), StoreError> {
+        let Absorb {
+            from,
+            into,
+            state,
+            position,
+            done,
+        } = absorb;
+        let created_ms = state.heard_ms();
+        draft.turn.entries.push(Entry::Absorb {
+            into: into.clone(),
+            from: from.clone(),
+            state: encode_run(&state),
+        });
+        self.step(draft, &into, &Input::Absorb(Box::new(state)), created_ms)?;
+        draft.releases.push(Release {
+            from,
+            into,
+            position,
+            done,
+        });
+        Ok(())
+    }
+
+    fn step_idle(&mut self, draft: &mut Draft, run_id: Text) -> Result<(), StoreError> {
+        let at_ms = draft.turn.at_ms;
+        self.step(draft, &run_id, &Input::Idle { at_ms }, at_ms)?;
+        draft.turn.entries.push(Entry::Idle { run_id, at_ms });
+        self.shared.counters.runs_idle.add(1);
+        Ok(())
+    }
+
+    /// Steps one run, which began at `created_ms` if nothing is known of it.
+    fn step(
+        &mut self,
+        draft: &mut Draft,
+        run_id: &Text,
+        input: &Input,
+        created_ms: u64,
+    ) -> Result<(), StoreError> {
+        let policy = &self.shared.policy;
+        let (run, is_new) = self.residence.open(run_id, created_ms)?;
+        let changes = step(&mut run.state, input, policy);
+        if is_new {
+            draft.turn.new_runs.push(run.key.clone());
+        }
+        draft.announce(changes, &run.state, policy);
+        draft.touched.push(run_id.clone());
+        Ok(())
+    }
+
+    /// A run of this shard has been absorbed: it is removed, unless it has grown since, or grows in this turn. Then it
+    /// moves again.
+    fn release(&mut self, draft: &mut Draft, release: Release) -> Result<(), StoreError> {
+        let Release {
+            from,
+            into,
+            position,
+            done,
+        } = release;
+        match self.residence.fetch(&from)? {
+            None => draft.done.push(done),
+            Some(run) if run.position == position && !draft.touched.contains(&from) => {
+                // The warnings go on under the other run's id.
+                let changes = run.state.retire();
+                draft.announce(changes, &run.state, &self.shared.policy);
+                draft.remove(run.key.clone());
+                draft.done.push(done);
+                self.shared.counters.runs_moved.add(1);
+            }
+            Some(_) => draft.moves.push(Move { from, into, done }),
+        }
+        Ok(())
+    }
+
+    async fn commit(&mut self, draft: &mut Draft) -> Result<(), StoreError> {
+        let turn = std::mem::take(&mut draft.turn);
+        let new_runs = turn.new_runs.len() as u64;
+        let next_look_ms = turn.at_ms.saturating_add(self.shared.idle_ms());
+        let began = Instant::now();
+        let committed = self.shared.store.commit(turn).await?;
+        let counters = &self.shared.counters;
+        counters
+            .commit_micros
+            .add(began.elapsed().as_micros() as u64);
+        counters.turns.add(1);
+        counters.events.add(draft.events);
+        counters.runs_created.add(new_runs);
+        counters
+            .runs_unreadable
+            .add(self.residence.take_unreadable());
+        self.shared.runs.fetch_add(new_runs, Ordering::Relaxed);
+        self.position = committed.position;
+        for run_id in &draft.touched {
+            self.residence.committed(run_id, committed.position);
+            let run = self.residence.resident(run_id);
+            if run.is_some_and(|run| !run.state.is_closed()) {
+                self.idle.add(run_id, next_look_ms);
+            }
+        }
+        Ok(())
+    }
+
+    /// Shows what was committed to those who watch.
+    fn show(&mut self, draft: &Draft) {
+        for run_id in &draft.touched {
+            if !self.watchers.has(run_id) {
+                continue;
+            }
+            if let Some(run) = self.residence.resident(run_id) {
+                self.watchers
+                    .show(run_id, run.state.view(&self.shared.policy));
+            }
+        }
+    }
+
+    /// Forgets runs whose removal is committed.
+    async fn remove(&mut self, removed: &[IndexKey]) -> Result<(), StoreError> {
+        if removed.is_empty() {
+            return Ok(());
+        }
+        self.finish_save().await?;
+        for key in removed {
+            self.residence.remove(&key.run_id);
+            self.watchers.end(&key.run_id);
+        }
+        self.shared.store.delete_runs(removed)?;
+        self.shared
+            .runs
+            .fetch_sub(removed.len() as u64, Ordering::Relaxed);
+        Ok(())
+    }
+
+    /// Hands a copy of a run to the owner of the run that it belongs to.
+    fn move_run(&mut self, moved: Move) -> Result<(), StoreError> {
+        let Move { from, into, done } = moved;
+        match self.residence.fetch(&from)? {
+            Some(run) if from != into => {
+                let desk = self.shared.desk_of(&into);
+                desk.send(Message::Absorb(Box::new(Absorb {
+                    state: run.state.clone(),
+                    position: run.position,
+                    from,
+                    into,
+                    done,
+                })));
+            }
+            _ => drop(done.send(())),
+        }
+        Ok(())
+    }
+}
+
+impl Draft {
+    fn is_empty(&self) -> bool {
+        self.turn.entries.is_empty() && self.turn.aliases.is_empty()
+    }
+
+    /// Notes that a run is to be forgotten.
+    fn remove(&mut self, key: IndexKey) {
+        self.turn.entries.push(Entry::Removed {
+            run_id: key.run_id.clone(),
+        });
+        self.removed.push(key);
+    }
+
+    /// Makes alerts of what changed with a run's warnings.
+    fn announce(&mut self, changes: Vec<Change>, state: &RunState, policy: &Policy) {
+        let warnings: Vec<_> = changes
+            .into_iter()
+            .filter_map(|change| match change {
+                Change::Warning { kind, warning } => Some((kind, warning)),
+                Change::RunEnded => None,
+            })
+            .collect();
+        if warnings.is_empty() {
+            return;
+        }
+        let view = state.view(policy);
+        self.turn
+            .alerts
+            .extend(warnings.into_iter().map(|(kind, warning)| Alert {
+                cursor: 0,
+                at_ms: self.turn.at_ms,
+                change: kind,
+                run_id: view.run_id.clone(),
+                service: view.service.clone(),
+                score: view.score,
+                warning: *warning,
+            }));
+    }
+}

@@ -1,0 +1,313 @@
+//! One shard: a task that owns its runs.
+//!
+//! Between turns it answers queries, lets saves finish and minds the time; reports make it take a turn (`turn`). It ends
+//! when it is told to, with everything committed and saved, or when the store refuses something, with everything since
+//! the last commit forgotten: then the whole daemon counts as failed, and the journal has what was acknowledged.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use tokio::task::JoinHandle;
+use tokio::time::{Instant, Interval, MissedTickBehavior, interval};
+use tracing::error;
+
+use crate::engine::RunView;
+use crate::store::StoreError;
+
+use super::Shared;
+use super::idle::IdleQueue;
+use super::inbox::{Message, Query, Tray};
+use super::residence::Residence;
+use super::turn::Batch;
+use super::watchers::Watchers;
+
+/// How often a shard minds the time. Bounds how late a run is found idle.
+const TICK: Duration = Duration::from_secs(1);
+
+/// Most runs that are found idle in one turn: what a sender behind them has to wait for.
+const IDLE_PER_TURN: usize = 256;
+
+/// States that are saved together. Below 100 the store's batches get dear, above 500 they hold up commits.
+const SAVE_TOGETHER: usize = 200;
+
+/// Unsaved states from which they are saved at once. Bounds the replay after a crash, and how long leaving takes.
+const UNSAVED_MAX: usize = 4_000;
+
+/// A shard.
+pub(super) struct Worker {
+    pub(super) number: u16,
+    pub(super) shared: Arc<Shared>,
+    pub(super) tray: Tray,
+    pub(super) residence: Residence,
+    pub(super) idle: IdleQueue,
+    pub(super) watchers: Watchers,
+    /// Position of the newest commit of this shard; 0 before the first.
+    pub(super) position: u64,
+    /// The states that are being saved.
+    saving: Option<JoinHandle<Result<(), StoreError>>>,
+    /// All that changed up to this position is to be saved, batch by batch.
+    sweep_to: Option<u64>,
+    next_sweep: Instant,
+    tick: Interval,
+}
+
+/// Marks the daemon as failed when the task ends in any other way than it should, a panic included.
+struct Fuse(Option<Arc<Shared>>);
+
+impl Drop for Fuse {
+    fn drop(&mut self) {
+        if let Some(shared) = &self.0 {
+            shared.failed.store(true, Ordering::SeqCst);
+        }
+    }
+}
+
+impl Worker {
+    pub(super) fn new(number: u16, shared: Arc<Shared>, tray: Tray, residence: Residence) -> Self {
+        let mut idle = IdleQueue::default();
+        let idle_ms = shared.idle_ms();
+        for run in residence.residents() {
+            if !run.state.is_closed() {
+                idle.add(
+                    &run.key.run_id,
+                    run.state.heard_ms().saturating_add(idle_ms),
+                );
+            }
+        }
+        let mut tick = interval(TICK);
+        tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        Self {
+            number,
+            next_sweep: Instant::now() + shared.settings.save_every,
+            shared,
+            tray,
+            residence,
+            idle,
+            watchers: Watchers::default(),
+            position: 0,
+            saving: None,
+            sweep_to: None,
+            tick,
+        }
+    }
+
+    /// Works until told to stop.
+    pub(super) async fn work(mut self) {
+        let mut fuse = Fuse(Some(self.shared.clone()));
+        match self.serve().await {
+            Ok(()) => fuse.0 = None,
+            Err(error) => {
+                error!(shard = self.number, %error, "a shard has stopped: nothing more is acknowledged");
+            }
+        }
+    }
+
+    async fn serve(&mut self) -> Result<(), StoreError> {
+        loop {
+            while let Ok(query) = self.tray.queries.try_recv() {
+                if self.answer(query).await? {
+                    return Ok(());
+                }
+            }
+            tokio::select! {
+                Some(query) = self.tray.queries.recv() => if self.answer(query).await? {
+                    return Ok(());
+                },
+                saved = finished(&mut self.saving) => self.save_finished(saved)?,
+                _ = self.tick.tick() => self.mind_the_time().await?,
+                Some(message) = self.tray.messages.recv() => self.take_turn(message).await?,
+            }
+        }
+    }
+
+    /// Takes what waits, as far as a turn goes, and the turn.
+    async fn take_turn(&mut self, first: Message) -> Result<(), StoreError> {
+        let mut batch = Batch::default();
+        batch.add(first);
+        while batch.work() < self.shared.settings.turn_events_max {
+            match self.tray.messages.try_recv() {
+                Ok(message) => batch.add(message),
+                Err(_) => break,
+            }
+        }
+        self.turn(batch).await?;
+        self.make_room().await
+    }
+
+    /// Answers a query. Returns whether the shard is to end.
+    async fn answer(&mut self, query: Query) -> Result<bool, StoreError> {
+        match query {
+            Query::Views { run_ids, reply } => {
+                let _ = reply.send(run_ids.iter().map(|run_id| self.view(run_id)).collect());
+            }
+            Query::Watch { run_id, reply } => {
+                let view = match self.residence.resident(&run_id) {
+                    Some(run) => Some(run.state.view(&self.shared.policy)),
+                    None => self.shared.saved_view(&run_id)?,
+                };
+                match self.watchers.watch(run_id, || view) {
+                    Some(watcher) => drop(reply.send(watcher)),
+                    None => self.shared.counters.refused_watchers.add(1),
+                }
+            }
+            Query::Review { keys, why, reply } => {
+                let retired = self.review(keys, why).await?;
+                let _ = reply.send(retired);
+            }
+            Query::Stop { done } => {
+                self.leave().await?;
+                let _ = done.send(());
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    /// A run that is in memory, as it is shown.
+    fn view(&self, run_id: &str) -> Option<RunView> {
+        let run = self.residence.resident(run_id)?;
+        Some(run.state.view(&self.shared.policy))
+    }
+
+    /// Finds runs that have gone quiet, and starts to save what has changed when it is time for that.
+    async fn mind_the_time(&mut self) -> Result<(), StoreError> {
+        let now_ms = self.shared.clock.now_ms();
+        let batch = self.find_idle(now_ms)?;
+        self.turn(batch).await?;
+        self.make_room().await?;
+        if self.idle.is_due(now_ms) {
+            self.tick.reset_immediately();
+        }
+        if self.next_sweep <= Instant::now() || self.residence.unsaved_len() >= UNSAVED_MAX {
+            self.next_sweep = Instant::now() + self.shared.settings.save_every;
+            self.sweep_to = Some(self.position);
+            self.start_save();
+        }
+        self.watchers.prune();
+        self.tell_what_is_needed();
+        Ok(())
+    }
+
+    /// The next runs whose time has come and that were not heard of since it was set.
+    fn find_idle(&mut self, now_ms: u64) -> Result<Batch, StoreError> {
+        let mut batch = Batch::default();
+        let idle_ms = self.shared.idle_ms();
+        for _ in 0..IDLE_PER_TURN {
+            let Some(run_id) = self.idle.take(now_ms) else {
+                break;
+            };
+            let Some(run) = self.residence.fetch(&run_id)? else {
+                continue;
+            };
+            let due_ms = run.state.heard_ms().saturating_add(idle_ms);
+            if run.state.is_closed() {
+                continue;
+            }
+            if due_ms <= now_ms {
+                batch.idle.push(run_id);
+            } else {
+                self.idle.add(&run_id, due_ms);
+            }
+        }
+        Ok(batch)
+    }
+
+    /// Keeps no more runs in memory than allowed; those that leave are saved first.
+    pub(super) async fn make_room(&mut self) -> Result<(), StoreError> {
+        let settings = &self.shared.settings;
+        let most = (settings.resident_runs_max / self.shared.desks.len()).max(1);
+        while self.residence.len() > most {
+            self.finish_save().await?;
+            let left = self.residence.evict(most);
+            self.shared.counters.runs_evicted.add(left);
+            if self.residence.len() > most {
+                self.sweep_to = Some(u64::MAX);
+                self.start_save();
+            }
+        }
+        Ok(())
+    }
+
+    /// Starts to save the next batch of what is to be saved, unless one is under way.
+    fn start_save(&mut self) {
+        let Some(sweep_to) = self.sweep_to.filter(|_| self.saving.is_none()) else {
+            return;
+        };
+        let runs = self.residence.take_unsaved(sweep_to, SAVE_TOGETHER);
+        if runs.is_empty() {
+            self.sweep_to = None;
+            return;
+        }
+        let store = self.shared.store.clone();
+        self.saving = Some(tokio::spawn(async move { store.save_runs(runs).await }));
+    }
+
+    fn save_finished(&mut self, saved: Result<(), StoreError>) -> Result<(), StoreError> {
+        saved?;
+        self.residence.saved();
+        self.tell_what_is_needed();
+        self.start_save();
+        Ok(())
+    }
+
+    /// Waits for the batch that is being saved. Whoever removes a run, or lets go of it, must have done so, or the
+    /// batch might bring it back.
+    pub(super) async fn finish_save(&mut self) -> Result<(), StoreError> {
+        if self.saving.is_some() {
+            finished(&mut self.saving).await?;
+            self.residence.saved();
+        }
+        Ok(())
+    }
+
+    /// Says how far back the journal is needed. Only between turns: what is being committed must be counted.
+    fn tell_what_is_needed(&self) {
+        let position = self.residence.needed_from();
+        self.shared.store.needed_from(self.number, position);
+    }
+
+    /// Finishes what waits, and saves everything.
+    async fn leave(&mut self) -> Result<(), StoreError> {
+        while let Ok(message) = self.tray.messages.try_recv() {
+            self.take_turn(message).await?;
+        }
+        self.finish_save().await?;
+        self.sweep_to = Some(u64::MAX);
+        self.start_save();
+        while self.saving.is_some() {
+            self.finish_save().await?;
+            self.start_save();
+        }
+        self.tell_what_is_needed();
+        Ok(())
+    }
+}
+
+/// Waits for a save; for ever if none is under way.
+async fn finished(
+    saving: &mut Option<JoinHandle<Result<(), StoreError>>>,
+) -> Result<(), StoreError> {
+    let Some(task) = saving else {
+        return std::future::pending().await;
+    };
+    let outcome = task.await;
+    *saving = None;
+    outcome.unwrap_or(Err(StoreError::Closed))
+}
+
+impl Shared {
+    /// The idle time in milliseconds.
+    pub(super) fn idle_ms(&self) -> u64 {
+        self.settings.idle.as_millis() as u64
+    }
+
+    /// Tells every shard to finish, and waits until they have.
+    pub(super) async fn stop_workers(&self) {
+        let stops = self
+            .desks
+            .iter()
+            .map(|desk| desk.ask(|done| Query::Stop { done }));
+        futures_util::future::join_all(stops).await;
+    }
+}
