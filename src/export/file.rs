@@ -73,7 +73,38 @@ fn ends_with_line_break(file: &mut std::fs::File) -> io::Result<bool> {
 
 #[cfg(test)]
 mod tests {
+    use tokio_util::sync::CancellationToken;
+
     use super::*;
+    use crate::export::samples::{alert, publish, store, wait_for};
+    use crate::export::{ExporterSettings, Kind, start};
+
+    // Given a warning that grows while the directory of the file is missing; when it is there, the file has every revision
+    // once, in order, as the API shows them.
+    #[tokio::test(start_paused = true)]
+    async fn a_file_is_a_history() {
+        let dir = tempfile::tempdir().expect("a directory");
+        let store = store(&dir.path().join("store"));
+        let path = dir.path().join("logs/alerts.jsonl");
+        let kind = Kind::File { path: path.clone() };
+        let settings = vec![ExporterSettings::new("file", kind)];
+        let exporters = start(store.clone(), settings, &CancellationToken::new()).expect("started");
+        publish(&store, vec![alert(1, 1), alert(1, 2), alert(2, 1)]).await;
+        let failed = || exporters.status()[0].progress.last_error.is_some();
+        wait_for("a failure", failed).await;
+        std::fs::create_dir(dir.path().join("logs")).expect("made");
+        wait_for("an empty queue", || exporters.status()[0].queue == 0).await;
+        let text = std::fs::read_to_string(&path).expect("written");
+        let lines: Vec<AlertJson> = text
+            .lines()
+            .map(|line| serde_json::from_str(line).expect("an alert"))
+            .collect();
+        let expected = store.alerts_after(0, 10).expect("alerts");
+        assert_eq!(
+            lines,
+            expected.iter().map(AlertJson::from).collect::<Vec<_>>()
+        );
+    }
 
     // Given a file whose last line was cut by a crash; the next lines are whole, and a moved file is made anew.
     #[test]

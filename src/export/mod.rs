@@ -1,13 +1,13 @@
 //! Where alerts go: the terminal, a file, an OTLP backend, a webhook.
 //!
 //! The store keeps alerts in one log, and each exporter its own cursor into it. That log is the only queue: an exporter
-//! ([`outbox`]) waits until more is published than it has delivered, reads what waits, hands a batch to its sink, and moves
+//! (`outbox`) waits until more is published than it has delivered, reads what waits, hands a batch to its sink, and moves
 //! its cursor once the batch is taken. So a slow or dead receiver holds up nobody, costs no memory, and misses nothing:
 //! what was not confirmed is sent again, by the same id and revision, also after a restart. An exporter that is seen for
 //! the first time begins with what is published after that.
 //!
-//! A sink ([`terminal`], [`file`], [`otlp_logs`], [`webhook`]) knows one receiver and says of each batch whether it was
-//! taken, refused for good, or should be tried again later ([`Answer`]). Deliberately absent: routing, grouping over time,
+//! A sink (`terminal`, `file`, `otlp_logs`, `webhook`) knows one receiver and says of each batch whether it was
+//! taken, refused for good, or should be tried again later (`Answer`). Deliberately absent: routing, grouping over time,
 //! silences. Alertmanager does these well, and the webhook speaks to what listens to Alertmanager.
 
 mod address;
@@ -135,9 +135,9 @@ pub struct Progress {
     pub sent: u64,
     /// Not sent because a newer revision of the same warning was waiting behind them.
     pub superseded: u64,
-    /// Refused by the receiver for good, given up after `max_elapsed`, or unreadable. They are lost to this receiver.
+    /// Refused by the receiver for good, or given up after `max_elapsed`. They are lost to this receiver.
     pub failed: u64,
-    /// Removed from the store before they could be delivered. They are lost to this receiver.
+    /// Removed from the store before they could be delivered, or not readable there. They are lost to this receiver.
     pub missed: u64,
     /// Attempts that failed and were, or will be, repeated; each may concern many alerts.
     pub retries: u64,

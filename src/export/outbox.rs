@@ -89,12 +89,12 @@ impl Outbox {
         loop {
             let last_attempt = self.leaving.is_cancelled();
             let (batch, answer) = match self.waiting() {
-                Ok(batch) if batch.alerts.is_empty() => return true,
+                Ok(batch) if batch.alerts.is_empty() => (batch, Answer::Taken),
                 Ok(batch) => {
                     let answer = self.sink.send(&batch.alerts).await;
                     (batch, answer)
                 }
-                Err(error) => (Batch::default(), Answer::later(error.to_string())),
+                Err(error) => (Batch::empty(self.cursor), Answer::later(error.to_string())),
             };
             let Answer::Later { reason, after } = answer else {
                 self.settle(&batch, answer);
@@ -114,47 +114,18 @@ impl Outbox {
         }
     }
 
-    /// The next batch; empty if what waited is gone.
-    fn waiting(&mut self) -> Result<Batch, StoreError> {
+    /// The next batch; empty if what waited has been removed.
+    fn waiting(&self) -> Result<Batch, StoreError> {
         let newest = self.store.last_cursor();
-        let window = match self.store.alerts_after(self.cursor, WINDOW_ALERTS) {
-            Err(StoreError::Unreadable { .. }) => match self.store.alerts_after(self.cursor, 1) {
-                Err(error @ StoreError::Unreadable { .. }) => {
-                    self.skip_unreadable(&error);
-                    return Ok(Batch::default());
-                }
-                first => first?,
-            },
-            window => window?,
-        };
-        let first = window.first().map_or(newest + 1, |alert| alert.cursor);
-        self.skip_removed(first);
+        let window = self.store.alerts_after(self.cursor, WINDOW_ALERTS)?;
+        if window.is_empty() {
+            return Ok(Batch::empty(newest));
+        }
         Ok(Batch::of(
             window,
             self.sink.batch_max(),
             self.sink.newest_only(),
         ))
-    }
-
-    /// Alerts before `first` have been removed from the store, because there were too many.
-    fn skip_removed(&mut self, first: u64) {
-        let missed = first.saturating_sub(self.cursor + 1);
-        if missed > 0 {
-            tracing::error!(
-                exporter = self.entry.name,
-                alerts = missed,
-                "alerts were removed before they were delivered"
-            );
-            self.entry.update(|progress| progress.missed += missed);
-            self.advance(first - 1);
-        }
-    }
-
-    /// One damaged record must not hold up those behind it.
-    fn skip_unreadable(&mut self, error: &StoreError) {
-        tracing::error!(exporter = self.entry.name, %error, "an alert cannot be delivered");
-        self.entry.update(|progress| progress.failed += 1);
-        self.advance(self.store.first_cursor().max(self.cursor + 1));
     }
 
     /// Counts what became of a batch and moves behind it.
@@ -176,18 +147,23 @@ impl Outbox {
             }
             None => self.note_success(),
         }
+        let missed = batch
+            .end
+            .saturating_sub(self.cursor + all + batch.superseded);
+        if missed > 0 {
+            tracing::error!(
+                exporter = self.entry.name,
+                alerts = missed,
+                "alerts were gone before they were delivered"
+            );
+        }
         self.entry.update(|progress| {
             progress.sent += all - failed;
             progress.failed += failed;
             progress.superseded += batch.superseded;
+            progress.missed += missed;
         });
-        if let Some(newest) = batch.alerts.last() {
-            self.advance(newest.cursor);
-        }
-    }
-
-    fn advance(&mut self, cursor: u64) {
-        self.cursor = cursor;
+        self.cursor = batch.end;
         self.keep_cursor();
     }
 
@@ -245,21 +221,32 @@ fn resume(store: &Store, sink: &Sink, name: &str) -> u64 {
 }
 
 /// Alerts that are sent together.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Batch {
     alerts: Vec<Alert>,
     /// How many before the last of them are left out.
     superseded: u64,
+    /// Where the cursor stands when the batch is settled. Cursors up to here that belong to no alert are of alerts that
+    /// the store has removed or cannot read.
+    end: u64,
 }
 
 impl Batch {
+    fn empty(end: u64) -> Self {
+        Self {
+            alerts: Vec::new(),
+            superseded: 0,
+            end,
+        }
+    }
+
     /// The first `max` of those that wait, without those that have a newer revision behind them if `newest_only`.
     fn of(window: Vec<Alert>, max: usize, newest_only: bool) -> Self {
         let newest: BTreeMap<u64, u64> = window
             .iter()
             .map(|alert| (alert.warning.id, alert.cursor))
             .collect();
-        let mut batch = Self::default();
+        let mut batch = Self::empty(0);
         for alert in window {
             if batch.alerts.len() == max {
                 break;
@@ -267,6 +254,7 @@ impl Batch {
             if newest_only && newest[&alert.warning.id] != alert.cursor {
                 batch.superseded += 1;
             } else {
+                batch.end = alert.cursor;
                 batch.alerts.push(alert);
             }
         }

@@ -195,6 +195,7 @@ fn causes(error: &dyn std::error::Error) -> String {
 #[cfg(test)]
 mod tests {
     use std::net::SocketAddr;
+    use std::sync::atomic::{AtomicUsize, Ordering};
     use std::sync::{Arc, Mutex};
 
     use axum::Router;
@@ -328,8 +329,12 @@ mod tests {
     // Given a reply without an end; only its beginning is read, whether it is a good or a bad one.
     #[tokio::test]
     async fn endless_replies_are_cut() {
+        static CHUNKS: AtomicUsize = AtomicUsize::new(0);
         fn endless(status: u16) -> Response<Body> {
-            let chunk = || Ok::<_, std::io::Error>(Bytes::from(vec![b'x'; 8192]));
+            let chunk = || {
+                CHUNKS.fetch_add(1, Ordering::Relaxed);
+                Ok::<_, std::io::Error>(Bytes::from(vec![b'x'; 64 * 1024]))
+            };
             let body = Body::from_stream(stream::repeat_with(chunk));
             Response::builder()
                 .status(status)
@@ -341,6 +346,9 @@ mod tests {
             panic!("refused")
         };
         assert!(reason.len() < 300, "{reason}");
+        // More than is read fits into the buffers of the sockets, but not without limit.
+        let chunks = CHUNKS.load(Ordering::Relaxed);
+        assert!(chunks < 512, "{chunks} chunks were sent");
     }
 
     // Given a receiver that accepts a connection and never answers, and one that is not there; both are tried again.

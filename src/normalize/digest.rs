@@ -94,6 +94,7 @@ impl Reader {
     /// Digests a text that is the whole value: JSON if it looks like it, else the text without blanks around it.
     pub(super) fn whole_text(&mut self, text: &str) -> Digest {
         let text = text.trim();
+        self.write(|sample| sample.reserve(head(text).len()));
         if let Some(digest) = self.json_in(text) {
             return digest;
         }

@@ -20,6 +20,11 @@ pub(super) struct Sample {
 }
 
 impl Sample {
+    /// Makes room for a value of so many bytes.
+    pub(super) fn reserve(&mut self, bytes: usize) {
+        self.text.reserve(bytes);
+    }
+
     /// A place to come back to with [`Sample::take_back`].
     pub(super) fn place(&self) -> usize {
         self.text.len()
@@ -89,8 +94,7 @@ impl Sample {
 
     fn quoted(&mut self, text: &str) {
         self.text.push('"');
-        let is_plain = |byte: u8| byte >= b' ' && !matches!(byte, b'"' | b'\\');
-        if text.bytes().all(is_plain) && !text.contains("  ") {
+        if is_plain(text.as_bytes()) {
             self.text.push_str(text);
         } else {
             self.escaped(text);
@@ -115,6 +119,17 @@ impl Sample {
             after_blank = is_blank;
         }
     }
+}
+
+/// Whether a text can stand in the sample as it is. Written without early ends, so that it compiles to wide instructions.
+fn is_plain(bytes: &[u8]) -> bool {
+    let is_odd = |byte: u8| (byte < b' ') | (byte == b'"') | (byte == b'\\');
+    let blanks = bytes.iter().zip(bytes.get(1..).unwrap_or_default());
+    let has_odd = bytes.iter().fold(false, |odd, byte| odd | is_odd(*byte));
+    let has_run = blanks.fold(false, |run, (one, next)| {
+        run | ((*one == b' ') & (*next == b' '))
+    });
+    !has_odd && !has_run
 }
 
 /// The start of a text, as much of it as fits in so many bytes without cutting a character in two.

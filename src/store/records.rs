@@ -7,6 +7,7 @@
 
 mod alert;
 mod event;
+mod fold;
 mod run;
 mod tables;
 mod turn;

@@ -11,16 +11,23 @@ use crate::api::v1;
 
 /// Streams end when Eddy stops, without an error, and then the address is done, although clients stay connected.
 #[tokio::test]
-async fn tails_end_at_shutdown() {
+async fn streams_end_at_shutdown() {
     let eddy = Fixture::start().await;
     let mut tail = eddy.tail(v1::TailAlertsRequest::default()).await;
     let mut events = eddy.events("/v1/alerts", "").await;
     let mut health = HealthClient::new(eddy.channel().await);
-    let watch = health.watch(HealthCheckRequest::default()).await.unwrap();
+    let watch = health.watch(HealthCheckRequest::default()).await;
+    let mut watch = watch.unwrap().into_inner();
     eddy.shutdown.cancel();
     assert_eq!(next(&mut tail).await, None);
     assert_eq!(events.next().await, None);
-    drop((tail, watch, health));
+    // The health watch tells that Eddy is leaving, and ends too.
+    while timeout(PATIENCE, watch.message())
+        .await
+        .unwrap()
+        .unwrap()
+        .is_some()
+    {}
     timeout(PATIENCE, eddy.served)
         .await
         .unwrap()

@@ -143,6 +143,59 @@ pub(super) fn event() -> impl Strategy<Value = Event> {
         )
 }
 
+/// An event within an hour, of few tools and agents with few values, so that rules find something.
+pub(super) fn plausible_event() -> impl Strategy<Value = Event> {
+    let name = prop::sample::select(vec!["search", "fetch", "planner"]).prop_map(Text::from);
+    let call =
+        (tool_call(), name.clone(), 0_u64..4, 0_u64..4).prop_map(|(call, tool, input, output)| {
+            Body::ToolCall(ToolCall {
+                tool,
+                input: plausible_value(input),
+                output: plausible_value(output),
+                ..call
+            })
+        });
+    let handoff =
+        (option::of(name.clone()), name).prop_map(|(from, to)| Body::Handoff(Handoff { from, to }));
+    let body = prop_oneof![6 => call, 2 => handoff, 4 => body()];
+    (event(), 0_u64..3600, 0_u64..60, body).prop_map(|(event, start, seconds, body)| {
+        let start_ns = (1_790_000_000 + start) * 1_000_000_000;
+        Event {
+            start_ns,
+            end_ns: start_ns + seconds * 1_000_000_000,
+            body: bounded(body),
+            ..event
+        }
+    })
+}
+
+fn plausible_value(number: u64) -> Recorded {
+    match number {
+        0 => Recorded::NotRecorded,
+        1 => Recorded::Redacted,
+        _ => Recorded::Value(Value {
+            fingerprint: number,
+            masked: number,
+            bytes: 20,
+            empty: number == 3,
+            sample: format!("{{\"query\":\"number {number}\"}}").into(),
+        }),
+    }
+}
+
+/// Sums of generated numbers must not overflow what no real run comes near.
+fn bounded(body: Body) -> Body {
+    match body {
+        Body::ModelCall(call) => Body::ModelCall(ModelCall {
+            input_tokens: call.input_tokens >> 40,
+            output_tokens: call.output_tokens >> 40,
+            cost_microusd: call.cost_microusd.map(|cost| cost >> 40),
+            ..call
+        }),
+        body => body,
+    }
+}
+
 fn entry() -> impl Strategy<Value = Entry> {
     let reports = (
         text(),

@@ -3,7 +3,7 @@
 //! The writer numbers them from 1 in the order in which they appear; 0 stands for the empty one. The record carries
 //! the tables beside the events, and the reader looks the numbers up, so that texts which were one before are one again.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 
 use crate::engine::event::{SpanId, Text, TraceId};
 
@@ -25,7 +25,7 @@ pub(super) struct TablesRecord {
 #[derive(Default)]
 pub(super) struct TablesWriter<'a> {
     record: TablesRecord,
-    texts: BTreeMap<&'a str, u32>,
+    texts: HashMap<&'a str, u32>,
     traces: BTreeMap<TraceId, u32>,
     spans: BTreeMap<SpanId, u32>,
     time_ns: u64,

@@ -1,4 +1,8 @@
-//! Turns in the journal. A journal record is one or more of them, each behind its length.
+//! Turns in the journal. A journal record is one or more of them.
+//!
+//! A turn is a row of messages, each behind its length: the head with the tables, and then every entry with its events
+//! behind it. One message around all would be nicer to look at, but prost would measure each event once for every
+//! level around it, and this is what every event passes.
 
 use prost::Message;
 
@@ -19,8 +23,9 @@ struct TurnRecord {
     policy: u64,
     #[prost(message, optional, tag = "4")]
     tables: Option<TablesRecord>,
-    #[prost(message, repeated, tag = "5")]
-    entries: Vec<EntryRecord>,
+    /// How many entries follow.
+    #[prost(uint32, tag = "5")]
+    entries: u32,
 }
 
 #[derive(Clone, PartialEq, prost::Message)]
@@ -43,7 +48,7 @@ enum EntryKind {
 }
 
 /// Run, session and service are texts of the tables; times are differences to the turn's.
-#[derive(Clone, PartialEq, prost::Message)]
+#[derive(Clone, Copy, PartialEq, prost::Message)]
 struct ReportsRecord {
     #[prost(uint32, tag = "1")]
     run_id: u32,
@@ -53,8 +58,9 @@ struct ReportsRecord {
     session_id: u32,
     #[prost(uint32, tag = "4")]
     service: u32,
-    #[prost(message, repeated, tag = "5")]
-    events: Vec<EventRecord>,
+    /// How many events follow.
+    #[prost(uint32, tag = "5")]
+    events: u32,
 }
 
 #[derive(Clone, Copy, PartialEq, prost::Message)]
@@ -75,38 +81,49 @@ struct AbsorbRecord {
     state: Vec<u8>,
 }
 
-/// A turn as bytes, with its length before it.
+/// A turn as bytes.
 pub(crate) fn encode_turn(turn: &Turn) -> Vec<u8> {
     let mut tables = TablesWriter::default();
-    let entries = turn
-        .entries
-        .iter()
-        .map(|entry| EntryRecord {
-            kind: Some(entry_kind(&mut tables, turn.at_ms, entry)),
-        })
-        .collect();
-    let record = TurnRecord {
+    let mut rows = Vec::new();
+    for entry in &turn.entries {
+        let kind = Some(entry_kind(&mut tables, turn.at_ms, entry));
+        append(&EntryRecord { kind }, &mut rows);
+        if let Entry::Reports { events, .. } = entry {
+            for event in events {
+                append(&tables.event(event), &mut rows);
+            }
+        }
+    }
+    let head = TurnRecord {
         shard: turn.shard.into(),
         at_ms: turn.at_ms,
         policy: turn.policy,
         tables: Some(tables.finish()),
-        entries,
+        entries: turn.entries.len() as u32,
     };
-    record.encode_length_delimited_to_vec()
+    let mut record = Vec::with_capacity(head.encoded_len() + 4 + rows.len());
+    append(&head, &mut record);
+    record.append(&mut rows);
+    record
+}
+
+fn append(message: &impl Message, bytes: &mut Vec<u8>) {
+    message
+        .encode_length_delimited(bytes)
+        .expect("a vector has room for every message");
 }
 
 /// All turns of a journal record: policy and entries of each.
 pub(crate) fn decode_turns(mut bytes: &[u8]) -> Result<Vec<(u64, Vec<Entry>)>, RecordError> {
     let mut turns = Vec::new();
     while !bytes.is_empty() {
-        let record = TurnRecord::decode_length_delimited(&mut bytes)?;
-        let mut tables = TablesReader::new(record.tables);
-        let entries = record
-            .entries
-            .into_iter()
-            .map(|entry| read_entry(&mut tables, record.at_ms, entry))
-            .collect::<Result<_, _>>()?;
-        turns.push((record.policy, entries));
+        let head = TurnRecord::decode_length_delimited(&mut bytes)?;
+        let mut tables = TablesReader::new(head.tables);
+        let mut entries = Vec::new();
+        for _ in 0..head.entries {
+            entries.push(read_entry(&mut tables, head.at_ms, &mut bytes)?);
+        }
+        turns.push((head.policy, entries));
     }
     Ok(turns)
 }
@@ -124,7 +141,7 @@ fn entry_kind<'a>(tables: &mut TablesWriter<'a>, turn_ms: u64, entry: &'a Entry)
             after_ms: at_ms.wrapping_sub(turn_ms) as i64,
             session_id: tables.optional(session_id.as_ref()),
             service: tables.optional(service.as_ref()),
-            events: events.iter().map(|event| tables.event(event)).collect(),
+            events: events.len() as u32,
         }),
         Entry::Idle { run_id, at_ms } => EntryKind::Idle(IdleRecord {
             run_id: tables.text(run_id),
@@ -142,37 +159,35 @@ fn entry_kind<'a>(tables: &mut TablesWriter<'a>, turn_ms: u64, entry: &'a Entry)
 fn read_entry(
     tables: &mut TablesReader,
     turn_ms: u64,
-    record: EntryRecord,
+    bytes: &mut &[u8],
 ) -> Result<Entry, RecordError> {
     let at_ms = |after_ms: i64| turn_ms.wrapping_add(after_ms as u64);
-    let kind = record
-        .kind
-        .ok_or_else(|| RecordError::missing("an entry's kind"))?;
-    Ok(match kind {
-        EntryKind::Reports(reports) => Entry::Reports {
-            run_id: tables.text(reports.run_id)?,
-            at_ms: at_ms(reports.after_ms),
-            session_id: tables.optional(reports.session_id)?,
-            service: tables.optional(reports.service)?,
-            events: reports
-                .events
-                .into_iter()
-                .map(|event| tables.event(event))
-                .collect::<Result<_, _>>()?,
+    let kind = EntryRecord::decode_length_delimited(&mut *bytes)?.kind;
+    Ok(
+        match kind.ok_or_else(|| RecordError::missing("an entry's kind"))? {
+            EntryKind::Reports(reports) => Entry::Reports {
+                run_id: tables.text(reports.run_id)?,
+                at_ms: at_ms(reports.after_ms),
+                session_id: tables.optional(reports.session_id)?,
+                service: tables.optional(reports.service)?,
+                events: (0..reports.events)
+                    .map(|_| tables.event(EventRecord::decode_length_delimited(&mut *bytes)?))
+                    .collect::<Result<_, _>>()?,
+            },
+            EntryKind::Idle(idle) => Entry::Idle {
+                run_id: tables.text(idle.run_id)?,
+                at_ms: at_ms(idle.after_ms),
+            },
+            EntryKind::Absorb(absorb) => Entry::Absorb {
+                into: tables.text(absorb.into)?,
+                from: tables.text(absorb.from)?,
+                state: absorb.state,
+            },
+            EntryKind::Removed(run_id) => Entry::Removed {
+                run_id: tables.text(run_id)?,
+            },
         },
-        EntryKind::Idle(idle) => Entry::Idle {
-            run_id: tables.text(idle.run_id)?,
-            at_ms: at_ms(idle.after_ms),
-        },
-        EntryKind::Absorb(absorb) => Entry::Absorb {
-            into: tables.text(absorb.into)?,
-            from: tables.text(absorb.from)?,
-            state: absorb.state,
-        },
-        EntryKind::Removed(run_id) => Entry::Removed {
-            run_id: tables.text(run_id)?,
-        },
-    })
+    )
 }
 
 #[cfg(test)]
