@@ -3,3 +3,4 @@
 pub mod engine;
 pub mod normalize;
 pub mod otlp;
+pub mod receiver;

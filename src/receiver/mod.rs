@@ -1,0 +1,52 @@
+//! Where OTLP comes in.
+//!
+//! A request's bytes go from the socket through `grpc`, which undoes gRPC's framing and compression and nothing else, to
+//! [`Intake`], which reads the items in place, has them normalized, and hands the reports to the shards. The answer goes
+//! back when they are committed. What a request may cost is bounded before it is read: by its size ([`Settings`]), and
+//! by what all requests together may hold (`budget`). Whatever is refused is counted by reason ([`Counters`]).
+//!
+//! [`Intake`] knows nothing of gRPC, so that OTLP/HTTP can stand beside it: a file `http.rs` here will take
+//! `POST /v1/traces`, `/v1/logs` and `/v1/metrics` as protobuf or JSON (the latter through `otlp::json`), call the same
+//! intake under the same budget, and turn each [`Refused`] into its HTTP status, as `grpc` turns it into a gRPC one.
+//!
+//! Deliberately absent: queues (the shards have the inboxes), retries (the senders have them), and any decision about
+//! what a span means.
+
+mod budget;
+mod counters;
+mod grpc;
+mod intake;
+mod serve;
+#[cfg(test)]
+mod tests;
+
+pub use counters::{ByReason, Counter, Counters};
+pub use intake::{Accepted, Intake, Refused, Signal};
+pub use serve::serve;
+
+use std::time::Duration;
+
+/// How the receiver is set up.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Settings {
+    /// Largest request, in bytes, on the wire and after decompression. 16 MiB by default, which fits a machine of two
+    /// cores; OTLP recommends up to 64.
+    pub message_bytes_max: usize,
+    /// Requests that one connection may have under way at once; further ones wait at the sender.
+    pub streams_per_connection_max: u32,
+    /// Longest time for a request to arrive. A sender that stops in the middle must not hold its share of the budget.
+    pub arrival_max: Duration,
+    /// How long open requests are waited for once the shutdown has begun; connections still open then are abandoned.
+    pub shutdown_grace: Duration,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            message_bytes_max: 16 << 20,
+            streams_per_connection_max: 256,
+            arrival_max: Duration::from_secs(30),
+            shutdown_grace: Duration::from_secs(5),
+        }
+    }
+}
