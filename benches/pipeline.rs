@@ -1,1 +1,459 @@
-fn main() {}
+//! What Eddy costs, as ratios measured in one run.
+//!
+//!     cargo bench --bench pipeline
+//!
+//! *Flatness*: CPU time of one engine step late in a run against early in a run. *Pipeline*: CPU time per span of the whole
+//! daemon (receive, read, normalize, detect, commit to disk, answer) against a tonic server that decodes the same requests
+//! with prost and drops them. Each server is a process of its own; the load comes from this process and is the same for
+//! both; rounds alternate and the median is printed. Times are CPU times from `/proc`, since the machine may be busy.
+
+use std::fs;
+use std::io::{BufRead, BufReader};
+use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
+
+use bytes::{Buf, BufMut, Bytes};
+use eddy::engine::event::{Body, Event, Recorded, SpanId, Text, ToolCall, TraceId, Value};
+use eddy::engine::policy::Policy;
+use eddy::engine::{Input, RunState, step};
+use opentelemetry_proto::tonic::collector::trace::v1::trace_service_server::{
+    TraceService, TraceServiceServer,
+};
+use opentelemetry_proto::tonic::collector::trace::v1::{
+    ExportTraceServiceRequest, ExportTraceServiceResponse,
+};
+use opentelemetry_proto::tonic::common::v1::any_value::Value as Any;
+use opentelemetry_proto::tonic::common::v1::{AnyValue, InstrumentationScope, KeyValue};
+use opentelemetry_proto::tonic::resource::v1::Resource;
+use opentelemetry_proto::tonic::trace::v1::{ResourceSpans, ScopeSpans, Span};
+use prost::Message;
+use tonic::codec::{Codec, DecodeBuf, Decoder, EncodeBuf, Encoder};
+use tonic::transport::{Channel, Endpoint, Server};
+use tonic::{Request, Response, Status};
+
+const SPANS: usize = 100_000;
+const RUNS: usize = 1_000;
+const CONNECTIONS: usize = 4;
+const IN_FLIGHT: usize = 4;
+const ROUNDS: usize = 3;
+
+fn main() {
+    let arguments: Vec<String> = std::env::args().collect();
+    if arguments
+        .iter()
+        .any(|argument| argument == "--decode-and-drop")
+    {
+        return runtime().block_on(serve_decode_and_drop());
+    }
+    if arguments.iter().any(|argument| argument == "--test") {
+        return;
+    }
+    flatness();
+    for spans_per_request in [100, 10, 1] {
+        pipeline(spans_per_request);
+    }
+}
+
+fn runtime() -> tokio::runtime::Runtime {
+    tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .build()
+        .expect("a runtime starts")
+}
+
+/// CPU time of this thread in nanoseconds.
+fn thread_cpu_ns() -> u64 {
+    let text =
+        fs::read_to_string("/proc/thread-self/schedstat").expect("Linux tells a thread's time");
+    text.split_whitespace()
+        .next()
+        .and_then(|ns| ns.parse().ok())
+        .expect("the first field is nanoseconds")
+}
+
+/// CPU time of a process in microseconds, all threads, user and system.
+fn process_cpu_us(pid: u32) -> u64 {
+    let mut ns = 0;
+    for entry in fs::read_dir(format!("/proc/{pid}/task"))
+        .expect("the process is there")
+        .flatten()
+    {
+        let text = fs::read_to_string(entry.path().join("schedstat")).unwrap_or_default();
+        ns += text
+            .split_whitespace()
+            .next()
+            .and_then(|ns| ns.parse::<u64>().ok())
+            .unwrap_or(0);
+    }
+    ns / 1_000
+}
+
+/// Resident memory of a process in MiB.
+fn process_rss_mib(pid: u32) -> u64 {
+    let text = fs::read_to_string(format!("/proc/{pid}/statm")).unwrap_or_default();
+    text.split_whitespace()
+        .nth(1)
+        .and_then(|pages| pages.parse::<u64>().ok())
+        .unwrap_or(0)
+        * 4
+        / 1_024
+}
+
+fn median(mut values: Vec<f64>) -> f64 {
+    values.sort_by(f64::total_cmp);
+    values[values.len() / 2]
+}
+
+fn flatness() {
+    let policy: Policy = serde_saphyr::from_str(include_str!("../config/profiles/standard.yaml"))
+        .expect("the profile parses");
+    for (name, novelty) in [("a loop", 1), ("ever new calls", u64::MAX)] {
+        let early = median(
+            (0..9)
+                .map(|_| step_cost_ns(&policy, 100, novelty))
+                .collect(),
+        );
+        let late = median(
+            (0..9)
+                .map(|_| step_cost_ns(&policy, 100_000, novelty))
+                .collect(),
+        );
+        println!(
+            "engine, {name}: {early:.0} ns an event at 100, {late:.0} ns at 100000: ratio {:.2}",
+            late / early
+        );
+    }
+}
+
+/// Mean CPU time of the two thousand steps after `before` steps of a run; early in a run, of many runs.
+fn step_cost_ns(policy: &Policy, before: u64, novelty: u64) -> f64 {
+    let steps = if before < 1_000 { 50 } else { 2_000 };
+    let repeats = 2_000 / steps;
+    let mut spent = 0;
+    for _ in 0..repeats {
+        let mut state = RunState::new("run".into());
+        for index in 0..before {
+            step(&mut state, &input(index, novelty), policy);
+        }
+        let inputs: Vec<Input> = (before..before + steps)
+            .map(|index| input(index, novelty))
+            .collect();
+        let start = thread_cpu_ns();
+        for input in &inputs {
+            std::hint::black_box(step(&mut state, input, policy));
+        }
+        spent += thread_cpu_ns() - start;
+    }
+    spent as f64 / (steps * repeats) as f64
+}
+
+fn input(index: u64, novelty: u64) -> Input {
+    let value = |number: u64| {
+        let sample = Text::from(format!(
+            "{{\"query\":\"what is known of subject {}\"}}",
+            number % 977
+        ));
+        Recorded::Value(Value {
+            fingerprint: number,
+            masked: number,
+            bytes: 300,
+            empty: false,
+            sample,
+        })
+    };
+    let event = Event {
+        id: (index + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15),
+        trace: TraceId([7; 16]),
+        span: SpanId((index + 1).to_be_bytes()),
+        parent: SpanId([9; 8]),
+        start_ns: 1_000_000_000_000 + index * 1_000_000,
+        end_ns: 1_000_000_000_000 + index * 1_000_000 + 500_000,
+        agent: Some("agent".into()),
+        worker: None,
+        body: Body::ToolCall(ToolCall {
+            tool: ["search", "read", "write"][index as usize % 3].into(),
+            call_id: Some(index),
+            input: value(index % novelty),
+            output: value(index % novelty),
+            error: None,
+            hands_off: false,
+            writes: false,
+        }),
+    };
+    Input::Reports {
+        at_ms: 1,
+        session_id: None,
+        service: None,
+        events: vec![event],
+    }
+}
+
+fn pipeline(spans_per_request: usize) {
+    let requests = Arc::new(requests(spans_per_request));
+    let spans = requests.len() * spans_per_request;
+    let mut costs = [Vec::new(), Vec::new()];
+    let mut rss = 0;
+    for _ in 0..ROUNDS {
+        for (server, costs) in costs.iter_mut().enumerate() {
+            let server = Running::start(server == 1);
+            let before = process_cpu_us(server.child.id());
+            runtime().block_on(load(&server.address, &requests));
+            costs.push((process_cpu_us(server.child.id()) - before) as f64 / spans as f64);
+            rss = process_rss_mib(server.child.id());
+        }
+    }
+    let [decode, eddy] = costs.map(median);
+    println!(
+        "pipeline, {spans_per_request} spans a request: decode-and-drop {decode:.2} µs a span, eddy {eddy:.2} µs: ratio {:.2}; eddy holds {rss} MiB",
+        eddy / decode
+    );
+}
+
+/// A server under test, ended when dropped.
+struct Running {
+    child: Child,
+    address: String,
+    _data: Option<tempfile::TempDir>,
+}
+
+impl Running {
+    fn start(is_eddy: bool) -> Self {
+        let data = tempfile::tempdir().expect("a temporary directory");
+        let port = std::net::TcpListener::bind("127.0.0.1:0")
+            .and_then(|free| free.local_addr())
+            .expect("a free port");
+        let mut command = if is_eddy {
+            let mut command = Command::new(env!("CARGO_BIN_EXE_eddy"));
+            command.arg("serve").arg("--data-dir").arg(data.path());
+            command.args(["--otlp-grpc", &port.to_string(), "--api", "127.0.0.1:0"]);
+            command
+        } else {
+            let mut command =
+                Command::new(std::env::current_exe().expect("this program has a path"));
+            command.args(["--decode-and-drop", &port.to_string()]);
+            command
+        };
+        let mut child = command
+            .stdout(Stdio::null())
+            .stderr(Stdio::piped())
+            .spawn()
+            .expect("the server starts");
+        let mut lines = BufReader::new(child.stderr.take().expect("its stderr is ours"));
+        let mut line = String::new();
+        while !line.contains("ready") {
+            line.clear();
+            assert!(
+                lines.read_line(&mut line).expect("a line") > 0,
+                "the server ended"
+            );
+        }
+        std::thread::spawn(move || std::io::copy(&mut lines, &mut std::io::sink()));
+        Self {
+            child,
+            address: format!("http://{port}"),
+            _data: Some(data),
+        }
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+async fn load(address: &str, requests: &Arc<Vec<Bytes>>) {
+    let mut senders = Vec::new();
+    for connection in 0..CONNECTIONS {
+        let channel = Endpoint::from_shared(address.to_owned())
+            .expect("an address")
+            .connect()
+            .await
+            .expect("a connection");
+        for stream in 0..IN_FLIGHT {
+            let (channel, requests) = (channel.clone(), Arc::clone(requests));
+            let first = connection * IN_FLIGHT + stream;
+            senders.push(tokio::spawn(async move {
+                for request in requests.iter().skip(first).step_by(CONNECTIONS * IN_FLIGHT) {
+                    send(channel.clone(), request.clone()).await;
+                }
+            }));
+        }
+    }
+    for sender in senders {
+        sender.await.expect("a sender finished");
+    }
+}
+
+async fn send(channel: Channel, request: Bytes) {
+    let path = tonic::codegen::http::uri::PathAndQuery::from_static(
+        "/opentelemetry.proto.collector.trace.v1.TraceService/Export",
+    );
+    loop {
+        let mut client = tonic::client::Grpc::new(channel.clone());
+        client.ready().await.expect("the channel is open");
+        match client
+            .unary(Request::new(request.clone()), path.clone(), Raw)
+            .await
+        {
+            Ok(_) => return,
+            Err(status) if status.code() == tonic::Code::Unavailable => {
+                tokio::time::sleep(std::time::Duration::from_millis(20)).await;
+            }
+            Err(status) => panic!("refused: {status}"),
+        }
+    }
+}
+
+/// A codec that sends bytes as they are, so that the load costs nothing to encode.
+struct Raw;
+
+impl Codec for Raw {
+    type Encode = Bytes;
+    type Decode = ();
+    type Encoder = Self;
+    type Decoder = Self;
+    fn encoder(&mut self) -> Self {
+        Self
+    }
+    fn decoder(&mut self) -> Self {
+        Self
+    }
+}
+
+impl Encoder for Raw {
+    type Item = Bytes;
+    type Error = Status;
+    fn encode(&mut self, item: Bytes, target: &mut EncodeBuf<'_>) -> Result<(), Status> {
+        target.put(item);
+        Ok(())
+    }
+}
+
+impl Decoder for Raw {
+    type Item = ();
+    type Error = Status;
+    fn decode(&mut self, source: &mut DecodeBuf<'_>) -> Result<Option<()>, Status> {
+        source.advance(source.remaining());
+        Ok(Some(()))
+    }
+}
+
+/// Requests of tool spans with twelve attributes, 300 bytes of arguments and 700 of result; a tenth of the runs loop.
+fn requests(spans_per_request: usize) -> Vec<Bytes> {
+    let count = (SPANS / spans_per_request).min(20_000);
+    let now = std::time::SystemTime::now()
+        .duration_since(std::time::UNIX_EPOCH)
+        .expect("after 1970")
+        .as_nanos() as u64;
+    (0..count)
+        .map(|request| {
+            let first = request * spans_per_request;
+            let spans = (first..first + spans_per_request)
+                .map(|number| span(number, now))
+                .collect();
+            let request = ExportTraceServiceRequest {
+                resource_spans: vec![ResourceSpans {
+                    resource: Some(Resource {
+                        attributes: vec![text("service.name", "bench")],
+                        ..Resource::default()
+                    }),
+                    scope_spans: vec![ScopeSpans {
+                        scope: Some(InstrumentationScope {
+                            name: "bench".into(),
+                            ..InstrumentationScope::default()
+                        }),
+                        spans,
+                        ..ScopeSpans::default()
+                    }],
+                    ..ResourceSpans::default()
+                }],
+            };
+            request.encode_to_vec().into()
+        })
+        .collect()
+}
+
+fn span(number: usize, now: u64) -> Span {
+    let run = (number * 7) % RUNS;
+    let nth = if run % 10 == 0 { 0 } else { number };
+    let start = now + number as u64 * 1_000;
+    let words = "stream turns upon itself where the bank is steep ";
+    Span {
+        trace_id: (run as u128 + 1).to_be_bytes().to_vec(),
+        span_id: (number as u64 + 1).to_be_bytes().to_vec(),
+        parent_span_id: vec![9; 8],
+        name: "execute_tool search".into(),
+        start_time_unix_nano: start,
+        end_time_unix_nano: start + 500,
+        attributes: vec![
+            text("gen_ai.operation.name", "execute_tool"),
+            text("gen_ai.tool.name", "search"),
+            text("gen_ai.tool.type", "function"),
+            text("gen_ai.tool.call.id", &format!("call_{number}")),
+            text(
+                "gen_ai.tool.call.arguments",
+                &format!(
+                    r#"{{"query":"{nth}","limit":10,"text":"{}"}}"#,
+                    &words.repeat(6)[..260]
+                ),
+            ),
+            text(
+                "gen_ai.tool.call.result",
+                &format!(
+                    r#"{{"hits":["{nth}"],"text":"{}"}}"#,
+                    &words.repeat(15)[..670]
+                ),
+            ),
+            text("gen_ai.agent.name", "researcher"),
+            text("gen_ai.conversation.id", &format!("conversation-{run}")),
+            text("gen_ai.system", "openai"),
+            text("server.address", "127.0.0.1"),
+            text("deployment.environment", "bench"),
+            text("thread.name", "worker-1"),
+        ],
+        ..Span::default()
+    }
+}
+
+fn text(key: &str, value: &str) -> KeyValue {
+    KeyValue {
+        key: key.into(),
+        value: Some(AnyValue {
+            value: Some(Any::StringValue(value.into())),
+        }),
+        ..KeyValue::default()
+    }
+}
+
+#[derive(Default)]
+struct Drops;
+
+#[tonic::async_trait]
+impl TraceService for Drops {
+    async fn export(
+        &self,
+        request: Request<ExportTraceServiceRequest>,
+    ) -> Result<Response<ExportTraceServiceResponse>, Status> {
+        std::hint::black_box(request.into_inner());
+        Ok(Response::new(ExportTraceServiceResponse::default()))
+    }
+}
+
+async fn serve_decode_and_drop() {
+    let address = std::env::args()
+        .last()
+        .and_then(|last| last.parse().ok())
+        .expect("the last argument is an address");
+    let incoming = tonic::transport::server::TcpIncoming::bind(address)
+        .expect("the port is free")
+        .with_nodelay(Some(true));
+    eprintln!("ready");
+    let service = TraceServiceServer::new(Drops).max_decoding_message_size(64 << 20);
+    Server::builder()
+        .add_service(service)
+        .serve_with_incoming(incoming)
+        .await
+        .expect("it serves");
+}

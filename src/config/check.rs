@@ -52,6 +52,16 @@ impl Checker<'_> {
         period.0
     }
 
+    pub(super) fn url(&mut self, path: &[&str], text: &str) {
+        let rest = text
+            .strip_prefix("http://")
+            .or_else(|| text.strip_prefix("https://"));
+        if rest.is_none_or(|rest| rest.is_empty() || rest.starts_with(['/', ':'])) {
+            let text = format!("expected an http:// or https:// address, found `{text}`");
+            self.wrong(path, text);
+        }
+    }
+
     fn address(&mut self, path: &[&str], text: &str, allow_remote: bool) -> SocketAddr {
         let Some(address) = address(text) else {
             let text =

@@ -1,129 +1,98 @@
-//! The settings of exporters, checked.
+//! The settings of exporters, checked and in the shape in which `export` takes them.
 
-use std::collections::BTreeMap;
 use std::path::PathBuf;
-use std::time::Duration;
 
 use super::check::Checker;
-use super::shape::{self, Secret};
+use super::shape;
+use crate::export::{ExporterSettings, Kind, OtlpLogsSettings, Retry, Secret, WebhookSettings};
 
-/// One exporter.
-#[derive(Clone, Debug)]
-pub struct Exporter {
-    /// Its name in the configuration: its cursor is stored under it.
-    pub name: String,
-    /// Where it sends.
-    pub destination: Destination,
+pub(super) fn settings(
+    exporters: &shape::Exporters,
+    check: &mut Checker<'_>,
+) -> Vec<ExporterSettings> {
+    let mut all = Vec::new();
+    for (name, exporter) in &exporters.0 {
+        let known = check.mistakes.0.len();
+        let settings = one(name, exporter, check);
+        // What is wrong with an address in detail, the exporter itself knows best.
+        if check.mistakes.0.len() == known
+            && let Err(error) = settings.check()
+        {
+            check.wrong(&["exporters", name], error.problem);
+        }
+        all.push(settings);
+    }
+    all
 }
 
-/// Where alerts are sent.
-#[derive(Clone, Debug)]
-pub enum Destination {
-    /// The standard error stream of the daemon.
-    Terminal,
-    /// A file of JSON lines.
-    File {
-        /// The file.
-        path: PathBuf,
-    },
-    /// OTLP log records over gRPC.
-    OtlpLogs {
-        /// The receiver, an http or https address.
-        endpoint: String,
-        /// Headers of each request; their values may be secrets.
-        headers: BTreeMap<String, Secret>,
-        /// How long to try.
-        retry: Retry,
-    },
-    /// Alertmanager's webhook JSON over HTTP.
-    Webhook {
-        /// The receiver.
-        url: String,
-        /// Sent as `Authorization: Bearer …`.
-        token: Option<Secret>,
-        /// Whether the receiver may be on this machine or a private network.
-        allow_private: bool,
-        /// How long to try.
-        retry: Retry,
-    },
-}
-
-/// How a failed sending is tried again.
-#[derive(Clone, Copy, Debug)]
-pub struct Retry {
-    /// Longest wait before the first repetition.
-    pub initial: Duration,
-    /// Longest wait between two.
-    pub max: Duration,
-    /// When to give an alert up; absent: never.
-    pub max_elapsed: Option<Duration>,
-}
-
-pub(super) fn settings(exporters: &shape::Exporters, check: &mut Checker<'_>) -> Vec<Exporter> {
-    let checked = |(name, exporter): &(String, shape::Exporter)| Exporter {
-        name: name.clone(),
-        destination: destination(name, exporter, check),
+fn one(name: &str, exporter: &shape::Exporter, check: &mut Checker<'_>) -> ExporterSettings {
+    let no_retry = Retry::default();
+    let (kind, retry) = match exporter {
+        shape::Exporter::Terminal(_) => (Kind::Terminal, no_retry),
+        shape::Exporter::File(file) => {
+            if file.path.trim().is_empty() {
+                check.wrong(&["exporters", name, "path"], "must not be empty");
+            }
+            let path = PathBuf::from(&file.path);
+            (Kind::File { path }, no_retry)
+        }
+        shape::Exporter::OtlpLogs(otlp) => {
+            let kind = Kind::OtlpLogs(otlp_logs(name, otlp, check));
+            (kind, retry(name, &otlp.retry_on_failure, check))
+        }
+        shape::Exporter::Webhook(hook) => {
+            let kind = Kind::Webhook(webhook(name, hook, check));
+            (kind, retry(name, &hook.retry_on_failure, check))
+        }
     };
-    exporters.0.iter().map(checked).collect()
-}
-
-fn destination(name: &str, exporter: &shape::Exporter, check: &mut Checker<'_>) -> Destination {
-    match exporter {
-        shape::Exporter::Terminal(_) => Destination::Terminal,
-        shape::Exporter::File(file) => Destination::File {
-            path: PathBuf::from(filled(&["exporters", name, "path"], &file.path, check)),
-        },
-        shape::Exporter::OtlpLogs(otlp) => Destination::OtlpLogs {
-            endpoint: url(&["exporters", name, "endpoint"], &otlp.endpoint, check),
-            headers: otlp.headers.clone(),
-            retry: retry(name, &otlp.retry_on_failure, check),
-        },
-        shape::Exporter::Webhook(webhook) => Destination::Webhook {
-            url: url(&["exporters", name, "url"], &webhook.url, check),
-            token: token(name, webhook, check),
-            allow_private: webhook.allow_private,
-            retry: retry(name, &webhook.retry_on_failure, check),
-        },
+    ExporterSettings {
+        name: name.to_owned(),
+        kind,
+        retry,
     }
 }
 
-fn filled(path: &[&str], text: &str, check: &mut Checker<'_>) -> String {
-    if text.trim().is_empty() {
-        check.wrong(path, "must not be empty");
+fn otlp_logs(name: &str, otlp: &shape::OtlpLogs, check: &mut Checker<'_>) -> OtlpLogsSettings {
+    check.url(&["exporters", name, "endpoint"], &otlp.endpoint);
+    let secret = |secret: &shape::Secret| Secret::from(secret.expose().to_owned());
+    let headers = otlp.headers.iter();
+    OtlpLogsSettings {
+        endpoint: otlp.endpoint.clone(),
+        headers: headers
+            .map(|(key, value)| (key.clone(), secret(value)))
+            .collect(),
     }
-    text.to_owned()
 }
 
-fn url(path: &[&str], text: &str, check: &mut Checker<'_>) -> String {
-    let rest = text
-        .strip_prefix("http://")
-        .or_else(|| text.strip_prefix("https://"));
-    if rest.is_none_or(|rest| rest.is_empty() || rest.starts_with(['/', ':'])) {
-        check.wrong(
-            path,
-            format!("expected an http:// or https:// address, found `{text}`"),
-        );
+fn webhook(name: &str, webhook: &shape::Webhook, check: &mut Checker<'_>) -> WebhookSettings {
+    check.url(&["exporters", name, "url"], &webhook.url);
+    if let Some(url) = &webhook.external_url {
+        check.url(&["exporters", name, "external_url"], url);
     }
-    text.to_owned()
+    if webhook.max_alerts == 0 {
+        check.wrong(&["exporters", name, "max_alerts"], "must be 1 or more");
+    }
+    WebhookSettings {
+        url: webhook.url.clone(),
+        bearer_token: token(name, webhook, check).map(Secret::from),
+        allow_private: webhook.allow_private,
+        max_alerts: webhook.max_alerts as usize,
+        external_url: webhook.external_url.clone(),
+    }
 }
 
-fn token(name: &str, webhook: &shape::Webhook, check: &mut Checker<'_>) -> Option<Secret> {
+fn token(name: &str, webhook: &shape::Webhook, check: &mut Checker<'_>) -> Option<String> {
+    let path = ["exporters", name, "token_file"];
     match (&webhook.token, &webhook.token_file) {
         (Some(_), Some(_)) => {
-            check.wrong(
-                &["exporters", name, "token_file"],
-                "`token` is given too; one of them is enough",
-            );
+            check.wrong(&path, "`token` is given too; one of them is enough");
             None
         }
-        (Some(token), None) => Some(token.clone()),
+        (Some(token), None) => Some(token.expose().to_owned()),
         (None, Some(file)) => match std::fs::read_to_string(file) {
-            Ok(token) => Some(Secret::new(token.trim())),
+            Ok(token) => Some(token.trim().to_owned()),
             Err(error) => {
-                check.wrong(
-                    &["exporters", name, "token_file"],
-                    format!("`{file}` cannot be read: {error}"),
-                );
+                check.wrong(&path, format!("`{file}` cannot be read: {error}"));
                 None
             }
         },

@@ -14,6 +14,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use crate::engine::policy::Policy;
+use crate::export::ExporterSettings;
 
 mod check;
 mod environment;
@@ -27,9 +28,8 @@ mod shape;
 mod tests;
 mod tree;
 
-pub use exporters::{Destination, Exporter, Retry};
 pub use mistake::{Mistake, Mistakes, Place};
-pub use shape::{Durability, Secret};
+pub use shape::Durability;
 
 /// Every key with its default and one sentence.
 pub const REFERENCE: &str = include_str!("../../config/reference.yaml");
@@ -62,7 +62,7 @@ pub struct Settings {
     /// Most runs remembered.
     pub retention_runs: u64,
     /// Where alerts go.
-    pub exporters: Vec<Exporter>,
+    pub exporters: Vec<ExporterSettings>,
     /// What counts as a loop.
     pub policy: Arc<Policy>,
 }

@@ -236,8 +236,17 @@ pub(super) struct Webhook {
     pub(super) token_file: Option<String>,
     #[serde(default)]
     pub(super) allow_private: bool,
+    #[serde(default = "max_alerts")]
+    pub(super) max_alerts: u32,
+    #[serde(default)]
+    pub(super) external_url: Option<String>,
     #[serde(default)]
     pub(super) retry_on_failure: Retry,
+}
+
+/// About 50 kB of JSON in one request.
+fn max_alerts() -> u32 {
+    32
 }
 
 #[derive(Clone, Debug, serde::Deserialize, serde::Serialize)]
@@ -351,18 +360,12 @@ impl Serialize for Period {
 /// A text that is never shown: neither by `config print` nor in a log.
 #[derive(Clone, PartialEq, Eq, serde::Deserialize)]
 #[serde(transparent)]
-pub struct Secret(String);
+pub(super) struct Secret(String);
 
 impl Secret {
-    /// The text itself, for the request that needs it.
-    #[must_use]
-    pub fn expose(&self) -> &str {
+    /// The text itself, for the exporter that needs it.
+    pub(super) fn expose(&self) -> &str {
         &self.0
-    }
-
-    /// A secret that came out of a file.
-    pub(super) fn new(text: &str) -> Self {
-        Self(text.to_owned())
     }
 }
 

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::*;
+use crate::export::{Kind, Secret};
 
 fn lookup(name: &str) -> Option<String> {
     match name {
@@ -114,23 +115,12 @@ fn variables_are_put_in() {
     );
     assert_eq!(settings.otlp_grpc.to_string(), "127.0.0.1:5317");
     assert_eq!(settings.message_bytes_max, 32 << 20);
-    let Destination::Webhook {
-        url,
-        token,
-        allow_private,
-        ..
-    } = &settings.exporters[0].destination
-    else {
+    let Kind::Webhook(webhook) = &settings.exporters[0].kind else {
         panic!("not a webhook");
     };
-    assert_eq!(
-        (
-            url.as_str(),
-            token.as_ref().map(Secret::expose),
-            *allow_private
-        ),
-        ("https://x/y${z}", Some("12345"), true)
-    );
+    assert_eq!(webhook.url, "https://x/y${z}");
+    assert_eq!(webhook.bearer_token, Some(Secret::from("12345".to_owned())));
+    assert!(webhook.allow_private);
 }
 
 /// Given flags, they win over the file, and a mistake in one names the flag.

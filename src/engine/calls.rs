@@ -22,6 +22,10 @@ pub(crate) enum Step<'a> {
 
 /// A call put together from its reports.
 #[derive(Clone, Debug, PartialEq)]
+#[allow(
+    clippy::struct_field_names,
+    reason = "a call id is what the field calls it"
+)]
 pub(crate) struct Call<'a> {
     /// Its reports and their places in the window, the first of them first.
     reports: Vec<(usize, &'a Event)>,

@@ -98,7 +98,8 @@ pub enum Body {
 /// one call of them (`conventions.md` §8.5).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ToolCall {
-    /// The tool's name without framework wrappers.
+    /// The tool's name without framework wrappers; empty where the report does not name it (Claude Code's execution
+    /// spans), which then has a call id and belongs to the call that another report names.
     pub tool: Text,
     /// Hash of the call id, where the report has one.
     pub call_id: Option<u64>,

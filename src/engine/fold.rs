@@ -51,9 +51,11 @@ pub(crate) struct Totals {
     pub(crate) last_ns: u64,
     /// Rounds so far: calls that one model answer asked for are one round.
     pub(crate) round: u64,
-    /// Model calls since the last tool call.
-    pub(crate) models_since_call: u64,
-    /// End of the latest call, to tell calls side by side where no model calls are reported.
+    /// Calls of the current round that the newest model answer asked for and that have not come yet.
+    pub(crate) asked_pending: u32,
+    /// A model call came after the last tool call.
+    pub(crate) model_spoke: bool,
+    /// End of the latest call, to tell calls side by side.
     pub(crate) call_end_ns: u64,
     /// The number of the newest tool call before which something was written, plus one.
     pub(crate) write_at: u64,
@@ -85,6 +87,10 @@ impl Spent {
 
 /// What the telemetry did not show. Each is a fact about the whole run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[allow(
+    clippy::struct_excessive_bools,
+    reason = "five facts that do not depend on each other"
+)]
 pub(crate) struct Notes {
     pub(crate) input_missing: bool,
     pub(crate) input_redacted: bool,
@@ -107,6 +113,8 @@ pub(crate) struct CallMark {
     pub(crate) span: SpanId,
     pub(crate) start_ns: u64,
     pub(crate) outcome: Outcome,
+    /// Hash of what came back, as in [`Judged`].
+    pub(crate) result: Option<u64>,
     pub(crate) hands_off: bool,
 }
 
@@ -195,7 +203,12 @@ impl Fold {
         };
         let totals = &mut self.totals;
         totals.model_calls += 1;
-        totals.models_since_call += 1;
+        totals.model_spoke = true;
+        totals.asked_pending = if let Answer::ToolCalls(asked) = model.answer {
+            asked
+        } else {
+            0
+        };
         totals.asked += u64::from(matches!(model.answer, Answer::ToolCalls(1..)));
         totals.tokens = totals.tokens.saturating_add(spent.tokens);
         totals.cost_microusd = totals.cost_microusd.saturating_add(spent.cost_microusd);
@@ -218,7 +231,7 @@ impl Fold {
                 self.keep(findings, policy);
             }
             Body::StateUpdate | Body::MemoryWrite => {
-                self.totals.write_at = self.totals.tool_calls + 1
+                self.totals.write_at = self.totals.tool_calls + 1;
             }
             Body::Retry { tool } => {
                 let findings = rules::of_retry(self, event, tool.as_ref(), policy);
@@ -252,13 +265,11 @@ impl Fold {
 
     fn judge<'a>(&mut self, call: &'a Call<'a>, tool: &'a Text) -> Judged<'a> {
         let totals = &mut self.totals;
-        let together = if totals.model_calls == 0 {
-            call.start_ns < totals.call_end_ns
-        } else {
-            totals.models_since_call == 0
-        };
+        let same_answer = !totals.model_spoke && totals.asked_pending > 0;
+        let together = same_answer || call.start_ns < totals.call_end_ns;
         totals.round += u64::from(!together || totals.tool_calls == 0);
-        totals.models_since_call = 0;
+        totals.model_spoke = false;
+        totals.asked_pending = totals.asked_pending.saturating_sub(1);
         totals.call_end_ns = totals.call_end_ns.max(call.end_ns);
         totals.tool_calls += 1;
         let (number, round) = (totals.tool_calls, totals.round);
@@ -338,7 +349,7 @@ impl Fold {
             match known {
                 Some(place) => self.warnings[place].grow(finding, alarm),
                 None if self.warnings.len() < WARNINGS_MAX => {
-                    self.warnings.push(Kept::new(finding, alarm))
+                    self.warnings.push(Kept::new(finding, alarm));
                 }
                 None => self.notes.warnings_full = true,
             }
@@ -368,6 +379,7 @@ impl Fold {
             span: call.span,
             start_ns: call.start_ns,
             outcome: judged.outcome,
+            result: judged.result,
             hands_off: call.hands_off,
         };
         push_bounded(&mut self.recent, mark, RECENT_CALLS_MAX);
@@ -421,9 +433,10 @@ pub(crate) fn push_bounded<T>(ring: &mut Vec<T>, value: T, max: usize) {
 }
 
 fn result_of(call: &Call<'_>) -> Option<u64> {
-    match (call.error, call.output.value()) {
-        (Some(failure), _) => Some(mix(failure.masked, 1)),
-        (None, value) => value.map(|value| value.masked),
+    let output = call.output.value().map(|value| value.masked);
+    match call.error {
+        Some(failure) => Some(mix(failure.masked, output.unwrap_or(1))),
+        None => output,
     }
 }
 

@@ -6,17 +6,17 @@
 //! give the same state and the same changes, always.
 
 mod calls;
-mod control;
+pub(crate) mod control;
 pub mod event;
 pub(crate) mod fold;
 mod hash;
 mod health;
-mod kept;
+pub(crate) mod kept;
 pub mod policy;
 mod rules;
 pub mod run;
 mod similarity;
-mod tally;
+pub(crate) mod tally;
 pub mod warning;
 mod wording;
 

@@ -5,20 +5,17 @@
 //! mixed one by one and added up: their order cannot matter, and nothing needs sorting. The hash is not meant to
 //! withstand a sender who looks for collisions; such a sender can only fool the watch over his own runs.
 
-use std::fmt;
+use std::borrow::Cow;
 
-use serde::de::{DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
-use xxhash_rust::xxh3::xxh3_64_with_seed;
+use serde::de::DeserializeSeed;
 
 use crate::otlp::ValueView;
 
 use super::emptiness::{self, Members};
+use super::hash::{self, mix};
+use super::json_visitor::ValueSeed;
 use super::mask;
-use super::sample::Sample;
-
-/// Seed of every hash. Fingerprints are kept on disk: a change to anything in this file or in `mask` that changes them
-/// changes this number too.
-const SEED: u64 = 0x4564_6479_0000_0001;
+use super::sample::{Sample, cut};
 
 /// Texts longer than this are not read as JSON but hashed as they are, and masked only this far: reading is linear, and
 /// this bounds what one span can cost.
@@ -97,6 +94,7 @@ impl Reader {
     /// Digests a text that is the whole value: JSON if it looks like it, else the text without blanks around it.
     pub(super) fn whole_text(&mut self, text: &str) -> Digest {
         let text = text.trim();
+        self.write(|sample| sample.reserve(head(text).len()));
         if let Some(digest) = self.json_in(text) {
             return digest;
         }
@@ -137,28 +135,25 @@ impl Reader {
             ValueView::Int(number) => self.integer(i128::from(number)),
             ValueView::Double(number) => self.float(number),
             ValueView::Str(text) => self.member_text(text),
-            ValueView::Bytes(bytes) => scalar(
-                mix(BYTES, xxh3_64_with_seed(bytes, SEED)),
-                bytes.len(),
-                Shape::Text,
-            ),
+            ValueView::Bytes(bytes) => {
+                scalar(mix(BYTES, hash::bytes(bytes)), bytes.len(), Shape::Text)
+            }
             ValueView::Array(items) => {
                 let mut list = self.open_list();
-                for item in items.iter() {
-                    self.next_item(&list);
+                for item in &items {
                     let item = self.view(item);
-                    list.add(item);
+                    self.add_item(&mut list, item);
                 }
-                self.close_list(list)
+                self.close_list(&list)
             }
             ValueView::Map(members) => {
                 let mut map = self.open_map();
-                for (key, value) in members.iter() {
+                for (key, value) in &members {
                     let place = self.next_member(&map, key);
                     let value = self.view(value);
                     self.add_member(&mut map, key, value, place);
                 }
-                self.close_map(map)
+                self.close_map(&map)
             }
         }
     }
@@ -186,14 +181,12 @@ impl Reader {
     fn parse(&mut self, text: &str) -> Option<Digest> {
         let place = self.sample.place();
         let mut json = serde_json::Deserializer::from_str(text);
-        let digest = ValueSeed(&mut *self).deserialize(&mut json);
-        match digest.and_then(|digest| json.end().map(|()| digest)) {
-            Ok(digest) => Some(digest),
-            Err(_) => {
-                self.sample.take_back(place);
-                None
-            }
+        let digest = ValueSeed(self).deserialize(&mut json);
+        let digest = digest.and_then(|digest| json.end().map(|()| digest)).ok();
+        if digest.is_none() {
+            self.sample.take_back(place);
         }
+        digest
     }
 
     fn write(&mut self, write: impl FnOnce(&mut Sample)) {
@@ -202,7 +195,7 @@ impl Reader {
         }
     }
 
-    fn null(&mut self) -> Digest {
+    pub(super) fn null(&mut self) -> Digest {
         self.write(|sample| sample.sign("null"));
         Digest {
             empty: true,
@@ -210,13 +203,13 @@ impl Reader {
         }
     }
 
-    fn flag(&mut self, flag: bool) -> Digest {
+    pub(super) fn flag(&mut self, flag: bool) -> Digest {
         self.write(|sample| sample.sign(if flag { "true" } else { "false" }));
         let tag = if flag { TRUE } else { FALSE };
         scalar(tag, if flag { 4 } else { 5 }, Shape::Flag)
     }
 
-    fn integer(&mut self, number: i128) -> Digest {
+    pub(super) fn integer(&mut self, number: i128) -> Digest {
         self.write(|sample| sample.integer(number));
         // A double of 64 bits and the integers of 64 bits are all that comes here: the magnitude fits.
         let magnitude = number.unsigned_abs() as u64;
@@ -238,7 +231,7 @@ impl Reader {
     }
 
     /// A float that is a whole number is that number, so that `1` and `1.0` are one value.
-    fn float(&mut self, number: f64) -> Digest {
+    pub(super) fn float(&mut self, number: f64) -> Digest {
         // Both ends are exact in a double; beyond them no double is a 64-bit number.
         if number.fract() == 0.0
             && (-9_223_372_036_854_775_808.0..18_446_744_073_709_551_616.0).contains(&number)
@@ -256,7 +249,7 @@ impl Reader {
     }
 
     /// A text within JSON, which may be JSON once more.
-    fn member_text(&mut self, text: &str) -> Digest {
+    pub(super) fn member_text(&mut self, text: &str) -> Digest {
         if matches!(text.as_bytes().first(), Some(b'{' | b'['))
             && let Some(digest) = self.json_in(text)
         {
@@ -270,7 +263,7 @@ impl Reader {
         if mask::is_object_address(text) {
             return scalar(VOLATILE, bytes, Shape::Nothing);
         }
-        let hash = text_hash(text);
+        let hash = hash::text(text);
         Digest {
             hash,
             masked: if self.is_output {
@@ -284,19 +277,27 @@ impl Reader {
         }
     }
 
-    fn open_list(&mut self) -> List {
+    pub(super) fn open_list(&mut self) -> List {
         self.write(|sample| sample.sign("["));
         List::default()
     }
 
-    fn next_item(&mut self, list: &List) {
-        if list.count > 0 {
-            self.write(|sample| sample.sign(","));
-        }
+    /// Takes an item; the comma behind the last one is taken back at the end.
+    pub(super) fn add_item(&mut self, list: &mut List, item: Digest) {
+        self.write(|sample| sample.sign(","));
+        list.hash = mix(list.hash, item.hash);
+        list.masked = mix(list.masked, item.masked);
+        list.bytes += item.bytes;
+        list.count += 1;
+        list.filled |= !item.empty;
     }
 
-    fn close_list(&mut self, list: List) -> Digest {
-        self.write(|sample| sample.sign("]"));
+    pub(super) fn close_list(&mut self, list: &List) -> Digest {
+        self.write(|sample| {
+            let comma = usize::from(list.count > 0);
+            sample.take_back(sample.place() - comma);
+            sample.sign("]");
+        });
         Digest {
             hash: mix(LIST ^ list.count, list.hash),
             masked: mix(LIST ^ list.count, list.masked),
@@ -306,13 +307,13 @@ impl Reader {
         }
     }
 
-    fn open_map(&mut self) -> Map {
+    pub(super) fn open_map(&mut self) -> Map {
         self.write(|sample| sample.sign("{"));
         Map::default()
     }
 
     /// Writes a member's name; the place is where the member began.
-    fn next_member(&mut self, map: &Map, key: &str) -> Member {
+    pub(super) fn next_member(&mut self, map: &Map, key: &str) -> Member {
         let place = self.sample.place();
         if map.count > 0 {
             self.write(|sample| sample.sign(","));
@@ -324,7 +325,7 @@ impl Reader {
         }
     }
 
-    fn add_member(&mut self, map: &mut Map, key: &str, value: Digest, member: Member) {
+    pub(super) fn add_member(&mut self, map: &mut Map, key: &str, value: Digest, member: Member) {
         if self.is_output {
             map.members.add(key, &value);
         }
@@ -338,7 +339,7 @@ impl Reader {
         map.add(key, value);
     }
 
-    fn close_map(&mut self, map: Map) -> Digest {
+    pub(super) fn close_map(&mut self, map: &Map) -> Digest {
         self.write(|sample| sample.sign("}"));
         Digest {
             hash: mix(MAP ^ map.count, map.hash),
@@ -356,14 +357,14 @@ impl Reader {
 
 /// Where a member of an object stands in the sample.
 #[derive(Clone, Copy)]
-struct Member {
+pub(super) struct Member {
     place: usize,
     value: usize,
 }
 
 /// A list being read.
 #[derive(Default)]
-struct List {
+pub(super) struct List {
     hash: u64,
     masked: u64,
     bytes: usize,
@@ -371,19 +372,9 @@ struct List {
     filled: bool,
 }
 
-impl List {
-    fn add(&mut self, item: Digest) {
-        self.hash = mix(self.hash, item.hash);
-        self.masked = mix(self.masked, item.masked);
-        self.bytes += item.bytes;
-        self.count += 1;
-        self.filled |= !item.empty;
-    }
-}
-
 /// An object being read.
 #[derive(Default)]
-struct Map {
+pub(super) struct Map {
     hash: u64,
     masked: u64,
     bytes: usize,
@@ -393,7 +384,7 @@ struct Map {
 
 impl Map {
     fn add(&mut self, key: &str, value: Digest) {
-        let name = text_hash(key);
+        let name = hash::text(key);
         let is_scalar = !matches!(value.shape, Shape::List | Shape::Map);
         let masked = if is_scalar && mask::is_volatile_key(key) {
             VOLATILE
@@ -408,127 +399,19 @@ impl Map {
     }
 }
 
-/// Serde's view of a value: whatever comes is handed to the reader.
-struct ValueSeed<'r>(&'r mut Reader);
-
-impl<'de> DeserializeSeed<'de> for ValueSeed<'_> {
-    type Value = Digest;
-
-    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Digest, D::Error> {
-        deserializer.deserialize_any(self)
-    }
-}
-
-impl<'de> Visitor<'de> for ValueSeed<'_> {
-    type Value = Digest;
-
-    fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str("any JSON value")
-    }
-
-    fn visit_unit<E>(self) -> Result<Digest, E> {
-        Ok(self.0.null())
-    }
-
-    fn visit_bool<E>(self, flag: bool) -> Result<Digest, E> {
-        Ok(self.0.flag(flag))
-    }
-
-    fn visit_i64<E>(self, number: i64) -> Result<Digest, E> {
-        Ok(self.0.integer(i128::from(number)))
-    }
-
-    fn visit_u64<E>(self, number: u64) -> Result<Digest, E> {
-        Ok(self.0.integer(i128::from(number)))
-    }
-
-    fn visit_f64<E>(self, number: f64) -> Result<Digest, E> {
-        Ok(self.0.float(number))
-    }
-
-    fn visit_str<E>(self, text: &str) -> Result<Digest, E> {
-        Ok(self.0.member_text(text))
-    }
-
-    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Digest, A::Error> {
-        let reader = self.0;
-        let mut list = reader.open_list();
-        loop {
-            let place = reader.sample.place();
-            reader.next_item(&list);
-            let Some(item) = items.next_element_seed(ValueSeed(&mut *reader))? else {
-                reader.sample.take_back(place);
-                return Ok(reader.close_list(list));
-            };
-            list.add(item);
-        }
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, mut members: A) -> Result<Digest, A::Error> {
-        let reader = self.0;
-        let mut map = reader.open_map();
-        while let Some(key) = members.next_key_seed(KeySeed)? {
-            let key = key.as_ref();
-            let place = reader.next_member(&map, key);
-            let value = members.next_value_seed(ValueSeed(&mut *reader))?;
-            reader.add_member(&mut map, key, value, place);
-        }
-        Ok(reader.close_map(map))
-    }
-}
-
-/// A member's name, borrowed from the text where it holds no escapes.
-struct KeySeed;
-
-impl<'de> DeserializeSeed<'de> for KeySeed {
-    type Value = std::borrow::Cow<'de, str>;
-
-    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Self::Value, D::Error> {
-        deserializer.deserialize_str(self)
-    }
-}
-
-impl<'de> Visitor<'de> for KeySeed {
-    type Value = std::borrow::Cow<'de, str>;
-
-    fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str("the name of a member")
-    }
-
-    fn visit_borrowed_str<E>(self, key: &'de str) -> Result<Self::Value, E> {
-        Ok(key.into())
-    }
-
-    fn visit_str<E>(self, key: &str) -> Result<Self::Value, E> {
-        Ok(key.to_owned().into())
-    }
-}
-
-/// The hash of a text.
-pub(super) fn text_hash(text: &str) -> u64 {
-    xxh3_64_with_seed(text.as_bytes(), SEED)
-}
-
-/// The hash of several parts in their order; where one ends and the next begins matters.
-pub(super) fn parts_hash(parts: &[&[u8]]) -> u64 {
-    parts.iter().fold(SEED ^ parts.len() as u64, |hash, part| {
-        mix(hash, xxh3_64_with_seed(part, SEED))
-    })
-}
-
 /// The hash of a text with its volatile parts masked, given the hash of the whole.
 fn masked_hash(text: &str, hash: u64) -> u64 {
-    let (read, rest) = text.split_at(text.floor_char_boundary(READ_BYTES_MAX));
+    let (read, rest) = text.split_at(head(text).len());
     match mask::text(read) {
-        std::borrow::Cow::Borrowed(_) => hash,
-        std::borrow::Cow::Owned(masked) if rest.is_empty() => text_hash(&masked),
-        std::borrow::Cow::Owned(masked) => mix(text_hash(&masked), text_hash(rest)),
+        Cow::Borrowed(_) => hash,
+        Cow::Owned(masked) if rest.is_empty() => hash::text(&masked),
+        Cow::Owned(masked) => mix(hash::text(&masked), hash::text(rest)),
     }
 }
 
 /// As much of a text as a sample looks at. What follows is left out of the sample, never shown unredacted.
 fn head(text: &str) -> &str {
-    &text[..text.floor_char_boundary(READ_BYTES_MAX)]
+    cut(text, READ_BYTES_MAX)
 }
 
 fn scalar(hash: u64, bytes: usize, shape: Shape) -> Digest {
@@ -539,11 +422,4 @@ fn scalar(hash: u64, bytes: usize, shape: Shape) -> Digest {
         empty: false,
         shape,
     }
-}
-
-/// Folds two numbers into one, order mattering: both halves of their product.
-fn mix(first: u64, second: u64) -> u64 {
-    let product =
-        u128::from(first ^ 0x9e37_79b9_7f4a_7c15) * u128::from(second ^ 0xd1b5_4a32_d192_ed03);
-    (product as u64) ^ ((product >> 64) as u64)
 }

@@ -28,6 +28,8 @@ facts! {
     Operation: "gen_ai.operation.name";
     /// Traceloop's kind of span.
     TraceloopKind: "traceloop.span.kind";
+    /// What Langfuse and LangSmith call the kind of span.
+    ObservationKind: "langfuse.observation.type" "langsmith.span.kind";
     /// The Vercel AI SDK's operation.
     VercelOperation: "ai.operationId";
     /// The MCP method.
@@ -58,13 +60,18 @@ facts! {
     /// The call's id.
     CallId: "gen_ai.tool.call.id" "gen_ai.tool.call_id" "ai.toolCall.id";
     /// Its arguments.
-    Arguments: "gen_ai.tool.call.arguments" "ai.toolCall.args" "tool_arguments" "gcp.vertex.agent.tool_call_args";
+    Arguments: "gen_ai.tool.call.arguments" "ai.toolCall.args" "tool_arguments";
     /// Its result.
-    Result: "gen_ai.tool.call.result" "ai.toolCall.result" "tool_response" "gcp.vertex.agent.tool_response";
+    Result: "gen_ai.tool.call.result" "ai.toolCall.result" "tool_response";
+    /// Its arguments as google-adk writes them, or a stand-in for them.
+    AdkArguments: "gcp.vertex.agent.tool_call_args";
+    /// Its result as google-adk writes it, or a stand-in for it.
+    AdkResult: "gcp.vertex.agent.tool_response";
     /// What went into the span, whatever it is.
-    Input: "input.value" "traceloop.entity.input" "gen_ai.task.input";
+    Input: "input.value" "traceloop.entity.input" "gen_ai.task.input" "gen_ai.prompt" "langfuse.observation.input";
     /// What came out of the span, whatever it is.
-    Output: "output.value" "traceloop.entity.output" "gen_ai.task.output" "final_result";
+    Output: "output.value" "traceloop.entity.output" "gen_ai.task.output" "final_result" "gen_ai.completion"
+        "langfuse.observation.output";
 
     // A model call.
     /// What older versions of traceloop call the operation of a model.
@@ -99,7 +106,7 @@ facts! {
     /// The kind of error.
     ErrorType: "error.type";
     /// The state in which the operation ended, in words.
-    TaskStatus: "gen_ai.task.status" "gen_ai.tool.status";
+    TaskStatus: "gen_ai.task.status" "gen_ai.tool.status" "langfuse.observation.level";
     /// How many times the tool was tried before.
     RetryAttempt: "pydantic_ai.tool.retry.attempt";
     /// Who gave control away.
@@ -144,7 +151,7 @@ impl<'a> Facts<'a> {
             ranks: [UNSET; SLOTS],
             answered: Answered::default(),
         };
-        for (key, value) in attributes.iter() {
+        for (key, value) in attributes {
             if let Some(place) = place(key) {
                 let slot = KEYS[usize::from(place)].1 as usize;
                 // The same key again replaces its value, as decoding into a map would.
@@ -198,18 +205,20 @@ impl<'a> Answered<'a> {
     /// Takes what follows the prefix: `0.message.tool_calls.1.tool_call.function.name`, `0.tool_calls.1.name`,
     /// `0.message.content`, `0.message.contents.0.message_content.text`, `0.content`.
     fn read(&mut self, rest: &str, value: ValueView<'a>) {
-        let ValueView::Str(text) = value else { return };
-        if rest.contains(".tool_calls.") {
-            if rest.ends_with(".name") {
+        let ValueView::Str(text) = value else {
+            return;
+        };
+        let is_call = rest.contains(".tool_calls.");
+        match rest.rsplit('.').next() {
+            Some("name") if is_call => {
                 self.calls += 1;
                 self.tool = Some(text);
-            } else if rest.ends_with(".arguments") {
-                self.arguments = Some(text);
             }
-        } else if self.text.is_none()
-            && (rest.ends_with("content") || rest.ends_with("content.text"))
-        {
-            self.text = Some(text).filter(|text| !text.trim().is_empty());
+            Some("arguments") if is_call => self.arguments = Some(text),
+            Some("content" | "text") if self.text.is_none() => {
+                self.text = Some(text).filter(|text| !text.trim().is_empty());
+            }
+            _ => {}
         }
     }
 }

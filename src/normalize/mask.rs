@@ -7,6 +7,8 @@
 
 use std::borrow::Cow;
 
+use super::clock::{clock_time, date, fraction, number, skip, unit, zone};
+
 const TIME: &str = "<time>";
 const ID: &str = "<id>";
 const DURATION: &str = "<duration>";
@@ -25,8 +27,11 @@ const EPOCH_SECONDS: std::ops::Range<u64> = 1_400_000_000..2_100_000_000;
 
 /// The text with its volatile parts replaced by fixed words; borrowed, and cheap, where there are none.
 pub(super) fn text(text: &str) -> Cow<'_, str> {
-    // Everything that is masked holds a digit.
-    if !text.bytes().any(|byte| byte.is_ascii_digit()) {
+    // Everything that is masked holds a digit. No early end: that way it compiles to wide instructions.
+    let has_digit = text
+        .bytes()
+        .fold(false, |any, byte| any | byte.is_ascii_digit());
+    if !has_digit {
         return Cow::Borrowed(text);
     }
     let bytes = text.as_bytes();
@@ -154,7 +159,7 @@ impl Word {
     /// a UUID whose first group happens to be letters.
     #[inline]
     fn is_suspect(&self) -> bool {
-        self.classes & DIGIT != 0 || matches!(self.len(), 3 | 8)
+        self.classes & DIGIT != 0 || matches!(self.len(), 3 | 4 | 8)
     }
 
     fn is_hex(&self) -> bool {
@@ -183,12 +188,12 @@ impl Word {
             .or_else(|| self.id(bytes))
     }
 
-    fn replaced(&self, to: usize, by: &'static str) -> Option<Volatile> {
-        Some(Volatile {
+    fn replaced(&self, to: usize, by: &'static str) -> Volatile {
+        Volatile {
             from: self.start,
             to,
             by,
-        })
+        }
     }
 
     /// `2026-11-21T20:55:37.305Z`, `2026/11/21 20:55:37`, `20:55:37.3`, `20:55`. A date alone stays: it is often what a
@@ -200,21 +205,21 @@ impl Word {
                 _ => return None,
             };
             let end = clock_time(bytes, clock)?;
-            return self.replaced(zone(bytes, end), TIME);
+            return Some(self.replaced(zone(bytes, end), TIME));
         }
         // `src/main.rs:10:20` is a place in a file.
         if self.start > 0 && matches!(bytes[self.start - 1], b':' | b'.' | b'-') {
             return None;
         }
         let end = clock_time(bytes, self.start)?;
-        self.replaced(zone(bytes, end), TIME)
+        Some(self.replaced(zone(bytes, end), TIME))
     }
 
     /// `0x7f3a5c0012d0`; short ones are constants.
     fn address(&self, bytes: &[u8]) -> Option<Volatile> {
         let digits = bytes[self.start..self.end].strip_prefix(b"0x")?;
         if digits.len() >= 6 && digits.iter().all(u8::is_ascii_hexdigit) {
-            return self.replaced(self.end, ADDRESS);
+            return Some(self.replaced(self.end, ADDRESS));
         }
         None
     }
@@ -232,7 +237,7 @@ impl Word {
         if end == self.end && bytes.get(end) == Some(&b'%') {
             return None;
         }
-        self.replaced(end, TIME)
+        Some(self.replaced(end, TIME))
     }
 
     /// `0.35s`, `12 ms`, `1m30s`, `3 seconds`.
@@ -260,12 +265,14 @@ impl Word {
         if self.start > 0 && matches!(bytes[self.start - 1], b'.' | b'_') {
             return None;
         }
-        self.replaced(end, DURATION)
+        Some(self.replaced(end, DURATION))
     }
 
-    /// `pid 123`, `PID=123`, `pid: 123`; the word itself stays.
+    /// `pid 123`, `PID=123`, `PGID: 123`; the word itself stays.
     fn pid(&self, bytes: &[u8]) -> Option<Volatile> {
-        if !bytes[self.start..self.end].eq_ignore_ascii_case(b"pid") {
+        let word = &bytes[self.start..self.end];
+        let names: [&[u8]; 3] = [b"pid", b"ppid", b"pgid"];
+        if !names.iter().any(|name| word.eq_ignore_ascii_case(name)) {
             return None;
         }
         let from = skip(bytes, self.end, |byte| {
@@ -299,7 +306,7 @@ impl Word {
         if bytes.get(at).is_some_and(u8::is_ascii_alphanumeric) {
             return None;
         }
-        self.replaced(at, ID)
+        Some(self.replaced(at, ID))
     }
 
     /// Long hex digits, or letters of both cases mixed with digits.
@@ -312,106 +319,10 @@ impl Word {
         };
         let long_mixed = self.len() >= MIXED_ID_BYTES_MIN && is_mixed && digits() >= 3;
         if long_hex || long_mixed {
-            return self.replaced(self.end, ID);
+            return Some(self.replaced(self.end, ID));
         }
         None
     }
-}
-
-fn skip(bytes: &[u8], from: usize, wanted: impl Fn(&u8) -> bool) -> usize {
-    let count = bytes[from..].iter().take_while(|byte| wanted(byte)).count();
-    from + count
-}
-
-fn number(digits: &[u8]) -> u64 {
-    digits.iter().fold(0, |number, digit| {
-        number * 10 + u64::from(digit.wrapping_sub(b'0'))
-    })
-}
-
-/// The number of exactly two digits at a place.
-fn two_digits(bytes: &[u8], at: usize) -> Option<u64> {
-    let digits = bytes.get(at..at + 2)?;
-    digits
-        .iter()
-        .all(u8::is_ascii_digit)
-        .then(|| number(digits))
-}
-
-/// Where `YYYY-MM-DD` or `YYYY/MM/DD` ends, if it starts here.
-fn date(bytes: &[u8], at: usize) -> Option<usize> {
-    let year = bytes.get(at..at + 4)?;
-    let separator = *bytes.get(at + 4)?;
-    if !year.iter().all(u8::is_ascii_digit) || !matches!(separator, b'-' | b'/') {
-        return None;
-    }
-    let month = two_digits(bytes, at + 5)?;
-    let day = two_digits(bytes, at + 8)?;
-    let fits = bytes[at + 7] == separator && (1..=12).contains(&month) && (1..=31).contains(&day);
-    fits.then_some(at + 10)
-}
-
-/// Where `hh:mm`, `hh:mm:ss` or `hh:mm:ss.fff` ends, if it starts here.
-fn clock_time(bytes: &[u8], at: usize) -> Option<usize> {
-    let fits = two_digits(bytes, at)? < 24
-        && bytes.get(at + 2) == Some(&b':')
-        && two_digits(bytes, at + 3)? < 60;
-    if !fits {
-        return None;
-    }
-    let mut end = at + 5;
-    if bytes.get(end) == Some(&b':') {
-        // A leap second is written as 60.
-        if two_digits(bytes, end + 1)? > 60 {
-            return None;
-        }
-        end = fraction(bytes, end + 3);
-    }
-    if bytes.get(end).is_some_and(u8::is_ascii_digit) {
-        return None;
-    }
-    Some(end)
-}
-
-/// Where a time zone (`Z`, `+02:00`, `-0500`) after a clock time ends; the same place when there is none.
-fn zone(bytes: &[u8], at: usize) -> usize {
-    match bytes.get(at) {
-        Some(b'Z' | b'z') => at + 1,
-        Some(b'+' | b'-') if two_digits(bytes, at + 1).is_some() => {
-            let minutes = at + 3 + usize::from(bytes.get(at + 3) == Some(&b':'));
-            two_digits(bytes, minutes).map_or(at + 3, |_| minutes + 2)
-        }
-        _ => at,
-    }
-}
-
-/// Where the decimals after a number end; the same place when there are none.
-fn fraction(bytes: &[u8], at: usize) -> usize {
-    if !matches!(bytes.get(at), Some(b'.' | b',')) {
-        return at;
-    }
-    let end = skip(bytes, at + 1, u8::is_ascii_digit);
-    if end == at + 1 { at } else { end }
-}
-
-/// Where the unit of time after a number ends, and whether it can stand alone. `h` and `m` cannot: `5m` may be metres.
-fn unit(bytes: &[u8], at: usize) -> Option<(usize, bool)> {
-    let start = at + usize::from(bytes.get(at) == Some(&b' '));
-    // The micro sign and the Greek letter mu are two bytes each.
-    let prefix = match bytes.get(start..) {
-        Some([0xc2, 0xb5, ..] | [0xce, 0xbc, ..]) => 2,
-        _ => 0,
-    };
-    let end = skip(bytes, start + prefix, u8::is_ascii_alphabetic);
-    let strong = match &bytes[start + prefix..end] {
-        b"s" => true,
-        _ if prefix > 0 => return None,
-        b"ns" | b"us" | b"ms" | b"sec" | b"secs" | b"second" | b"seconds" | b"min" | b"mins"
-        | b"minute" | b"minutes" | b"hr" | b"hrs" | b"hour" | b"hours" => true,
-        b"h" | b"m" if start == at => false,
-        _ => return None,
-    };
-    Some((end, strong))
 }
 
 #[cfg(test)]

@@ -10,22 +10,51 @@
 
 use super::Outcome;
 use super::facts::Slot;
-use super::reading::{Call, Reading, json_text};
+use super::reading::{Call, Reading};
 
 /// Reads one span.
 pub(super) fn span(reading: &mut Reading<'_, '_>) -> Outcome {
     let facts = reading.facts;
-    if facts.text(Slot::McpMethod) == Some("tools/call") {
-        if let Some(tool) = facts.text(Slot::ToolName) {
-            let call = Call {
-                tool,
-                call_id: json_text(facts.value(Slot::CallId)),
-                arguments: json_text(facts.value(Slot::Arguments)),
-                result: json_text(facts.value(Slot::Result)),
-                handoff_told_elsewhere: false,
-            };
-            reading.tell_call(&call);
-        }
+    if facts.text(Slot::McpMethod) == Some("tools/call")
+        && let Some(tool) = facts.text(Slot::ToolName)
+    {
+        reading.tell_call(&Call::of(tool, facts));
     }
     Outcome::Noise
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::super::captured::Captured;
+
+    /// Client and server tell the call, the transport between them does not; the session of the connection keys nothing.
+    #[test]
+    fn calls_are_told_by_both_ends() {
+        let end = json!({"mcp.method.name": "tools/call", "gen_ai.tool.name": "run_query", "mcp.session.id": "s",
+            "error.type": "tool_error"});
+        let span = || Captured::new("fastmcp", "tools/call run_query", &end).failed("refused");
+        assert_eq!(span().told(), ["call run_query(-) = - failed: refused"]);
+        assert_eq!(span().report().unwrap().run.run_id, None);
+        let transport = json!({"mcp.method.name": "tools/call", "jsonrpc.request.id": "2"});
+        assert!(
+            Captured::new(
+                "mcp-python-sdk",
+                "MCP send tools/call run_query",
+                &transport
+            )
+            .told()
+            .is_empty()
+        );
+        assert!(
+            Captured::new(
+                "fastmcp",
+                "tools/list",
+                &json!({"mcp.method.name": "tools/list"})
+            )
+            .told()
+            .is_empty()
+        );
+    }
 }

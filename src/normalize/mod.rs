@@ -1,28 +1,39 @@
 //! From a view of a span or log record to the engine's vocabulary.
 //!
 //! A span says which framework made it through its scope name and, where that says nothing, through its keys
-//! ([`dialect`]); one pass over its attributes sorts them into the facts that every dialect knows ([`facts`]); the file
+//! (`dialect`); one pass over its attributes sorts them into the facts that every dialect knows (`facts`); the file
 //! of the dialect reads those facts, undoes the framework's wrappers, and writes events into the [`Report`].
 //! Normalizing never fails: what cannot be read is left out and counted, and a span that tells of nothing an agent did
 //! gives no event, though it may still say which run its trace belongs to. Arguments and results leave this room only
 //! as fingerprints and redacted samples.
 //!
-//! Adding a dialect: a variant and a scope name in [`dialect`], its keys in the table of [`facts`], a file with its
+//! Adding a dialect: a variant and a scope name in `dialect`, its keys in the table of `facts`, a file with its
 //! exceptions, a captured span and its expected event.
 
 mod answer;
+#[cfg(test)]
+mod captured;
+mod claude_code;
+mod clock;
+mod codex;
 mod dialect;
 mod digest;
 mod emptiness;
+pub mod events_file;
 mod facts;
+mod gemini_cli;
 mod gen_ai;
+mod hash;
+mod json_visitor;
 mod mask;
 mod mcp;
 mod openinference;
 mod openllmetry;
 mod reading;
+mod records;
 mod redact;
 mod sample;
+mod shell;
 mod tool_names;
 mod value;
 mod vercel;
@@ -66,6 +77,8 @@ pub struct RunRef {
 pub enum Outcome {
     /// It gave at least one event.
     Told,
+    /// It tells of nothing an agent did, but of the run that its trace belongs to.
+    Placed,
     /// The dialect knows it, and it tells of nothing an agent did: framework steps, copies of other reports.
     Noise,
     /// An operation that the dialect does not know.
@@ -79,6 +92,8 @@ pub enum Outcome {
 pub struct Counts {
     /// [`Outcome::Told`].
     pub told: u64,
+    /// [`Outcome::Placed`].
+    pub placed: u64,
     /// [`Outcome::Noise`].
     pub noise: u64,
     /// [`Outcome::UnknownOperation`].
@@ -90,7 +105,7 @@ pub struct Counts {
 /// Turns views into reports. One serves all receivers: it holds nothing but counters.
 #[derive(Debug, Default)]
 pub struct Normalizer {
-    outcomes: [AtomicU64; 4],
+    outcomes: [AtomicU64; 5],
 }
 
 impl Normalizer {
@@ -112,8 +127,8 @@ impl Normalizer {
             Dialect::GenAi => gen_ai::span(&mut reading),
             Dialect::Vercel => vercel::span(&mut reading),
             Dialect::Mcp => mcp::span(&mut reading),
-            // claude_code::span(span, &facts, &mut report), gemini_cli::span(…)
-            Dialect::ClaudeCode | Dialect::GeminiCli => Outcome::NoDialect,
+            Dialect::ClaudeCode => claude_code::span(&mut reading),
+            Dialect::GeminiCli => gemini_cli::span(&mut reading),
             // Its spans are internals of the program; everything an agent did is in its log records.
             Dialect::Codex => Outcome::Noise,
             Dialect::None => Outcome::NoDialect,
@@ -123,10 +138,11 @@ impl Normalizer {
 
     /// Reads one log record and appends what it reports: at most one report, none for a record that says nothing.
     pub fn log(&self, log: &LogView<'_>, out: &mut Vec<Report>) {
-        let report = Report::about(log.trace_id);
+        let mut report = Report::about(log.trace_id);
         let outcome = match Dialect::of_log(log.scope_name) {
-            // claude_code::log(log, &mut report), codex::log(…), gemini_cli::log(…)
-            Dialect::ClaudeCode | Dialect::Codex | Dialect::GeminiCli => Outcome::NoDialect,
+            Dialect::ClaudeCode => claude_code::log(log, &mut report),
+            Dialect::Codex => codex::log(log, &mut report),
+            Dialect::GeminiCli => gemini_cli::log(log, &mut report),
             // Records that frameworks write beside their spans, which say nothing more than these.
             Dialect::OpenInference
             | Dialect::OpenLlmetry
@@ -141,16 +157,19 @@ impl Normalizer {
     /// What has been read so far.
     #[must_use]
     pub fn counts(&self) -> Counts {
-        let [told, noise, unknown_operation, no_dialect] =
-            [0, 1, 2, 3].map(|outcome: usize| self.outcomes[outcome].load(Ordering::Relaxed));
+        let [told, placed, noise, unknown_operation, no_dialect] =
+            [0, 1, 2, 3, 4].map(|outcome: usize| self.outcomes[outcome].load(Ordering::Relaxed));
         Counts {
             told,
+            placed,
             noise,
             unknown_operation,
             no_dialect,
         }
     }
 
+    /// Counts what became of one item, and hands its report on if there is anything in it that the shard does not know
+    /// from the trace id.
     fn close(
         &self,
         mut report: Report,
@@ -164,7 +183,7 @@ impl Normalizer {
             Outcome::Told
         };
         self.outcomes[outcome as usize].fetch_add(1, Ordering::Relaxed);
-        if report.says_something() {
+        if matches!(outcome, Outcome::Told | Outcome::Placed) {
             let service = resource.find("service.name").and_then(|name| name.as_str());
             report.run.service = service.filter(|name| !name.is_empty()).map(value::name);
             out.push(report);
@@ -174,18 +193,12 @@ impl Normalizer {
 
 impl Report {
     fn about(trace: [u8; 16]) -> Self {
-        let run = RunRef {
-            trace: TraceId(trace),
-            ..RunRef::default()
-        };
         Self {
-            run,
+            run: RunRef {
+                trace: TraceId(trace),
+                ..RunRef::default()
+            },
             events: Vec::new(),
         }
-    }
-
-    /// Whether there is anything in it that the shard does not know from the trace id.
-    fn says_something(&self) -> bool {
-        !self.events.is_empty() || self.run.run_id.is_some() || self.run.continues.is_some()
     }
 }

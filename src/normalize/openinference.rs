@@ -18,7 +18,7 @@ use std::collections::BTreeMap;
 use crate::engine::event::{Answer, Body, ModelCall, Recorded, RunEnd};
 use crate::otlp::ValueView;
 
-use super::answer::{self, FINAL_ANSWER};
+use super::answer::FINAL_ANSWER;
 use super::facts::Slot;
 use super::reading::{Call, Reading, json_text, member_text};
 use super::{Outcome, value};
@@ -26,21 +26,25 @@ use super::{Outcome, value};
 /// Reads one span.
 pub(super) fn span(reading: &mut Reading<'_, '_>) -> Outcome {
     let framework = Framework::of(reading.span.scope_name);
-    place(reading, framework);
-    match reading.facts.text(Slot::OpenInferenceKind) {
-        Some("LLM") => reading.tell_model_call(answer::of(reading.facts)),
-        Some("TOOL") => tool(reading, framework),
-        Some("AGENT") => agent(reading, framework),
-        Some("CHAIN") => chain(reading, framework),
-        // The kind is the last attribute of a span and is lost first where a sender cuts spans short.
-        None if reading.facts.has(Slot::ToolName) => tool(reading, framework),
-        None if reading.facts.has(Slot::Model) => {
-            reading.tell_model_call(answer::of(reading.facts))
+    let facts = reading.facts;
+    let tell: fn(&mut Reading<'_, '_>, Framework) = match facts.text(Slot::OpenInferenceKind) {
+        Some("LLM") => |reading, _| reading.tell_model_call(),
+        Some("TOOL") => tool,
+        Some("AGENT") => agent,
+        // The steps of a graph: most spans of a LangGraph run.
+        Some("CHAIN") if !reading.is_root() && framework != Framework::Haystack => {
+            return Outcome::Noise;
         }
+        Some("CHAIN") => chain,
+        // The kind is the last attribute of a span and is lost first where a sender cuts spans short.
+        None if facts.has(Slot::ToolName) => tool,
+        None if facts.has(Slot::Model) => |reading, _| reading.tell_model_call(),
         Some("RETRIEVER" | "RERANKER" | "EMBEDDING" | "GUARDRAIL" | "EVALUATOR" | "PROMPT")
-        | None => {}
+        | None => return Outcome::Noise,
         Some(_) => return Outcome::UnknownOperation,
-    }
+    };
+    place(reading, framework);
+    tell(reading, framework);
     Outcome::Noise
 }
 
@@ -95,33 +99,23 @@ fn agent(reading: &mut Reading<'_, '_>, framework: Framework) {
             _ => Some(Cow::Borrowed(reading.span.name.trim_end_matches(".run"))),
         };
     }
+    let (input, output) = (facts.value(Slot::Input), facts.value(Slot::Output));
     let (input, output) = match framework {
-        // Both are the whole state of the graph, with ids in it.
-        Framework::LangChain => (Recorded::NotRecorded, Recorded::NotRecorded),
+        // The whole state of the graph or team, with ids and times in it.
+        Framework::LangChain | Framework::Autogen => (Recorded::NotRecorded, Recorded::NotRecorded),
         // The input holds the agent's whole definition.
-        Framework::CrewAi => (
-            Recorded::NotRecorded,
-            member_or_all(facts.value(Slot::Output), "raw"),
-        ),
-        Framework::Smolagents => (
-            member_or_all(facts.value(Slot::Input), "task"),
-            value::output(facts.value(Slot::Output)),
-        ),
-        _ => (
-            value::input(facts.value(Slot::Input)),
-            value::output(facts.value(Slot::Output)),
-        ),
+        Framework::CrewAi => (Recorded::NotRecorded, within(output, "raw", value::output)),
+        Framework::Smolagents => (within(input, "task", value::input), value::output(output)),
+        _ => (value::input(input), value::output(output)),
     };
     reading.tell_agent(input, output);
     if reading.is_root() {
         reading.tell_turn();
-    } else if framework == Framework::OpenAiAgents {
-        if let Some(error) = reading.failure() {
-            reading.tell_at(
-                reading.span.end_ns,
-                Body::RunEnd(RunEnd { error: Some(error) }),
-            );
-        }
+    } else if framework == Framework::OpenAiAgents
+        && let Some(error) = reading.failure()
+    {
+        let error = Some(error);
+        reading.tell_at(reading.span.end_ns, Body::RunEnd(RunEnd { error }));
     }
 }
 
@@ -192,7 +186,7 @@ fn tool(reading: &mut Reading<'_, '_>, framework: Framework) {
     }
     let plain = Call {
         tool,
-        call_id: facts.text(Slot::CallId).map(Cow::Borrowed),
+        id: facts.text(Slot::CallId).map(Cow::Borrowed),
         arguments: json_text(facts.value(Slot::Input)),
         result: json_text(facts.value(Slot::Output)),
         handoff_told_elsewhere: framework == Framework::Autogen,
@@ -227,7 +221,7 @@ fn langchain_call(plain: Call<'_>) -> Call<'_> {
         return plain;
     };
     Call {
-        call_id: member_text(message, &["data", "tool_call_id"]),
+        id: member_text(message, &["data", "tool_call_id"]),
         result: Some(content),
         ..plain
     }
@@ -253,9 +247,185 @@ fn smolagents_call(plain: Call<'_>) -> Call<'_> {
 }
 
 /// One member of a JSON object, or the whole value where there is no such member.
-fn member_or_all(value: ValueView<'_>, member: &str) -> Recorded {
-    let found = value
+fn within<'a>(whole: ValueView<'a>, member: &str, read: fn(ValueView<'a>) -> Recorded) -> Recorded {
+    let member = whole
         .as_str()
         .and_then(|json| value::member(json, &[member]));
-    found.map_or_else(|| value::output(value), value::output_json)
+    read(member.map_or(whole, ValueView::Str))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::super::captured::Captured;
+
+    fn check(span: Captured, expected: &[&str]) {
+        assert_eq!(span.told(), expected);
+    }
+
+    const LANGCHAIN: &str = "openinference.instrumentation.langchain";
+    const OPENAI_AGENTS: &str = "openinference.instrumentation.openai_agents";
+    const SMOLAGENTS: &str = "openinference.instrumentation.smolagents";
+
+    fn langchain_tool() -> Captured {
+        let message = json!({"type": "tool", "data": {"content": "{\"results\": []}", "tool_call_id": "call_1"}});
+        Captured::new(
+            LANGCHAIN,
+            "search_docs",
+            &json!({
+                "openinference.span.kind": "TOOL", "tool.name": "search_docs", "session.id": "s",
+                "input.value": "tokio runtime basics", "output.value": message.to_string(),
+                "metadata": json!({"lc_agent_name": "worker_1", "thread_id": "t-1"}).to_string(),
+            }),
+        )
+    }
+
+    /// LangChain's bare argument stays a text, the result loses its message, the agent and the thread come from the
+    /// metadata.
+    #[test]
+    fn a_langchain_tool_is_unwrapped() {
+        check(
+            langchain_tool(),
+            &[r#"worker_1: call with id search_docs(tokio runtime basics) = 14 bytes"#],
+        );
+        let run = langchain_tool().report().unwrap().run;
+        assert_eq!(
+            (run.run_id.as_deref(), run.session_id.as_deref()),
+            (Some("t-1"), Some("s"))
+        );
+    }
+
+    /// A failed tool has the exception's words; the traceback in the status is not read.
+    #[test]
+    fn a_failed_tool_says_why() {
+        let span = Captured::new(
+            LANGCHAIN,
+            "run_query",
+            &json!({"openinference.span.kind": "TOOL", "tool.name": "run_query", "input.value": "SELECT 1"}),
+        );
+        let span = span.failed("ConnectionError('refused')Traceback (most recent call last): …");
+        check(
+            span.raised("ConnectionError", "refused"),
+            &[r#"call run_query(SELECT 1) = - failed: ConnectionError: refused"#],
+        );
+    }
+
+    /// LangGraph hands over by raising; the tool that does it is a hand-off, and nobody failed.
+    #[test]
+    fn a_hand_over_is_no_failure() {
+        let command = json!({"graph": "__parent__", "update": {"messages": [
+            {"type": "tool", "data": {"content": "Handed over", "tool_call_id": "call_1"}}]}});
+        let span = Captured::new(
+            LANGCHAIN,
+            "transfer_to_researcher",
+            &json!({
+                "openinference.span.kind": "TOOL", "tool.name": "transfer_to_researcher",
+                "output.value": command.to_string(), "metadata": "{\"lc_agent_name\": \"triage\"}",
+            }),
+        );
+        check(
+            span.failed("Command(goto='researcher')")
+                .raised("langgraph.errors.ParentCommand", "Command(…)"),
+            &[
+                "triage: call with id transfer_to_researcher(-) = 11 bytes",
+                "triage: triage to researcher",
+            ],
+        );
+    }
+
+    /// openai-agents' `handoff to` is no tool, its workflow span no agent, and its agent's error the run's.
+    #[test]
+    fn openai_agents_kinds_are_corrected() {
+        let attributes = json!({"openinference.span.kind": "TOOL", "input.value": "triage", "output.value": "researcher"});
+        check(
+            Captured::new(OPENAI_AGENTS, "handoff to researcher", &attributes),
+            &["triage to researcher"],
+        );
+        let redacted = json!({"openinference.span.kind": "TOOL", "input.value": "__REDACTED__", "output.value": "__REDACTED__"});
+        check(
+            Captured::new(OPENAI_AGENTS, "handoff to researcher", &redacted),
+            &["? to researcher"],
+        );
+        let workflow = Captured::new(
+            OPENAI_AGENTS,
+            "workflow",
+            &json!({"openinference.span.kind": "AGENT"}),
+        );
+        check(workflow.root(), &["UserMessage", "end"]);
+        let agent = json!({"openinference.span.kind": "AGENT", "agent.name": "demo"});
+        check(
+            Captured::new(OPENAI_AGENTS, "demo", &agent).failed("Max turns exceeded"),
+            &[
+                "demo: agent demo(-) = -",
+                "demo: end, failed: Max turns exceeded",
+            ],
+        );
+    }
+
+    /// smolagents' arguments are those of the tool's function, and its agents' way to answer is no tool.
+    #[test]
+    fn smolagents_calls_are_unwrapped() {
+        let tool = |name: &str, call: &str| {
+            let attributes =
+                json!({"openinference.span.kind": "TOOL", "tool.name": name, "input.value": call});
+            Captured::new(SMOLAGENTS, "SimpleTool", &attributes)
+        };
+        let named = r#"{"args": [], "sanitize_inputs_outputs": true, "kwargs": {"query": "x"}}"#;
+        check(
+            tool("search", named),
+            &[r#"call search({"query":"x"}) = -"#],
+        );
+        let mixed = r#"{"args": [7], "kwargs": {"limit": 2}}"#;
+        check(
+            tool("search", mixed),
+            &[r#"call search([[7],{"limit":2}]) = -"#],
+        );
+        check(tool("final_answer", named), &[]);
+    }
+
+    /// The flat keys tell tool calls from text; a final answer through a tool is text; redacted text is no text.
+    #[test]
+    fn answers_are_read_from_flat_keys() {
+        let prefix = "llm.output_messages.0.message";
+        let call = format!("{prefix}.tool_calls.0.tool_call.function.name");
+        let told = |key: &str, value: &str| {
+            let attributes = json!({
+                "openinference.span.kind": "LLM", "llm.model_name": "m", "llm.finish_reason": "stop",
+                "llm.token_count.prompt": 120, "llm.token_count.completion": "25", key: value,
+            });
+            Captured::new(OPENAI_AGENTS, "response", &attributes)
+                .told()
+                .remove(0)
+        };
+        assert_eq!(told(&call, "search"), "model m 120+25 ToolCalls(1)");
+        assert_eq!(told(&call, "final_answer"), "model m 120+25 Text(");
+        assert_eq!(
+            told(&format!("{prefix}.content"), "Done."),
+            "model m 120+25 Text("
+        );
+        assert_eq!(
+            told(&format!("{prefix}.content"), "__REDACTED__"),
+            "model m 120+25 Text(None)"
+        );
+        assert_eq!(
+            told("output.value", "__REDACTED__"),
+            "model m 120+25 Unknown"
+        );
+    }
+
+    /// haystack's agent says how many tools it called, and with how many tokens.
+    #[test]
+    fn haystack_counts_are_read() {
+        let output = json!({"messages": ["ChatMessage(…)"], "tool_call_counts": {"search_2": 2, "read": 1},
+            "token_usage": {"prompt_tokens": 720, "completion_tokens": 93}});
+        let attributes =
+            json!({"openinference.span.kind": "CHAIN", "output.value": output.to_string()});
+        let span = Captured::new(
+            "openinference.instrumentation.haystack",
+            "Agent.run",
+            &attributes,
+        );
+        check(span, &["model ? 720+93 ToolCalls(3)"]);
+    }
 }

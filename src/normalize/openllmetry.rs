@@ -16,7 +16,7 @@ use std::borrow::Cow;
 
 use super::facts::Slot;
 use super::reading::{Call, Reading, json_text, member_text};
-use super::{Outcome, answer, gen_ai, value};
+use super::{Outcome, gen_ai, value};
 
 /// Reads one span.
 pub(super) fn span(reading: &mut Reading<'_, '_>) -> Outcome {
@@ -29,7 +29,7 @@ pub(super) fn span(reading: &mut Reading<'_, '_>) -> Outcome {
         (Some("handoff"), _) => handoff(reading),
         (Some("goto" | "execute_task"), _) | (None, Some("task")) => {}
         (Some(operation), _) => return gen_ai::operate(reading, operation),
-        (None, None) if facts.has(Slot::LlmRequest) => reading.tell_model_call(answer::of(facts)),
+        (None, None) if facts.has(Slot::LlmRequest) => reading.tell_model_call(),
         // Web and database clients are instrumented under the same scope names.
         (None, None) => return Outcome::NoDialect,
         (None, Some(_)) => return Outcome::UnknownOperation,
@@ -63,50 +63,162 @@ fn handoff(reading: &mut Reading<'_, '_>) {
 
 fn tool(reading: &mut Reading<'_, '_>) {
     let facts = reading.facts;
-    let name = || reading.span.name.trim_end_matches(".tool");
     let tool = facts
         .text(Slot::ToolName)
-        .or_else(|| facts.text(Slot::EntityName))
-        .unwrap_or_else(name);
-    let arguments =
-        json_text(facts.value(Slot::Arguments)).or_else(|| json_text(facts.value(Slot::Input)));
-    let result =
-        json_text(facts.value(Slot::Result)).or_else(|| json_text(facts.value(Slot::Output)));
-    let call_id = facts.text(Slot::CallId).map(Cow::Borrowed);
-    let plain = Call {
-        tool,
-        call_id,
-        arguments,
-        result,
-        ..Call::default()
-    };
-    reading.tell_call(&unwrapped(plain));
+        .or_else(|| facts.text(Slot::EntityName));
+    let tool = tool.unwrap_or_else(|| reading.span.name.trim_end_matches(".tool"));
+    let mut call = Call::of(tool, facts);
+    // Older versions had no keys of their own for them.
+    call.arguments = call
+        .arguments
+        .or_else(|| json_text(facts.value(Slot::Input)));
+    call.result = call.result.or_else(|| json_text(facts.value(Slot::Output)));
+    unwrap_arguments(&mut call);
+    unwrap_result(&mut call);
+    reading.tell_call(&call);
 }
 
-/// Undoes what the LangChain instrumentation wraps around arguments and result.
-fn unwrapped(plain: Call<'_>) -> Call<'_> {
-    let mut call = plain;
-    if let Some(Cow::Borrowed(wrapper)) = call.arguments {
-        if value::member(wrapper, &["input_str"]).is_some() {
-            call.call_id = call
-                .call_id
-                .or_else(|| member_text(wrapper, &["kwargs", "tool_call_id"]));
-            call.arguments =
-                member_text(wrapper, &["inputs"]).or_else(|| member_text(wrapper, &["input_str"]));
-        }
+/// Undoes what the LangChain instrumentation wraps around arguments, and finds the call's id there.
+fn unwrap_arguments(call: &mut Call<'_>) {
+    let Some(Cow::Borrowed(wrapper)) = call.arguments else {
+        return;
+    };
+    let Some(as_text) = member_text(wrapper, &["input_str"]) else {
+        return;
+    };
+    call.arguments = Some(member_text(wrapper, &["inputs"]).unwrap_or(as_text));
+    if call.id.is_none() {
+        call.id = member_text(wrapper, &["kwargs", "tool_call_id"]);
     }
-    if let Some(Cow::Borrowed(wrapper)) = call.result {
-        // A tool's own result may have a member `output`; the wrapper has `kwargs` beside it.
-        let output = value::member(wrapper, &["output"])
-            .filter(|_| value::member(wrapper, &["kwargs"]).is_some());
-        if let Some(output) = output {
-            let message = value::member(output, &["update", "messages", "0"]).unwrap_or(output);
-            call.call_id = call
-                .call_id
-                .or_else(|| member_text(message, &["kwargs", "tool_call_id"]));
-            call.result = member_text(message, &["kwargs", "content"])
-                .or_else(|| Some(value::unquote(output)));
-        }
+}
+
+/// Undoes what the LangChain instrumentation wraps around a result: a message, or a command with a message in it. A
+/// tool's own result may have a member `output`, too; the wrapper has `kwargs` beside it.
+fn unwrap_result(call: &mut Call<'_>) {
+    let Some(Cow::Borrowed(wrapper)) = call.result else {
+        return;
+    };
+    let (Some(output), Some(_)) = (
+        value::member(wrapper, &["output"]),
+        value::member(wrapper, &["kwargs"]),
+    ) else {
+        return;
+    };
+    let message = value::member(output, &["update", "messages", "0"]).unwrap_or(output);
+    let content = member_text(message, &["kwargs", "content"]);
+    call.result = Some(content.unwrap_or_else(|| value::unquote(output)));
+    if call.id.is_none() {
+        call.id = member_text(message, &["kwargs", "tool_call_id"]);
     }
-    call
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::super::captured::Captured;
+
+    fn check(span: Captured, expected: &[&str]) {
+        assert_eq!(span.told(), expected);
+    }
+
+    const LANGCHAIN: &str = "opentelemetry.instrumentation.langchain";
+    const OPENAI_AGENTS: &str = "opentelemetry.instrumentation.openai_agents";
+
+    /// Two identical calls look different in LangChain's wrapper; unwrapped they are the same.
+    #[test]
+    fn a_langchain_tool_is_unwrapped() {
+        let call = |step: u32, id: &str| {
+            let wrapped = json!({"input_str": "{'query': 'x'}", "metadata": {"langgraph_step": step},
+                "inputs": {"query": "x"}, "kwargs": {"tool_call_id": id}});
+            let result = json!({"output": {"kwargs": {"content": "[]", "tool_call_id": id}}, "kwargs": {"color": "green"}});
+            Captured::new(
+                LANGCHAIN,
+                "execute_tool search",
+                &json!({
+                    "gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": "search",
+                    "gen_ai.tool.call.arguments": wrapped.to_string(), "gen_ai.tool.call.result": result.to_string(),
+                    "traceloop.association.properties.thread_id": "t", "gen_ai.task.status": "success",
+                    "traceloop.association.properties.lc_agent_name": "demo",
+                }),
+            )
+        };
+        let expected = [r#"demo: call with id search({"query":"x"}) = 2 bytes"#];
+        check(call(2, "call_1"), &expected);
+        check(call(4, "call_2"), &expected);
+        assert_eq!(
+            call(2, "call_1").report().unwrap().run.run_id.as_deref(),
+            Some("t")
+        );
+    }
+
+    /// A result that has a member `output` of its own is not unwrapped; a failed task is a failure.
+    #[test]
+    fn other_results_stay_as_they_are() {
+        let span = Captured::new(
+            OPENAI_AGENTS,
+            "build.tool",
+            &json!({
+                "traceloop.span.kind": "tool", "traceloop.entity.name": "build", "gen_ai.task.status": "failure",
+                "traceloop.entity.input": "{\"target\": \"all\"}", "traceloop.entity.output": "{\"output\": \"broken\"}",
+            }),
+        );
+        check(
+            span,
+            &[r#"call build({"target":"all"}) = 19 bytes failed: {"output": "broken"}"#],
+        );
+    }
+
+    /// A hand-off is told where its receiver is known; `goto` and tasks are steps of the graph.
+    #[test]
+    fn hand_offs_need_a_receiver() {
+        let span = |operation: &str, more: &str, to: &str| {
+            let attributes = json!({"gen_ai.operation.name": operation, "gen_ai.handoff.from_agent": "triage", more: to});
+            Captured::new(OPENAI_AGENTS, "triage → unknown.handoff", &attributes)
+        };
+        check(
+            span("handoff", "gen_ai.handoff.to_agent", "researcher"),
+            &["triage to researcher"],
+        );
+        check(span("handoff", "gen_ai.provider.name", "openai"), &[]);
+        check(
+            span("goto", "langgraph.command.goto_node", "researcher"),
+            &[],
+        );
+        check(span("execute_task", "gen_ai.task.name", "model"), &[]);
+    }
+
+    /// A parentless workflow ends the run, a parentless `create_agent` does not, and an agent through which a hand-over
+    /// passed did not fail.
+    #[test]
+    fn roots_end_runs() {
+        let workflow = Captured::new(
+            OPENAI_AGENTS,
+            "Agent Workflow",
+            &json!({"traceloop.span.kind": "workflow"}),
+        );
+        check(workflow.root(), &["UserMessage", "end"]);
+        let created = json!({"gen_ai.operation.name": "create_agent", "gen_ai.agent.name": "demo"});
+        check(
+            Captured::new(LANGCHAIN, "create_agent demo", &created).root(),
+            &[],
+        );
+        let agent = json!({"gen_ai.operation.name": "invoke_agent", "gen_ai.agent.name": "a", "error.type": "ParentCommand"});
+        check(
+            Captured::new(LANGCHAIN, "invoke_agent a", &agent)
+                .root()
+                .failed("Command(graph=…)"),
+            &["a: agent a(-) = -", "a: UserMessage", "a: end"],
+        );
+    }
+
+    /// The scope names of web clients look alike; their spans tell nothing.
+    #[test]
+    fn web_clients_are_nobody() {
+        let span = json!({"http.request.method": "GET"});
+        check(
+            Captured::new("opentelemetry.instrumentation.httpx", "GET", &span).root(),
+            &[],
+        );
+    }
 }

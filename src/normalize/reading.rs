@@ -7,13 +7,13 @@
 use std::borrow::Cow;
 
 use crate::engine::event::{
-    AgentSpan, Answer, Body, Event, Failure, Handoff, ModelCall, Recorded, RunEnd, SpanId, Text,
-    ToolCall, TraceId,
+    AgentSpan, Body, Event, Failure, Handoff, ModelCall, NAME_BYTES_MAX, Recorded, RunEnd, SpanId,
+    Text, ToolCall, TraceId,
 };
 use crate::otlp::{SpanView, ValueView};
 
 use super::facts::{Facts, Slot};
-use super::{Report, tool_names, value};
+use super::{Report, answer, tool_names, value};
 
 /// OTLP's status codes.
 const STATUS_OK: i32 = 1;
@@ -32,13 +32,26 @@ pub(super) struct Reading<'r, 'a> {
 #[derive(Default)]
 pub(super) struct Call<'c> {
     pub(super) tool: &'c str,
-    pub(super) call_id: Option<Cow<'c, str>>,
+    pub(super) id: Option<Cow<'c, str>>,
     /// `None` where they are not recorded.
     pub(super) arguments: Option<Cow<'c, str>>,
     /// `None` where it is not recorded.
     pub(super) result: Option<Cow<'c, str>>,
     /// Another span tells the hand-off that the call may be.
     pub(super) handoff_told_elsewhere: bool,
+}
+
+impl<'c> Call<'c> {
+    /// A call as the facts have it: arguments and result under their own keys, without wrappers.
+    pub(super) fn of(tool: &'c str, facts: &Facts<'c>) -> Self {
+        Self {
+            tool,
+            id: json_text(facts.value(Slot::CallId)),
+            arguments: json_text(facts.value(Slot::Arguments)),
+            result: json_text(facts.value(Slot::Result)),
+            handoff_told_elsewhere: false,
+        }
+    }
 }
 
 impl<'r, 'a> Reading<'r, 'a> {
@@ -59,12 +72,12 @@ impl<'r, 'a> Reading<'r, 'a> {
 
     /// Says which run the span belongs to.
     pub(super) fn run(&mut self, run_id: Option<&str>) {
-        self.report.run.run_id = run_id.filter(|id| !id.is_empty()).map(Text::from);
+        self.report.run.run_id = run_id.and_then(usable_id);
     }
 
     /// Says which session the span belongs to.
     pub(super) fn session(&mut self, session_id: Option<&str>) {
-        self.report.run.session_id = session_id.filter(|id| !id.is_empty()).map(Text::from);
+        self.report.run.session_id = session_id.and_then(usable_id);
     }
 
     /// Says which trace the span's trace continues.
@@ -87,16 +100,26 @@ impl<'r, 'a> Reading<'r, 'a> {
         self.tell_during(at_ns, at_ns, body);
     }
 
+    /// Tells what happened at one moment and is told elsewhere too, under an identity that both know.
+    pub(super) fn tell_named(&mut self, id: u64, at_ns: u64, body: Body) {
+        self.push(id, at_ns, at_ns, body);
+    }
+
     fn tell_during(&mut self, start_ns: u64, end_ns: u64, body: Body) {
         let number = [self.report.events.len() as u8];
+        let id = value::id_hash(&[&self.span.trace_id, &self.span.span_id, &number]);
+        self.push(id, start_ns, end_ns, body);
+    }
+
+    fn push(&mut self, id: u64, start_ns: u64, end_ns: u64, body: Body) {
         self.report.events.push(Event {
-            id: value::id_hash(&[&self.span.trace_id, &self.span.span_id, &number]),
+            id,
             trace: TraceId(self.span.trace_id),
             span: SpanId(self.span.span_id),
             parent: SpanId(self.span.parent_span_id),
             start_ns,
             end_ns: end_ns.max(start_ns),
-            agent: self.agent.as_deref().map(value::name),
+            agent: self.agent_name(),
             worker: None,
             body,
         });
@@ -112,13 +135,17 @@ impl<'r, 'a> Reading<'r, 'a> {
 
     /// Tells that an agent was at work. Without a name there is nothing to tell.
     pub(super) fn tell_agent(&mut self, input: Recorded, output: Recorded) {
-        if let Some(name) = self.agent.as_deref().map(value::name) {
+        if let Some(name) = self.agent_name() {
             self.tell(Body::AgentSpan(AgentSpan {
                 name,
                 input,
                 output,
             }));
         }
+    }
+
+    fn agent_name(&self) -> Option<Text> {
+        self.agent.as_deref().map(value::name)
     }
 
     /// Tells of a tool call, and of the hand-off that it is, where its name says so and its receiver can be read.
@@ -132,7 +159,7 @@ impl<'r, 'a> Reading<'r, 'a> {
         let hands_off = tool_names::hands_off(&tool);
         self.tell(Body::ToolCall(ToolCall {
             call_id: call
-                .call_id
+                .id
                 .as_deref()
                 .filter(|id| !id.is_empty())
                 .map(|id| value::id_hash(&[id.as_bytes()])),
@@ -146,13 +173,12 @@ impl<'r, 'a> Reading<'r, 'a> {
             writes: tool_names::writes(&tool),
             tool,
         }));
-        if hands_off && !call.handoff_told_elsewhere {
-            if let Some(to) =
-                tool_names::receiver(call.tool, call.arguments.as_deref().unwrap_or_default())
-            {
-                let from = self.agent.as_deref().map(value::name);
-                self.tell_handoff(from, &to);
-            }
+        let arguments = call.arguments.as_deref().unwrap_or_default();
+        if hands_off
+            && !call.handoff_told_elsewhere
+            && let Some(to) = tool_names::receiver(call.tool, arguments)
+        {
+            self.tell_handoff(self.agent_name(), &to);
         }
     }
 
@@ -163,7 +189,7 @@ impl<'r, 'a> Reading<'r, 'a> {
     }
 
     /// Tells of a model call, with the model, the tokens and the cost that the facts carry.
-    pub(super) fn tell_model_call(&mut self, answer: Answer) {
+    pub(super) fn tell_model_call(&mut self) {
         let facts = self.facts;
         let call_id = facts
             .text(Slot::ResponseId)
@@ -177,7 +203,7 @@ impl<'r, 'a> Reading<'r, 'a> {
             cost_microusd: facts
                 .number(Slot::Cost)
                 .map(|usd| (usd * 1e6).round() as u64),
-            answer,
+            answer: answer::of(self.span, facts),
             error,
         }));
     }
@@ -188,7 +214,10 @@ impl<'r, 'a> Reading<'r, 'a> {
         let exception = self.exception();
         let failed = self.span.status.code == STATUS_ERROR
             || self.facts.text(Slot::ErrorType).is_some()
-            || matches!(self.facts.text(Slot::TaskStatus), Some("failure" | "error"))
+            || matches!(
+                self.facts.text(Slot::TaskStatus),
+                Some("failure" | "error" | "ERROR")
+            )
             || (exception.is_some() && self.span.status.code != STATUS_OK);
         if !failed || self.is_control_flow(exception.as_ref()) {
             return None;
@@ -255,6 +284,11 @@ impl<'r, 'a> Reading<'r, 'a> {
     }
 }
 
+/// An id as it stands. One that is longer than any name is no id, and cut short it would be somebody else's.
+fn usable_id(id: &str) -> Option<Text> {
+    (1..=NAME_BYTES_MAX).contains(&id.len()).then(|| id.into())
+}
+
 /// A value as text: the text itself, or the JSON of a structured value; `None` where there is none.
 pub(super) fn json_text(value: ValueView<'_>) -> Option<Cow<'_, str>> {
     match value {
@@ -266,6 +300,15 @@ pub(super) fn json_text(value: ValueView<'_>) -> Option<Cow<'_, str>> {
             Some(Cow::Owned(text))
         }
     }
+}
+
+/// What the first event of a name says under a key.
+pub(super) fn event_text<'a>(span: &SpanView<'a>, event: &str, key: &str) -> Option<Cow<'a, str>> {
+    let event = span
+        .events
+        .iter()
+        .find(|candidate| candidate.name == event)?;
+    json_text(event.attributes.find(key)?)
 }
 
 /// The member of a JSON text at a path: a text without its quotation marks, anything else as JSON.

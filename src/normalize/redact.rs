@@ -93,6 +93,9 @@ fn holds(name: &[u8], part: &[u8]) -> bool {
 /// The text with its secrets replaced; borrowed where there are none.
 pub(super) fn text(text: &str) -> Cow<'_, str> {
     let bytes = text.as_bytes();
+    if !may_hold_secret(bytes) {
+        return Cow::Borrowed(text);
+    }
     let mut clean = String::new();
     let mut copied = 0;
     let mut at = 0;
@@ -132,6 +135,21 @@ pub(super) fn text(text: &str) -> Cow<'_, str> {
     Cow::Owned(clean)
 }
 
+/// Whether a text has any of the signs that secrets have: nearly all of them hold a digit, `-` or `_`, the others follow a
+/// `:` or `=`, surround an `@`, or are keys of providers that begin with `A` and have an `I` soon after. Written without
+/// an early end, so that it compiles to wide instructions.
+fn may_hold_secret(bytes: &[u8]) -> bool {
+    let is_sign = |byte: u8| {
+        (byte.wrapping_sub(b'0') <= b':' - b'0')
+            | (byte == b'-')
+            | (byte == b'_')
+            | (byte == b'=')
+            | (byte == b'@')
+            | (byte == b'I')
+    };
+    bytes.iter().fold(false, |any, byte| any | is_sign(*byte))
+}
+
 /// A stretch of text to hide.
 struct Secret {
     from: usize,
@@ -167,7 +185,7 @@ fn secret_word(bytes: &[u8], name_start: usize, word: Range<usize>) -> Option<Se
     // The first letter and the sign behind it spare almost every word a closer look.
     match bytes[word.start] {
         b'0'..=b'9' => return card(bytes, word.start),
-        b's' | b'r' | b'g' | b'x' | b'A' => {
+        first if may_begin_key(first, bytes.get(word.start + 1)) => {
             if let Some(secret) = known_key(bytes, word.start) {
                 return Some(secret);
             }
@@ -178,10 +196,26 @@ fn secret_word(bytes: &[u8], name_start: usize, word: Range<usize>) -> Option<Se
         }
         _ => {}
     }
-    match bytes.get(word.end) {
-        Some(b'=' | b':' | b' ' | b'"' | b'\'' | b'\\') => assignment(bytes, name_start..word.end),
-        _ => None,
-    }
+    let follows = |at: usize, signs: &[u8]| bytes.get(at).is_some_and(|byte| signs.contains(byte));
+    let is_flag = bytes[name_start..].starts_with(b"--");
+    // Most words are followed by a blank and another word.
+    let is_named = follows(word.end, b"=:\"'\\")
+        || (follows(word.end, b" ") && (is_flag || follows(word.end + 1, b"=: \"'\\")));
+    is_named
+        .then(|| assignment(bytes, name_start..word.end))
+        .flatten()
+}
+
+/// Whether one of [`KEY_PREFIXES`] may begin with these two letters.
+#[inline]
+fn may_begin_key(first: u8, second: Option<&u8>) -> bool {
+    matches!(
+        (first, second),
+        (b's' | b'r', Some(b'k'))
+            | (b'g', Some(b'h' | b'i' | b'l'))
+            | (b'x', Some(b'o'))
+            | (b'A', Some(b'K' | b'S' | b'I'))
+    )
 }
 
 /// A key of a well-known service.
@@ -200,17 +234,14 @@ fn known_key(bytes: &[u8], at: usize) -> Option<Secret> {
     })
 }
 
-/// A JSON web token: three stretches of base64 with dots between, the first beginning with `{"` in base64.
+/// A JSON web token: stretches of base64 with dots between, the first beginning with `{"` in base64.
 fn web_token(bytes: &[u8], at: usize) -> Option<Secret> {
     let length = bytes[at..]
         .iter()
         .take_while(|byte| is_word(**byte) || matches!(byte, b'-' | b'.' | b'='))
         .count();
-    let dots = bytes[at..at + length]
-        .iter()
-        .filter(|byte| **byte == b'.')
-        .count();
-    (dots >= 2 && length >= 20).then_some(Secret {
+    let has_parts = bytes[at..at + length].contains(&b'.');
+    (has_parts && length >= 20).then_some(Secret {
         from: at,
         to: at + length,
     })

@@ -20,6 +20,11 @@ pub(super) struct Sample {
 }
 
 impl Sample {
+    /// Makes room for a value of so many bytes.
+    pub(super) fn reserve(&mut self, bytes: usize) {
+        self.text.reserve(bytes);
+    }
+
     /// A place to come back to with [`Sample::take_back`].
     pub(super) fn place(&self) -> usize {
         self.text.len()
@@ -78,16 +83,18 @@ impl Sample {
         if self.text.len() <= SAMPLE_BYTES_MAX {
             return self.text.into();
         }
-        let head = &self.text[..self.text.floor_char_boundary(SAMPLE_HEAD_BYTES)];
+        let head = cut(&self.text, SAMPLE_HEAD_BYTES);
         let tail_bytes = SAMPLE_BYTES_MAX - SAMPLE_HEAD_BYTES - CUT.len();
-        let tail = &self.text[self.text.ceil_char_boundary(self.text.len() - tail_bytes)..];
-        format!("{head}{CUT}{tail}").into()
+        let mut tail = self.text.len() - tail_bytes;
+        while !self.text.is_char_boundary(tail) {
+            tail += 1;
+        }
+        format!("{head}{CUT}{}", &self.text[tail..]).into()
     }
 
     fn quoted(&mut self, text: &str) {
         self.text.push('"');
-        let is_plain = |byte: u8| byte >= b' ' && !matches!(byte, b'"' | b'\\');
-        if text.bytes().all(is_plain) && !text.contains("  ") {
+        if is_plain(text.as_bytes()) {
             self.text.push_str(text);
         } else {
             self.escaped(text);
@@ -112,6 +119,26 @@ impl Sample {
             after_blank = is_blank;
         }
     }
+}
+
+/// Whether a text can stand in the sample as it is. Written without early ends, so that it compiles to wide instructions.
+fn is_plain(bytes: &[u8]) -> bool {
+    let is_odd = |byte: u8| (byte < b' ') | (byte == b'"') | (byte == b'\\');
+    let blanks = bytes.iter().zip(bytes.get(1..).unwrap_or_default());
+    let has_odd = bytes.iter().fold(false, |odd, byte| odd | is_odd(*byte));
+    let has_run = blanks.fold(false, |run, (one, next)| {
+        run | ((*one == b' ') & (*next == b' '))
+    });
+    !has_odd && !has_run
+}
+
+/// The start of a text, as much of it as fits in so many bytes without cutting a character in two.
+pub(super) fn cut(text: &str, bytes_max: usize) -> &str {
+    let mut end = bytes_max.min(text.len());
+    while !text.is_char_boundary(end) {
+        end -= 1;
+    }
+    &text[..end]
 }
 
 #[cfg(test)]

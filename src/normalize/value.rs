@@ -10,8 +10,10 @@ use std::borrow::Cow;
 use crate::engine::event::{ERROR_BYTES_MAX, Failure, NAME_BYTES_MAX, Recorded, Text, Value};
 use crate::otlp::ValueView;
 
-use super::digest::{self, Digest, Reader};
+use super::digest::{Digest, Reader};
+use super::hash;
 use super::redact;
+use super::sample::cut;
 
 /// Arguments, from an attribute or a part of one. Absent is [`Recorded::NotRecorded`].
 pub(super) fn input(view: ValueView<'_>) -> Recorded {
@@ -67,7 +69,7 @@ pub(super) fn name(text: &str) -> Text {
 
 /// Identity out of several parts, such as a trace id and a span id. Where one part ends and the next begins matters.
 pub(super) fn id_hash(parts: &[&[u8]]) -> u64 {
-    digest::parts_hash(parts)
+    hash::parts(parts)
 }
 
 /// The raw JSON of a member of an object, found by its path; a number in the path picks an item of a list. Nothing is
@@ -128,18 +130,17 @@ fn without_value(view: ValueView<'_>) -> Option<Recorded> {
     }
 }
 
-/// Whether a text stands in the place of a hidden value. `__REDACTED__` is OpenInference's; the others are usual ones.
+/// Whether a text stands in the place of a hidden value. `__REDACTED__` is `OpenInference`'s; the others are usual ones.
 fn is_marker(text: &str) -> bool {
+    // The longest marker has twelve bytes, and may have quotes and blanks around it.
+    if text.len() > 64 {
+        return false;
+    }
     let text = text.trim().trim_matches('"');
-    // The longest marker has twelve bytes.
     text.len() <= 12
         && ["__REDACTED__", "[REDACTED]", "<REDACTED>", "REDACTED"]
             .iter()
             .any(|marker| text.eq_ignore_ascii_case(marker))
-}
-
-fn cut(text: &str, bytes_max: usize) -> &str {
-    &text[..text.floor_char_boundary(bytes_max)]
 }
 
 /// Walks JSON text without checking it.
@@ -206,12 +207,11 @@ impl<'a> Scanner<'a> {
                     depth += 1;
                     self.at += 1;
                 }
-                b'}' | b']' if depth == 0 => break,
+                b'}' | b']' | b',' | b':' if depth == 0 => break,
                 b'}' | b']' => {
                     depth -= 1;
                     self.at += 1;
                 }
-                b',' | b':' if depth == 0 => break,
                 _ => {
                     self.at += 1;
                     continue;
@@ -716,7 +716,7 @@ mod tests {
         #[test]
         fn damaged_json_is_taken(value in json(), at in 0..64_usize, byte in "[\\\\\"{}\\[\\],: 0é@-]") {
             let mut text = value.text(false, " ");
-            let at = text.floor_char_boundary(at.min(text.len()));
+            let at = cut(&text, at).len();
             text.insert_str(at, &byte);
             input_json(&text);
             output_json(&text);

@@ -9,11 +9,9 @@
 //! *Runs.* The session that the application puts into the telemetry's metadata stands on every span and keys the run.
 //! A request without a parent ends the run, or this turn of it.
 
-use std::borrow::Cow;
-
 use super::facts::Slot;
-use super::reading::{Call, Reading, json_text};
-use super::{Outcome, answer, value};
+use super::reading::{Call, Reading};
+use super::{Outcome, value};
 
 /// Reads one span.
 pub(super) fn span(reading: &mut Reading<'_, '_>) -> Outcome {
@@ -23,12 +21,12 @@ pub(super) fn span(reading: &mut Reading<'_, '_>) -> Outcome {
     match reading.facts.text(Slot::VercelOperation) {
         Some("ai.toolCall") => tool(reading),
         Some("ai.generateText" | "ai.streamText" | "ai.generateObject" | "ai.streamObject") => {
-            request(reading)
+            request(reading);
         }
         Some(operation)
             if operation.ends_with(".doGenerate") || operation.ends_with(".doStream") =>
         {
-            reading.tell_model_call(answer::of(reading.facts));
+            reading.tell_model_call();
         }
         Some(operation) if operation.starts_with("ai.embed") => {}
         Some(_) => return Outcome::UnknownOperation,
@@ -50,12 +48,68 @@ fn request(reading: &mut Reading<'_, '_>) {
 
 fn tool(reading: &mut Reading<'_, '_>) {
     let facts = reading.facts;
-    let call = Call {
-        tool: facts.text(Slot::ToolName).unwrap_or_default(),
-        call_id: facts.text(Slot::CallId).map(Cow::Borrowed),
-        arguments: json_text(facts.value(Slot::Arguments)),
-        result: json_text(facts.value(Slot::Result)),
-        handoff_told_elsewhere: false,
-    };
-    reading.tell_call(&call);
+    let tool = facts.text(Slot::ToolName).unwrap_or_default();
+    reading.tell_call(&Call::of(tool, facts));
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::super::captured::Captured;
+
+    fn told(
+        operation: &str,
+        more: &serde_json::Value,
+        change: fn(Captured) -> Captured,
+    ) -> Vec<String> {
+        let mut attributes = json!({"ai.operationId": operation, "ai.telemetry.functionId": "demo",
+            "ai.telemetry.metadata.sessionId": "session", "ai.model.id": "m"});
+        let members = more.as_object().unwrap().clone();
+        attributes.as_object_mut().unwrap().extend(members);
+        let span = || change(Captured::new("ai", operation, &attributes));
+        if let Some(report) = span().report() {
+            assert_eq!(report.run.run_id.as_deref(), Some("session"));
+        }
+        span().told()
+    }
+
+    /// A tool call, and one that threw.
+    #[test]
+    fn tool_calls() {
+        let call = json!({"ai.toolCall.name": "search", "ai.toolCall.id": "c", "ai.toolCall.args": "{\"query\":\"x\"}",
+            "ai.toolCall.result": "{\"results\":[]}"});
+        let expected = [r#"demo: call with id search({"query":"x"}) = 14 bytes"#];
+        assert_eq!(told("ai.toolCall", &call, |span| span), expected);
+        let call = json!({"ai.toolCall.name": "search"});
+        let failed = told("ai.toolCall", &call, |span| {
+            span.failed("refused").raised("Error", "refused")
+        });
+        assert_eq!(failed, ["demo: call search(-) = - failed: Error: refused"]);
+    }
+
+    /// Each try of a model call is one; the request around them is the agent's and ends the run.
+    #[test]
+    fn model_calls_and_requests() {
+        let answer = json!({"ai.response.finishReason": "tool-calls", "ai.usage.promptTokens": 200,
+            "ai.usage.completionTokens": 25, "ai.response.toolCalls": "[{\"toolCallId\":\"c\",\"toolName\":\"search\"}]"});
+        assert_eq!(
+            told("ai.generateText.doGenerate", &answer, |span| span),
+            ["demo: model m 200+25 ToolCalls(1)"]
+        );
+        let refused = told("ai.streamText.doStream", &json!({}), |span| {
+            span.failed("rate limited")
+        });
+        assert_eq!(refused, ["demo: model m 0+0 Unknown failed: rate limited"]);
+        let request = json!({"ai.prompt": "{\"prompt\":\"go\"}", "ai.response.text": "Done.", "ai.usage.promptTokens": 200});
+        assert_eq!(
+            told("ai.generateText", &request, Captured::root),
+            [
+                r#"demo: agent demo({"prompt":"go"}) = 5 bytes"#,
+                "demo: UserMessage",
+                "demo: end"
+            ]
+        );
+        assert!(told("ai.embed.doEmbed", &json!({}), |span| span).is_empty());
+    }
 }

@@ -47,12 +47,12 @@ impl<'a> Items<'a> {
 
     fn step(&mut self) -> Result<Option<&'a [u8]>, Problem> {
         loop {
-            if let Some(item) = next_message(&mut self.of_scope, 2)? {
+            if let Some(item) = next_message(&mut self.of_scope, 2, 2)? {
                 return Ok(Some(item));
             }
-            if let Some(message) = next_message(&mut self.of_resource, 2)? {
+            if let Some(message) = next_message(&mut self.of_resource, 2, 2)? {
                 self.enter_scope(message)?;
-            } else if let Some(message) = next_message(&mut self.request, 1)? {
+            } else if let Some(message) = next_message(&mut self.request, 1, 1)? {
                 self.enter_resource(message)?;
             } else {
                 return Ok(None);
@@ -62,9 +62,9 @@ impl<'a> Items<'a> {
 
     fn enter_resource(&mut self, message: &'a [u8]) -> Result<(), Problem> {
         let mut resources = Fields::of(message);
-        let resource = next_message(&mut resources, 1)?;
-        let another = next_message(&mut resources, 1)?.is_some();
-        while next_message(&mut resources, 1)?.is_some() {}
+        let resource = next_message(&mut resources, 1, 2)?;
+        let another = next_message(&mut resources, 1, 2)?.is_some();
+        while next_message(&mut resources, 1, 2)?.is_some() {}
         self.of_resource = Fields::of(message);
         self.context = Context::default();
         if another {
@@ -83,7 +83,7 @@ impl<'a> Items<'a> {
         self.context.scope_name = "";
         let mut name = Ok("");
         let mut scopes = Fields::of(message);
-        while let Some(scope) = next_message(&mut scopes, 1)? {
+        while let Some(scope) = next_message(&mut scopes, 1, 2)? {
             name = name.and_then(|name| read_scope_name(scope, name));
         }
         self.of_scope = Fields::of(message);
@@ -110,14 +110,21 @@ impl<'a> Iterator for Items<'a> {
     }
 }
 
-/// The next message of that number; other fields are stepped over.
+/// The next message of that number, in a message whose fields up to `messages` hold messages; other fields are stepped
+/// over.
 #[inline]
-fn next_message<'a>(fields: &mut Fields<'a>, number: u32) -> Result<Option<&'a [u8]>, Malformed> {
+fn next_message<'a>(
+    fields: &mut Fields<'a>,
+    number: u32,
+    messages: u32,
+) -> Result<Option<&'a [u8]>, Malformed> {
     for field in fields {
         match field? {
             (found, Payload::Bytes(message)) if found == number => return Ok(Some(message)),
-            (1 | 2, Payload::Bytes(_)) => {}
-            (1 | 2, _) => return Err(Malformed("a number stands where a message belongs")),
+            (_, Payload::Bytes(_)) => {}
+            (found, _) if found <= messages => {
+                return Err(Malformed("a number stands where a message belongs"));
+            }
             _ => {}
         }
     }

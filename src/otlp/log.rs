@@ -2,7 +2,7 @@
 
 use super::envelope::{Context, Items};
 use super::span::id_or_absent;
-use super::value::{check_pair, check_value};
+use super::value::{Raw, check_pair};
 use super::wire::{Fields, Payload, Region, text};
 use super::{Attributes, Limits, Problem, Reason, ValueView};
 
@@ -62,7 +62,7 @@ impl<'a> LogView<'a> {
         }
         let (mut time_ns, mut observed_ns, mut severity_number) = (0, 0, 0);
         let (mut severity_text, mut event_name) = ("", "");
-        let mut body = ValueView::Empty;
+        let mut body = Raw::Empty;
         let mut attributes = Region::default();
         let (mut count, mut left_out) = (0, 0);
         let (mut trace_id, mut span_id): (&[u8], &[u8]) = (&[], &[]);
@@ -73,7 +73,7 @@ impl<'a> LogView<'a> {
                 (1, Payload::Fixed64(time)) => time_ns = time,
                 (2, Payload::Varint(number)) => severity_number = number as i32,
                 (3, Payload::Bytes(bytes)) => severity_text = text(bytes)?,
-                (5, Payload::Bytes(bytes)) => body = ValueView::read(bytes, body)?,
+                (5, Payload::Bytes(bytes)) => body = Raw::read(bytes, body)?,
                 (6, Payload::Bytes(_)) if count == limits.attributes_max => left_out += 1,
                 (6, Payload::Bytes(pair)) => {
                     check_pair(pair, limits.depth_max)?;
@@ -89,7 +89,7 @@ impl<'a> LogView<'a> {
             }
             before = fields.rest();
         }
-        check_value(body, limits.depth_max)?;
+        body.check(limits.depth_max)?;
         Ok(Self {
             resource: context.resource,
             scope_name: context.scope_name,
@@ -97,7 +97,7 @@ impl<'a> LogView<'a> {
             observed_ns,
             severity_number,
             severity_text,
-            body,
+            body: ValueView::of(body).ok_or(Reason::Utf8)?,
             attributes: Attributes::of(attributes.bytes(), 6),
             attributes_left_out: left_out,
             trace_id: id_or_absent(trace_id).ok_or(Reason::TraceId)?,

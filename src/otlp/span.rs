@@ -262,3 +262,258 @@ pub(super) fn id_or_absent<const N: usize>(bytes: &[u8]) -> Option<[u8; N]> {
         id(bytes)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use opentelemetry_proto::tonic::collector::logs::v1::ExportLogsServiceRequest;
+    use opentelemetry_proto::tonic::collector::trace::v1::ExportTraceServiceRequest;
+    use opentelemetry_proto::tonic::common::v1::any_value::Value;
+    use opentelemetry_proto::tonic::common::v1::{
+        AnyValue, ArrayValue, InstrumentationScope, KeyValue,
+    };
+    use opentelemetry_proto::tonic::logs::v1::{LogRecord, ResourceLogs, ScopeLogs};
+    use opentelemetry_proto::tonic::resource::v1::Resource;
+    use opentelemetry_proto::tonic::trace::v1::{ResourceSpans, ScopeSpans, Span};
+    use prost::Message;
+
+    use super::*;
+
+    fn attribute(key: &str, value: Value) -> KeyValue {
+        KeyValue {
+            key: key.into(),
+            value: Some(AnyValue { value: Some(value) }),
+            key_strindex: 0,
+        }
+    }
+
+    fn text_attribute(key: &str, value: &str) -> KeyValue {
+        attribute(key, Value::StringValue(value.into()))
+    }
+
+    fn nested(levels: usize) -> Value {
+        (1..levels).fold(Value::ArrayValue(ArrayValue::default()), |inner, _| {
+            let value = Some(inner);
+            Value::ArrayValue(ArrayValue {
+                values: vec![AnyValue { value }],
+            })
+        })
+    }
+
+    /// A good span with the given attributes.
+    fn span(name: &str, attributes: Vec<KeyValue>) -> Span {
+        Span {
+            trace_id: vec![1; 16],
+            span_id: vec![2; 8],
+            name: name.into(),
+            attributes,
+            ..Span::default()
+        }
+    }
+
+    /// Encodes a request; `BAD!` anywhere in it becomes four bytes that are not UTF-8.
+    fn encode(service: &str, scope: &str, spans: Vec<Span>) -> Vec<u8> {
+        let mut request = ExportTraceServiceRequest {
+            resource_spans: vec![ResourceSpans {
+                resource: Some(Resource {
+                    attributes: vec![text_attribute("service.name", service)],
+                    ..Resource::default()
+                }),
+                scope_spans: vec![ScopeSpans {
+                    scope: Some(InstrumentationScope {
+                        name: scope.into(),
+                        ..InstrumentationScope::default()
+                    }),
+                    spans,
+                    ..ScopeSpans::default()
+                }],
+                ..ResourceSpans::default()
+            }],
+        }
+        .encode_to_vec();
+        for at in 0..request.len().saturating_sub(3) {
+            if &request[at..at + 4] == b"BAD!" {
+                request[at..at + 4].fill(0xff);
+            }
+        }
+        request
+    }
+
+    /// What the walk says, in short: service, scope and name of a span, or the problem.
+    fn check(request: &[u8], limits: &Limits, expected: &[&str]) {
+        let said = |result: Result<SpanView<'_>, Problem>| match result {
+            Ok(view) => {
+                let service = view.resource.find("service.name");
+                let service = service.and_then(|value| value.as_str()).unwrap_or("-");
+                format!("{service}/{}/{}", view.scope_name, view.name)
+            }
+            Err(problem) => problem.to_string(),
+        };
+        let said: Vec<_> = spans(request, limits).map(said).collect();
+        assert_eq!(said, expected);
+    }
+
+    /// Given a text that is not UTF-8, the span that holds it is refused and its neighbours are read.
+    #[test]
+    fn a_bad_text_costs_one_span() {
+        let bad_value = vec![text_attribute("key", "BAD!")];
+        let request = encode("shop", "lib", vec![span("a", bad_value), span("b", vec![])]);
+        let refused = "refused: text is not UTF-8";
+        check(&request, &Limits::default(), &[refused, "shop/lib/b"]);
+        let bad_key = vec![text_attribute("BAD!", "value")];
+        let request = encode(
+            "shop",
+            "lib",
+            vec![span("a", bad_key), span("BAD!", vec![])],
+        );
+        check(&request, &Limits::default(), &[refused, refused]);
+    }
+
+    /// Given a bad text in resource or scope, that one is absent, said once, and every span is read.
+    #[test]
+    fn a_bad_resource_or_scope_costs_no_span() {
+        let good = || vec![span("a", vec![]), span("b", vec![])];
+        let said = "resource or scope left out: text is not UTF-8";
+        let request = encode("BAD!", "lib", good());
+        check(&request, &Limits::default(), &[said, "-/lib/a", "-/lib/b"]);
+        let request = encode("shop", "BAD!", good());
+        check(&request, &Limits::default(), &[said, "shop//a", "shop//b"]);
+    }
+
+    /// Given ids that are none, the span is refused; a parent may be missing.
+    #[test]
+    fn ids_must_be_ids() {
+        let spans = [
+            (16, 1, 8),
+            (15, 1, 8),
+            (16, 0, 8),
+            (0, 1, 8),
+            (16, 1, 9),
+            (16, 1, 0),
+        ]
+        .map(|(trace_bytes, byte, span_bytes)| Span {
+            trace_id: vec![byte; trace_bytes],
+            span_id: vec![1; span_bytes],
+            ..span("a", vec![])
+        });
+        let bad_parent = Span {
+            parent_span_id: vec![1; 7],
+            ..span("a", vec![])
+        };
+        let request = encode("s", "l", spans.into_iter().chain([bad_parent]).collect());
+        let trace = "refused: trace id is not 16 bytes or all zero";
+        let span = "refused: span id is not 8 bytes or all zero";
+        let expected = ["s/l/a", trace, trace, trace, span, span, span];
+        check(&request, &Limits::default(), &expected);
+    }
+
+    /// Given spans beyond the limits of size and depth, they alone are refused; at the limits they are read.
+    #[test]
+    fn size_and_depth_are_bounded() {
+        let limits = Limits {
+            span_bytes_max: 200,
+            depth_max: 3,
+            ..Limits::default()
+        };
+        let with = |value| vec![attribute("k", value)];
+        let spans = vec![
+            span("flat", with(nested(3))),
+            span("deep", with(nested(4))),
+            span("long", with(Value::BytesValue(vec![0; 200]))),
+        ];
+        let (deep, long) = ("refused: nested too deeply", "refused: too large");
+        check(&encode("s", "l", spans), &limits, &["s/l/flat", deep, long]);
+    }
+
+    /// Given nesting far beyond what any stack holds, the span is refused like any other.
+    #[test]
+    fn very_deep_nesting_is_refused() {
+        let mut value = Vec::new();
+        for _ in 0..100_000 {
+            // An array of one value; lengths are written from the inside out, so the bytes are built reversed.
+            for tag in [0x0a_u8, 0x2a] {
+                let mut header = vec![tag];
+                prost::encoding::encode_varint(value.len() as u64, &mut header);
+                header.reverse();
+                value.extend(header);
+            }
+        }
+        value.reverse();
+        let limits = Limits {
+            span_bytes_max: usize::MAX,
+            ..Limits::default()
+        };
+        let mut request = encode("s", "l", vec![]);
+        let pair = length_delimited(0x4a, &length_delimited(0x12, &value));
+        let scope_spans = length_delimited(0x12, &length_delimited(0x12, &pair));
+        request.extend(length_delimited(0x0a, &scope_spans));
+        check(&request, &limits, &["refused: nested too deeply"]);
+    }
+
+    fn length_delimited(tag: u8, bytes: &[u8]) -> Vec<u8> {
+        let mut out = vec![tag];
+        prost::encoding::encode_varint(bytes.len() as u64, &mut out);
+        out.extend(bytes);
+        out
+    }
+
+    /// Given more attributes than the limit, the first ones are shown and the others counted.
+    #[test]
+    fn attributes_beyond_the_limit_are_counted() {
+        let attributes = ["a", "b", "c"].map(|key| text_attribute(key, "v")).to_vec();
+        let request = encode("s", "l", vec![span("n", attributes)]);
+        let limits = Limits {
+            attributes_max: 2,
+            ..Limits::default()
+        };
+        let view = spans(&request, &limits).next().expect("one").expect("good");
+        assert_eq!(view.attributes.iter().count(), 2);
+        assert_eq!(view.attributes_left_out, 1);
+        assert!(view.attributes.find("b").is_some());
+        assert!(view.attributes.find("c").is_none());
+    }
+
+    /// Given the bytes of a log request, no span comes out of them.
+    #[test]
+    fn log_records_are_not_spans() {
+        let record = |trace_id| LogRecord {
+            time_unix_nano: 1,
+            trace_id,
+            body: Some(AnyValue {
+                value: Some(Value::StringValue("text".into())),
+            }),
+            ..LogRecord::default()
+        };
+        let late = LogRecord {
+            observed_time_unix_nano: 1,
+            event_name: "e".into(),
+            ..LogRecord::default()
+        };
+        let request = ExportLogsServiceRequest {
+            resource_logs: vec![ResourceLogs {
+                scope_logs: vec![ScopeLogs {
+                    log_records: vec![record(vec![1; 16]), record(vec![]), late],
+                    ..ScopeLogs::default()
+                }],
+                ..ResourceLogs::default()
+            }],
+        };
+        let malformed = "refused: malformed message";
+        let request = request.encode_to_vec();
+        check(&request, &Limits::default(), &[malformed; 3]);
+    }
+
+    /// Given broken framing outside the spans, the walk says so and ends; an empty request is a good one.
+    #[test]
+    fn broken_framing_ends_the_request() {
+        let mut request = encode("s", "l", vec![span("a", vec![])]);
+        request.extend([0x0a, 0x7f]);
+        let undecodable = "the request cannot be decoded: a length points past the end";
+        check(&request, &Limits::default(), &["s/l/a", undecodable]);
+        check(
+            b"<html>",
+            &Limits::default(),
+            &["the request cannot be decoded: a group ends that never began"],
+        );
+        check(&[], &Limits::default(), &[]);
+    }
+}

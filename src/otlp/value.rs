@@ -1,12 +1,12 @@
 //! Attribute values and lists of attributes, as they stand in the bytes.
 //!
 //! A list or an array is no more than the bytes that hold it; its members are read when they are asked for. That cannot
-//! fail for what [`check_pair`] has passed, and everything of a yielded view has been passed by it.
+//! fail for what [`Raw::check`] has passed, and everything of a yielded view has been passed by it.
 
 use std::fmt::Write;
 
 use super::Reason;
-use super::wire::{Fields, Payload, text};
+use super::wire::{Fields, Payload, check_text, text};
 
 /// Levels of nesting that [`ValueView::write_json`] writes. Above every sensible `depth_max`; it only protects the stack
 /// from limits that are not sensible.
@@ -38,31 +38,19 @@ pub enum ValueView<'a> {
 pub type MapView<'a> = Attributes<'a>;
 
 impl<'a> ValueView<'a> {
-    /// Reads one encoded value over `before`, which an earlier occurrence of the same field has set: the last kind that
-    /// occurs wins.
+    /// Shows a value that has been checked.
     #[inline]
-    pub(super) fn read(message: &'a [u8], before: Self) -> Result<Self, Reason> {
-        let mut value = before;
-        for field in Fields::of(message) {
-            value = match field? {
-                (1, Payload::Bytes(bytes)) => Self::Str(text(bytes)?),
-                (2, Payload::Varint(number)) => Self::Bool(number != 0),
-                (3, Payload::Varint(number)) => Self::Int(number as i64),
-                (4, Payload::Fixed64(bits)) => Self::Double(f64::from_bits(bits)),
-                (5, Payload::Bytes(bytes)) if !matches!(value, Self::Array(_)) => {
-                    Self::Array(ArrayView { message: bytes })
-                }
-                (6, Payload::Bytes(bytes)) if !matches!(value, Self::Map(_)) => {
-                    Self::Map(Attributes::of(bytes, 1))
-                }
-                (7, Payload::Bytes(bytes)) => Self::Bytes(bytes),
-                // An index into a table of texts, which only profiles have.
-                (8, Payload::Varint(_)) => Self::Empty,
-                (1..=8, _) => return Err(Reason::Malformed),
-                _ => value,
-            };
-        }
-        Ok(value)
+    pub(super) fn of(raw: Raw<'a>) -> Option<Self> {
+        Some(match raw {
+            Raw::Empty => Self::Empty,
+            Raw::Text(bytes) => Self::Str(text(bytes).ok()?),
+            Raw::Bool(value) => Self::Bool(value),
+            Raw::Int(number) => Self::Int(number),
+            Raw::Double(number) => Self::Double(number),
+            Raw::Bytes(bytes) => Self::Bytes(bytes),
+            Raw::Array(message) => Self::Array(ArrayView { message }),
+            Raw::Map(message) => Self::Map(Attributes::of(message, 1)),
+        })
     }
 
     /// The text, if it is one.
@@ -137,7 +125,7 @@ impl<'a> Iterator for Elements<'a> {
     fn next(&mut self) -> Option<ValueView<'a>> {
         loop {
             if let (1, Payload::Bytes(message)) = self.0.next()?.ok()? {
-                return ValueView::read(message, ValueView::Empty).ok();
+                return ValueView::of(Raw::read(message, Raw::Empty).ok()?);
             }
         }
     }
@@ -173,7 +161,7 @@ impl<'a> Attributes<'a> {
         let mut pairs = self.iter();
         while let Some(message) = pairs.message() {
             if key_of(message) == Some(key.as_bytes()) {
-                return read_pair(message).ok().map(|(_, value)| value);
+                return ValueView::of(read_pair(message).ok()?.1);
             }
         }
         None
@@ -229,26 +217,69 @@ impl<'a> Iterator for Pairs<'a> {
 
     #[inline]
     fn next(&mut self) -> Option<Self::Item> {
-        read_pair(self.message()?).ok()
+        let (key, value) = read_pair(self.message()?).ok()?;
+        Some((text(key).ok()?, ValueView::of(value)?))
     }
 }
 
-/// Reads an attribute completely, with everything nested in its value, so that later looks into it cannot fail.
-/// `depth_left` is how many levels the value may have.
+/// A value as it is encoded, with texts not yet checked and members not yet looked at.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Raw<'a> {
+    Empty,
+    Text(&'a [u8]),
+    Bool(bool),
+    Int(i64),
+    Double(f64),
+    Bytes(&'a [u8]),
+    Array(&'a [u8]),
+    Map(&'a [u8]),
+}
+
+impl<'a> Raw<'a> {
+    /// Reads one encoded value over `before`, which an earlier occurrence of the same field has set: the last kind that
+    /// occurs wins.
+    #[inline]
+    pub(super) fn read(message: &'a [u8], before: Self) -> Result<Self, Reason> {
+        let mut value = before;
+        for field in Fields::of(message) {
+            value = match field? {
+                (1, Payload::Bytes(bytes)) => Self::Text(bytes),
+                (2, Payload::Varint(number)) => Self::Bool(number != 0),
+                (3, Payload::Varint(number)) => Self::Int(number as i64),
+                (4, Payload::Fixed64(bits)) => Self::Double(f64::from_bits(bits)),
+                (5, Payload::Bytes(bytes)) if !matches!(value, Self::Array(_)) => {
+                    Self::Array(bytes)
+                }
+                (6, Payload::Bytes(bytes)) if !matches!(value, Self::Map(_)) => Self::Map(bytes),
+                (7, Payload::Bytes(bytes)) => Self::Bytes(bytes),
+                // An index into a table of texts, which only profiles have.
+                (8, Payload::Varint(_)) => Self::Empty,
+                (1..=8, _) => return Err(Reason::Malformed),
+                _ => value,
+            };
+        }
+        Ok(value)
+    }
+
+    /// Reads the value completely, with everything nested in it, so that later looks into it cannot fail. `depth_left`
+    /// is how many levels it may have.
+    #[inline]
+    pub(super) fn check(self, depth_left: usize) -> Result<(), Reason> {
+        match self {
+            Self::Text(bytes) => check_text(bytes),
+            Self::Array(message) => check_members(message, false, depth_left),
+            Self::Map(message) => check_members(message, true, depth_left),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// Reads an attribute completely; see [`Raw::check`].
 #[inline]
 pub(super) fn check_pair(message: &[u8], depth_left: usize) -> Result<(), Reason> {
-    let (_, value) = read_pair(message)?;
-    check_value(value, depth_left)
-}
-
-/// The same for a value alone, whose own level has been read already.
-#[inline]
-pub(super) fn check_value(value: ValueView<'_>, depth_left: usize) -> Result<(), Reason> {
-    match value {
-        ValueView::Array(array) => check_members(array.message, false, depth_left),
-        ValueView::Map(map) => check_members(map.fields, true, depth_left),
-        _ => Ok(()),
-    }
+    let (key, value) = read_pair(message)?;
+    check_text(key)?;
+    value.check(depth_left)
 }
 
 fn check_members(message: &[u8], are_pairs: bool, depth_left: usize) -> Result<(), Reason> {
@@ -260,9 +291,7 @@ fn check_members(message: &[u8], are_pairs: bool, depth_left: usize) -> Result<(
     for field in Fields::of(message) {
         match field? {
             (1, Payload::Bytes(member)) if are_pairs => check_pair(member, depth_left)?,
-            (1, Payload::Bytes(member)) => {
-                check_value(ValueView::read(member, ValueView::Empty)?, depth_left)?;
-            }
+            (1, Payload::Bytes(member)) => Raw::read(member, Raw::Empty)?.check(depth_left)?,
             (1, _) => return Err(Reason::Malformed),
             _ => {}
         }
@@ -271,13 +300,16 @@ fn check_members(message: &[u8], are_pairs: bool, depth_left: usize) -> Result<(
 }
 
 #[inline]
-fn read_pair(message: &[u8]) -> Result<(&str, ValueView<'_>), Reason> {
-    let mut key = "";
-    let mut value = ValueView::Empty;
+fn read_pair(message: &[u8]) -> Result<(&[u8], Raw<'_>), Reason> {
+    if let Some((key, text)) = text_pair(message) {
+        return Ok((key, Raw::Text(text)));
+    }
+    let mut key: &[u8] = b"";
+    let mut value = Raw::Empty;
     for field in Fields::of(message) {
         match field? {
-            (1, Payload::Bytes(bytes)) => key = text(bytes)?,
-            (2, Payload::Bytes(bytes)) => value = ValueView::read(bytes, value)?,
+            (1, Payload::Bytes(bytes)) => key = bytes,
+            (2, Payload::Bytes(bytes)) => value = Raw::read(bytes, value)?,
             (1 | 2, _) => return Err(Reason::Malformed),
             _ => {}
         }
@@ -285,9 +317,37 @@ fn read_pair(message: &[u8]) -> Result<(&str, ValueView<'_>), Reason> {
     Ok((key, value))
 }
 
+/// Key and text of an attribute that is written as nearly all are: a short key, then a text, and nothing else. What looks
+/// any different is left to [`read_pair`], which gives the same for these and costs twice as much.
+#[inline]
+fn text_pair(message: &[u8]) -> Option<(&[u8], &[u8])> {
+    let [0x0a, key_bytes @ ..0x80, rest @ ..] = message else {
+        return None;
+    };
+    let (key, rest) = rest.split_at_checked(usize::from(*key_bytes))?;
+    let value = rest_of(0x12, rest)?;
+    Some((key, rest_of(0x0a, value)?))
+}
+
+/// The payload of a length-delimited field of that tag which takes up all the bytes, its length being one or two bytes.
+#[inline]
+fn rest_of(tag: u8, bytes: &[u8]) -> Option<&[u8]> {
+    let (length, rest) = match bytes {
+        [found, low @ ..0x80, rest @ ..] if *found == tag => (usize::from(*low), rest),
+        [found, low, high @ ..0x80, rest @ ..] if *found == tag => {
+            (usize::from(*low & 0x7f) | usize::from(*high) << 7, rest)
+        }
+        _ => return None,
+    };
+    (rest.len() == length).then_some(rest)
+}
+
 /// The key alone, not checked for UTF-8: looking an attribute up must not read the values that it passes.
 #[inline]
 fn key_of(message: &[u8]) -> Option<&[u8]> {
+    if let Some((key, _)) = text_pair(message) {
+        return Some(key);
+    }
     let mut key: &[u8] = b"";
     for field in Fields::of(message) {
         if let (1, Payload::Bytes(bytes)) = field.ok()? {
@@ -335,4 +395,98 @@ fn write_base64(bytes: &[u8], out: &mut String) {
         }
     }
     out.push('"');
+}
+
+#[cfg(test)]
+mod tests {
+    use opentelemetry_proto::tonic::common::v1::any_value::Value;
+    use opentelemetry_proto::tonic::common::v1::{AnyValue, ArrayValue, KeyValue, KeyValueList};
+    use prost::Message;
+
+    use super::*;
+
+    fn any(value: Option<Value>) -> AnyValue {
+        AnyValue { value }
+    }
+
+    fn map(members: &[(&str, Option<Value>)]) -> Value {
+        let pair = |(key, value): &(&str, Option<Value>)| KeyValue {
+            key: (*key).into(),
+            value: Some(any(value.clone())),
+            key_strindex: 0,
+        };
+        let values = members.iter().map(pair).collect();
+        Value::KvlistValue(KeyValueList { values })
+    }
+
+    fn read(message: &[u8]) -> Result<ValueView<'_>, Reason> {
+        let raw = Raw::read(message, Raw::Empty)?;
+        raw.check(64)?;
+        Ok(ValueView::of(raw).expect("checked"))
+    }
+
+    fn check(value: Option<Value>, expected: &str) {
+        let message = any(value).encode_to_vec();
+        let mut json = String::new();
+        let view = read(&message).expect("encoded by prost");
+        view.write_json(&mut json);
+        assert_eq!(json, expected);
+        serde_json::from_str::<serde_json::Value>(&json).expect("JSON");
+    }
+
+    /// Given a value of each kind, its JSON is what a reader of JSON expects.
+    #[test]
+    fn values_are_written_as_json() {
+        check(None, "null");
+        check(
+            Some(Value::StringValue("a\"b\\c\n\u{1}é".into())),
+            r#""a\"b\\c\n\u0001é""#,
+        );
+        check(Some(Value::BoolValue(true)), "true");
+        check(Some(Value::IntValue(i64::MIN)), "-9223372036854775808");
+        check(Some(Value::DoubleValue(1.5)), "1.5");
+        check(Some(Value::DoubleValue(1e300)), "1e300");
+        check(Some(Value::DoubleValue(f64::NAN)), "null");
+        check(Some(Value::BytesValue(b"M".to_vec())), r#""TQ==""#);
+        check(Some(Value::BytesValue(b"Ma".to_vec())), r#""TWE=""#);
+        check(
+            Some(Value::BytesValue(b"Man\xff".to_vec())),
+            r#""TWFu/w==""#,
+        );
+        check(Some(Value::BytesValue(Vec::new())), r#""""#);
+        let values = vec![any(Some(Value::IntValue(1))), any(None)];
+        let array = Value::ArrayValue(ArrayValue { values });
+        let members = map(&[("a", Some(array)), ("b", Some(map(&[]))), ("b", None)]);
+        check(Some(members), r#"{"a":[1,null],"b":{},"b":null}"#);
+    }
+
+    /// Given a key that occurs twice, the first is found; one that does not occur is not.
+    #[test]
+    fn the_first_of_a_key_is_found() {
+        let members = map(&[
+            ("k", Some(Value::IntValue(1))),
+            ("k", Some(Value::IntValue(2))),
+        ]);
+        let message = any(Some(members)).encode_to_vec();
+        let Ok(ValueView::Map(map)) = read(&message) else {
+            panic!("not a map");
+        };
+        assert!(matches!(map.find("k"), Some(ValueView::Int(1))));
+        assert!(map.find("").is_none());
+    }
+
+    /// Given an array spread over two occurrences, which protobuf would merge, the value is refused; a kind that
+    /// replaces another is not.
+    #[test]
+    fn values_are_replaced_but_not_merged() {
+        let array = any(Some(Value::ArrayValue(ArrayValue::default()))).encode_to_vec();
+        let text = any(Some(Value::StringValue("t".into()))).encode_to_vec();
+        let is_text = |parts: &[&[u8]]| {
+            let message = parts.concat();
+            read(&message).map(|value| value.as_str().is_some())
+        };
+        assert_eq!(is_text(&[&array, &array]), Err(Reason::Malformed));
+        assert_eq!(is_text(&[&array, &text, &array]), Ok(false));
+        assert_eq!(is_text(&[&array, &text]), Ok(true));
+    }
 }

@@ -3,6 +3,10 @@
 //! [`Fields`] cuts a message into its fields without knowing their types. Every length is checked against the bytes that
 //! are there, so a hostile message costs time in proportion to its own size and nothing else. Groups, which protobuf has
 //! given up, are recognised only to be skipped.
+#![expect(
+    clippy::inline_always,
+    reason = "a span is some sixty fields; without it each is passed through memory, which doubles the cost of a span"
+)]
 
 use super::{Problem, Reason};
 
@@ -54,7 +58,7 @@ impl<'a> Fields<'a> {
         self.rest
     }
 
-    #[inline]
+    #[inline(always)]
     fn field(&mut self) -> Result<(u32, Payload<'a>), Malformed> {
         let (number, wire_type) = self.key()?;
         let payload = match wire_type {
@@ -75,7 +79,7 @@ impl<'a> Fields<'a> {
         Ok((number, payload))
     }
 
-    #[inline]
+    #[inline(always)]
     fn key(&mut self) -> Result<(u32, u8), Malformed> {
         let key = u32::try_from(self.varint()?).map_err(|_| Malformed("field number too large"))?;
         match key >> 3 {
@@ -84,7 +88,7 @@ impl<'a> Fields<'a> {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn varint(&mut self) -> Result<u64, Malformed> {
         match *self.rest {
             [byte, ref rest @ ..] if byte < 0x80 => {
@@ -115,7 +119,7 @@ impl<'a> Fields<'a> {
         Err(Malformed("a number does not end or is too large"))
     }
 
-    #[inline]
+    #[inline(always)]
     fn array<const N: usize>(&mut self) -> Result<[u8; N], Malformed> {
         let (bytes, rest) = self
             .rest
@@ -126,7 +130,7 @@ impl<'a> Fields<'a> {
     }
 
     /// The length-prefixed bytes at the front.
-    #[inline]
+    #[inline(always)]
     pub(super) fn delimited(&mut self) -> Result<&'a [u8], Malformed> {
         let length = self.varint()?;
         let (bytes, rest) = usize::try_from(length)
@@ -160,7 +164,7 @@ impl<'a> Fields<'a> {
 impl<'a> Iterator for Fields<'a> {
     type Item = Result<(u32, Payload<'a>), Malformed>;
 
-    #[inline]
+    #[inline(always)]
     fn next(&mut self) -> Option<Self::Item> {
         if self.rest.is_empty() {
             return None;
@@ -198,7 +202,17 @@ impl<'a> Region<'a> {
     }
 }
 
-/// Text, or the reason that it is none.
+/// Whether the bytes are text. Most text is ASCII, which is told apart much faster than a `str` is made.
+#[inline]
+pub(super) fn check_text(bytes: &[u8]) -> Result<(), Reason> {
+    if bytes.is_ascii() {
+        Ok(())
+    } else {
+        text(bytes).map(drop)
+    }
+}
+
+/// The bytes as text.
 #[inline]
 pub(super) fn text(bytes: &[u8]) -> Result<&str, Reason> {
     std::str::from_utf8(bytes).map_err(|_| Reason::Utf8)

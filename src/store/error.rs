@@ -1,7 +1,7 @@
 //! What can go wrong with the store, told apart by what the caller can do about it.
 
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// Why the store could not be opened, read or written.
@@ -42,9 +42,9 @@ pub enum StoreError {
         /// The newest format that this release can read.
         known: u32,
     },
-    /// The store cannot be read as it lies there: move its directory away (`mv DIR DIR.damaged`) and start anew.
+    /// The store cannot be read as it lies there: move its database away (`DIR/store`) and start anew.
     #[error(
-        "the store in {} is damaged ({reason}); move the directory away and start again: a new store is made",
+        "the store in {0} is damaged ({reason}); move {0}/store away and start again: a new store is made",
         dir.display()
     )]
     Damaged {
@@ -92,6 +92,17 @@ impl StoreError {
             action,
             path: path.into(),
             source: Arc::new(source),
+        }
+    }
+
+    /// What sled refused, in our words.
+    pub(crate) fn of_sled(error: sled::Error, action: &'static str, dir: &Path) -> Self {
+        match error {
+            sled::Error::Io(source) => Self::io(action, dir, source),
+            error => Self::Damaged {
+                dir: dir.to_owned(),
+                reason: format!("{action}: {error}"),
+            },
         }
     }
 }

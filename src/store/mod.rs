@@ -11,18 +11,30 @@
 
 pub mod alert;
 mod error;
+mod keys;
+mod open;
+mod pieces;
+mod reads;
 pub mod records;
+mod shared;
 mod turn;
+mod writer;
 
 use std::path::Path;
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, mpsc};
+use std::thread;
 
-use tokio::sync::watch;
+use tokio::sync::{oneshot, watch};
 
 use crate::engine::event::{Text, TraceId};
 
 use alert::Alert;
 pub use error::StoreError;
+use open::Opened;
+use shared::Shared;
 pub use turn::{Committed, Entry, IndexKey, SavedRun, Turn};
+use writer::{Answer, EncodedTurn, Order, Writer};
 
 /// What the store is to hold against once it has acknowledged a turn.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -68,40 +80,76 @@ pub struct Counters {
     pub runs_saved: u64,
     /// Alerts removed because there were more than `alerts_max`.
     pub alerts_removed: u64,
+    /// Alerts left out because they could not be read.
+    pub unreadable: u64,
 }
 
 /// An open store. Clones share it; the directory is let go when the last one is dropped.
 #[derive(Clone)]
-pub struct Store;
+pub struct Store {
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    shared: Arc<Shared>,
+    /// To the store's thread.
+    orders: mpsc::Sender<Order>,
+    thread: Option<thread::JoinHandle<()>>,
+    /// Open as long as the directory is ours.
+    _lock: std::fs::File,
+}
 
 impl Store {
     /// Opens the store in a directory, which is made if it is not there.
     ///
     /// Blocks while the database reads itself: fractions of a second, more after a crash.
     pub fn open(dir: &Path, options: &Options) -> Result<Self, StoreError> {
-        let _ = (dir, options);
-        unimplemented!()
+        Self::start(open::open(dir, options)?, dir, options)
     }
 
-    /// Commits a turn. Resolves when it is durable; all turns that wait at the same time share one flush.
+    fn start(opened: Opened, dir: &Path, options: &Options) -> Result<Self, StoreError> {
+        let shared = Arc::new(Shared::new(opened.db, dir.to_owned(), options)?);
+        let writer = Writer::new(Arc::clone(&shared), opened.log, options.alerts_max)?;
+        let (orders, inbox) = mpsc::channel();
+        let thread = thread::Builder::new()
+            .name("eddy-store".to_owned())
+            .spawn(move || writer.run(&inbox))
+            .map_err(|error| {
+                StoreError::io("cannot start the thread of the store in", dir, error)
+            })?;
+        Ok(Self {
+            inner: Arc::new(Inner {
+                shared,
+                orders,
+                thread: Some(thread),
+                _lock: opened.lock,
+            }),
+        })
+    }
+
+    /// Commits a turn. Resolves when it is durable; all turns that wait at the same time share one flush. By then
+    /// [`Store::alerts_after`] knows its alerts.
     ///
     /// A dropped future does not undo the turn.
     pub async fn commit(&self, turn: Turn) -> Result<Committed, StoreError> {
-        let _ = turn;
-        unimplemented!()
+        let turn = EncodedTurn {
+            record: records::encode_turn(&turn),
+            new_runs: turn.new_runs,
+            aliases: turn.aliases,
+            alerts: turn.alerts,
+        };
+        self.ordered(|answer| Order::Commit(turn, answer)).await
     }
 
     /// Saves states of runs, behind whatever commits are waiting. Resolves when they are written: a later cut of the
-    /// journal cannot become durable before them.
+    /// journal cannot become durable before them. Of several states of one run the last one holds.
     pub async fn save_runs(&self, runs: Vec<SavedRun>) -> Result<(), StoreError> {
-        let _ = runs;
-        unimplemented!()
+        self.ordered(|answer| Order::Save(runs, answer)).await
     }
 
     /// The saved state of a run, if there is one.
     pub fn load_run(&self, run_id: &str) -> Result<Option<SavedRun>, StoreError> {
-        let _ = run_id;
-        unimplemented!()
+        self.inner.shared.load_run(run_id)
     }
 
     /// At most `limit` runs of the index behind `after` in the order asked for; from its end without `after`.
@@ -111,106 +159,129 @@ impl Store {
         newest_first: bool,
         limit: usize,
     ) -> Result<Vec<IndexKey>, StoreError> {
-        let _ = (after, newest_first, limit);
-        unimplemented!()
+        self.inner.shared.run_ids(after, newest_first, limit)
     }
 
-    /// Removes runs: their places in the index, their states and their aliases. The journal is left as it is.
+    /// Removes runs: their places in the index, their states and their aliases. The journal is left as it is, so a
+    /// turn that says `Removed` should be committed before, and no save of these runs may be under way.
     pub fn delete_runs(&self, keys: &[IndexKey]) -> Result<(), StoreError> {
-        let _ = keys;
-        unimplemented!()
+        self.inner.shared.delete_runs(keys)
     }
 
     /// The run that a trace belongs to, where it was committed as an alias.
     pub fn alias(&self, trace: TraceId) -> Result<Option<Text>, StoreError> {
-        let _ = trace;
-        unimplemented!()
+        self.inner.shared.alias(trace)
     }
 
     /// What may not be contained in saved states yet: one item a turn, `(position, entries, policy)`, in the order in
-    /// which they were committed.
+    /// which they were committed. A record that is missing or cannot be read is one error, and the next ones follow.
     pub fn replay(&self) -> impl Iterator<Item = Result<(u64, Vec<Entry>, u64), StoreError>> {
-        std::iter::empty()
+        self.inner.shared.replay()
     }
 
     /// A shard says that it needs the journal from `position` on (`u64::MAX`: nothing of what is committed by now).
     /// The journal is cut behind the lowest position of all shards that have ever said so: before the first cut, each
     /// shard must have called this once, with 0 while it is not sure.
     pub fn needed_from(&self, shard: u16, position: u64) {
-        let _ = (shard, position);
-        unimplemented!()
+        let until = self.inner.shared.need(shard, position);
+        // A store that is closed keeps its journal as it is.
+        let _ = self.inner.orders.send(Order::Cut(until));
     }
 
     /// Keeps a policy under its hash, for replays. To be called before the first turn that names it.
     pub fn put_policy(&self, hash: u64, json: &str) -> Result<(), StoreError> {
-        let _ = (hash, json);
-        unimplemented!()
+        self.inner.shared.put_policy(hash, json)
     }
 
     /// The policy with this hash.
     pub fn policy(&self, hash: u64) -> Result<Option<String>, StoreError> {
-        let _ = hash;
-        unimplemented!()
+        self.inner.shared.policy(hash)
     }
 
     /// At most `limit` alerts with cursors above `cursor`, oldest first. Where the first of them is not `cursor + 1`,
     /// those between have been removed.
     pub fn alerts_after(&self, cursor: u64, limit: usize) -> Result<Vec<Alert>, StoreError> {
-        let _ = (cursor, limit);
-        unimplemented!()
+        self.inner.shared.alerts_after(cursor, limit)
     }
 
     /// Cursor of the oldest alert that is kept; one above [`Store::last_cursor`] when there is none.
     #[must_use]
     pub fn first_cursor(&self) -> u64 {
-        unimplemented!()
+        self.inner.shared.first_cursor.load(Ordering::Acquire)
     }
 
     /// Cursor of the newest committed alert; 0 before the first.
     #[must_use]
     pub fn last_cursor(&self) -> u64 {
-        unimplemented!()
+        *self.inner.shared.last_cursor.borrow()
     }
 
     /// The newest committed cursor, to wait on before reading [`Store::alerts_after`].
     #[must_use]
     pub fn published(&self) -> watch::Receiver<u64> {
-        unimplemented!()
+        self.inner.shared.last_cursor.subscribe()
     }
 
     /// The last cursor that an exporter has delivered; 0 before the first.
     pub fn exporter_cursor(&self, name: &str) -> Result<u64, StoreError> {
-        let _ = name;
-        unimplemented!()
+        self.inner.shared.exporter_cursor(name)
     }
 
     /// Keeps how far an exporter has delivered. After a crash the newest half second may be missing, so that some
     /// alerts are delivered again.
     pub fn set_exporter_cursor(&self, name: &str, cursor: u64) -> Result<(), StoreError> {
-        let _ = (name, cursor);
-        unimplemented!()
+        self.inner.shared.set_exporter_cursor(name, cursor)
     }
 
-    /// Bytes of the files on disk.
+    /// Bytes of the files on disk; 0 where they cannot be counted.
     #[must_use]
     pub fn size_bytes(&self) -> u64 {
-        unimplemented!()
+        self.inner.shared.read(sled::Db::size_on_disk).unwrap_or(0)
     }
 
     /// What has been done since the store was opened.
     #[must_use]
     pub fn counters(&self) -> Counters {
-        unimplemented!()
+        self.inner.shared.tally.read()
     }
 
     /// Whether a write has failed: nothing more is committed, and the process should leave.
     #[must_use]
     pub fn is_poisoned(&self) -> bool {
-        unimplemented!()
+        self.inner.shared.has_failed()
     }
 
-    /// Writes everything that waits, flushes and syncs. Later writes fail with [`StoreError::Closed`]; reads still work.
+    /// Writes everything that waits, flushes and syncs. Later writes fail with [`StoreError::Closed`]; reads still
+    /// work, and the directory is let go when the last clone is dropped.
     pub async fn close(self) -> Result<(), StoreError> {
-        unimplemented!()
+        match self.ordered(|answer| Order::Close(Some(answer))).await {
+            Err(StoreError::Closed) => Ok(()),
+            closed => closed,
+        }
+    }
+
+    async fn ordered<T>(&self, order: impl FnOnce(Answer<T>) -> Order) -> Result<T, StoreError> {
+        let shared = &self.inner.shared;
+        shared.may_write()?;
+        let (answer, answered) = oneshot::channel();
+        // The thread ends when it is told to, or by a failure that it has noted.
+        let sent = self.inner.orders.send(order(answer));
+        match (sent, answered.await) {
+            (Ok(()), Ok(result)) => result,
+            _ => Err(shared.may_write().err().unwrap_or(StoreError::Closed)),
+        }
     }
 }
+
+impl Drop for Inner {
+    /// Ends the thread first, so that the database is closed before the lock is let go.
+    fn drop(&mut self) {
+        let _ = self.orders.send(Order::Close(None));
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

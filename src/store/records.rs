@@ -1,21 +1,48 @@
-//! The records of the store: prost messages with one number per field, for ever.
+//! Records as they lie on disk: prost messages, one number per field, for ever.
+//!
+//! [`turn`] is the hot path: everything that a shard was told goes through it, so texts, traces and parents that recur
+//! within a turn are written once ([`tables`]), and times as differences. [`alert`] is read by exporters, [`run`]
+//! is a saved state. A field that is no longer written keeps its number; a record that an older release could not
+//! read needs a new format of the store (`open::SCHEMA_KNOWN`).
 
-use crate::engine::RunState;
+mod alert;
+mod event;
+mod fold;
+mod run;
+mod tables;
+mod turn;
+
+pub(super) use alert::{decode_alert, encode_alert};
+pub use run::{decode_run, encode_run};
+pub(super) use run::{decode_saved, encode_saved};
+pub(super) use turn::{decode_turns, encode_turn};
 
 /// Bytes that are not the record they should be.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
-pub struct RecordError(pub(crate) String);
+pub struct RecordError(String);
 
-/// A run's state as bytes.
-#[must_use]
-pub fn encode_run(state: &RunState) -> Vec<u8> {
-    let _ = state;
-    unimplemented!()
+impl RecordError {
+    fn unknown(what: &str, number: impl std::fmt::Display) -> Self {
+        Self(format!("{what} {number} is not known"))
+    }
+
+    pub(super) fn missing(what: &str) -> Self {
+        Self(format!("{what} is missing"))
+    }
 }
 
-/// The state back from its bytes.
-pub fn decode_run(bytes: &[u8]) -> Result<RunState, RecordError> {
-    let _ = bytes;
-    unimplemented!()
+impl From<std::str::Utf8Error> for RecordError {
+    fn from(error: std::str::Utf8Error) -> Self {
+        Self(error.to_string())
+    }
 }
+
+impl From<prost::DecodeError> for RecordError {
+    fn from(error: prost::DecodeError) -> Self {
+        Self(error.to_string())
+    }
+}
+
+#[cfg(test)]
+pub(super) mod samples;

@@ -3,7 +3,8 @@
 //! # What it sees
 //! A tool called at least three times with no state update and no memory write between its calls (LoopLens manual; looked at
 //! between consecutive calls, so that one early update does not silence the rule). Where progress is known: three rounds of
-//! calls of a tool, one after the other, that brought nothing new: an old result, an empty one, or an error.
+//! calls of a tool, one after the other, that brought nothing new: the old result of an old question, an empty result, or an
+//! error.
 //!
 //! # Why it matters
 //! The run costs time and money and is no nearer to its goal.
@@ -25,6 +26,9 @@ const RULE: Rule = Rule::NoProgress;
 pub(super) fn observe(fold: &mut Fold, judged: &Judged<'_>, policy: &Policy) -> Option<Finding> {
     let settings = policy.rules.no_progress.as_ref()?;
     let written_at = fold.totals.write_at;
+    // An old result of new arguments may be an acknowledgement; only the same question again shows a standstill.
+    let asked_before =
+        judged.key.is_none() || fold.recent.iter().any(|mark| mark.key == judged.key);
     let tool = text_hash(judged.tool);
     let tally = fold.tallies.of(RULE, tool);
     tally.expire(judged.number, settings.window_calls);
@@ -35,7 +39,15 @@ pub(super) fn observe(fold: &mut Fold, judged: &Judged<'_>, policy: &Policy) -> 
         match judged.outcome {
             Outcome::Fresh => tally.clear(),
             Outcome::Unknown => return None,
+            Outcome::Stale if !asked_before => return None,
             _ if tally.count > 0 && tally.round == judged.round => return None,
+            Outcome::Failed if judged.result.is_some_and(|result| tally.see(result)) => {
+                // Another error is news, such as one test less that fails: the count starts with it.
+                let seen = std::mem::take(&mut tally.seen);
+                tally.clear();
+                tally.seen = seen;
+                tally.add(judged);
+            }
             _ => tally.add(judged),
         }
     } else {

@@ -26,6 +26,9 @@ use crate::engine::warning::Rule;
 
 const RULE: Rule = Rule::RepeatedToolCallSimilarInput;
 
+/// Longest result that may be a mere acknowledgement: `{"status": "success"}` with a little room.
+const ACKNOWLEDGEMENT_BYTES_MAX: u32 = 32;
+
 /// Share of equal text where the rule is off and only groups of recent calls are kept.
 const RATIO: f64 = 0.85;
 
@@ -37,6 +40,9 @@ pub(super) fn observe(fold: &mut Fold, judged: &Judged<'_>, policy: &Policy) -> 
     if policy.progress_aware {
         if judged.outcome == Outcome::Fresh {
             tally.clear();
+        }
+        if judged.outcome == Outcome::Stale && is_acknowledgement(judged) && tally.number > 0 {
+            return None;
         }
         if tally.count > 0 && tally.round == judged.round {
             return None;
@@ -52,6 +58,16 @@ pub(super) fn observe(fold: &mut Fold, judged: &Judged<'_>, policy: &Policy) -> 
     };
     (tally.count >= u64::from(needed))
         .then(|| Finding::of_calls(tally, text_hash(judged.tool), judged))
+}
+
+/// Whether the result is too short to say more than that the call was done. The same acknowledgement of other arguments
+/// is no sign that nothing new came of it.
+fn is_acknowledgement(judged: &Judged<'_>) -> bool {
+    judged
+        .call
+        .output
+        .value()
+        .is_some_and(|value| value.bytes <= ACKNOWLEDGEMENT_BYTES_MAX)
 }
 
 /// The group of similar calls that a call joins, for remembering it; its own key where it opens one.

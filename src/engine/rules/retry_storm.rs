@@ -2,8 +2,8 @@
 //!
 //! # What it sees
 //! At least three retries in the run (LoopLens manual). A retry is what the framework reports as one; where the profile
-//! infers, it is also a call that follows a failed call of the same tool with the same arguments, or with arguments that
-//! were not recorded.
+//! infers, it is also a call that follows a failed call of the same tool with the same arguments (or with arguments that
+//! were not recorded) and fails in the same way.
 //!
 //! # Why it matters
 //! What failed three times in the same way will fail again, and retries against a struggling service make it worse.
@@ -12,8 +12,8 @@
 //! Read the error; mend its cause, wait longer between tries, or give up with a clear message.
 //!
 //! # When it stays silent
-//! Where the profile infers, a success of the tool starts its count anew, and retries that the framework reports of a tool
-//! are not counted again.
+//! Where the profile infers, a success of the tool or another error starts its count anew, and retries that the framework
+//! reports of a tool are not counted again.
 
 use crate::engine::event::{Event, Text};
 use crate::engine::fold::{Fold, Judged, Outcome, text_hash};
@@ -54,21 +54,15 @@ pub(super) fn observe_call(
         .iter()
         .rev()
         .find(|mark| mark.tool == *judged.tool);
-    let again =
-        previous.is_some_and(|mark| mark.outcome == Outcome::Failed && mark.key == judged.key);
+    let tried = previous.filter(|mark| mark.outcome == Outcome::Failed && mark.key == judged.key);
+    let same =
+        tried.is_some_and(|mark| judged.outcome == Outcome::Failed && mark.result == judged.result);
     let tool = text_hash(judged.tool);
     let tally = fold.tallies.of(RULE, tool);
-    if judged.outcome != Outcome::Failed && !again {
+    if !same {
         tally.clear();
-    }
-    if !again {
         return None;
     }
     tally.add(judged);
-    let found = tally.count >= u64::from(settings.retries);
-    let finding = found.then(|| Finding::of_calls(tally, tool, judged));
-    if judged.outcome != Outcome::Failed {
-        tally.clear();
-    }
-    finding
+    (tally.count >= u64::from(settings.retries)).then(|| Finding::of_calls(tally, tool, judged))
 }

@@ -1,0 +1,17 @@
+//! Turns `proto/eddy/v1/*.proto` into Rust, into `OUT_DIR`. The protobuf compiler is a library (protox), so that building
+//! Eddy needs no `protoc`.
+
+use std::error::Error;
+
+/// The files of the API; what they import is found under [`ROOT`].
+const FILES: [&str; 2] = ["eddy/v1/run_service.proto", "eddy/v1/warning_service.proto"];
+
+/// Where the packages begin.
+const ROOT: &str = "proto";
+
+fn main() -> Result<(), Box<dyn Error>> {
+    println!("cargo::rerun-if-changed={ROOT}");
+    let files = protox::compile(FILES, [ROOT])?;
+    tonic_prost_build::configure().compile_fds(files)?;
+    Ok(())
+}

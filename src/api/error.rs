@@ -1,0 +1,94 @@
+//! Why a question was not answered, told the same way over gRPC and over HTTP.
+//!
+//! The client reads what it can do about it. What went wrong inside goes to the log, at the place where it is found.
+
+use axum::Json;
+use axum::http::StatusCode;
+use axum::response::{IntoResponse, Response};
+use serde_json::json;
+use tonic::Code;
+use tonic_types::{ErrorDetails, StatusExt};
+
+/// Why a question was not answered.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum ApiError {
+    /// The question is wrong. Asking it again does not help.
+    #[error("{field}: {problem}")]
+    Invalid {
+        /// The field at fault, named as the client named it.
+        field: &'static str,
+        /// What is wrong with it, and what would be right.
+        problem: String,
+    },
+    /// The cursor is ahead of the log of alerts. Starting over helps.
+    #[error(
+        "cursor {asked} is ahead of the newest alert, {newest}: the log of alerts was begun anew; start over with 0"
+    )]
+    CursorAhead {
+        /// What the client asked to begin after.
+        asked: u64,
+        /// The newest cursor.
+        newest: u64,
+    },
+    /// There is no such run.
+    #[error(
+        "no run `{0}`: either it was never reported, or it is no longer kept; the list of runs shows those that are"
+    )]
+    NoRun(String),
+    /// All streams are taken. Trying again later helps.
+    #[error("{0} streams are open, which is the limit: close one, or try again later")]
+    StreamsTaken(usize),
+    /// The store or a shard cannot answer. Trying again may help; the log says why.
+    #[error("not able to answer now: Eddy is stopping or cannot read its store; try again")]
+    Unavailable,
+}
+
+impl ApiError {
+    /// An [`ApiError::Invalid`].
+    pub(super) fn invalid(field: &'static str, problem: impl Into<String>) -> Self {
+        Self::Invalid {
+            field,
+            problem: problem.into(),
+        }
+    }
+
+    fn code(&self) -> Code {
+        match self {
+            Self::Invalid { .. } => Code::InvalidArgument,
+            Self::CursorAhead { .. } => Code::OutOfRange,
+            Self::NoRun(_) => Code::NotFound,
+            Self::StreamsTaken(_) => Code::ResourceExhausted,
+            Self::Unavailable => Code::Unavailable,
+        }
+    }
+
+    fn http_status(&self) -> StatusCode {
+        match self {
+            Self::Invalid { .. } | Self::CursorAhead { .. } => StatusCode::BAD_REQUEST,
+            Self::NoRun(_) => StatusCode::NOT_FOUND,
+            Self::StreamsTaken(_) => StatusCode::TOO_MANY_REQUESTS,
+            Self::Unavailable => StatusCode::SERVICE_UNAVAILABLE,
+        }
+    }
+}
+
+impl From<ApiError> for tonic::Status {
+    fn from(error: ApiError) -> Self {
+        let mut details = ErrorDetails::new();
+        if let ApiError::Invalid { field, problem } = &error {
+            details.add_bad_request_violation(*field, problem.as_str());
+        }
+        Self::with_error_details(error.code(), error.to_string(), details)
+    }
+}
+
+impl IntoResponse for ApiError {
+    fn into_response(self) -> Response {
+        failure(self.http_status(), &self.to_string())
+    }
+}
+
+/// An answer over HTTP that says what went wrong: `{"error": "…"}`.
+pub(super) fn failure(status: StatusCode, text: &str) -> Response {
+    (status, Json(json!({ "error": text }))).into_response()
+}

@@ -1,0 +1,230 @@
+//! The HTTP side: the same answers in the JSON of [`crate::json`], and the two questions of a process supervisor.
+//!
+//! Every answer but those of `/v1/alerts` is one JSON object; every refusal is `{"error": "…"}` with a status that says
+//! whose fault it is. Parameters that are not known are refused, because a misspelt filter would let everything through.
+
+use axum::extract::rejection::QueryRejection;
+use axum::extract::{Path, Query, Request, State};
+use axum::http::{HeaderMap, StatusCode, header};
+use axum::response::sse::{Event, KeepAlive, Sse};
+use axum::response::{IntoResponse, Response};
+use axum::routing::get;
+use axum::{Json, Router};
+use futures_util::StreamExt;
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+
+use super::error::{ApiError, failure};
+use super::queries::{Api, page_size};
+use super::tail::{AlertFilter, TailItem};
+use crate::engine::run::Status;
+use crate::engine::warning::Severity;
+use crate::json::{AlertJson, RunJson};
+use crate::shard::RunFilter;
+
+const STATUSES: [Status; 5] = [
+    Status::Healthy,
+    Status::Warning,
+    Status::LikelyStuck,
+    Status::Failed,
+    Status::Blind,
+];
+
+const SEVERITIES: [Severity; 3] = [Severity::Info, Severity::Warning, Severity::Critical];
+
+/// Puts the HTTP side beside the gRPC services, and answers what neither knows.
+pub(super) fn add_routes(grpc: Router, api: Api) -> Router {
+    let http = Router::new()
+        .route("/v1/runs", get(list_runs))
+        // A run's id is a framework's own text and may contain slashes.
+        .route("/v1/runs/{*run_id}", get(one_run))
+        .route("/v1/alerts", get(alerts))
+        .route("/healthz", get(alive))
+        .route("/readyz", get(ready))
+        .method_not_allowed_fallback(wrong_method)
+        .with_state(api);
+    grpc.reset_fallback().merge(http).fallback(unknown_path)
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct RunsQuery {
+    #[serde(default)]
+    limit: i64,
+    #[serde(default)]
+    page_token: String,
+    #[serde(default)]
+    status: String,
+    #[serde(default)]
+    agent: String,
+}
+
+#[derive(Serialize)]
+struct RunsJson {
+    runs: Vec<RunJson>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    next_page_token: Option<String>,
+}
+
+async fn list_runs(
+    State(api): State<Api>,
+    query: Result<Query<RunsQuery>, QueryRejection>,
+) -> Result<Json<RunsJson>, ApiError> {
+    let Query(query) = query.map_err(|rejection| bad_query(&rejection))?;
+    let filter = RunFilter {
+        statuses: statuses(&query.status)?,
+        agent: Some(query.agent.as_str())
+            .filter(|agent| !agent.is_empty())
+            .map(Into::into),
+        ..RunFilter::default()
+    };
+    let size = page_size("limit", query.limit)?;
+    let page = api.runs(&filter, size, &query.page_token).await?;
+    Ok(Json(RunsJson {
+        runs: page.runs.iter().map(RunJson::from).collect(),
+        next_page_token: page.next_page_token,
+    }))
+}
+
+async fn one_run(
+    State(api): State<Api>,
+    Path(run_id): Path<String>,
+) -> Result<Json<RunJson>, ApiError> {
+    let run = api.run(&run_id).await?;
+    Ok(Json(RunJson::from(&run)))
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct AlertsQuery {
+    cursor: Option<u64>,
+    #[serde(default)]
+    min_severity: String,
+    #[serde(default)]
+    run_id: String,
+}
+
+async fn alerts(
+    State(api): State<Api>,
+    headers: HeaderMap,
+    query: Result<Query<AlertsQuery>, QueryRejection>,
+) -> Result<Response, ApiError> {
+    let Query(query) = query.map_err(|rejection| bad_query(&rejection))?;
+    let filter = AlertFilter {
+        min_severity: min_severity(&query.min_severity)?,
+        run_id: Some(query.run_id.as_str())
+            .filter(|run_id| !run_id.is_empty())
+            .map(Into::into),
+    };
+    // An event source that reconnects asks with its first address again, so what it last saw goes before `cursor`.
+    let cursor = last_event_id(&headers)?.or(query.cursor);
+    let events = api.tail(cursor, filter)?.map(|item| item.map(event));
+    let keep_alive = KeepAlive::new().interval(api.settings.keep_alive);
+    Ok(Sse::new(events).keep_alive(keep_alive).into_response())
+}
+
+fn event(item: TailItem) -> Event {
+    let (event, id, data) = match item {
+        TailItem::Alert(alert) => {
+            let data = serde_json::to_string(&AlertJson::from(&*alert));
+            (Event::default(), alert.cursor, data)
+        }
+        TailItem::Lagged(lagged) => {
+            let data = json!({ "missed": lagged.missed(), "from": lagged.from, "to": lagged.to });
+            (
+                Event::default().event("lagged"),
+                lagged.to,
+                Ok(data.to_string()),
+            )
+        }
+    };
+    event
+        .id(id.to_string())
+        .data(data.expect("an alert has only text keys and numbers that JSON can show"))
+}
+
+async fn alive() -> Json<serde_json::Value> {
+    Json(json!({ "alive": true }))
+}
+
+async fn ready(State(api): State<Api>) -> Response {
+    let reasons = api.not_ready();
+    if reasons.is_empty() {
+        return Json(json!({ "ready": true })).into_response();
+    }
+    let body = json!({ "error": "not ready", "reasons": reasons });
+    (StatusCode::SERVICE_UNAVAILABLE, Json(body)).into_response()
+}
+
+async fn unknown_path(request: Request) -> Response {
+    let content_type = request.headers().get(header::CONTENT_TYPE);
+    let is_grpc =
+        content_type.is_some_and(|value| value.as_bytes().starts_with(b"application/grpc"));
+    if is_grpc {
+        return tonic::Status::unimplemented("no such service on this address; see proto/eddy/v1")
+            .into_http();
+    }
+    failure(
+        StatusCode::NOT_FOUND,
+        "no such path; there are /v1/runs, /v1/runs/ID, /v1/alerts, /healthz and /readyz",
+    )
+}
+
+async fn wrong_method() -> Response {
+    failure(StatusCode::METHOD_NOT_ALLOWED, "this path answers GET only")
+}
+
+/// Statuses by their public ids, separated by commas.
+fn statuses(text: &str) -> Result<Vec<Status>, ApiError> {
+    let names = text
+        .split(',')
+        .map(str::trim)
+        .filter(|name| !name.is_empty());
+    names
+        .map(|name| named("status", name, &STATUSES, Status::name))
+        .collect()
+}
+
+/// The least severity by its public id; empty lets everything through.
+fn min_severity(text: &str) -> Result<Severity, ApiError> {
+    match text {
+        "" => Ok(Severity::Info),
+        name => named("min_severity", name, &SEVERITIES, Severity::name),
+    }
+}
+
+fn named<T: Copy>(
+    field: &'static str,
+    name: &str,
+    all: &[T],
+    name_of: fn(T) -> &'static str,
+) -> Result<T, ApiError> {
+    let found = all.iter().copied().find(|value| name_of(*value) == name);
+    found.ok_or_else(|| {
+        let known: Vec<&str> = all.iter().copied().map(name_of).collect();
+        ApiError::invalid(
+            field,
+            format!("`{name}` is not one of {}", known.join(", ")),
+        )
+    })
+}
+
+fn last_event_id(headers: &HeaderMap) -> Result<Option<u64>, ApiError> {
+    let Some(value) = headers.get("last-event-id") else {
+        return Ok(None);
+    };
+    let cursor = value
+        .to_str()
+        .ok()
+        .and_then(|text| text.trim().parse().ok());
+    cursor.map(Some).ok_or_else(|| {
+        ApiError::invalid(
+            "Last-Event-ID",
+            "is not a cursor; give the id of an event as it came",
+        )
+    })
+}
+
+fn bad_query(rejection: &QueryRejection) -> ApiError {
+    ApiError::invalid("query", rejection.body_text())
+}

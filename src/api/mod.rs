@@ -1,0 +1,112 @@
+//! The address on which Eddy tells what it knows: gRPC (`eddy.v1`) and JSON over HTTP, on one port.
+//!
+//! Both ask the same few questions (`queries`): one run, pages of runs, a run as it changes, and the tail of the log of
+//! alerts (`tail`). `runs` and `warnings` answer them over gRPC, with values turned into protobuf in `convert`;
+//! `http` answers them in the JSON of [`crate::json`]. What cannot be answered is an `error`, worded once. Readiness
+//! (`ready`) is shown as `grpc.health.v1` and as `/readyz`.
+//!
+//! Answers show committed state only. Deliberately absent: decisions, writes, and any state of a client but the cursor
+//! of a tail, so that a client, however slow, costs no shard anything.
+//!
+//! The manual of the gRPC side is `proto/eddy/v1/`, that of the HTTP side `docs/api.md`.
+
+mod convert;
+mod error;
+mod http;
+mod queries;
+mod ready;
+mod runs;
+mod tail;
+#[cfg(test)]
+mod tests;
+mod token;
+pub mod v1;
+mod warnings;
+
+use std::io;
+use std::time::Duration;
+
+use futures_util::{Stream, StreamExt};
+use tokio::net::{TcpListener, TcpStream};
+use tokio_util::sync::CancellationToken;
+use tonic::service::Routes;
+use tonic::transport::Server;
+use tonic::transport::server::TcpIncoming;
+
+use crate::shard::Shards;
+
+use queries::Api;
+use v1::run_service_server::RunServiceServer;
+use v1::warning_service_server::WarningServiceServer;
+
+/// How long a connection may be silent before it is probed, so that a client that vanished does not hold its stream.
+const PROBE_AFTER: Duration = Duration::from_secs(30);
+
+/// Largest request of a gRPC client in bytes. The longest are filters with an id and a few names.
+const REQUEST_BYTES_MAX: usize = 64 << 10;
+
+/// How long to wait after a connection could not be accepted: without file descriptors, the next try fails at once.
+const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
+
+/// How the address behaves.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// How many alerts a tailing client, once it has caught up, may fall behind before it is moved to the present.
+    pub tail_lag_max: u64,
+    /// Most tails and watches open at a time, over gRPC and HTTP together. One costs up to about 100 KiB while its
+    /// client is slow.
+    pub streams_max: usize,
+    /// How often a quiet server-sent stream carries a comment, so that proxies between do not close it.
+    pub keep_alive: Duration,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            tail_lag_max: 10_000,
+            streams_max: 500,
+            keep_alive: Duration::from_secs(15),
+        }
+    }
+}
+
+/// Serves `listener` until `shutdown`, then takes no new connection, ends the streams, and resolves when the answers
+/// that are under way have been taken. A client that does not take its answer holds this up: put a deadline around it.
+pub async fn serve(
+    listener: TcpListener,
+    shards: Shards,
+    settings: Settings,
+    shutdown: CancellationToken,
+) -> Result<(), tonic::transport::Error> {
+    let (reporter, health) = tonic_health::server::health_reporter();
+    let api = Api::new(shards, settings, shutdown.clone());
+    let grpc = Routes::new(health)
+        .add_service(
+            RunServiceServer::new(api.clone()).max_decoding_message_size(REQUEST_BYTES_MAX),
+        )
+        .add_service(
+            WarningServiceServer::new(api.clone()).max_decoding_message_size(REQUEST_BYTES_MAX),
+        );
+    let routes = http::add_routes(grpc.into_axum_router(), api.clone());
+    let serving = Server::builder()
+        .accept_http1(true)
+        .http2_keepalive_interval(Some(PROBE_AFTER))
+        .add_routes(Routes::from(routes))
+        .serve_with_incoming_shutdown(connections(listener), shutdown.cancelled());
+    let (served, ()) = tokio::join!(serving, ready::follow(api, reporter));
+    served
+}
+
+/// Connections as they are accepted.
+fn connections(listener: TcpListener) -> impl Stream<Item = io::Result<TcpStream>> {
+    let accepted = TcpIncoming::from(listener)
+        .with_nodelay(Some(true))
+        .with_keepalive(Some(PROBE_AFTER));
+    accepted.then(|connection| async {
+        if let Err(error) = &connection {
+            tracing::warn!(%error, "a connection to the API could not be accepted");
+            tokio::time::sleep(ACCEPT_PAUSE).await;
+        }
+        connection
+    })
+}

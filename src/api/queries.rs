@@ -1,0 +1,140 @@
+//! The questions that gRPC and HTTP have in common, and the state that they share.
+
+use std::sync::Arc;
+
+use futures_util::{Stream, StreamExt};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio_util::sync::CancellationToken;
+
+use super::Settings;
+use super::error::ApiError;
+use super::tail::{AlertFilter, Start, Tail, TailItem};
+use super::token;
+use crate::engine::RunView;
+use crate::shard::{QueryError, RunFilter, RunPage, Shards};
+use crate::store::StoreError;
+
+/// Things in a page where the client does not say how many it wants.
+const PAGE_SIZE: usize = 100;
+
+/// Most things in a page; a larger number is taken as this one.
+const PAGE_SIZE_MAX: usize = 1_000;
+
+/// What every request needs. Clones share it.
+#[derive(Clone)]
+pub(super) struct Api {
+    pub(super) shards: Shards,
+    pub(super) settings: Settings,
+    /// Ends the streams. The program holds the other end.
+    pub(super) shutdown: CancellationToken,
+    /// One for each stream that may still be opened.
+    streams: Arc<Semaphore>,
+}
+
+impl Api {
+    pub(super) fn new(shards: Shards, settings: Settings, shutdown: CancellationToken) -> Self {
+        let streams = Arc::new(Semaphore::new(settings.streams_max));
+        Self {
+            shards,
+            settings,
+            shutdown,
+            streams,
+        }
+    }
+
+    /// One run.
+    pub(super) async fn run(&self, run_id: &str) -> Result<RunView, ApiError> {
+        if run_id.is_empty() {
+            return Err(ApiError::invalid("run_id", "is empty; name a run"));
+        }
+        let run = self
+            .shards
+            .run(run_id)
+            .await
+            .map_err(|error| not_read(&error))?;
+        run.ok_or_else(|| ApiError::NoRun(run_id.to_owned()))
+    }
+
+    /// A page of runs; an empty token begins the listing.
+    pub(super) async fn runs(
+        &self,
+        filter: &RunFilter,
+        page_size: usize,
+        page_token: &str,
+    ) -> Result<RunPage, ApiError> {
+        let place = match page_token {
+            "" => None,
+            token => Some(token::read(token)?),
+        };
+        let page = self.shards.runs(filter, page_size, place.as_deref()).await;
+        let mut page = page.map_err(|error| match error {
+            QueryError::PageToken => token::refusal(),
+            QueryError::Store(error) => not_read(&error),
+        })?;
+        page.next_page_token = page.next_page_token.as_deref().map(token::write);
+        Ok(page)
+    }
+
+    /// A run now and after each change.
+    pub(super) async fn watch(
+        &self,
+        run_id: &str,
+    ) -> Result<impl Stream<Item = RunView> + Send + use<>, ApiError> {
+        self.run(run_id).await?;
+        let permit = self.stream_permit()?;
+        let changes = self.shards.watch(run_id).map(move |run| {
+            let _held = &permit;
+            run
+        });
+        Ok(changes.take_until(self.shutdown.clone().cancelled_owned()))
+    }
+
+    /// Alerts after `cursor`, and then those to come.
+    pub(super) fn tail(
+        &self,
+        cursor: Option<u64>,
+        filter: AlertFilter,
+    ) -> Result<impl Stream<Item = Result<TailItem, ApiError>> + Send + use<>, ApiError> {
+        let start = Start::from_cursor(cursor);
+        let store = self.shards.store().clone();
+        let tail = Tail::new(store, start, filter, self.settings.tail_lag_max)?;
+        let items = tail.into_stream(self.shutdown.clone(), self.stream_permit()?);
+        Ok(items.map(|item| item.map_err(|error| not_read(&error))))
+    }
+
+    /// Why Eddy is not ready; empty when it is.
+    pub(super) fn not_ready(&self) -> Vec<&'static str> {
+        let mut reasons = Vec::new();
+        if self.shutdown.is_cancelled() {
+            reasons.push("Eddy is stopping");
+        }
+        if !self.shards.is_ready() {
+            reasons
+                .push("a shard takes no reports: it is stopping, or a write failed (see the log)");
+        }
+        reasons
+    }
+
+    fn stream_permit(&self) -> Result<OwnedSemaphorePermit, ApiError> {
+        let permit = Arc::clone(&self.streams).try_acquire_owned();
+        permit.map_err(|_| ApiError::StreamsTaken(self.settings.streams_max))
+    }
+}
+
+/// The number of things in a page, from what the client asked for in `field`.
+pub(super) fn page_size(field: &'static str, asked: i64) -> Result<usize, ApiError> {
+    match usize::try_from(asked) {
+        Ok(0) => Ok(PAGE_SIZE),
+        Ok(size) => Ok(size.min(PAGE_SIZE_MAX)),
+        Err(_) => Err(ApiError::invalid(
+            field,
+            format!("{asked} is negative; give 1 to {PAGE_SIZE_MAX}, or 0 for {PAGE_SIZE}"),
+        )),
+    }
+}
+
+/// The client learns that it may try again; the log learns why.
+pub(super) fn not_read(error: &StoreError) -> ApiError {
+    tracing::error!(%error, "a question to the store could not be answered");
+    ApiError::Unavailable
+}

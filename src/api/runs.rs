@@ -1,0 +1,88 @@
+//! `eddy.v1.RunService`.
+
+use std::pin::Pin;
+
+use futures_util::{Stream, StreamExt};
+use prost_types::Timestamp;
+use tonic::{Request, Response, Status};
+
+use super::error::ApiError;
+use super::queries::{Api, page_size};
+use super::v1::run_service_server::{RunService, RunServiceServer};
+use super::{convert, v1};
+use crate::engine::run;
+use crate::shard::RunFilter;
+
+/// The service as it is mounted.
+pub(super) type RunServer = RunServiceServer<Api>;
+
+#[tonic::async_trait]
+impl RunService for Api {
+    async fn get_run(
+        &self,
+        request: Request<v1::GetRunRequest>,
+    ) -> Result<Response<v1::GetRunResponse>, Status> {
+        let run = self.run(&request.get_ref().run_id).await?;
+        Ok(Response::new(v1::GetRunResponse {
+            run: Some(v1::Run::from(&run)),
+        }))
+    }
+
+    async fn list_runs(
+        &self,
+        request: Request<v1::ListRunsRequest>,
+    ) -> Result<Response<v1::ListRunsResponse>, Status> {
+        let request = request.into_inner();
+        let size = page_size("page_size", request.page_size.into())?;
+        let filter = run_filter(&request.filter.unwrap_or_default())?;
+        let page = self.runs(&filter, size, &request.page_token).await?;
+        Ok(Response::new(v1::ListRunsResponse {
+            runs: page.runs.iter().map(v1::Run::from).collect(),
+            next_page_token: page.next_page_token.unwrap_or_default(),
+        }))
+    }
+
+    type WatchRunStream = Pin<Box<dyn Stream<Item = Result<v1::WatchRunResponse, Status>> + Send>>;
+
+    async fn watch_run(
+        &self,
+        request: Request<v1::WatchRunRequest>,
+    ) -> Result<Response<Self::WatchRunStream>, Status> {
+        let changes = self.watch(&request.get_ref().run_id).await?;
+        let answers = changes.map(|run| {
+            Ok(v1::WatchRunResponse {
+                run: Some(v1::Run::from(&run)),
+            })
+        });
+        Ok(Response::new(Box::pin(answers)))
+    }
+}
+
+fn run_filter(filter: &v1::RunFilter) -> Result<RunFilter, ApiError> {
+    let statuses = filter.statuses.iter().map(|number| status(*number));
+    Ok(RunFilter {
+        statuses: statuses.collect::<Result<_, _>>()?,
+        agent: Some(filter.agent.as_str())
+            .filter(|agent| !agent.is_empty())
+            .map(Into::into),
+        min_last_seen_ns: time("filter.last_seen_after", filter.last_seen_after.as_ref())?,
+        // The shards' bound is the last time that passes; the request's is the first that does not.
+        max_last_seen_ns: time("filter.last_seen_before", filter.last_seen_before.as_ref())?
+            .map(|before| before.saturating_sub(1)),
+    })
+}
+
+fn status(number: i32) -> Result<run::Status, ApiError> {
+    convert::status(number).ok_or_else(|| {
+        let problem =
+            format!("{number} is not a status that can be asked for; RunStatus lists 1 to 5");
+        ApiError::invalid("filter.statuses", problem)
+    })
+}
+
+fn time(field: &'static str, time: Option<&Timestamp>) -> Result<Option<u64>, ApiError> {
+    time.map(|time| {
+        convert::nanos(time).ok_or_else(|| ApiError::invalid(field, "nanos must be 0 to 999999999"))
+    })
+    .transpose()
+}

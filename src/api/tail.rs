@@ -1,0 +1,199 @@
+//! Reading along in the log of alerts, for one client.
+//!
+//! A reader is a cursor and nothing else: it waits until the store has published something newer, reads a few alerts
+//! after its cursor, and hands them to the transport, which asks for more only when the client has taken these. So a
+//! slow client costs neither memory nor a commit's time. It may instead miss something: what is no longer kept when it
+//! comes to it, and, once it has caught up, whatever lies between it and the present when it falls too far behind. Both
+//! are shown to it as [`Lagged`].
+
+use futures_util::stream::{self, Stream, StreamExt, TryStreamExt};
+use tokio::sync::{OwnedSemaphorePermit, watch};
+use tokio_util::sync::CancellationToken;
+
+use super::error::ApiError;
+use crate::engine::event::Text;
+use crate::engine::warning::Severity;
+use crate::store::alert::Alert;
+use crate::store::{Store, StoreError};
+
+/// Alerts read at once. They are what a reader holds while its client is slow: 64 alerts are about 100 KiB.
+const READ_ALERTS: usize = 64;
+
+/// Which alerts a reader wants.
+#[derive(Clone, Debug)]
+pub(super) struct AlertFilter {
+    /// Those of warnings at least this grave.
+    pub(super) min_severity: Severity,
+    /// Those of this run; of all runs where it is not set.
+    pub(super) run_id: Option<Text>,
+}
+
+impl AlertFilter {
+    fn lets_through(&self, alert: &Alert) -> bool {
+        alert.warning.severity >= self.min_severity
+            && self
+                .run_id
+                .as_ref()
+                .is_none_or(|run_id| *run_id == alert.run_id)
+    }
+}
+
+/// What a reader gets.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum TailItem {
+    /// An alert that the filter lets through.
+    Alert(Box<Alert>),
+    /// Alerts were left out here.
+    Lagged(Lagged),
+}
+
+/// Which alerts were left out, before any filter.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Lagged {
+    /// The first.
+    pub(super) from: u64,
+    /// The last.
+    pub(super) to: u64,
+}
+
+impl Lagged {
+    /// How many.
+    pub(super) fn missed(self) -> u64 {
+        self.to - self.from + 1
+    }
+}
+
+/// Where a reader begins.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Start {
+    /// With what is committed from now on.
+    Now,
+    /// With the oldest alert that is kept.
+    Oldest,
+    /// After the alert with this cursor.
+    After(u64),
+}
+
+impl Start {
+    /// What a client means by a cursor that it gives or does not give.
+    pub(super) fn from_cursor(cursor: Option<u64>) -> Self {
+        match cursor {
+            None => Self::Now,
+            Some(0) => Self::Oldest,
+            Some(cursor) => Self::After(cursor),
+        }
+    }
+}
+
+/// A reader.
+pub(super) struct Tail {
+    store: Store,
+    /// The newest cursor that is on disk; the store's commit thread holds the other end.
+    published: watch::Receiver<u64>,
+    /// The last alert that the client has, or has no wish to have.
+    cursor: u64,
+    /// The newest alert when the reader began. Up to here the client asked for what lies behind, so it is not lag.
+    backlog_end: u64,
+    lag_max: u64,
+    filter: AlertFilter,
+}
+
+impl Tail {
+    /// A reader that begins at `start`, and counts as lagging once it has caught up and is more than `lag_max` behind.
+    pub(super) fn new(
+        store: Store,
+        start: Start,
+        filter: AlertFilter,
+        lag_max: u64,
+    ) -> Result<Self, ApiError> {
+        let mut published = store.published();
+        let newest = *published.borrow_and_update();
+        let cursor = match start {
+            Start::Now => newest,
+            Start::Oldest => store.first_cursor().saturating_sub(1).min(newest),
+            Start::After(asked) if asked > newest => {
+                return Err(ApiError::CursorAhead { asked, newest });
+            }
+            Start::After(asked) => asked,
+        };
+        Ok(Self {
+            store,
+            published,
+            cursor,
+            backlog_end: newest,
+            lag_max,
+            filter,
+        })
+    }
+
+    /// Everything that the reader gets until `shutdown` or the end of the store. `permit` is held as long as the stream.
+    pub(super) fn into_stream(
+        self,
+        shutdown: CancellationToken,
+        permit: OwnedSemaphorePermit,
+    ) -> impl Stream<Item = Result<TailItem, StoreError>> {
+        stream::try_unfold((self, permit), |(mut tail, permit)| async move {
+            let items = tail.next_items().await?;
+            Ok(items.map(|items| (stream::iter(items.into_iter().map(Ok)), (tail, permit))))
+        })
+        .try_flatten()
+        .take_until(shutdown.cancelled_owned())
+    }
+
+    /// The next items, at least one; nothing when the store was closed.
+    async fn next_items(&mut self) -> Result<Option<Vec<TailItem>>, StoreError> {
+        loop {
+            let newest = *self.published.borrow_and_update();
+            if let Some(lagged) = self.skip_to_present(newest) {
+                return Ok(Some(vec![TailItem::Lagged(lagged)]));
+            }
+            let before = self.cursor;
+            let items = self.read(newest)?;
+            if !items.is_empty() {
+                return Ok(Some(items));
+            }
+            if self.cursor != before {
+                // The filter let nothing through. Others get their turn before the next read.
+                tokio::task::yield_now().await;
+            } else if self.published.changed().await.is_err() {
+                return Ok(None);
+            }
+        }
+    }
+
+    /// Moves a reader that has fallen too far behind to the present.
+    fn skip_to_present(&mut self, newest: u64) -> Option<Lagged> {
+        let lags =
+            self.cursor >= self.backlog_end && newest.saturating_sub(self.cursor) > self.lag_max;
+        lags.then(|| self.skip_to(newest))
+    }
+
+    /// Reads on, up to `newest`: what lies after it may be in the store already, but not on disk.
+    fn read(&mut self, newest: u64) -> Result<Vec<TailItem>, StoreError> {
+        if self.cursor >= newest {
+            return Ok(Vec::new());
+        }
+        let alerts = self.store.alerts_after(self.cursor, READ_ALERTS)?;
+        let mut items = Vec::with_capacity(alerts.len());
+        for alert in alerts
+            .into_iter()
+            .take_while(|alert| alert.cursor <= newest)
+        {
+            // Cursors have no gaps, so a gap shows alerts that were removed before they were read.
+            if alert.cursor > self.cursor + 1 {
+                items.push(TailItem::Lagged(self.skip_to(alert.cursor - 1)));
+            }
+            self.cursor = alert.cursor;
+            if self.filter.lets_through(&alert) {
+                items.push(TailItem::Alert(Box::new(alert)));
+            }
+        }
+        Ok(items)
+    }
+
+    fn skip_to(&mut self, to: u64) -> Lagged {
+        let from = self.cursor + 1;
+        self.cursor = to;
+        Lagged { from, to }
+    }
+}

@@ -1,0 +1,91 @@
+//! The address as a whole: health, what is not offered, and its end.
+
+use tokio::io::AsyncReadExt;
+use tokio::time::{Instant, timeout};
+use tonic::Code;
+use tonic_health::pb::HealthCheckRequest;
+use tonic_health::pb::health_client::HealthClient;
+
+use super::{Fixture, PATIENCE, next};
+use crate::api::v1;
+
+/// Streams end when Eddy stops, without an error, and then the address is done, although clients stay connected.
+#[tokio::test]
+async fn streams_end_at_shutdown() {
+    let eddy = Fixture::start().await;
+    let mut tail = eddy.tail(v1::TailAlertsRequest::default()).await;
+    let mut events = eddy.events("/v1/alerts", "").await;
+    let mut health = HealthClient::new(eddy.channel().await);
+    let watch = health.watch(HealthCheckRequest::default()).await;
+    let mut watch = watch.unwrap().into_inner();
+    eddy.shutdown.cancel();
+    assert_eq!(next(&mut tail).await, None);
+    assert_eq!(events.next().await, None);
+    // The health watch tells that Eddy is leaving, and ends too.
+    while timeout(PATIENCE, watch.message())
+        .await
+        .unwrap()
+        .unwrap()
+        .is_some()
+    {}
+    timeout(PATIENCE, eddy.served)
+        .await
+        .unwrap()
+        .unwrap()
+        .unwrap();
+}
+
+/// Alive and ready while it works; not ready, with the reason, once the shards have stopped; `grpc.health.v1` follows.
+#[tokio::test]
+async fn readiness_is_shown() {
+    let eddy = Fixture::start().await;
+    assert_eq!(eddy.get("/healthz").await.0, 200);
+    assert_eq!(
+        eddy.get("/readyz").await,
+        (200, serde_json::json!({ "ready": true }))
+    );
+    let mut client = HealthClient::new(eddy.channel().await);
+    for service in ["", "eddy.v1.RunService", "eddy.v1.WarningService"] {
+        let request = HealthCheckRequest {
+            service: service.into(),
+        };
+        let status = client.check(request).await.unwrap().into_inner().status();
+        assert_eq!(status.as_str_name(), "SERVING", "{service}");
+    }
+    let watch = client.watch(HealthCheckRequest::default()).await.unwrap();
+    let mut watch = watch.into_inner();
+    watch.message().await.unwrap().unwrap();
+
+    eddy.shards.stop(Instant::now() + PATIENCE).await;
+    let (status, json) = eddy.get("/readyz").await;
+    assert_eq!(status, 503);
+    assert_eq!(json["reasons"].as_array().unwrap().len(), 1, "{json}");
+    assert_eq!(eddy.get("/healthz").await.0, 200);
+    let change = timeout(PATIENCE, watch.message())
+        .await
+        .unwrap()
+        .unwrap()
+        .unwrap();
+    assert_eq!(change.status().as_str_name(), "NOT_SERVING");
+}
+
+/// A method or service that is not there is refused in the caller's own language.
+#[tokio::test]
+async fn what_is_not_offered_is_refused() {
+    let eddy = Fixture::start().await;
+    let mut socket = eddy.ask("DELETE", "/v1/runs/a", "").await;
+    let mut text = String::new();
+    socket.read_to_string(&mut text).await.unwrap();
+    assert!(
+        text.contains(" 405 ") && text.contains("\"error\""),
+        "{text}"
+    );
+
+    let mut grpc = tonic::client::Grpc::new(eddy.channel().await);
+    grpc.ready().await.unwrap();
+    let path = "/eddy.v1.NoService/Ask".parse().unwrap();
+    let codec = tonic_prost::ProstCodec::<v1::GetRunRequest, v1::GetRunResponse>::default();
+    let request = tonic::Request::new(v1::GetRunRequest::default());
+    let refusal = grpc.unary(request, path, codec).await.unwrap_err();
+    assert_eq!(refusal.code(), Code::Unimplemented);
+}

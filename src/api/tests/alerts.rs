@@ -1,0 +1,206 @@
+//! The tail of alerts, over gRPC and as server-sent events.
+
+use std::time::Duration;
+
+use tokio::time::{Instant, sleep, timeout};
+use tonic::Code;
+
+use super::{Fixture, PATIENCE, after, next};
+use crate::api::v1::tail_alerts_response::Message;
+use crate::api::{Settings, v1};
+use crate::engine::warning::Severity;
+use crate::store::Options;
+
+/// A report's alert comes to a tail that was there before, and a tail without a cursor sees nothing older.
+#[tokio::test]
+async fn a_tail_begins_now() {
+    let eddy = Fixture::start().await;
+    eddy.commit_alerts("old", Severity::Warning, 3).await;
+    let mut tail = eddy.tail(v1::TailAlertsRequest::default()).await;
+    eddy.report_loop("new", "scout", 0..4).await;
+    let answer = timeout(PATIENCE, tail.message()).await.unwrap().unwrap();
+    let Some(Message::Alert(alert)) = answer.unwrap().message else {
+        panic!("not an alert");
+    };
+    assert_eq!(
+        (alert.cursor, alert.run_id.as_str(), alert.score),
+        (4, "new", 75)
+    );
+    assert_eq!(alert.change(), v1::AlertChange::Raised);
+}
+
+/// A tail that says where it stopped misses nothing and sees nothing twice; 0 begins with the oldest.
+#[tokio::test]
+async fn a_tail_resumes() {
+    let eddy = Fixture::start().await;
+    eddy.commit_alerts("a", Severity::Warning, 150).await;
+    for after_cursor in [0, 1, 97, 150] {
+        let mut tail = eddy.tail(after(after_cursor)).await;
+        for cursor in after_cursor + 1..=150 {
+            assert_eq!(next(&mut tail).await, Some(Ok(cursor)));
+        }
+    }
+    let mut tail = eddy.tail(after(149)).await;
+    eddy.commit_alerts("a", Severity::Warning, 1).await;
+    assert_eq!(next(&mut tail).await, Some(Ok(150)));
+    assert_eq!(next(&mut tail).await, Some(Ok(151)));
+}
+
+/// A cursor from another log is refused, instead of being waited for.
+#[tokio::test]
+async fn a_tail_from_the_future_is_refused() {
+    let eddy = Fixture::start().await;
+    eddy.commit_alerts("a", Severity::Warning, 2).await;
+    let refusal = eddy
+        .warnings()
+        .await
+        .tail_alerts(after(3))
+        .await
+        .unwrap_err();
+    assert_eq!(refusal.code(), Code::OutOfRange);
+    assert_eq!(eddy.get("/v1/alerts?cursor=3").await.0, 400);
+}
+
+/// Filters of a tail, and that what they leave out is no gap.
+#[tokio::test]
+async fn a_tail_is_filtered() {
+    let eddy = Fixture::start().await;
+    eddy.commit_alerts("a", Severity::Info, 100).await;
+    eddy.commit_alerts("b", Severity::Warning, 1).await;
+    eddy.commit_alerts("a", Severity::Critical, 1).await;
+    let mut grave = eddy
+        .tail(v1::TailAlertsRequest {
+            min_severity: v1::Severity::Warning.into(),
+            ..after(0)
+        })
+        .await;
+    assert_eq!(next(&mut grave).await, Some(Ok(101)));
+    assert_eq!(next(&mut grave).await, Some(Ok(102)));
+    let mut of_one = eddy
+        .tail(v1::TailAlertsRequest {
+            run_id: "b".into(),
+            ..after(0)
+        })
+        .await;
+    assert_eq!(next(&mut of_one).await, Some(Ok(101)));
+}
+
+/// What is no longer kept is shown as left out to a tail that asks for it, not to one that asks for the oldest.
+#[tokio::test]
+async fn removed_alerts_are_shown_as_left_out() {
+    let options = Options {
+        alerts_max: 10,
+        ..Options::default()
+    };
+    let eddy = Fixture::start_with(&options, Settings::default()).await;
+    for _ in 0..30 {
+        eddy.commit_alerts("a", Severity::Warning, 1).await;
+    }
+    let first = eddy.shards.store().first_cursor();
+    assert!(first > 10, "{first}");
+    let mut tail = eddy.tail(after(5)).await;
+    assert_eq!(next(&mut tail).await, Some(Err((first - 6, 6, first - 1))));
+    assert_eq!(next(&mut tail).await, Some(Ok(first)));
+    let mut tail = eddy.tail(after(0)).await;
+    assert_eq!(next(&mut tail).await, Some(Ok(first)));
+}
+
+/// A tail that has caught up and then falls too far behind is moved to the present, and told what it missed; what it
+/// asked for in the beginning is given however much it is.
+#[tokio::test]
+async fn a_lagging_tail_is_moved_to_the_present() {
+    let settings = Settings {
+        tail_lag_max: 20,
+        ..Settings::default()
+    };
+    let eddy = Fixture::start_with(&Options::default(), settings).await;
+    eddy.commit_alerts("a", Severity::Warning, 50).await;
+    let mut tail = eddy.tail(after(0)).await;
+    for cursor in 1..=50 {
+        assert_eq!(next(&mut tail).await, Some(Ok(cursor)));
+    }
+    // More than the limit becomes visible at once, so that no reader, however quick, could have kept up.
+    eddy.commit_alerts("a", Severity::Warning, 30).await;
+    assert_eq!(next(&mut tail).await, Some(Err((30, 51, 80))));
+    eddy.commit_alerts("a", Severity::Warning, 1).await;
+    assert_eq!(next(&mut tail).await, Some(Ok(81)));
+}
+
+/// No more streams than the limit; a stream that ends makes room for another.
+#[tokio::test]
+async fn streams_are_limited() {
+    let settings = Settings {
+        streams_max: 1,
+        ..Settings::default()
+    };
+    let eddy = Fixture::start_with(&Options::default(), settings).await;
+    let tail = eddy.tail(v1::TailAlertsRequest::default()).await;
+    let mut client = eddy.warnings().await;
+    let refusal = client
+        .tail_alerts(v1::TailAlertsRequest::default())
+        .await
+        .unwrap_err();
+    assert_eq!(refusal.code(), Code::ResourceExhausted);
+    assert_eq!(eddy.get("/v1/alerts").await.0, 429);
+    drop(tail);
+    let deadline = Instant::now() + PATIENCE;
+    while client
+        .tail_alerts(v1::TailAlertsRequest::default())
+        .await
+        .is_err()
+    {
+        assert!(Instant::now() < deadline, "the stream was not given back");
+        sleep(Duration::from_millis(5)).await;
+    }
+}
+
+/// The server-sent stream: an alert is an event with its cursor as id, and a client goes on where it stopped, by its
+/// last event id rather than by the address with which it began.
+#[tokio::test]
+async fn server_sent_alerts_resume() {
+    let eddy = Fixture::start().await;
+    eddy.commit_alerts("a", Severity::Warning, 3).await;
+    let mut events = eddy.events("/v1/alerts?cursor=0", "").await;
+    let first = events.next().await.unwrap();
+    assert_eq!((first.id.as_str(), first.event.as_str()), ("1", ""));
+    let alert: crate::json::AlertJson = serde_json::from_str(&first.data).unwrap();
+    assert_eq!(
+        (alert.cursor, alert.run_id.as_str(), alert.change.as_str()),
+        (1, "a", "raised")
+    );
+    drop(events);
+
+    let mut events = eddy
+        .events("/v1/alerts?cursor=0", "last-event-id: 2\r\n")
+        .await;
+    assert_eq!(events.next().await.unwrap().id, "3");
+    eddy.commit_alerts("a", Severity::Warning, 1).await;
+    assert_eq!(events.next().await.unwrap().id, "4");
+}
+
+/// A server-sent stream says what it left out, and its id is where to go on.
+#[tokio::test]
+async fn server_sent_alerts_show_what_is_left_out() {
+    let settings = Settings {
+        tail_lag_max: 5,
+        ..Settings::default()
+    };
+    let eddy = Fixture::start_with(&Options::default(), settings).await;
+    let mut events = eddy.events("/v1/alerts", "").await;
+    eddy.commit_alerts("a", Severity::Warning, 9).await;
+    let lagged = events.next().await.unwrap();
+    assert_eq!((lagged.id.as_str(), lagged.event.as_str()), ("9", "lagged"));
+    assert_eq!(lagged.data, r#"{"from":1,"missed":9,"to":9}"#);
+}
+
+/// A quiet server-sent stream is kept alive.
+#[tokio::test]
+async fn server_sent_alerts_are_kept_alive() {
+    let settings = Settings {
+        keep_alive: Duration::from_millis(10),
+        ..Settings::default()
+    };
+    let eddy = Fixture::start_with(&Options::default(), settings).await;
+    let mut events = eddy.events("/v1/alerts", "").await;
+    assert!(events.next_line().await.unwrap().starts_with(':'));
+}

@@ -1,0 +1,259 @@
+//! `eddy.v1.WarningService`.
+//!
+//! Warnings have no index of their own: a listing walks the runs, newest first, and a page may end within a run. Its
+//! token names the place in the walk: the last run that is done with, and the last warning given of the one after it.
+
+use std::pin::Pin;
+
+use futures_util::{Stream, StreamExt};
+use tonic::{Request, Response, Status};
+
+use super::error::ApiError;
+use super::queries::{Api, not_read, page_size};
+use super::tail::{AlertFilter, Lagged, TailItem};
+use super::v1::tail_alerts_response::Message;
+use super::v1::warning_service_server::{WarningService, WarningServiceServer};
+use super::{convert, token, v1};
+use crate::engine::RunView;
+use crate::engine::warning::{Severity, Warning, WarningState};
+use crate::store::IndexKey;
+
+/// Most runs that one page of warnings looks at, so that a filter that lets little through costs a bounded time a page.
+const RUNS_EXAMINED_MAX: usize = 1_000;
+
+/// Runs of the index that are read together.
+const RUNS_TOGETHER: usize = 100;
+
+/// The service as it is mounted.
+pub(super) type WarningServer = WarningServiceServer<Api>;
+
+#[tonic::async_trait]
+impl WarningService for Api {
+    async fn list_warnings(
+        &self,
+        request: Request<v1::ListWarningsRequest>,
+    ) -> Result<Response<v1::ListWarningsResponse>, Status> {
+        let request = request.into_inner();
+        let filter = WarningFilter {
+            open_only: request.open_only,
+            min_severity: min_severity(request.min_severity)?,
+        };
+        let mut page = Page {
+            filter,
+            size: page_size("page_size", request.page_size.into())?,
+            warnings: Vec::new(),
+        };
+        let place = Place::parse(&request.page_token)?;
+        let next = if request.run_id.is_empty() {
+            page.fill_from_all(self, place).await?
+        } else {
+            page.fill_from_one(&self.run(&request.run_id).await?, place)
+        };
+        Ok(Response::new(v1::ListWarningsResponse {
+            warnings: page.warnings,
+            next_page_token: next.map(|place| place.token()).unwrap_or_default(),
+        }))
+    }
+
+    type TailAlertsStream =
+        Pin<Box<dyn Stream<Item = Result<v1::TailAlertsResponse, Status>> + Send>>;
+
+    async fn tail_alerts(
+        &self,
+        request: Request<v1::TailAlertsRequest>,
+    ) -> Result<Response<Self::TailAlertsStream>, Status> {
+        let request = request.into_inner();
+        let filter = AlertFilter {
+            min_severity: min_severity(request.min_severity)?,
+            run_id: Some(request.run_id)
+                .filter(|run_id| !run_id.is_empty())
+                .map(Into::into),
+        };
+        let items = self.tail(request.after_cursor, filter)?;
+        let answers = items.map(|item| item.map(answer).map_err(Status::from));
+        Ok(Response::new(Box::pin(answers)))
+    }
+}
+
+fn min_severity(number: i32) -> Result<Severity, ApiError> {
+    convert::min_severity(number).ok_or_else(|| {
+        ApiError::invalid(
+            "min_severity",
+            format!("{number} is not one of Severity, which lists 0 to 3"),
+        )
+    })
+}
+
+fn answer(item: TailItem) -> v1::TailAlertsResponse {
+    let message = match item {
+        TailItem::Alert(alert) => Message::Alert(v1::Alert::from(&*alert)),
+        TailItem::Lagged(lagged) => Message::Lagged(v1::Lagged::from(lagged)),
+    };
+    v1::TailAlertsResponse {
+        message: Some(message),
+    }
+}
+
+impl From<Lagged> for v1::Lagged {
+    fn from(lagged: Lagged) -> Self {
+        Self {
+            missed: lagged.missed(),
+            from: lagged.from,
+            to: lagged.to,
+        }
+    }
+}
+
+struct WarningFilter {
+    open_only: bool,
+    min_severity: Severity,
+}
+
+impl WarningFilter {
+    fn lets_through(&self, warning: &Warning) -> bool {
+        let open = warning.state == WarningState::Open;
+        (open || !self.open_only) && warning.severity >= self.min_severity
+    }
+}
+
+/// A page that is being filled.
+struct Page {
+    filter: WarningFilter,
+    size: usize,
+    warnings: Vec<v1::RunWarning>,
+}
+
+impl Page {
+    /// Fills the page with warnings of all runs, and says where the next one begins.
+    async fn fill_from_all(
+        &mut self,
+        api: &Api,
+        mut place: Place,
+    ) -> Result<Option<Place>, ApiError> {
+        for _ in 0..RUNS_EXAMINED_MAX / RUNS_TOGETHER {
+            let store = api.shards.store();
+            let keys = store.run_ids(place.after_run.as_ref(), true, RUNS_TOGETHER);
+            let keys = keys.map_err(|error| not_read(&error))?;
+            if keys.is_empty() {
+                return Ok(None);
+            }
+            for key in keys {
+                let run = api.shards.run(&key.run_id).await;
+                let run = run.map_err(|error| not_read(&error))?;
+                // A run that went over to another one is shown under the other's id, where the walk finds it as well.
+                if let Some(run) = run.filter(|run| run.run_id == key.run_id) {
+                    let next = self.fill_from_one(&run, place.clone());
+                    if next.is_some() {
+                        return Ok(next);
+                    }
+                }
+                place = Place {
+                    after_run: Some(key),
+                    after_id: None,
+                };
+            }
+        }
+        Ok(Some(place))
+    }
+
+    /// Fills the page with warnings of one run from `place` on; if there is no room for all, says where to go on.
+    /// The order is by id, which stays while warnings come, grow and resolve between two pages.
+    fn fill_from_one(&mut self, run: &RunView, mut place: Place) -> Option<Place> {
+        let mut warnings: Vec<&Warning> = run.warnings.iter().collect();
+        warnings.sort_unstable_by_key(|warning| warning.id);
+        for warning in warnings {
+            let given = place.after_id.is_some_and(|after| warning.id <= after);
+            if given || !self.filter.lets_through(warning) {
+                continue;
+            }
+            if self.warnings.len() == self.size {
+                return Some(place);
+            }
+            place.after_id = Some(warning.id);
+            self.warnings.push(v1::RunWarning {
+                run_id: run.run_id.to_string(),
+                warning: Some(v1::Warning::from(warning)),
+            });
+        }
+        None
+    }
+}
+
+/// A place in the walk over warnings.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+struct Place {
+    /// The last run that is done with; none at the start, and where there is only one run.
+    after_run: Option<IndexKey>,
+    /// The last warning that was given of the run after it.
+    after_id: Option<u64>,
+}
+
+impl Place {
+    fn parse(page_token: &str) -> Result<Self, ApiError> {
+        if page_token.is_empty() {
+            return Ok(Self::default());
+        }
+        Self::from_text(&token::read(page_token)?).ok_or_else(token::refusal)
+    }
+
+    fn from_text(text: &str) -> Option<Self> {
+        let (after_id, after_run) = text.split_once('.')?;
+        Some(Self {
+            after_run: match after_run.split_once('.') {
+                Some((created_ms, run_id)) => Some(IndexKey {
+                    created_ms: created_ms.parse().ok()?,
+                    run_id: run_id.into(),
+                }),
+                None if after_run.is_empty() => None,
+                None => return None,
+            },
+            after_id: match after_id {
+                "" => None,
+                id => Some(id.parse().ok()?),
+            },
+        })
+    }
+
+    fn token(&self) -> String {
+        let after_id = self.after_id.map(|id| id.to_string()).unwrap_or_default();
+        let after_run = self.after_run.as_ref();
+        let after_run = after_run.map(|key| format!("{}.{}", key.created_ms, key.run_id));
+        token::write(&format!("{after_id}.{}", after_run.unwrap_or_default()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The token of any place gives the place again.
+    #[test]
+    fn a_token_names_its_place() {
+        let run = |created_ms, run_id: &str| {
+            Some(IndexKey {
+                created_ms,
+                run_id: run_id.into(),
+            })
+        };
+        for (after_run, after_id) in [
+            (None, Some(u64::MAX)),
+            (None, None),
+            (run(0, ""), None),
+            (run(u64::MAX, "a.b/ü"), Some(0)),
+        ] {
+            let place = Place {
+                after_run,
+                after_id,
+            };
+            assert_eq!(Place::parse(&place.token()).unwrap(), place);
+        }
+    }
+
+    /// A token of another listing, or of none, is refused.
+    #[test]
+    fn other_tokens_are_refused() {
+        for text in ["1", "x.", "1.x", ".x.run", "-1."] {
+            assert!(Place::parse(&token::write(text)).is_err(), "{text}");
+        }
+    }
+}

@@ -1,0 +1,218 @@
+//! Recorded telemetry out of files, as the reports that the daemon's receiver would have made of it.
+//!
+//! What a file is, its name says where it can (`.binpb`), else its content: gzip by its first bytes, OTLP/JSON and event
+//! files by the keys of their objects. A span that cannot be read costs that span and is counted; a file that cannot be
+//! read is an error that names it and the place in it.
+
+use std::borrow::Cow;
+use std::fmt::Display;
+use std::fs;
+use std::io::Read as _;
+use std::path::Path;
+
+use flate2::read::MultiGzDecoder;
+use serde_json::value::RawValue;
+
+use crate::cli::failure::Failure;
+use crate::cli::render::text::short_number;
+use crate::normalize::{Normalizer, Report, RunRef, events_file};
+use crate::otlp::{self, Limits, Problem};
+
+/// Largest file after decompression, in bytes: it is held in memory, and a gzip bomb must not fill that.
+const FILE_BYTES_MAX: u64 = 4 << 30;
+
+/// What is said of JSON that is something else.
+const NOT_KNOWN: &str =
+    "neither OTLP/JSON (`resourceSpans` or `resourceLogs`) nor a run of events (`events`)";
+
+/// The first bytes of a gzip file.
+const GZIP: [u8; 2] = [0x1f, 0x8b];
+
+/// Where reports go, each with what one span or log record told.
+pub(super) type Sink<'a> = &'a mut dyn FnMut(Report);
+
+/// Reads files and counts what was in them.
+#[derive(Default)]
+pub(super) struct Reader {
+    limits: Limits,
+    normalizer: Normalizer,
+    read: u64,
+    refused: u64,
+}
+
+impl Reader {
+    /// Reads one file.
+    pub(super) fn read(&mut self, path: &Path, sink: Sink<'_>) -> Result<(), Failure> {
+        let bytes = fs::read(path).map_err(|error| wrong(path, error))?;
+        let bytes = unzipped(&bytes).map_err(|error| wrong(path, error))?;
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        let name = name.strip_suffix(".gz").unwrap_or(&name);
+        if !name.ends_with(".binpb") {
+            return if name.ends_with(".events.jsonl") || is_events_file(&bytes) {
+                self.events(path, &bytes, sink)
+            } else {
+                self.json(path, &bytes, sink)
+            };
+        }
+        let signal = if name.ends_with(".logs.otlp.binpb") || name.ends_with(".logs.binpb") {
+            Signal::Logs
+        } else {
+            Signal::Traces
+        };
+        for (index, request) in otlp::delimited(&bytes).enumerate() {
+            let place =
+                |error: &dyn Display| wrong(path, format!("request {}: {error}", index + 1));
+            let request = request.map_err(|error| place(&error))?;
+            self.request(signal, request, sink)
+                .map_err(|error| place(&error))?;
+        }
+        Ok(())
+    }
+
+    /// OTLP/JSON: objects one after another, usually one a line.
+    fn json(&mut self, path: &Path, bytes: &[u8], sink: Sink<'_>) -> Result<(), Failure> {
+        let mut objects = serde_json::Deserializer::from_slice(bytes).into_iter::<&RawValue>();
+        let mut start = 0;
+        while let Some(object) = objects.next() {
+            let begins = start;
+            start = objects.byte_offset() + 1;
+            let place = |error: &dyn Display| {
+                let breaks = bytes[..begins].iter().filter(|byte| **byte == b'\n');
+                wrong(path, format!("line {}: {error}", 1 + breaks.count()))
+            };
+            let object = object.map_err(|error| wrong(path, error))?.get();
+            let keys: Keys = serde_json::from_str(object).map_err(|error| place(&error))?;
+            let (signal, request) = if keys.spans.is_some() {
+                (Signal::Traces, otlp::json::traces_to_bytes(object))
+            } else if keys.logs.is_some() {
+                (Signal::Logs, otlp::json::logs_to_bytes(object))
+            } else {
+                return Err(place(&NOT_KNOWN));
+            };
+            let request = request.map_err(|error| place(&error))?;
+            self.request(signal, &request, sink)
+                .map_err(|error| place(&error))?;
+        }
+        Ok(())
+    }
+
+    /// Eddy's own events: a run a line.
+    fn events(&mut self, path: &Path, bytes: &[u8], sink: Sink<'_>) -> Result<(), Failure> {
+        for run in events_file::runs(bytes).map_err(|error| wrong(path, error))? {
+            let run = run.map_err(|error| wrong(path, error))?;
+            for event in run.events {
+                self.read += 1;
+                let of_run = RunRef {
+                    run_id: Some(run.run_id.clone()),
+                    ..RunRef::default()
+                };
+                sink(Report {
+                    run: of_run,
+                    events: vec![event],
+                });
+            }
+        }
+        Ok(())
+    }
+
+    /// What was read, in a line.
+    pub(super) fn summary(&self, runs: usize) -> String {
+        let counts = self.normalizer.counts();
+        let mut parts = vec![
+            format!("{runs} {}", if runs == 1 { "run" } else { "runs" }),
+            format!("{} spans and records read", short_number(self.read)),
+        ];
+        let odd = [
+            (self.refused, "refused"),
+            (counts.unknown_operation, "of operations not known"),
+            (counts.no_dialect, "not from an agent"),
+        ];
+        for (number, what) in odd {
+            if number > 0 {
+                parts.push(format!("{} {what}", short_number(number)));
+            }
+        }
+        parts.join(" · ")
+    }
+
+    /// One request of either signal.
+    fn request(&mut self, signal: Signal, request: &[u8], sink: Sink<'_>) -> Result<(), Problem> {
+        let mut reports = Vec::new();
+        match signal {
+            Signal::Traces => {
+                for span in otlp::spans(request, &self.limits) {
+                    if let Some(span) = self.sound(span)? {
+                        self.normalizer.span(&span, &mut reports);
+                    }
+                }
+            }
+            Signal::Logs => {
+                for log in otlp::logs(request, &self.limits) {
+                    if let Some(log) = self.sound(log)? {
+                        self.normalizer.log(&log, &mut reports);
+                    }
+                }
+            }
+        }
+        reports.into_iter().for_each(sink);
+        Ok(())
+    }
+
+    /// Counts an item, and lets one that is refused pass by.
+    fn sound<T>(&mut self, item: Result<T, Problem>) -> Result<Option<T>, Problem> {
+        match item {
+            Ok(item) => {
+                self.read += 1;
+                Ok(Some(item))
+            }
+            Err(Problem::Refused(_)) => {
+                self.refused += 1;
+                Ok(None)
+            }
+            Err(Problem::Context(_)) => Ok(None),
+            Err(problem @ Problem::Undecodable(_)) => Err(problem),
+        }
+    }
+}
+
+/// What a request carries.
+#[derive(Clone, Copy)]
+enum Signal {
+    Traces,
+    Logs,
+}
+
+/// What an object is, by its keys.
+#[derive(serde::Deserialize)]
+struct Keys<'a> {
+    #[serde(borrow, alias = "resource_spans", rename = "resourceSpans")]
+    spans: Option<&'a RawValue>,
+    #[serde(borrow, alias = "resource_logs", rename = "resourceLogs")]
+    logs: Option<&'a RawValue>,
+    #[serde(borrow)]
+    events: Option<&'a RawValue>,
+}
+
+/// Whether the first object of a file is a run of events.
+fn is_events_file(bytes: &[u8]) -> bool {
+    let mut objects = serde_json::Deserializer::from_slice(bytes).into_iter::<Keys>();
+    matches!(objects.next(), Some(Ok(keys)) if keys.events.is_some())
+}
+
+fn unzipped(bytes: &[u8]) -> std::io::Result<Cow<'_, [u8]>> {
+    if !bytes.starts_with(&GZIP) {
+        return Ok(Cow::Borrowed(bytes));
+    }
+    let mut plain = Vec::new();
+    let read = MultiGzDecoder::new(bytes)
+        .take(FILE_BYTES_MAX)
+        .read_to_end(&mut plain)?;
+    if read as u64 == FILE_BYTES_MAX {
+        return Err(std::io::Error::other("larger than 4 GiB when decompressed"));
+    }
+    Ok(Cow::Owned(plain))
+}
+
+fn wrong(path: &Path, error: impl Display) -> Failure {
+    Failure::Other(format!("{}: {error}", path.display()))
+}

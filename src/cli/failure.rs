@@ -1,0 +1,55 @@
+//! How a command fails: what is said, and the exit code that a script sees.
+
+use std::io;
+use std::io::Write as _;
+
+use crate::config::Mistakes;
+use crate::telemetry::BadFilter;
+
+/// Why a command did not succeed. Exit code 2, wrong usage, is clap's own.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum Failure {
+    /// The configuration is wrong: 78, `EX_CONFIG` of sysexits.
+    #[error("{0}")]
+    Config(#[from] Mistakes),
+    /// So is the log's filter.
+    #[error(transparent)]
+    LogFilter(#[from] BadFilter),
+    /// `check --fail-below` found what it was to find: 3.
+    #[error("{0}")]
+    Unhealthy(String),
+    /// Nobody reads our output any more, as with `eddy runs | head`; that is no failure.
+    #[error("the reader of the output has gone")]
+    ReaderGone,
+    /// Anything else: 1.
+    #[error("{0}")]
+    Other(String),
+}
+
+impl Failure {
+    /// The exit code.
+    pub(crate) fn code(&self) -> u8 {
+        match self {
+            Self::ReaderGone => 0,
+            Self::Other(_) => 1,
+            Self::Unhealthy(_) => 3,
+            Self::Config(_) | Self::LogFilter(_) => 78,
+        }
+    }
+}
+
+/// Writes an answer to standard output.
+pub(crate) fn answer(text: &str) -> Result<(), Failure> {
+    let mut out = io::stdout().lock();
+    let written = out.write_all(text.as_bytes()).and_then(|()| out.flush());
+    written.map_err(|error| match error.kind() {
+        io::ErrorKind::BrokenPipe => Failure::ReaderGone,
+        _ => Failure::Other(format!("writing the answer: {error}")),
+    })
+}
+
+/// Writes an answer as JSON, laid out for reading, with a line break.
+pub(crate) fn answer_json<T: serde::Serialize>(value: &T) -> Result<(), Failure> {
+    let text = serde_json::to_string_pretty(value);
+    answer(&(text.expect("answers have only text keys and numbers that JSON can show") + "\n"))
+}

@@ -1,0 +1,296 @@
+//! The program: one command line, a file for each command.
+//!
+//! Answers go to standard output, everything else to standard error, so that `eddy runs --json | jq` works. `serve` and
+//! `demo` hold a daemon; `tail`, `runs` and `run` ask one over HTTP; `check`, `validate` and `config` need none.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::{Args, Parser, Subcommand};
+
+use crate::config::profile::Name;
+use crate::config::{Flag, Sources};
+
+mod check;
+mod client;
+mod demo;
+mod failure;
+mod reading;
+pub mod render;
+mod serve;
+mod settings;
+mod tail;
+
+use failure::Failure;
+
+/// Where the reading commands look for a daemon.
+const API_DEFAULT: &str = "127.0.0.1:4319";
+
+/// The page of `eddy --help`: clap's own cannot group commands.
+const HELP: &str = "\
+{about}
+
+Usage: eddy [OPTIONS] [COMMAND]
+
+Watch:
+  serve     Receive telemetry and watch runs; what `eddy` alone does
+  demo      See it work: a daemon, recorded agents, and the warnings they earn
+
+Look (at a daemon that runs):
+  tail      Follow warnings as they are raised, grow and resolve
+  runs      List runs, newest first
+  run       Show one run: its score, its warnings and what to do about them
+
+Check (without a daemon):
+  check     Judge recorded telemetry, for a look or for CI
+  validate  Say what is wrong with a configuration file
+  config    Print the effective configuration, or the reference of every key
+
+Options of `serve`:
+{options}
+
+Exit codes: 0 ok, 1 failure, 2 wrong usage, 3 a run scored too low, 78 bad configuration
+
+Examples:
+  eddy                                    start; then point an agent at it with
+                                          OTEL_EXPORTER_OTLP_ENDPOINT=http://127.0.0.1:4317
+  eddy --config eddy.yaml                 start with exporters and thresholds of your own
+  eddy tail                               follow warnings from another terminal
+  eddy check trace.jsonl --fail-below 80  fail a build whose agent went in circles
+";
+
+/// Finds LLM agents that are stuck in loops, while they run.
+#[derive(Debug, Parser)]
+#[command(
+    name = "eddy",
+    version,
+    help_template = HELP,
+    args_conflicts_with_subcommands = true,
+    disable_help_subcommand = true,
+    disable_help_flag = true,
+    max_term_width = 100
+)]
+pub(crate) struct Cli {
+    #[command(subcommand)]
+    command: Option<Command>,
+    #[command(flatten)]
+    serve: ServeArgs,
+    /// Print help
+    #[arg(short, long, global = true, action = clap::ArgAction::HelpShort)]
+    help: Option<bool>,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Receive telemetry and watch runs; what `eddy` alone does
+    #[command(after_help = "\
+Without a file: OTLP/gRPC on 127.0.0.1:4317, the API on 127.0.0.1:4319, warnings on the terminal.
+`eddy config reference` shows every key that a file may have.
+SIGTERM or Ctrl-C finishes what is held and leaves; a second one leaves at once.")]
+    Serve(ServeArgs),
+    /// See it work: a daemon, recorded agents, and the warnings they earn
+    Demo(DemoArgs),
+    /// Follow warnings as they are raised, grow and resolve
+    #[command(after_help = "\
+Examples:
+  eddy tail                        from now on
+  eddy tail --after 0              everything that is kept, then from now on
+  eddy tail --json --after 1741    one alert a line, going on after the one with cursor 1741")]
+    Tail(tail::TailArgs),
+    /// List runs, newest first
+    #[command(after_help = "\
+Examples:
+  eddy runs                        the newest 20
+  eddy runs --status likely_stuck  those that need somebody")]
+    Runs(reading::RunsArgs),
+    /// Show one run: its score, its warnings and what to do about them
+    Run(reading::RunArgs),
+    /// Judge recorded telemetry, for a look or for CI
+    #[command(after_help = "\
+What is read:
+  *.logs.otlp.binpb          length-delimited ExportLogsServiceRequest messages
+  *.binpb                    length-delimited ExportTraceServiceRequest messages
+  *.jsonl                    OTLP/JSON, traces or logs, one request a line
+  *.events.jsonl             Eddy's own event format, one run a line
+Any of them may be gzipped. Files given together are one stream: a run may be spread over them.
+
+Examples:
+  eddy check trace.jsonl
+  eddy check spans.otlp.binpb logs.logs.otlp.binpb --json
+  eddy check trace.jsonl --fail-below 80     exit code 3 if any run scores less")]
+    Check(check::CheckArgs),
+    /// Say what is wrong with a configuration file
+    #[command(
+        after_help = "Every mistake is named with its line, its key and the nearest right one. Exit code 78 if there is any."
+    )]
+    Validate(settings::ValidateArgs),
+    /// Print the effective configuration, or the reference of every key
+    #[command(subcommand)]
+    Config(settings::ConfigCommand),
+}
+
+/// Where the configuration comes from.
+#[derive(Clone, Debug, Default, Args)]
+struct ConfigArgs {
+    /// Configuration file; without one, defaults apply
+    #[arg(
+        short,
+        long,
+        value_name = "FILE",
+        env = "EDDY_CONFIG",
+        hide_env_values = true
+    )]
+    config: Option<PathBuf>,
+    /// What counts as a loop, whatever the file says
+    #[arg(short, long, value_name = "NAME")]
+    profile: Option<Name>,
+}
+
+impl ConfigArgs {
+    fn sources(&self) -> Sources {
+        let profile = self.profile.map(|name| Flag {
+            name: "--profile",
+            path: &["detectors", "profile"],
+            value: name.name().to_owned(),
+        });
+        Sources {
+            file: self.config.clone(),
+            flags: profile.into_iter().collect(),
+        }
+    }
+}
+
+#[derive(Clone, Debug, Default, Args)]
+struct ServeArgs {
+    #[command(flatten)]
+    config: ConfigArgs,
+    /// Where state is kept
+    #[arg(short, long, value_name = "DIR")]
+    data_dir: Option<String>,
+    /// Where OTLP over gRPC is received [default: 127.0.0.1:4317]
+    #[arg(long, value_name = "ADDR")]
+    otlp_grpc: Option<String>,
+    /// Where the API is served [default: 127.0.0.1:4319]
+    #[arg(long, value_name = "ADDR")]
+    api: Option<String>,
+}
+
+impl ServeArgs {
+    fn sources(&self) -> Sources {
+        let mut sources = self.config.sources();
+        let mut set = |name, path, value: &Option<String>| {
+            if let Some(value) = value.clone() {
+                sources.flags.push(Flag { name, path, value });
+            }
+        };
+        set("--data-dir", &["service", "data_dir"], &self.data_dir);
+        set(
+            "--otlp-grpc",
+            &["receivers", "otlp", "protocols", "grpc", "endpoint"],
+            &self.otlp_grpc,
+        );
+        set("--api", &["service", "api", "endpoint"], &self.api);
+        sources
+    }
+}
+
+#[derive(Clone, Debug, Args)]
+struct DemoArgs {
+    /// End after the replay, instead of serving on until it is stopped
+    #[arg(long)]
+    exit: bool,
+}
+
+/// Runs the program with the process's arguments.
+#[must_use]
+pub fn run() -> ExitCode {
+    match dispatch(Cli::parse()) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => {
+            if !matches!(failure, Failure::ReaderGone) {
+                eprintln!("{failure}");
+            }
+            ExitCode::from(failure.code())
+        }
+    }
+}
+
+/// Runs a future on a runtime of this thread alone.
+fn blocking<T>(future: impl Future<Output = Result<T, Failure>>) -> Result<T, Failure> {
+    tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .map_err(|error| Failure::Other(format!("starting the runtime: {error}")))?
+        .block_on(future)
+}
+
+fn dispatch(cli: Cli) -> Result<(), Failure> {
+    match cli.command.unwrap_or(Command::Serve(cli.serve)) {
+        Command::Serve(args) => serve::run(&args),
+        Command::Demo(args) => demo::run(&args),
+        Command::Tail(args) => tail::run(&args),
+        Command::Runs(args) => reading::runs(&args),
+        Command::Run(args) => reading::run(&args),
+        Command::Check(args) => check::run(&args),
+        Command::Validate(args) => settings::validate(&args),
+        Command::Config(command) => settings::config(&command),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    use super::*;
+
+    fn parsed(line: &str) -> Result<Cli, clap::Error> {
+        Cli::try_parse_from(line.split_whitespace())
+    }
+
+    /// Given the definition of the command line, clap finds nothing wrong with it, and every command is on the help page.
+    #[test]
+    fn the_command_line_is_sound() {
+        Cli::command().debug_assert();
+        for command in Cli::command().get_subcommands() {
+            let line = format!("\n  {} ", command.get_name());
+            assert!(HELP.contains(&line), "{line}");
+        }
+    }
+
+    /// Given no command, options are those of `serve`.
+    #[test]
+    fn nothing_means_serve() {
+        for line in [
+            "eddy --api 127.0.0.1:1 -p looplens",
+            "eddy serve --api 127.0.0.1:1 -p looplens",
+        ] {
+            let cli = parsed(line).unwrap();
+            let args = match cli.command {
+                Some(Command::Serve(args)) => args,
+                None => cli.serve,
+                other => panic!("{other:?}"),
+            };
+            let flags: Vec<_> = args.sources().flags.iter().map(|flag| flag.name).collect();
+            assert_eq!(flags, ["--profile", "--api"]);
+        }
+    }
+
+    /// Given wrong usage, it is refused with clap's code 2.
+    #[test]
+    fn wrong_usage_is_refused() {
+        for line in [
+            "eddy check",
+            "eddy run",
+            "eddy frobnicate",
+            "eddy --profile nosuch",
+            "eddy check a --fail-below 101",
+            "eddy check a --shuffle x",
+            "eddy runs --limit 0",
+            "eddy runs --status sick",
+            "eddy config",
+            "eddy --api 1 runs",
+        ] {
+            assert_eq!(parsed(line).unwrap_err().exit_code(), 2, "{line}");
+        }
+    }
+}

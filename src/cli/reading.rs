@@ -1,0 +1,111 @@
+//! `eddy runs` and `eddy run`: what a daemon knows of runs.
+
+use std::io;
+use std::time::SystemTime;
+
+use clap::Args;
+use serde::Deserialize;
+
+use super::client::Client;
+use super::failure::{Failure, answer, answer_json};
+use super::render::run::run_page;
+use super::render::table::runs_table;
+use super::render::text::Look;
+use super::{API_DEFAULT, blocking};
+use crate::json::RunJson;
+
+/// Most runs that one request asks for: the API gives no more at once.
+const PAGE_MAX: usize = 1000;
+
+#[derive(Clone, Debug, Args)]
+pub(super) struct RunsArgs {
+    /// How many
+    #[arg(short = 'n', long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..))]
+    limit: u32,
+    /// Only runs of these statuses, separated by commas
+    #[arg(long, value_name = "STATUS", value_delimiter = ',', value_parser = ["healthy", "warning", "likely_stuck", "failed", "blind"])]
+    status: Vec<String>,
+    /// Only runs in which this agent took part
+    #[arg(long, value_name = "NAME")]
+    agent: Option<String>,
+    /// Print a JSON list
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    api: ApiArgs,
+}
+
+#[derive(Clone, Debug, Args)]
+pub(super) struct RunArgs {
+    /// The run's id
+    #[arg(value_name = "ID")]
+    id: String,
+    /// Print a JSON object
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    api: ApiArgs,
+}
+
+#[derive(Clone, Debug, Args)]
+pub(super) struct ApiArgs {
+    /// The daemon's API address
+    #[arg(long, value_name = "ADDR", default_value = API_DEFAULT, env = "EDDY_API", hide_env_values = true)]
+    pub(super) api: String,
+}
+
+#[derive(Deserialize)]
+struct Page {
+    runs: Vec<RunJson>,
+    next_page_token: Option<String>,
+}
+
+pub(super) fn runs(args: &RunsArgs) -> Result<(), Failure> {
+    let client = Client::new(&args.api.api)?;
+    let (runs, more) = blocking(newest(&client, args))?;
+    if args.json {
+        return answer_json(&runs);
+    }
+    let look = Look::of(&io::stdout());
+    answer(&runs_table(look, &runs, SystemTime::now()))?;
+    if more {
+        eprintln!(
+            "There are more: eddy runs --limit {}",
+            args.limit.saturating_mul(5)
+        );
+    }
+    Ok(())
+}
+
+pub(super) fn run(args: &RunArgs) -> Result<(), Failure> {
+    let client = Client::new(&args.api.api)?;
+    let run: RunJson = blocking(async { Ok(client.get(&["v1", "runs", &args.id], &[]).await?) })?;
+    if args.json {
+        return answer_json(&run);
+    }
+    answer(&run_page(Look::of(&io::stdout()), &run))
+}
+
+/// The newest runs, page by page, and whether there are more. A page may be short, or empty, before the last.
+async fn newest(client: &Client, args: &RunsArgs) -> Result<(Vec<RunJson>, bool), Failure> {
+    let limit = args.limit as usize;
+    let statuses = args.status.join(",");
+    let mut runs = Vec::new();
+    let mut token = String::new();
+    loop {
+        let size = (limit - runs.len()).min(PAGE_MAX).to_string();
+        let mut query = vec![("limit", size.as_str())];
+        let optional = [
+            ("page_token", token.as_str()),
+            ("status", statuses.as_str()),
+            ("agent", args.agent.as_deref().unwrap_or_default()),
+        ];
+        query.extend(optional.into_iter().filter(|(_, value)| !value.is_empty()));
+        let page: Page = client.get(&["v1", "runs"], &query).await?;
+        runs.extend(page.runs);
+        match page.next_page_token {
+            Some(next) if runs.len() < limit => token = next,
+            next => return Ok((runs, next.is_some())),
+        }
+    }
+}

@@ -1,0 +1,124 @@
+//! Alerts, runs and warnings as people read them: the terminal exporter, `eddy tail`, `runs`, `run`, `explain` and `check`.
+//!
+//! Everything is made from the JSON shapes of [`crate::json`], so that a page looks the same whether its content came over
+//! the network or from a file. A text goes through [`text::clean`] first, is laid out, and is painted last, because colours
+//! have no columns. Here are the parts that several pages share.
+
+pub mod alert;
+pub mod run;
+#[cfg(test)]
+mod samples;
+pub mod table;
+pub mod text;
+
+use crate::json::WarningJson;
+
+use text::{Look, Paint, clean, columns, money, short_number, wrap};
+
+/// Widest that sentences are set; longer lines are hard to read.
+const SENTENCE_COLUMNS_MAX: usize = 110;
+
+/// The line that says who loops with what, and what it has cost; nothing where none of it is known.
+fn place_of(warning: &WarningJson) -> Option<String> {
+    let mut parts = Vec::new();
+    parts.extend(
+        warning
+            .agent
+            .as_ref()
+            .map(|agent| format!("agent {}", clean(agent))),
+    );
+    parts.extend(
+        warning
+            .tool
+            .as_ref()
+            .map(|tool| format!("tool {}", clean(tool))),
+    );
+    if warning.tokens > 0 {
+        parts.push(format!("{} tokens", short_number(warning.tokens)));
+    }
+    if warning.cost_usd > 0.0 {
+        parts.push(money(warning.cost_usd));
+    }
+    (!parts.is_empty()).then(|| joined(&parts))
+}
+
+/// Lines behind a coloured bar, which holds them together. Ends with a line break.
+fn barred(look: Look, paint: Paint, lines: &[String]) -> String {
+    let bar = look.paint(paint, "▌");
+    let lines = lines.iter().map(|line| format!("{bar} {line}"));
+    let lines: Vec<String> = lines.map(|line| line.trim_end().to_owned()).collect();
+    lines.join("\n") + "\n"
+}
+
+/// A sentence behind its heading, indented as a block.
+fn sentence(look: Look, heading: &str, text: &str) -> Vec<String> {
+    let indent = format!("{heading:<6}");
+    let mut lines = hanging(&indent, &clean(text), look);
+    if let Some(first) = lines.first_mut() {
+        *first = look.paint(Paint::Note, &indent) + &first[indent.len()..];
+    }
+    lines
+}
+
+/// Text in lines that start below the end of `indent`.
+fn hanging(indent: &str, text: &str, look: Look) -> Vec<String> {
+    let inset = columns(indent);
+    let lines = wrap(text, sentence_columns(look).saturating_sub(inset));
+    let lead = |line: usize| {
+        if line == 0 {
+            indent.to_owned()
+        } else {
+            " ".repeat(inset)
+        }
+    };
+    lines
+        .iter()
+        .enumerate()
+        .map(|(line, text)| lead(line) + text)
+        .collect()
+}
+
+/// Columns for running text: two are taken by the bar or the margin.
+fn sentence_columns(look: Look) -> usize {
+    look.width.min(SENTENCE_COLUMNS_MAX).saturating_sub(2)
+}
+
+fn rule_and_count(warning: &WarningJson) -> String {
+    format!("{} ×{}", clean(&warning.rule), warning.count)
+}
+
+fn joined(parts: &[String]) -> String {
+    parts.join(" · ")
+}
+
+/// A public id in words: `likely_stuck` is shown as `likely stuck`.
+fn words(id: &str) -> String {
+    clean(id).replace('_', " ")
+}
+
+fn severity_word(look: Look, severity: &str) -> String {
+    look.paint(severity_paint(severity), &clean(severity).to_uppercase())
+}
+
+fn severity_paint(severity: &str) -> Paint {
+    match severity {
+        "critical" => Paint::Bad,
+        "warning" => Paint::Odd,
+        _ => Paint::Note,
+    }
+}
+
+fn status_paint(status: &str) -> Paint {
+    match status {
+        "healthy" => Paint::Good,
+        "warning" => Paint::Odd,
+        "blind" => Paint::Note,
+        _ => Paint::Bad,
+    }
+}
+
+/// The time of day, in UTC, of an RFC 3339 time.
+fn clock(time: Option<&str>) -> String {
+    let seconds = time.and_then(|time| time.get(11..19)).unwrap_or("--:--:--");
+    format!("{}Z", clean(seconds))
+}

@@ -1,0 +1,270 @@
+//! Alerts as they pass by. An alert is a block of its own only once; as its warning grows it becomes a line ([`Feed`]).
+
+use std::collections::{BTreeMap, VecDeque};
+
+use super::text::{Look, Paint, clean, columns, fit};
+use super::{
+    barred, clock, joined, place_of, rule_and_count, sentence, severity_paint, severity_word,
+};
+use crate::json::AlertJson;
+
+/// Warnings that a feed remembers to have shown. A forgotten one is shown as a block again.
+const SHOWN_MAX: usize = 1_000;
+
+/// A stream of alerts on its way to a reader, who has seen some of its warnings already.
+#[derive(Debug)]
+pub struct Feed {
+    look: Look,
+    /// Severity with which each warning was last shown, by id.
+    shown: BTreeMap<String, String>,
+    /// The keys of `shown`, oldest first.
+    order: VecDeque<String>,
+}
+
+impl Feed {
+    /// A feed whose reader has seen nothing.
+    #[must_use]
+    pub fn new(look: Look) -> Self {
+        Self {
+            look,
+            shown: BTreeMap::new(),
+            order: VecDeque::new(),
+        }
+    }
+
+    /// The alert as the reader should see it: a block with empty lines around it where the warning is new to
+    /// the reader, else a line. Ends with a line break.
+    pub fn show(&mut self, alert: &AlertJson) -> String {
+        let warning = &alert.warning;
+        if alert.change == "resolved" {
+            self.forget(&warning.id);
+            return resolved_line(self.look, alert);
+        }
+        let severity = warning.severity.clone();
+        if let Some(before) = self.shown.insert(warning.id.clone(), severity) {
+            return update_line(self.look, alert, &before);
+        }
+        self.remember(warning.id.clone());
+        format!("\n{}\n", alert_block(self.look, alert))
+    }
+
+    fn remember(&mut self, id: String) {
+        self.order.push_back(id);
+        if self.order.len() > SHOWN_MAX
+            && let Some(oldest) = self.order.pop_front()
+        {
+            self.shown.remove(&oldest);
+        }
+    }
+
+    fn forget(&mut self, id: &str) {
+        if self.shown.remove(id).is_some() {
+            self.order.retain(|kept| kept != id);
+        }
+    }
+}
+
+/// A warning that the reader has not seen yet. Ends with a line break.
+#[must_use]
+pub fn alert_block(look: Look, alert: &AlertJson) -> String {
+    let warning = &alert.warning;
+    let paint = severity_paint(&warning.severity);
+    let mut head = severity_word(look, &warning.severity);
+    head.push_str("  ");
+    head.push_str(&look.paint(Paint::Strong, &rule_and_count(warning)));
+    if alert.change == "reopened" {
+        head.push_str(&look.paint(paint, "  again"));
+    }
+    head.push_str(&look.paint(Paint::Faint, &format!("  {}", clock(alert.at.as_deref()))));
+    let mut lines = vec![head, run_of_alert(look, alert)];
+    lines.extend(place_of(warning));
+    lines.push(String::new());
+    lines.extend(sentence(look, "what", &warning.what_happened));
+    lines.extend(sentence(look, "try", &warning.what_to_try));
+    lines.push(String::new());
+    let id = clean(&warning.id);
+    lines.push(look.paint(Paint::Faint, &format!("id {id} · more: eddy explain {id}")));
+    barred(look, paint, &lines)
+}
+
+/// A warning that has grown since the reader saw it, in one line. Ends with a line break.
+#[must_use]
+pub fn update_line(look: Look, alert: &AlertJson, severity_before: &str) -> String {
+    let severity = clean(&alert.warning.severity).to_uppercase();
+    let word = if alert.warning.severity == severity_before {
+        severity
+    } else {
+        format!("{} → {severity}", clean(severity_before))
+    };
+    let paint = severity_paint(&alert.warning.severity);
+    short_line(look, paint, &format!("▌↑ {word}"), alert)
+}
+
+/// A warning whose run recovered, in one line. Ends with a line break.
+#[must_use]
+pub fn resolved_line(look: Look, alert: &AlertJson) -> String {
+    short_line(look, Paint::Good, "▌✓ RESOLVED", alert)
+}
+
+/// Sign, rule, and as much of where and when as the line has room for.
+fn short_line(look: Look, paint: Paint, sign: &str, alert: &AlertJson) -> String {
+    let rule = rule_and_count(&alert.warning);
+    let mut rest = vec![clock(alert.at.as_deref())];
+    rest.extend(
+        alert
+            .warning
+            .tool
+            .as_ref()
+            .map(|tool| fit(&clean(tool), 24)),
+    );
+    rest.push(format!("score {}", alert.score));
+    rest.push(format!("run {}", clean(&alert.run_id)));
+    let room = look
+        .width
+        .saturating_sub(columns(sign) + columns(&rule) + 4);
+    let (sign, rule) = (look.paint(paint, sign), look.paint(Paint::Strong, &rule));
+    let rest = look.paint(Paint::Faint, &fit(&joined(&rest), room));
+    format!("{sign}  {rule}  {rest}\n")
+}
+
+/// The line of an alert that names its run.
+fn run_of_alert(look: Look, alert: &AlertJson) -> String {
+    let service = alert
+        .service
+        .as_ref()
+        .map(|service| format!(" · service {}", clean(service)));
+    let run = format!(
+        "run {}{}",
+        clean(&alert.run_id),
+        service.unwrap_or_default()
+    );
+    format!(
+        "{run} · score {}",
+        look.paint(score_paint(alert.score), &alert.score.to_string())
+    )
+}
+
+/// The colour of the status that a score alone would have.
+fn score_paint(score: u32) -> Paint {
+    match score {
+        80.. => Paint::Good,
+        50..80 => Paint::Odd,
+        _ => Paint::Bad,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::samples::{alert, plain};
+    use super::*;
+
+    // Given a new warning; it is a block with everything a person needs first.
+    #[test]
+    fn a_new_warning_is_a_block() {
+        let expected = "\
+▌ WARNING  repeated_tool_call_exact_input ×4  14:03:22Z
+▌ run 4bf92f3577b34da6a3ce929d0e0e4736 · service research-bot · score 75
+▌ agent researcher · tool web_search · 12.4k tokens · $0.08
+▌
+▌ what  web_search was called 4 times with the same arguments and gave the
+▌       same result.
+▌ try   Give the agent the earlier result and say that it will not change.
+▌
+▌ id 0f3a9c4be1d27786 · more: eddy explain 0f3a9c4be1d27786
+";
+        assert_eq!(alert_block(plain(76), &alert()), expected);
+    }
+
+    // Given a warning that grows, gets worse, ends and holds again; it is a block once, then lines, and a block again.
+    #[test]
+    fn a_known_warning_is_a_line() {
+        let mut feed = Feed::new(plain(140));
+        let mut alert = alert();
+        assert!(feed.show(&alert).starts_with("\n▌ WARNING"));
+        alert.change = "updated".to_owned();
+        alert.warning.count = 5;
+        let rest = "14:03:22Z · web_search · score 75 · run 4bf92f3577b34da6a3ce929d0e0e4736\n";
+        let line = feed.show(&alert);
+        assert_eq!(
+            line,
+            format!("▌↑ WARNING  repeated_tool_call_exact_input ×5  {rest}")
+        );
+        alert.warning.count = 10;
+        alert.warning.severity = "critical".to_owned();
+        let line = feed.show(&alert);
+        assert_eq!(
+            line,
+            format!("▌↑ warning → CRITICAL  repeated_tool_call_exact_input ×10  {rest}")
+        );
+        alert.change = "resolved".to_owned();
+        let line = feed.show(&alert);
+        assert_eq!(
+            line,
+            format!("▌✓ RESOLVED  repeated_tool_call_exact_input ×10  {rest}")
+        );
+        alert.change = "reopened".to_owned();
+        let block = feed.show(&alert);
+        assert!(
+            block.starts_with("\n▌ CRITICAL  repeated_tool_call_exact_input ×10  again"),
+            "{block}"
+        );
+    }
+
+    // Given an update of a warning that the reader has not seen, as after a start; it is a block.
+    #[test]
+    fn an_unseen_warning_is_a_block() {
+        let mut alert = alert();
+        alert.change = "updated".to_owned();
+        assert!(
+            Feed::new(plain(100))
+                .show(&alert)
+                .contains("what  web_search")
+        );
+    }
+
+    // Given more warnings than a feed remembers; the oldest is a block again, and the memory is bounded.
+    #[test]
+    fn a_feed_forgets_the_oldest() {
+        let mut feed = Feed::new(plain(100));
+        let mut alert = alert();
+        for id in 0..=SHOWN_MAX {
+            alert.warning.id = id.to_string();
+            feed.show(&alert);
+        }
+        assert_eq!((feed.shown.len(), feed.order.len()), (SHOWN_MAX, SHOWN_MAX));
+        assert!(!feed.shown.contains_key("0"));
+    }
+
+    // Given names and sentences that would steer the terminal; in blocks and lines they are shown, not obeyed.
+    #[test]
+    fn nothing_steers_the_terminal() {
+        let hostile = "\x1b]0;pwned\x07\r\n\u{9b}2J\u{202e}";
+        let mut alert = alert();
+        for text in [
+            &mut alert.run_id,
+            &mut alert.warning.id,
+            &mut alert.warning.rule,
+        ] {
+            *text = hostile.to_owned();
+        }
+        for text in [
+            &mut alert.warning.severity,
+            &mut alert.warning.what_happened,
+            &mut alert.warning.what_to_try,
+        ] {
+            *text = hostile.to_owned();
+        }
+        alert.at = Some(hostile.to_owned());
+        alert.service = Some(hostile.to_owned());
+        alert.warning.tool = Some(hostile.to_owned());
+        alert.warning.agent = Some(hostile.to_owned());
+        let mut feed = Feed::new(plain(400));
+        let mut shown = feed.show(&alert);
+        shown.push_str(&feed.show(&alert));
+        alert.change = "resolved".to_owned();
+        shown.push_str(&feed.show(&alert));
+        let obeyed = |char: char| char != '\n' && (char.is_control() || char == '\u{202e}');
+        assert!(!shown.contains(obeyed), "{shown:?}");
+        assert!(shown.contains("\\x1b]0;pwned\\x07\\r\\n\\x9b2J\\u{202e}"));
+    }
+}

@@ -1,0 +1,249 @@
+//! One run with its warnings, and one warning with everything that is known of it.
+
+use std::fmt::Write as _;
+
+use super::text::{Look, Paint, clean, money, short_number, short_time};
+use super::{
+    barred, clock, hanging, joined, place_of, rule_and_count, sentence, severity_paint,
+    status_paint, words,
+};
+use crate::json::{RunJson, WarningJson};
+
+/// Everything about a run. Ends with a line break.
+#[must_use]
+pub fn run_page(look: Look, run: &RunJson) -> String {
+    let status = words(&run.status).to_uppercase();
+    let mut page = vec![format!(
+        "{}  {}  score {}",
+        look.paint(Paint::Strong, &format!("run {}", clean(&run.run_id))),
+        look.paint(status_paint(&run.status), &status),
+        look.paint(Paint::Strong, &run.score.to_string()),
+    )];
+    page.extend(
+        summary(run)
+            .iter()
+            .flat_map(|line| hanging("  ", line, look)),
+    );
+    page.push(String::new());
+    page.push(look.paint(Paint::Strong, &warnings_heading(run)));
+    for warning in &run.warnings {
+        page.push(String::new());
+        page.push(warning_page(look, warning).trim_end().to_owned());
+    }
+    if !run.notes.is_empty() {
+        page.push(String::new());
+        page.push(look.paint(Paint::Strong, "Notes"));
+    }
+    page.extend(
+        run.notes
+            .iter()
+            .flat_map(|note| hanging("  · ", &clean(note), look)),
+    );
+    page.join("\n") + "\n"
+}
+
+fn warnings_heading(run: &RunJson) -> String {
+    let open = run
+        .warnings
+        .iter()
+        .filter(|warning| warning.state == "open")
+        .count();
+    match (open, run.warnings.len() - open) {
+        (0, 0) => "No warnings".to_owned(),
+        (open, 0) => format!("Warnings: {open} open"),
+        (open, resolved) => format!("Warnings: {open} open, {resolved} resolved"),
+    }
+}
+
+/// Everything about a warning. Ends with a line break.
+#[must_use]
+pub fn warning_page(look: Look, warning: &WarningJson) -> String {
+    let open = warning.state == "open";
+    let (paint, word) = if open {
+        (
+            severity_paint(&warning.severity),
+            clean(&warning.severity).to_uppercase(),
+        )
+    } else {
+        (Paint::Good, "RESOLVED".to_owned())
+    };
+    let rule = look.paint(Paint::Strong, &rule_and_count(warning));
+    let mut head = format!("{}  {rule}", look.paint(paint, &word));
+    if open && warning.penalty > 0 {
+        let _ = write!(head, "  −{} points", warning.penalty);
+    }
+    let mut lines = vec![head];
+    lines.extend(place_of(warning));
+    lines.push(period(
+        warning.first_seen.as_deref(),
+        warning.last_seen.as_deref(),
+    ));
+    lines.extend(sentence(look, "what", &warning.what_happened));
+    lines.extend(sentence(look, "why", &warning.why_it_matters));
+    lines.extend(sentence(look, "try", &warning.what_to_try));
+    if !warning.evidence.is_empty() {
+        lines.extend(sentence(look, "spans", &warning.evidence.join(" ")));
+    }
+    let ids = format!("id {} · revision {}", clean(&warning.id), warning.revision);
+    lines.push(look.paint(Paint::Faint, &ids));
+    barred(look, paint, &lines)
+}
+
+/// The lines of a run's page that say who did how much, and when.
+fn summary(run: &RunJson) -> Vec<String> {
+    let mut who = Vec::new();
+    who.extend(
+        run.service
+            .as_ref()
+            .map(|service| format!("service {service}")),
+    );
+    who.extend(
+        run.session_id
+            .as_ref()
+            .map(|session| format!("session {session}")),
+    );
+    if !run.agents.is_empty() {
+        who.push(format!("agents {}", run.agents.join(", ")));
+    }
+    let mut what = vec![format!("{} tool calls", short_number(run.tool_calls))];
+    if run.skipped_calls > 0 {
+        what.push(format!(
+            "{} more kept back by the guard",
+            short_number(run.skipped_calls)
+        ));
+    }
+    what.push(format!("{} model calls", short_number(run.model_calls)));
+    what.push(format!("{} tokens", short_number(run.tokens)));
+    what.push(money(run.cost_usd));
+    let mut when = vec![period(run.first_seen.as_deref(), run.last_seen.as_deref())];
+    when.push(match run.ended.as_str() {
+        "ok" => "ended well".to_owned(),
+        "failed" => "ended in failure".to_owned(),
+        "idle" => "went quiet without an end".to_owned(),
+        _ => "still open".to_owned(),
+    });
+    when.push(format!("lowest score {}", run.lowest_score));
+    if run.late_events > 0 {
+        when.push(format!("{} reports too late to count", run.late_events));
+    }
+    [who, what, when]
+        .into_iter()
+        .map(|parts| clean(&joined(&parts)).into_owned())
+        .filter(|line| !line.is_empty())
+        .collect()
+}
+
+/// From when to when, the date only once where it is the same, and how long that was.
+fn period(first: Option<&str>, last: Option<&str>) -> String {
+    let (Some(first), Some(last)) = (first, last) else {
+        return "time not known".to_owned();
+    };
+    let day = |time: &str| clean(time.get(..10).unwrap_or(time)).into_owned();
+    let until = if day(first) == day(last) {
+        String::new()
+    } else {
+        day(last) + " "
+    };
+    let start = format!("{} {}", day(first), clock(Some(first)));
+    let (first_at, last_at) = (
+        humantime::parse_rfc3339(first),
+        humantime::parse_rfc3339(last),
+    );
+    let long = match (first_at, last_at) {
+        (Ok(first_at), Ok(last_at)) => last_at.duration_since(first_at).unwrap_or_default(),
+        _ => return start,
+    };
+    format!(
+        "{start} – {until}{} ({})",
+        clock(Some(last)),
+        short_time(long.as_secs())
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::samples::{plain, run, warning};
+    use super::*;
+
+    // Given a run with an open and a resolved warning; the page has everything that is known.
+    #[test]
+    fn a_page_has_everything() {
+        let mut run = run();
+        run.warnings.push(WarningJson {
+            state: "resolved".to_owned(),
+            evidence: Vec::new(),
+            ..warning()
+        });
+        let expected = "\
+run 4bf92f3577b34da6a3ce929d0e0e4736  LIKELY STUCK  score 45
+  service research-bot · session conv-8812 · agents researcher, writer
+  34 tool calls · 2 more kept back by the guard · 51 model calls · 120.4k tokens · $0.41
+  2026-11-21 14:01:02Z – 14:03:22Z (2 min) · still open · lowest score 40
+
+Warnings: 1 open, 1 resolved
+
+▌ WARNING  repeated_tool_call_exact_input ×4  −25 points
+▌ agent researcher · tool web_search · 12.4k tokens · $0.08
+▌ 2026-11-21 14:01:02Z – 14:03:22Z (2 min)
+▌ what  web_search was called 4 times with the same arguments and gave the same result.
+▌ why   The same question gets the same answer.
+▌ try   Give the agent the earlier result and say that it will not change.
+▌ spans 00f067aa0ba902b7 00f067aa0ba902b8
+▌ id 0f3a9c4be1d27786 · revision 1
+
+▌ RESOLVED  repeated_tool_call_exact_input ×4
+▌ agent researcher · tool web_search · 12.4k tokens · $0.08
+▌ 2026-11-21 14:01:02Z – 14:03:22Z (2 min)
+▌ what  web_search was called 4 times with the same arguments and gave the same result.
+▌ why   The same question gets the same answer.
+▌ try   Give the agent the earlier result and say that it will not change.
+▌ id 0f3a9c4be1d27786 · revision 1
+
+Notes
+  · Results were not recorded.
+";
+        assert_eq!(run_page(plain(100), &run), expected);
+    }
+
+    // Given a run of which little is known; what is missing leaves no hole.
+    #[test]
+    fn unknown_things_leave_no_hole() {
+        let mut run = run();
+        (run.service, run.session_id, run.first_seen, run.last_seen) = (None, None, None, None);
+        run.agents.clear();
+        run.warnings.clear();
+        run.notes.clear();
+        run.skipped_calls = 0;
+        let expected = "\
+run 4bf92f3577b34da6a3ce929d0e0e4736  LIKELY STUCK  score 45
+  34 tool calls · 51 model calls · 120.4k tokens · $0.41
+  time not known · still open · lowest score 40
+
+No warnings
+";
+        assert_eq!(run_page(plain(100), &run), expected);
+    }
+
+    // Given names that would steer the terminal; they are shown.
+    #[test]
+    fn nothing_steers_the_terminal() {
+        let mut run = run();
+        for text in [
+            &mut run.run_id,
+            &mut run.status,
+            &mut run.agents[0],
+            &mut run.notes[0],
+        ] {
+            *text = "\x1b[2J\n".to_owned();
+        }
+        run.service = Some("\x1b[2J\n".to_owned());
+        run.warnings[0].evidence[0] = "\x1b[2J\n".to_owned();
+        run.warnings[0].what_to_try = "\x1b[2J\n".to_owned();
+        run.first_seen = Some("\x1b[2J\n".to_owned());
+        let page = run_page(plain(100), &run);
+        assert!(
+            !page.contains(|char: char| char != '\n' && char.is_control()),
+            "{page:?}"
+        );
+    }
+}

@@ -1,0 +1,269 @@
+//! Runs as a table. A run's id is always whole, because it is what the next command asks for; everything else gives way
+//! where the page is narrow.
+
+use std::time::SystemTime;
+
+use super::text::{Look, Paint, clean, columns, fit, money, pad, short_number, short_time};
+use super::{rule_and_count, severity_paint, status_paint, words};
+use crate::json::{RunJson, WarningJson};
+
+/// Room left for the worst warning at the end of a table's row; with less it gets a line of its own.
+const WORST_COLUMNS_MIN: usize = 34;
+
+/// Widest that the agents of a run may be in a table.
+const AGENTS_COLUMNS_MAX: usize = 20;
+
+/// Narrowest that they are cut to before columns are left out.
+const AGENTS_COLUMNS_MIN: usize = 8;
+
+/// Runs as a table, in the order given, with `now` as the end of all ages. Ends with a line break.
+///
+/// Where the page is narrow, the worst warning moves to a line of its own, agents are cut, and then columns are left out;
+/// a run's id is always whole, because it is what the next command asks for.
+#[must_use]
+pub fn runs_table(look: Look, runs: &[RunJson], now: SystemTime) -> String {
+    if runs.is_empty() {
+        return "No runs.\n".to_owned();
+    }
+    let rows: Vec<Row> = runs.iter().map(|run| Row::of(run, now)).collect();
+    let mut widths = [0; COLUMNS];
+    for (column, width) in widths.iter_mut().enumerate() {
+        let cells = rows.iter().map(|row| columns(&row.cells[column]));
+        *width = cells
+            .chain([columns(HEADS[column])])
+            .max()
+            .unwrap_or_default();
+    }
+    squeeze(&mut widths, look.width);
+    let taken = total(&widths);
+    let beside = (taken + WORST_COLUMNS_MIN <= look.width).then(|| look.width - taken);
+    let mut head = table_line(&HEADS.map(str::to_owned), &widths);
+    if beside.is_some() {
+        head.push_str("WORST WARNING");
+    }
+    let mut table = look.paint(Paint::Faint, head.trim_end()) + "\n";
+    for row in &rows {
+        row.write(&mut table, look, &widths, beside);
+    }
+    table
+}
+
+/// Columns of the table before the worst warning.
+const COLUMNS: usize = 8;
+
+const HEADS: [&str; COLUMNS] = [
+    "STATUS",
+    "SCORE",
+    "RUN",
+    "AGENTS",
+    "CALLS",
+    "TOKENS",
+    "COST",
+    "LAST SEEN",
+];
+
+const AGENTS: usize = 3;
+
+const RIGHT_ALIGNED: [usize; 4] = [1, 4, 5, 6];
+
+/// Columns that a narrow page goes without, the first to leave first: cost, tokens, calls, agents.
+const DISPENSABLE: [usize; 4] = [6, 5, 4, AGENTS];
+
+/// Makes the table narrower until it fits or nothing more can leave. A column of width 0 is not shown.
+fn squeeze(widths: &mut [usize; COLUMNS], room: usize) {
+    let excess = total(widths).saturating_sub(room);
+    let spare = widths[AGENTS].saturating_sub(AGENTS_COLUMNS_MIN);
+    if excess <= spare {
+        widths[AGENTS] -= excess;
+        return;
+    }
+    widths[AGENTS] -= spare;
+    for column in DISPENSABLE {
+        if total(widths) > room {
+            widths[column] = 0;
+        }
+    }
+}
+
+fn total(widths: &[usize; COLUMNS]) -> usize {
+    widths
+        .iter()
+        .filter(|width| **width > 0)
+        .map(|width| width + 2)
+        .sum()
+}
+
+/// A run in a table.
+struct Row {
+    cells: [String; COLUMNS],
+    status: Paint,
+    worst: Option<(Paint, String)>,
+}
+
+impl Row {
+    fn of(run: &RunJson, now: SystemTime) -> Self {
+        Self {
+            cells: [
+                words(&run.status),
+                run.score.to_string(),
+                clean(&run.run_id).into_owned(),
+                fit(&clean(&run.agents.join(", ")), AGENTS_COLUMNS_MAX),
+                short_number(run.tool_calls),
+                short_number(run.tokens),
+                money(run.cost_usd),
+                age(run.last_seen.as_deref(), now),
+            ],
+            status: status_paint(&run.status),
+            worst: worst_warning(run).map(|warning| {
+                let tool = warning
+                    .tool
+                    .as_ref()
+                    .map(|tool| format!(" · {}", clean(tool)));
+                let text = rule_and_count(warning) + &tool.unwrap_or_default();
+                (severity_paint(&warning.severity), text)
+            }),
+        }
+    }
+
+    /// Adds the row, with the worst warning in `beside` columns at its end or else in a line below.
+    fn write(
+        &self,
+        table: &mut String,
+        look: Look,
+        widths: &[usize; COLUMNS],
+        beside: Option<usize>,
+    ) {
+        let line = table_line(&self.cells, widths);
+        let (status, rest) = line.split_at(self.cells[0].len());
+        table.push_str(&look.paint(self.status, status));
+        match (&self.worst, beside) {
+            (Some((paint, worst)), Some(room)) => {
+                table.push_str(rest);
+                table.push_str(&look.paint(*paint, &fit(worst, room)));
+            }
+            (Some((paint, worst)), None) => {
+                let worst = fit(worst, look.width.saturating_sub(4));
+                table.push_str(rest.trim_end());
+                table.push_str("\n  ");
+                table.push_str(&look.paint(*paint, &format!("└ {worst}")));
+            }
+            (None, _) => table.push_str(rest.trim_end()),
+        }
+        table.push('\n');
+    }
+}
+
+/// Cells in their columns.
+fn table_line(cells: &[String; COLUMNS], widths: &[usize; COLUMNS]) -> String {
+    let mut line = String::new();
+    for column in (0..COLUMNS).filter(|column| widths[*column] > 0) {
+        let cell = fit(&cells[column], widths[column]);
+        if RIGHT_ALIGNED.contains(&column) {
+            line.push_str(&" ".repeat(widths[column] - columns(&cell)));
+            line.push_str(&cell);
+        } else {
+            line.push_str(&pad(&cell, widths[column]));
+        }
+        line.push_str("  ");
+    }
+    line
+}
+
+/// The gravest open warning of a run; among equals the one that takes most from the score.
+fn worst_warning(run: &RunJson) -> Option<&WarningJson> {
+    let rank = |warning: &&WarningJson| {
+        let severity = ["info", "warning", "critical"]
+            .iter()
+            .position(|name| *name == warning.severity);
+        (severity, warning.penalty, warning.count)
+    };
+    run.warnings
+        .iter()
+        .filter(|warning| warning.state == "open")
+        .max_by_key(rank)
+}
+
+/// How long ago an RFC 3339 time was.
+fn age(time: Option<&str>, now: SystemTime) -> String {
+    time.and_then(|time| humantime::parse_rfc3339(time).ok())
+        .map(|time| now.duration_since(time).unwrap_or_default().as_secs())
+        .map_or_else(
+            || "–".to_owned(),
+            |seconds| format!("{} ago", short_time(seconds)),
+        )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::samples::{plain, run};
+    use super::*;
+
+    fn table(width: usize) -> String {
+        let mut well = run();
+        well.run_id = "thread_搜索".to_owned();
+        well.agents = vec!["assistant".to_owned()];
+        well.status = "healthy".to_owned();
+        well.score = 100;
+        well.warnings.clear();
+        let now = humantime::parse_rfc3339("2026-11-21T14:05:00Z").expect("a time");
+        runs_table(plain(width), &[run(), well], now)
+    }
+
+    // Given a wide page; a run is a line with its worst warning.
+    #[test]
+    fn a_wide_table_has_a_line_for_a_run() {
+        let expected = "\
+STATUS        SCORE  RUN                               AGENTS              CALLS  TOKENS   COST  LAST SEEN  WORST WARNING
+likely stuck     45  4bf92f3577b34da6a3ce929d0e0e4736  researcher, writer     34  120.4k  $0.41  1 min ago  repeated_tool_call_exact_input ×4 · web_…
+healthy         100  thread_搜索                       assistant              34  120.4k  $0.41  1 min ago
+";
+        assert_eq!(table(149), expected);
+    }
+
+    // Given narrower pages; the worst warning gets its own line, agents are cut, columns leave, and no line is too long.
+    #[test]
+    fn a_narrow_table_keeps_what_matters() {
+        let expected = "\
+STATUS        SCORE  RUN                               AGENTS      CALLS  TOKENS   COST  LAST SEEN
+likely stuck     45  4bf92f3577b34da6a3ce929d0e0e4736  researche…     34  120.4k  $0.41  1 min ago
+  └ repeated_tool_call_exact_input ×4 · web_search
+healthy         100  thread_搜索                       assistant      34  120.4k  $0.41  1 min ago
+";
+        assert_eq!(table(100), expected);
+        let expected = "\
+STATUS        SCORE  RUN                               AGENTS    LAST SEEN
+likely stuck     45  4bf92f3577b34da6a3ce929d0e0e4736  researc…  1 min ago
+  └ repeated_tool_call_exact_input ×4 · web_search
+healthy         100  thread_搜索                       assista…  1 min ago
+";
+        assert_eq!(table(80), expected);
+    }
+
+    // Given colours; they take no columns.
+    #[test]
+    fn colours_take_no_columns() {
+        let colored = runs_table(
+            Look {
+                color: true,
+                width: 149,
+            },
+            &[run()],
+            SystemTime::UNIX_EPOCH,
+        );
+        let plain = runs_table(plain(149), &[run()], SystemTime::UNIX_EPOCH);
+        let codes = ["\x1b[0m", "\x1b[2m", "\x1b[1;31m", "\x1b[1;33m"];
+        let stripped = codes
+            .iter()
+            .fold(colored, |text, code| text.replace(code, ""));
+        assert_eq!(stripped, plain);
+    }
+
+    // Given no runs; the answer is a sentence.
+    #[test]
+    fn an_empty_table_says_so() {
+        assert_eq!(
+            runs_table(plain(100), &[], SystemTime::UNIX_EPOCH),
+            "No runs.\n"
+        );
+    }
+}

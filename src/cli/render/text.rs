@@ -1,0 +1,281 @@
+//! Text for people: colours, widths, and what makes foreign text harmless.
+//!
+//! Names and sentences come from agents, so from anywhere. [`clean`] is the one gate through which they go before a
+//! terminal sees them; everything that measures or cuts works on cleaned text, everything that paints comes last.
+
+use std::borrow::Cow;
+use std::env;
+use std::fmt::Write as _;
+use std::io::IsTerminal;
+
+/// Columns assumed where `COLUMNS` does not tell.
+const COLUMNS_DEFAULT: usize = 100;
+
+/// Narrowest page that is laid out; below it lines are simply too long.
+const COLUMNS_MIN: usize = 40;
+
+/// How a page looks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Look {
+    /// Whether colours are used.
+    pub color: bool,
+    /// Columns of a line.
+    pub width: usize,
+}
+
+impl Look {
+    /// The look for a stream: colours if it is a terminal and `NO_COLOR` is unset or empty, as wide as `COLUMNS` says,
+    /// else 100.
+    #[must_use]
+    pub fn of(stream: &impl IsTerminal) -> Self {
+        let no_color = env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
+        let columns = env::var("COLUMNS").ok().and_then(|text| text.parse().ok());
+        Self {
+            color: stream.is_terminal() && !no_color,
+            width: columns.unwrap_or(COLUMNS_DEFAULT).max(COLUMNS_MIN),
+        }
+    }
+
+    /// The text in a colour, or as it is.
+    #[must_use]
+    pub fn paint(self, paint: Paint, text: &str) -> String {
+        if self.color && !text.is_empty() {
+            format!("\x1b[{}m{text}\x1b[0m", paint.code())
+        } else {
+            text.to_owned()
+        }
+    }
+}
+
+/// What a piece of text is, which decides its colour.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Paint {
+    /// A person is needed.
+    Bad,
+    /// Probably wrong.
+    Odd,
+    /// All is well.
+    Good,
+    /// Worth knowing.
+    Note,
+    /// What the eye should find first.
+    Strong,
+    /// What it may skip.
+    Faint,
+}
+
+impl Paint {
+    /// The terminal's code. Only the sixteen colours that every theme sets itself.
+    fn code(self) -> &'static str {
+        match self {
+            Self::Bad => "1;31",
+            Self::Odd => "1;33",
+            Self::Good => "32",
+            Self::Note => "36",
+            Self::Strong => "1",
+            Self::Faint => "2",
+        }
+    }
+}
+
+/// The text with everything visible that a terminal would obey: control characters (C0, DEL, C1), line and paragraph
+/// separators, and marks that turn the direction of writing. They show as `\n`, `\x1b` or `\u{202e}`.
+#[must_use]
+pub fn clean(text: &str) -> Cow<'_, str> {
+    if !text.chars().any(is_unruly) {
+        return Cow::Borrowed(text);
+    }
+    let mut cleaned = String::with_capacity(text.len() + 8);
+    for char in text.chars() {
+        match char {
+            '\n' => cleaned.push_str("\\n"),
+            '\r' => cleaned.push_str("\\r"),
+            '\t' => cleaned.push_str("\\t"),
+            c if !is_unruly(c) => cleaned.push(c),
+            c if u32::from(c) < 0x100 => {
+                let _ = write!(cleaned, "\\x{:02x}", u32::from(c));
+            }
+            c => cleaned.extend(c.escape_unicode()),
+        }
+    }
+    Cow::Owned(cleaned)
+}
+
+/// Whether a terminal, or the eye, would be led astray by a character.
+fn is_unruly(char: char) -> bool {
+    char.is_control()
+        || matches!(
+            char,
+            '\u{061c}' | '\u{200b}' | '\u{200e}' | '\u{200f}' | '\u{feff}'
+        )
+        || matches!(char, '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}')
+        || matches!(char, '\u{e0000}'..='\u{e007f}')
+}
+
+/// Columns that a cleaned text takes on a terminal.
+#[must_use]
+pub fn columns(text: &str) -> usize {
+    text.chars().map(char_columns).sum()
+}
+
+/// Two for East Asian wide characters and emoji, none for marks that sit on the one before. The blocks are Unicode's;
+/// a rare character measured wrongly shifts one line by a column.
+fn char_columns(char: char) -> usize {
+    match u32::from(char) {
+        0x0300..=0x036f | 0x200c..=0x200d | 0xfe00..=0xfe0f => 0,
+        0x1100..=0x115f
+        | 0x2e80..=0xa4cf
+        | 0xac00..=0xd7a3
+        | 0xf900..=0xfaff
+        | 0xfe30..=0xfe6f
+        | 0xff00..=0xff60
+        | 0xffe0..=0xffe6
+        | 0x1f300..=0x1faff
+        | 0x20000..=0x3fffd => 2,
+        _ => 1,
+    }
+}
+
+/// The text cut to so many columns, with `…` where something is missing.
+#[must_use]
+pub fn fit(text: &str, width: usize) -> String {
+    if columns(text) <= width {
+        return text.to_owned();
+    }
+    let mut cut = String::new();
+    let mut taken = 1;
+    for char in text.chars() {
+        taken += char_columns(char);
+        if taken > width {
+            break;
+        }
+        cut.push(char);
+    }
+    cut.push('…');
+    cut
+}
+
+/// The text filled with spaces to so many columns.
+#[must_use]
+pub fn pad(text: &str, width: usize) -> String {
+    format!("{text}{}", " ".repeat(width.saturating_sub(columns(text))))
+}
+
+/// The text in lines of at most so many columns, broken at spaces; a word longer than a line is broken anywhere.
+#[must_use]
+pub fn wrap(text: &str, width: usize) -> Vec<String> {
+    let width = width.max(2);
+    let mut lines = Vec::new();
+    let mut line = String::new();
+    for word in text.split(' ').filter(|word| !word.is_empty()) {
+        if !line.is_empty() && columns(&line) + 1 + columns(word) > width {
+            lines.push(std::mem::take(&mut line));
+        }
+        if !line.is_empty() {
+            line.push(' ');
+        }
+        for char in word.chars() {
+            if columns(&line) + char_columns(char) > width {
+                lines.push(std::mem::take(&mut line));
+            }
+            line.push(char);
+        }
+    }
+    lines.push(line);
+    lines
+}
+
+/// A number that fits a narrow column: `950`, `12.4k`, `3.1M`.
+#[must_use]
+pub fn short_number(number: u64) -> String {
+    match number {
+        0..10_000 => number.to_string(),
+        10_000..1_000_000 => format!("{:.1}k", number as f64 / 1e3),
+        1_000_000..1_000_000_000 => format!("{:.1}M", number as f64 / 1e6),
+        _ => format!("{:.1}G", number as f64 / 1e9),
+    }
+}
+
+/// US dollars: cents, or where that would be nothing, hundredths of cents.
+#[must_use]
+pub fn money(usd: f64) -> String {
+    if usd > 0.0 && usd < 0.01 {
+        format!("${usd:.4}")
+    } else {
+        format!("${usd:.2}")
+    }
+}
+
+/// A span of time in its largest unit: `12 s`, `4 min`, `3 h`, `2 d`.
+#[must_use]
+pub fn short_time(seconds: u64) -> String {
+    match seconds {
+        0..60 => format!("{seconds} s"),
+        60..3_600 => format!("{} min", seconds / 60),
+        3_600..86_400 => format!("{} h", seconds / 3_600),
+        _ => format!("{} d", seconds / 86_400),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    // Given text with escapes, line breaks and direction marks; it is shown, not obeyed.
+    #[test]
+    fn foreign_text_is_harmless() {
+        assert_eq!(clean("plain — ünïcödé 搜索"), "plain — ünïcödé 搜索");
+        assert_eq!(
+            clean("\x1b[2J\x07a\nb\u{9b}1m"),
+            "\\x1b[2J\\x07a\\nb\\x9b1m"
+        );
+        assert_eq!(clean("pay\u{202e}daol"), "pay\\u{202e}daol");
+        assert!(matches!(clean("same"), Cow::Borrowed(_)));
+    }
+
+    // Given text wider than its place; it is cut at a whole character, counting wide ones double.
+    #[test]
+    fn text_is_cut_to_columns() {
+        assert_eq!(fit("web_search", 10), "web_search");
+        assert_eq!(fit("web_search", 6), "web_s…");
+        assert_eq!(fit("搜索搜索", 6), "搜索…");
+        assert_eq!(columns("e\u{301}搜"), 3);
+        assert_eq!(pad("搜", 4), "搜  ");
+    }
+
+    // Given a sentence; no line is longer than asked, and nothing is lost, not even of a long word.
+    #[test]
+    fn sentences_wrap() {
+        assert_eq!(wrap("one two three", 8), ["one two", "three"]);
+        assert_eq!(wrap("abcdefgh ij", 3), ["abc", "def", "gh", "ij"]);
+        assert_eq!(wrap("", 10), [""]);
+    }
+
+    // Given amounts of all sizes; each is short.
+    #[test]
+    fn numbers_are_short() {
+        assert_eq!(short_number(9_999), "9999");
+        assert_eq!(short_number(12_440), "12.4k");
+        assert_eq!(short_number(3_100_000), "3.1M");
+        assert_eq!(money(0.0), "$0.00");
+        assert_eq!(money(0.0042), "$0.0042");
+        assert_eq!(money(12.345), "$12.35");
+        assert_eq!(short_time(59), "59 s");
+        assert_eq!(short_time(3_700), "1 h");
+    }
+
+    // Given a look without colours; painting leaves the text alone.
+    #[test]
+    fn colours_are_optional() {
+        let plain = Look {
+            color: false,
+            width: 80,
+        };
+        let colored = Look {
+            color: true,
+            width: 80,
+        };
+        assert_eq!(plain.paint(Paint::Bad, "x"), "x");
+        assert_eq!(colored.paint(Paint::Bad, "x"), "\x1b[1;31mx\x1b[0m");
+    }
+}

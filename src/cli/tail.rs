@@ -1,0 +1,209 @@
+//! `eddy tail`: warnings as they are raised, grow and resolve.
+//!
+//! The daemon sends server-sent events. The reader keeps the cursor of the last one, so that after a lost connection it
+//! goes on where it was: nothing is missed while the daemon restarts, as long as the daemon keeps its alerts.
+
+use std::io;
+use std::time::Duration;
+
+use clap::Args;
+use serde::Deserialize;
+
+use super::blocking;
+use super::client::{Client, Unanswered};
+use super::failure::{Failure, answer};
+use super::reading::ApiArgs;
+use super::render::alert::Feed;
+use super::render::text::Look;
+use crate::json::AlertJson;
+
+/// Between two attempts to find a daemon again.
+const RECONNECT_PAUSE: Duration = Duration::from_secs(1);
+
+#[derive(Clone, Debug, Args)]
+pub(super) struct TailArgs {
+    /// Go on after the alert with this cursor; 0 for everything that is kept [default: from now on]
+    #[arg(long, value_name = "CURSOR")]
+    after: Option<u64>,
+    /// Only warnings at least this grave
+    #[arg(long, value_name = "SEVERITY", value_parser = ["info", "warning", "critical"])]
+    min_severity: Option<String>,
+    /// Only warnings of this run
+    #[arg(long, value_name = "ID")]
+    run: Option<String>,
+    /// Print one JSON object a line
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    api: ApiArgs,
+}
+
+/// What the daemon says in place of alerts that it had to leave out.
+#[derive(Deserialize)]
+struct Lagged {
+    missed: u64,
+}
+
+pub(super) fn run(args: &TailArgs) -> Result<(), Failure> {
+    let client = Client::new(&args.api.api)?;
+    let mut reader = Reader {
+        cursor: args.after,
+        json: args.json,
+        feed: Feed::new(Look::of(&io::stdout())),
+    };
+    blocking(follow(&client, args, &mut reader))
+}
+
+/// Follows until the reader of the output goes away, or the daemon refuses. A daemon that is not there in the beginning is
+/// a failure; one that goes away is waited for.
+async fn follow(client: &Client, args: &TailArgs, reader: &mut Reader) -> Result<(), Failure> {
+    let mut connected_once = false;
+    let mut waiting = false;
+    loop {
+        match connect(client, args, reader.cursor).await {
+            Ok(mut response) => {
+                connected_once = true;
+                waiting = false;
+                let mut events = Events::default();
+                while let Ok(Some(bytes)) = response.chunk().await {
+                    for event in events.push(&bytes) {
+                        reader.show(&event)?;
+                    }
+                }
+            }
+            Err(Unanswered::Unreachable(_)) if connected_once => {}
+            Err(unanswered) => return Err(unanswered.into()),
+        }
+        if !waiting {
+            eprintln!("The daemon has gone; waiting for it to come back.");
+            waiting = true;
+        }
+        tokio::time::sleep(RECONNECT_PAUSE).await;
+    }
+}
+
+async fn connect(
+    client: &Client,
+    args: &TailArgs,
+    cursor: Option<u64>,
+) -> Result<reqwest::Response, Unanswered> {
+    let cursor = cursor.map(|cursor| cursor.to_string());
+    let query: Vec<(&str, &str)> = [
+        ("cursor", cursor.as_deref()),
+        ("min_severity", args.min_severity.as_deref()),
+        ("run_id", args.run.as_deref()),
+    ]
+    .into_iter()
+    .filter_map(|(key, value)| Some((key, value?)))
+    .collect();
+    client.open(&["v1", "alerts"], &query).await
+}
+
+/// What has been read, and how it is shown.
+struct Reader {
+    cursor: Option<u64>,
+    json: bool,
+    feed: Feed,
+}
+
+impl Reader {
+    fn show(&mut self, event: &Event) -> Result<(), Failure> {
+        if let Ok(cursor) = event.id.parse() {
+            self.cursor = Some(cursor);
+        }
+        if event.name == "lagged" {
+            let missed =
+                serde_json::from_str(&event.data).map_or(0, |lagged: Lagged| lagged.missed);
+            eprintln!(
+                "{missed} alerts were left out: this reader was too slow, or they are no longer kept."
+            );
+            return Ok(());
+        }
+        if self.json {
+            return answer(&format!("{}\n", event.data));
+        }
+        let alert: AlertJson = serde_json::from_str(&event.data).map_err(|error| {
+            Failure::Other(format!(
+                "the daemon sent an alert that cannot be read: {error}"
+            ))
+        })?;
+        answer(&self.feed.show(&alert))
+    }
+}
+
+/// One server-sent event.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+struct Event {
+    name: String,
+    id: String,
+    data: String,
+}
+
+/// Server-sent events out of bytes, wherever these are cut.
+#[derive(Debug, Default)]
+struct Events {
+    rest: Vec<u8>,
+    current: Event,
+}
+
+impl Events {
+    /// The events that are complete now.
+    fn push(&mut self, bytes: &[u8]) -> Vec<Event> {
+        let mut complete = Vec::new();
+        self.rest.extend_from_slice(bytes);
+        while let Some(end) = self.rest.iter().position(|byte| *byte == b'\n') {
+            let line: Vec<u8> = self.rest.drain(..=end).collect();
+            let line = String::from_utf8_lossy(&line);
+            let line = line.trim_end_matches(['\r', '\n']);
+            if !line.is_empty() {
+                self.field(line);
+                continue;
+            }
+            let event = std::mem::take(&mut self.current);
+            if !event.data.is_empty() {
+                complete.push(event);
+            }
+        }
+        complete
+    }
+
+    fn field(&mut self, line: &str) {
+        let (name, value) = line.split_once(':').unwrap_or((line, ""));
+        let value = value.strip_prefix(' ').unwrap_or(value);
+        match name {
+            "event" => value.clone_into(&mut self.current.name),
+            "id" => value.clone_into(&mut self.current.id),
+            "data" => {
+                if !self.current.data.is_empty() {
+                    self.current.data.push('\n');
+                }
+                self.current.data.push_str(value);
+            }
+            // Comments, which keep the connection alive, and what is not known.
+            _ => {}
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Given a stream cut at any byte, the same events come out, without comments.
+    #[test]
+    fn events_are_whole_wherever_they_are_cut() {
+        let stream = ": hello\n\nid: 7\ndata: {\"a\":1}\n\n:\n\nevent: lagged\r\nid: 9\r\ndata: x\r\ndata: y\r\n\r\nid: 10\n";
+        let event = |name: &str, id: &str, data: &str| Event {
+            name: name.to_owned(),
+            id: id.to_owned(),
+            data: data.to_owned(),
+        };
+        let expected = [event("", "7", "{\"a\":1}"), event("lagged", "9", "x\ny")];
+        for cut in 0..stream.len() {
+            let mut events = Events::default();
+            let mut found = events.push(&stream.as_bytes()[..cut]);
+            found.extend(events.push(&stream.as_bytes()[cut..]));
+            assert_eq!(found, expected, "cut at {cut}");
+        }
+    }
+}

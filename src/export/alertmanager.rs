@@ -1,0 +1,194 @@
+//! Alerts in the JSON that Alertmanager sends to webhooks, version 4, so that whatever listens to Alertmanager
+//! understands Eddy.
+//!
+//! One request is one "group". Eddy does not group over time: what waits goes out together, and the group's labels are
+//! those that its alerts share. With one alert in a request these name exactly one warning, the same ones when it fires
+//! and when it resolves; the severity is not among them, because it may change in between.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+
+use serde::Serialize;
+use xxhash_rust::xxh3::xxh3_128;
+
+use crate::engine::warning::WarningState;
+use crate::json::{dollars, hex_id, rfc3339};
+use crate::store::alert::Alert;
+
+/// What Alertmanager writes as the end of an alert that has none: the zero of Go's clock.
+const NO_END: &str = "0001-01-01T00:00:00Z";
+
+type Texts = BTreeMap<&'static str, String>;
+
+/// A request's body.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Message {
+    version: &'static str,
+    group_key: String,
+    /// Always 0: what does not fit into one request follows in the next.
+    truncated_alerts: u64,
+    status: &'static str,
+    receiver: String,
+    group_labels: Texts,
+    common_labels: Texts,
+    common_annotations: Texts,
+    #[serde(rename = "externalURL")]
+    external_url: String,
+    alerts: Vec<MessageAlert>,
+}
+
+/// One alert of a request.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct MessageAlert {
+    status: &'static str,
+    labels: Texts,
+    annotations: Texts,
+    starts_at: String,
+    ends_at: String,
+    #[serde(rename = "generatorURL")]
+    generator_url: String,
+    /// The warning's id: equal for all revisions.
+    fingerprint: String,
+}
+
+impl Message {
+    /// The body for these alerts. `external_url` is where people reach the API; without it there are no links.
+    pub(super) fn new(receiver: &str, external_url: Option<&str>, alerts: &[Alert]) -> Self {
+        let external_url = external_url.unwrap_or_default().trim_end_matches('/');
+        let alerts: Vec<_> = alerts
+            .iter()
+            .map(|alert| MessageAlert::new(alert, external_url))
+            .collect();
+        let common_labels = common(alerts.iter().map(|alert| &alert.labels));
+        let mut group_labels = common_labels.clone();
+        group_labels.remove("severity");
+        let firing = alerts.iter().any(|alert| alert.status == "firing");
+        Self {
+            version: "4",
+            group_key: format!("{{}}:{}", label_set(&group_labels)),
+            truncated_alerts: 0,
+            status: if firing { "firing" } else { "resolved" },
+            receiver: receiver.to_owned(),
+            group_labels,
+            common_labels,
+            common_annotations: common(alerts.iter().map(|alert| &alert.annotations)),
+            external_url: external_url.to_owned(),
+            alerts,
+        }
+    }
+}
+
+impl MessageAlert {
+    fn new(alert: &Alert, external_url: &str) -> Self {
+        let warning = &alert.warning;
+        let at = rfc3339(alert.at_ms.saturating_mul(1_000_000)).unwrap_or_default();
+        let resolved = warning.state == WarningState::Resolved;
+        Self {
+            status: if resolved { "resolved" } else { "firing" },
+            labels: labels(alert),
+            annotations: annotations(alert),
+            starts_at: rfc3339(warning.first_seen_ns).unwrap_or_else(|| at.clone()),
+            ends_at: if resolved { at } else { NO_END.to_owned() },
+            generator_url: run_url(external_url, &alert.run_id),
+            fingerprint: hex_id(warning.id),
+        }
+    }
+}
+
+/// What tells one alert from another. Alertmanager leaves empty labels out, and so does this.
+fn labels(alert: &Alert) -> Texts {
+    let warning = &alert.warning;
+    let all = [
+        ("alertname", Some(warning.rule.name())),
+        ("severity", Some(warning.severity.name())),
+        ("run_id", Some(&*alert.run_id)),
+        ("service", alert.service.as_deref()),
+        ("agent", warning.agent.as_deref()),
+        ("tool", warning.tool.as_deref()),
+    ];
+    all.into_iter()
+        .filter_map(|(name, text)| Some((name, text?.to_owned())))
+        .filter(|(_, text)| !text.is_empty())
+        .collect()
+}
+
+/// What people read of an alert, and its numbers.
+fn annotations(alert: &Alert) -> Texts {
+    let warning = &alert.warning;
+    let of_tool = warning
+        .tool
+        .as_deref()
+        .map(|tool| format!(" of {tool}"))
+        .unwrap_or_default();
+    let summary = format!(
+        "{}{of_tool} ×{} in run {}",
+        warning.rule.name(),
+        warning.count,
+        alert.run_id
+    );
+    let mut annotations = Texts::from([
+        ("summary", summary),
+        ("description", warning.what_happened.clone()),
+        ("reason", warning.why_it_matters.clone()),
+        ("advice", warning.what_to_try.clone()),
+        ("change", alert.change.name().to_owned()),
+        ("count", warning.count.to_string()),
+        ("revision", warning.revision.to_string()),
+        ("score", alert.score.to_string()),
+    ]);
+    if warning.tokens > 0 {
+        annotations.insert("tokens", warning.tokens.to_string());
+    }
+    if warning.cost_microusd > 0 {
+        annotations.insert("cost_usd", dollars(warning.cost_microusd).to_string());
+    }
+    annotations
+}
+
+/// The texts that are the same in all of the maps.
+fn common<'a>(mut maps: impl Iterator<Item = &'a Texts>) -> Texts {
+    let mut common = maps.next().cloned().unwrap_or_default();
+    for map in maps {
+        common.retain(|name, text| map.get(name) == Some(text));
+    }
+    common
+}
+
+/// Labels as Prometheus writes them: `{alertname="…", run_id="…"}`.
+fn label_set(labels: &Texts) -> String {
+    let labels: Vec<_> = labels
+        .iter()
+        .map(|(name, text)| format!("{name}={text:?}"))
+        .collect();
+    format!("{{{}}}", labels.join(", "))
+}
+
+/// The run on the API address; empty where that is not known.
+fn run_url(external_url: &str, run_id: &str) -> String {
+    if external_url.is_empty() {
+        return String::new();
+    }
+    let mut url = format!("{external_url}/v1/runs/");
+    for byte in run_id.bytes() {
+        if byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) {
+            url.push(char::from(byte));
+        } else {
+            let _ = write!(url, "%{byte:02X}");
+        }
+    }
+    url
+}
+
+/// Equal for two requests with the same revisions of the same warnings: `ID:REVISION` for one, a hash of all for several.
+pub(super) fn idempotency_key(alerts: &[Alert]) -> String {
+    let key = |alert: &Alert| format!("{}:{}", hex_id(alert.warning.id), alert.warning.revision);
+    match alerts {
+        [alert] => key(alert),
+        alerts => {
+            let keys: Vec<_> = alerts.iter().map(key).collect();
+            format!("{:032x}", xxh3_128(keys.join(",").as_bytes()))
+        }
+    }
+}

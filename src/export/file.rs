@@ -1,0 +1,134 @@
+//! Alerts as lines of JSON at the end of a file.
+//!
+//! The file is opened for each batch. Alerts are rare, and so a file that was moved away, deleted or replaced is noticed
+//! without watching it. A batch counts as delivered when it is synced.
+
+use std::fs::OpenOptions;
+use std::io::{self, ErrorKind, Read, Seek, SeekFrom, Write};
+use std::path::{Path, PathBuf};
+
+use tokio::task::spawn_blocking;
+
+use super::Answer;
+use crate::json::AlertJson;
+use crate::store::alert::Alert;
+
+/// A file of JSON lines.
+pub(super) struct File {
+    path: PathBuf,
+}
+
+impl File {
+    pub(super) fn new(path: PathBuf) -> Self {
+        Self { path }
+    }
+
+    pub(super) async fn send(&mut self, alerts: &[Alert]) -> Answer {
+        let mut lines = Vec::new();
+        for alert in alerts {
+            if let Err(error) = serde_json::to_writer(&mut lines, &AlertJson::from(alert)) {
+                return Answer::Refused {
+                    reason: format!("cannot write an alert as JSON: {error}"),
+                };
+            }
+            lines.push(b'\n');
+        }
+        let path = self.path.clone();
+        let appended = spawn_blocking(move || append(&path, &lines)).await;
+        match appended.unwrap_or_else(|error| Err(io::Error::other(error))) {
+            Ok(()) => Answer::Taken,
+            Err(error) => {
+                Answer::later(format!("cannot append to {}: {error}", self.path.display()))
+            }
+        }
+    }
+}
+
+/// Adds whole lines. What an earlier attempt may have left of a line is ended first, so that it spoils only itself.
+fn append(path: &Path, lines: &[u8]) -> io::Result<()> {
+    let mut options = OpenOptions::new();
+    options.append(true).create(true);
+    let is_file = std::fs::metadata(path).map_or(true, |found| found.is_file());
+    let mut file = options.read(is_file).open(path)?;
+    if is_file && !ends_with_line_break(&mut file)? {
+        file.write_all(b"\n")?;
+    }
+    file.write_all(lines)?;
+    match file.sync_data() {
+        // A pipe or a device: there is nothing to sync.
+        Err(error) if error.kind() == ErrorKind::InvalidInput => Ok(()),
+        synced => synced,
+    }
+}
+
+fn ends_with_line_break(file: &mut std::fs::File) -> io::Result<bool> {
+    if file.seek(SeekFrom::End(0))? == 0 {
+        return Ok(true);
+    }
+    file.seek(SeekFrom::End(-1))?;
+    let mut last = [0];
+    file.read_exact(&mut last)?;
+    Ok(last == *b"\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio_util::sync::CancellationToken;
+
+    use super::*;
+    use crate::export::samples::{alert, publish, store, wait_for};
+    use crate::export::{ExporterSettings, Kind, start};
+
+    // Given a warning that grows while the directory of the file is missing; when it is there, the file has every revision
+    // once, in order, as the API shows them.
+    #[tokio::test(start_paused = true)]
+    async fn a_file_is_a_history() {
+        let dir = tempfile::tempdir().expect("a directory");
+        let store = store(&dir.path().join("store"));
+        let path = dir.path().join("logs/alerts.jsonl");
+        let kind = Kind::File { path: path.clone() };
+        let settings = vec![ExporterSettings::new("file", kind)];
+        let exporters = start(store.clone(), settings, &CancellationToken::new()).expect("started");
+        publish(&store, vec![alert(1, 1), alert(1, 2), alert(2, 1)]).await;
+        let failed = || exporters.status()[0].progress.last_error.is_some();
+        wait_for("a failure", failed).await;
+        std::fs::create_dir(dir.path().join("logs")).expect("made");
+        wait_for("an empty queue", || exporters.status()[0].queue == 0).await;
+        let text = std::fs::read_to_string(&path).expect("written");
+        let lines: Vec<AlertJson> = text
+            .lines()
+            .map(|line| serde_json::from_str(line).expect("an alert"))
+            .collect();
+        let expected = store.alerts_after(0, 10).expect("alerts");
+        assert_eq!(
+            lines,
+            expected.iter().map(AlertJson::from).collect::<Vec<_>>()
+        );
+    }
+
+    // Given a file whose last line was cut by a crash; the next lines are whole, and a moved file is made anew.
+    #[test]
+    fn lines_are_whole() {
+        let dir = tempfile::tempdir().expect("a directory");
+        let path = dir.path().join("alerts.jsonl");
+        append(&path, b"{\"cursor\":1}\n").expect("appended");
+        std::fs::write(&path, b"{\"cursor\":1}\n{\"cur").expect("cut");
+        append(&path, b"{\"cursor\":2}\n").expect("appended");
+        let text = std::fs::read_to_string(&path).expect("read");
+        assert_eq!(text, "{\"cursor\":1}\n{\"cur\n{\"cursor\":2}\n");
+
+        std::fs::rename(&path, dir.path().join("alerts.1")).expect("moved");
+        append(&path, b"{\"cursor\":3}\n").expect("appended");
+        assert_eq!(
+            std::fs::read_to_string(&path).expect("read"),
+            "{\"cursor\":3}\n"
+        );
+    }
+
+    // Given a device instead of a file; it is written to like one.
+    #[cfg(unix)]
+    #[test]
+    fn devices_are_written_to() {
+        append(Path::new("/dev/null"), b"{}\n").expect("appended");
+    }
+}

@@ -1,0 +1,293 @@
+//! Where alerts go: the terminal, a file, an OTLP backend, a webhook.
+//!
+//! The store keeps alerts in one log, and each exporter its own cursor into it. That log is the only queue: an exporter
+//! (`outbox`) waits until more is published than it has delivered, reads what waits, hands a batch to its sink, and moves
+//! its cursor once the batch is taken. So a slow or dead receiver holds up nobody, costs no memory, and misses nothing:
+//! what was not confirmed is sent again, by the same id and revision, also after a restart. An exporter that is seen for
+//! the first time begins with what is published after that.
+//!
+//! A sink (`terminal`, `file`, `otlp_logs`, `webhook`) knows one receiver and says of each batch whether it was
+//! taken, refused for good, or should be tried again later (`Answer`). Deliberately absent: routing, grouping over time,
+//! silences. Alertmanager does these well, and the webhook speaks to what listens to Alertmanager.
+
+mod address;
+mod alertmanager;
+mod file;
+mod otlp_logs;
+mod outbox;
+mod retry;
+#[cfg(test)]
+mod samples;
+#[cfg(test)]
+mod scripted;
+mod settings;
+mod terminal;
+mod webhook;
+
+use std::collections::BTreeSet;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use tokio::time::{Instant, timeout_at};
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+use crate::store::Store;
+use crate::store::alert::Alert;
+
+use outbox::Outbox;
+pub use settings::{
+    ExporterSettings, Kind, OtlpLogsSettings, Retry, Secret, SettingsError, WebhookSettings,
+};
+
+/// How long a receiver over the network may take for one batch, from connecting to the end of its reply.
+const SEND_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// Most that is read of a receiver's reply, in bytes. Replies are only good for an error message, and a hostile or broken
+/// receiver must not fill the memory.
+const REPLY_BYTES_MAX: usize = 64 * 1024;
+
+/// Starts an exporter for each of the settings. Must be called within a tokio runtime.
+///
+/// `shutdown` is for leaving at once: when it is cancelled, exporters stop where they stand, and what they had not
+/// delivered waits in the store for the next start. The orderly way is [`Exporters::drain`].
+///
+/// Fails if settings cannot work ([`ExporterSettings::check`]) or two exporters have the same name.
+pub fn start(
+    store: Store,
+    settings: Vec<ExporterSettings>,
+    shutdown: &CancellationToken,
+) -> Result<Exporters, SettingsError> {
+    names_differ(&settings)?;
+    let leaving = CancellationToken::new();
+    let outboxes = settings
+        .into_iter()
+        .map(|settings| Outbox::new(store.clone(), settings, leaving.clone()))
+        .collect::<Result<Vec<_>, _>>()?;
+    let exporters = Exporters {
+        store,
+        entries: outboxes.iter().map(Outbox::entry).collect(),
+        tasks: TaskTracker::new(),
+        leaving,
+        stop: shutdown.child_token(),
+    };
+    for outbox in outboxes {
+        let stop = exporters.stop.clone();
+        exporters
+            .tasks
+            .spawn(stop.run_until_cancelled_owned(outbox.run()));
+    }
+    exporters.tasks.close();
+    Ok(exporters)
+}
+
+/// Two exporters of one name would share a cursor, and each would miss what the other has delivered.
+fn names_differ(settings: &[ExporterSettings]) -> Result<(), SettingsError> {
+    let mut names = BTreeSet::new();
+    match settings
+        .iter()
+        .find(|settings| !names.insert(&settings.name))
+    {
+        Some(second) => Err(SettingsError::new(&second.name, "this name is used twice")),
+        None => Ok(()),
+    }
+}
+
+/// The running exporters. Clones share them.
+#[derive(Clone)]
+pub struct Exporters {
+    store: Store,
+    entries: Arc<[Entry]>,
+    tasks: TaskTracker,
+    /// Cancelled when nothing more will be published: an exporter ends when it has delivered everything, or fails to.
+    leaving: CancellationToken,
+    /// Cancelled when exporters must end wherever they are.
+    stop: CancellationToken,
+}
+
+/// An exporter as its task and its observers share it.
+#[derive(Clone)]
+struct Entry {
+    name: String,
+    kind: &'static str,
+    progress: Arc<Mutex<Progress>>,
+}
+
+impl Entry {
+    fn update(&self, change: impl FnOnce(&mut Progress)) {
+        change(&mut self.progress.lock().unwrap_or_else(PoisonError::into_inner));
+    }
+
+    fn progress(&self) -> Progress {
+        self.progress
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone()
+    }
+}
+
+/// How far an exporter has come since the start of the process. Counts are of alerts unless they say otherwise.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Progress {
+    /// The newest alert that is settled: taken by the receiver, superseded, or given up.
+    pub cursor: u64,
+    /// Taken by the receiver.
+    pub sent: u64,
+    /// Not sent because a newer revision of the same warning was waiting behind them.
+    pub superseded: u64,
+    /// Refused by the receiver for good, or given up after `max_elapsed`. They are lost to this receiver.
+    pub failed: u64,
+    /// Removed from the store before they could be delivered, or not readable there. They are lost to this receiver.
+    pub missed: u64,
+    /// Attempts that failed and were, or will be, repeated; each may concern many alerts.
+    pub retries: u64,
+    /// Why the newest attempt failed; absent after one that succeeded.
+    pub last_error: Option<String>,
+}
+
+/// An exporter as it is shown.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ExporterStatus {
+    /// Its name.
+    pub name: String,
+    /// `terminal`, `file`, `otlp_logs` or `webhook`.
+    pub kind: &'static str,
+    /// Alerts that are published and not settled.
+    pub queue: u64,
+    /// How far it has come.
+    pub progress: Progress,
+}
+
+impl Exporters {
+    /// How the exporters stand, in the order of their settings.
+    #[must_use]
+    pub fn status(&self) -> Vec<ExporterStatus> {
+        let newest = self.store.last_cursor();
+        let status = |entry: &Entry| {
+            let progress = entry.progress();
+            ExporterStatus {
+                name: entry.name.clone(),
+                kind: entry.kind,
+                queue: newest.saturating_sub(progress.cursor),
+                progress,
+            }
+        };
+        self.entries.iter().map(status).collect()
+    }
+
+    /// Lets every exporter deliver what is published and ends it. To be called when no more commits come, and before the
+    /// store is closed, or the last cursors are not kept and the next start repeats alerts.
+    ///
+    /// An exporter whose receiver fails has one more attempt. At the deadline the rest is stopped. What is not delivered
+    /// stays in the store for the next start.
+    pub async fn drain(&self, deadline: Instant) {
+        self.leaving.cancel();
+        let drained = timeout_at(deadline, self.tasks.wait()).await;
+        self.stop.cancel();
+        if drained.is_err() {
+            tracing::warn!("exporters did not finish before the deadline");
+        }
+        for status in self.status().iter().filter(|status| status.queue > 0) {
+            let last_error = status.progress.last_error.as_deref();
+            tracing::warn!(
+                exporter = status.name,
+                alerts = status.queue,
+                last_error,
+                "alerts wait for the next start"
+            );
+        }
+    }
+}
+
+/// What became of a batch.
+#[derive(Debug, PartialEq, Eq)]
+enum Answer {
+    /// The receiver has it.
+    Taken,
+    /// The receiver has it, except for so many alerts, which it will never take.
+    Partly { refused: u64, reason: String },
+    /// The receiver will never take it.
+    Refused { reason: String },
+    /// The receiver may take it later, not before `after` where it says so.
+    Later {
+        reason: String,
+        after: Option<Duration>,
+    },
+}
+
+impl Answer {
+    /// To be tried again whenever the exporter sees fit.
+    fn later(reason: impl Into<String>) -> Self {
+        Self::Later {
+            reason: reason.into(),
+            after: None,
+        }
+    }
+}
+
+/// A receiver of alerts.
+enum Sink {
+    Terminal(terminal::Terminal),
+    File(file::File),
+    OtlpLogs(Box<otlp_logs::OtlpLogs>),
+    Webhook(Box<webhook::Webhook>),
+    #[cfg(test)]
+    Scripted(scripted::Scripted),
+}
+
+impl Sink {
+    fn new(settings: &ExporterSettings) -> Result<Self, SettingsError> {
+        let name = &settings.name;
+        Ok(match &settings.kind {
+            Kind::Terminal => Self::Terminal(terminal::Terminal::stdout()),
+            Kind::File { path } => Self::File(file::File::new(path.clone())),
+            Kind::OtlpLogs(otlp) => Self::OtlpLogs(Box::new(otlp_logs::OtlpLogs::new(name, otlp)?)),
+            Kind::Webhook(webhook) => {
+                Self::Webhook(Box::new(webhook::Webhook::new(name, webhook)?))
+            }
+            #[cfg(test)]
+            Kind::Scripted(scripted) => Self::Scripted(scripted.clone()),
+        })
+    }
+
+    async fn send(&mut self, alerts: &[Alert]) -> Answer {
+        match self {
+            Self::Terminal(terminal) => terminal.send(alerts).await,
+            Self::File(file) => file.send(alerts).await,
+            Self::OtlpLogs(otlp_logs) => otlp_logs.send(alerts).await,
+            Self::Webhook(webhook) => webhook.send(alerts).await,
+            #[cfg(test)]
+            Self::Scripted(scripted) => scripted.send(alerts).await,
+        }
+    }
+
+    fn kind(&self) -> &'static str {
+        match self {
+            Self::Terminal(_) => "terminal",
+            Self::File(_) => "file",
+            Self::OtlpLogs(_) => "otlp_logs",
+            Self::Webhook(_) => "webhook",
+            #[cfg(test)]
+            Self::Scripted(_) => "scripted",
+        }
+    }
+
+    /// Most alerts in one batch.
+    fn batch_max(&self) -> usize {
+        match self {
+            Self::Webhook(webhook) => webhook.max_alerts(),
+            _ => outbox::WINDOW_ALERTS,
+        }
+    }
+
+    /// Whether only the newest of several waiting revisions of a warning is sent. A file is a history: it has them all.
+    fn newest_only(&self) -> bool {
+        !matches!(self, Self::File(_))
+    }
+
+    /// Whether what was missed while the daemon was away is delivered at the next start. Nobody was looking at the
+    /// terminal then.
+    fn keeps_cursor(&self) -> bool {
+        !matches!(self, Self::Terminal(_))
+    }
+}

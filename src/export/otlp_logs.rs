@@ -1,0 +1,515 @@
+//! Alerts to an OTLP backend or collector, as log records over gRPC.
+//!
+//! Each alert is an event named `eddy.warning`. Its attributes use the names of the `GenAI` conventions where these have one
+//! (`gen_ai.tool.name`, `gen_ai.agent.name`), else names under `eddy.`. A run that is known by its trace id is linked to
+//! that trace, at the newest span of the loop.
+
+use std::time::Duration;
+
+use opentelemetry_proto::tonic::collector::logs::v1::logs_service_client::LogsServiceClient;
+use opentelemetry_proto::tonic::collector::logs::v1::{
+    ExportLogsServiceRequest, ExportLogsServiceResponse,
+};
+use opentelemetry_proto::tonic::common::v1::any_value::Value;
+use opentelemetry_proto::tonic::common::v1::{
+    AnyValue, ArrayValue, InstrumentationScope, KeyValue,
+};
+use opentelemetry_proto::tonic::logs::v1::{LogRecord, ResourceLogs, ScopeLogs, SeverityNumber};
+use opentelemetry_proto::tonic::resource::v1::Resource;
+use tonic::codec::CompressionEncoding;
+use tonic::metadata::{MetadataKey, MetadataMap, MetadataValue};
+use tonic::transport::{Channel, ClientTlsConfig, Endpoint};
+use tonic::{Code, Extensions, Request, Status};
+use tonic_types::StatusExt;
+
+use super::settings::{OtlpLogsSettings, SettingsError};
+use super::{Answer, REPLY_BYTES_MAX, SEND_TIMEOUT};
+use crate::cli::render::text::clean;
+use crate::engine::warning::{Severity, WarningState};
+use crate::json::{dollars, hex_id, hex_span, rfc3339};
+use crate::store::alert::Alert;
+
+/// An OTLP backend.
+pub(super) struct OtlpLogs {
+    endpoint: Endpoint,
+    metadata: MetadataMap,
+    /// Made by the first batch, because a channel needs a runtime and checking settings does not have one. It connects,
+    /// and connects again, by itself.
+    client: Option<LogsServiceClient<Channel>>,
+}
+
+impl OtlpLogs {
+    pub(super) fn new(name: &str, settings: &OtlpLogsSettings) -> Result<Self, SettingsError> {
+        let wrong = |problem: String| SettingsError::new(name, problem);
+        Ok(Self {
+            endpoint: endpoint(&settings.endpoint).map_err(wrong)?,
+            metadata: metadata(settings).map_err(wrong)?,
+            client: None,
+        })
+    }
+
+    pub(super) async fn send(&mut self, alerts: &[Alert]) -> Answer {
+        let request = Request::from_parts(
+            self.metadata.clone(),
+            Extensions::default(),
+            logs_request(alerts),
+        );
+        let client = self.client.get_or_insert_with(|| {
+            LogsServiceClient::new(self.endpoint.connect_lazy())
+                .send_compressed(CompressionEncoding::Gzip)
+                .max_decoding_message_size(REPLY_BYTES_MAX)
+        });
+        match client.export(request).await {
+            Ok(reply) => taken(reply.into_inner()),
+            Err(status) => refused(&status),
+        }
+    }
+}
+
+fn taken(reply: ExportLogsServiceResponse) -> Answer {
+    match reply.partial_success {
+        Some(partial) if partial.rejected_log_records > 0 => Answer::Partly {
+            refused: partial.rejected_log_records.unsigned_abs(),
+            reason: format!(
+                "the receiver refused some alerts: {}",
+                clean(&partial.error_message)
+            ),
+        },
+        _ => Answer::Taken,
+    }
+}
+
+/// Which failures OTLP says to repeat. A receiver that is overloaded says so with the time to wait; without that, the
+/// request is too much for it and will stay so. What fails on our side of the line has a source.
+fn refused(status: &Status) -> Answer {
+    let after = status
+        .get_details_retry_info()
+        .and_then(|info| info.retry_delay);
+    let reason = format!(
+        "the receiver answered {:?}: {}",
+        status.code(),
+        clean(status.message())
+    );
+    let temporary = match status.code() {
+        Code::Cancelled
+        | Code::DeadlineExceeded
+        | Code::Aborted
+        | Code::OutOfRange
+        | Code::Unavailable
+        | Code::DataLoss => true,
+        Code::ResourceExhausted => after.is_some(),
+        _ => std::error::Error::source(status).is_some(),
+    };
+    if temporary {
+        Answer::Later {
+            reason,
+            after: after.filter(|after| *after > Duration::ZERO),
+        }
+    } else {
+        Answer::Refused { reason }
+    }
+}
+
+fn endpoint(text: &str) -> Result<Endpoint, String> {
+    let cannot =
+        |error: tonic::transport::Error| format!("`endpoint` {text} cannot be used: {error}");
+    let tls = text.starts_with("https://");
+    if !tls && !text.starts_with("http://") {
+        return Err(format!(
+            "`endpoint` must begin with http:// or https://, as in http://{text}"
+        ));
+    }
+    let endpoint = Endpoint::from_shared(text.to_owned())
+        .map_err(cannot)?
+        .timeout(SEND_TIMEOUT)
+        .connect_timeout(SEND_TIMEOUT);
+    if tls {
+        endpoint
+            .tls_config(ClientTlsConfig::new().with_enabled_roots())
+            .map_err(cannot)
+    } else {
+        Ok(endpoint)
+    }
+}
+
+fn metadata(settings: &OtlpLogsSettings) -> Result<MetadataMap, String> {
+    let mut metadata = MetadataMap::new();
+    for (name, value) in &settings.headers {
+        let key = MetadataKey::from_bytes(name.to_ascii_lowercase().as_bytes())
+            .map_err(|_| format!("`{name}` is not a header's name"))?;
+        let mut value = MetadataValue::try_from(value.reveal())
+            .map_err(|_| format!("the header {name} has characters that it cannot carry"))?;
+        value.set_sensitive(true);
+        metadata.insert(key, value);
+    }
+    Ok(metadata)
+}
+
+fn logs_request(alerts: &[Alert]) -> ExportLogsServiceRequest {
+    let version = env!("CARGO_PKG_VERSION");
+    let resource = vec![
+        text("service.name", "eddy"),
+        text("service.version", version),
+    ];
+    ExportLogsServiceRequest {
+        resource_logs: vec![ResourceLogs {
+            resource: Some(Resource {
+                attributes: resource,
+                ..Resource::default()
+            }),
+            scope_logs: vec![ScopeLogs {
+                scope: Some(InstrumentationScope {
+                    name: "eddy".to_owned(),
+                    version: version.to_owned(),
+                    ..InstrumentationScope::default()
+                }),
+                log_records: alerts.iter().map(log_record).collect(),
+                ..ScopeLogs::default()
+            }],
+            ..ResourceLogs::default()
+        }],
+    }
+}
+
+fn log_record(alert: &Alert) -> LogRecord {
+    let warning = &alert.warning;
+    let at_ns = alert.at_ms.saturating_mul(1_000_000);
+    let (number, name) = match (warning.state, warning.severity) {
+        (WarningState::Resolved, _) | (_, Severity::Info) => (SeverityNumber::Info, "INFO"),
+        (_, Severity::Warning) => (SeverityNumber::Warn, "WARN"),
+        (_, Severity::Critical) => (SeverityNumber::Error, "ERROR"),
+    };
+    let trace = trace_of(&alert.run_id);
+    let span = trace.and(warning.evidence.last());
+    LogRecord {
+        time_unix_nano: at_ns,
+        observed_time_unix_nano: at_ns,
+        severity_number: number.into(),
+        severity_text: name.to_owned(),
+        event_name: "eddy.warning".to_owned(),
+        body: Some(string(&warning.what_happened)),
+        attributes: attributes(alert),
+        trace_id: trace
+            .map(|trace| trace.to_be_bytes().to_vec())
+            .unwrap_or_default(),
+        span_id: span.map(|span| span.0.to_vec()).unwrap_or_default(),
+        ..LogRecord::default()
+    }
+}
+
+/// The trace by which a run is known, if it is known by one: 32 hexadecimal digits.
+fn trace_of(run_id: &str) -> Option<u128> {
+    let is_trace = run_id.len() == 32 && run_id.bytes().all(|byte| byte.is_ascii_hexdigit());
+    u128::from_str_radix(run_id, 16)
+        .ok()
+        .filter(|trace| is_trace && *trace != 0)
+}
+
+fn attributes(alert: &Alert) -> Vec<KeyValue> {
+    let warning = &alert.warning;
+    let mut attributes = vec![
+        text("eddy.run.id", &alert.run_id),
+        int("eddy.run.score", alert.score.into()),
+        text("eddy.warning.id", &hex_id(warning.id)),
+        text("eddy.warning.incident", &hex_id(warning.incident)),
+        int("eddy.warning.revision", warning.revision.into()),
+        text("eddy.warning.change", alert.change.name()),
+        text("eddy.warning.rule", warning.rule.name()),
+        text("eddy.warning.severity", warning.severity.name()),
+        text("eddy.warning.state", warning.state.name()),
+        int("eddy.warning.count", warning.count),
+        int("eddy.warning.penalty", warning.penalty.into()),
+        text("eddy.warning.why_it_matters", &warning.why_it_matters),
+        text("eddy.warning.what_to_try", &warning.what_to_try),
+        int("eddy.warning.tokens", warning.tokens),
+        attribute(
+            "eddy.warning.cost_usd",
+            Value::DoubleValue(dollars(warning.cost_microusd)),
+        ),
+        attribute("eddy.warning.evidence", evidence(alert)),
+    ];
+    let optional = [
+        ("eddy.run.service", alert.service.as_deref()),
+        ("gen_ai.agent.name", warning.agent.as_deref()),
+        ("gen_ai.tool.name", warning.tool.as_deref()),
+        (
+            "eddy.warning.first_seen",
+            rfc3339(warning.first_seen_ns).as_deref(),
+        ),
+        (
+            "eddy.warning.last_seen",
+            rfc3339(warning.last_seen_ns).as_deref(),
+        ),
+    ]
+    .map(|(key, value)| value.map(|value| text(key, value)));
+    attributes.extend(optional.into_iter().flatten());
+    attributes
+}
+
+fn evidence(alert: &Alert) -> Value {
+    let spans = alert
+        .warning
+        .evidence
+        .iter()
+        .map(|span| string(&hex_span(*span)));
+    Value::ArrayValue(ArrayValue {
+        values: spans.collect(),
+    })
+}
+
+fn text(key: &str, value: &str) -> KeyValue {
+    attribute(key, Value::StringValue(value.to_owned()))
+}
+
+fn int(key: &str, value: u64) -> KeyValue {
+    attribute(
+        key,
+        Value::IntValue(i64::try_from(value).unwrap_or(i64::MAX)),
+    )
+}
+
+fn attribute(key: &str, value: Value) -> KeyValue {
+    KeyValue {
+        key: key.to_owned(),
+        value: Some(AnyValue { value: Some(value) }),
+        ..KeyValue::default()
+    }
+}
+
+fn string(value: &str) -> AnyValue {
+    AnyValue {
+        value: Some(Value::StringValue(value.to_owned())),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::SocketAddr;
+    use std::sync::{Arc, Mutex};
+
+    use opentelemetry_proto::tonic::collector::logs::v1::ExportLogsPartialSuccess;
+    use opentelemetry_proto::tonic::collector::logs::v1::logs_service_server::{
+        LogsService, LogsServiceServer,
+    };
+    use tokio::net::TcpListener;
+    use tokio_stream::wrappers::TcpListenerStream;
+    use tonic::Response;
+    use tonic::transport::Server;
+    use tonic_types::ErrorDetails;
+
+    use super::*;
+    use crate::export::samples::{alert, resolved};
+    use crate::export::{ExporterSettings, Kind, Secret};
+
+    type Reply = Result<ExportLogsServiceResponse, Status>;
+
+    /// A collector that answers everything in one way and keeps what it was sent.
+    #[derive(Clone)]
+    struct Collector {
+        reply: fn() -> Reply,
+        requests: Arc<Mutex<Vec<Request<ExportLogsServiceRequest>>>>,
+    }
+
+    #[tonic::async_trait]
+    impl LogsService for Collector {
+        async fn export(
+            &self,
+            request: Request<ExportLogsServiceRequest>,
+        ) -> Result<Response<ExportLogsServiceResponse>, Status> {
+            self.requests.lock().expect("no panic").push(request);
+            (self.reply)().map(Response::new)
+        }
+    }
+
+    impl Collector {
+        async fn serve(reply: fn() -> Reply) -> (Self, SocketAddr) {
+            let collector = Self {
+                reply,
+                requests: Arc::default(),
+            };
+            let listener = TcpListener::bind("127.0.0.1:0").await.expect("bound");
+            let address = listener.local_addr().expect("bound");
+            let service = LogsServiceServer::new(collector.clone())
+                .accept_compressed(CompressionEncoding::Gzip);
+            let server = Server::builder().add_service(service);
+            tokio::spawn(server.serve_with_incoming(TcpListenerStream::new(listener)));
+            (collector, address)
+        }
+    }
+
+    fn otlp_logs(endpoint: String) -> OtlpLogs {
+        let headers = vec![("X-Api-Key".to_owned(), Secret::from("hunter2".to_owned()))];
+        OtlpLogs::new("collector", &OtlpLogsSettings { endpoint, headers })
+            .expect("settings that work")
+    }
+
+    async fn sent(reply: fn() -> Reply) -> Answer {
+        let (_, address) = Collector::serve(reply).await;
+        otlp_logs(format!("http://{address}"))
+            .send(&[alert(1, 1)])
+            .await
+    }
+
+    fn attribute_of<'a>(record: &'a LogRecord, key: &str) -> Option<&'a Value> {
+        let found = record
+            .attributes
+            .iter()
+            .find(|attribute| attribute.key == key)?;
+        found.value.as_ref()?.value.as_ref()
+    }
+
+    // Given a batch; the collector gets it compressed, with the headers, as events with the conventions' names.
+    #[tokio::test]
+    async fn alerts_become_events() {
+        let (collector, address) =
+            Collector::serve(|| Ok(ExportLogsServiceResponse::default())).await;
+        let mut exporter = otlp_logs(format!("http://{address}"));
+        assert_eq!(
+            exporter.send(&[alert(0xab, 2), resolved(0xab, 3)]).await,
+            Answer::Taken
+        );
+        let requests = collector.requests.lock().expect("no panic");
+        let request = &requests[0];
+        let header = |name: &str| {
+            request
+                .metadata()
+                .get(name)
+                .and_then(|text| text.to_str().ok())
+        };
+        assert_eq!(header("x-api-key"), Some("hunter2"));
+        assert_eq!(header("grpc-encoding"), Some("gzip"));
+        let records = &request.get_ref().resource_logs[0].scope_logs[0].log_records;
+        let [record, end] = &records[..] else {
+            panic!("two records")
+        };
+        assert_eq!(record.event_name, "eddy.warning");
+        assert_eq!(
+            (record.severity_number, record.severity_text.as_str()),
+            (13, "WARN")
+        );
+        assert_eq!(
+            record.body,
+            Some(string(&alert(0xab, 2).warning.what_happened))
+        );
+        let text = |text: &str| Value::StringValue(text.to_owned());
+        assert_eq!(
+            attribute_of(record, "gen_ai.tool.name"),
+            Some(&text("web_search"))
+        );
+        assert_eq!(
+            attribute_of(record, "eddy.warning.id"),
+            Some(&text("00000000000000ab"))
+        );
+        assert_eq!(
+            attribute_of(record, "eddy.warning.revision"),
+            Some(&Value::IntValue(2))
+        );
+        assert_eq!(record.trace_id[..2], [0x4b, 0xf9]);
+        assert_eq!(
+            record.span_id,
+            [0, 0xf0, 0x67, 0xaa, 0x0b, 0xa9, 0x02, 0xb7]
+        );
+        assert_eq!(end.severity_text, "INFO");
+        assert_eq!(
+            attribute_of(end, "eddy.warning.state"),
+            Some(&text("resolved"))
+        );
+    }
+
+    // Given replies of all kinds; they are repeated as OTLP says.
+    #[tokio::test]
+    async fn replies_decide_what_comes_next() {
+        let answer = sent(|| Err(Status::unavailable("away"))).await;
+        assert_eq!(
+            answer,
+            Answer::later("the receiver answered Unavailable: away")
+        );
+        let answer = sent(|| {
+            let details = ErrorDetails::with_retry_info(Some(Duration::from_secs(9)));
+            Err(Status::with_error_details(
+                Code::ResourceExhausted,
+                "busy",
+                details,
+            ))
+        })
+        .await;
+        assert!(matches!(answer, Answer::Later { after: Some(after), .. } if after.as_secs() == 9));
+        let answer = sent(|| Err(Status::resource_exhausted("too large"))).await;
+        assert!(matches!(answer, Answer::Refused { .. }), "{answer:?}");
+        let answer = sent(|| Err(Status::unauthenticated("who\x1b[2J"))).await;
+        let reason = "the receiver answered Unauthenticated: who\\x1b[2J".to_owned();
+        assert_eq!(answer, Answer::Refused { reason });
+        let answer = sent(|| Err(Status::unknown("?"))).await;
+        assert!(matches!(answer, Answer::Refused { .. }), "{answer:?}");
+        let answer = sent(|| {
+            let partial = ExportLogsPartialSuccess {
+                rejected_log_records: 1,
+                error_message: "old".to_owned(),
+            };
+            Ok(ExportLogsServiceResponse {
+                partial_success: Some(partial),
+            })
+        })
+        .await;
+        assert!(
+            matches!(answer, Answer::Partly { refused: 1, .. }),
+            "{answer:?}"
+        );
+    }
+
+    // Given a reply larger than anything a collector has to say, one that never comes, and a collector that is not there;
+    // none of them harms, and alerts wait.
+    #[tokio::test(start_paused = true)]
+    async fn silence_is_tried_again() {
+        let listener = TcpListener::bind("127.0.0.1:0").await.expect("bound");
+        let mut exporter = otlp_logs(format!("http://{}", listener.local_addr().expect("bound")));
+        let answer = exporter.send(&[alert(1, 1)]).await;
+        assert!(matches!(answer, Answer::Later { .. }), "{answer:?}");
+        drop(listener);
+        let answer = exporter.send(&[alert(1, 1)]).await;
+        assert!(matches!(answer, Answer::Later { .. }), "{answer:?}");
+    }
+
+    // Given a reply larger than anything that a collector has to say; it is not read.
+    #[tokio::test]
+    async fn large_replies_are_not_read() {
+        let answer = sent(|| {
+            let partial = ExportLogsPartialSuccess {
+                rejected_log_records: 0,
+                error_message: "x".repeat(1 << 20),
+            };
+            Ok(ExportLogsServiceResponse {
+                partial_success: Some(partial),
+            })
+        })
+        .await;
+        assert!(!matches!(answer, Answer::Taken), "{answer:?}");
+    }
+
+    // Given settings that cannot work; the error says what would.
+    #[test]
+    fn settings_are_checked() {
+        for (endpoint, header, problem) in [
+            ("collector:4317", "a", "as in http://collector:4317"),
+            ("http://", "a", "cannot be used"),
+            ("http://collector:4317", "a b", "is not a header's name"),
+        ] {
+            let headers = vec![(header.to_owned(), Secret::from("1".to_owned()))];
+            let kind = Kind::OtlpLogs(OtlpLogsSettings {
+                endpoint: endpoint.to_owned(),
+                headers,
+            });
+            let error = ExporterSettings::new("collector", kind)
+                .check()
+                .expect_err(endpoint);
+            assert!(error.to_string().contains(problem), "{error}");
+        }
+        let tls = OtlpLogsSettings {
+            endpoint: "https://collector:4317".to_owned(),
+            headers: Vec::new(),
+        };
+        ExporterSettings::new("collector", Kind::OtlpLogs(tls))
+            .check()
+            .expect("settings that work");
+    }
+}

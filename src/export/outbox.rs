@@ -1,0 +1,263 @@
+//! An exporter at work: one task that reads the log of alerts behind its own cursor and hands batches to its sink.
+//!
+//! Each attempt reads anew what waits, so that a receiver that comes back gets the newest revision of each warning and not
+//! the history of its own absence. Only an alert with a newer revision behind it is left out; it is settled together with
+//! the alerts around it, and should the newer one fail to arrive, that one is still waiting. The cursor moves when a batch
+//! is taken or lost, and is stored then; what lies between delivery and storing is delivered again after a crash.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use tokio_util::sync::CancellationToken;
+
+use super::retry::Attempts;
+use super::settings::{ExporterSettings, Retry, SettingsError};
+use super::{Answer, Entry, Sink};
+use crate::store::alert::Alert;
+use crate::store::{Store, StoreError};
+
+/// Alerts that are looked at together to find the newest revisions. About half a megabyte.
+pub(super) const WINDOW_ALERTS: usize = 256;
+
+/// Longest reason for a failure that is kept and logged, in characters. It may quote a receiver's reply.
+const REASON_CHARS_MAX: usize = 300;
+
+/// One exporter and its queue.
+pub(super) struct Outbox {
+    store: Store,
+    sink: Sink,
+    retry: Retry,
+    /// The newest alert that is settled.
+    cursor: u64,
+    /// Held by `Exporters` too, which shows it.
+    entry: Entry,
+    /// Cancelled by `Exporters::drain`.
+    leaving: CancellationToken,
+}
+
+impl Outbox {
+    pub(super) fn new(
+        store: Store,
+        settings: ExporterSettings,
+        leaving: CancellationToken,
+    ) -> Result<Self, SettingsError> {
+        let sink = Sink::new(&settings)?;
+        let entry = Entry {
+            name: settings.name,
+            kind: sink.kind(),
+            progress: Arc::default(),
+        };
+        let cursor = resume(&store, &sink, &entry.name);
+        let retry = settings.retry;
+        let outbox = Self {
+            store,
+            sink,
+            retry,
+            cursor,
+            entry,
+            leaving,
+        };
+        outbox.keep_cursor();
+        Ok(outbox)
+    }
+
+    /// What observers see of this exporter.
+    pub(super) fn entry(&self) -> Entry {
+        self.entry.clone()
+    }
+
+    /// Delivers until it is told to leave and nothing waits, or what waits cannot be delivered now.
+    pub(super) async fn run(mut self) {
+        let mut published = self.store.published();
+        let leaving = self.leaving.clone();
+        loop {
+            while *published.borrow_and_update() > self.cursor {
+                if !self.deliver().await {
+                    return;
+                }
+            }
+            tokio::select! {
+                changed = published.changed() => if changed.is_err() { return },
+                () = leaving.cancelled() => if *published.borrow() <= self.cursor { return },
+            }
+        }
+    }
+
+    /// Settles one batch, however many attempts that takes. False if it must wait for the next start.
+    async fn deliver(&mut self) -> bool {
+        let mut attempts = Attempts::new(self.retry);
+        loop {
+            let last_attempt = self.leaving.is_cancelled();
+            let (batch, answer) = match self.waiting() {
+                Ok(batch) if batch.alerts.is_empty() => (batch, Answer::Taken),
+                Ok(batch) => {
+                    let answer = self.sink.send(&batch.alerts).await;
+                    (batch, answer)
+                }
+                Err(error) => (Batch::empty(self.cursor), Answer::later(error.to_string())),
+            };
+            let Answer::Later { reason, after } = answer else {
+                self.settle(&batch, answer);
+                return true;
+            };
+            self.note_failure(&reason);
+            if last_attempt {
+                return false;
+            }
+            let Some(wait) = attempts.next_wait(after) else {
+                self.settle(&batch, Answer::Refused { reason });
+                return true;
+            };
+            self.entry.update(|progress| progress.retries += 1);
+            let leaving = self.leaving.cancelled();
+            let _ = tokio::time::timeout(wait, leaving).await;
+        }
+    }
+
+    /// The next batch; empty if what waited has been removed.
+    fn waiting(&self) -> Result<Batch, StoreError> {
+        let newest = self.store.last_cursor();
+        let window = self.store.alerts_after(self.cursor, WINDOW_ALERTS)?;
+        if window.is_empty() {
+            return Ok(Batch::empty(newest));
+        }
+        Ok(Batch::of(
+            window,
+            self.sink.batch_max(),
+            self.sink.newest_only(),
+        ))
+    }
+
+    /// Counts what became of a batch and moves behind it.
+    fn settle(&mut self, batch: &Batch, answer: Answer) {
+        let all = batch.alerts.len() as u64;
+        let (failed, reason) = match answer {
+            Answer::Taken | Answer::Later { .. } => (0, None),
+            Answer::Partly { refused, reason } => (refused.min(all), Some(reason)),
+            Answer::Refused { reason } => (all, Some(reason)),
+        };
+        match reason {
+            Some(reason) => {
+                self.note_failure(&reason);
+                tracing::debug!(
+                    exporter = self.entry.name,
+                    alerts = failed,
+                    "alerts are given up"
+                );
+            }
+            None => self.note_success(),
+        }
+        let missed = batch
+            .end
+            .saturating_sub(self.cursor + all + batch.superseded);
+        if missed > 0 {
+            tracing::error!(
+                exporter = self.entry.name,
+                alerts = missed,
+                "alerts were gone before they were delivered"
+            );
+        }
+        self.entry.update(|progress| {
+            progress.sent += all - failed;
+            progress.failed += failed;
+            progress.superseded += batch.superseded;
+            progress.missed += missed;
+        });
+        self.cursor = batch.end;
+        self.keep_cursor();
+    }
+
+    fn keep_cursor(&self) {
+        self.entry.update(|progress| progress.cursor = self.cursor);
+        if !self.sink.keeps_cursor() {
+            return;
+        }
+        if let Err(error) = self
+            .store
+            .set_exporter_cursor(&self.entry.name, self.cursor + 1)
+        {
+            tracing::warn!(exporter = self.entry.name, %error, "alerts may be delivered again after a restart");
+        }
+    }
+
+    /// Logs a failure where it is news; a receiver that is away for a day fails many hundred times with the same words.
+    fn note_failure(&self, reason: &str) {
+        let reason: String = reason.chars().take(REASON_CHARS_MAX).collect();
+        if self.entry.progress().last_error.as_ref() != Some(&reason) {
+            tracing::warn!(
+                exporter = self.entry.name,
+                reason,
+                "alerts cannot be delivered"
+            );
+        }
+        self.entry
+            .update(|progress| progress.last_error = Some(reason));
+    }
+
+    fn note_success(&self) {
+        if self.entry.progress().last_error.is_some() {
+            tracing::info!(exporter = self.entry.name, "alerts are delivered again");
+        }
+        self.entry.update(|progress| progress.last_error = None);
+    }
+}
+
+/// Where an exporter goes on: behind what it delivered in an earlier process, or behind everything that is published.
+///
+/// The store keeps the cursor of the *next* alert, so that its 0 means that the exporter is new.
+fn resume(store: &Store, sink: &Sink, name: &str) -> u64 {
+    let newest = store.last_cursor();
+    if !sink.keeps_cursor() {
+        return newest;
+    }
+    match store.exporter_cursor(name) {
+        Ok(0) => newest,
+        Ok(next) => newest.min(next - 1),
+        Err(error) => {
+            tracing::error!(exporter = name, %error, "the exporter begins with new alerts");
+            newest
+        }
+    }
+}
+
+/// Alerts that are sent together.
+#[derive(Debug)]
+struct Batch {
+    alerts: Vec<Alert>,
+    /// How many before the last of them are left out.
+    superseded: u64,
+    /// Where the cursor stands when the batch is settled. Cursors up to here that belong to no alert are of alerts that
+    /// the store has removed or cannot read.
+    end: u64,
+}
+
+impl Batch {
+    fn empty(end: u64) -> Self {
+        Self {
+            alerts: Vec::new(),
+            superseded: 0,
+            end,
+        }
+    }
+
+    /// The first `max` of those that wait, without those that have a newer revision behind them if `newest_only`.
+    fn of(window: Vec<Alert>, max: usize, newest_only: bool) -> Self {
+        let newest: BTreeMap<u64, u64> = window
+            .iter()
+            .map(|alert| (alert.warning.id, alert.cursor))
+            .collect();
+        let mut batch = Self::empty(0);
+        for alert in window {
+            if batch.alerts.len() == max {
+                break;
+            }
+            if newest_only && newest[&alert.warning.id] != alert.cursor {
+                batch.superseded += 1;
+            } else {
+                batch.end = alert.cursor;
+                batch.alerts.push(alert);
+            }
+        }
+        batch
+    }
+}

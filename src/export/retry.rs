@@ -1,0 +1,139 @@
+//! When to try again: waits that double up to a limit, each drawn at random below it ("full jitter"), unless the receiver
+//! names a time.
+
+use std::collections::hash_map::RandomState;
+use std::hash::BuildHasher;
+use std::time::{Duration, SystemTime};
+
+use tokio::time::Instant;
+
+use super::settings::Retry;
+
+/// Longest wait that a receiver can ask for. A mistaken `Retry-After` must not silence an exporter for a day.
+const RETRY_AFTER_MAX: Duration = Duration::from_secs(3_600);
+
+/// The attempts at one batch.
+#[derive(Debug)]
+pub(super) struct Attempts {
+    retry: Retry,
+    failed: u32,
+    /// When the first attempt failed.
+    since: Option<Instant>,
+}
+
+impl Attempts {
+    pub(super) fn new(retry: Retry) -> Self {
+        Self {
+            retry,
+            failed: 0,
+            since: None,
+        }
+    }
+
+    /// How long to wait after an attempt has failed; nothing if the batch is to be given up.
+    pub(super) fn next_wait(&mut self, after: Option<Duration>) -> Option<Duration> {
+        let since = *self.since.get_or_insert_with(Instant::now);
+        if self
+            .retry
+            .max_elapsed
+            .is_some_and(|max| since.elapsed() >= max)
+        {
+            return None;
+        }
+        let doubled = self.retry.initial.saturating_mul(1 << self.failed.min(30));
+        self.failed = self.failed.saturating_add(1);
+        let drawn = doubled.min(self.retry.max).mul_f64(random_share());
+        Some(drawn.max(after.unwrap_or_default().min(RETRY_AFTER_MAX)))
+    }
+}
+
+/// A number from 0 to below 1. The seeds of the standard library's hash maps are random enough to spread waits.
+fn random_share() -> f64 {
+    let random = RandomState::new().hash_one(0_u8);
+    (random >> 11) as f64 / (1_u64 << 53) as f64
+}
+
+/// The wait that a `Retry-After` header asks for: seconds, or a date as HTTP writes it (`Sun, 06 Nov 1994 08:49:37 GMT`).
+pub(super) fn retry_after(header: &str, now: SystemTime) -> Option<Duration> {
+    if let Ok(seconds) = header.trim().parse() {
+        return Some(Duration::from_secs(seconds));
+    }
+    let mut words = header.split_whitespace().skip(1);
+    let (day, month, year, time) = (words.next()?, words.next()?, words.next()?, words.next()?);
+    let months = "JanFebMarAprMayJunJulAugSepOctNovDec";
+    let month = months.find(month)? / 3 + 1;
+    let at = humantime::parse_rfc3339(&format!("{year}-{month:02}-{day}T{time}Z")).ok()?;
+    Some(at.duration_since(now).unwrap_or_default())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    // Given attempts that fail; the longest possible wait doubles and stays below its limit, and waits differ.
+    #[tokio::test(start_paused = true)]
+    async fn waits_double_up_to_a_limit() {
+        let mut longest = [Duration::ZERO; 9];
+        for _ in 0..200 {
+            let mut attempts = Attempts::new(Retry::default());
+            for longest in &mut longest {
+                *longest = attempts
+                    .next_wait(None)
+                    .expect("no end is set")
+                    .max(*longest);
+            }
+        }
+        for (attempt, longest) in longest.iter().enumerate() {
+            let limit = Duration::from_secs(60.min(1 << attempt));
+            assert!(
+                *longest <= limit && *longest > limit / 2,
+                "{attempt}: {longest:?}"
+            );
+        }
+    }
+
+    // Given a receiver that names a time; the wait is not shorter, and not absurdly long.
+    #[tokio::test(start_paused = true)]
+    async fn the_receiver_may_name_the_wait() {
+        let mut attempts = Attempts::new(Retry::default());
+        let wait = attempts.next_wait(Some(Duration::from_secs(120)));
+        assert_eq!(wait, Some(Duration::from_secs(120)));
+        let wait = attempts.next_wait(Some(Duration::from_secs(1 << 40)));
+        assert_eq!(wait, Some(RETRY_AFTER_MAX));
+    }
+
+    // Given a longest time for a batch; after it the batch is given up.
+    #[tokio::test(start_paused = true)]
+    async fn a_batch_may_be_given_up() {
+        let max_elapsed = Some(Duration::from_secs(300));
+        let mut attempts = Attempts::new(Retry {
+            max_elapsed,
+            ..Retry::default()
+        });
+        assert!(attempts.next_wait(None).is_some());
+        tokio::time::advance(Duration::from_secs(299)).await;
+        assert!(attempts.next_wait(None).is_some());
+        tokio::time::advance(Duration::from_secs(1)).await;
+        assert_eq!(attempts.next_wait(None), None);
+    }
+
+    // Given both forms of the header; nonsense names no time.
+    #[test]
+    fn retry_after_is_read() {
+        let now = humantime::parse_rfc3339("1994-11-06T08:49:00Z").expect("a time");
+        assert_eq!(retry_after("120", now), Some(Duration::from_secs(120)));
+        let date = "Sun, 06 Nov 1994 08:49:37 GMT";
+        assert_eq!(retry_after(date, now), Some(Duration::from_secs(37)));
+        let past = "Sat, 05 Nov 1994 08:49:37 GMT";
+        assert_eq!(retry_after(past, now), Some(Duration::ZERO));
+        for nonsense in [
+            "",
+            "soon",
+            "-1",
+            "Sun, 06 Brumaire 1994 08:49:37 GMT",
+            "Sun, 99 Nov 1994 1 GMT",
+        ] {
+            assert_eq!(retry_after(nonsense, now), None, "{nonsense}");
+        }
+    }
+}

@@ -1,0 +1,95 @@
+//! What the tests of this room share: alerts, a store with alerts in it, and waiting for a condition.
+
+use std::path::Path;
+use std::time::Duration;
+
+use crate::engine::event::SpanId;
+use crate::engine::warning::{ChangeKind, Rule, Severity, Warning, WarningState};
+use crate::store::alert::Alert;
+use crate::store::{Durability, Options, Store, Turn};
+
+/// 2026-11-21 14:03:22.600 UTC.
+const AT_MS: u64 = 1_795_269_802_600;
+
+/// A revision of a warning: raised as the first, updated after that.
+pub(super) fn alert(id: u64, revision: u32) -> Alert {
+    let change = if revision == 1 {
+        ChangeKind::Raised
+    } else {
+        ChangeKind::Updated
+    };
+    Alert {
+        cursor: 0,
+        at_ms: AT_MS,
+        change,
+        run_id: "4bf92f3577b34da6a3ce929d0e0e4736".into(),
+        service: Some("research-bot".into()),
+        score: 75,
+        warning: Warning {
+            id,
+            incident: id,
+            revision,
+            rule: Rule::RepeatedToolCallExactInput,
+            severity: Severity::Warning,
+            penalty: 25,
+            count: 3 + u64::from(revision),
+            tool: Some("web_search".into()),
+            agent: Some("researcher".into()),
+            state: WarningState::Open,
+            first_seen_ns: (AT_MS - 140_600) * 1_000_000,
+            last_seen_ns: AT_MS * 1_000_000,
+            evidence: vec![SpanId([0, 0xf0, 0x67, 0xaa, 0x0b, 0xa9, 0x02, 0xb7])],
+            tokens: 12_440,
+            cost_microusd: 81_200,
+            what_happened:
+                "web_search was called 4 times with the same arguments and gave the same result."
+                    .into(),
+            why_it_matters: "The same question gets the same answer.".into(),
+            what_to_try: "Give the agent the earlier result.".into(),
+        },
+    }
+}
+
+/// The same warning, resolved.
+pub(super) fn resolved(id: u64, revision: u32) -> Alert {
+    let mut alert = alert(id, revision);
+    alert.change = ChangeKind::Resolved;
+    alert.warning.state = WarningState::Resolved;
+    alert.score = 100;
+    alert
+}
+
+pub(super) fn store(dir: &Path) -> Store {
+    store_of(dir, 100_000)
+}
+
+/// A store that keeps so many alerts.
+pub(super) fn store_of(dir: &Path, alerts_max: u64) -> Store {
+    let options = Options {
+        durability: Durability::Process,
+        cache_bytes: 1 << 20,
+        alerts_max,
+    };
+    Store::open(dir, &options).expect("a store")
+}
+
+pub(super) async fn publish(store: &Store, alerts: Vec<Alert>) {
+    store
+        .commit(Turn {
+            alerts,
+            ..Turn::default()
+        })
+        .await
+        .expect("committed");
+}
+
+/// Waits for a condition, or fails after three minutes (of the test's clock).
+pub(super) async fn wait_for(what: &str, mut condition: impl FnMut() -> bool) {
+    for _ in 0..180_000 {
+        if condition() {
+            return;
+        }
+        tokio::time::sleep(Duration::from_millis(1)).await;
+    }
+    panic!("waited in vain: {what}");
+}

@@ -1,0 +1,386 @@
+//! A receiver that answers as a test tells it and remembers what it was sent and when; and the tests of an exporter at
+//! work, which need nothing else.
+
+use std::collections::VecDeque;
+use std::future::pending;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+use super::samples::{alert, publish, resolved, store, store_of, wait_for};
+use super::{Answer, ExporterSettings, Exporters, Kind, Progress, Retry, start};
+use crate::store::Store;
+use crate::store::alert::Alert;
+
+/// The receiver; clones share it.
+#[derive(Clone, Debug, Default)]
+pub struct Scripted(Arc<Mutex<Script>>);
+
+#[derive(Debug, Default)]
+struct Script {
+    /// What it does with the next batches; after that, and at first, it takes everything.
+    steps: VecDeque<Step>,
+    /// What it does when there are no steps left.
+    is_down: bool,
+    /// Ids and revisions of each batch, and when it came.
+    batches: Vec<(Instant, Vec<(u64, u32)>)>,
+}
+
+#[derive(Debug)]
+enum Step {
+    Say(Answer),
+    Hang,
+}
+
+impl Scripted {
+    pub(super) async fn send(&mut self, alerts: &[Alert]) -> Answer {
+        let step = {
+            let mut script = self.0.lock().expect("no panic");
+            let ids = alerts
+                .iter()
+                .map(|alert| (alert.warning.id, alert.warning.revision));
+            script.batches.push((Instant::now(), ids.collect()));
+            let otherwise = if script.is_down {
+                Answer::later("down")
+            } else {
+                Answer::Taken
+            };
+            script.steps.pop_front().unwrap_or(Step::Say(otherwise))
+        };
+        match step {
+            Step::Say(answer) => answer,
+            Step::Hang => pending().await,
+        }
+    }
+
+    fn then(self, step: Step) -> Self {
+        self.0.lock().expect("no panic").steps.push_back(step);
+        self
+    }
+
+    fn down(self) -> Self {
+        self.set_down(true);
+        self
+    }
+
+    fn set_down(&self, is_down: bool) {
+        self.0.lock().expect("no panic").is_down = is_down;
+    }
+
+    fn batches(&self) -> Vec<Vec<(u64, u32)>> {
+        self.0
+            .lock()
+            .expect("no panic")
+            .batches
+            .iter()
+            .map(|(_, ids)| ids.clone())
+            .collect()
+    }
+
+    fn times(&self) -> Vec<Instant> {
+        self.0
+            .lock()
+            .expect("no panic")
+            .batches
+            .iter()
+            .map(|(at, _)| *at)
+            .collect()
+    }
+
+    fn exporter(&self, name: &str) -> ExporterSettings {
+        ExporterSettings::new(name, Kind::Scripted(self.clone()))
+    }
+
+    fn start(&self, store: &Store) -> Exporters {
+        start_all(store, vec![self.exporter("pager")])
+    }
+}
+
+fn start_all(store: &Store, settings: Vec<ExporterSettings>) -> Exporters {
+    start(store.clone(), settings, &CancellationToken::new()).expect("settings that work")
+}
+
+/// How the only exporter stands.
+fn progress(exporters: &Exporters) -> Progress {
+    exporters.status()[0].progress.clone()
+}
+
+async fn settled(exporters: &Exporters) {
+    wait_for("an empty queue", || {
+        exporters.status().iter().all(|status| status.queue == 0)
+    })
+    .await;
+}
+
+fn soon() -> Instant {
+    Instant::now() + Duration::from_secs(10)
+}
+
+// Given a store with alerts; a new exporter begins with those after its start, and goes on where it stopped after a
+// restart, with what was published in between.
+#[tokio::test(start_paused = true)]
+async fn an_exporter_goes_on_where_it_stopped() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let receiver = Scripted::default();
+    {
+        let store = store(dir.path());
+        publish(&store, vec![alert(1, 1)]).await;
+        let exporters = receiver.start(&store);
+        publish(&store, vec![alert(2, 1)]).await;
+        settled(&exporters).await;
+        exporters.drain(soon()).await;
+        publish(&store, vec![alert(3, 1)]).await;
+        drop(exporters);
+        store.close().await.expect("closed");
+    }
+    let store = store(dir.path());
+    let exporters = receiver.start(&store);
+    publish(&store, vec![alert(4, 1)]).await;
+    settled(&exporters).await;
+    let sent: Vec<_> = receiver.batches().concat();
+    assert_eq!(sent, [(2, 1), (3, 1), (4, 1)]);
+}
+
+// Given an exporter whose receiver was down from the very first start, before there was any alert; nothing is forgotten
+// by the next start.
+#[tokio::test(start_paused = true)]
+async fn the_first_alert_is_not_forgotten() {
+    let dir = tempfile::tempdir().expect("a directory");
+    {
+        let store = store(dir.path());
+        let exporters = Scripted::default().down().start(&store);
+        publish(&store, vec![alert(1, 1)]).await;
+        exporters.drain(soon()).await;
+        assert_eq!(exporters.status()[0].queue, 1);
+        drop(exporters);
+        store.close().await.expect("closed");
+    }
+    let receiver = Scripted::default();
+    let store = store(dir.path());
+    let exporters = receiver.start(&store);
+    settled(&exporters).await;
+    assert_eq!(receiver.batches(), [[(1, 1)]]);
+}
+
+// Given a receiver that is down for an hour while one warning grows and another is raised once; it is then sent the newest
+// revision of each, once.
+#[tokio::test(start_paused = true)]
+async fn the_newest_revisions_arrive_after_an_outage() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let store = store(dir.path());
+    let receiver = Scripted::default().down();
+    let exporters = receiver.start(&store);
+    let begin = Instant::now();
+    publish(&store, vec![alert(1, 1), alert(2, 1)]).await;
+    for revision in 2..=60 {
+        tokio::time::sleep(Duration::from_secs(60)).await;
+        publish(&store, vec![alert(1, revision)]).await;
+    }
+    publish(&store, vec![resolved(1, 61)]).await;
+    assert_eq!(exporters.status()[0].queue, 62);
+    // The test's clock leaps while a commit waits for the store's thread, so more than an hour has passed.
+    let minutes = begin.elapsed().as_secs() / 60;
+    let attempts = receiver.batches().len();
+    let expected = minutes as usize..10 + 4 * minutes as usize;
+    assert!(expected.contains(&attempts), "{attempts} in {minutes} min");
+    receiver.set_down(false);
+    settled(&exporters).await;
+    assert_eq!(receiver.batches()[attempts..], [[(2, 1), (1, 61)]]);
+    let progress = progress(&exporters);
+    assert_eq!(
+        (progress.sent, progress.superseded, progress.failed),
+        (2, 60, 0)
+    );
+    assert_eq!(
+        (progress.retries, progress.last_error),
+        (attempts as u64, None)
+    );
+}
+
+// Given a receiver that refuses a batch for good; the batch is counted and shown, and the next one arrives.
+#[tokio::test(start_paused = true)]
+async fn a_refused_batch_holds_up_nothing() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let store = store(dir.path());
+    let refusal = Answer::Refused {
+        reason: "the receiver answered 400".to_owned(),
+    };
+    let receiver = Scripted::default().then(Step::Say(refusal));
+    let exporters = receiver.start(&store);
+    publish(&store, vec![alert(1, 1)]).await;
+    settled(&exporters).await;
+    let shown = progress(&exporters);
+    assert_eq!((shown.failed, shown.sent, shown.retries), (1, 0, 0));
+    assert_eq!(
+        shown.last_error.as_deref(),
+        Some("the receiver answered 400")
+    );
+    publish(&store, vec![alert(2, 1)]).await;
+    settled(&exporters).await;
+    assert_eq!(receiver.batches(), [[(1, 1)], [(2, 1)]]);
+    let shown = progress(&exporters);
+    assert_eq!((shown.failed, shown.sent, shown.last_error), (1, 1, None));
+}
+
+// Given a receiver that refuses one alert of a batch; that one is counted as lost, the others as sent.
+#[tokio::test(start_paused = true)]
+async fn a_partly_refused_batch_is_counted_in_parts() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let store = store(dir.path());
+    let partly = Answer::Partly {
+        refused: 1,
+        reason: "one too many".to_owned(),
+    };
+    let receiver = Scripted::default().then(Step::Say(partly));
+    let exporters = receiver.start(&store);
+    publish(&store, vec![alert(1, 1), alert(2, 1), alert(3, 1)]).await;
+    settled(&exporters).await;
+    let shown = progress(&exporters);
+    assert_eq!((shown.sent, shown.failed), (2, 1));
+}
+
+// Given a receiver that hangs; another one gets its alerts meanwhile.
+#[tokio::test(start_paused = true)]
+async fn a_hanging_exporter_delays_nobody() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let store = store(dir.path());
+    let (stuck, quick) = (Scripted::default().then(Step::Hang), Scripted::default());
+    let exporters = start_all(
+        &store,
+        vec![stuck.exporter("stuck"), quick.exporter("quick")],
+    );
+    for revision in 1..=100 {
+        publish(&store, vec![alert(1, revision)]).await;
+        let arrived = || quick.batches().last() == Some(&vec![(1, revision)]);
+        wait_for("an alert", arrived).await;
+    }
+    let [stuck, quick] = &exporters.status()[..] else {
+        panic!("two exporters")
+    };
+    assert_eq!((stuck.queue, quick.queue), (100, 0));
+}
+
+// Given a receiver that asks for two minutes; the next attempt comes no earlier.
+#[tokio::test(start_paused = true)]
+async fn the_receiver_names_the_wait() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let store = store(dir.path());
+    let asked = Duration::from_secs(120);
+    let later = Answer::Later {
+        reason: "busy".to_owned(),
+        after: Some(asked),
+    };
+    let receiver = Scripted::default().then(Step::Say(later));
+    let exporters = receiver.start(&store);
+    publish(&store, vec![alert(1, 1)]).await;
+    settled(&exporters).await;
+    let times = receiver.times();
+    assert_eq!(times.len(), 2);
+    assert!(times[1] - times[0] >= asked, "{:?}", times[1] - times[0]);
+}
+
+// Given a longest time for a batch; after it the batch is given up and counted.
+#[tokio::test(start_paused = true)]
+async fn a_batch_may_be_given_up() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let store = store(dir.path());
+    let receiver = Scripted::default().down();
+    let max_elapsed = Some(Duration::from_secs(300));
+    let retry = Retry {
+        max_elapsed,
+        ..Retry::default()
+    };
+    let settings = ExporterSettings {
+        retry,
+        ..receiver.exporter("pager")
+    };
+    let exporters = start_all(&store, vec![settings]);
+    publish(&store, vec![alert(1, 1)]).await;
+    while exporters.status()[0].queue > 0 {
+        tokio::time::sleep(Duration::from_secs(1)).await;
+    }
+    assert_eq!(progress(&exporters).failed, 1);
+    let times = receiver.times();
+    let tried = times[times.len() - 1] - times[0];
+    assert!((300..=361).contains(&tried.as_secs()), "{tried:?}");
+}
+
+// Given more alerts than the store keeps while a receiver is down; what is gone is counted, the rest arrives.
+#[tokio::test(start_paused = true)]
+async fn removed_alerts_are_counted() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let store = store_of(dir.path(), 10);
+    let receiver = Scripted::default().down();
+    let exporters = receiver.start(&store);
+    for id in 1..=50 {
+        publish(&store, vec![alert(id, 1)]).await;
+    }
+    receiver.set_down(false);
+    settled(&exporters).await;
+    let shown = progress(&exporters);
+    assert_eq!(shown.sent + shown.missed, 50);
+    assert!(shown.missed > 0);
+    assert_eq!(receiver.batches().concat().last(), Some(&(50, 1)));
+}
+
+// Given a process that dies between a delivery and its confirmation; the next one delivers again.
+#[tokio::test(start_paused = true)]
+async fn an_unconfirmed_alert_is_sent_again() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let store = store(dir.path());
+    let receiver = Scripted::default().then(Step::Hang);
+    let kill = CancellationToken::new();
+    let settings = vec![receiver.exporter("pager")];
+    let killed = start(store.clone(), settings, &kill).expect("settings that work");
+    publish(&store, vec![alert(1, 1)]).await;
+    wait_for("the first attempt", || receiver.batches().len() == 1).await;
+    kill.cancel();
+    killed.tasks.wait().await;
+    let exporters = receiver.start(&store);
+    settled(&exporters).await;
+    assert_eq!(receiver.batches(), [[(1, 1)], [(1, 1)]]);
+}
+
+// Given exporters with alerts still waiting; draining delivers them, gives a failing receiver one more attempt, stops a
+// hanging one at the deadline, and returns then.
+#[tokio::test(start_paused = true)]
+async fn draining_ends_in_time() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let store = store(dir.path());
+    let (good, dead) = (Scripted::default(), Scripted::default().down());
+    let exporters = start_all(&store, vec![good.exporter("good"), dead.exporter("dead")]);
+    publish(&store, vec![alert(1, 1)]).await;
+    wait_for("an attempt", || !dead.batches().is_empty()).await;
+    publish(&store, vec![alert(2, 1)]).await;
+    let begin = Instant::now();
+    exporters.drain(soon()).await;
+    assert!(
+        begin.elapsed() < Duration::from_secs(1),
+        "{:?}",
+        begin.elapsed()
+    );
+    assert_eq!(good.batches().concat(), [(1, 1), (2, 1)]);
+    assert_eq!(dead.batches().last(), Some(&vec![(1, 1), (2, 1)]));
+
+    let stuck = Scripted::default().then(Step::Hang);
+    let exporters = start_all(&store, vec![stuck.exporter("stuck")]);
+    publish(&store, vec![alert(3, 1)]).await;
+    wait_for("an attempt", || !stuck.batches().is_empty()).await;
+    let begin = Instant::now();
+    exporters.drain(soon()).await;
+    assert_eq!(begin.elapsed().as_secs(), 10);
+    assert_eq!(exporters.status()[0].queue, 1);
+}
+
+// Given two exporters of one name; they do not start.
+#[tokio::test]
+async fn names_must_differ() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let receiver = Scripted::default();
+    let settings = vec![receiver.exporter("pager"), receiver.exporter("pager")];
+    let error = start(store(dir.path()), settings, &CancellationToken::new()).err();
+    let text = error.expect("refused").to_string();
+    assert_eq!(text, "exporter pager: this name is used twice");
+}

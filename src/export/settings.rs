@@ -1,0 +1,158 @@
+//! What an exporter is told: plain values with defaults. The room `config` fills them in from YAML.
+
+use std::fmt;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use super::Sink;
+
+/// One exporter.
+#[derive(Clone, Debug)]
+pub struct ExporterSettings {
+    /// Its name, by which its cursor is kept: an exporter that is renamed begins anew.
+    pub name: String,
+    /// Where alerts go.
+    pub kind: Kind,
+    /// What happens when the receiver fails.
+    pub retry: Retry,
+}
+
+impl ExporterSettings {
+    /// An exporter with the default retries.
+    #[must_use]
+    pub fn new(name: impl Into<String>, kind: Kind) -> Self {
+        Self {
+            name: name.into(),
+            kind,
+            retry: Retry::default(),
+        }
+    }
+
+    /// Finds what would keep the exporter from starting: an address that cannot be read or must not be called, headers
+    /// that are none. Opens nothing and connects to nobody.
+    pub fn check(&self) -> Result<(), SettingsError> {
+        Sink::new(self).map(drop)
+    }
+}
+
+/// Where alerts go.
+#[derive(Clone, Debug)]
+pub enum Kind {
+    /// Standard output, for people.
+    Terminal,
+    /// A file of JSON lines, appended to.
+    File {
+        /// The file. It is made if it is not there, its directory is not. Moved away, it is made anew.
+        path: PathBuf,
+    },
+    /// An OTLP backend or collector, as log records over gRPC.
+    OtlpLogs(OtlpLogsSettings),
+    /// An HTTP address that understands Alertmanager's webhook, version 4.
+    Webhook(WebhookSettings),
+    /// A receiver that a test plays.
+    #[cfg(test)]
+    Scripted(super::scripted::Scripted),
+}
+
+/// An OTLP backend.
+#[derive(Clone, Debug)]
+pub struct OtlpLogsSettings {
+    /// `http://HOST:PORT` or `https://HOST:PORT`.
+    pub endpoint: String,
+    /// Sent with every request; for keys and tenants.
+    pub headers: Vec<(String, Secret)>,
+}
+
+/// A webhook.
+#[derive(Clone, Debug)]
+pub struct WebhookSettings {
+    /// Where to post to: `http` or `https`. Redirects are not followed, and proxies of the environment not used.
+    pub url: String,
+    /// Sent as `Authorization: Bearer …`.
+    pub bearer_token: Option<Secret>,
+    /// Whether the address may be on this machine or in a private network.
+    pub allow_private: bool,
+    /// Most alerts in one request, at least 1. With 1, `groupKey` names one warning.
+    pub max_alerts: usize,
+    /// The address at which people reach the API, for links: `http://HOST:PORT`.
+    pub external_url: Option<String>,
+}
+
+impl WebhookSettings {
+    /// A webhook on a public address.
+    #[must_use]
+    pub fn new(url: impl Into<String>) -> Self {
+        Self {
+            url: url.into(),
+            bearer_token: None,
+            allow_private: false,
+            // About 50 kB of JSON.
+            max_alerts: 32,
+            external_url: None,
+        }
+    }
+}
+
+/// What happens when a receiver fails: waits that double, each cut to a random part of itself, so that many senders do not
+/// come back together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Retry {
+    /// Longest wait before the second attempt.
+    pub initial: Duration,
+    /// Longest wait before any.
+    pub max: Duration,
+    /// How long a batch is tried before it is given up. Absent: until it is delivered, or the store removes it.
+    pub max_elapsed: Option<Duration>,
+}
+
+impl Default for Retry {
+    fn default() -> Self {
+        Self {
+            initial: Duration::from_secs(1),
+            max: Duration::from_secs(60),
+            max_elapsed: None,
+        }
+    }
+}
+
+/// A text that is sent to its receiver and shown to nobody.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Secret(String);
+
+impl Secret {
+    /// The text itself.
+    pub(super) fn reveal(&self) -> &str {
+        &self.0
+    }
+}
+
+impl From<String> for Secret {
+    fn from(text: String) -> Self {
+        Self(text)
+    }
+}
+
+impl fmt::Debug for Secret {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("[redacted]")
+    }
+}
+
+/// Settings with which an exporter cannot work: to be corrected by a person.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("exporter {name}: {problem}")]
+pub struct SettingsError {
+    /// The exporter.
+    pub name: String,
+    /// What is wrong, and where it helps, what would be right.
+    pub problem: String,
+}
+
+impl SettingsError {
+    pub(super) fn new(name: &str, problem: impl Into<String>) -> Self {
+        Self {
+            name: name.to_owned(),
+            problem: problem.into(),
+        }
+    }
+}

@@ -1,0 +1,47 @@
+//! Alerts on standard output, as people read them.
+//!
+//! Written from a thread that may wait: a terminal that is held, or a pager that does not read, stops this exporter and
+//! nothing else.
+
+use std::io::{self, Write};
+
+use tokio::task::spawn_blocking;
+
+use super::Answer;
+use crate::cli::render::alert::Feed;
+use crate::cli::render::text::Look;
+use crate::json::AlertJson;
+use crate::store::alert::Alert;
+
+/// Standard output and what it has shown.
+pub(super) struct Terminal {
+    feed: Feed,
+}
+
+impl Terminal {
+    pub(super) fn stdout() -> Self {
+        Self {
+            feed: Feed::new(Look::of(&io::stdout())),
+        }
+    }
+
+    pub(super) async fn send(&mut self, alerts: &[Alert]) -> Answer {
+        let alerts = alerts.iter().map(AlertJson::from);
+        let text: String = alerts.map(|alert| self.feed.show(&alert)).collect();
+        let written = spawn_blocking(move || {
+            let mut stdout = io::stdout().lock();
+            stdout.write_all(text.as_bytes())?;
+            stdout.flush()
+        });
+        match written
+            .await
+            .unwrap_or_else(|error| Err(io::Error::other(error)))
+        {
+            Ok(()) => Answer::Taken,
+            // A closed pipe never opens again, and what was shown in part must not be shown twice.
+            Err(error) => Answer::Refused {
+                reason: format!("cannot write to standard output: {error}"),
+            },
+        }
+    }
+}

@@ -1,0 +1,539 @@
+//! Alerts to an HTTP address, as Alertmanager posts them.
+//!
+//! Redirects are off, proxies of the environment are not used, the connection goes to an address that was checked
+//! ([`address`](super::address)), and little is read of the reply: the receiver is trusted with alerts and nothing else.
+
+use std::net::IpAddr;
+use std::time::{Duration, SystemTime};
+
+use reqwest::header::{CONTENT_TYPE, HeaderName, HeaderValue, RETRY_AFTER};
+use reqwest::{Client, ClientBuilder, Response, StatusCode, Url, redirect};
+
+use super::address::{PublicOnly, is_public};
+use super::alertmanager::{Message, idempotency_key};
+use super::retry::retry_after;
+use super::settings::{SettingsError, WebhookSettings};
+use super::{Answer, REPLY_BYTES_MAX, SEND_TIMEOUT};
+use crate::cli::render::text::clean;
+use crate::store::alert::Alert;
+
+/// How much of a refusal's text is quoted, in characters.
+const QUOTE_CHARS_MAX: usize = 200;
+
+const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
+
+/// An address that takes Alertmanager's webhooks.
+pub(super) struct Webhook {
+    receiver: String,
+    client: Client,
+    url: Url,
+    authorization: Option<HeaderValue>,
+    external_url: Option<String>,
+    max_alerts: usize,
+}
+
+impl Webhook {
+    pub(super) fn new(name: &str, settings: &WebhookSettings) -> Result<Self, SettingsError> {
+        let wrong = |problem: String| SettingsError::new(name, problem);
+        let url = checked_url(settings).map_err(wrong)?;
+        let client = client(settings.allow_private, url.scheme() == "https")
+            .map_err(|error| wrong(format!("cannot set up HTTP: {}", causes(&error))))?;
+        Ok(Self {
+            receiver: name.to_owned(),
+            client,
+            url,
+            authorization: authorization(settings).map_err(wrong)?,
+            external_url: settings.external_url.clone(),
+            max_alerts: settings.max_alerts.max(1),
+        })
+    }
+
+    pub(super) fn max_alerts(&self) -> usize {
+        self.max_alerts
+    }
+
+    pub(super) async fn send(&mut self, alerts: &[Alert]) -> Answer {
+        let message = Message::new(&self.receiver, self.external_url.as_deref(), alerts);
+        let body = match serde_json::to_vec(&message) {
+            Ok(body) => body,
+            Err(error) => {
+                return Answer::Refused {
+                    reason: format!("cannot write alerts as JSON: {error}"),
+                };
+            }
+        };
+        let mut request = self
+            .client
+            .post(self.url.clone())
+            .header(CONTENT_TYPE, "application/json")
+            .header(IDEMPOTENCY_KEY, idempotency_key(alerts))
+            .body(body);
+        if let Some(authorization) = &self.authorization {
+            request = request.header(reqwest::header::AUTHORIZATION, authorization);
+        }
+        match request.send().await {
+            Ok(reply) => answer(reply).await,
+            Err(error) => Answer::later(format!("cannot post: {}", causes(&error.without_url()))),
+        }
+    }
+}
+
+/// What the reply means. Whatever the receiver may mend is tried again; that it does not want the request is final.
+async fn answer(reply: Response) -> Answer {
+    let status = reply.status();
+    let after = asked_wait(&reply);
+    let text = read_bounded(reply).await;
+    if status.is_success() {
+        return Answer::Taken;
+    }
+    let mut reason = format!("the receiver answered {status}");
+    if status.is_redirection() {
+        reason.push_str("; redirects are not followed");
+    } else if !text.is_empty() {
+        reason.push_str(": ");
+        reason.push_str(&text);
+    }
+    let temporary = status.is_server_error()
+        || status == StatusCode::REQUEST_TIMEOUT
+        || status == StatusCode::TOO_MANY_REQUESTS;
+    if temporary {
+        Answer::Later { reason, after }
+    } else {
+        Answer::Refused { reason }
+    }
+}
+
+/// `Retry-After`, where it has a meaning.
+fn asked_wait(reply: &Response) -> Option<Duration> {
+    let status = reply.status();
+    if status != StatusCode::TOO_MANY_REQUESTS && status != StatusCode::SERVICE_UNAVAILABLE {
+        return None;
+    }
+    let header = reply.headers().get(RETRY_AFTER)?.to_str().ok()?;
+    retry_after(header, SystemTime::now())
+}
+
+/// The reply's text as far as it is read and quoted. A short reply is read to its end, so that the connection can be used
+/// again; a longer one is cut off together with its connection.
+async fn read_bounded(mut reply: Response) -> String {
+    let mut bytes = Vec::new();
+    while let Ok(Some(chunk)) = reply.chunk().await {
+        let room = REPLY_BYTES_MAX - bytes.len();
+        bytes.extend_from_slice(&chunk[..chunk.len().min(room)]);
+        if bytes.len() == REPLY_BYTES_MAX {
+            break;
+        }
+    }
+    let text: String = String::from_utf8_lossy(&bytes)
+        .trim()
+        .chars()
+        .take(QUOTE_CHARS_MAX)
+        .collect();
+    clean(&text).into_owned()
+}
+
+/// A client that goes where it is told and nowhere else.
+fn client(allow_private: bool, tls: bool) -> reqwest::Result<Client> {
+    // Fails if a provider is installed already, which is as good.
+    let _ = rustls::crypto::ring::default_provider().install_default();
+    let mut builder: ClientBuilder = Client::builder()
+        .user_agent(concat!("eddy/", env!("CARGO_PKG_VERSION")))
+        .redirect(redirect::Policy::none())
+        .no_proxy()
+        .timeout(SEND_TIMEOUT);
+    if !allow_private {
+        builder = builder.dns_resolver(PublicOnly);
+    }
+    if !tls {
+        // Without this, plain HTTP would fail on machines that have no root certificates.
+        builder = builder.tls_certs_only([]);
+    }
+    builder.build()
+}
+
+/// The address, if it is one that may be called. A name is checked when it is resolved.
+fn checked_url(settings: &WebhookSettings) -> Result<Url, String> {
+    let url =
+        Url::parse(&settings.url).map_err(|error| format!("`url` cannot be read: {error}"))?;
+    if !matches!(url.scheme(), "http" | "https") {
+        return Err(format!(
+            "`url` must begin with http:// or https://, not {}:",
+            url.scheme()
+        ));
+    }
+    let host = url.host_str().unwrap_or_default().trim_matches(['[', ']']);
+    match host.parse::<IpAddr>() {
+        Ok(address) if !settings.allow_private && !is_public(address) => Err(format!(
+            "`url` names the private address {address}; `allow_private: true` permits it"
+        )),
+        _ => Ok(url),
+    }
+}
+
+fn authorization(settings: &WebhookSettings) -> Result<Option<HeaderValue>, String> {
+    let Some(token) = &settings.bearer_token else {
+        return Ok(None);
+    };
+    let mut header = HeaderValue::from_str(&format!("Bearer {}", token.reveal()))
+        .map_err(|_| "the token has characters that a header cannot carry".to_owned())?;
+    header.set_sensitive(true);
+    Ok(Some(header))
+}
+
+/// An error with its causes, which is where HTTP clients put what one wants to know.
+fn causes(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut source = error.source();
+    while let Some(cause) = source {
+        text.push_str(": ");
+        text.push_str(&cause.to_string());
+        source = cause.source();
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::SocketAddr;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+    use std::sync::{Arc, Mutex};
+
+    use axum::Router;
+    use axum::body::Body;
+    use axum::extract::Request;
+    use axum::http::{HeaderMap, Response};
+    use bytes::Bytes;
+    use futures_util::stream;
+    use http_body_util::BodyExt;
+    use tokio::net::TcpListener;
+    use tokio::task::JoinHandle;
+    use tokio_util::sync::CancellationToken;
+
+    use super::*;
+    use crate::export::samples::{alert, publish, resolved, store, wait_for};
+    use crate::export::{ExporterSettings, Kind, Retry, Secret, start};
+
+    /// A receiver that answers everything in one way and keeps what it was sent.
+    struct Receiver {
+        address: SocketAddr,
+        requests: Arc<Mutex<Vec<(HeaderMap, serde_json::Value)>>>,
+        server: JoinHandle<()>,
+    }
+
+    impl Receiver {
+        async fn serve(address: &str, reply: fn() -> Response<Body>) -> Self {
+            let requests = Arc::<Mutex<Vec<_>>>::default();
+            let kept = requests.clone();
+            let handle = move |request: Request| async move {
+                let (parts, body) = request.into_parts();
+                let bytes = body.collect().await.expect("a body").to_bytes();
+                let json = serde_json::from_slice(&bytes).expect("json");
+                kept.lock().expect("no panic").push((parts.headers, json));
+                reply()
+            };
+            let app = Router::new().fallback(handle);
+            let listener = TcpListener::bind(address).await.expect("bound");
+            let address = listener.local_addr().expect("bound");
+            let server =
+                tokio::spawn(async move { axum::serve(listener, app).await.expect("served") });
+            Self {
+                address,
+                requests,
+                server,
+            }
+        }
+
+        fn settings(&self) -> WebhookSettings {
+            WebhookSettings {
+                allow_private: true,
+                ..WebhookSettings::new(format!("http://{}/hook", self.address))
+            }
+        }
+
+        fn bodies(&self) -> Vec<serde_json::Value> {
+            self.requests
+                .lock()
+                .expect("no panic")
+                .iter()
+                .map(|(_, body)| body.clone())
+                .collect()
+        }
+    }
+
+    fn reply(status: u16, header: (&str, &str), body: &'static str) -> Response<Body> {
+        let reply = Response::builder()
+            .status(status)
+            .header(header.0, header.1);
+        reply.body(Body::from(body)).expect("a reply")
+    }
+
+    /// What becomes of one alert that is posted to a receiver with this reply.
+    async fn posted(reply: fn() -> Response<Body>) -> Answer {
+        let receiver = Receiver::serve("127.0.0.1:0", reply).await;
+        let mut webhook = Webhook::new("pager", &receiver.settings()).expect("settings that work");
+        webhook.send(&[alert(1, 1)]).await
+    }
+
+    fn later(reason: &str, seconds: Option<u64>) -> Answer {
+        Answer::Later {
+            reason: reason.to_owned(),
+            after: seconds.map(Duration::from_secs),
+        }
+    }
+
+    fn refused(reason: &str) -> Answer {
+        Answer::Refused {
+            reason: reason.to_owned(),
+        }
+    }
+
+    // Given replies of all kinds; what may pass is tried again when the receiver says, the rest is final.
+    #[tokio::test]
+    async fn replies_decide_what_comes_next() {
+        assert_eq!(posted(|| reply(204, ("x-a", "b"), "")).await, Answer::Taken);
+        let busy = posted(|| reply(429, ("retry-after", "7"), "slow down")).await;
+        assert_eq!(
+            busy,
+            later(
+                "the receiver answered 429 Too Many Requests: slow down",
+                Some(7)
+            )
+        );
+        let away = posted(|| reply(503, ("retry-after", "120"), "")).await;
+        assert_eq!(
+            away,
+            later("the receiver answered 503 Service Unavailable", Some(120))
+        );
+        let broken = posted(|| reply(500, ("retry-after", "120"), "")).await;
+        assert_eq!(
+            broken,
+            later("the receiver answered 500 Internal Server Error", None)
+        );
+        let slow = posted(|| reply(408, ("x-a", "b"), "")).await;
+        assert_eq!(
+            slow,
+            later("the receiver answered 408 Request Timeout", None)
+        );
+        let bad = posted(|| reply(400, ("x-a", "b"), "no\x1b[2J")).await;
+        assert_eq!(
+            bad,
+            refused("the receiver answered 400 Bad Request: no\\x1b[2J")
+        );
+        let moved = posted(|| reply(302, ("location", "/elsewhere"), "")).await;
+        assert_eq!(
+            moved,
+            refused("the receiver answered 302 Found; redirects are not followed")
+        );
+    }
+
+    // Given a reply without an end; only its beginning is read, whether it is a good or a bad one.
+    #[tokio::test]
+    async fn endless_replies_are_cut() {
+        static CHUNKS: AtomicUsize = AtomicUsize::new(0);
+        fn endless(status: u16) -> Response<Body> {
+            let chunk = || {
+                CHUNKS.fetch_add(1, Ordering::Relaxed);
+                Ok::<_, std::io::Error>(Bytes::from(vec![b'x'; 64 * 1024]))
+            };
+            let body = Body::from_stream(stream::repeat_with(chunk));
+            Response::builder()
+                .status(status)
+                .body(body)
+                .expect("a reply")
+        }
+        assert_eq!(posted(|| endless(200)).await, Answer::Taken);
+        let Answer::Refused { reason } = posted(|| endless(400)).await else {
+            panic!("refused")
+        };
+        assert!(reason.len() < 300, "{reason}");
+        // More than is read fits into the buffers of the sockets, but not without limit.
+        let chunks = CHUNKS.load(Ordering::Relaxed);
+        assert!(chunks < 512, "{chunks} chunks were sent");
+    }
+
+    // Given a receiver that accepts a connection and never answers, and one that is not there; both are tried again.
+    #[tokio::test(start_paused = true)]
+    async fn silence_is_tried_again() {
+        let listener = TcpListener::bind("127.0.0.1:0").await.expect("bound");
+        let address = listener.local_addr().expect("bound");
+        let settings = WebhookSettings {
+            allow_private: true,
+            ..WebhookSettings::new(format!("http://{address}"))
+        };
+        let mut webhook = Webhook::new("pager", &settings).expect("settings that work");
+        let answer = webhook.send(&[alert(1, 1)]).await;
+        assert!(
+            matches!(&answer, Answer::Later { reason, .. } if reason.contains("timed out")),
+            "{answer:?}"
+        );
+        drop(listener);
+        let answer = webhook.send(&[alert(1, 1)]).await;
+        assert!(
+            matches!(&answer, Answer::Later { reason, .. } if reason.contains("cannot post")),
+            "{answer:?}"
+        );
+    }
+
+    // Given a batch; the request is what Alertmanager would send, with a token and a key that tells repeats.
+    #[tokio::test]
+    async fn requests_are_alertmanagers() {
+        let receiver = Receiver::serve("127.0.0.1:0", || reply(200, ("x-a", "b"), "ok")).await;
+        let settings = WebhookSettings {
+            bearer_token: Some(Secret::from("hunter2".to_owned())),
+            external_url: Some("http://eddy.example:4319/".to_owned()),
+            ..receiver.settings()
+        };
+        let mut webhook = Webhook::new("pager", &settings).expect("settings that work");
+        assert_eq!(webhook.send(&[alert(0xab, 2)]).await, Answer::Taken);
+        assert_eq!(
+            webhook.send(&[resolved(0xab, 3), alert(0xcd, 1)]).await,
+            Answer::Taken
+        );
+        let requests = receiver.requests.lock().expect("no panic").clone();
+        let [(first, one), (second, two)] = &requests[..] else {
+            panic!("two requests")
+        };
+        assert_eq!(first["authorization"], "Bearer hunter2");
+        assert_eq!(first["idempotency-key"], "00000000000000ab:2");
+        assert_eq!(second["idempotency-key"].len(), 32);
+        let group = r#"{}:{agent="researcher", alertname="repeated_tool_call_exact_input", run_id="4bf92f3577b34da6a3ce929d0e0e4736", service="research-bot", tool="web_search"}"#;
+        let expected = serde_json::json!({
+            "version": "4", "groupKey": group, "truncatedAlerts": 0, "status": "firing", "receiver": "pager",
+            "groupLabels": {
+                "alertname": "repeated_tool_call_exact_input", "service": "research-bot", "agent": "researcher",
+                "tool": "web_search", "run_id": "4bf92f3577b34da6a3ce929d0e0e4736",
+            },
+            "commonLabels": one["alerts"][0]["labels"],
+            "commonAnnotations": one["alerts"][0]["annotations"],
+            "externalURL": "http://eddy.example:4319",
+            "alerts": [{
+                "status": "firing",
+                "labels": {
+                    "alertname": "repeated_tool_call_exact_input", "severity": "warning", "service": "research-bot",
+                    "agent": "researcher", "tool": "web_search", "run_id": "4bf92f3577b34da6a3ce929d0e0e4736",
+                },
+                "annotations": {
+                    "summary":
+                        "repeated_tool_call_exact_input of web_search ×5 in run 4bf92f3577b34da6a3ce929d0e0e4736",
+                    "description": "web_search was called 4 times with the same arguments and gave the same result.",
+                    "reason": "The same question gets the same answer.",
+                    "advice": "Give the agent the earlier result.",
+                    "change": "updated", "count": "5", "revision": "2", "score": "75", "tokens": "12440",
+                    "cost_usd": "0.0812",
+                },
+                "startsAt": "2026-11-21T14:01:02.000Z", "endsAt": "0001-01-01T00:00:00Z",
+                "generatorURL": "http://eddy.example:4319/v1/runs/4bf92f3577b34da6a3ce929d0e0e4736",
+                "fingerprint": "00000000000000ab",
+            }],
+        });
+        assert_eq!(*one, expected);
+        assert_eq!(two["status"], "firing");
+        assert_eq!(two["alerts"][0]["status"], "resolved");
+        assert_eq!(two["alerts"][0]["endsAt"], "2026-11-21T14:03:22.600Z");
+        assert_eq!(two["commonAnnotations"].get("revision"), None);
+        assert_eq!(two["groupKey"], group);
+    }
+
+    // Given addresses that must not be called; they are found before anything is sent, however they are written.
+    #[tokio::test]
+    async fn private_addresses_are_refused() {
+        for (url, problem) in [
+            ("http://127.0.0.1/", "private address 127.0.0.1"),
+            ("http://2130706433/", "private address 127.0.0.1"),
+            ("http://0x7f.1/", "private address 127.0.0.1"),
+            ("http://user@[::1]:80/", "private address ::1"),
+            ("http://[::ffff:10.0.0.1]/", "private address"),
+            (
+                "http://169.254.169.254/latest",
+                "private address 169.254.169.254",
+            ),
+            ("file:///etc/passwd", "must begin with http"),
+            ("unix:/run/x.sock", "must begin with http"),
+            ("pager", "cannot be read"),
+        ] {
+            let kind = Kind::Webhook(WebhookSettings::new(url));
+            let error = ExporterSettings::new("pager", kind).check().expect_err(url);
+            assert!(error.to_string().contains(problem), "{url}: {error}");
+        }
+        let receiver = Receiver::serve("127.0.0.1:0", || reply(200, ("x-a", "b"), "")).await;
+        let url = format!("http://localhost:{}/", receiver.address.port());
+        let mut webhook =
+            Webhook::new("pager", &WebhookSettings::new(url)).expect("a name is checked later");
+        let answer = webhook.send(&[alert(1, 1)]).await;
+        assert!(
+            matches!(&answer, Answer::Later { reason, .. } if reason.contains("allow_private")),
+            "{answer:?}"
+        );
+        assert!(receiver.bodies().is_empty());
+    }
+
+    // Given settings; printing them does not tell the token.
+    #[test]
+    fn tokens_are_not_printed() {
+        let token = Some(Secret::from("hunter2".to_owned()));
+        let settings = WebhookSettings {
+            bearer_token: token,
+            ..WebhookSettings::new("http://h")
+        };
+        assert!(!format!("{settings:?}").contains("hunter2"));
+    }
+
+    // Given a receiver that is killed and comes back on the same port; every warning arrives, in bounded requests, and the
+    // newest revision of it.
+    #[tokio::test]
+    async fn everything_arrives_when_a_killed_receiver_returns() {
+        let dir = tempfile::tempdir().expect("a directory");
+        let store = store(dir.path());
+        let receiver = Receiver::serve("127.0.0.1:0", || reply(200, ("x-a", "b"), "")).await;
+        let address = receiver.address.to_string();
+        let settings = WebhookSettings {
+            max_alerts: 4,
+            ..receiver.settings()
+        };
+        let short = Duration::from_millis(20);
+        let retry = Retry {
+            initial: short,
+            max: short,
+            max_elapsed: None,
+        };
+        let exporter = ExporterSettings {
+            retry,
+            ..ExporterSettings::new("pager", Kind::Webhook(settings))
+        };
+        let exporters =
+            start(store.clone(), vec![exporter], &CancellationToken::new()).expect("started");
+        publish(&store, vec![alert(1, 1)]).await;
+        wait_for("the first alert", || receiver.bodies().len() == 1).await;
+        receiver.server.abort();
+        wait_for("its end", || receiver.server.is_finished()).await;
+        for id in 1..=9 {
+            publish(&store, vec![alert(id, 2), alert(id, 3)]).await;
+        }
+        wait_for("a failure", || {
+            exporters.status()[0].progress.last_error.is_some()
+        })
+        .await;
+        let receiver = Receiver::serve(&address, || reply(200, ("x-a", "b"), "")).await;
+        wait_for("an empty queue", || exporters.status()[0].queue == 0).await;
+        let bodies = receiver.bodies();
+        let alerts: Vec<_> = bodies
+            .iter()
+            .flat_map(|body| body["alerts"].as_array().expect("alerts"))
+            .collect();
+        assert!(
+            bodies
+                .iter()
+                .all(|body| body["alerts"].as_array().expect("alerts").len() <= 4)
+        );
+        for id in 1..=9 {
+            let newest = alerts
+                .iter()
+                .rfind(|alert| alert["fingerprint"] == format!("{id:016x}"));
+            assert_eq!(
+                newest.expect("arrived")["annotations"]["revision"],
+                "3",
+                "{id}"
+            );
+        }
+    }
+}

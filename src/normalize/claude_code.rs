@@ -1,0 +1,442 @@
+//! Claude Code: spans where tracing is on, log records always.
+//!
+//! *A tool call* is reported by `claude_code.tool`, by its child `….execution`, and by the record `tool_result`, all with
+//! the id of the call. `….tool` begins when the model asks, so it includes the time for which a person was asked for
+//! permission; a call that waits for a person is not slow, so of this span only the end is told, and the execution and the
+//! record say how long it took. The execution alone knows of the failure and does not name the tool: its report has an
+//! empty name, and belongs to the call of its id. A shell command's arguments are told as the command alone, which is all
+//! that the span has of them; the description beside it is worded anew each time. Results are in the span's event
+//! `tool.output`, where recording them is on; a record says only how large they are, of which zero is enough to know.
+//!
+//! *A model call* is reported by `claude_code.llm_request` and by the record `api_request`, which alone has the cost. They
+//! name no request; what the model reported about it, tokens and time to the first of them, is the same in both and makes
+//! the id. A failed one is told by the span, or by the record `api_error` where there is no tracing.
+//!
+//! *Hand-offs* are calls of the tool `Agent` (formerly `Task`), whose arguments name a kind of agent. Sub-agents are
+//! named by their opaque id, which stands on spans and records alike.
+//!
+//! *Runs.* The session id stands on everything and keys the run. Each `claude_code.interaction` is a turn: a person (or a
+//! program) spoke when it began, and when it ended the run was over for the time being. Sub-agents in the background may go
+//! on after it.
+
+use std::borrow::Cow;
+
+use crate::engine::event::{Answer, Body, Failure, Handoff, ModelCall, Recorded, RunEnd, ToolCall};
+use crate::otlp::{Attributes, LogView, ValueView};
+
+use super::facts::Slot;
+use super::reading::Reading;
+use super::records::{Record, count, flag, pick, text};
+use super::{Outcome, Report, tool_names, value};
+
+/// Tools that run a shell command.
+const SHELLS: [&str; 2] = ["Bash", "PowerShell"];
+
+/// Tools that set a sub-agent to work.
+const DELEGATES: [&str; 2] = ["Agent", "Task"];
+
+/// Reads one span.
+pub(super) fn span(reading: &mut Reading<'_, '_>) -> Outcome {
+    let [kind, agent] = pick(&reading.span.attributes, ["span.type", "agent_id"]);
+    let session = reading.facts.text(Slot::Session);
+    let session = session.or(reading.facts.text(Slot::Conversation));
+    reading.agent = text(agent).map(Cow::Borrowed);
+    match text(kind) {
+        Some("tool") => tool_span(reading),
+        Some("tool.execution") => execution(reading),
+        Some("llm_request") => model_span(reading, session.unwrap_or_default()),
+        Some("interaction") => turn(reading),
+        Some("tool.blocked_on_user" | "hook" | "subagent.spawn" | "compaction" | "mcp.rpc") => {
+            return Outcome::Noise;
+        }
+        _ => return Outcome::UnknownOperation,
+    }
+    reading.run(session);
+    reading.session(session);
+    Outcome::Noise
+}
+
+/// Reads one log record.
+pub(super) fn log(log: &LogView<'_>, report: &mut Report) -> Outcome {
+    let [event, session, agent] = pick(&log.attributes, ["event.name", "session.id", "agent_id"]);
+    let mut record = Record::new(log, text(session).unwrap_or_default(), report);
+    record.agent = text(agent).map(Cow::Borrowed);
+    match text(event).map(|event| event.trim_start_matches("claude_code.")) {
+        Some("tool_result") => tool_record(&mut record),
+        Some("tool_decision") => refusal(&mut record),
+        Some("api_request") => model_record(&mut record),
+        Some("api_error") if !record.is_traced() => failed_model(&mut record),
+        Some("user_prompt") => user_prompt(&mut record),
+        _ => {}
+    }
+    Outcome::Noise
+}
+
+fn tool_span(reading: &mut Reading<'_, '_>) {
+    let span = reading.span;
+    let [call_id, command, subagent] = pick(
+        &span.attributes,
+        ["tool_use_id", "full_command", "subagent_type"],
+    );
+    let tool = reading.facts.text(Slot::ToolName).unwrap_or_default();
+    let input = match text(command) {
+        Some(command) if SHELLS.contains(&tool) => shell_input(command),
+        _ => Recorded::NotRecorded,
+    };
+    let printed = span.events.iter().find(|event| event.name == "tool.output");
+    let output = printed.map_or(Recorded::NotRecorded, |event| {
+        let [output, content] = pick(&event.attributes, ["output", "content"]);
+        match output {
+            ValueView::Empty => value::output(content),
+            output => value::output(output),
+        }
+    });
+    let error = reading.failure();
+    let call_id = text(call_id);
+    reading.tell_at(span.end_ns, call(tool, call_id, input, output, error));
+    if let (Some(to), Some(call_id)) = (text(subagent), call_id) {
+        let body = delegation(reading.agent.as_deref(), to);
+        reading.tell_named(delegation_id(call_id), span.start_ns, body);
+    }
+}
+
+fn execution(reading: &mut Reading<'_, '_>) {
+    let [call_id] = pick(&reading.span.attributes, ["tool_use_id"]);
+    let Some(call_id) = text(call_id) else {
+        return;
+    };
+    let error = reading.failure();
+    let nothing = Recorded::NotRecorded;
+    reading.tell(call("", Some(call_id), nothing.clone(), nothing, error));
+}
+
+fn tool_record(record: &mut Record<'_, '_>) {
+    let [
+        tool,
+        call_id,
+        success,
+        duration,
+        error,
+        kind,
+        input,
+        parameters,
+        size,
+    ] = pick(
+        &record.log.attributes,
+        [
+            "tool_name",
+            "tool_use_id",
+            "success",
+            "duration_ms",
+            "error",
+            "error_type",
+            "tool_input",
+            "tool_parameters",
+            "tool_result_size_bytes",
+        ],
+    );
+    let tool = text(tool).unwrap_or_default();
+    let failed = flag(success) == Some(false);
+    let reason = text(error).or(text(kind)).unwrap_or_default();
+    let output = if !failed && count(size) == Some(0) {
+        value::output_json("")
+    } else {
+        Recorded::NotRecorded
+    };
+    let body = call(
+        tool,
+        text(call_id),
+        arguments(tool, text(input), text(parameters)),
+        output,
+        failed.then(|| value::failure(reason)),
+    );
+    let named = call_id.as_str().unwrap_or_default();
+    let duration_ms = count(duration).unwrap_or(0);
+    record.tell_finished(&[b"tool_result", named.as_bytes()], duration_ms, body);
+    let subagent = text(input).and_then(|input| value::member(input, &["subagent_type"]));
+    if let (Some(to), true) = (subagent, DELEGATES.contains(&tool) && !named.is_empty()) {
+        let body = delegation(record.agent.as_deref(), &value::unquote(to));
+        record.tell_named(delegation_id(named), duration_ms, body);
+    }
+}
+
+/// A call that a person or a rule refused: it is told by this record alone and never runs.
+fn refusal(record: &mut Record<'_, '_>) {
+    let [decision, tool, call_id, source, parameters] = pick(
+        &record.log.attributes,
+        [
+            "decision",
+            "tool_name",
+            "tool_use_id",
+            "source",
+            "tool_parameters",
+        ],
+    );
+    if text(decision) != Some("reject") {
+        return;
+    }
+    let tool = text(tool).unwrap_or_default();
+    let reason = format!("refused by {}", text(source).unwrap_or("the user"));
+    let body = call(
+        tool,
+        text(call_id),
+        arguments(tool, None, text(parameters)),
+        Recorded::NotRecorded,
+        Some(value::failure(&reason)),
+    );
+    let named = call_id.as_str().unwrap_or_default();
+    record.tell_finished(&[b"tool_decision", named.as_bytes()], 0, body);
+}
+
+fn call(
+    tool: &str,
+    call_id: Option<&str>,
+    input: Recorded,
+    output: Recorded,
+    error: Option<Failure>,
+) -> Body {
+    Body::ToolCall(ToolCall {
+        tool: value::name(tool),
+        call_id: call_id.map(|id| value::id_hash(&[id.as_bytes()])),
+        input,
+        output,
+        error,
+        hands_off: false,
+        writes: tool_names::writes(tool),
+    })
+}
+
+/// The arguments of a call: the whole of them, but of a shell command as the span tells it.
+fn arguments(tool: &str, input: Option<&str>, parameters: Option<&str>) -> Recorded {
+    if SHELLS.contains(&tool) {
+        // The parameters hold the command in full; in the input, long texts are cut off.
+        let command = parameters
+            .and_then(|json| value::member(json, &["full_command"]))
+            .or_else(|| input.and_then(|json| value::member(json, &["command"])));
+        if let Some(command) = command {
+            return shell_input(&value::unquote(command));
+        }
+    }
+    input.map_or(Recorded::NotRecorded, value::input_json)
+}
+
+fn shell_input(command: &str) -> Recorded {
+    let command = serde_json::Value::from(command);
+    value::input_json(&format!("{{\"command\":{command}}}"))
+}
+
+fn delegation(from: Option<&str>, to: &str) -> Body {
+    Body::Handoff(Handoff {
+        from: from.map(value::name),
+        to: value::name(to),
+    })
+}
+
+/// The same in span and record, so that a delegation told by both is one.
+fn delegation_id(call_id: &str) -> u64 {
+    value::id_hash(&[b"delegation", call_id.as_bytes()])
+}
+
+fn model_span(reading: &mut Reading<'_, '_>, session: &str) {
+    let span = reading.span;
+    let [success, stop_reason] = pick(&span.attributes, ["success", "stop_reason"]);
+    let mut model = model_call(&span.attributes, session);
+    model.answer = match text(stop_reason) {
+        Some("tool_use") => Answer::ToolCalls(1),
+        Some("end_turn" | "stop_sequence" | "max_tokens") => Answer::Text(None),
+        _ => Answer::Unknown,
+    };
+    model.error = reading.failure().or_else(|| {
+        let [error] = pick(&span.attributes, ["error"]);
+        let failed = flag(success) == Some(false);
+        failed.then(|| value::failure(text(error).unwrap_or_default()))
+    });
+    reading.tell(Body::ModelCall(model));
+    let tries = span.events.iter().filter(|event| {
+        let [attempt] = pick(&event.attributes, ["attempt"]);
+        event.name == "gen_ai.request.attempt" && count(attempt) > Some(1)
+    });
+    for event in tries {
+        reading.tell_at(event.time_ns, Body::Retry { tool: None });
+    }
+}
+
+fn model_record(record: &mut Record<'_, '_>) {
+    let attributes = &record.log.attributes;
+    let [duration, micros, cost, sequence] = pick(
+        attributes,
+        [
+            "duration_ms",
+            "cost_usd_micros",
+            "cost_usd",
+            "event.sequence",
+        ],
+    );
+    let mut model = model_call(attributes, record.session);
+    model.cost_microusd = count(micros).or(match cost {
+        ValueView::Double(usd) if usd >= 0.0 => Some((usd * 1e6).round() as u64),
+        _ => None,
+    });
+    let sequence = count(sequence).unwrap_or(0).to_le_bytes();
+    let time = record.time_ns().to_le_bytes();
+    record.tell_finished(
+        &[b"api_request", &sequence, &time],
+        count(duration).unwrap_or(0),
+        Body::ModelCall(model),
+    );
+}
+
+fn failed_model(record: &mut Record<'_, '_>) {
+    let attributes = &record.log.attributes;
+    let [duration, error, sequence] = pick(attributes, ["duration_ms", "error", "event.sequence"]);
+    let mut model = model_call(attributes, record.session);
+    model.call_id = None;
+    model.error = Some(value::failure(text(error).unwrap_or_default()));
+    let sequence = count(sequence).unwrap_or(0).to_le_bytes();
+    let time = record.time_ns().to_le_bytes();
+    record.tell_finished(
+        &[b"api_error", &sequence, &time],
+        count(duration).unwrap_or(0),
+        Body::ModelCall(model),
+    );
+}
+
+/// What span and record say alike about a model call.
+fn model_call(attributes: &Attributes<'_>, session: &str) -> ModelCall {
+    let [model, input, output, cache_read, cache_written, first_ms] = pick(
+        attributes,
+        [
+            "model",
+            "input_tokens",
+            "output_tokens",
+            "cache_read_tokens",
+            "cache_creation_tokens",
+            "ttft_ms",
+        ],
+    );
+    let figures = [input, output, cache_read, cache_written, first_ms]
+        .map(|figure| count(figure).unwrap_or(0));
+    let [input, output, cache_read, cache_written, _] = figures;
+    let answered = output > 0;
+    let figures = figures.map(u64::to_le_bytes).concat();
+    ModelCall {
+        model: text(model).map(value::name),
+        call_id: answered.then(|| value::id_hash(&[session.as_bytes(), &figures])),
+        input_tokens: input + cache_read + cache_written,
+        output_tokens: output,
+        ..ModelCall::default()
+    }
+}
+
+fn turn(reading: &mut Reading<'_, '_>) {
+    let [prompt_length] = pick(&reading.span.attributes, ["user_prompt_length"]);
+    if count(prompt_length).is_some() {
+        reading.tell_at(reading.span.start_ns, Body::UserMessage);
+    }
+    if reading.is_root() {
+        let error = reading.failure();
+        reading.tell_at(reading.span.end_ns, Body::RunEnd(RunEnd { error }));
+    }
+}
+
+fn user_prompt(record: &mut Record<'_, '_>) {
+    if record.is_traced() {
+        record.tell_as_span(Body::UserMessage);
+        return;
+    }
+    let [prompt] = pick(&record.log.attributes, ["prompt.id"]);
+    let prompt = text(prompt).unwrap_or_default();
+    record.tell_finished(&[b"user_prompt", prompt.as_bytes()], 0, Body::UserMessage);
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::engine::event::Event;
+    use crate::normalize::records::tests::events;
+
+    fn told(traced: bool, record: &serde_json::Value) -> Vec<Event> {
+        events("com.anthropic.claude_code.events", traced, record)
+    }
+
+    fn tool_call(event: &Event) -> &ToolCall {
+        match &event.body {
+            Body::ToolCall(call) => call,
+            other => panic!("no tool call: {other:?}"),
+        }
+    }
+
+    /// Given a call of the tool that sets a sub-agent to work, by that sub-agent's parent, the delegation is told too.
+    #[test]
+    fn delegations_are_told() {
+        let record = json!({"event.name": "tool_result", "session.id": "s", "agent_id": "a1", "tool_name": "Agent",
+            "tool_use_id": "1", "success": "true", "duration_ms": "1000",
+            "tool_input": r#"{"subagent_type":"Explore","prompt":"look around"}"#});
+        let told = told(false, &record);
+        assert_eq!(&*tool_call(&told[0]).tool, "Agent");
+        let expected = Handoff {
+            from: Some("a1".into()),
+            to: "Explore".into(),
+        };
+        assert_eq!(told[1].body, Body::Handoff(expected));
+        assert_eq!(told[1].id, delegation_id("1"));
+        assert_eq!(told[1].start_ns, told[0].start_ns);
+    }
+
+    /// Given a decision, only a refusal is told: what was allowed is told when it is over.
+    #[test]
+    fn refusals_are_told() {
+        let decision = |decision: &str| {
+            json!({"event.name": "tool_decision", "session.id": "s", "tool_name": "Bash", "tool_use_id": "1",
+                "decision": decision, "source": "user_reject", "tool_parameters": r#"{"full_command":"rm -r x"}"#})
+        };
+        assert!(told(true, &decision("accept")).is_empty());
+        let refused = told(true, &decision("reject"));
+        let call = tool_call(&refused[0]);
+        assert_eq!(
+            &*call.error.as_ref().expect("a failure").text,
+            "refused by user_reject"
+        );
+        assert_eq!(call.input, shell_input("rm -r x"));
+    }
+
+    /// Given a shell command with a long text in it, it counts as the whole command, whatever the description beside it.
+    #[test]
+    fn a_command_counts_alone() {
+        let call = |input: &str, parameters: &str| arguments("Bash", Some(input), Some(parameters));
+        let full = r#"{"full_command":"echo \"a\"","description":"one"}"#;
+        assert_eq!(
+            call(r#"{"command":"echo…"}"#, full),
+            shell_input("echo \"a\"")
+        );
+        assert_eq!(
+            call(r#"{"command":"ls","description":"two"}"#, "{}"),
+            shell_input("ls")
+        );
+        assert_eq!(arguments("Read", None, None), Recorded::NotRecorded);
+    }
+
+    /// Given a model call that failed, it is told once: by its record only where no span tells it.
+    #[test]
+    fn failed_model_calls_are_told_once() {
+        let record = json!({"event.name": "api_error", "session.id": "s", "model": "m", "error": "overloaded",
+            "duration_ms": "10", "attempt": "3"});
+        assert!(told(true, &record).is_empty());
+        let failed = told(false, &record);
+        assert!(matches!(&failed[0].body, Body::ModelCall(call) if call.error.is_some()));
+    }
+
+    /// Given a prompt in a session that is not traced, it is a user message all the same.
+    #[test]
+    fn prompts_need_no_trace() {
+        let record = json!({"event.name": "user_prompt", "session.id": "s", "prompt.id": "p"});
+        let [traced, untraced] = [true, false].map(|traced| told(traced, &record).remove(0));
+        assert_eq!(
+            (&traced.body, &untraced.body),
+            (&Body::UserMessage, &Body::UserMessage)
+        );
+        assert_ne!(traced.id, untraced.id);
+    }
+}

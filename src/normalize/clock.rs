@@ -1,0 +1,99 @@
+//! How numbers with a clock in them are written: dates, times of day, time zones, decimals, units of time.
+//!
+//! Each function looks at one place of a text and says where the thing that starts there ends.
+
+pub(super) fn skip(bytes: &[u8], from: usize, wanted: impl Fn(&u8) -> bool) -> usize {
+    let count = bytes[from..].iter().take_while(|byte| wanted(byte)).count();
+    from + count
+}
+
+pub(super) fn number(digits: &[u8]) -> u64 {
+    digits.iter().fold(0, |number, digit| {
+        number * 10 + u64::from(digit.wrapping_sub(b'0'))
+    })
+}
+
+/// The number of exactly two digits at a place.
+fn two_digits(bytes: &[u8], at: usize) -> Option<u64> {
+    let digits = bytes.get(at..at + 2)?;
+    digits
+        .iter()
+        .all(u8::is_ascii_digit)
+        .then(|| number(digits))
+}
+
+/// Where `YYYY-MM-DD` or `YYYY/MM/DD` ends, if it starts here.
+pub(super) fn date(bytes: &[u8], at: usize) -> Option<usize> {
+    let year = bytes.get(at..at + 4)?;
+    let separator = *bytes.get(at + 4)?;
+    if !year.iter().all(u8::is_ascii_digit) || !matches!(separator, b'-' | b'/') {
+        return None;
+    }
+    let month = two_digits(bytes, at + 5)?;
+    let day = two_digits(bytes, at + 8)?;
+    let fits = bytes[at + 7] == separator && (1..=12).contains(&month) && (1..=31).contains(&day);
+    fits.then_some(at + 10)
+}
+
+/// Where `hh:mm`, `hh:mm:ss` or `hh:mm:ss.fff` ends, if it starts here.
+pub(super) fn clock_time(bytes: &[u8], at: usize) -> Option<usize> {
+    let fits = two_digits(bytes, at)? < 24
+        && bytes.get(at + 2) == Some(&b':')
+        && two_digits(bytes, at + 3)? < 60;
+    if !fits {
+        return None;
+    }
+    let mut end = at + 5;
+    if bytes.get(end) == Some(&b':') {
+        // A leap second is written as 60.
+        if two_digits(bytes, end + 1)? > 60 {
+            return None;
+        }
+        end = fraction(bytes, end + 3);
+    }
+    if bytes.get(end).is_some_and(u8::is_ascii_digit) {
+        return None;
+    }
+    Some(end)
+}
+
+/// Where a time zone (`Z`, `+02:00`, `-0500`) after a clock time ends; the same place when there is none.
+pub(super) fn zone(bytes: &[u8], at: usize) -> usize {
+    match bytes.get(at) {
+        Some(b'Z' | b'z') => at + 1,
+        Some(b'+' | b'-') if two_digits(bytes, at + 1).is_some() => {
+            let minutes = at + 3 + usize::from(bytes.get(at + 3) == Some(&b':'));
+            two_digits(bytes, minutes).map_or(at + 3, |_| minutes + 2)
+        }
+        _ => at,
+    }
+}
+
+/// Where the decimals after a number end; the same place when there are none.
+pub(super) fn fraction(bytes: &[u8], at: usize) -> usize {
+    if !matches!(bytes.get(at), Some(b'.' | b',')) {
+        return at;
+    }
+    let end = skip(bytes, at + 1, u8::is_ascii_digit);
+    if end == at + 1 { at } else { end }
+}
+
+/// Where the unit of time after a number ends, and whether it can stand alone. `h` and `m` cannot: `5m` may be metres.
+pub(super) fn unit(bytes: &[u8], at: usize) -> Option<(usize, bool)> {
+    let start = at + usize::from(bytes.get(at) == Some(&b' '));
+    // The micro sign and the Greek letter mu are two bytes each.
+    let prefix = match bytes.get(start..) {
+        Some([0xc2, 0xb5, ..] | [0xce, 0xbc, ..]) => 2,
+        _ => 0,
+    };
+    let end = skip(bytes, start + prefix, u8::is_ascii_alphabetic);
+    let strong = match &bytes[start + prefix..end] {
+        b"s" => true,
+        _ if prefix > 0 => return None,
+        b"ns" | b"us" | b"ms" | b"sec" | b"secs" | b"second" | b"seconds" | b"min" | b"mins"
+        | b"minute" | b"minutes" | b"hr" | b"hrs" | b"hour" | b"hours" => true,
+        b"h" | b"m" if start == at => false,
+        _ => return None,
+    };
+    Some((end, strong))
+}

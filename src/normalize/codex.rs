@@ -1,0 +1,286 @@
+//! Codex: log records under `codex.*`. Its several hundred spans a run are internals of the program and tell nothing.
+//!
+//! *A tool call* is the record `codex.tool_result`, with arguments and result. Its `success` says only that the tool ran:
+//! how a command ended stands in a few lines above what it printed, together with things that are new each time, so these
+//! lines are read and taken off.
+//!
+//! *A model call* is the one of the two records `codex.sse_event` of kind `response.completed` that has tokens, as text. A
+//! request that was refused is the record `codex.api_request` with a status of 400 or more; one with an `attempt` above
+//! zero is a retry. No record says whether the answer was text alone, nor when the call began.
+//!
+//! *Hand-offs* do not exist; sub-agents stand on tool calls as a path, `/root` being the main agent.
+//!
+//! *Runs.* The conversation id stands on every record and keys the run. Nothing tells of the end.
+
+use std::borrow::Cow;
+
+use crate::engine::event::{Body, Failure, ModelCall, Recorded, ToolCall};
+use crate::otlp::LogView;
+
+use super::records::{Record, count, flag, pick, text};
+use super::{Outcome, Report, shell, tool_names, value};
+
+/// Reads one log record.
+pub(super) fn log(log: &LogView<'_>, report: &mut Report) -> Outcome {
+    // The record's own event name is a line of Codex's source.
+    let [event, conversation, agent] = pick(
+        &log.attributes,
+        ["event.name", "conversation.id", "agent_name"],
+    );
+    let mut record = Record::new(log, text(conversation).unwrap_or_default(), report);
+    record.agent = text(agent).map(Cow::Borrowed);
+    match text(event) {
+        Some("codex.tool_result") => tool(&mut record),
+        Some("codex.sse_event") => answer(&mut record),
+        Some("codex.api_request") => request(&mut record),
+        Some("codex.user_prompt") => {
+            let time = record.time_ns().to_le_bytes();
+            record.tell_finished(&[b"user_prompt", &time], 0, Body::UserMessage);
+        }
+        _ => {}
+    }
+    Outcome::Noise
+}
+
+fn tool(record: &mut Record<'_, '_>) {
+    let [tool, call_id, success, duration, arguments, output] = pick(
+        &record.log.attributes,
+        [
+            "tool_name",
+            "call_id",
+            "success",
+            "duration_ms",
+            "arguments",
+            "output",
+        ],
+    );
+    let tool = text(tool).unwrap_or_default();
+    let printed = output.as_str().map(Printed::of);
+    let command = text(arguments).map(command).unwrap_or_default();
+    let error = failure(flag(success), &command, printed.as_ref());
+    let named = call_id.as_str().unwrap_or_default();
+    let body = Body::ToolCall(ToolCall {
+        tool: value::name(tool),
+        call_id: (!named.is_empty()).then(|| value::id_hash(&[named.as_bytes()])),
+        input: value::input(arguments),
+        output: printed.map_or(Recorded::NotRecorded, |printed| printed.output()),
+        error,
+        hands_off: tool_names::hands_off(tool),
+        writes: tool_names::writes(tool),
+    });
+    let duration_ms = count(duration).unwrap_or(0);
+    record.tell_finished(&[b"tool_result", named.as_bytes()], duration_ms, body);
+}
+
+fn failure(success: Option<bool>, command: &str, printed: Option<&Printed<'_>>) -> Option<Failure> {
+    let body = printed.map_or("", |printed| printed.body.trim());
+    let exit_code = printed.and_then(|printed| printed.exit_code).unwrap_or(0);
+    if success != Some(false) && !shell::failed(command, exit_code, body) {
+        return None;
+    }
+    if body.is_empty() && exit_code != 0 {
+        return Some(value::failure(&format!("exit code {exit_code}")));
+    }
+    Some(value::failure(body))
+}
+
+/// The command line in the arguments: `cmd`, or the last word of `command` (`["bash", "-lc", "ls"]`).
+fn command(arguments: &str) -> Cow<'_, str> {
+    let command = value::member(arguments, &["cmd"])
+        .or_else(|| value::member(arguments, &["command", "2"]))
+        .or_else(|| value::member(arguments, &["command"]));
+    command.map(value::unquote).unwrap_or_default()
+}
+
+/// What a command printed, without the lines that Codex sets above it.
+struct Printed<'a> {
+    /// `None` where the tool is no command, or the command is still running.
+    exit_code: Option<i64>,
+    is_running: bool,
+    body: &'a str,
+}
+
+impl<'a> Printed<'a> {
+    fn of(output: &'a str) -> Self {
+        let Some((head, body)) = output
+            .split_once("\nOutput:\n")
+            .filter(|(head, _)| head.contains("Wall time:"))
+        else {
+            return Self {
+                exit_code: None,
+                is_running: false,
+                body: output,
+            };
+        };
+        let exit_code = head.lines().find_map(|line| {
+            line.strip_prefix("Process exited with code ")
+                .or_else(|| line.strip_prefix("Exit code: "))?
+                .trim()
+                .parse()
+                .ok()
+        });
+        Self {
+            exit_code,
+            is_running: head.contains("Process running with session ID"),
+            body,
+        }
+    }
+
+    /// A command that still runs has printed nothing yet, which is not an empty result.
+    fn output(&self) -> Recorded {
+        if self.is_running && self.body.trim().is_empty() {
+            return value::output_json("still running");
+        }
+        value::output_json(self.body)
+    }
+}
+
+fn answer(record: &mut Record<'_, '_>) {
+    let [kind, model, input, output] = pick(
+        &record.log.attributes,
+        [
+            "event.kind",
+            "model",
+            "input_token_count",
+            "output_token_count",
+        ],
+    );
+    let (Some("response.completed"), Some(input)) = (text(kind), count(input)) else {
+        return;
+    };
+    let model = ModelCall {
+        model: text(model).map(value::name),
+        input_tokens: input,
+        output_tokens: count(output).unwrap_or(0),
+        ..ModelCall::default()
+    };
+    let time = record.time_ns().to_le_bytes();
+    record.tell_finished(&[b"sse_event", &time], 0, Body::ModelCall(model));
+}
+
+fn request(record: &mut Record<'_, '_>) {
+    let [model, duration, status, attempt, error] = pick(
+        &record.log.attributes,
+        [
+            "model",
+            "duration_ms",
+            "http.response.status_code",
+            "attempt",
+            "error.message",
+        ],
+    );
+    let time = record.time_ns().to_le_bytes();
+    let duration_ms = count(duration).unwrap_or(0);
+    if count(attempt) > Some(0) {
+        let body = Body::Retry { tool: None };
+        record.tell_finished(&[b"retry", &time], duration_ms, body);
+    }
+    let status = count(status).unwrap_or(0);
+    if status < 400 && text(error).is_none() {
+        return;
+    }
+    let reason = text(error).map_or_else(|| Cow::Owned(format!("status {status}")), Cow::Borrowed);
+    let model = ModelCall {
+        model: text(model).map(value::name),
+        error: Some(value::failure(&reason)),
+        ..ModelCall::default()
+    };
+    record.tell_finished(
+        &[b"api_request", &time],
+        duration_ms,
+        Body::ModelCall(model),
+    );
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::normalize::records::tests::events;
+
+    const SCOPE: &str = "codex_otel.log_only";
+
+    fn call(success: &str, arguments: &str, output: &str) -> ToolCall {
+        let record = json!({"event.name": "codex.tool_result", "conversation.id": "c", "tool_name": "exec_command",
+            "call_id": "1", "success": success, "arguments": arguments, "output": output});
+        match events(SCOPE, true, &record).remove(0).body {
+            Body::ToolCall(call) => call,
+            other => panic!("no tool call: {other:?}"),
+        }
+    }
+
+    fn head(line: &str) -> String {
+        format!(
+            "Chunk ID: 7862ff\nWall time: 0.0005 seconds\n{line}\nOriginal token count: 15\nOutput:\n"
+        )
+    }
+
+    #[track_caller]
+    fn check(success: &str, arguments: &str, output: &str, expected: Option<&str>) {
+        let error = call(success, arguments, output).error;
+        assert_eq!(
+            error.as_ref().map(|error| &*error.text),
+            expected,
+            "{output}"
+        );
+    }
+
+    /// Given how a tool ended by its own account and by its output, it failed when either says so.
+    #[test]
+    fn the_output_tells_of_failures() {
+        let (ls, grep) = (
+            r#"{"cmd":"ls x"}"#,
+            r#"{"command":["bash","-lc","grep x y"]}"#,
+        );
+        let ended = |code: u8| head(&format!("Process exited with code {code}"));
+        check("true", ls, &(ended(2) + "ls: no x\n"), Some("ls: no x"));
+        check("true", ls, &ended(1), Some("exit code 1"));
+        check("true", grep, &ended(1), None);
+        check("true", ls, &ended(0), None);
+        check("false", ls, "rejected by user", Some("rejected by user"));
+        check(
+            "true",
+            ls,
+            "Exit code: 3\nWall time: 1 seconds\nOutput:\nbad",
+            Some("bad"),
+        );
+    }
+
+    /// Given the same text printed twice, with new ids and times above it, it is the same result; nothing printed is empty
+    /// once the command has ended, and not before.
+    #[test]
+    fn the_lines_above_the_output_are_taken_off() {
+        let ended = head("Process exited with code 0");
+        let other = ended.replace("7862ff", "402a09").replace("0.0005", "3.2");
+        let [one, two] =
+            [ended.clone(), other].map(|head| call("true", "{}", &(head + "pending\n")).output);
+        assert_eq!(one, two);
+        assert!(
+            call("true", "{}", &ended)
+                .output
+                .value()
+                .is_some_and(|value| value.empty)
+        );
+        let running = head("Process running with session ID 4711");
+        assert!(
+            call("true", "{}", &running)
+                .output
+                .value()
+                .is_some_and(|value| !value.empty)
+        );
+    }
+
+    /// Given a request that was refused, and one that was tried again, both are told.
+    #[test]
+    fn refused_requests_are_told() {
+        let record = json!({"event.name": "codex.api_request", "conversation.id": "c", "model": "gpt-5", "attempt": 1,
+            "http.response.status_code": 429});
+        let told = events(SCOPE, true, &record);
+        assert_eq!(told[0].body, Body::Retry { tool: None });
+        assert!(matches!(&told[1].body, Body::ModelCall(call) if call.error.is_some()));
+        assert_ne!(told[0].id, told[1].id);
+        let fine = json!({"event.name": "codex.api_request", "attempt": 0, "http.response.status_code": 200});
+        assert!(events(SCOPE, true, &fine).is_empty());
+    }
+}

@@ -1,0 +1,575 @@
+//! The events format: recorded runs in a file, one JSON object a line, for `check`, `eval` and tests.
+//!
+//! Nothing of a framework is left in it, so that nothing needs undoing: each event of a line becomes one event of the
+//! engine's vocabulary, with its values read like any dialect's. The number `i` gives an event its identity, and its
+//! place among events of the same time. A line that cannot be read is an error that says where and why, and the lines
+//! after it are read all the same.
+
+use std::borrow::Cow;
+use std::collections::BTreeSet;
+use std::io::{BufRead, BufReader, Read};
+
+use flate2::bufread::MultiGzDecoder;
+use serde::{Deserialize, Deserializer};
+use serde_json::value::RawValue;
+
+use crate::engine::event::{
+    AgentSpan, Answer, Body, Event, Failure, Handoff, ModelCall, Recorded, RunEnd, SpanId, Text,
+    ToolCall, TraceId,
+};
+
+use super::{tool_names, value};
+
+/// Longest line, in bytes: a thousand calls with results of a hundred kilobytes each still fit.
+const LINE_BYTES_MAX: u64 = 128 * 1024 * 1024;
+
+/// How the nanoseconds below a millisecond are used: `i` stands there, and keeps events of the same time in order.
+const NS_PER_MS: u64 = 1_000_000;
+
+/// A recorded run.
+#[derive(Clone, Debug, PartialEq)]
+pub struct EventsRun {
+    /// The data set that the run belongs to, where the line names one.
+    pub dataset: Option<String>,
+    /// The run's id.
+    pub run_id: Text,
+    /// What people or scripts said about the run, as it stands in the line.
+    pub label: Option<serde_json::Value>,
+    /// How the run ended by its source (`success`, `failure`), which need not be how it looks.
+    pub outcome: Option<String>,
+    /// What happened, in the order of `i`.
+    pub events: Vec<Event>,
+}
+
+/// What is wrong with a file of events.
+#[derive(Debug, thiserror::Error)]
+pub enum EventsError {
+    /// The file cannot be read any further.
+    #[error("line {line}: cannot be read")]
+    Read {
+        /// The line, from 1.
+        line: u64,
+        /// What the system said.
+        #[source]
+        source: std::io::Error,
+    },
+    /// One line is not a run in this format; the next may be.
+    #[error("line {line}: {reason}")]
+    Line {
+        /// The line, from 1.
+        line: u64,
+        /// What is wrong with it, and where.
+        reason: String,
+    },
+}
+
+/// The runs in a file of events, compressed with gzip or not, one after the other. Blank lines are passed over.
+pub fn runs<'r>(file: impl Read + 'r) -> std::io::Result<EventsRuns<'r>> {
+    let mut file = BufReader::new(file);
+    let is_compressed = file.fill_buf()?.starts_with(&[0x1f, 0x8b]);
+    let lines: Box<dyn BufRead + 'r> = if is_compressed {
+        Box::new(BufReader::new(MultiGzDecoder::new(file)))
+    } else {
+        Box::new(file)
+    };
+    Ok(EventsRuns { lines, line: 0 })
+}
+
+/// Reads a file of events; see [`runs`].
+pub struct EventsRuns<'r> {
+    lines: Box<dyn BufRead + 'r>,
+    line: u64,
+}
+
+impl Iterator for EventsRuns<'_> {
+    type Item = Result<EventsRun, EventsError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        loop {
+            self.line += 1;
+            let line = self.line;
+            let mut bytes = Vec::new();
+            let mut limited = (&mut self.lines).take(LINE_BYTES_MAX);
+            match limited.read_until(b'\n', &mut bytes) {
+                Ok(0) => return None,
+                Ok(_) if bytes.trim_ascii().is_empty() => {}
+                Ok(_) => {
+                    let run = Line::read(&bytes);
+                    return Some(run.map_err(|reason| EventsError::Line { line, reason }));
+                }
+                Err(source) => {
+                    // What follows a broken stream is nothing: the next call ends the walk.
+                    self.lines = Box::new(std::io::empty());
+                    return Some(Err(EventsError::Read { line, source }));
+                }
+            }
+        }
+    }
+}
+
+/// A line as it stands.
+#[derive(Deserialize)]
+struct Line<'a> {
+    dataset: Option<String>,
+    run_id: String,
+    label: Option<serde_json::Value>,
+    outcome: Option<String>,
+    #[serde(borrow)]
+    events: Vec<Told<'a>>,
+}
+
+/// An event as it stands.
+#[derive(Deserialize)]
+struct Told<'a> {
+    i: u64,
+    t_ms: Option<f64>,
+    #[serde(borrow)]
+    kind: Cow<'a, str>,
+    agent: Option<String>,
+    worker: Option<String>,
+    tool: Option<String>,
+    call_id: Option<String>,
+    #[serde(borrow, default, deserialize_with = "present")]
+    input: Option<&'a RawValue>,
+    #[serde(borrow, default, deserialize_with = "present")]
+    output: Option<&'a RawValue>,
+    #[serde(borrow)]
+    error: Option<&'a RawValue>,
+    duration_ms: Option<f64>,
+    cost_usd: Option<f64>,
+    tokens: Option<u64>,
+    #[serde(borrow)]
+    text: Option<&'a RawValue>,
+    from_agent: Option<String>,
+    to_agent: Option<String>,
+    status: Option<String>,
+}
+
+/// A member that is there, even if it is `null`: serde alone would take `null` for absence.
+fn present<'de, D: Deserializer<'de>>(json: D) -> Result<Option<&'de RawValue>, D::Error> {
+    <&RawValue>::deserialize(json).map(Some)
+}
+
+impl Line<'_> {
+    fn read(bytes: &[u8]) -> Result<EventsRun, String> {
+        let mut line: Line<'_> =
+            serde_json::from_slice(bytes).map_err(|error| described(&error))?;
+        line.events.sort_by_key(|told| told.i);
+        let mut events = Vec::with_capacity(line.events.len());
+        let mut numbers = BTreeSet::new();
+        let mut time_ms = None;
+        for told in &line.events {
+            let i = told.i;
+            if !numbers.insert(i) {
+                return Err(format!("two events have the number `i` {i}"));
+            }
+            time_ms = told.t_ms.map(|time| time as u64).or(time_ms);
+            let start_ns = start_ns(i, time_ms);
+            let bodies = told
+                .bodies()
+                .map_err(|reason| format!("event {i}: {reason}"))?;
+            for (part, body) in bodies.into_iter().enumerate() {
+                events.push(told.event(&line.run_id, part as u8, start_ns, body));
+            }
+        }
+        Ok(EventsRun {
+            dataset: line.dataset,
+            run_id: line.run_id.into(),
+            label: line.label,
+            outcome: line.outcome,
+            events,
+        })
+    }
+}
+
+/// When an event began: its own time, else that of the event before it, else a second for each event.
+fn start_ns(i: u64, time_ms: Option<u64>) -> u64 {
+    match time_ms {
+        Some(time_ms) => time_ms
+            .saturating_mul(NS_PER_MS)
+            .saturating_add(i % NS_PER_MS),
+        None => i.saturating_mul(1_000 * NS_PER_MS),
+    }
+}
+
+/// Serde's message without its own line number, which is always one.
+fn described(error: &serde_json::Error) -> String {
+    let text = error.to_string();
+    let message = text.split(" at line ").next().unwrap_or(&text);
+    format!("{message} (column {})", error.column())
+}
+
+impl Told<'_> {
+    fn event(&self, run_id: &str, part: u8, start_ns: u64, body: Body) -> Event {
+        let run = run_id.as_bytes();
+        let [high, low] = [b"0", b"1"].map(|half| value::id_hash(&[run, half]));
+        let duration_ns = (self.duration_ms.unwrap_or(0.0) * 1e6) as u64;
+        Event {
+            id: value::id_hash(&[run, &self.i.to_be_bytes(), &[part]]),
+            trace: TraceId(((u128::from(high) << 64) | u128::from(low)).to_be_bytes()),
+            // Zero would be no id.
+            span: SpanId((self.i.saturating_add(1)).to_be_bytes()),
+            parent: SpanId::default(),
+            start_ns,
+            end_ns: start_ns.saturating_add(duration_ns),
+            agent: self.agent.as_deref().map(value::name),
+            worker: self.worker.as_deref().map(value::name),
+            body,
+        }
+    }
+
+    fn bodies(&self) -> Result<Vec<Body>, String> {
+        Ok(vec![match &*self.kind {
+            "tool_call" => self.tool_call()?,
+            "llm_call" => Body::ModelCall(self.model_call(Answer::Unknown)),
+            "llm_text" => self.model_text(),
+            "handoff" => return self.handoff(),
+            "state_update" => Body::StateUpdate,
+            "memory_write" => Body::MemoryWrite,
+            "retry" => Body::Retry {
+                tool: self.tool.as_deref().map(value::name),
+            },
+            "user_message" => Body::UserMessage,
+            "run_end" => Body::RunEnd(RunEnd {
+                error: self.end_failure()?,
+            }),
+            other => {
+                return Err(format!(
+                    "unknown kind `{other}`; known are tool_call, llm_call, llm_text, handoff, state_update, \
+                     memory_write, retry, user_message and run_end"
+                ));
+            }
+        }])
+    }
+
+    fn tool_call(&self) -> Result<Body, String> {
+        let tool = self.tool.as_deref().unwrap_or_default().trim();
+        if tool.is_empty() {
+            return Err("a tool_call needs `tool`".to_owned());
+        }
+        let call_id = self.call_id.as_deref().filter(|id| !id.is_empty());
+        Ok(Body::ToolCall(ToolCall {
+            tool: value::name(tool),
+            call_id: call_id.map(|id| value::id_hash(&[id.as_bytes()])),
+            input: self.input(),
+            output: self
+                .output
+                .map_or(Recorded::NotRecorded, |json| value::output_json(json.get())),
+            error: self.failure(),
+            hands_off: tool_names::hands_off(tool),
+            writes: tool_names::writes(tool),
+        }))
+    }
+
+    /// Arguments that are `null` are not known to be none.
+    fn input(&self) -> Recorded {
+        let input = self.input.filter(|json| json.get() != "null");
+        input.map_or(Recorded::NotRecorded, |json| value::input_json(json.get()))
+    }
+
+    /// The error in words; of `true`, the result's words.
+    fn failure(&self) -> Option<Failure> {
+        match self.error?.get() {
+            "null" | "false" => None,
+            "true" => Some(value::failure(
+                &self.output.map_or(Cow::Borrowed(""), unquoted),
+            )),
+            error => Some(value::failure(&value::unquote(error))),
+        }
+    }
+
+    fn model_call(&self, answer: Answer) -> ModelCall {
+        ModelCall {
+            // The format does not tell tokens read from tokens written; their sum is what counts.
+            input_tokens: self.tokens.unwrap_or(0),
+            cost_microusd: self.cost_usd.map(|usd| (usd * 1e6).round() as u64),
+            answer,
+            error: self.failure(),
+            ..ModelCall::default()
+        }
+    }
+
+    /// A turn of text alone. What an agent called `user` says is a message of the user's.
+    fn model_text(&self) -> Body {
+        if self.agent.as_deref() == Some("user") {
+            return Body::UserMessage;
+        }
+        let said = self
+            .text
+            .or(self.input)
+            .map(|json| value::output_json(json.get()));
+        let hash = said
+            .as_ref()
+            .and_then(Recorded::value)
+            .map(|text| text.fingerprint);
+        Body::ModelCall(self.model_call(Answer::Text(hash)))
+    }
+
+    /// Control passes on. Where no receiver is named apart, the event's own agent is the receiver; what it was asked is told
+    /// as the agent's work.
+    fn handoff(&self) -> Result<Vec<Body>, String> {
+        let (from, to) = match (&self.to_agent, &self.agent) {
+            (Some(to), agent) => (self.from_agent.as_ref().or(agent.as_ref()), to),
+            (None, Some(agent)) => (self.from_agent.as_ref(), agent),
+            (None, None) => return Err("a handoff needs `to_agent` or `agent`".to_owned()),
+        };
+        let to = value::name(to);
+        let handoff = Body::Handoff(Handoff {
+            from: from.map(|from| value::name(from)),
+            to: to.clone(),
+        });
+        let asked = AgentSpan {
+            name: to,
+            input: self.input(),
+            output: Recorded::NotRecorded,
+        };
+        Ok(match asked.input {
+            Recorded::NotRecorded => vec![handoff],
+            _ => vec![handoff, Body::AgentSpan(asked)],
+        })
+    }
+
+    fn end_failure(&self) -> Result<Option<Failure>, String> {
+        let failed = match self.status.as_deref() {
+            None | Some("ok" | "success" | "succeeded" | "completed") => false,
+            Some("failed" | "failure" | "error") => true,
+            Some(other) => {
+                return Err(format!("unknown status `{other}`; known are ok and failed"));
+            }
+        };
+        Ok(self
+            .failure()
+            .or_else(|| failed.then(|| value::failure(""))))
+    }
+}
+
+fn unquoted(json: &RawValue) -> Cow<'_, str> {
+    value::unquote(json.get())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write;
+
+    use flate2::Compression;
+    use flate2::write::GzEncoder;
+
+    use super::*;
+
+    const SAMPLES: &[u8] = include_bytes!("../../tests/events/samples.events.jsonl");
+
+    /// One run whose events are these.
+    fn run_of(events: &str) -> EventsRun {
+        let line = format!(r#"{{"run_id":"r","events":[{events}]}}"#);
+        runs(line.as_bytes()).unwrap().next().unwrap().unwrap()
+    }
+
+    /// The one event of a run that has this one.
+    fn event_of(event: &str) -> Event {
+        run_of(event).events.remove(0)
+    }
+
+    #[track_caller]
+    fn call_of(event: &str) -> ToolCall {
+        match event_of(event).body {
+            Body::ToolCall(call) => call,
+            other => panic!("no tool call: {other:?}"),
+        }
+    }
+
+    #[track_caller]
+    fn check_error(line: &str, expected: &str) {
+        let error = runs(line.as_bytes()).unwrap().next().unwrap();
+        assert_eq!(error.unwrap_err().to_string(), expected);
+    }
+
+    /// Given public runs as they were converted, every event of every line becomes an event, in order, and the same
+    /// from a compressed file.
+    #[test]
+    fn recorded_runs_are_read() {
+        let read: Vec<EventsRun> = runs(SAMPLES).unwrap().map(Result::unwrap).collect();
+        let datasets: Vec<_> = read
+            .iter()
+            .map(|run| run.dataset.as_deref().unwrap())
+            .collect();
+        assert_eq!(
+            datasets,
+            [
+                "grafted_tune",
+                "magentic_agentrx",
+                "tau_airline_gpt4o",
+                "tau_retail_agentrx",
+                "whowhen_algorithm"
+            ]
+        );
+        for run in &read {
+            assert!(run.label.is_some());
+            assert!(
+                run.events.is_sorted_by_key(|event| event.start_ns),
+                "{}",
+                run.run_id
+            );
+            assert!(matches!(run.events.last().unwrap().body, Body::RunEnd(_)));
+        }
+        let mut compressed = GzEncoder::new(Vec::new(), Compression::fast());
+        compressed.write_all(SAMPLES).unwrap();
+        let compressed = compressed.finish().unwrap();
+        let again: Vec<EventsRun> = runs(&compressed[..]).unwrap().map(Result::unwrap).collect();
+        assert_eq!(again, read);
+    }
+
+    /// Given a value that is missing, `null`, text, JSON in text or JSON, it is what the format says it is.
+    #[test]
+    fn values_are_what_they_are() {
+        let call = call_of(r#"{"i":1,"kind":"tool_call","tool":"t"}"#);
+        assert_eq!(
+            (call.input, call.output, call.error),
+            (Recorded::NotRecorded, Recorded::NotRecorded, None)
+        );
+        let call = call_of(
+            r#"{"i":1,"kind":"tool_call","tool":"t","input":null,"output":null,"error":null}"#,
+        );
+        assert_eq!(call.input, Recorded::NotRecorded);
+        assert!(call.output.value().unwrap().empty);
+        assert_eq!(call.error, None);
+        let text = call_of(r#"{"i":1,"kind":"tool_call","tool":"t","input":"{\"b\":1,\"a\":2}"}"#);
+        let json = call_of(r#"{"i":1,"kind":"tool_call","tool":"t","input":{"a":2,"b":1}}"#);
+        assert_eq!(
+            text.input.value().unwrap().fingerprint,
+            json.input.value().unwrap().fingerprint
+        );
+        let failed = call_of(
+            r#"{"i":1,"kind":"tool_call","tool":"t","output":"no such table","error":true}"#,
+        );
+        assert_eq!(&*failed.error.unwrap().text, "no such table");
+        let failed = call_of(r#"{"i":1,"kind":"tool_call","tool":"t","error":"timeout"}"#);
+        assert_eq!(&*failed.error.unwrap().text, "timeout");
+        let call = call_of(
+            r#"{"i":1,"kind":"tool_call","tool":"transfer_to_b","call_id":"c","error":false}"#,
+        );
+        assert!(call.hands_off && call.call_id.is_some() && call.error.is_none());
+    }
+
+    /// Given times, `i` decides among equal ones, and stands in for them where there are none.
+    #[test]
+    fn time_comes_from_the_clock_or_the_number() {
+        let run = run_of(
+            r#"{"i":3,"t_ms":10,"kind":"retry"},{"i":2,"t_ms":10,"kind":"state_update","duration_ms":2.5},{"i":4,"kind":"memory_write"}"#,
+        );
+        let times: Vec<_> = run
+            .events
+            .iter()
+            .map(|event| (event.start_ns, event.end_ns))
+            .collect();
+        assert_eq!(
+            times,
+            [
+                (10_000_002, 12_500_002),
+                (10_000_003, 10_000_003),
+                (10_000_004, 10_000_004)
+            ]
+        );
+        assert_eq!(
+            event_of(r#"{"i":3,"kind":"user_message"}"#).start_ns,
+            3_000_000_000
+        );
+    }
+
+    /// Given the other kinds, each becomes the event that it names.
+    #[test]
+    fn every_kind_is_read() {
+        let check =
+            |event: &str, expected: Body| assert_eq!(event_of(event).body, expected, "{event}");
+        check(
+            r#"{"i":1,"kind":"llm_text","agent":"user","input":"hi"}"#,
+            Body::UserMessage,
+        );
+        check(
+            r#"{"i":1,"kind":"llm_call","tokens":12,"cost_usd":0.0015}"#,
+            Body::ModelCall(ModelCall {
+                input_tokens: 12,
+                cost_microusd: Some(1_500),
+                ..ModelCall::default()
+            }),
+        );
+        check(
+            r#"{"i":1,"kind":"handoff","from_agent":"a","to_agent":"b"}"#,
+            Body::Handoff(Handoff {
+                from: Some("a".into()),
+                to: "b".into(),
+            }),
+        );
+        check(
+            r#"{"i":1,"kind":"retry","tool":"t"}"#,
+            Body::Retry {
+                tool: Some("t".into()),
+            },
+        );
+        check(
+            r#"{"i":1,"kind":"run_end","status":"ok"}"#,
+            Body::RunEnd(RunEnd { error: None }),
+        );
+        check(
+            r#"{"i":1,"kind":"run_end","status":"failed"}"#,
+            Body::RunEnd(RunEnd {
+                error: Some(value::failure("")),
+            }),
+        );
+        let text = event_of(r#"{"i":1,"kind":"llm_text","agent":"a","text":"In summary"}"#).body;
+        assert!(
+            matches!(text, Body::ModelCall(model) if matches!(model.answer, Answer::Text(Some(_))))
+        );
+        let asked = run_of(r#"{"i":1,"kind":"handoff","agent":"b","input":"look again"}"#).events;
+        assert!(matches!(&asked[0].body, Body::Handoff(handoff) if &*handoff.to == "b"));
+        assert!(matches!(&asked[1].body, Body::AgentSpan(agent) if agent.input.value().is_some()));
+        assert_ne!(asked[0].id, asked[1].id);
+    }
+
+    /// Given lines that are no runs, the error says where and why, and the next line is read.
+    #[test]
+    fn bad_lines_are_explained() {
+        check_error("{", "line 1: EOF while parsing an object (column 1)");
+        check_error(
+            "\n\n[1]",
+            "line 3: invalid type: integer `1`, expected a string (column 2)",
+        );
+        check_error(
+            r#"{"events":[]}"#,
+            "line 1: missing field `run_id` (column 13)",
+        );
+        check_error(
+            r#"{"run_id":"r","events":[{"kind":"retry"}]}"#,
+            "line 1: missing field `i` (column 40)",
+        );
+        check_error(
+            r#"{"run_id":"r","events":[{"i":7,"kind":"tool_call"}]}"#,
+            "line 1: event 7: a tool_call needs `tool`",
+        );
+        check_error(
+            r#"{"run_id":"r","events":[{"i":7,"kind":"retry"},{"i":7,"kind":"retry"}]}"#,
+            "line 1: two events have the number `i` 7",
+        );
+        check_error(
+            r#"{"run_id":"r","events":[{"i":7,"kind":"handoff"}]}"#,
+            "line 1: event 7: a handoff needs `to_agent` or `agent`",
+        );
+        check_error(
+            r#"{"run_id":"r","events":[{"i":7,"kind":"run_end","status":"x"}]}"#,
+            "line 1: event 7: unknown status `x`; known are ok and failed",
+        );
+        let two = "nonsense\n{\"run_id\":\"r\",\"events\":[]}\n";
+        let read: Vec<_> = runs(two.as_bytes()).unwrap().collect();
+        assert!(read[0].is_err() && read[1].is_ok() && read.len() == 2);
+    }
+
+    /// Given a compressed file that is cut off, reading ends with an error and does not go on for ever.
+    #[test]
+    fn a_broken_file_ends() {
+        let mut compressed = GzEncoder::new(Vec::new(), Compression::fast());
+        compressed.write_all(SAMPLES).unwrap();
+        let compressed = compressed.finish().unwrap();
+        let half = &compressed[..compressed.len() / 2];
+        let read: Vec<_> = runs(half).unwrap().collect();
+        assert!(matches!(read.last(), Some(Err(EventsError::Read { .. }))));
+    }
+}

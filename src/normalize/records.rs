@@ -1,0 +1,254 @@
+//! One log record being read: what the coding agents share.
+//!
+//! Claude Code, Codex and Gemini CLI tell most of what they do in log records, each under an event name and with keys of
+//! its own. A record of something that is over carries how long it took, and so gives an event that began earlier.
+//! Records have no ids of their own; an event's identity is made of what the record names, and where a span tells the
+//! same thing, of the same parts, so that whichever comes second is recognised.
+
+use std::borrow::Cow;
+
+use crate::engine::event::{Body, Event, SpanId, Text, TraceId};
+use crate::otlp::{Attributes, LogView, ValueView};
+
+use super::{Report, value};
+
+/// Picks attributes by their keys in one pass; where a key is missing, its value is [`ValueView::Empty`].
+pub(super) fn pick<'a, const N: usize>(
+    attributes: &Attributes<'a>,
+    keys: [&str; N],
+) -> [ValueView<'a>; N] {
+    let mut picked = [ValueView::Empty; N];
+    for (key, value) in attributes {
+        if let Some(place) = keys.iter().position(|wanted| *wanted == key) {
+            picked[place] = value;
+        }
+    }
+    picked
+}
+
+/// A text with something in it.
+pub(super) fn text(value: ValueView<'_>) -> Option<&str> {
+    value.as_str().filter(|text| !text.is_empty())
+}
+
+/// A count, which some senders write as text.
+pub(super) fn count(value: ValueView<'_>) -> Option<u64> {
+    match value {
+        ValueView::Int(number) => u64::try_from(number).ok(),
+        ValueView::Double(number) if number >= 0.0 => Some(number as u64),
+        ValueView::Str(text) => text.trim().parse().ok(),
+        _ => None,
+    }
+}
+
+/// A flag, which some senders write as text.
+pub(super) fn flag(value: ValueView<'_>) -> Option<bool> {
+    match value {
+        ValueView::Bool(flag) => Some(flag),
+        ValueView::Str("true") => Some(true),
+        ValueView::Str("false") => Some(false),
+        _ => None,
+    }
+}
+
+/// One log record and the report being written about it.
+pub(super) struct Record<'r, 'a> {
+    pub(super) log: &'r LogView<'a>,
+    /// The session, which is the run of a coding agent.
+    pub(super) session: &'a str,
+    /// Who did it, where the record says so.
+    pub(super) agent: Option<Cow<'a, str>>,
+    report: &'r mut Report,
+}
+
+impl<'r, 'a> Record<'r, 'a> {
+    /// Begins to read a record of a session.
+    pub(super) fn new(log: &'r LogView<'a>, session: &'a str, report: &'r mut Report) -> Self {
+        Self {
+            log,
+            session,
+            agent: None,
+            report,
+        }
+    }
+
+    /// When it happened: the source's clock, or where that is silent the exporter's.
+    pub(super) fn time_ns(&self) -> u64 {
+        match self.log.time_ns {
+            0 => self.log.observed_ns,
+            time_ns => time_ns,
+        }
+    }
+
+    /// Whether the program traces as well, so that a span tells the same.
+    pub(super) fn is_traced(&self) -> bool {
+        self.log.trace_id != [0; 16]
+    }
+
+    /// Tells of something that took a while and is over now. `named` is what the record names, for identity.
+    pub(super) fn tell_finished(&mut self, named: &[&[u8]], duration_ms: u64, body: Body) {
+        let start_ns = self.before(duration_ms);
+        let mut parts: Vec<&[u8]> = vec![b"log", self.session.as_bytes()];
+        parts.extend_from_slice(named);
+        self.tell(value::id_hash(&parts), start_ns, body);
+    }
+
+    /// Tells of something that the span to which the record points tells as its first event too: the same identity.
+    pub(super) fn tell_as_span(&mut self, body: Body) {
+        let id = value::id_hash(&[&self.log.trace_id, &self.log.span_id, &[0]]);
+        self.tell(id, self.time_ns(), body);
+    }
+
+    /// Tells of something that began a while before the record and is told elsewhere too, under an identity that both
+    /// know.
+    pub(super) fn tell_named(&mut self, id: u64, before_ms: u64, body: Body) {
+        let start_ns = self.before(before_ms);
+        self.tell(id, start_ns, body);
+    }
+
+    fn before(&self, duration_ms: u64) -> u64 {
+        self.time_ns()
+            .saturating_sub(duration_ms.saturating_mul(1_000_000))
+    }
+
+    /// The run is named only by records that tell something: programs also write records at start-up, some of them
+    /// under a session that is given up again.
+    fn tell(&mut self, id: u64, start_ns: u64, body: Body) {
+        let session = (!self.session.is_empty()).then(|| Text::from(self.session));
+        self.report.run.run_id.clone_from(&session);
+        self.report.run.session_id = session;
+        self.report.events.push(Event {
+            id,
+            trace: TraceId(self.log.trace_id),
+            span: SpanId(self.log.span_id),
+            parent: SpanId::default(),
+            start_ns,
+            end_ns: self.time_ns(),
+            agent: self.agent.as_deref().map(value::name),
+            worker: None,
+            body,
+        });
+    }
+}
+
+#[cfg(test)]
+pub(super) mod tests {
+    use opentelemetry_proto::tonic::collector::logs::v1::ExportLogsServiceRequest;
+    use opentelemetry_proto::tonic::common::v1::any_value::Value as Any;
+    use opentelemetry_proto::tonic::common::v1::{AnyValue, InstrumentationScope, KeyValue};
+    use opentelemetry_proto::tonic::logs::v1::{LogRecord, ResourceLogs, ScopeLogs};
+    use prost::Message;
+
+    use super::*;
+    use crate::normalize::Normalizer;
+    use crate::otlp::{self, Limits};
+
+    /// When the records of these tests are written, in nanoseconds.
+    pub(crate) const WRITTEN_NS: u64 = 60_000_000_000;
+
+    /// The reports of one log record of a scope with these attributes, as JSON; `traced` puts it into a trace.
+    pub(crate) fn reports(
+        scope: &str,
+        traced: bool,
+        attributes: &serde_json::Value,
+    ) -> Vec<Report> {
+        let attributes = attributes.as_object().expect("attributes are an object");
+        let record = LogRecord {
+            observed_time_unix_nano: WRITTEN_NS,
+            trace_id: if traced { vec![7; 16] } else { Vec::new() },
+            span_id: if traced { vec![7; 8] } else { Vec::new() },
+            attributes: attributes
+                .iter()
+                .map(|(key, value)| attribute(key, value))
+                .collect(),
+            ..LogRecord::default()
+        };
+        let scope_logs = ScopeLogs {
+            scope: Some(InstrumentationScope {
+                name: scope.to_owned(),
+                ..InstrumentationScope::default()
+            }),
+            log_records: vec![record],
+            ..ScopeLogs::default()
+        };
+        let request = ExportLogsServiceRequest {
+            resource_logs: vec![ResourceLogs {
+                scope_logs: vec![scope_logs],
+                ..ResourceLogs::default()
+            }],
+        }
+        .encode_to_vec();
+        let mut reports = Vec::new();
+        for log in otlp::logs(&request, &Limits::default()) {
+            Normalizer::new().log(&log.expect("a readable record"), &mut reports);
+        }
+        reports
+    }
+
+    /// The events of one log record.
+    pub(crate) fn events(scope: &str, traced: bool, attributes: &serde_json::Value) -> Vec<Event> {
+        let reports = reports(scope, traced, attributes);
+        reports
+            .into_iter()
+            .flat_map(|report| report.events)
+            .collect()
+    }
+
+    fn attribute(key: &str, value: &serde_json::Value) -> KeyValue {
+        let value = match value {
+            serde_json::Value::String(text) => Any::StringValue(text.clone()),
+            serde_json::Value::Bool(flag) => Any::BoolValue(*flag),
+            serde_json::Value::Number(number) => match number.as_i64() {
+                Some(number) => Any::IntValue(number),
+                None => Any::DoubleValue(number.as_f64().unwrap_or(f64::NAN)),
+            },
+            other => panic!("no attribute of a record: {other}"),
+        };
+        KeyValue {
+            key: key.to_owned(),
+            value: Some(AnyValue { value: Some(value) }),
+            ..KeyValue::default()
+        }
+    }
+
+    /// Given a record of something that took a while, its event began earlier, the exporter's clock stands in for a
+    /// missing one, and the session is the run.
+    #[test]
+    fn a_finished_thing_began_earlier() {
+        let told = reports(
+            "codex_otel.log_only",
+            false,
+            &serde_json::json!({"event.name": "codex.tool_result", "conversation.id": "c", "tool_name": "t",
+                "call_id": "1", "duration_ms": "250"}),
+        );
+        let event = &told[0].events[0];
+        assert_eq!(told[0].run.run_id.as_deref(), Some("c"));
+        assert_eq!(event.end_ns, WRITTEN_NS);
+        assert_eq!(event.start_ns, WRITTEN_NS - 250_000_000);
+    }
+
+    /// Given records that tell of nothing an agent did, there is no report, whatever session they name.
+    #[test]
+    fn noise_names_no_run() {
+        for (scope, name, key) in [
+            (
+                "codex_otel.log_only",
+                "codex.startup_phase",
+                "conversation.id",
+            ),
+            (
+                "com.anthropic.claude_code.events",
+                "plugin_loaded",
+                "session.id",
+            ),
+            ("gemini-cli", "gemini_cli.config", "session.id"),
+        ] {
+            let told = reports(
+                scope,
+                true,
+                &serde_json::json!({"event.name": name, key: "s"}),
+            );
+            assert!(told.is_empty(), "{name}: {told:?}");
+        }
+    }
+}

@@ -1,0 +1,147 @@
+//! Where everything lies: one ordered map, a prefix byte for each kind of record.
+//!
+//! | key | value |
+//! |---|---|
+//! | `!schema` | format of the whole store, u32 |
+//! | `!journal` | first position that has not been cut, u64 |
+//! | `a` cursor | alert |
+//! | `c` name | cursor of an exporter, u64 |
+//! | `i` created, run id | nothing |
+//! | `j` position | turns that were committed together |
+//! | `p` hash | policy as JSON |
+//! | `r` run id | state of a run |
+//! | `x` trace | run id |
+//! | `y` length, run id, trace | nothing; finds the aliases of a run |
+//! | `+` key, number | further piece of a long value (`pieces`) |
+//!
+//! Numbers are big-endian, so that the order of keys is the order of numbers.
+
+use std::ops::Range;
+
+use crate::engine::event::{Text, TraceId};
+
+use super::turn::IndexKey;
+
+/// Format of the store; see [`super::open`].
+pub(super) const SCHEMA: &[u8] = b"!schema";
+
+/// First position that has not been cut.
+pub(super) const JOURNAL_START: &[u8] = b"!journal";
+
+pub(super) const ALERT: u8 = b'a';
+pub(super) const INDEX: u8 = b'i';
+pub(super) const JOURNAL: u8 = b'j';
+const EXPORTER: u8 = b'c';
+const POLICY: u8 = b'p';
+const RUN: u8 = b'r';
+const ALIAS: u8 = b'x';
+const ALIAS_OF_RUN: u8 = b'y';
+const PIECE: u8 = b'+';
+
+/// Length of a key that is a prefix and a number.
+const NUMBERED_BYTES: usize = 9;
+
+/// A key made of a prefix and a number: journal, alerts, policies.
+pub(super) fn numbered(prefix: u8, number: u64) -> [u8; NUMBERED_BYTES] {
+    let mut key = [prefix; NUMBERED_BYTES];
+    key[1..].copy_from_slice(&number.to_be_bytes());
+    key
+}
+
+/// The number back from such a key.
+pub(super) fn number(key: &[u8]) -> Option<u64> {
+    Some(u64::from_be_bytes(key.get(1..)?.try_into().ok()?))
+}
+
+/// All keys with a prefix.
+pub(super) fn all(prefix: u8) -> Range<[u8; 1]> {
+    [prefix]..[prefix + 1]
+}
+
+pub(super) fn policy(hash: u64) -> [u8; NUMBERED_BYTES] {
+    numbered(POLICY, hash)
+}
+
+pub(super) fn exporter(name: &str) -> Vec<u8> {
+    joined(&[&[EXPORTER], name.as_bytes()])
+}
+
+pub(super) fn run(run_id: &str) -> Vec<u8> {
+    joined(&[&[RUN], run_id.as_bytes()])
+}
+
+pub(super) fn index(key: &IndexKey) -> Vec<u8> {
+    joined(&[
+        &[INDEX],
+        &key.created_ms.to_be_bytes(),
+        key.run_id.as_bytes(),
+    ])
+}
+
+pub(super) fn index_key(key: &[u8]) -> Option<IndexKey> {
+    let created_ms = number(key.get(..NUMBERED_BYTES)?)?;
+    let run_id = std::str::from_utf8(&key[NUMBERED_BYTES..]).ok()?;
+    Some(IndexKey {
+        created_ms,
+        run_id: Text::from(run_id),
+    })
+}
+
+pub(super) fn alias(trace: TraceId) -> Vec<u8> {
+    joined(&[&[ALIAS], &trace.0])
+}
+
+/// Prefix of the keys that name a run's aliases. The length keeps one id from being the beginning of another.
+pub(super) fn aliases_of_run(run_id: &str) -> Vec<u8> {
+    let length = u32::try_from(run_id.len()).unwrap_or(u32::MAX);
+    joined(&[&[ALIAS_OF_RUN], &length.to_be_bytes(), run_id.as_bytes()])
+}
+
+pub(super) fn alias_of_run(run_id: &str, trace: TraceId) -> Vec<u8> {
+    let mut key = aliases_of_run(run_id);
+    key.extend_from_slice(&trace.0);
+    key
+}
+
+/// The trace at the end of such a key.
+pub(super) fn alias_trace(key: &[u8]) -> Option<TraceId> {
+    key.last_chunk().map(|trace| TraceId(*trace))
+}
+
+/// Key of a further piece of the value under `key`, numbered from 1.
+pub(super) fn piece(key: &[u8], number: u16) -> Vec<u8> {
+    joined(&[&[PIECE], key, &number.to_be_bytes()])
+}
+
+fn joined(parts: &[&[u8]]) -> Vec<u8> {
+    parts.concat()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Given runs created at different times, their index keys sort by time and give the run back.
+    #[test]
+    fn index_keys_sort_by_time_and_come_back() {
+        let early = IndexKey {
+            created_ms: 255,
+            run_id: "z".into(),
+        };
+        let late = IndexKey {
+            created_ms: 256,
+            run_id: "a".into(),
+        };
+        assert!(index(&early) < index(&late));
+        assert_eq!(index_key(&index(&early)), Some(early));
+        assert_eq!(index_key(b"i123"), None);
+    }
+
+    /// Given run ids of which one begins the other, their aliases do not mix.
+    #[test]
+    fn aliases_of_a_run_do_not_mix_with_those_of_a_longer_id() {
+        let trace = TraceId([7; 16]);
+        assert!(!alias_of_run("ab", trace).starts_with(&aliases_of_run("a")));
+        assert_eq!(alias_trace(&alias_of_run("ab", trace)), Some(trace));
+    }
+}

@@ -1,0 +1,338 @@
+//! The state of a run as it is saved.
+//!
+//! Every structure of the engine is taken apart here by naming all its fields, so that a new field does not compile
+//! until it has a number. What is derived (`tip`) is left out.
+
+use prost::Message;
+
+use crate::engine::RunState;
+use crate::engine::event::Text;
+use crate::engine::run::{Place, Published};
+use crate::engine::warning::WarningState;
+use crate::store::turn::{IndexKey, SavedRun};
+
+use super::RecordError;
+use super::alert::{severity_number, severity_numbered};
+use super::event::EventRecord;
+use super::fold::{FoldRecord, KeptRecord};
+use super::tables::{TablesReader, TablesRecord, TablesWriter};
+
+/// A saved run; its id is the key.
+#[derive(Clone, PartialEq, prost::Message)]
+struct SavedRecord {
+    #[prost(uint64, tag = "1")]
+    created_ms: u64,
+    #[prost(uint64, tag = "2")]
+    position: u64,
+    #[prost(bytes = "vec", tag = "3")]
+    state: Vec<u8>,
+}
+
+/// A state; numbers marked *t* are those of texts in the tables.
+#[derive(Clone, PartialEq, prost::Message)]
+struct StateRecord {
+    #[prost(message, optional, tag = "1")]
+    tables: Option<TablesRecord>,
+    /// *t*
+    #[prost(uint32, tag = "2")]
+    id: u32,
+    /// *t*
+    #[prost(uint32, tag = "3")]
+    session_id: u32,
+    /// *t*
+    #[prost(uint32, tag = "4")]
+    service: u32,
+    #[prost(uint64, tag = "5")]
+    heard_ms: u64,
+    #[prost(message, repeated, tag = "6")]
+    window: Vec<EventRecord>,
+    #[prost(message, optional, tag = "7")]
+    base: Option<FoldRecord>,
+    #[prost(message, optional, tag = "8")]
+    base_until: Option<PlaceRecord>,
+    #[prost(fixed64, repeated, tag = "9")]
+    recent_ids: Vec<u64>,
+    #[prost(fixed64, repeated, tag = "10")]
+    folded_calls: Vec<u64>,
+    #[prost(fixed64, repeated, tag = "11")]
+    absorbed: Vec<u64>,
+    #[prost(message, repeated, tag = "12")]
+    published: Vec<PublishedRecord>,
+    #[prost(bool, tag = "13")]
+    closed: bool,
+    #[prost(bool, tag = "14")]
+    end_announced: bool,
+    #[prost(uint64, tag = "15")]
+    late: u64,
+    #[prost(uint64, tag = "16")]
+    repeated: u64,
+}
+
+#[derive(Clone, Copy, PartialEq, prost::Message)]
+struct PlaceRecord {
+    #[prost(fixed64, tag = "1")]
+    at_ns: u64,
+    #[prost(uint32, tag = "2")]
+    class: u32,
+    #[prost(fixed64, tag = "3")]
+    then_ns: u64,
+    #[prost(fixed64, tag = "4")]
+    id: u64,
+}
+
+#[derive(Clone, PartialEq, prost::Message)]
+struct PublishedRecord {
+    #[prost(fixed64, tag = "1")]
+    id: u64,
+    #[prost(uint32, tag = "2")]
+    revision: u32,
+    #[prost(uint64, tag = "3")]
+    count: u64,
+    #[prost(uint32, tag = "4")]
+    severity: u32,
+    #[prost(bool, tag = "5")]
+    resolved: bool,
+    #[prost(message, optional, tag = "6")]
+    kept: Option<KeptRecord>,
+}
+
+/// A saved run as bytes.
+pub(crate) fn encode_saved(run: &SavedRun) -> Vec<u8> {
+    let record = SavedRecord {
+        created_ms: run.key.created_ms,
+        position: run.position,
+        state: run.state.clone(),
+    };
+    record.encode_to_vec()
+}
+
+/// The saved run back from its bytes and its id.
+pub(crate) fn decode_saved(run_id: &str, bytes: &[u8]) -> Result<SavedRun, RecordError> {
+    let record = SavedRecord::decode(bytes)?;
+    Ok(SavedRun {
+        key: IndexKey {
+            created_ms: record.created_ms,
+            run_id: Text::from(run_id),
+        },
+        position: record.position,
+        state: record.state,
+    })
+}
+
+/// A run's state as bytes.
+#[must_use]
+pub fn encode_run(state: &RunState) -> Vec<u8> {
+    let RunState {
+        id,
+        session_id,
+        service,
+        heard_ms,
+        window,
+        base,
+        base_until,
+        recent_ids,
+        folded_calls,
+        absorbed,
+        published,
+        closed,
+        end_announced,
+        late,
+        repeated,
+        tip: _,
+    } = state;
+    let mut tables = TablesWriter::default();
+    let mut record = StateRecord {
+        tables: None,
+        id: tables.text(id),
+        session_id: tables.optional(session_id.as_ref()),
+        service: tables.optional(service.as_ref()),
+        heard_ms: *heard_ms,
+        window: window.iter().map(|event| tables.event(event)).collect(),
+        base: Some(tables.fold(base)),
+        base_until: base_until.as_ref().map(place_record),
+        recent_ids: recent_ids.clone(),
+        folded_calls: folded_calls.clone(),
+        absorbed: absorbed.clone(),
+        published: published
+            .iter()
+            .map(|known| published_record(&mut tables, known))
+            .collect(),
+        closed: *closed,
+        end_announced: *end_announced,
+        late: *late,
+        repeated: *repeated,
+    };
+    record.tables = Some(tables.finish());
+    record.encode_to_vec()
+}
+
+/// The state back from its bytes.
+pub fn decode_run(bytes: &[u8]) -> Result<RunState, RecordError> {
+    let record = StateRecord::decode(bytes)?;
+    let mut tables = TablesReader::new(record.tables);
+    let base = record
+        .base
+        .ok_or_else(|| RecordError::missing("what left the window"))?;
+    Ok(RunState {
+        id: tables.text(record.id)?,
+        session_id: tables.optional(record.session_id)?,
+        service: tables.optional(record.service)?,
+        heard_ms: record.heard_ms,
+        window: record
+            .window
+            .into_iter()
+            .map(|event| tables.event(event))
+            .collect::<Result<_, _>>()?,
+        base: tables.fold(base)?,
+        base_until: record.base_until.map(read_place),
+        recent_ids: record.recent_ids,
+        folded_calls: record.folded_calls,
+        absorbed: record.absorbed,
+        published: record
+            .published
+            .into_iter()
+            .map(|known| read_published(&tables, known))
+            .collect::<Result<_, _>>()?,
+        closed: record.closed,
+        end_announced: record.end_announced,
+        late: record.late,
+        repeated: record.repeated,
+        tip: None,
+    })
+}
+
+fn place_record(place: &Place) -> PlaceRecord {
+    let Place {
+        at_ns,
+        class,
+        then_ns,
+        id,
+    } = *place;
+    PlaceRecord {
+        at_ns,
+        class: class.into(),
+        then_ns,
+        id,
+    }
+}
+
+fn read_place(record: PlaceRecord) -> Place {
+    Place {
+        at_ns: record.at_ns,
+        class: record.class as u8,
+        then_ns: record.then_ns,
+        id: record.id,
+    }
+}
+
+fn published_record<'a>(tables: &mut TablesWriter<'a>, known: &'a Published) -> PublishedRecord {
+    let Published {
+        id,
+        revision,
+        count,
+        severity,
+        state,
+        kept,
+    } = known;
+    PublishedRecord {
+        id: *id,
+        revision: *revision,
+        count: *count,
+        severity: severity_number(*severity),
+        resolved: *state == WarningState::Resolved,
+        kept: Some(tables.kept(kept)),
+    }
+}
+
+fn read_published(
+    tables: &TablesReader,
+    record: PublishedRecord,
+) -> Result<Published, RecordError> {
+    let kept = record
+        .kept
+        .ok_or_else(|| RecordError::missing("an announced warning"))?;
+    Ok(Published {
+        id: record.id,
+        revision: record.revision,
+        count: record.count,
+        severity: severity_numbered(record.severity)?,
+        state: if record.resolved {
+            WarningState::Resolved
+        } else {
+            WarningState::Open
+        },
+        kept: tables.kept(kept)?,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use crate::engine::policy::Policy;
+    use crate::engine::{Input, step};
+
+    use super::super::samples;
+    use super::*;
+
+    fn policy() -> Policy {
+        let standard = include_str!("../../../config/profiles/standard.yaml");
+        serde_saphyr::from_str(standard).expect("the built-in profile is valid")
+    }
+
+    /// The state of a run that was told this, in several pieces.
+    fn told(inputs: &[Input]) -> RunState {
+        let policy = policy();
+        let mut state = RunState::new("run".into());
+        for input in inputs {
+            step(&mut state, input, &policy);
+        }
+        state
+    }
+
+    fn reports() -> impl Strategy<Value = Input> {
+        (
+            any::<u32>(),
+            prop::collection::vec(samples::plausible_event(), 1..40),
+        )
+            .prop_map(|(at_ms, events)| Input::Reports {
+                at_ms: at_ms.into(),
+                session_id: Some("session".into()),
+                service: None,
+                events,
+            })
+    }
+
+    fn inputs() -> impl Strategy<Value = Vec<Input>> {
+        let input = prop_oneof![
+            8 => reports(),
+            1 => any::<u32>().prop_map(|at_ms| Input::Idle { at_ms: at_ms.into() }),
+            1 => reports().prop_map(|input| Input::Absorb(Box::new(told(&[input])))),
+        ];
+        prop::collection::vec(input, 0..6)
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(64))]
+
+        /// Given any run, its state comes back without what is derived, and goes on as if it had never left.
+        #[test]
+        fn states_come_back_and_go_on(inputs in inputs(), next in reports()) {
+            let mut state = told(&inputs);
+            let mut read = decode_run(&encode_run(&state)).expect("a state of ours can be read");
+            prop_assert_eq!(&read, &RunState { tip: None, ..state.clone() });
+
+            let policy = policy();
+            let changes = step(&mut state, &next, &policy);
+            prop_assert_eq!(step(&mut read, &next, &policy), changes);
+            prop_assert_eq!(read.view(&policy), state.view(&policy));
+        }
+
+        /// Given any bytes, reading answers and never panics.
+        #[test]
+        fn strange_bytes_are_refused(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
+            let _ = decode_run(&bytes);
+            let _ = decode_saved("run", &bytes);
+        }
+    }
+}

@@ -1,0 +1,407 @@
+//! Generated turns, events and alerts for the tests of this room.
+
+use proptest::option;
+use proptest::prelude::*;
+
+use crate::engine::event::{
+    AgentSpan, Answer, Body, Event, Failure, Handoff, ModelCall, Recorded, RunEnd, SpanId, Text,
+    ToolCall, TraceId, Value,
+};
+use crate::engine::warning::{ChangeKind, Rule, Severity, Warning, WarningState};
+use crate::store::alert::Alert;
+use crate::store::turn::{Entry, IndexKey, Turn};
+
+fn text() -> impl Strategy<Value = Text> {
+    prop_oneof![
+        Just(Text::from("")),
+        Just(Text::from("search")),
+        "\\PC{1,12}".prop_map(Text::from),
+    ]
+}
+
+fn failure() -> impl Strategy<Value = Failure> {
+    (text(), any::<u64>()).prop_map(|(text, masked)| Failure { text, masked })
+}
+
+pub(super) fn recorded() -> impl Strategy<Value = Recorded> {
+    let value = (
+        any::<u64>(),
+        option::of(any::<u64>()),
+        any::<u32>(),
+        any::<bool>(),
+        text(),
+    );
+    prop_oneof![
+        Just(Recorded::NotRecorded),
+        Just(Recorded::Redacted),
+        value.prop_map(|(fingerprint, masked, bytes, empty, sample)| {
+            Recorded::Value(Value {
+                fingerprint,
+                masked: masked.unwrap_or(fingerprint),
+                bytes,
+                empty,
+                sample,
+            })
+        }),
+    ]
+}
+
+fn tool_call() -> impl Strategy<Value = ToolCall> {
+    (
+        text(),
+        option::of(any::<u64>()),
+        recorded(),
+        recorded(),
+        option::of(failure()),
+        any::<[bool; 2]>(),
+    )
+        .prop_map(
+            |(tool, call_id, input, output, error, [hands_off, writes])| ToolCall {
+                tool,
+                call_id,
+                input,
+                output,
+                error,
+                hands_off,
+                writes,
+            },
+        )
+}
+
+fn answer() -> impl Strategy<Value = Answer> {
+    prop_oneof![
+        Just(Answer::Unknown),
+        any::<u32>().prop_map(Answer::ToolCalls),
+        option::of(any::<u64>()).prop_map(Answer::Text),
+    ]
+}
+
+fn model_call() -> impl Strategy<Value = ModelCall> {
+    (
+        option::of(text()),
+        option::of(any::<u64>()),
+        any::<[u64; 2]>(),
+        option::of(any::<u64>()),
+        answer(),
+        option::of(failure()),
+    )
+        .prop_map(
+            |(model, call_id, tokens, cost_microusd, answer, error)| ModelCall {
+                model,
+                call_id,
+                input_tokens: tokens[0],
+                output_tokens: tokens[1],
+                cost_microusd,
+                answer,
+                error,
+            },
+        )
+}
+
+fn body() -> impl Strategy<Value = Body> {
+    prop_oneof![
+        tool_call().prop_map(Body::ToolCall),
+        model_call().prop_map(Body::ModelCall),
+        (text(), recorded(), recorded()).prop_map(|(name, input, output)| Body::AgentSpan(
+            AgentSpan {
+                name,
+                input,
+                output
+            }
+        )),
+        (option::of(text()), text()).prop_map(|(from, to)| Body::Handoff(Handoff { from, to })),
+        Just(Body::StateUpdate),
+        Just(Body::MemoryWrite),
+        option::of(text()).prop_map(|tool| Body::Retry { tool }),
+        Just(Body::UserMessage),
+        option::of(failure()).prop_map(|error| Body::RunEnd(RunEnd { error })),
+    ]
+}
+
+pub(super) fn event() -> impl Strategy<Value = Event> {
+    (
+        any::<[u64; 3]>(),
+        prop_oneof![Just([0; 16]), Just([7; 16]), any::<[u8; 16]>()],
+        any::<[u8; 8]>(),
+        prop_oneof![Just([0; 8]), Just([1; 8]), any::<[u8; 8]>()],
+        option::of(text()),
+        option::of(text()),
+        body(),
+    )
+        .prop_map(
+            |([id, start_ns, end_ns], trace, span, parent, agent, worker, body)| Event {
+                id,
+                trace: TraceId(trace),
+                span: SpanId(span),
+                parent: SpanId(parent),
+                start_ns,
+                end_ns,
+                agent,
+                worker,
+                body,
+            },
+        )
+}
+
+/// An event within an hour, of few tools and agents with few values, so that rules find something.
+pub(super) fn plausible_event() -> impl Strategy<Value = Event> {
+    let name = prop::sample::select(vec!["search", "fetch", "planner"]).prop_map(Text::from);
+    let call =
+        (tool_call(), name.clone(), 0_u64..4, 0_u64..4).prop_map(|(call, tool, input, output)| {
+            Body::ToolCall(ToolCall {
+                tool,
+                input: plausible_value(input),
+                output: plausible_value(output),
+                ..call
+            })
+        });
+    let handoff =
+        (option::of(name.clone()), name).prop_map(|(from, to)| Body::Handoff(Handoff { from, to }));
+    let body = prop_oneof![6 => call, 2 => handoff, 4 => body()];
+    (event(), 0_u64..3600, 0_u64..60, body).prop_map(|(event, start, seconds, body)| {
+        let start_ns = (1_790_000_000 + start) * 1_000_000_000;
+        Event {
+            start_ns,
+            end_ns: start_ns + seconds * 1_000_000_000,
+            body: bounded(body),
+            ..event
+        }
+    })
+}
+
+fn plausible_value(number: u64) -> Recorded {
+    match number {
+        0 => Recorded::NotRecorded,
+        1 => Recorded::Redacted,
+        _ => Recorded::Value(Value {
+            fingerprint: number,
+            masked: number,
+            bytes: 20,
+            empty: number == 3,
+            sample: format!("{{\"query\":\"number {number}\"}}").into(),
+        }),
+    }
+}
+
+/// Sums of generated numbers must not overflow what no real run comes near.
+fn bounded(body: Body) -> Body {
+    match body {
+        Body::ModelCall(call) => Body::ModelCall(ModelCall {
+            input_tokens: call.input_tokens >> 40,
+            output_tokens: call.output_tokens >> 40,
+            cost_microusd: call.cost_microusd.map(|cost| cost >> 40),
+            ..call
+        }),
+        body => body,
+    }
+}
+
+fn entry() -> impl Strategy<Value = Entry> {
+    let reports = (
+        text(),
+        any::<u64>(),
+        option::of(text()),
+        option::of(text()),
+        prop::collection::vec(event(), 0..6),
+    );
+    prop_oneof![
+        reports.prop_map(
+            |(run_id, at_ms, session_id, service, events)| Entry::Reports {
+                run_id,
+                at_ms,
+                session_id,
+                service,
+                events,
+            }
+        ),
+        (text(), any::<u64>()).prop_map(|(run_id, at_ms)| Entry::Idle { run_id, at_ms }),
+        (text(), text(), any::<Vec<u8>>()).prop_map(|(into, from, state)| Entry::Absorb {
+            into,
+            from,
+            state
+        }),
+        text().prop_map(|run_id| Entry::Removed { run_id }),
+    ]
+}
+
+pub(super) fn turn() -> impl Strategy<Value = Turn> {
+    (
+        any::<u16>(),
+        any::<[u64; 2]>(),
+        prop::collection::vec(entry(), 0..5),
+    )
+        .prop_map(|(shard, [at_ms, policy], entries)| Turn {
+            shard,
+            at_ms,
+            policy,
+            entries,
+            ..Turn::default()
+        })
+}
+
+pub(super) fn warning() -> impl Strategy<Value = Warning> {
+    let shape = (
+        any::<[u64; 7]>(),
+        any::<[u32; 2]>(),
+        prop::sample::select(Rule::ALL.to_vec()),
+        prop::sample::select(vec![Severity::Info, Severity::Warning, Severity::Critical]),
+        prop::sample::select(vec![WarningState::Open, WarningState::Resolved]),
+    );
+    let words = (option::of(text()), option::of(text()), any::<[String; 3]>());
+    let evidence = prop::collection::vec(any::<[u8; 8]>().prop_map(SpanId), 0..8);
+    (shape, words, evidence).prop_map(
+        |(
+            (numbers, [revision, penalty], rule, severity, state),
+            (tool, agent, texts),
+            evidence,
+        )| {
+            let [
+                id,
+                incident,
+                count,
+                first_seen_ns,
+                last_seen_ns,
+                tokens,
+                cost_microusd,
+            ] = numbers;
+            let [what_happened, why_it_matters, what_to_try] = texts;
+            Warning {
+                id,
+                incident,
+                revision,
+                rule,
+                severity,
+                penalty,
+                count,
+                tool,
+                agent,
+                state,
+                first_seen_ns,
+                last_seen_ns,
+                evidence,
+                tokens,
+                cost_microusd,
+                what_happened,
+                why_it_matters,
+                what_to_try,
+            }
+        },
+    )
+}
+
+pub(super) fn alert() -> impl Strategy<Value = Alert> {
+    let changes = vec![
+        ChangeKind::Raised,
+        ChangeKind::Updated,
+        ChangeKind::Resolved,
+        ChangeKind::Reopened,
+    ];
+    (
+        any::<[u64; 2]>(),
+        prop::sample::select(changes),
+        text(),
+        option::of(text()),
+        any::<u32>(),
+        warning(),
+    )
+        .prop_map(
+            |([cursor, at_ms], change, run_id, service, score, warning)| Alert {
+                cursor,
+                at_ms,
+                change,
+                run_id,
+                service,
+                score,
+                warning,
+            },
+        )
+}
+
+/// A turn as a shard makes it: calls of one run, each with hashes that share nothing.
+pub(in crate::store) fn tool_calls(count: u64) -> Turn {
+    let start_ns = 1_790_000_000_000_000_000;
+    let events = (1..=count)
+        .map(|i| tool_call_event(i, start_ns + i * 1_700_000_000))
+        .collect();
+    Turn {
+        shard: 1,
+        at_ms: start_ns / 1_000_000,
+        policy: u64::MAX / 3,
+        entries: vec![Entry::Reports {
+            run_id: "0af7651916cd43dd8448eb211c80319c".into(),
+            at_ms: start_ns / 1_000_000,
+            session_id: None,
+            service: Some("billing-agent".into()),
+            events,
+        }],
+        new_runs: vec![IndexKey {
+            created_ms: start_ns / 1_000_000,
+            run_id: "0af7651916cd43dd8448eb211c80319c".into(),
+        }],
+        ..Turn::default()
+    }
+}
+
+fn tool_call_event(i: u64, start_ns: u64) -> Event {
+    let hash = |salt: u64| (i + salt).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    let value = |salt| {
+        Recorded::Value(Value {
+            fingerprint: hash(salt),
+            masked: hash(salt),
+            bytes: 812,
+            empty: false,
+            sample: Text::from(""),
+        })
+    };
+    Event {
+        id: hash(1),
+        trace: TraceId([0xaf; 16]),
+        span: SpanId(hash(2).to_be_bytes()),
+        parent: SpanId([3; 8]),
+        start_ns,
+        end_ns: start_ns + 950_123_456,
+        agent: Some("planner".into()),
+        worker: None,
+        body: Body::ToolCall(ToolCall {
+            tool: "search_documents".into(),
+            call_id: Some(hash(3)),
+            input: value(4),
+            output: value(5),
+            error: None,
+            hands_off: false,
+            writes: false,
+        }),
+    }
+}
+
+/// An alert of a warning that was just raised.
+pub(in crate::store) fn raised(run_id: &str) -> Alert {
+    Alert {
+        cursor: 0,
+        at_ms: 1_790_000_000_000,
+        change: ChangeKind::Raised,
+        run_id: run_id.into(),
+        service: None,
+        score: 70,
+        warning: Warning {
+            id: 1,
+            incident: 1,
+            revision: 1,
+            rule: Rule::RepeatedToolCallExactInput,
+            severity: Severity::Warning,
+            penalty: 30,
+            count: 3,
+            tool: Some("search_documents".into()),
+            agent: None,
+            state: WarningState::Open,
+            first_seen_ns: 1_790_000_000_000_000_000,
+            last_seen_ns: 1_790_000_005_000_000_000,
+            evidence: vec![SpanId([1; 8]), SpanId([2; 8])],
+            tokens: 0,
+            cost_microusd: 0,
+            what_happened: "search_documents was called 3 times with the same input".into(),
+            why_it_matters: "Nothing new can come of it".into(),
+            what_to_try: "Give the agent the earlier result".into(),
+        },
+    }
+}

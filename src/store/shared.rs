@@ -1,0 +1,199 @@
+//! What the callers of the store and its thread hold in common: the database, how far it is, and whether it is well.
+
+use std::collections::BTreeMap;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+
+use tokio::sync::watch;
+
+use super::error::StoreError;
+use super::keys;
+use super::pieces::{self, Writes};
+use super::{Counters, Options};
+
+/// The database and everything about it that more than one thread looks at.
+pub(super) struct Shared {
+    pub(super) db: sled::Db,
+    pub(super) dir: PathBuf,
+    /// The newest committed journal position; written by the store's thread.
+    pub(super) position: AtomicU64,
+    /// The oldest alert kept, one above the newest when there is none; written by the store's thread.
+    pub(super) first_cursor: AtomicU64,
+    /// The newest committed alert; sent by the store's thread.
+    pub(super) last_cursor: watch::Sender<u64>,
+    /// From which position on each shard needs the journal.
+    needed: Mutex<BTreeMap<u16, u64>>,
+    /// Why the store takes no more writes.
+    failure: OnceLock<Arc<str>>,
+    pub(super) closed: AtomicBool,
+    pub(super) tally: Tally,
+}
+
+/// The counters while they count.
+#[derive(Default)]
+pub(super) struct Tally {
+    pub(super) commits: AtomicU64,
+    pub(super) turns: AtomicU64,
+    pub(super) journal_bytes: AtomicU64,
+    pub(super) runs_saved: AtomicU64,
+    pub(super) alerts_removed: AtomicU64,
+    pub(super) unreadable: AtomicU64,
+}
+
+impl Tally {
+    pub(super) fn read(&self) -> Counters {
+        Counters {
+            commits: self.commits.load(Ordering::Relaxed),
+            turns: self.turns.load(Ordering::Relaxed),
+            journal_bytes: self.journal_bytes.load(Ordering::Relaxed),
+            runs_saved: self.runs_saved.load(Ordering::Relaxed),
+            alerts_removed: self.alerts_removed.load(Ordering::Relaxed),
+            unreadable: self.unreadable.load(Ordering::Relaxed),
+        }
+    }
+}
+
+/// Adds to a counter that nothing is ordered by.
+pub(super) fn count(counter: &AtomicU64, more: usize) {
+    counter.fetch_add(more as u64, Ordering::Relaxed);
+}
+
+impl Shared {
+    /// Finds out where journal and alerts end, and removes alerts that are more than the options allow.
+    pub(super) fn new(db: sled::Db, dir: PathBuf, options: &Options) -> Result<Self, StoreError> {
+        let shared = Self {
+            db,
+            dir,
+            position: AtomicU64::new(0),
+            first_cursor: AtomicU64::new(1),
+            last_cursor: watch::Sender::new(0),
+            needed: Mutex::default(),
+            failure: OnceLock::new(),
+            closed: AtomicBool::new(false),
+            tally: Tally::default(),
+        };
+        let start = shared.read(journal_start)?;
+        let newest = shared.read(|db| last(db, keys::JOURNAL))?.unwrap_or(0);
+        shared
+            .position
+            .store(newest.max(start - 1), Ordering::Release);
+
+        let newest = shared.read(|db| last(db, keys::ALERT))?.unwrap_or(0);
+        let oldest = shared.read(|db| first(db, keys::ALERT))?.unwrap_or(1);
+        shared.first_cursor.store(oldest, Ordering::Release);
+        shared.last_cursor.send_replace(newest);
+        shared.remove_alerts_above(options.alerts_max)?;
+        Ok(shared)
+    }
+
+    /// Reads from sled, which panics where it meets damage.
+    pub(super) fn read<T>(
+        &self,
+        read: impl FnOnce(&sled::Db) -> sled::Result<T>,
+    ) -> Result<T, StoreError> {
+        self.guarded("reading", read)
+    }
+
+    /// Writes to sled; a failure is the last write.
+    pub(super) fn write<T>(
+        &self,
+        write: impl FnOnce(&sled::Db) -> sled::Result<T>,
+    ) -> Result<T, StoreError> {
+        self.may_write()?;
+        self.guarded("writing", write)
+            .map_err(|error| self.fail(&error))
+    }
+
+    fn guarded<T>(
+        &self,
+        action: &'static str,
+        work: impl FnOnce(&sled::Db) -> sled::Result<T>,
+    ) -> Result<T, StoreError> {
+        match catch_unwind(AssertUnwindSafe(|| work(&self.db))) {
+            Ok(done) => done.map_err(|error| StoreError::of_sled(error, action, &self.dir)),
+            Err(_) => Err(StoreError::Damaged {
+                dir: self.dir.clone(),
+                reason: format!("the database gave up while {action}"),
+            }),
+        }
+    }
+
+    /// Whether the store takes writes; why not, if it does not.
+    pub(super) fn may_write(&self) -> Result<(), StoreError> {
+        if let Some(reason) = self.failure.get() {
+            let reason = Arc::clone(reason);
+            return Err(StoreError::Failed { reason });
+        }
+        if self.closed.load(Ordering::Acquire) {
+            return Err(StoreError::Closed);
+        }
+        Ok(())
+    }
+
+    /// Takes no more writes from here on. Answers what those who wait are told.
+    pub(super) fn fail(&self, error: &StoreError) -> StoreError {
+        let reason = self.failure.get_or_init(|| error.to_string().into());
+        StoreError::Failed {
+            reason: Arc::clone(reason),
+        }
+    }
+
+    /// Whether a write has failed.
+    pub(super) fn has_failed(&self) -> bool {
+        self.failure.get().is_some()
+    }
+
+    /// Notes from where on a shard needs the journal, and answers up to where it may be cut.
+    pub(super) fn need(&self, shard: u16, position: u64) -> u64 {
+        // Turns that are not committed yet have later positions than this: their shard does not know of them either.
+        let position = position.min(self.position.load(Ordering::Acquire) + 1);
+        let mut needed = self.needed();
+        needed.insert(shard, position);
+        needed.values().copied().min().unwrap_or(0)
+    }
+
+    fn needed(&self) -> MutexGuard<'_, BTreeMap<u16, u64>> {
+        self.needed.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn remove_alerts_above(&self, alerts_max: u64) -> Result<(), StoreError> {
+        const TOGETHER: u64 = 256;
+        let end = (*self.last_cursor.borrow() + 1).saturating_sub(alerts_max.max(1));
+        let mut from = self.first_cursor.load(Ordering::Acquire);
+        while from < end {
+            let until = end.min(from + TOGETHER);
+            self.write(|db| {
+                let mut writes = Writes::default();
+                for cursor in from..until {
+                    writes.remove_stored(db, &keys::numbered(keys::ALERT, cursor))?;
+                }
+                writes.apply(db)
+            })?;
+            count(&self.tally.alerts_removed, (until - from) as usize);
+            self.first_cursor.store(until, Ordering::Release);
+            from = until;
+        }
+        Ok(())
+    }
+}
+
+/// First journal position that has not been cut.
+pub(super) fn journal_start(db: &sled::Db) -> sled::Result<u64> {
+    let start = db.get(keys::JOURNAL_START)?;
+    Ok(start
+        .and_then(|value| pieces::read_number(&value))
+        .unwrap_or(1)
+        .max(1))
+}
+
+fn first(db: &sled::Db, prefix: u8) -> sled::Result<Option<u64>> {
+    let entry = db.range(keys::all(prefix)).keys().next().transpose()?;
+    Ok(entry.and_then(|key| keys::number(&key)))
+}
+
+fn last(db: &sled::Db, prefix: u8) -> sled::Result<Option<u64>> {
+    let entry = db.range(keys::all(prefix)).keys().next_back().transpose()?;
+    Ok(entry.and_then(|key| keys::number(&key)))
+}

@@ -1,0 +1,118 @@
+//! What happens to the daemon as a whole, by name: each event is one log line and one counter.
+//!
+//! Counters start at zero with the process and only grow. The values of their labels are bounded; a run id is never one.
+
+use std::net::SocketAddr;
+use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use tracing::{info, warn};
+
+/// A number that only grows.
+#[derive(Debug, Default)]
+pub struct Counter(AtomicU64);
+
+impl Counter {
+    const fn new() -> Self {
+        Self(AtomicU64::new(0))
+    }
+
+    fn count(&self) {
+        self.0.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// How often it has happened.
+    #[must_use]
+    pub fn value(&self) -> u64 {
+        self.0.load(Ordering::Relaxed)
+    }
+}
+
+/// Times that a daemon became ready in this process.
+pub static READY: Counter = Counter::new();
+
+/// Signals that asked the daemon to stop.
+pub static STOP_ASKED: Counter = Counter::new();
+
+/// Stages of leaving that were cut short by the deadline.
+pub static STAGES_CUT_SHORT: Counter = Counter::new();
+
+/// Everything is up; senders are served from now on.
+#[derive(Debug)]
+pub struct Ready<'a> {
+    /// Where OTLP over gRPC is received.
+    pub otlp_grpc: SocketAddr,
+    /// Where the API is served.
+    pub api: SocketAddr,
+    /// Where state is kept.
+    pub data_dir: &'a Path,
+    /// The profile.
+    pub profile: &'a str,
+    /// From the start of the process to now.
+    pub took: Duration,
+}
+
+impl Ready<'_> {
+    /// Writes the line and counts.
+    pub fn emit(&self) {
+        READY.count();
+        info!(
+            otlp_grpc = %self.otlp_grpc,
+            api = %self.api,
+            data_dir = %self.data_dir.display(),
+            profile = self.profile,
+            took_ms = self.took.as_millis() as u64,
+            "ready"
+        );
+    }
+}
+
+/// A signal asked the daemon to stop.
+#[derive(Debug)]
+pub struct StopAsked<'a> {
+    /// The signal's name.
+    pub signal: &'a str,
+    /// When it will be over at the latest.
+    pub deadline: Duration,
+}
+
+impl StopAsked<'_> {
+    /// Writes the line and counts.
+    pub fn emit(&self) {
+        STOP_ASKED.count();
+        info!(
+            signal = self.signal,
+            deadline_ms = self.deadline.as_millis() as u64,
+            "stopping; a second signal ends the process at once"
+        );
+    }
+}
+
+/// A stage of leaving is over.
+#[derive(Debug)]
+pub struct StageLeft<'a> {
+    /// The stage.
+    pub stage: &'a str,
+    /// How long it took.
+    pub took: Duration,
+    /// Whether it was done; otherwise the deadline cut it short and what it held is left behind.
+    pub done: bool,
+}
+
+impl StageLeft<'_> {
+    /// Writes the line and counts.
+    pub fn emit(&self) {
+        let took_ms = self.took.as_millis() as u64;
+        if self.done {
+            info!(stage = self.stage, took_ms, "stage left");
+            return;
+        }
+        STAGES_CUT_SHORT.count();
+        // Nothing that was acknowledged is lost: the journal has it, and exporters go on from their cursors.
+        warn!(
+            stage = self.stage,
+            took_ms, "stage cut short by the deadline"
+        );
+    }
+}

@@ -1,0 +1,91 @@
+//! The daemon's own log: lines on the standard error stream, as text or JSON.
+//!
+//! Rooms write lines through `tracing` with fields, not formatted texts. What an operator looks for by name is a struct in
+//! [`events`], whose line and counter belong together. Standard output is left to what commands answer.
+
+use std::io::IsTerminal;
+
+use tracing_subscriber::EnvFilter;
+use tracing_subscriber::filter::ParseError;
+
+use crate::config::{LogFormat, LogLevel, Logs};
+
+pub mod events;
+
+/// The variable that overrides the configured level, and may name parts: `info,eddy::store=debug`.
+pub const FILTER_VARIABLE: &str = "EDDY_LOG";
+
+/// The log could not be set up.
+#[derive(Debug, thiserror::Error)]
+#[error(
+    "EDDY_LOG is `{filter}`, which is not a level such as `info` or a filter such as `info,eddy::store=debug`"
+)]
+pub struct BadFilter {
+    filter: String,
+    source: ParseError,
+}
+
+/// Begins to log. `filter` is what stands in [`FILTER_VARIABLE`]. A second call in one process changes nothing, so that
+/// tests may start several daemons.
+///
+/// # Errors
+/// When the filter cannot be read.
+pub fn start(logs: Logs, filter: Option<&str>) -> Result<(), BadFilter> {
+    let filter = match filter.filter(|filter| !filter.trim().is_empty()) {
+        Some(filter) => EnvFilter::try_new(filter).map_err(|source| BadFilter {
+            filter: filter.to_owned(),
+            source,
+        })?,
+        None => EnvFilter::new(default_filter(logs.level)),
+    };
+    let lines = tracing_subscriber::fmt()
+        .with_env_filter(filter)
+        .with_writer(std::io::stderr);
+    let no_color = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
+    let started = match logs.format {
+        LogFormat::Text => lines
+            .with_ansi(std::io::stderr().is_terminal() && !no_color)
+            .try_init(),
+        LogFormat::Json => lines.json().flatten_event(true).try_init(),
+    };
+    // The only failure is that another subscriber is there already.
+    drop(started);
+    Ok(())
+}
+
+/// The level for our own lines; of the libraries below only what is odd, unless somebody looks for a fault.
+fn default_filter(level: LogLevel) -> String {
+    let (ours, others) = match level {
+        LogLevel::Error => ("error", "error"),
+        LogLevel::Warn => ("warn", "warn"),
+        LogLevel::Info => ("info", "warn"),
+        LogLevel::Debug => ("debug", "info"),
+        LogLevel::Trace => ("trace", "trace"),
+    };
+    format!("{others},eddy={ours}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Given a filter that is none, the refusal quotes it; given each level, the filter made of it is one.
+    #[test]
+    fn filters_are_checked() {
+        let logs = Logs {
+            level: LogLevel::Info,
+            format: LogFormat::Text,
+        };
+        let refused = start(logs, Some("eddy=loud")).unwrap_err();
+        assert!(refused.to_string().contains("`eddy=loud`"));
+        for level in [
+            LogLevel::Error,
+            LogLevel::Warn,
+            LogLevel::Info,
+            LogLevel::Debug,
+            LogLevel::Trace,
+        ] {
+            EnvFilter::try_new(default_filter(level)).unwrap();
+        }
+    }
+}
