@@ -51,8 +51,8 @@ struct TotalsRecord {
     last_ns: u64,
     #[prost(uint64, tag = "8")]
     round: u64,
-    #[prost(bool, tag = "9")]
-    model_spoke: bool,
+    #[prost(uint32, tag = "9")]
+    asked_pending: u32,
     #[prost(fixed64, tag = "10")]
     call_end_ns: u64,
     #[prost(uint64, tag = "11")]
@@ -68,8 +68,8 @@ struct TotalsRecord {
     /// *c*
     #[prost(uint32, tag = "16")]
     end_trace: u32,
-    #[prost(uint32, tag = "17")]
-    asked_pending: u32,
+    #[prost(bool, tag = "17")]
+    model_spoke: bool,
 }
 
 #[derive(Clone, Copy, PartialEq, prost::Message)]
@@ -316,8 +316,8 @@ impl<'a> TablesWriter<'a> {
             span: self.span(*span),
             start_ns: *start_ns,
             outcome: outcome_number(*outcome),
-            result: *result,
             hands_off: *hands_off,
+            result: *result,
         }
     }
 
@@ -518,8 +518,8 @@ fn totals_record(totals: &Totals, end_trace: u32) -> TotalsRecord {
         first_ns,
         last_ns,
         round,
-        model_spoke,
         asked_pending,
+        model_spoke,
         call_end_ns,
         write_at,
         unspent,
@@ -537,8 +537,8 @@ fn totals_record(totals: &Totals, end_trace: u32) -> TotalsRecord {
         first_ns,
         last_ns,
         round,
-        model_spoke,
         asked_pending,
+        model_spoke,
         call_end_ns,
         write_at,
         unspent: Some(spent_record(unspent)),
@@ -559,8 +559,8 @@ fn read_totals(record: &TotalsRecord, end_trace: TraceId) -> Totals {
         first_ns: record.first_ns,
         last_ns: record.last_ns,
         round: record.round,
-        model_spoke: record.model_spoke,
         asked_pending: record.asked_pending,
+        model_spoke: record.model_spoke,
         call_end_ns: record.call_end_ns,
         write_at: record.write_at,
         unspent: read_spent(record.unspent),
