@@ -14,23 +14,27 @@ use std::time::{Duration, Instant};
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
+use crate::api;
 use crate::config::{Durability, Settings};
 use crate::export::{self, Exporters, SettingsError};
 use crate::normalize::Normalizer;
-use crate::receiver::intake::Intake;
+use crate::otlp::Limits;
+use crate::receiver::{self, Intake};
 use crate::shard::{self, Shards};
 use crate::shutdown::{self, Rooms, Served};
 use crate::store::{self, Store, StoreError};
 use crate::telemetry::events::Ready;
-use crate::{api, receiver};
 
 /// How often a running daemon looks whether its store still takes writes.
 const WATCH_EVERY: Duration = Duration::from_millis(500);
 
+/// Largest requests that may be held at the same time, all senders together; what more comes waits at the sender.
+const REQUESTS_IN_FLIGHT: usize = 8;
+
 /// A running daemon.
 pub struct Daemon {
     rooms: Rooms,
-    intake: Arc<Intake>,
+    intake: Intake,
     otlp_grpc: SocketAddr,
     api: SocketAddr,
     shutdown_deadline: Duration,
@@ -122,14 +126,14 @@ impl Daemon {
             settings.exporters.clone(),
             &CancellationToken::new(),
         )?;
-        let intake = Arc::new(Intake::new(shards.clone(), Normalizer::new()));
+        let intake = intake(settings, &shards);
         let daemon = Self {
             otlp_grpc: otlp.local_addr().unwrap_or(settings.otlp_grpc),
             api: asking.local_addr().unwrap_or(settings.api),
             shutdown_deadline: settings.shutdown_deadline,
             rooms: Rooms {
                 api: serve_api(asking, shards.clone()),
-                receiver: serve_otlp(otlp, Arc::clone(&intake), settings),
+                receiver: serve_otlp(otlp, intake.clone(), settings),
                 shards,
                 exporters,
             },
@@ -172,7 +176,7 @@ impl Daemon {
 
     /// What came in, for its counters.
     #[must_use]
-    pub fn intake(&self) -> &Arc<Intake> {
+    pub fn intake(&self) -> &Intake {
         &self.intake
     }
 
@@ -243,9 +247,23 @@ fn of_shards(settings: &Settings) -> shard::Settings {
     }
 }
 
-fn serve_otlp(listener: TcpListener, intake: Arc<Intake>, settings: &Settings) -> Served {
+fn intake(settings: &Settings, shards: &Shards) -> Intake {
+    let in_flight_bytes_max = settings
+        .message_bytes_max
+        .saturating_mul(REQUESTS_IN_FLIGHT);
+    Intake::new(
+        Arc::new(Normalizer::new()),
+        shards.clone(),
+        Limits::default(),
+        in_flight_bytes_max,
+    )
+}
+
+fn serve_otlp(listener: TcpListener, intake: Intake, settings: &Settings) -> Served {
     let limits = receiver::Settings {
-        request_bytes_max: settings.message_bytes_max,
+        message_bytes_max: settings.message_bytes_max,
+        shutdown_grace: settings.shutdown_deadline / 4,
+        ..receiver::Settings::default()
     };
     let stop = CancellationToken::new();
     let serving = receiver::serve(listener, intake, limits, stop.clone());
