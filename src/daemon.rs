@@ -285,3 +285,62 @@ fn serve_api(listener: TcpListener, shards: Shards) -> Served {
     });
     Served { stop, task }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::*;
+    use crate::config::{self, Flag, Sources};
+
+    fn settings(dir: &Path, otlp: &str) -> Settings {
+        let set = |name, path, value: &str| Flag {
+            name,
+            path,
+            value: value.to_owned(),
+        };
+        let flags = vec![
+            set(
+                "--data-dir",
+                &["service", "data_dir"][..],
+                &dir.to_string_lossy(),
+            ),
+            set(
+                "--otlp-grpc",
+                &["receivers", "otlp", "protocols", "grpc", "endpoint"],
+                otlp,
+            ),
+            set("--api", &["service", "api", "endpoint"], "127.0.0.1:0"),
+        ];
+        let sources = Sources { file: None, flags };
+        config::load(&sources).unwrap().settings
+    }
+
+    /// Given a daemon that runs, another one says who holds the directory, or which flag sets the address that is taken;
+    /// once the first has left, its directory is free.
+    #[tokio::test(flavor = "multi_thread")]
+    async fn what_is_taken_is_named() {
+        let dir = tempfile::tempdir().unwrap();
+        let first = Daemon::start(&settings(dir.path(), "127.0.0.1:0"))
+            .await
+            .unwrap();
+        let held = Daemon::start(&settings(dir.path(), "127.0.0.1:0")).await;
+        let held = held.err().unwrap().to_string();
+        assert!(
+            held.contains("held by another") && held.contains("--data-dir"),
+            "{held}"
+        );
+        let other = tempfile::tempdir().unwrap();
+        let taken = Daemon::start(&settings(other.path(), &first.otlp_grpc().to_string())).await;
+        let taken = taken.err().unwrap().to_string();
+        assert!(
+            taken.contains("in use") && taken.contains("--otlp-grpc"),
+            "{taken}"
+        );
+        first.stop().await;
+        let again = Daemon::start(&settings(dir.path(), "127.0.0.1:0"))
+            .await
+            .unwrap();
+        again.stop().await;
+    }
+}

@@ -207,8 +207,11 @@ pub fn run() -> ExitCode {
     match dispatch(Cli::parse()) {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {
-            if !matches!(failure, Failure::ReaderGone) {
-                eprintln!("{failure}");
+            match &failure {
+                Failure::ReaderGone => {}
+                // Mistakes in a file begin with its name, in the form that editors jump to.
+                Failure::Config(mistakes) => eprintln!("{mistakes}"),
+                other => eprintln!("eddy: {other}"),
             }
             ExitCode::from(failure.code())
         }
