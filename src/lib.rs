@@ -13,11 +13,12 @@
 //!
 //! The engine thinks and does nothing else: no clock, no task, no socket, no disk. Every other room moves bytes and decides
 //! nothing. [`config`] says what counts as a loop and where everything is; [`json`] is the one shape in which runs and
-//! warnings are shown; [`cli`] is the program; [`telemetry`] is the daemon's own log; [`shutdown`] is the order of leaving.
+//! warnings are shown; [`daemon`] puts the rooms together, [`shutdown`] is the order of leaving; [`cli`] is the program; [`telemetry`] is its own log.
 
 pub mod api;
 pub mod cli;
 pub mod config;
+pub mod daemon;
 pub mod engine;
 pub mod export;
 pub mod json;

@@ -1,1 +1,162 @@
 //! The order of leaving.
+//!
+//! The input is closed first, then everything is left in the order in which data flows, so that nothing is handed to a
+//! room that has gone: the receiver answers what it holds, the shards commit what waits and save their states, exporters
+//! deliver what was published, the store is closed, and those who follow the tail are let go last, having seen it all.
+//!
+//! One deadline bounds the whole. Each stage may use half of what is left of it, so that a client that does not take its
+//! answer cannot use up the time in which states are saved. What a stage leaves behind is not lost: the journal has what
+//! was acknowledged, senders repeat what was not, and exporters go on from their cursors.
+
+use std::time::Duration;
+
+use tokio::task::JoinHandle;
+use tokio::time::{Instant, timeout_at};
+use tokio_util::sync::CancellationToken;
+
+use crate::export::Exporters;
+use crate::shard::Shards;
+use crate::telemetry::events::{StageLeft, StopAsked};
+
+/// A server's task, and how to tell it that it is time.
+#[derive(Debug)]
+pub struct Served {
+    /// Cancelled, the server takes nothing new and ends when its clients have their answers.
+    pub stop: CancellationToken,
+    /// The task.
+    pub task: JoinHandle<()>,
+}
+
+impl Served {
+    async fn leave(&mut self, until: Instant) {
+        self.stop.cancel();
+        if timeout_at(until, &mut self.task).await.is_err() {
+            self.task.abort();
+        }
+    }
+}
+
+/// What is left, in this order.
+pub struct Rooms {
+    /// OTLP.
+    pub receiver: Served,
+    /// Runs.
+    pub shards: Shards,
+    /// Exporters.
+    pub exporters: Exporters,
+    /// Questions and tails.
+    pub api: Served,
+}
+
+/// Leaves every room, within the given time.
+pub async fn leave(mut rooms: Rooms, within: Duration) {
+    let deadline = Instant::now() + within;
+    let stage = Stage::begin("receiver", deadline);
+    rooms.receiver.leave(stage.until).await;
+    stage.end();
+    let stage = Stage::begin("shards", deadline);
+    rooms.shards.stop(stage.until).await;
+    stage.end();
+    let stage = Stage::begin("exporters", deadline);
+    rooms.exporters.drain(stage.until).await;
+    stage.end();
+    let stage = Stage::begin("store", deadline);
+    let store = rooms.shards.store().clone();
+    if let Ok(Err(error)) = timeout_at(stage.until, store.close()).await {
+        tracing::error!(%error, "the store could not be closed");
+    }
+    stage.end();
+    let stage = Stage::begin("api", deadline);
+    rooms.api.leave(deadline).await;
+    stage.end();
+}
+
+/// A stage of leaving, while it lasts.
+struct Stage {
+    name: &'static str,
+    began: Instant,
+    until: Instant,
+}
+
+impl Stage {
+    fn begin(name: &'static str, deadline: Instant) -> Self {
+        let began = Instant::now();
+        Self {
+            name,
+            began,
+            until: began + deadline.saturating_duration_since(began) / 2,
+        }
+    }
+
+    fn end(self) {
+        StageLeft {
+            stage: self.name,
+            took: self.began.elapsed(),
+            done: Instant::now() < self.until,
+        }
+        .emit();
+    }
+}
+
+/// Waits until the process is asked to stop: SIGTERM, or SIGINT as by Ctrl-C. From then on a second signal ends the
+/// process at once; the journal makes that safe, if not polite.
+///
+/// # Errors
+/// When the system does not let the process listen for signals.
+pub async fn asked(within: Duration) -> std::io::Result<()> {
+    let mut signals = Signals::listen()?;
+    let signal = signals.next().await;
+    StopAsked {
+        signal,
+        deadline: within,
+    }
+    .emit();
+    tokio::spawn(async move {
+        signals.next().await;
+        tracing::warn!("a second signal: leaving at once");
+        std::process::exit(1);
+    });
+    Ok(())
+}
+
+#[cfg(unix)]
+struct Signals {
+    terminate: tokio::signal::unix::Signal,
+    interrupt: tokio::signal::unix::Signal,
+}
+
+#[cfg(unix)]
+impl Signals {
+    fn listen() -> std::io::Result<Self> {
+        use tokio::signal::unix::{SignalKind, signal};
+        Ok(Self {
+            terminate: signal(SignalKind::terminate())?,
+            interrupt: signal(SignalKind::interrupt())?,
+        })
+    }
+
+    async fn next(&mut self) -> &'static str {
+        tokio::select! {
+            _ = self.terminate.recv() => "SIGTERM",
+            _ = self.interrupt.recv() => "SIGINT",
+        }
+    }
+}
+
+#[cfg(not(unix))]
+struct Signals;
+
+#[cfg(not(unix))]
+impl Signals {
+    fn listen() -> std::io::Result<Self> {
+        Ok(Self)
+    }
+
+    async fn next(&mut self) -> &'static str {
+        // Without a console there is no Ctrl-C to wait for.
+        if tokio::signal::ctrl_c().await.is_err() {
+            std::future::pending::<()>().await;
+        }
+        "Ctrl-C"
+    }
+}

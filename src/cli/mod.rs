@@ -13,9 +13,11 @@ use crate::config::{Flag, Sources};
 
 mod check;
 mod client;
+mod demo;
 mod failure;
 mod reading;
 pub mod render;
+mod serve;
 mod settings;
 mod tail;
 
@@ -205,8 +207,11 @@ pub fn run() -> ExitCode {
     match dispatch(Cli::parse()) {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {
-            if !matches!(failure, Failure::ReaderGone) {
-                eprintln!("{failure}");
+            match &failure {
+                Failure::ReaderGone => {}
+                // Mistakes in a file begin with its name, in the form that editors jump to.
+                Failure::Config(mistakes) => eprintln!("{mistakes}"),
+                other => eprintln!("eddy: {other}"),
             }
             ExitCode::from(failure.code())
         }
@@ -224,14 +229,8 @@ fn blocking<T>(future: impl Future<Output = Result<T, Failure>>) -> Result<T, Fa
 
 fn dispatch(cli: Cli) -> Result<(), Failure> {
     match cli.command.unwrap_or(Command::Serve(cli.serve)) {
-        Command::Serve(args) => {
-            let _ = args.sources();
-            Ok(())
-        }
-        Command::Demo(args) => {
-            let _ = args.exit;
-            Ok(())
-        }
+        Command::Serve(args) => serve::run(&args),
+        Command::Demo(args) => demo::run(&args),
         Command::Tail(args) => tail::run(&args),
         Command::Runs(args) => reading::runs(&args),
         Command::Run(args) => reading::run(&args),

@@ -68,14 +68,17 @@ pub(crate) fn belongs_to_any(window: &[Event], event: &Event) -> bool {
 fn tell_of_one_call(left: &Event, right: &Event) -> bool {
     match (&left.body, &right.body) {
         (Body::ToolCall(one), Body::ToolCall(other)) => {
-            one.tool == other.tool
-                && match (one.call_id, other.call_id) {
-                    (Some(one), Some(other)) => one == other,
-                    _ => {
-                        left.trace == right.trace
-                            && (are_kin(left, right) || share_time(left, right))
-                    }
+            let same_tool = one.tool == other.tool;
+            // A report that names no tool has a call id, and that is enough.
+            let unnamed = one.tool.is_empty() || other.tool.is_empty();
+            match (one.call_id, other.call_id) {
+                (Some(one), Some(other)) => one == other && (same_tool || unnamed),
+                _ => {
+                    same_tool
+                        && left.trace == right.trace
+                        && (are_kin(left, right) || share_time(left, right))
                 }
+            }
         }
         (Body::ModelCall(one), Body::ModelCall(other)) => {
             one.call_id.is_some() && one.call_id == other.call_id
@@ -138,6 +141,10 @@ impl<'a> Step<'a> {
                     &report.output,
                     report.error.as_ref(),
                 );
+                call.tool = call
+                    .tool
+                    .filter(|tool| !tool.is_empty())
+                    .or(Some(&report.tool));
                 call.call_id = call.call_id.or(report.call_id);
                 call.hands_off |= report.hands_off;
                 call.writes |= report.writes;

@@ -8,20 +8,21 @@ use std::borrow::Cow;
 use serde::Deserialize;
 
 use crate::engine::event::Answer;
-use crate::otlp::ValueView;
+use crate::otlp::{SpanView, ValueView};
 
 use super::facts::{Facts, Slot};
-use super::reading::json_text;
+use super::reading::{event_text, json_text, member_text};
 use super::value;
 
 /// The tool with which smolagents' agents give their answer.
 pub(super) const FINAL_ANSWER: &str = "final_answer";
 
 /// Reads the answer from whichever keys carry it.
-pub(super) fn of(facts: &Facts<'_>) -> Answer {
+pub(super) fn of(span: &SpanView<'_>, facts: &Facts<'_>) -> Answer {
     flat(facts)
         .or_else(|| messages(&json_text(facts.value(Slot::OutputMessages))?))
         .or_else(|| vercel(facts))
+        .or_else(|| choice(span))
         .unwrap_or_else(|| finish_reason(facts))
 }
 
@@ -88,6 +89,16 @@ fn vercel(facts: &Facts<'_>) -> Option<Answer> {
         return Some(Answer::ToolCalls(calls));
     }
     facts.text(Slot::ResponseText).map(text_alone)
+}
+
+/// The event with which strands tells its answer: `[{"text": "…"}, {"toolUse": {…}}]`.
+fn choice(span: &SpanView<'_>) -> Option<Answer> {
+    let message = event_text(span, "gen_ai.choice", "message")?;
+    let calls = message.matches("\"toolUse\"").count() as u32;
+    if calls > 0 {
+        return Some(Answer::ToolCalls(calls));
+    }
+    Some(text_alone(&member_text(&message, &["0", "text"])?))
 }
 
 fn finish_reason(facts: &Facts<'_>) -> Answer {

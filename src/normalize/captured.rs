@@ -53,11 +53,16 @@ impl Captured {
     }
 
     /// The same span with an exception.
-    pub(super) fn raised(mut self, kind: &str, message: &str) -> Self {
+    pub(super) fn raised(self, kind: &str, message: &str) -> Self {
         let attributes = serde_json::json!({"exception.type": kind, "exception.message": message});
+        self.said("exception", &attributes)
+    }
+
+    /// The same span with an event.
+    pub(super) fn said(mut self, name: &str, attributes: &Json) -> Self {
         self.span.events.push(span::Event {
-            name: "exception".to_owned(),
-            attributes: pairs(&attributes),
+            name: name.to_owned(),
+            attributes: pairs(attributes),
             ..span::Event::default()
         });
         self

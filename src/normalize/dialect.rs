@@ -64,6 +64,7 @@ impl Dialect {
             (Slot::TraceloopKind, Self::OpenLlmetry),
             (Slot::Operation, Self::GenAi),
             (Slot::VercelOperation, Self::Vercel),
+            (Slot::ObservationKind, Self::GenAi),
             (Slot::McpMethod, Self::Mcp),
             (Slot::ToolName, Self::GenAi),
             (Slot::Model, Self::GenAi),

@@ -48,17 +48,20 @@ pub(super) fn is_empty_text(text: &str, is_output: bool) -> bool {
 
 /// Whether one of the sentences stands in the text, whatever its case, with no letter, digit or decimal sign before it.
 fn says_nothing(text: &[u8]) -> bool {
-    let mut before = b' ';
     text.iter().enumerate().any(|(at, byte)| {
-        let is_start = !before.is_ascii_alphanumeric() && !matches!(before, b',' | b'.');
-        before = *byte;
-        is_start
-            && matches!(byte, b'n' | b'N' | b'0')
-            && NOTHING.iter().any(|words| {
-                let words = words.as_bytes();
-                text.get(at..at + words.len())
-                    .is_some_and(|found| found.eq_ignore_ascii_case(words))
-            })
+        matches!(byte, b'n' | b'N' | b'0') && is_start(text, at) && says(&text[at..])
+    })
+}
+
+fn is_start(text: &[u8], at: usize) -> bool {
+    let before = at.checked_sub(1).map(|at| text[at]);
+    !before.is_some_and(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b',' | b'.'))
+}
+
+fn says(text: &[u8]) -> bool {
+    NOTHING.iter().any(|words| {
+        let start = text.get(..words.len());
+        start.is_some_and(|start| start.eq_ignore_ascii_case(words.as_bytes()))
     })
 }
 

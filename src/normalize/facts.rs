@@ -28,6 +28,8 @@ facts! {
     Operation: "gen_ai.operation.name";
     /// Traceloop's kind of span.
     TraceloopKind: "traceloop.span.kind";
+    /// What Langfuse and LangSmith call the kind of span.
+    ObservationKind: "langfuse.observation.type" "langsmith.span.kind";
     /// The Vercel AI SDK's operation.
     VercelOperation: "ai.operationId";
     /// The MCP method.
@@ -58,13 +60,18 @@ facts! {
     /// The call's id.
     CallId: "gen_ai.tool.call.id" "gen_ai.tool.call_id" "ai.toolCall.id";
     /// Its arguments.
-    Arguments: "gen_ai.tool.call.arguments" "ai.toolCall.args" "tool_arguments" "gcp.vertex.agent.tool_call_args";
+    Arguments: "gen_ai.tool.call.arguments" "ai.toolCall.args" "tool_arguments";
     /// Its result.
-    Result: "gen_ai.tool.call.result" "ai.toolCall.result" "tool_response" "gcp.vertex.agent.tool_response";
+    Result: "gen_ai.tool.call.result" "ai.toolCall.result" "tool_response";
+    /// Its arguments as google-adk writes them, or a stand-in for them.
+    AdkArguments: "gcp.vertex.agent.tool_call_args";
+    /// Its result as google-adk writes it, or a stand-in for it.
+    AdkResult: "gcp.vertex.agent.tool_response";
     /// What went into the span, whatever it is.
-    Input: "input.value" "traceloop.entity.input" "gen_ai.task.input";
+    Input: "input.value" "traceloop.entity.input" "gen_ai.task.input" "gen_ai.prompt" "langfuse.observation.input";
     /// What came out of the span, whatever it is.
-    Output: "output.value" "traceloop.entity.output" "gen_ai.task.output" "final_result";
+    Output: "output.value" "traceloop.entity.output" "gen_ai.task.output" "final_result" "gen_ai.completion"
+        "langfuse.observation.output";
 
     // A model call.
     /// What older versions of traceloop call the operation of a model.
@@ -99,7 +106,7 @@ facts! {
     /// The kind of error.
     ErrorType: "error.type";
     /// The state in which the operation ended, in words.
-    TaskStatus: "gen_ai.task.status" "gen_ai.tool.status";
+    TaskStatus: "gen_ai.task.status" "gen_ai.tool.status" "langfuse.observation.level";
     /// How many times the tool was tried before.
     RetryAttempt: "pydantic_ai.tool.retry.attempt";
     /// Who gave control away.

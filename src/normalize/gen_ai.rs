@@ -1,5 +1,6 @@
 //! The OpenTelemetry GenAI conventions, as frameworks and hand-written tracers speak them themselves: pydantic-ai, Agent
-//! Framework, autogen, and every other span with `gen_ai.operation.name`.
+//! Framework, autogen, and every other span with `gen_ai.operation.name`: strands (which tells values in span events),
+//! google-adk, semantic-kernel, LangSmith, Langfuse (which has a word of its own for the operation).
 //!
 //! *Hand-offs* have no convention. They show as tools `transfer_to_B`, which are told as hand-offs, else as agent spans:
 //! one after the other (autogen) or one inside the other (pydantic-ai's delegation).
@@ -13,10 +14,12 @@
 //! *Log records* (Agent Framework's messages) repeat the whole history at each model call and hold nothing that the
 //! spans do not; they are not read.
 
+use std::borrow::Cow;
+
 use crate::engine::event::{Body, TraceId};
 
-use super::facts::Slot;
-use super::reading::{Call, Reading};
+use super::facts::{Facts, Slot};
+use super::reading::{Call, Reading, event_text, json_text, member_text};
 use super::{Outcome, value};
 
 /// Reads one span.
@@ -24,12 +27,21 @@ pub(super) fn span(reading: &mut Reading<'_, '_>) -> Outcome {
     if reading.span.scope_name.starts_with("autogen ") {
         return messaging(reading);
     }
-    let operation = reading.facts.text(Slot::Operation);
+    let facts = reading.facts;
+    let operation = facts.text(Slot::Operation).or_else(|| {
+        // Langfuse's and LangSmith's words for the same.
+        Some(match facts.text(Slot::ObservationKind)? {
+            "generation" | "llm" => "chat",
+            "tool" => "execute_tool",
+            "agent" => "invoke_agent",
+            _ => "plan",
+        })
+    });
     place(reading, operation.unwrap_or_default());
     match operation {
         Some(operation) => return operate(reading, operation),
-        None if reading.facts.has(Slot::ToolName) => tool(reading),
-        None if reading.facts.has(Slot::Model) => reading.tell_model_call(),
+        None if facts.has(Slot::ToolName) => tool(reading),
+        None if facts.has(Slot::Model) => reading.tell_model_call(),
         None => {}
     }
     Outcome::Noise
@@ -40,7 +52,7 @@ pub(super) fn operate(reading: &mut Reading<'_, '_>, operation: &str) -> Outcome
     match operation {
         "chat" | "generate_content" | "text_completion" => reading.tell_model_call(),
         "execute_tool" => tool(reading),
-        "invoke_agent" | "invoke_workflow" => agent(reading),
+        "invoke_agent" | "invoke_workflow" | "invoke_swarm" => agent(reading),
         "create_memory" | "update_memory" | "upsert_memory" | "delete_memory" => {
             reading.tell(Body::MemoryWrite);
         }
@@ -50,7 +62,9 @@ pub(super) fn operate(reading: &mut Reading<'_, '_>, operation: &str) -> Outcome
         | "search_memory"
         | "embeddings"
         | "retrieval"
-        | "plan" => {}
+        | "plan"
+        | "agent_step"
+        | "execute_event_loop_cycle" => {}
         _ => return Outcome::UnknownOperation,
     }
     Outcome::Noise
@@ -84,15 +98,41 @@ fn agent(reading: &mut Reading<'_, '_>) {
 }
 
 fn tool(reading: &mut Reading<'_, '_>) {
-    let (facts, name) = (reading.facts, reading.span.name);
-    let tool = facts
+    let (facts, span) = (reading.facts, reading.span);
+    let is_from = |scope: &str| span.scope_name.starts_with(scope);
+    let mut tool = facts
         .text(Slot::ToolName)
-        .unwrap_or_else(|| name.trim_start_matches("execute_tool "));
-    reading.tell_call(&Call::of(tool, facts));
+        .unwrap_or_else(|| span.name.trim_start_matches("execute_tool "));
+    if is_from("semantic_kernel") {
+        // `PLUGIN-function`
+        tool = tool.split_once('-').map_or(tool, |(_, function)| function);
+    }
+    let mut call = Call::of(tool, facts);
+    call.arguments = call
+        .arguments
+        .or_else(|| shown(facts, Slot::AdkArguments))
+        .or_else(|| json_text(facts.value(Slot::Input)))
+        .or_else(|| event_text(span, "gen_ai.tool.message", "content"));
+    call.result = call
+        .result
+        .or_else(|| shown(facts, Slot::AdkResult))
+        .or_else(|| json_text(facts.value(Slot::Output)))
+        .or_else(|| event_text(span, "gen_ai.choice", "message"));
+    if is_from("langsmith")
+        && let Some(Cow::Borrowed(wrapper)) = call.arguments
+    {
+        call.arguments = member_text(wrapper, &["input"]).or(call.arguments);
+    }
+    reading.tell_call(&call);
     if facts.count(Slot::RetryAttempt) > 0 {
         let tool = Some(value::name(tool));
         reading.tell_at(reading.span.end_ns, Body::Retry { tool });
     }
+}
+
+/// google-adk puts `{}` or `N/A` where it hides a value.
+fn shown<'a>(facts: &Facts<'a>, slot: Slot) -> Option<Cow<'a, str>> {
+    json_text(facts.value(slot)).filter(|text| !matches!(&**text, "{}" | "N/A"))
 }
 
 /// autogen's runtime: each message between agents is a trace of its own, joined to the one that sent it by a link. None
@@ -266,6 +306,40 @@ mod tests {
         };
         assert_eq!(told("update_memory"), ["MemoryWrite"]);
         assert!(told("search_memory").is_empty());
-        assert!(told("agent_step").is_empty());
+        assert!(told("cook_dinner").is_empty());
+    }
+
+    /// What strands says in events, google-adk hides, semantic-kernel prefixes and LangSmith wraps.
+    #[test]
+    fn other_frameworks() {
+        let tool =
+            json!({"gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": "files-read"});
+        let span = |scope: &'static str| Captured::new(scope, "execute_tool files-read", &tool);
+        let said = span("strands.telemetry.tracer")
+            .said(
+                "gen_ai.tool.message",
+                &json!({"content": "{\"path\":\"a\"}"}),
+            )
+            .said("gen_ai.choice", &json!({"message": "[{\"text\":\"b\"}]"}));
+        check(said, &[r#"call files-read({"path":"a"}) = 14 bytes"#]);
+        check(span("semantic_kernel.functions"), &["call read(-) = -"]);
+        let hidden = json!({"gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": "read",
+            "gcp.vertex.agent.tool_call_args": "{}", "gcp.vertex.agent.tool_response": "N/A"});
+        check(
+            Captured::new("gcp.vertex.agent", "execute_tool read", &hidden),
+            &["call read(-) = -"],
+        );
+        let wrapped = json!({"langsmith.span.kind": "tool", "gen_ai.tool.name": "read",
+            "gen_ai.prompt": "{\"input\": {\"path\": \"a\"}}", "gen_ai.completion": "b"});
+        check(
+            Captured::new("langsmith", "read", &wrapped),
+            &[r#"call read({"path":"a"}) = 1 bytes"#],
+        );
+        let observed = json!({"langfuse.observation.type": "tool", "langfuse.observation.level": "ERROR",
+            "langfuse.observation.input": "{\"path\": \"a\"}"});
+        check(
+            Captured::new("langfuse-sdk", "read", &observed),
+            &[r#"call read({"path":"a"}) = - failed: "#],
+        );
     }
 }

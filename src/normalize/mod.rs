@@ -1,13 +1,13 @@
 //! From a view of a span or log record to the engine's vocabulary.
 //!
 //! A span says which framework made it through its scope name and, where that says nothing, through its keys
-//! ([`dialect`]); one pass over its attributes sorts them into the facts that every dialect knows ([`facts`]); the file
+//! (`dialect`); one pass over its attributes sorts them into the facts that every dialect knows (`facts`); the file
 //! of the dialect reads those facts, undoes the framework's wrappers, and writes events into the [`Report`].
 //! Normalizing never fails: what cannot be read is left out and counted, and a span that tells of nothing an agent did
 //! gives no event, though it may still say which run its trace belongs to. Arguments and results leave this room only
 //! as fingerprints and redacted samples.
 //!
-//! Adding a dialect: a variant and a scope name in [`dialect`], its keys in the table of [`facts`], a file with its
+//! Adding a dialect: a variant and a scope name in `dialect`, its keys in the table of `facts`, a file with its
 //! exceptions, a captured span and its expected event.
 
 mod answer;

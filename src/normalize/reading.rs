@@ -203,7 +203,7 @@ impl<'r, 'a> Reading<'r, 'a> {
             cost_microusd: facts
                 .number(Slot::Cost)
                 .map(|usd| (usd * 1e6).round() as u64),
-            answer: answer::of(facts),
+            answer: answer::of(self.span, facts),
             error,
         }));
     }
@@ -214,7 +214,10 @@ impl<'r, 'a> Reading<'r, 'a> {
         let exception = self.exception();
         let failed = self.span.status.code == STATUS_ERROR
             || self.facts.text(Slot::ErrorType).is_some()
-            || matches!(self.facts.text(Slot::TaskStatus), Some("failure" | "error"))
+            || matches!(
+                self.facts.text(Slot::TaskStatus),
+                Some("failure" | "error" | "ERROR")
+            )
             || (exception.is_some() && self.span.status.code != STATUS_OK);
         if !failed || self.is_control_flow(exception.as_ref()) {
             return None;
@@ -297,6 +300,15 @@ pub(super) fn json_text(value: ValueView<'_>) -> Option<Cow<'_, str>> {
             Some(Cow::Owned(text))
         }
     }
+}
+
+/// What the first event of a name says under a key.
+pub(super) fn event_text<'a>(span: &SpanView<'a>, event: &str, key: &str) -> Option<Cow<'a, str>> {
+    let event = span
+        .events
+        .iter()
+        .find(|candidate| candidate.name == event)?;
+    json_text(event.attributes.find(key)?)
 }
 
 /// The member of a JSON text at a path: a text without its quotation marks, anything else as JSON.

@@ -139,14 +139,7 @@ pub(super) fn text(text: &str) -> Cow<'_, str> {
 /// `:` or `=`, surround an `@`, or are keys of providers that begin with `A` and have an `I` soon after. Written without
 /// an early end, so that it compiles to wide instructions.
 fn may_hold_secret(bytes: &[u8]) -> bool {
-    let is_sign = |byte: u8| {
-        (byte.wrapping_sub(b'0') <= b':' - b'0')
-            | (byte == b'-')
-            | (byte == b'_')
-            | (byte == b'=')
-            | (byte == b'@')
-            | (byte == b'I')
-    };
+    let is_sign = |byte: u8| matches!(byte, b'0'..=b':' | b'-' | b'_' | b'=' | b'@' | b'I');
     bytes.iter().fold(false, |any, byte| any | is_sign(*byte))
 }
 

@@ -123,12 +123,10 @@ impl Sample {
 
 /// Whether a text can stand in the sample as it is. Written without early ends, so that it compiles to wide instructions.
 fn is_plain(bytes: &[u8]) -> bool {
-    let is_odd = |byte: u8| (byte < b' ') | (byte == b'"') | (byte == b'\\');
+    let is_odd = |byte: u8| matches!(byte, 0..b' ' | b'"' | b'\\');
     let blanks = bytes.iter().zip(bytes.get(1..).unwrap_or_default());
     let has_odd = bytes.iter().fold(false, |odd, byte| odd | is_odd(*byte));
-    let has_run = blanks.fold(false, |run, (one, next)| {
-        run | ((*one == b' ') & (*next == b' '))
-    });
+    let has_run = blanks.fold(false, |run, pair| run | matches!(pair, (b' ', b' ')));
     !has_odd && !has_run
 }
 

@@ -31,8 +31,9 @@ pub use value::{ArrayView, Attributes, Elements, MapView, Pairs, ValueView};
 /// What one item may be. Sizes of whole requests are the receiver's affair.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// Attributes shown of one span, log record or resource; the rest is not read (and counted, except for resources). 128
-    /// is what the OpenTelemetry SDKs themselves keep by default. It also bounds what looking up an attribute can cost.
+    /// Attributes shown of one span, log record or resource; the rest is not read (and counted, except for resources).
+    /// OpenInference writes a key for each member of each message, and a span's kind after all of them, so a long
+    /// conversation has several hundred. It also bounds what looking up an attribute can cost.
     pub attributes_max: usize,
     /// Size of one encoded span, log record or resource, in bytes; a larger one is refused. One mebibyte is a hundred
     /// times a large tool result.
@@ -45,7 +46,7 @@ pub struct Limits {
 impl Default for Limits {
     fn default() -> Self {
         Self {
-            attributes_max: 128,
+            attributes_max: 1024,
             span_bytes_max: 1 << 20,
             depth_max: 64,
         }

@@ -1,194 +1,238 @@
-//! OTLP over gRPC: three services whose one method takes bytes and says what came of them.
+//! OTLP/gRPC: the three Export methods, over tonic, without its decoding.
 //!
-//! tonic's own codec says `OUT_OF_RANGE` of a message that is too large, which OTLP lists among the codes to try again, and
-//! `INTERNAL` of one that it cannot decompress, which blames the server. No method here ever answers with either, so both
-//! are corrected on their way out.
+//! tonic undoes framing and compression under the size limit and hands over the message's bytes ([`Frames`]); its body is
+//! metered against the budget as it arrives ([`Metered`]). Where tonic refuses a message itself, it does so with codes
+//! that tell a sender the wrong thing (`OUT_OF_RANGE`, which OTLP senders repeat, for a message too large; `INTERNAL`,
+//! which blames the server, for one that cannot be read), so [`corrected`] puts them right.
 
-use std::convert::Infallible;
-use std::future::Future;
-use std::marker::PhantomData;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
-use bytes::Bytes;
+use axum::Router;
+use axum::body::Body;
+use axum::extract::Request;
+use axum::http::Response;
+use axum::routing::post;
+use bytes::{Buf, BufMut, Bytes};
+use http_body::Frame;
 use opentelemetry_proto::tonic::collector::trace::v1::{
     ExportTracePartialSuccess, ExportTraceServiceResponse,
 };
 use prost::Message;
-use tonic::body::Body;
-use tonic::codec::{CompressionEncoding, EnabledCompressionEncodings};
-use tonic::codegen::http::{HeaderValue, Request as HttpRequest, Response as HttpResponse};
-use tonic::server::{Grpc, NamedService, UnaryService};
-use tonic::{Code, Request, Response, Status};
+use tokio::time::Sleep;
+use tonic::codec::{Codec, CompressionEncoding, DecodeBuf, Decoder, EncodeBuf, Encoder};
+use tonic::server::Grpc;
+use tonic::service::Routes;
+use tonic::{Code, Status};
 use tonic_types::{ErrorDetails, StatusExt};
-use tower::Service;
 
 use super::Settings;
-use super::counters::Counters;
-use super::intake::{Intake, Outcome};
-use super::raw::RawCodec;
+use super::budget::Share;
+use super::intake::{Accepted, Intake, Refused, Signal};
 
-/// A kind of telemetry: its service's name, and what is done with a request of it.
-pub(super) trait Signal: Clone + Send + Sync + 'static {
-    const SERVICE: &'static str;
-    fn take(intake: Arc<Intake>, request: Bytes) -> impl Future<Output = Outcome> + Send;
+const METHODS: [(&str, Signal); 3] = [
+    (
+        "/opentelemetry.proto.collector.trace.v1.TraceService/Export",
+        Signal::Traces,
+    ),
+    (
+        "/opentelemetry.proto.collector.logs.v1.LogsService/Export",
+        Signal::Logs,
+    ),
+    (
+        "/opentelemetry.proto.collector.metrics.v1.MetricsService/Export",
+        Signal::Metrics,
+    ),
+];
+
+/// The methods; every other one is answered `UNIMPLEMENTED`.
+pub(super) fn routes(intake: &Intake, settings: &Settings) -> Routes {
+    let router = Routes::default().into_axum_router();
+    let add = |router: Router, (path, signal): (&str, Signal)| {
+        let (intake, settings) = (intake.clone(), settings.clone());
+        router.route(
+            path,
+            post(move |request: Request| export(intake, settings, signal, request)),
+        )
+    };
+    METHODS.into_iter().fold(router, add).into()
 }
 
-/// Spans.
-#[derive(Clone)]
-pub(super) struct Traces;
-
-impl Signal for Traces {
-    const SERVICE: &'static str = "opentelemetry.proto.collector.trace.v1.TraceService";
-
-    async fn take(intake: Arc<Intake>, request: Bytes) -> Outcome {
-        intake.traces(&request).await
-    }
-}
-
-/// Log records.
-#[derive(Clone)]
-pub(super) struct Logs;
-
-impl Signal for Logs {
-    const SERVICE: &'static str = "opentelemetry.proto.collector.logs.v1.LogsService";
-
-    async fn take(intake: Arc<Intake>, request: Bytes) -> Outcome {
-        intake.logs(&request).await
-    }
-}
-
-/// Metrics, of which loops do not show: taken and ignored.
-#[derive(Clone)]
-pub(super) struct Metrics;
-
-impl Signal for Metrics {
-    const SERVICE: &'static str = "opentelemetry.proto.collector.metrics.v1.MetricsService";
-
-    async fn take(_: Arc<Intake>, _: Bytes) -> Outcome {
-        Outcome::Accepted
-    }
-}
-
-/// The service of one signal.
-#[derive(Clone)]
-pub(super) struct Export<S> {
-    intake: Arc<Intake>,
+async fn export(
+    intake: Intake,
     settings: Settings,
-    signal: PhantomData<S>,
+    signal: Signal,
+    request: Request,
+) -> Response<tonic::body::Body> {
+    let share = intake.share();
+    let request = request.map(|body| Metered {
+        body,
+        deadline: Box::pin(tokio::time::sleep(settings.arrival_max)),
+        intake: intake.clone(),
+        share: Arc::clone(&share),
+    });
+    let frames = Frames {
+        intake: intake.clone(),
+        share,
+    };
+    let method = tower::service_fn(|request: tonic::Request<Bytes>| async {
+        let outcome = intake.export(signal, request.into_inner()).await;
+        outcome
+            .map(|accepted| tonic::Response::new(reply(accepted)))
+            .map_err(|refused| status(&refused))
+    });
+    let response = Grpc::new(frames)
+        .accept_compressed(CompressionEncoding::Gzip)
+        .accept_compressed(CompressionEncoding::Zstd)
+        .max_decoding_message_size(settings.message_bytes_max)
+        .unary(method, request)
+        .await;
+    corrected(response, &intake, &settings)
 }
 
-impl<S: Signal> Export<S> {
-    pub(super) fn new(intake: &Arc<Intake>, settings: Settings) -> Self {
-        Self {
-            intake: Arc::clone(intake),
-            settings,
-            signal: PhantomData,
-        }
-    }
-
-    async fn answer(self, request: HttpRequest<Body>) -> HttpResponse<Body> {
-        if request.uri().path().rsplit('/').next() != Some("Export") {
-            return Status::unimplemented("the only method is Export").into_http();
-        }
-        let mut accepted = EnabledCompressionEncodings::default();
-        accepted.enable(CompressionEncoding::Gzip);
-        accepted.enable(CompressionEncoding::Zstd);
-        let mut grpc = Grpc::new(RawCodec)
-            .apply_compression_config(accepted, EnabledCompressionEncodings::default())
-            .apply_max_message_size_config(Some(self.settings.request_bytes_max), None);
-        let mut response = grpc.unary(self.clone(), request).await;
-        self.correct(&mut response);
-        response
-    }
-
-    /// Says in OTLP's words what tonic's codec said in its own.
-    fn correct(&self, response: &mut HttpResponse<Body>) {
-        let counters = self.intake.counters();
-        let said = response
-            .headers()
-            .get("grpc-status")
-            .map(HeaderValue::as_bytes)
-            .map(Code::from_bytes);
-        let meant = match said {
-            Some(Code::OutOfRange | Code::ResourceExhausted) => {
-                Counters::add(&counters.requests_too_large, 1);
-                Code::ResourceExhausted
-            }
-            Some(Code::Internal) => {
-                Counters::add(&counters.requests_undecodable, 1);
-                Code::InvalidArgument
-            }
-            _ => return,
-        };
-        response
-            .headers_mut()
-            .insert("grpc-status", HeaderValue::from(meant as i32));
-    }
+/// The answer's bytes. Those of the other signals are the same: the fields have the same numbers.
+fn reply(accepted: Accepted) -> Vec<u8> {
+    let partial_success = (accepted.rejected > 0).then(|| ExportTracePartialSuccess {
+        rejected_spans: i64::try_from(accepted.rejected).unwrap_or(i64::MAX),
+        error_message: accepted.message,
+    });
+    ExportTraceServiceResponse { partial_success }.encode_to_vec()
 }
 
-impl<S: Signal> NamedService for Export<S> {
-    const NAME: &'static str = S::SERVICE;
+/// What a sender is told of a request that is not acknowledged. It decides whether the request is sent again:
+/// `UNAVAILABLE` is, the others are not, and `RESOURCE_EXHAUSTED` only because it has no `RetryInfo`.
+fn status(refused: &Refused) -> Status {
+    let text = refused.to_string();
+    let (code, details) = match refused {
+        Refused::Invalid(_) => (
+            Code::InvalidArgument,
+            ErrorDetails::with_bad_request_violation("request", &text),
+        ),
+        Refused::TooLarge { .. } => return Status::resource_exhausted(text),
+        Refused::Busy { retry_after, .. } => (
+            Code::Unavailable,
+            ErrorDetails::with_retry_info(Some(*retry_after)),
+        ),
+    };
+    Status::with_error_details(code, text, details)
 }
 
-impl<S: Signal> Service<HttpRequest<Body>> for Export<S> {
-    type Response = HttpResponse<Body>;
-    type Error = Infallible;
-    type Future = Pin<Box<dyn Future<Output = Result<Self::Response, Infallible>> + Send>>;
-
-    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
-        Poll::Ready(Ok(()))
-    }
-
-    fn call(&mut self, request: HttpRequest<Body>) -> Self::Future {
-        let service = self.clone();
-        Box::pin(async move { Ok(service.answer(request).await) })
-    }
+/// Replaces what tonic said of a message that it refused. Neither of these codes is ever an answer of ours, save the one
+/// for a message that the budget has no room for, and that has none of them.
+fn corrected(
+    response: Response<tonic::body::Body>,
+    intake: &Intake,
+    settings: &Settings,
+) -> Response<tonic::body::Body> {
+    let Some(said) = Status::from_header_map(response.headers()) else {
+        return response;
+    };
+    let refused = match said.code() {
+        Code::OutOfRange | Code::ResourceExhausted => Refused::TooLarge {
+            bytes_max: settings.message_bytes_max,
+        },
+        Code::Internal => Refused::Invalid("the gRPC message cannot be read".into()),
+        _ => return response,
+    };
+    intake.count_refused(&refused);
+    status(&refused).into_http()
 }
 
-impl<S: Signal> UnaryService<Bytes> for Export<S> {
-    type Response = Bytes;
-    type Future = Pin<Box<dyn Future<Output = Result<Response<Bytes>, Status>> + Send>>;
-
-    fn call(&mut self, request: Request<Bytes>) -> Self::Future {
-        let intake = Arc::clone(&self.intake);
-        Box::pin(async move {
-            let outcome = S::take(intake, request.into_inner()).await;
-            said_in_grpc(outcome).map(Response::new)
-        })
-    }
+fn no_room(intake: &Intake, retry_after: std::time::Duration) -> Status {
+    let refused = Refused::Busy {
+        why: "too many bytes are being received",
+        retry_after,
+    };
+    intake.count_refused(&refused);
+    status(&refused)
 }
 
-/// An outcome as a reply or a status. The replies of all signals have the same fields under the same numbers.
-fn said_in_grpc(outcome: Outcome) -> Result<Bytes, Status> {
-    match outcome {
-        Outcome::Accepted => Ok(Bytes::new()),
-        Outcome::Partial { rejected, message } => {
-            let rejected_spans = i64::try_from(rejected).unwrap_or(i64::MAX);
-            let partial_success = Some(ExportTracePartialSuccess {
-                rejected_spans,
-                error_message: message,
+/// A request's body on its way in: each piece is paid for from the budget, and all must be there in time.
+struct Metered {
+    body: Body,
+    deadline: Pin<Box<Sleep>>,
+    intake: Intake,
+    share: Arc<Share>,
+}
+
+impl http_body::Body for Metered {
+    type Data = Bytes;
+    type Error = Status;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Status>>> {
+        let Poll::Ready(frame) = Pin::new(&mut self.body).poll_frame(context) else {
+            let late = self.deadline.as_mut().poll(context);
+            return late.map(|()| {
+                Some(Err(Status::deadline_exceeded(
+                    "the request did not arrive in time",
+                )))
             });
-            Ok(ExportTraceServiceResponse { partial_success }
-                .encode_to_vec()
-                .into())
+        };
+        let frame = frame.map(|frame| {
+            let frame = frame.map_err(|error| Status::from_error(Box::new(error)))?;
+            let bytes = frame.data_ref().map_or(0, Bytes::len);
+            let paid = self.share.grow(bytes);
+            paid.map_err(|retry_after| no_room(&self.intake, retry_after))?;
+            Ok(frame)
+        });
+        Poll::Ready(frame)
+    }
+}
+
+/// Hands messages over as they are: bytes in, bytes out.
+struct Frames {
+    intake: Intake,
+    share: Arc<Share>,
+}
+
+impl Codec for Frames {
+    type Encode = Vec<u8>;
+    type Decode = Bytes;
+    type Encoder = Encoded;
+    type Decoder = Undecoded;
+
+    fn encoder(&mut self) -> Encoded {
+        Encoded
+    }
+
+    fn decoder(&mut self) -> Undecoded {
+        Undecoded {
+            intake: self.intake.clone(),
+            share: Arc::clone(&self.share),
         }
-        Outcome::Undecodable(message) => {
-            let details = ErrorDetails::with_bad_request_violation("request", message.clone());
-            Err(Status::with_error_details(
-                Code::InvalidArgument,
-                message,
-                details,
-            ))
-        }
-        Outcome::Later { after, message } => {
-            let details = ErrorDetails::with_retry_info(Some(after));
-            Err(Status::with_error_details(
-                Code::Unavailable,
-                message,
-                details,
-            ))
-        }
+    }
+}
+
+struct Encoded;
+
+impl Encoder for Encoded {
+    type Item = Vec<u8>;
+    type Error = Status;
+
+    fn encode(&mut self, message: Vec<u8>, out: &mut EncodeBuf<'_>) -> Result<(), Status> {
+        out.put_slice(&message);
+        Ok(())
+    }
+}
+
+struct Undecoded {
+    intake: Intake,
+    share: Arc<Share>,
+}
+
+impl Decoder for Undecoded {
+    type Item = Bytes;
+    type Error = Status;
+
+    fn decode(&mut self, message: &mut DecodeBuf<'_>) -> Result<Option<Bytes>, Status> {
+        let bytes = message.remaining();
+        // What has arrived is paid for; what decompression has made of it beyond that is not yet.
+        let paid = self.share.grow_to(bytes);
+        paid.map_err(|retry_after| no_room(&self.intake, retry_after))?;
+        Ok(Some(message.copy_to_bytes(bytes)))
     }
 }

@@ -1,196 +1,300 @@
-//! From the bytes of a request to what came of it, whatever transport brought them.
+//! From the bytes of a request to its outcome, whatever transport it came by.
 //!
-//! The walk refuses single items and goes on; only a request whose framing is broken is refused as a whole, before anything
-//! of it has reached a shard. What was read goes to the shards in one piece, and the answer waits for their commit.
+//! The items are read in place and normalized, and their reports go to the shards together: a request is committed as a
+//! whole or refused as a whole. Items that can never be used are left out and told of, because a sender must not try
+//! them again; for anything that may be different next time the request is refused and nothing of it kept.
 
+use std::fmt::Write;
+use std::sync::Arc;
 use std::time::Duration;
 
+use bytes::Bytes;
+
+use super::budget::{Budget, Share};
+use super::counters::Counters;
 use crate::normalize::{Normalizer, Report};
 use crate::otlp::{self, Limits, Problem, Reason};
 use crate::shard::{Refusal, Shards};
 
-use super::counters::Counters;
+/// Items read without letting other tasks run. Some 256 spans take about a millisecond; a guard call must not wait for
+/// ten thousand.
+const ITEMS_AT_ONCE: usize = 256;
 
-/// Longest message of a partial success, in bytes (OTLP asks for bounded answers).
-const MESSAGE_BYTES_MAX: usize = 1024;
+/// What senders are told to wait while the daemon is leaving: its successor should be up by then.
+const STOPPING_WAIT: Duration = Duration::from_secs(2);
 
-/// Time after which a sender may try again while the daemon is leaving or its store fails.
-const RETRY_LATER: Duration = Duration::from_secs(5);
+/// What senders are told to wait once the store has failed: the daemon must be started anew.
+const FAILED_WAIT: Duration = Duration::from_secs(10);
 
-/// What came of a request.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Outcome {
-    /// Everything is on disk.
-    Accepted,
-    /// Everything else is on disk; these items never will be, and must not be sent again.
-    Partial {
-        /// How many.
-        rejected: u64,
-        /// Why, in English.
-        message: String,
+/// Which kind of request it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Signal {
+    /// `ExportTraceServiceRequest`.
+    Traces,
+    /// `ExportLogsServiceRequest`.
+    Logs,
+    /// `ExportMetricsServiceRequest`: accepted and ignored, for a refusal would make some senders repeat it forever.
+    Metrics,
+}
+
+/// The request is acknowledged: what it holds is on disk, save what is rejected.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Accepted {
+    /// Items that can never be used and were left out.
+    pub rejected: u64,
+    /// Why, in English, shorter than a kibibyte; empty when nothing was rejected.
+    pub message: String,
+}
+
+/// The request is not acknowledged.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Refused {
+    /// It cannot be decoded, or nothing in it can be used; never to be sent again.
+    #[error("{0}")]
+    Invalid(String),
+    /// It is larger than allowed; never to be sent again.
+    #[error("the request is larger than {bytes_max} bytes")]
+    TooLarge {
+        /// The limit.
+        bytes_max: usize,
     },
-    /// Nothing of it can be used, and sending it again will not help.
-    Undecodable(String),
-    /// Nothing of it was taken; send it again after this time.
-    Later {
-        /// When.
-        after: Duration,
-        /// Why, in English.
-        message: &'static str,
+    /// Not now: to be sent again.
+    #[error("{why}")]
+    Busy {
+        /// What is in the way, in English.
+        why: &'static str,
+        /// When to send it again.
+        retry_after: Duration,
     },
 }
 
-/// What items of a request were refused for.
-#[derive(Default)]
-struct Refused {
-    counts: [u64; Reason::ALL.len()],
-}
+/// Takes requests, of all transports. Clones share everything.
+#[derive(Clone)]
+pub struct Intake(Arc<Inner>);
 
-/// The way from bytes to shards, shared by all transports.
-pub struct Intake {
-    normalizer: Normalizer,
-    shards: Shards,
+struct Inner {
+    normalizer: Arc<Normalizer>,
+    inbox: Inbox,
     limits: Limits,
+    budget: Arc<Budget>,
     counters: Counters,
 }
 
-impl Intake {
-    /// An intake that hands to these shards.
-    #[must_use]
-    pub fn new(shards: Shards, normalizer: Normalizer) -> Self {
-        Self {
-            normalizer,
-            shards,
-            limits: Limits::default(),
-            counters: Counters::default(),
+/// Where reports go.
+enum Inbox {
+    Shards(Shards),
+    #[cfg(test)]
+    Fake(Box<dyn Fn(Vec<Report>) -> Result<(), Refusal> + Send + Sync>),
+}
+
+impl Inbox {
+    async fn submit(&self, reports: Vec<Report>) -> Result<(), Refusal> {
+        match self {
+            Self::Shards(shards) => shards.submit(reports).await,
+            #[cfg(test)]
+            Self::Fake(submit) => submit(reports),
         }
-    }
-
-    /// What was accepted and refused so far.
-    #[must_use]
-    pub fn counters(&self) -> &Counters {
-        &self.counters
-    }
-
-    /// The normalizer, for its counters.
-    #[must_use]
-    pub fn normalizer(&self) -> &Normalizer {
-        &self.normalizer
-    }
-
-    /// Takes an `ExportTraceServiceRequest`.
-    pub async fn traces(&self, request: &[u8]) -> Outcome {
-        let mut reports = Vec::new();
-        let spans = otlp::spans(request, &self.limits);
-        let read = self.read(spans, |span| self.normalizer.span(&span, &mut reports));
-        self.hand_over(read, reports).await
-    }
-
-    /// Takes an `ExportLogsServiceRequest`.
-    pub async fn logs(&self, request: &[u8]) -> Outcome {
-        let mut reports = Vec::new();
-        let logs = otlp::logs(request, &self.limits);
-        let read = self.read(logs, |log| self.normalizer.log(&log, &mut reports));
-        self.hand_over(read, reports).await
-    }
-
-    fn read<T>(
-        &self,
-        items: impl Iterator<Item = Result<T, Problem>>,
-        mut take: impl FnMut(T),
-    ) -> Result<(u64, Refused), &'static str> {
-        let (mut taken, mut refused) = (0, Refused::default());
-        for item in items {
-            match item {
-                Ok(item) => {
-                    take(item);
-                    taken += 1;
-                }
-                Err(Problem::Refused(reason)) => refused.counts[reason.index()] += 1,
-                Err(Problem::Context(_)) => Counters::add(&self.counters.contexts_left_out, 1),
-                Err(Problem::Undecodable(why)) => return Err(why),
-            }
-        }
-        Ok((taken, refused))
-    }
-
-    async fn hand_over(
-        &self,
-        read: Result<(u64, Refused), &'static str>,
-        reports: Vec<Report>,
-    ) -> Outcome {
-        let (taken, refused) = match read {
-            Ok(read) => read,
-            Err(why) => return self.undecodable(format!("the request cannot be decoded: {why}")),
-        };
-        // Log records sent to the place for spans decode as spans without proper ids: that is a mistake of the sender's
-        // configuration, which it should hear of, and no reason to drop its data in silence.
-        if taken == 0 && refused.total() > 0 && refused.are_ids_alone() {
-            return self.undecodable(format!(
-                "no item has valid ids ({}): is this the right signal?",
-                refused.message()
-            ));
-        }
-        if !reports.is_empty()
-            && let Err(refusal) = self.shards.submit(reports).await
-        {
-            Counters::add(&self.counters.requests_deferred, 1);
-            return later(&refusal);
-        }
-        Counters::add(&self.counters.accepted, taken);
-        for (counter, count) in self.counters.refused.iter().zip(refused.counts) {
-            Counters::add(counter, count);
-        }
-        match refused.total() {
-            0 => Outcome::Accepted,
-            rejected => Outcome::Partial {
-                rejected,
-                message: refused.message(),
-            },
-        }
-    }
-
-    fn undecodable(&self, message: String) -> Outcome {
-        Counters::add(&self.counters.requests_undecodable, 1);
-        Outcome::Undecodable(message)
     }
 }
 
-impl Refused {
-    fn total(&self) -> u64 {
-        self.counts.iter().sum()
+impl Intake {
+    /// An intake that hands reports to these shards. `in_flight_bytes_max` bounds what all requests hold together while
+    /// they arrive and are read; it should be several times the largest request.
+    #[must_use]
+    pub fn new(
+        normalizer: Arc<Normalizer>,
+        shards: Shards,
+        limits: Limits,
+        in_flight_bytes_max: usize,
+    ) -> Self {
+        let inbox = Inbox::Shards(shards);
+        Self::with_inbox(normalizer, inbox, limits, in_flight_bytes_max)
     }
 
-    fn are_ids_alone(&self) -> bool {
-        let ids = [Reason::TraceId, Reason::SpanId].map(|reason| self.counts[reason.index()]);
-        ids.iter().sum::<u64>() == self.total()
+    #[cfg(test)]
+    pub(super) fn fake(
+        in_flight_bytes_max: usize,
+        submit: impl Fn(Vec<Report>) -> Result<(), Refusal> + Send + Sync + 'static,
+    ) -> Self {
+        let inbox = Inbox::Fake(Box::new(submit));
+        Self::with_inbox(
+            Arc::new(Normalizer::new()),
+            inbox,
+            Limits::default(),
+            in_flight_bytes_max,
+        )
     }
 
-    /// `2 refused: text is not UTF-8; 1 refused: too large`.
-    fn message(&self) -> String {
-        let counted = Reason::ALL
-            .into_iter()
-            .zip(self.counts)
-            .filter(|(_, count)| *count > 0);
-        let parts: Vec<_> = counted
-            .map(|(reason, count)| format!("{count} refused: {reason}"))
-            .collect();
-        let mut message = parts.join("; ");
-        message.truncate(MESSAGE_BYTES_MAX);
+    fn with_inbox(
+        normalizer: Arc<Normalizer>,
+        inbox: Inbox,
+        limits: Limits,
+        in_flight_bytes_max: usize,
+    ) -> Self {
+        Self(Arc::new(Inner {
+            normalizer,
+            inbox,
+            limits,
+            budget: Budget::of(in_flight_bytes_max),
+            counters: Counters::default(),
+        }))
+    }
+
+    /// What has been taken and refused.
+    #[must_use]
+    pub fn counters(&self) -> &Counters {
+        &self.0.counters
+    }
+
+    /// A share of the bytes that all requests may hold.
+    pub(super) fn share(&self) -> Arc<Share> {
+        self.0.budget.share()
+    }
+
+    /// Takes one request, decompressed. Resolves when everything in it that can be used is committed.
+    pub async fn export(&self, signal: Signal, request: Bytes) -> Result<Accepted, Refused> {
+        let outcome = self.take(signal, &request).await;
+        match &outcome {
+            Ok(accepted) => {
+                self.counters().requests_accepted.add(1);
+                let partial = u64::from(accepted.rejected > 0);
+                self.counters().requests_partial.add(partial);
+            }
+            Err(refused) => self.count_refused(refused),
+        }
+        outcome
+    }
+
+    /// Counts a request that is refused before or after it was read.
+    pub(super) fn count_refused(&self, refused: &Refused) {
+        match refused {
+            Refused::Invalid(_) => self.counters().requests_invalid.add(1),
+            Refused::TooLarge { .. } => self.counters().requests_too_large.add(1),
+            Refused::Busy { .. } => self.counters().requests_busy.add(1),
+        }
+    }
+
+    async fn take(&self, signal: Signal, request: &[u8]) -> Result<Accepted, Refused> {
+        let limits = &self.0.limits;
+        let mut tally = Tally::default();
+        let mut reports = Vec::new();
+        match signal {
+            Signal::Traces => {
+                for span in otlp::spans(request, limits) {
+                    match span {
+                        Ok(span) => {
+                            tally.read(span.attributes_left_out);
+                            self.0.normalizer.span(&span, &mut reports);
+                        }
+                        Err(problem) => tally.note(problem),
+                    }
+                    tally.pause().await;
+                }
+            }
+            Signal::Logs => {
+                for log in otlp::logs(request, limits) {
+                    match log {
+                        Ok(log) => {
+                            tally.read(log.attributes_left_out);
+                            self.0.normalizer.log(&log, &mut reports);
+                        }
+                        Err(problem) => tally.note(problem),
+                    }
+                    tally.pause().await;
+                }
+            }
+            Signal::Metrics => return Ok(Accepted::default()),
+        }
+        tally.count(self.counters());
+        let accepted = tally.verdict()?;
+        if !reports.is_empty() {
+            let submitted = self.0.inbox.submit(reports).await;
+            submitted.map_err(|refusal| busy(&refusal))?;
+        }
+        Ok(accepted)
+    }
+}
+
+/// What the items of one request came to.
+#[derive(Debug, Default)]
+struct Tally {
+    items: usize,
+    read: u64,
+    refused: [u64; Reason::ALL.len()],
+    contexts: [u64; Reason::ALL.len()],
+    attributes_left_out: u64,
+    undecodable: Option<Problem>,
+}
+
+impl Tally {
+    fn read(&mut self, attributes_left_out: u32) {
+        self.read += 1;
+        self.attributes_left_out += u64::from(attributes_left_out);
+    }
+
+    fn note(&mut self, problem: Problem) {
+        match problem {
+            Problem::Refused(reason) => self.refused[reason.index()] += 1,
+            Problem::Context(reason) => self.contexts[reason.index()] += 1,
+            Problem::Undecodable(_) => self.undecodable = Some(problem),
+        }
+    }
+
+    /// Lets other tasks run now and then.
+    async fn pause(&mut self) {
+        self.items += 1;
+        if self.items.is_multiple_of(ITEMS_AT_ONCE) {
+            tokio::task::yield_now().await;
+        }
+    }
+
+    fn count(&self, counters: &Counters) {
+        counters.items_read.add(self.read);
+        counters.attributes_left_out.add(self.attributes_left_out);
+        for reason in Reason::ALL {
+            let index = reason.index();
+            counters.items_refused.add(reason, self.refused[index]);
+            counters.contexts_left_out.add(reason, self.contexts[index]);
+        }
+    }
+
+    fn verdict(&self) -> Result<Accepted, Refused> {
+        if let Some(problem) = self.undecodable {
+            return Err(Refused::Invalid(problem.to_string()));
+        }
+        let rejected = self.refused.iter().sum();
+        if rejected == 0 {
+            return Ok(Accepted::default());
+        }
+        let message = self.message(rejected);
+        if self.read == 0 {
+            // Most likely another kind of request altogether (logs sent to the path of traces decode as spans without
+            // ids), and in any case nothing was taken.
+            return Err(Refused::Invalid(message));
+        }
+        Ok(Accepted { rejected, message })
+    }
+
+    fn message(&self, rejected: u64) -> String {
+        let mut message = format!("{rejected} of {} items rejected", rejected + self.read);
+        let mut between = ": ";
+        for reason in Reason::ALL {
+            let count = self.refused[reason.index()];
+            if count > 0 {
+                write!(message, "{between}{count} {reason}").expect("a String takes everything");
+                between = ", ";
+            }
+        }
         message
     }
 }
 
-fn later(refusal: &Refusal) -> Outcome {
-    let (after, message) = match refusal {
-        Refusal::Overloaded { retry_after } => {
-            (*retry_after, "more comes in than can be written: try again")
-        }
-        Refusal::Stopping => (RETRY_LATER, "eddy is leaving: try again"),
-        Refusal::Failed => (
-            RETRY_LATER,
-            "eddy cannot write to its store: try again later",
-        ),
+/// All that a shard refuses may be taken later.
+fn busy(refusal: &Refusal) -> Refused {
+    let (why, retry_after) = match refusal {
+        Refusal::Overloaded { retry_after } => ("too many reports are waiting", *retry_after),
+        Refusal::Stopping => ("the daemon is stopping", STOPPING_WAIT),
+        Refusal::Failed => ("nothing can be committed at present", FAILED_WAIT),
     };
-    Outcome::Later { after, message }
+    Refused::Busy { why, retry_after }
 }

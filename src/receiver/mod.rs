@@ -1,75 +1,52 @@
 //! Where OTLP comes in.
 //!
-//! A request arrives as the bytes of one gRPC message ([`grpc`], through a codec that does not decode). [`intake`] walks
-//! them, normalizes each span or log record, hands the reports to the shards and waits until they are on disk; what comes
-//! of it is one [`Outcome`](intake::Outcome), and only `grpc` knows how gRPC says it. OTLP over HTTP will be a second file
-//! beside `grpc` that says the same outcomes in status codes and headers; nothing else has to know of it.
+//! A request's bytes go from the socket through `grpc`, which undoes gRPC's framing and compression and nothing else, to
+//! [`Intake`], which reads the items in place, has them normalized, and hands the reports to the shards. The answer goes
+//! back when they are committed. What a request may cost is bounded before it is read: by its size ([`Settings`]), and
+//! by what all requests together may hold (`budget`). Whatever is refused is counted by reason ([`Counters`]).
 //!
-//! What OTLP obliges a receiver to do is kept here: gzip and zstd are accepted; a request over the size limit, before or
-//! after decompression, is refused for good, as is one that cannot be decoded; items that are bad for good are counted in
-//! `partial_success`; overload is refused with a time after which to try again; an empty request succeeds; metrics are
-//! taken and ignored, because a sender that is told otherwise would try for ever.
+//! [`Intake`] knows nothing of gRPC, so that OTLP/HTTP can stand beside it: a file `http.rs` here will take
+//! `POST /v1/traces`, `/v1/logs` and `/v1/metrics` as protobuf or JSON (the latter through `otlp::json`), call the same
+//! intake under the same budget, and turn each [`Refused`] into its HTTP status, as `grpc` turns it into a gRPC one.
+//!
+//! Deliberately absent: queues (the shards have the inboxes), retries (the senders have them), and any decision about
+//! what a span means.
 
+mod budget;
 mod counters;
 mod grpc;
-pub mod intake;
-mod raw;
+mod intake;
+mod serve;
+#[cfg(test)]
+mod tests;
 
-use std::sync::Arc;
+pub use counters::{ByReason, Counter, Counters};
+pub use intake::{Accepted, Intake, Refused, Signal};
+pub use serve::serve;
 
-use tokio::net::TcpListener;
-use tokio_util::sync::CancellationToken;
-use tonic::transport::Server;
-use tonic::transport::server::TcpIncoming;
-
-pub use counters::Counters;
-
-use intake::Intake;
-
-/// Most streams that one connection may have open (OTLP asks for concurrent unary calls and a limit that is known).
-const STREAMS_PER_CONNECTION_MAX: u32 = 256;
-
-/// Largest header list of a request, in bytes. OTLP senders use a few hundred.
-const HEADER_LIST_BYTES_MAX: u32 = 16 * 1024;
-
-/// Streams reset by the peer that may wait to be forgotten; beyond it the connection is closed (CVE-2023-44487).
-const PENDING_RESETS_MAX: usize = 64;
+use std::time::Duration;
 
 /// How the receiver is set up.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Settings {
-    /// Largest request in bytes, on the wire and after decompression.
-    pub request_bytes_max: usize,
+    /// Largest request, in bytes, on the wire and after decompression. 16 MiB by default, which fits a machine of two
+    /// cores; OTLP recommends up to 64.
+    pub message_bytes_max: usize,
+    /// Requests that one connection may have under way at once; further ones wait at the sender.
+    pub streams_per_connection_max: u32,
+    /// Longest time for a request to arrive. A sender that stops in the middle must not hold its share of the budget.
+    pub arrival_max: Duration,
+    /// How long open requests are waited for once the shutdown has begun; connections still open then are abandoned.
+    pub shutdown_grace: Duration,
 }
 
 impl Default for Settings {
     fn default() -> Self {
-        // OTLP recommends 64 MiB; on two cores a request of 16 holds ten thousand ordinary spans, which is plenty.
         Self {
-            request_bytes_max: 16 * 1024 * 1024,
+            message_bytes_max: 16 << 20,
+            streams_per_connection_max: 256,
+            arrival_max: Duration::from_secs(30),
+            shutdown_grace: Duration::from_secs(5),
         }
     }
-}
-
-/// Serves OTLP over gRPC until `shutdown` is cancelled, then answers what it holds. A connection that stays idle may keep
-/// this waiting: the caller sets a deadline around it.
-///
-/// # Errors
-/// When the listener fails for good.
-pub async fn serve(
-    listener: TcpListener,
-    intake: Arc<Intake>,
-    settings: Settings,
-    shutdown: CancellationToken,
-) -> Result<(), tonic::transport::Error> {
-    let incoming = TcpIncoming::from(listener).with_nodelay(Some(true));
-    Server::builder()
-        .max_concurrent_streams(STREAMS_PER_CONNECTION_MAX)
-        .http2_max_header_list_size(HEADER_LIST_BYTES_MAX)
-        .http2_max_pending_accept_reset_streams(Some(PENDING_RESETS_MAX))
-        .add_service(grpc::Export::<grpc::Traces>::new(&intake, settings))
-        .add_service(grpc::Export::<grpc::Logs>::new(&intake, settings))
-        .add_service(grpc::Export::<grpc::Metrics>::new(&intake, settings))
-        .serve_with_incoming_shutdown(incoming, shutdown.cancelled_owned())
-        .await
 }

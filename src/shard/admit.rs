@@ -91,7 +91,11 @@ impl Shared {
         }
     }
 
-    fn admit(&self, mut reports: Vec<Report>) -> Result<Vec<oneshot::Receiver<()>>, Refusal> {
+    /// Takes a request, or refuses it whole. What comes back resolves when the parts are committed.
+    pub(super) fn admit(
+        &self,
+        mut reports: Vec<Report>,
+    ) -> Result<Vec<oneshot::Receiver<()>>, Refusal> {
         if self.is_stopping() || self.is_failed() {
             return Err(self.ended());
         }

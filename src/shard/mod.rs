@@ -251,17 +251,12 @@ impl Shards {
         self.shared.runs.load(Ordering::Relaxed)
     }
 
-    /// Takes no more reports, commits those that wait, saves all states and closes the store. What is not done at the
-    /// deadline is left to the journal, and to the replay of the next start.
+    /// Takes no more reports, commits those that wait and saves all states. What is not done at the deadline is left to
+    /// the journal, and to the replay of the next start. The store stays open: exporters have cursors to keep in it.
     pub async fn stop(&self, deadline: Instant) {
         self.shared.stopping.store(true, Ordering::SeqCst);
-        let left = async {
-            self.shared.stop_workers().await;
-            self.shared.store.clone().close().await
-        };
-        match tokio::time::timeout_at(deadline, left).await {
-            Ok(Ok(())) => info!("shards stopped, states saved"),
-            Ok(Err(error)) => warn!(%error, "shards stopped, but the store could not be closed"),
+        match tokio::time::timeout_at(deadline, self.shared.stop_workers()).await {
+            Ok(()) => info!("shards stopped, states saved"),
             Err(_) => warn!("shards did not stop in time; the journal keeps what is not saved"),
         }
         self.tasks.abort();

@@ -25,8 +25,12 @@ use super::router::trace_of;
 use super::turn::Batch;
 use super::worker::Worker;
 
-/// How often a step is made.
-const STEP_EVERY: Duration = Duration::from_secs(1);
+/// How often steps are made.
+const PACE: Duration = Duration::from_secs(1);
+
+/// Most steps that are made one after the other, where there is something to forget. With [`STEP_RUNS`] this is how many
+/// runs a second may begin for ever.
+const STEPS_TOGETHER: usize = 64;
 
 /// Most runs looked at in a step; an owner does so between two turns.
 const STEP_RUNS: usize = 128;
@@ -83,14 +87,13 @@ pub(super) async fn walk(shared: Arc<Shared>) {
         after: None,
         is_first_round: true,
     };
-    let mut pace = tokio::time::interval(STEP_EVERY);
+    let mut pace = tokio::time::interval(PACE);
     loop {
         pace.tick().await;
-        // As long as something is forgotten there is no pause: runs may come faster than one step a pace takes.
-        loop {
+        for _ in 0..STEPS_TOGETHER {
             match walk.step(&shared).await {
-                Ok(0) => break,
-                Ok(_) => {}
+                Ok(true) => {}
+                Ok(false) => break,
                 Err(error) => {
                     warn!(%error, "the index of runs cannot be read; old runs stay");
                     break;
@@ -101,8 +104,8 @@ pub(super) async fn walk(shared: Arc<Shared>) {
 }
 
 impl Walk {
-    /// Has the next runs looked at. Returns how many were forgotten.
-    async fn step(&mut self, shared: &Shared) -> Result<u64, StoreError> {
+    /// Has the next runs looked at. Returns whether the next step should follow at once.
+    async fn step(&mut self, shared: &Shared) -> Result<bool, StoreError> {
         let most = shared.settings.retention_runs;
         let excess = shared.runs.load(Ordering::Relaxed).saturating_sub(most);
         let why = match excess {
@@ -122,9 +125,10 @@ impl Walk {
         self.after = keys.last().cloned();
         if keys.is_empty() {
             self.is_first_round = false;
-            return Ok(0);
+            return Ok(false);
         }
-        Ok(shared.review(keys, why).await)
+        let retired = shared.review(keys, why).await;
+        Ok(retired > 0 || why != Review::Age)
     }
 }
 

@@ -45,9 +45,10 @@ impl Reader {
     pub(super) fn read(&mut self, path: &Path, sink: Sink<'_>) -> Result<(), Failure> {
         let bytes = fs::read(path).map_err(|error| wrong(path, error))?;
         let bytes = unzipped(&bytes).map_err(|error| wrong(path, error))?;
-        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        let name = path.file_name().unwrap_or_default().to_ascii_lowercase();
+        let name = name.to_string_lossy();
         let name = name.strip_suffix(".gz").unwrap_or(&name);
-        if !name.ends_with(".binpb") {
+        if Path::new(name).extension() != Some("binpb".as_ref()) {
             return if name.ends_with(".events.jsonl") || is_events_file(&bytes) {
                 self.events(path, &bytes, sink)
             } else {

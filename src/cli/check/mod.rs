@@ -4,6 +4,7 @@
 //! one state a run (`replay.rs`); at the end every run counts as over. `--shuffle` permutes the reports first: promise P3
 //! says that the answer stays the same, and this is how anybody can try.
 
+use std::fmt::Write as _;
 use std::io;
 use std::path::PathBuf;
 use std::time::SystemTime;
@@ -49,6 +50,13 @@ struct Answer {
 }
 
 pub(super) fn run(args: &CheckArgs) -> Result<(), Failure> {
+    let (reader, runs) = replayed(args)?;
+    show(args, &reader, &runs)?;
+    judge(args, &runs)
+}
+
+/// Every run of the files, and what was in them.
+fn replayed(args: &CheckArgs) -> Result<(files::Reader, Vec<RunJson>), Failure> {
     let loaded = config::load(&args.config.sources())?;
     let mut replay = replay::Replay::new(loaded.settings.policy);
     let mut reader = files::Reader::default();
@@ -58,15 +66,16 @@ pub(super) fn run(args: &CheckArgs) -> Result<(), Failure> {
             reader.read(file, &mut |report| reports.push(report))?;
         }
         shuffle(&mut reports, seed);
-        reports.into_iter().for_each(|report| replay.report(report));
+        for report in reports {
+            replay.report(report);
+        }
     } else {
         for file in &args.files {
             reader.read(file, &mut |report| replay.report(report))?;
         }
     }
-    let runs: Vec<RunJson> = replay.finish().iter().map(RunJson::from).collect();
-    show(args, &reader, &runs)?;
-    judge(args, &runs)
+    let runs = replay.finish().iter().map(RunJson::from).collect();
+    Ok((reader, runs))
 }
 
 fn show(args: &CheckArgs, reader: &files::Reader, runs: &[RunJson]) -> Result<(), Failure> {
@@ -83,11 +92,12 @@ fn show(args: &CheckArgs, reader: &files::Reader, runs: &[RunJson]) -> Result<()
     }
     if warned.len() > PAGES_MAX {
         let rest = warned.len() - PAGES_MAX;
-        page.push_str(&format!(
-            "\n… and {rest} more runs with warnings; --json shows all of them.\n"
-        ));
+        let _ = writeln!(
+            page,
+            "\n… and {rest} more runs with warnings; --json shows all of them."
+        );
     }
-    page.push_str(&format!("\n{}\n", reader.summary(runs.len())));
+    let _ = writeln!(page, "\n{}", reader.summary(runs.len()));
     answer(&page)
 }
 
@@ -130,7 +140,139 @@ fn shuffle<T>(items: &mut [T], seed: u64) {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+    use std::io::Write as _;
+
+    use flate2::Compression;
+    use flate2::write::GzEncoder;
+
     use super::*;
+
+    fn args(files: &[&str]) -> CheckArgs {
+        let recorded = |name: &&str| {
+            PathBuf::from(env!("CARGO_MANIFEST_DIR"))
+                .join("tests")
+                .join(name)
+        };
+        CheckArgs {
+            files: files.iter().map(recorded).collect(),
+            config: ConfigArgs::default(),
+            fail_below: None,
+            json: false,
+            shuffle: None,
+        }
+    }
+
+    fn runs(args: &CheckArgs) -> Vec<RunJson> {
+        replayed(args).unwrap().1
+    }
+
+    const LOOP: &str = "recorded/langgraph-openinference-exact-loop.otlp.binpb";
+
+    /// Given a recorded loop, its run is over, likely stuck, and `--fail-below` says so with exit code 3.
+    #[test]
+    fn a_loop_fails_the_check() {
+        let mut args = args(&[LOOP]);
+        let runs = runs(&args);
+        assert_eq!(runs.len(), 1);
+        assert_eq!(
+            (
+                runs[0].status.as_str(),
+                runs[0].ended.as_str(),
+                runs[0].tool_calls
+            ),
+            ("likely_stuck", "ok", 6)
+        );
+        judge(&args, &runs).unwrap();
+        args.fail_below = Some(80);
+        assert_eq!(judge(&args, &runs).unwrap_err().code(), 3);
+    }
+
+    /// Given files of every kind as one stream, the order in which spans and records arrive changes nothing.
+    #[test]
+    fn order_of_arrival_changes_nothing() {
+        let mut args = args(&[
+            LOOP,
+            "recorded/gemini-cli-native-exact-loop.logs.otlp.binpb",
+            "recorded/gemini-cli-native-exact-loop.otlp.binpb",
+            "recorded/pydantic-ai-native-error-retry.otlp.binpb",
+            "events/samples.events.jsonl",
+        ]);
+        let in_order = runs(&args);
+        assert!(in_order.len() > 3);
+        for seed in 0..5 {
+            args.shuffle = Some(seed);
+            // How often a warning was announced on the way may differ; what holds in the end may not.
+            assert_eq!(
+                settled(runs(&args)),
+                settled(in_order.clone()),
+                "seed {seed}"
+            );
+        }
+    }
+
+    fn settled(mut runs: Vec<RunJson>) -> Vec<RunJson> {
+        for run in &mut runs {
+            run.lowest_score = 0;
+            for warning in &mut run.warnings {
+                warning.revision = 0;
+            }
+        }
+        runs
+    }
+
+    /// Given the same request as protobuf, as JSON lines and compressed, the same runs come out.
+    #[test]
+    fn kinds_of_files_are_told_apart() {
+        let plain = r#"{"dataset":"d","run_id":"r1","events":[{"i":0,"kind":"tool_call","tool":"t","input":{"a":1},"output":"x"}]}"#;
+        let spans = r#"{"resourceSpans":[{"scopeSpans":[{"spans":[{"traceId":"0102030405060708090a0b0c0d0e0f10","spanId":"0102030405060708","name":"execute_tool t","startTimeUnixNano":"1","endTimeUnixNano":"2","attributes":[{"key":"gen_ai.operation.name","value":{"stringValue":"execute_tool"}},{"key":"gen_ai.tool.name","value":{"stringValue":"t"}}]}]}]}]}"#;
+        let dir = tempfile::tempdir().unwrap();
+        let mut zipped = GzEncoder::new(Vec::new(), Compression::fast());
+        zipped.write_all(plain.as_bytes()).unwrap();
+        let files: [(&str, Vec<u8>); 4] = [
+            ("a.jsonl", plain.into()),
+            ("b.jsonl.gz", zipped.finish().unwrap()),
+            ("c.jsonl", format!("{spans}\n{spans}\n").into()),
+            ("d.json", spans.replace(',', ",\n").into()),
+        ];
+        for (name, bytes) in files {
+            let path = dir.path().join(name);
+            fs::write(&path, bytes).unwrap();
+            let mut args = args(&[]);
+            args.files = vec![path];
+            let runs = runs(&args);
+            assert_eq!((runs.len(), runs[0].tool_calls), (1, 1), "{name}");
+        }
+    }
+
+    /// Given a file that cannot be read, the failure names it and the place in it.
+    #[test]
+    fn broken_files_are_named() {
+        let dir = tempfile::tempdir().unwrap();
+        let files = [
+            (
+                "a.jsonl",
+                "{\"resourceSpans\":[]}\n{\"x\":1}\n",
+                "a.jsonl: line 2: neither OTLP/JSON",
+            ),
+            (
+                "b.jsonl",
+                "{\"resourceSpans\":[]}\n{\"x\"",
+                "b.jsonl: EOF while parsing",
+            ),
+            ("c.otlp.binpb", "\u{5}ab", "c.otlp.binpb: request 1: "),
+            ("d.events.jsonl", "{}", "d.events.jsonl: line 1: "),
+        ];
+        for (name, text, expected) in files {
+            let path = dir.path().join(name);
+            fs::write(&path, text).unwrap();
+            let mut args = args(&[]);
+            args.files = vec![path];
+            let failure = replayed(&args).err().unwrap();
+            assert!(failure.to_string().contains(expected), "{failure}");
+            assert_eq!(failure.code(), 1);
+        }
+    }
 
     /// Given a seed, the same permutation comes out every time; given another, another.
     #[test]

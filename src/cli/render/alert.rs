@@ -83,7 +83,8 @@ pub fn alert_block(look: Look, alert: &AlertJson) -> String {
     lines.extend(sentence(look, "try", &warning.what_to_try));
     lines.push(String::new());
     let id = clean(&warning.id);
-    lines.push(look.paint(Paint::Faint, &format!("id {id} · more: eddy explain {id}")));
+    let more = format!("id {id} · more: eddy run {}", clean(&alert.run_id));
+    lines.push(look.paint(Paint::Faint, &more));
     barred(look, paint, &lines)
 }
 
@@ -170,7 +171,7 @@ mod tests {
 ▌       same result.
 ▌ try   Give the agent the earlier result and say that it will not change.
 ▌
-▌ id 0f3a9c4be1d27786 · more: eddy explain 0f3a9c4be1d27786
+▌ id 0f3a9c4be1d27786 · more: eddy run 4bf92f3577b34da6a3ce929d0e0e4736
 ";
         assert_eq!(alert_block(plain(76), &alert()), expected);
     }

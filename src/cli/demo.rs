@@ -1,0 +1,282 @@
+//! `eddy demo`: a daemon of its own, real recordings of agents sent to it over gRPC, and what it makes of them.
+//!
+//! Nothing of it is staged: the spans were recorded from the frameworks (`tests/recorded/README.md` says how), they travel
+//! over a socket one by one, and the warnings are those that any run like these would earn. Only their times are moved to
+//! the present. The daemon listens on free ports and keeps its state in a directory that is removed at the end.
+
+use std::fmt::Write as _;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use opentelemetry_proto::tonic::collector::trace::v1::ExportTraceServiceRequest;
+use opentelemetry_proto::tonic::collector::trace::v1::trace_service_client::TraceServiceClient;
+use opentelemetry_proto::tonic::trace::v1::Span;
+use prost::Message;
+use tonic::transport::Channel;
+
+use super::DemoArgs;
+use super::failure::{Failure, answer};
+use super::render::table::runs_table;
+use super::render::text::{Look, Paint};
+use super::serve::{multithreaded, reachable, start, until_stopped};
+use crate::config::{self, Flag, Settings, Sources};
+use crate::daemon::Daemon;
+use crate::json::RunJson;
+use crate::shard::RunFilter;
+use crate::{otlp, telemetry};
+
+/// Between two spans: slow enough to see a warning grow, quick enough that all is over within ten seconds.
+const PAUSE: Duration = Duration::from_millis(60);
+
+/// Longest wait for the terminal to have shown everything.
+const SHOWN_WITHIN: Duration = Duration::from_secs(2);
+
+/// A recorded run and what is to be seen in it.
+struct Recording {
+    title: &'static str,
+    requests: &'static [u8],
+}
+
+const RECORDINGS: [Recording; 4] = [
+    Recording {
+        title: "OpenAI Agents: searches, reads, saves, answers. All is well",
+        requests: include_bytes!(
+            "../../tests/recorded/openai-agents-openinference-healthy.otlp.binpb"
+        ),
+    },
+    Recording {
+        title: "LangGraph: asks for the status of one job again and again, and hears the same",
+        requests: include_bytes!(
+            "../../tests/recorded/langgraph-openinference-exact-loop.otlp.binpb"
+        ),
+    },
+    Recording {
+        title: "OpenAI Agents: searches in ever so slightly other words, and finds nothing",
+        requests: include_bytes!(
+            "../../tests/recorded/openai-agents-openinference-empty-search.otlp.binpb"
+        ),
+    },
+    Recording {
+        title: "Pydantic AI: a query fails, and is sent again as it was",
+        requests: include_bytes!("../../tests/recorded/pydantic-ai-native-error-retry.otlp.binpb"),
+    },
+];
+
+pub(super) fn run(args: &DemoArgs) -> Result<(), Failure> {
+    let directory = Directory::new()?;
+    let settings = settings(&directory.0)?;
+    let filter = std::env::var(telemetry::FILTER_VARIABLE).ok();
+    telemetry::start(settings.logs, filter.as_deref())?;
+    multithreaded(async {
+        let daemon = start(&settings).await?;
+        let look = Look::of(&io::stdout());
+        show_runs(look, &daemon).await?;
+        if args.exit {
+            daemon.stop().await;
+            return Ok(());
+        }
+        answer(&what_now(look, &daemon))?;
+        until_stopped(daemon, &settings).await
+    })
+}
+
+/// A directory that is removed with its content.
+struct Directory(PathBuf);
+
+impl Directory {
+    fn new() -> Result<Self, Failure> {
+        let dir = std::env::temp_dir().join(format!("eddy-demo-{}", std::process::id()));
+        std::fs::create_dir_all(&dir)
+            .map_err(|error| Failure::Other(format!("making {}: {error}", dir.display())))?;
+        Ok(Self(dir))
+    }
+}
+
+impl Drop for Directory {
+    fn drop(&mut self) {
+        // What cannot be removed is a few megabytes in the directory for temporary files.
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+fn settings(directory: &Path) -> Result<Settings, Failure> {
+    let set = |name, path, value: &str| Flag {
+        name,
+        path,
+        value: value.to_owned(),
+    };
+    let flags = vec![
+        set(
+            "--data-dir",
+            &["service", "data_dir"][..],
+            &directory.to_string_lossy(),
+        ),
+        set(
+            "--otlp-grpc",
+            &["receivers", "otlp", "protocols", "grpc", "endpoint"],
+            "127.0.0.1:0",
+        ),
+        set("--api", &["service", "api", "endpoint"], "127.0.0.1:0"),
+        // The demo speaks for itself; its daemon only when something is odd.
+        set("demo", &["service", "telemetry", "logs", "level"], "warn"),
+    ];
+    Ok(config::load(&Sources { file: None, flags })?.settings)
+}
+
+/// Replays every recording, and shows how the runs stand in the end.
+async fn show_runs(look: Look, daemon: &Daemon) -> Result<(), Failure> {
+    let address = format!("http://{}", daemon.otlp_grpc());
+    let client = TraceServiceClient::connect(address).await;
+    let mut client =
+        client.map_err(|error| Failure::Other(format!("reaching the demo's daemon: {error}")))?;
+    for recording in &RECORDINGS {
+        answer(&format!(
+            "\n{} {}\n",
+            look.paint(Paint::Note, "▶"),
+            look.paint(Paint::Strong, recording.title)
+        ))?;
+        let before = daemon.shards().store().last_cursor();
+        for request in span_by_span(recording.requests)? {
+            send(&mut client, request).await?;
+            tokio::time::sleep(PAUSE).await;
+        }
+        shown(daemon).await;
+        if daemon.shards().store().last_cursor() == before {
+            answer("  No warnings.\n")?;
+        }
+    }
+    let page = daemon
+        .shards()
+        .runs(&RunFilter::default(), RECORDINGS.len(), None)
+        .await;
+    let page = page.map_err(|error| Failure::Other(format!("listing the demo's runs: {error}")))?;
+    let runs: Vec<RunJson> = page.runs.iter().map(RunJson::from).collect();
+    answer(&format!("\n{}", runs_table(look, &runs, SystemTime::now())))
+}
+
+async fn send(
+    client: &mut TraceServiceClient<Channel>,
+    request: ExportTraceServiceRequest,
+) -> Result<(), Failure> {
+    let sent = client.export(request).await;
+    sent.map_err(|status| Failure::Other(format!("the demo's daemon refused a span: {status}")))?;
+    Ok(())
+}
+
+/// A recording as requests of one span each, as if it were happening now.
+fn span_by_span(recording: &[u8]) -> Result<Vec<ExportTraceServiceRequest>, Failure> {
+    let broken = |error: &dyn std::fmt::Display| {
+        Failure::Other(format!("a recording of the demo is broken: {error}"))
+    };
+    let mut single = Vec::new();
+    for bytes in otlp::delimited(recording) {
+        let bytes = bytes.map_err(|error| broken(&error))?;
+        let request = ExportTraceServiceRequest::decode(bytes).map_err(|error| broken(&error))?;
+        for resource in request.resource_spans {
+            for scope in &resource.scope_spans {
+                for span in &scope.spans {
+                    let mut scope = scope.clone();
+                    scope.spans = vec![span.clone()];
+                    let mut resource = resource.clone();
+                    resource.scope_spans = vec![scope];
+                    single.push(ExportTraceServiceRequest {
+                        resource_spans: vec![resource],
+                    });
+                }
+            }
+        }
+    }
+    bring_to_present(&mut single);
+    Ok(single)
+}
+
+fn bring_to_present(requests: &mut [ExportTraceServiceRequest]) {
+    let now = SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .map_or(0, |now| now.as_nanos() as u64);
+    let first = requests
+        .iter_mut()
+        .filter_map(span_of)
+        .map(|span| span.start_time_unix_nano)
+        .min();
+    let later = now.saturating_sub(first.unwrap_or(now));
+    for span in requests.iter_mut().filter_map(span_of) {
+        span.start_time_unix_nano += later;
+        span.end_time_unix_nano += later;
+    }
+}
+
+fn span_of(request: &mut ExportTraceServiceRequest) -> Option<&mut Span> {
+    request
+        .resource_spans
+        .first_mut()?
+        .scope_spans
+        .first_mut()?
+        .spans
+        .first_mut()
+}
+
+/// Waits until the terminal has shown every alert that is published.
+async fn shown(daemon: &Daemon) {
+    let waiting = async {
+        while daemon
+            .exporters()
+            .status()
+            .iter()
+            .any(|status| status.queue > 0)
+        {
+            tokio::time::sleep(PAUSE / 4).await;
+        }
+    };
+    // A terminal that is slower than that still gets everything, only later.
+    let _ = tokio::time::timeout(SHOWN_WITHIN, waiting).await;
+}
+
+fn what_now(look: Look, daemon: &Daemon) -> String {
+    let api = daemon.api();
+    let otlp = reachable(daemon.otlp_grpc());
+    let strong = |text: String| look.paint(Paint::Strong, &text);
+    let steps = [
+        (
+            "Why is a run stuck, and what to try? With an id of the table:",
+            format!("eddy run RUN --api {api}"),
+        ),
+        (
+            "The warnings again, and new ones as they come:",
+            format!("eddy tail --after 0 --api {api}"),
+        ),
+        (
+            "An agent of your own, started in a shell with:",
+            format!(
+                "export OTEL_EXPORTER_OTLP_ENDPOINT=http://{otlp} OTEL_EXPORTER_OTLP_PROTOCOL=grpc"
+            ),
+        ),
+    ];
+    let mut text =
+        "\nThe daemon of this demo serves on until Ctrl-C. From another terminal:\n".to_owned();
+    for (what, command) in steps {
+        let _ = write!(text, "\n  {what}\n    {}\n", strong(command));
+    }
+    text.push_str("\nWithout `demo`, `eddy` starts a daemon that remembers; `eddy --help` shows the rest.\n\n");
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Given each shipped recording, it can be cut into single spans, and those begin now.
+    #[test]
+    fn recordings_can_be_replayed() {
+        for recording in &RECORDINGS {
+            let requests = span_by_span(recording.requests).unwrap();
+            assert!(requests.len() > 5, "{}", recording.title);
+            let began = requests.into_iter().filter_map(|mut request| {
+                span_of(&mut request).map(|span| span.start_time_unix_nano)
+            });
+            let began = UNIX_EPOCH + Duration::from_nanos(began.min().unwrap());
+            assert!(began.elapsed().unwrap() < Duration::from_secs(60));
+        }
+    }
+}

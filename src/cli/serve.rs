@@ -1,0 +1,119 @@
+//! `eddy serve`, which is also what `eddy` alone does: a daemon, from the configuration to the last signal.
+
+use std::fmt::Write as _;
+use std::io;
+use std::net::SocketAddr;
+
+use super::ServeArgs;
+use super::failure::Failure;
+use super::render::text::{Look, Paint};
+use crate::config::{self, LogFormat, Settings};
+use crate::daemon::Daemon;
+use crate::{shutdown, telemetry};
+
+pub(super) fn run(args: &ServeArgs) -> Result<(), Failure> {
+    let settings = config::load(&args.sources())?.settings;
+    let filter = std::env::var(telemetry::FILTER_VARIABLE).ok();
+    telemetry::start(settings.logs, filter.as_deref())?;
+    multithreaded(async {
+        let daemon = start(&settings).await?;
+        if settings.logs.format == LogFormat::Text {
+            eprint!("{}", banner(Look::of(&io::stderr()), &daemon, &settings));
+        }
+        until_stopped(daemon, &settings).await
+    })
+}
+
+/// Runs a future on a runtime of as many threads as there are cores.
+pub(super) fn multithreaded<T>(
+    future: impl Future<Output = Result<T, Failure>>,
+) -> Result<T, Failure> {
+    tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .build()
+        .map_err(|error| Failure::Other(format!("starting the runtime: {error}")))?
+        .block_on(future)
+}
+
+pub(super) async fn start(settings: &Settings) -> Result<Daemon, Failure> {
+    let started = Daemon::start(settings).await;
+    started.map_err(|error| Failure::Other(error.to_string()))
+}
+
+/// Serves until a signal comes or the daemon cannot go on, and leaves in good order either way.
+pub(super) async fn until_stopped(mut daemon: Daemon, settings: &Settings) -> Result<(), Failure> {
+    let outcome = tokio::select! {
+        asked = shutdown::asked(settings.shutdown_deadline) => {
+            asked.map_err(|error| Failure::Other(format!("listening for signals: {error}")))
+        }
+        broken = daemon.broken() => Err(Failure::Other(broken.to_string())),
+    };
+    daemon.stop().await;
+    outcome
+}
+
+/// What stands on the terminal of somebody who has just started a daemon.
+pub(super) fn banner(look: Look, daemon: &Daemon, settings: &Settings) -> String {
+    let exporters: Vec<&str> = settings
+        .exporters
+        .iter()
+        .map(|exporter| exporter.name.as_str())
+        .collect();
+    let exporters = if exporters.is_empty() {
+        "none".to_owned()
+    } else {
+        exporters.join(", ")
+    };
+    let runs = daemon.shards().run_count();
+    let lines = [
+        ("OTLP/gRPC", daemon.otlp_grpc().to_string()),
+        (
+            "API",
+            format!("{}  (gRPC, and JSON over HTTP)", daemon.api()),
+        ),
+        (
+            "state",
+            format!(
+                "{}  ({runs} {})",
+                settings.data_dir.display(),
+                if runs == 1 { "run" } else { "runs" }
+            ),
+        ),
+        ("profile", settings.policy.profile.clone()),
+        ("alerts to", exporters),
+    ];
+    let version = env!("CARGO_PKG_VERSION");
+    let mut text = format!(
+        "\n{} {version} is ready\n\n",
+        look.paint(Paint::Strong, "eddy")
+    );
+    for (name, value) in lines {
+        let _ = writeln!(
+            text,
+            "  {}  {value}",
+            look.paint(Paint::Faint, &format!("{name:<9}"))
+        );
+    }
+    let endpoint = format!(
+        "export OTEL_EXPORTER_OTLP_ENDPOINT=http://{}",
+        reachable(daemon.otlp_grpc())
+    );
+    let _ = writeln!(text, "\n  Point an agent here:\n");
+    let _ = writeln!(text, "    {}", look.paint(Paint::Strong, &endpoint));
+    let _ = writeln!(
+        text,
+        "    {}\n",
+        look.paint(Paint::Strong, "export OTEL_EXPORTER_OTLP_PROTOCOL=grpc")
+    );
+    text
+}
+
+/// An address to connect to: a daemon that listens everywhere is also on this machine.
+pub(super) fn reachable(address: SocketAddr) -> SocketAddr {
+    use std::net::{Ipv4Addr, Ipv6Addr};
+    match address {
+        SocketAddr::V4(v4) if v4.ip().is_unspecified() => (Ipv4Addr::LOCALHOST, v4.port()).into(),
+        SocketAddr::V6(v6) if v6.ip().is_unspecified() => (Ipv6Addr::LOCALHOST, v6.port()).into(),
+        other => other,
+    }
+}

@@ -1,0 +1,346 @@
+//! The daemon: every room, put together and taken apart again.
+//!
+//! It starts from behind: addresses are taken first, so that a mistake there costs nothing and senders may already knock;
+//! then the store is opened, the shards replay what the journal holds, exporters and the API begin, and only then is
+//! telemetry received. It leaves in the order of [`crate::shutdown`]. `eddy serve`, `eddy demo` and the end-to-end tests
+//! hold one.
+
+use std::io;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use tokio::net::TcpListener;
+use tokio_util::sync::CancellationToken;
+
+use crate::api;
+use crate::config::{Durability, Settings};
+use crate::export::{self, Exporters, SettingsError};
+use crate::normalize::Normalizer;
+use crate::otlp::Limits;
+use crate::receiver::{self, Intake};
+use crate::shard::{self, Shards};
+use crate::shutdown::{self, Rooms, Served};
+use crate::store::{self, Store, StoreError};
+use crate::telemetry::events::Ready;
+
+/// How often a running daemon looks whether its store still takes writes.
+const WATCH_EVERY: Duration = Duration::from_millis(500);
+
+/// Largest requests that may be held at the same time, all senders together; what more comes waits at the sender.
+const REQUESTS_IN_FLIGHT: usize = 8;
+
+/// A running daemon.
+pub struct Daemon {
+    rooms: Rooms,
+    intake: Intake,
+    otlp_grpc: SocketAddr,
+    api: SocketAddr,
+    shutdown_deadline: Duration,
+}
+
+/// Why a daemon did not start.
+#[derive(Debug, thiserror::Error)]
+pub enum StartError {
+    /// An address could not be taken.
+    #[error("{address} cannot be listened on for {what}: {}; set another with `{flag}` or `{key}`", in_words(.source))]
+    Listen {
+        /// What was to be served.
+        what: &'static str,
+        /// The address.
+        address: SocketAddr,
+        /// The flag that sets it.
+        flag: &'static str,
+        /// The key that sets it.
+        key: &'static str,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// The store could not be opened.
+    #[error("{0}; `--data-dir` or `service.data_dir` sets the directory")]
+    Store(#[from] StoreError),
+    /// The journal could not be replayed.
+    #[error(transparent)]
+    Shards(#[from] shard::StartError),
+    /// An exporter's settings do not work.
+    #[error(transparent)]
+    Exporters(#[from] SettingsError),
+    /// The task that opens the store ended badly.
+    #[error("opening the store in {}: {problem}", dir.display())]
+    Opening {
+        /// The data directory.
+        dir: PathBuf,
+        /// How it ended.
+        problem: String,
+    },
+}
+
+fn in_words(error: &io::Error) -> String {
+    match error.kind() {
+        io::ErrorKind::AddrInUse => {
+            "it is in use, perhaps by a collector or another daemon".to_owned()
+        }
+        io::ErrorKind::PermissionDenied => {
+            "the system does not allow it; ports below 1024 are often kept for root".to_owned()
+        }
+        _ => error.to_string(),
+    }
+}
+
+/// Why a daemon stopped by itself.
+#[derive(Debug, thiserror::Error)]
+pub enum Broken {
+    /// A write failed, so that nothing more can be acknowledged.
+    #[error("the store takes no more writes (see the log); restart once its disk is well")]
+    Store,
+    /// A server ended.
+    #[error("the {0} ended unexpectedly (see the log)")]
+    Server(&'static str),
+}
+
+impl Daemon {
+    /// Starts a daemon. Must be called within a Tokio runtime of several threads.
+    ///
+    /// # Errors
+    /// When an address is taken, the store cannot be opened or read, or an exporter's settings do not work.
+    pub async fn start(settings: &Settings) -> Result<Self, StartError> {
+        let began = Instant::now();
+        let otlp = listen(
+            settings.otlp_grpc,
+            "OTLP/gRPC",
+            "--otlp-grpc",
+            "receivers.otlp.protocols.grpc.endpoint",
+        )
+        .await?;
+        let asking = listen(settings.api, "the API", "--api", "service.api.endpoint").await?;
+        let store = open(settings).await?;
+        let shards = Shards::start(
+            store.clone(),
+            Arc::clone(&settings.policy),
+            of_shards(settings),
+        )
+        .await?;
+        let exporters = export::start(
+            store.clone(),
+            settings.exporters.clone(),
+            &CancellationToken::new(),
+        )?;
+        let intake = intake(settings, &shards);
+        let daemon = Self {
+            otlp_grpc: otlp.local_addr().unwrap_or(settings.otlp_grpc),
+            api: asking.local_addr().unwrap_or(settings.api),
+            shutdown_deadline: settings.shutdown_deadline,
+            rooms: Rooms {
+                api: serve_api(asking, shards.clone()),
+                receiver: serve_otlp(otlp, intake.clone(), settings),
+                shards,
+                exporters,
+            },
+            intake,
+        };
+        let ready = Ready {
+            otlp_grpc: daemon.otlp_grpc,
+            api: daemon.api,
+            data_dir: &settings.data_dir,
+            profile: &settings.policy.profile,
+            took: began.elapsed(),
+        };
+        ready.emit();
+        Ok(daemon)
+    }
+
+    /// Where OTLP over gRPC is received: the real port where the settings said 0.
+    #[must_use]
+    pub fn otlp_grpc(&self) -> SocketAddr {
+        self.otlp_grpc
+    }
+
+    /// Where the API is served.
+    #[must_use]
+    pub fn api(&self) -> SocketAddr {
+        self.api
+    }
+
+    /// The runs.
+    #[must_use]
+    pub fn shards(&self) -> &Shards {
+        &self.rooms.shards
+    }
+
+    /// The exporters, for their progress.
+    #[must_use]
+    pub fn exporters(&self) -> &Exporters {
+        &self.rooms.exporters
+    }
+
+    /// What came in, for its counters.
+    #[must_use]
+    pub fn intake(&self) -> &Intake {
+        &self.intake
+    }
+
+    /// Waits until the daemon cannot go on by itself.
+    pub async fn broken(&mut self) -> Broken {
+        loop {
+            tokio::select! {
+                _ = &mut self.rooms.receiver.task => return Broken::Server("receiver"),
+                _ = &mut self.rooms.api.task => return Broken::Server("API server"),
+                () = tokio::time::sleep(WATCH_EVERY) => {
+                    if !self.rooms.shards.is_ready() {
+                        return Broken::Store;
+                    }
+                }
+            }
+        }
+    }
+
+    /// Leaves in good order, within the time that the settings allow.
+    pub async fn stop(self) {
+        shutdown::leave(self.rooms, self.shutdown_deadline).await;
+    }
+}
+
+async fn listen(
+    address: SocketAddr,
+    what: &'static str,
+    flag: &'static str,
+    key: &'static str,
+) -> Result<TcpListener, StartError> {
+    TcpListener::bind(address)
+        .await
+        .map_err(|source| StartError::Listen {
+            what,
+            address,
+            flag,
+            key,
+            source,
+        })
+}
+
+async fn open(settings: &Settings) -> Result<Store, StartError> {
+    let dir = settings.data_dir.clone();
+    let options = store::Options {
+        durability: match settings.durability {
+            Durability::Power => store::Durability::Power,
+            Durability::Process => store::Durability::Process,
+        },
+        ..store::Options::default()
+    };
+    let opening = tokio::task::spawn_blocking(move || Store::open(&dir, &options));
+    let opened = opening.await.map_err(|error| StartError::Opening {
+        dir: settings.data_dir.clone(),
+        problem: error.to_string(),
+    })?;
+    Ok(opened?)
+}
+
+fn of_shards(settings: &Settings) -> shard::Settings {
+    let defaults = shard::Settings::default();
+    shard::Settings {
+        shards: settings.shards.unwrap_or(defaults.shards),
+        resident_runs_max: usize::try_from(settings.resident_runs_max).unwrap_or(usize::MAX),
+        idle: settings.idle,
+        retention_age: settings.retention_age,
+        retention_runs: settings.retention_runs,
+        ..defaults
+    }
+}
+
+fn intake(settings: &Settings, shards: &Shards) -> Intake {
+    let in_flight_bytes_max = settings
+        .message_bytes_max
+        .saturating_mul(REQUESTS_IN_FLIGHT);
+    Intake::new(
+        Arc::new(Normalizer::new()),
+        shards.clone(),
+        Limits::default(),
+        in_flight_bytes_max,
+    )
+}
+
+fn serve_otlp(listener: TcpListener, intake: Intake, settings: &Settings) -> Served {
+    let limits = receiver::Settings {
+        message_bytes_max: settings.message_bytes_max,
+        shutdown_grace: settings.shutdown_deadline / 4,
+        ..receiver::Settings::default()
+    };
+    let stop = CancellationToken::new();
+    let serving = receiver::serve(listener, intake, limits, stop.clone());
+    let task = tokio::spawn(async move {
+        if let Err(error) = serving.await {
+            tracing::error!(%error, "the receiver ended");
+        }
+    });
+    Served { stop, task }
+}
+
+fn serve_api(listener: TcpListener, shards: Shards) -> Served {
+    let stop = CancellationToken::new();
+    let serving = api::serve(listener, shards, api::Settings::default(), stop.clone());
+    let task = tokio::spawn(async move {
+        if let Err(error) = serving.await {
+            tracing::error!(%error, "the API server ended");
+        }
+    });
+    Served { stop, task }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::*;
+    use crate::config::{self, Flag, Sources};
+
+    fn settings(dir: &Path, otlp: &str) -> Settings {
+        let set = |name, path, value: &str| Flag {
+            name,
+            path,
+            value: value.to_owned(),
+        };
+        let flags = vec![
+            set(
+                "--data-dir",
+                &["service", "data_dir"][..],
+                &dir.to_string_lossy(),
+            ),
+            set(
+                "--otlp-grpc",
+                &["receivers", "otlp", "protocols", "grpc", "endpoint"],
+                otlp,
+            ),
+            set("--api", &["service", "api", "endpoint"], "127.0.0.1:0"),
+        ];
+        let sources = Sources { file: None, flags };
+        config::load(&sources).unwrap().settings
+    }
+
+    /// Given a daemon that runs, another one says who holds the directory, or which flag sets the address that is taken;
+    /// once the first has left, its directory is free.
+    #[tokio::test(flavor = "multi_thread")]
+    async fn what_is_taken_is_named() {
+        let dir = tempfile::tempdir().unwrap();
+        let first = Daemon::start(&settings(dir.path(), "127.0.0.1:0"))
+            .await
+            .unwrap();
+        let held = Daemon::start(&settings(dir.path(), "127.0.0.1:0")).await;
+        let held = held.err().unwrap().to_string();
+        assert!(
+            held.contains("held by another") && held.contains("--data-dir"),
+            "{held}"
+        );
+        let other = tempfile::tempdir().unwrap();
+        let taken = Daemon::start(&settings(other.path(), &first.otlp_grpc().to_string())).await;
+        let taken = taken.err().unwrap().to_string();
+        assert!(
+            taken.contains("in use") && taken.contains("--otlp-grpc"),
+            "{taken}"
+        );
+        first.stop().await;
+        let again = Daemon::start(&settings(dir.path(), "127.0.0.1:0"))
+            .await
+            .unwrap();
+        again.stop().await;
+    }
+}

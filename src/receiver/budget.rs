@@ -1,0 +1,121 @@
+//! How many bytes all requests together may hold.
+//!
+//! Each request has a [`Share`], which grows as its bytes arrive and as they are decompressed, and is given back when the
+//! request has been answered. When the budget is used up, a request that needs more is refused for now. Without it, 256
+//! requests a connection and any number of connections could each hold a message of the largest size.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::time::Duration;
+
+/// The wait told to the first sender that is refused; it grows from here.
+const WAIT_MIN: Duration = Duration::from_millis(250);
+
+/// How often [`WAIT_MIN`] is doubled at most: up to 8 seconds.
+const DOUBLINGS_MAX: u64 = 5;
+
+/// Refusals in a row after which the wait is doubled: about one for each sender of a small installation.
+const REFUSALS_PER_DOUBLING: u64 = 16;
+
+/// The bytes that are left, shared by all requests.
+#[derive(Debug)]
+pub(super) struct Budget {
+    left: AtomicUsize,
+    /// Refusals since bytes were last given.
+    refused_in_row: AtomicU64,
+}
+
+impl Budget {
+    pub(super) fn of(bytes: usize) -> Arc<Self> {
+        Arc::new(Self {
+            left: AtomicUsize::new(bytes),
+            refused_in_row: AtomicU64::new(0),
+        })
+    }
+
+    pub(super) fn share(self: &Arc<Self>) -> Arc<Share> {
+        Arc::new(Share {
+            budget: Arc::clone(self),
+            held: AtomicUsize::new(0),
+        })
+    }
+
+    fn take(&self, bytes: usize) -> Result<(), Duration> {
+        let taken = self
+            .left
+            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| {
+                left.checked_sub(bytes)
+            });
+        if taken.is_ok() {
+            self.refused_in_row.store(0, Ordering::Relaxed);
+            return Ok(());
+        }
+        Err(wait(self.refused_in_row.fetch_add(1, Ordering::Relaxed)))
+    }
+}
+
+/// How long the sender refused after that many others should wait. The waits of senders refused one after the other are
+/// spread over half their length, so that they do not all come back at once.
+fn wait(refused_before: u64) -> Duration {
+    let doublings = (refused_before / REFUSALS_PER_DOUBLING).min(DOUBLINGS_MAX) as u32;
+    let base = WAIT_MIN * 2_u32.pow(doublings);
+    // The golden ratio spreads successive numbers evenly.
+    let place = refused_before.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 54;
+    base + base * (place as u32) / 2 / 1024
+}
+
+/// What one request holds of the budget. Dropped, it gives everything back.
+#[derive(Debug)]
+pub(super) struct Share {
+    budget: Arc<Budget>,
+    held: AtomicUsize,
+}
+
+impl Share {
+    /// Takes so many bytes more, or says when to try again.
+    pub(super) fn grow(&self, bytes: usize) -> Result<(), Duration> {
+        self.budget.take(bytes)?;
+        self.held.fetch_add(bytes, Ordering::Relaxed);
+        Ok(())
+    }
+
+    /// Takes what is missing to so many bytes in all.
+    pub(super) fn grow_to(&self, bytes: usize) -> Result<(), Duration> {
+        self.grow(bytes.saturating_sub(self.held.load(Ordering::Relaxed)))
+    }
+}
+
+impl Drop for Share {
+    fn drop(&mut self) {
+        let held = self.held.load(Ordering::Relaxed);
+        self.budget.left.fetch_add(held, Ordering::Relaxed);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Given a budget, shares take from it what is left and give it back when they go.
+    #[test]
+    fn shares_take_and_give_back() {
+        let budget = Budget::of(100);
+        let first = budget.share();
+        first.grow(40).expect("100 are left");
+        first.grow_to(60).expect("60 are left");
+        let second = budget.share();
+        second.grow(40).expect("40 are left");
+        second.grow(1).expect_err("none are left");
+        drop(first);
+        second.grow(60).expect("60 are left");
+    }
+
+    /// Given refusals in a row, the waits grow, differ from each other and stay bounded.
+    #[test]
+    fn waits_grow_and_differ() {
+        assert!(wait(0) >= WAIT_MIN && wait(15) < WAIT_MIN * 2);
+        assert!(wait(1) != wait(2));
+        assert!(wait(160) >= Duration::from_secs(8));
+        assert!(wait(u64::MAX) <= Duration::from_secs(12));
+    }
+}

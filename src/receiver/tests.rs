@@ -1,0 +1,437 @@
+//! The receiver as senders meet it: what each kind of request is answered, and what it leaves behind.
+
+use std::io::Write;
+use std::net::SocketAddr;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use axum::http::Request;
+use bytes::Bytes;
+use futures_util::{StreamExt, stream};
+use http_body::Frame;
+use http_body_util::{BodyExt, Empty, Full, StreamBody};
+use opentelemetry_proto::tonic::collector::logs::v1::ExportLogsServiceRequest;
+use opentelemetry_proto::tonic::collector::trace::v1::trace_service_client::TraceServiceClient;
+use opentelemetry_proto::tonic::collector::trace::v1::{
+    ExportTraceServiceRequest, ExportTraceServiceResponse,
+};
+use opentelemetry_proto::tonic::logs::v1::{LogRecord, ResourceLogs, ScopeLogs};
+use opentelemetry_proto::tonic::trace::v1::{ResourceSpans, ScopeSpans, Span};
+use prost::Message;
+use tokio::net::{TcpListener, TcpStream};
+use tokio_util::sync::CancellationToken;
+use tonic::body::Body;
+use tonic::codec::CompressionEncoding;
+use tonic::{Code, Status};
+use tonic_types::StatusExt;
+use tower::ServiceExt;
+
+use super::{Intake, Settings, grpc, serve};
+use crate::otlp::{Reason, delimited};
+use crate::shard::Refusal;
+
+const TRACES: &str = "/opentelemetry.proto.collector.trace.v1.TraceService/Export";
+const LOGS: &str = "/opentelemetry.proto.collector.logs.v1.LogsService/Export";
+const METRICS: &str = "/opentelemetry.proto.collector.metrics.v1.MetricsService/Export";
+
+/// A budget that no test uses up by accident.
+const BUDGET: usize = 1 << 20;
+
+/// A limit that tests can exceed cheaply.
+fn settings() -> Settings {
+    Settings {
+        message_bytes_max: 64 * 1024,
+        shutdown_grace: Duration::from_millis(100),
+        ..Settings::default()
+    }
+}
+
+/// An intake that counts the reports that reach it.
+fn counting() -> (Intake, Arc<AtomicUsize>) {
+    let reports = Arc::new(AtomicUsize::new(0));
+    let counted = Arc::clone(&reports);
+    let intake = Intake::fake(BUDGET, move |reports| {
+        counted.fetch_add(reports.len(), Ordering::Relaxed);
+        Ok(())
+    });
+    (intake, reports)
+}
+
+/// A request of a run that called a tool.
+fn recorded() -> Bytes {
+    let recording = include_bytes!("../../tests/recorded/fastmcp-native-error-retry.otlp.binpb");
+    let requests = delimited(recording).map(|request| request.expect("a whole recording"));
+    Bytes::copy_from_slice(requests.max_by_key(|request| request.len()).expect("some"))
+}
+
+fn span(trace_id: Vec<u8>) -> Span {
+    Span {
+        trace_id,
+        span_id: vec![1; 8],
+        ..Span::default()
+    }
+}
+
+fn traces(spans: Vec<Span>) -> Bytes {
+    let scope_spans = vec![ScopeSpans {
+        spans,
+        ..ScopeSpans::default()
+    }];
+    let resource_spans = vec![ResourceSpans {
+        scope_spans,
+        ..ResourceSpans::default()
+    }];
+    ExportTraceServiceRequest { resource_spans }
+        .encode_to_vec()
+        .into()
+}
+
+fn logs(records: Vec<LogRecord>) -> Bytes {
+    let scope_logs = vec![ScopeLogs {
+        log_records: records,
+        ..ScopeLogs::default()
+    }];
+    let resource_logs = vec![ResourceLogs {
+        scope_logs,
+        ..ResourceLogs::default()
+    }];
+    ExportLogsServiceRequest { resource_logs }
+        .encode_to_vec()
+        .into()
+}
+
+/// A message in gRPC's framing.
+fn framed(compressed: bool, message: &[u8]) -> Bytes {
+    let mut frame = vec![u8::from(compressed)];
+    frame.extend((message.len() as u32).to_be_bytes());
+    frame.extend(message);
+    frame.into()
+}
+
+fn gzipped(message: &[u8]) -> Bytes {
+    let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+    encoder.write_all(message).expect("a Vec takes everything");
+    framed(true, &encoder.finish().expect("a Vec takes everything"))
+}
+
+/// Sends a body as it stands and returns the answer's message, or its status.
+async fn send_body(
+    intake: &Intake,
+    path: &str,
+    encoding: &str,
+    body: Body,
+) -> Result<ExportTraceServiceResponse, Status> {
+    let request = Request::post(path)
+        .header("content-type", "application/grpc")
+        .header("grpc-encoding", encoding)
+        .body(body)
+        .expect("a good request");
+    let response = grpc::routes(intake, &settings()).oneshot(request).await;
+    let response = response.expect("routes are infallible");
+    if let Some(status) = Status::from_header_map(response.headers()) {
+        return Err(status);
+    }
+    let body = response.into_body().collect().await.expect("an answer");
+    let status = Status::from_header_map(body.trailers().expect("trailers")).expect("a status");
+    assert_eq!(status.code(), Code::Ok);
+    Ok(ExportTraceServiceResponse::decode(&body.to_bytes()[5..]).expect("a response"))
+}
+
+async fn send(
+    intake: &Intake,
+    path: &str,
+    encoding: &str,
+    frame: Bytes,
+) -> Result<ExportTraceServiceResponse, Status> {
+    send_body(intake, path, encoding, Body::new(Full::new(frame))).await
+}
+
+/// A status as a sender reads it: the code, and whether there are `RetryInfo` and `BadRequest`.
+fn read(status: &Status) -> (Code, bool, bool) {
+    let details = status.get_error_details();
+    (
+        status.code(),
+        details.retry_info().is_some(),
+        details.bad_request().is_some(),
+    )
+}
+
+const INVALID: (Code, bool, bool) = (Code::InvalidArgument, false, true);
+const TOO_LARGE: (Code, bool, bool) = (Code::ResourceExhausted, false, false);
+const BUSY: (Code, bool, bool) = (Code::Unavailable, true, false);
+
+/// Given a request that can be taken, it is acknowledged without a word, and its reports have reached the shards.
+#[tokio::test]
+async fn good_requests_are_acknowledged() {
+    for (encoding, frame) in [
+        ("identity", framed(false, &recorded())),
+        ("gzip", gzipped(&recorded())),
+        ("gzip", framed(false, &recorded())),
+    ] {
+        let (intake, reports) = counting();
+        let response = send(&intake, TRACES, encoding, frame).await;
+        assert_eq!(
+            response.expect("taken"),
+            ExportTraceServiceResponse::default()
+        );
+        assert!(reports.load(Ordering::Relaxed) > 0);
+        assert_eq!(intake.counters().requests_accepted.value(), 1);
+        assert_eq!(intake.counters().requests_partial.value(), 0);
+    }
+}
+
+/// Given an empty request, a log record that tells of nothing, or metrics, it is acknowledged and changes nothing.
+#[tokio::test]
+async fn requests_without_content_are_acknowledged() {
+    for (path, message) in [
+        (TRACES, Bytes::new()),
+        (TRACES, traces(vec![])),
+        (LOGS, logs(vec![LogRecord::default()])),
+        (METRICS, Bytes::from_static(b"\x0a\x00")),
+        (METRICS, Bytes::from_static(b"not even protobuf")),
+    ] {
+        let (intake, reports) = counting();
+        let response = send(&intake, path, "identity", framed(false, &message)).await;
+        assert_eq!(
+            response.expect("taken"),
+            ExportTraceServiceResponse::default()
+        );
+        assert_eq!(reports.load(Ordering::Relaxed), 0);
+    }
+}
+
+/// Given some spans that can never be used, the others are taken and the sender is told how many were not, and why.
+#[tokio::test]
+async fn bad_spans_are_told_of() {
+    let (intake, _) = counting();
+    let good = span(vec![1; 16]);
+    let message = traces(vec![good.clone(), span(vec![]), good, span(vec![1; 3])]);
+    let response = send(&intake, TRACES, "identity", framed(false, &message)).await;
+    let partial = response.expect("taken").partial_success.expect("told");
+    assert_eq!(partial.rejected_spans, 2);
+    assert_eq!(
+        partial.error_message,
+        "2 of 4 items rejected: 2 trace id is not 16 bytes or all zero"
+    );
+    assert!(partial.error_message.len() < 1024);
+    let counters = intake.counters();
+    assert_eq!(counters.items_read.value(), 2);
+    assert_eq!(counters.items_refused.value(Reason::TraceId), 2);
+    assert_eq!(counters.items_refused.value(Reason::Utf8), 0);
+    assert_eq!(counters.requests_partial.value(), 1);
+}
+
+/// Given a request that cannot be read, or of which nothing can be used, the sender is told never to send it again.
+#[tokio::test]
+async fn requests_that_cannot_be_read_are_invalid() {
+    let record = LogRecord {
+        time_unix_nano: 1,
+        ..LogRecord::default()
+    };
+    for (encoding, frame) in [
+        ("identity", framed(false, b"<html>")),
+        ("identity", framed(false, &recorded()[..100])),
+        ("identity", framed(false, &traces(vec![span(vec![])]))),
+        ("identity", framed(false, &logs(vec![record]))),
+        ("gzip", framed(true, b"not gzip")),
+        ("identity", framed(true, b"compressed with nothing")),
+        ("identity", Bytes::from_static(&[7, 0, 0, 0, 0])),
+        ("identity", Bytes::from_static(&[0, 0, 0, 0, 9, 1])),
+        ("identity", Bytes::new()),
+    ] {
+        let (intake, reports) = counting();
+        let status = send(&intake, TRACES, encoding, frame.clone()).await;
+        let status = status.expect_err("refused");
+        assert_eq!(read(&status), INVALID, "{frame:?}: {status}");
+        assert_eq!(reports.load(Ordering::Relaxed), 0);
+        assert_eq!(intake.counters().requests_invalid.value(), 1);
+    }
+}
+
+/// Given a message above the limit, on the wire or only once it is decompressed, the sender is told never to send it
+/// again; at the limit it is read.
+#[tokio::test]
+async fn large_requests_are_refused_for_good() {
+    let limit = settings().message_bytes_max;
+    let message = |bytes| {
+        // One unknown field that fills the message.
+        let mut message = vec![0x7a];
+        prost::encode_length_delimiter(bytes - 4, &mut message).expect("a Vec takes everything");
+        message.resize(bytes, 0);
+        message
+    };
+    for (encoding, frame) in [
+        ("identity", framed(false, &message(limit + 1))),
+        ("gzip", gzipped(&message(limit + 1))),
+        ("gzip", gzipped(&vec![0; 100 * limit])),
+        ("identity", Bytes::from_static(&[0, 0xff, 0xff, 0xff, 0xff])),
+    ] {
+        let (intake, _) = counting();
+        let status = send(&intake, TRACES, encoding, frame).await;
+        assert_eq!(read(&status.expect_err("refused")), TOO_LARGE);
+        assert_eq!(intake.counters().requests_too_large.value(), 1);
+    }
+    let (intake, _) = counting();
+    for frame in [framed(false, &message(limit)), gzipped(&message(limit))] {
+        let taken = send(&intake, TRACES, "gzip", frame).await;
+        taken.expect("at the limit");
+    }
+}
+
+/// Given shards that refuse, the sender is told to come back, and when.
+#[tokio::test]
+async fn refusals_of_shards_are_for_now() {
+    let overloaded = Duration::from_millis(1234);
+    for refusal in [
+        Refusal::Overloaded {
+            retry_after: overloaded,
+        },
+        Refusal::Stopping,
+        Refusal::Failed,
+    ] {
+        let refusals = Mutex::new(vec![refusal]);
+        let intake = Intake::fake(BUDGET, move |_| {
+            Err(refusals
+                .lock()
+                .expect("unbroken")
+                .pop()
+                .expect("asked once"))
+        });
+        let status = send(&intake, TRACES, "identity", framed(false, &recorded())).await;
+        let status = status.expect_err("refused");
+        assert_eq!(read(&status), BUSY);
+        let told = status
+            .get_details_retry_info()
+            .and_then(|info| info.retry_delay);
+        assert!(told.expect("a delay") >= Duration::from_secs(1), "{told:?}");
+        assert_eq!(intake.counters().requests_busy.value(), 1);
+    }
+}
+
+/// Given a budget that is used up, on the wire or by decompression, the sender is told to come back; what was taken is
+/// given back.
+#[tokio::test]
+async fn the_budget_is_shared() {
+    let message = recorded();
+    let room = message.len() + 5;
+    for frame in [framed(false, &message), gzipped(&message)] {
+        let intake = Intake::fake(room, |_| Ok(()));
+        let held = intake.share();
+        held.grow(6).expect("room");
+        let status = send(&intake, TRACES, "gzip", frame.clone()).await;
+        assert_eq!(read(&status.expect_err("refused")), BUSY);
+        assert_eq!(intake.counters().requests_busy.value(), 1);
+        drop(held);
+        for _ in 0..3 {
+            let taken = send(&intake, TRACES, "gzip", frame.clone()).await;
+            taken.expect("room again");
+        }
+    }
+}
+
+/// A body that brings these bytes and then nothing more, without an end.
+fn stuck(bytes: Bytes) -> Body {
+    let arrived = stream::iter([Ok::<_, Status>(Frame::data(bytes))]);
+    Body::new(StreamBody::new(arrived.chain(stream::pending())))
+}
+
+/// Given a request that stops arriving, it is given up.
+#[tokio::test]
+async fn requests_must_arrive_in_time() {
+    let (intake, _) = counting();
+    let settings = Settings {
+        arrival_max: Duration::from_millis(1),
+        ..settings()
+    };
+    let request = Request::post(TRACES).body(stuck(Bytes::from_static(&[0])));
+    let response = grpc::routes(&intake, &settings).oneshot(request.expect("good"));
+    let response = response.await.expect("routes are infallible");
+    let status = Status::from_header_map(response.headers()).expect("a status");
+    assert_eq!(status.code(), Code::DeadlineExceeded);
+}
+
+/// Given a request that has used up the budget before it is whole, it is refused without waiting for the rest.
+#[tokio::test]
+async fn bytes_are_paid_for_as_they_arrive() {
+    let intake = Intake::fake(4, |_| Ok(()));
+    let body = stuck(Bytes::from_static(&[0, 0, 0, 0, 9]));
+    let status = send_body(&intake, TRACES, "identity", body).await;
+    assert_eq!(read(&status.expect_err("refused")), BUSY);
+}
+
+/// Given a method that is not OTLP's, or a compression that is not supported, the sender is told so.
+#[tokio::test]
+async fn the_unknown_is_unimplemented() {
+    let (intake, _) = counting();
+    let path = "/opentelemetry.proto.collector.trace.v1.TraceService/Import";
+    let status = send(&intake, path, "identity", framed(false, b"")).await;
+    assert_eq!(status.expect_err("unknown").code(), Code::Unimplemented);
+    let status = send(&intake, TRACES, "snappy", framed(true, b"")).await;
+    assert_eq!(status.expect_err("unknown").code(), Code::Unimplemented);
+    let body = Body::new(Empty::<Bytes>::new());
+    let status = send_body(&intake, path, "identity", body).await;
+    assert_eq!(status.expect_err("unknown").code(), Code::Unimplemented);
+}
+
+/// A receiver on a port of its own.
+async fn listening(intake: Intake) -> (SocketAddr, CancellationToken, tokio::task::JoinHandle<()>) {
+    let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
+    let address = listener.local_addr().expect("bound");
+    let shutdown = CancellationToken::new();
+    let serving = serve(listener, intake, settings(), shutdown.clone());
+    let serving = tokio::spawn(async { serving.await.expect("served") });
+    (address, shutdown, serving)
+}
+
+/// Given a usual client over a real socket, with each compression, its requests are taken; when the receiver is shut
+/// down it ends although connections stay open, one of them without a word.
+#[tokio::test]
+async fn a_client_is_served_and_shutdown_does_not_hang() {
+    let (intake, reports) = counting();
+    let (address, shutdown, serving) = listening(intake.clone()).await;
+    let client = TraceServiceClient::connect(format!("http://{address}")).await;
+    let client = client.expect("connected");
+    let request = ExportTraceServiceRequest::decode(recorded()).expect("recorded");
+    for mut client in [
+        client.clone(),
+        client.clone().send_compressed(CompressionEncoding::Gzip),
+        client.clone().send_compressed(CompressionEncoding::Zstd),
+    ] {
+        let before = reports.load(Ordering::Relaxed);
+        client.export(request.clone()).await.expect("taken");
+        assert!(reports.load(Ordering::Relaxed) > before);
+    }
+    let silent = TcpStream::connect(address).await.expect("connected");
+    // Once a later connection has been answered, the silent one has been accepted.
+    let later = TraceServiceClient::connect(format!("http://{address}")).await;
+    let taken = later.expect("connected").export(request).await;
+    taken.expect("taken");
+    shutdown.cancel();
+    let began = Instant::now();
+    let ended = tokio::time::timeout(Duration::from_secs(10), serving).await;
+    ended.expect("ended in time").expect("no panic");
+    assert!(
+        began.elapsed() >= settings().shutdown_grace,
+        "the silent connection was not waited for"
+    );
+    drop(silent);
+}
+
+/// Given no open connection, the shutdown does not wait for its grace to pass.
+#[tokio::test]
+async fn shutdown_of_an_idle_receiver_is_prompt() {
+    let (intake, _) = counting();
+    let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
+    let shutdown = CancellationToken::new();
+    let settings = Settings {
+        shutdown_grace: Duration::from_secs(3600),
+        ..settings()
+    };
+    shutdown.cancel();
+    let ended = tokio::time::timeout(
+        Duration::from_secs(10),
+        serve(listener, intake, settings, shutdown),
+    );
+    ended.await.expect("ended in time").expect("served");
+}
