@@ -55,7 +55,7 @@ impl Control {
         if nested {
             if let Some(from) = self.holder.clone().filter(|holder| holder != agent) {
                 self.hop(&from, agent, event);
-                self.weak |= !answer_known;
+                self.weak |= !self.stack.is_empty() && !answer_known;
             }
             self.holder = Some(agent.clone());
         }

@@ -335,13 +335,36 @@ impl RunState {
         self.ensure_tip(policy);
         for event in events {
             if self.recent_ids.contains(&event.id) {
-                self.repeated += 1;
+                self.tell_again(event);
                 continue;
             }
             push_bounded(&mut self.recent_ids, event.id, RECENT_IDS_MAX);
             self.closed = false;
             self.place(event, policy);
         }
+    }
+
+    /// A report that is known already. A span and a log record may tell of one event under one identity but with times of
+    /// their own: the earlier one stands, whichever came first.
+    fn tell_again(&mut self, event: &Event) {
+        let known = self.window.iter().position(|other| other.id == event.id);
+        match known.filter(|index| Place::of(event) < Place::of(&self.window[*index])) {
+            Some(index) => {
+                self.window.remove(index);
+                self.insert(event);
+            }
+            None => self.repeated += 1,
+        }
+    }
+
+    /// Puts a report into its place among the others.
+    fn insert(&mut self, event: &Event) {
+        let place = Place::of(event);
+        let index = self
+            .window
+            .partition_point(|other| Place::of(other) < place);
+        self.window.insert(index, event.clone());
+        self.tip = None;
     }
 
     fn place(&mut self, event: &Event, policy: &Policy) {
@@ -362,11 +385,7 @@ impl RunState {
             }
             self.window.push(event.clone());
         } else {
-            let index = self
-                .window
-                .partition_point(|other| Place::of(other) < place);
-            self.window.insert(index, event.clone());
-            self.tip = None;
+            self.insert(event);
         }
         if self.window.len() >= WINDOW_EVENTS_MAX {
             self.leave(policy);

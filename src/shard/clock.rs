@@ -46,7 +46,8 @@ impl Clock {
 
 /// Puts an event's times right: a missing time is the other one, and where both are missing or the start lies too far
 /// ahead, the event began on its arrival; it never ends before it begins. `place` keeps those that arrived together in
-/// the order in which they came. Returns whether anything had to be changed.
+/// the order in which they came. An end that cannot be true says nothing about how long the event took, so it took no time:
+/// nothing is called slow because of a clock. Returns whether anything had to be changed.
 pub(super) fn settle(event: &mut Event, arrival_ms: u64, place: u64) -> bool {
     let now_ns = arrival_ms.saturating_mul(1_000_000);
     let latest_ns = now_ns.saturating_add(AHEAD_MAX.as_nanos() as u64);
@@ -56,11 +57,12 @@ pub(super) fn settle(event: &mut Event, arrival_ms: u64, place: u64) -> bool {
     }
     if event.start_ns == 0 || event.start_ns > latest_ns {
         let longest = MOVED_DURATION_MAX.as_nanos() as u64;
-        let duration = event.end_ns.saturating_sub(event.start_ns).min(longest);
+        let claimed = event.end_ns.saturating_sub(event.start_ns);
+        let duration = if claimed <= longest { claimed } else { 0 };
         event.start_ns = now_ns.saturating_add(place);
         event.end_ns = event.start_ns.saturating_add(duration);
     } else if event.end_ns > latest_ns {
-        event.end_ns = now_ns;
+        event.end_ns = event.start_ns;
     }
     event.end_ns = event.end_ns.max(event.start_ns);
     claimed != (event.start_ns, event.end_ns)
@@ -121,13 +123,14 @@ mod tests {
         let ahead = NOW + 24 * HOUR;
         check((ahead, ahead + 7), 0, (NOW, NOW + 7));
         check((ahead + 9, ahead + 10), 1, (NOW + 1, NOW + 2));
-        check((NOW - 1, ahead), 0, (NOW - 1, NOW));
+        check((NOW - 1, ahead), 0, (NOW - 1, NOW - 1));
         check((0, ahead), 0, (NOW, NOW));
         check((u64::MAX - 1, u64::MAX), 0, (NOW, NOW + 1));
     }
 
     #[test]
-    fn a_moved_event_lasts_a_day_at_most() {
-        check((NOW + HOUR, u64::MAX), 0, (NOW, NOW + 24 * HOUR));
+    fn a_moved_event_lasts_a_day_or_no_time() {
+        check((NOW + HOUR, NOW + 3 * HOUR), 0, (NOW, NOW + 2 * HOUR));
+        check((NOW + HOUR, u64::MAX), 0, (NOW, NOW));
     }
 }

@@ -1,0 +1,205 @@
+//! `eddy check` over every recorded run: what `standard` says of it, against what really happened in it.
+
+use serde_json::Value;
+
+use super::support::{Recording, eddy, recordings};
+
+/// Loops that the telemetry of a recording cannot show, and why.
+pub(crate) fn hidden(recording: &Recording) -> Option<&'static str> {
+    let name = recording.name.as_str();
+    let is_exact = recording.scenario().starts_with("exact-loop");
+    match name {
+        _ if name.starts_with("haystack") => Some("no tool spans: the run is called blind"),
+        "autogen-native-exact-loop" | "fastmcp-native-exact-loop" if is_exact => {
+            Some("neither arguments nor results are sent: a note says so")
+        }
+        _ if name.ends_with("-nocontent") => Some("content is switched off: a note says so"),
+        _ => None,
+    }
+}
+
+fn check(recording: &Recording, arguments: &[&str]) -> Vec<Value> {
+    let output = eddy()
+        .arg("check")
+        .arg("--json")
+        .args(arguments)
+        .args(&recording.files)
+        .output();
+    let output = output.expect("the program runs");
+    assert!(
+        output.status.success(),
+        "{}: {}",
+        recording.name,
+        String::from_utf8_lossy(&output.stderr)
+    );
+    let report: Value = serde_json::from_slice(&output.stdout).expect("it prints JSON");
+    report["runs"].as_array().expect("a list of runs").clone()
+}
+
+fn warnings(runs: &[Value]) -> Vec<&Value> {
+    runs.iter()
+        .flat_map(|run| run["warnings"].as_array().expect("a list of warnings"))
+        .collect()
+}
+
+fn is_alarm(warning: &Value) -> bool {
+    warning["severity"] != "info"
+}
+
+/// Given each recorded run, the loops among them end with a warning and the honest ones with none; what the telemetry cannot
+/// show is said, and arguments that are not there are never called equal.
+#[test]
+fn recorded_runs_are_judged_rightly() {
+    let mut loops = 0;
+    for recording in recordings() {
+        let name = &recording.name;
+        let runs = check(&recording, &[]);
+        let alarms: Vec<_> = warnings(&runs)
+            .into_iter()
+            .filter(|warning| is_alarm(warning))
+            .collect();
+        match (recording.scenario(), hidden(&recording)) {
+            ("exact-loop" | "error-retry" | "empty-search" | "handoff", None) => {
+                assert!(!alarms.is_empty(), "{name}: nothing was seen");
+                loops += 1;
+            }
+            ("healthy" | "parallel" | "text-only" | "rate-limit", _) => {
+                assert!(alarms.is_empty(), "{name}: {alarms:?}");
+            }
+            (_, Some(why)) => {
+                assert!(
+                    alarms.is_empty(),
+                    "{name} can show more than was thought ({why}): {alarms:?}"
+                );
+                let said = runs.iter().any(|run| {
+                    run["notes"]
+                        .as_array()
+                        .is_some_and(|notes| !notes.is_empty())
+                });
+                assert!(said, "{name}: {why}, but the run does not say it");
+            }
+            _ => {}
+        }
+        if name.ends_with("-nocontent")
+            || name.starts_with("fastmcp")
+            || name.starts_with("autogen-native")
+        {
+            let compared = warnings(&runs).into_iter().any(|warning| {
+                warning["rule"]
+                    .as_str()
+                    .is_some_and(|rule| rule.ends_with("_input"))
+            });
+            assert!(
+                !compared,
+                "{name}: arguments that are not there were compared"
+            );
+        }
+    }
+    assert_eq!(loops, 48, "recordings of loops that can be seen");
+}
+
+/// Given runs without tool spans although models asked for tools, they are blind and not healthy.
+#[test]
+fn runs_without_tool_telemetry_are_blind() {
+    for recording in recordings()
+        .iter()
+        .filter(|recording| recording.name.starts_with("haystack"))
+    {
+        let expected = if recording.scenario() == "text-only" {
+            "healthy"
+        } else {
+            "blind"
+        };
+        for run in check(recording, &[]) {
+            assert_eq!(run["status"], expected, "{}", recording.name);
+        }
+    }
+}
+
+/// Given runs that their framework ended in failure, they are failed.
+#[test]
+fn failed_runs_are_failed() {
+    for recording in recordings()
+        .iter()
+        .filter(|recording| recording.scenario() == "max-turns")
+    {
+        let runs = check(recording, &[]);
+        assert!(
+            runs.iter()
+                .any(|run| run["status"] == "failed" && run["ended"] == "failed"),
+            "{}",
+            recording.name
+        );
+    }
+}
+
+/// Given each recorded run, the order of its spans does not change what is said of it (P3).
+#[test]
+fn order_does_not_matter() {
+    for recording in recordings() {
+        let expected: Vec<_> = check(&recording, &[])
+            .into_iter()
+            .map(without_revisions)
+            .collect();
+        for seed in ["1", "2"] {
+            let found: Vec<_> = check(&recording, &["--shuffle", seed])
+                .into_iter()
+                .map(without_revisions)
+                .collect();
+            assert_eq!(
+                sorted(found),
+                sorted(expected.clone()),
+                "{} shuffled with {seed}",
+                recording.name
+            );
+        }
+    }
+}
+
+/// A run without what counts announcements.
+fn without_revisions(mut run: Value) -> Value {
+    for warning in run["warnings"].as_array_mut().into_iter().flatten() {
+        warning["revision"] = Value::Null;
+    }
+    run
+}
+
+fn sorted(mut runs: Vec<Value>) -> Vec<Value> {
+    runs.sort_by_key(|run| run["run_id"].to_string());
+    runs
+}
+
+/// Given a bar that a run does not reach, `check` exits with 3; without a bar it exits with 0 whatever it finds.
+#[test]
+fn a_bar_is_kept() {
+    let recordings = recordings();
+    let recording = |name: &str| {
+        recordings
+            .iter()
+            .find(|recording| recording.name == name)
+            .expect("it is recorded")
+    };
+    let code = |name: &str, arguments: &[&str]| {
+        let files = &recording(name).files;
+        eddy()
+            .arg("check")
+            .args(arguments)
+            .args(files)
+            .output()
+            .expect("the program runs")
+            .status
+            .code()
+    };
+    assert_eq!(code("langgraph-openinference-exact-loop", &[]), Some(0));
+    assert_eq!(
+        code(
+            "langgraph-openinference-exact-loop",
+            &["--fail-below", "80"]
+        ),
+        Some(3)
+    );
+    assert_eq!(
+        code("langgraph-openinference-healthy", &["--fail-below", "80"]),
+        Some(0)
+    );
+}

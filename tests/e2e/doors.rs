@@ -1,0 +1,146 @@
+//! What comes in at the doors: mistakes and malice of senders, and what they are told.
+
+use opentelemetry_proto::tonic::collector::trace::v1::ExportTraceServiceRequest;
+use serde_json::Value;
+use tonic::Code;
+use tonic_types::StatusExt;
+
+use super::kill::calls;
+use super::support::{Daemon, Sender, runtime};
+
+fn daemon() -> (tempfile::TempDir, Daemon) {
+    let data = tempfile::tempdir().expect("a temporary directory");
+    let daemon = Daemon::start(data.path());
+    (data, daemon)
+}
+
+fn tool_calls(daemon: &Daemon) -> u64 {
+    daemon
+        .runs()
+        .values()
+        .filter_map(|run| run["tool_calls"].as_u64())
+        .sum()
+}
+
+fn first_span(
+    request: &mut ExportTraceServiceRequest,
+) -> &mut opentelemetry_proto::tonic::trace::v1::Span {
+    &mut request.resource_spans[0].scope_spans[0].spans[0]
+}
+
+/// Given a batch in which single spans are bad, the others count, and the sender is told how many do not and why.
+#[test]
+fn bad_spans_cost_only_themselves() {
+    let (_data, daemon) = daemon();
+    runtime().block_on(async {
+        let mut sender = Sender::new(daemon.grpc);
+        for (bad, nth) in [(vec![], 0_u64), (vec![1; 7], 1), (vec![0; 16], 2)] {
+            let mut request = calls(nth, 0, 3);
+            first_span(&mut request).trace_id = bad;
+            let partial = sender
+                .traces(request)
+                .await
+                .expect("it is accepted")
+                .partial_success
+                .expect("in part");
+            assert_eq!(partial.rejected_spans, 1);
+            assert!(
+                partial.error_message.contains("trace id"),
+                "{}",
+                partial.error_message
+            );
+        }
+    });
+    assert_eq!(tool_calls(&daemon), 6);
+}
+
+/// Given times that cannot be, the calls count all the same, and nothing is called slow because of them.
+#[test]
+fn absurd_times_do_no_harm() {
+    let (_data, daemon) = daemon();
+    runtime().block_on(async {
+        let mut sender = Sender::new(daemon.grpc);
+        for (nth, (start, end)) in [(0, 0), (u64::MAX, u64::MAX), (u64::MAX, 0), (5, u64::MAX)]
+            .into_iter()
+            .enumerate()
+        {
+            let mut request = calls(nth as u64, 0, 1);
+            first_span(&mut request).start_time_unix_nano = start;
+            first_span(&mut request).end_time_unix_nano = end;
+            sender.traces(request).await.expect("it is accepted");
+        }
+    });
+    assert_eq!(tool_calls(&daemon), 4);
+    for run in daemon.runs().values() {
+        assert_eq!(run["warnings"], Value::Array(Vec::new()), "{run}");
+    }
+}
+
+/// Given an argument of two megabytes, that span is refused and the rest of the batch counts.
+#[test]
+fn huge_arguments_cost_only_their_span() {
+    let (_data, daemon) = daemon();
+    runtime().block_on(async {
+        let mut request = calls(0, 0, 3);
+        let any = first_span(&mut request).attributes[3]
+            .value
+            .as_mut()
+            .expect("a value");
+        any.value = Some(
+            opentelemetry_proto::tonic::common::v1::any_value::Value::StringValue(
+                "x".repeat(2 << 20),
+            ),
+        );
+        let partial = Sender::new(daemon.grpc)
+            .traces(request)
+            .await
+            .expect("accepted")
+            .partial_success
+            .expect("in part");
+        assert_eq!(partial.rejected_spans, 1);
+        assert!(
+            partial.error_message.contains("too large"),
+            "{}",
+            partial.error_message
+        );
+    });
+    assert_eq!(tool_calls(&daemon), 2);
+}
+
+/// Given a request over the size limit, it is refused with a code that senders do not try again.
+#[test]
+fn oversize_is_refused_for_good() {
+    let (_data, daemon) = daemon();
+    runtime().block_on(async {
+        let mut request = calls(0, 0, 20);
+        for span in &mut request.resource_spans[0].scope_spans[0].spans {
+            span.name = "x".repeat(1_000_000);
+        }
+        let status = Sender::new(daemon.grpc)
+            .traces(request)
+            .await
+            .expect_err("it is refused");
+        assert_eq!(status.code(), Code::ResourceExhausted, "{status}");
+        assert!(status.get_error_details().retry_info().is_none());
+    });
+}
+
+/// Given bytes that are no request, and log records sent to the place for spans, the sender is told that they are invalid.
+#[test]
+fn nonsense_is_invalid() {
+    let (_data, daemon) = daemon();
+    runtime().block_on(async {
+        let mut sender = Sender::new(daemon.grpc);
+        let mut request = calls(0, 0, 2);
+        for span in &mut request.resource_spans[0].scope_spans[0].spans {
+            span.span_id = Vec::new();
+        }
+        let status = sender.traces(request).await.expect_err("it is refused");
+        assert_eq!(status.code(), Code::InvalidArgument, "{status}");
+        sender
+            .traces(ExportTraceServiceRequest::default())
+            .await
+            .expect("an empty request succeeds");
+    });
+    assert_eq!(daemon.get("/healthz").0, 200);
+}

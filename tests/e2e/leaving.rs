@@ -1,0 +1,148 @@
+//! Starting and leaving: signals, ports, directories and configuration.
+
+use std::fs;
+
+use super::kill::calls;
+use super::support::{Daemon, Export, Sender, eddy, free_port, runtime};
+
+/// Given SIGTERM while it holds data, the daemon commits, leaves with 0 within its deadline, and has everything next time.
+#[test]
+fn sigterm_loses_nothing() {
+    let data = tempfile::tempdir().expect("a temporary directory");
+    let mut daemon = Daemon::start(data.path());
+    runtime().block_on(async {
+        Sender::new(daemon.grpc)
+            .send_all(&[Export::Traces(calls(0, 0, 40))])
+            .await;
+    });
+    // A connection that stays open and idle must not hold it up.
+    let idle = std::net::TcpStream::connect(daemon.grpc).expect("it listens");
+    daemon.signal("TERM");
+    assert_eq!(
+        daemon.wait().code(),
+        Some(0),
+        "{}",
+        daemon.stderr.lock().expect("whole")
+    );
+    drop(idle);
+    let daemon = Daemon::start(data.path());
+    let calls: u64 = daemon
+        .runs()
+        .values()
+        .filter_map(|run| run["tool_calls"].as_u64())
+        .sum();
+    assert_eq!(calls, 40);
+}
+
+/// Given a directory that another daemon holds, the second one says who holds it and leaves.
+#[test]
+fn a_second_daemon_says_who_holds_the_directory() {
+    let data = tempfile::tempdir().expect("a temporary directory");
+    let _first = Daemon::start(data.path());
+    let second = eddy()
+        .args([
+            "serve",
+            "--otlp-grpc",
+            "127.0.0.1:0",
+            "--api",
+            "127.0.0.1:0",
+            "--data-dir",
+        ])
+        .arg(data.path())
+        .output()
+        .expect("the program runs");
+    assert_eq!(second.status.code(), Some(1));
+    let said = String::from_utf8_lossy(&second.stderr);
+    assert!(said.contains("held"), "{said}");
+}
+
+/// Given a port that is taken, the daemon names it.
+#[test]
+fn a_port_in_use_is_named() {
+    let data = tempfile::tempdir().expect("a temporary directory");
+    let taken = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
+    let address = taken.local_addr().expect("an address").to_string();
+    let output = eddy()
+        .args([
+            "serve",
+            "--otlp-grpc",
+            &address,
+            "--api",
+            "127.0.0.1:0",
+            "--data-dir",
+        ])
+        .arg(data.path())
+        .output()
+        .expect("the program runs");
+    assert_eq!(output.status.code(), Some(1));
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(said.contains(&address), "{said}");
+}
+
+/// Given a misspelt key, the start is refused with file, line, key and the right key.
+#[test]
+fn a_misspelt_key_stops_the_start() {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let file = directory.path().join("eddy.yaml");
+    fs::write(&file, "service:\n  api:\n    endpont: 127.0.0.1:1\n").expect("it can be written");
+    let output = eddy()
+        .arg("serve")
+        .arg("--config")
+        .arg(&file)
+        .output()
+        .expect("the program runs");
+    assert_eq!(output.status.code(), Some(78));
+    let said = String::from_utf8_lossy(&output.stderr);
+    for part in ["eddy.yaml:3", "endpont", "endpoint"] {
+        assert!(said.contains(part), "{part} is missing: {said}");
+    }
+}
+
+/// Given a file exporter, every alert of a loop is a line in it, and the newest line has the newest revision.
+#[test]
+fn alerts_reach_a_file() {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let config = directory.path().join("eddy.yaml");
+    let alerts = directory.path().join("alerts.jsonl");
+    fs::write(
+        &config,
+        format!("exporters:\n  file:\n    path: {}\n", alerts.display()),
+    )
+    .expect("it can be written");
+    let data = directory.path().join("data");
+    let config = config.to_string_lossy().into_owned();
+    let mut daemon = Daemon::start_with(&data, free_port(), &["--config", &config]);
+    let recordings = super::support::recordings();
+    let recording = recordings
+        .iter()
+        .find(|recording| recording.name == "pydantic-ai-native-exact-loop");
+    let requests = recording.expect("it is recorded").requests();
+    runtime().block_on(async {
+        Sender::new(daemon.grpc)
+            .send_all(&super::support::cut(&requests))
+            .await
+    });
+    daemon.signal("TERM");
+    assert_eq!(daemon.wait().code(), Some(0));
+    let text = fs::read_to_string(&alerts).expect("there are alerts");
+    let lines: Vec<serde_json::Value> = text
+        .lines()
+        .map(|line| serde_json::from_str(line).expect("JSON"))
+        .collect();
+    let exact = lines
+        .iter()
+        .filter(|line| line["warning"]["rule"] == "repeated_tool_call_exact_input");
+    let seen: Vec<(String, u64)> = exact
+        .map(|line| {
+            (
+                line["change"].to_string(),
+                line["warning"]["revision"].as_u64().expect("a revision"),
+            )
+        })
+        .collect();
+    assert_eq!(seen.first(), Some(&("\"raised\"".to_owned(), 1)), "{text}");
+    assert!(
+        seen.len() > 1 && seen.windows(2).all(|pair| pair[1].1 == pair[0].1 + 1),
+        "{seen:?}"
+    );
+}

@@ -1,0 +1,8 @@
+//! End to end: the program as its users run it, over real sockets on loopback, with recordings of real agents.
+
+mod check;
+mod delivery;
+mod doors;
+mod kill;
+mod leaving;
+mod support;

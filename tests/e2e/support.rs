@@ -1,0 +1,381 @@
+//! A daemon under test, recordings to send to it, and ways to ask it.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use eddy::otlp;
+use opentelemetry_proto::tonic::collector::logs::v1::ExportLogsServiceRequest;
+use opentelemetry_proto::tonic::collector::logs::v1::logs_service_client::LogsServiceClient;
+use opentelemetry_proto::tonic::collector::trace::v1::trace_service_client::TraceServiceClient;
+use opentelemetry_proto::tonic::collector::trace::v1::{
+    ExportTraceServiceRequest, ExportTraceServiceResponse,
+};
+use opentelemetry_proto::tonic::logs::v1::{ResourceLogs, ScopeLogs};
+use opentelemetry_proto::tonic::trace::v1::{ResourceSpans, ScopeSpans};
+use prost::Message;
+use serde_json::Value;
+use tonic::transport::{Channel, Endpoint};
+
+/// Longest that anything here is waited for.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
+
+/// The program.
+pub(crate) fn eddy() -> Command {
+    Command::new(env!("CARGO_BIN_EXE_eddy"))
+}
+
+/// A daemon, ended when dropped.
+pub(crate) struct Daemon {
+    child: Child,
+    pub(crate) grpc: SocketAddr,
+    pub(crate) api: SocketAddr,
+    pub(crate) stderr: Arc<Mutex<String>>,
+}
+
+impl Daemon {
+    /// Starts one on free ports and waits until it says that it is ready.
+    pub(crate) fn start(data: &Path) -> Self {
+        Self::start_with(data, free_port(), &[])
+    }
+
+    /// Starts one on a given OTLP port, so that senders find it again after a restart.
+    pub(crate) fn start_with(data: &Path, grpc: SocketAddr, arguments: &[&str]) -> Self {
+        let api = free_port();
+        let mut child = eddy()
+            .args([
+                "serve",
+                "--otlp-grpc",
+                &grpc.to_string(),
+                "--api",
+                &api.to_string(),
+                "--data-dir",
+            ])
+            .arg(data)
+            .args(arguments)
+            .stdout(Stdio::null())
+            .stderr(Stdio::piped())
+            .spawn()
+            .expect("the program starts");
+        let stderr = Arc::new(Mutex::new(String::new()));
+        let lines = BufReader::new(child.stderr.take().expect("its stderr is ours"));
+        let said = Arc::clone(&stderr);
+        let (ready, is_ready) = std::sync::mpsc::channel();
+        std::thread::spawn(move || {
+            for line in lines.lines().map_while(Result::ok) {
+                if line.contains("ready") {
+                    let _ = ready.send(());
+                }
+                let mut said = said.lock().expect("nobody panics with it");
+                said.push_str(&line);
+                said.push('\n');
+            }
+        });
+        let daemon = Self {
+            child,
+            grpc,
+            api,
+            stderr,
+        };
+        if is_ready.recv_timeout(PATIENCE).is_err() {
+            panic!(
+                "not ready: {}",
+                daemon.stderr.lock().expect("nobody panics with it")
+            );
+        }
+        daemon
+    }
+
+    /// Ends it as a power cut of the process would.
+    pub(crate) fn kill_9(mut self) {
+        self.child.kill().expect("it still runs");
+        self.child.wait().expect("it ends");
+    }
+
+    /// Sends a signal by name.
+    pub(crate) fn signal(&self, name: &str) {
+        let pid = self.child.id().to_string();
+        let status = Command::new("kill")
+            .args(["-s", name, &pid])
+            .status()
+            .expect("there is a kill command");
+        assert!(status.success());
+    }
+
+    /// Waits until it has ended.
+    pub(crate) fn wait(&mut self) -> ExitStatus {
+        let deadline = Instant::now() + PATIENCE;
+        while Instant::now() < deadline {
+            if let Some(status) = self.child.try_wait().expect("it can be asked") {
+                return status;
+            }
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        panic!("it did not end");
+    }
+
+    /// The JSON of a path on the API address, and its status code.
+    pub(crate) fn get(&self, path: &str) -> (u16, Value) {
+        let mut socket = TcpStream::connect(self.api).expect("the API listens");
+        socket
+            .set_read_timeout(Some(PATIENCE))
+            .expect("a time can be set");
+        write!(
+            socket,
+            "GET {path} HTTP/1.1\r\nhost: eddy\r\nconnection: close\r\n\r\n"
+        )
+        .expect("it takes a request");
+        let mut answer = String::new();
+        socket.read_to_string(&mut answer).expect("it answers");
+        let code = answer
+            .split(' ')
+            .nth(1)
+            .and_then(|code| code.parse().ok())
+            .expect("a status line");
+        let body = answer.split_once("\r\n\r\n").map_or("", |(_, body)| body);
+        (code, json_in(body))
+    }
+
+    /// All runs by id, as the API shows them.
+    pub(crate) fn runs(&self) -> BTreeMap<String, Value> {
+        let (code, page) = self.get("/v1/runs?limit=1000");
+        assert_eq!(code, 200, "{page}");
+        let runs = page["runs"].as_array().expect("a list of runs");
+        runs.iter()
+            .map(|run| {
+                (
+                    run["run_id"].as_str().expect("an id").to_owned(),
+                    run.clone(),
+                )
+            })
+            .collect()
+    }
+}
+
+impl Drop for Daemon {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// The JSON within a body that may be chunked.
+fn json_in(body: &str) -> Value {
+    let from = body.find('{').unwrap_or(0);
+    let to = body.rfind('}').map_or(body.len(), |at| at + 1);
+    let text: String = body[from..to].to_owned();
+    serde_json::from_str(&text).unwrap_or_else(|_| Value::String(body.to_owned()))
+}
+
+/// An address that nobody listens on.
+pub(crate) fn free_port() -> SocketAddr {
+    TcpListener::bind("127.0.0.1:0")
+        .and_then(|listener| listener.local_addr())
+        .expect("a free port")
+}
+
+/// The runtime of a test that sends.
+pub(crate) fn runtime() -> tokio::runtime::Runtime {
+    tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(2)
+        .enable_all()
+        .build()
+        .expect("a runtime starts")
+}
+
+/// One request of a recording.
+#[derive(Clone, Debug)]
+pub(crate) enum Export {
+    Traces(ExportTraceServiceRequest),
+    Logs(ExportLogsServiceRequest),
+}
+
+/// The scenarios that were recorded; those that end like another one come first.
+const SCENARIOS: [&str; 12] = [
+    "exact-loop-nocontent",
+    "exact-loop",
+    "empty-search",
+    "error-retry",
+    "handoff",
+    "healthy",
+    "max-turns",
+    "parallel",
+    "rate-limit",
+    "swarm",
+    "text-only",
+    "crash",
+];
+
+/// A recorded run: its name, what is known of it, and where its files lie.
+pub(crate) struct Recording {
+    pub(crate) name: String,
+    pub(crate) truth: Value,
+    pub(crate) files: Vec<PathBuf>,
+}
+
+impl Recording {
+    /// What the recording shows: the end of its name.
+    pub(crate) fn scenario(&self) -> &str {
+        let is_end = |scenario: &&str| self.name.ends_with(*scenario);
+        SCENARIOS
+            .into_iter()
+            .find(is_end)
+            .expect("every recording is of a known scenario")
+    }
+
+    /// Its requests, traces before logs, in the order of arrival.
+    pub(crate) fn requests(&self) -> Vec<Export> {
+        let mut requests = Vec::new();
+        for file in &self.files {
+            let bytes = fs::read(file).expect("the recording is there");
+            let is_logs = file.to_string_lossy().contains(".logs.");
+            for request in otlp::delimited(&bytes) {
+                let request = request.expect("a whole request");
+                requests.push(if is_logs {
+                    Export::Logs(ExportLogsServiceRequest::decode(request).expect("log records"))
+                } else {
+                    Export::Traces(ExportTraceServiceRequest::decode(request).expect("spans"))
+                });
+            }
+        }
+        requests
+    }
+}
+
+/// Every recording.
+pub(crate) fn recordings() -> Vec<Recording> {
+    let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/recorded");
+    let text =
+        fs::read_to_string(directory.join("ground-truth.json")).expect("the ground truth is there");
+    let truth: BTreeMap<String, Value> =
+        serde_json::from_str(&text).expect("the ground truth is JSON");
+    truth
+        .into_iter()
+        .map(|(name, truth)| {
+            let files = truth["files"].as_array().expect("a list of files").iter();
+            let files = files
+                .filter_map(Value::as_str)
+                .filter(|file| file.ends_with(".binpb"));
+            Recording {
+                files: files.map(|file| directory.join(file)).collect(),
+                name,
+                truth,
+            }
+        })
+        .collect()
+}
+
+/// Requests cut so that each holds one span or log record.
+pub(crate) fn cut(requests: &[Export]) -> Vec<Export> {
+    let mut single = Vec::new();
+    for request in requests {
+        match request {
+            Export::Traces(request) => cut_traces(request, &mut single),
+            Export::Logs(request) => cut_logs(request, &mut single),
+        }
+    }
+    single
+}
+
+fn cut_traces(request: &ExportTraceServiceRequest, single: &mut Vec<Export>) {
+    for resource in &request.resource_spans {
+        for scope in &resource.scope_spans {
+            for span in &scope.spans {
+                let scope_spans = vec![ScopeSpans {
+                    spans: vec![span.clone()],
+                    ..scope.clone()
+                }];
+                let resource_spans = vec![ResourceSpans {
+                    scope_spans,
+                    ..resource.clone()
+                }];
+                single.push(Export::Traces(ExportTraceServiceRequest { resource_spans }));
+            }
+        }
+    }
+}
+
+fn cut_logs(request: &ExportLogsServiceRequest, single: &mut Vec<Export>) {
+    for resource in &request.resource_logs {
+        for scope in &resource.scope_logs {
+            for record in &scope.log_records {
+                let scope_logs = vec![ScopeLogs {
+                    log_records: vec![record.clone()],
+                    ..scope.clone()
+                }];
+                let resource_logs = vec![ResourceLogs {
+                    scope_logs,
+                    ..resource.clone()
+                }];
+                single.push(Export::Logs(ExportLogsServiceRequest { resource_logs }));
+            }
+        }
+    }
+}
+
+/// A way to send to a daemon.
+#[derive(Clone)]
+pub(crate) struct Sender {
+    traces: TraceServiceClient<Channel>,
+    logs: LogsServiceClient<Channel>,
+}
+
+impl Sender {
+    pub(crate) fn new(grpc: SocketAddr) -> Self {
+        let channel = Endpoint::from_shared(format!("http://{grpc}"))
+            .expect("an address")
+            .connect_lazy();
+        Self {
+            traces: TraceServiceClient::new(channel.clone()),
+            logs: LogsServiceClient::new(channel),
+        }
+    }
+
+    pub(crate) async fn traces(
+        &mut self,
+        request: ExportTraceServiceRequest,
+    ) -> Result<ExportTraceServiceResponse, tonic::Status> {
+        self.traces
+            .export(request)
+            .await
+            .map(tonic::Response::into_inner)
+    }
+
+    pub(crate) async fn send(&mut self, request: Export) -> Result<(), tonic::Status> {
+        match request {
+            Export::Traces(request) => self.traces.export(request).await.map(drop),
+            Export::Logs(request) => self.logs.export(request).await.map(drop),
+        }
+    }
+
+    /// Sends all of them, one after another; each must be accepted.
+    pub(crate) async fn send_all(&mut self, requests: &[Export]) {
+        for request in requests {
+            self.send(request.clone()).await.expect("it is accepted");
+        }
+    }
+}
+
+/// Numbers that look random and are the same in every run of the tests.
+pub(crate) struct Dice(pub(crate) u64);
+
+impl Dice {
+    pub(crate) fn below(&mut self, limit: usize) -> usize {
+        self.0 = self
+            .0
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1_442_695_040_888_963_407);
+        (self.0 >> 33) as usize % limit
+    }
+
+    pub(crate) fn shuffle<T>(&mut self, items: &mut [T]) {
+        for index in (1..items.len()).rev() {
+            items.swap(index, self.below(index + 1));
+        }
+    }
+}
