@@ -377,7 +377,7 @@ fn requests(spans_per_request: usize) -> Vec<Bytes> {
 
 fn span(number: usize, now: u64) -> Span {
     let run = (number * 7) % RUNS;
-    let nth = if run % 10 == 0 { 0 } else { number };
+    let nth = if run.is_multiple_of(10) { 0 } else { number };
     let start = now + number as u64 * 1_000;
     let words = "stream turns upon itself where the bank is steep ";
     Span {
@@ -443,7 +443,7 @@ impl TraceService for Drops {
 
 async fn serve_decode_and_drop() {
     let address = std::env::args()
-        .last()
+        .next_back()
         .and_then(|last| last.parse().ok())
         .expect("the last argument is an address");
     let incoming = tonic::transport::server::TcpIncoming::bind(address)

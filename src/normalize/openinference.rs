@@ -287,7 +287,7 @@ mod tests {
     fn a_langchain_tool_is_unwrapped() {
         check(
             langchain_tool(),
-            &[r#"worker_1: call with id search_docs(tokio runtime basics) = 14 bytes"#],
+            &[r"worker_1: call with id search_docs(tokio runtime basics) = 14 bytes"],
         );
         let run = langchain_tool().report().unwrap().run;
         assert_eq!(
@@ -307,7 +307,7 @@ mod tests {
         let span = span.failed("ConnectionError('refused')Traceback (most recent call last): …");
         check(
             span.raised("ConnectionError", "refused"),
-            &[r#"call run_query(SELECT 1) = - failed: ConnectionError: refused"#],
+            &[r"call run_query(SELECT 1) = - failed: ConnectionError: refused"],
         );
     }
 

@@ -325,12 +325,12 @@ mod tests {
     /// Given structured values, they have the fingerprint of the same value in JSON text.
     #[test]
     fn structure_equals_text() {
-        let pair = |key: &str, value: common::any_value::Value| common::KeyValue {
+        use common::any_value::Value as Any;
+        let pair = |key: &str, value: Any| common::KeyValue {
             key: key.into(),
             value: Some(common::AnyValue { value: Some(value) }),
             ..common::KeyValue::default()
         };
-        use common::any_value::Value as Any;
         let list = Any::ArrayValue(common::ArrayValue {
             values: vec![common::AnyValue {
                 value: Some(Any::DoubleValue(1.5)),
@@ -606,10 +606,13 @@ mod tests {
             match self {
                 Self::Null => out.push_str("null"),
                 Self::Flag(flag) => out.push_str(&flag.to_string()),
-                Self::Number(number) if reverse => out.push_str(&format!("{number}.0")),
+                Self::Number(number) if reverse => {
+                    out.push_str(&number.to_string());
+                    out.push_str(".0");
+                }
                 Self::Number(number) => out.push_str(&number.to_string()),
                 Self::Text(text) => {
-                    out.push_str(&serde_json::to_string(text).expect("a text is JSON"))
+                    out.push_str(&serde_json::to_string(text).expect("a text is JSON"));
                 }
                 Self::List(items) => {
                     out.push('[');
@@ -629,7 +632,9 @@ mod tests {
                     for (index, (key, value)) in order.into_iter().enumerate() {
                         out.push_str(if index > 0 { "," } else { "" });
                         out.push_str(blank);
-                        out.push_str(&format!("\"{key}\"{blank}:"));
+                        for part in ["\"", key.as_str(), "\"", blank, ":"] {
+                            out.push_str(part);
+                        }
                         value.write(reverse, blank, out);
                     }
                     out.push('}');

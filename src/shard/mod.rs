@@ -255,9 +255,10 @@ impl Shards {
     /// the journal, and to the replay of the next start. The store stays open: exporters have cursors to keep in it.
     pub async fn stop(&self, deadline: Instant) {
         self.shared.stopping.store(true, Ordering::SeqCst);
-        match tokio::time::timeout_at(deadline, self.shared.stop_workers()).await {
-            Ok(()) => info!("shards stopped, states saved"),
-            Err(_) => warn!("shards did not stop in time; the journal keeps what is not saved"),
+        if let Ok(()) = tokio::time::timeout_at(deadline, self.shared.stop_workers()).await {
+            info!("shards stopped, states saved");
+        } else {
+            warn!("shards did not stop in time; the journal keeps what is not saved");
         }
         self.tasks.abort();
     }

@@ -43,7 +43,7 @@ fn delivered_once(recording: &Recording) -> (BTreeMap<String, Value>, Vec<Value>
     runtime().block_on(async {
         Sender::new(daemon.grpc)
             .send_all(&cut(&recording.requests()))
-            .await
+            .await;
     });
     let runs = outcome(&daemon);
     daemon.signal("TERM");

@@ -120,7 +120,7 @@ fn alerts_reach_a_file() {
     runtime().block_on(async {
         Sender::new(daemon.grpc)
             .send_all(&super::support::cut(&requests))
-            .await
+            .await;
     });
     daemon.signal("TERM");
     assert_eq!(daemon.wait().code(), Some(0));
