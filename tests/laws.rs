@@ -140,7 +140,7 @@ fn law<S: Strategy>(strategy: &S, check: impl Fn(S::Value, &Policy)) {
     for policy in policies() {
         let mut runner = TestRunner::new_with_rng(
             Config {
-                cases: 100,
+                cases: 40,
                 max_shrink_iters: 200,
                 failure_persistence: None,
                 ..Config::default()
@@ -267,7 +267,7 @@ fn health_is_derived() {
             .warnings
             .iter()
             .filter(|warning| warning.state == WarningState::Open);
-        let failed = if view.ended == eddy::engine::run::Ended::Failed {
+        let failed = if view.ended == eddy::engine::view::Ended::Failed {
             policy.health.failed_penalty
         } else {
             0

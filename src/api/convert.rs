@@ -7,7 +7,7 @@ use prost_types::Timestamp;
 
 use super::v1;
 use crate::engine::RunView;
-use crate::engine::run::{Ended, Status};
+use crate::engine::view::{Ended, Status};
 use crate::engine::warning::{ChangeKind, Severity, Warning, WarningState};
 use crate::json::{dollars, hex_id, hex_span};
 use crate::store::alert::Alert;

@@ -17,7 +17,7 @@ use serde_json::json;
 use super::error::{ApiError, failure};
 use super::queries::{Api, page_size};
 use super::tail::{AlertFilter, TailItem};
-use crate::engine::run::Status;
+use crate::engine::view::Status;
 use crate::engine::warning::Severity;
 use crate::json::{AlertJson, RunJson};
 use crate::shard::RunFilter;

@@ -10,7 +10,7 @@ use super::error::ApiError;
 use super::queries::{Api, page_size};
 use super::v1::run_service_server::{RunService, RunServiceServer};
 use super::{convert, v1};
-use crate::engine::run;
+use crate::engine::view;
 use crate::shard::RunFilter;
 
 /// The service as it is mounted.
@@ -72,7 +72,7 @@ fn run_filter(filter: &v1::RunFilter) -> Result<RunFilter, ApiError> {
     })
 }
 
-fn status(number: i32) -> Result<run::Status, ApiError> {
+fn status(number: i32) -> Result<view::Status, ApiError> {
     convert::status(number).ok_or_else(|| {
         let problem =
             format!("{number} is not a status that can be asked for; RunStatus lists 1 to 5");

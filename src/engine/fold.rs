@@ -9,6 +9,7 @@ use super::calls::{Call, Step};
 use super::control::Control;
 use super::event::{AgentSpan, Answer, Body, Event, ModelCall, Recorded, SpanId, Text, TraceId};
 use super::hash::mix;
+use super::judge::{Judged, Outcome};
 use super::kept::{Finding, Kept};
 use super::policy::Policy;
 use super::rules;
@@ -116,37 +117,6 @@ pub(crate) struct CallMark {
     /// Hash of what came back, as in [`Judged`].
     pub(crate) result: Option<u64>,
     pub(crate) hands_off: bool,
-}
-
-/// What a call brought.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Outcome {
-    /// Something new.
-    Fresh,
-    /// A result that this tool gave before.
-    Stale,
-    /// Nothing.
-    Empty,
-    /// An error.
-    Failed,
-    /// The telemetry does not say.
-    Unknown,
-}
-
-/// A call with what is judged of it before the rules look.
-#[derive(Clone, Debug)]
-pub(crate) struct Judged<'a> {
-    pub(crate) call: &'a Call<'a>,
-    pub(crate) tool: &'a Text,
-    /// The number of the call in the run, from 1.
-    pub(crate) number: u64,
-    pub(crate) round: u64,
-    pub(crate) outcome: Outcome,
-    /// Hash of tool and arguments; `None` where the arguments are unknown.
-    pub(crate) key: Option<u64>,
-    /// Hash of what came back, error or result, volatile text masked.
-    pub(crate) result: Option<u64>,
-    pub(crate) spent: Spent,
 }
 
 impl Fold {
@@ -263,65 +233,6 @@ impl Fold {
         self.know(answer);
     }
 
-    fn judge<'a>(&mut self, call: &'a Call<'a>, tool: &'a Text) -> Judged<'a> {
-        let totals = &mut self.totals;
-        let same_answer = !totals.model_spoke && totals.asked_pending > 0;
-        let together = same_answer || call.start_ns < totals.call_end_ns;
-        totals.round += u64::from(!together || totals.tool_calls == 0);
-        totals.model_spoke = false;
-        totals.asked_pending = totals.asked_pending.saturating_sub(1);
-        totals.call_end_ns = totals.call_end_ns.max(call.end_ns);
-        totals.tool_calls += 1;
-        let (number, round) = (totals.tool_calls, totals.round);
-        let spent = std::mem::take(&mut totals.unspent);
-        let key = call
-            .input
-            .value()
-            .map(|value| mix(text_hash(tool), value.fingerprint));
-        let result = result_of(call);
-        let outcome = self.outcome(call, tool, key);
-        Judged {
-            call,
-            tool,
-            number,
-            round,
-            outcome,
-            key,
-            result,
-            spent,
-        }
-    }
-
-    fn outcome(&self, call: &Call<'_>, tool: &Text, key: Option<u64>) -> Outcome {
-        if call.error.is_some() {
-            return Outcome::Failed;
-        }
-        let Some(value) = call.output.value() else {
-            return Outcome::Unknown;
-        };
-        if value.empty {
-            return Outcome::Empty;
-        }
-        let written = call.writes
-            && key.is_some()
-            && !self
-                .recent
-                .iter()
-                .any(|mark| mark.key == key && mark.outcome != Outcome::Failed);
-        if written || !self.is_known(mix(text_hash(tool), value.masked)) {
-            Outcome::Fresh
-        } else {
-            Outcome::Stale
-        }
-    }
-
-    /// Whether a call tells against a hand-off loop. The first answer of an agent that was handed a task tells nothing:
-    /// only one that differs from an earlier one does.
-    fn brings_news(&self, judged: &Judged<'_>) -> bool {
-        judged.outcome == Outcome::Fresh
-            && (!judged.call.hands_off || self.is_known(text_hash(judged.tool)))
-    }
-
     /// Counts a productive call for the open warnings, and resolves those from which the run has recovered.
     fn productive(&mut self, judged: &Judged<'_>, policy: &Policy) {
         let Some(enough) = policy.recovery_calls else {
@@ -408,7 +319,7 @@ impl Fold {
         self.notes.output_missing |= call.output.value().is_none() && call.error.is_none();
     }
 
-    fn is_known(&self, result: u64) -> bool {
+    pub(super) fn is_known(&self, result: u64) -> bool {
         self.results.contains(&result)
     }
 
@@ -430,14 +341,6 @@ pub(crate) fn push_bounded<T>(ring: &mut Vec<T>, value: T, max: usize) {
         ring.remove(0);
     }
     ring.push(value);
-}
-
-fn result_of(call: &Call<'_>) -> Option<u64> {
-    let output = call.output.value().map(|value| value.masked);
-    match call.error {
-        Some(failure) => Some(mix(failure.masked, output.unwrap_or(1))),
-        None => output,
-    }
 }
 
 fn agent_key(agent: &str, output: &Recorded) -> u64 {

@@ -5,7 +5,7 @@
 
 use super::fold::Fold;
 use super::policy::Policy;
-use super::run::Status;
+use super::view::Status;
 
 /// Model calls that asked for tools, from which a run that goes on without a single tool call is called blind. One may still
 /// be under way, or have died under way.

@@ -4,7 +4,8 @@
 //! calls resolve it; a finding after that opens it again, and what it then counts is added to what it had counted.
 
 use super::event::{SpanId, Text};
-use super::fold::{Judged, Spent};
+use super::fold::Spent;
+use super::judge::Judged;
 use super::policy::Alarm;
 use super::tally::Tally;
 use super::warning::{Rule, Severity, WarningState};

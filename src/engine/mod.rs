@@ -5,20 +5,24 @@
 //! announced is what a step answers. There is no clock, task, socket, disk, protobuf or randomness here: the same inputs
 //! give the same state and the same changes, always.
 
+pub(crate) mod announce;
 mod calls;
 pub(crate) mod control;
 pub mod event;
 pub(crate) mod fold;
 mod hash;
 mod health;
+pub(crate) mod judge;
 pub(crate) mod kept;
 pub mod policy;
 mod rules;
 pub mod run;
 mod similarity;
 pub(crate) mod tally;
+pub mod view;
 pub mod warning;
 mod wording;
 
-pub use run::{Input, RunState, RunView, step};
+pub use run::{Input, RunState, step};
+pub use view::RunView;
 pub use warning::{Change, Warning};

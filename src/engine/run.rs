@@ -7,17 +7,12 @@
 //! is, and any order of arrival within the window gives the same state. A report older than all of the window, when
 //! something has already left it, is counted as late and changes nothing.
 
-use serde::{Deserialize, Serialize};
-
+use super::announce::Published;
 use super::calls::{self, Step};
 use super::event::{Body, Event, Text};
 use super::fold::{Fold, push_bounded, text_hash};
-use super::hash::stable;
-use super::health;
-use super::kept::Kept;
 use super::policy::Policy;
-use super::warning::{Change, ChangeKind, Severity, Warning, WarningState};
-use super::wording;
+use super::warning::Change;
 
 /// Reports that a run keeps to put late ones into their place.
 pub const WINDOW_EVENTS_MAX: usize = 64;
@@ -34,8 +29,6 @@ pub(crate) const FOLDED_CALLS_MAX: usize = 64;
 /// Runs whose absorption is remembered, so that it happens once.
 pub(crate) const ABSORBED_MAX: usize = 16;
 
-/// Announcements that are remembered.
-pub(crate) const PUBLISHED_MAX: usize = 48;
 /// What a run is told.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Input {
@@ -57,106 +50,6 @@ pub enum Input {
     },
     /// What was kept under another id turned out to belong to this run.
     Absorb(Box<RunState>),
-}
-
-/// How a run stands, in words.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Status {
-    /// Score 80 to 100.
-    Healthy,
-    /// Score 50 to 79.
-    Warning,
-    /// Score 0 to 49.
-    LikelyStuck,
-    /// It ended in failure.
-    Failed,
-    /// Its telemetry shows no tool calls although models asked for them: nothing can be said.
-    Blind,
-}
-
-impl Status {
-    /// The public id.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Healthy => "healthy",
-            Self::Warning => "warning",
-            Self::LikelyStuck => "likely_stuck",
-            Self::Failed => "failed",
-            Self::Blind => "blind",
-        }
-    }
-}
-
-/// Whether and how a run ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Ended {
-    /// More may come.
-    Open,
-    /// Its root ended well, and it has been quiet since.
-    Ok,
-    /// Its root ended in failure.
-    Failed,
-    /// It has been quiet for the idle time and no root ever came, as after a crash.
-    Idle,
-}
-
-impl Ended {
-    /// The public id.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Open => "open",
-            Self::Ok => "ok",
-            Self::Failed => "failed",
-            Self::Idle => "idle",
-        }
-    }
-}
-
-/// A run as it is shown. Derived from the state at each call, never saved.
-#[derive(Clone, Debug, PartialEq)]
-pub struct RunView {
-    /// The run's id.
-    pub run_id: Text,
-    /// The session, where it is named apart from the run.
-    pub session_id: Option<Text>,
-    /// The service that reports it.
-    pub service: Option<Text>,
-    /// Agents seen, by name, at most 16.
-    pub agents: Vec<Text>,
-    /// How it stands.
-    pub status: Status,
-    /// 0 to 100.
-    pub score: u32,
-    /// The lowest that the score has been.
-    pub lowest_score: u32,
-    /// Tool calls that were executed, each once.
-    pub tool_calls: u64,
-    /// Calls that the guard kept from being executed.
-    pub skipped_calls: u64,
-    /// Model calls.
-    pub model_calls: u64,
-    /// Tokens of model calls, read and written.
-    pub tokens: u64,
-    /// Cost in millionths of a US dollar, where the telemetry tells.
-    pub cost_microusd: u64,
-    /// Whether and how it ended.
-    pub ended: Ended,
-    /// Start of the earliest event, nanoseconds since 1970; 0 before the first.
-    pub first_seen_ns: u64,
-    /// End of the latest event, nanoseconds since 1970.
-    pub last_seen_ns: u64,
-    /// When it was last heard of, milliseconds since 1970.
-    pub heard_ms: u64,
-    /// Warnings, open ones first, then by rule.
-    pub warnings: Vec<Warning>,
-    /// What the telemetry did not show, and what that means.
-    pub notes: Vec<&'static str>,
-    /// Reports that came too late to be put into their place.
-    pub late_events: u64,
 }
 
 /// The state of one run. Plain fields, so that the store can write them; nobody but [`step`] changes them.
@@ -196,18 +89,6 @@ pub(crate) struct Place {
     pub(crate) class: u8,
     pub(crate) then_ns: u64,
     pub(crate) id: u64,
-}
-
-/// What was last announced of a warning.
-#[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Published {
-    pub(crate) id: u64,
-    pub(crate) revision: u32,
-    pub(crate) count: u64,
-    pub(crate) severity: Severity,
-    pub(crate) state: WarningState,
-    /// The warning itself, kept to be able to resolve it if late reports take it back.
-    pub(crate) kept: Kept,
 }
 
 /// Advances a run by one input, and says what that changed.
@@ -265,61 +146,6 @@ impl RunState {
     #[must_use]
     pub fn repeated(&self) -> u64 {
         self.repeated
-    }
-
-    /// The run as it is shown.
-    #[must_use]
-    pub fn view(&self, policy: &Policy) -> RunView {
-        let folded;
-        let tip = if let Some(tip) = &self.tip {
-            tip
-        } else {
-            folded = Box::new(self.fold_window(policy));
-            &folded
-        };
-        let totals = &tip.totals;
-        let lost = health::lost(tip, policy);
-        let mut warnings: Vec<Warning> =
-            tip.warnings.iter().map(|kept| self.warning(kept)).collect();
-        warnings.sort_by_key(|warning| {
-            (
-                warning.state == WarningState::Resolved,
-                warning.rule,
-                warning.id,
-            )
-        });
-        RunView {
-            run_id: self.id.clone(),
-            session_id: self.session_id.clone(),
-            service: self.service.clone(),
-            agents: tip.agents.clone(),
-            status: health::status(tip, policy),
-            score: 100 - lost,
-            lowest_score: 100 - lost.max(totals.worst),
-            tool_calls: totals.tool_calls,
-            skipped_calls: 0,
-            model_calls: totals.model_calls,
-            tokens: totals.tokens,
-            cost_microusd: totals.cost_microusd,
-            ended: self.ended(tip),
-            first_seen_ns: totals.first_ns,
-            last_seen_ns: totals.last_ns,
-            heard_ms: self.heard_ms,
-            warnings,
-            notes: notes(tip),
-            late_events: self.late,
-        }
-    }
-
-    /// Resolves what was announced and is open, for a run that goes on under another id.
-    #[must_use]
-    pub fn retire(&mut self) -> Vec<Change> {
-        let run_id = self.id.clone();
-        let open = self
-            .published
-            .iter_mut()
-            .filter(|known| known.state == WarningState::Open);
-        open.map(|known| known.take_back(&run_id)).collect()
     }
 
     fn label(&mut self, session_id: Option<&Text>, service: Option<&Text>) {
@@ -423,7 +249,7 @@ impl RunState {
         }
     }
 
-    fn fold_window(&self, policy: &Policy) -> Fold {
+    pub(super) fn fold_window(&self, policy: &Policy) -> Fold {
         let mut fold = self.base.clone();
         for step in calls::steps(&self.window) {
             fold.apply(&step, policy);
@@ -442,84 +268,6 @@ impl RunState {
             self.tip = None;
         }
         self.take(&other.window, policy);
-    }
-
-    fn ended(&self, tip: &Fold) -> Ended {
-        if tip.totals.failed {
-            Ended::Failed
-        } else if !self.closed {
-            Ended::Open
-        } else if tip.totals.root_seen {
-            Ended::Ok
-        } else {
-            Ended::Idle
-        }
-    }
-
-    fn warning(&self, kept: &Kept) -> Warning {
-        let id = warning_id(&self.id, kept);
-        let revision = self
-            .published
-            .iter()
-            .find(|known| known.id == id)
-            .map_or(1, |known| known.revision);
-        shown(&self.id, kept, revision)
-    }
-
-    /// What differs between what is kept and what was announced.
-    fn announce(&mut self) -> Vec<Change> {
-        let Some(tip) = self.tip.take() else {
-            return Vec::new();
-        };
-        let mut changes = Vec::new();
-        for kept in &tip.warnings {
-            self.announce_one(kept, &mut changes);
-        }
-        let run_id = self.id.clone();
-        let ids: Vec<u64> = tip
-            .warnings
-            .iter()
-            .map(|kept| warning_id(&run_id, kept))
-            .collect();
-        for known in &mut self.published {
-            if known.state == WarningState::Open && !ids.contains(&known.id) {
-                changes.push(known.take_back(&run_id));
-            }
-        }
-        let ended = self.ended(&tip) != Ended::Open;
-        if ended && !self.end_announced {
-            changes.push(Change::RunEnded);
-        }
-        self.end_announced = ended;
-        self.tip = Some(tip);
-        changes
-    }
-
-    fn announce_one(&mut self, kept: &Kept, changes: &mut Vec<Change>) {
-        let id = warning_id(&self.id, kept);
-        let place = self.published.iter().position(|known| known.id == id);
-        let Some(known) = place.and_then(|place| self.published.get_mut(place)) else {
-            let mut known = Published::first(id, kept);
-            changes.push(known.change(&self.id, ChangeKind::Raised));
-            if !kept.open {
-                known.revision += 1;
-                changes.push(known.change(&self.id, ChangeKind::Resolved));
-            }
-            push_bounded(&mut self.published, known, PUBLISHED_MAX);
-            return;
-        };
-        let kind = match (known.state, kept.state()) {
-            (WarningState::Open, WarningState::Resolved) => ChangeKind::Resolved,
-            (WarningState::Resolved, WarningState::Open) => ChangeKind::Reopened,
-            _ if known.count == kept.count && known.severity == kept.severity => return,
-            _ => ChangeKind::Updated,
-        };
-        let revision = known.revision + 1;
-        *known = Published {
-            revision,
-            ..Published::first(id, kept)
-        };
-        changes.push(known.change(&self.id, kind));
     }
 }
 
@@ -540,99 +288,10 @@ impl Place {
     }
 }
 
-impl Published {
-    fn first(id: u64, kept: &Kept) -> Self {
-        Self {
-            id,
-            revision: 1,
-            count: kept.count,
-            severity: kept.severity,
-            state: kept.state(),
-            kept: kept.clone(),
-        }
-    }
-
-    fn change(&self, run_id: &Text, kind: ChangeKind) -> Change {
-        Change::Warning {
-            kind,
-            warning: Box::new(shown(run_id, &self.kept, self.revision)),
-        }
-    }
-
-    fn take_back(&mut self, run_id: &Text) -> Change {
-        self.revision += 1;
-        self.state = WarningState::Resolved;
-        self.kept.open = false;
-        self.change(run_id, ChangeKind::Resolved)
-    }
-}
-
 fn call_id(event: &Event) -> Option<u64> {
     match &event.body {
         Body::ToolCall(call) => call.call_id,
         Body::ModelCall(model) => model.call_id,
         _ => None,
     }
-}
-
-fn warning_id(run_id: &Text, kept: &Kept) -> u64 {
-    stable(&[
-        run_id.as_bytes(),
-        kept.rule.name().as_bytes(),
-        &kept.group.to_be_bytes(),
-    ])
-}
-
-fn shown(run_id: &Text, kept: &Kept, revision: u32) -> Warning {
-    let concerned = kept.tool.as_deref().or(kept.agent.as_deref()).unwrap_or("");
-    Warning {
-        id: warning_id(run_id, kept),
-        incident: stable(&[run_id.as_bytes(), b"incident", concerned.as_bytes()]),
-        revision,
-        rule: kept.rule,
-        severity: kept.severity,
-        penalty: kept.penalty,
-        count: kept.count,
-        tool: kept.tool.clone(),
-        agent: kept.agent.clone(),
-        state: kept.state(),
-        first_seen_ns: kept.first_ns,
-        last_seen_ns: kept.last_ns,
-        evidence: kept.evidence.clone(),
-        tokens: kept.spent.tokens,
-        cost_microusd: kept.spent.cost_microusd,
-        what_happened: wording::what_happened(kept),
-        why_it_matters: wording::why_it_matters(kept).to_owned(),
-        what_to_try: wording::what_to_try(kept).to_owned(),
-    }
-}
-
-fn notes(tip: &Fold) -> Vec<&'static str> {
-    let facts = &tip.notes;
-    let mut notes = Vec::new();
-    if health::is_blind(tip) {
-        notes.push(
-            "models asked for tools but the telemetry shows no tool call: loops cannot be seen",
-        );
-    }
-    if facts.input_missing {
-        notes.push("arguments of some calls were not recorded: rules that compare arguments leave them out");
-    }
-    if facts.input_redacted {
-        notes.push(
-            "arguments of some calls are redacted: rules that compare arguments leave them out",
-        );
-    }
-    if facts.output_missing {
-        notes.push("results of some calls were not recorded: repeats of them are judged with less confidence");
-    }
-    if facts.warnings_full {
-        notes.push("the run has more warnings than are kept");
-    }
-    if facts.absorbed {
-        notes.push(
-            "the beginning of the run was kept under another id and is only part of the totals",
-        );
-    }
-    notes
 }

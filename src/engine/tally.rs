@@ -4,7 +4,8 @@
 //! when its last call lies too far back; the oldest one makes room when there are [`TALLIES_MAX`].
 
 use super::event::SpanId;
-use super::fold::{Judged, Spent, push_bounded};
+use super::fold::{Spent, push_bounded};
+use super::judge::Judged;
 use super::warning::{EVIDENCE_MAX, Rule};
 
 /// Most tallies of a run.

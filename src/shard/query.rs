@@ -10,7 +10,7 @@ use tokio_stream::wrappers::WatchStream;
 
 use crate::engine::RunView;
 use crate::engine::event::Text;
-use crate::engine::run::Status;
+use crate::engine::view::Status;
 use crate::store::records::decode_run;
 use crate::store::{IndexKey, StoreError};
 

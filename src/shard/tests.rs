@@ -14,7 +14,7 @@ use crate::config::profile;
 use crate::engine::RunView;
 use crate::engine::event::{Body, Event, Recorded, RunEnd, SpanId, Text, ToolCall, TraceId, Value};
 use crate::engine::policy::Policy;
-use crate::engine::run::{Ended, Status};
+use crate::engine::view::{Ended, Status};
 use crate::engine::warning::{ChangeKind, WarningState};
 use crate::normalize::{Report, RunRef};
 use crate::store::{Durability, Entry, Options, Store, StoreError, Turn};

@@ -14,7 +14,8 @@
 //! Results that were not recorded are not empty. Where progress is known, a new result of the same tool starts the count anew,
 //! and several empty answers to one model answer count once.
 
-use crate::engine::fold::{Fold, Judged, Outcome, text_hash};
+use crate::engine::fold::{Fold, text_hash};
+use crate::engine::judge::{Judged, Outcome};
 use crate::engine::kept::Finding;
 use crate::engine::policy::Policy;
 use crate::engine::warning::Rule;

@@ -17,7 +17,8 @@ mod retry_storm;
 
 use super::calls::Call;
 use super::event::{Event, Text};
-use super::fold::{Fold, Judged, Spent};
+use super::fold::{Fold, Spent};
+use super::judge::Judged;
 use super::kept::Finding;
 use super::policy::Policy;
 

@@ -16,7 +16,8 @@
 //! Where progress is known, a new result, a written file, a state update or a memory write starts the count anew, calls of one
 //! model answer count once, and a call whose result was not recorded counts for nothing.
 
-use crate::engine::fold::{Fold, Judged, Outcome, text_hash};
+use crate::engine::fold::{Fold, text_hash};
+use crate::engine::judge::{Judged, Outcome};
 use crate::engine::kept::Finding;
 use crate::engine::policy::Policy;
 use crate::engine::warning::Rule;

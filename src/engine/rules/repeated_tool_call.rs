@@ -14,7 +14,8 @@
 //! Where progress is known, calls that brought something new do not count, and the warning is only an information: an agent
 //! with a single tool uses it all the time. Tools that pass control do not count.
 
-use crate::engine::fold::{Fold, Judged, Outcome, text_hash};
+use crate::engine::fold::{Fold, text_hash};
+use crate::engine::judge::{Judged, Outcome};
 use crate::engine::kept::Finding;
 use crate::engine::policy::Policy;
 use crate::engine::warning::Rule;

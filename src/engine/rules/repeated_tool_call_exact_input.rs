@@ -16,7 +16,8 @@
 //! not seen for this call starts the count anew (polling that moves is progress); the same calls of one model answer count
 //! once; where other calls lie between, or results were not recorded, one repeat more is needed.
 
-use crate::engine::fold::{Fold, Judged, text_hash};
+use crate::engine::fold::{Fold, text_hash};
+use crate::engine::judge::Judged;
 use crate::engine::kept::Finding;
 use crate::engine::policy::Policy;
 use crate::engine::warning::Rule;

@@ -17,8 +17,9 @@
 //! more is needed.
 
 use crate::engine::event::SAMPLE_BYTES_MAX;
-use crate::engine::fold::{CallMark, Fold, Judged, Outcome, text_hash};
+use crate::engine::fold::{CallMark, Fold, text_hash};
 use crate::engine::hash::mix;
+use crate::engine::judge::{Judged, Outcome};
 use crate::engine::kept::Finding;
 use crate::engine::policy::Policy;
 use crate::engine::similarity::{differ_in_digits_only, similar};

@@ -16,7 +16,8 @@
 //! reports of a tool are not counted again.
 
 use crate::engine::event::{Event, Text};
-use crate::engine::fold::{Fold, Judged, Outcome, text_hash};
+use crate::engine::fold::{Fold, text_hash};
+use crate::engine::judge::{Judged, Outcome};
 use crate::engine::kept::Finding;
 use crate::engine::policy::Policy;
 use crate::engine::warning::Rule;

@@ -1,7 +1,8 @@
 //! What has left a run's window, as part of its saved state.
 
 use crate::engine::event::TraceId;
-use crate::engine::fold::{CallMark, Fold, Notes, Outcome, Totals};
+use crate::engine::fold::{CallMark, Fold, Notes, Totals};
+use crate::engine::judge::Outcome;
 use crate::engine::tally::Tallies;
 
 use super::RecordError;

@@ -6,8 +6,9 @@
 use prost::Message;
 
 use crate::engine::RunState;
+use crate::engine::announce::Published;
 use crate::engine::event::Text;
-use crate::engine::run::{Place, Published};
+use crate::engine::run::Place;
 use crate::engine::warning::WarningState;
 use crate::store::turn::{IndexKey, SavedRun};
 

@@ -1,0 +1,120 @@
+//! What was said of a run's warnings, and what must be said next: the difference between what is kept and what was
+//! announced. The revision counts what was said, so it never falls and is never used twice.
+
+use super::event::Text;
+use super::fold::push_bounded;
+use super::kept::Kept;
+use super::run::RunState;
+use super::view::{Ended, shown, warning_id};
+use super::warning::{Change, ChangeKind, Severity, WarningState};
+
+/// Announcements that are remembered.
+pub(crate) const PUBLISHED_MAX: usize = 48;
+
+/// What was last announced of a warning.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Published {
+    pub(crate) id: u64,
+    pub(crate) revision: u32,
+    pub(crate) count: u64,
+    pub(crate) severity: Severity,
+    pub(crate) state: WarningState,
+    /// The warning itself, kept to be able to resolve it if late reports take it back.
+    pub(crate) kept: Kept,
+}
+
+impl RunState {
+    /// Resolves what was announced and is open, for a run that goes on under another id.
+    #[must_use]
+    pub fn retire(&mut self) -> Vec<Change> {
+        let run_id = self.id.clone();
+        let open = self
+            .published
+            .iter_mut()
+            .filter(|known| known.state == WarningState::Open);
+        open.map(|known| known.take_back(&run_id)).collect()
+    }
+
+    /// What differs between what is kept and what was announced.
+    pub(super) fn announce(&mut self) -> Vec<Change> {
+        let Some(tip) = self.tip.take() else {
+            return Vec::new();
+        };
+        let mut changes = Vec::new();
+        for kept in &tip.warnings {
+            self.announce_one(kept, &mut changes);
+        }
+        let run_id = self.id.clone();
+        let ids: Vec<u64> = tip
+            .warnings
+            .iter()
+            .map(|kept| warning_id(&run_id, kept))
+            .collect();
+        for known in &mut self.published {
+            if known.state == WarningState::Open && !ids.contains(&known.id) {
+                changes.push(known.take_back(&run_id));
+            }
+        }
+        let ended = self.ended(&tip) != Ended::Open;
+        if ended && !self.end_announced {
+            changes.push(Change::RunEnded);
+        }
+        self.end_announced = ended;
+        self.tip = Some(tip);
+        changes
+    }
+
+    fn announce_one(&mut self, kept: &Kept, changes: &mut Vec<Change>) {
+        let id = warning_id(&self.id, kept);
+        let place = self.published.iter().position(|known| known.id == id);
+        let Some(known) = place.and_then(|place| self.published.get_mut(place)) else {
+            let mut known = Published::first(id, kept);
+            changes.push(known.change(&self.id, ChangeKind::Raised));
+            if !kept.open {
+                known.revision += 1;
+                changes.push(known.change(&self.id, ChangeKind::Resolved));
+            }
+            push_bounded(&mut self.published, known, PUBLISHED_MAX);
+            return;
+        };
+        let kind = match (known.state, kept.state()) {
+            (WarningState::Open, WarningState::Resolved) => ChangeKind::Resolved,
+            (WarningState::Resolved, WarningState::Open) => ChangeKind::Reopened,
+            _ if known.count == kept.count && known.severity == kept.severity => return,
+            _ => ChangeKind::Updated,
+        };
+        let revision = known.revision + 1;
+        *known = Published {
+            revision,
+            ..Published::first(id, kept)
+        };
+        changes.push(known.change(&self.id, kind));
+    }
+}
+
+impl Published {
+    fn first(id: u64, kept: &Kept) -> Self {
+        Self {
+            id,
+            revision: 1,
+            count: kept.count,
+            severity: kept.severity,
+            state: kept.state(),
+            kept: kept.clone(),
+        }
+    }
+
+    fn change(&self, run_id: &Text, kind: ChangeKind) -> Change {
+        Change::Warning {
+            kind,
+            warning: Box::new(shown(run_id, &self.kept, self.revision)),
+        }
+    }
+
+    fn take_back(&mut self, run_id: &Text) -> Change {
+        self.revision += 1;
+        self.state = WarningState::Resolved;
+        self.kept.open = false;
+        self.change(run_id, ChangeKind::Resolved)
+    }
+}

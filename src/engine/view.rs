@@ -1,0 +1,245 @@
+//! A run as it is shown: derived from its state at each look, never saved.
+
+use serde::{Deserialize, Serialize};
+
+use super::event::Text;
+use super::fold::Fold;
+use super::hash::stable;
+use super::health;
+use super::kept::Kept;
+use super::policy::Policy;
+use super::run::RunState;
+use super::warning::{Warning, WarningState};
+use super::wording;
+
+/// How a run stands, in words.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Status {
+    /// Score 80 to 100.
+    Healthy,
+    /// Score 50 to 79.
+    Warning,
+    /// Score 0 to 49.
+    LikelyStuck,
+    /// It ended in failure.
+    Failed,
+    /// Its telemetry shows no tool calls although models asked for them: nothing can be said.
+    Blind,
+}
+
+impl Status {
+    /// The public id.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Healthy => "healthy",
+            Self::Warning => "warning",
+            Self::LikelyStuck => "likely_stuck",
+            Self::Failed => "failed",
+            Self::Blind => "blind",
+        }
+    }
+}
+
+/// Whether and how a run ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Ended {
+    /// More may come.
+    Open,
+    /// Its root ended well, and it has been quiet since.
+    Ok,
+    /// Its root ended in failure.
+    Failed,
+    /// It has been quiet for the idle time and no root ever came, as after a crash.
+    Idle,
+}
+
+impl Ended {
+    /// The public id.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Open => "open",
+            Self::Ok => "ok",
+            Self::Failed => "failed",
+            Self::Idle => "idle",
+        }
+    }
+}
+
+/// A run as it is shown. Derived from the state at each call, never saved.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RunView {
+    /// The run's id.
+    pub run_id: Text,
+    /// The session, where it is named apart from the run.
+    pub session_id: Option<Text>,
+    /// The service that reports it.
+    pub service: Option<Text>,
+    /// Agents seen, by name, at most 16.
+    pub agents: Vec<Text>,
+    /// How it stands.
+    pub status: Status,
+    /// 0 to 100.
+    pub score: u32,
+    /// The lowest that the score has been.
+    pub lowest_score: u32,
+    /// Tool calls that were executed, each once.
+    pub tool_calls: u64,
+    /// Calls that the guard kept from being executed.
+    pub skipped_calls: u64,
+    /// Model calls.
+    pub model_calls: u64,
+    /// Tokens of model calls, read and written.
+    pub tokens: u64,
+    /// Cost in millionths of a US dollar, where the telemetry tells.
+    pub cost_microusd: u64,
+    /// Whether and how it ended.
+    pub ended: Ended,
+    /// Start of the earliest event, nanoseconds since 1970; 0 before the first.
+    pub first_seen_ns: u64,
+    /// End of the latest event, nanoseconds since 1970.
+    pub last_seen_ns: u64,
+    /// When it was last heard of, milliseconds since 1970.
+    pub heard_ms: u64,
+    /// Warnings, open ones first, then by rule.
+    pub warnings: Vec<Warning>,
+    /// What the telemetry did not show, and what that means.
+    pub notes: Vec<&'static str>,
+    /// Reports that came too late to be put into their place.
+    pub late_events: u64,
+}
+
+impl RunState {
+    /// The run as it is shown.
+    #[must_use]
+    pub fn view(&self, policy: &Policy) -> RunView {
+        let folded;
+        let tip = if let Some(tip) = &self.tip {
+            tip
+        } else {
+            folded = Box::new(self.fold_window(policy));
+            &folded
+        };
+        let totals = &tip.totals;
+        let lost = health::lost(tip, policy);
+        let mut warnings: Vec<Warning> =
+            tip.warnings.iter().map(|kept| self.warning(kept)).collect();
+        warnings.sort_by_key(|warning| {
+            (
+                warning.state == WarningState::Resolved,
+                warning.rule,
+                warning.id,
+            )
+        });
+        RunView {
+            run_id: self.id.clone(),
+            session_id: self.session_id.clone(),
+            service: self.service.clone(),
+            agents: tip.agents.clone(),
+            status: health::status(tip, policy),
+            score: 100 - lost,
+            lowest_score: 100 - lost.max(totals.worst),
+            tool_calls: totals.tool_calls,
+            skipped_calls: 0,
+            model_calls: totals.model_calls,
+            tokens: totals.tokens,
+            cost_microusd: totals.cost_microusd,
+            ended: self.ended(tip),
+            first_seen_ns: totals.first_ns,
+            last_seen_ns: totals.last_ns,
+            heard_ms: self.heard_ms,
+            warnings,
+            notes: notes(tip),
+            late_events: self.late,
+        }
+    }
+
+    pub(super) fn ended(&self, tip: &Fold) -> Ended {
+        if tip.totals.failed {
+            Ended::Failed
+        } else if !self.closed {
+            Ended::Open
+        } else if tip.totals.root_seen {
+            Ended::Ok
+        } else {
+            Ended::Idle
+        }
+    }
+
+    fn warning(&self, kept: &Kept) -> Warning {
+        let id = warning_id(&self.id, kept);
+        let revision = self
+            .published
+            .iter()
+            .find(|known| known.id == id)
+            .map_or(1, |known| known.revision);
+        shown(&self.id, kept, revision)
+    }
+}
+
+/// The stable id of a warning of a run.
+pub(super) fn warning_id(run_id: &Text, kept: &Kept) -> u64 {
+    stable(&[
+        run_id.as_bytes(),
+        kept.rule.name().as_bytes(),
+        &kept.group.to_be_bytes(),
+    ])
+}
+
+/// A warning as it is shown.
+pub(super) fn shown(run_id: &Text, kept: &Kept, revision: u32) -> Warning {
+    let concerned = kept.tool.as_deref().or(kept.agent.as_deref()).unwrap_or("");
+    Warning {
+        id: warning_id(run_id, kept),
+        incident: stable(&[run_id.as_bytes(), b"incident", concerned.as_bytes()]),
+        revision,
+        rule: kept.rule,
+        severity: kept.severity,
+        penalty: kept.penalty,
+        count: kept.count,
+        tool: kept.tool.clone(),
+        agent: kept.agent.clone(),
+        state: kept.state(),
+        first_seen_ns: kept.first_ns,
+        last_seen_ns: kept.last_ns,
+        evidence: kept.evidence.clone(),
+        tokens: kept.spent.tokens,
+        cost_microusd: kept.spent.cost_microusd,
+        what_happened: wording::what_happened(kept),
+        why_it_matters: wording::why_it_matters(kept).to_owned(),
+        what_to_try: wording::what_to_try(kept).to_owned(),
+    }
+}
+
+fn notes(tip: &Fold) -> Vec<&'static str> {
+    let facts = &tip.notes;
+    let mut notes = Vec::new();
+    if health::is_blind(tip) {
+        notes.push(
+            "models asked for tools but the telemetry shows no tool call: loops cannot be seen",
+        );
+    }
+    if facts.input_missing {
+        notes.push("arguments of some calls were not recorded: rules that compare arguments leave them out");
+    }
+    if facts.input_redacted {
+        notes.push(
+            "arguments of some calls are redacted: rules that compare arguments leave them out",
+        );
+    }
+    if facts.output_missing {
+        notes.push("results of some calls were not recorded: repeats of them are judged with less confidence");
+    }
+    if facts.warnings_full {
+        notes.push("the run has more warnings than are kept");
+    }
+    if facts.absorbed {
+        notes.push(
+            "the beginning of the run was kept under another id and is only part of the totals",
+        );
+    }
+    notes
+}

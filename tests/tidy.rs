@@ -1,0 +1,313 @@
+//! Holds the rooms apart: who may use what, and how large things may be.
+//!
+//! A new dependency between rooms is a design change; it starts here, in the open.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+const ROOT: &str = env!("CARGO_MANIFEST_DIR");
+
+/// What a room may use of the crate's other rooms, and which outside crates are its own.
+struct Room {
+    name: &'static str,
+    rooms: &'static [&'static str],
+    crates: &'static [&'static str],
+}
+
+/// Every room of `src/`, with the right-hand column of its row in `ARCHITECTURE.md`.
+const ROOMS: &[Room] = &[
+    Room {
+        name: "engine",
+        rooms: &[],
+        crates: &["serde"],
+    },
+    Room {
+        name: "otlp",
+        rooms: &[],
+        crates: &[
+            "thiserror",
+            "opentelemetry_proto",
+            "prost",
+            "serde",
+            "serde_json",
+        ],
+    },
+    Room {
+        name: "normalize",
+        rooms: &["engine", "otlp"],
+        crates: &["serde", "serde_json", "xxhash_rust", "flate2", "thiserror"],
+    },
+    Room {
+        name: "receiver",
+        rooms: &["otlp", "normalize", "shard", "telemetry"],
+        crates: &[
+            "axum",
+            "bytes",
+            "futures_util",
+            "http_body",
+            "http_body_util",
+            "opentelemetry_proto",
+            "prost",
+            "thiserror",
+            "tokio",
+            "tokio_stream",
+            "tokio_util",
+            "tonic",
+            "tonic_types",
+            "tower",
+            "tracing",
+        ],
+    },
+    Room {
+        name: "shard",
+        rooms: &["engine", "normalize", "store", "telemetry"],
+        crates: &[
+            "futures_util",
+            "serde_json",
+            "thiserror",
+            "tokio",
+            "tokio_stream",
+            "tokio_util",
+            "tracing",
+            "xxhash_rust",
+        ],
+    },
+    Room {
+        name: "store",
+        rooms: &["engine"],
+        crates: &[
+            "prost",
+            "sled",
+            "thiserror",
+            "tokio",
+            "tracing",
+            "xxhash_rust",
+        ],
+    },
+    Room {
+        name: "export",
+        rooms: &["cli::render", "engine", "json", "store", "telemetry"],
+        crates: &[
+            "tonic_types",
+            "humantime",
+            "xxhash_rust",
+            "opentelemetry_proto",
+            "reqwest",
+            "rustls",
+            "serde",
+            "serde_json",
+            "thiserror",
+            "tokio",
+            "tokio_util",
+            "tonic",
+            "tracing",
+        ],
+    },
+    Room {
+        name: "api",
+        rooms: &["engine", "json", "shard", "store", "telemetry"],
+        crates: &[
+            "prost_types",
+            "tonic_types",
+            "axum",
+            "bytes",
+            "futures_util",
+            "humantime",
+            "prost",
+            "serde",
+            "serde_json",
+            "thiserror",
+            "tokio",
+            "tokio_stream",
+            "tokio_util",
+            "tonic",
+            "tonic_health",
+            "tonic_prost",
+            "tower",
+            "tracing",
+        ],
+    },
+    Room {
+        name: "config",
+        rooms: &["engine", "export", "receiver", "shard", "store"],
+        crates: &[
+            "clap",
+            "humantime",
+            "serde",
+            "serde_json",
+            "serde_saphyr",
+            "strsim",
+            "thiserror",
+        ],
+    },
+    Room {
+        name: "telemetry",
+        rooms: &["config"],
+        crates: &["thiserror", "tracing", "tracing_subscriber"],
+    },
+];
+
+/// Outside crates that a line of code may name.
+fn outside_crates() -> Vec<String> {
+    let manifest =
+        fs::read_to_string(Path::new(ROOT).join("Cargo.toml")).expect("the manifest is there");
+    let start = manifest
+        .find("[dependencies]")
+        .expect("there are dependencies");
+    let end = manifest
+        .find("[dev-dependencies]")
+        .expect("there are development dependencies");
+    let lines = manifest[start..end]
+        .lines()
+        .filter(|line| !line.starts_with(['#', '[']) && line.contains('='));
+    lines
+        .map(|line| {
+            line.split([' ', '='])
+                .next()
+                .unwrap_or("")
+                .replace('-', "_")
+        })
+        .collect()
+}
+
+fn rust_files(directory: &Path) -> Vec<PathBuf> {
+    let mut files = Vec::new();
+    for entry in fs::read_dir(directory)
+        .expect("a readable directory")
+        .flatten()
+    {
+        let path = entry.path();
+        if path.is_dir() {
+            files.extend(rust_files(&path));
+        } else if path.extension().is_some_and(|extension| extension == "rs") {
+            files.push(path);
+        }
+    }
+    files
+}
+
+/// A file's code before its tests, without comments.
+fn code(path: &Path) -> String {
+    let text = fs::read_to_string(path).expect("a readable file");
+    let text = text.split("#[cfg(test)]").next().unwrap_or("");
+    text.lines()
+        .filter(|line| !line.trim_start().starts_with("//"))
+        .collect::<Vec<_>>()
+        .join("\n")
+}
+
+/// Whether a file is compiled for tests alone: it, or a folder above it, is a module behind `#[cfg(test)]`.
+fn is_test_file(path: &Path) -> bool {
+    let mut module = path.to_path_buf();
+    while let (Some(name), Some(folder)) = (module.file_stem(), module.parent()) {
+        let name = name.to_string_lossy().into_owned();
+        for parent in [folder.join("mod.rs"), folder.with_extension("rs")] {
+            let text = fs::read_to_string(parent).unwrap_or_default();
+            if text.contains(&format!("#[cfg(test)]\nmod {name};")) {
+                return true;
+            }
+        }
+        if folder.ends_with("src") {
+            return false;
+        }
+        module = folder.to_path_buf();
+    }
+    false
+}
+
+/// Given every file of every room, it names only the rooms and crates that its room may know.
+#[test]
+fn rooms_know_only_what_they_may() {
+    let outside = outside_crates();
+    let mut faults = Vec::new();
+    for room in ROOMS {
+        for path in rust_files(&Path::new(ROOT).join("src").join(room.name)) {
+            if is_test_file(&path) {
+                continue;
+            }
+            let code = code(&path);
+            for named in code.match_indices("crate::").map(|(at, _)| &code[at + 7..]) {
+                let own = named.starts_with(room.name);
+                let allowed = room.rooms.iter().any(|known| named.starts_with(known));
+                if !own && !allowed {
+                    let line = named.lines().next().unwrap_or("");
+                    faults.push(format!("{}: crate::{line}", path.display()));
+                }
+            }
+            for name in outside
+                .iter()
+                .filter(|name| !room.crates.contains(&name.as_str()))
+            {
+                let used = |at: usize| {
+                    !code[..at]
+                        .ends_with(|before: char| before.is_alphanumeric() || "_:".contains(before))
+                };
+                if code
+                    .match_indices(&format!("{name}::"))
+                    .any(|(at, _)| used(at))
+                {
+                    faults.push(format!("{}: {name}", path.display()));
+                }
+            }
+        }
+    }
+    assert!(
+        faults.is_empty(),
+        "rooms that know too much:\n{}",
+        faults.join("\n")
+    );
+}
+
+/// Given the engine, nothing in it can tell one run of the program from another: no clock, no random order, no task, no disk.
+#[test]
+fn the_engine_is_pure() {
+    let impure = [
+        "HashMap",
+        "HashSet",
+        "Instant",
+        "SystemTime",
+        "std::fs",
+        "std::net",
+        "std::thread",
+        "std::env",
+        "async ",
+        "Mutex",
+        "println!",
+    ];
+    for path in rust_files(&Path::new(ROOT).join("src/engine")) {
+        let code = code(&path);
+        for word in impure {
+            assert!(!code.contains(word), "{} uses {word}", path.display());
+        }
+    }
+}
+
+/// Given every source file, it tells its flow first, and its code is no longer than a person reads in one sitting.
+#[test]
+fn files_are_explained_and_short() {
+    for path in rust_files(&Path::new(ROOT).join("src")) {
+        let text = fs::read_to_string(&path).expect("a readable file");
+        assert!(
+            text.starts_with("//!"),
+            "{} does not say what flows through it",
+            path.display()
+        );
+        if !is_test_file(&path) {
+            let lines = code(&path).lines().count();
+            assert!(lines <= 400, "{} has {lines} lines of code", path.display());
+        }
+    }
+}
+
+/// Given `src/`, each of its folders is a room that the list above knows.
+#[test]
+fn every_room_is_known() {
+    for entry in fs::read_dir(Path::new(ROOT).join("src"))
+        .expect("a readable directory")
+        .flatten()
+    {
+        let name = entry.file_name().to_string_lossy().into_owned();
+        let known = ROOMS.iter().any(|room| room.name == name) || name == "cli";
+        assert!(!entry.path().is_dir() || known, "{name} is no known room");
+    }
+}
