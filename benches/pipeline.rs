@@ -32,7 +32,8 @@ use tonic::transport::{Channel, Endpoint, Server};
 use tonic::{Request, Response, Status};
 
 const SPANS: usize = 100_000;
-const RUNS: usize = 1_000;
+/// A multiple of the streams, so that each run's spans come over one of them, as they do from an agent's exporter.
+const RUNS: usize = 63 * CONNECTIONS * IN_FLIGHT;
 const CONNECTIONS: usize = 4;
 const IN_FLIGHT: usize = 4;
 const ROUNDS: usize = 3;
@@ -349,9 +350,13 @@ fn requests(spans_per_request: usize) -> Vec<Bytes> {
         .as_nanos() as u64;
     (0..count)
         .map(|request| {
-            let first = request * spans_per_request;
-            let spans = (first..first + spans_per_request)
-                .map(|number| span(number, now))
+            let streams = CONNECTIONS * IN_FLIGHT;
+            let spans = (0..spans_per_request)
+                .map(|index| {
+                    let nth = request / streams * spans_per_request + index;
+                    let run = (nth * streams + request % streams) % RUNS;
+                    span(run, request * spans_per_request + index, now)
+                })
                 .collect();
             let request = ExportTraceServiceRequest {
                 resource_spans: vec![ResourceSpans {
@@ -375,8 +380,7 @@ fn requests(spans_per_request: usize) -> Vec<Bytes> {
         .collect()
 }
 
-fn span(number: usize, now: u64) -> Span {
-    let run = (number * 7) % RUNS;
+fn span(run: usize, number: usize, now: u64) -> Span {
     let nth = if run.is_multiple_of(10) { 0 } else { number };
     let start = now + number as u64 * 1_000;
     let words = "stream turns upon itself where the bank is steep ";

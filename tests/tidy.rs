@@ -203,7 +203,11 @@ fn is_test_file(path: &Path) -> bool {
         let name = name.to_string_lossy().into_owned();
         for parent in [folder.join("mod.rs"), folder.with_extension("rs")] {
             let text = fs::read_to_string(parent).unwrap_or_default();
-            if text.contains(&format!("#[cfg(test)]\nmod {name};")) {
+            let visibilities = ["", "pub(crate) ", "pub(super) "];
+            if visibilities
+                .iter()
+                .any(|seen| text.contains(&format!("#[cfg(test)]\n{seen}mod {name};")))
+            {
                 return true;
             }
         }

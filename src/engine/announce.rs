@@ -8,6 +8,9 @@ use super::run::RunState;
 use super::view::{Ended, shown, warning_id};
 use super::warning::{Change, ChangeKind, Severity, WarningState};
 
+/// Counts up to this one are all announced.
+const EVERY_COUNT_UP_TO: u64 = 10;
+
 /// Announcements that are remembered.
 pub(crate) const PUBLISHED_MAX: usize = 48;
 
@@ -45,13 +48,9 @@ impl RunState {
             self.announce_one(kept, &mut changes);
         }
         let run_id = self.id.clone();
-        let ids: Vec<u64> = tip
-            .warnings
-            .iter()
-            .map(|kept| warning_id(&run_id, kept))
-            .collect();
+        let is_kept = |known: &Published| tip.warnings.iter().any(|kept| known.kept.is_same(kept));
         for known in &mut self.published {
-            if known.state == WarningState::Open && !ids.contains(&known.id) {
+            if known.state == WarningState::Open && !is_kept(known) {
                 changes.push(known.take_back(&run_id));
             }
         }
@@ -65,9 +64,12 @@ impl RunState {
     }
 
     fn announce_one(&mut self, kept: &Kept, changes: &mut Vec<Change>) {
-        let id = warning_id(&self.id, kept);
-        let place = self.published.iter().position(|known| known.id == id);
+        let place = self
+            .published
+            .iter()
+            .position(|known| known.kept.is_same(kept));
         let Some(known) = place.and_then(|place| self.published.get_mut(place)) else {
+            let id = warning_id(&self.id, kept);
             let mut known = Published::first(id, kept);
             changes.push(known.change(&self.id, ChangeKind::Raised));
             if !kept.open {
@@ -80,13 +82,13 @@ impl RunState {
         let kind = match (known.state, kept.state()) {
             (WarningState::Open, WarningState::Resolved) => ChangeKind::Resolved,
             (WarningState::Resolved, WarningState::Open) => ChangeKind::Reopened,
-            _ if known.count == kept.count && known.severity == kept.severity => return,
+            _ if known.severity == kept.severity && !known.is_worth_an_update(kept.count) => return,
             _ => ChangeKind::Updated,
         };
         let revision = known.revision + 1;
         *known = Published {
             revision,
-            ..Published::first(id, kept)
+            ..Published::first(known.id, kept)
         };
         changes.push(known.change(&self.id, kind));
     }
@@ -109,6 +111,13 @@ impl Published {
             kind,
             warning: Box::new(shown(run_id, &self.kept, self.revision)),
         }
+    }
+
+    /// Whether a count is worth saying after the one that was said: every step up to ten, then every tenth part more, so
+    /// that a loop of a hundred thousand calls makes a hundred alerts. The run itself always shows the true count.
+    fn is_worth_an_update(&self, count: u64) -> bool {
+        let few = count <= EVERY_COUNT_UP_TO && count != self.count;
+        few || count < self.count || count.saturating_mul(10) >= self.count.saturating_mul(11)
     }
 
     fn take_back(&mut self, run_id: &Text) -> Change {

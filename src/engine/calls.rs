@@ -68,15 +68,15 @@ pub(crate) fn belongs_to_any(window: &[Event], event: &Event) -> bool {
 fn tell_of_one_call(left: &Event, right: &Event) -> bool {
     match (&left.body, &right.body) {
         (Body::ToolCall(one), Body::ToolCall(other)) => {
-            let same_tool = one.tool == other.tool;
+            let same_tool = || one.tool == other.tool;
             // A report that names no tool has a call id, and that is enough.
-            let unnamed = one.tool.is_empty() || other.tool.is_empty();
+            let unnamed = || one.tool.is_empty() || other.tool.is_empty();
             match (one.call_id, other.call_id) {
-                (Some(one), Some(other)) => one == other && (same_tool || unnamed),
+                (Some(id), Some(other)) => id == other && (same_tool() || unnamed()),
                 _ => {
-                    same_tool
+                    (are_kin(left, right) || share_time(left, right))
                         && left.trace == right.trace
-                        && (are_kin(left, right) || share_time(left, right))
+                        && same_tool()
                 }
             }
         }

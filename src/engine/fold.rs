@@ -13,6 +13,7 @@ use super::judge::{Judged, Outcome};
 use super::kept::{Finding, Kept};
 use super::policy::Policy;
 use super::rules;
+use super::similarity::shape;
 use super::tally::Tallies;
 
 /// Calls that are remembered one by one.
@@ -108,6 +109,8 @@ pub(crate) struct CallMark {
     pub(crate) key: Option<u64>,
     /// Sample of the arguments, empty where unknown.
     pub(crate) sample: Text,
+    /// Hash of the sample without its digits.
+    pub(crate) shape: u64,
     pub(crate) input_bytes: u32,
     /// Calls with similar arguments share a group.
     pub(crate) group: u64,
@@ -154,7 +157,8 @@ impl Fold {
         self.note_times(call.start_ns, call.end_ns);
         self.note_agent(call.agent);
         self.control.leave(call.start_ns);
-        let judged = self.judge(call, tool);
+        let mut judged = self.judge(call, tool);
+        judged.similar = rules::similar_group(self, &judged, policy);
         self.note_missing(call);
         self.control
             .note_result(policy.progress_aware && self.brings_news(&judged));
@@ -285,8 +289,9 @@ impl Fold {
                 .input
                 .value()
                 .map_or_else(|| Text::from(""), |value| value.sample.clone()),
+            shape: call.input.value().map_or(0, |value| shape(&value.sample)),
             input_bytes: call.input.value().map_or(0, |value| value.bytes),
-            group: rules::similar_group(self, judged),
+            group: judged.similar.unwrap_or(0),
             span: call.span,
             start_ns: call.start_ns,
             outcome: judged.outcome,

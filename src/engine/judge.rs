@@ -34,6 +34,8 @@ pub(crate) struct Judged<'a> {
     /// Hash of what came back, error or result, volatile text masked.
     pub(crate) result: Option<u64>,
     pub(crate) spent: Spent,
+    /// The group of similar calls that it belongs to; `None` where its arguments are unknown.
+    pub(crate) similar: Option<u64>,
 }
 
 impl Fold {
@@ -63,6 +65,7 @@ impl Fold {
             key,
             result,
             spent,
+            similar: None,
         }
     }
 

@@ -93,6 +93,11 @@ impl Kept {
         kept
     }
 
+    /// Whether both are the same warning, however much either has grown.
+    pub(crate) fn is_same(&self, other: &Self) -> bool {
+        self.rule == other.rule && self.group == other.group
+    }
+
     pub(crate) fn is_about(&self, finding: &Finding) -> bool {
         self.rule == finding.rule && self.group == finding.group
     }

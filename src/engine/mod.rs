@@ -17,7 +17,7 @@ pub(crate) mod kept;
 pub mod policy;
 mod rules;
 pub mod run;
-mod similarity;
+pub(crate) mod similarity;
 pub(crate) mod tally;
 pub mod view;
 pub mod warning;

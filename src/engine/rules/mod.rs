@@ -22,7 +22,7 @@ use super::judge::Judged;
 use super::kept::Finding;
 use super::policy::Policy;
 
-pub(crate) use repeated_tool_call_similar_input::similar_group;
+pub(crate) use repeated_tool_call_similar_input::group_of as similar_group;
 
 /// What the rules find at a tool call.
 pub(crate) fn of_tool_call(fold: &mut Fold, judged: &Judged<'_>, policy: &Policy) -> Vec<Finding> {

@@ -35,19 +35,22 @@ pub(super) fn observe(fold: &mut Fold, judged: &Judged<'_>, policy: &Policy) -> 
         .rev()
         .filter(|mark| !mark.hands_off)
         .take(before);
-    let same: Vec<_> = others
-        .filter(|mark| mark.tool == *judged.tool && counts(mark.outcome))
-        .collect();
-    let count = same.len() as u64 + 1;
-    let mut evidence: Vec<_> = same.iter().rev().map(|mark| mark.span).collect();
-    evidence.push(judged.call.span);
-    let first_ns = same
-        .last()
-        .map_or(judged.call.start_ns, |mark| mark.start_ns);
+    let same = others.filter(|mark| mark.tool == *judged.tool && counts(mark.outcome));
+    let count = same.clone().count() as u64 + 1;
+    let found = (count >= u64::from(settings.calls)).then(|| {
+        let mut evidence: Vec<_> = same.clone().map(|mark| mark.span).collect();
+        evidence.reverse();
+        evidence.push(judged.call.span);
+        (
+            evidence,
+            same.last()
+                .map_or(judged.call.start_ns, |mark| mark.start_ns),
+        )
+    });
     let tally = fold.tallies.of(RULE, text_hash(judged.tool));
     tally.spent.add(judged.spent);
     tally.number = judged.number;
-    (count >= u64::from(settings.calls)).then(|| Finding {
+    found.map(|(evidence, first_ns)| Finding {
         count,
         evidence,
         first_ns,

@@ -22,7 +22,7 @@ use crate::engine::hash::mix;
 use crate::engine::judge::{Judged, Outcome};
 use crate::engine::kept::Finding;
 use crate::engine::policy::Policy;
-use crate::engine::similarity::{differ_in_digits_only, similar};
+use crate::engine::similarity::{shape, similar};
 use crate::engine::warning::Rule;
 
 const RULE: Rule = Rule::RepeatedToolCallSimilarInput;
@@ -30,12 +30,9 @@ const RULE: Rule = Rule::RepeatedToolCallSimilarInput;
 /// Longest result that may be a mere acknowledgement: `{"status": "success"}` with a little room.
 const ACKNOWLEDGEMENT_BYTES_MAX: u32 = 32;
 
-/// Share of equal text where the rule is off and only groups of recent calls are kept.
-const RATIO: f64 = 0.85;
-
 pub(super) fn observe(fold: &mut Fold, judged: &Judged<'_>, policy: &Policy) -> Option<Finding> {
     let settings = policy.rules.repeated_tool_call_similar_input.as_ref()?;
-    let group = group_of(fold, judged, settings.similarity, policy.progress_aware)?;
+    let group = judged.similar?;
     let tally = fold.tallies.of(RULE, mix(text_hash(judged.tool), group));
     tally.expire(judged.number, settings.window_calls);
     if policy.progress_aware {
@@ -71,30 +68,29 @@ fn is_acknowledgement(judged: &Judged<'_>) -> bool {
         .is_some_and(|value| value.bytes <= ACKNOWLEDGEMENT_BYTES_MAX)
 }
 
-/// The group of similar calls that a call joins, for remembering it; its own key where it opens one.
-pub(crate) fn similar_group(fold: &Fold, judged: &Judged<'_>) -> u64 {
-    group_of(fold, judged, RATIO, false).unwrap_or(0)
-}
-
-fn group_of(fold: &Fold, judged: &Judged<'_>, ratio: f64, digits_matter: bool) -> Option<u64> {
+/// The group of similar calls that a call joins: that of the newest call of the tool that is like it, else one of its own.
+/// `None` where its arguments are unknown or the rule is off.
+pub(crate) fn group_of(fold: &Fold, judged: &Judged<'_>, policy: &Policy) -> Option<u64> {
+    let settings = policy.rules.repeated_tool_call_similar_input.as_ref()?;
     let key = judged.key?;
     let value = judged.call.input.value()?;
-    let alike = |mark: &&CallMark| {
-        mark.tool == *judged.tool
-            && mark.key.is_some_and(|other| {
-                other == key
-                    || (lengths_allow(mark.input_bytes, value.bytes, ratio)
-                        && !(digits_matter && differ_in_digits_only(&mark.sample, &value.sample))
-                        && similar(&mark.sample, &value.sample, ratio))
-            })
-    };
-    Some(
+    let of_tool = || {
         fold.recent
             .iter()
             .rev()
-            .find(alike)
-            .map_or(key, |mark| mark.group),
-    )
+            .filter(|mark| mark.tool == *judged.tool)
+    };
+    if let Some(same) = of_tool().find(|mark| mark.key == Some(key)) {
+        return Some(same.group);
+    }
+    let shape = shape(&value.sample);
+    let alike = |mark: &&CallMark| {
+        mark.key.is_some()
+            && lengths_allow(mark.input_bytes, value.bytes, settings.similarity)
+            && !(policy.progress_aware && mark.shape == shape)
+            && similar(&mark.sample, &value.sample, settings.similarity)
+    };
+    Some(of_tool().find(alike).map_or(key, |mark| mark.group))
 }
 
 /// Whether two values may be alike by their full lengths, of which the samples show only a part.

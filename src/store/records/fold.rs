@@ -3,6 +3,7 @@
 use crate::engine::event::TraceId;
 use crate::engine::fold::{CallMark, Fold, Notes, Totals};
 use crate::engine::judge::Outcome;
+use crate::engine::similarity::shape;
 use crate::engine::tally::Tallies;
 
 use super::RecordError;
@@ -145,6 +146,8 @@ impl<'a> TablesWriter<'a> {
             tool,
             key,
             sample,
+            // Follows from the sample.
+            shape: _,
             input_bytes,
             group,
             span,
@@ -202,10 +205,12 @@ impl TablesReader {
     }
 
     fn call_mark(&self, record: &CallMarkRecord) -> Result<CallMark, RecordError> {
+        let sample = self.text(record.sample)?;
         Ok(CallMark {
             tool: self.text(record.tool)?,
             key: record.key,
-            sample: self.text(record.sample)?,
+            shape: shape(&sample),
+            sample,
             input_bytes: record.input_bytes,
             group: record.group,
             span: self.span(record.span)?,
