@@ -109,8 +109,8 @@ pub struct Repeats {
     pub alarm: Alarm,
     /// Repeats that raise it, the first call included.
     pub calls: u32,
-    /// Repeats that raise it where the evidence is weaker: results were not recorded, or other calls lie between.
-    /// Absent: the same as `calls`.
+    /// Repeats that raise it where the evidence is weaker: results were not recorded, or other calls lie between. Looked
+    /// at by the rules that compare arguments. Absent: the same as `calls`.
     #[serde(default)]
     pub calls_weak: Option<u32>,
     /// Calls of the run within which repeats count; absent: the whole run.

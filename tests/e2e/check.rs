@@ -98,6 +98,25 @@ fn recorded_runs_are_judged_rightly() {
     assert_eq!(loops, 48, "recordings of loops that can be seen");
 }
 
+/// Given each recorded run that shows its tool calls, however many spans and log records tell of each, it has as many as were
+/// really made. Hand-offs are counted elsewhere: what a framework calls a tool there differs.
+#[test]
+fn every_call_counts_once() {
+    for recording in recordings() {
+        let hand_off = ["handoff", "text-only"].contains(&recording.scenario());
+        // The process died inside its fourth call, which therefore was never reported.
+        let made = recording.tool_calls - usize::from(recording.scenario() == "crash");
+        if hand_off || recording.name.starts_with("haystack") {
+            continue;
+        }
+        let shown = check(&recording, &[])
+            .iter()
+            .filter_map(|run| run["tool_calls"].as_u64())
+            .sum::<u64>();
+        assert_eq!(shown, made as u64, "{}", recording.name);
+    }
+}
+
 /// Given runs without tool spans although models asked for tools, they are blind and not healthy.
 #[test]
 fn runs_without_tool_telemetry_are_blind() {

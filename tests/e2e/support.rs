@@ -210,9 +210,10 @@ const SCENARIOS: [&str; 12] = [
     "crash",
 ];
 
-/// A recorded run: its name, and where its files lie.
+/// A recorded run: its name, the tool calls that were really made, and where its files lie.
 pub(crate) struct Recording {
     pub(crate) name: String,
+    pub(crate) tool_calls: usize,
     pub(crate) files: Vec<PathBuf>,
 }
 
@@ -261,10 +262,23 @@ pub(crate) fn recordings() -> Vec<Recording> {
                 .filter(|file| !file.ends_with("jsonl"));
             Recording {
                 files: files.map(|file| directory.join(file)).collect(),
+                tool_calls: tool_calls(&truth),
                 name,
             }
         })
         .collect()
+}
+
+/// The calls that the tools logged; for programs whose tools are their own, those that the model asked for.
+fn tool_calls(truth: &Value) -> usize {
+    let logged = truth["tool_calls"].as_array().map(Vec::len);
+    let turns = truth["model_turns"].as_array().into_iter().flatten();
+    logged.unwrap_or_else(|| {
+        turns
+            .filter_map(|turn| turn["calls"].as_array())
+            .map(Vec::len)
+            .sum()
+    })
 }
 
 /// Requests cut so that each holds one span or log record.
