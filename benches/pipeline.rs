@@ -2,15 +2,16 @@
 //!
 //!     cargo bench --bench pipeline
 //!
-//! *Flatness*: CPU time of one engine step late in a run against early in a run. *Pipeline*: CPU time per span of the whole
+//! *Flatness*: time of one engine step late in a run against early in a run, the median of many short blocks. *Pipeline*: CPU time per span of the whole
 //! daemon (receive, read, normalize, detect, commit to disk, answer) against a tonic server that decodes the same requests
 //! with prost and drops them. Each server is a process of its own; the load comes from this process and is the same for
-//! both; rounds alternate and the median is printed. Times are CPU times from `/proc`, since the machine may be busy.
+//! both; rounds alternate and the median is printed. These are CPU times from `/proc`, since the machine may be busy.
 
 use std::fs;
 use std::io::{BufRead, BufReader};
 use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
+use std::time::Instant;
 
 use bytes::{Buf, BufMut, Bytes};
 use eddy::engine::event::{Body, Event, Recorded, SpanId, Text, ToolCall, TraceId, Value};
@@ -60,16 +61,6 @@ fn runtime() -> tokio::runtime::Runtime {
         .enable_all()
         .build()
         .expect("a runtime starts")
-}
-
-/// CPU time of this thread in nanoseconds.
-fn thread_cpu_ns() -> u64 {
-    let text =
-        fs::read_to_string("/proc/thread-self/schedstat").expect("Linux tells a thread's time");
-    text.split_whitespace()
-        .next()
-        .and_then(|ns| ns.parse().ok())
-        .expect("the first field is nanoseconds")
 }
 
 /// CPU time of a process in microseconds, all threads, user and system.
@@ -126,26 +117,30 @@ fn flatness() {
     }
 }
 
-/// Mean CPU time of the two thousand steps after `before` steps of a run; early in a run, of many runs.
+/// Median time of a step among blocks of fifty, after `before` steps of a run. Blocks are short, so that few of them are
+/// interrupted, and the median leaves those out.
 fn step_cost_ns(policy: &Policy, before: u64, novelty: u64) -> f64 {
-    let steps = if before < 1_000 { 50 } else { 2_000 };
-    let repeats = 2_000 / steps;
-    let mut spent = 0;
-    for _ in 0..repeats {
-        let mut state = RunState::new("run".into());
-        for index in 0..before {
-            step(&mut state, &input(index, novelty), policy);
-        }
-        let inputs: Vec<Input> = (before..before + steps)
+    const STEPS: u64 = 50;
+    let block = |state: &mut RunState, first: u64| {
+        let inputs: Vec<Input> = (first..first + STEPS)
             .map(|index| input(index, novelty))
             .collect();
-        let start = thread_cpu_ns();
+        let start = Instant::now();
         for input in &inputs {
-            std::hint::black_box(step(&mut state, input, policy));
+            std::hint::black_box(step(state, input, policy));
         }
-        spent += thread_cpu_ns() - start;
+        start.elapsed().as_nanos() as f64 / STEPS as f64
+    };
+    let mut state = RunState::new("run".into());
+    for index in 0..before {
+        step(&mut state, &input(index, novelty), policy);
     }
-    spent as f64 / (steps * repeats) as f64
+    // Each block starts from the same state, so that it stands for this point of the run.
+    median(
+        (0..200)
+            .map(|_| block(&mut state.clone(), before))
+            .collect(),
+    )
 }
 
 fn input(index: u64, novelty: u64) -> Input {

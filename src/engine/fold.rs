@@ -13,7 +13,6 @@ use super::judge::{Judged, Outcome};
 use super::kept::{Finding, Kept};
 use super::policy::Policy;
 use super::rules;
-use super::similarity::shape;
 use super::tally::Tallies;
 
 /// Calls that are remembered one by one.
@@ -289,7 +288,7 @@ impl Fold {
                 .input
                 .value()
                 .map_or_else(|| Text::from(""), |value| value.sample.clone()),
-            shape: call.input.value().map_or(0, |value| shape(&value.sample)),
+            shape: judged.shape,
             input_bytes: call.input.value().map_or(0, |value| value.bytes),
             group: judged.similar.unwrap_or(0),
             span: call.span,

@@ -4,6 +4,7 @@ use super::calls::Call;
 use super::event::Text;
 use super::fold::{Fold, Spent, text_hash};
 use super::hash::mix;
+use super::similarity::shape;
 
 /// What a call brought.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,6 +35,8 @@ pub(crate) struct Judged<'a> {
     /// Hash of what came back, error or result, volatile text masked.
     pub(crate) result: Option<u64>,
     pub(crate) spent: Spent,
+    /// Hash of the arguments' sample without its digits.
+    pub(crate) shape: u64,
     /// The group of similar calls that it belongs to; `None` where its arguments are unknown.
     pub(crate) similar: Option<u64>,
 }
@@ -65,6 +68,7 @@ impl Fold {
             key,
             result,
             spent,
+            shape: call.input.value().map_or(0, |value| shape(&value.sample)),
             similar: None,
         }
     }

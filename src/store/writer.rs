@@ -184,10 +184,11 @@ impl Writer {
             first: shared.first_cursor.load(Ordering::Acquire),
             last: *shared.last_cursor.borrow(),
         };
-        let record: Vec<u8> = turns
+        let record = turns
             .iter()
-            .flat_map(|turn| turn.record.iter().copied())
-            .collect();
+            .map(|turn| turn.record.as_slice())
+            .collect::<Vec<_>>()
+            .concat();
         let new = shared.write(|db| {
             let mut writes = Writes::default();
             writes.put_pieces(&keys::numbered(keys::JOURNAL, position), &record);

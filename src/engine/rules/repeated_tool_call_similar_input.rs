@@ -22,7 +22,7 @@ use crate::engine::hash::mix;
 use crate::engine::judge::{Judged, Outcome};
 use crate::engine::kept::Finding;
 use crate::engine::policy::Policy;
-use crate::engine::similarity::{shape, similar};
+use crate::engine::similarity::similar;
 use crate::engine::warning::Rule;
 
 const RULE: Rule = Rule::RepeatedToolCallSimilarInput;
@@ -83,11 +83,10 @@ pub(crate) fn group_of(fold: &Fold, judged: &Judged<'_>, policy: &Policy) -> Opt
     if let Some(same) = of_tool().find(|mark| mark.key == Some(key)) {
         return Some(same.group);
     }
-    let shape = shape(&value.sample);
     let alike = |mark: &&CallMark| {
         mark.key.is_some()
             && lengths_allow(mark.input_bytes, value.bytes, settings.similarity)
-            && !(policy.progress_aware && mark.shape == shape)
+            && !(policy.progress_aware && mark.shape == judged.shape)
             && similar(&mark.sample, &value.sample, settings.similarity)
     };
     Some(of_tool().find(alike).map_or(key, |mark| mark.group))
