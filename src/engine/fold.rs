@@ -287,7 +287,7 @@ impl Fold {
             sample: call
                 .input
                 .value()
-                .map_or_else(|| Text::from(""), |value| value.sample.clone()),
+                .map_or_else(Text::default, |value| value.sample.clone()),
             shape: judged.shape,
             input_bytes: call.input.value().map_or(0, |value| value.bytes),
             group: judged.similar.unwrap_or(0),

@@ -68,7 +68,7 @@ impl Fold {
             key,
             result,
             spent,
-            shape: call.input.value().map_or(0, |value| shape(&value.sample)),
+            shape: shape(call.input.value().map_or("", |value| &*value.sample)),
             similar: None,
         }
     }
