@@ -1,4 +1,4 @@
-//! Alerts, runs and warnings as people read them: the terminal exporter, `eddy tail`, `runs`, `run`, `explain` and `check`.
+//! Alerts, runs and warnings as people read them: the terminal exporter, `eddy tail`, `runs`, `run` and `check`.
 //!
 //! Everything is made from the JSON shapes of [`crate::json`], so that a page looks the same whether its content came over
 //! the network or from a file. A text goes through [`text::clean`] first, is laid out, and is painted last, because colours

@@ -4,7 +4,7 @@
 //! (`conventions.md` §0.3). [`steps`] walks a run's window in the order of events and puts together what belongs together,
 //! so that rules see each call once. The rule (`conventions.md` §8.5): the same call id; or the same tool in the same
 //! trace where not both have a call id, not both have arguments that differ, they are not siblings, and one is the other's
-//! parent or lies wholly within it in time. Putting together happens at every fold, over all of the window, so the order of
+//! parent or lies wholly within it in time. A report that names no tool is known by its call id alone. Putting together happens at every fold, over all of the window, so the order of
 //! arrival cannot matter.
 
 use super::event::{Answer, Body, Event, Failure, ModelCall, Recorded, SpanId, Text, ToolCall};
@@ -29,7 +29,7 @@ pub(crate) enum Step<'a> {
 pub(crate) struct Call<'a> {
     /// Its reports and their places in the window, the first of them first.
     reports: Vec<(usize, &'a Event)>,
-    /// The tool; empty for a model call.
+    /// The tool: an empty name where no report has told it yet, `None` for a model call.
     pub(crate) tool: Option<&'a Text>,
     pub(crate) call_id: Option<u64>,
     pub(crate) input: &'a Recorded,

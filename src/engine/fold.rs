@@ -58,7 +58,7 @@ pub(crate) struct Totals {
     pub(crate) model_spoke: bool,
     /// End of the latest call, to tell calls side by side.
     pub(crate) call_end_ns: u64,
-    /// The number of the newest tool call before which something was written, plus one.
+    /// Number of the first tool call, seen or still to come, after the newest write.
     pub(crate) write_at: u64,
     /// Tokens and cost of model calls since the last tool call.
     pub(crate) unspent: Spent,
