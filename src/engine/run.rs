@@ -142,12 +142,6 @@ impl RunState {
         self.closed
     }
 
-    /// Reports that were delivered again and changed nothing.
-    #[must_use]
-    pub fn repeated(&self) -> u64 {
-        self.repeated
-    }
-
     fn label(&mut self, session_id: Option<&Text>, service: Option<&Text>) {
         if self.session_id.is_none() {
             self.session_id = session_id.cloned();
