@@ -42,15 +42,15 @@ pub struct Health {
 #[serde(deny_unknown_fields, default)]
 pub struct Rules {
     /// The same tool many times among the last calls.
-    pub repeated_tool_call: Option<Repeats>,
+    pub repeated_tool_call: Option<ToolCounts>,
     /// The same tool with nearly the same arguments.
     pub repeated_tool_call_similar_input: Option<SimilarRepeats>,
     /// The same tool with the same arguments.
     pub repeated_tool_call_exact_input: Option<Repeats>,
     /// A tool repeats while nothing changes.
-    pub no_progress: Option<Repeats>,
+    pub no_progress: Option<ToolCounts>,
     /// A tool keeps finding nothing.
-    pub empty_result_loop: Option<Repeats>,
+    pub empty_result_loop: Option<ToolCounts>,
     /// The same thing is tried again and again.
     pub retry_storm: Option<RetryStorm>,
     /// A step that takes long.
@@ -101,7 +101,20 @@ pub struct Alarm {
     pub penalty: u32,
 }
 
-/// A rule that counts calls of one tool.
+/// A rule that counts calls of one tool, whatever their arguments.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ToolCounts {
+    /// What a warning weighs.
+    pub alarm: Alarm,
+    /// Calls that raise it.
+    pub calls: u32,
+    /// Calls of the run within which they count; absent: the whole run.
+    #[serde(default)]
+    pub window_calls: Option<u32>,
+}
+
+/// A rule that counts calls of one tool with equal arguments.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Repeats {
@@ -109,8 +122,7 @@ pub struct Repeats {
     pub alarm: Alarm,
     /// Repeats that raise it, the first call included.
     pub calls: u32,
-    /// Repeats that raise it where the evidence is weaker: results were not recorded, or other calls lie between. Looked
-    /// at by the rules that compare arguments. Absent: the same as `calls`.
+    /// Repeats that raise it where the evidence is weaker: results were not recorded, or other calls lie between. Absent: the same as `calls`.
     #[serde(default)]
     pub calls_weak: Option<u32>,
     /// Calls of the run within which repeats count; absent: the whole run.
