@@ -14,6 +14,7 @@ use crate::config::{Flag, Sources};
 mod check;
 mod client;
 mod demo;
+mod eval;
 mod failure;
 mod reading;
 pub mod render;
@@ -43,6 +44,7 @@ Look (at a daemon that runs):
 
 Check (without a daemon):
   check     Judge recorded telemetry, for a look or for CI
+  eval      Measure a profile on runs that people have labelled
   validate  Say what is wrong with a configuration file
   config    Print the effective configuration, or the reference of every key
 
@@ -119,6 +121,14 @@ Examples:
   eddy check spans.otlp.binpb logs.logs.otlp.binpb --json
   eddy check trace.jsonl --fail-below 80     exit code 3 if any run scores less")]
     Check(check::CheckArgs),
+    /// Measure a profile on runs that people have labelled
+    #[command(after_help = "\
+What is read: Eddy's own event format, one run a line, gzipped or not; `label.looping` says what a run is.
+
+Examples:
+  eddy eval labelled.events.jsonl.gz
+  eddy eval *.jsonl.gz --profile looplens --verdicts verdicts.jsonl")]
+    Eval(eval::EvalArgs),
     /// Say what is wrong with a configuration file
     #[command(
         after_help = "Every mistake is named with its line, its key and the nearest right one. Exit code 78 if there is any."
@@ -235,6 +245,7 @@ fn dispatch(cli: Cli) -> Result<(), Failure> {
         Command::Runs(args) => reading::runs(&args),
         Command::Run(args) => reading::run(&args),
         Command::Check(args) => check::run(&args),
+        Command::Eval(args) => eval::run(&args),
         Command::Validate(args) => settings::validate(&args),
         Command::Config(command) => settings::config(&command),
     }
@@ -283,6 +294,7 @@ mod tests {
     fn wrong_usage_is_refused() {
         for line in [
             "eddy check",
+            "eddy eval",
             "eddy run",
             "eddy frobnicate",
             "eddy --profile nosuch",

@@ -3,6 +3,7 @@
 mod check;
 mod delivery;
 mod doors;
+mod eval;
 mod kill;
 mod leaving;
 mod support;

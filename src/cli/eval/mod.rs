@@ -1,0 +1,82 @@
+//! `eddy eval`: how well a profile tells stuck runs from others, on runs of which somebody knows it.
+//!
+//! Every run of the events files is told to the engine event by event (`watch.rs`), as a daemon would hear of it, and counts as
+//! flagged once any warning of severity warning or worse was raised, whatever came later. The verdicts are counted
+//! against the labels per data set (`score.rs`). A run without a label cannot be right or wrong, but a flag on one that
+//! succeeded is shown, because it is most likely a false alarm.
+
+use std::fs::File;
+use std::io::{BufWriter, Write as _};
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use serde::Serialize;
+
+use super::ConfigArgs;
+use super::failure::{Failure, answer, answer_json};
+use crate::config;
+use crate::normalize::events_file;
+
+mod score;
+mod watch;
+
+use score::Score;
+use watch::Verdict;
+
+#[derive(Clone, Debug, Args)]
+pub(super) struct EvalArgs {
+    /// Labelled runs in the events format
+    #[arg(value_name = "FILE", required = true)]
+    files: Vec<PathBuf>,
+    #[command(flatten)]
+    config: ConfigArgs,
+    /// Print a JSON object
+    #[arg(long)]
+    json: bool,
+    /// Write a line of JSON for each run
+    #[arg(long, value_name = "OUT.jsonl")]
+    verdicts: Option<PathBuf>,
+}
+
+#[derive(Serialize)]
+struct Answer {
+    profile: String,
+    datasets: Vec<Score>,
+}
+
+pub(super) fn run(args: &EvalArgs) -> Result<(), Failure> {
+    let settings = config::load(&args.config.sources())?.settings;
+    let mut verdicts = Vec::new();
+    for file in &args.files {
+        let wrong =
+            |error: &dyn std::fmt::Display| Failure::Other(format!("{}: {error}", file.display()));
+        let bytes = File::open(file).map_err(|error| wrong(&error))?;
+        for run in events_file::runs(bytes).map_err(|error| wrong(&error))? {
+            let run = run.map_err(|error| wrong(&error))?;
+            verdicts.push(watch::judge(run, &settings.policy));
+        }
+    }
+    if let Some(out) = &args.verdicts {
+        write_verdicts(out, &verdicts)?;
+    }
+    let datasets = score::of_datasets(&verdicts);
+    let profile = settings.policy.profile.as_str();
+    if args.json {
+        return answer_json(&Answer {
+            profile: profile.to_owned(),
+            datasets,
+        });
+    }
+    answer(&score::table(profile, &datasets))
+}
+
+fn write_verdicts(path: &Path, verdicts: &[Verdict]) -> Result<(), Failure> {
+    let wrong =
+        |error: std::io::Error| Failure::Other(format!("writing {}: {error}", path.display()));
+    let mut out = BufWriter::new(File::create(path).map_err(wrong)?);
+    for verdict in verdicts {
+        let line = serde_json::to_string(verdict).expect("a verdict is plain data");
+        writeln!(out, "{line}").map_err(wrong)?;
+    }
+    out.flush().map_err(wrong)
+}

@@ -1,0 +1,92 @@
+//! One labelled run, told to the engine event by event.
+
+use std::collections::BTreeSet;
+
+use serde::{Deserialize, Serialize};
+
+use crate::engine::event::Event;
+use crate::engine::policy::Policy;
+use crate::engine::warning::{Rule, Severity};
+use crate::engine::{Change, Input, RunState, step};
+use crate::normalize::events_file::EventsRun;
+
+/// What Eddy said of a run, and what is known about it.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub(super) struct Verdict {
+    /// The data set; empty where the line names none.
+    pub(super) dataset: String,
+    pub(super) run_id: String,
+    /// A warning of severity warning or worse was raised.
+    pub(super) flagged: bool,
+    /// A warning was critical at some moment.
+    pub(super) critical: bool,
+    /// The number `i` of the event at which the run was first flagged.
+    pub(super) first_flag_event: Option<u64>,
+    /// The rules that flagged it, by name.
+    pub(super) rules: Vec<&'static str>,
+    #[serde(skip)]
+    pub(super) label: Label,
+    /// The run's task was done in the end.
+    #[serde(skip)]
+    pub(super) succeeded: bool,
+}
+
+/// What somebody said about the run.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[serde(default)]
+pub(super) struct Label {
+    /// Whether it was in a loop; `None` where nobody said.
+    pub(super) looping: Option<bool>,
+    /// The number `i` of the event with which the loop began, where that is known.
+    #[serde(alias = "first_true_event")]
+    pub(super) onset_event: Option<u64>,
+}
+
+/// Tells the engine of a run, and notes what it said on the way.
+pub(super) fn judge(run: EventsRun, policy: &Policy) -> Verdict {
+    let mut state = RunState::new(run.run_id.clone());
+    let mut rules = BTreeSet::new();
+    let mut critical = false;
+    let mut first_flag_event = None;
+    for event in run.events {
+        let number = number(&event);
+        let input = Input::Reports {
+            at_ms: event.end_ns / 1_000_000,
+            session_id: None,
+            service: None,
+            events: vec![event],
+        };
+        for rule in flags(step(&mut state, &input, policy), &mut critical) {
+            rules.insert(rule);
+            first_flag_event.get_or_insert(number);
+        }
+    }
+    let label = run.label.map(serde_json::from_value).transpose();
+    Verdict {
+        dataset: run.dataset.unwrap_or_default(),
+        run_id: run.run_id.to_string(),
+        flagged: !rules.is_empty(),
+        critical,
+        first_flag_event,
+        rules: rules.into_iter().map(Rule::name).collect(),
+        // A label of another kind says nothing that could be counted.
+        label: label.ok().flatten().unwrap_or_default(),
+        succeeded: run.outcome.as_deref() == Some("success"),
+    }
+}
+
+/// The rules whose warnings are open and grave enough to flag a run.
+fn flags(changes: Vec<Change>, critical: &mut bool) -> impl Iterator<Item = Rule> {
+    changes.into_iter().filter_map(|change| match change {
+        Change::Warning { warning, .. } if warning.severity >= Severity::Warning => {
+            *critical |= warning.severity == Severity::Critical;
+            Some(warning.rule)
+        }
+        _ => None,
+    })
+}
+
+/// The number `i` of an event in its line: the events format makes span ids of the numbers from 1.
+fn number(event: &Event) -> u64 {
+    u64::from_be_bytes(event.span.0).saturating_sub(1)
+}

@@ -1,0 +1,76 @@
+//! `eddy eval` on labelled runs.
+
+use std::fs;
+
+use serde_json::{Value, json};
+
+use super::support::eddy;
+
+/// A run of `calls` calls of one tool, each with the arguments and result that its number gives.
+fn run(name: &str, looping: Option<bool>, calls: u64, told: impl Fn(u64) -> (u64, u64)) -> String {
+    let events: Vec<Value> = (0..calls)
+        .map(|i| {
+            let (input, output) = told(i);
+            json!({"i": i, "kind": "tool_call", "tool": "search", "input": {"q": input}, "output": format!("page {output}"), "t_ms": i * 1_000})
+        })
+        .collect();
+    json!({"dataset": "made", "run_id": name, "outcome": "success", "label": {"looping": looping, "onset_event": 0}, "events": events})
+        .to_string()
+}
+
+/// Given a loop, a run that gets on, and runs that nobody labelled, each is counted where it belongs and has its line.
+#[test]
+fn labelled_runs_are_scored() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let file = dir.path().join("made.events.jsonl");
+    let runs = [
+        run("stuck", Some(true), 12, |_| (1, 1)),
+        run("well", Some(false), 12, |i| (i, i)),
+        run("unlabelled", None, 12, |_| (1, 1)),
+    ];
+    fs::write(&file, runs.join("\n")).expect("written");
+    let out = dir.path().join("verdicts.jsonl");
+    let output = eddy()
+        .args(["eval", "--json", "--verdicts"])
+        .args([&out, &file])
+        .output()
+        .expect("the program runs");
+    let answer: Value = serde_json::from_slice(&output.stdout).expect("it prints JSON");
+    let set = &answer["datasets"][0];
+    assert_eq!(
+        (&answer["profile"], &set["dataset"]),
+        (&json!("standard"), &json!("made"))
+    );
+    assert_eq!(
+        (&set["f1"], &set["false_positive_rate"]),
+        (&json!(1.0), &json!(0.0))
+    );
+    assert_eq!(
+        (&set["successful"], &set["successful_flagged"]),
+        (&json!(1), &json!(1))
+    );
+    assert_eq!(set["median_lag_events"], 2);
+    let verdicts = fs::read_to_string(out).expect("written");
+    let verdicts: Vec<Value> = verdicts
+        .lines()
+        .map(|line| serde_json::from_str(line).expect("a line of JSON"))
+        .collect();
+    assert_eq!(verdicts[0]["run_id"], "stuck");
+    assert_eq!(verdicts[0]["first_flag_event"], 2);
+    assert_eq!(verdicts[0]["rules"][0], "repeated_tool_call_exact_input");
+    assert_eq!(
+        (&verdicts[1]["flagged"], &verdicts[1]["first_flag_event"]),
+        (&json!(false), &Value::Null)
+    );
+}
+
+/// Given a file that is not there, or that is none of events, the failure names it.
+#[test]
+fn strange_files_are_named() {
+    let output = eddy()
+        .args(["eval", "nowhere.jsonl"])
+        .output()
+        .expect("the program runs");
+    assert_eq!(output.status.code(), Some(1));
+    assert!(String::from_utf8_lossy(&output.stderr).contains("nowhere.jsonl"));
+}
