@@ -54,7 +54,13 @@ pub(super) fn operate(reading: &mut Reading<'_, '_>, operation: &str) -> Outcome
     match operation {
         "chat" | "generate_content" | "text_completion" => reading.tell_model_call(),
         "execute_tool" => tool(reading),
-        "invoke_agent" | "invoke_workflow" | "invoke_swarm" | "invoke_graph" => agent(reading),
+        "invoke_agent" => agent(reading),
+        // What agents work within is no agent: told as one, it would seem to hand over to each of them.
+        "invoke_workflow" | "invoke_swarm" | "invoke_graph" => {
+            if reading.is_root() {
+                reading.tell_turn();
+            }
+        }
         "create_memory" | "update_memory" | "upsert_memory" | "delete_memory" => {
             reading.tell(Body::MemoryWrite);
         }
@@ -356,6 +362,11 @@ mod tests {
             .said(details, &json!({"gen_ai.input.messages": "[]"}))
             .said(details, &json!({"gen_ai.output.messages": answered}));
         check(said, &["model m 0+0 ToolCalls(1)"]);
+        let swarm = json!({"gen_ai.operation.name": "invoke_swarm", "gen_ai.agent.name": "swarm"});
+        check(
+            Captured::new("strands.telemetry.tracer", "invoke_swarm", &swarm).root(),
+            &["swarm: UserMessage", "swarm: end"],
+        );
         let cycle = json!({"event_loop.cycle_id": "1"});
         check(
             Captured::new(
