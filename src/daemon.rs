@@ -5,6 +5,7 @@
 //! telemetry received. It leaves in the order of [`crate::shutdown`]. `eddy serve`, `eddy demo` and the end-to-end tests
 //! hold one.
 
+use std::collections::BTreeSet;
 use std::io;
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -16,6 +17,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::api;
 use crate::config::{Durability, Settings};
+use crate::engine::event::Text;
 use crate::export::{self, Exporters, SettingsError};
 use crate::normalize::Normalizer;
 use crate::otlp::Limits;
@@ -23,7 +25,7 @@ use crate::receiver::{self, Intake};
 use crate::shard::{self, Shards};
 use crate::shutdown::{self, Rooms, Served};
 use crate::store::{self, Store, StoreError};
-use crate::telemetry::events::Ready;
+use crate::telemetry::events::{ModelUnpriced, Ready};
 
 /// How often a running daemon looks whether its store still takes writes.
 const WATCH_EVERY: Duration = Duration::from_millis(500);
@@ -35,6 +37,9 @@ const REQUESTS_IN_FLIGHT: usize = 8;
 pub struct Daemon {
     rooms: Rooms,
     intake: Intake,
+    normalizer: Arc<Normalizer>,
+    /// Models without a price that the log has named.
+    unpriced: BTreeSet<Text>,
     otlp_grpc: SocketAddr,
     api: SocketAddr,
     shutdown_deadline: Duration,
@@ -126,7 +131,8 @@ impl Daemon {
             settings.exporters.clone(),
             &CancellationToken::new(),
         )?;
-        let intake = intake(settings, &shards);
+        let normalizer = Arc::new(Normalizer::with(settings.normalize.clone()));
+        let intake = intake(settings, &shards, Arc::clone(&normalizer));
         let daemon = Self {
             otlp_grpc: otlp.local_addr().unwrap_or(settings.otlp_grpc),
             api: asking.local_addr().unwrap_or(settings.api),
@@ -138,6 +144,8 @@ impl Daemon {
                 exporters,
             },
             intake,
+            normalizer,
+            unpriced: BTreeSet::new(),
         };
         let ready = Ready {
             otlp_grpc: daemon.otlp_grpc,
@@ -180,6 +188,12 @@ impl Daemon {
         &self.intake
     }
 
+    /// What became of what came in, for its counters.
+    #[must_use]
+    pub fn normalizer(&self) -> &Normalizer {
+        &self.normalizer
+    }
+
     /// Waits until the daemon cannot go on by itself.
     pub async fn broken(&mut self) -> Broken {
         loop {
@@ -190,7 +204,18 @@ impl Daemon {
                     if !self.rooms.shards.is_ready() {
                         return Broken::Store;
                     }
+                    self.name_unpriced();
                 }
+            }
+        }
+    }
+
+    /// Names each model without a price once.
+    fn name_unpriced(&mut self) {
+        for (model, _) in self.normalizer.unpriced_models() {
+            if !self.unpriced.contains(&model) {
+                ModelUnpriced { model: &model }.emit();
+                self.unpriced.insert(model);
             }
         }
     }
@@ -247,12 +272,12 @@ fn of_shards(settings: &Settings) -> shard::Settings {
     }
 }
 
-fn intake(settings: &Settings, shards: &Shards) -> Intake {
+fn intake(settings: &Settings, shards: &Shards, normalizer: Arc<Normalizer>) -> Intake {
     let in_flight_bytes_max = settings
         .message_bytes_max
         .saturating_mul(REQUESTS_IN_FLIGHT);
     Intake::new(
-        Arc::new(Normalizer::new()),
+        normalizer,
         shards.clone(),
         Limits::default(),
         in_flight_bytes_max,

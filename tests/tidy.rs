@@ -35,7 +35,14 @@ const ROOMS: &[Room] = &[
     Room {
         name: "normalize",
         rooms: &["engine", "otlp"],
-        crates: &["serde", "serde_json", "xxhash_rust", "flate2", "thiserror"],
+        crates: &[
+            "serde",
+            "serde_json",
+            "serde_saphyr",
+            "xxhash_rust",
+            "flate2",
+            "thiserror",
+        ],
     },
     Room {
         name: "receiver",
@@ -129,7 +136,14 @@ const ROOMS: &[Room] = &[
     },
     Room {
         name: "config",
-        rooms: &["engine", "export", "receiver", "shard", "store"],
+        rooms: &[
+            "engine",
+            "export",
+            "normalize",
+            "receiver",
+            "shard",
+            "store",
+        ],
         crates: &[
             "clap",
             "humantime",

@@ -5,6 +5,7 @@
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 use super::environment::Lookup;
@@ -13,6 +14,7 @@ use super::shape::{Period, Shape};
 use super::tree::Node;
 use super::{Logs, Settings};
 use crate::engine::policy::Policy;
+use crate::normalize::{self, Prices};
 
 /// Largest message that may be allowed: beyond it, one request can take the memory of a small machine.
 const MESSAGE_MIB_MAX: u64 = 1024;
@@ -148,7 +150,51 @@ pub(super) fn settings(
             u64::MAX,
         ),
         exporters: super::exporters::settings(&shape.exporters, check),
+        normalize: normalize(shape, check),
         policy: self::policy(shape, policy, check).into(),
+    }
+}
+
+/// Most attributes that may name a worker: each is compared with every attribute of a span.
+const WORKER_ATTRIBUTES_MAX: usize = 16;
+
+fn normalize(shape: &Shape, check: &mut Checker<'_>) -> normalize::Settings {
+    let names = &shape.normalize.worker_attributes;
+    if names.len() > WORKER_ATTRIBUTES_MAX {
+        check.wrong(
+            &["normalize", "worker_attributes"],
+            format!(
+                "at most {WORKER_ATTRIBUTES_MAX} names, found {}",
+                names.len()
+            ),
+        );
+    }
+    if names.iter().any(|name| name.trim().is_empty()) {
+        check.wrong(
+            &["normalize", "worker_attributes"],
+            "a name must not be empty",
+        );
+    }
+    normalize::Settings {
+        worker_attributes: names.clone(),
+        prices: prices(shape, check),
+    }
+}
+
+/// The user's prices, or those that are built in.
+fn prices(shape: &Shape, check: &mut Checker<'_>) -> Arc<Prices> {
+    let Some(path) = &shape.normalize.prices_file else {
+        return Prices::built_in();
+    };
+    let prices = std::fs::read_to_string(path)
+        .map_err(|error| format!("`{path}` cannot be read: {error}"))
+        .and_then(|text| Prices::parse(&text).map_err(|error| format!("`{path}`: {error}")));
+    match prices {
+        Ok(prices) => Arc::new(prices),
+        Err(text) => {
+            check.wrong(&["normalize", "prices_file"], text);
+            Prices::built_in()
+        }
     }
 }
 

@@ -15,6 +15,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::engine::policy::Policy;
 use crate::export::ExporterSettings;
+use crate::normalize;
 
 mod check;
 mod environment;
@@ -63,6 +64,8 @@ pub struct Settings {
     pub retention_runs: u64,
     /// Where alerts go.
     pub exporters: Vec<ExporterSettings>,
+    /// How telemetry is read: what names workers, and what models cost.
+    pub normalize: normalize::Settings,
     /// What counts as a loop.
     pub policy: Arc<Policy>,
 }

@@ -4,7 +4,7 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 
 use super::profile::Name;
-use super::shape::{Exporters, Receivers, Runs, Service, Shape};
+use super::shape::{Exporters, Normalize, Receivers, Runs, Service, Shape};
 use crate::engine::policy::{Policy, Rules};
 
 /// The shape in the order of the reference, with the rules that the profile and the changes to it come to.
@@ -14,6 +14,7 @@ struct Printed<'a> {
     exporters: &'a Exporters,
     service: &'a Service,
     runs: &'a Runs,
+    normalize: &'a Normalize,
     detectors: Detectors,
 }
 
@@ -30,6 +31,7 @@ pub(super) fn yaml(shape: &Shape, policy: &Policy) -> String {
         exporters: &shape.exporters,
         service: &shape.service,
         runs: &shape.runs,
+        normalize: &shape.normalize,
         detectors: Detectors {
             profile: shape.detectors.profile,
             cost_budget_usd: shape.detectors.cost_budget_usd,

@@ -19,6 +19,7 @@ pub(super) struct Shape {
     pub(super) exporters: Exporters,
     pub(super) service: Service,
     pub(super) runs: Runs,
+    pub(super) normalize: Normalize,
     pub(super) detectors: Detectors,
 }
 
@@ -158,6 +159,22 @@ impl Default for Retention {
         Self {
             age: Period(Duration::from_secs(7 * 24 * 3600)),
             runs: 100_000,
+        }
+    }
+}
+
+#[derive(Clone, Debug, serde::Deserialize, serde::Serialize)]
+#[serde(deny_unknown_fields, default)]
+pub(super) struct Normalize {
+    pub(super) worker_attributes: Vec<String>,
+    pub(super) prices_file: Option<String>,
+}
+
+impl Default for Normalize {
+    fn default() -> Self {
+        Self {
+            worker_attributes: crate::normalize::Settings::default().worker_attributes,
+            prices_file: None,
         }
     }
 }

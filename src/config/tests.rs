@@ -67,12 +67,15 @@ fn the_reference_names_every_key() {
     assert_eq!(named, exists);
 }
 
-/// Given the examples of the reference without the second of two tokens, they are a configuration.
+/// Given the examples of the reference without files that are not there, they are a configuration.
 #[test]
 fn the_examples_of_the_reference_work() {
     let mut text = String::new();
     for line in uncommented(REFERENCE).lines() {
-        if !line.trim_start().starts_with("token_file:") {
+        let is_file = ["token_file:", "prices_file:"]
+            .iter()
+            .any(|key| line.trim_start().starts_with(key));
+        if !is_file {
             text.push_str(line);
             text.push('\n');
         }
@@ -383,5 +386,31 @@ fn all_mistakes_are_said_at_once() {
             "10:19: detectors.rules.no_progress.calls: ",
             "10:29: detectors.rules.no_progress.cals: unknown key; did you mean `calls`?",
         ],
+    );
+}
+
+/// Given names of workers and a table of prices, reading telemetry goes by them; given a table that is wrong, the key and
+/// the file are named.
+#[test]
+fn reading_telemetry_is_configured() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("prices.yaml");
+    std::fs::write(&path, "mine-*: {input: 1, output: 2}\n").unwrap();
+    let text = format!(
+        "normalize: {{worker_attributes: [team.member], prices_file: '{}'}}\n",
+        path.display()
+    );
+    let normalize = settings(&text).normalize;
+    assert_eq!(normalize.worker_attributes, ["team.member"]);
+    assert_ne!(*normalize.prices, *crate::normalize::Prices::built_in());
+    std::fs::write(&path, "mine-*: {inputs: 1}\n").unwrap();
+    let mistakes = loaded(&text).unwrap_err().to_string();
+    assert!(mistakes.contains("normalize.prices_file"), "{mistakes}");
+    let mistakes = loaded("normalize: {worker_attributes: ['']}\n")
+        .unwrap_err()
+        .to_string();
+    assert!(
+        mistakes.contains("normalize.worker_attributes"),
+        "{mistakes}"
     );
 }

@@ -1,11 +1,13 @@
 //! One call out of the reports of it.
 //!
 //! The same tool call is reported by up to three spans and two log records, and a model call by a span and a log record
-//! (`conventions.md` §0.3). [`steps`] walks a run's window in the order of events and puts together what belongs together,
-//! so that rules see each call once. The rule (`conventions.md` §8.5): the same call id; or the same tool in the same
-//! trace where not both have a call id, not both have arguments that differ, they are not siblings, and one is the other's
-//! parent or lies wholly within it in time. A report that names no tool is known by its call id alone. Putting together happens at every fold, over all of the window, so the order of
-//! arrival cannot matter.
+//! (`conventions.md` §0.3), or by two spans, one of a library and one of the client that it wraps. [`steps`] walks a
+//! run's window in the order of events and puts together what belongs together, so that rules see each call once. The
+//! rule (`conventions.md` §8.5): the same call id; or the same tool in the same trace where not both have a call id, not
+//! both have arguments that differ, they are not siblings, and one is the other's parent or lies wholly within it in
+//! time. A report that names no tool is known by its call id alone; two model spans without a common id are one call
+//! where one is the other's parent and lies around it. Putting together happens at every fold, over all of the window,
+//! so the order of arrival cannot matter.
 
 use super::event::{Answer, Body, Event, Failure, ModelCall, Recorded, SpanId, Text, ToolCall};
 
@@ -80,9 +82,11 @@ fn tell_of_one_call(left: &Event, right: &Event) -> bool {
                 }
             }
         }
-        (Body::ModelCall(one), Body::ModelCall(other)) => {
-            one.call_id.is_some() && one.call_id == other.call_id
-        }
+        (Body::ModelCall(one), Body::ModelCall(other)) => match (one.call_id, other.call_id) {
+            (Some(one), Some(other)) => one == other,
+            // A library that wraps another's client: two spans of one request, one directly below the other.
+            _ => left.trace == right.trace && are_kin(left, right) && share_time(left, right),
+        },
         _ => false,
     }
 }
@@ -124,8 +128,9 @@ impl<'a> Step<'a> {
     fn belongs(&self, event: &Event) -> bool {
         match (self, &event.body) {
             (Self::Tool(call), Body::ToolCall(report)) => call.is_told_by(event, report),
-            (Self::Model(call, _), Body::ModelCall(_)) => {
-                tell_of_one_call(call.reports[0].1, event)
+            (Self::Model(call, _), Body::ModelCall(report)) => {
+                let same_id = call.call_id.is_some() && call.call_id == report.call_id;
+                tell_of_one_call(call.reports[0].1, event) && (same_id || !call.has_sibling(event))
             }
             _ => false,
         }
@@ -151,6 +156,7 @@ impl<'a> Step<'a> {
             }
             (Self::Model(call, model), Body::ModelCall(report)) => {
                 call.join(index, event, &NOTHING, &NOTHING, report.error.as_ref());
+                call.call_id = call.call_id.or(report.call_id);
                 join_models(model, report);
             }
             _ => {}
@@ -256,13 +262,107 @@ fn fuller<'a>(known: &'a Recorded, other: &'a Recorded) -> &'a Recorded {
     }
 }
 
+/// A cost that a report states stands before one that was reckoned; of two of a kind the larger one.
+fn join_costs(model: &mut ModelCall, report: &ModelCall) {
+    let rank = |call: &ModelCall| {
+        let cost = call.cost_microusd;
+        (cost.is_some() && !call.cost_is_estimate, cost)
+    };
+    if rank(report) > rank(model) {
+        model.cost_microusd = report.cost_microusd;
+        model.cost_is_estimate = report.cost_is_estimate;
+    }
+}
+
 fn join_models(model: &mut ModelCall, report: &ModelCall) {
     model.model = model.model.take().or_else(|| report.model.clone());
     model.input_tokens = model.input_tokens.max(report.input_tokens);
     model.output_tokens = model.output_tokens.max(report.output_tokens);
-    model.cost_microusd = model.cost_microusd.max(report.cost_microusd);
+    model.cached_tokens = model.cached_tokens.max(report.cached_tokens);
+    join_costs(model, report);
     if model.answer == Answer::Unknown {
         model.answer = report.answer;
     }
     model.error = model.error.take().or_else(|| report.error.clone());
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::engine::event::TraceId;
+
+    fn model(span: u8, parent: u8, times: (u64, u64), call: ModelCall) -> Event {
+        Event {
+            id: u64::from(span),
+            trace: TraceId([1; 16]),
+            span: SpanId([span; 8]),
+            parent: SpanId([parent; 8]),
+            start_ns: times.0,
+            end_ns: times.1,
+            agent: None,
+            worker: None,
+            body: Body::ModelCall(call),
+        }
+    }
+
+    fn tokens(input_tokens: u64) -> ModelCall {
+        ModelCall {
+            input_tokens,
+            ..ModelCall::default()
+        }
+    }
+
+    fn costing(cost: u64, cost_is_estimate: bool) -> ModelCall {
+        ModelCall {
+            call_id: Some(7),
+            cost_microusd: Some(cost),
+            cost_is_estimate,
+            ..ModelCall::default()
+        }
+    }
+
+    fn models(window: &[Event]) -> Vec<ModelCall> {
+        let steps = steps(window);
+        let models = steps.into_iter().filter_map(|step| match step {
+            Step::Model(_, model) => Some(model),
+            _ => None,
+        });
+        models.collect()
+    }
+
+    /// Given a library's span around that of the client it uses, they are one call with its tokens once; given a second
+    /// request below the same span, or a request that is not within, it is a call of its own.
+    #[test]
+    fn nested_model_spans_are_one_call() {
+        let outer = model(1, 0, (10, 50), tokens(120));
+        let inner = model(2, 1, (15, 45), tokens(120));
+        assert_eq!(models(&[outer.clone(), inner.clone()]), [tokens(120)]);
+        let second = model(3, 1, (46, 49), tokens(5));
+        assert_eq!(models(&[outer.clone(), inner, second]).len(), 2);
+        let later = model(2, 1, (60, 70), tokens(120));
+        assert_eq!(models(&[outer.clone(), later]).len(), 2);
+        let other_id = |event: &Event, id| {
+            let mut event = event.clone();
+            if let Body::ModelCall(call) = &mut event.body {
+                call.call_id = Some(id);
+            }
+            event
+        };
+        let inner = model(2, 1, (15, 45), tokens(120));
+        assert_eq!(models(&[other_id(&outer, 1), other_id(&inner, 2)]).len(), 2);
+    }
+
+    /// Given an estimate and a stated cost of one call, the stated one stands, whichever came first and is larger.
+    #[test]
+    fn a_stated_cost_stands_before_an_estimate() {
+        let span = model(1, 0, (10, 50), costing(900, true));
+        let record = model(0, 0, (12, 50), costing(300, false));
+        for window in [[span.clone(), record.clone()], [record, span]] {
+            let call = models(&window).remove(0);
+            assert_eq!(
+                (call.cost_microusd, call.cost_is_estimate),
+                (Some(300), false)
+            );
+        }
+    }
 }

@@ -173,10 +173,14 @@ pub struct ModelCall {
     pub call_id: Option<u64>,
     /// Tokens read, cached ones included.
     pub input_tokens: u64,
+    /// Of the tokens read, those that came from the provider's cache.
+    pub cached_tokens: u64,
     /// Tokens written.
     pub output_tokens: u64,
-    /// Cost in millionths of a US dollar, where the report has one.
+    /// Cost in millionths of a US dollar, where the report has one or the model has a price.
     pub cost_microusd: Option<u64>,
+    /// The cost was reckoned from tokens and list prices: a report that states a cost is trusted before it.
+    pub cost_is_estimate: bool,
     /// What came back.
     pub answer: Answer,
     /// Why the call failed; `None` when it did not.

@@ -6,6 +6,7 @@
 use std::borrow::Cow;
 
 use serde::Deserialize;
+use serde::de::IgnoredAny;
 
 use crate::engine::event::Answer;
 use crate::otlp::{SpanView, ValueView};
@@ -17,13 +18,27 @@ use super::value;
 /// The tool with which smolagents' agents give their answer.
 pub(super) const FINAL_ANSWER: &str = "final_answer";
 
+/// The event in which the GenAI conventions put messages, where these are not attributes.
+pub(super) const OPERATION_DETAILS: &str = "gen_ai.client.inference.operation.details";
+
 /// Reads the answer from whichever keys carry it.
 pub(super) fn of(span: &SpanView<'_>, facts: &Facts<'_>) -> Answer {
     flat(facts)
-        .or_else(|| messages(&json_text(facts.value(Slot::OutputMessages))?))
+        .or_else(|| messages(&output_messages(span, facts)?))
         .or_else(|| vercel(facts))
         .or_else(|| choice(span))
-        .unwrap_or_else(|| finish_reason(facts))
+        .or_else(|| google_adk(facts))
+        .unwrap_or_else(|| match (completion(facts), finish_reason(facts)) {
+            (Some(Answer::Text(_)), asked @ Answer::ToolCalls(_)) => asked,
+            (Some(answer), _) => answer,
+            (None, reason) => reason,
+        })
+}
+
+/// The GenAI conventions' messages: an attribute, or an attribute of the event that tells the details.
+fn output_messages<'a>(span: &SpanView<'a>, facts: &Facts<'a>) -> Option<Cow<'a, str>> {
+    json_text(facts.value(Slot::OutputMessages))
+        .or_else(|| event_text(span, OPERATION_DETAILS, "gen_ai.output.messages"))
 }
 
 /// OpenInference's flat keys, which [`Facts`] has counted.
@@ -99,6 +114,59 @@ fn choice(span: &SpanView<'_>) -> Option<Answer> {
         return Some(Answer::ToolCalls(calls));
     }
     Some(text_alone(&member_text(&message, &["0", "text"])?))
+}
+
+/// google-adk's own copy of a response.
+fn google_adk(facts: &Facts<'_>) -> Option<Answer> {
+    let response = facts.text(Slot::AdkResponse)?;
+    let calls = response.matches("\"function_call\"").count() as u32;
+    if calls > 0 {
+        return Some(Answer::ToolCalls(calls));
+    }
+    Some(text_alone(&member_text(
+        response,
+        &["content", "parts", "0", "text"],
+    )?))
+}
+
+/// A whole response of a provider or of LangChain, or the text alone, where a span carries no messages.
+fn completion(facts: &Facts<'_>) -> Option<Answer> {
+    const TEXTS: [&[&str]; 5] = [
+        &["generations", "0", "0", "text"],
+        &["choices", "0", "message", "content"],
+        &["content", "0", "text"],
+        &["content"],
+        &["0", "content"],
+    ];
+    let json = json_text(facts.value(Slot::Output))?;
+    if let Some(calls) = tool_calls(&json) {
+        return Some(Answer::ToolCalls(calls));
+    }
+    let structured = json.trim_start().starts_with(['{', '[']);
+    let text = if structured {
+        let text = TEXTS.iter().find_map(|path| value::member(&json, path));
+        text.filter(|text| text.starts_with('"'))
+            .map(value::unquote)
+    } else {
+        Some(Cow::Borrowed(&*json))
+    };
+    let answer = text_alone(text.filter(|text| !text.trim().is_empty())?.as_ref());
+    // A marker for hidden text says nothing of what else was answered.
+    (answer != Answer::Text(None)).then_some(answer)
+}
+
+/// How many calls the first list of calls that is not empty holds; a message repeats its list for other readers.
+fn tool_calls(json: &str) -> Option<u32> {
+    let lists = json.split("\"tool_calls\"").skip(1);
+    let lists = lists.filter_map(|rest| rest.trim_start().strip_prefix(':'));
+    lists
+        .filter(|list| list.trim_start().starts_with('['))
+        .find_map(|list| {
+            let mut values =
+                serde_json::Deserializer::from_str(list).into_iter::<Vec<IgnoredAny>>();
+            let calls = values.next()?.ok()?.len() as u32;
+            (calls > 0).then_some(calls)
+        })
 }
 
 fn finish_reason(facts: &Facts<'_>) -> Answer {

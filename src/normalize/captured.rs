@@ -80,6 +80,13 @@ impl Captured {
 
     /// The report of the span, if it gives one.
     pub(super) fn report(self) -> Option<Report> {
+        let mut reports = self.reports(&Normalizer::new());
+        assert!(reports.len() <= 1, "one span gives one report at most");
+        reports.pop()
+    }
+
+    /// What a normalizer makes of the span.
+    pub(super) fn reports(self, normalizer: &Normalizer) -> Vec<Report> {
         let scope = InstrumentationScope {
             name: self.scope.to_owned(),
             ..InstrumentationScope::default()
@@ -96,10 +103,9 @@ impl Captured {
         let request = ExportTraceServiceRequest { resource_spans }.encode_to_vec();
         let mut reports = Vec::new();
         for span in otlp::spans(&request, &Limits::default()) {
-            Normalizer::new().span(&span.unwrap(), &mut reports);
+            normalizer.span(&span.unwrap(), &mut reports);
         }
-        assert!(reports.len() <= 1, "one span gives one report at most");
-        reports.pop()
+        reports
     }
 
     /// What the span told, a line an event.

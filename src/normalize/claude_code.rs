@@ -12,8 +12,8 @@
 //! name no request; what the model reported about it, tokens and time to the first of them, is the same in both and makes
 //! the id. A failed one is told by the span, or by the record `api_error` where there is no tracing.
 //!
-//! *Hand-offs* are calls of the tool `Agent` (formerly `Task`), whose arguments name a kind of agent. Sub-agents are
-//! named by their opaque id, which stands on spans and records alike.
+//! *Hand-offs* do not exist. The tool `Agent` (formerly `Task`) sets a sub-agent of a kind to work, often several at once:
+//! each is told as an agent at work for as long as the call, and what it does carries its opaque id.
 //!
 //! *Runs.* The session id stands on everything and keys the run. Each `claude_code.interaction` is a turn: a person (or a
 //! program) spoke when it began, and when it ended the run was over for the time being. Sub-agents in the background may go
@@ -21,7 +21,9 @@
 
 use std::borrow::Cow;
 
-use crate::engine::event::{Answer, Body, Failure, Handoff, ModelCall, Recorded, RunEnd, ToolCall};
+use crate::engine::event::{
+    AgentSpan, Answer, Body, Failure, ModelCall, Recorded, RunEnd, ToolCall,
+};
 use crate::otlp::{Attributes, LogView, ValueView};
 
 use super::facts::Slot;
@@ -95,8 +97,7 @@ fn tool_span(reading: &mut Reading<'_, '_>) {
     let call_id = text(call_id);
     reading.tell_at(span.end_ns, call(tool, call_id, input, output, error));
     if let (Some(to), Some(call_id)) = (text(subagent), call_id) {
-        let body = delegation(reading.agent.as_deref(), to);
-        reading.tell_named(delegation_id(call_id), span.start_ns, body);
+        reading.tell_named(delegation_id(call_id), delegation(to));
     }
 }
 
@@ -155,7 +156,7 @@ fn tool_record(record: &mut Record<'_, '_>) {
     record.tell_finished(&[b"tool_result", named.as_bytes()], duration_ms, body);
     let subagent = text(input).and_then(|input| value::member(input, &["subagent_type"]));
     if let (Some(to), true) = (subagent, DELEGATES.contains(&tool) && !named.is_empty()) {
-        let body = delegation(record.agent.as_deref(), &value::unquote(to));
+        let body = delegation(&value::unquote(to));
         record.tell_named(delegation_id(named), duration_ms, body);
     }
 }
@@ -225,10 +226,12 @@ fn shell_input(command: &str) -> Recorded {
     value::input_json(&format!("{{\"command\":{command}}}"))
 }
 
-fn delegation(from: Option<&str>, to: &str) -> Body {
-    Body::Handoff(Handoff {
-        from: from.map(value::name),
-        to: value::name(to),
+/// A sub-agent at work for as long as its call: side by side they hand nothing over.
+fn delegation(to: &str) -> Body {
+    Body::AgentSpan(AgentSpan {
+        name: value::name(to),
+        input: Recorded::NotRecorded,
+        output: Recorded::NotRecorded,
     })
 }
 
@@ -273,10 +276,14 @@ fn model_record(record: &mut Record<'_, '_>) {
         ],
     );
     let mut model = model_call(attributes, record.session);
-    model.cost_microusd = count(micros).or(match cost {
-        ValueView::Double(usd) if usd >= 0.0 => Some((usd * 1e6).round() as u64),
+    let dollars = match cost {
+        ValueView::Double(usd) => Some(usd),
+        ValueView::Int(usd) => Some(usd as f64),
+        ValueView::Str(usd) => usd.trim().parse().ok(),
         _ => None,
-    });
+    };
+    let dollars = dollars.filter(|usd| *usd >= 0.0);
+    model.cost_microusd = count(micros).or(dollars.map(|usd| (usd * 1e6).round() as u64));
     let sequence = count(sequence).unwrap_or(0).to_le_bytes();
     let time = record.time_ns().to_le_bytes();
     record.tell_finished(
@@ -323,6 +330,7 @@ fn model_call(attributes: &Attributes<'_>, session: &str) -> ModelCall {
         model: text(model).map(value::name),
         call_id: answered.then(|| value::id_hash(&[session.as_bytes(), &figures])),
         input_tokens: input + cache_read + cache_written,
+        cached_tokens: cache_read,
         output_tokens: output,
         ..ModelCall::default()
     }
@@ -376,11 +384,8 @@ mod tests {
             "tool_input": r#"{"subagent_type":"Explore","prompt":"look around"}"#});
         let told = told(false, &record);
         assert_eq!(&*tool_call(&told[0]).tool, "Agent");
-        let expected = Handoff {
-            from: Some("a1".into()),
-            to: "Explore".into(),
-        };
-        assert_eq!(told[1].body, Body::Handoff(expected));
+        assert_eq!(told[1].body, delegation("Explore"));
+        assert_eq!(told[1].end_ns, told[0].end_ns);
         assert_eq!(told[1].id, delegation_id("1"));
         assert_eq!(told[1].start_ns, told[0].start_ns);
     }

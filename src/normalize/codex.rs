@@ -136,12 +136,13 @@ impl<'a> Printed<'a> {
 }
 
 fn answer(record: &mut Record<'_, '_>) {
-    let [kind, model, input, output] = pick(
+    let [kind, model, input, cached, output] = pick(
         &record.log.attributes,
         [
             "event.kind",
             "model",
             "input_token_count",
+            "cached_token_count",
             "output_token_count",
         ],
     );
@@ -151,6 +152,7 @@ fn answer(record: &mut Record<'_, '_>) {
     let model = ModelCall {
         model: text(model).map(value::name),
         input_tokens: input,
+        cached_tokens: count(cached).unwrap_or(0),
         output_tokens: count(output).unwrap_or(0),
         ..ModelCall::default()
     };

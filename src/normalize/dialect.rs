@@ -13,6 +13,12 @@ pub(super) enum Dialect {
     OpenInference,
     /// Traceloop's instrumentations: `traceloop.*` beside `gen_ai.*`.
     OpenLlmetry,
+    /// LangSmith's exporter: `langsmith.*`.
+    LangSmith,
+    /// Langfuse's SDK: `langfuse.observation.*`.
+    Langfuse,
+    /// google-adk: `gcp.vertex.agent.*` beside `gen_ai.*`.
+    GoogleAdk,
     /// The OpenTelemetry GenAI conventions, as frameworks speak them themselves.
     GenAi,
     /// The Vercel AI SDK's own keys.
@@ -34,6 +40,10 @@ impl Dialect {
     pub(super) fn of_span(scope_name: &str, facts: &Facts<'_>) -> Self {
         match Self::of_scope(scope_name) {
             Self::None => Self::of_keys(facts),
+            // A processor has rewritten the framework's own spans and taken the old keys away.
+            Self::GenAi if facts.has(Slot::OpenInferenceKind) && !facts.has(Slot::Operation) => {
+                Self::OpenInference
+            }
             known => known,
         }
     }
@@ -48,12 +58,20 @@ impl Dialect {
             "ai" => Self::Vercel,
             "fastmcp" | "mcp-python-sdk" => Self::Mcp,
             "gemini-cli" => Self::GeminiCli,
-            "pydantic-ai" | "agent_framework" | "autogen-core" | "gcp.vertex.agent" => Self::GenAi,
+            "gcp.vertex.agent" => Self::GoogleAdk,
+            "langsmith" => Self::LangSmith,
+            "langfuse-sdk" => Self::Langfuse,
+            "pydantic-ai" | "agent_framework" | "autogen-core" | "gen_ai" => Self::GenAi,
             _ if scope_name.starts_with("openinference.") => Self::OpenInference,
             _ if scope_name.starts_with("opentelemetry.instrumentation.") => Self::OpenLlmetry,
             _ if scope_name.starts_with("com.anthropic.claude_code") => Self::ClaudeCode,
             _ if scope_name.starts_with("codex_") => Self::Codex,
-            _ if scope_name.starts_with("autogen ") => Self::GenAi,
+            _ if ["autogen ", "strands", "semantic_kernel"]
+                .iter()
+                .any(|start| scope_name.starts_with(start)) =>
+            {
+                Self::GenAi
+            }
             _ => Self::None,
         }
     }
@@ -64,7 +82,7 @@ impl Dialect {
             (Slot::TraceloopKind, Self::OpenLlmetry),
             (Slot::Operation, Self::GenAi),
             (Slot::VercelOperation, Self::Vercel),
-            (Slot::ObservationKind, Self::GenAi),
+            (Slot::ObservationKind, Self::Langfuse),
             (Slot::McpMethod, Self::Mcp),
             (Slot::ToolName, Self::GenAi),
             (Slot::Model, Self::GenAi),

@@ -4,6 +4,8 @@
 //! are trusted, whichever order the span carries them in. Reading a span costs one hash and one comparison of text an
 //! attribute, and nothing is allocated; the dialects ask for slots and never go through the attributes again.
 
+use std::borrow::Cow;
+
 use crate::otlp::{Attributes, ValueView};
 
 /// Declares the rows: a slot with its keys, the most trusted first.
@@ -29,7 +31,7 @@ facts! {
     /// Traceloop's kind of span.
     TraceloopKind: "traceloop.span.kind";
     /// What Langfuse and LangSmith call the kind of span.
-    ObservationKind: "langfuse.observation.type" "langsmith.span.kind";
+    ObservationKind: "langfuse.observation.type" "langsmith.span.kind" "langsmith.run_type";
     /// The Vercel AI SDK's operation.
     VercelOperation: "ai.operationId";
     /// The MCP method.
@@ -37,8 +39,9 @@ facts! {
 
     // Whose it is.
     /// The agent at work.
-    Agent: "gen_ai.agent.name" "agent.name" "graph.node.id" "agent_name"
-        "traceloop.association.properties.lc_agent_name" "ai.telemetry.functionId";
+    Agent: "gen_ai.agent.name" "agent.name" "graph.node.name" "graph.node.id" "agent_name"
+        "traceloop.association.properties.lc_agent_name" "langsmith.metadata.lc_agent_name"
+        "ai.telemetry.functionId";
     /// The agent's id.
     AgentId: "gen_ai.agent.id";
     /// Where a message between agents goes.
@@ -46,9 +49,13 @@ facts! {
     /// The conversation.
     Conversation: "gen_ai.conversation.id";
     /// LangChain's thread, which is its conversation.
-    Thread: "traceloop.association.properties.thread_id";
+    Thread: "traceloop.association.properties.thread_id" "langsmith.metadata.thread_id"
+        "langfuse.observation.metadata.thread_id" "langfuse.trace.metadata.thread_id";
     /// The session that the application names.
-    Session: "session.id" "traceloop.association.properties.session_id" "ai.telemetry.metadata.sessionId";
+    Session: "session.id" "gen_ai.session.id" "langfuse.session.id" "traceloop.association.properties.session_id"
+        "langsmith.metadata.session_id" "ai.telemetry.metadata.sessionId" "ai.telemetry.metadata.session_id"
+        "ai.telemetry.metadata.conversationId" "ai.telemetry.metadata.threadId" "ai.telemetry.metadata.chatId"
+        "gcp.vertex.agent.session_id";
     /// OpenInference's JSON text of framework facts.
     Metadata: "metadata";
 
@@ -56,13 +63,14 @@ facts! {
     /// What traceloop calls the thing at work.
     EntityName: "traceloop.entity.name";
     /// The tool.
-    ToolName: "gen_ai.tool.name" "tool.name" "ai.toolCall.name";
+    ToolName: "gen_ai.tool.name" "tool.name" "ai.toolCall.name" "tool_name";
     /// The call's id.
-    CallId: "gen_ai.tool.call.id" "gen_ai.tool.call_id" "ai.toolCall.id";
+    CallId: "gen_ai.tool.call.id" "gen_ai.tool.call_id" "ai.toolCall.id" "tool_call.id" "tool.id" "tool_use_id";
     /// Its arguments.
-    Arguments: "gen_ai.tool.call.arguments" "ai.toolCall.args" "tool_arguments";
+    Arguments: "gen_ai.tool.call.arguments" "gen_ai.tool.arguments" "gen_ai.tool.input" "ai.toolCall.args"
+        "tool_arguments";
     /// Its result.
-    Result: "gen_ai.tool.call.result" "ai.toolCall.result" "tool_response";
+    Result: "gen_ai.tool.call.result" "gen_ai.tool.result" "gen_ai.tool.output" "ai.toolCall.result" "tool_response";
     /// Its arguments as google-adk writes them, or a stand-in for them.
     AdkArguments: "gcp.vertex.agent.tool_call_args";
     /// Its result as google-adk writes it, or a stand-in for it.
@@ -77,20 +85,29 @@ facts! {
     /// What older versions of traceloop call the operation of a model.
     LlmRequest: "llm.request.type";
     /// The model.
-    Model: "gen_ai.response.model" "gen_ai.request.model" "llm.model_name" "ai.response.model" "ai.model.id";
+    Model: "gen_ai.response.model" "gen_ai.request.model" "llm.model_name" "ai.response.model" "ai.model.id"
+        "langfuse.observation.model.name" "langsmith.metadata.ls_model_name";
     /// Tokens read.
     InputTokens: "gen_ai.usage.input_tokens" "gen_ai.usage.prompt_tokens" "llm.token_count.prompt" "ai.usage.promptTokens"
         "ai.usage.inputTokens";
+    /// Of these, from the provider's cache.
+    CachedTokens: "gen_ai.usage.cache_read.input_tokens" "gen_ai.usage.cache_read_input_tokens"
+        "llm.token_count.prompt_details.cache_read" "ai.usage.cachedInputTokens" "ai.usage.inputTokenDetails.cacheReadTokens"
+        "gen_ai.usage.cached_tokens" "gen_ai.usage.details.cache_read_tokens";
     /// Tokens written.
     OutputTokens: "gen_ai.usage.output_tokens" "gen_ai.usage.completion_tokens" "llm.token_count.completion"
         "ai.usage.completionTokens" "ai.usage.outputTokens";
+    /// Tokens read and written, where a span gives the sum alone.
+    TotalTokens: "gen_ai.usage.total_tokens" "llm.token_count.total" "llm.usage.total_tokens" "ai.usage.totalTokens";
+    /// Langfuse's tokens, by kind.
+    UsageDetails: "langfuse.observation.usage_details";
     /// The cost in US dollars.
-    Cost: "operation.cost" "llm.cost.total";
+    Cost: "operation.cost" "llm.cost.total" "gen_ai.usage.cost" "langfuse.observation.cost_details";
     /// The id of the model's answer.
     ResponseId: "gen_ai.response.id" "ai.response.id";
     /// Why the model stopped.
     FinishReason: "gen_ai.response.finish_reasons" "gen_ai.response.finish_reason" "llm.finish_reason"
-        "ai.response.finishReason";
+        "llm.response.finish_reason" "ai.response.finishReason" "stop_reason" "gen_ai.completion.0.finish_reason";
     /// What the agent or model was given.
     InputMessages: "gen_ai.input.messages";
     /// What the Vercel AI SDK's agent was given.
@@ -99,6 +116,8 @@ facts! {
     OutputMessages: "gen_ai.output.messages";
     /// The text that the model answered.
     ResponseText: "ai.response.text";
+    /// google-adk's copy of a response.
+    AdkResponse: "gcp.vertex.agent.llm_response";
     /// The tool calls that the model answered.
     ResponseToolCalls: "ai.response.toolCalls";
 
@@ -106,7 +125,15 @@ facts! {
     /// The kind of error.
     ErrorType: "error.type";
     /// The state in which the operation ended, in words.
-    TaskStatus: "gen_ai.task.status" "gen_ai.tool.status" "langfuse.observation.level";
+    TaskStatus: "gen_ai.task.status" "gen_ai.tool.status" "tool.status" "langfuse.observation.level";
+    /// What went wrong, in words.
+    StatusMessage: "langfuse.observation.status_message";
+    /// How many times the request was sent before.
+    ResendCount: "http.request.resend_count";
+    /// The tools that a CrewAI agent may use.
+    CrewTools: "crewai.agent.tools";
+    /// A CrewAI agent's name.
+    CrewRole: "crewai.agent.role";
     /// How many times the tool was tried before.
     RetryAttempt: "pydantic_ai.tool.retry.attempt";
     /// Who gave control away.
@@ -184,6 +211,14 @@ impl<'a> Facts<'a> {
         }
     }
 
+    /// The fact as an id: a text with something in it, or a number as text.
+    pub(super) fn id(&self, slot: Slot) -> Option<Cow<'a, str>> {
+        match self.value(slot) {
+            ValueView::Int(number) => Some(Cow::Owned(number.to_string())),
+            _ => self.text(slot).map(Cow::Borrowed),
+        }
+    }
+
     /// The fact as a count; zero where it is missing or none.
     pub(super) fn count(&self, slot: Slot) -> u64 {
         self.number(slot).map_or(0, |number| number as u64)
@@ -224,7 +259,7 @@ impl<'a> Answered<'a> {
 }
 
 /// Buckets of the key index; several times the keys, so that nearly every lookup ends at its first bucket.
-const BUCKETS: usize = 256;
+const BUCKETS: usize = 512;
 
 /// Open addressing over [`KEYS`]: the place of a key, or [`UNSET`].
 const INDEX: [u8; BUCKETS] = index();

@@ -250,6 +250,7 @@ fn model_span(reading: &mut Reading<'_, '_>, session: &str) {
         model: facts.text(Slot::Model).map(value::name),
         call_id: model_call_id(session, input, output),
         input_tokens: input,
+        cached_tokens: facts.count(Slot::CachedTokens),
         output_tokens: output,
         answer,
         ..ModelCall::default()
@@ -257,12 +258,13 @@ fn model_span(reading: &mut Reading<'_, '_>, session: &str) {
 }
 
 fn model_record(record: &mut Record<'_, '_>) {
-    let [model, duration, input, output, said] = pick(
+    let [model, duration, input, cached, output, said] = pick(
         &record.log.attributes,
         [
             "model",
             "duration_ms",
             "input_token_count",
+            "cached_content_token_count",
             "output_token_count",
             "response_text",
         ],
@@ -279,6 +281,7 @@ fn model_record(record: &mut Record<'_, '_>) {
         model: text(model).map(value::name),
         call_id: model_call_id(record.session, input, output),
         input_tokens: input,
+        cached_tokens: count(cached).unwrap_or(0),
         output_tokens: output,
         answer,
         ..ModelCall::default()

@@ -1,6 +1,9 @@
 //! The OpenTelemetry GenAI conventions, as frameworks and hand-written tracers speak them themselves: pydantic-ai, Agent
-//! Framework, autogen, and every other span with `gen_ai.operation.name`: strands (which tells values in span events),
-//! google-adk, semantic-kernel, LangSmith, Langfuse (which has a word of its own for the operation).
+//! Framework, autogen, strands, semantic-kernel, the Vercel AI SDK's newer spans, and every other span with
+//! `gen_ai.operation.name`.
+//!
+//! *Where values stand.* In attributes, as JSON text or structured; for strands in span events, one per message or, where
+//! it was told to follow the newest conventions, messages within `gen_ai.client.inference.operation.details`.
 //!
 //! *Hand-offs* have no convention. They show as tools `transfer_to_B`, which are told as hand-offs, else as agent spans:
 //! one after the other (autogen) or one inside the other (pydantic-ai's delegation).
@@ -18,9 +21,10 @@ use std::borrow::Cow;
 
 use crate::engine::event::{Body, TraceId};
 
-use super::facts::{Facts, Slot};
+use super::answer::OPERATION_DETAILS;
+use super::facts::Slot;
 use super::reading::{Call, Reading, event_text, json_text, member_text};
-use super::{Outcome, value};
+use super::{Outcome, value, wrappers};
 
 /// Reads one span.
 pub(super) fn span(reading: &mut Reading<'_, '_>) -> Outcome {
@@ -28,20 +32,18 @@ pub(super) fn span(reading: &mut Reading<'_, '_>) -> Outcome {
         return messaging(reading);
     }
     let facts = reading.facts;
-    let operation = facts.text(Slot::Operation).or_else(|| {
-        // Langfuse's and LangSmith's words for the same.
-        Some(match facts.text(Slot::ObservationKind)? {
-            "generation" | "llm" => "chat",
-            "tool" => "execute_tool",
-            "agent" => "invoke_agent",
-            _ => "plan",
-        })
-    });
+    let operation = facts.text(Slot::Operation);
     place(reading, operation.unwrap_or_default());
     match operation {
         Some(operation) => return operate(reading, operation),
         None if facts.has(Slot::ToolName) => tool(reading),
+        // pydantic-ai's agents before the conventions had a name for them; they carry a model, too.
+        None if reading.span.scope_name == "pydantic-ai" && reading.span.name == "agent run" => {
+            agent(reading);
+        }
         None if facts.has(Slot::Model) => reading.tell_model_call(),
+        // Agent Framework's workflows around agents.
+        None if reading.span.name == "workflow.run" && reading.is_root() => reading.tell_turn(),
         None => {}
     }
     Outcome::Noise
@@ -52,7 +54,13 @@ pub(super) fn operate(reading: &mut Reading<'_, '_>, operation: &str) -> Outcome
     match operation {
         "chat" | "generate_content" | "text_completion" => reading.tell_model_call(),
         "execute_tool" => tool(reading),
-        "invoke_agent" | "invoke_workflow" | "invoke_swarm" => agent(reading),
+        "invoke_agent" => agent(reading),
+        // What agents work within is no agent: told as one, it would seem to hand over to each of them.
+        "invoke_workflow" | "invoke_swarm" | "invoke_graph" => {
+            if reading.is_root() {
+                reading.tell_turn();
+            }
+        }
         "create_memory" | "update_memory" | "upsert_memory" | "delete_memory" => {
             reading.tell(Body::MemoryWrite);
         }
@@ -72,14 +80,15 @@ pub(super) fn operate(reading: &mut Reading<'_, '_>, operation: &str) -> Outcome
 
 /// Whose span it is. Model and tool spans key the run; an agent's span follows them, since mixed instrumentations put
 /// the conversation on it alone, and it would be torn from the calls below it, which arrive before it.
-fn place(reading: &mut Reading<'_, '_>, operation: &str) {
-    let conversation = reading.facts.text(Slot::Conversation);
+pub(super) fn place(reading: &mut Reading<'_, '_>, operation: &str) {
+    let conversation = reading.facts.id(Slot::Conversation);
     let is_pydantic_ai = reading.span.scope_name == "pydantic-ai";
     if !is_pydantic_ai && !operation.starts_with("invoke_") {
-        reading.run(conversation);
+        reading.run(conversation.as_deref());
     }
     if !is_pydantic_ai || reading.is_root() {
-        reading.session(reading.facts.text(Slot::Session).or(conversation));
+        let session = reading.facts.id(Slot::Session).or(conversation);
+        reading.session(session.as_deref());
     }
 }
 
@@ -99,30 +108,25 @@ fn agent(reading: &mut Reading<'_, '_>) {
 
 fn tool(reading: &mut Reading<'_, '_>) {
     let (facts, span) = (reading.facts, reading.span);
-    let is_from = |scope: &str| span.scope_name.starts_with(scope);
+    let named = span.name.strip_prefix("execute_tool ");
     let mut tool = facts
         .text(Slot::ToolName)
-        .unwrap_or_else(|| span.name.trim_start_matches("execute_tool "));
-    if is_from("semantic_kernel") {
+        .unwrap_or(named.unwrap_or(span.name));
+    if span.scope_name.starts_with("semantic_kernel") {
         // `PLUGIN-function`
         tool = tool.split_once('-').map_or(tool, |(_, function)| function);
     }
     let mut call = Call::of(tool, facts);
     call.arguments = call
         .arguments
-        .or_else(|| shown(facts, Slot::AdkArguments))
         .or_else(|| json_text(facts.value(Slot::Input)))
-        .or_else(|| event_text(span, "gen_ai.tool.message", "content"));
+        .or_else(|| event_text(span, "gen_ai.tool.message", "content"))
+        .or_else(|| told_in_messages(reading, true));
     call.result = call
         .result
-        .or_else(|| shown(facts, Slot::AdkResult))
         .or_else(|| json_text(facts.value(Slot::Output)))
-        .or_else(|| event_text(span, "gen_ai.choice", "message"));
-    if is_from("langsmith")
-        && let Some(Cow::Borrowed(wrapper)) = call.arguments
-    {
-        call.arguments = member_text(wrapper, &["input"]).or(call.arguments);
-    }
+        .or_else(|| event_text(span, "gen_ai.choice", "message"))
+        .or_else(|| told_in_messages(reading, false));
     reading.tell_call(&call);
     if facts.count(Slot::RetryAttempt) > 0 {
         let tool = Some(value::name(tool));
@@ -130,9 +134,20 @@ fn tool(reading: &mut Reading<'_, '_>) {
     }
 }
 
-/// google-adk puts `{}` or `N/A` where it hides a value.
-fn shown<'a>(facts: &Facts<'a>, slot: Slot) -> Option<Cow<'a, str>> {
-    json_text(facts.value(slot)).filter(|text| !matches!(&**text, "{}" | "N/A"))
+/// What the first part of a tool's messages says, for frameworks that tell a tool call as a conversation: its arguments
+/// as a `tool_call`, its result as a `tool_call_response`.
+fn told_in_messages<'a>(reading: &Reading<'_, 'a>, arguments: bool) -> Option<Cow<'a, str>> {
+    let (slot, key, member) = if arguments {
+        (Slot::InputMessages, "gen_ai.input.messages", "arguments")
+    } else {
+        (Slot::OutputMessages, "gen_ai.output.messages", "response")
+    };
+    let messages = json_text(reading.facts.value(slot))
+        .or_else(|| event_text(reading.span, OPERATION_DETAILS, key))?;
+    value::member(&messages, &["0", "parts", "0", member])?;
+    Some(wrappers::within(messages, |messages| {
+        member_text(messages, &["0", "parts", "0", member])
+    }))
 }
 
 /// autogen's runtime: each message between agents is a trace of its own, joined to the one that sent it by a link. None
@@ -184,6 +199,7 @@ mod tests {
     use serde_json::json;
 
     use super::super::captured::Captured;
+    use super::Body;
 
     fn check(span: Captured, expected: &[&str]) {
         assert_eq!(span.told(), expected);
@@ -309,37 +325,133 @@ mod tests {
         assert!(told("cook_dinner").is_empty());
     }
 
-    /// What strands says in events, google-adk hides, semantic-kernel prefixes and LangSmith wraps.
+    /// strands tells values in events (conventions §5, §7): one per message, or messages within one event.
     #[test]
-    fn other_frameworks() {
-        let tool =
-            json!({"gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": "files-read"});
-        let span = |scope: &'static str| Captured::new(scope, "execute_tool files-read", &tool);
-        let said = span("strands.telemetry.tracer")
+    fn strands_tells_in_events() {
+        let tool = json!({"gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": "read",
+            "gen_ai.tool.call.id": "c", "gen_ai.tool.status": "success"});
+        let span = || Captured::new("strands.telemetry.tracer", "execute_tool read", &tool);
+        let expected = [r#"call with id read({"path":"a"}) = 1 bytes"#];
+        let said = span()
             .said(
                 "gen_ai.tool.message",
-                &json!({"content": "{\"path\":\"a\"}"}),
+                &json!({"role": "tool", "content": "{\"path\":\"a\"}"}),
             )
-            .said("gen_ai.choice", &json!({"message": "[{\"text\":\"b\"}]"}));
-        check(said, &[r#"call files-read({"path":"a"}) = 14 bytes"#]);
-        check(span("semantic_kernel.functions"), &["call read(-) = -"]);
-        let hidden = json!({"gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": "read",
-            "gcp.vertex.agent.tool_call_args": "{}", "gcp.vertex.agent.tool_response": "N/A"});
+            .said(
+                "gen_ai.choice",
+                &json!({"message": "[{\"text\":\"b\"}]", "id": "c"}),
+            );
+        check(said, &expected);
+        let asked = json!([{"role": "tool", "parts": [{"type": "tool_call", "name": "read", "id": "c", "arguments": {"path": "a"}}]}]);
+        let gave = json!([{"role": "tool", "parts": [{"type": "tool_call_response", "id": "c", "response": [{"text": "b"}]}]}]);
+        let details = "gen_ai.client.inference.operation.details";
+        let said = span()
+            .said(
+                details,
+                &json!({"gen_ai.input.messages": asked.to_string()}),
+            )
+            .said(
+                details,
+                &json!({"gen_ai.output.messages": gave.to_string()}),
+            );
+        check(said, &expected);
+        let model = json!({"gen_ai.operation.name": "chat", "gen_ai.request.model": "m"});
+        let answered =
+            json!([{"role": "assistant", "parts": [{"type": "tool_call", "name": "read"}]}]);
+        let said = Captured::new("strands.telemetry.tracer", "chat", &model)
+            .said(details, &json!({"gen_ai.input.messages": "[]"}))
+            .said(details, &json!({"gen_ai.output.messages": answered}));
+        check(said, &["model m 0+0 ToolCalls(1)"]);
+        let swarm = json!({"gen_ai.operation.name": "invoke_swarm", "gen_ai.agent.name": "swarm"});
         check(
-            Captured::new("gcp.vertex.agent", "execute_tool read", &hidden),
-            &["call read(-) = -"],
+            Captured::new("strands.telemetry.tracer", "invoke_swarm", &swarm).root(),
+            &["swarm: UserMessage", "swarm: end"],
         );
-        let wrapped = json!({"langsmith.span.kind": "tool", "gen_ai.tool.name": "read",
-            "gen_ai.prompt": "{\"input\": {\"path\": \"a\"}}", "gen_ai.completion": "b"});
+        let cycle = json!({"event_loop.cycle_id": "1"});
         check(
-            Captured::new("langsmith", "read", &wrapped),
-            &[r#"call read({"path":"a"}) = 1 bytes"#],
+            Captured::new(
+                "strands.telemetry.tracer",
+                "execute_event_loop_cycle",
+                &cycle,
+            ),
+            &[],
         );
-        let observed = json!({"langfuse.observation.type": "tool", "langfuse.observation.level": "ERROR",
-            "langfuse.observation.input": "{\"path\": \"a\"}"});
+    }
+
+    /// semantic-kernel puts the plugin before the function, and its finish reason is the name of a constant.
+    #[test]
+    fn semantic_kernel_is_read() {
+        let tool = json!({"gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": "files-read",
+            "gen_ai.tool.call.arguments": "{\"path\": \"a\"}"});
         check(
-            Captured::new("langfuse-sdk", "read", &observed),
-            &[r#"call read({"path":"a"}) = - failed: "#],
+            Captured::new(
+                "semantic_kernel.functions.kernel_function",
+                "execute_tool files-read",
+                &tool,
+            ),
+            &[r#"call read({"path":"a"}) = -"#],
         );
+        let model = json!({"gen_ai.operation.name": "chat", "gen_ai.request.model": "m",
+            "gen_ai.response.finish_reason": "FinishReason.TOOL_CALLS"});
+        let scope = "semantic_kernel.utils.telemetry.model_diagnostics.decorators";
+        check(
+            Captured::new(scope, "chat m", &model),
+            &["model m 0+0 ToolCalls(1)"],
+        );
+        check(
+            Captured::new(scope, "AutoFunctionInvocationLoop", &json!({})),
+            &[],
+        );
+    }
+
+    /// Older and newer spellings of one thing (conventions §2, §5, §6): the operation left out, the tool's values, tokens.
+    #[test]
+    fn spellings_of_one_thing() {
+        let old = json!({"gen_ai.tool.name": "t", "gen_ai.tool.call_id": 7, "tool_arguments": "{\"a\": 1}", "tool_response": "b"});
+        check(
+            Captured::new("pydantic-ai", "running tool", &old),
+            &[r#"call with id t({"a":1}) = 1 bytes"#],
+        );
+        let agent =
+            json!({"agent_name": "demo", "model_name": "m", "gen_ai.usage.input_tokens": 5});
+        check(
+            Captured::new("pydantic-ai", "agent run", &agent),
+            &["demo: agent demo(-) = -"],
+        );
+        let tokens = json!({"gen_ai.operation.name": "chat", "gen_ai.request.model": "m",
+            "gen_ai.usage.prompt_tokens": "12", "gen_ai.usage.completion_tokens": 3.0, "gen_ai.usage.cache_read_input_tokens": 4});
+        let event = Captured::new("x", "chat", &tokens)
+            .report()
+            .unwrap()
+            .events
+            .remove(0);
+        let Body::ModelCall(call) = event.body else {
+            panic!()
+        };
+        assert_eq!(
+            (call.input_tokens, call.cached_tokens, call.output_tokens),
+            (12, 4, 3)
+        );
+        let sum = json!({"gen_ai.operation.name": "chat", "gen_ai.request.model": "m", "gen_ai.usage.total_tokens": 15});
+        check(Captured::new("x", "chat", &sum), &["model m 15+0 Unknown"]);
+    }
+
+    /// The envelope of an MCP server comes off whichever framework prints it, and what it says of errors stays.
+    #[test]
+    fn envelopes_come_off() {
+        let told = |result: serde_json::Value| {
+            let attributes = json!({"gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": "t",
+                "gen_ai.tool.call.result": result});
+            Captured::new("x", "execute_tool t", &attributes)
+                .told()
+                .remove(0)
+        };
+        let envelope = json!({"content": [{"type": "text", "text": "boom"}], "isError": false});
+        assert_eq!(told(envelope.clone()), "call t(-) = 4 bytes");
+        assert_eq!(told(json!(envelope.to_string())), "call t(-) = 4 bytes");
+        let failed = json!({"content": [{"type": "text", "text": "boom"}], "isError": true});
+        assert_eq!(told(failed), "call t(-) = 4 bytes failed: boom");
+        let exited = told(json!("Process exited with code 2\nOutput:\nno"));
+        assert!(exited.contains(" failed: Process exited"), "{exited}");
     }
 }

@@ -2,25 +2,50 @@
 //!
 //! One call shows up to three times: the client's `tools/call X`, the transport's `MCP send tools/call X`, the server's
 //! `tools/call X`. The two that name the tool are told, each with its parent, and the engine makes one call of them; the
-//! transport's span names no tool in its attributes, ends without the error, and is left out. None of them carries
-//! arguments or results.
+//! transport's span names no tool in its attributes, ends without the error, and is left out. Arguments and results are
+//! recorded only where somebody asked for it, under the keys of the GenAI conventions.
 //!
 //! *Runs.* `mcp.session.id` differs on every call of an in-memory client and keys nothing: the trace does. MCP knows no
 //! agents, no hand-offs and no end of a run.
 
-use super::Outcome;
 use super::facts::Slot;
 use super::reading::{Call, Reading};
+use super::{Outcome, gen_ai};
 
 /// Reads one span.
 pub(super) fn span(reading: &mut Reading<'_, '_>) -> Outcome {
     let facts = reading.facts;
-    if facts.text(Slot::McpMethod) == Some("tools/call")
-        && let Some(tool) = facts.text(Slot::ToolName)
-    {
-        reading.tell_call(&Call::of(tool, facts));
+    match facts.text(Slot::McpMethod) {
+        Some("tools/call") => {
+            if let Some(tool) = facts.text(Slot::ToolName) {
+                reading.tell_call(&Call::of(tool, facts));
+            }
+        }
+        Some(method) if !is_known(method) => return Outcome::UnknownOperation,
+        // A tool's own span under an MCP scope.
+        None if facts.text(Slot::Operation) == Some("execute_tool") => {
+            return gen_ai::span(reading);
+        }
+        Some(_) | None => {}
     }
     Outcome::Noise
+}
+
+/// Methods with which client and server arrange things between them.
+fn is_known(method: &str) -> bool {
+    const KINDS: [&str; 9] = [
+        "tools/",
+        "resources/",
+        "prompts/",
+        "notifications/",
+        "server/",
+        "completion/",
+        "logging/",
+        "sampling/",
+        "tasks/",
+    ];
+    const ALONE: [&str; 4] = ["initialize", "ping", "elicitation/create", "roots/list"];
+    ALONE.contains(&method) || KINDS.iter().any(|kind| method.starts_with(kind))
 }
 
 #[cfg(test)]
@@ -37,6 +62,12 @@ mod tests {
         let span = || Captured::new("fastmcp", "tools/call run_query", &end).failed("refused");
         assert_eq!(span().told(), ["call run_query(-) = - failed: refused"]);
         assert_eq!(span().report().unwrap().run.run_id, None);
+        let shown = json!({"mcp.method.name": "tools/call", "gen_ai.tool.name": "t", "gen_ai.tool.call.arguments": {"a": 1},
+            "gen_ai.tool.call.result": "{\"content\":[{\"type\":\"text\",\"text\":\"b\"}]}"});
+        assert_eq!(
+            Captured::new("fastmcp", "tools/call t", &shown).told(),
+            [r#"call t({"a":1}) = 1 bytes"#]
+        );
         let transport = json!({"mcp.method.name": "tools/call", "jsonrpc.request.id": "2"});
         assert!(
             Captured::new(

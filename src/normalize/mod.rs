@@ -7,8 +7,11 @@
 //! gives no event, though it may still say which run its trace belongs to. Arguments and results leave this room only
 //! as fingerprints and redacted samples.
 //!
+//! Last, every event is given what no dialect knows: the worker that the user's attributes name, and the cost of a model
+//! call at list prices (`prices`) where the telemetry states none.
+//!
 //! Adding a dialect: a variant and a scope name in `dialect`, its keys in the table of `facts`, a file with its
-//! exceptions, a captured span and its expected event.
+//! exceptions, a captured span and its expected event. `docs/dialects.md` walks through it.
 
 mod answer;
 #[cfg(test)]
@@ -23,29 +26,39 @@ pub mod events_file;
 mod facts;
 mod gemini_cli;
 mod gen_ai;
+mod google_adk;
 mod hash;
 mod json_visitor;
+mod langfuse;
+mod langsmith;
 mod mask;
 mod mcp;
 mod openinference;
 mod openllmetry;
+mod prices;
 mod reading;
 mod records;
 mod redact;
 mod sample;
 mod shell;
 mod tool_names;
+mod usage;
 mod value;
 mod vercel;
+mod wrappers;
 
+use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 
-use crate::engine::event::{Event, Text, TraceId};
+use crate::engine::event::{Body, Event, ModelCall, Text, TraceId};
 use crate::otlp::{Attributes, LogView, SpanView};
 
 use self::dialect::Dialect;
 use self::facts::Facts;
 use self::reading::Reading;
+
+pub use self::prices::{Prices, PricesError};
 
 /// What one span or log record says: whose run it belongs to, and what happened.
 #[derive(Clone, Debug, PartialEq)]
@@ -100,19 +113,64 @@ pub struct Counts {
     pub unknown_operation: u64,
     /// [`Outcome::NoDialect`].
     pub no_dialect: u64,
+    /// Model calls with tokens but without a cost, since their model has no price: see [`Normalizer::unpriced_models`].
+    pub unpriced: u64,
 }
 
-/// Turns views into reports. One serves all receivers: it holds nothing but counters.
+/// What a user may set about reading telemetry.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// Attributes of a span or of its resource that name the worker of a swarm; the first that is there wins.
+    pub worker_attributes: Vec<String>,
+    /// What models cost where the telemetry does not say so.
+    pub prices: Arc<Prices>,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            worker_attributes: WORKER_ATTRIBUTES.map(str::to_owned).to_vec(),
+            prices: Prices::built_in(),
+        }
+    }
+}
+
+/// Where workers are named, if nothing else is set: names that programs give on purpose, and last the process
+/// (`conventions.md` §8.7).
+const WORKER_ATTRIBUTES: [&str; 5] = [
+    "eddy.worker",
+    "worker.id",
+    "worker.name",
+    "swarm.worker.id",
+    "service.instance.id",
+];
+
+/// Most models without a price that are remembered by name; what more there are is counted alone.
+const UNPRICED_MAX: usize = 64;
+
+/// Turns views into reports. One serves all receivers: it holds nothing but its settings and counters.
 #[derive(Debug, Default)]
 pub struct Normalizer {
+    settings: Settings,
     outcomes: [AtomicU64; 5],
+    unpriced_calls: AtomicU64,
+    unpriced: Mutex<BTreeMap<Text, u64>>,
 }
 
 impl Normalizer {
-    /// A normalizer with its counters at zero.
+    /// A normalizer with default settings and its counters at zero.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
+    }
+
+    /// A normalizer with its counters at zero.
+    #[must_use]
+    pub fn with(settings: Settings) -> Self {
+        Self {
+            settings,
+            ..Self::default()
+        }
     }
 
     /// Reads one span and appends what it reports: at most one report, none for a span that says nothing.
@@ -124,6 +182,9 @@ impl Normalizer {
         let outcome = match dialect {
             Dialect::OpenInference => openinference::span(&mut reading),
             Dialect::OpenLlmetry => openllmetry::span(&mut reading),
+            Dialect::LangSmith => langsmith::span(&mut reading),
+            Dialect::Langfuse => langfuse::span(&mut reading),
+            Dialect::GoogleAdk => google_adk::span(&mut reading),
             Dialect::GenAi => gen_ai::span(&mut reading),
             Dialect::Vercel => vercel::span(&mut reading),
             Dialect::Mcp => mcp::span(&mut reading),
@@ -133,7 +194,7 @@ impl Normalizer {
             Dialect::Codex => Outcome::Noise,
             Dialect::None => Outcome::NoDialect,
         };
-        self.close(report, outcome, &span.resource, out);
+        self.close(report, outcome, (&span.attributes, &span.resource), out);
     }
 
     /// Reads one log record and appends what it reports: at most one report, none for a record that says nothing.
@@ -146,12 +207,17 @@ impl Normalizer {
             // Records that frameworks write beside their spans, which say nothing more than these.
             Dialect::OpenInference
             | Dialect::OpenLlmetry
+            | Dialect::LangSmith
+            | Dialect::Langfuse
+            | Dialect::GoogleAdk
             | Dialect::GenAi
             | Dialect::Vercel
             | Dialect::Mcp => Outcome::Noise,
+            // The conventions' own events, in somebody's logger.
+            Dialect::None if log.event_name.starts_with("gen_ai.") => Outcome::Noise,
             Dialect::None => Outcome::NoDialect,
         };
-        self.close(report, outcome, &log.resource, out);
+        self.close(report, outcome, (&log.attributes, &log.resource), out);
     }
 
     /// What has been read so far.
@@ -165,7 +231,18 @@ impl Normalizer {
             noise,
             unknown_operation,
             no_dialect,
+            unpriced: self.unpriced_calls.load(Ordering::Relaxed),
         }
+    }
+
+    /// Models for which no price is known, each with how many of its calls have no cost; at most sixty-four of them.
+    #[must_use]
+    pub fn unpriced_models(&self) -> Vec<(Text, u64)> {
+        let unpriced = self.unpriced.lock().unwrap_or_else(PoisonError::into_inner);
+        let models = unpriced
+            .iter()
+            .map(|(model, calls)| (model.clone(), *calls));
+        models.collect()
     }
 
     /// Counts what became of one item, and hands its report on if there is anything in it that the shard does not know
@@ -174,7 +251,7 @@ impl Normalizer {
         &self,
         mut report: Report,
         outcome: Outcome,
-        resource: &Attributes<'_>,
+        (attributes, resource): (&Attributes<'_>, &Attributes<'_>),
         out: &mut Vec<Report>,
     ) {
         let outcome = if report.events.is_empty() {
@@ -183,10 +260,60 @@ impl Normalizer {
             Outcome::Told
         };
         self.outcomes[outcome as usize].fetch_add(1, Ordering::Relaxed);
-        if matches!(outcome, Outcome::Told | Outcome::Placed) {
-            let service = resource.find("service.name").and_then(|name| name.as_str());
-            report.run.service = service.filter(|name| !name.is_empty()).map(value::name);
-            out.push(report);
+        if !matches!(outcome, Outcome::Told | Outcome::Placed) {
+            return;
+        }
+        let service = resource.find("service.name").and_then(|name| name.as_str());
+        report.run.service = service.filter(|name| !name.is_empty()).map(value::name);
+        if outcome == Outcome::Told {
+            let worker = self
+                .worker(attributes)
+                .or_else(|| self.worker(resource))
+                .map(value::name);
+            for event in &mut report.events {
+                event.worker.clone_from(&worker);
+                if let Body::ModelCall(call) = &mut event.body {
+                    self.price(call);
+                }
+            }
+        }
+        out.push(report);
+    }
+
+    /// The worker that these attributes name; where several do, the one that stands first in the settings.
+    fn worker<'a>(&self, attributes: &Attributes<'a>) -> Option<&'a str> {
+        let names = &self.settings.worker_attributes;
+        let mut found: Option<(usize, &str)> = None;
+        for (key, value) in attributes {
+            let best = found.map_or(names.len(), |(place, _)| place);
+            if let Some(place) = names[..best].iter().position(|name| name == key)
+                && let Some(worker) = value.as_str().filter(|worker| !worker.is_empty())
+            {
+                found = Some((place, worker));
+            }
+        }
+        found.map(|(_, worker)| worker)
+    }
+
+    /// Gives a call the cost of its tokens, where the telemetry has none; counts it where its model has no price.
+    fn price(&self, call: &mut ModelCall) {
+        let (None, Some(model)) = (call.cost_microusd, &call.model) else {
+            return;
+        };
+        if call.input_tokens + call.output_tokens == 0 {
+            return;
+        }
+        if let Some(cost) = self.settings.prices.cost_microusd(call) {
+            call.cost_microusd = Some(cost);
+            call.cost_is_estimate = true;
+            return;
+        }
+        self.unpriced_calls.fetch_add(1, Ordering::Relaxed);
+        let mut unpriced = self.unpriced.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(calls) = unpriced.get_mut(model) {
+            *calls += 1;
+        } else if unpriced.len() < UNPRICED_MAX {
+            unpriced.insert(model.clone(), 1);
         }
     }
 }
@@ -200,5 +327,63 @@ impl Report {
             },
             events: Vec::new(),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::normalize::captured::Captured;
+
+    fn model_call(normalizer: &Normalizer, attributes: &serde_json::Value) -> Event {
+        let mut reports = Captured::new("agent_framework", "chat", attributes).reports(normalizer);
+        reports.remove(0).events.remove(0)
+    }
+
+    fn cost(event: &Event) -> (Option<u64>, bool) {
+        match &event.body {
+            Body::ModelCall(call) => (call.cost_microusd, call.cost_is_estimate),
+            other => panic!("no model call: {other:?}"),
+        }
+    }
+
+    /// Given a stated cost, it stands; given tokens alone, list prices apply; given a model without a price, there is no
+    /// cost, and the model is named and counted.
+    #[test]
+    fn costs_are_stated_or_reckoned_or_missing() {
+        let normalizer = Normalizer::new();
+        let chat = |model: &str, cost: Option<f64>| {
+            json!({"gen_ai.operation.name": "chat", "gen_ai.request.model": model, "operation.cost": cost,
+                "gen_ai.usage.input_tokens": 1_000, "gen_ai.usage.output_tokens": 100})
+        };
+        let told = |model, stated| cost(&model_call(&normalizer, &chat(model, stated)));
+        assert_eq!(told("gpt-4o", Some(0.5)), (Some(500_000), false));
+        assert_eq!(told("gpt-4o", None), (Some(2_500 + 1_000), true));
+        assert_eq!(told("homemade", None), (None, false));
+        assert_eq!(told("homemade", None), (None, false));
+        assert_eq!(normalizer.counts().unpriced, 2);
+        assert_eq!(normalizer.unpriced_models(), [("homemade".into(), 2)]);
+    }
+
+    /// Given attributes that name a worker, the first of the settings wins, whatever the order on the span.
+    #[test]
+    fn workers_are_named_by_attributes() {
+        let span = json!({"gen_ai.operation.name": "chat", "gen_ai.request.model": "m", "worker.name": "b",
+            "team.member": "c", "worker.id": "a"});
+        let worker = |normalizer: &Normalizer| model_call(normalizer, &span).worker;
+        assert_eq!(worker(&Normalizer::new()).as_deref(), Some("a"));
+        let named = |names: &[&str]| {
+            Normalizer::with(Settings {
+                worker_attributes: names.iter().map(|name| (*name).to_owned()).collect(),
+                ..Settings::default()
+            })
+        };
+        assert_eq!(
+            worker(&named(&["team.member", "worker.id"])).as_deref(),
+            Some("c")
+        );
+        assert_eq!(worker(&named(&[])), None);
     }
 }

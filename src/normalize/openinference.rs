@@ -21,7 +21,7 @@ use crate::otlp::ValueView;
 use super::answer::FINAL_ANSWER;
 use super::facts::Slot;
 use super::reading::{Call, Reading, json_text, member_text};
-use super::{Outcome, value};
+use super::{Outcome, value, wrappers};
 
 /// Reads one span.
 pub(super) fn span(reading: &mut Reading<'_, '_>) -> Outcome {
@@ -57,6 +57,7 @@ enum Framework {
     CrewAi,
     Autogen,
     Haystack,
+    LlamaIndex,
     Other,
 }
 
@@ -69,6 +70,7 @@ impl Framework {
             "crewai" => Self::CrewAi,
             "autogen_agentchat" | "autogen" => Self::Autogen,
             "haystack" => Self::Haystack,
+            "llama_index" => Self::LlamaIndex,
             _ => Self::Other,
         }
     }
@@ -77,16 +79,20 @@ impl Framework {
 /// Whose span it is. LangGraph's thread is the conversation and stands on every span; a session that the application
 /// names may span many workers, so it is kept beside the run.
 fn place(reading: &mut Reading<'_, '_>, framework: Framework) {
-    reading.session(reading.facts.text(Slot::Session));
+    let session = reading.facts.id(Slot::Session);
+    reading.session(session.as_deref());
     if framework != Framework::LangChain {
         return;
     }
-    let Some(metadata) = reading.facts.text(Slot::Metadata) else {
+    let Some(metadata) = json_text(reading.facts.value(Slot::Metadata)) else {
         return;
     };
-    reading.run(member_text(metadata, &["thread_id"]).as_deref());
-    if let Some(name) = member_text(metadata, &["lc_agent_name"]) {
-        reading.agent = Some(name);
+    reading.run(member_text(&metadata, &["thread_id"]).as_deref());
+    if session.is_none() {
+        reading.session(member_text(&metadata, &["session_id"]).as_deref());
+    }
+    if let Some(name) = member_text(&metadata, &["lc_agent_name"]) {
+        reading.agent = Some(Cow::Owned(name.into_owned()));
     }
 }
 
@@ -104,8 +110,8 @@ fn agent(reading: &mut Reading<'_, '_>, framework: Framework) {
         // The whole state of the graph or team, with ids and times in it.
         Framework::LangChain | Framework::Autogen => (Recorded::NotRecorded, Recorded::NotRecorded),
         // The input holds the agent's whole definition.
-        Framework::CrewAi => (Recorded::NotRecorded, within(output, "raw", value::output)),
-        Framework::Smolagents => (within(input, "task", value::input), value::output(output)),
+        Framework::CrewAi => (Recorded::NotRecorded, part(output, "raw", value::output)),
+        Framework::Smolagents => (part(input, "task", value::input), value::output(output)),
         _ => (value::input(input), value::output(output)),
     };
     reading.tell_agent(input, output);
@@ -184,19 +190,44 @@ fn tool(reading: &mut Reading<'_, '_>, framework: Framework) {
             .and_then(|rest| rest.strip_suffix('.'));
         reading.agent = agent.map(Cow::Borrowed);
     }
-    let plain = Call {
+    if framework == Framework::LlamaIndex && !facts.has(Slot::ToolName) {
+        // The step of a workflow around the tool.
+        return;
+    }
+    let mut call = Call {
         tool,
-        id: facts.text(Slot::CallId).map(Cow::Borrowed),
+        id: json_text(facts.value(Slot::CallId)),
         arguments: json_text(facts.value(Slot::Input)),
         result: json_text(facts.value(Slot::Output)),
         handoff_told_elsewhere: framework == Framework::Autogen,
+        ..Call::default()
     };
-    let call = match framework {
-        Framework::LangChain => langchain_call(plain),
-        Framework::Smolagents => smolagents_call(plain),
-        _ => plain,
-    };
+    match framework {
+        // A single argument is recorded as its bare text, and stays that.
+        Framework::LangChain => call.unwrap_message(),
+        Framework::LlamaIndex => unwrap_llama_index(&mut call),
+        _ => {}
+    }
+    if framework != Framework::LangChain {
+        call.arguments = call
+            .arguments
+            .map(|call| wrappers::within(call, wrappers::named_arguments));
+    }
     reading.tell_call(&call);
+}
+
+/// llama-index records its object for results: the text in a list of blocks, beside what went in and what came out raw.
+fn unwrap_llama_index(call: &mut Call<'_>) {
+    let Some(output) = call.result.take() else {
+        return;
+    };
+    call.failed |= value::member(&output, &["is_error"]) == Some("true");
+    call.result = Some(wrappers::within(output, |output| {
+        let single = value::member(output, &["blocks", "1"]).is_none();
+        member_text(output, &["blocks", "0", "text"])
+            .filter(|_| single)
+            .or_else(|| member_text(output, &["content"]))
+    }));
 }
 
 /// openai-agents' hand-off: from whom and to whom stand where a tool has its arguments and its result.
@@ -210,44 +241,8 @@ fn handoff(reading: &mut Reading<'_, '_>, receiver: &str) {
     reading.tell_handoff(from.map(value::name), to);
 }
 
-/// LangChain's result is a message around the tool's own, or a command with such a message in it, and the only place
-/// where the call's id stands. A single argument is recorded as its bare text; it stays that.
-fn langchain_call(plain: Call<'_>) -> Call<'_> {
-    let Some(Cow::Borrowed(output)) = plain.result else {
-        return plain;
-    };
-    let message = value::member(output, &["update", "messages", "0"]).unwrap_or(output);
-    let Some(content) = member_text(message, &["data", "content"]) else {
-        return plain;
-    };
-    Call {
-        id: member_text(message, &["data", "tool_call_id"]),
-        result: Some(content),
-        ..plain
-    }
-}
-
-/// smolagents records how the tool's function was called; most tools are called with names for all arguments.
-fn smolagents_call(plain: Call<'_>) -> Call<'_> {
-    let Some(Cow::Borrowed(call)) = plain.arguments else {
-        return plain;
-    };
-    let Some(named) = value::member(call, &["kwargs"]) else {
-        return plain;
-    };
-    let arguments = match value::member(call, &["args"]) {
-        None | Some("[]") => Cow::Borrowed(named),
-        Some(unnamed) if named == "{}" => Cow::Borrowed(unnamed),
-        Some(unnamed) => Cow::Owned(format!("[{unnamed},{named}]")),
-    };
-    Call {
-        arguments: Some(arguments),
-        ..plain
-    }
-}
-
 /// One member of a JSON object, or the whole value where there is no such member.
-fn within<'a>(whole: ValueView<'a>, member: &str, read: fn(ValueView<'a>) -> Recorded) -> Recorded {
+fn part<'a>(whole: ValueView<'a>, member: &str, read: fn(ValueView<'a>) -> Recorded) -> Recorded {
     let member = whole
         .as_str()
         .and_then(|json| value::member(json, &[member]));
@@ -295,6 +290,8 @@ mod tests {
             (Some("t-1"), Some("s"))
         );
     }
+
+    const LLAMA_INDEX: &str = "openinference.instrumentation.llama_index";
 
     /// A failed tool has the exception's words; the traceback in the status is not read.
     #[test]
@@ -411,6 +408,90 @@ mod tests {
         assert_eq!(
             told("output.value", "__REDACTED__"),
             "model m 120+25 Unknown"
+        );
+    }
+
+    /// llama-index records its own objects (conventions §0.5, §5): arguments with an object's address in them, a result
+    /// within blocks, a failure as a flag; the step around a tool is no tool.
+    #[test]
+    fn llama_index_is_unwrapped() {
+        let span = |input: serde_json::Value, output: serde_json::Value| {
+            let attributes = json!({"openinference.span.kind": "TOOL", "tool.name": "handoff",
+                "input.value": input.to_string(), "output.value": output.to_string()});
+            Captured::new(LLAMA_INDEX, "FunctionTool.acall", &attributes)
+        };
+        let output = |text: &str, failed: bool| {
+            json!({"blocks": [{"block_type": "text", "text": text}], "tool_name": "handoff",
+                "raw_input": {"kwargs": {}}, "raw_output": text, "is_error": failed})
+        };
+        let context = |address: &str| json!({"kwargs": {"ctx": address, "to_agent": "researcher"}});
+        let told = |address: &str| span(context(address), output("ok", false)).told();
+        let first = told("<workflows.context.Context object at 0x7f00aa>");
+        assert_eq!(
+            first,
+            told("<workflows.context.Context object at 0x7f11bb>")
+        );
+        assert_eq!(
+            first,
+            [
+                r#"call handoff({"to_agent":"researcher"}) = 2 bytes"#,
+                "? to researcher"
+            ]
+        );
+        let failed = span(
+            json!({"kwargs": {"to_agent": "x"}}),
+            output("no such agent", true),
+        );
+        assert!(failed.told()[0].ends_with(" failed: no such agent"));
+        let step = json!({"openinference.span.kind": "TOOL", "input.value": "{}"});
+        check(
+            Captured::new(LLAMA_INDEX, "AgentWorkflow.call_tool", &step),
+            &[],
+        );
+    }
+
+    /// agno's arguments are plain; a member who is asked is a hand-off; its node ids are nobody's name (conventions §4).
+    #[test]
+    fn agno_is_read() {
+        let tool = json!({"openinference.span.kind": "TOOL", "tool.name": "delegate_task_to_member",
+            "tool.parameters": "{\"member_id\": \"researcher\"}",
+            "input.value": "{\"member_id\": \"researcher\"}", "output.value": "done"});
+        check(
+            Captured::new(
+                "openinference.instrumentation.agno",
+                "delegate_task_to_member",
+                &tool,
+            ),
+            &[
+                r#"call delegate_task_to_member({"member_id":"researcher"}) = 4 bytes"#,
+                "? to researcher",
+            ],
+        );
+        let agent = json!({"openinference.span.kind": "AGENT", "graph.node.id": "4f1c", "graph.node.name": "demo",
+            "agno.run.id": "r", "session.id": "s"});
+        let span = Captured::new("openinference.instrumentation.agno", "demo.run", &agent);
+        let run = span.report().unwrap().run;
+        assert_eq!((run.run_id, run.session_id.as_deref()), (None, Some("s")));
+        let span = Captured::new("openinference.instrumentation.agno", "demo.run", &agent);
+        check(span, &["demo: agent demo(-) = -"]);
+    }
+
+    /// A message that says the tool failed is a failure, though the span ended well (LangGraph catches what tools raise);
+    /// metadata may be structured.
+    #[test]
+    fn messages_tell_of_failures() {
+        let message = json!({"type": "tool", "data": {"content": "Error: refused", "tool_call_id": "c", "status": "error"}});
+        let attributes = json!({"openinference.span.kind": "TOOL", "tool.name": "t", "input.value": "x",
+            "output.value": message.to_string(), "metadata": {"thread_id": "t-1", "session_id": "s-1"}});
+        let span = || Captured::new(LANGCHAIN, "t", &attributes);
+        check(
+            span(),
+            &["call with id t(x) = 14 bytes failed: Error: refused"],
+        );
+        let run = span().report().unwrap().run;
+        assert_eq!(
+            (run.run_id.as_deref(), run.session_id.as_deref()),
+            (Some("t-1"), Some("s-1"))
         );
     }
 

@@ -14,36 +14,84 @@
 
 use std::borrow::Cow;
 
+use crate::engine::event::{Answer, Body, ModelCall, Recorded};
+
 use super::facts::Slot;
 use super::reading::{Call, Reading, json_text, member_text};
-use super::{Outcome, gen_ai, value};
+use super::{Outcome, gen_ai, value, wrappers};
 
 /// Reads one span.
 pub(super) fn span(reading: &mut Reading<'_, '_>) -> Outcome {
     place(reading);
     let facts = reading.facts;
+    if reading.span.scope_name.ends_with(".crewai") {
+        return crew(reading);
+    }
     match (facts.text(Slot::Operation), facts.text(Slot::TraceloopKind)) {
         (Some("execute_tool"), _) | (None, Some("tool")) => tool(reading),
         (_, Some("workflow")) => workflow(reading),
         (None, Some("agent")) => return gen_ai::operate(reading, "invoke_agent"),
         (Some("handoff"), _) => handoff(reading),
-        (Some("goto" | "execute_task"), _) | (None, Some("task")) => {}
+        (Some("goto" | "execute_task"), _) | (None | Some("invoke_agent"), Some("task")) => {}
         (Some(operation), _) => return gen_ai::operate(reading, operation),
-        (None, None) if facts.has(Slot::LlmRequest) => reading.tell_model_call(),
-        // Web and database clients are instrumented under the same scope names.
-        (None, None) => return Outcome::NoDialect,
+        (None, None) => return unnamed(reading),
         (None, Some(_)) => return Outcome::UnknownOperation,
     }
     Outcome::Noise
 }
 
+/// A span without an operation and without a kind: an older version's model call, or nothing of ours, since web and
+/// database clients are instrumented under the same scope names.
+fn unnamed(reading: &mut Reading<'_, '_>) -> Outcome {
+    let facts = reading.facts;
+    match facts.text(Slot::LlmRequest) {
+        Some("chat" | "completion") => reading.tell_model_call(),
+        Some("embedding" | "rerank") => {}
+        Some(_) => return Outcome::UnknownOperation,
+        None if facts.has(Slot::Model) => reading.tell_model_call(),
+        None => return Outcome::NoDialect,
+    }
+    Outcome::Noise
+}
+
+/// CrewAI: crews, tasks and agents are all marked as agents, and told apart by their names. Tools have no spans, so what
+/// an agent with tools did cannot be seen: one model call without tokens stands for it, so that the run can be seen to
+/// have called tools that nobody saw.
+fn crew(reading: &mut Reading<'_, '_>) -> Outcome {
+    let (name, kind) = reading.span.name.rsplit_once('.').unwrap_or_default();
+    match kind {
+        "workflow" => workflow(reading),
+        "agent" => crew_agent(reading, name),
+        "llm" => reading.tell_model_call(),
+        "task" => {}
+        _ => return Outcome::UnknownOperation,
+    }
+    Outcome::Noise
+}
+
+fn crew_agent<'a>(reading: &mut Reading<'_, 'a>, named: &'a str) {
+    let facts = reading.facts;
+    let role = [Slot::CrewRole, Slot::Agent]
+        .into_iter()
+        .find_map(|slot| facts.text(slot));
+    reading.agent = Some(Cow::Borrowed(role.unwrap_or(named).trim()));
+    reading.tell_agent(Recorded::NotRecorded, Recorded::NotRecorded);
+    let tools = json_text(facts.value(Slot::CrewTools)).unwrap_or_default();
+    if !matches!(tools.trim(), "" | "[]" | "None" | "null") {
+        reading.tell(Body::ModelCall(ModelCall {
+            answer: Answer::ToolCalls(1),
+            ..ModelCall::default()
+        }));
+    }
+}
+
 fn place(reading: &mut Reading<'_, '_>) {
-    let session = reading.facts.text(Slot::Session);
+    let session = reading.facts.id(Slot::Session);
     let run = [Slot::Thread, Slot::Conversation]
         .into_iter()
-        .find_map(|slot| reading.facts.text(slot));
-    reading.run(run.or(session));
-    reading.session(session);
+        .find_map(|slot| reading.facts.id(slot));
+    reading.run(run.as_deref().or(session.as_deref()));
+    reading.session(session.as_deref());
 }
 
 /// The framework's outermost span. LangGraph wraps the agent span of the same name around it.
@@ -80,36 +128,44 @@ fn tool(reading: &mut Reading<'_, '_>) {
 
 /// Undoes what the LangChain instrumentation wraps around arguments, and finds the call's id there.
 fn unwrap_arguments(call: &mut Call<'_>) {
-    let Some(Cow::Borrowed(wrapper)) = call.arguments else {
+    let Some(wrapper) = call.arguments.take() else {
         return;
     };
-    let Some(as_text) = member_text(wrapper, &["input_str"]) else {
-        return;
-    };
-    call.arguments = Some(member_text(wrapper, &["inputs"]).unwrap_or(as_text));
-    if call.id.is_none() {
-        call.id = member_text(wrapper, &["kwargs", "tool_call_id"]);
+    if value::member(&wrapper, &["input_str"]).is_some() && call.id.is_none() {
+        let id = member_text(&wrapper, &["kwargs", "tool_call_id"]);
+        call.id = id.map(|id| Cow::Owned(id.into_owned()));
     }
+    call.arguments = Some(wrappers::within(wrapper, |wrapper| {
+        let as_text = member_text(wrapper, &["input_str"])?;
+        let inputs = member_text(wrapper, &["inputs"]);
+        inputs.or_else(|| match wrappers::python_dictionary(&as_text) {
+            Some(json) => Some(Cow::Owned(json)),
+            None => Some(as_text),
+        })
+    }));
 }
 
 /// Undoes what the LangChain instrumentation wraps around a result: a message, or a command with a message in it. A
 /// tool's own result may have a member `output`, too; the wrapper has `kwargs` beside it.
 fn unwrap_result(call: &mut Call<'_>) {
-    let Some(Cow::Borrowed(wrapper)) = call.result else {
-        return;
-    };
-    let (Some(output), Some(_)) = (
-        value::member(wrapper, &["output"]),
-        value::member(wrapper, &["kwargs"]),
-    ) else {
-        return;
-    };
-    let message = value::member(output, &["update", "messages", "0"]).unwrap_or(output);
-    let content = member_text(message, &["kwargs", "content"]);
-    call.result = Some(content.unwrap_or_else(|| value::unquote(output)));
-    if call.id.is_none() {
-        call.id = member_text(message, &["kwargs", "tool_call_id"]);
+    let wrapped = call.result.as_deref().is_some_and(|wrapper| {
+        ["output", "kwargs"]
+            .iter()
+            .all(|key| value::member(wrapper, &[key]).is_some())
+    });
+    if wrapped {
+        call.unwrap_message();
+        // What is left is a result that LangChain did not make a message of.
+        call.result = call
+            .result
+            .take()
+            .map(|result| wrappers::within(result, bare_output));
     }
+}
+
+fn bare_output(wrapper: &str) -> Option<Cow<'_, str>> {
+    value::member(wrapper, &["kwargs"])?;
+    member_text(wrapper, &["output"])
 }
 
 #[cfg(test)]
@@ -209,6 +265,48 @@ mod tests {
                 .root()
                 .failed("Command(graph=…)"),
             &["a: agent a(-) = -", "a: UserMessage", "a: end"],
+        );
+    }
+
+    /// CrewAI's crews and tasks are no agents, though they are marked so; an agent with tools is known to have had
+    /// something to call (conventions §0.8, §2).
+    #[test]
+    fn crews_show_agents_alone() {
+        let span = |name: &str, more: &str| {
+            let attributes = json!({"gen_ai.operation.name": "invoke_agent", "traceloop.span.kind": "agent",
+                "crewai.agent.role": "researcher", "crewai.agent.tools": more});
+            Captured::new("opentelemetry.instrumentation.crewai", name, &attributes)
+        };
+        check(span("crewai.workflow", "").root(), &["UserMessage", "end"]);
+        check(span("look into it.task", ""), &[]);
+        check(
+            span("researcher.agent", "[]"),
+            &["researcher: agent researcher(-) = -"],
+        );
+        check(
+            span("researcher.agent", "[{\"name\": \"search\"}]"),
+            &[
+                "researcher: agent researcher(-) = -",
+                "researcher: model ? 0+0 ToolCalls(1)",
+            ],
+        );
+    }
+
+    /// Older versions: the operation of a model in a key of its own, its answer in flat keys (conventions §2, §7).
+    #[test]
+    fn older_model_calls_are_read() {
+        let model = |kind: &str| {
+            json!({"llm.request.type": kind, "gen_ai.request.model": "m", "gen_ai.usage.prompt_tokens": 3,
+                "gen_ai.completion.0.tool_calls.0.name": "search", "gen_ai.completion.0.finish_reason": "tool_calls"})
+        };
+        let scope = "opentelemetry.instrumentation.openai.v1";
+        check(
+            Captured::new(scope, "openai.chat", &model("chat")),
+            &["model m 3+0 ToolCalls(1)"],
+        );
+        check(
+            Captured::new(scope, "openai.embeddings", &model("embedding")),
+            &[],
         );
     }
 

@@ -13,7 +13,7 @@ use crate::engine::event::{
 use crate::otlp::{SpanView, ValueView};
 
 use super::facts::{Facts, Slot};
-use super::{Report, answer, tool_names, value};
+use super::{Report, answer, tool_names, usage, value, wrappers};
 
 /// OTLP's status codes.
 const STATUS_OK: i32 = 1;
@@ -37,6 +37,8 @@ pub(super) struct Call<'c> {
     pub(super) arguments: Option<Cow<'c, str>>,
     /// `None` where it is not recorded.
     pub(super) result: Option<Cow<'c, str>>,
+    /// The dialect itself knows that the call failed, whatever the span's status says.
+    pub(super) failed: bool,
     /// Another span tells the hand-off that the call may be.
     pub(super) handoff_told_elsewhere: bool,
 }
@@ -49,8 +51,32 @@ impl<'c> Call<'c> {
             id: json_text(facts.value(Slot::CallId)),
             arguments: json_text(facts.value(Slot::Arguments)),
             result: json_text(facts.value(Slot::Result)),
-            handoff_told_elsewhere: false,
+            ..Self::default()
         }
+    }
+
+    /// Takes the result out of the LangChain message that it may be in, and the call's id with it.
+    pub(super) fn unwrap_message(&mut self) {
+        let Some(result) = self.result.take() else {
+            return;
+        };
+        let id = &mut self.id;
+        let failed = &mut self.failed;
+        let unwrapped = match &result {
+            Cow::Borrowed(printed) => wrappers::tool_message(printed).map(|message| {
+                *id = id.take().or(message.call_id);
+                *failed |= message.failed;
+                message.content
+            }),
+            Cow::Owned(printed) => wrappers::tool_message(printed).map(|message| {
+                *id = id
+                    .take()
+                    .or(message.call_id.map(|id| Cow::Owned(id.into_owned())));
+                *failed |= message.failed;
+                Cow::Owned(message.content.into_owned())
+            }),
+        };
+        self.result = Some(unwrapped.unwrap_or(result));
     }
 }
 
@@ -100,9 +126,9 @@ impl<'r, 'a> Reading<'r, 'a> {
         self.tell_during(at_ns, at_ns, body);
     }
 
-    /// Tells what happened at one moment and is told elsewhere too, under an identity that both know.
-    pub(super) fn tell_named(&mut self, id: u64, at_ns: u64, body: Body) {
-        self.push(id, at_ns, at_ns, body);
+    /// Tells what the span was busy with and is told elsewhere too, under an identity that both know.
+    pub(super) fn tell_named(&mut self, id: u64, body: Body) {
+        self.push(id, self.span.start_ns, self.span.end_ns, body);
     }
 
     fn tell_during(&mut self, start_ns: u64, end_ns: u64, body: Body) {
@@ -151,9 +177,13 @@ impl<'r, 'a> Reading<'r, 'a> {
     /// Tells of a tool call, and of the hand-off that it is, where its name says so and its receiver can be read.
     pub(super) fn tell_call(&mut self, call: &Call<'_>) {
         let tool = value::name(call.tool);
-        let result = call.result.as_deref();
+        let whole = call.result.as_deref();
+        let result = whole.map(|whole| wrappers::content(whole).unwrap_or(Cow::Borrowed(whole)));
+        let result = result.as_deref();
         let error = self
             .failure()
+            .or_else(|| call.failed.then(|| value::failure("")))
+            .or_else(|| failure_in(whole?))
             .or_else(|| failure_in(result?))
             .map(|error| told_by_result(error, result));
         let hands_off = tool_names::hands_off(&tool);
@@ -195,17 +225,21 @@ impl<'r, 'a> Reading<'r, 'a> {
             .text(Slot::ResponseId)
             .map(|id| value::id_hash(&[id.as_bytes()]));
         let error = self.failure();
+        let usage = usage::of(facts);
         self.tell(Body::ModelCall(ModelCall {
             model: facts.text(Slot::Model).map(value::name),
             call_id,
-            input_tokens: facts.count(Slot::InputTokens),
-            output_tokens: facts.count(Slot::OutputTokens),
-            cost_microusd: facts
-                .number(Slot::Cost)
-                .map(|usd| (usd * 1e6).round() as u64),
+            input_tokens: usage.input_tokens,
+            cached_tokens: usage.cached_tokens,
+            output_tokens: usage.output_tokens,
+            cost_microusd: usage.cost_microusd,
+            cost_is_estimate: false,
             answer: answer::of(self.span, facts),
             error,
         }));
+        if facts.count(Slot::ResendCount) > 0 {
+            self.tell_at(self.span.start_ns, Body::Retry { tool: None });
+        }
     }
 
     /// Why what the span stands for failed; `None` when it did not. Control flow that frameworks express as exceptions
@@ -216,7 +250,7 @@ impl<'r, 'a> Reading<'r, 'a> {
             || self.facts.text(Slot::ErrorType).is_some()
             || matches!(
                 self.facts.text(Slot::TaskStatus),
-                Some("failure" | "error" | "ERROR")
+                Some("failure" | "failed" | "error" | "ERROR")
             )
             || (exception.is_some() && self.span.status.code != STATUS_OK);
         if !failed || self.is_control_flow(exception.as_ref()) {
@@ -226,7 +260,8 @@ impl<'r, 'a> Reading<'r, 'a> {
             Some((kind, "")) => Cow::Borrowed(kind),
             Some((kind, message)) => Cow::Owned(format!(
                 "{}: {message}",
-                kind.rsplit('.').next().unwrap_or(kind)
+                kind.rsplit('.').next().unwrap_or(kind),
+                message = without_traceback(message)
             )),
             None => Cow::Borrowed(self.error_text()),
         };
@@ -235,17 +270,14 @@ impl<'r, 'a> Reading<'r, 'a> {
 
     /// The status without the traceback that some instrumentations append, else the kind of error.
     fn error_text(&self) -> &'a str {
-        let message = self.span.status.message;
-        let message = message
-            .split("Traceback (most recent call last)")
-            .next()
-            .unwrap_or(message)
-            .trim();
-        if message.is_empty() {
-            self.facts.text(Slot::ErrorType).unwrap_or("")
-        } else {
-            message
+        let said = without_traceback(self.span.status.message);
+        if !said.is_empty() {
+            return said;
         }
+        [Slot::StatusMessage, Slot::ErrorType]
+            .into_iter()
+            .find_map(|slot| self.facts.text(slot))
+            .unwrap_or("")
     }
 
     /// Type and message of the last exception that the span recorded.
@@ -278,10 +310,22 @@ impl<'r, 'a> Reading<'r, 'a> {
             .iter()
             .any(|name| kind.ends_with(name))
         };
-        exception.is_some_and(|(kind, _)| flows(kind))
+        // An exporter that knows only the text of the exception (LangSmith) writes it with its type before it.
+        let says = |text: &str| {
+            ["Command(", "ParentCommand(", "GraphInterrupt("]
+                .iter()
+                .any(|start| text.starts_with(start))
+        };
+        exception.is_some_and(|(kind, message)| flows(kind) || says(message))
             || self.facts.text(Slot::ErrorType).is_some_and(flows)
-            || self.span.status.message.starts_with("Command(")
+            || says(self.span.status.message)
     }
+}
+
+/// An error's text without the traceback that some instrumentations append.
+fn without_traceback(message: &str) -> &str {
+    let end = message.find("Traceback (most recent call last)");
+    message[..end.unwrap_or(message.len())].trim()
 }
 
 /// An id as it stands. One that is longer than any name is no id, and cut short it would be somebody else's.
@@ -302,13 +346,10 @@ pub(super) fn json_text(value: ValueView<'_>) -> Option<Cow<'_, str>> {
     }
 }
 
-/// What the first event of a name says under a key.
+/// What an event of a name says under a key, the first that has it.
 pub(super) fn event_text<'a>(span: &SpanView<'a>, event: &str, key: &str) -> Option<Cow<'a, str>> {
-    let event = span
-        .events
-        .iter()
-        .find(|candidate| candidate.name == event)?;
-    json_text(event.attributes.find(key)?)
+    let mut named = span.events.iter().filter(|other| other.name == event);
+    named.find_map(|event| json_text(event.attributes.find(key)?))
 }
 
 /// The member of a JSON text at a path: a text without its quotation marks, anything else as JSON.
@@ -316,12 +357,19 @@ pub(super) fn member_text<'t>(json: &'t str, path: &[&str]) -> Option<Cow<'t, st
     value::member(json, path).map(value::unquote)
 }
 
-/// The failure that only the result tells of: `isError`, or an `error` with something in it, at its top.
+/// The failure that only the result tells of: `isError`, an `error` with something in it at its top, or the line with
+/// which command runners report how a process ended.
 fn failure_in(result: &str) -> Option<Failure> {
     if !result.trim_start().starts_with('{') {
-        return None;
+        let code = result.strip_prefix("Process exited with code ")?;
+        return code
+            .starts_with(|digit: char| matches!(digit, '1'..='9'))
+            .then(|| value::failure(result));
     }
-    if value::member(result, &["isError"]) == Some("true") {
+    let is_error = ["isError", "is_error"]
+        .iter()
+        .any(|key| value::member(result, &[key]) == Some("true"));
+    if is_error {
         return Some(value::failure(""));
     }
     let error = value::member(result, &["error"])?;

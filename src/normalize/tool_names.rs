@@ -3,9 +3,11 @@
 use super::value;
 
 /// Members of a hand-off tool's arguments that name the receiver, as frameworks spell them.
-const RECEIVERS: [&str; 6] = [
+const RECEIVERS: [&str; 8] = [
     "agent_name",
     "to_agent",
+    "member_id",
+    "member",
     "coworker",
     "agent",
     "target",

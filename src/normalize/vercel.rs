@@ -15,9 +15,9 @@ use super::{Outcome, value};
 
 /// Reads one span.
 pub(super) fn span(reading: &mut Reading<'_, '_>) -> Outcome {
-    let session = reading.facts.text(Slot::Session);
-    reading.run(session);
-    reading.session(session);
+    let session = reading.facts.id(Slot::Session);
+    reading.run(session.as_deref());
+    reading.session(session.as_deref());
     match reading.facts.text(Slot::VercelOperation) {
         Some("ai.toolCall") => tool(reading),
         Some("ai.generateText" | "ai.streamText" | "ai.generateObject" | "ai.streamObject") => {

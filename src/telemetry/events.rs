@@ -38,6 +38,27 @@ pub static STOP_ASKED: Counter = Counter::new();
 /// Stages of leaving that were cut short by the deadline.
 pub static STAGES_CUT_SHORT: Counter = Counter::new();
 
+/// Models that telemetry names and no price is known of.
+pub static MODELS_UNPRICED: Counter = Counter::new();
+
+/// A model has no price, so that its calls count as costing nothing.
+#[derive(Debug)]
+pub struct ModelUnpriced<'a> {
+    /// The model as telemetry names it.
+    pub model: &'a str,
+}
+
+impl ModelUnpriced<'_> {
+    /// Writes the line and counts.
+    pub fn emit(&self) {
+        MODELS_UNPRICED.count();
+        warn!(
+            model = self.model,
+            "no price is known of this model, so its cost is missing; `normalize.prices_file` may give one"
+        );
+    }
+}
+
 /// Everything is up; senders are served from now on.
 #[derive(Debug)]
 pub struct Ready<'a> {

@@ -15,7 +15,7 @@ use serde_json::value::RawValue;
 
 use crate::cli::failure::Failure;
 use crate::cli::render::text::short_number;
-use crate::normalize::{Normalizer, Report, RunRef, events_file};
+use crate::normalize::{self, Normalizer, Report, RunRef, events_file};
 use crate::otlp::{self, Limits, Problem};
 
 /// Largest file after decompression, in bytes: it is held in memory, and a gzip bomb must not fill that.
@@ -32,7 +32,6 @@ const GZIP: [u8; 2] = [0x1f, 0x8b];
 pub(super) type Sink<'a> = &'a mut dyn FnMut(Report);
 
 /// Reads files and counts what was in them.
-#[derive(Default)]
 pub(super) struct Reader {
     limits: Limits,
     normalizer: Normalizer,
@@ -41,6 +40,16 @@ pub(super) struct Reader {
 }
 
 impl Reader {
+    /// A reader that has read nothing yet.
+    pub(super) fn new(settings: normalize::Settings) -> Self {
+        Self {
+            normalizer: Normalizer::with(settings),
+            limits: Limits::default(),
+            read: 0,
+            refused: 0,
+        }
+    }
+
     /// Reads one file.
     pub(super) fn read(&mut self, path: &Path, sink: Sink<'_>) -> Result<(), Failure> {
         let bytes = fs::read(path).map_err(|error| wrong(path, error))?;
@@ -132,6 +141,11 @@ impl Reader {
             if number > 0 {
                 parts.push(format!("{} {what}", short_number(number)));
             }
+        }
+        let unpriced = self.normalizer.unpriced_models();
+        if !unpriced.is_empty() {
+            let models: Vec<&str> = unpriced.iter().map(|(model, _)| &**model).collect();
+            parts.push(format!("no price known of {}", models.join(", ")));
         }
         parts.join(" · ")
     }

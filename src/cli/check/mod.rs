@@ -59,7 +59,7 @@ pub(super) fn run(args: &CheckArgs) -> Result<(), Failure> {
 fn replayed(args: &CheckArgs) -> Result<(files::Reader, Vec<RunJson>), Failure> {
     let loaded = config::load(&args.config.sources())?;
     let mut replay = replay::Replay::new(loaded.settings.policy);
-    let mut reader = files::Reader::default();
+    let mut reader = files::Reader::new(loaded.settings.normalize);
     if let Some(seed) = args.shuffle {
         let mut reports = Vec::new();
         for file in &args.files {

@@ -95,6 +95,10 @@ struct ModelCallRecord {
     answer: Option<AnswerRecord>,
     #[prost(message, optional, tag = "9")]
     error: Option<FailureRecord>,
+    #[prost(uint64, tag = "10")]
+    cached_tokens: u64,
+    #[prost(bool, tag = "11")]
+    cost_is_estimate: bool,
 }
 
 #[derive(Clone, Copy, PartialEq, prost::Oneof)]
@@ -218,8 +222,10 @@ impl<'a> TablesWriter<'a> {
             model: self.optional(call.model.as_ref()),
             call_id: call.call_id,
             input_tokens: call.input_tokens,
+            cached_tokens: call.cached_tokens,
             output_tokens: call.output_tokens,
             cost_microusd: call.cost_microusd,
+            cost_is_estimate: call.cost_is_estimate,
             answer: match call.answer {
                 Answer::Unknown => None,
                 Answer::ToolCalls(calls) => Some(AnswerRecord::ToolCalls(calls)),
@@ -318,8 +324,10 @@ impl TablesReader {
             model: self.optional(record.model)?,
             call_id: record.call_id,
             input_tokens: record.input_tokens,
+            cached_tokens: record.cached_tokens,
             output_tokens: record.output_tokens,
             cost_microusd: record.cost_microusd,
+            cost_is_estimate: record.cost_is_estimate,
             answer: match record.answer {
                 None => Answer::Unknown,
                 Some(AnswerRecord::ToolCalls(calls)) => Answer::ToolCalls(calls),

@@ -1,0 +1,156 @@
+//! LangSmith's exporter: `langsmith.span.kind` beside keys of the GenAI conventions.
+//!
+//! The kind is the truth; the operation beside it calls a prompt template `chat`. Inputs and outputs of everything are
+//! `gen_ai.prompt` and `gen_ai.completion`, as JSON text.
+//!
+//! *Wrappers.* A tool's arguments are the member `input`, in which Python's own writing of a dictionary stands as a text;
+//! its result is a LangChain message with the call's id in it. Failures are an exception whose message ends in a traceback.
+//!
+//! *Hand-offs* are tools `transfer_to_B`; the exception with which LangGraph carries them out is no failure.
+//!
+//! *Runs.* A parentless chain is one request. The thread and the session stand in the metadata; `langsmith.trace.session_name`
+//! is the name of a project and keys nothing.
+
+use std::borrow::Cow;
+
+use crate::engine::event::Recorded;
+
+use super::facts::Slot;
+use super::reading::{Call, Reading, json_text, member_text};
+use super::{Outcome, wrappers};
+
+/// Reads one span.
+pub(super) fn span(reading: &mut Reading<'_, '_>) -> Outcome {
+    let facts = reading.facts;
+    let session = facts.id(Slot::Session);
+    let thread = facts.id(Slot::Thread).or_else(|| session.clone());
+    reading.run(thread.as_deref());
+    reading.session(session.as_deref());
+    let kind = facts
+        .text(Slot::ObservationKind)
+        .or_else(|| facts.text(Slot::Operation));
+    match kind {
+        Some("llm" | "chat") => reading.tell_model_call(),
+        Some("tool" | "execute_tool") => tool(reading),
+        Some("chain" | "agent" | "invoke_agent") => chain(reading),
+        Some("retriever" | "embedding" | "embeddings" | "prompt" | "parser") | None => {}
+        Some(_) => return Outcome::UnknownOperation,
+    }
+    Outcome::Noise
+}
+
+fn chain(reading: &mut Reading<'_, '_>) {
+    // LangGraph runs an agent as a chain of the agent's name.
+    if reading.agent.as_deref() == Some(reading.span.name) {
+        reading.tell_agent(Recorded::NotRecorded, Recorded::NotRecorded);
+    }
+    if reading.is_root() {
+        reading.tell_turn();
+    }
+}
+
+fn tool(reading: &mut Reading<'_, '_>) {
+    let facts = reading.facts;
+    let tool = facts.text(Slot::ToolName).unwrap_or(reading.span.name);
+    let mut call = Call::of(tool, facts);
+    let input = call
+        .arguments
+        .take()
+        .or_else(|| json_text(facts.value(Slot::Input)));
+    call.arguments = input.map(|input| {
+        let input = wrappers::within(input, |input| member_text(input, &["input"]));
+        match wrappers::python_dictionary(&input) {
+            Some(json) => Cow::Owned(json),
+            None => input,
+        }
+    });
+    call.result = call
+        .result
+        .take()
+        .or_else(|| json_text(facts.value(Slot::Output)));
+    call.unwrap_message();
+    call.result = call
+        .result
+        .take()
+        .map(|result| wrappers::within(result, |result| member_text(result, &["output"])));
+    reading.tell_call(&call);
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::super::captured::Captured;
+
+    fn span(kind: &str, more: &serde_json::Value) -> Captured {
+        let mut attributes = json!({"langsmith.span.kind": kind, "langsmith.metadata.thread_id": "t",
+            "langsmith.metadata.session_id": "s", "langsmith.trace.session_name": "default",
+            "langsmith.metadata.lc_agent_name": "demo"});
+        let members = more.as_object().unwrap().clone();
+        attributes.as_object_mut().unwrap().extend(members);
+        Captured::new("langsmith", "search", &attributes)
+    }
+
+    /// Two identical calls differ in the id within the result; unwrapped they are the same (conventions §5).
+    #[test]
+    fn tools_are_unwrapped() {
+        let told = |id: &str| {
+            let result = json!({"output": {"content": "[]", "type": "tool", "tool_call_id": id}});
+            span(
+                "tool",
+                &json!({"gen_ai.operation.name": "execute_tool",
+                "gen_ai.prompt": "{\"input\": \"{'query': 'x'}\"}", "gen_ai.completion": result.to_string()}),
+            )
+        };
+        let expected = [r#"demo: call with id search({"query":"x"}) = 2 bytes"#];
+        assert_eq!(told("call_1").told(), expected);
+        assert_eq!(told("call_2").told(), expected);
+        let run = told("call_1").report().unwrap().run;
+        assert_eq!(
+            (run.run_id.as_deref(), run.session_id.as_deref()),
+            (Some("t"), Some("s"))
+        );
+    }
+
+    /// The exception holds a traceback; the one with which LangGraph hands over is no failure.
+    #[test]
+    fn failures_are_told() {
+        let input = json!({"gen_ai.prompt": "{\"input\": {\"q\": 1}}"});
+        let failed = span("tool", &input).failed("").raised(
+            "Exception",
+            "ValueError('no')Traceback (most recent call last): …",
+        );
+        assert_eq!(
+            failed.told(),
+            [r#"demo: call search({"q":1}) = - failed: Exception: ValueError('no')"#]
+        );
+        let flow = span("tool", &input)
+            .failed("")
+            .raised("Exception", "ParentCommand(Command(graph='x'))");
+        assert_eq!(flow.told(), [r#"demo: call search({"q":1}) = -"#]);
+    }
+
+    /// A prompt template is no model call, a root chain is a request, and the answer stands within the generations.
+    #[test]
+    fn other_kinds() {
+        let prompt = json!({"gen_ai.operation.name": "chat"});
+        assert!(span("prompt", &prompt).told().is_empty());
+        assert_eq!(
+            span("chain", &json!({"gen_ai.operation.name": "chain"}))
+                .root()
+                .told(),
+            ["demo: UserMessage", "demo: end"]
+        );
+        let completion = json!({"generations": [[{"text": "", "message": {"kwargs": {"content": "",
+            "additional_kwargs": {"tool_calls": []}, "tool_calls": [{"name": "a"}, {"name": "b"}]}}}]]});
+        let model = json!({"gen_ai.operation.name": "chat", "gen_ai.request.model": "m",
+            "gen_ai.usage.input_tokens": 7, "gen_ai.usage.output_tokens": 2,
+            "gen_ai.completion": completion.to_string()});
+        assert_eq!(
+            span("llm", &model).told(),
+            ["demo: model m 7+2 ToolCalls(2)"]
+        );
+        let text = json!({"gen_ai.request.model": "m", "gen_ai.completion": "{\"generations\": [[{\"text\": \"Done.\"}]]}"});
+        assert_eq!(span("llm", &text).told(), ["demo: model m 0+0 Text("]);
+    }
+}

@@ -1,0 +1,219 @@
+//! What a model call costs where nobody says so: its tokens at list prices.
+//!
+//! A table of prices by pattern comes from `config/prices.yaml`, built in, or from a file of the user's that takes its
+//! place. A model that no pattern fits has no cost rather than none: it is counted and named, so that a run is never
+//! cheap by silence.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, LazyLock};
+
+use serde::Deserialize;
+
+use crate::engine::event::ModelCall;
+
+/// The table that is built in.
+static BUILT_IN: LazyLock<Arc<Prices>> = LazyLock::new(|| {
+    let prices = Prices::parse(include_str!("../../config/prices.yaml"));
+    Arc::new(prices.expect("a test reads the built-in table"))
+});
+
+/// Prices of models, in US dollars per million tokens.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Prices {
+    /// Longest pattern first, so that the first that fits wins.
+    rows: Vec<(String, Price)>,
+}
+
+/// What a model's tokens cost, in US dollars per million.
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Price {
+    input: f64,
+    /// Tokens read from the provider's cache; without it they cost what other input costs.
+    cached: Option<f64>,
+    output: f64,
+}
+
+/// Why a table of prices cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum PricesError {
+    /// It is not YAML of the right shape.
+    #[error("{0}")]
+    Unreadable(String),
+    /// A price that is not a number of dollars.
+    #[error("`{0}` has a price below zero")]
+    Negative(String),
+}
+
+impl Prices {
+    /// The prices that are built in.
+    #[must_use]
+    pub fn built_in() -> Arc<Self> {
+        Arc::clone(&BUILT_IN)
+    }
+
+    /// Reads a table: model patterns, each with `input`, `output` and perhaps `cached`.
+    ///
+    /// # Errors
+    /// When the text is no such table, or a price is below zero.
+    pub fn parse(yaml: &str) -> Result<Self, PricesError> {
+        let table: BTreeMap<String, Price> = serde_saphyr::from_str(yaml)
+            .map_err(|error| PricesError::Unreadable(error.to_string()))?;
+        let is_wrong = |price: f64| !(price >= 0.0 && price.is_finite());
+        let wrong = table.iter().find(|(_, price)| {
+            let prices = [price.input, price.output, price.cached.unwrap_or(0.0)];
+            prices.into_iter().any(is_wrong)
+        });
+        if let Some((model, _)) = wrong {
+            return Err(PricesError::Negative(model.clone()));
+        }
+        let mut rows: Vec<_> = table
+            .into_iter()
+            .map(|(pattern, price)| (pattern.to_ascii_lowercase(), price))
+            .collect();
+        rows.sort_by_key(|(pattern, _)| std::cmp::Reverse(pattern.len()));
+        Ok(Self { rows })
+    }
+
+    /// What a call costs in millionths of a dollar; `None` for a model without a price.
+    pub(super) fn cost_microusd(&self, call: &ModelCall) -> Option<u64> {
+        let price = self.of(call.model.as_deref()?)?;
+        let cached = call.cached_tokens.min(call.input_tokens);
+        // Dollars per million tokens are millionths of a dollar per token.
+        let cost = (call.input_tokens - cached) as f64 * price.input
+            + cached as f64 * price.cached.unwrap_or(price.input)
+            + call.output_tokens as f64 * price.output;
+        Some(cost.round() as u64)
+    }
+
+    fn of(&self, model: &str) -> Option<Price> {
+        // Longer names than any model has would only cost time.
+        let model = model.rsplit('/').next().unwrap_or(model).as_bytes();
+        let mut rows = self.rows.iter();
+        let fits = |(pattern, _): &&(String, Price)| fits(pattern.as_bytes(), model);
+        rows.find(fits).map(|(_, price)| *price)
+    }
+}
+
+/// Whether a name, whatever its case, fits a pattern in lower case in which `*` stands for any text.
+fn fits(pattern: &[u8], name: &[u8]) -> bool {
+    let (mut at, mut read) = (0, 0);
+    // Where the last star stands, and how much of the name it has taken.
+    let mut star: Option<(usize, usize)> = None;
+    while read < name.len() {
+        match pattern.get(at) {
+            Some(b'*') => {
+                star = Some((at, read));
+                at += 1;
+            }
+            Some(letter) if *letter == name[read].to_ascii_lowercase() => {
+                at += 1;
+                read += 1;
+            }
+            _ => {
+                let Some((place, taken)) = star else {
+                    return false;
+                };
+                star = Some((place, taken + 1));
+                at = place + 1;
+                read = taken + 1;
+            }
+        }
+    }
+    pattern[at..].iter().all(|letter| *letter == b'*')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn call(model: &str, input: u64, cached: u64, output: u64) -> ModelCall {
+        ModelCall {
+            model: Some(model.into()),
+            input_tokens: input,
+            cached_tokens: cached,
+            output_tokens: output,
+            ..ModelCall::default()
+        }
+    }
+
+    /// Given a model in the spellings of providers and gateways, its price is found; given one that only looks alike,
+    /// there is none.
+    #[test]
+    fn models_are_found_by_pattern() {
+        let prices = Prices::built_in();
+        for (model, dollars) in [
+            ("gpt-4o", 2.50),
+            ("gpt-4o-2024-05-13", 5.00),
+            ("gpt-4o-2024-11-20", 2.50),
+            ("openai/gpt-4o-mini", 0.15),
+            ("GPT-5", 1.25),
+            ("us.anthropic.claude-sonnet-4-20250514-v1:0", 3.00),
+            ("claude-opus-4-1-20250805", 15.00),
+            ("claude-opus-4-5", 5.00),
+            ("anthropic/claude-3-5-haiku-latest", 0.80),
+            ("models/gemini-2.5-pro", 1.25),
+        ] {
+            let cost = prices.cost_microusd(&call(model, 1_000_000, 0, 0));
+            assert_eq!(cost, Some((dollars * 1e6) as u64), "{model}");
+        }
+        for model in [
+            "gpt-4o-audio-preview",
+            "o3-deep-research",
+            "gpt-50",
+            "demo",
+            "",
+        ] {
+            assert_eq!(prices.cost_microusd(&call(model, 1, 0, 0)), None, "{model}");
+        }
+    }
+
+    /// Cached tokens are part of those read and have a price of their own.
+    #[test]
+    fn cached_tokens_are_cheaper() {
+        let prices = Prices::built_in();
+        let cost = prices.cost_microusd(&call("gpt-4o", 1_000, 400, 100));
+        assert_eq!(cost, Some(600 * 5 / 2 + 400 * 5 / 4 + 100 * 10));
+        let table = Prices::parse("m: {input: 2, output: 0}").expect("a table");
+        assert_eq!(table.cost_microusd(&call("m", 10, 5, 9)), Some(20));
+    }
+
+    /// The longest pattern wins, whatever the order; a table that cannot be right is refused.
+    #[test]
+    fn tables_are_checked() {
+        let table = "'*': {input: 1, output: 1}\nmy-*: {input: 3, output: 1}\n";
+        let prices = Prices::parse(table).expect("a table");
+        assert_eq!(prices.cost_microusd(&call("my-model", 1, 0, 0)), Some(3));
+        assert_eq!(prices.cost_microusd(&call("other", 1, 0, 0)), Some(1));
+        for wrong in [
+            "m: {input: -1, output: 0}",
+            "m: {inputs: 1, output: 0}",
+            "m: 3",
+            "[",
+        ] {
+            assert!(Prices::parse(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    /// Stars take any text, also none, anywhere.
+    #[test]
+    fn stars_take_any_text() {
+        for (pattern, name, expected) in [
+            ("a", "a", true),
+            ("a", "ab", false),
+            ("a*", "a", true),
+            ("*b*", "abc", true),
+            ("*bc", "abcbc", true),
+            ("a*c*e", "abcde", true),
+            ("a*c*e", "abde", false),
+            ("", "", true),
+            ("*", "", true),
+        ] {
+            assert_eq!(
+                fits(pattern.as_bytes(), name.as_bytes()),
+                expected,
+                "{pattern} {name}"
+            );
+        }
+    }
+}
