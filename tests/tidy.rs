@@ -38,16 +38,34 @@ const ROOMS: &[Room] = &[
         crates: &["serde", "serde_json", "xxhash_rust", "flate2", "thiserror"],
     },
     Room {
+        name: "door",
+        rooms: &[],
+        crates: &[
+            "axum",
+            "futures_util",
+            "http_body_util",
+            "rustls",
+            "subtle",
+            "thiserror",
+            "tokio",
+            "tokio_rustls",
+            "tonic",
+            "tracing",
+        ],
+    },
+    Room {
         name: "receiver",
-        rooms: &["otlp", "normalize", "shard", "telemetry"],
+        rooms: &["door", "otlp", "normalize", "shard", "telemetry"],
         crates: &[
             "axum",
             "bytes",
+            "flate2",
             "futures_util",
             "http_body",
             "http_body_util",
             "opentelemetry_proto",
             "prost",
+            "serde_json",
             "thiserror",
             "tokio",
             "tokio_stream",
@@ -56,6 +74,7 @@ const ROOMS: &[Room] = &[
             "tonic_types",
             "tower",
             "tracing",
+            "zstd",
         ],
     },
     Room {
@@ -105,7 +124,7 @@ const ROOMS: &[Room] = &[
     },
     Room {
         name: "api",
-        rooms: &["engine", "json", "shard", "store", "telemetry"],
+        rooms: &["door", "engine", "json", "shard", "store", "telemetry"],
         crates: &[
             "prost_types",
             "tonic_types",
@@ -129,7 +148,7 @@ const ROOMS: &[Room] = &[
     },
     Room {
         name: "config",
-        rooms: &["engine", "export", "receiver", "shard", "store"],
+        rooms: &["door", "engine", "export", "receiver", "shard", "store"],
         crates: &[
             "clap",
             "humantime",

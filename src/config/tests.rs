@@ -67,13 +67,17 @@ fn the_reference_names_every_key() {
     assert_eq!(named, exists);
 }
 
-/// Given the examples of the reference without the second of two tokens, they are a configuration.
+/// Given the examples of the reference without the second of two tokens and with certificates that are there, they are a
+/// configuration.
 #[test]
 fn the_examples_of_the_reference_work() {
     let mut text = String::new();
     for line in uncommented(REFERENCE).lines() {
         if !line.trim_start().starts_with("token_file:") {
-            text.push_str(line);
+            let tests = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/tls");
+            let line = line.replace("/etc/eddy/client-ca.crt", &format!("{tests}/ca.crt"));
+            let line = line.replace("/etc/eddy/tls", &format!("{tests}/server"));
+            text.push_str(&line);
             text.push('\n');
         }
     }
@@ -100,6 +104,7 @@ fn nothing_is_a_configuration() {
     for text in ["", "# only a comment\n", "receivers:\nservice:\n", "---\n"] {
         let settings = settings(text);
         assert_eq!(settings.otlp_grpc.to_string(), "127.0.0.1:4317");
+        assert_eq!(settings.otlp_http.to_string(), "127.0.0.1:4318");
         assert_eq!(settings.data_dir, Path::new("/home/ada/.local/state/eddy"));
         assert_eq!(settings.exporters.len(), 1);
         assert_eq!(*settings.policy, profile::Name::Standard.policy());
@@ -114,7 +119,7 @@ fn variables_are_put_in() {
          exporters: {webhook/a: {url: 'https://x/${env:NONE:-y}$${z}', token: '${env:TOKEN}', allow_private: '${env:EMPTY:-true}'}}\n",
     );
     assert_eq!(settings.otlp_grpc.to_string(), "127.0.0.1:5317");
-    assert_eq!(settings.message_bytes_max, 32 << 20);
+    assert_eq!(settings.otlp_grpc_bytes_max, 32 << 20);
     let Kind::Webhook(webhook) = &settings.exporters[0].kind else {
         panic!("not a webhook");
     };
@@ -229,8 +234,8 @@ fn misspelt_keys_are_named_with_the_nearest_right_one() {
 #[test]
 fn wrong_values_are_named_with_what_is_expected() {
     check(
-        "service: {allow_remote: yes}",
-        &["1:11: service.allow_remote: expected true or false, found `yes`"],
+        "service: {allow_insecure: yes}",
+        &["1:11: service.allow_insecure: expected true or false, found `yes`"],
     );
     check(
         "service:\n  shards: many",
@@ -304,11 +309,21 @@ fn wrong_values_are_named_with_what_is_expected() {
 fn what_does_not_go_together_is_named() {
     check(
         "service:\n  api: {endpoint: '0.0.0.0:4319'}",
-        &["2:9: service.api.endpoint: `0.0.0.0:4319` can be reached from other machines"],
+        &[
+            "2:9: service.api.endpoint: `0.0.0.0:4319` can be reached from other machines, and nobody is asked for a token: use 127.0.0.1, set `service.api.auth.tokens`",
+        ],
     );
     check(
         "service:\n  api: {endpoint: '127.0.0.1:4317'}",
-        &["2:9: service.api.endpoint: `127.0.0.1:4317` is the address of the OTLP receiver too"],
+        &[
+            "2:9: service.api.endpoint: `127.0.0.1:4317` is the address of the OTLP/gRPC receiver too",
+        ],
+    );
+    check(
+        "receivers: {otlp: {protocols: {http: {endpoint: 'localhost:4317'}}}}",
+        &[
+            "1:39: receivers.otlp.protocols.http.endpoint: `127.0.0.1:4317` is the address of the OTLP/gRPC receiver too",
+        ],
     );
     check(
         "exporters:\n  webhook:\n    token: x",
@@ -377,7 +392,7 @@ fn all_mistakes_are_said_at_once() {
         &[
             "2:3: service.shards: expected a whole number",
             "3:9: service.api.endpoint: ",
-            "3:32: service.api.port: unknown key; known here: `endpoint`",
+            "3:32: service.api.port: unknown key; known here: `endpoint`, `tls`",
             "5:3: runs.idle: must be longer",
             "7:3: exporters.file: needs the key `path`",
             "10:19: detectors.rules.no_progress.calls: ",

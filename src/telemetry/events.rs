@@ -43,6 +43,8 @@ pub static STAGES_CUT_SHORT: Counter = Counter::new();
 pub struct Ready<'a> {
     /// Where OTLP over gRPC is received.
     pub otlp_grpc: SocketAddr,
+    /// Where OTLP over HTTP is received.
+    pub otlp_http: SocketAddr,
     /// Where the API is served.
     pub api: SocketAddr,
     /// Where state is kept.
@@ -59,6 +61,7 @@ impl Ready<'_> {
         READY.count();
         info!(
             otlp_grpc = %self.otlp_grpc,
+            otlp_http = %self.otlp_http,
             api = %self.api,
             data_dir = %self.data_dir.display(),
             profile = self.profile,

@@ -5,4 +5,6 @@ mod delivery;
 mod doors;
 mod kill;
 mod leaving;
+mod locks;
 mod support;
+mod transports;
