@@ -252,11 +252,11 @@ fn what_now(look: Look, daemon: &Daemon) -> String {
         ),
         (
             "An agent of your own, started in a shell with:",
-            agents_setting(daemon.otlp_grpc(), "grpc"),
+            agents_setting("http", daemon.otlp_grpc(), "grpc"),
         ),
         (
             "An agent that speaks OTLP over HTTP only:",
-            agents_setting(daemon.otlp_http(), "http/protobuf"),
+            agents_setting("http", daemon.otlp_http(), "http/protobuf"),
         ),
     ];
     let mut text =

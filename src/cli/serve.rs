@@ -99,11 +99,16 @@ pub(super) fn banner(look: Look, daemon: &Daemon, settings: &Settings) -> String
         );
     }
     let _ = writeln!(text, "\n  Point an agent here:\n");
-    for (address, protocol) in [
-        (daemon.otlp_grpc(), "grpc"),
-        (daemon.otlp_http(), "http/protobuf"),
+    for (lock, address, protocol) in [
+        (&settings.otlp_grpc_lock, daemon.otlp_grpc(), "grpc"),
+        (
+            &settings.otlp_http_lock,
+            daemon.otlp_http(),
+            "http/protobuf",
+        ),
     ] {
-        let command = agents_setting(address, protocol);
+        let scheme = if lock.tls.is_some() { "https" } else { "http" };
+        let command = agents_setting(scheme, address, protocol);
         let _ = writeln!(text, "    {}", look.paint(Paint::Strong, &command));
     }
     text.push('\n');
@@ -111,10 +116,10 @@ pub(super) fn banner(look: Look, daemon: &Daemon, settings: &Settings) -> String
 }
 
 /// What an agent's owner types, to have its telemetry sent to that address.
-pub(super) fn agents_setting(address: SocketAddr, protocol: &str) -> String {
+pub(super) fn agents_setting(scheme: &str, address: SocketAddr, protocol: &str) -> String {
     let address = reachable(address);
     format!(
-        "export OTEL_EXPORTER_OTLP_ENDPOINT=http://{address} OTEL_EXPORTER_OTLP_PROTOCOL={protocol}"
+        "export OTEL_EXPORTER_OTLP_ENDPOINT={scheme}://{address} OTEL_EXPORTER_OTLP_PROTOCOL={protocol}"
     )
 }
 

@@ -146,6 +146,16 @@ fn flags_win_and_are_named() {
     );
 }
 
+/// Given an address that others can reach, a token is enough to let it stand, and so is saying that it shall.
+#[test]
+fn guarded_addresses_may_be_reached() {
+    let guarded = settings(
+        "service: {api: {endpoint: '0.0.0.0:4319', auth: {tokens: [{token: hunter2}]}}}\n",
+    );
+    assert!(guarded.api_lock.knows_its_guests() && !guarded.otlp_http_lock.knows_its_guests());
+    settings("service: {allow_insecure: true, api: {endpoint: '0.0.0.0:4319'}}");
+}
+
 /// Given changes to rules, the other numbers of the profile stay.
 #[test]
 fn rules_are_laid_over_the_profile() {
@@ -161,7 +171,7 @@ fn rules_are_laid_over_the_profile() {
 /// Given an effective configuration that is printed, secrets are masked, and reading it again gives the same policy.
 #[test]
 fn what_is_printed_can_be_read_and_hides_secrets() {
-    let text = "exporters:\n  webhook: {url: 'https://x', token: hunter2}\n  otlp_logs: {endpoint: 'http://y', headers: {k: hunter2}}\n\
+    let text = "service: {api: {auth: {tokens: [{token: hunter2}]}}}\nexporters:\n  webhook: {url: 'https://x', token: hunter2}\n  otlp_logs: {endpoint: 'http://y', headers: {k: hunter2}}\n\
                 detectors: {rules: {cost_spike: off, no_progress: {calls: 7}}}\n";
     let first = loaded(text).unwrap();
     let printed = first.to_yaml();
@@ -324,6 +334,14 @@ fn what_does_not_go_together_is_named() {
         &[
             "1:39: receivers.otlp.protocols.http.endpoint: `127.0.0.1:4317` is the address of the OTLP/gRPC receiver too",
         ],
+    );
+    check(
+        "service:\n  api: {tls: {cert_file: /nowhere, key_file: x}}",
+        &["2:15: service.api.tls.cert_file: `/nowhere` cannot be read: "],
+    );
+    check(
+        "service:\n  api: {auth: {tokens: [{}]}}",
+        &["2:16: service.api.auth.tokens: each token needs one of `token` and `token_file`"],
     );
     check(
         "exporters:\n  webhook:\n    token: x",

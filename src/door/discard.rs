@@ -10,15 +10,12 @@ use tokio::time::timeout;
 /// Most bytes that are read only to be forgotten. OTLP recommends senders to stay below.
 const BYTES_MAX: usize = 64 << 20;
 
-/// Longest time for it.
-const TIME_MAX: Duration = Duration::from_secs(10);
-
 /// Reads what is left of a refused request's body and forgets it, within limits.
 ///
 /// Over HTTP/1.1 a sender that is still writing when the connection ends does not see the answer, takes it for a bad
 /// connection, and sends everything again. Over HTTP/2 the answer has a way of its own, and a sender that waits for `100
 /// Continue` has not begun to write.
-pub async fn discard(request: Request) {
+pub async fn discard(request: Request, time_max: Duration) {
     if request.version() > Version::HTTP_11 || request.headers().contains_key(header::EXPECT) {
         return;
     }
@@ -33,7 +30,7 @@ pub async fn discard(request: Request) {
         }
     };
     // A sender that is slower does not see the answer.
-    let _ = timeout(TIME_MAX, reading).await;
+    let _ = timeout(time_max, reading).await;
 }
 
 fn bytes_of(data: &impl AsRef<[u8]>) -> usize {

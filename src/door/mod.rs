@@ -113,12 +113,6 @@ impl Door {
         self.listener.local_addr()
     }
 
-    /// Whether connections are encrypted.
-    #[must_use]
-    pub fn has_tls(&self) -> bool {
-        self.tls.is_some()
-    }
-
     /// What requests have to show.
     #[must_use]
     pub fn tokens(&self) -> &Tokens {

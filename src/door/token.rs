@@ -6,6 +6,7 @@
 use std::fmt;
 use std::path::PathBuf;
 use std::sync::{Arc, PoisonError, RwLock};
+use std::time::Duration;
 
 use axum::Router;
 use axum::extract::Request;
@@ -18,6 +19,9 @@ use super::{Fault, discard, file};
 
 /// Longest token in bytes. Those that programs make are 32 to 64; signed ones may have a kibibyte.
 const BYTES_MAX: usize = 2048;
+
+/// How long the rest of a request without a good token is listened to, so that its sender hears the answer.
+const DISCARD_MAX: Duration = Duration::from_secs(5);
 
 /// What somebody without a good token is told.
 pub const UNAUTHENTICATED: &str = "this address asks for a token: send the header `authorization: Bearer TOKEN` with one that its configuration knows";
@@ -128,7 +132,7 @@ impl Tokens {
                 let Some(refused) = refused else {
                     return next.run(request).await;
                 };
-                discard(request).await;
+                discard(request, DISCARD_MAX).await;
                 refused
             }
         };

@@ -6,6 +6,8 @@
 //! decides whether a sender comes back: it repeats 503, after the time in `Retry-After`, and gives up on every other
 //! refusal.
 
+use std::time::Instant;
+
 use axum::Router;
 use axum::extract::Request;
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
@@ -88,16 +90,19 @@ async fn export(
         Ok(understood) => understood,
         Err(response) => {
             intake.count_refused(&Refused::Invalid(String::new()));
-            discard(request).await;
+            discard(request, settings.arrival_max).await;
             return *response;
         }
     };
+    let began = Instant::now();
     let share = intake.share();
     let received = body::receive(request.body_mut(), &settings, &share).await;
     let message = match received {
         Ok(received) => message(received, coding, format, signal, &settings, &share).await,
         Err(refused) => {
-            discard(request).await;
+            // One time for the arrival, whether it is of use or not.
+            let left = settings.arrival_max.saturating_sub(began.elapsed());
+            discard(request, left).await;
             Err(refused)
         }
     };

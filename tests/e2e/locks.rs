@@ -151,6 +151,7 @@ async fn over_grpc(daemon: &Daemon, identity: Option<&str>) -> bool {
 
 async fn over_http(daemon: &Daemon, name: &str) -> bool {
     let identity = [pem(&format!("{name}.key")), pem(&format!("{name}.crt"))].concat();
+    let _ = rustls::crypto::ring::default_provider().install_default();
     let client = reqwest::Client::builder()
         .no_proxy()
         .tls_certs_only([reqwest::Certificate::from_pem(&pem("ca.crt")).expect("good")])
