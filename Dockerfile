@@ -10,7 +10,7 @@ COPY --from=build /eddy/target/release/eddy /usr/local/bin/eddy
 RUN mkdir /var/lib/eddy && chown 65532:65532 /var/lib/eddy
 USER 65532:65532
 VOLUME /var/lib/eddy
-# OTLP over gRPC; the API (gRPC and JSON over HTTP).
-EXPOSE 4317 4319
+# OTLP over gRPC; OTLP over HTTP; the API (gRPC and JSON over HTTP).
+EXPOSE 4317 4318 4319
 ENTRYPOINT ["eddy"]
 CMD ["serve", "--config", "/etc/eddy/eddy.yaml"]

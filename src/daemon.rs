@@ -17,11 +17,12 @@ use tokio_util::sync::CancellationToken;
 
 use crate::api;
 use crate::config::{Durability, Settings};
+use crate::door::{Door, Fault, Lock};
 use crate::engine::event::Text;
 use crate::export::{self, Exporters, SettingsError};
 use crate::normalize::Normalizer;
 use crate::otlp::Limits;
-use crate::receiver::{self, Intake};
+use crate::receiver::{self, Intake, Protocol};
 use crate::shard::{self, Shards};
 use crate::shutdown::{self, Rooms, Served};
 use crate::store::{self, Store, StoreError};
@@ -41,6 +42,7 @@ pub struct Daemon {
     /// Models without a price that the log has named.
     unpriced: BTreeSet<Text>,
     otlp_grpc: SocketAddr,
+    otlp_http: SocketAddr,
     api: SocketAddr,
     shutdown_deadline: Duration,
 }
@@ -49,7 +51,7 @@ pub struct Daemon {
 #[derive(Debug, thiserror::Error)]
 pub enum StartError {
     /// An address could not be taken.
-    #[error("{address} cannot be listened on for {what}: {}; set another with `{flag}` or `{key}`", in_words(.source))]
+    #[error("{address} cannot be listened on for {what}: {}; set another with `{flag}` or `{key}.endpoint`", in_words(.source))]
     Listen {
         /// What was to be served.
         what: &'static str,
@@ -57,10 +59,18 @@ pub enum StartError {
         address: SocketAddr,
         /// The flag that sets it.
         flag: &'static str,
-        /// The key that sets it.
+        /// The section that sets it.
         key: &'static str,
         /// What the system said.
         source: io::Error,
+    },
+    /// A certificate or a token could not be used.
+    #[error("{key}: {fault}")]
+    Lock {
+        /// The section of the address.
+        key: &'static str,
+        /// What is wrong.
+        fault: Fault,
     },
     /// The store could not be opened.
     #[error("{0}; `--data-dir` or `service.data_dir` sets the directory")]
@@ -111,14 +121,7 @@ impl Daemon {
     /// When an address is taken, the store cannot be opened or read, or an exporter's settings do not work.
     pub async fn start(settings: &Settings) -> Result<Self, StartError> {
         let began = Instant::now();
-        let otlp = listen(
-            settings.otlp_grpc,
-            "OTLP/gRPC",
-            "--otlp-grpc",
-            "receivers.otlp.protocols.grpc.endpoint",
-        )
-        .await?;
-        let asking = listen(settings.api, "the API", "--api", "service.api.endpoint").await?;
+        let doors = Doors::open(settings).await?;
         let store = open(settings).await?;
         let shards = Shards::start(
             store.clone(),
@@ -134,12 +137,13 @@ impl Daemon {
         let normalizer = Arc::new(Normalizer::with(settings.normalize.clone()));
         let intake = intake(settings, &shards, Arc::clone(&normalizer));
         let daemon = Self {
-            otlp_grpc: otlp.local_addr().unwrap_or(settings.otlp_grpc),
-            api: asking.local_addr().unwrap_or(settings.api),
+            otlp_grpc: doors.grpc.address().unwrap_or(settings.otlp_grpc),
+            otlp_http: doors.http.address().unwrap_or(settings.otlp_http),
+            api: doors.api.address().unwrap_or(settings.api),
             shutdown_deadline: settings.shutdown_deadline,
             rooms: Rooms {
-                api: serve_api(asking, shards.clone()),
-                receiver: serve_otlp(otlp, intake.clone(), settings),
+                api: serve_api(doors.api, shards.clone()),
+                receiver: serve_otlp(doors.grpc, doors.http, &intake, settings),
                 shards,
                 exporters,
             },
@@ -149,6 +153,7 @@ impl Daemon {
         };
         let ready = Ready {
             otlp_grpc: daemon.otlp_grpc,
+            otlp_http: daemon.otlp_http,
             api: daemon.api,
             data_dir: &settings.data_dir,
             profile: &settings.policy.profile,
@@ -162,6 +167,12 @@ impl Daemon {
     #[must_use]
     pub fn otlp_grpc(&self) -> SocketAddr {
         self.otlp_grpc
+    }
+
+    /// Where OTLP over HTTP is received.
+    #[must_use]
+    pub fn otlp_http(&self) -> SocketAddr {
+        self.otlp_http
     }
 
     /// Where the API is served.
@@ -226,21 +237,65 @@ impl Daemon {
     }
 }
 
-async fn listen(
-    address: SocketAddr,
+/// The addresses, taken.
+struct Doors {
+    grpc: Door,
+    http: Door,
+    api: Door,
+}
+
+impl Doors {
+    async fn open(settings: &Settings) -> Result<Self, StartError> {
+        let grpc = Place {
+            what: "OTLP/gRPC",
+            flag: "--otlp-grpc",
+            key: "receivers.otlp.protocols.grpc",
+        };
+        let http = Place {
+            what: "OTLP/HTTP",
+            flag: "--otlp-http",
+            key: "receivers.otlp.protocols.http",
+        };
+        let api = Place {
+            what: "the API",
+            flag: "--api",
+            key: "service.api",
+        };
+        Ok(Self {
+            grpc: grpc
+                .door(settings.otlp_grpc, &settings.otlp_grpc_lock)
+                .await?,
+            http: http
+                .door(settings.otlp_http, &settings.otlp_http_lock)
+                .await?,
+            api: api.door(settings.api, &settings.api_lock).await?,
+        })
+    }
+}
+
+/// What is served at an address, and how the configuration calls it.
+struct Place {
     what: &'static str,
     flag: &'static str,
     key: &'static str,
-) -> Result<TcpListener, StartError> {
-    TcpListener::bind(address)
-        .await
-        .map_err(|source| StartError::Listen {
+}
+
+impl Place {
+    async fn door(&self, address: SocketAddr, lock: &Lock) -> Result<Door, StartError> {
+        let Self { what, flag, key } = *self;
+        let listener = TcpListener::bind(address).await;
+        let listener = listener.map_err(|source| StartError::Listen {
             what,
             address,
             flag,
             key,
             source,
-        })
+        })?;
+        if !lock.tokens.is_empty() && lock.tls.is_none() && !address.ip().is_loopback() {
+            tracing::warn!(%address, "tokens for {what} travel without encryption; `{key}.tls` sets certificates");
+        }
+        Door::new(listener, lock).map_err(|fault| StartError::Lock { key, fault })
+    }
 }
 
 async fn open(settings: &Settings) -> Result<Store, StartError> {
@@ -273,36 +328,46 @@ fn of_shards(settings: &Settings) -> shard::Settings {
 }
 
 fn intake(settings: &Settings, shards: &Shards, normalizer: Arc<Normalizer>) -> Intake {
-    let in_flight_bytes_max = settings
-        .message_bytes_max
-        .saturating_mul(REQUESTS_IN_FLIGHT);
+    let largest = settings
+        .otlp_grpc_bytes_max
+        .max(settings.otlp_http_bytes_max);
     Intake::new(
         normalizer,
         shards.clone(),
         Limits::default(),
-        in_flight_bytes_max,
+        largest.saturating_mul(REQUESTS_IN_FLIGHT),
     )
 }
 
-fn serve_otlp(listener: TcpListener, intake: Intake, settings: &Settings) -> Served {
-    let limits = receiver::Settings {
-        message_bytes_max: settings.message_bytes_max,
-        shutdown_grace: settings.shutdown_deadline / 4,
-        ..receiver::Settings::default()
-    };
+/// Serves both transports. When one ends, whatever the reason, the other is told to.
+fn serve_otlp(grpc: Door, http: Door, intake: &Intake, settings: &Settings) -> Served {
     let stop = CancellationToken::new();
-    let serving = receiver::serve(listener, intake, limits, stop.clone());
-    let task = tokio::spawn(async move {
-        if let Err(error) = serving.await {
-            tracing::error!(%error, "the receiver ended");
+    let serve = |protocol, door, message_bytes_max| {
+        let limits = receiver::Settings {
+            message_bytes_max,
+            shutdown_grace: settings.shutdown_deadline / 4,
+            ..receiver::Settings::default()
+        };
+        let serving = receiver::serve(protocol, door, intake.clone(), limits, stop.clone());
+        let stop = stop.clone().drop_guard();
+        async move {
+            let _stop = stop;
+            if let Err(error) = serving.await {
+                tracing::error!(%error, ?protocol, "the receiver ended");
+            }
         }
+    };
+    let grpc = serve(Protocol::Grpc, grpc, settings.otlp_grpc_bytes_max);
+    let http = serve(Protocol::Http, http, settings.otlp_http_bytes_max);
+    let task = tokio::spawn(async {
+        tokio::join!(grpc, http);
     });
     Served { stop, task }
 }
 
-fn serve_api(listener: TcpListener, shards: Shards) -> Served {
+fn serve_api(door: Door, shards: Shards) -> Served {
     let stop = CancellationToken::new();
-    let serving = api::serve(listener, shards, api::Settings::default(), stop.clone());
+    let serving = api::serve(door, shards, api::Settings::default(), stop.clone());
     let task = tokio::spawn(async move {
         if let Err(error) = serving.await {
             tracing::error!(%error, "the API server ended");
@@ -334,6 +399,11 @@ mod tests {
                 "--otlp-grpc",
                 &["receivers", "otlp", "protocols", "grpc", "endpoint"],
                 otlp,
+            ),
+            set(
+                "--otlp-http",
+                &["receivers", "otlp", "protocols", "http", "endpoint"],
+                "127.0.0.1:0",
             ),
             set("--api", &["service", "api", "endpoint"], "127.0.0.1:0"),
         ];

@@ -6,7 +6,7 @@
 //! receiver → otlp → normalize → shard → engine → (shard) → store → export, api
 //! ```
 //!
-//! [`otlp`] reads a request's bytes in place. [`normalize`] knows the dialects of the frameworks and turns a span or log
+//! [`door`] lets senders in, [`receiver`] takes their requests, [`otlp`] reads a request's bytes in place. [`normalize`] knows the dialects of the frameworks and turns a span or log
 //! record into events of one vocabulary, [`engine::event`]. A shard owns the runs that hash to it and is their only writer:
 //! it takes what waits, lets the [`engine`] step each run, and has [`store`] commit the whole turn at once. Only then is the
 //! sender answered and the change announced: to the exporters of [`export`], and to those who ask [`api`].
@@ -19,6 +19,7 @@ pub mod api;
 pub mod cli;
 pub mod config;
 pub mod daemon;
+pub mod door;
 pub mod engine;
 pub mod export;
 pub mod json;

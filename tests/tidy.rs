@@ -45,16 +45,34 @@ const ROOMS: &[Room] = &[
         ],
     },
     Room {
+        name: "door",
+        rooms: &[],
+        crates: &[
+            "axum",
+            "futures_util",
+            "http_body_util",
+            "rustls",
+            "subtle",
+            "thiserror",
+            "tokio",
+            "tokio_rustls",
+            "tonic",
+            "tracing",
+        ],
+    },
+    Room {
         name: "receiver",
-        rooms: &["otlp", "normalize", "shard", "telemetry"],
+        rooms: &["door", "otlp", "normalize", "shard", "telemetry"],
         crates: &[
             "axum",
             "bytes",
+            "flate2",
             "futures_util",
             "http_body",
             "http_body_util",
             "opentelemetry_proto",
             "prost",
+            "serde_json",
             "thiserror",
             "tokio",
             "tokio_stream",
@@ -63,6 +81,7 @@ const ROOMS: &[Room] = &[
             "tonic_types",
             "tower",
             "tracing",
+            "zstd",
         ],
     },
     Room {
@@ -112,7 +131,7 @@ const ROOMS: &[Room] = &[
     },
     Room {
         name: "api",
-        rooms: &["engine", "json", "shard", "store", "telemetry"],
+        rooms: &["door", "engine", "json", "shard", "store", "telemetry"],
         crates: &[
             "prost_types",
             "tonic_types",
@@ -137,6 +156,7 @@ const ROOMS: &[Room] = &[
     Room {
         name: "config",
         rooms: &[
+            "door",
             "engine",
             "export",
             "normalize",

@@ -5,7 +5,7 @@
 
 use axum::extract::rejection::QueryRejection;
 use axum::extract::{Path, Query, Request, State};
-use axum::http::{HeaderMap, StatusCode, header};
+use axum::http::{HeaderMap, StatusCode};
 use axum::response::sse::{Event, KeepAlive, Sse};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
@@ -15,6 +15,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 use super::error::{ApiError, failure};
+use super::guard::is_grpc;
 use super::queries::{Api, page_size};
 use super::tail::{AlertFilter, TailItem};
 use crate::engine::view::Status;
@@ -157,10 +158,7 @@ async fn ready(State(api): State<Api>) -> Response {
 }
 
 async fn unknown_path(request: Request) -> Response {
-    let content_type = request.headers().get(header::CONTENT_TYPE);
-    let is_grpc =
-        content_type.is_some_and(|value| value.as_bytes().starts_with(b"application/grpc"));
-    if is_grpc {
+    if is_grpc(&request) {
         return tonic::Status::unimplemented("no such service on this address; see proto/eddy/v1")
             .into_http();
     }

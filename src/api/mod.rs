@@ -12,6 +12,7 @@
 
 mod convert;
 mod error;
+mod guard;
 mod http;
 mod queries;
 mod ready;
@@ -23,16 +24,13 @@ mod token;
 pub mod v1;
 mod warnings;
 
-use std::io;
 use std::time::Duration;
 
-use futures_util::{Stream, StreamExt};
-use tokio::net::{TcpListener, TcpStream};
 use tokio_util::sync::CancellationToken;
 use tonic::service::Routes;
 use tonic::transport::Server;
-use tonic::transport::server::TcpIncoming;
 
+use crate::door::Door;
 use crate::shard::Shards;
 
 use queries::Api;
@@ -44,9 +42,6 @@ const PROBE_AFTER: Duration = Duration::from_secs(30);
 
 /// Largest request of a gRPC client in bytes. The longest are filters with an id and a few names.
 const REQUEST_BYTES_MAX: usize = 64 << 10;
-
-/// How long to wait after a connection could not be accepted: without file descriptors, the next try fails at once.
-const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
 /// How the address behaves.
 #[derive(Clone, Debug)]
@@ -70,10 +65,10 @@ impl Default for Settings {
     }
 }
 
-/// Serves `listener` until `shutdown`, then takes no new connection, ends the streams, and resolves when the answers
+/// Serves at the door until `shutdown`, then takes no new connection, ends the streams, and resolves when the answers
 /// that are under way have been taken. A client that does not take its answer holds this up: put a deadline around it.
 pub async fn serve(
-    listener: TcpListener,
+    door: Door,
     shards: Shards,
     settings: Settings,
     shutdown: CancellationToken,
@@ -88,25 +83,16 @@ pub async fn serve(
             WarningServiceServer::new(api.clone()).max_decoding_message_size(REQUEST_BYTES_MAX),
         );
     let routes = http::add_routes(grpc.into_axum_router(), api.clone());
+    let routes = guard::add(routes, &door);
+    let (connections, watch) = door.open();
     let serving = Server::builder()
         .accept_http1(true)
         .http2_keepalive_interval(Some(PROBE_AFTER))
         .add_routes(Routes::from(routes))
-        .serve_with_incoming_shutdown(connections(listener), shutdown.cancelled());
-    let (served, ()) = tokio::join!(serving, ready::follow(api, reporter));
-    served
-}
-
-/// Connections as they are accepted.
-fn connections(listener: TcpListener) -> impl Stream<Item = io::Result<TcpStream>> {
-    let accepted = TcpIncoming::from(listener)
-        .with_nodelay(Some(true))
-        .with_keepalive(Some(PROBE_AFTER));
-    accepted.then(|connection| async {
-        if let Err(error) = &connection {
-            tracing::warn!(%error, "a connection to the API could not be accepted");
-            tokio::time::sleep(ACCEPT_PAUSE).await;
-        }
-        connection
-    })
+        .serve_with_incoming_shutdown(connections, shutdown.cancelled());
+    let served = async { tokio::join!(serving, ready::follow(api, reporter)).0 };
+    tokio::select! {
+        served = served => served,
+        () = watch => Ok(()),
+    }
 }

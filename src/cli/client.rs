@@ -1,11 +1,14 @@
 //! A daemon's JSON over HTTP, asked from the command line.
 
+use std::path::Path;
 use std::time::Duration;
 
-use reqwest::{Response, Url};
+use reqwest::header::{AUTHORIZATION, HeaderMap, HeaderValue};
+use reqwest::{Certificate, Response, Url};
 use serde::de::DeserializeOwned;
 
 use super::failure::Failure;
+use super::reading::ApiArgs;
 
 /// Longest wait for a connection. A daemon on this machine answers at once or not at all.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
@@ -35,25 +38,34 @@ impl From<Unanswered> for Failure {
 }
 
 impl Client {
-    /// A client for the daemon at an address, `host:port` or an http URL.
-    pub(super) fn new(address: &str) -> Result<Self, Failure> {
+    /// A client for the daemon at an address, `host:port` or a URL.
+    pub(super) fn new(api: &ApiArgs) -> Result<Self, Failure> {
+        let address = &api.api;
         let scheme = if address.contains("://") {
             ""
         } else {
             "http://"
         };
         let text = format!("{scheme}{address}");
-        let base = Url::parse(&text).ok().filter(|url| url.scheme() == "http");
+        let is_known = |url: &Url| ["http", "https"].contains(&url.scheme());
+        let base = Url::parse(&text).ok().filter(is_known);
         let base = base.ok_or_else(|| {
             Failure::Other(format!(
-                "`{address}` is not an address such as 127.0.0.1:4319"
+                "`{address}` is not an address such as 127.0.0.1:4319 or https://eddy.example.com:4319"
             ))
         })?;
-        // Only http is spoken here, but the client does not start without a provider of cryptography.
         let _ = rustls::crypto::ring::default_provider().install_default();
-        let http = reqwest::Client::builder()
+        let mut http = reqwest::Client::builder()
             .no_proxy()
-            .connect_timeout(CONNECT_TIMEOUT)
+            .connect_timeout(CONNECT_TIMEOUT);
+        if let Some(path) = &api.token_file {
+            http = http.default_headers(authorization(path)?);
+        }
+        if let Some(path) = &api.ca_file {
+            let authorities = Certificate::from_pem_bundle(&read(path)?);
+            http = http.tls_certs_only(authorities.map_err(|error| unusable(path, &error))?);
+        }
+        let http = http
             .build()
             .map_err(|error| Failure::Other(format!("preparing to ask {address}: {error}")))?;
         Ok(Self { base, http })
@@ -120,6 +132,24 @@ impl Client {
             .trim_start_matches("http://")
             .trim_end_matches('/')
     }
+}
+
+/// The header that shows the token in a file.
+fn authorization(path: &Path) -> Result<HeaderMap, Failure> {
+    let token = read(path)?;
+    let value = [b"Bearer ", token.trim_ascii()].concat();
+    let mut value = HeaderValue::from_bytes(&value).map_err(|error| unusable(path, &error))?;
+    value.set_sensitive(true);
+    Ok(HeaderMap::from_iter([(AUTHORIZATION, value)]))
+}
+
+fn read(path: &Path) -> Result<Vec<u8>, Failure> {
+    std::fs::read(path)
+        .map_err(|error| Failure::Other(format!("reading {}: {error}", path.display())))
+}
+
+fn unusable(path: &Path, error: &dyn std::fmt::Display) -> Failure {
+    Failure::Other(format!("{} cannot be used: {error}", path.display()))
 }
 
 /// What a daemon says when it refuses: `{"error": "…"}`.

@@ -19,7 +19,7 @@ use super::DemoArgs;
 use super::failure::{Failure, answer};
 use super::render::table::runs_table;
 use super::render::text::{Look, Paint};
-use super::serve::{multithreaded, reachable, start, until_stopped};
+use super::serve::{agents_setting, multithreaded, start, until_stopped};
 use crate::config::{self, Flag, Settings, Sources};
 use crate::daemon::Daemon;
 use crate::json::RunJson;
@@ -115,6 +115,11 @@ fn settings(directory: &Path) -> Result<Settings, Failure> {
         set(
             "--otlp-grpc",
             &["receivers", "otlp", "protocols", "grpc", "endpoint"],
+            "127.0.0.1:0",
+        ),
+        set(
+            "--otlp-http",
+            &["receivers", "otlp", "protocols", "http", "endpoint"],
             "127.0.0.1:0",
         ),
         set("--api", &["service", "api", "endpoint"], "127.0.0.1:0"),
@@ -235,7 +240,6 @@ async fn shown(daemon: &Daemon) {
 
 fn what_now(look: Look, daemon: &Daemon) -> String {
     let api = daemon.api();
-    let otlp = reachable(daemon.otlp_grpc());
     let strong = |text: String| look.paint(Paint::Strong, &text);
     let steps = [
         (
@@ -248,9 +252,11 @@ fn what_now(look: Look, daemon: &Daemon) -> String {
         ),
         (
             "An agent of your own, started in a shell with:",
-            format!(
-                "export OTEL_EXPORTER_OTLP_ENDPOINT=http://{otlp} OTEL_EXPORTER_OTLP_PROTOCOL=grpc"
-            ),
+            agents_setting("http", daemon.otlp_grpc(), "grpc"),
+        ),
+        (
+            "An agent that speaks OTLP over HTTP only:",
+            agents_setting("http", daemon.otlp_http(), "http/protobuf"),
         ),
     ];
     let mut text =

@@ -86,7 +86,8 @@ pub(crate) struct Cli {
 enum Command {
     /// Receive telemetry and watch runs; what `eddy` alone does
     #[command(after_help = "\
-Without a file: OTLP/gRPC on 127.0.0.1:4317, the API on 127.0.0.1:4319, warnings on the terminal.
+Without a file: OTLP/gRPC on 127.0.0.1:4317, OTLP/HTTP on 127.0.0.1:4318, the API on 127.0.0.1:4319,
+warnings on the terminal.
 `eddy config reference` shows every key that a file may have.
 SIGTERM or Ctrl-C finishes what is held and leaves; a second one leaves at once.")]
     Serve(ServeArgs),
@@ -180,6 +181,9 @@ struct ServeArgs {
     /// Where OTLP over gRPC is received [default: 127.0.0.1:4317]
     #[arg(long, value_name = "ADDR")]
     otlp_grpc: Option<String>,
+    /// Where OTLP over HTTP is received [default: 127.0.0.1:4318]
+    #[arg(long, value_name = "ADDR")]
+    otlp_http: Option<String>,
     /// Where the API is served [default: 127.0.0.1:4319]
     #[arg(long, value_name = "ADDR")]
     api: Option<String>,
@@ -198,6 +202,11 @@ impl ServeArgs {
             "--otlp-grpc",
             &["receivers", "otlp", "protocols", "grpc", "endpoint"],
             &self.otlp_grpc,
+        );
+        set(
+            "--otlp-http",
+            &["receivers", "otlp", "protocols", "http", "endpoint"],
+            &self.otlp_http,
         );
         set("--api", &["service", "api", "endpoint"], &self.api);
         sources

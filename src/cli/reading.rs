@@ -1,6 +1,7 @@
 //! `eddy runs` and `eddy run`: what a daemon knows of runs.
 
 use std::io;
+use std::path::PathBuf;
 use std::time::SystemTime;
 
 use clap::Args;
@@ -52,6 +53,22 @@ pub(super) struct ApiArgs {
     /// The daemon's API address
     #[arg(long, value_name = "ADDR", default_value = API_DEFAULT, env = "EDDY_API", hide_env_values = true)]
     pub(super) api: String,
+    /// File with the token that the daemon asks for
+    #[arg(
+        long,
+        value_name = "FILE",
+        env = "EDDY_API_TOKEN_FILE",
+        hide_env_values = true
+    )]
+    pub(super) token_file: Option<PathBuf>,
+    /// Authority of the daemon's certificate, in PEM; without one, those that this machine trusts
+    #[arg(
+        long,
+        value_name = "FILE",
+        env = "EDDY_API_CA_FILE",
+        hide_env_values = true
+    )]
+    pub(super) ca_file: Option<PathBuf>,
 }
 
 #[derive(Deserialize)]
@@ -61,7 +78,7 @@ struct Page {
 }
 
 pub(super) fn runs(args: &RunsArgs) -> Result<(), Failure> {
-    let client = Client::new(&args.api.api)?;
+    let client = Client::new(&args.api)?;
     let (runs, more) = blocking(newest(&client, args))?;
     if args.json {
         return answer_json(&runs);
@@ -78,7 +95,7 @@ pub(super) fn runs(args: &RunsArgs) -> Result<(), Failure> {
 }
 
 pub(super) fn run(args: &RunArgs) -> Result<(), Failure> {
-    let client = Client::new(&args.api.api)?;
+    let client = Client::new(&args.api)?;
     let run: RunJson = blocking(async { Ok(client.get(&["v1", "runs", &args.id], &[]).await?) })?;
     if args.json {
         return answer_json(&run);

@@ -68,6 +68,10 @@ pub(super) fn banner(look: Look, daemon: &Daemon, settings: &Settings) -> String
     let lines = [
         ("OTLP/gRPC", daemon.otlp_grpc().to_string()),
         (
+            "OTLP/HTTP",
+            format!("{}  (protobuf or JSON)", daemon.otlp_http()),
+        ),
+        (
             "API",
             format!("{}  (gRPC, and JSON over HTTP)", daemon.api()),
         ),
@@ -94,22 +98,33 @@ pub(super) fn banner(look: Look, daemon: &Daemon, settings: &Settings) -> String
             look.paint(Paint::Faint, &format!("{name:<9}"))
         );
     }
-    let endpoint = format!(
-        "export OTEL_EXPORTER_OTLP_ENDPOINT=http://{}",
-        reachable(daemon.otlp_grpc())
-    );
     let _ = writeln!(text, "\n  Point an agent here:\n");
-    let _ = writeln!(text, "    {}", look.paint(Paint::Strong, &endpoint));
-    let _ = writeln!(
-        text,
-        "    {}\n",
-        look.paint(Paint::Strong, "export OTEL_EXPORTER_OTLP_PROTOCOL=grpc")
-    );
+    for (lock, address, protocol) in [
+        (&settings.otlp_grpc_lock, daemon.otlp_grpc(), "grpc"),
+        (
+            &settings.otlp_http_lock,
+            daemon.otlp_http(),
+            "http/protobuf",
+        ),
+    ] {
+        let scheme = if lock.tls.is_some() { "https" } else { "http" };
+        let command = agents_setting(scheme, address, protocol);
+        let _ = writeln!(text, "    {}", look.paint(Paint::Strong, &command));
+    }
+    text.push('\n');
     text
 }
 
+/// What an agent's owner types, to have its telemetry sent to that address.
+pub(super) fn agents_setting(scheme: &str, address: SocketAddr, protocol: &str) -> String {
+    let address = reachable(address);
+    format!(
+        "export OTEL_EXPORTER_OTLP_ENDPOINT={scheme}://{address} OTEL_EXPORTER_OTLP_PROTOCOL={protocol}"
+    )
+}
+
 /// An address to connect to: a daemon that listens everywhere is also on this machine.
-pub(super) fn reachable(address: SocketAddr) -> SocketAddr {
+fn reachable(address: SocketAddr) -> SocketAddr {
     use std::net::{Ipv4Addr, Ipv6Addr};
     match address {
         SocketAddr::V4(v4) if v4.ip().is_unspecified() => (Ipv4Addr::LOCALHOST, v4.port()).into(),

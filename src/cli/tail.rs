@@ -45,7 +45,7 @@ struct Lagged {
 }
 
 pub(super) fn run(args: &TailArgs) -> Result<(), Failure> {
-    let client = Client::new(&args.api.api)?;
+    let client = Client::new(&args.api)?;
     let mut reader = Reader {
         cursor: args.after,
         json: args.json,

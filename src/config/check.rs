@@ -1,16 +1,16 @@
 //! From a shape to settings on which the rest of the daemon may rely.
 //!
-//! What a type cannot say is said here: addresses, ranges, what excludes what, and that nothing without authentication
-//! listens to the network by accident. Files that hold secrets are read here too.
+//! What a type cannot say is said here: ranges, what excludes what, and (in `doors.rs`) that nothing listens to the network
+//! by accident without asking who is there. Files that hold secrets are read here too.
 
-use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use super::doors::{GRPC, HTTP, doors, key};
 use super::environment::Lookup;
 use super::mistake::Mistakes;
-use super::shape::{Period, Shape};
+use super::shape::{Period, Protocols, Shape};
 use super::tree::Node;
 use super::{Logs, Settings};
 use crate::engine::policy::Policy;
@@ -54,6 +54,11 @@ impl Checker<'_> {
         period.0
     }
 
+    fn mebibytes(&mut self, path: &[&str], mib: u64) -> usize {
+        let mib = self.range(path, mib, 1, MESSAGE_MIB_MAX);
+        usize::try_from(mib.saturating_mul(1 << 20)).unwrap_or(usize::MAX)
+    }
+
     pub(super) fn url(&mut self, path: &[&str], text: &str) {
         let rest = text
             .strip_prefix("http://")
@@ -63,34 +68,6 @@ impl Checker<'_> {
             self.wrong(path, text);
         }
     }
-
-    fn address(&mut self, path: &[&str], text: &str, allow_remote: bool) -> SocketAddr {
-        let Some(address) = address(text) else {
-            let text =
-                format!("expected an address and port such as `127.0.0.1:4317`, found `{text}`");
-            self.wrong(path, text);
-            return SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
-        };
-        if !address.ip().is_loopback() && !allow_remote {
-            self.wrong(
-                path,
-                format!(
-                    "`{address}` can be reached from other machines, and there is no authentication yet: \
-                     use 127.0.0.1, or set `service.allow_remote: true` where the network itself keeps strangers out"
-                ),
-            );
-        }
-        address
-    }
-}
-
-/// An address as it may be written: `localhost` stands for 127.0.0.1, other names are not looked up.
-fn address(text: &str) -> Option<SocketAddr> {
-    if let Some(port) = text.strip_prefix("localhost:") {
-        let port = port.parse().ok()?;
-        return Some(SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), port));
-    }
-    text.parse().ok()
 }
 
 /// Checks a shape. Where something is wrong, the settings that come back are not to be used.
@@ -100,30 +77,19 @@ pub(super) fn settings(
     lookup: Lookup<'_>,
     check: &mut Checker<'_>,
 ) -> Settings {
-    let grpc = &shape.receivers.otlp.protocols.grpc;
-    let grpc_path = ["receivers", "otlp", "protocols", "grpc", "endpoint"];
-    let api_path = ["service", "api", "endpoint"];
-    let remote = shape.service.allow_remote;
-    let otlp_grpc = check.address(&grpc_path, &grpc.endpoint, remote);
-    let api = check.address(&api_path, &shape.service.api.endpoint, remote);
-    if otlp_grpc == api && api.port() != 0 {
-        check.wrong(
-            &api_path,
-            format!("`{api}` is the address of the OTLP receiver too"),
-        );
-    }
-    let size_path = [
-        "receivers",
-        "otlp",
-        "protocols",
-        "grpc",
-        "max_recv_msg_size_mib",
-    ];
-    let mib = check.range(&size_path, grpc.max_recv_msg_size_mib, 1, MESSAGE_MIB_MAX);
+    let doors = doors(shape, check);
+    let Protocols { grpc, http } = &shape.receivers.otlp.protocols;
+    let grpc_size = key(GRPC, &["max_recv_msg_size_mib"]);
+    let http_size = key(HTTP, &["max_request_body_size_mib"]);
     Settings {
-        otlp_grpc,
-        message_bytes_max: usize::try_from(mib.saturating_mul(1 << 20)).unwrap_or(usize::MAX),
-        api,
+        otlp_grpc: doors.grpc.address,
+        otlp_grpc_lock: doors.grpc.lock,
+        otlp_grpc_bytes_max: check.mebibytes(&grpc_size, grpc.max_recv_msg_size_mib),
+        otlp_http: doors.http.address,
+        otlp_http_lock: doors.http.lock,
+        otlp_http_bytes_max: check.mebibytes(&http_size, http.max_request_body_size_mib),
+        api: doors.api.address,
+        api_lock: doors.api.lock,
         data_dir: data_dir(shape, lookup, check),
         shards: shards(shape, check),
         durability: shape.service.durability,

@@ -13,13 +13,16 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+use crate::door::Lock;
 use crate::engine::policy::Policy;
 use crate::export::ExporterSettings;
 use crate::normalize;
 
 mod check;
+mod doors;
 mod environment;
 mod exporters;
+mod lock;
 mod mistake;
 mod print;
 pub mod profile;
@@ -40,8 +43,18 @@ pub const REFERENCE: &str = include_str!("../../config/reference.yaml");
 pub struct Settings {
     /// Where OTLP over gRPC is received.
     pub otlp_grpc: SocketAddr,
-    /// Largest request after decompression, in bytes.
-    pub message_bytes_max: usize,
+    /// Largest request over gRPC after decompression, in bytes.
+    pub otlp_grpc_bytes_max: usize,
+    /// Where OTLP over HTTP is received.
+    pub otlp_http: SocketAddr,
+    /// Largest request over HTTP after decompression, in bytes.
+    pub otlp_http_bytes_max: usize,
+    /// What is asked of those who send over gRPC.
+    pub otlp_grpc_lock: Lock,
+    /// What is asked of those who send over HTTP.
+    pub otlp_http_lock: Lock,
+    /// What is asked of those who ask the API.
+    pub api_lock: Lock,
     /// Where the API and its JSON twin are served.
     pub api: SocketAddr,
     /// Where state is kept.

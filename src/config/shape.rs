@@ -11,6 +11,8 @@ use std::time::Duration;
 use serde::de::{Deserialize, Deserializer, Error, MapAccess, Visitor};
 use serde::ser::{Serialize, SerializeMap, Serializer};
 
+use super::lock::{Auth, Tls};
+
 /// The whole file.
 #[derive(Clone, Debug, Default, serde::Deserialize, serde::Serialize)]
 #[serde(deny_unknown_fields, default)]
@@ -39,6 +41,7 @@ pub(super) struct Otlp {
 #[serde(deny_unknown_fields, default)]
 pub(super) struct Protocols {
     pub(super) grpc: Grpc,
+    pub(super) http: Http,
 }
 
 #[derive(Clone, Debug, serde::Deserialize, serde::Serialize)]
@@ -46,6 +49,8 @@ pub(super) struct Protocols {
 pub(super) struct Grpc {
     pub(super) endpoint: String,
     pub(super) max_recv_msg_size_mib: u64,
+    pub(super) tls: Option<Tls>,
+    pub(super) auth: Auth,
 }
 
 impl Default for Grpc {
@@ -53,6 +58,28 @@ impl Default for Grpc {
         Self {
             endpoint: "127.0.0.1:4317".to_owned(),
             max_recv_msg_size_mib: 16,
+            tls: None,
+            auth: Auth::default(),
+        }
+    }
+}
+
+#[derive(Clone, Debug, serde::Deserialize, serde::Serialize)]
+#[serde(deny_unknown_fields, default)]
+pub(super) struct Http {
+    pub(super) endpoint: String,
+    pub(super) max_request_body_size_mib: u64,
+    pub(super) tls: Option<Tls>,
+    pub(super) auth: Auth,
+}
+
+impl Default for Http {
+    fn default() -> Self {
+        Self {
+            endpoint: "127.0.0.1:4318".to_owned(),
+            max_request_body_size_mib: 16,
+            tls: None,
+            auth: Auth::default(),
         }
     }
 }
@@ -61,7 +88,7 @@ impl Default for Grpc {
 #[serde(deny_unknown_fields, default)]
 pub(super) struct Service {
     pub(super) api: Api,
-    pub(super) allow_remote: bool,
+    pub(super) allow_insecure: bool,
     pub(super) data_dir: Option<String>,
     pub(super) shards: Option<u16>,
     pub(super) durability: Durability,
@@ -73,7 +100,7 @@ impl Default for Service {
     fn default() -> Self {
         Self {
             api: Api::default(),
-            allow_remote: false,
+            allow_insecure: false,
             data_dir: None,
             shards: None,
             durability: Durability::Power,
@@ -87,12 +114,16 @@ impl Default for Service {
 #[serde(deny_unknown_fields, default)]
 pub(super) struct Api {
     pub(super) endpoint: String,
+    pub(super) tls: Option<Tls>,
+    pub(super) auth: Auth,
 }
 
 impl Default for Api {
     fn default() -> Self {
         Self {
             endpoint: "127.0.0.1:4319".to_owned(),
+            tls: None,
+            auth: Auth::default(),
         }
     }
 }

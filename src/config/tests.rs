@@ -67,7 +67,8 @@ fn the_reference_names_every_key() {
     assert_eq!(named, exists);
 }
 
-/// Given the examples of the reference without files that are not there, they are a configuration.
+/// Given the examples of the reference without files that are not there and with certificates that are, they are a
+/// configuration.
 #[test]
 fn the_examples_of_the_reference_work() {
     let mut text = String::new();
@@ -76,7 +77,10 @@ fn the_examples_of_the_reference_work() {
             .iter()
             .any(|key| line.trim_start().starts_with(key));
         if !is_file {
-            text.push_str(line);
+            let tests = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/tls");
+            let line = line.replace("/etc/eddy/client-ca.crt", &format!("{tests}/ca.crt"));
+            let line = line.replace("/etc/eddy/tls", &format!("{tests}/server"));
+            text.push_str(&line);
             text.push('\n');
         }
     }
@@ -103,6 +107,7 @@ fn nothing_is_a_configuration() {
     for text in ["", "# only a comment\n", "receivers:\nservice:\n", "---\n"] {
         let settings = settings(text);
         assert_eq!(settings.otlp_grpc.to_string(), "127.0.0.1:4317");
+        assert_eq!(settings.otlp_http.to_string(), "127.0.0.1:4318");
         assert_eq!(settings.data_dir, Path::new("/home/ada/.local/state/eddy"));
         assert_eq!(settings.exporters.len(), 1);
         assert_eq!(*settings.policy, profile::Name::Standard.policy());
@@ -117,7 +122,7 @@ fn variables_are_put_in() {
          exporters: {webhook/a: {url: 'https://x/${env:NONE:-y}$${z}', token: '${env:TOKEN}', allow_private: '${env:EMPTY:-true}'}}\n",
     );
     assert_eq!(settings.otlp_grpc.to_string(), "127.0.0.1:5317");
-    assert_eq!(settings.message_bytes_max, 32 << 20);
+    assert_eq!(settings.otlp_grpc_bytes_max, 32 << 20);
     let Kind::Webhook(webhook) = &settings.exporters[0].kind else {
         panic!("not a webhook");
     };
@@ -144,6 +149,16 @@ fn flags_win_and_are_named() {
     );
 }
 
+/// Given an address that others can reach, a token is enough to let it stand, and so is saying that it shall.
+#[test]
+fn guarded_addresses_may_be_reached() {
+    let guarded = settings(
+        "service: {api: {endpoint: '0.0.0.0:4319', auth: {tokens: [{token: hunter2}]}}}\n",
+    );
+    assert!(guarded.api_lock.knows_its_guests() && !guarded.otlp_http_lock.knows_its_guests());
+    settings("service: {allow_insecure: true, api: {endpoint: '0.0.0.0:4319'}}");
+}
+
 /// Given changes to rules, the other numbers of the profile stay.
 #[test]
 fn rules_are_laid_over_the_profile() {
@@ -159,7 +174,7 @@ fn rules_are_laid_over_the_profile() {
 /// Given an effective configuration that is printed, secrets are masked, and reading it again gives the same policy.
 #[test]
 fn what_is_printed_can_be_read_and_hides_secrets() {
-    let text = "exporters:\n  webhook: {url: 'https://x', token: hunter2}\n  otlp_logs: {endpoint: 'http://y', headers: {k: hunter2}}\n\
+    let text = "service: {api: {auth: {tokens: [{token: hunter2}]}}}\nexporters:\n  webhook: {url: 'https://x', token: hunter2}\n  otlp_logs: {endpoint: 'http://y', headers: {k: hunter2}}\n\
                 detectors: {rules: {cost_spike: off, no_progress: {calls: 7}}}\n";
     let first = loaded(text).unwrap();
     let printed = first.to_yaml();
@@ -232,8 +247,8 @@ fn misspelt_keys_are_named_with_the_nearest_right_one() {
 #[test]
 fn wrong_values_are_named_with_what_is_expected() {
     check(
-        "service: {allow_remote: yes}",
-        &["1:11: service.allow_remote: expected true or false, found `yes`"],
+        "service: {allow_insecure: yes}",
+        &["1:11: service.allow_insecure: expected true or false, found `yes`"],
     );
     check(
         "service:\n  shards: many",
@@ -307,11 +322,29 @@ fn wrong_values_are_named_with_what_is_expected() {
 fn what_does_not_go_together_is_named() {
     check(
         "service:\n  api: {endpoint: '0.0.0.0:4319'}",
-        &["2:9: service.api.endpoint: `0.0.0.0:4319` can be reached from other machines"],
+        &[
+            "2:9: service.api.endpoint: `0.0.0.0:4319` can be reached from other machines, and nobody is asked for a token: use 127.0.0.1, set `service.api.auth.tokens`",
+        ],
     );
     check(
         "service:\n  api: {endpoint: '127.0.0.1:4317'}",
-        &["2:9: service.api.endpoint: `127.0.0.1:4317` is the address of the OTLP receiver too"],
+        &[
+            "2:9: service.api.endpoint: `127.0.0.1:4317` is the address of the OTLP/gRPC receiver too",
+        ],
+    );
+    check(
+        "receivers: {otlp: {protocols: {http: {endpoint: 'localhost:4317'}}}}",
+        &[
+            "1:39: receivers.otlp.protocols.http.endpoint: `127.0.0.1:4317` is the address of the OTLP/gRPC receiver too",
+        ],
+    );
+    check(
+        "service:\n  api: {tls: {cert_file: /nowhere, key_file: x}}",
+        &["2:15: service.api.tls.cert_file: `/nowhere` cannot be read: "],
+    );
+    check(
+        "service:\n  api: {auth: {tokens: [{}]}}",
+        &["2:16: service.api.auth.tokens: each token needs one of `token` and `token_file`"],
     );
     check(
         "exporters:\n  webhook:\n    token: x",
@@ -380,7 +413,7 @@ fn all_mistakes_are_said_at_once() {
         &[
             "2:3: service.shards: expected a whole number",
             "3:9: service.api.endpoint: ",
-            "3:32: service.api.port: unknown key; known here: `endpoint`",
+            "3:32: service.api.port: unknown key; known here: `endpoint`, `tls`",
             "5:3: runs.idle: must be longer",
             "7:3: exporters.file: needs the key `path`",
             "10:19: detectors.rules.no_progress.calls: ",

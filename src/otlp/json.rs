@@ -1,13 +1,26 @@
 //! OTLP/JSON, turned into the protobuf bytes that the walk reads.
 //!
-//! `opentelemetry-proto` knows the mapping (hex ids, integers as text or number, unknown members ignored). It refuses two
-//! things that the mapping allows: `null` for a member that is left out, and an empty array or map value without its
-//! `values`. Only when it refuses a text is that mended and tried again, so a usual request is parsed once.
+//! `opentelemetry-proto` knows the mapping of one span or log record (hex ids, integers as text or number, unknown members
+//! ignored). The lists around them are read here, so that each item is encoded as soon as it is read: a text of a few
+//! megabytes may hold millions of empty items, which would take gigabytes as structs.
+//!
+//! The mapping allows more than `opentelemetry-proto` does, and senders do more than the mapping allows: `null` for a member
+//! that is left out, an empty array or map value without its `values`, enums by name, bytes that are not UTF-8. Only when a
+//! text is refused is it mended and tried again, so a usual request is parsed once.
 
-use opentelemetry_proto::tonic::collector::logs::v1::ExportLogsServiceRequest;
-use opentelemetry_proto::tonic::collector::trace::v1::ExportTraceServiceRequest;
+use std::fmt;
+use std::marker::PhantomData;
+
+use opentelemetry_proto::tonic::common::v1::InstrumentationScope;
+use opentelemetry_proto::tonic::logs::v1::{LogRecord, SeverityNumber};
+use opentelemetry_proto::tonic::resource::v1::Resource;
+use opentelemetry_proto::tonic::trace::v1::Span;
+use opentelemetry_proto::tonic::trace::v1::span::SpanKind;
+use opentelemetry_proto::tonic::trace::v1::status::StatusCode;
 use prost::Message;
-use serde::de::DeserializeOwned;
+use prost::encoding::{WireType, encode_key, encode_varint};
+use serde::Deserialize;
+use serde::de::{DeserializeOwned, Deserializer, Error, IgnoredAny, SeqAccess, Visitor};
 use serde_json::Value;
 
 /// The text is not an OTLP/JSON request; sending it again will not help.
@@ -17,39 +30,193 @@ pub struct NotOtlpJson(#[from] serde_json::Error);
 
 /// The bytes of the `ExportTraceServiceRequest` that the text writes out.
 pub fn traces_to_bytes(json: impl AsRef<[u8]>) -> Result<Vec<u8>, NotOtlpJson> {
-    Ok(decode::<ExportTraceServiceRequest>(json.as_ref())?.encode_to_vec())
+    let request: TracesRequest = decode(json.as_ref())?;
+    match request {
+        TracesRequest {
+            resource_spans: None,
+            resource_logs: Some(_),
+        } => Err(misplaced("these are log records; spans are expected here")),
+        request => Ok(request.resource_spans.unwrap_or_default().bytes),
+    }
 }
 
 /// The bytes of the `ExportLogsServiceRequest` that the text writes out.
 pub fn logs_to_bytes(json: impl AsRef<[u8]>) -> Result<Vec<u8>, NotOtlpJson> {
-    Ok(decode::<ExportLogsServiceRequest>(json.as_ref())?.encode_to_vec())
+    let request: LogsRequest = decode(json.as_ref())?;
+    match request {
+        LogsRequest {
+            resource_logs: None,
+            resource_spans: Some(_),
+        } => Err(misplaced("these are spans; log records are expected here")),
+        request => Ok(request.resource_logs.unwrap_or_default().bytes),
+    }
+}
+
+fn misplaced(text: &str) -> NotOtlpJson {
+    NotOtlpJson(serde_json::Error::custom(text))
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct TracesRequest {
+    resource_spans: Option<Encoded<1, OfResource<Span>>>,
+    resource_logs: Option<IgnoredAny>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct LogsRequest {
+    resource_logs: Option<Encoded<1, OfResource<LogRecord>>>,
+    resource_spans: Option<IgnoredAny>,
+}
+
+/// `ResourceSpans` or `ResourceLogs`. The numbers of their fields are the same, and so are those of the scopes.
+#[derive(Deserialize)]
+#[serde(bound = "T: Item")]
+struct OfResource<T> {
+    resource: Option<Resource>,
+    #[serde(rename = "scopeSpans", alias = "scopeLogs")]
+    scopes: Option<Encoded<2, OfScope<T>>>,
+}
+
+/// `ScopeSpans` or `ScopeLogs`.
+#[derive(Deserialize)]
+#[serde(bound = "T: Item")]
+struct OfScope<T> {
+    scope: Option<InstrumentationScope>,
+    #[serde(rename = "spans", alias = "logRecords")]
+    items: Option<Encoded<2, T>>,
+}
+
+/// What is written as one length-delimited field.
+trait Item: DeserializeOwned {
+    /// Appends its fields.
+    fn write(&self, out: &mut Vec<u8>);
+}
+
+impl Item for Span {
+    fn write(&self, out: &mut Vec<u8>) {
+        self.encode_raw(out);
+    }
+}
+
+impl Item for LogRecord {
+    fn write(&self, out: &mut Vec<u8>) {
+        self.encode_raw(out);
+    }
+}
+
+impl<T: Item> Item for OfResource<T> {
+    fn write(&self, out: &mut Vec<u8>) {
+        if let Some(resource) = &self.resource {
+            write_field(1, &resource.encode_to_vec(), out);
+        }
+        out.extend(self.scopes.iter().flat_map(|scopes| &scopes.bytes));
+    }
+}
+
+impl<T: Item> Item for OfScope<T> {
+    fn write(&self, out: &mut Vec<u8>) {
+        if let Some(scope) = &self.scope {
+            write_field(1, &scope.encode_to_vec(), out);
+        }
+        out.extend(self.items.iter().flat_map(|items| &items.bytes));
+    }
+}
+
+fn write_field(number: u32, message: &[u8], out: &mut Vec<u8>) {
+    encode_key(number, WireType::LengthDelimited, out);
+    encode_varint(message.len() as u64, out);
+    out.extend_from_slice(message);
+}
+
+/// A list, each element of which was encoded as field `NUMBER` as soon as it was read.
+struct Encoded<const NUMBER: u32, T> {
+    bytes: Vec<u8>,
+    of: PhantomData<T>,
+}
+
+impl<const NUMBER: u32, T> Default for Encoded<NUMBER, T> {
+    fn default() -> Self {
+        Self {
+            bytes: Vec::new(),
+            of: PhantomData,
+        }
+    }
+}
+
+impl<'de, const NUMBER: u32, T: Item> Deserialize<'de> for Encoded<NUMBER, T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_seq(EncodedVisitor(Self::default()))
+    }
+}
+
+struct EncodedVisitor<const NUMBER: u32, T>(Encoded<NUMBER, T>);
+
+impl<'de, const NUMBER: u32, T: Item> Visitor<'de> for EncodedVisitor<NUMBER, T> {
+    type Value = Encoded<NUMBER, T>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a list")
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut elements: A) -> Result<Self::Value, A::Error> {
+        let mut encoded = self.0;
+        let mut message = Vec::new();
+        while let Some(element) = elements.next_element::<T>()? {
+            message.clear();
+            element.write(&mut message);
+            write_field(NUMBER, &message, &mut encoded.bytes);
+        }
+        Ok(encoded)
+    }
 }
 
 fn decode<T: DeserializeOwned>(json: &[u8]) -> Result<T, serde_json::Error> {
     serde_json::from_slice(json).or_else(|_| {
-        let mut value = serde_json::from_slice(json)?;
+        let mut value = serde_json::from_str(&String::from_utf8_lossy(json))?;
         mend(&mut value);
         T::deserialize(value)
     })
 }
 
-/// Takes `null` members out and gives empty lists their `values`. The recursion is bounded by `serde_json`'s own limit of
-/// 128 levels.
+/// Takes `null` members out, gives empty lists their `values` and enums their numbers. The recursion is bounded by
+/// `serde_json`'s own limit of 128 levels.
 fn mend(value: &mut Value) {
     match value {
         Value::Object(members) => {
             members.retain(|_, member| !member.is_null());
             for (name, member) in members.iter_mut() {
                 mend(member);
-                if let ("arrayValue" | "kvlistValue", Value::Object(list)) = (name.as_str(), member)
-                {
-                    list.entry("values")
-                        .or_insert_with(|| Value::Array(Vec::new()));
-                }
+                mend_member(name, member);
             }
         }
         Value::Array(elements) => elements.iter_mut().for_each(mend),
         _ => {}
+    }
+}
+
+fn mend_member(name: &str, member: &mut Value) {
+    match (name, &mut *member) {
+        ("arrayValue" | "kvlistValue", Value::Object(list)) => {
+            list.entry("values")
+                .or_insert_with(|| Value::Array(Vec::new()));
+        }
+        ("kind" | "code" | "severityNumber", Value::String(text)) => {
+            if let Some(number) = enum_number(name, text) {
+                *member = number.into();
+            }
+        }
+        _ => {}
+    }
+}
+
+/// The number of an enum's value that is written by its name.
+fn enum_number(member: &str, name: &str) -> Option<i32> {
+    match member {
+        "kind" => SpanKind::from_str_name(name).map(i32::from),
+        "code" => StatusCode::from_str_name(name).map(i32::from),
+        _ => SeverityNumber::from_str_name(name).map(i32::from),
     }
 }
 
@@ -113,5 +280,57 @@ mod tests {
         assert!(traces_to_bytes("{").is_err());
         assert!(traces_to_bytes("[".repeat(100_000)).is_err());
         assert!(traces_to_bytes(b"\xff").is_err());
+    }
+
+    /// Given the requests of a recording written as JSON, the bytes that come out are the bytes that they were.
+    #[test]
+    fn recordings_survive_the_way_through_json() {
+        use opentelemetry_proto::tonic::collector::trace::v1::ExportTraceServiceRequest;
+        let recording =
+            include_bytes!("../../tests/recorded/fastmcp-native-error-retry.otlp.binpb");
+        for bytes in crate::otlp::delimited(recording) {
+            let mut request = ExportTraceServiceRequest::decode(bytes.unwrap()).unwrap();
+            // Nothing reads schema URLs, so they are not carried over.
+            for resource in &mut request.resource_spans {
+                resource.schema_url.clear();
+                for scope in &mut resource.scope_spans {
+                    scope.schema_url.clear();
+                }
+            }
+            let json = serde_json::to_vec(&request).unwrap();
+            assert_eq!(traces_to_bytes(json).unwrap(), request.encode_to_vec());
+        }
+    }
+
+    /// Given what is not allowed but sent, it is read all the same.
+    #[test]
+    fn mistakes_of_senders_are_mended() {
+        let one = |json: &[u8]| {
+            let bytes = traces_to_bytes(json).expect("OTLP/JSON");
+            let request =
+                opentelemetry_proto::tonic::collector::trace::v1::ExportTraceServiceRequest::decode(
+                    &*bytes,
+                );
+            request.unwrap().resource_spans[0].scope_spans[0].spans[0].clone()
+        };
+        let span = one(br#"{"resourceSpans":[{"scopeSpans":[{"spans":[{"kind":"SPAN_KIND_CLIENT","status":{"code":"STATUS_CODE_ERROR"}}]}]}]}"#);
+        assert_eq!((span.kind, span.status.unwrap().code), (3, 2));
+        let span =
+            one(b"{\"resourceSpans\":[{\"scopeSpans\":[{\"spans\":[{\"name\":\"a\xffb\"}]}]}]}");
+        assert_eq!(span.name, "a\u{fffd}b");
+        for empty in ["{}", r#"{"resourceSpans":null}"#, r#"{"resourceSpans":[]}"#] {
+            assert_eq!(traces_to_bytes(empty).unwrap(), b"");
+        }
+        let json = r#"{"resourceSpans":[{"scopeSpans":null},{"scopeSpans":[{"spans":null}]}]}"#;
+        assert!(traces_to_bytes(json).is_ok());
+    }
+
+    /// Given the request of another signal, it is refused rather than taken for an empty one.
+    #[test]
+    fn misplaced_requests_are_refused() {
+        assert!(traces_to_bytes(r#"{"resourceLogs":[]}"#).is_err());
+        assert!(logs_to_bytes(r#"{"resourceSpans":[]}"#).is_err());
+        assert!(traces_to_bytes(r#"{"resourceSpans":[{"scopeSpans":[{"spans":[7]}]}]}"#).is_err());
+        assert!(traces_to_bytes("[]").is_err());
     }
 }

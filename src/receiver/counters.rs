@@ -49,6 +49,8 @@ pub struct Counters {
     pub requests_too_large: Counter,
     /// Requests refused for now: the budget was used up, an inbox full, or the daemon about to leave.
     pub requests_busy: Counter,
+    /// Requests refused because they showed no token that is known.
+    pub requests_unauthenticated: Counter,
     /// Spans and log records read.
     pub items_read: Counter,
     /// Spans and log records refused.

@@ -30,6 +30,7 @@ use tonic_types::{ErrorDetails, StatusExt};
 use super::Settings;
 use super::budget::Share;
 use super::intake::{Accepted, Intake, Refused, Signal};
+use crate::door::{Tokens, UNAUTHENTICATED};
 
 const METHODS: [(&str, Signal); 3] = [
     (
@@ -47,7 +48,7 @@ const METHODS: [(&str, Signal); 3] = [
 ];
 
 /// The methods; every other one is answered `UNIMPLEMENTED`.
-pub(super) fn routes(intake: &Intake, settings: &Settings) -> Routes {
+pub(super) fn routes(intake: &Intake, settings: &Settings, tokens: Tokens) -> Routes {
     let router = Routes::default().into_axum_router();
     let add = |router: Router, (path, signal): (&str, Signal)| {
         let (intake, settings) = (intake.clone(), settings.clone());
@@ -56,7 +57,14 @@ pub(super) fn routes(intake: &Intake, settings: &Settings) -> Routes {
             post(move |request: Request| export(intake, settings, signal, request)),
         )
     };
-    METHODS.into_iter().fold(router, add).into()
+    let router = METHODS.into_iter().fold(router, add);
+    let counters = intake.clone();
+    tokens
+        .guard(router, move |_| {
+            counters.counters().requests_unauthenticated.add(1);
+            Status::unauthenticated(UNAUTHENTICATED).into_http()
+        })
+        .into()
 }
 
 async fn export(
@@ -92,7 +100,7 @@ async fn export(
 }
 
 /// The answer's bytes. Those of the other signals are the same: the fields have the same numbers.
-fn reply(accepted: Accepted) -> Vec<u8> {
+pub(super) fn reply(accepted: Accepted) -> Vec<u8> {
     let partial_success = (accepted.rejected > 0).then(|| ExportTracePartialSuccess {
         rejected_spans: i64::try_from(accepted.rejected).unwrap_or(i64::MAX),
         error_message: accepted.message,
@@ -102,7 +110,7 @@ fn reply(accepted: Accepted) -> Vec<u8> {
 
 /// What a sender is told of a request that is not acknowledged. It decides whether the request is sent again:
 /// `UNAVAILABLE` is, the others are not, and `RESOURCE_EXHAUSTED` only because it has no `RetryInfo`.
-fn status(refused: &Refused) -> Status {
+pub(super) fn status(refused: &Refused) -> Status {
     let text = refused.to_string();
     let (code, details) = match refused {
         Refused::Invalid(_) => (

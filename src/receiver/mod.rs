@@ -5,16 +5,20 @@
 //! back when they are committed. What a request may cost is bounded before it is read: by its size ([`Settings`]), and
 //! by what all requests together may hold (`budget`). Whatever is refused is counted by reason ([`Counters`]).
 //!
-//! [`Intake`] knows nothing of gRPC, so that OTLP/HTTP can stand beside it: a file `http.rs` here will take
-//! `POST /v1/traces`, `/v1/logs` and `/v1/metrics` as protobuf or JSON (the latter through `otlp::json`), call the same
-//! intake under the same budget, and turn each [`Refused`] into its HTTP status, as `grpc` turns it into a gRPC one.
+//! [`Intake`] knows nothing of transports. OTLP/HTTP stands beside gRPC: `http` takes protobuf or JSON on three paths, reads
+//! bodies through `body` under the same budget, and turns each [`Refused`] into its HTTP status as `grpc` turns it into a
+//! gRPC one. Who may send at all is asked at the [`door`](crate::door).
 //!
 //! Deliberately absent: queues (the shards have the inboxes), retries (the senders have them), and any decision about
 //! what a span means.
 
+mod body;
 mod budget;
 mod counters;
 mod grpc;
+mod http;
+#[cfg(test)]
+mod http_tests;
 mod intake;
 mod serve;
 #[cfg(test)]
@@ -22,7 +26,7 @@ mod tests;
 
 pub use counters::{ByReason, Counter, Counters};
 pub use intake::{Accepted, Intake, Refused, Signal};
-pub use serve::serve;
+pub use serve::{Protocol, serve};
 
 use std::time::Duration;
 

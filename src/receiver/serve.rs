@@ -1,14 +1,13 @@
-//! Listening for OTLP/gRPC, from the first connection to the last.
+//! Listening for OTLP, from the first connection to the last.
 
 use std::time::Duration;
 
-use futures_util::{Stream, stream};
-use tokio::net::{TcpListener, TcpStream};
 use tokio_util::sync::CancellationToken;
 use tonic::transport::{Error, Server};
 use tracing::warn;
 
-use super::{Intake, Settings, grpc};
+use super::{Intake, Settings, grpc, http};
+use crate::door::Door;
 
 /// Largest block of headers of one request, in bytes. Senders use a few hundred; h2 would take 16 MiB.
 const HEADER_BYTES_MAX: u32 = 16 * 1024;
@@ -23,11 +22,17 @@ const BROKEN_STREAMS_MAX: usize = 64;
 /// After so long without a sign of life a connection is asked for one, and closed when none comes.
 const KEEPALIVE: Duration = Duration::from_secs(60);
 
-/// The pause after a connection could not be accepted, usually for want of file descriptors: trying again at once would
-/// keep a core busy, and others need time to leave.
-const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
+/// What is spoken at a door.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Protocol {
+    /// OTLP/gRPC.
+    Grpc,
+    /// OTLP/HTTP, over HTTP/1.1 and HTTP/2. Over HTTP/1.1, hyper closes a connection that takes more than 30 seconds for
+    /// the headers of its first or next request.
+    Http,
+}
 
-/// Serves OTLP/gRPC on the listener until `shutdown` is cancelled.
+/// Serves OTLP at the door until `shutdown` is cancelled.
 ///
 /// Then it accepts nothing more, tells the senders to go, waits for open requests at most [`Settings::shutdown_grace`],
 /// and returns. A connection that is still open by then, idle or stuck, does not hold it up: it is left to end with the
@@ -36,46 +41,37 @@ const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 /// # Errors
 /// When the server cannot be set up; errors of single connections end these alone.
 pub async fn serve(
-    listener: TcpListener,
+    protocol: Protocol,
+    door: Door,
     intake: Intake,
     settings: Settings,
     shutdown: CancellationToken,
 ) -> Result<(), Error> {
+    let tokens = door.tokens().clone();
+    let routes = match protocol {
+        Protocol::Grpc => grpc::routes(&intake, &settings, tokens),
+        Protocol::Http => http::routes(&intake, &settings, tokens),
+    };
+    let (connections, watch) = door.open();
     let server = Server::builder()
+        .accept_http1(protocol == Protocol::Http)
         .max_concurrent_streams(settings.streams_per_connection_max)
         .http2_max_header_list_size(HEADER_BYTES_MAX)
         .http2_max_pending_accept_reset_streams(Some(RESET_STREAMS_MAX))
         .http2_max_local_error_reset_streams(Some(BROKEN_STREAMS_MAX))
         .http2_keepalive_interval(Some(KEEPALIVE))
-        .add_routes(grpc::routes(&intake, &settings))
-        .serve_with_incoming_shutdown(connections(listener), shutdown.clone().cancelled_owned());
+        .add_routes(routes)
+        .serve_with_incoming_shutdown(connections, shutdown.clone().cancelled_owned());
     let grace_over = async {
         shutdown.cancelled().await;
         tokio::time::sleep(settings.shutdown_grace).await;
     };
     tokio::select! {
         ended = server => ended,
+        () = watch => Ok(()),
         () = grace_over => {
-            warn!("connections of OTLP senders were still open when the time for them was over");
+            warn!(?protocol, "connections of OTLP senders were still open when the time for them was over");
             Ok(())
         }
     }
-}
-
-/// The connections as they come in.
-fn connections(listener: TcpListener) -> impl Stream<Item = std::io::Result<TcpStream>> {
-    stream::unfold(listener, |listener| async {
-        let connection = loop {
-            match listener.accept().await {
-                Ok((connection, _)) => break connection,
-                Err(error) => {
-                    warn!(%error, "a connection could not be accepted");
-                    tokio::time::sleep(ACCEPT_PAUSE).await;
-                }
-            }
-        };
-        // An answer is one small packet; it must not wait for another to fill it up.
-        let connection = connection.set_nodelay(true).map(|()| connection);
-        Some((connection, listener))
-    })
 }

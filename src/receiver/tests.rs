@@ -27,7 +27,8 @@ use tonic::{Code, Status};
 use tonic_types::StatusExt;
 use tower::ServiceExt;
 
-use super::{Intake, Settings, grpc, serve};
+use super::{Intake, Protocol, Settings, grpc, serve};
+use crate::door::Tokens;
 use crate::otlp::{Reason, delimited};
 use crate::shard::Refusal;
 
@@ -127,7 +128,9 @@ async fn send_body(
         .header("grpc-encoding", encoding)
         .body(body)
         .expect("a good request");
-    let response = grpc::routes(intake, &settings()).oneshot(request).await;
+    let response = grpc::routes(intake, &settings(), Tokens::default())
+        .oneshot(request)
+        .await;
     let response = response.expect("routes are infallible");
     if let Some(status) = Status::from_header_map(response.headers()) {
         return Err(status);
@@ -345,7 +348,8 @@ async fn requests_must_arrive_in_time() {
         ..settings()
     };
     let request = Request::post(TRACES).body(stuck(Bytes::from_static(&[0])));
-    let response = grpc::routes(&intake, &settings).oneshot(request.expect("good"));
+    let response =
+        grpc::routes(&intake, &settings, Tokens::default()).oneshot(request.expect("good"));
     let response = response.await.expect("routes are infallible");
     let status = Status::from_header_map(response.headers()).expect("a status");
     assert_eq!(status.code(), Code::DeadlineExceeded);
@@ -379,7 +383,13 @@ async fn listening(intake: Intake) -> (SocketAddr, CancellationToken, tokio::tas
     let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
     let address = listener.local_addr().expect("bound");
     let shutdown = CancellationToken::new();
-    let serving = serve(listener, intake, settings(), shutdown.clone());
+    let serving = serve(
+        Protocol::Grpc,
+        listener.into(),
+        intake,
+        settings(),
+        shutdown.clone(),
+    );
     let serving = tokio::spawn(async { serving.await.expect("served") });
     (address, shutdown, serving)
 }
@@ -431,7 +441,7 @@ async fn shutdown_of_an_idle_receiver_is_prompt() {
     shutdown.cancel();
     let ended = tokio::time::timeout(
         Duration::from_secs(10),
-        serve(listener, intake, settings, shutdown),
+        serve(Protocol::Grpc, listener.into(), intake, settings, shutdown),
     );
     ended.await.expect("ended in time").expect("served");
 }

@@ -64,6 +64,8 @@ impl ModelUnpriced<'_> {
 pub struct Ready<'a> {
     /// Where OTLP over gRPC is received.
     pub otlp_grpc: SocketAddr,
+    /// Where OTLP over HTTP is received.
+    pub otlp_http: SocketAddr,
     /// Where the API is served.
     pub api: SocketAddr,
     /// Where state is kept.
@@ -80,6 +82,7 @@ impl Ready<'_> {
         READY.count();
         info!(
             otlp_grpc = %self.otlp_grpc,
+            otlp_http = %self.otlp_http,
             api = %self.api,
             data_dir = %self.data_dir.display(),
             profile = self.profile,

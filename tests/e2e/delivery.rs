@@ -8,7 +8,8 @@ use serde_json::Value;
 
 use super::check::hidden;
 use super::support::{
-    Daemon, Dice, Export, Recording, Sender, cut, free_port, recordings, runtime,
+    Daemon, Dice, Export, Recording, Sender, Transport, cut, free_port, recordings, runtime,
+    send_over,
 };
 
 /// What may not depend on the way of delivery: everything but what counts announcements and arrivals.
@@ -120,4 +121,21 @@ fn any_delivery_ends_the_same() {
             });
         }
     });
+}
+
+/// Given all recorded runs, one after another to one daemon, they end in the same runs, warnings and scores over every
+/// transport.
+#[test]
+fn any_transport_ends_the_same() {
+    let requests: Vec<Export> = recordings().iter().flat_map(Recording::requests).collect();
+    let outcomes = Transport::ALL.map(|transport| {
+        let data = tempfile::tempdir().expect("a temporary directory");
+        let daemon = Daemon::start(data.path());
+        runtime().block_on(send_over(&daemon, transport, &requests));
+        outcome(&daemon)
+    });
+    let [expected, protobuf, json] = outcomes;
+    assert!(expected.len() > 50, "{}", expected.len());
+    assert_eq!(protobuf, expected);
+    assert_eq!(json, expected);
 }

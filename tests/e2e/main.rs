@@ -6,4 +6,6 @@ mod doors;
 mod eval;
 mod kill;
 mod leaving;
+mod locks;
 mod support;
+mod transports;

@@ -34,6 +34,7 @@ pub(crate) fn eddy() -> Command {
 pub(crate) struct Daemon {
     child: Child,
     pub(crate) grpc: SocketAddr,
+    pub(crate) http: SocketAddr,
     pub(crate) api: SocketAddr,
     pub(crate) stderr: Arc<Mutex<String>>,
 }
@@ -46,12 +47,14 @@ impl Daemon {
 
     /// Starts one on a given OTLP port, so that senders find it again after a restart.
     pub(crate) fn start_with(data: &Path, grpc: SocketAddr, arguments: &[&str]) -> Self {
-        let api = free_port();
+        let (http, api) = (free_port(), free_port());
         let mut child = eddy()
             .args([
                 "serve",
                 "--otlp-grpc",
                 &grpc.to_string(),
+                "--otlp-http",
+                &http.to_string(),
                 "--api",
                 &api.to_string(),
                 "--data-dir",
@@ -79,6 +82,7 @@ impl Daemon {
         let daemon = Self {
             child,
             grpc,
+            http,
             api,
             stderr,
         };
@@ -126,7 +130,7 @@ impl Daemon {
             .expect("a time can be set");
         write!(
             socket,
-            "GET {path} HTTP/1.1\r\nhost: eddy\r\nconnection: close\r\n\r\n"
+            "GET {path} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n"
         )
         .expect("it takes a request");
         let mut answer = String::new();
@@ -388,5 +392,56 @@ impl Dice {
         for index in (1..items.len()).rev() {
             items.swap(index, self.below(index + 1));
         }
+    }
+}
+
+/// The ways in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Transport {
+    Grpc,
+    HttpProtobuf,
+    HttpJson,
+}
+
+impl Transport {
+    pub(crate) const ALL: [Self; 3] = [Self::Grpc, Self::HttpProtobuf, Self::HttpJson];
+}
+
+/// A client of HTTP/1.1.
+pub(crate) fn http_client() -> reqwest::Client {
+    let _ = rustls::crypto::ring::default_provider().install_default();
+    reqwest::Client::builder()
+        .no_proxy()
+        .build()
+        .expect("a client")
+}
+
+/// Sends all of them over a transport, one after another; each must be accepted.
+pub(crate) async fn send_over(daemon: &Daemon, transport: Transport, requests: &[Export]) {
+    if transport == Transport::Grpc {
+        Sender::new(daemon.grpc).send_all(requests).await;
+        return;
+    }
+    let client = http_client();
+    for request in requests {
+        let (path, protobuf, json) = match request {
+            Export::Traces(request) => (
+                "traces",
+                request.encode_to_vec(),
+                serde_json::to_vec(request),
+            ),
+            Export::Logs(request) => ("logs", request.encode_to_vec(), serde_json::to_vec(request)),
+        };
+        let (content_type, body) = match transport {
+            Transport::HttpJson => ("application/json", json.expect("it can be written")),
+            _ => ("application/x-protobuf", protobuf),
+        };
+        let sent = client
+            .post(format!("http://{}/v1/{path}", daemon.http))
+            .header("content-type", content_type)
+            .body(body)
+            .send();
+        let response = sent.await.expect("it answers");
+        assert_eq!(response.status(), 200, "{:?}", response.text().await);
     }
 }

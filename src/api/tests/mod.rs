@@ -70,7 +70,12 @@ impl Fixture {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap().to_string();
         let shutdown = CancellationToken::new();
-        let served = tokio::spawn(serve(listener, shards.clone(), settings, shutdown.clone()));
+        let served = tokio::spawn(serve(
+            listener.into(),
+            shards.clone(),
+            settings,
+            shutdown.clone(),
+        ));
         Self {
             address,
             shards,
@@ -142,7 +147,7 @@ impl Fixture {
     /// Sends a request of HTTP/1.0, to which the answer ends with the connection and is not cut into chunks.
     async fn ask(&self, method: &str, path: &str, headers: &str) -> BufReader<TcpStream> {
         let mut socket = TcpStream::connect(&self.address).await.unwrap();
-        let request = format!("{method} {path} HTTP/1.0\r\nhost: eddy\r\n{headers}\r\n");
+        let request = format!("{method} {path} HTTP/1.0\r\nhost: localhost\r\n{headers}\r\n");
         socket.write_all(request.as_bytes()).await.unwrap();
         BufReader::new(socket)
     }

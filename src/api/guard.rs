@@ -1,0 +1,136 @@
+//! Who may ask: those who show a token, where tokens are set, and nobody's web page.
+//!
+//! A page in a browser can make a name of its own point to this machine and then ask this address as if it were its own
+//! site. So an address on loopback answers only to names that nobody can make point elsewhere: `localhost` and addresses.
+//! Where tokens are set the check falls away, because no page has one; a proxy may then keep the name that it was asked by.
+//!
+//! Liveness and readiness are told to everybody: a supervisor has no token.
+
+use axum::Router;
+use axum::extract::Request;
+use axum::http::header::WWW_AUTHENTICATE;
+use axum::http::{HeaderValue, StatusCode, header};
+use axum::middleware::{Next, from_fn};
+use axum::response::Response;
+
+use super::error::failure;
+use crate::door::{Door, UNAUTHENTICATED};
+
+/// Paths that need no token.
+const OPEN_PATHS: [&str; 4] = [
+    "/healthz",
+    "/readyz",
+    "/grpc.health.v1.Health/Check",
+    "/grpc.health.v1.Health/Watch",
+];
+
+const FOREIGN_NAME: &str = "this address answers requests for localhost or for an IP address only; \
+     a proxy in front of it must set the Host header so, or a token must be configured (service.api.auth)";
+
+/// Puts the guard before the routes.
+pub(super) fn add(routes: Router, door: &Door) -> Router {
+    let tokens = door.tokens().clone();
+    if !tokens.is_empty() {
+        let guard = move |request: Request, next: Next| {
+            let is_open = OPEN_PATHS.contains(&request.uri().path());
+            let is_allowed = is_open || tokens.allow(request.headers());
+            pass(is_allowed, request, next, unauthenticated)
+        };
+        return routes.layer(from_fn(guard));
+    }
+    if door
+        .address()
+        .is_ok_and(|address| address.ip().is_loopback())
+    {
+        let guard =
+            |request: Request, next: Next| pass(is_for_here(&request), request, next, foreign_name);
+        return routes.layer(from_fn(guard));
+    }
+    routes
+}
+
+async fn pass(
+    is_allowed: bool,
+    request: Request,
+    next: Next,
+    refuse: fn(&Request) -> Response,
+) -> Response {
+    if is_allowed {
+        return next.run(request).await;
+    }
+    refuse(&request)
+}
+
+/// Whether a request names this machine in a way that cannot be borrowed. Browsers always name somebody.
+fn is_for_here(request: &Request) -> bool {
+    let named = request.headers().get(header::HOST);
+    let named = match request.uri().authority() {
+        Some(authority) => Some(authority.as_str()),
+        None => named.map(|host| host.to_str().unwrap_or("?")),
+    };
+    named.is_none_or(is_here)
+}
+
+fn is_here(authority: &str) -> bool {
+    let Ok(authority) = authority.parse::<axum::http::uri::Authority>() else {
+        return false;
+    };
+    let host = authority.host().trim_end_matches('.');
+    let address = host.trim_start_matches('[').trim_end_matches(']');
+    let is_address = address.parse::<std::net::IpAddr>().is_ok();
+    is_address || host.eq_ignore_ascii_case("localhost")
+}
+
+fn unauthenticated(request: &Request) -> Response {
+    if is_grpc(request) {
+        return tonic::Status::unauthenticated(UNAUTHENTICATED).into_http();
+    }
+    let mut response = failure(StatusCode::UNAUTHORIZED, UNAUTHENTICATED);
+    let scheme = HeaderValue::from_static("Bearer");
+    response.headers_mut().insert(WWW_AUTHENTICATE, scheme);
+    response
+}
+
+fn foreign_name(request: &Request) -> Response {
+    if is_grpc(request) {
+        return tonic::Status::permission_denied(FOREIGN_NAME).into_http();
+    }
+    failure(StatusCode::FORBIDDEN, FOREIGN_NAME)
+}
+
+/// Whether the caller expects an answer of gRPC.
+pub(super) fn is_grpc(request: &Request) -> bool {
+    let content_type = request.headers().get(header::CONTENT_TYPE);
+    content_type.is_some_and(|value| value.as_bytes().starts_with(b"application/grpc"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Given a name that only this machine has, or an address, it is let through; any other could be made up by a page.
+    #[test]
+    fn names_of_here() {
+        for here in [
+            "localhost",
+            "LOCALHOST:4319",
+            "localhost.:4319",
+            "127.0.0.1:4319",
+            "[::1]:4319",
+            "10.0.0.7",
+        ] {
+            assert!(is_here(here), "{here}");
+        }
+        for foreign in [
+            "",
+            "eddy",
+            "evil.example:4319",
+            "127.0.0.1.evil.example",
+            "localhost.evil.example",
+            "evil.example@",
+            "2130706433",
+        ] {
+            assert!(!is_here(foreign), "{foreign}");
+        }
+    }
+}

@@ -1,0 +1,136 @@
+//! The three addresses: where they are, and who is let in.
+
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+
+use super::check::Checker;
+use super::lock::{Auth, Tls, files};
+use super::shape::Shape;
+use crate::door::{self, Lock};
+
+/// An address and what is asked of those who come in.
+pub(super) struct Checked {
+    pub(super) address: SocketAddr,
+    pub(super) lock: Lock,
+}
+
+/// The three.
+pub(super) struct Doors {
+    pub(super) grpc: Checked,
+    pub(super) http: Checked,
+    pub(super) api: Checked,
+}
+
+/// Where an address stands in the file.
+pub(super) const GRPC: &[&str] = &["receivers", "otlp", "protocols", "grpc"];
+pub(super) const HTTP: &[&str] = &["receivers", "otlp", "protocols", "http"];
+const API: &[&str] = &["service", "api"];
+
+pub(super) fn doors(shape: &Shape, check: &mut Checker<'_>) -> Doors {
+    let (grpc, http) = (
+        &shape.receivers.otlp.protocols.grpc,
+        &shape.receivers.otlp.protocols.http,
+    );
+    let api = &shape.service.api;
+    let strict = !shape.service.allow_insecure;
+    let doors = Doors {
+        grpc: Section(GRPC).door(&grpc.endpoint, grpc.tls.as_ref(), &grpc.auth, strict, check),
+        http: Section(HTTP).door(&http.endpoint, http.tls.as_ref(), &http.auth, strict, check),
+        api: Section(API).door(&api.endpoint, api.tls.as_ref(), &api.auth, strict, check),
+    };
+    let (grpc, http, api) = (doors.grpc.address, doors.http.address, doors.api.address);
+    apart(HTTP, http, grpc, "the OTLP/gRPC receiver", check);
+    apart(API, api, grpc, "the OTLP/gRPC receiver", check);
+    apart(API, api, http, "the OTLP/HTTP receiver", check);
+    doors
+}
+
+/// No two addresses may be the same, but for port 0, which stands for any that is free.
+fn apart(
+    section: &'static [&'static str],
+    address: SocketAddr,
+    other: SocketAddr,
+    what: &str,
+    check: &mut Checker<'_>,
+) {
+    if address == other && address.port() != 0 {
+        let text = format!("`{address}` is the address of {what} too");
+        check.wrong(&key(section, &["endpoint"]), text);
+    }
+}
+
+/// The path of a key in a section.
+pub(super) fn key(section: &[&'static str], rest: &[&'static str]) -> Vec<&'static str> {
+    [section, rest].concat()
+}
+
+/// The section of an address.
+struct Section(&'static [&'static str]);
+
+impl Section {
+    fn door(
+        &self,
+        endpoint: &str,
+        tls: Option<&Tls>,
+        auth: &Auth,
+        is_strict: bool,
+        check: &mut Checker<'_>,
+    ) -> Checked {
+        let lock = Lock {
+            tls: tls.map(files),
+            tokens: self.tokens(auth, check),
+        };
+        if let Err(fault) = lock.check() {
+            let within = match fault.key {
+                "token" | "token_file" => ["auth", "tokens"],
+                key => ["tls", key],
+            };
+            check.wrong(&key(self.0, &within), fault.text);
+        }
+        let address = self.address(endpoint, is_strict && !lock.knows_its_guests(), check);
+        Checked { address, lock }
+    }
+
+    fn address(&self, text: &str, is_open: bool, check: &mut Checker<'_>) -> SocketAddr {
+        let path = key(self.0, &["endpoint"]);
+        let Some(address) = address(text) else {
+            let text =
+                format!("expected an address and port such as `127.0.0.1:4317`, found `{text}`");
+            check.wrong(&path, text);
+            return SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
+        };
+        if is_open && !address.ip().is_loopback() {
+            let section = self.0.join(".");
+            let text = format!(
+                "`{address}` can be reached from other machines, and nobody is asked for a token: use 127.0.0.1, \
+                 set `{section}.auth.tokens` (with `{section}.tls`) or `{section}.tls.client_ca_file`, or set \
+                 `service.allow_insecure: true` where the network itself keeps strangers out"
+            );
+            check.wrong(&path, text);
+        }
+        address
+    }
+
+    fn tokens(&self, auth: &Auth, check: &mut Checker<'_>) -> Vec<door::Token> {
+        let mut tokens = Vec::new();
+        for token in &auth.tokens {
+            match (&token.token, &token.token_file) {
+                (Some(text), None) => tokens.push(door::Token::Text(text.expose().to_owned())),
+                (None, Some(file)) => tokens.push(door::Token::File(file.into())),
+                _ => check.wrong(
+                    &key(self.0, &["auth", "tokens"]),
+                    "each token needs one of `token` and `token_file`",
+                ),
+            }
+        }
+        tokens
+    }
+}
+
+/// An address as it may be written: `localhost` stands for 127.0.0.1, other names are not looked up.
+fn address(text: &str) -> Option<SocketAddr> {
+    if let Some(port) = text.strip_prefix("localhost:") {
+        let port = port.parse().ok()?;
+        return Some(SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), port));
+    }
+    text.parse().ok()
+}

@@ -1,0 +1,59 @@
+//! What the configuration may say of who is let in at an address.
+
+use super::shape::Secret;
+use crate::door::{self, TlsFiles};
+
+/// The certificates of an address.
+#[derive(Clone, Debug, serde::Deserialize, serde::Serialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Tls {
+    pub(super) cert_file: String,
+    pub(super) key_file: String,
+    #[serde(default)]
+    pub(super) client_ca_file: Option<String>,
+    #[serde(default = "tls_1_2")]
+    pub(super) min_version: TlsVersion,
+}
+
+fn tls_1_2() -> TlsVersion {
+    TlsVersion::V12
+}
+
+/// The Collector's words for versions of TLS.
+#[derive(Clone, Copy, Debug, serde::Deserialize, serde::Serialize)]
+pub(super) enum TlsVersion {
+    #[serde(rename = "1.2")]
+    V12,
+    #[serde(rename = "1.3")]
+    V13,
+}
+
+/// The tokens of an address; without any, none is asked for.
+#[derive(Clone, Debug, Default, serde::Deserialize, serde::Serialize)]
+#[serde(deny_unknown_fields, default)]
+pub(super) struct Auth {
+    pub(super) tokens: Vec<Token>,
+}
+
+/// A token, in one of the two ways.
+#[derive(Clone, Debug, serde::Deserialize, serde::Serialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Token {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) token: Option<Secret>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) token_file: Option<String>,
+}
+
+/// Where the certificates are.
+pub(super) fn files(tls: &Tls) -> TlsFiles {
+    TlsFiles {
+        cert_file: (&tls.cert_file).into(),
+        key_file: (&tls.key_file).into(),
+        client_ca_file: tls.client_ca_file.as_ref().map(Into::into),
+        min_version: match tls.min_version {
+            TlsVersion::V12 => door::TlsVersion::V12,
+            TlsVersion::V13 => door::TlsVersion::V13,
+        },
+    }
+}

@@ -1,0 +1,201 @@
+//! Connections, from the listening socket to the server that speaks HTTP over them.
+//!
+//! A peer that connects and says nothing must cost little: each has to finish its handshake and to begin in time, and
+//! there are only so many at once; further ones wait in the system's queue. What a peer may do once it has begun is the
+//! server's affair (time for headers, signs of life, number of streams).
+
+use std::future::ready;
+use std::io;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use futures_util::{Stream, StreamExt, stream};
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::time::{Sleep, timeout};
+use tokio_rustls::TlsAcceptor;
+use tokio_rustls::server::TlsStream;
+use tonic::transport::server::Connected;
+
+use super::tls::Tls;
+
+/// Connections at once, of one door. A system gives a process 1024 file descriptors unless told otherwise, and three doors
+/// share them with the store.
+const CONNECTIONS_MAX: usize = 1024;
+
+/// Longest time for a TLS handshake.
+const HANDSHAKE_MAX: Duration = Duration::from_secs(10);
+
+/// Longest time until a peer has said the first [`OPENING_BYTES`].
+const OPENING_MAX: Duration = Duration::from_secs(30);
+
+/// The length of HTTP/2's preface; a request of HTTP/1.1 to a path of ours with a host is longer.
+const OPENING_BYTES: usize = 24;
+
+/// The pause after a connection could not be accepted, usually for want of file descriptors: trying again at once would
+/// keep a core busy, and others need time to leave.
+const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
+
+/// The connections as they come in.
+pub(super) fn incoming(
+    listener: TcpListener,
+    tls: Option<Arc<Tls>>,
+) -> impl Stream<Item = io::Result<Connection>> {
+    let places = Arc::new(Semaphore::new(CONNECTIONS_MAX));
+    let accepted = stream::unfold((listener, places), |(listener, places)| async {
+        let place = Arc::clone(&places).acquire_owned().await.ok()?;
+        let socket = accept(&listener).await;
+        Some(((socket, place), (listener, places)))
+    });
+    accepted
+        .map(move |(socket, place)| begin(socket, place, tls.clone()))
+        .buffer_unordered(CONNECTIONS_MAX)
+        .filter_map(|connection| ready(connection.map(Ok)))
+}
+
+async fn accept(listener: &TcpListener) -> TcpStream {
+    loop {
+        match listener.accept().await {
+            Ok((socket, _)) => return socket,
+            Err(error) => {
+                tracing::warn!(%error, "a connection could not be accepted");
+                tokio::time::sleep(ACCEPT_PAUSE).await;
+            }
+        }
+    }
+}
+
+/// A connection that may speak; nothing when the handshake failed, which is the peer's affair.
+async fn begin(
+    socket: TcpStream,
+    place: OwnedSemaphorePermit,
+    tls: Option<Arc<Tls>>,
+) -> Option<Connection> {
+    // An answer is one small packet; it must not wait for another to fill it up.
+    socket.set_nodelay(true).ok()?;
+    let wire = match tls {
+        None => Wire::Plain(socket),
+        Some(tls) => {
+            let shaking = TlsAcceptor::from(tls.config()).accept(socket);
+            match timeout(HANDSHAKE_MAX, shaking).await {
+                Ok(Ok(stream)) => Wire::Tls(Box::new(stream)),
+                Ok(Err(error)) => {
+                    tracing::debug!(%error, "a TLS handshake failed");
+                    return None;
+                }
+                Err(_) => return None,
+            }
+        }
+    };
+    Some(Connection {
+        wire,
+        read: 0,
+        opening: Some(Box::pin(tokio::time::sleep(OPENING_MAX))),
+        _place: place,
+    })
+}
+
+enum Wire {
+    Plain(TcpStream),
+    Tls(Box<TlsStream<TcpStream>>),
+}
+
+/// A peer that has come in.
+pub struct Connection {
+    wire: Wire,
+    /// Bytes read while it is opening.
+    read: usize,
+    /// How long it may still take to begin; nothing once it has.
+    opening: Option<Pin<Box<Sleep>>>,
+    /// Given back when the connection ends.
+    _place: OwnedSemaphorePermit,
+}
+
+impl Connection {
+    fn wire_read(&mut self) -> Pin<&mut (dyn AsyncRead + Unpin)> {
+        match &mut self.wire {
+            Wire::Plain(socket) => Pin::new(socket),
+            Wire::Tls(stream) => Pin::new(&mut **stream),
+        }
+    }
+
+    fn wire_write(&mut self) -> Pin<&mut (dyn AsyncWrite + Unpin)> {
+        match &mut self.wire {
+            Wire::Plain(socket) => Pin::new(socket),
+            Wire::Tls(stream) => Pin::new(&mut **stream),
+        }
+    }
+
+    /// The error of a peer that takes too long to begin.
+    fn overdue(&mut self, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        match &mut self.opening {
+            Some(opening) => {
+                let over = opening.as_mut().poll(context);
+                over.map(|()| Err(io::ErrorKind::TimedOut.into()))
+            }
+            None => Poll::Pending,
+        }
+    }
+}
+
+impl AsyncRead for Connection {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        let before = buffer.filled().len();
+        let Poll::Ready(read) = self.wire_read().poll_read(context, buffer) else {
+            return self.overdue(context);
+        };
+        if self.opening.is_some() {
+            self.read += buffer.filled().len() - before;
+            if self.read >= OPENING_BYTES {
+                self.opening = None;
+            }
+        }
+        Poll::Ready(read)
+    }
+}
+
+impl AsyncWrite for Connection {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        self.wire_write().poll_write(context, bytes)
+    }
+
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        pieces: &[io::IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        self.wire_write().poll_write_vectored(context, pieces)
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        match &self.wire {
+            Wire::Plain(socket) => socket.is_write_vectored(),
+            Wire::Tls(stream) => stream.is_write_vectored(),
+        }
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        self.wire_write().poll_flush(context)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        self.wire_write().poll_shutdown(context)
+    }
+}
+
+impl Connected for Connection {
+    type ConnectInfo = ();
+
+    fn connect_info(&self) {}
+}

@@ -1,0 +1,161 @@
+//! The addresses that others reach: who may come in, over what, and how many at a time.
+//!
+//! A [`Door`] is a listening socket with its lock. Connections come in one by one (`connection`): each is counted, has to
+//! begin in time, and goes through TLS where certificates are set (`tls`). Every request then shows its token where tokens
+//! are set (`token`). Certificates and tokens are read again when their files change ([`Door::watch`]), so that they can
+//! be renewed under a running daemon; what cannot be used leaves the old in place.
+//!
+//! The three addresses (OTLP over gRPC, OTLP over HTTP, the API) are doors of the same kind. How a refusal looks is each
+//! one's own affair.
+
+mod connection;
+mod discard;
+mod file;
+#[cfg(test)]
+mod tests;
+mod tls;
+mod token;
+
+pub use connection::Connection;
+pub use discard::discard;
+pub use tls::{TlsFiles, TlsVersion};
+pub use token::{Token, Tokens, UNAUTHENTICATED};
+
+use std::io;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::Stream;
+use tokio::net::TcpListener;
+
+use tls::Tls;
+
+/// How often the files of certificates and tokens are looked at.
+const LOOK_EVERY: Duration = Duration::from_secs(10);
+
+/// What a door asks of those who come in. The default asks nothing.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Lock {
+    /// Where the certificates are; without, connections are not encrypted.
+    pub tls: Option<TlsFiles>,
+    /// Any one of these lets a request in; without, requests need none.
+    pub tokens: Vec<Token>,
+}
+
+impl Lock {
+    /// Whether strangers are kept out: by a token, or by a certificate that the client must have.
+    #[must_use]
+    pub fn knows_its_guests(&self) -> bool {
+        let client_ca = self
+            .tls
+            .as_ref()
+            .and_then(|tls| tls.client_ca_file.as_ref());
+        !self.tokens.is_empty() || client_ca.is_some()
+    }
+
+    /// Reads all files once, to find what is wrong with them.
+    ///
+    /// # Errors
+    /// The first fault found.
+    pub fn check(&self) -> Result<(), Fault> {
+        self.tls.as_ref().map(Tls::read).transpose()?;
+        Tokens::read(&self.tokens)?;
+        Ok(())
+    }
+}
+
+/// A file that cannot be used.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{text}")]
+pub struct Fault {
+    /// The key that names the file.
+    pub key: &'static str,
+    /// What is wrong.
+    pub text: String,
+}
+
+impl Fault {
+    fn new(key: &'static str, text: impl Into<String>) -> Self {
+        Self {
+            key,
+            text: text.into(),
+        }
+    }
+}
+
+/// A listening socket and what it asks of those who come in.
+#[derive(Debug)]
+pub struct Door {
+    listener: TcpListener,
+    tls: Option<Arc<Tls>>,
+    tokens: Tokens,
+}
+
+impl Door {
+    /// A door with a lock.
+    ///
+    /// # Errors
+    /// When a file of the lock cannot be used.
+    pub fn new(listener: TcpListener, lock: &Lock) -> Result<Self, Fault> {
+        Ok(Self {
+            listener,
+            tls: lock.tls.as_ref().map(Tls::read).transpose()?.map(Arc::new),
+            tokens: Tokens::read(&lock.tokens)?,
+        })
+    }
+
+    /// Where it is.
+    ///
+    /// # Errors
+    /// When the system does not say.
+    pub fn address(&self) -> io::Result<SocketAddr> {
+        self.listener.local_addr()
+    }
+
+    /// What requests have to show.
+    #[must_use]
+    pub fn tokens(&self) -> &Tokens {
+        &self.tokens
+    }
+
+    /// The connections as they come in, until dropped; and what keeps certificates and tokens fresh, without an end.
+    pub fn open(
+        self,
+    ) -> (
+        impl Stream<Item = io::Result<Connection>>,
+        impl Future<Output = ()>,
+    ) {
+        let watch = watch(self.tls.clone(), self.tokens.clone());
+        (connection::incoming(self.listener, self.tls), watch)
+    }
+}
+
+impl From<TcpListener> for Door {
+    /// A door without a lock.
+    fn from(listener: TcpListener) -> Self {
+        Self {
+            listener,
+            tls: None,
+            tokens: Tokens::default(),
+        }
+    }
+}
+
+/// Looks at the files now and then, and takes what has changed.
+async fn watch(tls: Option<Arc<Tls>>, tokens: Tokens) {
+    loop {
+        tokio::time::sleep(LOOK_EVERY).await;
+        let (tls, tokens) = (tls.clone(), tokens.clone());
+        // Files may lie on something slow.
+        let looking = tokio::task::spawn_blocking(move || {
+            if let Some(tls) = tls {
+                tls.refresh();
+            }
+            tokens.refresh();
+        });
+        if let Err(error) = looking.await {
+            tracing::error!(%error, "looking at certificates and tokens failed");
+        }
+    }
+}

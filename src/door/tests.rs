@@ -1,0 +1,276 @@
+//! Doors as those see them who come in: with and without certificates and tokens, and after these have changed.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use axum::http::{HeaderMap, HeaderValue, header};
+use futures_util::StreamExt;
+use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
+use rustls::{ClientConfig, RootCertStore};
+use tempfile::TempDir;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpListener, TcpStream};
+use tokio_rustls::TlsConnector;
+
+use super::tls::Tls;
+use super::*;
+
+fn fixture(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("tests/tls")
+        .join(name)
+}
+
+fn certificate(name: &str) -> CertificateDer<'static> {
+    CertificateDer::from_pem_file(fixture(&format!("{name}.crt"))).unwrap()
+}
+
+/// Copies of the server's files, so that they can be changed.
+fn files(dir: &TempDir, client_ca: Option<&str>) -> TlsFiles {
+    let files = TlsFiles {
+        cert_file: dir.path().join("cert"),
+        key_file: dir.path().join("key"),
+        client_ca_file: client_ca.map(fixture),
+        min_version: TlsVersion::V12,
+    };
+    install(&files, "server");
+    files
+}
+
+fn install(files: &TlsFiles, name: &str) {
+    fs::copy(fixture(&format!("{name}.crt")), &files.cert_file).unwrap();
+    fs::copy(fixture(&format!("{name}.key")), &files.key_file).unwrap();
+}
+
+fn client(identity: Option<&str>) -> TlsConnector {
+    let mut roots = RootCertStore::empty();
+    roots.add(certificate("ca")).unwrap();
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let builder = ClientConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()
+        .unwrap()
+        .with_root_certificates(roots);
+    let config = match identity {
+        Some(name) => {
+            let key = PrivateKeyDer::from_pem_file(fixture(&format!("{name}.key"))).unwrap();
+            builder
+                .with_client_auth_cert(vec![certificate(name)], key)
+                .unwrap()
+        }
+        None => builder.with_no_client_auth(),
+    };
+    TlsConnector::from(Arc::new(config))
+}
+
+/// Starts a door that says what it hears, and gives the address and the certificates behind it.
+async fn echo(lock: &Lock) -> (std::net::SocketAddr, Arc<Tls>) {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let door = Door::new(listener, lock).unwrap();
+    let address = door.address().unwrap();
+    let tls = Arc::clone(door.tls.as_ref().unwrap());
+    let (connections, _) = door.open();
+    tokio::spawn(connections.for_each_concurrent(None, |connection| async {
+        let (mut read, mut write) = tokio::io::split(connection.unwrap());
+        let _ = tokio::io::copy(&mut read, &mut write).await;
+    }));
+    (address, tls)
+}
+
+/// The certificate that a client is shown, when it can talk to the door.
+async fn shown(
+    address: std::net::SocketAddr,
+    identity: Option<&str>,
+) -> std::io::Result<CertificateDer<'static>> {
+    let socket = TcpStream::connect(address).await?;
+    let name = ServerName::try_from("localhost").unwrap();
+    let mut stream = client(identity).connect(name, socket).await?;
+    stream.write_all(b"hello").await?;
+    let mut heard = [0; 5];
+    stream.read_exact(&mut heard).await?;
+    assert_eq!(&heard, b"hello");
+    let certificates = stream.get_ref().1.peer_certificates().unwrap();
+    Ok(certificates[0].clone().into_owned())
+}
+
+/// Given new certificates in the files, the next connection is shown them; given files that cannot be used, the old stay.
+#[tokio::test]
+async fn certificates_are_renewed() {
+    let dir = TempDir::new().unwrap();
+    let tls = files(&dir, None);
+    let lock = Lock {
+        tls: Some(tls.clone()),
+        ..Lock::default()
+    };
+    assert!(!lock.knows_its_guests());
+    let (address, current) = echo(&lock).await;
+    assert_eq!(shown(address, None).await.unwrap(), certificate("server"));
+    install(&tls, "renewed");
+    current.refresh();
+    assert_eq!(shown(address, None).await.unwrap(), certificate("renewed"));
+    fs::copy(fixture("server.crt"), &tls.cert_file).unwrap();
+    current.refresh();
+    fs::write(&tls.cert_file, "no certificate").unwrap();
+    current.refresh();
+    fs::remove_file(&tls.key_file).unwrap();
+    current.refresh();
+    assert_eq!(shown(address, None).await.unwrap(), certificate("renewed"));
+}
+
+/// Given an authority of clients, only a client with a certificate of it comes in.
+#[tokio::test]
+async fn strangers_stay_outside() {
+    let dir = TempDir::new().unwrap();
+    let lock = Lock {
+        tls: Some(files(&dir, Some("ca.crt"))),
+        ..Lock::default()
+    };
+    assert!(lock.knows_its_guests());
+    let (address, _) = echo(&lock).await;
+    shown(address, Some("client")).await.unwrap();
+    shown(address, Some("stranger")).await.unwrap_err();
+    shown(address, None).await.unwrap_err();
+    let mut plain = TcpStream::connect(address).await.unwrap();
+    plain
+        .write_all(b"GET / HTTP/1.1\r\nhost: a\r\n\r\n")
+        .await
+        .unwrap();
+    let mut answer = Vec::new();
+    // An alert of TLS, or nothing.
+    let _ = plain.read_to_end(&mut answer).await;
+    assert!(!answer.starts_with(b"GET"), "{answer:?}");
+}
+
+/// Given a peer that connects and says nothing, it is let go; one that has begun is not.
+#[tokio::test(start_paused = true)]
+async fn silence_is_ended() {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    let silent = TcpStream::connect(address).await.unwrap();
+    let (connections, _) = Door::from(listener).open();
+    let mut connections = std::pin::pin!(connections);
+    let mut connection = connections.next().await.unwrap().unwrap();
+    let mut heard = [0; 64];
+    let error = connection.read(&mut heard).await.unwrap_err();
+    assert_eq!(error.kind(), io::ErrorKind::TimedOut);
+    drop(silent);
+    let mut talking = TcpStream::connect(address).await.unwrap();
+    talking
+        .write_all(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n")
+        .await
+        .unwrap();
+    let mut connection = connections.next().await.unwrap().unwrap();
+    connection.read_exact(&mut heard[..24]).await.unwrap();
+    let waiting = tokio::time::timeout(Duration::from_secs(3600), connection.read(&mut heard));
+    waiting
+        .await
+        .expect_err("nothing has come and nothing is wrong");
+}
+
+fn headers(authorization: &[u8]) -> HeaderMap {
+    let value = HeaderValue::from_bytes(authorization).unwrap();
+    HeaderMap::from_iter([(header::AUTHORIZATION, value)])
+}
+
+/// Given tokens, each of them lets a request in and nothing else does; given none, everybody may come in.
+#[test]
+fn tokens_let_in() {
+    let known = [
+        Token::Text("first-token".to_owned()),
+        Token::Text(" second ".to_owned()),
+    ];
+    let tokens = Tokens::read(&known).unwrap();
+    for good in [
+        &b"Bearer first-token"[..],
+        b"bearer second",
+        b"Bearer   second ",
+    ] {
+        assert!(tokens.allow(&headers(good)), "{good:?}");
+    }
+    let too_long = [b"Bearer ".to_vec(), vec![b'a'; 100_000]].concat();
+    for bad in [
+        &b"Bearer first-tokem"[..],
+        b"Bearer first-token1",
+        b"Bearer first-toke",
+        b"Bearer ",
+        b"Bearer",
+        b"",
+        b"Basic first-token",
+        b"first-token",
+        b"Bearer first-token second",
+        b"Bearer \xff",
+        &too_long,
+    ] {
+        assert!(!tokens.allow(&headers(bad)), "{bad:?}");
+    }
+    assert!(!tokens.allow(&HeaderMap::new()));
+    assert!(Tokens::default().allow(&HeaderMap::new()));
+    assert!(!format!("{tokens:?}").contains("second"));
+}
+
+/// Given a file with another token, the new one counts; given a file that cannot be used, the old one does.
+#[test]
+fn tokens_are_renewed() {
+    let dir = TempDir::new().unwrap();
+    let path = dir.path().join("token");
+    fs::write(&path, "old\n").unwrap();
+    let tokens = Tokens::read(&[Token::File(path.clone())]).unwrap();
+    let is = |token: &str| tokens.allow(&headers(format!("Bearer {token}").as_bytes()));
+    assert!(is("old") && !is("new"));
+    fs::write(&path, "new\n").unwrap();
+    tokens.refresh();
+    assert!(is("new") && !is("old"));
+    fs::write(&path, "").unwrap();
+    tokens.refresh();
+    assert!(is("new"));
+    fs::remove_file(&path).unwrap();
+    tokens.refresh();
+    assert!(is("new"));
+}
+
+/// Given a file that cannot be used, the key that names it is told.
+#[test]
+fn faults_are_named() {
+    let check = |change: fn(&mut TlsFiles), key: &str, text: &str| {
+        let dir = TempDir::new().unwrap();
+        let mut tls = files(&dir, Some("ca.crt"));
+        change(&mut tls);
+        let lock = Lock {
+            tls: Some(tls),
+            tokens: Vec::new(),
+        };
+        let fault = lock.check().unwrap_err();
+        assert_eq!(fault.key, key, "{fault}");
+        assert!(fault.text.contains(text), "{fault}");
+    };
+    check(
+        |files| files.cert_file = "/nowhere".into(),
+        "cert_file",
+        "`/nowhere` cannot be read",
+    );
+    check(
+        |files| files.cert_file = fixture("server.key"),
+        "cert_file",
+        "there is no certificate in it",
+    );
+    check(
+        |files| files.key_file = fixture("server.crt"),
+        "key_file",
+        "cannot be used",
+    );
+    check(
+        |files| files.key_file = fixture("client.key"),
+        "key_file",
+        "cannot be used",
+    );
+    check(
+        |files| files.client_ca_file = Some(fixture("README.md")),
+        "client_ca_file",
+        "there is no certificate in it",
+    );
+    for bad in ["", " ", "two words", "ümlaut"] {
+        let fault = Tokens::read(&[Token::Text(bad.to_owned())]).unwrap_err();
+        assert_eq!(fault.key, "token", "{bad}");
+    }
+}

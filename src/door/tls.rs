@@ -1,0 +1,173 @@
+//! Certificates: from PEM files to what a handshake needs, and again when the files change.
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use rustls::crypto::{CryptoProvider, ring};
+use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use rustls::server::WebPkiClientVerifier;
+use rustls::server::danger::ClientCertVerifier;
+use rustls::{RootCertStore, ServerConfig, SupportedProtocolVersion, version};
+
+use super::{Fault, file};
+
+/// Protocols offered in the handshake: HTTP/2 for gRPC and those who can, HTTP/1.1 for the others.
+const PROTOCOLS: [&[u8]; 2] = [b"h2", b"http/1.1"];
+
+/// Where the certificates of a door are, all in PEM.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TlsFiles {
+    /// The door's certificate, followed by those that lead to its authority.
+    pub cert_file: PathBuf,
+    /// The certificate's private key.
+    pub key_file: PathBuf,
+    /// The authorities of client certificates; when given, a client without one of theirs is refused.
+    pub client_ca_file: Option<PathBuf>,
+    /// The oldest version of TLS that is spoken.
+    pub min_version: TlsVersion,
+}
+
+/// A version of TLS.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TlsVersion {
+    /// 1.2.
+    V12,
+    /// 1.3.
+    V13,
+}
+
+/// The contents of the files.
+#[derive(PartialEq, Eq)]
+struct Contents {
+    cert: Vec<u8>,
+    key: Vec<u8>,
+    client_ca: Option<Vec<u8>>,
+}
+
+/// Certificates that are read again when their files change.
+pub(super) struct Tls {
+    files: TlsFiles,
+    current: Mutex<(Contents, Arc<ServerConfig>)>,
+}
+
+impl fmt::Debug for Tls {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Tls").field(&self.files).finish()
+    }
+}
+
+impl Tls {
+    /// Reads the files.
+    pub(super) fn read(files: &TlsFiles) -> Result<Self, Fault> {
+        file::warn_if_public(&files.key_file);
+        let contents = contents(files)?;
+        let config = config(files, &contents)?;
+        Ok(Self {
+            files: files.clone(),
+            current: Mutex::new((contents, config)),
+        })
+    }
+
+    /// What the next handshake uses.
+    pub(super) fn config(&self) -> Arc<ServerConfig> {
+        let current = self.current.lock().unwrap_or_else(PoisonError::into_inner);
+        Arc::clone(&current.1)
+    }
+
+    /// Reads the files again; where they cannot be used, the old certificates stay.
+    pub(super) fn refresh(&self) {
+        let fresh = contents(&self.files).and_then(|contents| {
+            let current = self.current.lock().unwrap_or_else(PoisonError::into_inner);
+            if current.0 == contents {
+                return Ok(None);
+            }
+            drop(current);
+            let config = config(&self.files, &contents)?;
+            Ok(Some((contents, config)))
+        });
+        let cert_file = self.files.cert_file.display();
+        match fresh {
+            Ok(None) => {}
+            Ok(Some(fresh)) => {
+                *self.current.lock().unwrap_or_else(PoisonError::into_inner) = fresh;
+                tracing::info!(%cert_file, "the certificates have changed; new connections use them");
+            }
+            Err(fault) => {
+                tracing::warn!(%cert_file, %fault, "the certificates cannot be used; the old ones stay");
+            }
+        }
+    }
+}
+
+fn contents(files: &TlsFiles) -> Result<Contents, Fault> {
+    let client_ca = files.client_ca_file.as_deref();
+    Ok(Contents {
+        cert: file::read("cert_file", &files.cert_file)?,
+        key: file::read("key_file", &files.key_file)?,
+        client_ca: client_ca
+            .map(|path| file::read("client_ca_file", path))
+            .transpose()?,
+    })
+}
+
+fn config(files: &TlsFiles, contents: &Contents) -> Result<Arc<ServerConfig>, Fault> {
+    let provider = Arc::new(ring::default_provider());
+    let versions: &[&SupportedProtocolVersion] = match files.min_version {
+        TlsVersion::V12 => &[&version::TLS13, &version::TLS12],
+        TlsVersion::V13 => &[&version::TLS13],
+    };
+    let certificates = certificates("cert_file", &files.cert_file, &contents.cert)?;
+    let key = PrivateKeyDer::from_pem_slice(&contents.key)
+        .map_err(|error| unusable("key_file", &files.key_file, &error))?;
+    let builder = ServerConfig::builder_with_provider(Arc::clone(&provider))
+        .with_protocol_versions(versions)
+        .map_err(|error| unusable("min_version", &files.cert_file, &error))?;
+    let builder = match verifier(files, contents, provider)? {
+        Some(verifier) => builder.with_client_cert_verifier(verifier),
+        None => builder.with_no_client_auth(),
+    };
+    let mut config = builder
+        .with_single_cert(certificates, key)
+        .map_err(|error| unusable("key_file", &files.key_file, &error))?;
+    config.alpn_protocols = PROTOCOLS.map(<[u8]>::to_vec).to_vec();
+    Ok(Arc::new(config))
+}
+
+/// Who tells whether a client's certificate is good, when clients must have one.
+fn verifier(
+    files: &TlsFiles,
+    contents: &Contents,
+    provider: Arc<CryptoProvider>,
+) -> Result<Option<Arc<dyn ClientCertVerifier>>, Fault> {
+    let key = "client_ca_file";
+    let (Some(path), Some(pem)) = (&files.client_ca_file, &contents.client_ca) else {
+        return Ok(None);
+    };
+    let mut roots = RootCertStore::empty();
+    for certificate in certificates(key, path, pem)? {
+        let added = roots.add(certificate);
+        added.map_err(|error| unusable(key, path, &error))?;
+    }
+    let verifier = WebPkiClientVerifier::builder_with_provider(Arc::new(roots), provider).build();
+    let verifier = verifier.map_err(|error| unusable(key, path, &error))?;
+    Ok(Some(verifier))
+}
+
+fn certificates(
+    key: &'static str,
+    path: &Path,
+    pem: &[u8],
+) -> Result<Vec<CertificateDer<'static>>, Fault> {
+    let read: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(pem).collect();
+    let read = read.map_err(|error| unusable(key, path, &error))?;
+    if read.is_empty() {
+        return Err(unusable(key, path, &"there is no certificate in it"));
+    }
+    Ok(read)
+}
+
+fn unusable(key: &'static str, path: &Path, why: &dyn fmt::Display) -> Fault {
+    Fault::new(key, format!("`{}` cannot be used: {why}", path.display()))
+}

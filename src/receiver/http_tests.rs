@@ -1,0 +1,344 @@
+//! OTLP/HTTP as senders meet it: status, headers and body of every answer, in both languages.
+
+use std::io::Write;
+use std::time::Duration;
+
+use axum::body::Body;
+use axum::http::{HeaderMap, Request, StatusCode};
+use bytes::Bytes;
+use futures_util::{StreamExt, stream};
+use http_body_util::BodyExt;
+use opentelemetry_proto::tonic::collector::trace::v1::{
+    ExportTraceServiceRequest, ExportTraceServiceResponse,
+};
+use opentelemetry_proto::tonic::trace::v1::{ResourceSpans, ScopeSpans, Span};
+use prost::Message;
+use serde_json::{Value, json};
+use tower::ServiceExt;
+
+use super::{Intake, Settings, http};
+use crate::door::{Lock, Token, Tokens};
+use crate::shard::Refusal;
+
+const PROTOBUF: &str = "application/x-protobuf";
+const JSON: &str = "application/json";
+
+fn settings() -> Settings {
+    Settings {
+        message_bytes_max: 64 * 1024,
+        arrival_max: Duration::from_millis(200),
+        ..Settings::default()
+    }
+}
+
+fn willing() -> Intake {
+    Intake::fake(1 << 20, |_| Ok(()))
+}
+
+struct Answer {
+    status: u16,
+    headers: HeaderMap,
+    body: Bytes,
+}
+
+impl Answer {
+    fn header(&self, name: &str) -> &str {
+        self.headers
+            .get(name)
+            .map_or("", |value| value.to_str().unwrap())
+    }
+
+    /// The code of the `google.rpc.Status` that a refusal is, in the language of the answer.
+    fn code(&self) -> i32 {
+        if self.header("content-type") == PROTOBUF {
+            let status = tonic_types::Status::decode(&*self.body).unwrap();
+            assert!(!status.message.is_empty());
+            return status.code;
+        }
+        let status: Value = serde_json::from_slice(&self.body).unwrap();
+        assert!(
+            status["message"]
+                .as_str()
+                .is_some_and(|text| !text.is_empty())
+        );
+        status["code"].as_i64().unwrap() as i32
+    }
+}
+
+async fn send_to(intake: &Intake, tokens: Tokens, request: Request<Body>) -> Answer {
+    let router = http::routes(intake, &settings(), tokens).into_axum_router();
+    let response = router.oneshot(request).await.unwrap();
+    Answer {
+        status: response.status().as_u16(),
+        headers: response.headers().clone(),
+        body: response.into_body().collect().await.unwrap().to_bytes(),
+    }
+}
+
+async fn send(intake: &Intake, request: Request<Body>) -> Answer {
+    send_to(intake, Tokens::default(), request).await
+}
+
+fn post(content_type: &str, encoding: &str, body: impl Into<Body>) -> Request<Body> {
+    let request = Request::post("/v1/traces").header("content-type", content_type);
+    let request = match encoding {
+        "" => request,
+        encoding => request.header("content-encoding", encoding),
+    };
+    request.body(body.into()).unwrap()
+}
+
+fn request(span_ids: &[&[u8]]) -> ExportTraceServiceRequest {
+    let spans = span_ids.iter().map(|span_id| Span {
+        trace_id: vec![1; 16],
+        span_id: span_id.to_vec(),
+        ..Span::default()
+    });
+    let scope_spans = vec![ScopeSpans {
+        spans: spans.collect(),
+        ..ScopeSpans::default()
+    }];
+    ExportTraceServiceRequest {
+        resource_spans: vec![ResourceSpans {
+            scope_spans,
+            ..ResourceSpans::default()
+        }],
+    }
+}
+
+/// A call of a tool, so that there is something for the shards.
+fn telling() -> ExportTraceServiceRequest {
+    let recording = include_bytes!("../../tests/recorded/fastmcp-native-error-retry.otlp.binpb");
+    let requests = crate::otlp::delimited(recording).map(Result::unwrap);
+    let longest = requests.max_by_key(|request| request.len()).unwrap();
+    ExportTraceServiceRequest::decode(longest).unwrap()
+}
+
+fn written(content_type: &str, request: &ExportTraceServiceRequest) -> Vec<u8> {
+    match content_type {
+        PROTOBUF => request.encode_to_vec(),
+        _ => serde_json::to_vec(request).unwrap(),
+    }
+}
+
+fn gzip(bytes: &[u8]) -> Vec<u8> {
+    let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+    encoder.write_all(bytes).unwrap();
+    encoder.finish().unwrap()
+}
+
+fn deflate(bytes: &[u8]) -> Vec<u8> {
+    let mut encoder = flate2::write::ZlibEncoder::new(Vec::new(), flate2::Compression::fast());
+    encoder.write_all(bytes).unwrap();
+    encoder.finish().unwrap()
+}
+
+fn zstd(bytes: &[u8]) -> Vec<u8> {
+    zstd::encode_all(bytes, 1).unwrap()
+}
+
+/// Given a good request in each language and compression, it is acknowledged in that language, without a word.
+#[tokio::test]
+async fn good_requests_are_acknowledged() {
+    for content_type in [PROTOBUF, JSON] {
+        let body = written(content_type, &telling());
+        for (encoding, body) in [
+            ("", body.clone()),
+            ("identity", body.clone()),
+            ("gzip", gzip(&body)),
+            ("GZIP", [gzip(&body), gzip(b"")].concat()),
+            ("deflate", deflate(&body)),
+            ("zstd", zstd(&body)),
+        ] {
+            let intake = willing();
+            let answer = send(&intake, post(content_type, encoding, body)).await;
+            assert_eq!(
+                answer.status, 200,
+                "{content_type} {encoding}: {:?}",
+                answer.body
+            );
+            assert_eq!(answer.header("content-type"), content_type);
+            let expected: &[u8] = if content_type == JSON { b"{}" } else { b"" };
+            assert_eq!(&*answer.body, expected);
+            assert_eq!(intake.counters().requests_accepted.value(), 1);
+            assert!(intake.counters().items_read.value() > 0);
+        }
+    }
+    for with_parameters in ["application/json; charset=utf-8", "Application/JSON;q=1"] {
+        let answer = send(&willing(), post(with_parameters, "", "{}")).await;
+        assert_eq!((answer.status, answer.header("content-type")), (200, JSON));
+    }
+}
+
+/// Given some spans that can never be used, the sender is told with 200 how many and why.
+#[tokio::test]
+async fn bad_spans_are_told_of() {
+    let request = request(&[&[1; 8], &[], &[2; 8]]);
+    let answer = send(&willing(), post(PROTOBUF, "", written(PROTOBUF, &request))).await;
+    assert_eq!(answer.status, 200);
+    let response = ExportTraceServiceResponse::decode(&*answer.body).unwrap();
+    let partial = response.partial_success.unwrap();
+    assert_eq!(partial.rejected_spans, 1);
+    assert!(partial.error_message.contains("1 of 3"), "{partial:?}");
+    let answer = send(&willing(), post(JSON, "", written(JSON, &request))).await;
+    assert_eq!(answer.status, 200);
+    let response: Value = serde_json::from_slice(&answer.body).unwrap();
+    assert_eq!(
+        response,
+        json!({"partialSuccess": {"rejectedSpans": "1", "errorMessage": partial.error_message}})
+    );
+}
+
+/// Given a request that can never be taken, the status and its body say so, in the language of the request, and no
+/// sender comes back with it.
+#[tokio::test]
+async fn refusals_for_good() {
+    let limit = settings().message_bytes_max;
+    let unusable = request(&[&[], &[1; 3]]);
+    for content_type in [PROTOBUF, JSON] {
+        let nonsense = || b"<html>".to_vec();
+        let good = written(content_type, &telling());
+        for (encoding, body, status, code) in [
+            ("", nonsense(), 400, 3),
+            ("", good[..good.len() / 2].to_vec(), 400, 3),
+            ("", written(content_type, &unusable), 400, 3),
+            ("gzip", nonsense(), 400, 3),
+            ("gzip", gzip(&good)[..40].to_vec(), 400, 3),
+            ("deflate", nonsense(), 400, 3),
+            ("zstd", nonsense(), 400, 3),
+            ("zstd", zstd(&good)[..40].to_vec(), 400, 3),
+            ("", vec![b' '; limit + 1], 413, 8),
+            ("gzip", gzip(&vec![b' '; 100 * limit]), 413, 8),
+            ("deflate", deflate(&vec![b' '; 100 * limit]), 413, 8),
+            ("zstd", zstd(&vec![b' '; 100 * limit]), 413, 8),
+            ("br", good.clone(), 415, 3),
+            ("gzip, gzip", gzip(&gzip(&good)), 415, 3),
+        ] {
+            let intake = willing();
+            let answer = send(&intake, post(content_type, encoding, body)).await;
+            let case = format!("{content_type} {encoding} {status}");
+            assert_eq!((answer.status, answer.code()), (status, code), "{case}");
+            assert_eq!(answer.header("content-type"), content_type, "{case}");
+            assert_eq!(answer.header("retry-after"), "", "{case}");
+            let counters = intake.counters();
+            let counted = if status == 413 {
+                &counters.requests_too_large
+            } else {
+                &counters.requests_invalid
+            };
+            assert_eq!(counted.value(), 1, "{case}");
+        }
+    }
+}
+
+/// Given a request that is not OTLP/HTTP at all, the sender is told what there is.
+#[tokio::test]
+async fn strangers_are_told_what_there_is() {
+    for (request, status) in [
+        (Request::get("/v1/traces"), StatusCode::METHOD_NOT_ALLOWED),
+        (Request::put("/v1/logs"), StatusCode::METHOD_NOT_ALLOWED),
+        (Request::options("/v1/logs"), StatusCode::METHOD_NOT_ALLOWED),
+        (Request::post("/v1/trace"), StatusCode::NOT_FOUND),
+        (Request::get("/"), StatusCode::NOT_FOUND),
+        (
+            Request::post("/v1/traces"),
+            StatusCode::UNSUPPORTED_MEDIA_TYPE,
+        ),
+        (
+            Request::post("/v1/traces").header("content-type", "text/plain"),
+            StatusCode::UNSUPPORTED_MEDIA_TYPE,
+        ),
+        (
+            Request::post("/v1/traces").header("content-type", "application/jsonl"),
+            StatusCode::UNSUPPORTED_MEDIA_TYPE,
+        ),
+        (
+            Request::post("/v1/traces")
+                .header("content-type", JSON)
+                .header("origin", "http://evil.example"),
+            StatusCode::FORBIDDEN,
+        ),
+    ] {
+        let answer = send(&willing(), request.body(Body::empty()).unwrap()).await;
+        assert_eq!(answer.status, status.as_u16());
+        assert!(answer.code() > 0);
+    }
+    let request = Request::get("/v1/traces").body(Body::empty()).unwrap();
+    let answer = send(&willing(), request).await;
+    assert_eq!(answer.header("allow"), "POST");
+}
+
+/// Given metrics or an empty request, it is acknowledged.
+#[tokio::test]
+async fn requests_without_content_are_acknowledged() {
+    for (path, content_type, body) in [
+        ("/v1/metrics", PROTOBUF, "not even protobuf"),
+        ("/v1/metrics", JSON, "{\"resourceMetrics\":[]}"),
+        ("/v1/traces", PROTOBUF, ""),
+        ("/v1/logs", PROTOBUF, ""),
+        ("/v1/logs", JSON, "{\"resourceLogs\":null}"),
+    ] {
+        let request = Request::post(path).header("content-type", content_type);
+        let answer = send(&willing(), request.body(Body::from(body)).unwrap()).await;
+        assert_eq!(answer.status, 200, "{path} {content_type}");
+    }
+}
+
+/// Given shards that refuse, a budget that is used up or a body that stops, the sender is told to come back, and when.
+#[tokio::test]
+async fn refusals_for_now() {
+    let check = |answer: Answer, content_type: &str, wait: &str| {
+        assert_eq!((answer.status, answer.code()), (503, 14));
+        assert_eq!(answer.header("content-type"), content_type);
+        assert_eq!(answer.header("retry-after"), wait);
+    };
+    for content_type in [PROTOBUF, JSON] {
+        let body = written(content_type, &telling());
+        let overloaded = Intake::fake(1 << 20, |_| {
+            Err(Refusal::Overloaded {
+                retry_after: Duration::from_millis(1234),
+            })
+        });
+        let answer = send(&overloaded, post(content_type, "", body.clone())).await;
+        check(answer, content_type, "2");
+        let stopping = Intake::fake(1 << 20, |_| Err(Refusal::Stopping));
+        let answer = send(&stopping, post(content_type, "", body.clone())).await;
+        check(answer, content_type, "2");
+        let small = Intake::fake(body.len() - 1, |_| Ok(()));
+        for (encoding, body) in [("", body.clone()), ("gzip", gzip(&body))] {
+            let answer = send(&small, post(content_type, encoding, body)).await;
+            check(answer, content_type, "1");
+        }
+        assert_eq!(small.counters().requests_busy.value(), 2);
+        let arrived = stream::iter([Ok::<_, std::io::Error>(Bytes::from_static(b"{"))]);
+        let stuck = Body::from_stream(arrived.chain(stream::pending()));
+        let answer = send(&willing(), post(content_type, "", stuck)).await;
+        check(answer, content_type, "1");
+    }
+}
+
+/// Given a door with tokens, only requests that show one are read.
+#[tokio::test]
+async fn tokens_are_asked_for() {
+    let lock = Lock {
+        tokens: vec![Token::Text("abc".to_owned())],
+        ..Lock::default()
+    };
+    let tokens = || Tokens::read(&lock.tokens).unwrap();
+    for (authorization, status) in [("", 401), ("Bearer abd", 401), ("Bearer abc", 200)] {
+        let intake = willing();
+        let mut request = post(PROTOBUF, "", "");
+        let headers = request.headers_mut();
+        headers.insert("authorization", authorization.parse().unwrap());
+        let answer = send_to(&intake, tokens(), request).await;
+        assert_eq!(answer.status, status, "{authorization}");
+        if status == 401 {
+            assert_eq!(answer.code(), 16);
+            assert_eq!(answer.header("www-authenticate"), "Bearer");
+            assert_eq!(intake.counters().requests_unauthenticated.value(), 1);
+        }
+    }
+    let unknown = Request::post("/nowhere").body(Body::empty()).unwrap();
+    let answer = send_to(&willing(), tokens(), unknown).await;
+    assert_eq!(answer.status, 401, "paths are not told to strangers");
+}

@@ -1,0 +1,215 @@
+//! Doors with locks: certificates and tokens, as senders and askers meet them.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use opentelemetry_proto::tonic::collector::trace::v1::trace_service_client::TraceServiceClient;
+use prost::Message;
+use tonic::Code;
+use tonic::transport::{Certificate, Channel, ClientTlsConfig, Endpoint, Identity};
+
+use super::kill::calls;
+use super::support::{Daemon, eddy, free_port, http_client, runtime};
+
+fn fixture(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("tests/tls")
+        .join(name)
+}
+
+fn pem(name: &str) -> Vec<u8> {
+    fs::read(fixture(name)).expect("the fixture is there")
+}
+
+fn configured(text: &str) -> (tempfile::TempDir, Daemon) {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let config = directory.path().join("eddy.yaml");
+    fs::write(&config, text).expect("it can be written");
+    let config = config.to_string_lossy().into_owned();
+    let data = directory.path().join("data");
+    let daemon = Daemon::start_with(&data, free_port(), &["--config", &config]);
+    (directory, daemon)
+}
+
+/// Given tokens, each address takes only requests that show one of its own; health is told to everybody.
+#[test]
+fn tokens_are_asked_for_at_every_address() {
+    let (directory, daemon) = configured(
+        "receivers: {otlp: {protocols: {grpc: {auth: {tokens: [{token: for-grpc}]}}, http: {auth: {tokens: [{token: for-http}]}}}}}\n\
+         service: {api: {auth: {tokens: [{token: for-api}, {token: for-api-2}]}}}\n",
+    );
+    runtime().block_on(async {
+        let client = TraceServiceClient::connect(format!("http://{}", daemon.grpc)).await;
+        let mut client = client.expect("connected");
+        for (token, code) in [
+            ("", Code::Unauthenticated),
+            ("for-http", Code::Unauthenticated),
+            ("for-grpc", Code::Ok),
+        ] {
+            let mut request = tonic::Request::new(calls(0, 0, 1));
+            let value = format!("Bearer {token}").parse().expect("a header");
+            request.metadata_mut().insert("authorization", value);
+            let code_found = client
+                .export(request)
+                .await
+                .map_or_else(|status| status.code(), |_| Code::Ok);
+            assert_eq!(code_found, code, "{token}");
+        }
+        for (token, status) in [("", 401), ("for-grpc", 401), ("for-http", 200)] {
+            let sent = http_client()
+                .post(format!("http://{}/v1/traces", daemon.http))
+                .header("content-type", "application/x-protobuf")
+                .header("authorization", format!("Bearer {token}"))
+                .body(calls(1, 0, 1).encode_to_vec());
+            assert_eq!(
+                sent.send().await.expect("it answers").status(),
+                status,
+                "{token}"
+            );
+        }
+        for (path, token, status) in [
+            ("/v1/runs", "", 401),
+            ("/v1/runs", "for-grpc", 401),
+            ("/v1/runs", "for-api", 200),
+            ("/v1/runs", "for-api-2", 200),
+            ("/healthz", "", 200),
+            ("/readyz", "", 200),
+        ] {
+            let asked = http_client()
+                .get(format!("http://{}{path}", daemon.api))
+                .header("authorization", format!("Bearer {token}"));
+            assert_eq!(
+                asked.send().await.expect("it answers").status(),
+                status,
+                "{path} {token}"
+            );
+        }
+    });
+    let file = directory.path().join("token");
+    fs::write(&file, "for-api\n").expect("it can be written");
+    let runs = |arguments: &[&str]| {
+        let api = daemon.api.to_string();
+        let mut command = eddy();
+        command.args(["runs", "--api", &api]).args(arguments);
+        command.output().expect("the program starts")
+    };
+    assert!(
+        runs(&["--token-file", &file.to_string_lossy()])
+            .status
+            .success()
+    );
+    let refused = runs(&[]);
+    let said = String::from_utf8_lossy(&refused.stderr);
+    assert!(
+        !refused.status.success() && said.contains("asks for a token"),
+        "{said}"
+    );
+}
+
+/// Given certificates and an authority of clients, a sender with a certificate of it is heard; a stranger, or one without TLS,
+/// is not.
+#[test]
+fn certificates_are_asked_for() {
+    let tls = format!(
+        "tls: {{cert_file: {}, key_file: {}, client_ca_file: {}}}",
+        fixture("server.crt").display(),
+        fixture("server.key").display(),
+        fixture("ca.crt").display()
+    );
+    let (_directory, daemon) = configured(&format!(
+        "receivers: {{otlp: {{protocols: {{grpc: {{{tls}}}, http: {{{tls}}}}}}}}}\n"
+    ));
+    runtime().block_on(async {
+        for (name, is_heard) in [("client", true), ("stranger", false)] {
+            assert_eq!(over_grpc(&daemon, Some(name)).await, is_heard, "{name}");
+            assert_eq!(over_http(&daemon, name).await, is_heard, "{name}");
+        }
+        assert!(!over_grpc(&daemon, None).await);
+        let plain = http_client()
+            .post(format!("http://{}/v1/traces", daemon.http))
+            .send();
+        plain.await.expect_err("it is not spoken to");
+    });
+    assert_eq!(daemon.runs().len(), 1);
+}
+
+async fn over_grpc(daemon: &Daemon, identity: Option<&str>) -> bool {
+    let mut tls = ClientTlsConfig::new()
+        .domain_name("localhost")
+        .ca_certificate(Certificate::from_pem(pem("ca.crt")));
+    if let Some(name) = identity {
+        let (certificate, key) = (pem(&format!("{name}.crt")), pem(&format!("{name}.key")));
+        tls = tls.identity(Identity::from_pem(certificate, key));
+    }
+    let endpoint = Endpoint::from_shared(format!("https://{}", daemon.grpc)).expect("an address");
+    let channel: Channel = endpoint.tls_config(tls).expect("good").connect_lazy();
+    let sent = TraceServiceClient::new(channel)
+        .export(calls(0, 0, 1))
+        .await;
+    sent.is_ok()
+}
+
+async fn over_http(daemon: &Daemon, name: &str) -> bool {
+    let identity = [pem(&format!("{name}.key")), pem(&format!("{name}.crt"))].concat();
+    let _ = rustls::crypto::ring::default_provider().install_default();
+    let client = reqwest::Client::builder()
+        .no_proxy()
+        .tls_certs_only([reqwest::Certificate::from_pem(&pem("ca.crt")).expect("good")])
+        .identity(reqwest::Identity::from_pem(&identity).expect("good"))
+        .build()
+        .expect("a client");
+    let sent = client
+        .post(format!(
+            "https://localhost:{}/v1/traces",
+            daemon.http.port()
+        ))
+        .header("content-type", "application/x-protobuf")
+        .body(calls(0, 0, 1).encode_to_vec())
+        .send();
+    sent.await.is_ok_and(|response| response.status() == 200)
+}
+
+/// Given an address that others can reach and nothing that is asked of them, the program does not start and says what to do.
+#[test]
+fn open_doors_are_refused() {
+    for flag in ["--otlp-grpc", "--otlp-http", "--api"] {
+        let refused = eddy()
+            .args(["serve", flag, "0.0.0.0:0"])
+            .output()
+            .expect("the program starts");
+        assert_eq!(refused.status.code(), Some(78));
+        let said = String::from_utf8_lossy(&refused.stderr);
+        for part in [flag, "auth.tokens", "tls.client_ca_file", "allow_insecure"] {
+            assert!(said.contains(part), "{said}");
+        }
+    }
+}
+
+/// Given a page that made its own name point here, the API does not answer it, and the receiver does not take its spans.
+#[test]
+fn pages_of_browsers_are_refused() {
+    let data = tempfile::tempdir().expect("a temporary directory");
+    let daemon = Daemon::start(data.path());
+    runtime().block_on(async {
+        for (host, status) in [
+            ("evil.example:4319", 403),
+            ("localhost:4319", 200),
+            ("127.0.0.1", 200),
+        ] {
+            let asked = http_client()
+                .get(format!("http://{}/v1/runs", daemon.api))
+                .header("host", host);
+            assert_eq!(
+                asked.send().await.expect("it answers").status(),
+                status,
+                "{host}"
+            );
+        }
+        let sent = http_client()
+            .post(format!("http://{}/v1/traces", daemon.http))
+            .header("content-type", "application/json")
+            .header("origin", "http://evil.example")
+            .body("{}");
+        assert_eq!(sent.send().await.expect("it answers").status(), 403);
+    });
+}
