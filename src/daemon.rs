@@ -19,10 +19,11 @@ use crate::api;
 use crate::config::{Durability, Settings};
 use crate::door::{Door, Fault, Lock};
 use crate::engine::event::Text;
+use crate::export::forward::{self, Forwards};
 use crate::export::{self, Exporters, SettingsError};
 use crate::normalize::Normalizer;
 use crate::otlp::Limits;
-use crate::receiver::{self, Intake, Protocol};
+use crate::receiver::{self, Intake, PassOn, Protocol};
 use crate::shard::{self, Shards};
 use crate::shutdown::{self, Rooms, Served};
 use crate::store::{self, Store, StoreError};
@@ -134,8 +135,9 @@ impl Daemon {
             settings.exporters.clone(),
             &CancellationToken::new(),
         )?;
+        let forwards = forward::start(settings.forwards.clone())?;
         let normalizer = Arc::new(Normalizer::with(settings.normalize.clone()));
-        let intake = intake(settings, &shards, Arc::clone(&normalizer));
+        let intake = intake(settings, &shards, Arc::clone(&normalizer), &forwards);
         let daemon = Self {
             otlp_grpc: doors.grpc.address().unwrap_or(settings.otlp_grpc),
             otlp_http: doors.http.address().unwrap_or(settings.otlp_http),
@@ -146,6 +148,7 @@ impl Daemon {
                 receiver: serve_otlp(doors.grpc, doors.http, &intake, settings),
                 shards,
                 exporters,
+                forwards,
             },
             intake,
             normalizer,
@@ -191,6 +194,12 @@ impl Daemon {
     #[must_use]
     pub fn exporters(&self) -> &Exporters {
         &self.rooms.exporters
+    }
+
+    /// Where telemetry is passed on to, for its progress.
+    #[must_use]
+    pub fn forwards(&self) -> &Forwards {
+        &self.rooms.forwards
     }
 
     /// What came in, for its counters.
@@ -327,15 +336,24 @@ fn of_shards(settings: &Settings) -> shard::Settings {
     }
 }
 
-fn intake(settings: &Settings, shards: &Shards, normalizer: Arc<Normalizer>) -> Intake {
+fn intake(
+    settings: &Settings,
+    shards: &Shards,
+    normalizer: Arc<Normalizer>,
+    forwards: &Forwards,
+) -> Intake {
     let largest = settings
         .otlp_grpc_bytes_max
         .max(settings.otlp_http_bytes_max);
+    let forwards = Some(forwards.clone()).filter(|forwards| !forwards.is_empty());
     Intake::new(
         normalizer,
         shards.clone(),
         Limits::default(),
         largest.saturating_mul(REQUESTS_IN_FLIGHT),
+        forwards.map(|forwards| -> PassOn {
+            Box::new(move |signal, request| forwards.pass(signal, request))
+        }),
     )
 }
 

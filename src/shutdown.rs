@@ -6,7 +6,8 @@
 //!
 //! One deadline bounds the whole. Each stage may use half of what is left of it, so that a client that does not take its
 //! answer cannot use up the time in which states are saved. What a stage leaves behind is not lost: the journal has what
-//! was acknowledged, senders repeat what was not, and exporters go on from their cursors.
+//! was acknowledged, senders repeat what was not, and exporters go on from their cursors. Only what was to be passed on to
+//! another backend and could not be in time, that backend misses.
 
 use std::time::Duration;
 
@@ -15,6 +16,7 @@ use tokio::time::{Instant, timeout_at};
 use tokio_util::sync::CancellationToken;
 
 use crate::export::Exporters;
+use crate::export::forward::Forwards;
 use crate::shard::Shards;
 use crate::telemetry::events::{StageLeft, StopAsked};
 
@@ -44,6 +46,8 @@ pub struct Rooms {
     pub shards: Shards,
     /// Exporters.
     pub exporters: Exporters,
+    /// Where telemetry is passed on to.
+    pub forwards: Forwards,
     /// Questions and tails.
     pub api: Served,
 }
@@ -58,7 +62,10 @@ pub async fn leave(mut rooms: Rooms, within: Duration) {
     rooms.shards.stop(stage.until).await;
     stage.end();
     let stage = Stage::begin("exporters", deadline);
-    rooms.exporters.drain(stage.until).await;
+    tokio::join!(
+        rooms.exporters.drain(stage.until),
+        rooms.forwards.drain(stage.until)
+    );
     stage.end();
     let stage = Stage::begin("store", deadline);
     let store = rooms.shards.store().clone();

@@ -112,8 +112,19 @@ const ROOMS: &[Room] = &[
     },
     Room {
         name: "export",
-        rooms: &["cli::render", "engine", "json", "store", "telemetry"],
+        rooms: &[
+            "cli::render",
+            "engine",
+            "json",
+            "otlp",
+            "store",
+            "telemetry",
+        ],
         crates: &[
+            "bytes",
+            "flate2",
+            "futures_util",
+            "prost",
             "tonic_types",
             "humantime",
             "xxhash_rust",

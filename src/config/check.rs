@@ -54,7 +54,7 @@ impl Checker<'_> {
         period.0
     }
 
-    fn mebibytes(&mut self, path: &[&str], mib: u64) -> usize {
+    pub(super) fn mebibytes(&mut self, path: &[&str], mib: u64) -> usize {
         let mib = self.range(path, mib, 1, MESSAGE_MIB_MAX);
         usize::try_from(mib.saturating_mul(1 << 20)).unwrap_or(usize::MAX)
     }
@@ -81,6 +81,7 @@ pub(super) fn settings(
     let Protocols { grpc, http } = &shape.receivers.otlp.protocols;
     let grpc_size = key(GRPC, &["max_recv_msg_size_mib"]);
     let http_size = key(HTTP, &["max_request_body_size_mib"]);
+    let (exporters, forwards) = super::exporters::settings(&shape.exporters, check);
     Settings {
         otlp_grpc: doors.grpc.address,
         otlp_grpc_lock: doors.grpc.lock,
@@ -115,7 +116,8 @@ pub(super) fn settings(
             1,
             u64::MAX,
         ),
-        exporters: super::exporters::settings(&shape.exporters, check),
+        exporters,
+        forwards,
         normalize: normalize(shape, check),
         policy: self::policy(shape, policy, check).into(),
     }

@@ -1,31 +1,49 @@
 //! The settings of exporters, checked and in the shape in which `export` takes them.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use super::check::Checker;
 use super::shape;
-use crate::export::{ExporterSettings, Kind, OtlpLogsSettings, Retry, Secret, WebhookSettings};
+use crate::export::{
+    Compression, ExporterSettings, ForwardProtocol, ForwardSettings, Kind, OtlpLogsSettings, Retry,
+    Secret, WebhookSettings,
+};
 
+/// Those that get alerts, and those to which telemetry is passed on.
 pub(super) fn settings(
     exporters: &shape::Exporters,
     check: &mut Checker<'_>,
-) -> Vec<ExporterSettings> {
-    let mut all = Vec::new();
+) -> (Vec<ExporterSettings>, Vec<ForwardSettings>) {
+    let (mut alerted, mut forwards) = (Vec::new(), Vec::new());
     for (name, exporter) in &exporters.0 {
         let known = check.mistakes.0.len();
-        let settings = one(name, exporter, check);
+        let checked = match one(name, exporter, check) {
+            One::Alerted(settings) => {
+                alerted.push(settings);
+                alerted.last().map(ExporterSettings::check)
+            }
+            One::Forward(settings) => {
+                forwards.push(settings);
+                forwards.last().map(ForwardSettings::check)
+            }
+        };
         // What is wrong with an address in detail, the exporter itself knows best.
         if check.mistakes.0.len() == known
-            && let Err(error) = settings.check()
+            && let Some(Err(error)) = checked
         {
             check.wrong(&["exporters", name], error.problem);
         }
-        all.push(settings);
     }
-    all
+    (alerted, forwards)
 }
 
-fn one(name: &str, exporter: &shape::Exporter, check: &mut Checker<'_>) -> ExporterSettings {
+enum One {
+    Alerted(ExporterSettings),
+    Forward(ForwardSettings),
+}
+
+fn one(name: &str, exporter: &shape::Exporter, check: &mut Checker<'_>) -> One {
     let no_retry = Retry::default();
     let (kind, retry) = match exporter {
         shape::Exporter::Terminal(_) => (Kind::Terminal, no_retry),
@@ -44,23 +62,57 @@ fn one(name: &str, exporter: &shape::Exporter, check: &mut Checker<'_>) -> Expor
             let kind = Kind::Webhook(webhook(name, hook, check));
             (kind, retry(name, &hook.retry_on_failure, check))
         }
+        shape::Exporter::OtlpForward(forward) => {
+            return One::Forward(otlp_forward(name, forward, check));
+        }
     };
-    ExporterSettings {
+    One::Alerted(ExporterSettings {
         name: name.to_owned(),
         kind,
         retry,
+    })
+}
+
+fn otlp_forward(
+    name: &str,
+    forward: &shape::OtlpForward,
+    check: &mut Checker<'_>,
+) -> ForwardSettings {
+    check.url(&["exporters", name, "endpoint"], &forward.endpoint);
+    let defaults = ForwardSettings::new(name, &forward.endpoint);
+    let asked = retry(name, &forward.retry_on_failure, check);
+    ForwardSettings {
+        protocol: match forward.protocol {
+            shape::ForwardProtocol::Grpc => ForwardProtocol::Grpc,
+            shape::ForwardProtocol::Http => ForwardProtocol::Http,
+        },
+        headers: headers(&forward.headers),
+        compression: match forward.compression {
+            shape::Compression::Gzip => Compression::Gzip,
+            shape::Compression::None => Compression::None,
+        },
+        queue_bytes: check.mebibytes(&["exporters", name, "queue_mib"], forward.queue_mib),
+        retry: Retry {
+            max_elapsed: asked.max_elapsed.or(defaults.retry.max_elapsed),
+            ..asked
+        },
+        ..defaults
     }
+}
+
+fn headers(headers: &BTreeMap<String, shape::Secret>) -> Vec<(String, Secret)> {
+    let secret = |secret: &shape::Secret| Secret::from(secret.expose().to_owned());
+    let headers = headers.iter();
+    headers
+        .map(|(key, value)| (key.clone(), secret(value)))
+        .collect()
 }
 
 fn otlp_logs(name: &str, otlp: &shape::OtlpLogs, check: &mut Checker<'_>) -> OtlpLogsSettings {
     check.url(&["exporters", name, "endpoint"], &otlp.endpoint);
-    let secret = |secret: &shape::Secret| Secret::from(secret.expose().to_owned());
-    let headers = otlp.headers.iter();
     OtlpLogsSettings {
         endpoint: otlp.endpoint.clone(),
-        headers: headers
-            .map(|(key, value)| (key.clone(), secret(value)))
-            .collect(),
+        headers: headers(&otlp.headers),
     }
 }
 

@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::door::Lock;
 use crate::engine::policy::Policy;
-use crate::export::ExporterSettings;
+use crate::export::{ExporterSettings, ForwardSettings};
 use crate::normalize;
 
 mod check;
@@ -77,6 +77,8 @@ pub struct Settings {
     pub retention_runs: u64,
     /// Where alerts go.
     pub exporters: Vec<ExporterSettings>,
+    /// Where telemetry is passed on to.
+    pub forwards: Vec<ForwardSettings>,
     /// How telemetry is read: what names workers, and what models cost.
     pub normalize: normalize::Settings,
     /// What counts as a loop.

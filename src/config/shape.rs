@@ -248,10 +248,11 @@ pub(super) enum Exporter {
     File(File),
     OtlpLogs(OtlpLogs),
     Webhook(Webhook),
+    OtlpForward(OtlpForward),
 }
 
 impl Exporter {
-    const KINDS: &[&str] = &["terminal", "file", "otlp_logs", "webhook"];
+    const KINDS: &[&str] = &["terminal", "file", "otlp_logs", "webhook", "otlp_forward"];
 }
 
 #[derive(Clone, Debug, serde::Deserialize, serde::Serialize)]
@@ -290,6 +291,43 @@ pub(super) struct Webhook {
     pub(super) external_url: Option<String>,
     #[serde(default)]
     pub(super) retry_on_failure: Retry,
+}
+
+#[derive(Clone, Debug, serde::Deserialize, serde::Serialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct OtlpForward {
+    pub(super) endpoint: String,
+    #[serde(default)]
+    pub(super) protocol: ForwardProtocol,
+    #[serde(default)]
+    pub(super) headers: BTreeMap<String, Secret>,
+    #[serde(default)]
+    pub(super) compression: Compression,
+    #[serde(default = "queue_mib")]
+    pub(super) queue_mib: u64,
+    #[serde(default)]
+    pub(super) retry_on_failure: Retry,
+}
+
+/// Some hundred requests of a usual size.
+fn queue_mib() -> u64 {
+    64
+}
+
+#[derive(Clone, Copy, Debug, Default, serde::Deserialize, serde::Serialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum ForwardProtocol {
+    #[default]
+    Grpc,
+    Http,
+}
+
+#[derive(Clone, Copy, Debug, Default, serde::Deserialize, serde::Serialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum Compression {
+    #[default]
+    Gzip,
+    None,
 }
 
 /// About 50 kB of JSON in one request.
@@ -337,6 +375,7 @@ impl<'de> Visitor<'de> for ExportersVisitor {
                 "terminal" => Exporter::Terminal(map.next_value()?),
                 "file" => Exporter::File(map.next_value()?),
                 "otlp_logs" => Exporter::OtlpLogs(map.next_value()?),
+                "otlp_forward" => Exporter::OtlpForward(map.next_value()?),
                 _ => Exporter::Webhook(map.next_value()?),
             };
             exporters.push((name.full, exporter));

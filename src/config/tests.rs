@@ -86,6 +86,7 @@ fn the_examples_of_the_reference_work() {
     }
     let settings = settings(&text);
     assert_eq!(settings.exporters.len(), 4);
+    assert_eq!(settings.forwards.len(), 1);
     assert_eq!(settings.policy.rules.repeated_tool_call, None);
     assert_eq!(
         settings
@@ -174,7 +175,7 @@ fn rules_are_laid_over_the_profile() {
 /// Given an effective configuration that is printed, secrets are masked, and reading it again gives the same policy.
 #[test]
 fn what_is_printed_can_be_read_and_hides_secrets() {
-    let text = "service: {api: {auth: {tokens: [{token: hunter2}]}}}\nexporters:\n  webhook: {url: 'https://x', token: hunter2}\n  otlp_logs: {endpoint: 'http://y', headers: {k: hunter2}}\n\
+    let text = "service: {api: {auth: {tokens: [{token: hunter2}]}}}\nexporters:\n  webhook: {url: 'https://x', token: hunter2}\n  otlp_logs: {endpoint: 'http://y', headers: {k: hunter2}}\n  otlp_forward: {endpoint: 'http://z', headers: {k: hunter2}}\n\
                 detectors: {rules: {cost_spike: off, no_progress: {calls: 7}}}\n";
     let first = loaded(text).unwrap();
     let printed = first.to_yaml();

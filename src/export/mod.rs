@@ -9,10 +9,15 @@
 //! A sink (`terminal`, `file`, `otlp_logs`, `webhook`) knows one receiver and says of each batch whether it was
 //! taken, refused for good, or should be tried again later (`Answer`). Deliberately absent: routing, grouping over time,
 //! silences. Alertmanager does these well, and the webhook speaks to what listens to Alertmanager.
+//!
+//! Beside the alerts, `forward` passes the telemetry itself on, unread, for those who have Eddy in front of a backend.
 
 mod address;
 mod alertmanager;
 mod file;
+pub mod forward;
+mod grpc;
+mod http;
 mod otlp_logs;
 mod outbox;
 mod retry;
@@ -37,7 +42,8 @@ use crate::store::alert::Alert;
 
 use outbox::Outbox;
 pub use settings::{
-    ExporterSettings, Kind, OtlpLogsSettings, Retry, Secret, SettingsError, WebhookSettings,
+    Compression, ExporterSettings, ForwardProtocol, ForwardSettings, Kind, OtlpLogsSettings, Retry,
+    Secret, SettingsError, WebhookSettings,
 };
 
 /// How long a receiver over the network may take for one batch, from connecting to the end of its reply.

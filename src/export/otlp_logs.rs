@@ -4,8 +4,6 @@
 //! (`gen_ai.tool.name`, `gen_ai.agent.name`), else names under `eddy.`. A run that is known by its trace id is linked to
 //! that trace, at the newest span of the loop.
 
-use std::time::Duration;
-
 use opentelemetry_proto::tonic::collector::logs::v1::logs_service_client::LogsServiceClient;
 use opentelemetry_proto::tonic::collector::logs::v1::{
     ExportLogsServiceRequest, ExportLogsServiceResponse,
@@ -17,13 +15,12 @@ use opentelemetry_proto::tonic::common::v1::{
 use opentelemetry_proto::tonic::logs::v1::{LogRecord, ResourceLogs, ScopeLogs, SeverityNumber};
 use opentelemetry_proto::tonic::resource::v1::Resource;
 use tonic::codec::CompressionEncoding;
-use tonic::metadata::{MetadataKey, MetadataMap, MetadataValue};
-use tonic::transport::{Channel, ClientTlsConfig, Endpoint};
-use tonic::{Code, Extensions, Request, Status};
-use tonic_types::StatusExt;
+use tonic::metadata::MetadataMap;
+use tonic::transport::{Channel, Endpoint};
+use tonic::{Extensions, Request};
 
 use super::settings::{OtlpLogsSettings, SettingsError};
-use super::{Answer, REPLY_BYTES_MAX, SEND_TIMEOUT};
+use super::{Answer, REPLY_BYTES_MAX, grpc};
 use crate::cli::render::text::clean;
 use crate::engine::warning::{Severity, WarningState};
 use crate::json::{dollars, hex_id, hex_span, rfc3339};
@@ -42,8 +39,8 @@ impl OtlpLogs {
     pub(super) fn new(name: &str, settings: &OtlpLogsSettings) -> Result<Self, SettingsError> {
         let wrong = |problem: String| SettingsError::new(name, problem);
         Ok(Self {
-            endpoint: endpoint(&settings.endpoint).map_err(wrong)?,
-            metadata: metadata(settings).map_err(wrong)?,
+            endpoint: grpc::endpoint(&settings.endpoint).map_err(wrong)?,
+            metadata: grpc::metadata(&settings.headers).map_err(wrong)?,
             client: None,
         })
     }
@@ -61,7 +58,7 @@ impl OtlpLogs {
         });
         match client.export(request).await {
             Ok(reply) => taken(reply.into_inner()),
-            Err(status) => refused(&status),
+            Err(status) => grpc::refused(&status),
         }
     }
 }
@@ -77,72 +74,6 @@ fn taken(reply: ExportLogsServiceResponse) -> Answer {
         },
         _ => Answer::Taken,
     }
-}
-
-/// Which failures OTLP says to repeat. A receiver that is overloaded says so with the time to wait; without that, the
-/// request is too much for it and will stay so. What fails on our side of the line has a source.
-fn refused(status: &Status) -> Answer {
-    let after = status
-        .get_details_retry_info()
-        .and_then(|info| info.retry_delay);
-    let reason = format!(
-        "the receiver answered {:?}: {}",
-        status.code(),
-        clean(status.message())
-    );
-    let temporary = match status.code() {
-        Code::Cancelled
-        | Code::DeadlineExceeded
-        | Code::Aborted
-        | Code::OutOfRange
-        | Code::Unavailable
-        | Code::DataLoss => true,
-        Code::ResourceExhausted => after.is_some(),
-        _ => std::error::Error::source(status).is_some(),
-    };
-    if temporary {
-        Answer::Later {
-            reason,
-            after: after.filter(|after| *after > Duration::ZERO),
-        }
-    } else {
-        Answer::Refused { reason }
-    }
-}
-
-fn endpoint(text: &str) -> Result<Endpoint, String> {
-    let cannot =
-        |error: tonic::transport::Error| format!("`endpoint` {text} cannot be used: {error}");
-    let tls = text.starts_with("https://");
-    if !tls && !text.starts_with("http://") {
-        return Err(format!(
-            "`endpoint` must begin with http:// or https://, as in http://{text}"
-        ));
-    }
-    let endpoint = Endpoint::from_shared(text.to_owned())
-        .map_err(cannot)?
-        .timeout(SEND_TIMEOUT)
-        .connect_timeout(SEND_TIMEOUT);
-    if tls {
-        endpoint
-            .tls_config(ClientTlsConfig::new().with_enabled_roots())
-            .map_err(cannot)
-    } else {
-        Ok(endpoint)
-    }
-}
-
-fn metadata(settings: &OtlpLogsSettings) -> Result<MetadataMap, String> {
-    let mut metadata = MetadataMap::new();
-    for (name, value) in &settings.headers {
-        let key = MetadataKey::from_bytes(name.to_ascii_lowercase().as_bytes())
-            .map_err(|_| format!("`{name}` is not a header's name"))?;
-        let mut value = MetadataValue::try_from(value.reveal())
-            .map_err(|_| format!("the header {name} has characters that it cannot carry"))?;
-        value.set_sensitive(true);
-        metadata.insert(key, value);
-    }
-    Ok(metadata)
 }
 
 fn logs_request(alerts: &[Alert]) -> ExportLogsServiceRequest {
@@ -286,6 +217,7 @@ fn string(value: &str) -> AnyValue {
 mod tests {
     use std::net::SocketAddr;
     use std::sync::{Arc, Mutex};
+    use std::time::Duration;
 
     use opentelemetry_proto::tonic::collector::logs::v1::ExportLogsPartialSuccess;
     use opentelemetry_proto::tonic::collector::logs::v1::logs_service_server::{
@@ -293,9 +225,9 @@ mod tests {
     };
     use tokio::net::TcpListener;
     use tokio_stream::wrappers::TcpListenerStream;
-    use tonic::Response;
     use tonic::transport::Server;
-    use tonic_types::ErrorDetails;
+    use tonic::{Code, Response, Status};
+    use tonic_types::{ErrorDetails, StatusExt};
 
     use super::*;
     use crate::export::samples::{alert, resolved};

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use super::Sink;
+use super::forward;
 
 /// One exporter.
 #[derive(Clone, Debug)]
@@ -91,6 +92,69 @@ impl WebhookSettings {
             external_url: None,
         }
     }
+}
+
+/// An upstream to which telemetry is passed on as it came.
+#[derive(Clone, Debug)]
+pub struct ForwardSettings {
+    /// Its name, for the log.
+    pub name: String,
+    /// `http://HOST:PORT` or `https://HOST:PORT`; over HTTP perhaps with a path, to which `/v1/traces` and its like are
+    /// added.
+    pub endpoint: String,
+    /// How it is spoken to.
+    pub protocol: ForwardProtocol,
+    /// Sent with every request; for keys and tenants. The headers that senders sent are not passed on.
+    pub headers: Vec<(String, Secret)>,
+    /// How requests are compressed.
+    pub compression: Compression,
+    /// Most bytes that wait or are being sent, before compression.
+    pub queue_bytes: usize,
+    /// What happens when the upstream fails.
+    pub retry: Retry,
+}
+
+impl ForwardSettings {
+    /// An upstream with the defaults, and nothing tried for longer than five minutes: a request that the upstream can
+    /// never take must not stand in the way of the others.
+    #[must_use]
+    pub fn new(name: impl Into<String>, endpoint: impl Into<String>) -> Self {
+        Self {
+            name: name.into(),
+            endpoint: endpoint.into(),
+            protocol: ForwardProtocol::Grpc,
+            headers: Vec::new(),
+            compression: Compression::Gzip,
+            queue_bytes: 64 << 20,
+            retry: Retry {
+                max_elapsed: Some(Duration::from_secs(300)),
+                ..Retry::default()
+            },
+        }
+    }
+
+    /// Finds what would keep the line from starting. Opens nothing and connects to nobody.
+    pub fn check(&self) -> Result<(), SettingsError> {
+        forward::check(self)
+    }
+}
+
+/// How an upstream is spoken to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ForwardProtocol {
+    /// OTLP/gRPC.
+    Grpc,
+    /// OTLP/HTTP with protobuf.
+    Http,
+}
+
+/// How requests are compressed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Compression {
+    /// gzip, which every OTLP receiver must understand.
+    Gzip,
+    /// Not at all.
+    None,
 }
 
 /// What happens when a receiver fails: waits that double, each cut to a random part of itself, so that many senders do not

@@ -4,21 +4,16 @@
 //! ([`address`](super::address)), and little is read of the reply: the receiver is trusted with alerts and nothing else.
 
 use std::net::IpAddr;
-use std::time::{Duration, SystemTime};
 
-use reqwest::header::{CONTENT_TYPE, HeaderName, HeaderValue, RETRY_AFTER};
-use reqwest::{Client, ClientBuilder, Response, StatusCode, Url, redirect};
+use reqwest::header::{CONTENT_TYPE, HeaderName, HeaderValue};
+use reqwest::{Client, Response, StatusCode, Url};
 
-use super::address::{PublicOnly, is_public};
+use super::Answer;
+use super::address::is_public;
 use super::alertmanager::{Message, idempotency_key};
-use super::retry::retry_after;
+use super::http::{asked_wait, causes, client, quote, read_bounded, refusal};
 use super::settings::{SettingsError, WebhookSettings};
-use super::{Answer, REPLY_BYTES_MAX, SEND_TIMEOUT};
-use crate::cli::render::text::clean;
 use crate::store::alert::Alert;
-
-/// How much of a refusal's text is quoted, in characters.
-const QUOTE_CHARS_MAX: usize = 200;
 
 const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
 
@@ -82,17 +77,11 @@ impl Webhook {
 async fn answer(reply: Response) -> Answer {
     let status = reply.status();
     let after = asked_wait(&reply);
-    let text = read_bounded(reply).await;
+    let text = quote(&read_bounded(reply).await);
     if status.is_success() {
         return Answer::Taken;
     }
-    let mut reason = format!("the receiver answered {status}");
-    if status.is_redirection() {
-        reason.push_str("; redirects are not followed");
-    } else if !text.is_empty() {
-        reason.push_str(": ");
-        reason.push_str(&text);
-    }
+    let reason = refusal(status, &text);
     let temporary = status.is_server_error()
         || status == StatusCode::REQUEST_TIMEOUT
         || status == StatusCode::TOO_MANY_REQUESTS;
@@ -101,54 +90,6 @@ async fn answer(reply: Response) -> Answer {
     } else {
         Answer::Refused { reason }
     }
-}
-
-/// `Retry-After`, where it has a meaning.
-fn asked_wait(reply: &Response) -> Option<Duration> {
-    let status = reply.status();
-    if status != StatusCode::TOO_MANY_REQUESTS && status != StatusCode::SERVICE_UNAVAILABLE {
-        return None;
-    }
-    let header = reply.headers().get(RETRY_AFTER)?.to_str().ok()?;
-    retry_after(header, SystemTime::now())
-}
-
-/// The reply's text as far as it is read and quoted. A short reply is read to its end, so that the connection can be used
-/// again; a longer one is cut off together with its connection.
-async fn read_bounded(mut reply: Response) -> String {
-    let mut bytes = Vec::new();
-    while let Ok(Some(chunk)) = reply.chunk().await {
-        let room = REPLY_BYTES_MAX - bytes.len();
-        bytes.extend_from_slice(&chunk[..chunk.len().min(room)]);
-        if bytes.len() == REPLY_BYTES_MAX {
-            break;
-        }
-    }
-    let text: String = String::from_utf8_lossy(&bytes)
-        .trim()
-        .chars()
-        .take(QUOTE_CHARS_MAX)
-        .collect();
-    clean(&text).into_owned()
-}
-
-/// A client that goes where it is told and nowhere else.
-fn client(allow_private: bool, tls: bool) -> reqwest::Result<Client> {
-    // Fails if a provider is installed already, which is as good.
-    let _ = rustls::crypto::ring::default_provider().install_default();
-    let mut builder: ClientBuilder = Client::builder()
-        .user_agent(concat!("eddy/", env!("CARGO_PKG_VERSION")))
-        .redirect(redirect::Policy::none())
-        .no_proxy()
-        .timeout(SEND_TIMEOUT);
-    if !allow_private {
-        builder = builder.dns_resolver(PublicOnly);
-    }
-    if !tls {
-        // Without this, plain HTTP would fail on machines that have no root certificates.
-        builder = builder.tls_certs_only([]);
-    }
-    builder.build()
 }
 
 /// The address, if it is one that may be called. A name is checked when it is resolved.
@@ -180,23 +121,12 @@ fn authorization(settings: &WebhookSettings) -> Result<Option<HeaderValue>, Stri
     Ok(Some(header))
 }
 
-/// An error with its causes, which is where HTTP clients put what one wants to know.
-fn causes(error: &dyn std::error::Error) -> String {
-    let mut text = error.to_string();
-    let mut source = error.source();
-    while let Some(cause) = source {
-        text.push_str(": ");
-        text.push_str(&cause.to_string());
-        source = cause.source();
-    }
-    text
-}
-
 #[cfg(test)]
 mod tests {
     use std::net::SocketAddr;
     use std::sync::atomic::{AtomicUsize, Ordering};
     use std::sync::{Arc, Mutex};
+    use std::time::Duration;
 
     use axum::Router;
     use axum::body::Body;

@@ -13,6 +13,7 @@ use std::marker::PhantomData;
 
 use opentelemetry_proto::tonic::common::v1::InstrumentationScope;
 use opentelemetry_proto::tonic::logs::v1::{LogRecord, SeverityNumber};
+use opentelemetry_proto::tonic::metrics::v1::Metric;
 use opentelemetry_proto::tonic::resource::v1::Resource;
 use opentelemetry_proto::tonic::trace::v1::Span;
 use opentelemetry_proto::tonic::trace::v1::span::SpanKind;
@@ -52,6 +53,12 @@ pub fn logs_to_bytes(json: impl AsRef<[u8]>) -> Result<Vec<u8>, NotOtlpJson> {
     }
 }
 
+/// The bytes of the `ExportMetricsServiceRequest` that the text writes out.
+pub fn metrics_to_bytes(json: impl AsRef<[u8]>) -> Result<Vec<u8>, NotOtlpJson> {
+    let request: MetricsRequest = decode(json.as_ref())?;
+    Ok(request.resource_metrics.unwrap_or_default().bytes)
+}
+
 fn misplaced(text: &str) -> NotOtlpJson {
     NotOtlpJson(serde_json::Error::custom(text))
 }
@@ -70,22 +77,32 @@ struct LogsRequest {
     resource_spans: Option<IgnoredAny>,
 }
 
-/// `ResourceSpans` or `ResourceLogs`. The numbers of their fields are the same, and so are those of the scopes.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct MetricsRequest {
+    resource_metrics: Option<Encoded<1, OfResource<Metric>>>,
+}
+
+/// `ResourceSpans` and its like. The numbers of their fields are the same, and so are those of the scopes.
 #[derive(Deserialize)]
 #[serde(bound = "T: Item")]
 struct OfResource<T> {
     resource: Option<Resource>,
-    #[serde(rename = "scopeSpans", alias = "scopeLogs")]
+    #[serde(rename = "scopeSpans", alias = "scopeLogs", alias = "scopeMetrics")]
     scopes: Option<Encoded<2, OfScope<T>>>,
+    #[serde(rename = "schemaUrl")]
+    schema_url: Option<String>,
 }
 
-/// `ScopeSpans` or `ScopeLogs`.
+/// `ScopeSpans` and its like.
 #[derive(Deserialize)]
 #[serde(bound = "T: Item")]
 struct OfScope<T> {
     scope: Option<InstrumentationScope>,
-    #[serde(rename = "spans", alias = "logRecords")]
+    #[serde(rename = "spans", alias = "logRecords", alias = "metrics")]
     items: Option<Encoded<2, T>>,
+    #[serde(rename = "schemaUrl")]
+    schema_url: Option<String>,
 }
 
 /// What is written as one length-delimited field.
@@ -106,12 +123,19 @@ impl Item for LogRecord {
     }
 }
 
+impl Item for Metric {
+    fn write(&self, out: &mut Vec<u8>) {
+        self.encode_raw(out);
+    }
+}
+
 impl<T: Item> Item for OfResource<T> {
     fn write(&self, out: &mut Vec<u8>) {
         if let Some(resource) = &self.resource {
             write_field(1, &resource.encode_to_vec(), out);
         }
         out.extend(self.scopes.iter().flat_map(|scopes| &scopes.bytes));
+        write_schema_url(self.schema_url.as_deref(), out);
     }
 }
 
@@ -121,6 +145,14 @@ impl<T: Item> Item for OfScope<T> {
             write_field(1, &scope.encode_to_vec(), out);
         }
         out.extend(self.items.iter().flat_map(|items| &items.bytes));
+        write_schema_url(self.schema_url.as_deref(), out);
+    }
+}
+
+/// Nothing here reads it, but those may to whom a request is passed on.
+fn write_schema_url(url: Option<&str>, out: &mut Vec<u8>) {
+    if let Some(url) = url.filter(|url| !url.is_empty()) {
+        write_field(3, url.as_bytes(), out);
     }
 }
 
@@ -289,14 +321,7 @@ mod tests {
         let recording =
             include_bytes!("../../tests/recorded/fastmcp-native-error-retry.otlp.binpb");
         for bytes in crate::otlp::delimited(recording) {
-            let mut request = ExportTraceServiceRequest::decode(bytes.unwrap()).unwrap();
-            // Nothing reads schema URLs, so they are not carried over.
-            for resource in &mut request.resource_spans {
-                resource.schema_url.clear();
-                for scope in &mut resource.scope_spans {
-                    scope.schema_url.clear();
-                }
-            }
+            let request = ExportTraceServiceRequest::decode(bytes.unwrap()).unwrap();
             let json = serde_json::to_vec(&request).unwrap();
             assert_eq!(traces_to_bytes(json).unwrap(), request.encode_to_vec());
         }

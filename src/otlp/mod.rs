@@ -28,6 +28,32 @@ pub use log::{LogView, Logs, logs};
 pub use span::{EventView, Events, LinkView, Links, SpanView, Spans, Status, spans};
 pub use value::{ArrayView, Attributes, Elements, MapView, Pairs, ValueView};
 
+/// Which kind of request it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Signal {
+    /// `ExportTraceServiceRequest`.
+    Traces,
+    /// `ExportLogsServiceRequest`.
+    Logs,
+    /// `ExportMetricsServiceRequest`: accepted and not read, for a refusal would make some senders repeat it forever.
+    Metrics,
+}
+
+impl Signal {
+    /// Every kind.
+    pub const ALL: [Self; 3] = [Self::Traces, Self::Logs, Self::Metrics];
+
+    /// The kind as the paths of OTLP/HTTP name it.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Traces => "traces",
+            Self::Logs => "logs",
+            Self::Metrics => "metrics",
+        }
+    }
+}
+
 /// What one item may be. Sizes of whole requests are the receiver's affair.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {

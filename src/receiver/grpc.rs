@@ -29,8 +29,9 @@ use tonic_types::{ErrorDetails, StatusExt};
 
 use super::Settings;
 use super::budget::Share;
-use super::intake::{Accepted, Intake, Refused, Signal};
+use super::intake::{Accepted, Intake, Refused};
 use crate::door::{Tokens, UNAUTHENTICATED};
+use crate::otlp::Signal;
 
 const METHODS: [(&str, Signal); 3] = [
     (

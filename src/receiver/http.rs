@@ -20,10 +20,10 @@ use tonic::service::Routes;
 
 use super::body::{self, Coding};
 use super::grpc::{reply, status};
-use super::intake::{Accepted, Intake, Refused, Signal};
+use super::intake::{Accepted, Intake, Refused};
 use super::{Settings, budget::Share};
 use crate::door::{Tokens, UNAUTHENTICATED, discard};
-use crate::otlp::json as otlp_json;
+use crate::otlp::{Signal, json as otlp_json};
 
 const PATHS: [(&str, Signal); 3] = [
     ("/v1/traces", Signal::Traces),
@@ -98,7 +98,17 @@ async fn export(
     let share = intake.share();
     let received = body::receive(request.body_mut(), &settings, &share).await;
     let message = match received {
-        Ok(received) => message(received, coding, format, signal, &settings, &share).await,
+        Ok(received) => {
+            message(
+                received,
+                coding,
+                (format, signal),
+                &intake,
+                &settings,
+                &share,
+            )
+            .await
+        }
         Err(refused) => {
             // One time for the arrival, whether it is of use or not.
             let left = settings.arrival_max.saturating_sub(began.elapsed());
@@ -149,19 +159,21 @@ fn understood(headers: &HeaderMap) -> Result<(Format, Coding), Box<Response>> {
 async fn message(
     received: Bytes,
     coding: Coding,
-    format: Format,
-    signal: Signal,
+    (format, signal): (Format, Signal),
+    intake: &Intake,
     settings: &Settings,
     share: &Share,
 ) -> Result<Bytes, Refused> {
     let text = body::decompressed(coding, received, settings.message_bytes_max, share).await?;
-    if format == Format::Protobuf || signal == Signal::Metrics {
+    let is_read = signal != Signal::Metrics || intake.passes_on();
+    if format == Format::Protobuf || !is_read {
         return Ok(text);
     }
     let is_small = text.len() <= JSON_INLINE_MAX;
     let convert = move || match signal {
         Signal::Logs => otlp_json::logs_to_bytes(&text),
-        Signal::Traces | Signal::Metrics => otlp_json::traces_to_bytes(&text),
+        Signal::Traces => otlp_json::traces_to_bytes(&text),
+        Signal::Metrics => otlp_json::metrics_to_bytes(&text),
     };
     let converted = if is_small {
         convert()

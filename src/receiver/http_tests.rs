@@ -1,6 +1,7 @@
 //! OTLP/HTTP as senders meet it: status, headers and body of every answer, in both languages.
 
 use std::io::Write;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use axum::body::Body;
@@ -8,9 +9,11 @@ use axum::http::{HeaderMap, Request, StatusCode};
 use bytes::Bytes;
 use futures_util::{StreamExt, stream};
 use http_body_util::BodyExt;
+use opentelemetry_proto::tonic::collector::metrics::v1::ExportMetricsServiceRequest;
 use opentelemetry_proto::tonic::collector::trace::v1::{
     ExportTraceServiceRequest, ExportTraceServiceResponse,
 };
+use opentelemetry_proto::tonic::metrics::v1::{metric, number_data_point};
 use opentelemetry_proto::tonic::trace::v1::{ResourceSpans, ScopeSpans, Span};
 use prost::Message;
 use serde_json::{Value, json};
@@ -18,6 +21,7 @@ use tower::ServiceExt;
 
 use super::{Intake, Settings, http};
 use crate::door::{Lock, Token, Tokens};
+use crate::otlp::Signal;
 use crate::shard::Refusal;
 
 const PROTOBUF: &str = "application/x-protobuf";
@@ -341,4 +345,70 @@ async fn tokens_are_asked_for() {
     let unknown = Request::post("/nowhere").body(Body::empty()).unwrap();
     let answer = send_to(&willing(), tokens(), unknown).await;
     assert_eq!(answer.status, 401, "paths are not told to strangers");
+}
+
+/// Given somebody to whom requests are passed on, each gets there once it is acknowledged, as protobuf: spans, metrics too,
+/// and JSON with everything that it said. What is refused does not, for it comes again.
+#[tokio::test]
+async fn what_is_acknowledged_is_passed_on() {
+    let passed = Arc::<Mutex<Vec<_>>>::default();
+    let keep = Arc::clone(&passed);
+    let pass_on =
+        move |signal, request: &[u8]| keep.lock().unwrap().push((signal, request.to_vec()));
+    let refusals = Mutex::new(vec![Refusal::Stopping]);
+    let intake = Intake::fake(1 << 20, move |_| {
+        refusals.lock().unwrap().pop().map_or(Ok(()), Err)
+    });
+    let intake = intake.passing_on(Box::new(pass_on));
+    let mut spans = telling();
+    spans.resource_spans[0].schema_url = "urn:s".to_owned();
+    let json = serde_json::to_vec(&spans).unwrap();
+    let busy = send(&intake, post(PROTOBUF, "", spans.encode_to_vec())).await;
+    assert_eq!((busy.status, passed.lock().unwrap().len()), (503, 0));
+    let metrics = json!({"resourceMetrics": [{"resource": {"attributes": []}, "schemaUrl": "urn:m", "scopeMetrics": [{
+        "scope": {"name": "s"}, "metrics": [
+            {"name": "n", "unit": "1", "sum": {"aggregationTemporality": 2, "isMonotonic": true, "dataPoints": [
+                {"asInt": "3", "startTimeUnixNano": "4", "timeUnixNano": "5", "attributes": []}]}},
+            {"name": "h", "histogram": {"aggregationTemporality": 2, "dataPoints": [
+                {"count": "1", "sum": 2.5, "bucketCounts": ["1", "0"], "explicitBounds": [9.0], "timeUnixNano": "5"}]}}]}]}]});
+    let posted = |path: &str, content_type: &str, body: Vec<u8>| {
+        let request = Request::post(path).header("content-type", content_type);
+        request.body(Body::from(body)).unwrap()
+    };
+    for request in [
+        posted("/v1/traces", PROTOBUF, spans.encode_to_vec()),
+        posted("/v1/traces", JSON, json),
+        posted("/v1/metrics", JSON, metrics.to_string().into_bytes()),
+        posted("/v1/metrics", PROTOBUF, vec![1, 2, 3]),
+    ] {
+        assert_eq!(send(&intake, request).await.status, 200);
+    }
+    let wrong = posted("/v1/metrics", JSON, b"[]".to_vec());
+    assert_eq!(send(&intake, wrong).await.status, 400);
+    let passed = passed.lock().unwrap();
+    let [one, two, three, four] = &passed[..] else {
+        panic!("{} were passed on", passed.len())
+    };
+    assert!(*one == (Signal::Traces, spans.encode_to_vec()) && two == one);
+    assert_eq!(*four, (Signal::Metrics, vec![1, 2, 3]));
+    let metrics = ExportMetricsServiceRequest::decode(&*three.1).unwrap();
+    let resource = &metrics.resource_metrics[0];
+    assert_eq!(
+        (three.0, resource.schema_url.as_str()),
+        (Signal::Metrics, "urn:m")
+    );
+    let [sum, histogram] = &resource.scope_metrics[0].metrics[..] else {
+        panic!("two metrics")
+    };
+    let Some(metric::Data::Sum(sum)) = &sum.data else {
+        panic!("a sum")
+    };
+    assert_eq!(
+        sum.data_points[0].value,
+        Some(number_data_point::Value::AsInt(3))
+    );
+    let Some(metric::Data::Histogram(histogram)) = &histogram.data else {
+        panic!("a histogram")
+    };
+    assert_eq!(histogram.data_points[0].bucket_counts, [1, 0]);
 }

@@ -13,7 +13,7 @@ use bytes::Bytes;
 use super::budget::{Budget, Share};
 use super::counters::Counters;
 use crate::normalize::{Normalizer, Report};
-use crate::otlp::{self, Limits, Problem, Reason};
+use crate::otlp::{self, Limits, Problem, Reason, Signal};
 use crate::shard::{Refusal, Shards};
 
 /// Items read without letting other tasks run. Some 256 spans take about a millisecond; a guard call must not wait for
@@ -25,17 +25,6 @@ const STOPPING_WAIT: Duration = Duration::from_secs(2);
 
 /// What senders are told to wait once the store has failed: the daemon must be started anew.
 const FAILED_WAIT: Duration = Duration::from_secs(10);
-
-/// Which kind of request it is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Signal {
-    /// `ExportTraceServiceRequest`.
-    Traces,
-    /// `ExportLogsServiceRequest`.
-    Logs,
-    /// `ExportMetricsServiceRequest`: accepted and ignored, for a refusal would make some senders repeat it forever.
-    Metrics,
-}
 
 /// The request is acknowledged: what it holds is on disk, save what is rejected.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -68,6 +57,9 @@ pub enum Refused {
     },
 }
 
+/// What gets every request that was acknowledged, as the bytes of its message. It must not wait.
+pub type PassOn = Box<dyn Fn(Signal, &[u8]) + Send + Sync>;
+
 /// Takes requests, of all transports. Clones share everything.
 #[derive(Clone)]
 pub struct Intake(Arc<Inner>);
@@ -77,6 +69,7 @@ struct Inner {
     inbox: Inbox,
     limits: Limits,
     budget: Arc<Budget>,
+    pass_on: Option<PassOn>,
     counters: Counters,
 }
 
@@ -99,16 +92,18 @@ impl Inbox {
 
 impl Intake {
     /// An intake that hands reports to these shards. `in_flight_bytes_max` bounds what all requests hold together while
-    /// they arrive and are read; it should be several times the largest request.
+    /// they arrive and are read; it should be several times the largest request. What is acknowledged is given to
+    /// `pass_on`, too.
     #[must_use]
     pub fn new(
         normalizer: Arc<Normalizer>,
         shards: Shards,
         limits: Limits,
         in_flight_bytes_max: usize,
+        pass_on: Option<PassOn>,
     ) -> Self {
         let inbox = Inbox::Shards(shards);
-        Self::with_inbox(normalizer, inbox, limits, in_flight_bytes_max)
+        Self::with_inbox(normalizer, inbox, limits, in_flight_bytes_max, pass_on)
     }
 
     #[cfg(test)]
@@ -122,7 +117,15 @@ impl Intake {
             inbox,
             Limits::default(),
             in_flight_bytes_max,
+            None,
         )
+    }
+
+    #[cfg(test)]
+    pub(super) fn passing_on(mut self, pass_on: PassOn) -> Self {
+        let inner = Arc::get_mut(&mut self.0).expect("not shared yet");
+        inner.pass_on = Some(pass_on);
+        self
     }
 
     fn with_inbox(
@@ -130,12 +133,14 @@ impl Intake {
         inbox: Inbox,
         limits: Limits,
         in_flight_bytes_max: usize,
+        pass_on: Option<PassOn>,
     ) -> Self {
         Self(Arc::new(Inner {
             normalizer,
             inbox,
             limits,
             budget: Budget::of(in_flight_bytes_max),
+            pass_on,
             counters: Counters::default(),
         }))
     }
@@ -151,6 +156,11 @@ impl Intake {
         self.0.budget.share()
     }
 
+    /// Whether somebody gets what is acknowledged. Metrics are then more than something to be polite about.
+    pub(super) fn passes_on(&self) -> bool {
+        self.0.pass_on.is_some()
+    }
+
     /// Takes one request, decompressed. Resolves when everything in it that can be used is committed.
     pub async fn export(&self, signal: Signal, request: Bytes) -> Result<Accepted, Refused> {
         let outcome = self.take(signal, &request).await;
@@ -159,6 +169,9 @@ impl Intake {
                 self.counters().requests_accepted.add(1);
                 let partial = u64::from(accepted.rejected > 0);
                 self.counters().requests_partial.add(partial);
+                if let Some(pass_on) = &self.0.pass_on {
+                    pass_on(signal, &request);
+                }
             }
             Err(refused) => self.count_refused(refused),
         }

@@ -5,7 +5,7 @@
 //! back when they are committed. What a request may cost is bounded before it is read: by its size ([`Settings`]), and
 //! by what all requests together may hold (`budget`). Whatever is refused is counted by reason ([`Counters`]).
 //!
-//! [`Intake`] knows nothing of transports. OTLP/HTTP stands beside gRPC: `http` takes protobuf or JSON on three paths, reads
+//! [`Intake`] knows nothing of transports, and nothing of who may get what was acknowledged after it ([`PassOn`]). OTLP/HTTP stands beside gRPC: `http` takes protobuf or JSON on three paths, reads
 //! bodies through `body` under the same budget, and turns each [`Refused`] into its HTTP status as `grpc` turns it into a
 //! gRPC one. Who may send at all is asked at the [`door`](crate::door).
 //!
@@ -25,7 +25,7 @@ mod serve;
 mod tests;
 
 pub use counters::{ByReason, Counter, Counters};
-pub use intake::{Accepted, Intake, Refused, Signal};
+pub use intake::{Accepted, Intake, PassOn, Refused};
 pub use serve::{Protocol, serve};
 
 use std::time::Duration;

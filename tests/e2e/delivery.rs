@@ -13,7 +13,7 @@ use super::support::{
 };
 
 /// What may not depend on the way of delivery: everything but what counts announcements and arrivals.
-fn outcome(daemon: &Daemon) -> BTreeMap<String, Value> {
+pub(crate) fn outcome(daemon: &Daemon) -> BTreeMap<String, Value> {
     let mut runs = daemon.runs();
     for run in runs.values_mut() {
         for warning in run["warnings"].as_array_mut().into_iter().flatten() {

@@ -21,7 +21,8 @@ fn pem(name: &str) -> Vec<u8> {
     fs::read(fixture(name)).expect("the fixture is there")
 }
 
-fn configured(text: &str) -> (tempfile::TempDir, Daemon) {
+/// A daemon with a configuration.
+pub(crate) fn configured(text: &str) -> (tempfile::TempDir, Daemon) {
     let directory = tempfile::tempdir().expect("a temporary directory");
     let config = directory.path().join("eddy.yaml");
     fs::write(&config, text).expect("it can be written");

@@ -4,6 +4,7 @@ mod check;
 mod delivery;
 mod doors;
 mod eval;
+mod forward;
 mod kill;
 mod leaving;
 mod locks;

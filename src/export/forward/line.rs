@@ -1,0 +1,255 @@
+//! One upstream's line: a queue with a bound in bytes, and senders that take from it.
+//!
+//! A request pays for its bytes when it is put in and gets them back when it is settled, so that the bound holds for what
+//! waits and what is being sent together. What finds no room is dropped: the oldest are the nearest to their goal.
+
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use bytes::Bytes;
+use futures_util::{StreamExt, stream};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
+use tokio::time::{Instant, timeout};
+use tokio_util::sync::CancellationToken;
+
+use super::upstream::Upstream;
+use super::{ForwardProgress, ForwardStatus};
+use crate::export::Answer;
+use crate::export::retry::Attempts;
+use crate::export::settings::{ForwardSettings, Retry, SettingsError};
+use crate::otlp::Signal;
+
+/// Requests of one line under way at a time. Enough to hide the time that an answer takes, few enough not to run over an
+/// upstream that comes back.
+const SENDERS: usize = 4;
+
+/// What a request costs beside its bytes, about, so that a million tiny ones are bounded too.
+const REQUEST_OVERHEAD: usize = 256;
+
+/// How often a trouble is logged at most; the counts tell what happened in between.
+const LOG_EVERY: Duration = Duration::from_secs(60);
+
+/// Longest reason for a failure that is kept and logged, in characters. It may quote an upstream's reply.
+const REASON_CHARS_MAX: usize = 300;
+
+/// Where requests are put in. The receiver's tasks hold it.
+pub(super) struct Entrance {
+    queue: mpsc::UnboundedSender<Waiting>,
+    room: Arc<Semaphore>,
+    record: Arc<Record>,
+}
+
+/// Where they are taken out and sent. The forwarding thread holds it.
+pub(super) struct Line {
+    queue: mpsc::UnboundedReceiver<Waiting>,
+    senders: Senders,
+}
+
+/// A request that waits.
+struct Waiting {
+    signal: Signal,
+    request: Bytes,
+    /// Its bytes, given back when it is settled.
+    _room: OwnedSemaphorePermit,
+}
+
+/// A line that is not running yet, and its entrance.
+pub(super) fn open(
+    settings: ForwardSettings,
+    leaving: CancellationToken,
+) -> Result<(Entrance, Line), SettingsError> {
+    let upstream = Upstream::new(&settings)?;
+    let (sender, receiver) = mpsc::unbounded_channel();
+    let record = Arc::new(Record::new(settings.name));
+    let entrance = Entrance {
+        queue: sender,
+        room: Arc::new(Semaphore::new(settings.queue_bytes)),
+        record: Arc::clone(&record),
+    };
+    let senders = Senders {
+        upstream,
+        retry: settings.retry,
+        record,
+        leaving,
+    };
+    let queue = receiver;
+    Ok((entrance, Line { queue, senders }))
+}
+
+impl Entrance {
+    /// Puts a request in, or drops it.
+    pub(super) fn put(&self, signal: Signal, request: Bytes) {
+        let cost = u32::try_from(request.len() + REQUEST_OVERHEAD).ok();
+        let room = cost.and_then(|cost| Arc::clone(&self.room).try_acquire_many_owned(cost).ok());
+        let Some(room) = room else {
+            return self.record.dropped();
+        };
+        self.record.update(|progress| progress.queued += 1);
+        let waiting = Waiting {
+            signal,
+            request,
+            _room: room,
+        };
+        if self.queue.send(waiting).is_err() {
+            // The line has ended: the process is leaving.
+            self.record.update(|progress| progress.queued -= 1);
+            self.record.dropped();
+        }
+    }
+
+    pub(super) fn status(&self) -> ForwardStatus {
+        ForwardStatus {
+            name: self.record.name.clone(),
+            progress: self.record.trouble().progress.clone(),
+        }
+    }
+}
+
+impl Line {
+    pub(super) fn name(&self) -> &str {
+        &self.senders.record.name
+    }
+
+    /// Sends until it is told to leave and nothing waits.
+    pub(super) async fn run(self) {
+        let Self { queue, senders } = self;
+        let leaving = senders.leaving.clone();
+        let requests = stream::unfold((queue, leaving), |(mut queue, leaving)| async {
+            let next = tokio::select! {
+                next = queue.recv() => next,
+                () = leaving.cancelled() => {
+                    queue.close();
+                    queue.recv().await
+                }
+            };
+            next.map(|next| (next, (queue, leaving)))
+        });
+        requests
+            .for_each_concurrent(SENDERS, |waiting| senders.settle(waiting))
+            .await;
+    }
+}
+
+/// What the senders of a line share.
+struct Senders {
+    upstream: Upstream,
+    retry: Retry,
+    record: Arc<Record>,
+    /// Cancelled by `Forwards::drain`.
+    leaving: CancellationToken,
+}
+
+impl Senders {
+    /// Settles one request, however many attempts that takes.
+    async fn settle(&self, waiting: Waiting) {
+        let outcome = self.deliver(&waiting).await;
+        self.record.update(|progress| {
+            progress.queued -= 1;
+            outcome(progress);
+        });
+    }
+
+    /// What is to be counted.
+    async fn deliver(&self, waiting: &Waiting) -> fn(&mut ForwardProgress) {
+        let mut attempts = Attempts::new(self.retry);
+        loop {
+            let last_attempt = self.leaving.is_cancelled();
+            let answer = self.upstream.send(waiting.signal, &waiting.request).await;
+            let (reason, after) = match answer {
+                Answer::Taken => return |progress| progress.sent += 1,
+                Answer::Partly { refused, reason } => {
+                    self.record.failed(&reason);
+                    self.record
+                        .update(|progress| progress.items_refused += refused);
+                    return |progress| progress.sent += 1;
+                }
+                Answer::Refused { reason } => {
+                    self.record.failed(&reason);
+                    return |progress| progress.refused += 1;
+                }
+                Answer::Later { reason, after } => (reason, after),
+            };
+            self.record.failed(&reason);
+            let wait = attempts.next_wait(after).filter(|_| !last_attempt);
+            let Some(wait) = wait else {
+                return |progress| progress.given_up += 1;
+            };
+            self.record.update(|progress| progress.retries += 1);
+            // Ended early by the order to leave, the wait is followed by the last attempt.
+            let _ = timeout(wait, self.leaving.cancelled()).await;
+        }
+    }
+}
+
+/// What becomes of requests, for those who look and for the log.
+struct Record {
+    name: String,
+    trouble: Mutex<Trouble>,
+}
+
+#[derive(Default)]
+struct Trouble {
+    progress: ForwardProgress,
+    /// When a full queue was last logged.
+    full_logged: Option<Instant>,
+    /// When a failure was last logged.
+    failure_logged: Option<Instant>,
+}
+
+impl Record {
+    fn new(name: String) -> Self {
+        Self {
+            name,
+            trouble: Mutex::default(),
+        }
+    }
+
+    fn trouble(&self) -> std::sync::MutexGuard<'_, Trouble> {
+        self.trouble.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn update(&self, change: impl FnOnce(&mut ForwardProgress)) {
+        change(&mut self.trouble().progress);
+    }
+
+    fn dropped(&self) {
+        let mut trouble = self.trouble();
+        trouble.progress.dropped += 1;
+        let dropped = trouble.progress.dropped;
+        if is_due(&mut trouble.full_logged) {
+            drop(trouble);
+            tracing::error!(
+                exporter = self.name,
+                dropped,
+                "the queue to the upstream is full: requests are not passed on (`queue_mib` sets its size)"
+            );
+        }
+    }
+
+    fn failed(&self, reason: &str) {
+        let reason: String = reason.chars().take(REASON_CHARS_MAX).collect();
+        let mut trouble = self.trouble();
+        trouble.progress.last_error = Some(reason.clone());
+        let progress = trouble.progress.clone();
+        if is_due(&mut trouble.failure_logged) {
+            drop(trouble);
+            tracing::warn!(
+                exporter = self.name,
+                reason,
+                queued = progress.queued,
+                refused = progress.refused,
+                given_up = progress.given_up,
+                "a request could not be passed on"
+            );
+        }
+    }
+}
+
+/// Whether so much time has passed that a trouble may be logged again.
+fn is_due(logged: &mut Option<Instant>) -> bool {
+    let due = logged.is_none_or(|logged| logged.elapsed() >= LOG_EVERY);
+    if due {
+        *logged = Some(Instant::now());
+    }
+    due
+}

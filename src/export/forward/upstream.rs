@@ -1,0 +1,259 @@
+//! An OTLP backend or collector that takes requests as they are, over gRPC or HTTP.
+//!
+//! Redirects are off, little is read of a reply, and which failures are repeated is what OTLP says of each transport.
+
+use std::io::Write;
+use std::sync::OnceLock;
+
+use bytes::{Buf, BufMut, Bytes};
+use flate2::write::GzEncoder;
+use opentelemetry_proto::tonic::collector::trace::v1::ExportTraceServiceResponse;
+use prost::Message;
+use reqwest::header::{CONTENT_ENCODING, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
+use reqwest::{Client, Response, StatusCode, Url};
+use tonic::client::Grpc;
+use tonic::codec::{Codec, CompressionEncoding, DecodeBuf, Decoder, EncodeBuf, Encoder};
+use tonic::codegen::http::uri::PathAndQuery;
+use tonic::metadata::MetadataMap;
+use tonic::transport::{Channel, Endpoint};
+use tonic::{Extensions, Request, Status};
+
+use crate::cli::render::text::clean;
+use crate::export::settings::{
+    Compression, ForwardProtocol, ForwardSettings, Secret, SettingsError,
+};
+use crate::export::{Answer, REPLY_BYTES_MAX, grpc, http};
+use crate::otlp::Signal;
+
+/// Where requests go.
+pub(super) enum Upstream {
+    Grpc(Box<OverGrpc>),
+    Http(Box<OverHttp>),
+}
+
+impl Upstream {
+    pub(super) fn new(settings: &ForwardSettings) -> Result<Self, SettingsError> {
+        let upstream = match settings.protocol {
+            ForwardProtocol::Grpc => OverGrpc::new(settings).map(|grpc| Self::Grpc(Box::new(grpc))),
+            ForwardProtocol::Http => OverHttp::new(settings).map(|http| Self::Http(Box::new(http))),
+        };
+        upstream.map_err(|problem| SettingsError::new(&settings.name, problem))
+    }
+
+    pub(super) async fn send(&self, signal: Signal, request: &Bytes) -> Answer {
+        match self {
+            Self::Grpc(grpc) => grpc.send(signal, request.clone()).await,
+            Self::Http(http) => http.send(signal, request).await,
+        }
+    }
+}
+
+/// OTLP/gRPC, without decoding what is sent.
+pub(super) struct OverGrpc {
+    endpoint: Endpoint,
+    metadata: MetadataMap,
+    compression: Compression,
+    /// Made by the first request, because a channel needs a runtime. It connects, and connects again, by itself.
+    channel: OnceLock<Channel>,
+}
+
+impl OverGrpc {
+    fn new(settings: &ForwardSettings) -> Result<Self, String> {
+        Ok(Self {
+            endpoint: grpc::endpoint(&settings.endpoint)?,
+            metadata: grpc::metadata(&settings.headers)?,
+            compression: settings.compression,
+            channel: OnceLock::new(),
+        })
+    }
+
+    async fn send(&self, signal: Signal, message: Bytes) -> Answer {
+        let request = Request::from_parts(self.metadata.clone(), Extensions::default(), message);
+        match self.call(signal, request).await {
+            Ok(reply) => taken(&reply),
+            Err(status) => grpc::refused(&status),
+        }
+    }
+
+    async fn call(&self, signal: Signal, request: Request<Bytes>) -> Result<Bytes, Status> {
+        let channel = self.channel.get_or_init(|| self.endpoint.connect_lazy());
+        let mut client = Grpc::new(channel.clone()).max_decoding_message_size(REPLY_BYTES_MAX);
+        if self.compression == Compression::Gzip {
+            client = client.send_compressed(CompressionEncoding::Gzip);
+        }
+        let ready = client.ready().await;
+        ready.map_err(|error| Status::from_error(error.into()))?;
+        let method = PathAndQuery::from_static(method(signal));
+        let reply = client.unary(request, method, Verbatim).await?;
+        Ok(reply.into_inner())
+    }
+}
+
+fn method(signal: Signal) -> &'static str {
+    match signal {
+        Signal::Traces => "/opentelemetry.proto.collector.trace.v1.TraceService/Export",
+        Signal::Logs => "/opentelemetry.proto.collector.logs.v1.LogsService/Export",
+        Signal::Metrics => "/opentelemetry.proto.collector.metrics.v1.MetricsService/Export",
+    }
+}
+
+/// Messages as the bytes that they are.
+struct Verbatim;
+
+impl Codec for Verbatim {
+    type Encode = Bytes;
+    type Decode = Bytes;
+    type Encoder = Self;
+    type Decoder = Self;
+
+    fn encoder(&mut self) -> Self {
+        Self
+    }
+
+    fn decoder(&mut self) -> Self {
+        Self
+    }
+}
+
+impl Encoder for Verbatim {
+    type Item = Bytes;
+    type Error = Status;
+
+    fn encode(&mut self, message: Bytes, out: &mut EncodeBuf<'_>) -> Result<(), Status> {
+        out.put(message);
+        Ok(())
+    }
+}
+
+impl Decoder for Verbatim {
+    type Item = Bytes;
+    type Error = Status;
+
+    fn decode(&mut self, message: &mut DecodeBuf<'_>) -> Result<Option<Bytes>, Status> {
+        Ok(Some(message.copy_to_bytes(message.remaining())))
+    }
+}
+
+/// OTLP/HTTP, as protobuf.
+pub(super) struct OverHttp {
+    client: Client,
+    base: String,
+    headers: HeaderMap,
+    compression: Compression,
+}
+
+impl OverHttp {
+    fn new(settings: &ForwardSettings) -> Result<Self, String> {
+        let base = checked_base(&settings.endpoint)?;
+        let client = http::client(true, base.starts_with("https:"))
+            .map_err(|error| format!("cannot set up HTTP: {}", http::causes(&error)))?;
+        let mut headers = headers(&settings.headers)?;
+        let protobuf = HeaderValue::from_static("application/x-protobuf");
+        headers.insert(CONTENT_TYPE, protobuf);
+        if settings.compression == Compression::Gzip {
+            headers.insert(CONTENT_ENCODING, HeaderValue::from_static("gzip"));
+        }
+        Ok(Self {
+            client,
+            base,
+            headers,
+            compression: settings.compression,
+        })
+    }
+
+    async fn send(&self, signal: Signal, message: &Bytes) -> Answer {
+        let url = format!("{}/v1/{}", self.base, signal.name());
+        let posting = self
+            .client
+            .post(url)
+            .headers(self.headers.clone())
+            .body(self.body(message));
+        match posting.send().await {
+            Ok(reply) => answer(reply).await,
+            Err(error) => {
+                let reason = http::causes(&error.without_url());
+                Answer::later(format!("cannot post: {reason}"))
+            }
+        }
+    }
+
+    fn body(&self, message: &Bytes) -> Bytes {
+        match self.compression {
+            Compression::None => message.clone(),
+            Compression::Gzip => {
+                // Telemetry repeats itself so much that more effort gains little.
+                let mut encoder = GzEncoder::new(Vec::new(), flate2::Compression::fast());
+                let written = encoder.write_all(message).and_then(|()| encoder.finish());
+                written.expect("a Vec takes everything").into()
+            }
+        }
+    }
+}
+
+/// The address to which the paths of the signals are added.
+fn checked_base(endpoint: &str) -> Result<String, String> {
+    let url =
+        Url::parse(endpoint).map_err(|error| format!("`endpoint` cannot be read: {error}"))?;
+    if !matches!(url.scheme(), "http" | "https") {
+        return Err("`endpoint` must begin with http:// or https://".to_owned());
+    }
+    if url.query().is_some() || url.fragment().is_some() {
+        return Err("`endpoint` must end with its path".to_owned());
+    }
+    let base = endpoint.trim_end_matches('/');
+    for signal in Signal::ALL {
+        if let Some(better) = base.strip_suffix(&format!("/v1/{}", signal.name())) {
+            let text = format!("`endpoint` is given without the signal's path: {better}");
+            return Err(text);
+        }
+    }
+    Ok(base.to_owned())
+}
+
+fn headers(settings: &[(String, Secret)]) -> Result<HeaderMap, String> {
+    let mut headers = HeaderMap::new();
+    for (name, value) in settings {
+        let key = HeaderName::from_bytes(name.as_bytes())
+            .map_err(|_| format!("`{name}` is not a header's name"))?;
+        let mut value = HeaderValue::from_str(value.reveal())
+            .map_err(|_| format!("the header {name} has characters that it cannot carry"))?;
+        value.set_sensitive(true);
+        headers.insert(key, value);
+    }
+    Ok(headers)
+}
+
+/// What a reply over HTTP means: OTLP has four statuses repeated, and no other.
+async fn answer(reply: Response) -> Answer {
+    let status = reply.status();
+    let after = http::asked_wait(&reply);
+    let body = http::read_bounded(reply).await;
+    if status.is_success() {
+        return taken(&body);
+    }
+    let reason = http::refusal(status, &http::quote(&body));
+    match status {
+        StatusCode::TOO_MANY_REQUESTS
+        | StatusCode::BAD_GATEWAY
+        | StatusCode::SERVICE_UNAVAILABLE
+        | StatusCode::GATEWAY_TIMEOUT => Answer::Later { reason, after },
+        _ => Answer::Refused { reason },
+    }
+}
+
+/// What the upstream says of a request that it took. The replies of the three signals have the same fields; one that
+/// cannot be read says nothing.
+fn taken(reply: &[u8]) -> Answer {
+    let reply = ExportTraceServiceResponse::decode(reply).unwrap_or_default();
+    match reply.partial_success {
+        Some(partial) if partial.rejected_spans > 0 => Answer::Partly {
+            refused: partial.rejected_spans.unsigned_abs(),
+            reason: format!(
+                "the receiver left out {} items: {}",
+                partial.rejected_spans,
+                clean(&partial.error_message)
+            ),
+        },
+        _ => Answer::Taken,
+    }
+}

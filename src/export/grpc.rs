@@ -1,0 +1,80 @@
+//! What the exporters that speak OTLP over gRPC have in common: where to, with which headers, and what a refusal means.
+
+use std::time::Duration;
+
+use tonic::metadata::{MetadataKey, MetadataMap, MetadataValue};
+use tonic::transport::{ClientTlsConfig, Endpoint};
+use tonic::{Code, Status};
+use tonic_types::StatusExt;
+
+use super::settings::Secret;
+use super::{Answer, SEND_TIMEOUT};
+use crate::cli::render::text::clean;
+
+/// A receiver at `http://HOST:PORT` or `https://HOST:PORT`.
+pub(super) fn endpoint(text: &str) -> Result<Endpoint, String> {
+    let cannot =
+        |error: tonic::transport::Error| format!("`endpoint` {text} cannot be used: {error}");
+    let tls = text.starts_with("https://");
+    if !tls && !text.starts_with("http://") {
+        return Err(format!(
+            "`endpoint` must begin with http:// or https://, as in http://{text}"
+        ));
+    }
+    let endpoint = Endpoint::from_shared(text.to_owned())
+        .map_err(cannot)?
+        .timeout(SEND_TIMEOUT)
+        .connect_timeout(SEND_TIMEOUT);
+    if tls {
+        endpoint
+            .tls_config(ClientTlsConfig::new().with_enabled_roots())
+            .map_err(cannot)
+    } else {
+        Ok(endpoint)
+    }
+}
+
+/// Headers as gRPC has them.
+pub(super) fn metadata(headers: &[(String, Secret)]) -> Result<MetadataMap, String> {
+    let mut metadata = MetadataMap::new();
+    for (name, value) in headers {
+        let key = MetadataKey::from_bytes(name.to_ascii_lowercase().as_bytes())
+            .map_err(|_| format!("`{name}` is not a header's name"))?;
+        let mut value = MetadataValue::try_from(value.reveal())
+            .map_err(|_| format!("the header {name} has characters that it cannot carry"))?;
+        value.set_sensitive(true);
+        metadata.insert(key, value);
+    }
+    Ok(metadata)
+}
+
+/// Which failures OTLP says to repeat. A receiver that is overloaded says so with the time to wait; without that, the
+/// request is too much for it and will stay so. What fails on our side of the line has a source.
+pub(super) fn refused(status: &Status) -> Answer {
+    let after = status
+        .get_details_retry_info()
+        .and_then(|info| info.retry_delay);
+    let reason = format!(
+        "the receiver answered {:?}: {}",
+        status.code(),
+        clean(status.message())
+    );
+    let temporary = match status.code() {
+        Code::Cancelled
+        | Code::DeadlineExceeded
+        | Code::Aborted
+        | Code::OutOfRange
+        | Code::Unavailable
+        | Code::DataLoss => true,
+        Code::ResourceExhausted => after.is_some(),
+        _ => std::error::Error::source(status).is_some(),
+    };
+    if temporary {
+        Answer::Later {
+            reason,
+            after: after.filter(|after| *after > Duration::ZERO),
+        }
+    } else {
+        Answer::Refused { reason }
+    }
+}

@@ -1,0 +1,92 @@
+//! What the exporters that speak HTTP have in common: a client that goes where it is told and nowhere else, and what is
+//! read of a reply.
+
+use std::time::{Duration, SystemTime};
+
+use reqwest::header::RETRY_AFTER;
+use reqwest::{Client, ClientBuilder, Response, StatusCode, redirect};
+
+use super::address::PublicOnly;
+use super::retry::retry_after;
+use super::{REPLY_BYTES_MAX, SEND_TIMEOUT};
+use crate::cli::render::text::clean;
+
+/// How much of a refusal's text is quoted, in characters.
+const QUOTE_CHARS_MAX: usize = 200;
+
+/// A client that follows no redirect and uses no proxy of the environment.
+pub(super) fn client(allow_private: bool, tls: bool) -> reqwest::Result<Client> {
+    // Fails if a provider is installed already, which is as good.
+    let _ = rustls::crypto::ring::default_provider().install_default();
+    let mut builder: ClientBuilder = Client::builder()
+        .user_agent(concat!("eddy/", env!("CARGO_PKG_VERSION")))
+        .redirect(redirect::Policy::none())
+        .no_proxy()
+        .timeout(SEND_TIMEOUT);
+    if !allow_private {
+        builder = builder.dns_resolver(PublicOnly);
+    }
+    if !tls {
+        // Without this, plain HTTP would fail on machines that have no root certificates.
+        builder = builder.tls_certs_only([]);
+    }
+    builder.build()
+}
+
+/// `Retry-After`, where it has a meaning.
+pub(super) fn asked_wait(reply: &Response) -> Option<Duration> {
+    let status = reply.status();
+    if status != StatusCode::TOO_MANY_REQUESTS && status != StatusCode::SERVICE_UNAVAILABLE {
+        return None;
+    }
+    let header = reply.headers().get(RETRY_AFTER)?.to_str().ok()?;
+    retry_after(header, SystemTime::now())
+}
+
+/// The reply's body as far as it is read. A short reply is read to its end, so that the connection can be used again; a
+/// longer one is cut off together with its connection.
+pub(super) async fn read_bounded(mut reply: Response) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    while let Ok(Some(chunk)) = reply.chunk().await {
+        let room = REPLY_BYTES_MAX - bytes.len();
+        bytes.extend_from_slice(&chunk[..chunk.len().min(room)]);
+        if bytes.len() == REPLY_BYTES_MAX {
+            break;
+        }
+    }
+    bytes
+}
+
+/// A reply's text as it may stand in a log.
+pub(super) fn quote(bytes: &[u8]) -> String {
+    let text: String = String::from_utf8_lossy(bytes)
+        .trim()
+        .chars()
+        .take(QUOTE_CHARS_MAX)
+        .collect();
+    clean(&text).into_owned()
+}
+
+/// A reply that is no success, in words.
+pub(super) fn refusal(status: StatusCode, text: &str) -> String {
+    let mut reason = format!("the receiver answered {status}");
+    if status.is_redirection() {
+        reason.push_str("; redirects are not followed");
+    } else if !text.is_empty() {
+        reason.push_str(": ");
+        reason.push_str(text);
+    }
+    reason
+}
+
+/// An error with its causes, which is where HTTP clients put what one wants to know.
+pub(super) fn causes(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut source = error.source();
+    while let Some(cause) = source {
+        text.push_str(": ");
+        text.push_str(&cause.to_string());
+        source = cause.source();
+    }
+    text
+}

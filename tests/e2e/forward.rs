@@ -1,0 +1,70 @@
+//! Standing in the line: what a backend behind the daemon gets, and what the daemon does when that backend is not there.
+
+use std::time::Instant;
+
+use super::delivery::outcome;
+use super::kill::calls;
+use super::locks::configured;
+use super::support::{
+    Daemon, Export, PATIENCE, Recording, Sender, Transport, free_port, recordings, runtime,
+    send_over,
+};
+
+/// Given recorded runs that reach a daemon over every transport, a daemon behind it over gRPC and another one over HTTP come
+/// to the same runs, warnings and scores.
+#[test]
+fn those_behind_see_the_same() {
+    let [over_grpc, over_http] = [(), ()].map(|()| {
+        let data = tempfile::tempdir().expect("a temporary directory");
+        let daemon = Daemon::start(data.path());
+        (data, daemon)
+    });
+    let (_directory, daemon) = configured(&format!(
+        "exporters:\n  otlp_forward/a: {{endpoint: 'http://{}'}}\n  otlp_forward/b: {{endpoint: 'http://{}', protocol: http}}\n",
+        over_grpc.1.grpc, over_http.1.http
+    ));
+    for (recording, transport) in recordings().iter().zip(Transport::ALL.into_iter().cycle()) {
+        runtime().block_on(send_over(&daemon, transport, &recording.requests()));
+    }
+    let expected = outcome(&daemon);
+    assert!(expected.len() > 50, "{}", expected.len());
+    for (_data, behind) in [over_grpc, over_http] {
+        let began = Instant::now();
+        while outcome(&behind) != expected && began.elapsed() < PATIENCE {
+            std::thread::sleep(std::time::Duration::from_millis(100));
+        }
+        assert_eq!(outcome(&behind), expected);
+    }
+}
+
+/// Given a backend that is not there, everything else goes its way: requests are acknowledged, runs are there, and the
+/// daemon leaves in time and says what that backend misses.
+#[test]
+fn a_dead_backend_is_nobody_elses_trouble() {
+    let (_directory, mut daemon) = configured(&format!(
+        "exporters: {{otlp_forward: {{endpoint: 'http://{}', queue_mib: 1}}}}\n",
+        free_port()
+    ));
+    let requests: Vec<Export> = recordings()
+        .iter()
+        .take(3)
+        .flat_map(Recording::requests)
+        .collect();
+    runtime().block_on(async {
+        let mut sender = Sender::new(daemon.grpc);
+        sender.send_all(&requests).await;
+        for nth in 0..40 {
+            let request = Export::Traces(calls(7, nth, nth + 1));
+            sender.send(request).await.expect("it is accepted");
+        }
+    });
+    let run = &daemon.runs()[&format!("{:032x}", 8)];
+    assert_eq!(run["tool_calls"], 40);
+    daemon.signal("TERM");
+    let began = Instant::now();
+    assert!(daemon.wait().success());
+    assert!(began.elapsed().as_secs() < 10);
+    let said = daemon.stderr.lock().expect("whole");
+    let lines = said.matches("could not be passed on").count();
+    assert_eq!(lines, 1, "{said}");
+}
