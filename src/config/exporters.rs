@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use super::check::Checker;
-use super::shape;
+use super::{shape, values};
 use crate::export::{ExporterSettings, Kind, OtlpLogsSettings, Retry, Secret, WebhookSettings};
 
 pub(super) fn settings(
@@ -54,7 +54,7 @@ fn one(name: &str, exporter: &shape::Exporter, check: &mut Checker<'_>) -> Expor
 
 fn otlp_logs(name: &str, otlp: &shape::OtlpLogs, check: &mut Checker<'_>) -> OtlpLogsSettings {
     check.url(&["exporters", name, "endpoint"], &otlp.endpoint);
-    let secret = |secret: &shape::Secret| Secret::from(secret.expose().to_owned());
+    let secret = |secret: &values::Secret| Secret::from(secret.expose().to_owned());
     let headers = otlp.headers.iter();
     OtlpLogsSettings {
         endpoint: otlp.endpoint.clone(),
