@@ -8,6 +8,7 @@
 //! arrival cannot matter.
 
 use super::event::{Answer, Body, Event, Failure, ModelCall, Recorded, SpanId, Text, ToolCall};
+use super::window::Window;
 
 /// What the fold takes at a time: one call, however many reports, or one other event.
 #[derive(Clone, Debug, PartialEq)]
@@ -15,7 +16,7 @@ pub(crate) enum Step<'a> {
     /// A tool call.
     Tool(Call<'a>),
     /// A model call.
-    Model(Call<'a>, ModelCall),
+    Model(Call<'a>, Spoken),
     /// Anything else, and its place in the window.
     Other(usize, &'a Event),
 }
@@ -27,8 +28,10 @@ pub(crate) enum Step<'a> {
     reason = "a call id is what the field calls it"
 )]
 pub(crate) struct Call<'a> {
-    /// Its reports and their places in the window, the first of them first.
-    reports: Vec<(usize, &'a Event)>,
+    /// Its first report and its place in the window.
+    first: (usize, &'a Event),
+    /// The other reports of it, and theirs.
+    more: Vec<(usize, &'a Event)>,
     /// The tool: an empty name where no report has told it yet, `None` for a model call.
     pub(crate) tool: Option<&'a Text>,
     pub(crate) call_id: Option<u64>,
@@ -43,29 +46,34 @@ pub(crate) struct Call<'a> {
     pub(crate) end_ns: u64,
 }
 
+/// What a model call came to.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Spoken {
+    pub(crate) input_tokens: u64,
+    pub(crate) output_tokens: u64,
+    pub(crate) cost_microusd: Option<u64>,
+    pub(crate) answer: Answer,
+}
+
 static NOTHING: Recorded = Recorded::NotRecorded;
 
 /// The window as steps, in the order of their first reports.
-pub(crate) fn steps(window: &[Event]) -> Vec<Step<'_>> {
+pub(crate) fn steps(window: &Window) -> Vec<Step<'_>> {
     let mut steps: Vec<Step<'_>> = Vec::with_capacity(window.len());
-    for (index, event) in window.iter().enumerate() {
-        let known = steps.iter_mut().rev().find(|step| step.belongs(event));
-        match known {
-            Some(step) => step.join(index, event),
-            None => steps.push(Step::first(index, event)),
+    for (place, event) in window.iter().enumerate() {
+        let known = window
+            .may_belong(place, event)
+            .then(|| steps.iter_mut().rev().find(|step| step.belongs(event)));
+        match known.flatten() {
+            Some(step) => step.join(place, event),
+            None => steps.push(Step::first(place, event)),
         }
     }
     steps
 }
 
-/// Whether a report may belong to a call of which the window already holds a report. Never says no where [`steps`] would
-/// put them together.
-pub(crate) fn belongs_to_any(window: &[Event], event: &Event) -> bool {
-    window.iter().any(|other| tell_of_one_call(other, event))
-}
-
 /// Whether two reports, taken alone, tell of one call.
-fn tell_of_one_call(left: &Event, right: &Event) -> bool {
+pub(crate) fn tell_of_one_call(left: &Event, right: &Event) -> bool {
     match (&left.body, &right.body) {
         (Body::ToolCall(one), Body::ToolCall(other)) => {
             let same_tool = || one.tool == other.tool;
@@ -106,7 +114,7 @@ impl<'a> Step<'a> {
         match &event.body {
             Body::ToolCall(call) => Self::Tool(Call::of_tool(index, event, call)),
             Body::ModelCall(model) => {
-                Self::Model(Call::of_model(index, event, model), model.clone())
+                Self::Model(Call::of_model(index, event, model), Spoken::of(model))
             }
             _ => Self::Other(index, event),
         }
@@ -114,19 +122,17 @@ impl<'a> Step<'a> {
 
     /// Places of its reports in the window.
     pub(crate) fn places(&self) -> impl Iterator<Item = usize> {
-        let (reports, alone): (&[(usize, &Event)], _) = match self {
-            Self::Tool(call) | Self::Model(call, _) => (&call.reports, None),
-            Self::Other(place, _) => (&[], Some(*place)),
+        let (first, more): (_, &[(usize, &Event)]) = match self {
+            Self::Tool(call) | Self::Model(call, _) => (call.first.0, &call.more),
+            Self::Other(place, _) => (*place, &[]),
         };
-        reports.iter().map(|(place, _)| *place).chain(alone)
+        std::iter::once(first).chain(more.iter().map(|(place, _)| *place))
     }
 
     fn belongs(&self, event: &Event) -> bool {
         match (self, &event.body) {
             (Self::Tool(call), Body::ToolCall(report)) => call.is_told_by(event, report),
-            (Self::Model(call, _), Body::ModelCall(_)) => {
-                tell_of_one_call(call.reports[0].1, event)
-            }
+            (Self::Model(call, _), Body::ModelCall(_)) => tell_of_one_call(call.first.1, event),
             _ => false,
         }
     }
@@ -151,7 +157,7 @@ impl<'a> Step<'a> {
             }
             (Self::Model(call, model), Body::ModelCall(report)) => {
                 call.join(index, event, &NOTHING, &NOTHING, report.error.as_ref());
-                join_models(model, report);
+                model.join(report);
             }
             _ => {}
         }
@@ -182,7 +188,8 @@ impl<'a> Call<'a> {
 
     fn of_event(index: usize, event: &'a Event) -> Self {
         Self {
-            reports: vec![(index, event)],
+            first: (index, event),
+            more: Vec::new(),
             tool: None,
             call_id: None,
             input: &NOTHING,
@@ -202,9 +209,7 @@ impl<'a> Call<'a> {
             (Some(own), Some(other)) if own != other => return false,
             (own, other) => own.is_some() && own == other,
         };
-        self.reports
-            .iter()
-            .any(|(_, known)| tell_of_one_call(known, event))
+        self.reports().any(|known| tell_of_one_call(known, event))
             && (same_id || !(self.differs_from(&report.input) || self.has_sibling(event)))
     }
 
@@ -216,11 +221,11 @@ impl<'a> Call<'a> {
     }
 
     fn has_sibling(&self, event: &Event) -> bool {
-        event.parent.is_set()
-            && self
-                .reports
-                .iter()
-                .any(|(_, known)| known.parent == event.parent)
+        event.parent.is_set() && self.reports().any(|known| known.parent == event.parent)
+    }
+
+    fn reports(&self) -> impl Iterator<Item = &'a Event> {
+        std::iter::once(self.first.1).chain(self.more.iter().map(|(_, event)| *event))
     }
 
     fn join(
@@ -231,7 +236,7 @@ impl<'a> Call<'a> {
         output: &'a Recorded,
         error: Option<&'a Failure>,
     ) {
-        self.reports.push((index, event));
+        self.more.push((index, event));
         self.input = fuller(self.input, input);
         self.output = fuller(self.output, output);
         self.error = match self.error {
@@ -256,13 +261,22 @@ fn fuller<'a>(known: &'a Recorded, other: &'a Recorded) -> &'a Recorded {
     }
 }
 
-fn join_models(model: &mut ModelCall, report: &ModelCall) {
-    model.model = model.model.take().or_else(|| report.model.clone());
-    model.input_tokens = model.input_tokens.max(report.input_tokens);
-    model.output_tokens = model.output_tokens.max(report.output_tokens);
-    model.cost_microusd = model.cost_microusd.max(report.cost_microusd);
-    if model.answer == Answer::Unknown {
-        model.answer = report.answer;
+impl Spoken {
+    fn of(report: &ModelCall) -> Self {
+        Self {
+            input_tokens: report.input_tokens,
+            output_tokens: report.output_tokens,
+            cost_microusd: report.cost_microusd,
+            answer: report.answer,
+        }
     }
-    model.error = model.error.take().or_else(|| report.error.clone());
+
+    fn join(&mut self, report: &ModelCall) {
+        self.input_tokens = self.input_tokens.max(report.input_tokens);
+        self.output_tokens = self.output_tokens.max(report.output_tokens);
+        self.cost_microusd = self.cost_microusd.max(report.cost_microusd);
+        if self.answer == Answer::Unknown {
+            self.answer = report.answer;
+        }
+    }
 }
