@@ -96,7 +96,7 @@ impl Captured {
         let request = ExportTraceServiceRequest { resource_spans }.encode_to_vec();
         let mut reports = Vec::new();
         for span in otlp::spans(&request, &Limits::default()) {
-            Normalizer::new().span(&span.unwrap(), &mut reports);
+            Normalizer::new().batch().span(&span.unwrap(), &mut reports);
         }
         assert!(reports.len() <= 1, "one span gives one report at most");
         reports.pop()

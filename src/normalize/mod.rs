@@ -24,9 +24,10 @@ mod facts;
 mod gemini_cli;
 mod gen_ai;
 mod hash;
-mod json_visitor;
+mod json;
 mod mask;
 mod mcp;
+mod names;
 mod openinference;
 mod openllmetry;
 mod reading;
@@ -45,6 +46,7 @@ use crate::otlp::{Attributes, LogView, SpanView};
 
 use self::dialect::Dialect;
 use self::facts::Facts;
+use self::names::Names;
 use self::reading::Reading;
 
 /// What one span or log record says: whose run it belongs to, and what happened.
@@ -102,7 +104,7 @@ pub struct Counts {
     pub no_dialect: u64,
 }
 
-/// Turns views into reports. One serves all receivers: it holds nothing but counters.
+/// Turns views into reports, a request at a time. One serves all receivers: it holds nothing but counters.
 #[derive(Debug, Default)]
 pub struct Normalizer {
     outcomes: [AtomicU64; 5],
@@ -115,12 +117,46 @@ impl Normalizer {
         Self::default()
     }
 
+    /// Begins a request.
+    #[must_use]
+    pub fn batch<'a>(&self) -> Batch<'_, 'a> {
+        Batch {
+            normalizer: self,
+            names: Names::new(),
+            service: None,
+        }
+    }
+
+    /// What has been read so far.
+    #[must_use]
+    pub fn counts(&self) -> Counts {
+        let [told, placed, noise, unknown_operation, no_dialect] =
+            [0, 1, 2, 3, 4].map(|outcome: usize| self.outcomes[outcome].load(Ordering::Relaxed));
+        Counts {
+            told,
+            placed,
+            noise,
+            unknown_operation,
+            no_dialect,
+        }
+    }
+}
+
+/// Reads the items of one request, and remembers what they share.
+pub struct Batch<'n, 'a> {
+    normalizer: &'n Normalizer,
+    names: Names,
+    /// The resource of the item read last, and the service that it names.
+    service: Option<(Attributes<'a>, Option<Text>)>,
+}
+
+impl<'a> Batch<'_, 'a> {
     /// Reads one span and appends what it reports: at most one report, none for a span that says nothing.
-    pub fn span(&self, span: &SpanView<'_>, out: &mut Vec<Report>) {
+    pub fn span(&mut self, span: &SpanView<'a>, out: &mut Vec<Report>) {
         let facts = Facts::of(&span.attributes);
         let mut report = Report::about(span.trace_id);
         let dialect = Dialect::of_span(span.scope_name, &facts);
-        let mut reading = Reading::new(span, &facts, &mut report);
+        let mut reading = Reading::new(span, &facts, &mut report, &mut self.names);
         let outcome = match dialect {
             Dialect::OpenInference => openinference::span(&mut reading),
             Dialect::OpenLlmetry => openllmetry::span(&mut reading),
@@ -137,7 +173,7 @@ impl Normalizer {
     }
 
     /// Reads one log record and appends what it reports: at most one report, none for a record that says nothing.
-    pub fn log(&self, log: &LogView<'_>, out: &mut Vec<Report>) {
+    pub fn log(&mut self, log: &LogView<'a>, out: &mut Vec<Report>) {
         let mut report = Report::about(log.trace_id);
         let outcome = match Dialect::of_log(log.scope_name) {
             Dialect::ClaudeCode => claude_code::log(log, &mut report),
@@ -154,27 +190,13 @@ impl Normalizer {
         self.close(report, outcome, &log.resource, out);
     }
 
-    /// What has been read so far.
-    #[must_use]
-    pub fn counts(&self) -> Counts {
-        let [told, placed, noise, unknown_operation, no_dialect] =
-            [0, 1, 2, 3, 4].map(|outcome: usize| self.outcomes[outcome].load(Ordering::Relaxed));
-        Counts {
-            told,
-            placed,
-            noise,
-            unknown_operation,
-            no_dialect,
-        }
-    }
-
     /// Counts what became of one item, and hands its report on if there is anything in it that the shard does not know
     /// from the trace id.
     fn close(
-        &self,
+        &mut self,
         mut report: Report,
         outcome: Outcome,
-        resource: &Attributes<'_>,
+        resource: &Attributes<'a>,
         out: &mut Vec<Report>,
     ) {
         let outcome = if report.events.is_empty() {
@@ -182,12 +204,24 @@ impl Normalizer {
         } else {
             Outcome::Told
         };
-        self.outcomes[outcome as usize].fetch_add(1, Ordering::Relaxed);
+        self.normalizer.outcomes[outcome as usize].fetch_add(1, Ordering::Relaxed);
         if matches!(outcome, Outcome::Told | Outcome::Placed) {
-            let service = resource.find("service.name").and_then(|name| name.as_str());
-            report.run.service = service.filter(|name| !name.is_empty()).map(value::name);
+            report.run.service = self.service(resource);
             out.push(report);
         }
+    }
+
+    /// The service that a resource names.
+    fn service(&mut self, resource: &Attributes<'a>) -> Option<Text> {
+        if let Some((known, service)) = &self.service
+            && known.is_same(resource)
+        {
+            return service.clone();
+        }
+        let name = resource.find("service.name").and_then(|name| name.as_str());
+        let service = name.filter(|name| !name.is_empty()).map(value::name);
+        self.service = Some((*resource, service.clone()));
+        service
     }
 }
 
