@@ -93,9 +93,8 @@ pub(super) fn is_secret_key(key: &str) -> bool {
 /// each and is spared the search. No early end: that way it compiles to wide instructions.
 fn may_be_secret(key: &str) -> bool {
     let in_key = letter_set(key.as_bytes());
-    SECRET_LETTERS
-        .iter()
-        .fold(false, |any, letters| any | (letters & !in_key == 0))
+    let lacking = SECRET_LETTERS.iter().map(|letters| letters & !in_key);
+    lacking.fold(u32::MAX, u32::min) == 0
 }
 
 /// The letters that occur in a name, a bit each, whatever their case.
