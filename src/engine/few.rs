@@ -100,7 +100,7 @@ impl<const MAX: usize> FromIterator<u64> for Newest<MAX> {
 }
 
 /// Whether a ring of numbers holds one; many are compared at a time.
-fn holds<T: PartialEq>(ring: &VecDeque<T>, value: T) -> bool {
+fn holds<T: Copy + PartialEq>(ring: &VecDeque<T>, value: T) -> bool {
     let (front, back) = ring.as_slices();
     front.contains(&value) || back.contains(&value)
 }
