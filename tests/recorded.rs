@@ -101,10 +101,11 @@ fn run(name: String, truth: Json) -> Run {
 
 fn read(normalizer: &Normalizer, request: &[u8], is_logs: bool, reports: &mut Vec<Report>) {
     let limits = Limits::default();
+    let mut batch = normalizer.batch();
     if is_logs {
-        otlp::logs(request, &limits).for_each(|log| normalizer.log(&log.unwrap(), reports));
+        otlp::logs(request, &limits).for_each(|log| batch.log(&log.unwrap(), reports));
     } else {
-        otlp::spans(request, &limits).for_each(|span| normalizer.span(&span.unwrap(), reports));
+        otlp::spans(request, &limits).for_each(|span| batch.span(&span.unwrap(), reports));
     }
 }
 

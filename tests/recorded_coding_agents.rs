@@ -78,12 +78,12 @@ fn reports(truth: &Json, exported: Exported) -> Vec<Report> {
         }
         for request in otlp::delimited(&bytes) {
             let request = request.unwrap();
+            let mut batch = normalizer.batch();
             if is_logs {
-                otlp::logs(request, &limits)
-                    .for_each(|log| normalizer.log(&log.unwrap(), &mut reports));
+                otlp::logs(request, &limits).for_each(|log| batch.log(&log.unwrap(), &mut reports));
             } else {
                 otlp::spans(request, &limits)
-                    .for_each(|span| normalizer.span(&span.unwrap(), &mut reports));
+                    .for_each(|span| batch.span(&span.unwrap(), &mut reports));
             }
         }
     }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use super::check::Checker;
-use super::shape;
+use super::{shape, values};
 use crate::export::{
     Compression, ExporterSettings, ForwardProtocol, ForwardSettings, Kind, OtlpLogsSettings, Retry,
     Secret, WebhookSettings,
@@ -100,8 +100,8 @@ fn otlp_forward(
     }
 }
 
-fn headers(headers: &BTreeMap<String, shape::Secret>) -> Vec<(String, Secret)> {
-    let secret = |secret: &shape::Secret| Secret::from(secret.expose().to_owned());
+fn headers(headers: &BTreeMap<String, values::Secret>) -> Vec<(String, Secret)> {
+    let secret = |secret: &values::Secret| Secret::from(secret.expose().to_owned());
     let headers = headers.iter();
     headers
         .map(|(key, value)| (key.clone(), secret(value)))

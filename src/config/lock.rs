@@ -1,6 +1,6 @@
 //! What the configuration may say of who is let in at an address.
 
-use super::shape::Secret;
+use super::values::Secret;
 use crate::door::{self, TlsFiles};
 
 /// The certificates of an address.

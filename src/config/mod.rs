@@ -31,6 +31,7 @@ mod shape;
 #[cfg(test)]
 mod tests;
 mod tree;
+mod values;
 
 pub use mistake::{Mistake, Mistakes, Place};
 pub use shape::Durability;

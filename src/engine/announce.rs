@@ -2,7 +2,7 @@
 //! announced. The revision counts what was said, so it never falls and is never used twice.
 
 use super::event::Text;
-use super::fold::push_bounded;
+use super::few::push_bounded;
 use super::kept::Kept;
 use super::run::RunState;
 use super::view::{Ended, shown, warning_id};
@@ -47,11 +47,11 @@ impl RunState {
         for kept in &tip.warnings {
             self.announce_one(kept, &mut changes);
         }
-        let run_id = self.id.clone();
+        let run_id = &self.id;
         let is_kept = |known: &Published| tip.warnings.iter().any(|kept| known.kept.is_same(kept));
         for known in &mut self.published {
             if known.state == WarningState::Open && !is_kept(known) {
-                changes.push(known.take_back(&run_id));
+                changes.push(known.take_back(run_id));
             }
         }
         let ended = self.ended(&tip) != Ended::Open;

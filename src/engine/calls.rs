@@ -10,6 +10,7 @@
 //! so the order of arrival cannot matter.
 
 use super::event::{Answer, Body, Event, Failure, ModelCall, Recorded, SpanId, Text, ToolCall};
+use super::window::Window;
 
 /// What the fold takes at a time: one call, however many reports, or one other event.
 #[derive(Clone, Debug, PartialEq)]
@@ -17,7 +18,7 @@ pub(crate) enum Step<'a> {
     /// A tool call.
     Tool(Call<'a>),
     /// A model call.
-    Model(Call<'a>, ModelCall),
+    Model(Call<'a>, Spoken),
     /// Anything else, and its place in the window.
     Other(usize, &'a Event),
 }
@@ -29,8 +30,10 @@ pub(crate) enum Step<'a> {
     reason = "a call id is what the field calls it"
 )]
 pub(crate) struct Call<'a> {
-    /// Its reports and their places in the window, the first of them first.
-    reports: Vec<(usize, &'a Event)>,
+    /// Its first report and its place in the window.
+    first: (usize, &'a Event),
+    /// The other reports of it, and theirs.
+    more: Vec<(usize, &'a Event)>,
     /// The tool: an empty name where no report has told it yet, `None` for a model call.
     pub(crate) tool: Option<&'a Text>,
     pub(crate) call_id: Option<u64>,
@@ -45,29 +48,36 @@ pub(crate) struct Call<'a> {
     pub(crate) end_ns: u64,
 }
 
+/// What a model call came to.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Spoken {
+    pub(crate) input_tokens: u64,
+    pub(crate) output_tokens: u64,
+    pub(crate) cost_microusd: Option<u64>,
+    /// The cost was reckoned from the tokens.
+    pub(crate) cost_is_estimate: bool,
+    pub(crate) answer: Answer,
+}
+
 static NOTHING: Recorded = Recorded::NotRecorded;
 
 /// The window as steps, in the order of their first reports.
-pub(crate) fn steps(window: &[Event]) -> Vec<Step<'_>> {
+pub(crate) fn steps(window: &Window) -> Vec<Step<'_>> {
     let mut steps: Vec<Step<'_>> = Vec::with_capacity(window.len());
-    for (index, event) in window.iter().enumerate() {
-        let known = steps.iter_mut().rev().find(|step| step.belongs(event));
-        match known {
-            Some(step) => step.join(index, event),
-            None => steps.push(Step::first(index, event)),
+    for (place, event) in window.iter().enumerate() {
+        let known = window
+            .may_belong(place, event)
+            .then(|| steps.iter_mut().rev().find(|step| step.belongs(event)));
+        match known.flatten() {
+            Some(step) => step.join(place, event),
+            None => steps.push(Step::first(place, event)),
         }
     }
     steps
 }
 
-/// Whether a report may belong to a call of which the window already holds a report. Never says no where [`steps`] would
-/// put them together.
-pub(crate) fn belongs_to_any(window: &[Event], event: &Event) -> bool {
-    window.iter().any(|other| tell_of_one_call(other, event))
-}
-
 /// Whether two reports, taken alone, tell of one call.
-fn tell_of_one_call(left: &Event, right: &Event) -> bool {
+pub(crate) fn tell_of_one_call(left: &Event, right: &Event) -> bool {
     match (&left.body, &right.body) {
         (Body::ToolCall(one), Body::ToolCall(other)) => {
             let same_tool = || one.tool == other.tool;
@@ -110,7 +120,7 @@ impl<'a> Step<'a> {
         match &event.body {
             Body::ToolCall(call) => Self::Tool(Call::of_tool(index, event, call)),
             Body::ModelCall(model) => {
-                Self::Model(Call::of_model(index, event, model), model.clone())
+                Self::Model(Call::of_model(index, event, model), Spoken::of(model))
             }
             _ => Self::Other(index, event),
         }
@@ -118,11 +128,11 @@ impl<'a> Step<'a> {
 
     /// Places of its reports in the window.
     pub(crate) fn places(&self) -> impl Iterator<Item = usize> {
-        let (reports, alone): (&[(usize, &Event)], _) = match self {
-            Self::Tool(call) | Self::Model(call, _) => (&call.reports, None),
-            Self::Other(place, _) => (&[], Some(*place)),
+        let (first, more): (_, &[(usize, &Event)]) = match self {
+            Self::Tool(call) | Self::Model(call, _) => (call.first.0, &call.more),
+            Self::Other(place, _) => (*place, &[]),
         };
-        reports.iter().map(|(place, _)| *place).chain(alone)
+        std::iter::once(first).chain(more.iter().map(|(place, _)| *place))
     }
 
     fn belongs(&self, event: &Event) -> bool {
@@ -130,7 +140,7 @@ impl<'a> Step<'a> {
             (Self::Tool(call), Body::ToolCall(report)) => call.is_told_by(event, report),
             (Self::Model(call, _), Body::ModelCall(report)) => {
                 let same_id = call.call_id.is_some() && call.call_id == report.call_id;
-                tell_of_one_call(call.reports[0].1, event) && (same_id || !call.has_sibling(event))
+                tell_of_one_call(call.first.1, event) && (same_id || !call.has_sibling(event))
             }
             _ => false,
         }
@@ -157,7 +167,7 @@ impl<'a> Step<'a> {
             (Self::Model(call, model), Body::ModelCall(report)) => {
                 call.join(index, event, &NOTHING, &NOTHING, report.error.as_ref());
                 call.call_id = call.call_id.or(report.call_id);
-                join_models(model, report);
+                model.join(report);
             }
             _ => {}
         }
@@ -188,7 +198,8 @@ impl<'a> Call<'a> {
 
     fn of_event(index: usize, event: &'a Event) -> Self {
         Self {
-            reports: vec![(index, event)],
+            first: (index, event),
+            more: Vec::new(),
             tool: None,
             call_id: None,
             input: &NOTHING,
@@ -208,9 +219,7 @@ impl<'a> Call<'a> {
             (Some(own), Some(other)) if own != other => return false,
             (own, other) => own.is_some() && own == other,
         };
-        self.reports
-            .iter()
-            .any(|(_, known)| tell_of_one_call(known, event))
+        self.reports().any(|known| tell_of_one_call(known, event))
             && (same_id || !(self.differs_from(&report.input) || self.has_sibling(event)))
     }
 
@@ -222,11 +231,11 @@ impl<'a> Call<'a> {
     }
 
     fn has_sibling(&self, event: &Event) -> bool {
-        event.parent.is_set()
-            && self
-                .reports
-                .iter()
-                .any(|(_, known)| known.parent == event.parent)
+        event.parent.is_set() && self.reports().any(|known| known.parent == event.parent)
+    }
+
+    fn reports(&self) -> impl Iterator<Item = &'a Event> {
+        std::iter::once(self.first.1).chain(self.more.iter().map(|(_, event)| *event))
     }
 
     fn join(
@@ -237,7 +246,7 @@ impl<'a> Call<'a> {
         output: &'a Recorded,
         error: Option<&'a Failure>,
     ) {
-        self.reports.push((index, event));
+        self.more.push((index, event));
         self.input = fuller(self.input, input);
         self.output = fuller(self.output, output);
         self.error = match self.error {
@@ -262,28 +271,36 @@ fn fuller<'a>(known: &'a Recorded, other: &'a Recorded) -> &'a Recorded {
     }
 }
 
-/// A cost that a report states stands before one that was reckoned; of two of a kind the larger one.
-fn join_costs(model: &mut ModelCall, report: &ModelCall) {
-    let rank = |call: &ModelCall| {
-        let cost = call.cost_microusd;
-        (cost.is_some() && !call.cost_is_estimate, cost)
-    };
-    if rank(report) > rank(model) {
-        model.cost_microusd = report.cost_microusd;
-        model.cost_is_estimate = report.cost_is_estimate;
+impl Spoken {
+    fn of(report: &ModelCall) -> Self {
+        Self {
+            input_tokens: report.input_tokens,
+            output_tokens: report.output_tokens,
+            cost_microusd: report.cost_microusd,
+            cost_is_estimate: report.cost_is_estimate,
+            answer: report.answer,
+        }
     }
-}
 
-fn join_models(model: &mut ModelCall, report: &ModelCall) {
-    model.model = model.model.take().or_else(|| report.model.clone());
-    model.input_tokens = model.input_tokens.max(report.input_tokens);
-    model.output_tokens = model.output_tokens.max(report.output_tokens);
-    model.cached_tokens = model.cached_tokens.max(report.cached_tokens);
-    join_costs(model, report);
-    if model.answer == Answer::Unknown {
-        model.answer = report.answer;
+    fn join(&mut self, report: &ModelCall) {
+        self.input_tokens = self.input_tokens.max(report.input_tokens);
+        self.output_tokens = self.output_tokens.max(report.output_tokens);
+        self.join_costs(report);
+        if self.answer == Answer::Unknown {
+            self.answer = report.answer;
+        }
     }
-    model.error = model.error.take().or_else(|| report.error.clone());
+
+    /// A cost that a report states stands before one that was reckoned; of two of a kind the larger one.
+    fn join_costs(&mut self, report: &ModelCall) {
+        let rank = |cost: Option<u64>, is_estimate: bool| (cost.is_some() && !is_estimate, cost);
+        if rank(report.cost_microusd, report.cost_is_estimate)
+            > rank(self.cost_microusd, self.cost_is_estimate)
+        {
+            self.cost_microusd = report.cost_microusd;
+            self.cost_is_estimate = report.cost_is_estimate;
+        }
+    }
 }
 
 #[cfg(test)]
@@ -321,10 +338,10 @@ mod tests {
         }
     }
 
-    fn models(window: &[Event]) -> Vec<ModelCall> {
-        let steps = steps(window);
-        let models = steps.into_iter().filter_map(|step| match step {
-            Step::Model(_, model) => Some(model),
+    fn models(window: &[Event]) -> Vec<Spoken> {
+        let window = window.iter().cloned().collect();
+        let models = steps(&window).into_iter().filter_map(|step| match step {
+            Step::Model(_, spoken) => Some(spoken),
             _ => None,
         });
         models.collect()
@@ -336,7 +353,10 @@ mod tests {
     fn nested_model_spans_are_one_call() {
         let outer = model(1, 0, (10, 50), tokens(120));
         let inner = model(2, 1, (15, 45), tokens(120));
-        assert_eq!(models(&[outer.clone(), inner.clone()]), [tokens(120)]);
+        assert_eq!(
+            models(&[outer.clone(), inner.clone()]),
+            [Spoken::of(&tokens(120))]
+        );
         let second = model(3, 1, (46, 49), tokens(5));
         assert_eq!(models(&[outer.clone(), inner, second]).len(), 2);
         let later = model(2, 1, (60, 70), tokens(120));

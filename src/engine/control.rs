@@ -6,7 +6,7 @@
 //! nothing over. Control is continuous: when A hands to B twice in a row, B must have given it back in between.
 
 use super::event::{Event, SpanId, Text};
-use super::fold::push_bounded;
+use super::few::Few;
 use super::warning::EVIDENCE_MAX;
 
 /// Deepest nesting of agents that is followed.
@@ -29,7 +29,7 @@ pub(crate) struct Control {
     pub(crate) giver_said: bool,
     /// Answers were not recorded, so that news cannot be seen.
     pub(crate) weak: bool,
-    pub(crate) evidence: Vec<SpanId>,
+    pub(crate) evidence: Few<SpanId, EVIDENCE_MAX>,
     pub(crate) first_ns: u64,
     pub(crate) last_ns: u64,
 }
@@ -126,7 +126,7 @@ impl Control {
         }
         self.last_ns = event.start_ns;
         if event.span.is_set() {
-            push_bounded(&mut self.evidence, event.span, EVIDENCE_MAX);
+            self.evidence.push(event.span);
         }
     }
 

@@ -5,9 +5,12 @@
 //! no list of events: rings, tallies and totals, each with a limit, so its size and the cost of an event do not grow with
 //! the run.
 
-use super::calls::{Call, Step};
+use std::collections::VecDeque;
+
+use super::calls::{Call, Spoken, Step};
 use super::control::Control;
-use super::event::{AgentSpan, Answer, Body, Event, ModelCall, Recorded, SpanId, Text, TraceId};
+use super::event::{AgentSpan, Answer, Body, Event, Recorded, SpanId, Text, TraceId};
+use super::few::{Newest, push_bounded};
 use super::hash::mix;
 use super::judge::{Judged, Outcome};
 use super::kept::{Finding, Kept};
@@ -30,9 +33,9 @@ pub(crate) struct Fold {
     pub(crate) totals: Totals,
     pub(crate) agents: Vec<Text>,
     /// The newest calls, newest last, at most [`RECENT_CALLS_MAX`].
-    pub(crate) recent: Vec<CallMark>,
+    pub(crate) recent: VecDeque<CallMark>,
     /// Hashes of (tool, masked result), newest last, at most [`RESULTS_MAX`].
-    pub(crate) results: Vec<u64>,
+    pub(crate) results: Newest<RESULTS_MAX>,
     pub(crate) tallies: Tallies,
     pub(crate) warnings: Vec<Kept>,
     pub(crate) control: Control,
@@ -103,7 +106,8 @@ pub(crate) struct Notes {
 /// A call among the newest ones.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct CallMark {
-    pub(crate) tool: Text,
+    /// Hash of the tool's name.
+    pub(crate) tool: u64,
     /// Hash of tool and arguments; `None` where the arguments are unknown.
     pub(crate) key: Option<u64>,
     /// Sample of the arguments, empty where unknown.
@@ -167,7 +171,7 @@ impl Fold {
         self.remember(&judged);
     }
 
-    fn take_model(&mut self, call: &Call<'_>, model: &ModelCall, policy: &Policy) {
+    fn take_model(&mut self, call: &Call<'_>, model: &Spoken, policy: &Policy) {
         self.note_times(call.start_ns, call.end_ns);
         self.note_agent(call.agent);
         let spent = Spent {
@@ -276,13 +280,13 @@ impl Fold {
             self.totals.write_at = judged.number + 1;
         }
         if let Some(value) = call.output.value() {
-            self.know(mix(text_hash(judged.tool), value.masked));
+            self.know(mix(judged.tool_hash, value.masked));
         }
         if call.hands_off {
-            self.know(text_hash(judged.tool));
+            self.know(judged.tool_hash);
         }
         let mark = CallMark {
-            tool: judged.tool.clone(),
+            tool: judged.tool_hash,
             key: judged.key,
             sample: call
                 .input
@@ -324,12 +328,12 @@ impl Fold {
     }
 
     pub(super) fn is_known(&self, result: u64) -> bool {
-        self.results.contains(&result)
+        self.results.contains(result)
     }
 
     fn know(&mut self, result: u64) {
         if !self.is_known(result) {
-            push_bounded(&mut self.results, result, RESULTS_MAX);
+            self.results.push(result);
         }
     }
 }
@@ -337,14 +341,6 @@ impl Fold {
 /// Stable hash of a name.
 pub(crate) fn text_hash(text: &str) -> u64 {
     super::hash::stable(&[text.as_bytes()])
-}
-
-/// Puts a value at the end of a ring and lets the first one go when the ring is full.
-pub(crate) fn push_bounded<T>(ring: &mut Vec<T>, value: T, max: usize) {
-    if ring.len() >= max {
-        ring.remove(0);
-    }
-    ring.push(value);
 }
 
 fn agent_key(agent: &str, output: &Recorded) -> u64 {

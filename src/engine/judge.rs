@@ -26,6 +26,8 @@ pub(crate) enum Outcome {
 pub(crate) struct Judged<'a> {
     pub(crate) call: &'a Call<'a>,
     pub(crate) tool: &'a Text,
+    /// Hash of the tool's name.
+    pub(crate) tool_hash: u64,
     /// The number of the call in the run, from 1.
     pub(crate) number: u64,
     pub(crate) round: u64,
@@ -53,15 +55,17 @@ impl Fold {
         totals.tool_calls += 1;
         let (number, round) = (totals.tool_calls, totals.round);
         let spent = std::mem::take(&mut totals.unspent);
+        let tool_hash = text_hash(tool);
         let key = call
             .input
             .value()
-            .map(|value| mix(text_hash(tool), value.fingerprint));
+            .map(|value| mix(tool_hash, value.fingerprint));
         let result = result_of(call);
-        let outcome = self.outcome(call, tool, key);
+        let outcome = self.outcome(call, tool_hash, key);
         Judged {
             call,
             tool,
+            tool_hash,
             number,
             round,
             outcome,
@@ -73,7 +77,7 @@ impl Fold {
         }
     }
 
-    fn outcome(&self, call: &Call<'_>, tool: &Text, key: Option<u64>) -> Outcome {
+    fn outcome(&self, call: &Call<'_>, tool: u64, key: Option<u64>) -> Outcome {
         if call.error.is_some() {
             return Outcome::Failed;
         }
@@ -89,7 +93,7 @@ impl Fold {
                 .recent
                 .iter()
                 .any(|mark| mark.key == key && mark.outcome != Outcome::Failed);
-        if written || !self.is_known(mix(text_hash(tool), value.masked)) {
+        if written || !self.is_known(mix(tool, value.masked)) {
             Outcome::Fresh
         } else {
             Outcome::Stale
@@ -100,7 +104,7 @@ impl Fold {
     /// only one that differs from an earlier one does.
     pub(super) fn brings_news(&self, judged: &Judged<'_>) -> bool {
         judged.outcome == Outcome::Fresh
-            && (!judged.call.hands_off || self.is_known(text_hash(judged.tool)))
+            && (!judged.call.hands_off || self.is_known(judged.tool_hash))
     }
 }
 

@@ -4,11 +4,21 @@
 //! calls resolve it; a finding after that opens it again, and what it then counts is added to what it had counted.
 
 use super::event::{SpanId, Text};
+use super::few::Few;
 use super::fold::Spent;
 use super::judge::Judged;
 use super::policy::Alarm;
 use super::tally::Tally;
-use super::warning::{Rule, Severity, WarningState};
+use super::warning::{EVIDENCE_MAX, Rule, Severity, WarningState};
+
+/// Which spans show something, since when, and what it cost.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(crate) struct Proof {
+    pub(crate) evidence: Few<SpanId, EVIDENCE_MAX>,
+    pub(crate) first_ns: u64,
+    pub(crate) last_ns: u64,
+    pub(crate) spent: Spent,
+}
 
 /// What a rule reports at one step.
 #[derive(Clone, Debug, PartialEq)]
@@ -18,10 +28,7 @@ pub(crate) struct Finding {
     pub(crate) count: u64,
     pub(crate) tool: Option<Text>,
     pub(crate) agent: Option<Text>,
-    pub(crate) first_ns: u64,
-    pub(crate) last_ns: u64,
-    pub(crate) evidence: Vec<SpanId>,
-    pub(crate) spent: Spent,
+    pub(crate) proof: Proof,
 }
 
 impl Finding {
@@ -42,10 +49,7 @@ impl Finding {
             count: tally.count,
             tool: None,
             agent: None,
-            first_ns: tally.first_ns,
-            last_ns: tally.last_ns,
-            evidence: tally.evidence.clone(),
-            spent: tally.spent,
+            proof: tally.proof,
         }
     }
 }
@@ -65,10 +69,7 @@ pub(crate) struct Kept {
     pub(crate) productive: u32,
     pub(crate) tool: Option<Text>,
     pub(crate) agent: Option<Text>,
-    pub(crate) first_ns: u64,
-    pub(crate) last_ns: u64,
-    pub(crate) evidence: Vec<SpanId>,
-    pub(crate) spent: Spent,
+    pub(crate) proof: Proof,
 }
 
 impl Kept {
@@ -84,10 +85,7 @@ impl Kept {
             productive: 0,
             tool: None,
             agent: None,
-            first_ns: finding.first_ns,
-            last_ns: finding.last_ns,
-            evidence: Vec::new(),
-            spent: Spent::default(),
+            proof: finding.proof,
         };
         kept.grow(finding, alarm);
         kept
@@ -119,10 +117,11 @@ impl Kept {
         self.penalty = alarm.penalty;
         self.tool = finding.tool.or_else(|| self.tool.take());
         self.agent = finding.agent.or_else(|| self.agent.take());
-        self.first_ns = self.first_ns.min(finding.first_ns);
-        self.last_ns = self.last_ns.max(finding.last_ns);
-        self.evidence = finding.evidence;
-        self.spent = finding.spent;
+        self.proof = Proof {
+            first_ns: self.proof.first_ns.min(finding.proof.first_ns),
+            last_ns: self.proof.last_ns.max(finding.proof.last_ns),
+            ..finding.proof
+        };
     }
 
     /// Counts a productive call; `enough` of them in a row resolve a warning about a loop.

@@ -9,6 +9,7 @@ pub(crate) mod announce;
 mod calls;
 pub(crate) mod control;
 pub mod event;
+pub(crate) mod few;
 pub(crate) mod fold;
 mod hash;
 mod health;
@@ -21,6 +22,7 @@ pub(crate) mod similarity;
 pub(crate) mod tally;
 pub mod view;
 pub mod warning;
+pub(crate) mod window;
 mod wording;
 
 pub use run::{Input, RunState, step};

@@ -6,19 +6,27 @@
 //! and `tip` is folded again from `base`. Either way the work is bounded by [`WINDOW_EVENTS_MAX`], however long the run
 //! is, and any order of arrival within the window gives the same state. A report older than all of the window, when
 //! something has already left it, is counted as late and changes nothing.
+//!
+//! *Folded once.* The older half of a full window leaves together. When the newer half was empty, `tip` was what `base`
+//! becomes then: a copy of it waits as `next_base`, and is thrown away when something is put among the reports. So a run
+//! whose reports come in order folds each of them once.
 
 use super::announce::Published;
+use std::collections::VecDeque;
+
 use super::calls::{self, Step};
 use super::event::{Body, Event, Text};
-use super::fold::{Fold, push_bounded, text_hash};
+use super::few::Newest;
+use super::fold::{Fold, text_hash};
 use super::policy::Policy;
 use super::warning::Change;
+use super::window::Window;
 
 /// Reports that a run keeps to put late ones into their place.
-pub const WINDOW_EVENTS_MAX: usize = 64;
+pub const WINDOW_EVENTS_MAX: usize = 2 * WINDOW_HALF;
 
-/// Steps that leave a full window together, so that the window is not looked through for each report.
-const LEAVE_TOGETHER: usize = 16;
+/// Reports that leave a full window together, with all that belongs to their calls. As many stay.
+const WINDOW_HALF: usize = 48;
 
 /// Reports whose identity is remembered to recognise repeats; beyond them the window's age does.
 pub(crate) const RECENT_IDS_MAX: usize = 256;
@@ -61,24 +69,26 @@ pub struct RunState {
     /// When it was last heard of, milliseconds since 1970.
     pub(crate) heard_ms: u64,
     /// The newest reports, in the order of [`Place`].
-    pub(crate) window: Vec<Event>,
+    pub(crate) window: Window,
     /// What has left the window.
     pub(crate) base: Fold,
     /// Reports before this have left the window.
     pub(crate) base_until: Option<Place>,
     /// Identities of the newest reports, newest last.
-    pub(crate) recent_ids: Vec<u64>,
+    pub(crate) recent_ids: Newest<RECENT_IDS_MAX>,
     /// Call ids that have left the window, newest last.
-    pub(crate) folded_calls: Vec<u64>,
+    pub(crate) folded_calls: Newest<FOLDED_CALLS_MAX>,
     /// Hashes of the ids of runs that were absorbed.
-    pub(crate) absorbed: Vec<u64>,
-    pub(crate) published: Vec<Published>,
+    pub(crate) absorbed: Newest<ABSORBED_MAX>,
+    pub(crate) published: VecDeque<Published>,
     pub(crate) closed: bool,
     pub(crate) end_announced: bool,
     pub(crate) late: u64,
     pub(crate) repeated: u64,
     /// `base` with the window on top: derived, never stored, absent until it is needed.
     pub(crate) tip: Option<Box<Fold>>,
+    /// `base` with the older half of the window on top: derived, never stored, and only there where that was at hand.
+    pub(crate) next_base: Option<Box<Fold>>,
 }
 
 /// Where a report stands in a run: by start; agents before what they do, outer ones before inner ones; a run's end by
@@ -151,14 +161,14 @@ impl RunState {
         }
     }
 
-    fn take(&mut self, events: &[Event], policy: &Policy) {
+    fn take<'a>(&mut self, events: impl IntoIterator<Item = &'a Event>, policy: &Policy) {
         self.ensure_tip(policy);
         for event in events {
-            if self.recent_ids.contains(&event.id) {
+            if self.recent_ids.contains(event.id) {
                 self.tell_again(event);
                 continue;
             }
-            push_bounded(&mut self.recent_ids, event.id, RECENT_IDS_MAX);
+            self.recent_ids.push(event.id);
             self.closed = false;
             self.place(event, policy);
         }
@@ -167,56 +177,62 @@ impl RunState {
     /// A report that is known already. A span and a log record may tell of one event under one identity but with times of
     /// their own: the earlier one stands, whichever came first.
     fn tell_again(&mut self, event: &Event) {
-        let known = self.window.iter().position(|other| other.id == event.id);
-        match known.filter(|index| Place::of(event) < Place::of(&self.window[*index])) {
-            Some(index) => {
-                self.window.remove(index);
+        let place = Place::of(event);
+        let known = self
+            .window
+            .iter()
+            .position(|other| other.id == event.id && place < Place::of(other));
+        match known {
+            Some(known) => {
+                self.window.remove(known);
                 self.insert(event);
             }
             None => self.repeated += 1,
         }
     }
 
-    /// Puts a report into its place among the others.
-    fn insert(&mut self, event: &Event) {
-        let place = Place::of(event);
-        let index = self
-            .window
-            .partition_point(|other| Place::of(other) < place);
-        self.window.insert(index, event.clone());
-        self.tip = None;
-    }
-
     fn place(&mut self, event: &Event, policy: &Policy) {
         let place = Place::of(event);
-        let told = call_id(event).is_some_and(|id| self.folded_calls.contains(&id));
+        let told = call_id(event).is_some_and(|id| self.folded_calls.contains(id));
         if told || self.base_until.is_some_and(|until| place <= until) {
             // The outermost agent starts before everything and is reported last: that is no lateness.
             self.late += u64::from(!matches!(event.body, Body::AgentSpan(_)));
             return;
         }
-        let newest = self
-            .window
-            .last()
-            .is_none_or(|last| Place::of(last) < place);
-        if newest && !calls::belongs_to_any(&self.window, event) {
+        if self.window.ends_before(place) && !self.window.may_tell_more(event) {
             if let Some(tip) = &mut self.tip {
                 tip.apply(&Step::first(0, event), policy);
             }
-            self.window.push(event.clone());
+            self.window.push(event);
         } else {
             self.insert(event);
         }
         if self.window.len() >= WINDOW_EVENTS_MAX {
             self.leave(policy);
         }
+        if self.window.len() == WINDOW_HALF {
+            self.next_base.clone_from(&self.tip);
+        }
     }
 
-    /// Folds the oldest steps of the window into the base.
+    /// Puts a report into its place among the others.
+    fn insert(&mut self, event: &Event) {
+        self.window.insert(event);
+        self.tip = None;
+        self.next_base = None;
+    }
+
+    /// Folds the older half of the window into the base.
     fn leave(&mut self, policy: &Policy) {
-        let mut gone = Vec::new();
-        for step in calls::steps(&self.window).iter().take(LEAVE_TOGETHER) {
-            self.base.apply(step, policy);
+        let next_base = self.next_base.take();
+        let mut gone = Vec::with_capacity(WINDOW_HALF);
+        for step in &calls::steps(&self.window) {
+            if step.places().next() >= Some(WINDOW_HALF) {
+                break;
+            }
+            if next_base.is_none() {
+                self.base.apply(step, policy);
+            }
             let first = step
                 .places()
                 .next()
@@ -227,14 +243,13 @@ impl RunState {
         }
         for place in &gone {
             if let Some(id) = self.window.get(*place).and_then(call_id) {
-                push_bounded(&mut self.folded_calls, id, FOLDED_CALLS_MAX);
+                self.folded_calls.push(id);
             }
         }
-        let mut place = 0;
-        self.window.retain(|_| {
-            place += 1;
-            !gone.contains(&(place - 1))
-        });
+        self.window.remove_all(gone);
+        if let Some(next_base) = next_base {
+            self.base = *next_base;
+        }
     }
 
     fn ensure_tip(&mut self, policy: &Policy) {
@@ -255,13 +270,14 @@ impl RunState {
         self.heard_ms = self.heard_ms.max(other.heard_ms);
         self.label(other.session_id.as_ref(), other.service.as_ref());
         let name = text_hash(&other.id);
-        if !self.absorbed.contains(&name) {
-            push_bounded(&mut self.absorbed, name, ABSORBED_MAX);
+        if !self.absorbed.contains(name) {
+            self.absorbed.push(name);
             self.base.absorb(&other.base);
             self.late += other.late;
             self.tip = None;
+            self.next_base = None;
         }
-        self.take(&other.window, policy);
+        self.take(other.window.iter(), policy);
     }
 }
 

@@ -37,9 +37,17 @@ pub(crate) fn similar(left: &str, right: &str, ratio: f64) -> bool {
 /// items do, which are not rewordings.
 #[must_use]
 pub(crate) fn shape(text: &str) -> u64 {
-    let words = text.bytes().filter(|byte| !byte.is_ascii_digit());
-    words.fold(0x9e37_79b9_7f4a_7c15, |hash: u64, byte| {
-        (hash.rotate_left(5) ^ u64::from(byte)).wrapping_mul(0x517c_c1b7_2722_0a95)
+    let mut words = [0_u8; SAMPLE_BYTES_MAX];
+    let mut length = 0;
+    for byte in text.bytes().take(SAMPLE_BYTES_MAX) {
+        words[length] = byte;
+        length += usize::from(!byte.is_ascii_digit());
+    }
+    words[length..].fill(0);
+    let (words, _) = words.as_chunks();
+    let used = words.iter().take(length.div_ceil(8));
+    used.fold(length as u64, |hash, word| {
+        (hash.rotate_left(5) ^ u64::from_le_bytes(*word)).wrapping_mul(0x517c_c1b7_2722_0a95)
     })
 }
 

@@ -1,12 +1,15 @@
 //! How often, since when, and which spans show it: what a rule counts for one group of calls.
 //!
 //! A tally belongs to a rule and a key (a tool, or a tool with its arguments). It starts again when something new comes, or
-//! when its last call lies too far back; the oldest one makes room when there are [`TALLIES_MAX`].
+//! when its last call lies too far back; the oldest one makes room when there are [`TALLIES_MAX`]. Most steps look for several
+//! that are not there and make two that will not be needed again, so what is searched lies close together, apart from them.
 
 use super::event::SpanId;
-use super::fold::{Spent, push_bounded};
+use super::few::Few;
+use super::hash::mix;
 use super::judge::Judged;
-use super::warning::{EVIDENCE_MAX, Rule};
+use super::kept::Proof;
+use super::warning::Rule;
 
 /// Most tallies of a run.
 pub(crate) const TALLIES_MAX: usize = 32;
@@ -14,8 +17,16 @@ pub(crate) const TALLIES_MAX: usize = 32;
 const SEEN_MAX: usize = 4;
 
 /// The tallies of a run.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub(crate) struct Tallies(pub(crate) Vec<Tally>);
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Tallies {
+    all: Vec<Tally>,
+    /// For each tally, a hash of its rule and key: what is searched.
+    keys: Vec<u64>,
+    /// For each tally, its number, by which the oldest is found.
+    numbers: Vec<u64>,
+    /// The one that was given out last: its number here may be behind.
+    touched: usize,
+}
 
 /// One count.
 #[derive(Clone, Debug, PartialEq)]
@@ -30,35 +41,72 @@ pub(crate) struct Tally {
     /// Something the telemetry did not show lowers the confidence.
     pub(crate) weak: bool,
     /// Results seen, masked; newest last.
-    pub(crate) seen: Vec<u64>,
-    pub(crate) evidence: Vec<SpanId>,
-    pub(crate) first_ns: u64,
-    pub(crate) last_ns: u64,
-    pub(crate) spent: Spent,
+    pub(crate) seen: Few<u64, SEEN_MAX>,
+    pub(crate) proof: Proof,
 }
 
 impl Tallies {
     /// The tally of a rule and key; a new, empty one if there is none.
     pub(crate) fn of(&mut self, rule: Rule, key: u64) -> &mut Tally {
-        let known = self
-            .0
-            .iter()
-            .position(|tally| tally.rule == rule && tally.key == key);
-        let place = known.unwrap_or_else(|| self.make_room(rule, key));
-        &mut self.0[place]
+        self.note_number();
+        self.touched = self
+            .find(rule, key)
+            .unwrap_or_else(|| self.add(Tally::new(rule, key)));
+        &mut self.all[self.touched]
     }
 
-    fn make_room(&mut self, rule: Rule, key: u64) -> usize {
-        let new = Tally::new(rule, key);
-        if self.0.len() < TALLIES_MAX {
-            self.0.push(new);
-            return self.0.len() - 1;
+    /// All of them.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &Tally> {
+        self.all.iter()
+    }
+
+    fn find(&self, rule: Rule, key: u64) -> Option<usize> {
+        let wanted = mix(key, rule as u64);
+        // Many are compared at a time to see that it is not there, which is the usual case.
+        let is_there = self.keys.contains(&wanted);
+        let place = || self.keys.iter().position(|key| *key == wanted);
+        is_there.then(place).flatten()
+    }
+
+    /// The tally that was given out may have counted since.
+    fn note_number(&mut self) {
+        if let Some(tally) = self.all.get(self.touched) {
+            self.numbers[self.touched] = tally.number;
         }
-        let oldest = (0..self.0.len())
-            .min_by_key(|place| self.0[*place].number)
-            .unwrap_or(0);
-        self.0[oldest] = new;
+    }
+
+    fn add(&mut self, tally: Tally) -> usize {
+        let key = mix(tally.key, tally.rule as u64);
+        if self.all.len() < TALLIES_MAX {
+            self.keys.push(key);
+            self.numbers.push(tally.number);
+            self.all.push(tally);
+            return self.all.len() - 1;
+        }
+        let numbers = self.numbers.iter().enumerate();
+        let oldest = numbers
+            .min_by_key(|(_, number)| **number)
+            .map_or(0, |(place, _)| place);
+        self.keys[oldest] = key;
+        self.numbers[oldest] = tally.number;
+        self.all[oldest] = tally;
         oldest
+    }
+}
+
+impl FromIterator<Tally> for Tallies {
+    fn from_iter<I: IntoIterator<Item = Tally>>(all: I) -> Self {
+        let mut tallies = Self::default();
+        for tally in all {
+            tallies.add(tally);
+        }
+        tallies
+    }
+}
+
+impl PartialEq for Tallies {
+    fn eq(&self, other: &Self) -> bool {
+        self.all == other.all
     }
 }
 
@@ -71,11 +119,8 @@ impl Tally {
             number: 0,
             round: 0,
             weak: false,
-            seen: Vec::new(),
-            evidence: Vec::new(),
-            first_ns: 0,
-            last_ns: 0,
-            spent: Spent::default(),
+            seen: Few::default(),
+            proof: Proof::default(),
         }
     }
 
@@ -96,18 +141,18 @@ impl Tally {
         self.add_span(judged.call.span, judged.call.start_ns);
         self.number = judged.number;
         self.round = judged.round;
-        self.spent.add(judged.spent);
+        self.proof.spent.add(judged.spent);
     }
 
     /// Counts something that is no tool call.
     pub(crate) fn add_span(&mut self, span: SpanId, start_ns: u64) {
         self.count += 1;
         if self.count == 1 {
-            self.first_ns = start_ns;
+            self.proof.first_ns = start_ns;
         }
-        self.last_ns = start_ns;
+        self.proof.last_ns = start_ns;
         if span.is_set() {
-            push_bounded(&mut self.evidence, span, EVIDENCE_MAX);
+            self.proof.evidence.push(span);
         }
     }
 
@@ -115,7 +160,7 @@ impl Tally {
     pub(crate) fn see(&mut self, result: u64) -> bool {
         let new = !self.seen.contains(&result);
         if new {
-            push_bounded(&mut self.seen, result, SEEN_MAX);
+            self.seen.push(result);
         }
         new
     }

@@ -41,7 +41,7 @@ pub(crate) fn what_happened(kept: &Kept) -> String {
         Rule::CostBudgetExceeded => {
             format!(
                 "The run has cost {:.2} dollars, more than its budget.",
-                kept.spent.cost_microusd as f64 / 1e6
+                kept.proof.spent.cost_microusd as f64 / 1e6
             )
         }
         Rule::HandoffBounce => {

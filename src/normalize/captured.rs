@@ -103,7 +103,7 @@ impl Captured {
         let request = ExportTraceServiceRequest { resource_spans }.encode_to_vec();
         let mut reports = Vec::new();
         for span in otlp::spans(&request, &Limits::default()) {
-            normalizer.span(&span.unwrap(), &mut reports);
+            normalizer.batch().span(&span.unwrap(), &mut reports);
         }
         reports
     }

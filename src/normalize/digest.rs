@@ -1,19 +1,18 @@
 //! One pass over a value, in whatever form it came, that gives all that is kept of it.
 //!
-//! JSON text goes through serde's visitor and OTLP's structured values through their own recursion; both end in the same
-//! few functions, so that the same value has the same fingerprint in both. No tree is built. Members of an object are
-//! mixed one by one and added up: their order cannot matter, and nothing needs sorting. The hash is not meant to
-//! withstand a sender who looks for collisions; such a sender can only fool the watch over his own runs.
+//! JSON text goes through `json` and OTLP's structured values through their own recursion; both end in the same few
+//! functions, so that the same value has the same fingerprint in both. No tree is built. Members of an object are mixed
+//! one by one and added up: their order cannot matter, and nothing needs sorting. The hash is not meant to withstand a
+//! sender who looks for collisions; such a sender can only fool the watch over his own runs.
 
 use std::borrow::Cow;
-
-use serde::de::DeserializeSeed;
+use std::io::Write;
 
 use crate::otlp::ValueView;
 
 use super::emptiness::{self, Members};
 use super::hash::{self, mix};
-use super::json_visitor::ValueSeed;
+use super::json;
 use super::mask;
 use super::sample::{Sample, cut};
 
@@ -165,7 +164,7 @@ impl Reader {
             return None;
         }
         if text.starts_with('"') {
-            let inner: String = serde_json::from_str(text).ok()?;
+            let inner = json::unquoted(text)?;
             self.unwraps -= 1;
             let digest = self.whole_text(&inner);
             self.unwraps += 1;
@@ -180,9 +179,7 @@ impl Reader {
     /// Parses JSON; what a failed attempt wrote is taken back.
     fn parse(&mut self, text: &str) -> Option<Digest> {
         let place = self.sample.place();
-        let mut json = serde_json::Deserializer::from_str(text);
-        let digest = ValueSeed(self).deserialize(&mut json);
-        let digest = digest.and_then(|digest| json.end().map(|()| digest)).ok();
+        let digest = json::read(text, self);
         if digest.is_none() {
             self.sample.take_back(place);
         }
@@ -238,9 +235,14 @@ impl Reader {
         {
             return self.integer(number as i128);
         }
-        // Debug's form is the shortest that reads back as the same number, with an exponent where that is shorter.
-        let text = format!("{number:?}");
-        self.write(|sample| sample.sign(&text));
+        // Debug's form is the shortest that reads back as the same number, with an exponent where that is shorter: at most
+        // 24 bytes.
+        let mut buffer = [0; 32];
+        let mut rest = &mut buffer[..];
+        write!(rest, "{number:?}").expect("the longest number fits");
+        let length = 32 - rest.len();
+        let text = std::str::from_utf8(&buffer[..length]).unwrap_or_default();
+        self.write(|sample| sample.sign(text));
         let mut digest = scalar(mix(FLOAT, number.to_bits()), text.len(), Shape::Number);
         if number >= 0.0 && mask::is_volatile_integer(number as u64) {
             digest.masked = VOLATILE;

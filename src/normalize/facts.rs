@@ -167,6 +167,26 @@ pub(super) struct Answered<'a> {
     pub(super) text: Option<&'a str>,
 }
 
+/// A key that says something.
+enum Key<'a> {
+    /// Its place in [`KEYS`].
+    Known(u8),
+    /// What follows one of the prefixes in [`ANSWERS`].
+    Answer(&'a str),
+}
+
+impl<'a> Key<'a> {
+    #[inline]
+    fn of(key: &'a [u8]) -> Option<Self> {
+        if let Some(place) = place(key) {
+            return Some(Self::Known(place));
+        }
+        let mut prefixes = ANSWERS.iter();
+        let rest = prefixes.find_map(|prefix| key.strip_prefix(prefix.as_bytes()))?;
+        Some(Self::Answer(std::str::from_utf8(rest).ok()?))
+    }
+}
+
 /// The rank of a slot without a value.
 const UNSET: u8 = u8::MAX;
 
@@ -178,19 +198,22 @@ impl<'a> Facts<'a> {
             ranks: [UNSET; SLOTS],
             answered: Answered::default(),
         };
-        for (key, value) in attributes {
-            if let Some(place) = place(key) {
-                let slot = KEYS[usize::from(place)].1 as usize;
-                // The same key again replaces its value, as decoding into a map would.
-                if place <= facts.ranks[slot] {
-                    facts.values[slot] = value;
-                    facts.ranks[slot] = place;
-                }
-            } else if let Some(rest) = ANSWERS.iter().find_map(|prefix| key.strip_prefix(prefix)) {
-                facts.answered.read(rest, value);
+        for (key, value) in attributes.picked(Key::of) {
+            match key {
+                Key::Known(place) => facts.take(place, value),
+                Key::Answer(rest) => facts.answered.read(rest, value),
             }
         }
         facts
+    }
+
+    fn take(&mut self, place: u8, value: ValueView<'a>) {
+        let slot = KEYS[usize::from(place)].1 as usize;
+        // The same key again replaces its value, as decoding into a map would.
+        if place <= self.ranks[slot] {
+            self.values[slot] = value;
+            self.ranks[slot] = place;
+        }
     }
 
     /// Whether the span carries the fact at all.
@@ -262,7 +285,7 @@ impl<'a> Answered<'a> {
 const BUCKETS: usize = 512;
 
 /// Open addressing over [`KEYS`]: the place of a key, or [`UNSET`].
-const INDEX: [u8; BUCKETS] = index();
+static INDEX: [u8; BUCKETS] = index();
 
 const fn index() -> [u8; BUCKETS] {
     assert!(
@@ -293,14 +316,14 @@ const fn bucket(key: &[u8]) -> usize {
         % BUCKETS
 }
 
-fn place(key: &str) -> Option<u8> {
-    let mut bucket = bucket(key.as_bytes());
+fn place(key: &[u8]) -> Option<u8> {
+    let mut bucket = bucket(key);
     loop {
         let place = INDEX[bucket];
         if place == UNSET {
             return None;
         }
-        if KEYS[usize::from(place)].0 == key {
+        if KEYS[usize::from(place)].0.as_bytes() == key {
             return Some(place);
         }
         bucket = (bucket + 1) % BUCKETS;
@@ -315,7 +338,7 @@ mod tests {
     #[test]
     fn every_key_is_found() {
         for (expected, (key, _)) in KEYS.iter().enumerate() {
-            assert_eq!(place(key), Some(expected as u8), "{key}");
+            assert_eq!(place(key.as_bytes()), Some(expected as u8), "{key}");
         }
         for stranger in [
             "",
@@ -324,7 +347,7 @@ mod tests {
             "llm.tools.0.tool.json_schema",
             "http.request.method",
         ] {
-            assert_eq!(place(stranger), None, "{stranger}");
+            assert_eq!(place(stranger.as_bytes()), None, "{stranger}");
         }
     }
 }

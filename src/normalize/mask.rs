@@ -110,7 +110,7 @@ const UPPER: u8 = 4;
 const NOT_HEX: u8 = 8;
 
 /// What each byte is; zero for what belongs to no word.
-const CLASSES: [u8; 256] = classes();
+static CLASSES: [u8; 256] = classes();
 
 const fn classes() -> [u8; 256] {
     let mut classes = [0; 256];

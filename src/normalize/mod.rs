@@ -28,11 +28,12 @@ mod gemini_cli;
 mod gen_ai;
 mod google_adk;
 mod hash;
-mod json_visitor;
+mod json;
 mod langfuse;
 mod langsmith;
 mod mask;
 mod mcp;
+mod names;
 mod openinference;
 mod openllmetry;
 mod prices;
@@ -56,6 +57,7 @@ use crate::otlp::{Attributes, LogView, SpanView};
 
 use self::dialect::Dialect;
 use self::facts::Facts;
+use self::names::Names;
 use self::reading::Reading;
 
 pub use self::prices::{Prices, PricesError};
@@ -148,7 +150,8 @@ const WORKER_ATTRIBUTES: [&str; 5] = [
 /// Most models without a price that are remembered by name; what more there are is counted alone.
 const UNPRICED_MAX: usize = 64;
 
-/// Turns views into reports. One serves all receivers: it holds nothing but its settings and counters.
+/// Turns views into reports, a request at a time. One serves all receivers: it holds nothing but its settings and
+/// counters.
 #[derive(Debug, Default)]
 pub struct Normalizer {
     settings: Settings,
@@ -173,51 +176,14 @@ impl Normalizer {
         }
     }
 
-    /// Reads one span and appends what it reports: at most one report, none for a span that says nothing.
-    pub fn span(&self, span: &SpanView<'_>, out: &mut Vec<Report>) {
-        let facts = Facts::of(&span.attributes);
-        let mut report = Report::about(span.trace_id);
-        let dialect = Dialect::of_span(span.scope_name, &facts);
-        let mut reading = Reading::new(span, &facts, &mut report);
-        let outcome = match dialect {
-            Dialect::OpenInference => openinference::span(&mut reading),
-            Dialect::OpenLlmetry => openllmetry::span(&mut reading),
-            Dialect::LangSmith => langsmith::span(&mut reading),
-            Dialect::Langfuse => langfuse::span(&mut reading),
-            Dialect::GoogleAdk => google_adk::span(&mut reading),
-            Dialect::GenAi => gen_ai::span(&mut reading),
-            Dialect::Vercel => vercel::span(&mut reading),
-            Dialect::Mcp => mcp::span(&mut reading),
-            Dialect::ClaudeCode => claude_code::span(&mut reading),
-            Dialect::GeminiCli => gemini_cli::span(&mut reading),
-            // Its spans are internals of the program; everything an agent did is in its log records.
-            Dialect::Codex => Outcome::Noise,
-            Dialect::None => Outcome::NoDialect,
-        };
-        self.close(report, outcome, (&span.attributes, &span.resource), out);
-    }
-
-    /// Reads one log record and appends what it reports: at most one report, none for a record that says nothing.
-    pub fn log(&self, log: &LogView<'_>, out: &mut Vec<Report>) {
-        let mut report = Report::about(log.trace_id);
-        let outcome = match Dialect::of_log(log.scope_name) {
-            Dialect::ClaudeCode => claude_code::log(log, &mut report),
-            Dialect::Codex => codex::log(log, &mut report),
-            Dialect::GeminiCli => gemini_cli::log(log, &mut report),
-            // Records that frameworks write beside their spans, which say nothing more than these.
-            Dialect::OpenInference
-            | Dialect::OpenLlmetry
-            | Dialect::LangSmith
-            | Dialect::Langfuse
-            | Dialect::GoogleAdk
-            | Dialect::GenAi
-            | Dialect::Vercel
-            | Dialect::Mcp => Outcome::Noise,
-            // The conventions' own events, in somebody's logger.
-            Dialect::None if log.event_name.starts_with("gen_ai.") => Outcome::Noise,
-            Dialect::None => Outcome::NoDialect,
-        };
-        self.close(report, outcome, (&log.attributes, &log.resource), out);
+    /// Begins a request.
+    #[must_use]
+    pub fn batch<'a>(&self) -> Batch<'_, 'a> {
+        Batch {
+            normalizer: self,
+            names: Names::new(),
+            origin: None,
+        }
     }
 
     /// What has been read so far.
@@ -245,43 +211,8 @@ impl Normalizer {
         models.collect()
     }
 
-    /// Counts what became of one item, and hands its report on if there is anything in it that the shard does not know
-    /// from the trace id.
-    fn close(
-        &self,
-        mut report: Report,
-        outcome: Outcome,
-        (attributes, resource): (&Attributes<'_>, &Attributes<'_>),
-        out: &mut Vec<Report>,
-    ) {
-        let outcome = if report.events.is_empty() {
-            outcome
-        } else {
-            Outcome::Told
-        };
-        self.outcomes[outcome as usize].fetch_add(1, Ordering::Relaxed);
-        if !matches!(outcome, Outcome::Told | Outcome::Placed) {
-            return;
-        }
-        let service = resource.find("service.name").and_then(|name| name.as_str());
-        report.run.service = service.filter(|name| !name.is_empty()).map(value::name);
-        if outcome == Outcome::Told {
-            let worker = self
-                .worker(attributes)
-                .or_else(|| self.worker(resource))
-                .map(value::name);
-            for event in &mut report.events {
-                event.worker.clone_from(&worker);
-                if let Body::ModelCall(call) = &mut event.body {
-                    self.price(call);
-                }
-            }
-        }
-        out.push(report);
-    }
-
     /// The worker that these attributes name; where several do, the one that stands first in the settings.
-    fn worker<'a>(&self, attributes: &Attributes<'a>) -> Option<&'a str> {
+    fn worker(&self, attributes: &Attributes<'_>) -> Option<Text> {
         let names = &self.settings.worker_attributes;
         let mut found: Option<(usize, &str)> = None;
         for (key, value) in attributes {
@@ -292,7 +223,7 @@ impl Normalizer {
                 found = Some((place, worker));
             }
         }
-        found.map(|(_, worker)| worker)
+        found.map(|(_, worker)| value::name(worker))
     }
 
     /// Gives a call the cost of its tokens, where the telemetry has none; counts it where its model has no price.
@@ -315,6 +246,118 @@ impl Normalizer {
         } else if unpriced.len() < UNPRICED_MAX {
             unpriced.insert(model.clone(), 1);
         }
+    }
+}
+
+/// Reads the items of one request, and remembers what they share.
+pub struct Batch<'n, 'a> {
+    normalizer: &'n Normalizer,
+    names: Names,
+    /// The resource of the item read last, and what it says of all its items.
+    origin: Option<(Attributes<'a>, Origin)>,
+}
+
+/// What a resource says of all its items.
+#[derive(Clone, Default)]
+struct Origin {
+    service: Option<Text>,
+    worker: Option<Text>,
+}
+
+impl<'a> Batch<'_, 'a> {
+    /// Reads one span and appends what it reports: at most one report, none for a span that says nothing.
+    pub fn span(&mut self, span: &SpanView<'a>, out: &mut Vec<Report>) {
+        let facts = Facts::of(&span.attributes);
+        let mut report = Report::about(span.trace_id);
+        let dialect = Dialect::of_span(span.scope_name, &facts);
+        let mut reading = Reading::new(span, &facts, &mut report, &mut self.names);
+        let outcome = match dialect {
+            Dialect::OpenInference => openinference::span(&mut reading),
+            Dialect::OpenLlmetry => openllmetry::span(&mut reading),
+            Dialect::LangSmith => langsmith::span(&mut reading),
+            Dialect::Langfuse => langfuse::span(&mut reading),
+            Dialect::GoogleAdk => google_adk::span(&mut reading),
+            Dialect::GenAi => gen_ai::span(&mut reading),
+            Dialect::Vercel => vercel::span(&mut reading),
+            Dialect::Mcp => mcp::span(&mut reading),
+            Dialect::ClaudeCode => claude_code::span(&mut reading),
+            Dialect::GeminiCli => gemini_cli::span(&mut reading),
+            // Its spans are internals of the program; everything an agent did is in its log records.
+            Dialect::Codex => Outcome::Noise,
+            Dialect::None => Outcome::NoDialect,
+        };
+        self.close(report, outcome, (&span.attributes, &span.resource), out);
+    }
+
+    /// Reads one log record and appends what it reports: at most one report, none for a record that says nothing.
+    pub fn log(&mut self, log: &LogView<'a>, out: &mut Vec<Report>) {
+        let mut report = Report::about(log.trace_id);
+        let outcome = match Dialect::of_log(log.scope_name) {
+            Dialect::ClaudeCode => claude_code::log(log, &mut report),
+            Dialect::Codex => codex::log(log, &mut report),
+            Dialect::GeminiCli => gemini_cli::log(log, &mut report),
+            // Records that frameworks write beside their spans, which say nothing more than these.
+            Dialect::OpenInference
+            | Dialect::OpenLlmetry
+            | Dialect::LangSmith
+            | Dialect::Langfuse
+            | Dialect::GoogleAdk
+            | Dialect::GenAi
+            | Dialect::Vercel
+            | Dialect::Mcp => Outcome::Noise,
+            // The conventions' own events, in somebody's logger.
+            Dialect::None if log.event_name.starts_with("gen_ai.") => Outcome::Noise,
+            Dialect::None => Outcome::NoDialect,
+        };
+        self.close(report, outcome, (&log.attributes, &log.resource), out);
+    }
+
+    /// Counts what became of one item, and hands its report on if there is anything in it that the shard does not know
+    /// from the trace id.
+    fn close(
+        &mut self,
+        mut report: Report,
+        outcome: Outcome,
+        (attributes, resource): (&Attributes<'a>, &Attributes<'a>),
+        out: &mut Vec<Report>,
+    ) {
+        let outcome = if report.events.is_empty() {
+            outcome
+        } else {
+            Outcome::Told
+        };
+        self.normalizer.outcomes[outcome as usize].fetch_add(1, Ordering::Relaxed);
+        if !matches!(outcome, Outcome::Told | Outcome::Placed) {
+            return;
+        }
+        let origin = self.origin(resource);
+        report.run.service = origin.service;
+        if outcome == Outcome::Told {
+            let worker = self.normalizer.worker(attributes).or(origin.worker);
+            for event in &mut report.events {
+                event.worker.clone_from(&worker);
+                if let Body::ModelCall(call) = &mut event.body {
+                    self.normalizer.price(call);
+                }
+            }
+        }
+        out.push(report);
+    }
+
+    /// What a resource says of all its items; read once for those that follow one another.
+    fn origin(&mut self, resource: &Attributes<'a>) -> Origin {
+        if let Some((known, origin)) = &self.origin
+            && known.is_same(resource)
+        {
+            return origin.clone();
+        }
+        let service = resource.find("service.name").and_then(|name| name.as_str());
+        let origin = Origin {
+            service: service.filter(|name| !name.is_empty()).map(value::name),
+            worker: self.normalizer.worker(resource),
+        };
+        self.origin = Some((*resource, origin.clone()));
+        origin
     }
 }
 

@@ -13,6 +13,7 @@ use crate::engine::event::{
 use crate::otlp::{SpanView, ValueView};
 
 use super::facts::{Facts, Slot};
+use super::names::Names;
 use super::{Report, answer, tool_names, usage, value, wrappers};
 
 /// OTLP's status codes.
@@ -26,6 +27,7 @@ pub(super) struct Reading<'r, 'a> {
     /// Who did it; the dialect replaces what the common keys say where it knows better.
     pub(super) agent: Option<Cow<'a, str>>,
     report: &'r mut Report,
+    names: &'r mut Names,
 }
 
 /// A tool call as a dialect has read it: wrappers undone, values still as they stand, as text or JSON text.
@@ -86,6 +88,7 @@ impl<'r, 'a> Reading<'r, 'a> {
         span: &'r SpanView<'a>,
         facts: &'r Facts<'a>,
         report: &'r mut Report,
+        names: &'r mut Names,
     ) -> Self {
         let agent = facts.text(Slot::Agent).map(Cow::Borrowed);
         Self {
@@ -93,17 +96,20 @@ impl<'r, 'a> Reading<'r, 'a> {
             facts,
             agent,
             report,
+            names,
         }
     }
 
     /// Says which run the span belongs to.
     pub(super) fn run(&mut self, run_id: Option<&str>) {
-        self.report.run.run_id = run_id.and_then(usable_id);
+        let run_id = run_id.filter(|id| is_usable(id));
+        self.report.run.run_id = run_id.map(|id| self.names.shared(id));
     }
 
     /// Says which session the span belongs to.
     pub(super) fn session(&mut self, session_id: Option<&str>) {
-        self.report.run.session_id = session_id.and_then(usable_id);
+        let session_id = session_id.filter(|id| is_usable(id));
+        self.report.run.session_id = session_id.map(|id| self.names.shared(id));
     }
 
     /// Says which trace the span's trace continues.
@@ -138,6 +144,11 @@ impl<'r, 'a> Reading<'r, 'a> {
     }
 
     fn push(&mut self, id: u64, start_ns: u64, end_ns: u64, body: Body) {
+        let agent = self.agent_name();
+        // Most spans tell of one event, and room for four would be a kilobyte and a half to fill and to clear.
+        if self.report.events.is_empty() {
+            self.report.events.reserve_exact(1);
+        }
         self.report.events.push(Event {
             id,
             trace: TraceId(self.span.trace_id),
@@ -145,7 +156,7 @@ impl<'r, 'a> Reading<'r, 'a> {
             parent: SpanId(self.span.parent_span_id),
             start_ns,
             end_ns: end_ns.max(start_ns),
-            agent: self.agent_name(),
+            agent,
             worker: None,
             body,
         });
@@ -170,13 +181,14 @@ impl<'r, 'a> Reading<'r, 'a> {
         }
     }
 
-    fn agent_name(&self) -> Option<Text> {
-        self.agent.as_deref().map(value::name)
+    fn agent_name(&mut self) -> Option<Text> {
+        let agent = self.agent.as_deref()?;
+        Some(self.names.shared(value::name_in(agent)))
     }
 
     /// Tells of a tool call, and of the hand-off that it is, where its name says so and its receiver can be read.
     pub(super) fn tell_call(&mut self, call: &Call<'_>) {
-        let tool = value::name(call.tool);
+        let tool = self.names.shared(value::name_in(call.tool));
         let whole = call.result.as_deref();
         let result = whole.map(|whole| wrappers::content(whole).unwrap_or(Cow::Borrowed(whole)));
         let result = result.as_deref();
@@ -208,7 +220,8 @@ impl<'r, 'a> Reading<'r, 'a> {
             && !call.handoff_told_elsewhere
             && let Some(to) = tool_names::receiver(call.tool, arguments)
         {
-            self.tell_handoff(self.agent_name(), &to);
+            let from = self.agent_name();
+            self.tell_handoff(from, &to);
         }
     }
 
@@ -226,8 +239,11 @@ impl<'r, 'a> Reading<'r, 'a> {
             .map(|id| value::id_hash(&[id.as_bytes()]));
         let error = self.failure();
         let usage = usage::of(facts);
+        let model = facts
+            .text(Slot::Model)
+            .map(|model| self.names.shared(value::name_in(model)));
         self.tell(Body::ModelCall(ModelCall {
-            model: facts.text(Slot::Model).map(value::name),
+            model,
             call_id,
             input_tokens: usage.input_tokens,
             cached_tokens: usage.cached_tokens,
@@ -328,9 +344,9 @@ fn without_traceback(message: &str) -> &str {
     message[..end.unwrap_or(message.len())].trim()
 }
 
-/// An id as it stands. One that is longer than any name is no id, and cut short it would be somebody else's.
-fn usable_id(id: &str) -> Option<Text> {
-    (1..=NAME_BYTES_MAX).contains(&id.len()).then(|| id.into())
+/// An id counts as it stands. One that is longer than any name is no id, and cut short it would be somebody else's.
+fn is_usable(id: &str) -> bool {
+    (1..=NAME_BYTES_MAX).contains(&id.len())
 }
 
 /// A value as text: the text itself, or the JSON of a structured value; `None` where there is none.
@@ -365,6 +381,10 @@ fn failure_in(result: &str) -> Option<Failure> {
         return code
             .starts_with(|digit: char| matches!(digit, '1'..='9'))
             .then(|| value::failure(result));
+    }
+    // Nearly every result is spared the walk through its members.
+    if !result.contains("rror\"") {
+        return None;
     }
     let is_error = ["isError", "is_error"]
         .iter()

@@ -180,7 +180,9 @@ pub(super) mod tests {
         .encode_to_vec();
         let mut reports = Vec::new();
         for log in otlp::logs(&request, &Limits::default()) {
-            Normalizer::new().log(&log.expect("a readable record"), &mut reports);
+            Normalizer::new()
+                .batch()
+                .log(&log.expect("a readable record"), &mut reports);
         }
         reports
     }

@@ -79,17 +79,17 @@ impl Sample {
     }
 
     /// The sample: whole when it is short, else its head and its tail.
-    pub(super) fn finish(self) -> Text {
-        if self.text.len() <= SAMPLE_BYTES_MAX {
-            return self.text.into();
+    pub(super) fn finish(mut self) -> Text {
+        if self.text.len() > SAMPLE_BYTES_MAX {
+            let head = cut(&self.text, SAMPLE_HEAD_BYTES).len();
+            let tail_bytes = SAMPLE_BYTES_MAX - SAMPLE_HEAD_BYTES - CUT.len();
+            let mut tail = self.text.len() - tail_bytes;
+            while !self.text.is_char_boundary(tail) {
+                tail += 1;
+            }
+            self.text.replace_range(head..tail, CUT);
         }
-        let head = cut(&self.text, SAMPLE_HEAD_BYTES);
-        let tail_bytes = SAMPLE_BYTES_MAX - SAMPLE_HEAD_BYTES - CUT.len();
-        let mut tail = self.text.len() - tail_bytes;
-        while !self.text.is_char_boundary(tail) {
-            tail += 1;
-        }
-        format!("{head}{CUT}{}", &self.text[tail..]).into()
+        self.text.into()
     }
 
     fn quoted(&mut self, text: &str) {
@@ -104,7 +104,19 @@ impl Sample {
 
     fn escaped(&mut self, text: &str) {
         let mut after_blank = false;
-        for sign in text.chars() {
+        let mut rest = text;
+        loop {
+            let (ordinary, behind) = rest.split_at(ordinary_run(rest.as_bytes(), after_blank));
+            self.text.push_str(ordinary);
+            after_blank = ordinary
+                .bytes()
+                .last()
+                .map_or(after_blank, |byte| byte == b' ');
+            let mut signs = behind.chars();
+            let Some(sign) = signs.next() else {
+                return;
+            };
+            rest = signs.as_str();
             let is_blank = sign.is_whitespace() || sign.is_control();
             if is_blank {
                 if !after_blank {
@@ -119,6 +131,20 @@ impl Sample {
             after_blank = is_blank;
         }
     }
+}
+
+/// How many bytes at the start stand in the sample as they are: ASCII without escapes and without a second blank.
+fn ordinary_run(bytes: &[u8], after_blank: bool) -> usize {
+    let mut after_blank = after_blank;
+    let is_ordinary = |byte: &u8| match byte {
+        b' ' => !std::mem::replace(&mut after_blank, true),
+        b'"' | b'\\' => false,
+        _ => {
+            after_blank = false;
+            byte.is_ascii_graphic()
+        }
+    };
+    bytes.iter().copied().take_while(is_ordinary).count()
 }
 
 /// Whether a text can stand in the sample as it is. Written without early ends, so that it compiles to wide instructions.

@@ -12,6 +12,7 @@ use crate::otlp::ValueView;
 
 use super::digest::{Digest, Reader};
 use super::hash;
+use super::json;
 use super::redact;
 use super::sample::cut;
 
@@ -64,7 +65,12 @@ pub(super) fn failure(text: &str) -> Failure {
 
 /// A name of a tool, agent or model: without blanks around it and at most [`NAME_BYTES_MAX`] bytes.
 pub(super) fn name(text: &str) -> Text {
-    cut(text.trim(), NAME_BYTES_MAX).into()
+    name_in(text).into()
+}
+
+/// The same, not yet made into a text of its own.
+pub(super) fn name_in(text: &str) -> &str {
+    cut(text.trim(), NAME_BYTES_MAX)
 }
 
 /// Identity out of several parts, such as a trace id and a span id. Where one part ends and the next begins matters.
@@ -87,18 +93,18 @@ pub(super) fn member<'a>(json: &'a str, path: &[&str]) -> Option<&'a str> {
 }
 
 /// A JSON text without its quotes and escapes; anything else as it is.
-pub(super) fn unquote(json: &str) -> Cow<'_, str> {
-    let json = json.trim();
-    let Some(inner) = json
+pub(super) fn unquote(text: &str) -> Cow<'_, str> {
+    let text = text.trim();
+    let Some(inner) = text
         .strip_prefix('"')
         .and_then(|rest| rest.strip_suffix('"'))
     else {
-        return Cow::Borrowed(json);
+        return Cow::Borrowed(text);
     };
     if !inner.contains('\\') {
         return Cow::Borrowed(inner);
     }
-    serde_json::from_str(json).map_or(Cow::Borrowed(inner), Cow::Owned)
+    json::unquoted(text).unwrap_or(Cow::Borrowed(inner))
 }
 
 fn input_value(digest: Digest, reader: Reader) -> Recorded {
@@ -230,6 +236,7 @@ impl<'a> Scanner<'a> {
         let bytes = self.json.as_bytes();
         self.at += 1;
         loop {
+            self.at = json::plain_end(bytes, self.at);
             match bytes.get(self.at)? {
                 b'"' => {
                     self.at += 1;

@@ -4,6 +4,7 @@
 //! fail for what [`Raw::check`] has passed, and everything of a yielded view has been passed by it.
 
 use std::fmt::Write;
+use std::iter;
 
 use super::Reason;
 use super::wire::{Fields, Payload, check_text, text};
@@ -165,6 +166,29 @@ impl<'a> Attributes<'a> {
             }
         }
         None
+    }
+
+    /// The attributes whose keys `pick` knows, in order, each with what it says of its key. Values of other keys are
+    /// passed over unread. Keys come as bytes, which are UTF-8.
+    pub fn picked<T>(
+        &self,
+        pick: impl Fn(&'a [u8]) -> Option<T>,
+    ) -> impl Iterator<Item = (T, ValueView<'a>)> {
+        let mut pairs = self.iter();
+        iter::from_fn(move || {
+            loop {
+                let (key, value) = read_pair(pairs.message()?).ok()?;
+                if let Some(picked) = pick(key) {
+                    return Some((picked, ValueView::of(value)?));
+                }
+            }
+        })
+    }
+
+    /// Whether both are the same bytes of the same request, as the resources of neighbouring items are.
+    #[must_use]
+    pub fn is_same(&self, other: &Self) -> bool {
+        std::ptr::eq(self.fields, other.fields)
     }
 
     /// Appends the list as a JSON object, as [`ValueView::write_json`] does.

@@ -191,13 +191,14 @@ impl Intake {
         let limits = &self.0.limits;
         let mut tally = Tally::default();
         let mut reports = Vec::new();
+        let mut batch = self.0.normalizer.batch();
         match signal {
             Signal::Traces => {
                 for span in otlp::spans(request, limits) {
                     match span {
                         Ok(span) => {
                             tally.read(span.attributes_left_out);
-                            self.0.normalizer.span(&span, &mut reports);
+                            batch.span(&span, &mut reports);
                         }
                         Err(problem) => tally.note(problem),
                     }
@@ -209,7 +210,7 @@ impl Intake {
                     match log {
                         Ok(log) => {
                             tally.read(log.attributes_left_out);
-                            self.0.normalizer.log(&log, &mut reports);
+                            batch.log(&log, &mut reports);
                         }
                         Err(problem) => tally.note(problem),
                     }

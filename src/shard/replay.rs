@@ -113,9 +113,8 @@ fn apply(
                     continue;
                 };
                 if run.position < position {
-                    let key = run.key.clone();
                     residence.remove(&run_id);
-                    store.delete_runs(&[key])?;
+                    store.forget_state(&run_id)?;
                 }
             }
             entry => {

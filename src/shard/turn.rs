@@ -54,7 +54,7 @@ struct Draft {
     /// Runs that were stepped.
     touched: Vec<Text>,
     /// Runs that are forgotten.
-    removed: Vec<IndexKey>,
+    removed: Vec<Text>,
     /// Owners of absorbed runs that are to hear of it.
     releases: Vec<Release>,
     moves: Vec<Move>,
@@ -113,9 +113,13 @@ impl Worker {
         let cost = batch.cost;
         let mut draft = self.draft(batch)?;
         if !draft.is_empty() {
+            if !draft.removed.is_empty() {
+                // What is being saved must not come back after the removal.
+                self.finish_save().await?;
+            }
             self.commit(&mut draft).await?;
             self.show(&draft);
-            self.remove(&draft.removed).await?;
+            self.remove(&draft.removed);
         }
         self.tray.held.release(cost);
         self.shared.counters.reports.add(cost.reports as u64);
@@ -311,20 +315,14 @@ impl Worker {
     }
 
     /// Forgets runs whose removal is committed.
-    async fn remove(&mut self, removed: &[IndexKey]) -> Result<(), StoreError> {
-        if removed.is_empty() {
-            return Ok(());
+    fn remove(&mut self, removed: &[Text]) {
+        for run_id in removed {
+            self.residence.remove(run_id);
+            self.watchers.end(run_id);
         }
-        self.finish_save().await?;
-        for key in removed {
-            self.residence.remove(&key.run_id);
-            self.watchers.end(&key.run_id);
-        }
-        self.shared.store.delete_runs(removed)?;
         self.shared
             .runs
             .fetch_sub(removed.len() as u64, Ordering::Relaxed);
-        Ok(())
     }
 
     /// Hands a copy of a run to the owner of the run that it belongs to.
@@ -357,7 +355,8 @@ impl Draft {
         self.turn.entries.push(Entry::Removed {
             run_id: key.run_id.clone(),
         });
-        self.removed.push(key);
+        self.removed.push(key.run_id.clone());
+        self.turn.removed.push(key);
     }
 
     /// Makes alerts of what changed with a run's warnings.

@@ -42,6 +42,20 @@ pub enum StoreError {
         /// The newest format that this release can read.
         known: u32,
     },
+    /// A release from before the first one that is supported wrote the store: use another directory. Nothing in it was
+    /// changed.
+    #[error(
+        "the store in {} has format {found}, and this release knows formats from {known} on; choose an empty or a new directory",
+        dir.display()
+    )]
+    SchemaOlder {
+        /// The data directory.
+        dir: PathBuf,
+        /// The format found.
+        found: u32,
+        /// The oldest format that this release can read.
+        known: u32,
+    },
     /// The store cannot be read as it lies there: move its database away (`DIR/store`) and start anew.
     #[error(
         "the store in {0} is damaged ({reason}); move {0}/store away and start again: a new store is made",

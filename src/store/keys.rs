@@ -3,12 +3,11 @@
 //! | key | value |
 //! |---|---|
 //! | `!schema` | format of the whole store, u32 |
-//! | `!journal` | first position that has not been cut, u64 |
+//! | `!journal` | first position of the journal that somebody may need, u64 |
 //! | `a` cursor | alert |
 //! | `c` name | cursor of an exporter, u64 |
 //! | `i` created, run id | nothing |
-//! | `j` position | turns that were committed together |
-//! | `p` hash | policy as JSON |
+//! //! | `p` hash | policy as JSON |
 //! | `r` run id | state of a run |
 //! | `x` trace | run id |
 //! | `y` length, run id, trace | nothing; finds the aliases of a run |
@@ -25,12 +24,11 @@ use super::turn::IndexKey;
 /// Format of the store; see [`super::open`].
 pub(super) const SCHEMA: &[u8] = b"!schema";
 
-/// First position that has not been cut.
+/// First position of the journal that somebody may need.
 pub(super) const JOURNAL_START: &[u8] = b"!journal";
 
 pub(super) const ALERT: u8 = b'a';
 pub(super) const INDEX: u8 = b'i';
-pub(super) const JOURNAL: u8 = b'j';
 const EXPORTER: u8 = b'c';
 const POLICY: u8 = b'p';
 const RUN: u8 = b'r';
@@ -41,7 +39,7 @@ const PIECE: u8 = b'+';
 /// Length of a key that is a prefix and a number.
 const NUMBERED_BYTES: usize = 9;
 
-/// A key made of a prefix and a number: journal, alerts, policies.
+/// A key made of a prefix and a number: alerts, policies.
 pub(super) fn numbered(prefix: u8, number: u64) -> [u8; NUMBERED_BYTES] {
     let mut key = [prefix; NUMBERED_BYTES];
     key[1..].copy_from_slice(&number.to_be_bytes());

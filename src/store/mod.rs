@@ -1,18 +1,22 @@
-//! The room of sled: what outlives the process.
+//! The room of the disk: what outlives the process.
 //!
-//! A shard hands over a [`Turn`]; the store's own thread takes all the turns that wait, writes one journal record with
-//! them, their index keys, aliases and alerts as one atomic batch, flushes once, and only then answers their senders
-//! and tells the tails how far the log of alerts goes ([`Store::published`]). States of runs follow later and in bulk
-//! ([`Store::save_runs`]); the journal is cut behind the oldest position that some shard still needs
-//! ([`Store::needed_from`]). After a crash, the states and the journal after them give what was acknowledged.
+//! A shard hands over a [`Turn`]; the store's own thread takes all the turns that wait, writes them as one record of the
+//! `journal` with everything that they changed, syncs once, and only then answers their senders and tells the tails how
+//! far the log of alerts goes ([`Store::published`]). What is looked up lies in sled and follows: alerts at once, new
+//! runs and aliases some milliseconds later (`pending`), states of runs later still and in bulk
+//! ([`Store::save_runs`]). The journal is cut behind the oldest position that some shard still needs
+//! ([`Store::needed_from`]), once all before that is in sled and sled is on disk. After a crash, the journal says again
+//! what sled may have lost, and the states and the journal after them give what was acknowledged.
 //!
 //! Reads go to sled directly, from any task: they are short. Deliberately absent: any knowledge of what a state or an
 //! alert means, and any retry of a failed write. A store whose write failed takes no more writes.
 
 pub mod alert;
 mod error;
+mod journal;
 mod keys;
 mod open;
+mod pending;
 mod pieces;
 mod reads;
 pub mod records;
@@ -20,6 +24,7 @@ mod shared;
 mod turn;
 mod writer;
 
+use std::fs;
 use std::path::Path;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, mpsc};
@@ -31,10 +36,11 @@ use crate::engine::event::{Text, TraceId};
 
 use alert::Alert;
 pub use error::StoreError;
+use journal::Journal;
 use open::Opened;
 use shared::Shared;
 pub use turn::{Committed, Entry, IndexKey, SavedRun, Turn};
-use writer::{Answer, EncodedTurn, Order, Writer};
+use writer::{Answer, Order, Writer};
 
 /// What the store is to hold against once it has acknowledged a turn.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -70,7 +76,7 @@ impl Default for Options {
 /// What the store has done since it was opened, for metrics.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counters {
-    /// Journal records written; each is one group of turns and one flush.
+    /// Journal records written; each is one group of turns and one sync.
     pub commits: u64,
     /// Turns committed.
     pub turns: u64,
@@ -82,6 +88,8 @@ pub struct Counters {
     pub alerts_removed: u64,
     /// Alerts left out because they could not be read.
     pub unreadable: u64,
+    /// Journal records left out at the opening because a crash had torn them.
+    pub torn: u64,
 }
 
 /// An open store. Clones share it; the directory is let go when the last one is dropped.
@@ -104,12 +112,24 @@ impl Store {
     ///
     /// Blocks while the database reads itself: fractions of a second, more after a crash.
     pub fn open(dir: &Path, options: &Options) -> Result<Self, StoreError> {
-        Self::start(open::open(dir, options)?, dir, options)
+        Self::start(open::open(dir, options)?, dir, options, |_| {})
     }
 
-    fn start(opened: Opened, dir: &Path, options: &Options) -> Result<Self, StoreError> {
+    fn start(
+        opened: Opened,
+        dir: &Path,
+        options: &Options,
+        prepare: impl FnOnce(&mut Journal),
+    ) -> Result<Self, StoreError> {
         let shared = Arc::new(Shared::new(opened.db, dir.to_owned(), options)?);
-        let writer = Writer::new(Arc::clone(&shared), opened.log, options.alerts_max)?;
+        let syncs = opened.log.is_some();
+        let start = shared.journal_start.load(Ordering::Acquire);
+        let recover = |found| shared.recover(found);
+        let mut journal = Journal::open(&shared.journal_dir(), syncs, start, recover)?;
+        prepare(&mut journal);
+        let newest = journal.newest().max(start - 1);
+        shared.position.store(newest, Ordering::Release);
+        let writer = Writer::new(Arc::clone(&shared), opened.log, journal);
         let (orders, inbox) = mpsc::channel();
         let thread = thread::Builder::new()
             .name("eddy-store".to_owned())
@@ -127,18 +147,18 @@ impl Store {
         })
     }
 
-    /// Commits a turn. Resolves when it is durable; all turns that wait at the same time share one flush. By then
+    /// Commits a turn. Resolves when it is durable; all turns that wait at the same time share one sync. By then
     /// [`Store::alerts_after`] knows its alerts.
     ///
     /// A dropped future does not undo the turn.
     pub async fn commit(&self, turn: Turn) -> Result<Committed, StoreError> {
-        let turn = EncodedTurn {
-            record: records::encode_turn(&turn),
-            new_runs: turn.new_runs,
-            aliases: turn.aliases,
-            alerts: turn.alerts,
-        };
-        self.ordered(|answer| Order::Commit(turn, answer)).await
+        let (record, keys) = records::encode_turn(turn);
+        self.ordered(|answer| Order::Commit {
+            record,
+            keys,
+            answer,
+        })
+        .await
     }
 
     /// Saves states of runs, behind whatever commits are waiting. Resolves when they are written: a later cut of the
@@ -162,10 +182,10 @@ impl Store {
         self.inner.shared.run_ids(after, newest_first, limit)
     }
 
-    /// Removes runs: their places in the index, their states and their aliases. The journal is left as it is, so a
-    /// turn that says `Removed` should be committed before, and no save of these runs may be under way.
-    pub fn delete_runs(&self, keys: &[IndexKey]) -> Result<(), StoreError> {
-        self.inner.shared.delete_runs(keys)
+    /// Removes the state of a run, for a replay that finds the run removed. The rest of it went when the turn that removed
+    /// it was committed, or when the store was opened.
+    pub fn forget_state(&self, run_id: &str) -> Result<(), StoreError> {
+        self.inner.shared.forget_state(run_id)
     }
 
     /// The run that a trace belongs to, where it was committed as an alias.
@@ -236,7 +256,13 @@ impl Store {
     /// Bytes of the files on disk; 0 where they cannot be counted.
     #[must_use]
     pub fn size_bytes(&self) -> u64 {
-        self.inner.shared.read(sled::Db::size_on_disk).unwrap_or(0)
+        let shared = &self.inner.shared;
+        let files = fs::read_dir(shared.journal_dir()).into_iter().flatten();
+        let lengths = files.filter_map(|file| Some(file.ok()?.metadata().ok()?.len()));
+        let journal: u64 = lengths.sum();
+        shared
+            .read(sled::Db::size_on_disk)
+            .map_or(0, |database| database + journal)
     }
 
     /// What has been done since the store was opened.

@@ -2,8 +2,8 @@
 //!
 //! First a look at what lies there, then the lock, then the database, then its format, and only then anything else.
 //! The directory holds `FORMAT`, which says that it is ours and what wrote it; `LOCK`, whose lock says that somebody
-//! has it and whose text says who; and `store`, the database, which can be moved away as one piece. The format is said
-//! twice, since a database whose beginning is damaged looks like a new one.
+//! has it and whose text says who; and `store`, the database with the journal, which can be moved away as one piece. The
+//! format is said twice, since a database whose beginning is damaged looks like a new one.
 
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, Read, Seek, SeekFrom, Write};
@@ -17,14 +17,20 @@ use super::pieces::SEGMENT_BYTES;
 use super::{Durability, Options};
 
 /// Format that this release writes, and the newest that it can read.
-pub(super) const SCHEMA_KNOWN: u32 = 1;
+pub(super) const SCHEMA_KNOWN: u32 = 2;
+
+/// The oldest format that this release can read. In format 1, which was never released, the journal lay in sled.
+pub(super) const SCHEMA_OLDEST: u32 = 2;
 
 /// What stands before the number in the file that says the format.
 const FORMAT_SIGN: &str = "eddy store format ";
 
 const FORMAT: &str = "FORMAT";
 const LOCK: &str = "LOCK";
-const DATABASE: &str = "store";
+pub(super) const DATABASE: &str = "store";
+
+/// Directory of the journal, in the one of the database.
+pub(super) const JOURNAL: &str = "journal";
 
 /// File of the database that holds its log.
 const LOG: &str = "db";
@@ -35,7 +41,8 @@ const LET_GO_WAIT: Duration = Duration::from_secs(5);
 /// An open data directory.
 pub(super) struct Opened {
     pub(super) db: sled::Db,
-    /// Our own handle of the database's log, to sync it with; none where the end of the process is all that is feared.
+    /// Our own handle of the database's log, to sync it with before the journal is cut; none where the end of the process
+    /// is all that is feared.
     pub(super) log: Option<File>,
     /// Held as long as the directory is.
     pub(super) lock: File,
@@ -59,6 +66,8 @@ pub(super) fn open(dir: &Path, options: &Options) -> Result<Opened, StoreError> 
         Durability::Process => None,
     };
     if !is_filled {
+        fs::create_dir_all(path.join(JOURNAL))
+            .map_err(|error| StoreError::io("cannot make a directory in", &path, error))?;
         say_format(dir)?;
         sync_new(dir, &path)?;
     }
@@ -88,10 +97,15 @@ fn say_format(dir: &Path) -> Result<(), StoreError> {
 
 fn known(dir: &Path, format: u32) -> Result<(), StoreError> {
     match format {
-        SCHEMA_KNOWN => Ok(()),
+        SCHEMA_OLDEST..=SCHEMA_KNOWN => Ok(()),
         0 => Err(StoreError::Damaged {
             dir: dir.to_owned(),
             reason: "its format is 0".to_owned(),
+        }),
+        found @ ..SCHEMA_OLDEST => Err(StoreError::SchemaOlder {
+            dir: dir.to_owned(),
+            found,
+            known: SCHEMA_OLDEST,
         }),
         found => Err(StoreError::SchemaNewer {
             dir: dir.to_owned(),

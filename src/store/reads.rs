@@ -1,20 +1,18 @@
 //! What is read from the store, and the writes that wait for nobody: index, states, aliases, journal, alerts, cursors.
+//! What is committed and not in the database yet is found all the same.
 
-use std::iter;
 use std::sync::atomic::Ordering;
 
 use crate::engine::event::{Text, TraceId};
 
 use super::alert::Alert;
 use super::error::StoreError;
+use super::journal::{Found, Reader};
 use super::keys;
 use super::pieces::{self, Writes};
 use super::records::{RecordError, decode_alert, decode_saved, decode_turns};
-use super::shared::{Shared, count, journal_start};
+use super::shared::{Shared, count};
 use super::turn::{Entry, IndexKey, SavedRun};
-
-/// Runs removed together.
-const DELETE_RUNS_MAX: usize = 64;
 
 /// A turn of a replay: position, entries, hash of the policy.
 pub(super) type Replayed = (u64, Vec<Entry>, u64);
@@ -36,6 +34,7 @@ impl Shared {
         newest_first: bool,
         limit: usize,
     ) -> Result<Vec<IndexKey>, StoreError> {
+        let waiting = self.waiting_runs(after, newest_first);
         let all = keys::all(keys::INDEX);
         let after = after.map(keys::index);
         let found: Vec<_> = self.read(|db| {
@@ -53,26 +52,41 @@ impl Shared {
                 range.keys().take(limit).collect()
             }
         })?;
-        Ok(found
-            .iter()
-            .filter_map(|key| keys::index_key(key))
-            .collect())
+        let stored = found.iter().filter_map(|key| keys::index_key(key));
+        let mut runs: Vec<_> = stored.chain(waiting).collect();
+        runs.sort_unstable();
+        runs.dedup();
+        if newest_first {
+            runs.reverse();
+        }
+        runs.truncate(limit);
+        Ok(runs)
     }
 
-    pub(super) fn delete_runs(&self, runs: &[IndexKey]) -> Result<(), StoreError> {
-        for runs in runs.chunks(DELETE_RUNS_MAX) {
-            self.write(|db| {
-                let mut writes = Writes::default();
-                for run in runs {
-                    remove_run(&mut writes, db, run)?;
-                }
-                writes.apply(db)
-            })?;
-        }
-        Ok(())
+    /// Runs behind `after` that may not be in the database yet.
+    fn waiting_runs(&self, after: Option<&IndexKey>, newest_first: bool) -> Vec<IndexKey> {
+        let is_behind = |run: &&IndexKey| match after {
+            Some(after) if newest_first => *run < after,
+            Some(after) => *run > after,
+            None => true,
+        };
+        let pending = self.pending();
+        pending.new_runs.iter().filter(is_behind).cloned().collect()
+    }
+
+    /// Removes the state of a run.
+    pub(super) fn forget_state(&self, run_id: &str) -> Result<(), StoreError> {
+        self.write(|db| {
+            let mut writes = Writes::default();
+            writes.remove_stored(db, &keys::run(run_id))?;
+            writes.apply(db)
+        })
     }
 
     pub(super) fn alias(&self, trace: TraceId) -> Result<Option<Text>, StoreError> {
+        if let Some(run_id) = self.pending().aliases.get(&trace) {
+            return Ok(Some(run_id.clone()));
+        }
         let key = keys::alias(trace);
         let Some(run_id) = self.read(|db| db.get(&key))? else {
             return Ok(None);
@@ -83,45 +97,30 @@ impl Shared {
         }
     }
 
-    /// One item for each turn, and an error for each record that is missing or cannot be read. An error of the database
-    /// itself is the last item.
+    /// One item for each turn, and an error for each record that is missing or cannot be read. An error of the file
+    /// system is the last item.
     pub(super) fn replay(&self) -> impl Iterator<Item = Result<Replayed, StoreError>> {
-        let mut records = Some(self.db.range(keys::all(keys::JOURNAL)));
-        let mut expected = self.read(journal_start).unwrap_or(1);
-        iter::from_fn(move || {
-            let next = self.read(|_| records.as_mut().and_then(Iterator::next).transpose());
-            let (key, first) = match next.transpose()? {
-                Ok(record) => record,
-                Err(error) => {
-                    records = None;
-                    return Some(vec![Err(error)]);
-                }
-            };
-            let position = keys::number(&key).unwrap_or(expected);
-            let missing = (expected..position).map(|missing| Err(missing_record(missing)));
-            expected = position + 1;
-            let turns = match self.turns_of(position, &key, &first) {
-                Ok(turns) => turns.into_iter().map(Ok).collect(),
-                Err(error) => vec![Err(error)],
-            };
-            Some(missing.chain(turns).collect())
+        let dir = self.journal_dir();
+        let refused = move |error| StoreError::io("cannot read the journal in", &dir, error);
+        let start = self.journal_start.load(Ordering::Acquire);
+        let (reader, failure) = match Reader::new(&self.journal_dir(), start) {
+            Ok(reader) => (Some(reader), None),
+            Err(error) => (None, Some(Err(error))),
+        };
+        let found = failure.into_iter().chain(reader.into_iter().flatten());
+        found.flat_map(move |found| match found {
+            Ok(Found::Record {
+                position, payload, ..
+            }) => turns_of(position, &payload),
+            Ok(Found::Missing(position)) => {
+                vec![Err(unreadable_record(
+                    position,
+                    &RecordError::missing("it"),
+                ))]
+            }
+            Ok(Found::Torn) => Vec::new(),
+            Err(error) => vec![Err(refused(error))],
         })
-        .flatten()
-    }
-
-    fn turns_of(
-        &self,
-        position: u64,
-        key: &[u8],
-        first: &[u8],
-    ) -> Result<Vec<Replayed>, StoreError> {
-        let record = self.read(|db| pieces::joined(db, key, first))?;
-        let turns =
-            decode_turns(&record).map_err(|error| unreadable("journal record", key, &error))?;
-        Ok(turns
-            .into_iter()
-            .map(|(policy, entries)| (position, entries, policy))
-            .collect())
     }
 
     pub(super) fn alerts_after(&self, cursor: u64, limit: usize) -> Result<Vec<Alert>, StoreError> {
@@ -184,30 +183,22 @@ impl Shared {
     }
 }
 
-fn remove_run(writes: &mut Writes, db: &sled::Db, run: &IndexKey) -> sled::Result<()> {
-    writes.remove(&keys::index(run));
-    writes.remove_stored(db, &keys::run(&run.run_id))?;
-    for key in db.scan_prefix(keys::aliases_of_run(&run.run_id)).keys() {
-        let key = key?;
-        writes.remove(&key);
-        let Some(trace) = keys::alias_trace(&key) else {
-            continue;
-        };
-        // The trace may have gone over to another run since.
-        let alias = keys::alias(trace);
-        if db
-            .get(&alias)?
-            .is_some_and(|owner| owner == run.run_id.as_bytes())
-        {
-            writes.remove(&alias);
-        }
+fn turns_of(position: u64, group: &[u8]) -> Vec<Result<Replayed, StoreError>> {
+    match decode_turns(group) {
+        Ok(turns) => turns
+            .into_iter()
+            .map(|(policy, entries)| Ok((position, entries, policy)))
+            .collect(),
+        Err(error) => vec![Err(unreadable_record(position, &error))],
     }
-    Ok(())
 }
 
-fn missing_record(position: u64) -> StoreError {
-    let key = keys::numbered(keys::JOURNAL, position);
-    unreadable("journal record", &key, &RecordError::missing("it"))
+fn unreadable_record(position: u64, error: &RecordError) -> StoreError {
+    StoreError::Unreadable {
+        what: "journal record",
+        key: position.to_string(),
+        reason: error.to_string(),
+    }
 }
 
 fn unreadable(what: &'static str, key: &[u8], error: &RecordError) -> StoreError {

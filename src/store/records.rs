@@ -14,10 +14,10 @@ mod run;
 mod tables;
 mod turn;
 
-pub(super) use alert::{decode_alert, encode_alert};
+pub(super) use alert::decode_alert;
 pub use run::{decode_run, encode_run};
 pub(super) use run::{decode_saved, encode_saved};
-pub(super) use turn::{decode_turns, encode_turn};
+pub(super) use turn::{decode_keys, decode_turns, encode_turn, group_head};
 
 /// Bytes that are not the record they should be.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

@@ -10,6 +10,8 @@ use tokio::sync::watch;
 
 use super::error::StoreError;
 use super::keys;
+use super::open::{DATABASE, JOURNAL};
+use super::pending::Pending;
 use super::pieces::{self, Writes};
 use super::{Counters, Options};
 
@@ -17,12 +19,16 @@ use super::{Counters, Options};
 pub(super) struct Shared {
     pub(super) db: sled::Db,
     pub(super) dir: PathBuf,
+    pub(super) alerts_max: u64,
     /// The newest committed journal position; written by the store's thread.
     pub(super) position: AtomicU64,
+    /// The first journal position that somebody may need; written by the store's thread.
+    pub(super) journal_start: AtomicU64,
     /// The oldest alert kept, one above the newest when there is none; written by the store's thread.
     pub(super) first_cursor: AtomicU64,
     /// The newest committed alert; sent by the store's thread.
     pub(super) last_cursor: watch::Sender<u64>,
+    pub(super) pending: Mutex<Pending>,
     /// From which position on each shard needs the journal.
     needed: Mutex<BTreeMap<u16, u64>>,
     /// Why the store takes no more writes.
@@ -40,6 +46,7 @@ pub(super) struct Tally {
     pub(super) runs_saved: AtomicU64,
     pub(super) alerts_removed: AtomicU64,
     pub(super) unreadable: AtomicU64,
+    pub(super) torn: AtomicU64,
 }
 
 impl Tally {
@@ -51,6 +58,7 @@ impl Tally {
             runs_saved: self.runs_saved.load(Ordering::Relaxed),
             alerts_removed: self.alerts_removed.load(Ordering::Relaxed),
             unreadable: self.unreadable.load(Ordering::Relaxed),
+            torn: self.torn.load(Ordering::Relaxed),
         }
     }
 }
@@ -61,31 +69,38 @@ pub(super) fn count(counter: &AtomicU64, more: usize) {
 }
 
 impl Shared {
-    /// Finds out where journal and alerts end, and removes alerts that are more than the options allow.
+    /// Finds out where the alerts end.
     pub(super) fn new(db: sled::Db, dir: PathBuf, options: &Options) -> Result<Self, StoreError> {
         let shared = Self {
             db,
             dir,
+            alerts_max: options.alerts_max.max(1),
             position: AtomicU64::new(0),
+            journal_start: AtomicU64::new(1),
             first_cursor: AtomicU64::new(1),
             last_cursor: watch::Sender::new(0),
+            pending: Mutex::default(),
             needed: Mutex::default(),
             failure: OnceLock::new(),
             closed: AtomicBool::new(false),
             tally: Tally::default(),
         };
-        let start = shared.read(journal_start)?;
-        let newest = shared.read(|db| last(db, keys::JOURNAL))?.unwrap_or(0);
+        let start = shared.read(|db| db.get(keys::JOURNAL_START))?;
+        let start = start.and_then(|value| pieces::read_number(&value));
         shared
-            .position
-            .store(newest.max(start - 1), Ordering::Release);
-
+            .journal_start
+            .store(start.unwrap_or(1).max(1), Ordering::Release);
         let newest = shared.read(|db| last(db, keys::ALERT))?.unwrap_or(0);
         let oldest = shared.read(|db| first(db, keys::ALERT))?.unwrap_or(1);
         shared.first_cursor.store(oldest, Ordering::Release);
         shared.last_cursor.send_replace(newest);
         shared.remove_alerts_above(options.alerts_max)?;
         Ok(shared)
+    }
+
+    /// Where the journal lies: within the database's directory, since neither is of use without the other.
+    pub(super) fn journal_dir(&self) -> PathBuf {
+        self.dir.join(DATABASE).join(JOURNAL)
     }
 
     /// Reads from sled, which panics where it meets damage.
@@ -177,15 +192,6 @@ impl Shared {
         }
         Ok(())
     }
-}
-
-/// First journal position that has not been cut.
-pub(super) fn journal_start(db: &sled::Db) -> sled::Result<u64> {
-    let start = db.get(keys::JOURNAL_START)?;
-    Ok(start
-        .and_then(|value| pieces::read_number(&value))
-        .unwrap_or(1)
-        .max(1))
 }
 
 fn first(db: &sled::Db, prefix: u8) -> sled::Result<Option<u64>> {

@@ -19,8 +19,21 @@ pub struct Turn {
     pub new_runs: Vec<IndexKey>,
     /// Traces that turned out to belong to a run.
     pub aliases: Vec<(TraceId, Text)>,
+    /// Runs that are forgotten, with an [`Entry::Removed`] each: their places in the index, their states and their
+    /// aliases go. No save of these runs may be under way.
+    pub removed: Vec<IndexKey>,
     /// What is to be announced, oldest first. The commit gives each its cursor; what stands there before is ignored.
     pub alerts: Vec<Alert>,
+}
+
+/// What a turn changed beside the states of runs: what the database is to hold once the turn is committed.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(super) struct Keys {
+    pub(super) new_runs: Vec<IndexKey>,
+    pub(super) aliases: Vec<(TraceId, Text)>,
+    pub(super) removed: Vec<IndexKey>,
+    /// Alerts as they are stored, without their cursors.
+    pub(super) alerts: Vec<Vec<u8>>,
 }
 
 /// The receipt of a turn.

@@ -1,28 +1,31 @@
-//! The thread that writes: commits first, then states of runs, then cuts of the journal, a bounded piece at a time.
+//! The thread that writes: commits first, then states of runs, then what is to follow the journal, a bounded piece at
+//! a time.
 //!
-//! Turns that arrive while a commit is under way wait for the next one and share its flush. After each commit one batch
+//! Turns that arrive while a commit is under way wait for the next one and share its sync. After each commit one batch
 //! of states is written, so that neither side starves. Batches are bounded because sled stops all readers while it
 //! applies one.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::fs::File;
+use std::iter;
 use std::mem;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::sync::mpsc::{Receiver, TryRecvError};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, TryRecvError};
+use std::time::{Duration, Instant};
 
 use tokio::sync::oneshot;
 
-use crate::engine::event::{Text, TraceId};
+use crate::engine::event::Text;
 
-use super::alert::Alert;
 use super::error::StoreError;
+use super::journal::Journal;
 use super::keys;
 use super::pieces::Writes;
-use super::records::{encode_alert, encode_saved};
-use super::shared::{Shared, count, journal_start};
-use super::turn::{Committed, IndexKey, SavedRun};
+use super::records::{encode_saved, group_head};
+use super::shared::{Shared, count};
+use super::turn::{Committed, Keys, SavedRun};
 
 /// States written together.
 const SAVE_RUNS_MAX: usize = 100;
@@ -30,16 +33,20 @@ const SAVE_RUNS_MAX: usize = 100;
 /// Bytes of states written together: some five milliseconds of work, for which a commit may have to wait.
 const SAVE_BYTES_MAX: usize = 256 << 10;
 
-/// Journal records removed together.
-const CUT_RECORDS_MAX: u64 = 128;
+/// How long keys wait for others, to be put into the database together.
+const SETTLE_AFTER: Duration = Duration::from_millis(20);
 
 /// How one who waits is answered.
 pub(super) type Answer<T> = oneshot::Sender<Result<T, StoreError>>;
 
 /// What the thread is asked to do.
 pub(super) enum Order {
-    /// Commit a turn.
-    Commit(EncodedTurn, Answer<Committed>),
+    /// Commit a turn, whose record was made on its shard's thread.
+    Commit {
+        record: Vec<u8>,
+        keys: Keys,
+        answer: Answer<Committed>,
+    },
     /// Save states.
     Save(Vec<SavedRun>, Answer<()>),
     /// Nobody needs the journal before this position.
@@ -48,12 +55,12 @@ pub(super) enum Order {
     Close(Option<Answer<()>>),
 }
 
-/// A turn whose journal record was made on its shard's thread.
-pub(super) struct EncodedTurn {
-    pub(super) record: Vec<u8>,
-    pub(super) new_runs: Vec<IndexKey>,
-    pub(super) aliases: Vec<(TraceId, Text)>,
-    pub(super) alerts: Vec<Alert>,
+/// The turns that wait to be committed together.
+#[derive(Default)]
+struct Group {
+    records: Vec<Vec<u8>>,
+    keys: Vec<Keys>,
+    answers: Vec<Answer<Committed>>,
 }
 
 /// States whose sender waits until the last one is written.
@@ -65,35 +72,31 @@ struct Saving {
 /// The thread's own state.
 pub(super) struct Writer {
     shared: Arc<Shared>,
+    journal: Journal,
+    /// The database's log, where it has to be brought through to the disk.
     log: Option<File>,
-    alerts_max: u64,
-    turns: Vec<(EncodedTurn, Answer<Committed>)>,
+    group: Group,
     savings: VecDeque<Saving>,
-    /// First position that has not been cut.
-    journal_start: u64,
+    /// When the keys that wait are put into the database.
+    settle_at: Option<Instant>,
     cut_until: u64,
     closing: bool,
     closers: Vec<Answer<()>>,
 }
 
 impl Writer {
-    pub(super) fn new(
-        shared: Arc<Shared>,
-        log: Option<File>,
-        alerts_max: u64,
-    ) -> Result<Self, StoreError> {
-        let journal_start = shared.read(journal_start)?;
-        Ok(Self {
+    pub(super) fn new(shared: Arc<Shared>, log: Option<File>, journal: Journal) -> Self {
+        Self {
             shared,
+            journal,
             log,
-            alerts_max: alerts_max.max(1),
-            turns: Vec::new(),
+            group: Group::default(),
             savings: VecDeque::new(),
-            journal_start,
+            settle_at: None,
             cut_until: 0,
             closing: false,
             closers: Vec::new(),
-        })
+        }
     }
 
     /// The thread's whole life. A panic, which sled uses for damage, ends it like any failed write.
@@ -109,26 +112,31 @@ impl Writer {
 
     fn work(&mut self, orders: &Receiver<Order>) {
         while self.take_orders(orders) {
-            self.commit_turns();
+            self.commit_group();
             self.save_runs();
-            self.cut_journal();
+            self.settle();
+            if self.cut_until > self.shared.journal_start.load(Ordering::Acquire) {
+                // A failure is noted, and what is not cut is there at the next start.
+                let _ = self.cut(self.journal.can_free(self.cut_until));
+            }
         }
-        let flushed = self.shared.write(|db| self.flush(db));
+        let ended = self.cut(true);
         self.shared.closed.store(true, Ordering::Release);
         for answer in self.closers.drain(..) {
-            let _ = answer.send(flushed.clone());
+            let _ = answer.send(ended.clone());
         }
     }
 
     /// Takes all orders there are, and waits for one where nothing else is to be done. False when the work is over.
     fn take_orders(&mut self, orders: &Receiver<Order>) -> bool {
-        if self.is_idle() {
+        if self.group.answers.is_empty() && self.savings.is_empty() {
             if self.closing {
                 return false;
             }
-            match orders.recv() {
+            match self.next_order(orders) {
                 Ok(order) => self.take(order),
-                Err(_) => return false,
+                Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Disconnected) => return false,
             }
         }
         loop {
@@ -143,14 +151,25 @@ impl Writer {
         }
     }
 
-    fn is_idle(&self) -> bool {
-        let uncut = self.journal_start < self.cut_until && !self.shared.has_failed();
-        self.turns.is_empty() && self.savings.is_empty() && !uncut
+    /// The next order, or none when keys are to be put into the database.
+    fn next_order(&self, orders: &Receiver<Order>) -> Result<Order, RecvTimeoutError> {
+        match self.settle_at {
+            Some(at) => orders.recv_timeout(at.saturating_duration_since(Instant::now())),
+            None => orders.recv().map_err(RecvTimeoutError::from),
+        }
     }
 
     fn take(&mut self, order: Order) {
         match order {
-            Order::Commit(turn, answer) => self.turns.push((turn, answer)),
+            Order::Commit {
+                record,
+                keys,
+                answer,
+            } => {
+                self.group.records.push(record);
+                self.group.keys.push(keys);
+                self.group.answers.push(answer);
+            }
             Order::Save(runs, answer) => self.savings.push_back(Saving {
                 runs: runs.into(),
                 answer,
@@ -163,78 +182,55 @@ impl Writer {
         }
     }
 
-    /// Commits all turns that wait: one record, one batch, one flush.
-    fn commit_turns(&mut self) {
-        if self.turns.is_empty() {
+    /// Commits all turns that wait: one record, one sync.
+    fn commit_group(&mut self) {
+        if self.group.answers.is_empty() {
             return;
         }
-        let turns = mem::take(&mut self.turns);
-        let (turns, answers): (Vec<_>, Vec<_>) = turns.into_iter().unzip();
-        let result = self.commit_group(&turns);
-        for answer in answers {
+        let group = mem::take(&mut self.group);
+        let result = self.commit(&group.records, group.keys);
+        for answer in group.answers {
             // One who no longer waits loses the receipt, not the turn.
             let _ = answer.send(result.clone());
         }
     }
 
-    fn commit_group(&self, turns: &[EncodedTurn]) -> Result<Committed, StoreError> {
+    fn commit(&mut self, turns: &[Vec<u8>], keys: Vec<Keys>) -> Result<Committed, StoreError> {
         let shared = &self.shared;
+        shared.may_write()?;
         let position = shared.position.load(Ordering::Acquire) + 1;
-        let old = Cursors {
-            first: shared.first_cursor.load(Ordering::Acquire),
-            last: *shared.last_cursor.borrow(),
-        };
-        let record = turns
-            .iter()
-            .map(|turn| turn.record.as_slice())
-            .collect::<Vec<_>>()
-            .concat();
-        let new = shared.write(|db| {
-            let mut writes = Writes::default();
-            writes.put_pieces(&keys::numbered(keys::JOURNAL, position), &record);
-            for turn in turns {
-                add_keys(&mut writes, turn);
-            }
-            let alerts = turns.iter().flat_map(|turn| &turn.alerts).collect();
-            let new = self.add_alerts(&mut writes, db, &old, alerts)?;
-            writes.apply(db)?;
-            self.flush(db)?;
-            Ok(new)
-        })?;
+        let first_cursor = *shared.last_cursor.borrow() + 1;
+        let head = group_head(first_cursor);
+        let records = turns.iter().map(Vec::as_slice);
+        self.journal
+            .append(position, iter::once(head.as_slice()).chain(records))
+            .map_err(|error| {
+                let dir = shared.journal_dir();
+                shared.fail(&StoreError::io("cannot write the journal in", dir, error))
+            })?;
         count(&shared.tally.commits, 1);
         count(&shared.tally.turns, turns.len());
-        count(&shared.tally.journal_bytes, record.len());
         count(
-            &shared.tally.alerts_removed,
-            (new.first - old.first) as usize,
+            &shared.tally.journal_bytes,
+            turns.iter().map(Vec::len).sum(),
         );
         shared.position.store(position, Ordering::Release);
-        shared.first_cursor.store(new.first, Ordering::Release);
-        if new.last != old.last {
-            shared.last_cursor.send_replace(new.last);
-        }
+        shared.keep(position, first_cursor, keys)?;
         Ok(Committed { position })
     }
 
-    /// Adds alerts behind those there are, and removes the oldest where they become too many.
-    fn add_alerts(
-        &self,
-        writes: &mut Writes,
-        db: &sled::Db,
-        old: &Cursors,
-        alerts: Vec<&Alert>,
-    ) -> sled::Result<Cursors> {
-        let last = old.last + alerts.len() as u64;
-        let first = old.first.max((last + 1).saturating_sub(self.alerts_max));
-        for cursor in old.first..first.min(old.last + 1) {
-            writes.remove_stored(db, &keys::numbered(keys::ALERT, cursor))?;
-        }
-        for (cursor, alert) in (old.last + 1..).zip(alerts) {
-            if cursor >= first {
-                writes.put_pieces(&keys::numbered(keys::ALERT, cursor), &encode_alert(alert));
+    /// Puts keys that wait into the database when it is time for that.
+    fn settle(&mut self) {
+        match self.settle_at {
+            None if self.shared.has_failed() || self.shared.is_settled() => {}
+            None => self.settle_at = Some(Instant::now() + SETTLE_AFTER),
+            Some(at) if at <= Instant::now() => {
+                // A failure is noted, and the journal has the keys.
+                let _ = self.shared.settle();
+                self.settle_at = None;
             }
+            Some(_) => {}
         }
-        Ok(Cursors { first, last })
     }
 
     /// Saves one batch of states.
@@ -281,51 +277,26 @@ impl Writer {
         Ok(())
     }
 
-    /// Removes some of the journal records that nobody needs.
-    fn cut_journal(&mut self) {
-        let (from, until) = (
-            self.journal_start,
-            self.cut_until.min(self.journal_start + CUT_RECORDS_MAX),
-        );
-        if from >= until {
-            return;
-        }
-        let cut = self.shared.write(|db| {
-            let mut writes = Writes::default();
-            for position in from..until {
-                writes.remove_stored(db, &keys::numbered(keys::JOURNAL, position))?;
+    /// Gives up what nobody needs of the journal. That is written behind all that it had for the database, so it cannot
+    /// become durable before; files are given up once it is.
+    fn cut(&mut self, durably: bool) -> Result<(), StoreError> {
+        let shared = &self.shared;
+        shared.settle()?;
+        let start = shared.journal_start.load(Ordering::Acquire);
+        let start = start.max(self.cut_until);
+        shared.write(|db| {
+            db.insert(keys::JOURNAL_START, &start.to_be_bytes())?;
+            if durably {
+                // On Linux sled's own flush does not reach through the disk's cache.
+                db.flush()?;
+                self.log.as_ref().map_or(Ok(()), File::sync_data)?;
             }
-            writes.put(keys::JOURNAL_START, &until.to_be_bytes());
-            writes.apply(db)
-        });
-        if cut.is_ok() {
-            self.journal_start = until;
+            Ok(())
+        })?;
+        if durably {
+            self.journal.free(start);
         }
-    }
-
-    /// Brings everything written so far to where the durability asked for wants it. On Linux sled's own flush does not
-    /// reach through the disk's cache.
-    fn flush(&self, db: &sled::Db) -> sled::Result<()> {
-        db.flush()?;
-        if let Some(log) = &self.log {
-            log.sync_data()?;
-        }
+        shared.journal_start.store(start, Ordering::Release);
         Ok(())
-    }
-}
-
-/// The alerts that are kept.
-struct Cursors {
-    first: u64,
-    last: u64,
-}
-
-fn add_keys(writes: &mut Writes, turn: &EncodedTurn) {
-    for key in &turn.new_runs {
-        writes.put(&keys::index(key), &[]);
-    }
-    for (trace, run_id) in &turn.aliases {
-        writes.put(&keys::alias(*trace), run_id.as_bytes());
-        writes.put(&keys::alias_of_run(run_id, *trace), &[]);
     }
 }

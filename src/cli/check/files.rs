@@ -157,14 +157,14 @@ impl Reader {
             Signal::Traces => {
                 for span in otlp::spans(request, &self.limits) {
                     if let Some(span) = self.sound(span)? {
-                        self.normalizer.span(&span, &mut reports);
+                        self.normalizer.batch().span(&span, &mut reports);
                     }
                 }
             }
             Signal::Logs => {
                 for log in otlp::logs(request, &self.limits) {
                     if let Some(log) = self.sound(log)? {
-                        self.normalizer.log(&log, &mut reports);
+                        self.normalizer.batch().log(&log, &mut reports);
                     }
                 }
             }

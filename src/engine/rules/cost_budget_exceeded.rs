@@ -36,6 +36,6 @@ pub(super) fn observe(fold: &mut Fold, call: &Call<'_>, policy: &Policy) -> Opti
     let tally = fold.tallies.of(RULE, 0);
     tally.add_span(call.span, call.start_ns);
     tally.number = number;
-    tally.spent = spent;
+    tally.proof.spent = spent;
     Some(Finding::of_tally(tally, 0))
 }

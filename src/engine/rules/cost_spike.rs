@@ -44,7 +44,7 @@ pub(super) fn observe(
     let tally = fold.tallies.of(RULE, group);
     tally.add_span(call.span, call.start_ns);
     tally.number = number;
-    tally.spent.add(spent);
+    tally.proof.spent.add(spent);
     Some(Finding {
         agent: call.agent.cloned(),
         ..Finding::of_tally(tally, group)

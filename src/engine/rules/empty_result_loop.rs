@@ -14,7 +14,7 @@
 //! Results that were not recorded are not empty. Where progress is known, a new result of the same tool starts the count anew,
 //! and several empty answers to one model answer count once.
 
-use crate::engine::fold::{Fold, text_hash};
+use crate::engine::fold::Fold;
 use crate::engine::judge::{Judged, Outcome};
 use crate::engine::kept::Finding;
 use crate::engine::policy::Policy;
@@ -24,7 +24,7 @@ const RULE: Rule = Rule::EmptyResultLoop;
 
 pub(super) fn observe(fold: &mut Fold, judged: &Judged<'_>, policy: &Policy) -> Option<Finding> {
     let settings = policy.rules.empty_result_loop.as_ref()?;
-    let tool = text_hash(judged.tool);
+    let tool = judged.tool_hash;
     let tally = fold.tallies.of(RULE, tool);
     tally.expire(judged.number, settings.window_calls);
     if policy.progress_aware && judged.outcome == Outcome::Fresh {

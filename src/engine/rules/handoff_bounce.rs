@@ -17,7 +17,7 @@
 use crate::engine::event::Text;
 use crate::engine::fold::{Fold, Spent, text_hash};
 use crate::engine::hash::mix;
-use crate::engine::kept::Finding;
+use crate::engine::kept::{Finding, Proof};
 use crate::engine::policy::Policy;
 use crate::engine::warning::Rule;
 
@@ -59,9 +59,11 @@ pub(super) fn observe(fold: &Fold, policy: &Policy) -> Option<Finding> {
         count: control.bounces,
         tool: None,
         agent: Some(agents),
-        first_ns: control.first_ns,
-        last_ns: control.last_ns,
-        evidence: control.evidence.clone(),
-        spent: Spent::default(),
+        proof: Proof {
+            evidence: control.evidence,
+            first_ns: control.first_ns,
+            last_ns: control.last_ns,
+            spent: Spent::default(),
+        },
     })
 }

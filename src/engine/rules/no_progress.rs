@@ -16,7 +16,7 @@
 //! Where progress is known, a new result, a written file, a state update or a memory write starts the count anew, calls of one
 //! model answer count once, and a call whose result was not recorded counts for nothing.
 
-use crate::engine::fold::{Fold, text_hash};
+use crate::engine::fold::Fold;
 use crate::engine::judge::{Judged, Outcome};
 use crate::engine::kept::Finding;
 use crate::engine::policy::Policy;
@@ -30,7 +30,7 @@ pub(super) fn observe(fold: &mut Fold, judged: &Judged<'_>, policy: &Policy) -> 
     // An old result of new arguments may be an acknowledgement; only the same question again shows a standstill.
     let asked_before =
         judged.key.is_none() || fold.recent.iter().any(|mark| mark.key == judged.key);
-    let tool = text_hash(judged.tool);
+    let tool = judged.tool_hash;
     let tally = fold.tallies.of(RULE, tool);
     tally.expire(judged.number, settings.window_calls);
     if written_at > tally.number {
@@ -44,7 +44,7 @@ pub(super) fn observe(fold: &mut Fold, judged: &Judged<'_>, policy: &Policy) -> 
             _ if tally.count > 0 && tally.round == judged.round => return None,
             Outcome::Failed if judged.result.is_some_and(|result| tally.see(result)) => {
                 // Another error is news, such as one test less that fails: the count starts with it.
-                let seen = std::mem::take(&mut tally.seen);
+                let seen = tally.seen;
                 tally.clear();
                 tally.seen = seen;
                 tally.add(judged);

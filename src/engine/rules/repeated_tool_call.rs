@@ -14,9 +14,9 @@
 //! Where progress is known, calls that brought something new do not count, and the warning is only an information: an agent
 //! with a single tool uses it all the time. Tools that pass control do not count.
 
-use crate::engine::fold::{Fold, text_hash};
+use crate::engine::fold::Fold;
 use crate::engine::judge::{Judged, Outcome};
-use crate::engine::kept::Finding;
+use crate::engine::kept::{Finding, Proof};
 use crate::engine::policy::Policy;
 use crate::engine::warning::Rule;
 
@@ -35,26 +35,29 @@ pub(super) fn observe(fold: &mut Fold, judged: &Judged<'_>, policy: &Policy) -> 
         .rev()
         .filter(|mark| !mark.hands_off)
         .take(before);
-    let same = others.filter(|mark| mark.tool == *judged.tool && counts(mark.outcome));
+    let same = others.filter(|mark| mark.tool == judged.tool_hash && counts(mark.outcome));
     let count = same.clone().count() as u64 + 1;
     let found = (count >= u64::from(settings.calls)).then(|| {
         let mut evidence: Vec<_> = same.clone().map(|mark| mark.span).collect();
         evidence.reverse();
         evidence.push(judged.call.span);
         (
-            evidence,
+            evidence.into_iter().collect(),
             same.last()
                 .map_or(judged.call.start_ns, |mark| mark.start_ns),
         )
     });
-    let tally = fold.tallies.of(RULE, text_hash(judged.tool));
-    tally.spent.add(judged.spent);
+    let tally = fold.tallies.of(RULE, judged.tool_hash);
+    tally.proof.spent.add(judged.spent);
     tally.number = judged.number;
     found.map(|(evidence, first_ns)| Finding {
         count,
-        evidence,
-        first_ns,
-        last_ns: judged.call.start_ns,
-        ..Finding::of_calls(tally, text_hash(judged.tool), judged)
+        proof: Proof {
+            evidence,
+            first_ns,
+            last_ns: judged.call.start_ns,
+            spent: tally.proof.spent,
+        },
+        ..Finding::of_calls(tally, judged.tool_hash, judged)
     })
 }

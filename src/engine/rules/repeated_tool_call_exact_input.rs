@@ -16,7 +16,7 @@
 //! not seen for this call starts the count anew (polling that moves is progress); the same calls of one model answer count
 //! once; where other calls lie between, or results were not recorded, one repeat more is needed.
 
-use crate::engine::fold::{Fold, text_hash};
+use crate::engine::fold::Fold;
 use crate::engine::judge::Judged;
 use crate::engine::kept::Finding;
 use crate::engine::policy::Policy;
@@ -32,10 +32,10 @@ pub(super) fn observe(fold: &mut Fold, judged: &Judged<'_>, policy: &Policy) -> 
     if policy.progress_aware {
         let new = judged.result.is_some_and(|result| tally.see(result));
         if new && tally.count > 0 {
-            let (seen, count_from) = (std::mem::take(&mut tally.seen), judged);
+            let seen = tally.seen;
             tally.clear();
             tally.seen = seen;
-            tally.add(count_from);
+            tally.add(judged);
             return None;
         }
         if tally.count > 0 && tally.round == judged.round {
@@ -54,7 +54,7 @@ pub(super) fn observe(fold: &mut Fold, judged: &Judged<'_>, policy: &Policy) -> 
     let group = if policy.progress_aware {
         key
     } else {
-        text_hash(judged.tool)
+        judged.tool_hash
     };
     (tally.count >= u64::from(needed)).then(|| Finding::of_calls(tally, group, judged))
 }

@@ -17,7 +17,7 @@
 //! more is needed.
 
 use crate::engine::event::SAMPLE_BYTES_MAX;
-use crate::engine::fold::{CallMark, Fold, text_hash};
+use crate::engine::fold::{CallMark, Fold};
 use crate::engine::hash::mix;
 use crate::engine::judge::{Judged, Outcome};
 use crate::engine::kept::Finding;
@@ -33,7 +33,7 @@ const ACKNOWLEDGEMENT_BYTES_MAX: u32 = 32;
 pub(super) fn observe(fold: &mut Fold, judged: &Judged<'_>, policy: &Policy) -> Option<Finding> {
     let settings = policy.rules.repeated_tool_call_similar_input.as_ref()?;
     let group = judged.similar?;
-    let tally = fold.tallies.of(RULE, mix(text_hash(judged.tool), group));
+    let tally = fold.tallies.of(RULE, mix(judged.tool_hash, group));
     tally.expire(judged.number, settings.window_calls);
     if policy.progress_aware {
         if judged.outcome == Outcome::Fresh {
@@ -54,8 +54,7 @@ pub(super) fn observe(fold: &mut Fold, judged: &Judged<'_>, policy: &Policy) -> 
     } else {
         settings.calls
     };
-    (tally.count >= u64::from(needed))
-        .then(|| Finding::of_calls(tally, text_hash(judged.tool), judged))
+    (tally.count >= u64::from(needed)).then(|| Finding::of_calls(tally, judged.tool_hash, judged))
 }
 
 /// Whether the result is too short to say more than that the call was done. The same acknowledgement of other arguments
@@ -78,7 +77,7 @@ pub(crate) fn group_of(fold: &Fold, judged: &Judged<'_>, policy: &Policy) -> Opt
         fold.recent
             .iter()
             .rev()
-            .filter(|mark| mark.tool == *judged.tool)
+            .filter(|mark| mark.tool == judged.tool_hash)
     };
     if let Some(same) = of_tool().find(|mark| mark.key == Some(key)) {
         return Some(same.group);

@@ -16,7 +16,7 @@
 //! reports of a tool are not counted again.
 
 use crate::engine::event::{Event, Text};
-use crate::engine::fold::{Fold, text_hash};
+use crate::engine::fold::Fold;
 use crate::engine::judge::{Judged, Outcome};
 use crate::engine::kept::Finding;
 use crate::engine::policy::Policy;
@@ -54,11 +54,11 @@ pub(super) fn observe_call(
         .recent
         .iter()
         .rev()
-        .find(|mark| mark.tool == *judged.tool);
+        .find(|mark| mark.tool == judged.tool_hash);
     let tried = previous.filter(|mark| mark.outcome == Outcome::Failed && mark.key == judged.key);
     let same =
         tried.is_some_and(|mark| judged.outcome == Outcome::Failed && mark.result == judged.result);
-    let tool = text_hash(judged.tool);
+    let tool = judged.tool_hash;
     let tally = fold.tallies.of(RULE, tool);
     if !same {
         tally.clear();

@@ -4,7 +4,6 @@ use crate::engine::event::TraceId;
 use crate::engine::fold::{CallMark, Fold, Notes, Totals};
 use crate::engine::judge::Outcome;
 use crate::engine::similarity::shape;
-use crate::engine::tally::Tallies;
 
 use super::RecordError;
 use super::control::ControlRecord;
@@ -92,9 +91,6 @@ struct NotesRecord {
 
 #[derive(Clone, Copy, PartialEq, prost::Message)]
 struct CallMarkRecord {
-    /// *t*
-    #[prost(uint32, tag = "1")]
-    tool: u32,
     #[prost(fixed64, optional, tag = "2")]
     key: Option<u64>,
     /// *t*
@@ -115,6 +111,9 @@ struct CallMarkRecord {
     hands_off: bool,
     #[prost(fixed64, optional, tag = "10")]
     result: Option<u64>,
+    /// Hash of the tool's name; number 1 was its text.
+    #[prost(fixed64, tag = "11")]
+    tool: u64,
 }
 
 impl<'a> TablesWriter<'a> {
@@ -124,7 +123,7 @@ impl<'a> TablesWriter<'a> {
             agents,
             recent,
             results,
-            tallies: Tallies(tallies),
+            tallies,
             warnings,
             control,
             notes,
@@ -133,7 +132,7 @@ impl<'a> TablesWriter<'a> {
             totals: Some(totals_record(totals, self.trace(totals.end_trace))),
             agents: agents.iter().map(|agent| self.text(agent)).collect(),
             recent: recent.iter().map(|mark| self.call_mark(mark)).collect(),
-            results: results.clone(),
+            results: results.iter().collect(),
             tallies: tallies.iter().map(|tally| self.tally(tally)).collect(),
             warnings: warnings.iter().map(|kept| self.kept(kept)).collect(),
             control: Some(self.control(control)),
@@ -157,7 +156,7 @@ impl<'a> TablesWriter<'a> {
             hands_off,
         } = mark;
         CallMarkRecord {
-            tool: self.text(tool),
+            tool: *tool,
             key: *key,
             sample: self.text(sample),
             input_bytes: *input_bytes,
@@ -186,14 +185,12 @@ impl TablesReader {
                 .iter()
                 .map(|mark| self.call_mark(mark))
                 .collect::<Result<_, _>>()?,
-            results: record.results,
-            tallies: Tallies(
-                record
-                    .tallies
-                    .into_iter()
-                    .map(|tally| self.tally(tally))
-                    .collect::<Result<_, _>>()?,
-            ),
+            results: record.results.into_iter().collect(),
+            tallies: record
+                .tallies
+                .into_iter()
+                .map(|tally| self.tally(tally))
+                .collect::<Result<_, _>>()?,
             warnings: record
                 .warnings
                 .iter()
@@ -207,7 +204,7 @@ impl TablesReader {
     fn call_mark(&self, record: &CallMarkRecord) -> Result<CallMark, RecordError> {
         let sample = self.text(record.sample)?;
         Ok(CallMark {
-            tool: self.text(record.tool)?,
+            tool: record.tool,
             key: record.key,
             shape: shape(&sample),
             sample,

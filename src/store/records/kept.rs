@@ -1,7 +1,7 @@
 //! Tallies and warnings of a fold, as part of a saved state.
 
 use crate::engine::fold::Spent;
-use crate::engine::kept::Kept;
+use crate::engine::kept::{Kept, Proof};
 use crate::engine::tally::Tally;
 use crate::engine::warning::Rule;
 
@@ -97,11 +97,14 @@ impl<'a> TablesWriter<'a> {
             productive,
             tool,
             agent,
+            proof,
+        } = kept;
+        let Proof {
+            evidence,
             first_ns,
             last_ns,
-            evidence,
             spent,
-        } = kept;
+        } = proof;
         KeptRecord {
             rule: self.text(rule.name()),
             group: *group,
@@ -129,11 +132,14 @@ impl<'a> TablesWriter<'a> {
             round,
             weak,
             seen,
+            proof,
+        } = tally;
+        let Proof {
             evidence,
             first_ns,
             last_ns,
             spent,
-        } = tally;
+        } = proof;
         TallyRecord {
             rule: self.text(rule.name()),
             key: *key,
@@ -141,7 +147,7 @@ impl<'a> TablesWriter<'a> {
             number: *number,
             round: *round,
             weak: *weak,
-            seen: seen.clone(),
+            seen: seen.to_vec(),
             evidence: self.spans(evidence),
             first_ns: *first_ns,
             last_ns: *last_ns,
@@ -163,10 +169,12 @@ impl TablesReader {
             productive: record.productive,
             tool: self.optional(record.tool)?,
             agent: self.optional(record.agent)?,
-            first_ns: record.first_ns,
-            last_ns: record.last_ns,
-            evidence: self.spans(&record.evidence)?,
-            spent: read_spent(record.spent),
+            proof: Proof {
+                evidence: self.spans(&record.evidence)?,
+                first_ns: record.first_ns,
+                last_ns: record.last_ns,
+                spent: read_spent(record.spent),
+            },
         })
     }
 
@@ -178,11 +186,13 @@ impl TablesReader {
             number: record.number,
             round: record.round,
             weak: record.weak,
-            seen: record.seen,
-            evidence: self.spans(&record.evidence)?,
-            first_ns: record.first_ns,
-            last_ns: record.last_ns,
-            spent: read_spent(record.spent),
+            seen: record.seen.into_iter().collect(),
+            proof: Proof {
+                evidence: self.spans(&record.evidence)?,
+                first_ns: record.first_ns,
+                last_ns: record.last_ns,
+                spent: read_spent(record.spent),
+            },
         })
     }
 

@@ -138,7 +138,7 @@ impl TablesReader {
         Ok(looked_up("span", &self.spans, number)?.unwrap_or_default())
     }
 
-    pub(super) fn spans(&self, numbers: &[u32]) -> Result<Vec<SpanId>, RecordError> {
+    pub(super) fn spans<C: FromIterator<SpanId>>(&self, numbers: &[u32]) -> Result<C, RecordError> {
         numbers.iter().map(|number| self.span(*number)).collect()
     }
 

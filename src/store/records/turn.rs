@@ -1,18 +1,22 @@
-//! Turns in the journal. A journal record is one or more of them.
+//! Turns in the journal. A journal record is a group of them: the cursor of the group's first alert, then the turns.
 //!
-//! A turn is a row of messages, each behind its length: the head with the tables, and then every entry with its events
-//! behind it. One message around all would be nicer to look at, but prost would measure each event once for every
+//! A turn is a row of messages, each behind its length: the head with the tables and the keys, and then every entry with
+//! its events behind it. The head says how long the rest is, so that a look at the keys can pass over it. One message around all would be nicer to look at, but prost would measure each event once for every
 //! level around it, and this is what every event passes.
 
 use prost::Message;
 
-use crate::store::turn::{Entry, Turn};
+use crate::engine::event::{Text, TraceId};
+use crate::store::turn::{Entry, IndexKey, Keys, Turn};
 
 use super::RecordError;
+use super::alert::encode_alert;
 use super::event::EventRecord;
 use super::tables::{TablesReader, TablesRecord, TablesWriter};
 
-/// What a replay needs of a turn: index keys, aliases and alerts have records of their own.
+/// Length of the cursor before the turns.
+const GROUP_HEAD_BYTES: usize = 8;
+
 #[derive(Clone, PartialEq, prost::Message)]
 struct TurnRecord {
     #[prost(uint32, tag = "1")]
@@ -26,6 +30,33 @@ struct TurnRecord {
     /// How many entries follow.
     #[prost(uint32, tag = "5")]
     entries: u32,
+    /// How many bytes they take with their events.
+    #[prost(uint64, tag = "6")]
+    entries_bytes: u64,
+    #[prost(message, repeated, tag = "7")]
+    new_runs: Vec<IndexRecord>,
+    #[prost(message, repeated, tag = "8")]
+    aliases: Vec<AliasRecord>,
+    #[prost(message, repeated, tag = "9")]
+    removed: Vec<IndexRecord>,
+    #[prost(bytes = "vec", repeated, tag = "10")]
+    alerts: Vec<Vec<u8>>,
+}
+
+#[derive(Clone, PartialEq, prost::Message)]
+struct IndexRecord {
+    #[prost(uint64, tag = "1")]
+    created_ms: u64,
+    #[prost(string, tag = "2")]
+    run_id: String,
+}
+
+#[derive(Clone, PartialEq, prost::Message)]
+struct AliasRecord {
+    #[prost(bytes = "vec", tag = "1")]
+    trace: Vec<u8>,
+    #[prost(string, tag = "2")]
+    run_id: String,
 }
 
 #[derive(Clone, PartialEq, prost::Message)]
@@ -81,8 +112,13 @@ struct AbsorbRecord {
     state: Vec<u8>,
 }
 
-/// A turn as bytes.
-pub(crate) fn encode_turn(turn: &Turn) -> Vec<u8> {
+/// What stands before the turns of a group.
+pub(crate) fn group_head(first_cursor: u64) -> [u8; GROUP_HEAD_BYTES] {
+    first_cursor.to_le_bytes()
+}
+
+/// A turn as bytes, and what the database is to hold of it.
+pub(crate) fn encode_turn(turn: Turn) -> (Vec<u8>, Keys) {
     let mut tables = TablesWriter::default();
     let mut rows = Vec::new();
     for entry in &turn.entries {
@@ -100,11 +136,36 @@ pub(crate) fn encode_turn(turn: &Turn) -> Vec<u8> {
         policy: turn.policy,
         tables: Some(tables.finish()),
         entries: turn.entries.len() as u32,
+        entries_bytes: rows.len() as u64,
+        new_runs: turn.new_runs.iter().map(index_record).collect(),
+        aliases: turn.aliases.iter().map(alias_record).collect(),
+        removed: turn.removed.iter().map(index_record).collect(),
+        alerts: turn.alerts.iter().map(encode_alert).collect(),
     };
     let mut record = Vec::with_capacity(head.encoded_len() + 4 + rows.len());
     append(&head, &mut record);
     record.append(&mut rows);
-    record
+    let keys = Keys {
+        new_runs: turn.new_runs,
+        aliases: turn.aliases,
+        removed: turn.removed,
+        alerts: head.alerts,
+    };
+    (record, keys)
+}
+
+fn index_record(key: &IndexKey) -> IndexRecord {
+    IndexRecord {
+        created_ms: key.created_ms,
+        run_id: key.run_id.to_string(),
+    }
+}
+
+fn alias_record((trace, run_id): &(TraceId, Text)) -> AliasRecord {
+    AliasRecord {
+        trace: trace.0.to_vec(),
+        run_id: run_id.to_string(),
+    }
 }
 
 fn append(message: &impl Message, bytes: &mut Vec<u8>) {
@@ -113,8 +174,49 @@ fn append(message: &impl Message, bytes: &mut Vec<u8>) {
         .expect("a vector has room for every message");
 }
 
-/// All turns of a journal record: policy and entries of each.
-pub(crate) fn decode_turns(mut bytes: &[u8]) -> Result<Vec<(u64, Vec<Entry>)>, RecordError> {
+/// What the database is to hold of a group: the cursor of its first alert, and the keys of each turn.
+pub(crate) fn decode_keys(group: &[u8]) -> Result<(u64, Vec<Keys>), RecordError> {
+    let (first_cursor, mut bytes) = split_group(group)?;
+    let mut turns = Vec::new();
+    while !bytes.is_empty() {
+        let head = TurnRecord::decode_length_delimited(&mut bytes)?;
+        let entries_bytes = usize::try_from(head.entries_bytes).ok();
+        let rest = entries_bytes.and_then(|length| bytes.get(length..));
+        bytes = rest.ok_or_else(|| RecordError::missing("an entry"))?;
+        let aliases = head.aliases.into_iter().map(read_alias);
+        turns.push(Keys {
+            new_runs: head.new_runs.into_iter().map(read_index).collect(),
+            aliases: aliases.collect::<Result<_, _>>()?,
+            removed: head.removed.into_iter().map(read_index).collect(),
+            alerts: head.alerts,
+        });
+    }
+    Ok((first_cursor, turns))
+}
+
+fn read_index(record: IndexRecord) -> IndexKey {
+    IndexKey {
+        created_ms: record.created_ms,
+        run_id: record.run_id.into(),
+    }
+}
+
+fn read_alias(record: AliasRecord) -> Result<(TraceId, Text), RecordError> {
+    let trace = record.trace.try_into();
+    let trace = trace.map_err(|_| RecordError::missing("a trace"))?;
+    Ok((TraceId(trace), record.run_id.into()))
+}
+
+fn split_group(group: &[u8]) -> Result<(u64, &[u8]), RecordError> {
+    let (head, turns) = group
+        .split_first_chunk()
+        .ok_or_else(|| RecordError::missing("a cursor"))?;
+    Ok((u64::from_le_bytes(*head), turns))
+}
+
+/// All turns of a group: policy and entries of each.
+pub(crate) fn decode_turns(group: &[u8]) -> Result<Vec<(u64, Vec<Entry>)>, RecordError> {
+    let (_, mut bytes) = split_group(group)?;
     let mut turns = Vec::new();
     while !bytes.is_empty() {
         let head = TurnRecord::decode_length_delimited(&mut bytes)?;
@@ -198,26 +300,31 @@ mod tests {
     use super::*;
 
     proptest! {
-        /// Given any turns, what a record holds comes back, in order and to the last bit.
+        /// Given any turns, what a group holds comes back, in order and to the last bit.
         #[test]
-        fn turns_come_back(turns in prop::collection::vec(samples::turn(), 0..4)) {
-            let record: Vec<u8> = turns.iter().flat_map(encode_turn).collect();
+        fn turns_come_back(turns in prop::collection::vec(samples::turn(), 0..4), cursor: u64) {
+            let (records, keys): (Vec<_>, Vec<_>) = turns.iter().cloned().map(encode_turn).unzip();
+            let group = [group_head(cursor).to_vec(), records.concat()].concat();
+            prop_assert_eq!(decode_keys(&group), Ok((cursor, keys)));
             let expected: Vec<_> = turns.into_iter().map(|turn| (turn.policy, turn.entries)).collect();
-            prop_assert_eq!(decode_turns(&record), Ok(expected));
+            prop_assert_eq!(decode_turns(&group), Ok(expected));
         }
 
         /// Given any bytes, reading answers and never panics.
         #[test]
         fn strange_bytes_are_refused(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
             let _ = decode_turns(&bytes);
+            let _ = decode_keys(&bytes);
         }
 
-        /// Given a record that lost its end, it is refused.
+        /// Given a group that lost its end, it is refused.
         #[test]
         fn a_torn_record_is_refused(turn in samples::turn(), cut in 1_usize..50) {
-            let record = encode_turn(&turn);
-            let torn = &record[..record.len().saturating_sub(cut).max(1)];
+            let (record, _) = encode_turn(turn);
+            let group = [group_head(1).to_vec(), record].concat();
+            let torn = &group[..group.len().saturating_sub(cut).max(GROUP_HEAD_BYTES + 1)];
             prop_assert!(decode_turns(torn).is_err());
+            prop_assert!(decode_keys(torn).is_err());
         }
     }
 
@@ -225,7 +332,7 @@ mod tests {
     #[test]
     fn a_tool_call_takes_at_most_150_bytes() {
         let turn = samples::tool_calls(100);
-        let bytes = encode_turn(&turn).len();
+        let bytes = encode_turn(turn).0.len();
         assert!(bytes / 100 <= 150, "{} bytes per call", bytes / 100);
     }
 }

@@ -1,0 +1,114 @@
+//! Small bounded collections that lie within what holds them, or in one piece beside it: nothing is followed or allocated to
+//! look through them.
+
+use std::collections::VecDeque;
+use std::fmt;
+use std::ops::Deref;
+
+/// At most `MAX` values, in place; the first one leaves when one more comes.
+#[derive(Clone, Copy)]
+pub(crate) struct Few<T, const MAX: usize> {
+    values: [T; MAX],
+    length: u8,
+}
+
+impl<T: Copy + Default, const MAX: usize> Few<T, MAX> {
+    /// Adds a value.
+    pub(crate) fn push(&mut self, value: T) {
+        if self.len() == MAX {
+            self.values.copy_within(1.., 0);
+            self.length -= 1;
+        }
+        self.values[usize::from(self.length)] = value;
+        self.length += 1;
+    }
+
+    /// Lets all of them go.
+    pub(crate) fn clear(&mut self) {
+        self.length = 0;
+    }
+}
+
+impl<T: Copy + Default, const MAX: usize> Default for Few<T, MAX> {
+    fn default() -> Self {
+        Self {
+            values: [T::default(); MAX],
+            length: 0,
+        }
+    }
+}
+
+impl<T, const MAX: usize> Deref for Few<T, MAX> {
+    type Target = [T];
+
+    fn deref(&self) -> &[T] {
+        &self.values[..usize::from(self.length)]
+    }
+}
+
+impl<T: Copy + Default, const MAX: usize> FromIterator<T> for Few<T, MAX> {
+    fn from_iter<I: IntoIterator<Item = T>>(values: I) -> Self {
+        let mut few = Self::default();
+        values.into_iter().for_each(|value| few.push(value));
+        few
+    }
+}
+
+impl<T: PartialEq, const MAX: usize> PartialEq for Few<T, MAX> {
+    fn eq(&self, other: &Self) -> bool {
+        **self == **other
+    }
+}
+
+impl<T: fmt::Debug, const MAX: usize> fmt::Debug for Few<T, MAX> {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        (**self).fmt(formatter)
+    }
+}
+
+/// The newest `MAX` hashes, newest last. Looking one up reads two bytes of each; the rest only where those agree.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Newest<const MAX: usize> {
+    hashes: VecDeque<u64>,
+    tags: VecDeque<u16>,
+}
+
+impl<const MAX: usize> Newest<MAX> {
+    /// Adds a hash; the oldest one leaves when there are too many.
+    pub(crate) fn push(&mut self, hash: u64) {
+        push_bounded(&mut self.hashes, hash, MAX);
+        push_bounded(&mut self.tags, hash as u16, MAX);
+    }
+
+    /// Whether a hash is among them.
+    pub(crate) fn contains(&self, hash: u64) -> bool {
+        holds(&self.tags, hash as u16) && holds(&self.hashes, hash)
+    }
+
+    /// All of them, oldest first.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = u64> {
+        self.hashes.iter().copied()
+    }
+}
+
+impl<const MAX: usize> FromIterator<u64> for Newest<MAX> {
+    fn from_iter<I: IntoIterator<Item = u64>>(hashes: I) -> Self {
+        let mut newest = Self::default();
+        hashes.into_iter().for_each(|hash| newest.push(hash));
+        newest
+    }
+}
+
+/// Whether a ring of numbers holds one; many are compared at a time.
+fn holds<T: Copy + PartialEq>(ring: &VecDeque<T>, value: T) -> bool {
+    let (front, back) = ring.as_slices();
+    front.contains(&value) || back.contains(&value)
+}
+
+/// Puts a value at the end of a ring and lets the first one go when the ring is full.
+pub(crate) fn push_bounded<T>(ring: &mut VecDeque<T>, value: T, max: usize) {
+    if ring.len() >= max {
+        ring.pop_front();
+    }
+    ring.push_back(value);
+}

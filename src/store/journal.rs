@@ -1,0 +1,223 @@
+//! The journal: what was committed, one record a group, in files that are only written forward.
+//!
+//! A *segment* is a file of records one behind the other. When it is full the next one is begun; when nobody needs any
+//! of its records it is written anew from its start, under a new number. So files stop growing, and a commit that is to
+//! survive a power cut writes data and nothing else: no length, no new block, half the work of a sync that has both
+//! to write. For the same reason a segment grows by zeros, a piece at a time, ahead of its records.
+//!
+//! Nothing is ever removed from within a segment. What lies behind its newest record is the end mark, and behind that
+//! older records, which their positions give away. A segment that another process wrote is only read.
+
+mod reader;
+
+use std::collections::{BTreeMap, VecDeque};
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Seek, SeekFrom, Write};
+use std::path::{Path, PathBuf};
+
+use super::error::StoreError;
+use reader::{ALIGNMENT, END_MARK_BYTES, segment_numbers};
+pub(super) use reader::{Found, Reader};
+
+/// Where a new segment is begun instead. A longer record makes its segment longer.
+const SEGMENT_BYTES: u64 = 16 << 20;
+
+/// By how much a segment grows.
+const GROWTH_BYTES: u64 = 1 << 20;
+
+/// Segments kept to be written anew. Under the heaviest load one lasts for half a second.
+const FREE_MAX: usize = 4;
+
+/// The journal, as its only writer has it.
+pub(super) struct Journal {
+    dir: PathBuf,
+    /// Whether records are brought through to the disk.
+    syncs: bool,
+    segment_bytes: u64,
+    active: Option<Active>,
+    /// Full segments, oldest first, and those that earlier processes wrote.
+    full: VecDeque<Full>,
+    /// Numbers of segments that nobody needs.
+    free: Vec<u64>,
+    /// Number of the next segment.
+    next: u64,
+    /// The record that is being written.
+    buffer: Vec<u8>,
+}
+
+/// The segment that is being written.
+struct Active {
+    file: File,
+    number: u64,
+    /// Where the next record goes: over the end mark.
+    end: u64,
+    /// Length of the file.
+    length: u64,
+    /// Position of its newest record.
+    last: u64,
+}
+
+struct Full {
+    number: u64,
+    /// Position of its newest record.
+    last: u64,
+}
+
+impl Journal {
+    /// Opens the journal in a directory, which is made if it is not there, and shows `each` record from position
+    /// `start` on.
+    ///
+    /// # Errors
+    /// Those of the file system, and those of `each`.
+    pub(super) fn open(
+        dir: &Path,
+        syncs: bool,
+        start: u64,
+        mut each: impl FnMut(Found) -> Result<(), StoreError>,
+    ) -> Result<Self, StoreError> {
+        let refused = |error| StoreError::io("cannot read the journal in", dir, error);
+        fs::create_dir_all(dir).map_err(refused)?;
+        let numbers = segment_numbers(dir).map_err(refused)?;
+        let mut newest: BTreeMap<u64, u64> =
+            numbers.into_iter().map(|number| (number, 0)).collect();
+        for found in Reader::new(dir, start).map_err(refused)? {
+            let found = found.map_err(refused)?;
+            if let Found::Record {
+                segment, position, ..
+            } = &found
+            {
+                newest.insert(*segment, *position);
+            }
+            each(found)?;
+        }
+        let next = newest.keys().next_back().map_or(1, |last| last + 1);
+        let (free, full): (Vec<_>, Vec<_>) = newest.into_iter().partition(|(_, last)| *last == 0);
+        let full = full.into_iter();
+        Ok(Self {
+            dir: dir.to_owned(),
+            syncs,
+            segment_bytes: SEGMENT_BYTES,
+            active: None,
+            full: full.map(|(number, last)| Full { number, last }).collect(),
+            free: free.into_iter().map(|(number, _)| number).collect(),
+            next,
+            buffer: Vec::new(),
+        })
+    }
+
+    /// Position of the newest record; 0 without any.
+    pub(super) fn newest(&self) -> u64 {
+        let active = self.active.as_ref().map(|active| active.last);
+        let full = self.full.back().map(|full| full.last);
+        active.or(full).unwrap_or(0)
+    }
+
+    /// Writes a record of these parts. When this returns it is as safe as it is going to be.
+    ///
+    /// After an error nobody knows what is on disk: nothing may be written any more.
+    pub(super) fn append<'a>(
+        &mut self,
+        position: u64,
+        parts: impl Iterator<Item = &'a [u8]>,
+    ) -> io::Result<()> {
+        reader::frame(&mut self.buffer, position, parts);
+        let bytes = self.buffer.len() as u64;
+        let has_room = |active: &Active| active.end + bytes <= self.segment_bytes;
+        if !self.active.as_ref().is_some_and(has_room) {
+            self.begin_segment()?;
+        }
+        let active = self.active.as_mut().expect("a segment has just been begun");
+        if self.syncs {
+            active.grow(active.end + bytes)?;
+        }
+        active.file.seek(SeekFrom::Start(active.end))?;
+        active.file.write_all(&self.buffer)?;
+        if self.syncs {
+            active.file.sync_data()?;
+        }
+        active.end += bytes - END_MARK_BYTES as u64;
+        active.last = position;
+        debug_assert!(active.end.is_multiple_of(ALIGNMENT as u64));
+        Ok(())
+    }
+
+    /// Whether some segment holds nothing from this position on.
+    pub(super) fn can_free(&self, start: u64) -> bool {
+        self.full.front().is_some_and(|full| full.last < start)
+    }
+
+    /// Gives up the segments that hold nothing from this position on. That nobody needs them must be on disk.
+    pub(super) fn free(&mut self, start: u64) {
+        while let Some(full) = self.full.pop_front_if(|full| full.last < start) {
+            if self.free.len() < FREE_MAX {
+                self.free.push(full.number);
+            } else if let Err(error) = fs::remove_file(self.path(full.number)) {
+                tracing::warn!(%error, "a file of the journal that nobody needs cannot be removed");
+            }
+        }
+    }
+
+    /// Begins the next segment: one that is free, else a new one.
+    fn begin_segment(&mut self) -> io::Result<()> {
+        if let Some(Active { number, last, .. }) = self.active.take() {
+            self.full.push_back(Full { number, last });
+        }
+        let number = self.next;
+        let path = self.path(number);
+        let file = if let Some(free) = self.free.pop() {
+            fs::rename(self.path(free), &path)?;
+            OpenOptions::new().write(true).open(&path)?
+        } else {
+            File::create_new(&path)?
+        };
+        // Under its old number the segment would be read before those that are older than its new records.
+        if self.syncs && cfg!(unix) {
+            File::open(&self.dir)?.sync_all()?;
+        }
+        self.next += 1;
+        self.active = Some(Active {
+            length: file.metadata()?.len(),
+            file,
+            number,
+            end: 0,
+            last: 0,
+        });
+        Ok(())
+    }
+
+    fn path(&self, number: u64) -> PathBuf {
+        reader::path(&self.dir, number)
+    }
+
+    /// A journal whose segments are shorter.
+    #[cfg(test)]
+    pub(super) fn set_segment_bytes(&mut self, bytes: u64) {
+        self.segment_bytes = bytes;
+    }
+
+    /// Has the next record go to another file.
+    #[cfg(test)]
+    pub(super) fn divert(&mut self, file: File) {
+        self.syncs = true;
+        self.active = Some(Active {
+            file,
+            number: 0,
+            end: 0,
+            length: u64::MAX,
+            last: 0,
+        });
+    }
+}
+
+impl Active {
+    /// Sees to it that the file has room up to here, and some more if it has not.
+    fn grow(&mut self, end: u64) -> io::Result<()> {
+        if end > self.length {
+            let more = (end - self.length).next_multiple_of(GROWTH_BYTES);
+            self.file.seek(SeekFrom::Start(self.length))?;
+            self.file.write_all(&vec![0; more as usize])?;
+            self.length += more;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,187 @@
+//! What becomes of a commit beside the journal: the keys that the database is to hold of it.
+//!
+//! Alerts are put there at once, because tails and exporters read them there. New runs and aliases wait a little, to be
+//! put there together; until then they are read from here ([`Pending`]). Only the store's thread adds and settles, and
+//! the journal has it all: after a crash the same is done again, in the same order, and what is done twice is as if done
+//! once.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::atomic::Ordering;
+use std::sync::{MutexGuard, PoisonError};
+
+use crate::engine::event::{Text, TraceId};
+
+use super::error::StoreError;
+use super::journal::Found;
+use super::keys;
+use super::pieces::Writes;
+use super::records::decode_keys;
+use super::shared::{Shared, count};
+use super::turn::{IndexKey, Keys};
+
+/// Keys from which they are put into the database at once: sled stops its readers while it takes a batch.
+const PENDING_MAX: usize = 500;
+
+/// Runs removed together.
+const REMOVE_RUNS_MAX: usize = 64;
+
+/// Keys that are committed and may not be in the database yet.
+#[derive(Clone, Default)]
+pub(super) struct Pending {
+    pub(super) new_runs: BTreeSet<IndexKey>,
+    pub(super) aliases: BTreeMap<TraceId, Text>,
+}
+
+impl Pending {
+    fn len(&self) -> usize {
+        self.new_runs.len() + self.aliases.len()
+    }
+}
+
+impl Shared {
+    pub(super) fn pending(&self) -> MutexGuard<'_, Pending> {
+        self.pending.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(super) fn is_settled(&self) -> bool {
+        self.pending().len() == 0
+    }
+
+    /// Keeps what a group changed, which is in the journal at `position`: from here on it can be read.
+    pub(super) fn keep(
+        &self,
+        position: u64,
+        first_cursor: u64,
+        turns: Vec<Keys>,
+    ) -> Result<(), StoreError> {
+        let mut alerts = Vec::new();
+        for turn in turns {
+            let waiting = {
+                let mut pending = self.pending();
+                pending.new_runs.extend(turn.new_runs);
+                pending.aliases.extend(turn.aliases);
+                pending.len()
+            };
+            if waiting >= PENDING_MAX || !turn.removed.is_empty() {
+                self.settle()?;
+            }
+            for runs in turn.removed.chunks(REMOVE_RUNS_MAX) {
+                self.remove_runs(position, runs)?;
+            }
+            alerts.extend(turn.alerts);
+        }
+        self.put_alerts(first_cursor, &alerts)
+    }
+
+    /// Puts into the database what waits.
+    pub(super) fn settle(&self) -> Result<(), StoreError> {
+        // Whoever reads looks here first and into the database then, so it must not leave before it has arrived.
+        let pending = self.pending().clone();
+        self.write(|db| {
+            let mut writes = Writes::default();
+            for run in &pending.new_runs {
+                writes.put(&keys::index(run), &[]);
+            }
+            for (trace, run_id) in &pending.aliases {
+                writes.put(&keys::alias(*trace), run_id.as_bytes());
+                writes.put(&keys::alias_of_run(run_id, *trace), &[]);
+            }
+            writes.apply(db)
+        })?;
+        *self.pending() = Pending::default();
+        Ok(())
+    }
+
+    /// Adds alerts behind those there are, as far as they are not there already, and removes the oldest where they
+    /// become too many.
+    fn put_alerts(&self, first_cursor: u64, alerts: &[Vec<u8>]) -> Result<(), StoreError> {
+        let newest = *self.last_cursor.borrow();
+        let oldest = self.first_cursor.load(Ordering::Acquire);
+        let last = newest.max((first_cursor + alerts.len() as u64).saturating_sub(1));
+        if last == newest {
+            return Ok(());
+        }
+        let first = oldest.max((last + 1).saturating_sub(self.alerts_max));
+        self.write(|db| {
+            let mut writes = Writes::default();
+            for cursor in oldest..first.min(newest + 1) {
+                writes.remove_stored(db, &keys::numbered(keys::ALERT, cursor))?;
+            }
+            for (cursor, alert) in (first_cursor..).zip(alerts) {
+                if cursor > newest && cursor >= first {
+                    writes.put_pieces(&keys::numbered(keys::ALERT, cursor), alert);
+                }
+            }
+            writes.apply(db)
+        })?;
+        count(&self.tally.alerts_removed, (first - oldest) as usize);
+        self.first_cursor.store(first, Ordering::Release);
+        self.last_cursor.send_replace(last);
+        Ok(())
+    }
+
+    /// Removes runs whose removal is in the journal at `position`. A state that is newer belongs to a run that began
+    /// after it.
+    fn remove_runs(&self, position: u64, runs: &[IndexKey]) -> Result<(), StoreError> {
+        let mut writes = Writes::default();
+        for run in runs {
+            let saved = self.load_run(&run.run_id);
+            let is_newer =
+                saved.is_ok_and(|saved| saved.is_some_and(|run| run.position > position));
+            self.read(|db| add_removal(&mut writes, db, run, !is_newer))?;
+        }
+        self.write(|db| writes.apply(db))
+    }
+
+    /// Does again what a crash may have left undone.
+    pub(super) fn recover(&self, found: Found) -> Result<(), StoreError> {
+        match found {
+            Found::Record {
+                position, payload, ..
+            } => match decode_keys(&payload) {
+                Ok((first_cursor, turns)) => self.keep(position, first_cursor, turns),
+                Err(error) => {
+                    tracing::warn!(position, %error, "the keys of a journal record cannot be read and are lost");
+                    Ok(())
+                }
+            },
+            // The replay will say so.
+            Found::Missing(_) => Ok(()),
+            Found::Torn => {
+                count(&self.tally.torn, 1);
+                tracing::info!(
+                    "the journal ends in a torn record, which nobody had been answered for"
+                );
+                Ok(())
+            }
+        }
+    }
+}
+
+fn add_removal(
+    writes: &mut Writes,
+    db: &sled::Db,
+    run: &IndexKey,
+    with_state: bool,
+) -> sled::Result<()> {
+    writes.remove(&keys::index(run));
+    if with_state {
+        writes.remove_stored(db, &keys::run(&run.run_id))?;
+    }
+    for key in db.scan_prefix(keys::aliases_of_run(&run.run_id)).keys() {
+        let key = key?;
+        writes.remove(&key);
+        let Some(trace) = keys::alias_trace(&key) else {
+            continue;
+        };
+        // The trace may have gone over to another run since.
+        let alias = keys::alias(trace);
+        if db
+            .get(&alias)?
+            .is_some_and(|owner| owner == run.run_id.as_bytes())
+        {
+            writes.remove(&alias);
+        }
+    }
+    Ok(())
+}
