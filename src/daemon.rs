@@ -2,10 +2,11 @@
 //!
 //! It starts from behind: addresses are taken first, so that a mistake there costs nothing and senders may already knock;
 //! then the store is opened, the shards replay what the journal holds, exporters and the API begin, and only then is
-//! telemetry received. It leaves in the order of [`crate::shutdown`]. `eddy serve`, `eddy demo` and the end-to-end tests
+//! telemetry received. Every tenant has a house of its own (store, shards, exporters), so that nothing of one can be reached
+//! from another; what they share is the way in, and what is bounded there. It leaves in the order of [`crate::shutdown`]. `eddy serve`, `eddy demo` and the end-to-end tests
 //! hold one.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -17,7 +18,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::api;
 use crate::config::{Durability, Settings};
-use crate::door::{Door, Fault, Lock};
+use crate::door::{Door, Fault, Lock, Tenant};
 use crate::engine::event::Text;
 use crate::export::forward::{self, Forwards};
 use crate::export::{self, Exporters, SettingsError};
@@ -25,7 +26,7 @@ use crate::normalize::Normalizer;
 use crate::otlp::Limits;
 use crate::receiver::{self, Intake, PassOn, Protocol};
 use crate::shard::{self, Shards};
-use crate::shutdown::{self, Rooms, Served};
+use crate::shutdown::{self, House, Rooms, Served};
 use crate::store::{self, Store, StoreError};
 use crate::telemetry::events::{ModelUnpriced, Ready};
 
@@ -34,6 +35,12 @@ const WATCH_EVERY: Duration = Duration::from_millis(500);
 
 /// Largest requests that may be held at the same time, all senders together; what more comes waits at the sender.
 const REQUESTS_IN_FLIGHT: usize = 8;
+
+/// The directory, within the data directory, that has one for each tenant with a name.
+const TENANTS: &str = "tenants";
+
+/// Least memory that a store keeps its newest pages in.
+const CACHE_BYTES_MIN: u64 = 4 << 20;
 
 /// A running daemon.
 pub struct Daemon {
@@ -123,31 +130,19 @@ impl Daemon {
     pub async fn start(settings: &Settings) -> Result<Self, StartError> {
         let began = Instant::now();
         let doors = Doors::open(settings).await?;
-        let store = open(settings).await?;
-        let shards = Shards::start(
-            store.clone(),
-            Arc::clone(&settings.policy),
-            of_shards(settings),
-        )
-        .await?;
-        let exporters = export::start(
-            store.clone(),
-            settings.exporters.clone(),
-            &CancellationToken::new(),
-        )?;
+        let houses = houses(settings).await?;
         let forwards = forward::start(settings.forwards.clone())?;
         let normalizer = Arc::new(Normalizer::with(settings.normalize.clone()));
-        let intake = intake(settings, &shards, Arc::clone(&normalizer), &forwards);
+        let intake = intake(settings, &houses, Arc::clone(&normalizer), &forwards);
         let daemon = Self {
             otlp_grpc: doors.grpc.address().unwrap_or(settings.otlp_grpc),
             otlp_http: doors.http.address().unwrap_or(settings.otlp_http),
             api: doors.api.address().unwrap_or(settings.api),
             shutdown_deadline: settings.shutdown_deadline,
             rooms: Rooms {
-                api: serve_api(doors.api, shards.clone()),
+                api: serve_api(doors.api, shards(&houses)),
                 receiver: serve_otlp(doors.grpc, doors.http, &intake, settings),
-                shards,
-                exporters,
+                houses,
                 forwards,
             },
             intake,
@@ -184,16 +179,21 @@ impl Daemon {
         self.api
     }
 
-    /// The runs.
+    /// The default tenant's runs.
     #[must_use]
     pub fn shards(&self) -> &Shards {
-        &self.rooms.shards
+        &self.own().shards
     }
 
-    /// The exporters, for their progress.
+    /// The default tenant's exporters, for their progress.
     #[must_use]
     pub fn exporters(&self) -> &Exporters {
-        &self.rooms.exporters
+        &self.own().exporters
+    }
+
+    fn own(&self) -> &House {
+        let own = self.rooms.houses.get(&Tenant::default());
+        own.expect("a daemon begins with the default tenant's house")
     }
 
     /// Where telemetry is passed on to, for its progress.
@@ -221,7 +221,7 @@ impl Daemon {
                 _ = &mut self.rooms.receiver.task => return Broken::Server("receiver"),
                 _ = &mut self.rooms.api.task => return Broken::Server("API server"),
                 () = tokio::time::sleep(WATCH_EVERY) => {
-                    if !self.rooms.shards.is_ready() {
+                    if !self.rooms.houses.values().all(|house| house.shards.is_ready()) {
                         return Broken::Store;
                     }
                     self.name_unpriced();
@@ -307,28 +307,78 @@ impl Place {
     }
 }
 
-async fn open(settings: &Settings) -> Result<Store, StartError> {
-    let dir = settings.data_dir.clone();
+/// A house for each tenant that a token names, and for the default one, which comes first: its directory holds the others.
+async fn houses(settings: &Settings) -> Result<BTreeMap<Tenant, House>, StartError> {
+    let locks = [
+        &settings.otlp_grpc_lock,
+        &settings.otlp_http_lock,
+        &settings.api_lock,
+    ];
+    let credentials = locks.iter().flat_map(|lock| &lock.tokens);
+    let mut tenants: BTreeSet<Tenant> = credentials.map(|one| one.tenant.clone()).collect();
+    tenants.insert(Tenant::default());
+    let mut houses = BTreeMap::new();
+    for tenant in &tenants {
+        let house = house(settings, tenant, tenants.len()).await?;
+        houses.insert(tenant.clone(), house);
+    }
+    Ok(houses)
+}
+
+/// The house of one tenant among so many.
+async fn house(settings: &Settings, tenant: &Tenant, of: usize) -> Result<House, StartError> {
+    let dir = match tenant.name() {
+        "" => settings.data_dir.clone(),
+        name => settings.data_dir.join(TENANTS).join(name),
+    };
+    let store = open(dir, settings.durability, of).await?;
+    let shards = Shards::start(
+        store.clone(),
+        Arc::clone(&settings.policy),
+        of_shards(settings, of),
+    )
+    .await?;
+    let mut exporters = settings.exporters.clone();
+    for exporter in &mut exporters {
+        tenant.name().clone_into(&mut exporter.tenant);
+    }
+    let exporters = export::start(store, exporters, &CancellationToken::new())?;
+    Ok(House { shards, exporters })
+}
+
+fn shards(houses: &BTreeMap<Tenant, House>) -> BTreeMap<Tenant, Shards> {
+    let shards = houses.iter();
+    shards
+        .map(|(tenant, house)| (tenant.clone(), house.shards.clone()))
+        .collect()
+}
+
+/// Opens one of so many stores; they share the memory that one would have.
+async fn open(dir: PathBuf, durability: Durability, of: usize) -> Result<Store, StartError> {
+    let defaults = store::Options::default();
     let options = store::Options {
-        durability: match settings.durability {
+        durability: match durability {
             Durability::Power => store::Durability::Power,
             Durability::Process => store::Durability::Process,
         },
-        ..store::Options::default()
+        cache_bytes: (defaults.cache_bytes / of as u64).max(CACHE_BYTES_MIN),
+        ..defaults
     };
-    let opening = tokio::task::spawn_blocking(move || Store::open(&dir, &options));
+    let opened = dir.clone();
+    let opening = tokio::task::spawn_blocking(move || Store::open(&opened, &options));
     let opened = opening.await.map_err(|error| StartError::Opening {
-        dir: settings.data_dir.clone(),
+        dir,
         problem: error.to_string(),
     })?;
     Ok(opened?)
 }
 
-fn of_shards(settings: &Settings) -> shard::Settings {
+fn of_shards(settings: &Settings, of: usize) -> shard::Settings {
     let defaults = shard::Settings::default();
+    let resident_runs = usize::try_from(settings.resident_runs_max).unwrap_or(usize::MAX);
     shard::Settings {
         shards: settings.shards.unwrap_or(defaults.shards),
-        resident_runs_max: usize::try_from(settings.resident_runs_max).unwrap_or(usize::MAX),
+        resident_runs_max: resident_runs.div_ceil(of),
         idle: settings.idle,
         retention_age: settings.retention_age,
         retention_runs: settings.retention_runs,
@@ -338,7 +388,7 @@ fn of_shards(settings: &Settings) -> shard::Settings {
 
 fn intake(
     settings: &Settings,
-    shards: &Shards,
+    houses: &BTreeMap<Tenant, House>,
     normalizer: Arc<Normalizer>,
     forwards: &Forwards,
 ) -> Intake {
@@ -348,7 +398,7 @@ fn intake(
     let forwards = Some(forwards.clone()).filter(|forwards| !forwards.is_empty());
     Intake::new(
         normalizer,
-        shards.clone(),
+        shards(houses),
         Limits::default(),
         largest.saturating_mul(REQUESTS_IN_FLIGHT),
         forwards.map(|forwards| -> PassOn {
@@ -383,7 +433,7 @@ fn serve_otlp(grpc: Door, http: Door, intake: &Intake, settings: &Settings) -> S
     Served { stop, task }
 }
 
-fn serve_api(door: Door, shards: Shards) -> Served {
+fn serve_api(door: Door, shards: BTreeMap<Tenant, Shards>) -> Served {
     let stop = CancellationToken::new();
     let serving = api::serve(door, shards, api::Settings::default(), stop.clone());
     let task = tokio::spawn(async move {

@@ -104,6 +104,9 @@ pub struct AlertJson {
     pub at: Option<String>,
     /// `raised`, `updated`, `resolved` or `reopened`.
     pub change: String,
+    /// Whose run it is; absent for the default tenant, and where a tenant reads its own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tenant: Option<String>,
     /// The run.
     pub run_id: String,
     /// The service that reports the run.
@@ -171,10 +174,22 @@ impl From<&Alert> for AlertJson {
             cursor: alert.cursor,
             at: rfc3339(alert.at_ms.saturating_mul(1_000_000)),
             change: alert.change.name().to_owned(),
+            tenant: None,
             run_id: alert.run_id.to_string(),
             service: alert.service.as_deref().map(str::to_owned),
             score: alert.score,
             warning: WarningJson::from(&alert.warning),
+        }
+    }
+}
+
+impl AlertJson {
+    /// An alert for those who see the alerts of every tenant.
+    #[must_use]
+    pub fn of_tenant(tenant: &str, alert: &Alert) -> Self {
+        Self {
+            tenant: Some(tenant.to_owned()).filter(|tenant| !tenant.is_empty()),
+            ..Self::from(alert)
         }
     }
 }

@@ -9,15 +9,19 @@
 //! was acknowledged, senders repeat what was not, and exporters go on from their cursors. Only what was to be passed on to
 //! another backend and could not be in time, that backend misses.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
+use futures_util::future::join_all;
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, timeout_at};
 use tokio_util::sync::CancellationToken;
 
+use crate::door::Tenant;
 use crate::export::Exporters;
 use crate::export::forward::Forwards;
 use crate::shard::Shards;
+use crate::store::Store;
 use crate::telemetry::events::{StageLeft, StopAsked};
 
 /// A server's task, and how to tell it that it is time.
@@ -38,14 +42,20 @@ impl Served {
     }
 }
 
-/// What is left, in this order.
-pub struct Rooms {
-    /// OTLP.
-    pub receiver: Served,
+/// Where the data of one tenant is at home.
+pub struct House {
     /// Runs.
     pub shards: Shards,
     /// Exporters.
     pub exporters: Exporters,
+}
+
+/// What is left, in this order.
+pub struct Rooms {
+    /// OTLP.
+    pub receiver: Served,
+    /// What each tenant has.
+    pub houses: BTreeMap<Tenant, House>,
     /// Where telemetry is passed on to.
     pub forwards: Forwards,
     /// Questions and tails.
@@ -59,23 +69,27 @@ pub async fn leave(mut rooms: Rooms, within: Duration) {
     rooms.receiver.leave(stage.until).await;
     stage.end();
     let stage = Stage::begin("shards", deadline);
-    rooms.shards.stop(stage.until).await;
+    let houses = || rooms.houses.values();
+    join_all(houses().map(|house| house.shards.stop(stage.until))).await;
     stage.end();
     let stage = Stage::begin("exporters", deadline);
     tokio::join!(
-        rooms.exporters.drain(stage.until),
+        join_all(houses().map(|house| house.exporters.drain(stage.until))),
         rooms.forwards.drain(stage.until)
     );
     stage.end();
     let stage = Stage::begin("store", deadline);
-    let store = rooms.shards.store().clone();
-    if let Ok(Err(error)) = timeout_at(stage.until, store.close()).await {
-        tracing::error!(%error, "the store could not be closed");
-    }
+    join_all(houses().map(|house| close(house.shards.store(), stage.until))).await;
     stage.end();
     let stage = Stage::begin("api", deadline);
     rooms.api.leave(deadline).await;
     stage.end();
+}
+
+async fn close(store: &Store, until: Instant) {
+    if let Ok(Err(error)) = timeout_at(until, store.clone().close()).await {
+        tracing::error!(%error, "the store could not be closed");
+    }
 }
 
 /// A stage of leaving, while it lasts.

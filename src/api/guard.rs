@@ -4,17 +4,22 @@
 //! site. So an address on loopback answers only to names that nobody can make point elsewhere: `localhost` and addresses.
 //! Where tokens are set the check falls away, because no page has one; a proxy may then keep the name that it was asked by.
 //!
+//! The token says whose runs are asked for: a request goes to the routes of that tenant, and there are no others for it.
+//!
 //! Liveness and readiness are told to everybody: a supervisor has no token.
+
+use std::collections::BTreeMap;
 
 use axum::Router;
 use axum::extract::Request;
 use axum::http::header::WWW_AUTHENTICATE;
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::middleware::{Next, from_fn};
-use axum::response::Response;
+use axum::response::{IntoResponse, Response};
+use tower::ServiceExt;
 
 use super::error::failure;
-use crate::door::{Door, UNAUTHENTICATED};
+use crate::door::{Door, Tenant, UNAUTHENTICATED};
 
 /// Paths that need no token.
 const OPEN_PATHS: [&str; 4] = [
@@ -27,17 +32,28 @@ const OPEN_PATHS: [&str; 4] = [
 const FOREIGN_NAME: &str = "this address answers requests for localhost or for an IP address only; \
      a proxy in front of it must set the Host header so, or a token must be configured (service.api.auth)";
 
-/// Puts the guard before the routes.
-pub(super) fn add(routes: Router, door: &Door) -> Router {
+/// Puts the guard before the routes of each tenant. Where there are no tokens, all that comes in is the default tenant's.
+pub(super) fn add(mut routes: BTreeMap<Tenant, Router>, door: &Door) -> Router {
     let tokens = door.tokens().clone();
     if !tokens.is_empty() {
-        let guard = move |request: Request, next: Next| {
+        let lead = move |request: Request| {
             let is_open = OPEN_PATHS.contains(&request.uri().path());
-            let is_allowed = is_open || tokens.allow(request.headers());
-            pass(is_allowed, request, next, unauthenticated)
+            let tenant = if is_open {
+                Some(Tenant::default())
+            } else {
+                tokens.tenant(request.headers())
+            };
+            let theirs = tenant.and_then(|tenant| routes.get(&tenant)).cloned();
+            async move {
+                match theirs {
+                    Some(theirs) => theirs.oneshot(request).await.into_response(),
+                    None => unauthenticated(&request),
+                }
+            }
         };
-        return routes.layer(from_fn(guard));
+        return Router::new().fallback(lead);
     }
+    let routes = routes.remove(&Tenant::default()).unwrap_or_default();
     if door
         .address()
         .is_ok_and(|address| address.ip().is_loopback())

@@ -149,7 +149,7 @@ async fn alive() -> Json<serde_json::Value> {
 }
 
 async fn ready(State(api): State<Api>) -> Response {
-    let reasons = api.not_ready();
+    let reasons = api.everyone.not_ready();
     if reasons.is_empty() {
         return Json(json!({ "ready": true })).into_response();
     }

@@ -24,16 +24,18 @@ mod token;
 pub mod v1;
 mod warnings;
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
 use tonic::service::Routes;
 use tonic::transport::Server;
 
-use crate::door::Door;
+use crate::door::{Door, Tenant};
 use crate::shard::Shards;
 
 use queries::Api;
+use ready::Everyone;
 use v1::run_service_server::RunServiceServer;
 use v1::warning_service_server::WarningServiceServer;
 
@@ -67,30 +69,39 @@ impl Default for Settings {
 
 /// Serves at the door until `shutdown`, then takes no new connection, ends the streams, and resolves when the answers
 /// that are under way have been taken. A client that does not take its answer holds this up: put a deadline around it.
+///
+/// Each tenant has its own copy of everything that can be asked, over its own shards; the guard leads a request to the copy
+/// of its credential's tenant, so that no question can reach another's runs.
 pub async fn serve(
     door: Door,
-    shards: Shards,
+    tenants: BTreeMap<Tenant, Shards>,
     settings: Settings,
     shutdown: CancellationToken,
 ) -> Result<(), tonic::transport::Error> {
     let (reporter, health) = tonic_health::server::health_reporter();
-    let api = Api::new(shards, settings, shutdown.clone());
-    let grpc = Routes::new(health)
-        .add_service(
-            RunServiceServer::new(api.clone()).max_decoding_message_size(REQUEST_BYTES_MAX),
-        )
-        .add_service(
-            WarningServiceServer::new(api.clone()).max_decoding_message_size(REQUEST_BYTES_MAX),
-        );
-    let routes = http::add_routes(grpc.into_axum_router(), api.clone());
-    let routes = guard::add(routes, &door);
+    let everyone = Everyone {
+        shards: tenants.values().cloned().collect(),
+        shutdown: shutdown.clone(),
+    };
+    let routes = tenants.into_iter().map(|(tenant, shards)| {
+        let api = Api::new(shards, settings.clone(), everyone.clone());
+        let grpc = Routes::new(health.clone())
+            .add_service(
+                RunServiceServer::new(api.clone()).max_decoding_message_size(REQUEST_BYTES_MAX),
+            )
+            .add_service(
+                WarningServiceServer::new(api.clone()).max_decoding_message_size(REQUEST_BYTES_MAX),
+            );
+        (tenant, http::add_routes(grpc.into_axum_router(), api))
+    });
+    let routes = guard::add(routes.collect(), &door);
     let (connections, watch) = door.open();
     let serving = Server::builder()
         .accept_http1(true)
         .http2_keepalive_interval(Some(PROBE_AFTER))
         .add_routes(Routes::from(routes))
         .serve_with_incoming_shutdown(connections, shutdown.cancelled());
-    let served = async { tokio::join!(serving, ready::follow(api, reporter)).0 };
+    let served = async { tokio::join!(serving, ready::follow(everyone, reporter)).0 };
     tokio::select! {
         served = served => served,
         () = watch => Ok(()),

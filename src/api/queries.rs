@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use futures_util::{Stream, StreamExt};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
-use tokio_util::sync::CancellationToken;
 
 use super::Settings;
 use super::error::ApiError;
+use super::ready::Everyone;
 use super::tail::{AlertFilter, Start, Tail, TailItem};
 use super::token;
 use crate::engine::RunView;
@@ -20,24 +20,23 @@ const PAGE_SIZE: usize = 100;
 /// Most things in a page; a larger number is taken as this one.
 const PAGE_SIZE_MAX: usize = 1_000;
 
-/// What every request needs. Clones share it.
+/// What every request of a tenant needs. Clones share it.
 #[derive(Clone)]
 pub(super) struct Api {
     pub(super) shards: Shards,
     pub(super) settings: Settings,
-    /// Ends the streams. The program holds the other end.
-    pub(super) shutdown: CancellationToken,
+    pub(super) everyone: Everyone,
     /// One for each stream that may still be opened.
     streams: Arc<Semaphore>,
 }
 
 impl Api {
-    pub(super) fn new(shards: Shards, settings: Settings, shutdown: CancellationToken) -> Self {
+    pub(super) fn new(shards: Shards, settings: Settings, everyone: Everyone) -> Self {
         let streams = Arc::new(Semaphore::new(settings.streams_max));
         Self {
             shards,
             settings,
-            shutdown,
+            everyone,
             streams,
         }
     }
@@ -86,7 +85,7 @@ impl Api {
             let _held = &permit;
             run
         });
-        Ok(changes.take_until(self.shutdown.clone().cancelled_owned()))
+        Ok(changes.take_until(self.everyone.shutdown.clone().cancelled_owned()))
     }
 
     /// Alerts after `cursor`, and then those to come.
@@ -98,21 +97,8 @@ impl Api {
         let start = Start::from_cursor(cursor);
         let store = self.shards.store().clone();
         let tail = Tail::new(store, start, filter, self.settings.tail_lag_max)?;
-        let items = tail.into_stream(self.shutdown.clone(), self.stream_permit()?);
+        let items = tail.into_stream(self.everyone.shutdown.clone(), self.stream_permit()?);
         Ok(items.map(|item| item.map_err(|error| not_read(&error))))
-    }
-
-    /// Why Eddy is not ready; empty when it is.
-    pub(super) fn not_ready(&self) -> Vec<&'static str> {
-        let mut reasons = Vec::new();
-        if self.shutdown.is_cancelled() {
-            reasons.push("Eddy is stopping");
-        }
-        if !self.shards.is_ready() {
-            reasons
-                .push("a shard takes no reports: it is stopping, or a write failed (see the log)");
-        }
-        reasons
     }
 
     fn stream_permit(&self) -> Result<OwnedSemaphorePermit, ApiError> {

@@ -1,31 +1,56 @@
 //! Shows readiness as `grpc.health.v1`, for the whole server (the empty name) and for each service.
 
+use std::sync::Arc;
 use std::time::Duration;
 
+use tokio_util::sync::CancellationToken;
 use tonic::server::NamedService;
 use tonic_health::ServingStatus;
 use tonic_health::server::HealthReporter;
 
-use super::queries::Api;
 use super::runs::RunServer;
 use super::warnings::WarningServer;
+use crate::shard::Shards;
 
 /// How old the shown readiness may be. Looking is one read of memory.
 const LOOK_EVERY: Duration = Duration::from_millis(200);
 
 const SERVICES: [&str; 3] = ["", RunServer::NAME, WarningServer::NAME];
 
+/// All shards, of every tenant: Eddy is ready when all of them are.
+#[derive(Clone)]
+pub(super) struct Everyone {
+    pub(super) shards: Arc<[Shards]>,
+    /// Ends the streams. The program holds the other end.
+    pub(super) shutdown: CancellationToken,
+}
+
+impl Everyone {
+    /// Why Eddy is not ready; empty when it is.
+    pub(super) fn not_ready(&self) -> Vec<&'static str> {
+        let mut reasons = Vec::new();
+        if self.shutdown.is_cancelled() {
+            reasons.push("Eddy is stopping");
+        }
+        if !self.shards.iter().all(Shards::is_ready) {
+            reasons
+                .push("a shard takes no reports: it is stopping, or a write failed (see the log)");
+        }
+        reasons
+    }
+}
+
 /// Keeps `reporter` true until shutdown, and then ends the watches of health: they would hold up the end of the server.
-pub(super) async fn follow(api: Api, mut reporter: HealthReporter) {
+pub(super) async fn follow(everyone: Everyone, mut reporter: HealthReporter) {
     let mut shown = None;
-    while !api.shutdown.is_cancelled() {
-        let ready = api.not_ready().is_empty();
+    while !everyone.shutdown.is_cancelled() {
+        let ready = everyone.not_ready().is_empty();
         if shown != Some(ready) {
             show(&reporter, ready).await;
             shown = Some(ready);
         }
         tokio::select! {
-            () = api.shutdown.cancelled() => {}
+            () = everyone.shutdown.cancelled() => {}
             () = tokio::time::sleep(LOOK_EVERY) => {}
         }
     }

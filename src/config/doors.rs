@@ -1,11 +1,12 @@
 //! The three addresses: where they are, and who is let in.
 
+use std::collections::BTreeSet;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
 use super::check::Checker;
 use super::lock::{Auth, Tls, files};
 use super::shape::Shape;
-use crate::door::{self, Lock};
+use crate::door::{Credential, Lock, Tenant, Token};
 
 /// An address and what is asked of those who come in.
 pub(super) struct Checked {
@@ -41,7 +42,21 @@ pub(super) fn doors(shape: &Shape, check: &mut Checker<'_>) -> Doors {
     apart(HTTP, http, grpc, "the OTLP/gRPC receiver", check);
     apart(API, api, grpc, "the OTLP/gRPC receiver", check);
     apart(API, api, http, "the OTLP/HTTP receiver", check);
+    few_tenants(&doors, check);
     doors
+}
+
+/// Most tenants: each has a store of its own, with its cache and its threads.
+const TENANTS_MAX: usize = 64;
+
+fn few_tenants(doors: &Doors, check: &mut Checker<'_>) {
+    let locks = [&doors.grpc.lock, &doors.http.lock, &doors.api.lock];
+    let credentials = locks.iter().flat_map(|lock| &lock.tokens);
+    let tenants: BTreeSet<&Tenant> = credentials.map(|one| &one.tenant).collect();
+    if tenants.len() > TENANTS_MAX {
+        let text = format!("at most {TENANTS_MAX} tenants, found {}", tenants.len());
+        check.wrong(&key(API, &["auth", "tokens"]), text);
+    }
 }
 
 /// No two addresses may be the same, but for port 0, which stands for any that is free.
@@ -110,19 +125,29 @@ impl Section {
         address
     }
 
-    fn tokens(&self, auth: &Auth, check: &mut Checker<'_>) -> Vec<door::Token> {
-        let mut tokens = Vec::new();
+    fn tokens(&self, auth: &Auth, check: &mut Checker<'_>) -> Vec<Credential> {
+        let path = key(self.0, &["auth", "tokens"]);
+        let mut credentials = Vec::new();
         for token in &auth.tokens {
-            match (&token.token, &token.token_file) {
-                (Some(text), None) => tokens.push(door::Token::Text(text.expose().to_owned())),
-                (None, Some(file)) => tokens.push(door::Token::File(file.into())),
-                _ => check.wrong(
-                    &key(self.0, &["auth", "tokens"]),
-                    "each token needs one of `token` and `token_file`",
-                ),
-            }
+            let tenant = token.tenant.as_deref();
+            let Some(tenant) = tenant.map_or_else(|| Some(Tenant::default()), Tenant::named) else {
+                check.wrong(
+                    &path,
+                    "a tenant's name has 1 to 64 lower-case letters, digits, `-` and `_`",
+                );
+                continue;
+            };
+            let token = match (&token.token, &token.token_file) {
+                (Some(text), None) => Token::Text(text.expose().to_owned()),
+                (None, Some(file)) => Token::File(file.into()),
+                _ => {
+                    check.wrong(&path, "each token needs one of `token` and `token_file`");
+                    continue;
+                }
+            };
+            credentials.push(Credential { token, tenant });
         }
-        tokens
+        credentials
     }
 }
 

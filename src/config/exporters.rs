@@ -67,9 +67,8 @@ fn one(name: &str, exporter: &shape::Exporter, check: &mut Checker<'_>) -> One {
         }
     };
     One::Alerted(ExporterSettings {
-        name: name.to_owned(),
-        kind,
         retry,
+        ..ExporterSettings::new(name, kind)
     })
 }
 

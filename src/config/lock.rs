@@ -32,17 +32,19 @@ pub(super) enum TlsVersion {
 #[derive(Clone, Debug, Default, serde::Deserialize, serde::Serialize)]
 #[serde(deny_unknown_fields, default)]
 pub(super) struct Auth {
-    pub(super) tokens: Vec<Token>,
+    pub(super) tokens: Vec<Credential>,
 }
 
-/// A token, in one of the two ways.
+/// A token, in one of the two ways, and whose it is.
 #[derive(Clone, Debug, serde::Deserialize, serde::Serialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Token {
+pub(super) struct Credential {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) token: Option<Secret>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) token_file: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) tenant: Option<String>,
 }
 
 /// Where the certificates are.

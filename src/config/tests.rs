@@ -348,6 +348,14 @@ fn what_does_not_go_together_is_named() {
         &["2:16: service.api.auth.tokens: each token needs one of `token` and `token_file`"],
     );
     check(
+        "service:\n  api: {auth: {tokens: [{token: a, tenant: Blue/1}]}}",
+        &["2:16: service.api.auth.tokens: a tenant's name has 1 to 64 lower-case letters"],
+    );
+    check(
+        "service:\n  api: {auth: {tokens: [{token: a, tenant: blue}, {token: a, tenant: red}]}}",
+        &["2:16: service.api.auth.tokens: two tenants have the same token"],
+    );
+    check(
         "exporters:\n  webhook:\n    token: x",
         &["2:3: exporters.webhook: needs the key `url`"],
     );

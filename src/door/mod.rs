@@ -2,7 +2,7 @@
 //!
 //! A [`Door`] is a listening socket with its lock. Connections come in one by one (`connection`): each is counted, has to
 //! begin in time, and goes through TLS where certificates are set (`tls`). Every request then shows its token where tokens
-//! are set (`token`). Certificates and tokens are read again when their files change ([`Door::watch`]), so that they can
+//! are set (`token`); the token also says which [`Tenant`] the request belongs to. Certificates and tokens are read again when their files change ([`Door::watch`]), so that they can
 //! be renewed under a running daemon; what cannot be used leaves the old in place.
 //!
 //! The three addresses (OTLP over gRPC, OTLP over HTTP, the API) are doors of the same kind. How a refusal looks is each
@@ -19,7 +19,7 @@ mod token;
 pub use connection::Connection;
 pub use discard::discard;
 pub use tls::{TlsFiles, TlsVersion};
-pub use token::{Token, Tokens, UNAUTHENTICATED};
+pub use token::{Credential, Tenant, Token, Tokens, UNAUTHENTICATED};
 
 use std::io;
 use std::net::SocketAddr;
@@ -40,7 +40,7 @@ pub struct Lock {
     /// Where the certificates are; without, connections are not encrypted.
     pub tls: Option<TlsFiles>,
     /// Any one of these lets a request in; without, requests need none.
-    pub tokens: Vec<Token>,
+    pub tokens: Vec<Credential>,
 }
 
 impl Lock {

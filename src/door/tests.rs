@@ -177,8 +177,8 @@ fn headers(authorization: &[u8]) -> HeaderMap {
 #[test]
 fn tokens_let_in() {
     let known = [
-        Token::Text("first-token".to_owned()),
-        Token::Text(" second ".to_owned()),
+        Token::Text("first-token".to_owned()).into(),
+        Token::Text(" second ".to_owned()).into(),
     ];
     let tokens = Tokens::read(&known).unwrap();
     for good in [
@@ -186,7 +186,7 @@ fn tokens_let_in() {
         b"bearer second",
         b"Bearer   second ",
     ] {
-        assert!(tokens.allow(&headers(good)), "{good:?}");
+        assert!(tokens.tenant(&headers(good)).is_some(), "{good:?}");
     }
     let too_long = [b"Bearer ".to_vec(), vec![b'a'; 100_000]].concat();
     for bad in [
@@ -202,11 +202,40 @@ fn tokens_let_in() {
         b"Bearer \xff",
         &too_long,
     ] {
-        assert!(!tokens.allow(&headers(bad)), "{bad:?}");
+        assert!(tokens.tenant(&headers(bad)).is_none(), "{bad:?}");
     }
-    assert!(!tokens.allow(&HeaderMap::new()));
-    assert!(Tokens::default().allow(&HeaderMap::new()));
+    assert!(tokens.tenant(&HeaderMap::new()).is_none());
+    assert_eq!(
+        Tokens::default().tenant(&HeaderMap::new()),
+        Some(Tenant::default())
+    );
     assert!(!format!("{tokens:?}").contains("second"));
+}
+
+/// Given tokens of tenants, each says whose the request is; the same one cannot be two tenants'.
+#[test]
+fn tokens_name_tenants() {
+    let of = |token: &str, tenant: &str| Credential {
+        token: Token::Text(token.to_owned()),
+        tenant: Tenant::named(tenant).unwrap_or_default(),
+    };
+    let tokens = Tokens::read(&[
+        of("a", "blue"),
+        of("b", "red"),
+        of("c", ""),
+        of("d", "blue"),
+    ]);
+    let tokens = tokens.unwrap();
+    for (token, tenant) in [("a", "blue"), ("b", "red"), ("c", ""), ("d", "blue")] {
+        let shown = headers(format!("Bearer {token}").as_bytes());
+        assert_eq!(tokens.tenant(&shown).unwrap().name(), tenant, "{token}");
+    }
+    Tokens::read(&[of("a", "blue"), of("a", "blue")]).unwrap();
+    let fault = Tokens::read(&[of("a", "blue"), of("b", "red"), of("a", "")]).unwrap_err();
+    assert!(fault.text.contains("two tenants"), "{fault}");
+    for bad in ["", "Blue", "a/b", "..", "a b", &"x".repeat(65)] {
+        assert_eq!(Tenant::named(bad), None, "{bad}");
+    }
 }
 
 /// Given a file with another token, the new one counts; given a file that cannot be used, the old one does.
@@ -215,8 +244,11 @@ fn tokens_are_renewed() {
     let dir = TempDir::new().unwrap();
     let path = dir.path().join("token");
     fs::write(&path, "old\n").unwrap();
-    let tokens = Tokens::read(&[Token::File(path.clone())]).unwrap();
-    let is = |token: &str| tokens.allow(&headers(format!("Bearer {token}").as_bytes()));
+    let tokens = Tokens::read(&[Token::File(path.clone()).into()]).unwrap();
+    let is = |token: &str| {
+        let headers = headers(format!("Bearer {token}").as_bytes());
+        tokens.tenant(&headers).is_some()
+    };
     assert!(is("old") && !is("new"));
     fs::write(&path, "new\n").unwrap();
     tokens.refresh();
@@ -270,7 +302,7 @@ fn faults_are_named() {
         "there is no certificate in it",
     );
     for bad in ["", " ", "two words", "ümlaut"] {
-        let fault = Tokens::read(&[Token::Text(bad.to_owned())]).unwrap_err();
+        let fault = Tokens::read(&[Token::Text(bad.to_owned()).into()]).unwrap_err();
         assert_eq!(fault.key, "token", "{bad}");
     }
 }

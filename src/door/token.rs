@@ -1,4 +1,4 @@
-//! Bearer tokens: a request is let in if it shows one that is known.
+//! Bearer tokens: a request is let in if it shows one that is known, and belongs to the tenant that the token names.
 //!
 //! The comparison takes the same time wherever the difference lies and however long the token is: both sides are padded to
 //! the longest token, and every known token is looked at.
@@ -13,7 +13,7 @@ use axum::extract::Request;
 use axum::http::{HeaderMap, header};
 use axum::middleware::{Next, from_fn};
 use axum::response::Response;
-use subtle::{Choice, ConstantTimeEq};
+use subtle::{Choice, ConditionallySelectable, ConstantTimeEq};
 
 use super::{Fault, discard, file};
 
@@ -35,11 +35,72 @@ pub enum Token {
     File(PathBuf),
 }
 
+impl Token {
+    /// The key that names it.
+    fn key(&self) -> &'static str {
+        match self {
+            Self::Text(_) => "token",
+            Self::File(_) => "token_file",
+        }
+    }
+}
+
 impl fmt::Debug for Token {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Text(_) => f.write_str("[hidden]"),
             Self::File(path) => write!(f, "{}", path.display()),
+        }
+    }
+}
+
+/// Who owns a part of the data and sees nothing of the rest. A request's tenant comes from its credential and from
+/// nothing else that it says. The default one has the empty name; it is everybody's where there are no tokens.
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Tenant(String);
+
+impl Tenant {
+    /// Longest name in bytes.
+    pub const NAME_BYTES_MAX: usize = 64;
+
+    /// A tenant by its name; nothing for a name that could not be that of a directory on every system: it is made of
+    /// lower-case letters, digits, `-` and `_`.
+    #[must_use]
+    pub fn named(name: &str) -> Option<Self> {
+        let is_good = |byte: u8| matches!(byte, b'a'..=b'z' | b'0'..=b'9' | b'-' | b'_');
+        let has_size = (1..=Self::NAME_BYTES_MAX).contains(&name.len());
+        (has_size && name.bytes().all(is_good)).then(|| Self(name.to_owned()))
+    }
+
+    /// Its name; empty for the default one.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.0
+    }
+
+    /// Whose a request is that was let in.
+    #[must_use]
+    pub fn of(request: &Request) -> Self {
+        let tenant = request.extensions().get::<Self>();
+        tenant.cloned().unwrap_or_default()
+    }
+}
+
+/// A token and whose requests it lets in.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Credential {
+    /// What a request has to show.
+    pub token: Token,
+    /// Whose the request is then.
+    pub tenant: Tenant,
+}
+
+impl From<Token> for Credential {
+    /// A token of the default tenant.
+    fn from(token: Token) -> Self {
+        Self {
+            token,
+            tenant: Tenant::default(),
         }
     }
 }
@@ -73,51 +134,56 @@ pub struct Tokens(Arc<Inner>);
 
 #[derive(Default)]
 struct Inner {
-    sources: Vec<Token>,
+    credentials: Vec<Credential>,
+    /// Their tokens, in the same order.
     known: RwLock<Vec<Padded>>,
 }
 
 impl fmt::Debug for Tokens {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("Tokens").field(&self.0.sources).finish()
+        f.debug_tuple("Tokens").field(&self.0.credentials).finish()
     }
 }
 
 impl Tokens {
     /// Reads tokens from where they are.
-    pub(crate) fn read(sources: &[Token]) -> Result<Self, Fault> {
-        for source in sources {
-            if let Token::File(path) = source {
+    pub(crate) fn read(credentials: &[Credential]) -> Result<Self, Fault> {
+        for credential in credentials {
+            if let Token::File(path) = &credential.token {
                 file::warn_if_public(path);
             }
         }
-        let known = RwLock::new(read_all(sources)?);
-        let sources = sources.to_vec();
-        Ok(Self(Arc::new(Inner { sources, known })))
+        let known = RwLock::new(read_all(credentials)?);
+        let credentials = credentials.to_vec();
+        Ok(Self(Arc::new(Inner { credentials, known })))
     }
 
     /// Whether requests need no token.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.0.sources.is_empty()
+        self.0.credentials.is_empty()
     }
 
-    /// Whether a request with these headers may come in.
+    /// Whose a request with these headers is; nothing if it may not come in.
     #[must_use]
-    pub fn allow(&self, headers: &HeaderMap) -> bool {
+    pub fn tenant(&self, headers: &HeaderMap) -> Option<Tenant> {
         if self.is_empty() {
-            return true;
+            return Some(Tenant::default());
         }
-        let shown = bearer(headers).and_then(Padded::new);
-        let Some(shown) = shown else {
-            return false;
-        };
+        let shown = bearer(headers).and_then(Padded::new)?;
         let known = self.0.known.read().unwrap_or_else(PoisonError::into_inner);
-        let equal = known.iter().map(|known| known.equals(&shown));
-        equal.fold(Choice::from(0), |any, equal| any | equal).into()
+        // The number of the token that was shown; 0 if it is none of them.
+        let mut number = 0_u32;
+        for (this, known) in (1..).zip(known.iter()) {
+            number.conditional_assign(&this, known.equals(&shown));
+        }
+        let place = (number as usize).checked_sub(1)?;
+        let credential = self.0.credentials.get(place)?;
+        Some(credential.tenant.clone())
     }
 
-    /// Lets only requests with a known token through to a router; the others get the given answer.
+    /// Lets only requests with a known token through to a router, which finds their tenant by [`Tenant::of`]; the others
+    /// get the given answer.
     pub fn guard(
         self,
         router: Router,
@@ -126,14 +192,21 @@ impl Tokens {
         if self.is_empty() {
             return router;
         }
-        let guard = move |request: Request, next: Next| {
-            let refused = (!self.allow(request.headers())).then(|| refuse(&request));
+        let guard = move |mut request: Request, next: Next| {
+            let admitted = self
+                .tenant(request.headers())
+                .ok_or_else(|| refuse(&request));
             async move {
-                let Some(refused) = refused else {
-                    return next.run(request).await;
-                };
-                discard(request, DISCARD_MAX).await;
-                refused
+                match admitted {
+                    Ok(tenant) => {
+                        request.extensions_mut().insert(tenant);
+                        next.run(request).await
+                    }
+                    Err(refused) => {
+                        discard(request, DISCARD_MAX).await;
+                        refused
+                    }
+                }
             }
         };
         router.layer(from_fn(guard))
@@ -141,7 +214,7 @@ impl Tokens {
 
     /// Reads the tokens again; where that fails, the old ones stay.
     pub(super) fn refresh(&self) {
-        match read_all(&self.0.sources) {
+        match read_all(&self.0.credentials) {
             Ok(fresh) => {
                 let mut known = self.0.known.write().unwrap_or_else(PoisonError::into_inner);
                 if *known != fresh {
@@ -156,14 +229,24 @@ impl Tokens {
     }
 }
 
-fn read_all(sources: &[Token]) -> Result<Vec<Padded>, Fault> {
-    sources.iter().map(read_one).collect()
+fn read_all(credentials: &[Credential]) -> Result<Vec<Padded>, Fault> {
+    let tokens = credentials.iter().map(|credential| &credential.token);
+    let known = tokens.map(read_one).collect::<Result<Vec<_>, _>>()?;
+    for (place, (credential, token)) in credentials.iter().zip(&known).enumerate() {
+        let mut before = credentials.iter().zip(&known).take(place);
+        if before.any(|(other, same)| same == token && other.tenant != credential.tenant) {
+            let key = credential.token.key();
+            return Err(Fault::new(key, "two tenants have the same token"));
+        }
+    }
+    Ok(known)
 }
 
 fn read_one(source: &Token) -> Result<Padded, Fault> {
-    let (key, text) = match source {
-        Token::Text(text) => ("token", text.clone().into_bytes()),
-        Token::File(path) => ("token_file", file::read("token_file", path)?),
+    let key = source.key();
+    let text = match source {
+        Token::Text(text) => text.clone().into_bytes(),
+        Token::File(path) => file::read(key, path)?,
     };
     let token = text.trim_ascii();
     let is_sendable = token.iter().all(u8::is_ascii_graphic);

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use serde::Serialize;
-use xxhash_rust::xxh3::xxh3_128;
+use xxhash_rust::xxh3::{xxh3_64, xxh3_128};
 
 use crate::engine::warning::WarningState;
 use crate::json::{dollars, hex_id, rfc3339};
@@ -55,11 +55,16 @@ struct MessageAlert {
 
 impl Message {
     /// The body for these alerts. `external_url` is where people reach the API; without it there are no links.
-    pub(super) fn new(receiver: &str, external_url: Option<&str>, alerts: &[Alert]) -> Self {
+    pub(super) fn new(
+        receiver: &str,
+        tenant: &str,
+        external_url: Option<&str>,
+        alerts: &[Alert],
+    ) -> Self {
         let external_url = external_url.unwrap_or_default().trim_end_matches('/');
         let alerts: Vec<_> = alerts
             .iter()
-            .map(|alert| MessageAlert::new(alert, external_url))
+            .map(|alert| MessageAlert::new(tenant, alert, external_url))
             .collect();
         let common_labels = common(alerts.iter().map(|alert| &alert.labels));
         let mut group_labels = common_labels.clone();
@@ -81,24 +86,32 @@ impl Message {
 }
 
 impl MessageAlert {
-    fn new(alert: &Alert, external_url: &str) -> Self {
+    fn new(tenant: &str, alert: &Alert, external_url: &str) -> Self {
         let warning = &alert.warning;
         let at = rfc3339(alert.at_ms.saturating_mul(1_000_000)).unwrap_or_default();
         let resolved = warning.state == WarningState::Resolved;
         Self {
             status: if resolved { "resolved" } else { "firing" },
-            labels: labels(alert),
+            labels: labels(tenant, alert),
             annotations: annotations(alert),
             starts_at: rfc3339(warning.first_seen_ns).unwrap_or_else(|| at.clone()),
             ends_at: if resolved { at } else { NO_END.to_owned() },
             generator_url: run_url(external_url, &alert.run_id),
-            fingerprint: hex_id(warning.id),
+            fingerprint: fingerprint(tenant, warning.id),
         }
     }
 }
 
+/// The warning's id. Runs of two tenants may have the same name, and with it warnings of the same id.
+fn fingerprint(tenant: &str, id: u64) -> String {
+    if tenant.is_empty() {
+        return hex_id(id);
+    }
+    hex_id(xxh3_64(format!("{tenant}:{id}").as_bytes()))
+}
+
 /// What tells one alert from another. Alertmanager leaves empty labels out, and so does this.
-fn labels(alert: &Alert) -> Texts {
+fn labels(tenant: &str, alert: &Alert) -> Texts {
     let warning = &alert.warning;
     let all = [
         ("alertname", Some(warning.rule.name())),
@@ -107,6 +120,7 @@ fn labels(alert: &Alert) -> Texts {
         ("service", alert.service.as_deref()),
         ("agent", warning.agent.as_deref()),
         ("tool", warning.tool.as_deref()),
+        ("tenant", Some(tenant)),
     ];
     all.into_iter()
         .filter_map(|(name, text)| Some((name, text?.to_owned())))
@@ -181,9 +195,17 @@ fn run_url(external_url: &str, run_id: &str) -> String {
     url
 }
 
-/// Equal for two requests with the same revisions of the same warnings: `ID:REVISION` for one, a hash of all for several.
-pub(super) fn idempotency_key(alerts: &[Alert]) -> String {
-    let key = |alert: &Alert| format!("{}:{}", hex_id(alert.warning.id), alert.warning.revision);
+/// Equal for two requests with the same revisions of the same warnings: `ID:REVISION` for one, with the tenant before it if
+/// there is one, a hash of all for several.
+pub(super) fn idempotency_key(tenant: &str, alerts: &[Alert]) -> String {
+    let owner = match tenant {
+        "" => String::new(),
+        tenant => format!("{tenant}:"),
+    };
+    let key = |alert: &Alert| {
+        let warning = &alert.warning;
+        format!("{owner}{}:{}", hex_id(warning.id), warning.revision)
+    };
     match alerts {
         [alert] => key(alert),
         alerts => {

@@ -16,17 +16,22 @@ use crate::store::alert::Alert;
 /// A file of JSON lines.
 pub(super) struct File {
     path: PathBuf,
+    tenant: String,
 }
 
 impl File {
-    pub(super) fn new(path: PathBuf) -> Self {
-        Self { path }
+    pub(super) fn new(path: PathBuf, tenant: &str) -> Self {
+        Self {
+            path,
+            tenant: tenant.to_owned(),
+        }
     }
 
     pub(super) async fn send(&mut self, alerts: &[Alert]) -> Answer {
         let mut lines = Vec::new();
         for alert in alerts {
-            if let Err(error) = serde_json::to_writer(&mut lines, &AlertJson::from(alert)) {
+            let alert = AlertJson::of_tenant(&self.tenant, alert);
+            if let Err(error) = serde_json::to_writer(&mut lines, &alert) {
                 return Answer::Refused {
                     reason: format!("cannot write an alert as JSON: {error}"),
                 };

@@ -243,13 +243,15 @@ enum Sink {
 
 impl Sink {
     fn new(settings: &ExporterSettings) -> Result<Self, SettingsError> {
-        let name = &settings.name;
+        let (name, tenant) = (&settings.name, settings.tenant.as_str());
         Ok(match &settings.kind {
-            Kind::Terminal => Self::Terminal(terminal::Terminal::stdout()),
-            Kind::File { path } => Self::File(file::File::new(path.clone())),
-            Kind::OtlpLogs(otlp) => Self::OtlpLogs(Box::new(otlp_logs::OtlpLogs::new(name, otlp)?)),
+            Kind::Terminal => Self::Terminal(terminal::Terminal::stdout(tenant)),
+            Kind::File { path } => Self::File(file::File::new(path.clone(), tenant)),
+            Kind::OtlpLogs(otlp) => {
+                Self::OtlpLogs(Box::new(otlp_logs::OtlpLogs::new(name, tenant, otlp)?))
+            }
             Kind::Webhook(webhook) => {
-                Self::Webhook(Box::new(webhook::Webhook::new(name, webhook)?))
+                Self::Webhook(Box::new(webhook::Webhook::new(name, tenant, webhook)?))
             }
             #[cfg(test)]
             Kind::Scripted(scripted) => Self::Scripted(scripted.clone()),

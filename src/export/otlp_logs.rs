@@ -28,6 +28,7 @@ use crate::store::alert::Alert;
 
 /// An OTLP backend.
 pub(super) struct OtlpLogs {
+    tenant: String,
     endpoint: Endpoint,
     metadata: MetadataMap,
     /// Made by the first batch, because a channel needs a runtime and checking settings does not have one. It connects,
@@ -36,9 +37,14 @@ pub(super) struct OtlpLogs {
 }
 
 impl OtlpLogs {
-    pub(super) fn new(name: &str, settings: &OtlpLogsSettings) -> Result<Self, SettingsError> {
+    pub(super) fn new(
+        name: &str,
+        tenant: &str,
+        settings: &OtlpLogsSettings,
+    ) -> Result<Self, SettingsError> {
         let wrong = |problem: String| SettingsError::new(name, problem);
         Ok(Self {
+            tenant: tenant.to_owned(),
             endpoint: grpc::endpoint(&settings.endpoint).map_err(wrong)?,
             metadata: grpc::metadata(&settings.headers).map_err(wrong)?,
             client: None,
@@ -49,7 +55,7 @@ impl OtlpLogs {
         let request = Request::from_parts(
             self.metadata.clone(),
             Extensions::default(),
-            logs_request(alerts),
+            logs_request(&self.tenant, alerts),
         );
         let client = self.client.get_or_insert_with(|| {
             LogsServiceClient::new(self.endpoint.connect_lazy())
@@ -76,12 +82,15 @@ fn taken(reply: ExportLogsServiceResponse) -> Answer {
     }
 }
 
-fn logs_request(alerts: &[Alert]) -> ExportLogsServiceRequest {
+fn logs_request(tenant: &str, alerts: &[Alert]) -> ExportLogsServiceRequest {
     let version = env!("CARGO_PKG_VERSION");
-    let resource = vec![
+    let mut resource = vec![
         text("service.name", "eddy"),
         text("service.version", version),
     ];
+    if !tenant.is_empty() {
+        resource.push(text("eddy.tenant", tenant));
+    }
     ExportLogsServiceRequest {
         resource_logs: vec![ResourceLogs {
             resource: Some(Resource {
@@ -271,7 +280,7 @@ mod tests {
 
     fn otlp_logs(endpoint: String) -> OtlpLogs {
         let headers = vec![("X-Api-Key".to_owned(), Secret::from("hunter2".to_owned()))];
-        OtlpLogs::new("collector", &OtlpLogsSettings { endpoint, headers })
+        OtlpLogs::new("collector", "", &OtlpLogsSettings { endpoint, headers })
             .expect("settings that work")
     }
 

@@ -12,6 +12,8 @@ use super::forward;
 pub struct ExporterSettings {
     /// Its name, by which its cursor is kept: an exporter that is renamed begins anew.
     pub name: String,
+    /// Whose alerts these are, as they say themselves; empty for the default tenant.
+    pub tenant: String,
     /// Where alerts go.
     pub kind: Kind,
     /// What happens when the receiver fails.
@@ -24,6 +26,7 @@ impl ExporterSettings {
     pub fn new(name: impl Into<String>, kind: Kind) -> Self {
         Self {
             name: name.into(),
+            tenant: String::new(),
             kind,
             retry: Retry::default(),
         }

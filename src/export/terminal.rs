@@ -15,18 +15,21 @@ use crate::store::alert::Alert;
 
 /// Standard output and what it has shown.
 pub(super) struct Terminal {
+    tenant: String,
     feed: Feed,
 }
 
 impl Terminal {
-    pub(super) fn stdout() -> Self {
+    pub(super) fn stdout(tenant: &str) -> Self {
         Self {
+            tenant: tenant.to_owned(),
             feed: Feed::new(Look::of(&io::stdout())),
         }
     }
 
     pub(super) async fn send(&mut self, alerts: &[Alert]) -> Answer {
-        let alerts = alerts.iter().map(AlertJson::from);
+        let alerts = alerts.iter();
+        let alerts = alerts.map(|alert| AlertJson::of_tenant(&self.tenant, alert));
         let text: String = alerts.map(|alert| self.feed.show(&alert)).collect();
         let written = spawn_blocking(move || {
             let mut stdout = io::stdout().lock();

@@ -20,6 +20,7 @@ const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
 /// An address that takes Alertmanager's webhooks.
 pub(super) struct Webhook {
     receiver: String,
+    tenant: String,
     client: Client,
     url: Url,
     authorization: Option<HeaderValue>,
@@ -28,13 +29,18 @@ pub(super) struct Webhook {
 }
 
 impl Webhook {
-    pub(super) fn new(name: &str, settings: &WebhookSettings) -> Result<Self, SettingsError> {
+    pub(super) fn new(
+        name: &str,
+        tenant: &str,
+        settings: &WebhookSettings,
+    ) -> Result<Self, SettingsError> {
         let wrong = |problem: String| SettingsError::new(name, problem);
         let url = checked_url(settings).map_err(wrong)?;
         let client = client(settings.allow_private, url.scheme() == "https")
             .map_err(|error| wrong(format!("cannot set up HTTP: {}", causes(&error))))?;
         Ok(Self {
             receiver: name.to_owned(),
+            tenant: tenant.to_owned(),
             client,
             url,
             authorization: authorization(settings).map_err(wrong)?,
@@ -48,7 +54,12 @@ impl Webhook {
     }
 
     pub(super) async fn send(&mut self, alerts: &[Alert]) -> Answer {
-        let message = Message::new(&self.receiver, self.external_url.as_deref(), alerts);
+        let message = Message::new(
+            &self.receiver,
+            &self.tenant,
+            self.external_url.as_deref(),
+            alerts,
+        );
         let body = match serde_json::to_vec(&message) {
             Ok(body) => body,
             Err(error) => {
@@ -61,7 +72,7 @@ impl Webhook {
             .client
             .post(self.url.clone())
             .header(CONTENT_TYPE, "application/json")
-            .header(IDEMPOTENCY_KEY, idempotency_key(alerts))
+            .header(IDEMPOTENCY_KEY, idempotency_key(&self.tenant, alerts))
             .body(body);
         if let Some(authorization) = &self.authorization {
             request = request.header(reqwest::header::AUTHORIZATION, authorization);
@@ -200,7 +211,8 @@ mod tests {
     /// What becomes of one alert that is posted to a receiver with this reply.
     async fn posted(reply: fn() -> Response<Body>) -> Answer {
         let receiver = Receiver::serve("127.0.0.1:0", reply).await;
-        let mut webhook = Webhook::new("pager", &receiver.settings()).expect("settings that work");
+        let mut webhook =
+            Webhook::new("pager", "", &receiver.settings()).expect("settings that work");
         webhook.send(&[alert(1, 1)]).await
     }
 
@@ -290,7 +302,7 @@ mod tests {
             allow_private: true,
             ..WebhookSettings::new(format!("http://{address}"))
         };
-        let mut webhook = Webhook::new("pager", &settings).expect("settings that work");
+        let mut webhook = Webhook::new("pager", "", &settings).expect("settings that work");
         let answer = webhook.send(&[alert(1, 1)]).await;
         assert!(
             matches!(&answer, Answer::Later { reason, .. } if reason.contains("timed out")),
@@ -313,7 +325,7 @@ mod tests {
             external_url: Some("http://eddy.example:4319/".to_owned()),
             ..receiver.settings()
         };
-        let mut webhook = Webhook::new("pager", &settings).expect("settings that work");
+        let mut webhook = Webhook::new("pager", "", &settings).expect("settings that work");
         assert_eq!(webhook.send(&[alert(0xab, 2)]).await, Answer::Taken);
         assert_eq!(
             webhook.send(&[resolved(0xab, 3), alert(0xcd, 1)]).await,
@@ -364,6 +376,35 @@ mod tests {
         assert_eq!(two["groupKey"], group);
     }
 
+    // Given an alert of a tenant; it says whose it is, and cannot be taken for another tenant's alert of the same run.
+    #[tokio::test]
+    async fn tenants_are_told_apart() {
+        let receiver = Receiver::serve("127.0.0.1:0", || reply(200, ("x-a", "b"), "ok")).await;
+        for tenant in ["blue", "red", ""] {
+            let webhook = Webhook::new("pager", tenant, &receiver.settings());
+            let mut webhook = webhook.expect("settings that work");
+            assert_eq!(webhook.send(&[alert(0xab, 2)]).await, Answer::Taken);
+        }
+        let requests = receiver.requests.lock().expect("no panic").clone();
+        let keys: Vec<_> = requests
+            .iter()
+            .map(|(headers, _)| &headers["idempotency-key"])
+            .collect();
+        assert_eq!(
+            keys,
+            [
+                "blue:00000000000000ab:2",
+                "red:00000000000000ab:2",
+                "00000000000000ab:2"
+            ]
+        );
+        let of = |place: usize| &requests[place].1["alerts"][0];
+        assert_eq!(of(0)["labels"]["tenant"], "blue");
+        assert_eq!(of(2)["labels"].get("tenant"), None);
+        assert_ne!(of(0)["fingerprint"], of(1)["fingerprint"]);
+        assert_ne!(requests[0].1["groupKey"], requests[1].1["groupKey"]);
+    }
+
     // Given addresses that must not be called; they are found before anything is sent, however they are written.
     #[tokio::test]
     async fn private_addresses_are_refused() {
@@ -388,7 +429,7 @@ mod tests {
         let receiver = Receiver::serve("127.0.0.1:0", || reply(200, ("x-a", "b"), "")).await;
         let url = format!("http://localhost:{}/", receiver.address.port());
         let mut webhook =
-            Webhook::new("pager", &WebhookSettings::new(url)).expect("a name is checked later");
+            Webhook::new("pager", "", &WebhookSettings::new(url)).expect("a name is checked later");
         let answer = webhook.send(&[alert(1, 1)]).await;
         assert!(
             matches!(&answer, Answer::Later { reason, .. } if reason.contains("allow_private")),

@@ -30,7 +30,7 @@ use tonic_types::{ErrorDetails, StatusExt};
 use super::Settings;
 use super::budget::Share;
 use super::intake::{Accepted, Intake, Refused};
-use crate::door::{Tokens, UNAUTHENTICATED};
+use crate::door::{Tenant, Tokens, UNAUTHENTICATED};
 use crate::otlp::Signal;
 
 const METHODS: [(&str, Signal); 3] = [
@@ -75,6 +75,7 @@ async fn export(
     request: Request,
 ) -> Response<tonic::body::Body> {
     let share = intake.share();
+    let tenant = Tenant::of(&request);
     let request = request.map(|body| Metered {
         body,
         deadline: Box::pin(tokio::time::sleep(settings.arrival_max)),
@@ -86,7 +87,7 @@ async fn export(
         share,
     };
     let method = tower::service_fn(|request: tonic::Request<Bytes>| async {
-        let outcome = intake.export(signal, request.into_inner()).await;
+        let outcome = intake.export(&tenant, signal, request.into_inner()).await;
         outcome
             .map(|accepted| tonic::Response::new(reply(accepted)))
             .map_err(|refused| status(&refused))

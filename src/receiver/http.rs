@@ -22,7 +22,7 @@ use super::body::{self, Coding};
 use super::grpc::{reply, status};
 use super::intake::{Accepted, Intake, Refused};
 use super::{Settings, budget::Share};
-use crate::door::{Tokens, UNAUTHENTICATED, discard};
+use crate::door::{Tenant, Tokens, UNAUTHENTICATED, discard};
 use crate::otlp::{Signal, json as otlp_json};
 
 const PATHS: [(&str, Signal); 3] = [
@@ -95,6 +95,7 @@ async fn export(
         }
     };
     let began = Instant::now();
+    let tenant = Tenant::of(&request);
     let share = intake.share();
     let received = body::receive(request.body_mut(), &settings, &share).await;
     let message = match received {
@@ -123,7 +124,7 @@ async fn export(
             return refusal(format, &refused);
         }
     };
-    match intake.export(signal, message).await {
+    match intake.export(&tenant, signal, message).await {
         Ok(accepted) => acknowledgement(format, signal, accepted),
         Err(refused) => refusal(format, &refused),
     }

@@ -325,7 +325,7 @@ async fn refusals_for_now() {
 #[tokio::test]
 async fn tokens_are_asked_for() {
     let lock = Lock {
-        tokens: vec![Token::Text("abc".to_owned())],
+        tokens: vec![Token::Text("abc".to_owned()).into()],
         ..Lock::default()
     };
     let tokens = || Tokens::read(&lock.tokens).unwrap();

@@ -4,6 +4,7 @@
 //! whole or refused as a whole. Items that can never be used are left out and told of, because a sender must not try
 //! them again; for anything that may be different next time the request is refused and nothing of it kept.
 
+use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,6 +13,7 @@ use bytes::Bytes;
 
 use super::budget::{Budget, Share};
 use super::counters::Counters;
+use crate::door::Tenant;
 use crate::normalize::{Normalizer, Report};
 use crate::otlp::{self, Limits, Problem, Reason, Signal};
 use crate::shard::{Refusal, Shards};
@@ -75,15 +77,18 @@ struct Inner {
 
 /// Where reports go.
 enum Inbox {
-    Shards(Shards),
+    Shards(BTreeMap<Tenant, Shards>),
     #[cfg(test)]
     Fake(Box<dyn Fn(Vec<Report>) -> Result<(), Refusal> + Send + Sync>),
 }
 
 impl Inbox {
-    async fn submit(&self, reports: Vec<Report>) -> Result<(), Refusal> {
+    async fn submit(&self, tenant: &Tenant, reports: Vec<Report>) -> Result<(), Refusal> {
         match self {
-            Self::Shards(shards) => shards.submit(reports).await,
+            Self::Shards(shards) => {
+                let shards = shards.get(tenant);
+                shards.ok_or(Refusal::Failed)?.submit(reports).await
+            }
             #[cfg(test)]
             Self::Fake(submit) => submit(reports),
         }
@@ -91,13 +96,13 @@ impl Inbox {
 }
 
 impl Intake {
-    /// An intake that hands reports to these shards. `in_flight_bytes_max` bounds what all requests hold together while
+    /// An intake that hands reports to the shards of their tenant. `in_flight_bytes_max` bounds what all requests hold together while
     /// they arrive and are read; it should be several times the largest request. What is acknowledged is given to
     /// `pass_on`, too.
     #[must_use]
     pub fn new(
         normalizer: Arc<Normalizer>,
-        shards: Shards,
+        shards: BTreeMap<Tenant, Shards>,
         limits: Limits,
         in_flight_bytes_max: usize,
         pass_on: Option<PassOn>,
@@ -162,8 +167,13 @@ impl Intake {
     }
 
     /// Takes one request, decompressed. Resolves when everything in it that can be used is committed.
-    pub async fn export(&self, signal: Signal, request: Bytes) -> Result<Accepted, Refused> {
-        let outcome = self.take(signal, &request).await;
+    pub async fn export(
+        &self,
+        tenant: &Tenant,
+        signal: Signal,
+        request: Bytes,
+    ) -> Result<Accepted, Refused> {
+        let outcome = self.take(tenant, signal, &request).await;
         match &outcome {
             Ok(accepted) => {
                 self.counters().requests_accepted.add(1);
@@ -187,7 +197,12 @@ impl Intake {
         }
     }
 
-    async fn take(&self, signal: Signal, request: &[u8]) -> Result<Accepted, Refused> {
+    async fn take(
+        &self,
+        tenant: &Tenant,
+        signal: Signal,
+        request: &[u8],
+    ) -> Result<Accepted, Refused> {
         let limits = &self.0.limits;
         let mut tally = Tally::default();
         let mut reports = Vec::new();
@@ -222,7 +237,7 @@ impl Intake {
         tally.count(self.counters());
         let accepted = tally.verdict()?;
         if !reports.is_empty() {
-            let submitted = self.0.inbox.submit(reports).await;
+            let submitted = self.0.inbox.submit(tenant, reports).await;
             submitted.map_err(|refusal| busy(&refusal))?;
         }
         Ok(accepted)

@@ -9,4 +9,5 @@ mod kill;
 mod leaving;
 mod locks;
 mod support;
+mod tenants;
 mod transports;

@@ -1,5 +1,6 @@
 //! The address as its clients see it: over a real socket, with a real store and real shards.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -17,6 +18,7 @@ use super::v1::run_service_client::RunServiceClient;
 use super::v1::tail_alerts_response::Message;
 use super::v1::warning_service_client::WarningServiceClient;
 use super::{Settings, serve, v1};
+use crate::door::Tenant;
 use crate::engine::event::{Body, Event, Recorded, SpanId, ToolCall, TraceId, Value as Input};
 use crate::engine::policy::Policy;
 use crate::engine::warning::{ChangeKind, Rule, Severity, Warning, WarningState};
@@ -72,7 +74,7 @@ impl Fixture {
         let shutdown = CancellationToken::new();
         let served = tokio::spawn(serve(
             listener.into(),
-            shards.clone(),
+            BTreeMap::from([(Tenant::default(), shards.clone())]),
             settings,
             shutdown.clone(),
         ));

@@ -134,9 +134,14 @@ fn run_of_alert(look: Look, alert: &AlertJson) -> String {
         .service
         .as_ref()
         .map(|service| format!(" · service {}", clean(service)));
+    let tenant = alert
+        .tenant
+        .as_ref()
+        .map(|tenant| format!(" · tenant {}", clean(tenant)));
     let run = format!(
-        "run {}{}",
+        "run {}{}{}",
         clean(&alert.run_id),
+        tenant.unwrap_or_default(),
         service.unwrap_or_default()
     );
     format!(

@@ -47,6 +47,7 @@ pub(super) fn alert() -> AlertJson {
         cursor: 1,
         at: Some(text("2026-11-21T14:03:22.600Z")),
         change: text("raised"),
+        tenant: None,
         run_id: text(RUN),
         service: Some(text("research-bot")),
         score: 75,

@@ -1,0 +1,189 @@
+//! Tenants: what is sent with one's credential, nobody else sees, and nobody else can change.
+
+use std::fs;
+use std::path::Path;
+
+use eddy::api::v1;
+use eddy::api::v1::run_service_client::RunServiceClient;
+use eddy::api::v1::warning_service_client::WarningServiceClient;
+use opentelemetry_proto::tonic::collector::trace::v1::ExportTraceServiceRequest;
+use opentelemetry_proto::tonic::collector::trace::v1::trace_service_client::TraceServiceClient;
+use opentelemetry_proto::tonic::common::v1::any_value::Value as Any;
+use opentelemetry_proto::tonic::common::v1::{AnyValue, KeyValue};
+use prost::Message;
+use serde_json::Value;
+use tonic::Code;
+
+use super::kill::calls;
+use super::support::{Daemon, Export, PATIENCE, free_port, http_client, recordings, runtime};
+
+/// The run of the trace that all tenants use.
+const RUN: &str = "00000000000000000000000000000001";
+
+fn tokens(door: &str) -> String {
+    let token = |tenant: &str| format!("{{token: {tenant}-{door}, tenant: {tenant}}}");
+    let (blue, red) = (token("blue"), token("red"));
+    format!("auth: {{tokens: [{blue}, {red}, {{token: own-{door}}}]}}")
+}
+
+fn start(directory: &Path) -> Daemon {
+    let config = directory.join("eddy.yaml");
+    let (grpc, http, api) = (tokens("in"), tokens("in"), tokens("api"));
+    let text = format!(
+        "receivers: {{otlp: {{protocols: {{grpc: {{{grpc}}}, http: {{{http}}}}}}}}}\n\
+         service: {{api: {{{api}}}}}\nexporters: {{file: {{path: {}}}}}\n",
+        directory.join("alerts.jsonl").display()
+    );
+    fs::write(&config, text).expect("it can be written");
+    let config = config.to_string_lossy().into_owned();
+    Daemon::start_with(&directory.join("data"), free_port(), &["--config", &config])
+}
+
+fn with_token<T>(message: T, token: &str) -> tonic::Request<T> {
+    let mut request = tonic::Request::new(message);
+    let value = format!("Bearer {token}").parse().expect("a header");
+    request.metadata_mut().insert("authorization", value);
+    request
+}
+
+async fn send(daemon: &Daemon, tenant: &str, request: ExportTraceServiceRequest) {
+    let client = TraceServiceClient::connect(format!("http://{}", daemon.grpc)).await;
+    let sent = with_token(request, &format!("{tenant}-in"));
+    let mut client = client.expect("connected");
+    client.export(sent).await.expect("it is accepted");
+}
+
+async fn post(daemon: &Daemon, tenant: &str, request: ExportTraceServiceRequest) {
+    let posted = http_client()
+        .post(format!("http://{}/v1/traces", daemon.http))
+        .header("content-type", "application/x-protobuf")
+        .header("authorization", format!("Bearer {tenant}-in"))
+        .body(request.encode_to_vec());
+    assert_eq!(posted.send().await.expect("it answers").status(), 200);
+}
+
+async fn get(daemon: &Daemon, tenant: &str, path: &str) -> (u16, Value) {
+    let asked = http_client()
+        .get(format!("http://{}{path}", daemon.api))
+        .header("authorization", format!("Bearer {tenant}-api"));
+    let answer = asked.send().await.expect("it answers");
+    let code = answer.status().as_u16();
+    let text = answer.text().await.expect("a whole answer");
+    (code, serde_json::from_str(&text).expect("JSON"))
+}
+
+async fn tool_calls(daemon: &Daemon, tenant: &str, run_id: &str) -> Option<u64> {
+    let (code, run) = get(daemon, tenant, &format!("/v1/runs/{run_id}")).await;
+    assert!(code == 200 || code == 404, "{run}");
+    run["tool_calls"].as_u64()
+}
+
+async fn ids(daemon: &Daemon, tenant: &str) -> Vec<String> {
+    let (_, page) = get(daemon, tenant, "/v1/runs?limit=1000").await;
+    let runs = page["runs"].as_array().expect("a list").iter();
+    runs.map(|run| run["run_id"].as_str().expect("an id").to_owned())
+        .collect()
+}
+
+/// The same calls in a conversation with a name.
+fn named(mut request: ExportTraceServiceRequest, conversation: &str) -> ExportTraceServiceRequest {
+    let attribute = KeyValue {
+        key: "gen_ai.conversation.id".to_owned(),
+        value: Some(AnyValue {
+            value: Some(Any::StringValue(conversation.to_owned())),
+        }),
+        ..KeyValue::default()
+    };
+    for span in &mut request.resource_spans[0].scope_spans[0].spans {
+        span.attributes.push(attribute.clone());
+    }
+    request
+}
+
+async fn apart(daemon: &Daemon, looping: &str) {
+    for (tenant, of_trace, of_name) in [
+        ("blue", Some(5), Some(4)),
+        ("red", None, Some(3 + 2)),
+        ("own", Some(1), None),
+    ] {
+        assert_eq!(
+            tool_calls(daemon, tenant, "same").await,
+            of_name,
+            "{tenant}"
+        );
+        // The red trace went over to the run that it named; its old id leads there, the others' ids do not.
+        let expected = of_trace.or(of_name);
+        assert_eq!(tool_calls(daemon, tenant, RUN).await, expected, "{tenant}");
+    }
+    assert_eq!(ids(daemon, "own").await, [RUN]);
+    assert_eq!(ids(daemon, "red").await, ["same"]);
+    assert!(ids(daemon, "blue").await.contains(&looping.to_owned()));
+    let runs = RunServiceClient::connect(format!("http://{}", daemon.api)).await;
+    let warnings = WarningServiceClient::connect(format!("http://{}", daemon.api)).await;
+    let (mut runs, mut warnings) = (runs.expect("connected"), warnings.expect("connected"));
+    for (tenant, is_theirs) in [("blue", true), ("red", false), ("own", false)] {
+        let token = format!("{tenant}-api");
+        let (code, _) = get(daemon, tenant, &format!("/v1/runs/{looping}")).await;
+        assert_eq!(code == 200, is_theirs, "{tenant}");
+        let run_id = looping.to_owned();
+        let watch = with_token(v1::WatchRunRequest { run_id }, &token);
+        let watched = runs.watch_run(watch).await;
+        let code = watched.map_or_else(|status| status.code(), |_| Code::Ok);
+        assert_eq!(code == Code::Ok, is_theirs, "{tenant} {code}");
+        let list = with_token(v1::ListWarningsRequest::default(), &token);
+        let list = warnings.list_warnings(list).await.expect("it answers");
+        assert_eq!(!list.get_ref().warnings.is_empty(), is_theirs, "{tenant}");
+        // The log of alerts of the others has no first alert to go on after.
+        let tail = v1::TailAlertsRequest {
+            after_cursor: Some(1),
+            ..v1::TailAlertsRequest::default()
+        };
+        let tail = warnings.tail_alerts(with_token(tail, &token)).await;
+        assert_eq!(tail.is_ok(), is_theirs, "{tenant}");
+    }
+}
+
+/// Given tenants that use the same conversation ids and trace ids, one of them in a loop, each has its own runs, warnings and
+/// alerts, also after a restart, and nothing that one sends changes anything of another's.
+#[test]
+fn tenants_do_not_meet() {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let mut daemon = start(directory.path());
+    let recording = recordings().into_iter();
+    let mut loops =
+        recording.filter(|recording| recording.name == "langgraph-openinference-exact-loop");
+    let looping = loops.next().expect("it was recorded").requests();
+    runtime().block_on(async {
+        for request in looping {
+            if let Export::Traces(request) = request {
+                send(&daemon, "blue", request).await;
+            }
+        }
+        let looping = ids(&daemon, "blue").await;
+        let [looping] = &looping[..] else {
+            panic!("one run, {looping:?}")
+        };
+        send(&daemon, "blue", calls(0, 0, 5)).await;
+        post(&daemon, "red", calls(0, 0, 2)).await;
+        send(&daemon, "own", calls(0, 0, 1)).await;
+        send(&daemon, "blue", named(calls(5, 0, 4), "same")).await;
+        // Red says that the trace belongs to a conversation, which moves its own run and no other.
+        post(&daemon, "red", named(calls(0, 2, 5), "same")).await;
+        apart(&daemon, looping).await;
+        daemon.signal("TERM");
+        assert!(daemon.wait().success());
+        daemon = start(directory.path());
+        apart(&daemon, looping).await;
+    });
+    assert!(directory.path().join("data/tenants/blue").is_dir());
+    let alerts = directory.path().join("alerts.jsonl");
+    let began = std::time::Instant::now();
+    while !alerts.exists() && began.elapsed() < PATIENCE {
+        std::thread::yield_now();
+    }
+    let alerts = fs::read_to_string(alerts).expect("there were alerts");
+    for line in alerts.lines() {
+        let alert: Value = serde_json::from_str(line).expect("JSON");
+        assert_eq!(alert["tenant"], "blue", "{alert}");
+    }
+}
