@@ -148,7 +148,9 @@ impl Journal {
 
     /// Gives up the segments that hold nothing from this position on. That nobody needs them must be on disk.
     pub(super) fn free(&mut self, start: u64) {
-        while let Some(full) = self.full.pop_front_if(|full| full.last < start) {
+        while self.can_free(start)
+            && let Some(full) = self.full.pop_front()
+        {
             if self.free.len() < FREE_MAX {
                 self.free.push(full.number);
             } else if let Err(error) = fs::remove_file(self.path(full.number)) {

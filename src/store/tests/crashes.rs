@@ -75,14 +75,14 @@ async fn damage_costs_what_it_hits() {
         let dir = TempDir::new().unwrap();
         let starts = filled(dir.path(), 5).await;
         change(&segments(dir.path())[0], |bytes| {
-            bytes[starts[1] + place] ^= 0x5a
+            bytes[starts[1] + place] ^= 0x5a;
         });
         let store = open(dir.path());
         assert_eq!(positions(&store), (vec![1, 3, 4, 5], 1));
         store.commit(idle("run", 6)).await.unwrap();
         drop(store);
         change(&segments(dir.path())[0], |bytes| {
-            bytes[starts[4] + place] ^= 0x5a
+            bytes[starts[4] + place] ^= 0x5a;
         });
         let store = open(dir.path());
         assert_eq!(positions(&store), (vec![1, 3, 4, 6], 2));
