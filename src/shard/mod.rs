@@ -15,6 +15,7 @@
 mod admit;
 mod clock;
 mod counters;
+mod hashing;
 mod idle;
 mod inbox;
 mod query;

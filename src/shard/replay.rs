@@ -121,7 +121,8 @@ fn apply(
                 let Some(told) = told(entry) else {
                     continue;
                 };
-                let (run, _) = residence.open(&told.run_id, told.created_ms)?;
+                let (slot, _) = residence.open(&told.run_id, told.created_ms)?;
+                let run = residence.at(slot);
                 if run.position < position {
                     step(&mut run.state, &told.input, policy);
                     touched.push((shard, told.run_id));
@@ -131,7 +132,11 @@ fn apply(
     }
     // Only now, since a run may have several entries in one record.
     for (shard, run_id) in touched {
-        residences[shard].committed(&run_id, position);
+        let residence = &mut residences[shard];
+        // It may have been removed by a later entry.
+        if let Some(slot) = residence.slot(&run_id) {
+            residence.committed(slot, position);
+        }
     }
     Ok(())
 }

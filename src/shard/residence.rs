@@ -4,8 +4,12 @@
 //! used more recently. What has changed since it was last saved is known by the journal position at which the change
 //! began: the lowest of these is how far back the journal is needed, and the order in which states are saved. A state
 //! leaves memory only when it is on disk as it is.
+//!
+//! Every run in memory has a [`Slot`], so that a turn looks each of its runs up once. Using a run is a mark on it:
+//! whoever wants room goes round through the runs, takes the marks off and lets those go that have none ("second
+//! chance"). Positions only grow, so a run that begins to differ from the disk goes behind all others that do.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::VecDeque;
 
 use tracing::warn;
 
@@ -13,6 +17,12 @@ use crate::engine::RunState;
 use crate::engine::event::Text;
 use crate::store::records::{decode_run, encode_run};
 use crate::store::{IndexKey, SavedRun, Store, StoreError};
+
+use super::hashing::FastMap;
+
+/// Where a run in memory is. Good until runs leave memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Slot(usize);
 
 /// A run whose state is in memory.
 pub(super) struct Resident {
@@ -22,21 +32,25 @@ pub(super) struct Resident {
     pub(super) key: IndexKey,
     /// Newest journal position that `state` contains; 0 before the first commit.
     pub(super) position: u64,
+    /// Whether it is known to have a place in the queue of idle runs.
+    pub(super) is_queued: bool,
     /// Oldest journal position that `state` contains and the disk, or a save under way, does not.
     unsaved_from: Option<u64>,
-    /// Its place in the order of use.
-    used: u64,
+    /// Whether it was used since somebody last wanted room.
+    is_used: bool,
 }
 
 /// The runs of one shard that are in memory.
 pub(super) struct Residence {
     store: Store,
-    runs: HashMap<Text, Resident>,
-    /// The runs in memory, those that were not used for longest first.
-    by_use: BTreeMap<u64, Text>,
-    uses: u64,
-    /// The runs that have to be saved, by `unsaved_from`.
-    unsaved: BTreeSet<(u64, Text)>,
+    slots: FastMap<Text, Slot>,
+    runs: Vec<Option<Resident>>,
+    free: Vec<Slot>,
+    /// Where the next look for room begins.
+    hand: usize,
+    /// The runs that have to be saved, by `unsaved_from`. A run that has been saved or forgotten since may still be here.
+    unsaved: VecDeque<(u64, Text)>,
+    unsaved_len: usize,
     /// Oldest position of the states that are being saved just now.
     saving_from: Option<u64>,
     unreadable: u64,
@@ -46,10 +60,12 @@ impl Residence {
     pub(super) fn new(store: Store) -> Self {
         Self {
             store,
-            runs: HashMap::new(),
-            by_use: BTreeMap::new(),
-            uses: 0,
-            unsaved: BTreeSet::new(),
+            slots: FastMap::default(),
+            runs: Vec::new(),
+            free: Vec::new(),
+            hand: 0,
+            unsaved: VecDeque::new(),
+            unsaved_len: 0,
             saving_from: None,
             unreadable: 0,
         }
@@ -57,12 +73,12 @@ impl Residence {
 
     /// Number of runs in memory.
     pub(super) fn len(&self) -> usize {
-        self.runs.len()
+        self.slots.len()
     }
 
     /// Number of runs that have to be saved.
     pub(super) fn unsaved_len(&self) -> usize {
-        self.unsaved.len()
+        self.unsaved_len
     }
 
     /// States that could not be read since this was last asked.
@@ -72,23 +88,30 @@ impl Residence {
 
     /// A run in memory.
     pub(super) fn resident(&self, run_id: &str) -> Option<&Resident> {
-        self.runs.get(run_id)
+        let slot = self.slots.get(run_id)?;
+        self.runs[slot.0].as_ref()
+    }
+
+    /// Where a run in memory is.
+    pub(super) fn slot(&self, run_id: &str) -> Option<Slot> {
+        self.slots.get(run_id).copied()
+    }
+
+    /// The run in a slot.
+    pub(super) fn at(&mut self, slot: Slot) -> &mut Resident {
+        let run = self.runs[slot.0].as_mut();
+        run.expect("a slot is good until runs leave memory")
     }
 
     /// The runs in memory, in no order.
-    pub(super) fn residents(&self) -> impl Iterator<Item = &Resident> {
-        self.runs.values()
+    pub(super) fn residents(&mut self) -> impl Iterator<Item = &mut Resident> {
+        self.runs.iter_mut().flatten()
     }
 
     /// A run, brought into memory if it is on disk.
     pub(super) fn fetch(&mut self, run_id: &Text) -> Result<Option<&mut Resident>, StoreError> {
-        if !self.runs.contains_key(run_id) {
-            match self.load(run_id)? {
-                Some(run) => self.admit(run),
-                None => return Ok(None),
-            }
-        }
-        Ok(self.touch(run_id))
+        let slot = self.find(run_id)?;
+        Ok(slot.map(|slot| self.at(slot)))
     }
 
     /// A run, begun now if it is nowhere. Says whether it was begun.
@@ -96,17 +119,26 @@ impl Residence {
         &mut self,
         run_id: &Text,
         created_ms: u64,
-    ) -> Result<(&mut Resident, bool), StoreError> {
-        let is_new = self.fetch(run_id)?.is_none();
-        if is_new {
-            let key = IndexKey {
-                created_ms,
-                run_id: run_id.clone(),
-            };
-            self.admit(Resident::new(RunState::new(run_id.clone()), key, 0));
+    ) -> Result<(Slot, bool), StoreError> {
+        if let Some(slot) = self.find(run_id)? {
+            return Ok((slot, false));
         }
-        let run = self.touch(run_id).expect("the run has just been put there");
-        Ok((run, is_new))
+        let key = IndexKey {
+            created_ms,
+            run_id: run_id.clone(),
+        };
+        let run = Resident::new(RunState::new(run_id.clone()), key, 0);
+        Ok((self.admit(run), true))
+    }
+
+    fn find(&mut self, run_id: &Text) -> Result<Option<Slot>, StoreError> {
+        if let Some(slot) = self.slots.get(run_id) {
+            let slot = *slot;
+            self.at(slot).is_used = true;
+            return Ok(Some(slot));
+        }
+        let run = self.load(run_id)?;
+        Ok(run.map(|run| self.admit(run)))
     }
 
     /// A run as it lies on disk, without bringing it into memory. A state that cannot be read counts as none, for the
@@ -130,45 +162,57 @@ impl Residence {
         None
     }
 
-    fn admit(&mut self, run: Resident) {
-        self.by_use.insert(run.used, run.key.run_id.clone());
-        self.runs.insert(run.key.run_id.clone(), run);
+    fn admit(&mut self, run: Resident) -> Slot {
+        let slot = self.free.pop().unwrap_or_else(|| {
+            self.runs.push(None);
+            Slot(self.runs.len() - 1)
+        });
+        self.slots.insert(run.key.run_id.clone(), slot);
+        self.runs[slot.0] = Some(run);
+        slot
     }
 
-    /// Makes a run in memory the one used last.
-    fn touch(&mut self, run_id: &str) -> Option<&mut Resident> {
-        let run = self.runs.get_mut(run_id)?;
-        self.by_use.remove(&run.used);
-        self.uses += 1;
-        run.used = self.uses;
-        self.by_use.insert(run.used, run.key.run_id.clone());
-        Some(run)
-    }
-
-    /// Notes that a run's state contains what was committed at `position`.
-    pub(super) fn committed(&mut self, run_id: &str, position: u64) {
-        if let Some(run) = self.runs.get_mut(run_id) {
-            run.position = position;
-            if run.unsaved_from.is_none() {
-                run.unsaved_from = Some(position);
-                self.unsaved.insert((position, run.key.run_id.clone()));
-            }
+    /// Notes that a run's state contains what was committed at `position`, the newest so far.
+    pub(super) fn committed(&mut self, slot: Slot, position: u64) {
+        let run = self.at(slot);
+        run.position = position;
+        if run.unsaved_from.is_none() {
+            run.unsaved_from = Some(position);
+            let run_id = run.key.run_id.clone();
+            self.unsaved.push_back((position, run_id));
+            self.unsaved_len += 1;
         }
     }
 
     /// Forgets a run. What lies on disk stays there.
     pub(super) fn remove(&mut self, run_id: &str) {
-        if let Some(run) = self.runs.remove(run_id) {
-            self.by_use.remove(&run.used);
-            if let Some(position) = run.unsaved_from {
-                self.unsaved.remove(&(position, run.key.run_id));
-            }
+        let Some(slot) = self.slots.remove(run_id) else {
+            return;
+        };
+        self.free.push(slot);
+        let run = self.runs[slot.0].take();
+        if run.is_some_and(|run| run.unsaved_from.is_some()) {
+            self.unsaved_len -= 1;
         }
     }
 
+    /// The run that has waited longest to be saved, and since when.
+    fn first_unsaved(&mut self) -> Option<(u64, Slot)> {
+        while let Some((position, run_id)) = self.unsaved.front() {
+            if let Some(slot) = self.slots.get(run_id) {
+                let run = self.runs[slot.0].as_ref();
+                if run.is_some_and(|run| run.unsaved_from == Some(*position)) {
+                    return Some((*position, *slot));
+                }
+            }
+            self.unsaved.pop_front();
+        }
+        None
+    }
+
     /// Oldest journal position that may not be on disk as a state; the greatest number if all is.
-    pub(super) fn needed_from(&self) -> u64 {
-        let unsaved = self.unsaved.first().map(|(position, _)| *position);
+    pub(super) fn needed_from(&mut self) -> u64 {
+        let unsaved = self.first_unsaved().map(|(position, _)| position);
         let least = unsaved.into_iter().chain(self.saving_from).min();
         least.unwrap_or(u64::MAX)
     }
@@ -177,29 +221,23 @@ impl Residence {
     /// saved. [`Residence::saved`] must follow before the next ones are taken.
     pub(super) fn take_unsaved(&mut self, up_to: u64, limit: usize) -> Vec<SavedRun> {
         let mut taken = Vec::new();
-        self.saving_from = self.unsaved.first().map(|(position, _)| *position);
-        while taken.len() < limit
-            && self
-                .unsaved
-                .first()
-                .is_some_and(|(position, _)| *position <= up_to)
-        {
-            let Some((_, run_id)) = self.unsaved.pop_first() else {
+        while taken.len() < limit {
+            let Some((position, slot)) = self.first_unsaved().filter(|first| first.0 <= up_to)
+            else {
                 break;
             };
-            let run = self
-                .runs
-                .get_mut(&run_id)
-                .expect("what is unsaved is in memory");
+            if taken.is_empty() {
+                self.saving_from = Some(position);
+            }
+            self.unsaved.pop_front();
+            self.unsaved_len -= 1;
+            let run = self.at(slot);
             run.unsaved_from = None;
             taken.push(SavedRun {
                 key: run.key.clone(),
                 position: run.position,
                 state: encode_run(&run.state),
             });
-        }
-        if taken.is_empty() {
-            self.saving_from = None;
         }
         taken
     }
@@ -209,24 +247,24 @@ impl Residence {
         self.saving_from = None;
     }
 
-    /// Lets go of runs until at most `most` are in memory, those not used for longest first, as long as they are saved.
+    /// Lets go of runs until at most `most` are in memory, those that were used lately last, as long as they are saved.
     /// No save may be under way. Returns how many left.
     pub(super) fn evict(&mut self, most: usize) -> u64 {
         let mut left = 0;
-        while self.runs.len() > most {
-            let Some((_, run_id)) = self.by_use.first_key_value() else {
-                break;
-            };
-            let run_id = run_id.clone();
-            if self
-                .runs
-                .get(&run_id)
-                .is_some_and(|run| run.unsaved_from.is_some())
-            {
+        // One round takes the marks off, the next one finds whoever may go.
+        for _ in 0..2 * self.runs.len() {
+            if self.len() <= most {
                 break;
             }
-            self.remove(&run_id);
-            left += 1;
+            self.hand = (self.hand + 1) % self.runs.len();
+            let Some(run) = &mut self.runs[self.hand] else {
+                continue;
+            };
+            if !std::mem::take(&mut run.is_used) && run.unsaved_from.is_none() {
+                let run_id = run.key.run_id.clone();
+                self.remove(&run_id);
+                left += 1;
+            }
         }
         left
     }
@@ -238,8 +276,9 @@ impl Resident {
             state,
             key,
             position,
+            is_queued: false,
             unsaved_from: None,
-            used: 0,
+            is_used: true,
         }
     }
 }

@@ -9,12 +9,12 @@
 //! router stands on the store and the one of `eddy check` on nothing. Routing a report changes the router's memory; if
 //! the report is then refused, [`Router::unlearn`] takes that back.
 
-use std::collections::HashMap;
-
 use xxhash_rust::xxh3::xxh3_64;
 
 use crate::engine::event::{Text, TraceId};
 use crate::normalize::RunRef;
+
+use super::hashing::FastMap;
 
 /// Longest run id, in bytes; what is longer is cut and ends in a hash of the whole. Generous: the ids of known
 /// frameworks have 36 bytes at most, with a user's prefix sometimes twice that.
@@ -28,8 +28,8 @@ const CHAIN_MAX: usize = 16;
 /// what nobody asked for during a whole generation is forgotten.
 #[derive(Debug)]
 pub struct Router {
-    young: HashMap<TraceId, Text>,
-    old: HashMap<TraceId, Text>,
+    young: FastMap<TraceId, Text>,
+    old: FastMap<TraceId, Text>,
     generation_max: usize,
 }
 
@@ -60,8 +60,8 @@ impl Router {
     #[must_use]
     pub fn new(traces_max: usize) -> Self {
         Self {
-            young: HashMap::new(),
-            old: HashMap::new(),
+            young: FastMap::default(),
+            old: FastMap::default(),
             generation_max: (traces_max / 2).max(1),
         }
     }
@@ -78,6 +78,15 @@ impl Router {
         if !is_set(run.trace) {
             return named.map(|id| Route {
                 run_id: bounded(id),
+                lesson: None,
+            });
+        }
+        // What nearly every report comes to: its trace is known to belong to the run that it names.
+        if let Some(known) = self.young.get(&run.trace)
+            && named == Some(known)
+        {
+            return Some(Route {
+                run_id: known.clone(),
                 lesson: None,
             });
         }

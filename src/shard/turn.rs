@@ -9,7 +9,6 @@
 //! old run is removed. A crash in between leaves both, and the next start moves the old one again: absorbing twice
 //! changes nothing.
 
-use std::collections::HashMap;
 use std::sync::atomic::Ordering;
 use std::time::Instant;
 
@@ -21,7 +20,9 @@ use crate::store::alert::Alert;
 use crate::store::records::encode_run;
 use crate::store::{Entry, IndexKey, StoreError, Turn};
 
+use super::hashing::FastMap;
 use super::inbox::{Absorb, Cost, Done, Message, Move, Part, Release, Routed};
+use super::residence::Slot;
 use super::worker::Worker;
 
 /// What one turn does.
@@ -30,7 +31,7 @@ pub(super) struct Batch {
     /// The reports, by run, in the order in which the runs appeared.
     groups: Vec<Routed>,
     /// Where each run's group is.
-    by_run: HashMap<Text, usize>,
+    by_run: FastMap<Text, usize>,
     aliases: Vec<(TraceId, Text)>,
     moves: Vec<Move>,
     absorbs: Vec<Absorb>,
@@ -52,7 +53,7 @@ struct Draft {
     /// Number of events in it.
     events: u64,
     /// Runs that were stepped.
-    touched: Vec<Text>,
+    touched: Vec<Slot>,
     /// Runs that are forgotten.
     removed: Vec<Text>,
     /// Owners of absorbed runs that are to hear of it.
@@ -239,13 +240,14 @@ impl Worker {
         created_ms: u64,
     ) -> Result<(), StoreError> {
         let policy = &self.shared.policy;
-        let (run, is_new) = self.residence.open(run_id, created_ms)?;
+        let (slot, is_new) = self.residence.open(run_id, created_ms)?;
+        let run = self.residence.at(slot);
         let changes = step(&mut run.state, input, policy);
         if is_new {
             draft.turn.new_runs.push(run.key.clone());
         }
         draft.announce(changes, &run.state, policy);
-        draft.touched.push(run_id.clone());
+        draft.touched.push(slot);
         Ok(())
     }
 
@@ -258,9 +260,11 @@ impl Worker {
             position,
             done,
         } = release;
+        let own_slot = self.residence.slot(&from);
+        let grows = own_slot.is_some_and(|slot| draft.touched.contains(&slot));
         match self.residence.fetch(&from)? {
             None => draft.done.push(done),
-            Some(run) if run.position == position && !draft.touched.contains(&from) => {
+            Some(run) if run.position == position && !grows => {
                 // The warnings go on under the other run's id.
                 let changes = run.state.retire();
                 draft.announce(changes, &run.state, &self.shared.policy);
@@ -291,11 +295,12 @@ impl Worker {
             .add(self.residence.take_unreadable());
         self.shared.runs.fetch_add(new_runs, Ordering::Relaxed);
         self.position = committed.position;
-        for run_id in &draft.touched {
-            self.residence.committed(run_id, committed.position);
-            let run = self.residence.resident(run_id);
-            if run.is_some_and(|run| !run.state.is_closed()) {
-                self.idle.add(run_id, next_look_ms);
+        for slot in &draft.touched {
+            self.residence.committed(*slot, committed.position);
+            let run = self.residence.at(*slot);
+            if !run.is_queued && !run.state.is_closed() {
+                run.is_queued = true;
+                self.idle.add(&run.key.run_id, next_look_ms);
             }
         }
         Ok(())
@@ -303,11 +308,13 @@ impl Worker {
 
     /// Shows what was committed to those who watch.
     fn show(&mut self, draft: &Draft) {
-        for run_id in &draft.touched {
-            if !self.watchers.has(run_id) {
-                continue;
-            }
-            if let Some(run) = self.residence.resident(run_id) {
+        if self.watchers.is_empty() {
+            return;
+        }
+        for slot in &draft.touched {
+            let run = self.residence.at(*slot);
+            let run_id = &run.key.run_id;
+            if self.watchers.has(run_id) {
                 self.watchers
                     .show(run_id, run.state.view(&self.shared.policy));
             }

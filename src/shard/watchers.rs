@@ -40,6 +40,11 @@ impl Watchers {
         Some(watcher)
     }
 
+    /// Whether nobody watches anything.
+    pub(super) fn is_empty(&self) -> bool {
+        self.cells.is_empty()
+    }
+
     /// Whether somebody may be watching a run.
     pub(super) fn has(&self, run_id: &str) -> bool {
         self.cells.contains_key(run_id)

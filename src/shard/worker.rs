@@ -64,11 +64,17 @@ impl Drop for Fuse {
 }
 
 impl Worker {
-    pub(super) fn new(number: u16, shared: Arc<Shared>, tray: Tray, residence: Residence) -> Self {
+    pub(super) fn new(
+        number: u16,
+        shared: Arc<Shared>,
+        tray: Tray,
+        mut residence: Residence,
+    ) -> Self {
         let mut idle = IdleQueue::default();
         let idle_ms = shared.idle_ms();
         for run in residence.residents() {
             if !run.state.is_closed() {
+                run.is_queued = true;
                 idle.add(
                     &run.key.run_id,
                     run.state.heard_ms().saturating_add(idle_ms),
@@ -201,12 +207,14 @@ impl Worker {
                 continue;
             };
             let due_ms = run.state.heard_ms().saturating_add(idle_ms);
+            run.is_queued = false;
             if run.state.is_closed() {
                 continue;
             }
             if due_ms <= now_ms {
                 batch.idle.push(run_id);
             } else {
+                run.is_queued = true;
                 self.idle.add(&run_id, due_ms);
             }
         }
@@ -262,7 +270,7 @@ impl Worker {
     }
 
     /// Says how far back the journal is needed. Only between turns: what is being committed must be counted.
-    fn tell_what_is_needed(&self) {
+    fn tell_what_is_needed(&mut self) {
         let position = self.residence.needed_from();
         self.shared.store.needed_from(self.number, position);
     }

@@ -86,7 +86,7 @@ impl Shared {
                 writes.put(&keys::alias(*trace), run_id.as_bytes());
                 writes.put(&keys::alias_of_run(run_id, *trace), &[]);
             }
-            writes.apply(db)
+            writes.apply_each(db)
         })?;
         *self.pending() = Pending::default();
         Ok(())
@@ -112,7 +112,7 @@ impl Shared {
                     writes.put_pieces(&keys::numbered(keys::ALERT, cursor), alert);
                 }
             }
-            writes.apply(db)
+            writes.apply_each(db)
         })?;
         count(&self.tally.alerts_removed, (first - oldest) as usize);
         self.first_cursor.store(first, Ordering::Release);

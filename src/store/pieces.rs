@@ -2,7 +2,7 @@
 //!
 //! sled keeps up to sixteen neighbours in one page and rewrites the page as a whole; a page that exceeds a quarter of
 //! a segment goes to a file of its own, which nobody syncs. So no value is longer than [`PIECE_BYTES_MAX`]: the first
-//! piece lies under the key itself and begins with the number of the pieces that follow it.
+//! piece lies under the key itself and begins with the number of the further ones; it is written last.
 
 use sled::{Batch, IVec, Tree};
 
@@ -43,11 +43,11 @@ impl Writes {
     pub(super) fn put_pieces(&mut self, key: &[u8], value: &[u8]) {
         let (first, rest) = value.split_at(value.len().min(PIECE_BYTES_MAX));
         let further = rest.chunks(PIECE_BYTES_MAX);
-        let count = u16::try_from(further.len()).expect("turns and states are far below 1.5 GB");
-        self.put(key, &[count.to_be_bytes().as_slice(), first].concat());
+        let count = u16::try_from(further.len()).expect("states are far below 1.5 GB");
         for (number, piece) in (1..).zip(further) {
             self.put(&keys::piece(key, number), piece);
         }
+        self.put(key, &[count.to_be_bytes().as_slice(), first].concat());
     }
 
     /// Removes what [`Writes::put_pieces`] put under a key, with all its pieces.
@@ -62,17 +62,11 @@ impl Writes {
         Ok(())
     }
 
-    /// Lets the writes take effect, the later ones of one key over the earlier.
+    /// Lets the writes take effect together, the later ones of one key over the earlier.
     pub(super) fn apply(self, tree: &Tree) -> sled::Result<()> {
         // A batch of one backs sled up: 200,000 of them took 39 s to flush.
         if self.writes.len() <= 1 {
-            for (key, value) in self.writes {
-                match value {
-                    Some(value) => tree.insert(key, value)?,
-                    None => tree.remove(key)?,
-                };
-            }
-            return Ok(());
+            return self.apply_each(tree);
         }
         let mut batch = Batch::default();
         for (key, value) in self.writes {
@@ -82,6 +76,18 @@ impl Writes {
             }
         }
         tree.apply_batch(batch)
+    }
+
+    /// Lets the writes take effect one after the other, for what is written again after a crash in between. A batch
+    /// begins a new buffer of sled's log, has the old one written, and wakes all seven of sled's threads for it.
+    pub(super) fn apply_each(self, tree: &Tree) -> sled::Result<()> {
+        for (key, value) in self.writes {
+            match value {
+                Some(value) => tree.insert(key, value)?,
+                None => tree.remove(key)?,
+            };
+        }
+        Ok(())
     }
 }
 
