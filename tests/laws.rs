@@ -49,7 +49,9 @@ fn recorded() -> impl Strategy<Value = Recorded> {
 fn failure() -> impl Strategy<Value = Option<Failure>> {
     prop_oneof![
         4 => Just(None),
-        1 => (0_u64..2).prop_map(|masked| Some(Failure { text: "refused".into(), masked })),
+        1 => (0_u64..2).prop_map(|masked| Some(Failure {
+            text: "refused".into(), masked, transient: masked == 1,
+        })),
     ]
 }
 
