@@ -415,7 +415,7 @@ fn plain_run() -> impl Strategy<Value = Vec<Plain>> {
     let part = prop_oneof![
         6 => (0_u8..2, 0_u64..4, 0_u64..3, proptest::option::weighted(0.3, 0_u64..2))
             .prop_map(|(tool, input, output, error)| Plain::Call(tool, input, output, error)),
-        3 => (0_u64..3).prop_map(Plain::Text),
+        3 => (1_u64..4).prop_map(Plain::Text),
     ];
     // Short pieces that are repeated, so that rounds are common.
     proptest::collection::vec((proptest::collection::vec(part, 1..5), 1_usize..5), 1..6).prop_map(

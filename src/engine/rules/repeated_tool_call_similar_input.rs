@@ -12,9 +12,9 @@
 //!
 //! # When it stays silent
 //! Arguments that were not recorded, or are redacted, are alike nothing. Where progress is known, a call that brings a
-//! result or an error not seen before starts the count anew, failures that may pass and waiting count for nothing, arguments that differ in digits only (paging, batches over numbered items)
-//! are not alike, calls of one model answer count once, and where results were not recorded, or other calls lie between, one
-//! more is needed.
+//! result or an error not seen before starts the count anew; failures that may pass and waiting count for nothing; arguments
+//! that differ in digits only (paging, batches over numbered items) are not alike; calls of one model answer count once; and
+//! where results were not recorded or were nothing at all, or other calls lie between, one more is needed.
 
 use crate::engine::event::SAMPLE_BYTES_MAX;
 use crate::engine::fold::{CallMark, Fold};

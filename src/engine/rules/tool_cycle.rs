@@ -12,7 +12,7 @@
 //!
 //! # When it stays silent
 //! Where a result was not recorded or is another one; while the agent waits (a sleep and a look at a job make a round, too);
-//! after failures that may pass by themselves; for the same call again and again, which other rules see.
+//! after failures that may pass by themselves; for calls that one model answer asked for together; for the same call again and again, which other rules see.
 
 use crate::engine::event::SpanId;
 use crate::engine::fold::{CallMark, Fold, RECENT_CALLS_MAX};
@@ -31,7 +31,7 @@ pub(super) fn observe(fold: &mut Fold, judged: &Judged<'_>, policy: &Policy) -> 
     if judged.stands_aside() || !(2..=longest).any(|period| back(fold, period) == Some(newest)) {
         return None;
     }
-    let period = (2..=longest).find(|period| goes_round(fold, newest, *period))?;
+    let period = (2..=longest).find(|period| goes_round(fold, newest, judged.round, *period))?;
     let calls = period + needed(period) - 1;
     let before: Vec<_> = fold
         .recent
@@ -70,11 +70,17 @@ fn needed(period: usize) -> usize {
     (period + 2).min(RECENT_CALLS_MAX + 1 - period)
 }
 
-fn goes_round(fold: &Fold, newest: u64, period: usize) -> bool {
+fn goes_round(fold: &Fold, newest: u64, round: u64, period: usize) -> bool {
     let at = |calls: usize| match calls {
         0 => Some(newest),
         _ => back(fold, calls),
     };
     let same = |calls: usize| at(calls).is_some() && at(calls) == at(calls + period);
-    (0..needed(period)).all(same) && (1..period).any(|calls| at(calls) != Some(newest))
+    // Calls that one model answer asked for are one step, not a round.
+    let marks = fold.recent.iter().rev().take(needed(period) + period - 1);
+    let mut later = round;
+    let mut in_turn = marks.map(|mark| std::mem::replace(&mut later, mark.round) != mark.round);
+    (0..needed(period)).all(same)
+        && (1..period).any(|calls| at(calls) != Some(newest))
+        && in_turn.all(|apart| apart)
 }
