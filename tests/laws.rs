@@ -49,7 +49,9 @@ fn recorded() -> impl Strategy<Value = Recorded> {
 fn failure() -> impl Strategy<Value = Option<Failure>> {
     prop_oneof![
         4 => Just(None),
-        1 => (0_u64..2).prop_map(|masked| Some(Failure { text: "refused".into(), masked })),
+        1 => (0_u64..2).prop_map(|masked| Some(Failure {
+            text: "refused".into(), masked, transient: masked == 1,
+        })),
     ]
 }
 
@@ -281,7 +283,16 @@ fn health_is_derived() {
         } else {
             0
         };
-        let lost: u32 = open.map(|warning| warning.penalty).sum::<u32>() + failed;
+        let lost: u32 = if policy.health.once_per_incident {
+            let mut incidents: BTreeMap<u64, u32> = BTreeMap::new();
+            for warning in open {
+                let gravest = incidents.entry(warning.incident).or_default();
+                *gravest = warning.penalty.max(*gravest);
+            }
+            incidents.values().sum::<u32>() + failed
+        } else {
+            open.map(|warning| warning.penalty).sum::<u32>() + failed
+        };
         assert_eq!(view.score, 100_u32.saturating_sub(lost));
         assert!(view.lowest_score <= view.score);
     });
@@ -389,4 +400,210 @@ fn poll(index: u64, result: u64) -> Event {
             writes: false,
         }),
     }
+}
+
+/// A call or a text of a simple run: one after the other, a second apart, everything recorded.
+#[derive(Clone, Copy, Debug)]
+enum Plain {
+    /// Tool, arguments, result, error.
+    Call(u8, u64, u64, Option<u64>),
+    /// A turn of text.
+    Text(u64),
+}
+
+fn plain_run() -> impl Strategy<Value = Vec<Plain>> {
+    let part = prop_oneof![
+        6 => (0_u8..2, 0_u64..4, 0_u64..3, proptest::option::weighted(0.3, 0_u64..2))
+            .prop_map(|(tool, input, output, error)| Plain::Call(tool, input, output, error)),
+        3 => (1_u64..4).prop_map(Plain::Text),
+    ];
+    // Short pieces that are repeated, so that rounds are common.
+    proptest::collection::vec((proptest::collection::vec(part, 1..5), 1_usize..5), 1..6).prop_map(
+        |pieces| {
+            let repeated = |(piece, times): (Vec<Plain>, usize)| piece.repeat(times);
+            pieces.into_iter().flat_map(repeated).collect()
+        },
+    )
+}
+
+fn plain_event(index: usize, plain: Plain) -> Event {
+    let long = |number: u64| {
+        Recorded::Value(Value {
+            fingerprint: number,
+            masked: number,
+            bytes: 100,
+            empty: false,
+            sample: format!("{{\"q\":{number}}}").into(),
+        })
+    };
+    let body = match plain {
+        Plain::Call(tool, input, output, error) => Body::ToolCall(ToolCall {
+            tool: ["search", "run"][usize::from(tool)].into(),
+            call_id: None,
+            input: long(input),
+            output: long(output),
+            error: error.map(|masked| Failure {
+                text: "refused".into(),
+                masked,
+                transient: false,
+            }),
+            hands_off: false,
+            writes: false,
+        }),
+        Plain::Text(text) => Body::ModelCall(ModelCall {
+            answer: Answer::Text(Some(text)),
+            ..ModelCall::default()
+        }),
+    };
+    let number = index as u64 + 1;
+    Event {
+        id: number,
+        trace: TraceId([1; 16]),
+        span: SpanId(number.to_be_bytes()),
+        parent: SpanId::default(),
+        start_ns: number * 1_000_000_000,
+        end_ns: number * 1_000_000_000,
+        agent: None,
+        worker: None,
+        body,
+    }
+}
+
+/// The calls of a run, each with what it brought that was new.
+struct Told(Vec<(u8, u64, u64, Option<u64>)>);
+
+impl Told {
+    fn of(run: &[Plain]) -> Self {
+        let call = |plain: &Plain| match *plain {
+            Plain::Call(tool, input, output, error) => Some((tool, input, output, error)),
+            Plain::Text(_) => None,
+        };
+        Self(run.iter().filter_map(call).collect())
+    }
+
+    fn is_fresh(&self, at: usize) -> bool {
+        let (tool, _, output, error) = self.0[at];
+        let before = &self.0[..at];
+        error.is_none() && !before.iter().any(|call| (call.0, call.2) == (tool, output))
+    }
+
+    /// As the page of `tool_cycle` says: each call of the newest round and some more as a round before.
+    fn goes_round(&self) -> bool {
+        let calls = &self.0;
+        (2..=6).any(|period| {
+            let needed = (period + 2).min(13 - period);
+            let newest = calls.len();
+            newest >= needed + period
+                && (1..=needed).all(|back| calls[newest - back] == calls[newest - back - period])
+                && (2..=period).any(|back| calls[newest - back] != calls[newest - 1])
+        })
+    }
+
+    /// As the page of `stagnation` says.
+    fn stagnates(&self) -> bool {
+        let newest = self.0.len() - 1;
+        let (tool, input, output, error) = self.0[newest];
+        if error.is_some() || self.is_fresh(newest) {
+            return false;
+        }
+        let mut inputs = vec![input];
+        for at in (newest.saturating_sub(11)..newest).rev() {
+            let (other, input, result, error) = self.0[at];
+            let same = result == output && error.is_none();
+            if other == tool && !same && self.is_fresh(at) {
+                break;
+            }
+            if other == tool && same && !inputs.contains(&input) {
+                inputs.push(input);
+            }
+        }
+        inputs.len() >= 4
+    }
+
+    /// As the page of `same_error` says.
+    fn fails_alike(&self) -> bool {
+        let newest = self.0.len() - 1;
+        let (tool, _, _, Some(error)) = self.0[newest] else {
+            return false;
+        };
+        let (mut count, mut last) = (0, newest);
+        for at in (0..=newest).rev().filter(|at| self.0[*at].0 == tool) {
+            let ends = self.is_fresh(at) || self.0[at].3.is_some_and(|other| other != error);
+            if ends || last - at >= 12 {
+                break;
+            }
+            if self.0[at].3.is_some() {
+                (count, last) = (count + 1, at);
+            }
+        }
+        count >= 4
+    }
+}
+
+/// As the page of `repeated_text` says.
+fn says_again(run: &[Plain]) -> bool {
+    let stretch = run
+        .iter()
+        .rev()
+        .take_while(|plain| matches!(plain, Plain::Text(_)))
+        .count();
+    let (before, stretch) = run.split_at(run.len() - stretch);
+    let again: Vec<_> = (1..stretch.len())
+        .filter(|at| {
+            let newest = &stretch[at.saturating_sub(12)..*at];
+            newest.iter().any(|other| same_text(*other, stretch[*at]))
+        })
+        .collect();
+    if again.last().is_none_or(|at| *at + 1 != stretch.len()) {
+        return false;
+    }
+    let barren = !matches!(before.last(), Some(Plain::Call(_, _, _, None)));
+    let several = again
+        .iter()
+        .any(|at| !same_text(stretch[*at], stretch[again[0]]));
+    if several {
+        again.len() >= 2
+    } else {
+        barren && again.len() >= 4
+    }
+}
+
+fn same_text(left: Plain, right: Plain) -> bool {
+    matches!((left, right), (Plain::Text(one), Plain::Text(other)) if one == other)
+}
+
+/// Given any simple run, each rule has spoken by some event where, and only where, a look at all of the run so far by the
+/// rule's page of the manual finds it at that event or an earlier one.
+#[test]
+fn rules_agree_with_their_pages() {
+    law(&plain_run(), |run, policy| {
+        if !policy.progress_aware {
+            return;
+        }
+        let mut policy = policy.clone();
+        policy.waiting = None;
+        let mut state = RunState::new("run".into());
+        let mut expected = [false; 4];
+        for (index, plain) in run.iter().enumerate() {
+            let input = Input::Reports {
+                at_ms: 1,
+                session_id: None,
+                service: None,
+                events: vec![plain_event(index, *plain)],
+            };
+            step(&mut state, &input, &policy);
+            let so_far = &run[..=index];
+            if let Plain::Call(..) = plain {
+                let told = Told::of(so_far);
+                expected[0] |= told.goes_round();
+                expected[1] |= told.stagnates();
+                expected[2] |= told.fails_alike();
+            }
+            expected[3] |= says_again(so_far);
+            let warnings = state.view(&policy).warnings;
+            let found = ["tool_cycle", "stagnation", "same_error", "repeated_text"]
+                .map(|name| warnings.iter().any(|warning| warning.rule.name() == name));
+            assert_eq!(found, expected, "after {index} of {run:?}");
+        }
+    });
 }

@@ -7,10 +7,14 @@
 
 use super::event::{Event, SpanId, Text};
 use super::few::Few;
+use super::fold::text_hash;
 use super::warning::EVIDENCE_MAX;
 
 /// Deepest nesting of agents that is followed.
 const STACK_MAX: usize = 8;
+
+/// Hand-offs that are remembered to see a ring: three rounds of six agents.
+pub(crate) const TRAIL_MAX: usize = 18;
 
 /// The state of control.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -32,6 +36,8 @@ pub(crate) struct Control {
     pub(crate) evidence: Few<SpanId, EVIDENCE_MAX>,
     pub(crate) first_ns: u64,
     pub(crate) last_ns: u64,
+    /// Who received control since something new came, by hash of the name, newest last.
+    pub(crate) trail: Few<u64, TRAIL_MAX>,
 }
 
 /// An agent at work.
@@ -111,7 +117,13 @@ impl Control {
         if news {
             self.bounces = 0;
             self.evidence.clear();
+            self.trail.clear();
         }
+    }
+
+    /// An agent said something new: a discussion goes on.
+    pub(crate) fn note_text(&mut self) {
+        self.trail.clear();
     }
 
     fn hop(&mut self, from: &Text, to: &Text, event: &Event) {
@@ -141,6 +153,7 @@ impl Control {
             self.weak = false;
         }
         self.bounces += 1;
+        self.trail.push(text_hash(to));
         self.last = Some((from.clone(), to.clone()));
     }
 }

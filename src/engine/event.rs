@@ -122,6 +122,8 @@ pub struct Failure {
     pub text: Text,
     /// Hash of the whole error with volatile parts (times, ids, durations) masked: equal for the same error again.
     pub masked: u64,
+    /// It says that trying again later may help: too many requests, a time-out, a broken connection, a server's own fault.
+    pub transient: bool,
 }
 
 /// A value that a report may or may not carry. `NotRecorded` and `Redacted` equal nothing, not even themselves:
@@ -156,7 +158,8 @@ pub struct Value {
     /// The same hash with volatile text (times, ids, durations) masked, so that a result which only looks new counts
     /// as the same. Equal to `fingerprint` where nothing is volatile.
     pub masked: u64,
-    /// Length of the canonical form in bytes.
+    /// Length of the canonical form in bytes; 0 for a result that is nothing at all (`""`, `null`), which says less than a
+    /// result that says there is nothing (`[]`, "no results").
     pub bytes: u32,
     /// Nothing in it: `null`, `""`, `[]`, `{}`, an envelope around one of these, or a phrase that says "no results".
     pub empty: bool,
@@ -195,7 +198,7 @@ pub enum Answer {
     Unknown,
     /// The model asked for this many tool calls.
     ToolCalls(u32),
-    /// Text alone; the hash of the text, where it was recorded.
+    /// Text alone; the hash of its words where it was recorded, 0 where it is too short to be told from another.
     Text(Option<u64>),
 }
 
@@ -208,6 +211,15 @@ pub struct AgentSpan {
     pub input: Recorded,
     /// What it answered, where the report carries it.
     pub output: Recorded,
+}
+
+impl AgentSpan {
+    /// A sample of what it was asked, where that is words and not the JSON of a program's state.
+    #[must_use]
+    pub fn instruction(&self) -> Option<&str> {
+        let sample = &*self.input.value()?.sample;
+        (!matches!(sample.as_bytes().first(), None | Some(b'{' | b'['))).then_some(sample)
+    }
 }
 
 /// Control passes between two agents.

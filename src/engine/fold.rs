@@ -16,7 +16,9 @@ use super::judge::{Judged, Outcome};
 use super::kept::{Finding, Kept};
 use super::policy::Policy;
 use super::rules;
+use super::speech::Speech;
 use super::tally::Tallies;
+use super::waiting::Waiting;
 
 /// Calls that are remembered one by one.
 pub(crate) const RECENT_CALLS_MAX: usize = 12;
@@ -39,6 +41,7 @@ pub(crate) struct Fold {
     pub(crate) tallies: Tallies,
     pub(crate) warnings: Vec<Kept>,
     pub(crate) control: Control,
+    pub(crate) speech: Speech,
     pub(crate) notes: Notes,
 }
 
@@ -119,10 +122,23 @@ pub(crate) struct CallMark {
     pub(crate) group: u64,
     pub(crate) span: SpanId,
     pub(crate) start_ns: u64,
+    pub(crate) round: u64,
     pub(crate) outcome: Outcome,
     /// Hash of what came back, as in [`Judged`].
     pub(crate) result: Option<u64>,
     pub(crate) hands_off: bool,
+    /// As in [`Waiting`](super::waiting::Waiting).
+    pub(crate) gap_ns: u64,
+    pub(crate) waited_ns: u64,
+    /// How many instructions had been given by then.
+    pub(crate) asked: u64,
+}
+
+impl CallMark {
+    /// As in [`Judged::signature`].
+    pub(crate) fn signature(&self) -> Option<u64> {
+        Some(mix(self.key?, self.result?))
+    }
 }
 
 impl Fold {
@@ -161,7 +177,9 @@ impl Fold {
         self.note_agent(call.agent);
         self.control.leave(call.start_ns);
         let mut judged = self.judge(call, tool);
+        judged.waiting = Waiting::of(self, &judged, policy);
         judged.similar = rules::similar_group(self, &judged, policy);
+        self.speech.hush();
         self.note_missing(call);
         self.control
             .note_result(policy.progress_aware && self.brings_news(&judged));
@@ -190,7 +208,10 @@ impl Fold {
         totals.tokens = totals.tokens.saturating_add(spent.tokens);
         totals.cost_microusd = totals.cost_microusd.saturating_add(spent.cost_microusd);
         totals.unspent.add(spent);
-        let findings = rules::of_model_call(self, call, spent, policy);
+        let mut findings = rules::of_model_call(self, call, spent, policy);
+        if let Answer::Text(Some(text @ 1..)) = model.answer {
+            findings.extend(rules::of_text(self, call, text, policy));
+        }
         self.keep(findings, policy);
     }
 
@@ -221,7 +242,8 @@ impl Fold {
                 self.totals.root_seen = true;
                 self.totals.end_trace = event.trace;
             }
-            Body::UserMessage | Body::ToolCall(_) | Body::ModelCall(_) => {}
+            Body::UserMessage => self.speech.hush(),
+            Body::ToolCall(_) | Body::ModelCall(_) => {}
         }
     }
 
@@ -234,7 +256,8 @@ impl Fold {
             .enter(event, &agent.name, agent.output.value().is_some());
         self.control
             .note_result(policy.progress_aware && known && news);
-        let findings = rules::of_hand_off(self, policy);
+        let mut findings = rules::of_hand_off(self, policy);
+        findings.extend(rules::of_instruction(self, event, agent, policy));
         self.keep(findings, policy);
         self.know(agent_key(&agent.name, &Recorded::NotRecorded));
         self.know(answer);
@@ -267,7 +290,10 @@ impl Fold {
             match known {
                 Some(place) => self.warnings[place].grow(finding, alarm),
                 None if self.warnings.len() < WARNINGS_MAX => {
-                    self.warnings.push(Kept::new(finding, alarm));
+                    let mut new = Kept::new(finding, alarm);
+                    let known = self.warnings.iter().find(|kept| kept.overlaps(&new));
+                    new.incident = known.map_or(new.incident, |kept| kept.incident);
+                    self.warnings.push(new);
                 }
                 None => self.notes.warnings_full = true,
             }
@@ -279,9 +305,7 @@ impl Fold {
         if call.writes && judged.outcome == Outcome::Fresh {
             self.totals.write_at = judged.number + 1;
         }
-        if let Some(value) = call.output.value() {
-            self.know(mix(judged.tool_hash, value.masked));
-        }
+        self.know_result(judged);
         if call.hands_off {
             self.know(judged.tool_hash);
         }
@@ -297,9 +321,13 @@ impl Fold {
             group: judged.similar.unwrap_or(0),
             span: call.span,
             start_ns: call.start_ns,
+            round: judged.round,
             outcome: judged.outcome,
             result: judged.result,
             hands_off: call.hands_off,
+            gap_ns: judged.waiting.gap_ns,
+            waited_ns: judged.waiting.waited_ns,
+            asked: self.speech.instructions,
         };
         push_bounded(&mut self.recent, mark, RECENT_CALLS_MAX);
     }
@@ -331,7 +359,7 @@ impl Fold {
         self.results.contains(result)
     }
 
-    fn know(&mut self, result: u64) {
+    pub(super) fn know(&mut self, result: u64) {
         if !self.is_known(result) {
             self.results.push(result);
         }

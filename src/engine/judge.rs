@@ -5,6 +5,7 @@ use super::event::Text;
 use super::fold::{Fold, Spent, text_hash};
 use super::hash::mix;
 use super::similarity::shape;
+use super::waiting::Waiting;
 
 /// What a call brought.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -41,6 +42,50 @@ pub(crate) struct Judged<'a> {
     pub(crate) shape: u64,
     /// The group of similar calls that it belongs to; `None` where its arguments are unknown.
     pub(crate) similar: Option<u64>,
+    /// It failed in a way that may pass by itself.
+    pub(crate) transient: bool,
+    /// It gave nothing at all, as a note-taking tool or a shell's `mkdir` does, and did not even say that there is nothing.
+    pub(crate) silent: bool,
+    pub(crate) waiting: Waiting,
+}
+
+impl Judged<'_> {
+    /// Whether it is neither part of a loop nor against one: waiting, or a failure that may pass.
+    pub(crate) fn stands_aside(&self) -> bool {
+        self.transient || self.waiting.patient
+    }
+
+    /// Whether it failed and neither the error nor the output says why.
+    pub(crate) fn is_wordless(&self) -> bool {
+        let has_output = self
+            .call
+            .output
+            .value()
+            .is_some_and(|value| value.bytes > 0);
+        self.call
+            .error
+            .is_some_and(|failure| tells_nothing(&failure.text))
+            && !has_output
+    }
+
+    /// What tells this call and what it brought from others; `None` where one of them is unknown.
+    pub(crate) fn signature(&self) -> Option<u64> {
+        Some(mix(self.key?, self.result?))
+    }
+}
+
+/// Longest error that may tell no more than an exit code: "Command failed with exit code 1" with a little room.
+const EXIT_CODE_BYTES_MAX: usize = 40;
+
+/// Whether an error has no words, or tells only that a command's exit code was not zero.
+fn tells_nothing(error: &str) -> bool {
+    let names = ["exit", "exited", "exitcode", "exit_code"];
+    let is_name = |word: &str| {
+        let word = word.trim_end_matches(':');
+        names.iter().any(|name| word.eq_ignore_ascii_case(name))
+    };
+    error.is_empty()
+        || (error.len() <= EXIT_CODE_BYTES_MAX && error.split_whitespace().any(is_name))
 }
 
 impl Fold {
@@ -74,6 +119,12 @@ impl Fold {
             spent,
             shape: shape(call.input.value().map_or("", |value| &*value.sample)),
             similar: None,
+            transient: call.error.is_some_and(|failure| failure.transient),
+            silent: call
+                .output
+                .value()
+                .is_some_and(|value| value.empty && value.bytes == 0),
+            waiting: Waiting::default(),
         }
     }
 
@@ -97,6 +148,13 @@ impl Fold {
             Outcome::Fresh
         } else {
             Outcome::Stale
+        }
+    }
+
+    /// Remembers what a tool gave.
+    pub(super) fn know_result(&mut self, judged: &Judged<'_>) {
+        if let Some(value) = judged.call.output.value() {
+            self.know(mix(judged.tool_hash, value.masked));
         }
     }
 

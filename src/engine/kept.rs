@@ -6,6 +6,7 @@
 use super::event::{SpanId, Text};
 use super::few::Few;
 use super::fold::Spent;
+use super::hash::mix;
 use super::judge::Judged;
 use super::policy::Alarm;
 use super::tally::Tally;
@@ -70,6 +71,8 @@ pub(crate) struct Kept {
     pub(crate) tool: Option<Text>,
     pub(crate) agent: Option<Text>,
     pub(crate) proof: Proof,
+    /// Equal for warnings that describe the same calls.
+    pub(crate) incident: u64,
 }
 
 impl Kept {
@@ -85,6 +88,7 @@ impl Kept {
             productive: 0,
             tool: None,
             agent: None,
+            incident: mix(finding.group, finding.rule as u64),
             proof: finding.proof,
         };
         kept.grow(finding, alarm);
@@ -122,6 +126,17 @@ impl Kept {
             last_ns: self.proof.last_ns.max(finding.proof.last_ns),
             ..finding.proof
         };
+    }
+
+    /// Whether both describe the same calls: an open warning that a new one shares spans with, or where reports have no spans,
+    /// one of the same tool that is still growing.
+    pub(crate) fn overlaps(&self, other: &Self) -> bool {
+        let shared = |span: &SpanId| other.proof.evidence.contains(span);
+        let spanless = self.proof.evidence.is_empty() && other.proof.evidence.is_empty();
+        let same_time = self.tool == other.tool
+            && self.proof.first_ns <= other.proof.last_ns
+            && other.proof.first_ns <= self.proof.last_ns;
+        self.open && (self.proof.evidence.iter().any(shared) || (spanless && same_time))
     }
 
     /// Counts a productive call; `enough` of them in a row resolve a warning about a loop.

@@ -21,8 +21,21 @@ pub struct Policy {
     /// Productive calls after which a warning resolves; absent: warnings stay open.
     #[serde(default)]
     pub recovery_calls: Option<u32>,
+    /// What counts as waiting; absent: nothing does.
+    #[serde(default)]
+    pub waiting: Option<Patience>,
     /// The rules.
     pub rules: Rules,
+}
+
+/// When asking the same again is waiting and not repeating.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Patience {
+    /// Pause between two equal calls from which the second one waits.
+    pub pause_seconds: u64,
+    /// How long an agent may wait for another result before its calls count.
+    pub budget_seconds: u64,
 }
 
 /// How a score is made.
@@ -35,6 +48,9 @@ pub struct Health {
     pub warning_from: u32,
     /// What a failed run loses.
     pub failed_penalty: u32,
+    /// Whether warnings of one incident are charged once, with the gravest of their penalties; else each is.
+    #[serde(default)]
+    pub once_per_incident: bool,
 }
 
 /// The rules' settings; an absent rule is off.
@@ -61,6 +77,18 @@ pub struct Rules {
     pub cost_budget_exceeded: Option<CostBudget>,
     /// Two agents toss a task to and fro.
     pub handoff_bounce: Option<HandoffBounce>,
+    /// The same few calls with the same results, round and round.
+    pub tool_cycle: Option<ToolCycle>,
+    /// Other arguments, the same result.
+    pub stagnation: Option<ToolCounts>,
+    /// The same error whatever is called.
+    pub same_error: Option<ToolCounts>,
+    /// Three or more agents hand a task round in a ring.
+    pub handoff_cycle: Option<HandoffCycle>,
+    /// An agent is sent on the same errand again and again.
+    pub goal_loop: Option<GoalLoop>,
+    /// An agent says the same again and does nothing.
+    pub repeated_text: Option<RepeatedText>,
 }
 
 impl Rules {
@@ -84,6 +112,12 @@ impl Rules {
             Rule::CostSpike => self.cost_spike.as_ref().map(|rule| &rule.alarm),
             Rule::CostBudgetExceeded => self.cost_budget_exceeded.as_ref().map(|rule| &rule.alarm),
             Rule::HandoffBounce => self.handoff_bounce.as_ref().map(|rule| &rule.alarm),
+            Rule::ToolCycle => self.tool_cycle.as_ref().map(|rule| &rule.alarm),
+            Rule::Stagnation => self.stagnation.as_ref().map(|rule| &rule.alarm),
+            Rule::SameError => self.same_error.as_ref().map(|rule| &rule.alarm),
+            Rule::HandoffCycle => self.handoff_cycle.as_ref().map(|rule| &rule.alarm),
+            Rule::GoalLoop => self.goal_loop.as_ref().map(|rule| &rule.alarm),
+            Rule::RepeatedText => self.repeated_text.as_ref().map(|rule| &rule.alarm),
         }
     }
 }
@@ -156,6 +190,9 @@ pub struct RetryStorm {
     pub alarm: Alarm,
     /// Retries that raise it.
     pub retries: u32,
+    /// Retries that raise it where the failure may pass by itself; absent: the same as `retries`.
+    #[serde(default)]
+    pub retries_transient: Option<u32>,
     /// Whether a call right after a failed one of the same tool with the same arguments counts as a retry.
     pub infer: bool,
 }
@@ -211,4 +248,50 @@ pub struct HandoffBounce {
     /// same as `handoffs`.
     #[serde(default)]
     pub handoffs_weak: Option<u32>,
+}
+
+/// Calls that go round.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ToolCycle {
+    /// What a warning weighs.
+    pub alarm: Alarm,
+    /// Longest round that is looked for, in calls, 2 to 6.
+    pub longest: u32,
+}
+
+/// Hand-offs that go round.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct HandoffCycle {
+    /// What a warning weighs.
+    pub alarm: Alarm,
+    /// Full rounds that raise it, 2 or 3.
+    pub rounds: u32,
+}
+
+/// Instructions that come again.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct GoalLoop {
+    /// What a warning weighs.
+    pub alarm: Alarm,
+    /// Instructions to one agent that raise it, the newest and those like it among the remembered ones.
+    pub instructions: u32,
+    /// Share of common words, 0 to 1, from which two instructions are alike.
+    pub similarity: f64,
+    /// Equal calls under at least three instructions that raise it.
+    pub calls: u32,
+}
+
+/// Texts that come again.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RepeatedText {
+    /// What a warning weighs.
+    pub alarm: Alarm,
+    /// Turns that only repeat an earlier one which raise it, where more than one text is repeated.
+    pub turns: u32,
+    /// The same where it is one text, after a tool call that brought nothing or none at all.
+    pub turns_alone: u32,
 }

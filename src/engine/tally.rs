@@ -55,6 +55,11 @@ impl Tallies {
         &mut self.all[self.touched]
     }
 
+    /// Whether there is a tally of a rule and key.
+    pub(crate) fn has(&self, rule: Rule, key: u64) -> bool {
+        self.find(rule, key).is_some()
+    }
+
     /// All of them.
     pub(crate) fn iter(&self) -> impl Iterator<Item = &Tally> {
         self.all.iter()

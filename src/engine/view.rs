@@ -191,10 +191,9 @@ pub(super) fn warning_id(run_id: &Text, kept: &Kept) -> u64 {
 
 /// A warning as it is shown.
 pub(super) fn shown(run_id: &Text, kept: &Kept, revision: u32) -> Warning {
-    let concerned = kept.tool.as_deref().or(kept.agent.as_deref()).unwrap_or("");
     Warning {
         id: warning_id(run_id, kept),
-        incident: stable(&[run_id.as_bytes(), b"incident", concerned.as_bytes()]),
+        incident: stable(&[run_id.as_bytes(), b"incident", &kept.incident.to_be_bytes()]),
         revision,
         rule: kept.rule,
         severity: kept.severity,

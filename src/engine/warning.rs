@@ -34,11 +34,23 @@ pub enum Rule {
     CostBudgetExceeded,
     /// Two agents toss a task to and fro.
     HandoffBounce,
+    /// The same few calls with the same results, round and round.
+    ToolCycle,
+    /// Other arguments, the same result.
+    Stagnation,
+    /// The same error whatever is called.
+    SameError,
+    /// Three or more agents hand a task round in a ring.
+    HandoffCycle,
+    /// An agent is sent on the same errand again and again.
+    GoalLoop,
+    /// An agent says the same again and does nothing.
+    RepeatedText,
 }
 
 impl Rule {
     /// Every rule, in the order of the manual.
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 16] = [
         Self::RepeatedToolCall,
         Self::RepeatedToolCallSimilarInput,
         Self::RepeatedToolCallExactInput,
@@ -49,6 +61,12 @@ impl Rule {
         Self::CostSpike,
         Self::CostBudgetExceeded,
         Self::HandoffBounce,
+        Self::ToolCycle,
+        Self::Stagnation,
+        Self::SameError,
+        Self::HandoffCycle,
+        Self::GoalLoop,
+        Self::RepeatedText,
     ];
 
     /// The public id.
@@ -65,6 +83,12 @@ impl Rule {
             Self::CostSpike => "cost_spike",
             Self::CostBudgetExceeded => "cost_budget_exceeded",
             Self::HandoffBounce => "handoff_bounce",
+            Self::ToolCycle => "tool_cycle",
+            Self::Stagnation => "stagnation",
+            Self::SameError => "same_error",
+            Self::HandoffCycle => "handoff_cycle",
+            Self::GoalLoop => "goal_loop",
+            Self::RepeatedText => "repeated_text",
         }
     }
 

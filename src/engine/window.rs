@@ -134,7 +134,9 @@ fn needed(event: &Event) -> Event {
             ..call.clone()
         }),
         Body::AgentSpan(span) => Body::AgentSpan(AgentSpan {
-            input: Recorded::NotRecorded,
+            input: span
+                .instruction()
+                .map_or(Recorded::NotRecorded, |_| span.input.clone()),
             ..span.clone()
         }),
         body => body.clone(),

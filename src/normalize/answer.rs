@@ -191,9 +191,5 @@ fn speaks_of_tools(reason: &str) -> bool {
 }
 
 fn text_alone(text: &str) -> Answer {
-    Answer::Text(
-        value::output_json(text)
-            .value()
-            .map(|text| text.fingerprint),
-    )
+    Answer::Text(value::spoken(text))
 }

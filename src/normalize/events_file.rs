@@ -294,14 +294,8 @@ impl Told<'_> {
         if self.agent.as_deref() == Some("user") {
             return Body::UserMessage;
         }
-        let said = self
-            .text
-            .or(self.input)
-            .map(|json| value::output_json(json.get()));
-        let hash = said
-            .as_ref()
-            .and_then(Recorded::value)
-            .map(|text| text.fingerprint);
+        let said = self.text.or(self.input).map(unquoted);
+        let hash = said.and_then(|said| value::spoken(&said));
         Body::ModelCall(self.model_call(Answer::Text(hash)))
     }
 
@@ -515,7 +509,10 @@ mod tests {
                 error: Some(value::failure("")),
             }),
         );
-        let text = event_of(r#"{"i":1,"kind":"llm_text","agent":"a","text":"In summary"}"#).body;
+        let text = event_of(
+            r#"{"i":1,"kind":"llm_text","agent":"a","text":"In summary, all is as it was"}"#,
+        )
+        .body;
         assert!(
             matches!(text, Body::ModelCall(model) if matches!(model.answer, Answer::Text(Some(_))))
         );

@@ -227,6 +227,7 @@ fn wordless(code: &str) -> Failure {
     Failure {
         text: value::name(""),
         masked: value::failure(code).masked,
+        transient: false,
     }
 }
 
@@ -360,11 +361,7 @@ fn answer<'p, 'a: 'p>(parts: impl Iterator<Item = &'p Part<'a>>) -> Answer {
     }
     match calls {
         0 if said.is_empty() => Answer::Unknown,
-        0 => Answer::Text(
-            value::output_json(&said)
-                .value()
-                .map(|text| text.fingerprint),
-        ),
+        0 => Answer::Text(value::spoken(&value::unquote(&said))),
         calls => Answer::ToolCalls(calls),
     }
 }
@@ -444,11 +441,13 @@ mod tests {
         };
         let piece =
             |part: serde_json::Value| json!({"candidates": [{"content": {"parts": [part]}}]});
-        let whole = told(json!([piece(json!({"text": "In summary"}))]));
+        let whole = told(json!([piece(
+            json!({"text": "In summary, all is as it was"})
+        )]));
         let pieces = told(json!([
             piece(json!({"text": "hm", "thought": true})),
             piece(json!({"text": "In "})),
-            piece(json!({"text": "summary"})),
+            piece(json!({"text": "summary, all is as it was"})),
         ]));
         assert!(matches!(whole, Answer::Text(Some(_))));
         assert_eq!(whole, pieces);

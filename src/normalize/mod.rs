@@ -43,6 +43,7 @@ mod redact;
 mod sample;
 mod shell;
 mod tool_names;
+mod transient;
 mod usage;
 mod value;
 mod vercel;

@@ -10,11 +10,15 @@ use std::borrow::Cow;
 use crate::engine::event::{ERROR_BYTES_MAX, Failure, NAME_BYTES_MAX, Recorded, Text, Value};
 use crate::otlp::ValueView;
 
-use super::digest::{Digest, Reader};
+use super::digest::{Digest, READ_BYTES_MAX, Reader, Shape};
 use super::hash;
 use super::json;
 use super::redact;
 use super::sample::cut;
+use super::transient;
+
+/// Fewest letters of a text of a model that is remembered.
+const SPOKEN_LETTERS_MIN: usize = 16;
 
 /// Arguments, from an attribute or a part of one. Absent is [`Recorded::NotRecorded`].
 pub(super) fn input(view: ValueView<'_>) -> Recorded {
@@ -60,6 +64,7 @@ pub(super) fn failure(text: &str) -> Failure {
     Failure {
         text: cut(&redact::text(head), ERROR_BYTES_MAX).into(),
         masked: Reader::for_output().whole_text(text).masked,
+        transient: transient::is_transient(text),
     }
 }
 
@@ -71,6 +76,25 @@ pub(super) fn name(text: &str) -> Text {
 /// The same, not yet made into a text of its own.
 pub(super) fn name_in(text: &str) -> &str {
     cut(text.trim(), NAME_BYTES_MAX)
+}
+
+/// Hash of the letters of a text that a model spoke, whatever their case and the numbers, signs and blanks between them; 0 for
+/// a text that is too short to be told from another (`yes` said twice is not said again), `None` for a hidden one.
+pub(super) fn spoken(text: &str) -> Option<u64> {
+    if is_marker(text) {
+        return None;
+    }
+    let letters = cut(text, READ_BYTES_MAX)
+        .chars()
+        .filter(|letter| letter.is_alphabetic())
+        .map(|letter| letter.to_ascii_lowercase() as u32);
+    let (mut hash, mut count) = (0x9e37_79b9_7f4a_7c15_u64, 0_usize);
+    for letter in letters {
+        hash = (hash.rotate_left(5) ^ u64::from(letter)).wrapping_mul(0x517c_c1b7_2722_0a95);
+        count += 1;
+    }
+    let enough = count >= SPOKEN_LETTERS_MIN;
+    Some(if enough { hash ^ (hash >> 32) } else { 0 })
 }
 
 /// Identity out of several parts, such as a trace id and a span id. Where one part ends and the next begins matters.
@@ -118,10 +142,17 @@ fn input_value(digest: Digest, reader: Reader) -> Recorded {
 }
 
 fn output_value(digest: Digest) -> Recorded {
+    // `""`, `null`, `None`: no list or object that could have held something.
+    let says_nothing =
+        digest.empty && digest.bytes <= 4 && matches!(digest.shape, Shape::Nothing | Shape::Text);
     Recorded::Value(Value {
         fingerprint: digest.hash,
         masked: digest.masked,
-        bytes: u32::try_from(digest.bytes).unwrap_or(u32::MAX),
+        bytes: if says_nothing {
+            0
+        } else {
+            u32::try_from(digest.bytes).unwrap_or(u32::MAX)
+        },
         empty: digest.empty,
         sample: Text::default(),
     })

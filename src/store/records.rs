@@ -11,6 +11,7 @@ mod event;
 mod fold;
 mod kept;
 mod run;
+mod speech;
 mod tables;
 mod turn;
 

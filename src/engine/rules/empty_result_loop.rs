@@ -12,7 +12,8 @@
 //!
 //! # When it stays silent
 //! Results that were not recorded are not empty. Where progress is known, a new result of the same tool starts the count anew,
-//! and several empty answers to one model answer count once.
+//! several empty answers to one model answer count once, and a call that gave nothing at all and did not even say so (a
+//! note-taking tool, a shell's `mkdir`) may not have looked for anything.
 
 use crate::engine::fold::Fold;
 use crate::engine::judge::{Judged, Outcome};
@@ -24,6 +25,9 @@ const RULE: Rule = Rule::EmptyResultLoop;
 
 pub(super) fn observe(fold: &mut Fold, judged: &Judged<'_>, policy: &Policy) -> Option<Finding> {
     let settings = policy.rules.empty_result_loop.as_ref()?;
+    if policy.progress_aware && (judged.silent || judged.waiting.patient) {
+        return None;
+    }
     let tool = judged.tool_hash;
     let tally = fold.tallies.of(RULE, tool);
     tally.expire(judged.number, settings.window_calls);

@@ -7,16 +7,22 @@
 mod cost_budget_exceeded;
 mod cost_spike;
 mod empty_result_loop;
+mod goal_loop;
 mod handoff_bounce;
+mod handoff_cycle;
 mod long_running_step;
 mod no_progress;
+mod repeated_text;
 mod repeated_tool_call;
 mod repeated_tool_call_exact_input;
 mod repeated_tool_call_similar_input;
 mod retry_storm;
+mod same_error;
+mod stagnation;
+mod tool_cycle;
 
 use super::calls::Call;
-use super::event::{Event, Text};
+use super::event::{AgentSpan, Event, Text};
 use super::fold::{Fold, Spent};
 use super::judge::Judged;
 use super::kept::Finding;
@@ -42,6 +48,10 @@ pub(crate) fn of_tool_call(fold: &mut Fold, judged: &Judged<'_>, policy: &Policy
     findings.extend(no_progress::observe(fold, judged, policy));
     findings.extend(empty_result_loop::observe(fold, judged, policy));
     findings.extend(retry_storm::observe_call(fold, judged, policy));
+    findings.extend(tool_cycle::observe(fold, judged, policy));
+    findings.extend(stagnation::observe(fold, judged, policy));
+    findings.extend(same_error::observe(fold, judged, policy));
+    findings.extend(goal_loop::observe_call(fold, judged, policy));
     findings
 }
 
@@ -61,7 +71,11 @@ pub(crate) fn of_model_call(
 
 /// What the rules find when control passes.
 pub(crate) fn of_hand_off(fold: &Fold, policy: &Policy) -> Vec<Finding> {
-    handoff_bounce::observe(fold, policy).into_iter().collect()
+    let bounce = handoff_bounce::observe(fold, policy);
+    bounce
+        .into_iter()
+        .chain(handoff_cycle::observe(fold, policy))
+        .collect()
 }
 
 /// What the rules find at a retry that the framework reports.
@@ -74,4 +88,24 @@ pub(crate) fn of_retry(
     retry_storm::observe_retry(fold, event, tool, policy)
         .into_iter()
         .collect()
+}
+
+/// What the rules find when an agent is told what to do.
+pub(crate) fn of_instruction(
+    fold: &mut Fold,
+    event: &Event,
+    agent: &AgentSpan,
+    policy: &Policy,
+) -> Option<Finding> {
+    goal_loop::observe_instruction(fold, event, agent, policy)
+}
+
+/// What the rules find at a turn of text alone.
+pub(crate) fn of_text(
+    fold: &mut Fold,
+    call: &Call<'_>,
+    text: u64,
+    policy: &Policy,
+) -> Option<Finding> {
+    repeated_text::observe(fold, call, text, policy)
 }

@@ -14,7 +14,9 @@
 //!
 //! # When it stays silent
 //! Where progress is known, a new result, a written file, a state update or a memory write starts the count anew, calls of one
-//! model answer count once, and a call whose result was not recorded counts for nothing.
+//! model answer count once. A call whose result was not recorded counts for nothing, nor does waiting, a failure that may pass
+//! by itself, or a new call that gave nothing at all (a shell's `mkdir`) or failed without a
+//! word but its exit code; after one of these, one call more is needed.
 
 use crate::engine::fold::Fold;
 use crate::engine::judge::{Judged, Outcome};
@@ -30,7 +32,15 @@ pub(super) fn observe(fold: &mut Fold, judged: &Judged<'_>, policy: &Policy) -> 
     // An old result of new arguments may be an acknowledgement; only the same question again shows a standstill.
     let asked_before =
         judged.key.is_none() || fold.recent.iter().any(|mark| mark.key == judged.key);
+    let aside = judged.stands_aside() || ((judged.silent || judged.is_wordless()) && !asked_before);
     let tool = judged.tool_hash;
+    if policy.progress_aware && aside {
+        // It may have changed something that the telemetry does not show: one call more is needed.
+        if !judged.stands_aside() && fold.tallies.has(RULE, tool) {
+            fold.tallies.of(RULE, tool).weak = true;
+        }
+        return None;
+    }
     let tally = fold.tallies.of(RULE, tool);
     tally.expire(judged.number, settings.window_calls);
     if written_at > tally.number {
@@ -54,5 +64,6 @@ pub(super) fn observe(fold: &mut Fold, judged: &Judged<'_>, policy: &Policy) -> 
     } else {
         tally.add(judged);
     }
-    (tally.count >= u64::from(settings.calls)).then(|| Finding::of_calls(tally, tool, judged))
+    let needed = u64::from(settings.calls) + u64::from(tally.weak);
+    (tally.count >= needed).then(|| Finding::of_calls(tally, tool, judged))
 }

@@ -14,7 +14,8 @@
 //! # When it stays silent
 //! Arguments that were not recorded, or are redacted, equal nothing. Where progress is known, a repeat that brings a result
 //! not seen for this call starts the count anew (polling that moves is progress); the same calls of one model answer count
-//! once; where other calls lie between, or results were not recorded, one repeat more is needed.
+//! once; failures that may pass by themselves, and waiting (long or growing pauses, a tool that waits) within its time, count
+//! for nothing; where other calls lie between, or results were not recorded, one repeat more is needed.
 
 use crate::engine::fold::Fold;
 use crate::engine::judge::Judged;
@@ -27,6 +28,9 @@ const RULE: Rule = Rule::RepeatedToolCallExactInput;
 pub(super) fn observe(fold: &mut Fold, judged: &Judged<'_>, policy: &Policy) -> Option<Finding> {
     let settings = policy.rules.repeated_tool_call_exact_input.as_ref()?;
     let key = judged.key?;
+    if policy.progress_aware && judged.stands_aside() {
+        return None;
+    }
     let tally = fold.tallies.of(RULE, key);
     tally.expire(judged.number, settings.window_calls);
     if policy.progress_aware {

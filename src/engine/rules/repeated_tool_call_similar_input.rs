@@ -12,9 +12,9 @@
 //!
 //! # When it stays silent
 //! Arguments that were not recorded, or are redacted, are alike nothing. Where progress is known, a call that brings a
-//! result not seen before starts the count anew, arguments that differ in digits only (paging, batches over numbered items)
-//! are not alike, calls of one model answer count once, and where results were not recorded, or other calls lie between, one
-//! more is needed.
+//! result or an error not seen before starts the count anew; failures that may pass and waiting count for nothing; arguments
+//! that differ in digits only (paging, batches over numbered items) are not alike; calls of one model answer count once; and
+//! where results were not recorded or were nothing at all, or other calls lie between, one more is needed.
 
 use crate::engine::event::SAMPLE_BYTES_MAX;
 use crate::engine::fold::{CallMark, Fold};
@@ -33,11 +33,18 @@ const ACKNOWLEDGEMENT_BYTES_MAX: u32 = 32;
 pub(super) fn observe(fold: &mut Fold, judged: &Judged<'_>, policy: &Policy) -> Option<Finding> {
     let settings = policy.rules.repeated_tool_call_similar_input.as_ref()?;
     let group = judged.similar?;
+    if policy.progress_aware && judged.stands_aside() {
+        return None;
+    }
     let tally = fold.tallies.of(RULE, mix(judged.tool_hash, group));
     tally.expire(judged.number, settings.window_calls);
     if policy.progress_aware {
-        if judged.outcome == Outcome::Fresh {
+        let another_error = judged.outcome == Outcome::Failed
+            && judged.result.is_some_and(|result| tally.see(result));
+        if judged.outcome == Outcome::Fresh || another_error {
+            let seen = tally.seen;
             tally.clear();
+            tally.seen = seen;
         }
         if judged.outcome == Outcome::Stale && is_acknowledgement(judged) && tally.number > 0 {
             return None;
@@ -46,7 +53,7 @@ pub(super) fn observe(fold: &mut Fold, judged: &Judged<'_>, policy: &Policy) -> 
             return None;
         }
         let between = tally.count > 0 && tally.number + 1 != judged.number;
-        tally.weak |= between || judged.outcome == Outcome::Unknown;
+        tally.weak |= between || judged.outcome == Outcome::Unknown || judged.silent;
     }
     tally.add(judged);
     let needed = if tally.weak {

@@ -13,7 +13,8 @@
 //!
 //! # When it stays silent
 //! Where the profile infers, a success of the tool or another error starts its count anew, and retries that the framework
-//! reports of a tool are not counted again.
+//! reports of a tool are not counted again. Failures that may pass by themselves (too many requests, time-outs) need more
+//! retries, and a retry after a markedly longer pause than the one before is an honest one and does not count.
 
 use crate::engine::event::{Event, Text};
 use crate::engine::fold::Fold;
@@ -64,6 +65,14 @@ pub(super) fn observe_call(
         tally.clear();
         return None;
     }
+    if judged.transient && judged.waiting.backs_off {
+        return None;
+    }
     tally.add(judged);
-    (tally.count >= u64::from(settings.retries)).then(|| Finding::of_calls(tally, tool, judged))
+    let needed = if judged.transient {
+        settings.retries_transient.unwrap_or(settings.retries)
+    } else {
+        settings.retries
+    };
+    (tally.count >= u64::from(needed)).then(|| Finding::of_calls(tally, tool, judged))
 }

@@ -30,6 +30,8 @@ pub(super) struct ControlRecord {
     last_ns: u64,
     #[prost(bool, tag = "10")]
     giver_said: bool,
+    #[prost(fixed64, repeated, tag = "11")]
+    trail: Vec<u64>,
 }
 
 #[derive(Clone, Copy, PartialEq, prost::Message)]
@@ -64,6 +66,7 @@ impl<'a> TablesWriter<'a> {
             evidence,
             first_ns,
             last_ns,
+            trail,
         } = control;
         ControlRecord {
             stack: stack
@@ -85,6 +88,7 @@ impl<'a> TablesWriter<'a> {
             first_ns: *first_ns,
             last_ns: *last_ns,
             giver_said: *giver_said,
+            trail: trail.to_vec(),
         }
     }
 }
@@ -111,6 +115,7 @@ impl TablesReader {
             evidence: self.spans(&record.evidence)?,
             first_ns: record.first_ns,
             last_ns: record.last_ns,
+            trail: record.trail.iter().copied().collect(),
         })
     }
 }

@@ -146,6 +146,8 @@ pub(super) struct FailureRecord {
     text: u32,
     #[prost(fixed64, tag = "2")]
     masked: u64,
+    #[prost(bool, tag = "3")]
+    transient: bool,
 }
 
 /// A recorded or redacted value; one that is not recorded has no record.
@@ -240,6 +242,7 @@ impl<'a> TablesWriter<'a> {
         failure.map(|failure| FailureRecord {
             text: self.text(&failure.text),
             masked: failure.masked,
+            transient: failure.transient,
         })
     }
 
@@ -347,6 +350,7 @@ impl TablesReader {
                 Ok(Failure {
                     text: self.text(record.text)?,
                     masked: record.masked,
+                    transient: record.transient,
                 })
             })
             .transpose()

@@ -8,6 +8,7 @@ use crate::engine::similarity::shape;
 use super::RecordError;
 use super::control::ControlRecord;
 use super::kept::{KeptRecord, SpentRecord, TallyRecord, read_spent, spent_record};
+use super::speech::SpeechRecord;
 use super::tables::{TablesReader, TablesWriter};
 
 /// A fold; numbers marked *t*, *c* and *s* are those of texts, traces and spans in the record's tables.
@@ -30,6 +31,8 @@ pub(super) struct FoldRecord {
     control: Option<ControlRecord>,
     #[prost(message, optional, tag = "8")]
     notes: Option<NotesRecord>,
+    #[prost(message, optional, tag = "9")]
+    speech: Option<SpeechRecord>,
 }
 
 #[derive(Clone, Copy, PartialEq, prost::Message)]
@@ -114,6 +117,14 @@ struct CallMarkRecord {
     /// Hash of the tool's name; number 1 was its text.
     #[prost(fixed64, tag = "11")]
     tool: u64,
+    #[prost(uint64, tag = "12")]
+    gap_ns: u64,
+    #[prost(uint64, tag = "13")]
+    waited_ns: u64,
+    #[prost(uint64, tag = "14")]
+    asked: u64,
+    #[prost(uint64, tag = "15")]
+    round: u64,
 }
 
 impl<'a> TablesWriter<'a> {
@@ -126,6 +137,7 @@ impl<'a> TablesWriter<'a> {
             tallies,
             warnings,
             control,
+            speech,
             notes,
         } = fold;
         FoldRecord {
@@ -137,6 +149,7 @@ impl<'a> TablesWriter<'a> {
             warnings: warnings.iter().map(|kept| self.kept(kept)).collect(),
             control: Some(self.control(control)),
             notes: Some(notes_record(*notes)),
+            speech: self.speech(speech),
         }
     }
 
@@ -151,9 +164,13 @@ impl<'a> TablesWriter<'a> {
             group,
             span,
             start_ns,
+            round,
             outcome,
             result,
             hands_off,
+            gap_ns,
+            waited_ns,
+            asked,
         } = mark;
         CallMarkRecord {
             tool: *tool,
@@ -166,6 +183,10 @@ impl<'a> TablesWriter<'a> {
             outcome: outcome_number(*outcome),
             hands_off: *hands_off,
             result: *result,
+            gap_ns: *gap_ns,
+            waited_ns: *waited_ns,
+            asked: *asked,
+            round: *round,
         }
     }
 }
@@ -198,6 +219,7 @@ impl TablesReader {
                 .collect::<Result<_, _>>()?,
             control: self.control(&record.control.unwrap_or_default())?,
             notes: read_notes(record.notes.unwrap_or_default()),
+            speech: self.speech(record.speech.unwrap_or_default())?,
         })
     }
 
@@ -215,6 +237,10 @@ impl TablesReader {
             outcome: outcome_numbered(record.outcome)?,
             result: record.result,
             hands_off: record.hands_off,
+            gap_ns: record.gap_ns,
+            waited_ns: record.waited_ns,
+            asked: record.asked,
+            round: record.round,
         })
     }
 }

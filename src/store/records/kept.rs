@@ -73,6 +73,8 @@ pub(super) struct KeptRecord {
     evidence: Vec<u32>,
     #[prost(message, optional, tag = "14")]
     spent: Option<SpentRecord>,
+    #[prost(fixed64, tag = "15")]
+    incident: u64,
 }
 
 /// Tokens and money.
@@ -98,6 +100,7 @@ impl<'a> TablesWriter<'a> {
             tool,
             agent,
             proof,
+            incident,
         } = kept;
         let Proof {
             evidence,
@@ -120,6 +123,7 @@ impl<'a> TablesWriter<'a> {
             last_ns: *last_ns,
             evidence: self.spans(evidence),
             spent: Some(spent_record(*spent)),
+            incident: *incident,
         }
     }
 
@@ -175,6 +179,7 @@ impl TablesReader {
                 last_ns: record.last_ns,
                 spent: read_spent(record.spent),
             },
+            incident: record.incident,
         })
     }
 

@@ -20,7 +20,11 @@ fn text() -> impl Strategy<Value = Text> {
 }
 
 fn failure() -> impl Strategy<Value = Failure> {
-    (text(), any::<u64>()).prop_map(|(text, masked)| Failure { text, masked })
+    (text(), any::<u64>(), any::<bool>()).prop_map(|(text, masked, transient)| Failure {
+        text,
+        masked,
+        transient,
+    })
 }
 
 pub(super) fn recorded() -> impl Strategy<Value = Recorded> {

@@ -1,0 +1,127 @@
+//! `goal_loop`: an agent is sent on the same errand again and again.
+//!
+//! # What it sees
+//! Five of the newest instructions to one agent (its own input, or what it was handed) whose sets of words are nearly equal
+//! (Jaccard at least 0.45); or the same call four times among the newest twelve, under at least three instructions, even if
+//! its results differ: the page scrolled down once more, whatever is asked for.
+//!
+//! # Why it matters
+//! Every step looks different and none of them leads nearer to the goal. Rules for tight loops hardly see it.
+//!
+//! # What to try
+//! Change the plan: another source, a smaller question, or an answer with what is known.
+//!
+//! # When it stays silent
+//! It is a warning and never critical, for long work on one thing looks alike. Instructions in JSON are a program's state and
+//! not an errand; an instruction of fewer than four words says too little; a span within another of the same agent tells of
+//! one instruction. Asking a job for its state, again and again, under one instruction is no loop of this kind.
+
+use crate::engine::event::{AgentSpan, Event};
+use crate::engine::few::push_bounded;
+use crate::engine::fold::{Fold, text_hash};
+use crate::engine::hash::mix;
+use crate::engine::judge::Judged;
+use crate::engine::kept::Finding;
+use crate::engine::policy::Policy;
+use crate::engine::speech::{ASKED_MAX, Asked, Words};
+use crate::engine::warning::Rule;
+
+const RULE: Rule = Rule::GoalLoop;
+
+/// Fewest words of an instruction.
+const WORDS_MIN: usize = 4;
+
+/// Instructions under which an equal call must have been made.
+const INSTRUCTIONS_MIN: usize = 3;
+
+pub(super) fn observe_instruction(
+    fold: &mut Fold,
+    event: &Event,
+    agent: &AgentSpan,
+    policy: &Policy,
+) -> Option<Finding> {
+    let settings = policy.rules.goal_loop.as_ref()?;
+    let asked = instruction(event, agent)?;
+    let alike = |other: &&Asked| {
+        other.agent == asked.agent && other.words.likeness(&asked.words) >= settings.similarity
+    };
+    let within = |other: &&Asked| event.start_ns < other.end_ns;
+    if fold
+        .speech
+        .asked
+        .iter()
+        .filter(alike)
+        .any(|other| within(&other))
+    {
+        return None;
+    }
+    let earlier: Vec<_> = fold.speech.asked.iter().filter(alike).cloned().collect();
+    let group = asked.agent;
+    let found = earlier.len() as u64 + 1 >= u64::from(settings.instructions);
+    fold.speech.instructions += 1;
+    push_bounded(&mut fold.speech.asked, asked, ASKED_MAX);
+    if !found {
+        return None;
+    }
+    let number = fold.totals.tool_calls;
+    let tally = fold.tallies.of(RULE, group);
+    if tally.count == 0 {
+        for other in earlier {
+            tally.add_span(other.span, other.start_ns);
+        }
+    }
+    tally.add_span(event.span, event.start_ns);
+    tally.number = number;
+    Some(Finding {
+        agent: Some(agent.name.clone()),
+        ..Finding::of_tally(tally, group)
+    })
+}
+
+fn instruction(event: &Event, agent: &AgentSpan) -> Option<Asked> {
+    let words = Words::of(agent.instruction()?);
+    (words.0.len() >= WORDS_MIN).then(|| Asked {
+        agent: text_hash(&agent.name),
+        words,
+        span: event.span,
+        start_ns: event.start_ns,
+        end_ns: event.end_ns,
+    })
+}
+
+pub(super) fn observe_call(
+    fold: &mut Fold,
+    judged: &Judged<'_>,
+    policy: &Policy,
+) -> Option<Finding> {
+    let settings = policy.rules.goal_loop.as_ref()?;
+    let (key, asked) = (judged.key?, fold.speech.instructions);
+    if asked < INSTRUCTIONS_MIN as u64 || judged.stands_aside() {
+        return None;
+    }
+    let newest = fold.recent.iter().rev().take(WINDOW_CALLS - 1);
+    let same: Vec<_> = newest
+        .filter(|mark| mark.key == Some(key))
+        .map(|mark| (mark.asked, mark.span, mark.start_ns))
+        .collect();
+    let others = (0..same.len()).filter(|place| {
+        let (under, ..) = same[*place];
+        under != asked && same[..*place].iter().all(|mark| mark.0 != under)
+    });
+    let enough = same.len() as u64 + 1 >= u64::from(settings.calls);
+    if !enough || others.count() + 1 < INSTRUCTIONS_MIN {
+        return None;
+    }
+    let group = mix(key, 1);
+    let tally = fold.tallies.of(RULE, group);
+    if tally.count == 0 {
+        for (_, span, start_ns) in same.into_iter().rev() {
+            tally.add_span(span, start_ns);
+        }
+    }
+    tally.add(judged);
+    Some(Finding::of_calls(tally, group, judged))
+}
+
+/// Calls among which equal ones are looked for.
+const WINDOW_CALLS: usize = 12;

@@ -1,0 +1,75 @@
+//! `repeated_text`: an agent says the same again and does nothing.
+//!
+//! # What it sees
+//! Three turns of text alone that only repeat what the agent had said, in rotation too, with no tool call and no message of
+//! the user's in between. Texts are the same when their letters are: case, numbers and signs do not count.
+//!
+//! # Why it matters
+//! An agent that plans, recaps and plans again without acting does not get on, and no rule that looks at tools sees it.
+//!
+//! # What to try
+//! Ask for one concrete action or for the final answer; check that the agent has the tools that it needs.
+//!
+//! # When it stays silent
+//! An agent that has solved its task may go on repeating its closing words: where it is one text that comes again, it must be
+//! said four times more, and the tool call before it must have failed or found nothing, or there was none. Texts of fewer
+//! than 16 letters, and texts that were not recorded, are not known to be the same. One turn that two spans report is one.
+
+use crate::engine::calls::Call;
+use crate::engine::fold::{Fold, text_hash};
+use crate::engine::hash::mix;
+use crate::engine::judge::Outcome;
+use crate::engine::kept::Finding;
+use crate::engine::policy::Policy;
+use crate::engine::speech::Said;
+use crate::engine::warning::Rule;
+
+const RULE: Rule = Rule::RepeatedText;
+
+pub(super) fn observe(
+    fold: &mut Fold,
+    call: &Call<'_>,
+    text: u64,
+    policy: &Policy,
+) -> Option<Finding> {
+    let agent = call.agent.map_or(0, |agent| text_hash(agent));
+    let text = mix(agent, text);
+    let earlier = |said: &&Said| said.text == text;
+    let again = fold.speech.said.iter().filter(earlier);
+    let side_by_side = again.clone().any(|said| call.start_ns < said.end_ns);
+    let repeats = again.count() > 0;
+    if side_by_side {
+        return None;
+    }
+    let end_ns = call.end_ns;
+    if fold.speech.say(Said { text, end_ns }) && policy.progress_aware {
+        fold.control.note_text();
+    }
+    let settings = policy.rules.repeated_text.as_ref()?;
+    if !repeats {
+        return None;
+    }
+    let (number, silences) = (fold.totals.tool_calls, fold.speech.silences);
+    let barren = fold
+        .recent
+        .back()
+        .is_none_or(|mark| matches!(mark.outcome, Outcome::Failed | Outcome::Empty));
+    let tally = fold.tallies.of(RULE, agent);
+    // The round says which stretch of text it counts.
+    if tally.round != silences {
+        tally.clear();
+        tally.round = silences;
+    }
+    tally.see(text);
+    tally.add_span(call.span, call.start_ns);
+    tally.number = number;
+    let found = if tally.seen.len() > 1 {
+        tally.count >= u64::from(settings.turns)
+    } else {
+        barren && tally.count >= u64::from(settings.turns_alone)
+    };
+    found.then(|| Finding {
+        agent: call.agent.cloned(),
+        ..Finding::of_tally(tally, agent)
+    })
+}

@@ -1,0 +1,55 @@
+//! `same_error`: the same error whatever is called.
+//!
+//! # What it sees
+//! At least four failed calls of a tool within twelve whose errors are equal once times, ids and the like are masked,
+//! with arguments that may differ.
+//!
+//! # Why it matters
+//! The cause lies outside of what is being tried: a credential, a server, a missing package. Other arguments do not mend it.
+//!
+//! # What to try
+//! Read the error and mend its cause, or take the tool away so that the agent looks for another way.
+//!
+//! # When it stays silent
+//! Errors that may pass by themselves (too many requests, time-outs) neither count nor end the count. An error without words,
+//! or one that only tells the exit code of a command, is not known to be the same one again unless the output is recorded.
+//! A new result of the tool starts the count anew; the calls of one model answer count once.
+
+use crate::engine::fold::Fold;
+use crate::engine::hash::mix;
+use crate::engine::judge::{Judged, Outcome};
+use crate::engine::kept::Finding;
+use crate::engine::policy::Policy;
+use crate::engine::warning::Rule;
+
+const RULE: Rule = Rule::SameError;
+
+pub(super) fn observe(fold: &mut Fold, judged: &Judged<'_>, policy: &Policy) -> Option<Finding> {
+    let settings = policy.rules.same_error.as_ref()?;
+    if judged.stands_aside() {
+        return None;
+    }
+    let Some(failure) = judged.call.error else {
+        // A success of the tool ends the count, whatever the error was: the key is that of the tool alone.
+        if judged.outcome == Outcome::Fresh && fold.tallies.has(RULE, judged.tool_hash) {
+            fold.tallies.of(RULE, judged.tool_hash).clear();
+        }
+        return None;
+    };
+    if judged.is_wordless() {
+        return None;
+    }
+    let error = mix(failure.masked, 0);
+    let tally = fold.tallies.of(RULE, judged.tool_hash);
+    tally.expire(judged.number, settings.window_calls);
+    if !tally.seen.contains(&error) {
+        tally.clear();
+        tally.see(error);
+    }
+    if tally.count > 0 && tally.round == judged.round {
+        return None;
+    }
+    tally.add(judged);
+    (tally.count >= u64::from(settings.calls))
+        .then(|| Finding::of_calls(tally, judged.tool_hash, judged))
+}

@@ -1,0 +1,86 @@
+//! `tool_cycle`: the same few calls with the same results, round and round.
+//!
+//! # What it sees
+//! A round of two to six calls that comes again in the same order, each call with the arguments and the result that it had
+//! the round before: a round of two three times, a round of three nearly three times, longer ones twice and one call more.
+//!
+//! # Why it matters
+//! Each step leads back to the first one. Rules that look at one call at a time see it later, for other calls lie between.
+//!
+//! # What to try
+//! Tell the agent what the round brought; take one of its steps away, or decide for it.
+//!
+//! # When it stays silent
+//! Where a result was not recorded or is another one; while the agent waits (a sleep and a look at a job make a round, too);
+//! after failures that may pass by themselves; for calls that one model answer asked for together; for the same call again and again, which other rules see.
+
+use crate::engine::event::SpanId;
+use crate::engine::fold::{CallMark, Fold, RECENT_CALLS_MAX};
+use crate::engine::judge::Judged;
+use crate::engine::kept::Finding;
+use crate::engine::policy::Policy;
+use crate::engine::warning::Rule;
+
+const RULE: Rule = Rule::ToolCycle;
+
+pub(super) fn observe(fold: &mut Fold, judged: &Judged<'_>, policy: &Policy) -> Option<Finding> {
+    let settings = policy.rules.tool_cycle.as_ref()?;
+    let newest = judged.signature()?;
+    // The last of the round before must be this very call: most calls end here.
+    let longest = settings.longest.clamp(2, 6) as usize;
+    if judged.stands_aside() || !(2..=longest).any(|period| back(fold, period) == Some(newest)) {
+        return None;
+    }
+    let period = (2..=longest).find(|period| goes_round(fold, newest, judged.round, *period))?;
+    let calls = period + needed(period) - 1;
+    let before: Vec<_> = fold
+        .recent
+        .iter()
+        .rev()
+        .take(calls)
+        .rev()
+        .map(place)
+        .collect();
+    let tally = fold.tallies.of(RULE, period as u64);
+    if tally.number + 1 != judged.number {
+        tally.clear();
+        for (span, start_ns) in before {
+            tally.add_span(span, start_ns);
+        }
+    }
+    tally.add(judged);
+    Some(Finding {
+        agent: judged.call.agent.cloned(),
+        ..Finding::of_tally(tally, 0)
+    })
+}
+
+fn place(mark: &CallMark) -> (SpanId, u64) {
+    (mark.span, mark.start_ns)
+}
+
+/// What tells the call that lies so many calls back; `None` where it cannot be told or was one of waiting.
+fn back(fold: &Fold, calls: usize) -> Option<u64> {
+    let mark = fold.recent.iter().rev().nth(calls - 1)?;
+    mark.signature().filter(|_| mark.waited_ns == 0)
+}
+
+/// Calls in a row that must be as a round before, within what is remembered.
+fn needed(period: usize) -> usize {
+    (period + 2).min(RECENT_CALLS_MAX + 1 - period)
+}
+
+fn goes_round(fold: &Fold, newest: u64, round: u64, period: usize) -> bool {
+    let at = |calls: usize| match calls {
+        0 => Some(newest),
+        _ => back(fold, calls),
+    };
+    let same = |calls: usize| at(calls).is_some() && at(calls) == at(calls + period);
+    // Calls that one model answer asked for are one step, not a round.
+    let marks = fold.recent.iter().rev().take(needed(period) + period - 1);
+    let mut later = round;
+    let mut in_turn = marks.map(|mark| std::mem::replace(&mut later, mark.round) != mark.round);
+    (0..needed(period)).all(same)
+        && (1..period).any(|calls| at(calls) != Some(newest))
+        && in_turn.all(|apart| apart)
+}

@@ -1,0 +1,104 @@
+//! What was said in a run: instructions to agents, and turns of text alone.
+//!
+//! An instruction is kept as the set of its words, by hash, so that the same errand in other words is recognised; a turn of
+//! text as one hash. Neither is ever kept as text.
+
+use std::collections::VecDeque;
+
+use super::event::SpanId;
+use super::few::{Few, push_bounded};
+use super::hash::stable;
+
+/// Instructions that are remembered.
+pub(crate) const ASKED_MAX: usize = 12;
+/// Different words of an instruction that are remembered: about as many as a sample holds.
+pub(crate) const WORDS_MAX: usize = 48;
+/// Turns of text alone, one after the other, that are remembered.
+pub(crate) const SAID_MAX: usize = 12;
+/// Texts that are remembered over the run, to tell a new one from an old one.
+pub(crate) const HEARD_MAX: usize = 16;
+
+/// What was said.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Speech {
+    /// The newest instructions, newest last.
+    pub(crate) asked: VecDeque<Asked>,
+    /// Instructions so far.
+    pub(crate) instructions: u64,
+    /// Turns of text alone since the last tool call or user message, newest last.
+    pub(crate) said: VecDeque<Said>,
+    /// How often a tool call or user message came after such turns.
+    pub(crate) silences: u64,
+    /// Hashes of agent and text over the run.
+    pub(crate) heard: VecDeque<u64>,
+}
+
+/// An instruction to an agent.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Asked {
+    /// Hash of the agent's name.
+    pub(crate) agent: u64,
+    pub(crate) words: Words,
+    pub(crate) span: SpanId,
+    pub(crate) start_ns: u64,
+    pub(crate) end_ns: u64,
+}
+
+/// A turn of text.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Said {
+    /// Hash of agent and text.
+    pub(crate) text: u64,
+    pub(crate) end_ns: u64,
+}
+
+impl Speech {
+    /// A tool call or a user message ends a stretch of text.
+    pub(crate) fn hush(&mut self) {
+        if !self.said.is_empty() {
+            self.said.clear();
+            self.silences += 1;
+        }
+    }
+
+    /// Remembers a turn of text; says whether it was not heard before in this run.
+    pub(crate) fn say(&mut self, said: Said) -> bool {
+        let new = !self.heard.contains(&said.text);
+        if new {
+            push_bounded(&mut self.heard, said.text, HEARD_MAX);
+        }
+        push_bounded(&mut self.said, said, SAID_MAX);
+        new
+    }
+}
+
+/// The set of a text's words, lower case, by hash.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(crate) struct Words(pub(crate) Few<u32, WORDS_MAX>);
+
+impl Words {
+    /// The words of a text, each once, at most [`WORDS_MAX`].
+    pub(crate) fn of(text: &str) -> Self {
+        let mut words = Few::default();
+        for word in text.split(|letter: char| !letter.is_alphanumeric()) {
+            if word.is_empty() {
+                continue;
+            }
+            let hash = stable(&[word.to_lowercase().as_bytes()]) as u32;
+            if words.len() < WORDS_MAX && !words.contains(&hash) {
+                words.push(hash);
+            }
+        }
+        Self(words)
+    }
+
+    /// The share of the words of both that both have (Jaccard), 0 to 1.
+    pub(crate) fn likeness(&self, other: &Self) -> f64 {
+        let common = self.0.iter().filter(|word| other.0.contains(word)).count();
+        let all = self.0.len() + other.0.len() - common;
+        if all == 0 {
+            return 0.0;
+        }
+        common as f64 / all as f64
+    }
+}

@@ -1,0 +1,76 @@
+//! Tells waiting from repeating: the same question again after a while, with the same answer.
+//!
+//! An agent that waits for a job asks again and again and gets the same answer until the job is done. What tells it from a
+//! loop is time: it lets a while pass between its questions, or longer each time, or its tool is one for waiting. Waiting has
+//! a budget of time, not of calls; when that is used up, the calls count like any others.
+
+use super::fold::Fold;
+use super::judge::Judged;
+use super::policy::Policy;
+
+const SECOND_NS: u64 = 1_000_000_000;
+
+/// Shortest pause that counts as a longer one than the pause before it: below it, pauses are how long models take.
+const GROWN_PAUSE_NS: u64 = 4 * SECOND_NS;
+
+/// Longest arguments in which a `sleep` is the whole of a shell's command, and not a part of a longer one.
+const SLEEP_BYTES_MAX: u32 = 48;
+
+/// What is known of the time since the same call before.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(crate) struct Waiting {
+    /// From the start of the same call before to the start of this one, nanoseconds; 0 where there is none.
+    pub(crate) gap_ns: u64,
+    /// How long the agent has been waiting for another result by now, nanoseconds; 0 where it is not waiting.
+    pub(crate) waited_ns: u64,
+    /// The pause is markedly longer than the one before it, as when a client backs off.
+    pub(crate) backs_off: bool,
+    /// It waits, and has time left.
+    pub(crate) patient: bool,
+}
+
+impl Waiting {
+    /// Judges the time between a call and the newest one of the same arguments.
+    pub(crate) fn of(fold: &Fold, judged: &Judged<'_>, policy: &Policy) -> Self {
+        let same_call = |key| fold.recent.iter().rev().find(|mark| mark.key == Some(key));
+        let Some(before) = judged.key.and_then(same_call) else {
+            return Self::default();
+        };
+        let gap_ns = judged.call.start_ns.saturating_sub(before.start_ns);
+        let grown = gap_ns / 3 >= before.gap_ns / 2;
+        let mut waiting = Self {
+            gap_ns,
+            backs_off: before.gap_ns > 0 && grown,
+            ..Self::default()
+        };
+        let same_result = judged.result.is_some() && judged.result == before.result;
+        let (Some(settings), true) = (policy.waiting, same_result) else {
+            return waiting;
+        };
+        let pauses = gap_ns >= settings.pause_seconds.saturating_mul(SECOND_NS)
+            || (waiting.backs_off && gap_ns >= GROWN_PAUSE_NS);
+        if pauses || waits(judged) {
+            waiting.waited_ns = before.waited_ns.saturating_add(gap_ns);
+            let budget_ns = settings.budget_seconds.saturating_mul(SECOND_NS);
+            waiting.patient = waiting.waited_ns <= budget_ns;
+        }
+        waiting
+    }
+}
+
+/// Whether the tool is one for waiting, or the call is a shell's `sleep`.
+fn waits(judged: &Judged<'_>) -> bool {
+    let words = judged
+        .tool
+        .split(|letter: char| !letter.is_ascii_alphanumeric());
+    let is_wait = |word: &str| {
+        ["wait", "sleep", "poll"]
+            .iter()
+            .any(|name| word.eq_ignore_ascii_case(name))
+    };
+    let sleeps =
+        judged.call.input.value().is_some_and(|value| {
+            value.bytes <= SLEEP_BYTES_MAX && value.sample.contains("\"sleep ")
+        });
+    sleeps || words.into_iter().any(is_wait)
+}

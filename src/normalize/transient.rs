@@ -1,0 +1,94 @@
+//! Tells a failure that may pass by itself from one that will not.
+//!
+//! Too many requests, a time-out, a broken connection, a server's own fault: an agent that tries these again does what it
+//! should. The words are those of HTTP's status lines and of the usual clients; a bare number counts only where a word
+//! before it says that it is a status, for tests fail with numbers too.
+
+use super::sample::cut;
+
+/// How far into an error is looked: what went wrong is said first.
+const LOOKED_AT_BYTES_MAX: usize = 512;
+
+/// In lower case.
+const PHRASES: [&str; 21] = [
+    "too many requests",
+    "rate limit",
+    "rate-limit",
+    "rate_limit",
+    "ratelimit",
+    "throttl",
+    "timed out",
+    "timeout",
+    "time-out",
+    "connection reset",
+    "econnreset",
+    "etimedout",
+    "connection aborted",
+    "temporarily unavailable",
+    "service unavailable",
+    "bad gateway",
+    "internal server error",
+    "overloaded",
+    "try again later",
+    "please try again",
+    "please retry",
+];
+
+/// HTTP's status codes for what may pass.
+const CODES: [&str; 6] = ["408", "429", "500", "502", "503", "504"];
+
+/// Words after which a code is a status.
+const BEFORE_CODES: [&str; 4] = ["http", "status", "code", "error"];
+
+/// Whether an error says that trying again later may help.
+pub(super) fn is_transient(error: &str) -> bool {
+    let text = cut(error.trim(), LOOKED_AT_BYTES_MAX).to_ascii_lowercase();
+    PHRASES.iter().any(|phrase| text.contains(phrase)) || has_code(&text)
+}
+
+fn has_code(text: &str) -> bool {
+    let mut before = "";
+    for word in text.split(|letter: char| !letter.is_ascii_alphanumeric()) {
+        if word.is_empty() {
+            continue;
+        }
+        let is_status = BEFORE_CODES.iter().any(|name| before.ends_with(name));
+        if CODES.contains(&word) && is_status {
+            return true;
+        }
+        before = word;
+    }
+    false
+}
+
+#[cfg(test)]
+mod tests {
+    use super::is_transient;
+
+    /// Failures that may pass are told from those that will not, and from numbers that are no status.
+    #[test]
+    fn what_may_pass_is_told_by_its_words() {
+        for error in [
+            "429 Too Many Requests",
+            "HTTP 503",
+            "Error code: 429 - {'error': …}",
+            r#"{"status": 502}"#,
+            "Read timed out. (read timeout=10)",
+            "ECONNRESET",
+            "The server is overloaded, please try again",
+        ] {
+            assert!(is_transient(error), "{error}");
+        }
+        for error in [
+            "",
+            "ImportError: cannot import name Settings",
+            "expected 500, got 429",
+            "4 failed, 40 passed",
+            "401 Unauthorized",
+            "HTTP 404",
+            "Connection refused",
+        ] {
+            assert!(!is_transient(error), "{error}");
+        }
+    }
+}

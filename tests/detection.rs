@@ -1,0 +1,401 @@
+//! Detection as a whole: the bars that the default profile holds on labelled runs, look-alikes of every rule, and the manual.
+//!
+//! Everything goes through the program itself, `eddy eval` and `eddy check`, as a user would do it.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use eddy::engine::warning::Rule;
+use serde_json::{Value, json};
+
+fn at(path: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join(path)
+}
+
+fn eddy(arguments: &[&str]) -> Value {
+    let output = Command::new(env!("CARGO_BIN_EXE_eddy"))
+        .args(arguments)
+        .output()
+        .expect("the program runs");
+    assert!(
+        output.status.success(),
+        "{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
+    serde_json::from_slice(&output.stdout).expect("it prints JSON")
+}
+
+/// The scores of one file of labelled runs.
+fn scores(file: &str) -> Value {
+    let file = at("tests/labelled").join(file);
+    let mut answer = eddy(&["eval", "--json", file.to_str().expect("UTF-8")]);
+    answer["datasets"][0].take()
+}
+
+fn number(scores: &Value, name: &str) -> f64 {
+    scores[name]
+        .as_f64()
+        .unwrap_or_else(|| panic!("{name} in {scores}"))
+}
+
+/// Given constructed loops and look-alikes, nearly all of the loops are found and hardly a look-alike is taken for one.
+#[test]
+fn constructed_runs() {
+    let scores = scores("grafted.tune.jsonl.gz");
+    assert!(number(&scores, "f1") >= 0.95, "{scores}");
+    assert!(number(&scores, "false_positive_rate") <= 0.03, "{scores}");
+}
+
+/// Given runs without headway, they are found soon after they began to go round.
+#[test]
+fn goal_loops() {
+    let scores = scores("magentic_agentrx.tune.jsonl.gz");
+    assert!(number(&scores, "f1") >= 0.90, "{scores}");
+    assert!(number(&scores, "false_positive_rate") <= 0.20, "{scores}");
+    assert!(number(&scores, "median_lag_events") <= 3.0, "{scores}");
+}
+
+/// Given runs that did their task, hardly one is flagged, and none as critical.
+#[test]
+fn successful_runs() {
+    let (mut runs, mut flagged) = (0.0, 0.0);
+    for file in [
+        "tau_airline_gpt4o.tune.jsonl.gz",
+        "tau_retail_agentrx.tune.jsonl.gz",
+    ] {
+        let scores = scores(file);
+        runs += number(&scores, "successful");
+        flagged += number(&scores, "successful_flagged");
+        assert_eq!(scores["successful_critical"], 0, "{scores}");
+    }
+    assert!(flagged / runs <= 0.01, "{flagged} of {runs}");
+}
+
+/// The rules that warn of a run of these events, by name; those that only inform are left out.
+#[track_caller]
+fn check(events: &[Value], expected: &[&str]) {
+    let numbered: Vec<Value> = events
+        .iter()
+        .enumerate()
+        .map(|(i, event)| {
+            let mut event = event.clone();
+            event["i"] = json!(i);
+            if event["t_ms"].is_null() {
+                event["t_ms"] = json!(1_000 + i * 2_000);
+            }
+            event
+        })
+        .collect();
+    let dir = tempfile::tempdir().expect("a directory");
+    let file = dir.path().join("run.events.jsonl");
+    let run = json!({"dataset": "made", "run_id": "run", "events": numbered});
+    fs::write(&file, run.to_string()).expect("written");
+    let answer = eddy(&["check", "--json", file.to_str().expect("UTF-8")]);
+    let warnings = answer["runs"][0]["warnings"].as_array().expect("warnings");
+    let mut rules: Vec<&str> = warnings
+        .iter()
+        .filter(|warning| warning["severity"] != "info")
+        .map(|warning| warning["rule"].as_str().expect("a name"))
+        .collect();
+    rules.sort_unstable();
+    rules.dedup();
+    assert_eq!(rules, expected, "{answer:#}");
+}
+
+fn call(tool: &str, input: &str, output: &str) -> Value {
+    json!({"kind": "tool_call", "agent": "a", "tool": tool, "input": {"command": input}, "output": output})
+}
+
+fn failed(tool: &str, input: &str, error: &str) -> Value {
+    json!({"kind": "tool_call", "agent": "a", "tool": tool, "input": {"command": input}, "error": error})
+}
+
+fn said(text: &str) -> Value {
+    json!({"kind": "llm_text", "agent": "a", "text": text})
+}
+
+fn later(mut event: Value, seconds: u64) -> Value {
+    event["t_ms"] = json!(seconds * 1_000);
+    event
+}
+
+/// Given failures that may pass, honest back-off is silent however long; hammering is a storm, later than other failures.
+#[test]
+fn transient_failures() {
+    let limited = |seconds| later(failed("fetch", "rates", "429 Too Many Requests"), seconds);
+    let backing_off: Vec<_> = (1..9).map(|power| limited(1 << power)).collect();
+    check(&backing_off, &[]);
+    let hammering: Vec<_> = (1..8).map(limited).collect();
+    check(&hammering[..5], &[]);
+    check(&hammering, &["retry_storm"]);
+}
+
+/// Given a job that is looked at every half minute, waiting is silent for its ten minutes and a loop after them.
+#[test]
+fn waiting_has_a_budget() {
+    let poll = |minute_half: u64| later(call("job", "status", "still running"), minute_half * 30);
+    let polls: Vec<_> = (1..18).map(poll).collect();
+    check(&polls, &[]);
+    let polls: Vec<_> = (1..28).map(poll).collect();
+    check(&polls, &["no_progress", "repeated_tool_call_exact_input"]);
+}
+
+/// Given a shell that says nothing because there is nothing to say, and a tool that never does, nobody looked in vain.
+#[test]
+fn silence_is_no_dead_end() {
+    let commands = [
+        "mkdir a",
+        "cp x a/x",
+        "sed -i s/1/2/ a/x",
+        "git add a",
+        "touch done",
+        "rm -r tmp",
+    ];
+    check(&commands.map(|command| call("shell", command, "")), &[]);
+    let thoughts = [
+        "first the user, then the order",
+        "what did they pay",
+        "is it past the day",
+        "so no refund",
+    ];
+    check(&thoughts.map(|thought| call("think", thought, "")), &[]);
+}
+
+/// Given failing tests, fewer failures are progress; the same failure after every edit is none.
+#[test]
+fn tests_after_edits() {
+    let edit = |i: usize| json!({"kind": "tool_call", "tool": "edit_file", "input": {"path": "a", "new": i}, "output": "edited"});
+    let tests = |left: usize| {
+        failed(
+            "shell",
+            "pytest -q",
+            &format!("{left} failed, 40 passed in 0.{left}s"),
+        )
+    };
+    let better: Vec<_> = (1..7).rev().flat_map(|i| [edit(i), tests(i)]).collect();
+    check(&better, &[]);
+    let stuck: Vec<_> = (1..7).flat_map(|i| [edit(i), tests(3)]).collect();
+    check(
+        &stuck,
+        &[
+            "repeated_tool_call_exact_input",
+            "repeated_tool_call_similar_input",
+            "retry_storm",
+            "same_error",
+        ],
+    );
+}
+
+/// Given a round of calls, the same results make it a cycle; one new result a round makes it work.
+#[test]
+fn rounds_of_calls() {
+    let round = |news: &dyn Fn(usize) -> String| -> Vec<Value> {
+        (0..4)
+            .flat_map(|i| {
+                [
+                    call("list", "src", "a b c"),
+                    call("read", "a", &news(i)),
+                    call("grep", "x", "a: x = 1"),
+                ]
+            })
+            .collect()
+    };
+    check(
+        &round(&|_| "the text".into()),
+        &[
+            "no_progress",
+            "repeated_tool_call_exact_input",
+            "tool_cycle",
+        ],
+    );
+    let events = round(&|i| format!("the text, version {}", ["one", "two", "three", "four"][i]));
+    assert_eq!(events.len(), 12);
+    let rules = ["no_progress", "repeated_tool_call_exact_input"];
+    check(&events, &rules);
+}
+
+/// Given wholly other words and the same long answer, it is stagnation; a batch that is acknowledged is not.
+#[test]
+fn the_same_answer_to_other_questions() {
+    let answer =
+        r#"{"results":[{"title":"General questions","url":"https://kb.example/general"}]}"#;
+    let questions = [
+        "refund after a strike",
+        "who pays hotels",
+        "compensation rules",
+        "late arrival policy",
+        "vouchers",
+    ];
+    check(
+        &questions.map(|words| call("search", words, answer)),
+        &["stagnation"],
+    );
+    check(&questions.map(|words| call("tag", words, "done")), &[]);
+    check(
+        &questions.map(|words| call("save_note", words, answer)),
+        &[],
+    );
+}
+
+/// Given the same error whatever is asked, with other tools working in between, it is seen; other errors are not.
+#[test]
+fn the_same_error_of_other_calls() {
+    let events = |error: &dyn Fn(usize) -> String| -> Vec<Value> {
+        [
+            "weather in Rome",
+            "capital of Peru",
+            "rust books",
+            "tides",
+            "opening hours",
+        ]
+        .iter()
+        .enumerate()
+        .flat_map(|(i, words)| {
+            [
+                failed("search", words, &error(i)),
+                call("read", words, &format!("page on {words}")),
+            ]
+        })
+        .collect()
+    };
+    check(
+        &events(&|_| "401 Unauthorized: key expired".into()),
+        &["no_progress", "same_error"],
+    );
+    check(
+        &events(&|i| format!("no column named {}", ["a", "b", "c", "d", "e"][i])),
+        &[],
+    );
+    check(&events(&|i| format!("Exit code {}", i % 2)), &[]);
+}
+
+/// Given recaps in rotation, they are seen; closing words after work, and talk with a user, are not.
+#[test]
+fn texts_that_come_again() {
+    let recaps = [
+        "I will now sum up and plan the next step.",
+        "Let me recap where we are and decide.",
+    ];
+    let rotating: Vec<_> = (0..6).map(|i| said(recaps[i % 2])).collect();
+    check(&rotating, &["repeated_text"]);
+    let mut closing = vec![call("shell", "pytest", "all 41 tests passed")];
+    closing.extend((0..6).map(|_| said("The task is complete and all tests pass.")));
+    check(&closing, &[]);
+    let asked = json!({"kind": "user_message"});
+    let talk: Vec<_> = (0..6)
+        .flat_map(|i| [said(recaps[i % 2]), asked.clone()])
+        .collect();
+    check(&talk, &[]);
+}
+
+/// Given a ring of three agents, three rounds without news are a cycle; a discussion that says new things is not.
+#[test]
+fn agents_in_a_ring() {
+    let (givers, receivers) = (["a", "b", "c"], ["b", "c", "a"]);
+    let pass = |i: usize| {
+        let (from, to) = (givers[i % 3], receivers[i % 3]);
+        json!({"kind": "handoff", "from_agent": from, "to_agent": to})
+    };
+    let ring: Vec<_> = (0..9).map(pass).collect();
+    check(&ring[..8], &[]);
+    check(&ring, &["handoff_cycle"]);
+    let points = [
+        "cost of the move",
+        "weather at the coast",
+        "who is to drive",
+        "what the children want",
+    ];
+    let talk: Vec<_> = (0..12)
+        .flat_map(|i| {
+            [
+                pass(i),
+                said(&format!(
+                    "My next point is the {} {}",
+                    points[i % 4],
+                    ["now", "then", "later"][i / 4]
+                )),
+            ]
+        })
+        .collect();
+    check(&talk, &[]);
+}
+
+/// Given one errand in other words to one agent, it is a goal loop; different errands are none, and a program's state is none.
+#[test]
+fn errands_that_come_again() {
+    let ask = |text: &str| json!({"kind": "handoff", "from_agent": "lead", "to_agent": "surfer", "input": text});
+    let errand =
+        "Please scroll down on the archive page to find the entry of the first week of August";
+    let ways = [
+        "",
+        " now",
+        ", please",
+        " and read it",
+        " again",
+        " once more",
+    ];
+    let rules = |events: &[Value], expected: &[&str]| check(events, expected);
+    rules(
+        &ways.map(|way| ask(&format!("{errand}{way}"))),
+        &["goal_loop", "handoff_bounce"],
+    );
+    let other = [
+        "Find a flight to Rome",
+        "Book the cheapest room there",
+        "Write the invoice for Anna",
+        "Check the weather on Monday",
+    ];
+    let done: Vec<_> = other
+        .iter()
+        .flat_map(|errand| {
+            [
+                ask(errand),
+                call("web", errand, &format!("page on {errand}")),
+            ]
+        })
+        .collect();
+    rules(&done, &[]);
+}
+
+/// The manual of the rules is made of their files' own comments. `EDDY_WRITE_DOCS=1 cargo test --test detection` writes it.
+#[test]
+fn the_manual_is_up_to_date() {
+    let mut manual = String::from(
+        "# The rules\n\nMade of the comments of `src/engine/rules`; `EDDY_WRITE_DOCS=1 cargo test --test detection` writes it anew.\n",
+    );
+    for rule in Rule::ALL {
+        let source = fs::read_to_string(at("src/engine/rules").join(format!("{}.rs", rule.name())))
+            .expect("each rule has a file");
+        manual.push('\n');
+        for line in source.lines().map_while(|line| line.strip_prefix("//!")) {
+            let line = line.strip_prefix(' ').unwrap_or(line);
+            match (line.strip_prefix("# "), line.strip_prefix('`')) {
+                (Some(heading), _) => manual.extend(["### ", heading, "\n"]),
+                (_, Some(rest)) if rest.starts_with(&format!("{}`:", rule.name())) => {
+                    let title = rest.split_once("`: ").map_or("", |(_, title)| title);
+                    manual.extend(["## ", rule.name(), "\n\n", title, "\n"]);
+                }
+                _ => manual.extend([line, "\n"]),
+            }
+        }
+        for heading in [
+            "What it sees",
+            "Why it matters",
+            "What to try",
+            "When it stays silent",
+        ] {
+            assert!(
+                source.contains(&format!("//! # {heading}")),
+                "{}: {heading}",
+                rule.name()
+            );
+        }
+    }
+    let path = at("docs/rules.md");
+    if std::env::var_os("EDDY_WRITE_DOCS").is_some() {
+        fs::write(&path, &manual).expect("written");
+    }
+    let written = fs::read_to_string(&path).unwrap_or_default();
+    assert!(written == manual, "docs/rules.md is stale");
+}
