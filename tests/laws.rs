@@ -283,16 +283,7 @@ fn health_is_derived() {
         } else {
             0
         };
-        let lost: u32 = if policy.health.once_per_incident {
-            let mut incidents: BTreeMap<u64, u32> = BTreeMap::new();
-            for warning in open {
-                let gravest = incidents.entry(warning.incident).or_default();
-                *gravest = warning.penalty.max(*gravest);
-            }
-            incidents.values().sum::<u32>() + failed
-        } else {
-            open.map(|warning| warning.penalty).sum::<u32>() + failed
-        };
+        let lost = open.map(|warning| warning.penalty).sum::<u32>() + failed;
         assert_eq!(view.score, 100_u32.saturating_sub(lost));
         assert!(view.lowest_score <= view.score);
     });

@@ -1,7 +1,6 @@
 //! The score: 100 minus the penalties of open warnings, minus a penalty if the run failed, within 0 to 100.
 //!
-//! Where the profile says so, the warnings of one incident are charged once, with the gravest of their penalties. Derived at
-//! every look, never saved or adjusted. Penalties and bounds come from the profile; those of the documented
+//! Derived at every look, never saved or adjusted. Penalties and bounds come from the profile; those of the documented
 //! profiles are the LoopLens manual's (its page *Loop detectors*, *Health scoring*).
 
 use super::fold::Fold;
@@ -14,13 +13,11 @@ const BLIND_ASKED: u64 = 2;
 
 /// What the score has lost, 0 to 100.
 pub(crate) fn lost(fold: &Fold, policy: &Policy) -> u32 {
-    let once = policy.health.once_per_incident;
     let penalties: u32 = fold
         .warnings
         .iter()
-        .enumerate()
-        .filter(|(place, kept)| kept.open && !(once && is_covered(fold, *place)))
-        .map(|(_, kept)| kept.penalty)
+        .filter(|kept| kept.open)
+        .map(|kept| kept.penalty)
         .sum();
     let failed = if fold.totals.failed {
         policy.health.failed_penalty
@@ -28,16 +25,6 @@ pub(crate) fn lost(fold: &Fold, policy: &Policy) -> u32 {
         0
     };
     penalties.saturating_add(failed).min(100)
-}
-
-/// Whether another open warning of the same incident weighs more, or as much and came before.
-fn is_covered(fold: &Fold, place: usize) -> bool {
-    let own = &fold.warnings[place];
-    fold.warnings.iter().enumerate().any(|(other, kept)| {
-        kept.open
-            && kept.incident == own.incident
-            && (kept.penalty > own.penalty || (kept.penalty == own.penalty && other < place))
-    })
 }
 
 /// The score in words.

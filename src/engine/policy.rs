@@ -48,9 +48,6 @@ pub struct Health {
     pub warning_from: u32,
     /// What a failed run loses.
     pub failed_penalty: u32,
-    /// Whether warnings of one incident are charged once, with the gravest of their penalties; else each is.
-    #[serde(default)]
-    pub once_per_incident: bool,
 }
 
 /// The rules' settings; an absent rule is off.

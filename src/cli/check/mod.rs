@@ -169,7 +169,7 @@ mod tests {
 
     const LOOP: &str = "recorded/langgraph-openinference-exact-loop.otlp.binpb";
 
-    /// Given a recorded loop, its run is over, below healthy, and `--fail-below` says so with exit code 3.
+    /// Given a recorded loop, its run is over, likely stuck, and `--fail-below` says so with exit code 3.
     #[test]
     fn a_loop_fails_the_check() {
         let mut args = args(&[LOOP]);
@@ -181,7 +181,7 @@ mod tests {
                 runs[0].ended.as_str(),
                 runs[0].tool_calls
             ),
-            ("warning", "ok", 6)
+            ("likely_stuck", "ok", 6)
         );
         judge(&args, &runs).unwrap();
         args.fail_below = Some(80);
