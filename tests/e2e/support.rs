@@ -6,6 +6,7 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
@@ -175,10 +176,19 @@ fn json_in(body: &str) -> Value {
     serde_json::from_str(&text).unwrap_or_else(|_| Value::String(body.to_owned()))
 }
 
-/// An address that nobody listens on.
+/// An address that nobody listens on, and that no other test is given: below the ports that systems hand out for
+/// connections, each number once, from a place that depends on the process.
 pub(crate) fn free_port() -> SocketAddr {
-    TcpListener::bind("127.0.0.1:0")
-        .and_then(|listener| listener.local_addr())
+    const LOWEST: u32 = 10_000;
+    const PORTS: u32 = 20_000;
+    static NEXT: AtomicU32 = AtomicU32::new(0);
+    let start = std::process::id().wrapping_mul(127);
+    (0..PORTS)
+        .map(|_| {
+            let number = start.wrapping_add(NEXT.fetch_add(1, Ordering::Relaxed));
+            SocketAddr::from(([127, 0, 0, 1], (LOWEST + number % PORTS) as u16))
+        })
+        .find(|address| TcpListener::bind(address).is_ok())
         .expect("a free port")
 }
 
