@@ -21,6 +21,10 @@ fn policies() -> Vec<Policy> {
     [
         include_str!("../config/profiles/standard.yaml"),
         include_str!("../config/profiles/looplens.yaml"),
+        include_str!("../config/profiles/attocode.yaml"),
+        include_str!("../config/profiles/agentium.yaml"),
+        include_str!("../config/profiles/automatos.yaml"),
+        include_str!("../config/profiles/agent-runtime.yaml"),
     ]
     .map(|yaml| serde_saphyr::from_str(yaml).expect("a built-in profile parses"))
     .to_vec()

@@ -22,6 +22,8 @@ use super::tally::Tallies;
 pub(crate) const RECENT_CALLS_MAX: usize = 12;
 /// Results that are remembered by hash, to tell a new one from an old one.
 pub(crate) const RESULTS_MAX: usize = 48;
+/// Queries that are remembered to compare later ones with.
+pub(crate) const QUERIES_MAX: usize = 16;
 /// Agents that are remembered by name.
 pub(crate) const AGENTS_MAX: usize = 16;
 /// Warnings that a run may have; what more a rule finds is left out and noted.
@@ -39,6 +41,8 @@ pub(crate) struct Fold {
     pub(crate) tallies: Tallies,
     pub(crate) warnings: Vec<Kept>,
     pub(crate) control: Control,
+    /// The newest queries of search tools, newest last; only where the profile compares queries.
+    pub(crate) queries: VecDeque<QueryMark>,
     pub(crate) notes: Notes,
 }
 
@@ -63,6 +67,8 @@ pub(crate) struct Totals {
     pub(crate) call_end_ns: u64,
     /// Number of the first tool call, seen or still to come, after the newest write.
     pub(crate) write_at: u64,
+    /// Number of the first tool call, seen or still to come, of the present turn: after the newest message of a user.
+    pub(crate) turn_at: u64,
     /// Tokens and cost of model calls since the last tool call.
     pub(crate) unspent: Spent,
     /// A root span or an explicit end was seen.
@@ -123,6 +129,22 @@ pub(crate) struct CallMark {
     /// Hash of what came back, as in [`Judged`].
     pub(crate) result: Option<u64>,
     pub(crate) hands_off: bool,
+}
+
+/// A query among the newest ones.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct QueryMark {
+    /// Hash of the tool's name.
+    pub(crate) tool: u64,
+    /// Hash of tool and arguments.
+    pub(crate) key: u64,
+    /// Number of the call in the run.
+    pub(crate) number: u64,
+    pub(crate) round: u64,
+    /// Queries that are alike share a group.
+    pub(crate) group: u64,
+    /// The query in lower case, without punctuation.
+    pub(crate) query: Text,
 }
 
 impl Fold {
@@ -190,7 +212,7 @@ impl Fold {
         totals.tokens = totals.tokens.saturating_add(spent.tokens);
         totals.cost_microusd = totals.cost_microusd.saturating_add(spent.cost_microusd);
         totals.unspent.add(spent);
-        let findings = rules::of_model_call(self, call, spent, policy);
+        let findings = rules::of_model_call(self, call, model, spent, policy);
         self.keep(findings, policy);
     }
 
@@ -221,7 +243,11 @@ impl Fold {
                 self.totals.root_seen = true;
                 self.totals.end_trace = event.trace;
             }
-            Body::UserMessage | Body::ToolCall(_) | Body::ModelCall(_) => {}
+            Body::UserMessage => {
+                self.totals.turn_at = self.totals.tool_calls + 1;
+                rules::of_user_message(self);
+            }
+            Body::ToolCall(_) | Body::ModelCall(_) => {}
         }
     }
 

@@ -34,11 +34,27 @@ pub enum Rule {
     CostBudgetExceeded,
     /// Two agents toss a task to and fro.
     HandoffBounce,
+    /// A tool was called more often in one turn than it may be.
+    ToolLimit,
+    /// A call was made again although the earlier one was answered.
+    DuplicateCall,
+    /// A search was asked nearly the same again.
+    SimilarQuery,
+    /// The same attempt, call after call.
+    DoomLoop,
+    /// Test runs fail one after the other.
+    TestFixCycle,
+    /// Shell commands fail one after the other.
+    CommandFailureCascade,
+    /// The agent talks and calls no tool.
+    SummaryLoop,
+    /// Several workers make the same attempt over and over.
+    GlobalDoomLoop,
 }
 
 impl Rule {
     /// Every rule, in the order of the manual.
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 18] = [
         Self::RepeatedToolCall,
         Self::RepeatedToolCallSimilarInput,
         Self::RepeatedToolCallExactInput,
@@ -49,6 +65,14 @@ impl Rule {
         Self::CostSpike,
         Self::CostBudgetExceeded,
         Self::HandoffBounce,
+        Self::ToolLimit,
+        Self::DuplicateCall,
+        Self::SimilarQuery,
+        Self::DoomLoop,
+        Self::TestFixCycle,
+        Self::CommandFailureCascade,
+        Self::SummaryLoop,
+        Self::GlobalDoomLoop,
     ];
 
     /// The public id.
@@ -65,6 +89,14 @@ impl Rule {
             Self::CostSpike => "cost_spike",
             Self::CostBudgetExceeded => "cost_budget_exceeded",
             Self::HandoffBounce => "handoff_bounce",
+            Self::ToolLimit => "tool_limit",
+            Self::DuplicateCall => "duplicate_call",
+            Self::SimilarQuery => "similar_query",
+            Self::DoomLoop => "doom_loop",
+            Self::TestFixCycle => "test_fix_cycle",
+            Self::CommandFailureCascade => "command_failure_cascade",
+            Self::SummaryLoop => "summary_loop",
+            Self::GlobalDoomLoop => "global_doom_loop",
         }
     }
 
