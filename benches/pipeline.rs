@@ -14,7 +14,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use bytes::{Buf, BufMut, Bytes};
-use eddy::engine::event::{Body, Event, Recorded, SpanId, Text, ToolCall, TraceId, Value};
+use eddy::engine::event::{Body, Event, Recorded, SpanId, Text, ToolCall, TraceId, Traits, Value};
 use eddy::engine::policy::Policy;
 use eddy::engine::{Input, RunState, step};
 use opentelemetry_proto::tonic::collector::trace::v1::trace_service_server::{
@@ -212,6 +212,7 @@ fn input(index: u64, novelty: u64) -> Input {
             error: None,
             hands_off: false,
             writes: false,
+            traits: Traits::default(),
         }),
     };
     Input::Reports {

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use eddy::engine::event::{
     AgentSpan, Answer, Body, Event, Failure, Handoff, ModelCall, Recorded, RunEnd, SpanId, Text,
-    ToolCall, TraceId, Value,
+    ToolCall, TraceId, Traits, Value,
 };
 use eddy::engine::policy::Policy;
 use eddy::engine::run::WINDOW_EVENTS_MAX;
@@ -21,6 +21,10 @@ fn policies() -> Vec<Policy> {
     [
         include_str!("../config/profiles/standard.yaml"),
         include_str!("../config/profiles/looplens.yaml"),
+        include_str!("../config/profiles/attocode.yaml"),
+        include_str!("../config/profiles/agentium.yaml"),
+        include_str!("../config/profiles/automatos.yaml"),
+        include_str!("../config/profiles/agent-runtime.yaml"),
     ]
     .map(|yaml| serde_saphyr::from_str(yaml).expect("a built-in profile parses"))
     .to_vec()
@@ -64,7 +68,7 @@ fn body() -> impl Strategy<Value = Body> {
     prop_oneof![
         8 => (name(&["search", "read", "run"]), recorded(), recorded(), failure(), proptest::option::weighted(0.3, 0_u64..40))
             .prop_map(|(tool, input, output, error, call_id)| Body::ToolCall(ToolCall {
-                tool, call_id, input, output, error, hands_off: false, writes: false,
+                tool, call_id, input, output, error, hands_off: false, writes: false, traits: Traits::default(),
             })),
         4 => (0_u64..900, 0_u32..3).prop_map(|(tokens, asked)| Body::ModelCall(ModelCall {
             input_tokens: tokens,
@@ -389,6 +393,7 @@ fn poll(index: u64, result: u64) -> Event {
             error: None,
             hands_off: false,
             writes: false,
+            traits: Traits::default(),
         }),
     }
 }
@@ -440,6 +445,7 @@ fn plain_event(index: usize, plain: Plain) -> Event {
             }),
             hands_off: false,
             writes: false,
+            traits: Traits::default(),
         }),
         Plain::Text(text) => Body::ModelCall(ModelCall {
             answer: Answer::Text(Some(text)),

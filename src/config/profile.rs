@@ -12,17 +12,32 @@ use crate::engine::policy::{Policy, Rules};
 
 /// The built-in profiles.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, clap::ValueEnum)]
-#[serde(rename_all = "snake_case")]
+#[serde(rename_all = "kebab-case")]
 pub enum Name {
     /// A repeat that brings something new is progress.
     Standard,
     /// The rules as the `LoopLens` manual documents them.
     Looplens,
+    /// The doom loops of attocode: rows of one attempt, failing tests and commands, talk without work.
+    Attocode,
+    /// The repeat counter of agentium's tool executor.
+    Agentium,
+    /// The limits of Automatos: per tool and turn, no call twice, no search twice.
+    Automatos,
+    /// The duplicate calls of agent-runtime.
+    AgentRuntime,
 }
 
 impl Name {
     /// Every profile.
-    pub const ALL: [Self; 2] = [Self::Standard, Self::Looplens];
+    pub const ALL: [Self; 6] = [
+        Self::Standard,
+        Self::Looplens,
+        Self::Attocode,
+        Self::Agentium,
+        Self::Automatos,
+        Self::AgentRuntime,
+    ];
 
     /// The name in configuration and on the command line.
     #[must_use]
@@ -30,6 +45,10 @@ impl Name {
         match self {
             Self::Standard => "standard",
             Self::Looplens => "looplens",
+            Self::Attocode => "attocode",
+            Self::Agentium => "agentium",
+            Self::Automatos => "automatos",
+            Self::AgentRuntime => "agent-runtime",
         }
     }
 
@@ -39,6 +58,10 @@ impl Name {
         match self {
             Self::Standard => include_str!("../../config/profiles/standard.yaml"),
             Self::Looplens => include_str!("../../config/profiles/looplens.yaml"),
+            Self::Attocode => include_str!("../../config/profiles/attocode.yaml"),
+            Self::Agentium => include_str!("../../config/profiles/agentium.yaml"),
+            Self::Automatos => include_str!("../../config/profiles/automatos.yaml"),
+            Self::AgentRuntime => include_str!("../../config/profiles/agent-runtime.yaml"),
         }
     }
 

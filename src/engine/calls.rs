@@ -9,7 +9,9 @@
 //! where one is the other's parent and lies around it. Putting together happens at every fold, over all of the window,
 //! so the order of arrival cannot matter.
 
-use super::event::{Answer, Body, Event, Failure, ModelCall, Recorded, SpanId, Text, ToolCall};
+use super::event::{
+    Answer, Body, Event, Failure, ModelCall, Recorded, SpanId, Text, ToolCall, Traits,
+};
 use super::window::Window;
 
 /// What the fold takes at a time: one call, however many reports, or one other event.
@@ -42,7 +44,9 @@ pub(crate) struct Call<'a> {
     pub(crate) error: Option<&'a Failure>,
     pub(crate) hands_off: bool,
     pub(crate) writes: bool,
+    pub(crate) traits: Traits,
     pub(crate) agent: Option<&'a Text>,
+    pub(crate) worker: Option<&'a Text>,
     pub(crate) span: SpanId,
     pub(crate) start_ns: u64,
     pub(crate) end_ns: u64,
@@ -163,6 +167,9 @@ impl<'a> Step<'a> {
                 call.call_id = call.call_id.or(report.call_id);
                 call.hands_off |= report.hands_off;
                 call.writes |= report.writes;
+                call.traits.main = call.traits.main.or(report.traits.main);
+                call.traits.command = call.traits.command.or(report.traits.command);
+                call.traits.tests_failed |= report.traits.tests_failed;
             }
             (Self::Model(call, model), Body::ModelCall(report)) => {
                 call.join(index, event, &NOTHING, &NOTHING, report.error.as_ref());
@@ -184,6 +191,7 @@ impl<'a> Call<'a> {
             error: call.error.as_ref(),
             hands_off: call.hands_off,
             writes: call.writes,
+            traits: call.traits,
             ..Self::of_event(index, event)
         }
     }
@@ -207,7 +215,9 @@ impl<'a> Call<'a> {
             error: None,
             hands_off: false,
             writes: false,
+            traits: Traits::default(),
             agent: event.agent.as_ref(),
+            worker: event.worker.as_ref(),
             span: event.span,
             start_ns: event.start_ns,
             end_ns: event.end_ns,
@@ -254,6 +264,7 @@ impl<'a> Call<'a> {
             known => error.or(known),
         };
         self.agent = self.agent.or(event.agent.as_ref());
+        self.worker = self.worker.or(event.worker.as_ref());
         if !self.span.is_set() {
             self.span = event.span;
         }

@@ -113,6 +113,35 @@ pub struct ToolCall {
     pub hands_off: bool,
     /// The tool is one that writes (state, memory, a file): what it does is progress.
     pub writes: bool,
+    /// What else its arguments and its result tell.
+    pub traits: Traits,
+}
+
+/// What arguments and result tell besides being equal or not.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Traits {
+    /// Fingerprint of the main arguments (path, command, query and the like), where they are not all of them; for a shell
+    /// command that reads one file, of that file. `None`: the fingerprint of all arguments stands for it.
+    pub main: Option<u64>,
+    /// What the shell command does, where the tool runs one.
+    pub command: Option<Command>,
+    /// The result of a run of tests says that some failed.
+    pub tests_failed: bool,
+}
+
+/// What a shell command does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Command {
+    /// Something else.
+    Other,
+    /// It reads a file (`cat`, `head`, `tail`).
+    ReadsFile,
+    /// It writes a file (`echo`, `tee`, `cat >`).
+    WritesFile,
+    /// It changes a file (`sed`).
+    EditsFile,
+    /// It runs tests.
+    RunsTests,
 }
 
 /// How a call failed.

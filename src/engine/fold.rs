@@ -24,6 +24,8 @@ use super::waiting::Waiting;
 pub(crate) const RECENT_CALLS_MAX: usize = 12;
 /// Results that are remembered by hash, to tell a new one from an old one.
 pub(crate) const RESULTS_MAX: usize = 48;
+/// Queries that are remembered to compare later ones with.
+pub(crate) const QUERIES_MAX: usize = 16;
 /// Agents that are remembered by name.
 pub(crate) const AGENTS_MAX: usize = 16;
 /// Warnings that a run may have; what more a rule finds is left out and noted.
@@ -41,6 +43,8 @@ pub(crate) struct Fold {
     pub(crate) tallies: Tallies,
     pub(crate) warnings: Vec<Kept>,
     pub(crate) control: Control,
+    /// The newest queries of search tools, newest last; only where the profile compares queries.
+    pub(crate) queries: VecDeque<QueryMark>,
     pub(crate) speech: Speech,
     pub(crate) notes: Notes,
 }
@@ -66,6 +70,8 @@ pub(crate) struct Totals {
     pub(crate) call_end_ns: u64,
     /// Number of the first tool call, seen or still to come, after the newest write.
     pub(crate) write_at: u64,
+    /// Number of the first tool call, seen or still to come, of the present turn: after the newest message of a user.
+    pub(crate) turn_at: u64,
     /// Tokens and cost of model calls since the last tool call.
     pub(crate) unspent: Spent,
     /// A root span or an explicit end was seen.
@@ -141,6 +147,22 @@ impl CallMark {
     }
 }
 
+/// A query among the newest ones.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct QueryMark {
+    /// Hash of the tool's name.
+    pub(crate) tool: u64,
+    /// Hash of tool and arguments.
+    pub(crate) key: u64,
+    /// Number of the call in the run.
+    pub(crate) number: u64,
+    pub(crate) round: u64,
+    /// Queries that are alike share a group.
+    pub(crate) group: u64,
+    /// The query in lower case, without punctuation.
+    pub(crate) query: Text,
+}
+
 impl Fold {
     /// Takes in one step.
     pub(crate) fn apply(&mut self, step: &Step<'_>, policy: &Policy) {
@@ -208,7 +230,7 @@ impl Fold {
         totals.tokens = totals.tokens.saturating_add(spent.tokens);
         totals.cost_microusd = totals.cost_microusd.saturating_add(spent.cost_microusd);
         totals.unspent.add(spent);
-        let mut findings = rules::of_model_call(self, call, spent, policy);
+        let mut findings = rules::of_model_call(self, call, model, spent, policy);
         if let Answer::Text(Some(text @ 1..)) = model.answer {
             findings.extend(rules::of_text(self, call, text, policy));
         }
@@ -242,7 +264,11 @@ impl Fold {
                 self.totals.root_seen = true;
                 self.totals.end_trace = event.trace;
             }
-            Body::UserMessage => self.speech.hush(),
+            Body::UserMessage => {
+                self.totals.turn_at = self.totals.tool_calls + 1;
+                self.speech.hush();
+                rules::of_user_message(self);
+            }
             Body::ToolCall(_) | Body::ModelCall(_) => {}
         }
     }

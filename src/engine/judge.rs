@@ -35,6 +35,8 @@ pub(crate) struct Judged<'a> {
     pub(crate) outcome: Outcome,
     /// Hash of tool and arguments; `None` where the arguments are unknown.
     pub(crate) key: Option<u64>,
+    /// Hash of tool and main arguments (`Traits`); `None` where the arguments are unknown.
+    pub(crate) main: Option<u64>,
     /// Hash of what came back, error or result, volatile text masked.
     pub(crate) result: Option<u64>,
     pub(crate) spent: Spent,
@@ -105,6 +107,7 @@ impl Fold {
             .input
             .value()
             .map(|value| mix(tool_hash, value.fingerprint));
+        let main = call.traits.main.map(|main| mix(tool_hash, main)).or(key);
         let result = result_of(call);
         let outcome = self.outcome(call, tool_hash, key);
         Judged {
@@ -115,6 +118,7 @@ impl Fold {
             round,
             outcome,
             key,
+            main,
             result,
             spent,
             shape: shape(call.input.value().map_or("", |value| &*value.sample)),

@@ -4,6 +4,8 @@
 //! absent is switched off. Numbers and penalties are those of the LoopLens manual (its page *Loop detectors*) unless a
 //! field says otherwise.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 
 use super::warning::{Rule, Severity};
@@ -74,6 +76,22 @@ pub struct Rules {
     pub cost_budget_exceeded: Option<CostBudget>,
     /// Two agents toss a task to and fro.
     pub handoff_bounce: Option<HandoffBounce>,
+    /// A tool was called more often in one turn than it may be.
+    pub tool_limit: Option<ToolLimit>,
+    /// A call was made again although the earlier one was answered.
+    pub duplicate_call: Option<DuplicateCall>,
+    /// A search was asked nearly the same again.
+    pub similar_query: Option<SimilarQuery>,
+    /// The same attempt, call after call.
+    pub doom_loop: Option<DoomLoop>,
+    /// Test runs fail one after the other.
+    pub test_fix_cycle: Option<Failures>,
+    /// Shell commands fail one after the other.
+    pub command_failure_cascade: Option<Failures>,
+    /// The agent talks and calls no tool.
+    pub summary_loop: Option<SummaryLoop>,
+    /// Several workers make the same attempt over and over.
+    pub global_doom_loop: Option<GlobalDoomLoop>,
     /// The same few calls with the same results, round and round.
     pub tool_cycle: Option<ToolCycle>,
     /// Other arguments, the same result.
@@ -109,6 +127,17 @@ impl Rules {
             Rule::CostSpike => self.cost_spike.as_ref().map(|rule| &rule.alarm),
             Rule::CostBudgetExceeded => self.cost_budget_exceeded.as_ref().map(|rule| &rule.alarm),
             Rule::HandoffBounce => self.handoff_bounce.as_ref().map(|rule| &rule.alarm),
+            Rule::ToolLimit => self.tool_limit.as_ref().map(|rule| &rule.alarm),
+            Rule::DuplicateCall => self.duplicate_call.as_ref().map(|rule| &rule.alarm),
+            Rule::SimilarQuery => self.similar_query.as_ref().map(|rule| &rule.alarm),
+            Rule::DoomLoop => self.doom_loop.as_ref().map(|rule| &rule.alarm),
+            Rule::TestFixCycle => self.test_fix_cycle.as_ref().map(|rule| &rule.alarm),
+            Rule::CommandFailureCascade => self
+                .command_failure_cascade
+                .as_ref()
+                .map(|rule| &rule.alarm),
+            Rule::SummaryLoop => self.summary_loop.as_ref().map(|rule| &rule.alarm),
+            Rule::GlobalDoomLoop => self.global_doom_loop.as_ref().map(|rule| &rule.alarm),
             Rule::ToolCycle => self.tool_cycle.as_ref().map(|rule| &rule.alarm),
             Rule::Stagnation => self.stagnation.as_ref().map(|rule| &rule.alarm),
             Rule::SameError => self.same_error.as_ref().map(|rule| &rule.alarm),
@@ -245,6 +274,114 @@ pub struct HandoffBounce {
     /// same as `handoffs`.
     #[serde(default)]
     pub handoffs_weak: Option<u32>,
+}
+
+/// How often a tool may be called in one turn.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ToolLimit {
+    /// What a warning weighs.
+    pub alarm: Alarm,
+    /// Calls that a tool may have which is not named below; one more raises it.
+    pub calls: u32,
+    /// The same for single tools.
+    #[serde(default)]
+    pub tools: BTreeMap<String, u32>,
+}
+
+/// Calls that repeat an earlier one, wherever in the run or turn it was.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct DuplicateCall {
+    /// What a warning weighs.
+    pub alarm: Alarm,
+    /// Equal calls that raise it, the first one included.
+    pub calls: u32,
+    /// Where the earlier calls are looked for.
+    pub within: Scope,
+    /// Whether each agent has a count of its own.
+    #[serde(default)]
+    pub per_agent: bool,
+    /// Whether only a call without an error counts as an earlier one, so that trying again after a failure is free.
+    #[serde(default)]
+    pub after_success: bool,
+    /// Tools that may repeat: they wait for something, change something, or tell the time.
+    #[serde(default)]
+    pub except_tools: Vec<String>,
+    /// Agents that may repeat.
+    #[serde(default)]
+    pub except_agents: Vec<String>,
+}
+
+/// How far back a rule looks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Scope {
+    /// The whole run.
+    Run,
+    /// Since the newest message of a user.
+    Turn,
+}
+
+/// Queries of search tools that are nearly equal, within a turn.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SimilarQuery {
+    /// What a warning weighs.
+    pub alarm: Alarm,
+    /// Queries that are alike that raise it, the first one included.
+    pub calls: u32,
+    /// Share of equal text, 0 to 1, from which two queries are alike.
+    pub similarity: f64,
+    /// The search tools.
+    pub tools: Vec<String>,
+    /// Words that two queries must share, or both lack, to be alike: to delete is not to create.
+    #[serde(default)]
+    pub telling_words: Vec<String>,
+}
+
+/// The same attempt, call after call.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct DoomLoop {
+    /// What a warning weighs.
+    pub alarm: Alarm,
+    /// Calls in a row with the same arguments that raise it.
+    pub calls: u32,
+    /// Calls in a row with the same main arguments that raise it.
+    pub calls_fuzzy: u32,
+}
+
+/// Failures in a row.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Failures {
+    /// What a warning weighs.
+    pub alarm: Alarm,
+    /// Failures in a row that raise it.
+    pub failures: u32,
+}
+
+/// Turns of text alone.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SummaryLoop {
+    /// What a warning weighs.
+    pub alarm: Alarm,
+    /// Model answers in a row without a tool call that raise it.
+    pub answers: u32,
+}
+
+/// The same attempt by several workers.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct GlobalDoomLoop {
+    /// What a warning weighs.
+    pub alarm: Alarm,
+    /// Calls with the same main arguments that raise it, whoever made them.
+    pub calls: u32,
+    /// Workers that must have a part in it, at most four.
+    pub workers: u32,
 }
 
 /// Calls that go round.

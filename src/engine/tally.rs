@@ -60,6 +60,11 @@ impl Tallies {
         self.find(rule, key).is_some()
     }
 
+    /// The tally of a rule and key, if there is one.
+    pub(crate) fn known(&mut self, rule: Rule, key: u64) -> Option<&mut Tally> {
+        self.find(rule, key).map(|place| &mut self.all[place])
+    }
+
     /// All of them.
     pub(crate) fn iter(&self) -> impl Iterator<Item = &Tally> {
         self.all.iter()
@@ -137,6 +142,13 @@ impl Tally {
     /// Starts again if the last call counted lies more than `window_calls` back.
     pub(crate) fn expire(&mut self, number: u64, window_calls: Option<u32>) {
         if window_calls.is_some_and(|window| self.number + u64::from(window) <= number) {
+            self.clear();
+        }
+    }
+
+    /// Starts again if the last call counted came before the one with this number.
+    pub(crate) fn begin_at(&mut self, number: u64) {
+        if self.number < number {
             self.clear();
         }
     }

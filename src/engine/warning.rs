@@ -34,6 +34,22 @@ pub enum Rule {
     CostBudgetExceeded,
     /// Two agents toss a task to and fro.
     HandoffBounce,
+    /// A tool was called more often in one turn than it may be.
+    ToolLimit,
+    /// A call was made again although the earlier one was answered.
+    DuplicateCall,
+    /// A search was asked nearly the same again.
+    SimilarQuery,
+    /// The same attempt, call after call.
+    DoomLoop,
+    /// Test runs fail one after the other.
+    TestFixCycle,
+    /// Shell commands fail one after the other.
+    CommandFailureCascade,
+    /// The agent talks and calls no tool.
+    SummaryLoop,
+    /// Several workers make the same attempt over and over.
+    GlobalDoomLoop,
     /// The same few calls with the same results, round and round.
     ToolCycle,
     /// Other arguments, the same result.
@@ -50,7 +66,7 @@ pub enum Rule {
 
 impl Rule {
     /// Every rule, in the order of the manual.
-    pub const ALL: [Self; 16] = [
+    pub const ALL: [Self; 24] = [
         Self::RepeatedToolCall,
         Self::RepeatedToolCallSimilarInput,
         Self::RepeatedToolCallExactInput,
@@ -61,6 +77,14 @@ impl Rule {
         Self::CostSpike,
         Self::CostBudgetExceeded,
         Self::HandoffBounce,
+        Self::ToolLimit,
+        Self::DuplicateCall,
+        Self::SimilarQuery,
+        Self::DoomLoop,
+        Self::TestFixCycle,
+        Self::CommandFailureCascade,
+        Self::SummaryLoop,
+        Self::GlobalDoomLoop,
         Self::ToolCycle,
         Self::Stagnation,
         Self::SameError,
@@ -83,6 +107,14 @@ impl Rule {
             Self::CostSpike => "cost_spike",
             Self::CostBudgetExceeded => "cost_budget_exceeded",
             Self::HandoffBounce => "handoff_bounce",
+            Self::ToolLimit => "tool_limit",
+            Self::DuplicateCall => "duplicate_call",
+            Self::SimilarQuery => "similar_query",
+            Self::DoomLoop => "doom_loop",
+            Self::TestFixCycle => "test_fix_cycle",
+            Self::CommandFailureCascade => "command_failure_cascade",
+            Self::SummaryLoop => "summary_loop",
+            Self::GlobalDoomLoop => "global_doom_loop",
             Self::ToolCycle => "tool_cycle",
             Self::Stagnation => "stagnation",
             Self::SameError => "same_error",

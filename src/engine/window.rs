@@ -143,7 +143,7 @@ fn needed(event: &Event) -> Event {
     };
     Event {
         agent: event.agent.clone(),
-        worker: None,
+        worker: event.worker.clone(),
         body,
         ..*event
     }

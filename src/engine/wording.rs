@@ -3,6 +3,8 @@
 //! Names from the outside (tools, agents) are quoted as data, without control characters. No argument and no result is
 //! ever part of a sentence.
 
+mod prior;
+
 use super::kept::Kept;
 use super::warning::{Rule, Severity};
 
@@ -48,6 +50,14 @@ pub(crate) fn what_happened(kept: &Kept) -> String {
             let agents = quoted(kept.agent.as_deref(), "two agents");
             format!("Control went to and fro between {agents}: {count} hand-offs in a row.")
         }
+        Rule::ToolLimit
+        | Rule::DuplicateCall
+        | Rule::SimilarQuery
+        | Rule::DoomLoop
+        | Rule::TestFixCycle
+        | Rule::CommandFailureCascade
+        | Rule::SummaryLoop
+        | Rule::GlobalDoomLoop => prior::what_happened(kept.rule, &tool, count),
         Rule::ToolCycle => {
             format!("The same calls came round again with the same results: {count} calls so far.")
         }
@@ -99,6 +109,14 @@ pub(crate) fn why_it_matters(kept: &Kept) -> &'static str {
         Rule::HandoffBounce => {
             "Each agent takes the other one for responsible; nobody works on the task."
         }
+        Rule::ToolLimit
+        | Rule::DuplicateCall
+        | Rule::SimilarQuery
+        | Rule::DoomLoop
+        | Rule::TestFixCycle
+        | Rule::CommandFailureCascade
+        | Rule::SummaryLoop
+        | Rule::GlobalDoomLoop => prior::why_it_matters(kept.rule),
         Rule::ToolCycle => {
             "Each step leads back to the first; the next round will end like the last."
         }
@@ -144,6 +162,17 @@ pub(crate) fn what_to_try(kept: &Kept) -> &'static str {
         (Rule::HandoffBounce, _) => {
             "Say in both agents' instructions who owns this kind of task, or forbid handing back without a result."
         }
+        (
+            Rule::ToolLimit
+            | Rule::DuplicateCall
+            | Rule::SimilarQuery
+            | Rule::DoomLoop
+            | Rule::TestFixCycle
+            | Rule::CommandFailureCascade
+            | Rule::SummaryLoop
+            | Rule::GlobalDoomLoop,
+            _,
+        ) => prior::what_to_try(kept),
         (Rule::ToolCycle, _) => {
             "Tell the agent what the round brought, and take one of its steps away or decide for it."
         }

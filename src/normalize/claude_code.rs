@@ -22,14 +22,14 @@
 use std::borrow::Cow;
 
 use crate::engine::event::{
-    AgentSpan, Answer, Body, Failure, ModelCall, Recorded, RunEnd, ToolCall,
+    AgentSpan, Answer, Body, Failure, ModelCall, Recorded, RunEnd, ToolCall, Traits,
 };
 use crate::otlp::{Attributes, LogView, ValueView};
 
 use super::facts::Slot;
 use super::reading::Reading;
 use super::records::{Record, count, flag, pick, text};
-use super::{Outcome, Report, tool_names, value};
+use super::{Outcome, Report, fingerprint, tool_names, value};
 
 /// Tools that run a shell command.
 const SHELLS: [&str; 2] = ["Bash", "PowerShell"];
@@ -83,7 +83,7 @@ fn tool_span(reading: &mut Reading<'_, '_>) {
     let tool = reading.facts.text(Slot::ToolName).unwrap_or_default();
     let input = match text(command) {
         Some(command) if SHELLS.contains(&tool) => shell_input(command),
-        _ => Recorded::NotRecorded,
+        _ => unknown(),
     };
     let printed = span.events.iter().find(|event| event.name == "tool.output");
     let output = printed.map_or(Recorded::NotRecorded, |event| {
@@ -108,7 +108,7 @@ fn execution(reading: &mut Reading<'_, '_>) {
     };
     let error = reading.failure();
     let nothing = Recorded::NotRecorded;
-    reading.tell(call("", Some(call_id), nothing.clone(), nothing, error));
+    reading.tell(call("", Some(call_id), unknown(), nothing, error));
 }
 
 fn tool_record(record: &mut Record<'_, '_>) {
@@ -192,7 +192,7 @@ fn refusal(record: &mut Record<'_, '_>) {
 fn call(
     tool: &str,
     call_id: Option<&str>,
-    input: Recorded,
+    (input, traits): (Recorded, Traits),
     output: Recorded,
     error: Option<Failure>,
 ) -> Body {
@@ -204,11 +204,17 @@ fn call(
         error,
         hands_off: false,
         writes: tool_names::writes(tool),
+        traits,
     })
 }
 
+/// Arguments that the report does not have.
+fn unknown() -> (Recorded, Traits) {
+    (Recorded::NotRecorded, Traits::default())
+}
+
 /// The arguments of a call: the whole of them, but of a shell command as the span tells it.
-fn arguments(tool: &str, input: Option<&str>, parameters: Option<&str>) -> Recorded {
+fn arguments(tool: &str, input: Option<&str>, parameters: Option<&str>) -> (Recorded, Traits) {
     if SHELLS.contains(&tool) {
         // The parameters hold the command in full; in the input, long texts are cut off.
         let command = parameters
@@ -218,12 +224,19 @@ fn arguments(tool: &str, input: Option<&str>, parameters: Option<&str>) -> Recor
             return shell_input(&value::unquote(command));
         }
     }
-    input.map_or(Recorded::NotRecorded, value::input_json)
+    input.map_or_else(unknown, |input| told(tool, input))
 }
 
-fn shell_input(command: &str) -> Recorded {
+fn shell_input(command: &str) -> (Recorded, Traits) {
     let command = serde_json::Value::from(command);
-    value::input_json(&format!("{{\"command\":{command}}}"))
+    told(SHELLS[0], &format!("{{\"command\":{command}}}"))
+}
+
+fn told(tool: &str, input: &str) -> (Recorded, Traits) {
+    (
+        value::input_json(input),
+        fingerprint::traits(tool, input, ""),
+    )
 }
 
 /// A sub-agent at work for as long as its call: side by side they hand nothing over.
@@ -404,7 +417,7 @@ mod tests {
             &*call.error.as_ref().expect("a failure").text,
             "refused by user_reject"
         );
-        assert_eq!(call.input, shell_input("rm -r x"));
+        assert_eq!(call.input, shell_input("rm -r x").0);
     }
 
     /// Given a shell command with a long text in it, it counts as the whole command, whatever the description beside it.
@@ -420,7 +433,7 @@ mod tests {
             call(r#"{"command":"ls","description":"two"}"#, "{}"),
             shell_input("ls")
         );
-        assert_eq!(arguments("Read", None, None), Recorded::NotRecorded);
+        assert_eq!(arguments("Read", None, None), unknown());
     }
 
     /// Given a model call that failed, it is told once: by its record only where no span tells it.

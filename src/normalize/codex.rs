@@ -18,7 +18,7 @@ use crate::engine::event::{Body, Failure, ModelCall, Recorded, ToolCall};
 use crate::otlp::LogView;
 
 use super::records::{Record, count, flag, pick, text};
-use super::{Outcome, Report, shell, tool_names, value};
+use super::{Outcome, Report, fingerprint, shell, tool_names, value};
 
 /// Reads one log record.
 pub(super) fn log(log: &LogView<'_>, report: &mut Report) -> Outcome {
@@ -62,6 +62,11 @@ fn tool(record: &mut Record<'_, '_>) {
     let body = Body::ToolCall(ToolCall {
         tool: value::name(tool),
         call_id: (!named.is_empty()).then(|| value::id_hash(&[named.as_bytes()])),
+        traits: fingerprint::traits(
+            tool,
+            text(arguments).unwrap_or_default(),
+            printed.as_ref().map_or("", |printed| printed.body),
+        ),
         input: value::input(arguments),
         output: printed.map_or(Recorded::NotRecorded, |printed| printed.output()),
         error,

@@ -18,7 +18,7 @@ use crate::engine::event::{
     ToolCall, TraceId,
 };
 
-use super::{tool_names, value};
+use super::{fingerprint, tool_names, value};
 
 /// Longest line, in bytes: a thousand calls with results of a hundred kilobytes each still fit.
 const LINE_BYTES_MAX: u64 = 128 * 1024 * 1024;
@@ -258,6 +258,11 @@ impl Told<'_> {
             error: self.failure(),
             hands_off: tool_names::hands_off(tool),
             writes: tool_names::writes(tool),
+            traits: fingerprint::traits(
+                tool,
+                self.input.map_or("", RawValue::get),
+                self.output.map_or("", RawValue::get),
+            ),
         }))
     }
 

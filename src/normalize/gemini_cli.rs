@@ -24,7 +24,7 @@ use crate::otlp::{LogView, ValueView};
 use super::facts::Slot;
 use super::reading::{Reading, json_text, member_text};
 use super::records::{Record, count, flag, pick, text};
-use super::{Outcome, Report, shell, tool_names, value};
+use super::{Outcome, Report, fingerprint, shell, tool_names, value};
 
 /// Reads one span.
 pub(super) fn span(reading: &mut Reading<'_, '_>) -> Outcome {
@@ -84,12 +84,18 @@ fn tool_span(reading: &mut Reading<'_, '_>) {
     let error = reading
         .failure()
         .or_else(|| failure(&answer, &command, printed.as_ref()));
+    let arguments = value::member(&request, &["args"]);
     reading.tell(Body::ToolCall(ToolCall {
         tool: value::name(tool),
         call_id: facts
             .text(Slot::CallId)
             .map(|id| value::id_hash(&[id.as_bytes()])),
-        input: value::member(&request, &["args"]).map_or(Recorded::NotRecorded, value::input_json),
+        input: arguments.map_or(Recorded::NotRecorded, value::input_json),
+        traits: fingerprint::traits(
+            tool,
+            arguments.unwrap_or_default(),
+            printed.as_ref().map_or("", |printed| &*printed.body),
+        ),
         output: printed.map_or(Recorded::NotRecorded, |printed| {
             value::output(ValueView::Str(&printed.body))
         }),
@@ -206,6 +212,7 @@ fn tool_record(record: &mut Record<'_, '_>) {
         error,
         hands_off: tool_names::hands_off(tool),
         writes: tool_names::writes(tool),
+        traits: fingerprint::traits(tool, input, ""),
     });
     let time = record.time_ns().to_le_bytes();
     let prompt = prompt.as_str().unwrap_or_default();

@@ -24,6 +24,7 @@ mod digest;
 mod emptiness;
 pub mod events_file;
 mod facts;
+mod fingerprint;
 mod gemini_cli;
 mod gen_ai;
 mod google_adk;

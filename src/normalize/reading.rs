@@ -14,7 +14,7 @@ use crate::otlp::{SpanView, ValueView};
 
 use super::facts::{Facts, Slot};
 use super::names::Names;
-use super::{Report, answer, tool_names, usage, value, wrappers};
+use super::{Report, answer, fingerprint, tool_names, usage, value, wrappers};
 
 /// OTLP's status codes.
 const STATUS_OK: i32 = 1;
@@ -213,6 +213,11 @@ impl<'r, 'a> Reading<'r, 'a> {
             error,
             hands_off,
             writes: tool_names::writes(&tool),
+            traits: fingerprint::traits(
+                &tool,
+                call.arguments.as_deref().unwrap_or_default(),
+                result.unwrap_or_default(),
+            ),
             tool,
         }));
         let arguments = call.arguments.as_deref().unwrap_or_default();

@@ -1,4 +1,6 @@
-//! Shell commands, which are most of what coding agents do, and what their end means.
+//! Shell commands, which are most of what coding agents do: what they do, and what their end means.
+
+use crate::engine::event::Command;
 
 /// Programs that end with 1 to say that they found nothing, or a difference: an answer, not a failure.
 const SEARCHES: [&str; 12] = [
@@ -12,6 +14,143 @@ pub(super) fn failed(command: &str, exit_code: i64, printed: &str) -> bool {
     exit_code != 0 && !found_nothing
 }
 
+/// Programs that do nothing but show a file.
+const READERS: [&str; 7] = ["cat", "head", "tail", "less", "more", "nl", "bat"];
+
+/// Programs that run tests, whatever their arguments.
+const TESTERS: [&str; 12] = [
+    "pytest", "py.test", "unittest", "jest", "vitest", "mocha", "ctest", "rspec", "phpunit", "tox",
+    "nose2", "ava",
+];
+
+/// Programs that run tests when one of their arguments says so.
+const BUILDERS: [&str; 20] = [
+    "cargo", "go", "npm", "yarn", "pnpm", "bun", "deno", "make", "mvn", "mvnw", "gradle",
+    "gradlew", "dotnet", "swift", "mix", "bazel", "sbt", "just", "rake", "flutter",
+];
+
+/// Words before the program that a command is about.
+const PREFIXES: [&str; 14] = [
+    "sudo", "time", "env", "exec", "npx", "uv", "poetry", "run", "python", "python3", "-m",
+    "bundle", "bash", "sh",
+];
+
+/// What a command line does. Of several commands the tests count first, then the last command.
+pub(super) fn kind(line: &str) -> Command {
+    let parts = || line.split(['|', ';', '&', '\n']).map(str::trim);
+    if parts().any(runs_tests) {
+        return Command::RunsTests;
+    }
+    let last = line
+        .rsplit([';', '&', '\n'])
+        .find(|part| !part.trim().is_empty());
+    let last = last.unwrap_or_default().trim();
+    match words(last).next().map(file_name).unwrap_or_default() {
+        "echo" | "printf" | "tee" | "touch" => Command::WritesFile,
+        "cat" if last.contains('>') => Command::WritesFile,
+        "sed" => Command::EditsFile,
+        program if READERS.contains(&program) => Command::ReadsFile,
+        _ => Command::Other,
+    }
+}
+
+/// Whether a line is one command without pipes, redirects or anything else of the shell's.
+pub(super) fn is_simple(line: &str) -> bool {
+    !line.trim().contains(['|', '>', '<', ';', '&', '`', '\n']) && !line.contains("$(")
+}
+
+/// The file, where a simple command does nothing but read one.
+pub(super) fn file_read(line: &str) -> Option<&str> {
+    let mut words = line.split_whitespace().skip_while(|word| *word == "sudo");
+    let program = file_name(words.next()?);
+    if !READERS.contains(&program) {
+        return None;
+    }
+    let mut file = None;
+    while let Some(word) = words.next() {
+        if matches!(word, "-n" | "-c" | "--lines" | "--bytes") && program != "cat" {
+            words.next();
+        } else if !word.starts_with(['-', '+']) && file.replace(word).is_some() {
+            return None;
+        }
+    }
+    let file = file?.trim_matches(['"', '\'']);
+    Some(file.strip_prefix("./").unwrap_or(file)).filter(|file| !file.is_empty())
+}
+
+/// Whether what a test run printed says that tests failed: a number above zero beside a word of failing, or such a word in
+/// capitals.
+pub(super) fn tests_failed(printed: &str) -> bool {
+    printed
+        .match_indices(['f', 'F'])
+        .any(|(at, _)| tells_failure(printed, at))
+}
+
+fn tells_failure(printed: &str, at: usize) -> bool {
+    let (before, rest) = printed.split_at(at);
+    // A line break within JSON text stands as two characters, of which the second is a letter.
+    let starts = before.ends_with("\\n")
+        || before.ends_with("\\t")
+        || !before.ends_with(|sign: char| sign.is_alphanumeric() || sign == '_');
+    let length = rest.find(|sign: char| !sign.is_ascii_alphabetic());
+    let (word, behind) = rest.split_at(length.unwrap_or(rest.len()));
+    let known = ["fail", "failed", "failure", "failures", "failing"];
+    if !starts || !known.iter().any(|known| word.eq_ignore_ascii_case(known)) {
+        return false;
+    }
+    let after = behind.trim_start_matches([':', '=', ' ']);
+    let digits = after.len()
+        - after
+            .trim_start_matches(|sign: char| sign.is_ascii_digit())
+            .len();
+    let told = before.trim_end_matches(' ');
+    let count = if told.ends_with(|sign: char| sign.is_ascii_digit()) {
+        let start = told.trim_end_matches(|sign: char| sign.is_ascii_digit());
+        Some(&told[start.len()..])
+    } else if digits > 0 && after.len() < behind.len() {
+        Some(&after[..digits])
+    } else {
+        None
+    };
+    count.map_or_else(
+        || word.bytes().all(|letter| letter.is_ascii_uppercase()),
+        |count| count.bytes().any(|digit| digit != b'0'),
+    )
+}
+
+fn runs_tests(command: &str) -> bool {
+    let mut words = words(command);
+    let program = file_name(words.next().unwrap_or_default());
+    let script = [
+        "run_tests",
+        "run-tests",
+        "runtests",
+        "test_",
+        "test.sh",
+        "tests.sh",
+    ];
+    TESTERS.contains(&program)
+        || script.iter().any(|start| program.starts_with(start))
+        || (BUILDERS.contains(&program) && words.any(says_tests))
+}
+
+fn says_tests(word: &str) -> bool {
+    matches!(word, "test" | "tests" | "nextest" | "check-tests")
+        || word.starts_with("test:")
+        || word.ends_with(":test")
+}
+
+/// The words of a command from its program on, without settings of the environment and what only starts it.
+fn words(command: &str) -> impl Iterator<Item = &str> {
+    command
+        .split_whitespace()
+        .skip_while(|word| word.contains('=') || PREFIXES.contains(word))
+}
+
+fn file_name(program: &str) -> &str {
+    program.rsplit('/').next().unwrap_or(program)
+}
+
 /// Whether the last program of a command line, whose exit code it is, is a search.
 fn is_search(command: &str) -> bool {
     let last = command
@@ -20,8 +159,7 @@ fn is_search(command: &str) -> bool {
         .find(|part| !part.is_empty())
         .unwrap_or_default();
     let mut words = last.split_whitespace();
-    let program = words.next().unwrap_or_default();
-    let program = program.rsplit('/').next().unwrap_or(program);
+    let program = file_name(words.next().unwrap_or_default());
     SEARCHES.contains(&program)
         || (program == "git" && matches!(words.next(), Some("grep" | "diff")))
 }
@@ -48,5 +186,64 @@ mod tests {
         check("grep x missing", 1, "grep: missing", true);
         check("grep x a; make", 1, "", true);
         check("false", 1, "", true);
+    }
+
+    /// What a command does is read from its program, not from words within it.
+    #[test]
+    fn commands_have_a_kind() {
+        let check = |line: &str, expected: Command| assert_eq!(kind(line), expected, "{line}");
+        for line in [
+            "cargo test",
+            "RUST_LOG=1 cargo nextest run",
+            "cd app && npm run test:unit",
+            "python -m pytest -q | tail -5",
+            "./run_tests.sh",
+            "go test ./...",
+            "npx jest",
+            "python tests/test_a.py",
+        ] {
+            check(line, Command::RunsTests);
+        }
+        check("cat latest.log", Command::ReadsFile);
+        check("cat src/test_a.py", Command::ReadsFile);
+        check("cat > a.txt <<EOF", Command::WritesFile);
+        check("echo hello > a.txt", Command::WritesFile);
+        check("cd src && sed -i s/a/b/ x.rs", Command::EditsFile);
+        check("git commit -m test", Command::Other);
+        check("test -f a", Command::Other);
+        check("", Command::Other);
+    }
+
+    /// One file and options alone are a read of that file.
+    #[test]
+    fn reads_of_a_file_are_known() {
+        let check = |line: &str, expected| assert_eq!(file_read(line), expected, "{line}");
+        check("cat foo.ts", Some("foo.ts"));
+        check("head -n 20 './foo.ts'", Some("foo.ts"));
+        check("head -20 \"foo.ts\"", Some("foo.ts"));
+        check("tail -c 5 ./foo.ts", Some("foo.ts"));
+        check("cat a b", None);
+        check("cat", None);
+        check("ls foo.ts", None);
+        assert!(!is_simple("cat foo.ts | wc") && !is_simple("cat a > b") && !is_simple("cat a; b"));
+        assert!(is_simple(" cat foo.ts\n"));
+    }
+
+    /// A count of zero and a word within another are no failure.
+    #[test]
+    fn failed_tests_are_counted() {
+        let check =
+            |printed: &str, expected| assert_eq!(tests_failed(printed), expected, "{printed}");
+        check("test result: ok. 5 passed; 0 failed; 0 ignored", false);
+        check("test result: FAILED. 4 passed; 1 failed", true);
+        check("=== 2 failed, 3 passed in 0.1s ===", true);
+        check("1 xfailed, 3 passed", false);
+        check("--- FAIL: TestSum (0.00s)", true);
+        check("Failed: 0, Passed: 7", false);
+        check("Failures: 2", true);
+        check("FAILED (failures=1)", true);
+        check("test what_fails ... ok", false);
+        check("{\"stdout\":\"x\\nFAILED\"}", true);
+        check("0 failed", false);
     }
 }

@@ -116,6 +116,43 @@ pub(super) fn member<'a>(json: &'a str, path: &[&str]) -> Option<&'a str> {
     })
 }
 
+/// The members of an object: names without quotes, values as raw JSON. Nothing where the text is no object.
+pub(super) fn members(json: &str) -> impl Iterator<Item = (Cow<'_, str>, &str)> {
+    let mut scanner = Scanner { json, at: 0 };
+    let is_object = scanner.peek() == Some(b'{');
+    scanner.at += usize::from(is_object);
+    std::iter::from_fn(move || {
+        if !is_object {
+            return None;
+        }
+        while scanner.peek()? == b',' {
+            scanner.at += 1;
+        }
+        let key = scanner.value()?;
+        if scanner.peek()? != b':' {
+            return None;
+        }
+        scanner.at += 1;
+        Some((unquote(key), scanner.value()?))
+    })
+}
+
+/// The command line in a shell tool's arguments: `command` or `cmd`, the last word where it is a list
+/// (`["bash", "-lc", "ls"]`), or the arguments themselves where they are a text.
+pub(super) fn command_line(arguments: &str) -> Option<Cow<'_, str>> {
+    let arguments = arguments.trim();
+    if arguments.is_empty() {
+        return None;
+    }
+    if !arguments.starts_with('{') {
+        return Some(unquote(arguments));
+    }
+    let line = member(arguments, &["command"]).or_else(|| member(arguments, &["cmd"]))?;
+    let word = |place| member(line, &[place]);
+    let last = word("2").or_else(|| word("1")).or_else(|| word("0"));
+    Some(unquote(last.unwrap_or(line)))
+}
+
 /// A JSON text without its quotes and escapes; anything else as it is.
 pub(super) fn unquote(text: &str) -> Cow<'_, str> {
     let text = text.trim();

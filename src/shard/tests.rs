@@ -12,7 +12,9 @@ use super::clock::Clock;
 use super::{Refusal, RunFilter, Settings, Shards};
 use crate::config::profile;
 use crate::engine::RunView;
-use crate::engine::event::{Body, Event, Recorded, RunEnd, SpanId, Text, ToolCall, TraceId, Value};
+use crate::engine::event::{
+    Body, Event, Recorded, RunEnd, SpanId, Text, ToolCall, TraceId, Traits, Value,
+};
 use crate::engine::policy::Policy;
 use crate::engine::view::{Ended, Status};
 use crate::engine::warning::{ChangeKind, WarningState};
@@ -118,6 +120,7 @@ fn call(trace: TraceId, n: u64) -> Event {
         error: None,
         hands_off: false,
         writes: false,
+        traits: Traits::default(),
     };
     event(trace, n, Body::ToolCall(call))
 }

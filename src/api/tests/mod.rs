@@ -19,7 +19,9 @@ use super::v1::tail_alerts_response::Message;
 use super::v1::warning_service_client::WarningServiceClient;
 use super::{Settings, serve, v1};
 use crate::door::Tenant;
-use crate::engine::event::{Body, Event, Recorded, SpanId, ToolCall, TraceId, Value as Input};
+use crate::engine::event::{
+    Body, Event, Recorded, SpanId, ToolCall, TraceId, Traits, Value as Input,
+};
 use crate::engine::policy::Policy;
 use crate::engine::warning::{ChangeKind, Rule, Severity, Warning, WarningState};
 use crate::normalize::{Report, RunRef};
@@ -229,6 +231,7 @@ fn tool_call(run_id: &str, agent: &str, call: u64) -> Event {
             error: None,
             hands_off: false,
             writes: false,
+            traits: Traits::default(),
         }),
     }
 }

@@ -4,9 +4,13 @@
 //! keep their counts in tallies and never look at each other. In a profile that knows progress, what brought something new
 //! does not count, calls that one model answer asked for count once, and weaker evidence needs more repeats.
 
+mod command_failure_cascade;
 mod cost_budget_exceeded;
 mod cost_spike;
+mod doom_loop;
+mod duplicate_call;
 mod empty_result_loop;
+mod global_doom_loop;
 mod goal_loop;
 mod handoff_bounce;
 mod handoff_cycle;
@@ -18,16 +22,21 @@ mod repeated_tool_call_exact_input;
 mod repeated_tool_call_similar_input;
 mod retry_storm;
 mod same_error;
+mod similar_query;
 mod stagnation;
+mod summary_loop;
+mod test_fix_cycle;
 mod tool_cycle;
+mod tool_limit;
 
-use super::calls::Call;
+use super::calls::{Call, Spoken};
 use super::event::{AgentSpan, Event, Text};
 use super::fold::{Fold, Spent};
 use super::judge::Judged;
 use super::kept::Finding;
 use super::policy::Policy;
 
+pub(crate) use command_failure_cascade::advice as cascade_advice;
 pub(crate) use repeated_tool_call_similar_input::group_of as similar_group;
 
 /// What the rules find at a tool call.
@@ -35,6 +44,7 @@ pub(crate) fn of_tool_call(fold: &mut Fold, judged: &Judged<'_>, policy: &Policy
     let mut findings = Vec::new();
     findings.extend(long_running_step::observe(fold, judged.call, policy));
     findings.extend(cost_budget_exceeded::observe(fold, judged.call, policy));
+    summary_loop::end(fold);
     if judged.call.hands_off {
         return findings;
     }
@@ -48,6 +58,13 @@ pub(crate) fn of_tool_call(fold: &mut Fold, judged: &Judged<'_>, policy: &Policy
     findings.extend(no_progress::observe(fold, judged, policy));
     findings.extend(empty_result_loop::observe(fold, judged, policy));
     findings.extend(retry_storm::observe_call(fold, judged, policy));
+    findings.extend(tool_limit::observe(fold, judged, policy));
+    findings.extend(duplicate_call::observe(fold, judged, policy));
+    findings.extend(similar_query::observe(fold, judged, policy));
+    findings.extend(doom_loop::observe(fold, judged, policy));
+    findings.extend(test_fix_cycle::observe(fold, judged, policy));
+    findings.extend(command_failure_cascade::observe(fold, judged, policy));
+    findings.extend(global_doom_loop::observe(fold, judged, policy));
     findings.extend(tool_cycle::observe(fold, judged, policy));
     findings.extend(stagnation::observe(fold, judged, policy));
     findings.extend(same_error::observe(fold, judged, policy));
@@ -59,6 +76,7 @@ pub(crate) fn of_tool_call(fold: &mut Fold, judged: &Judged<'_>, policy: &Policy
 pub(crate) fn of_model_call(
     fold: &mut Fold,
     call: &Call<'_>,
+    model: &Spoken,
     spent: Spent,
     policy: &Policy,
 ) -> Vec<Finding> {
@@ -66,7 +84,13 @@ pub(crate) fn of_model_call(
     findings.extend(long_running_step::observe(fold, call, policy));
     findings.extend(cost_spike::observe(fold, call, spent, policy));
     findings.extend(cost_budget_exceeded::observe(fold, call, policy));
+    findings.extend(summary_loop::observe(fold, call, model, spent, policy));
     findings
+}
+
+/// What a message of a user ends.
+pub(crate) fn of_user_message(fold: &mut Fold) {
+    summary_loop::end(fold);
 }
 
 /// What the rules find when control passes.

@@ -1,8 +1,8 @@
 //! One event of the journal or of a saved state. A tool call without sample takes about 80 bytes.
 
 use crate::engine::event::{
-    AgentSpan, Answer, Body, Event, Failure, Handoff, ModelCall, Recorded, RunEnd, SpanId,
-    ToolCall, Value,
+    AgentSpan, Answer, Body, Command, Event, Failure, Handoff, ModelCall, Recorded, RunEnd, SpanId,
+    ToolCall, Traits, Value,
 };
 
 use super::RecordError;
@@ -76,6 +76,13 @@ struct ToolCallRecord {
     hands_off: bool,
     #[prost(bool, tag = "7")]
     writes: bool,
+    #[prost(fixed64, optional, tag = "8")]
+    main: Option<u64>,
+    /// 0: none
+    #[prost(uint32, tag = "9")]
+    command: u32,
+    #[prost(bool, tag = "10")]
+    tests_failed: bool,
 }
 
 #[derive(Clone, PartialEq, prost::Message)]
@@ -216,6 +223,9 @@ impl<'a> TablesWriter<'a> {
             error: self.failure(call.error.as_ref()),
             hands_off: call.hands_off,
             writes: call.writes,
+            main: call.traits.main,
+            command: command_number(call.traits.command),
+            tests_failed: call.traits.tests_failed,
         }
     }
 
@@ -319,6 +329,11 @@ impl TablesReader {
             error: self.failure(record.error)?,
             hands_off: record.hands_off,
             writes: record.writes,
+            traits: Traits {
+                main: record.main,
+                command: command_numbered(record.command)?,
+                tests_failed: record.tests_failed,
+            },
         })
     }
 
@@ -368,5 +383,28 @@ impl TablesReader {
                 sample: self.text(record.sample)?,
             }),
         })
+    }
+}
+
+fn command_number(command: Option<Command>) -> u32 {
+    match command {
+        None => 0,
+        Some(Command::Other) => 1,
+        Some(Command::ReadsFile) => 2,
+        Some(Command::WritesFile) => 3,
+        Some(Command::EditsFile) => 4,
+        Some(Command::RunsTests) => 5,
+    }
+}
+
+fn command_numbered(number: u32) -> Result<Option<Command>, RecordError> {
+    match number {
+        0 => Ok(None),
+        1 => Ok(Some(Command::Other)),
+        2 => Ok(Some(Command::ReadsFile)),
+        3 => Ok(Some(Command::WritesFile)),
+        4 => Ok(Some(Command::EditsFile)),
+        5 => Ok(Some(Command::RunsTests)),
+        _ => Err(RecordError::unknown("command", number)),
     }
 }

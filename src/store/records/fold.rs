@@ -1,7 +1,7 @@
 //! What has left a run's window, as part of its saved state.
 
 use crate::engine::event::TraceId;
-use crate::engine::fold::{CallMark, Fold, Notes, Totals};
+use crate::engine::fold::{CallMark, Fold, Notes, QueryMark, Totals};
 use crate::engine::judge::Outcome;
 use crate::engine::similarity::shape;
 
@@ -33,6 +33,8 @@ pub(super) struct FoldRecord {
     notes: Option<NotesRecord>,
     #[prost(message, optional, tag = "9")]
     speech: Option<SpeechRecord>,
+    #[prost(message, repeated, tag = "10")]
+    queries: Vec<QueryMarkRecord>,
 }
 
 #[derive(Clone, Copy, PartialEq, prost::Message)]
@@ -72,6 +74,8 @@ struct TotalsRecord {
     end_trace: u32,
     #[prost(bool, tag = "17")]
     model_spoke: bool,
+    #[prost(uint64, tag = "18")]
+    turn_at: u64,
 }
 
 #[derive(Clone, Copy, PartialEq, prost::Message)]
@@ -127,6 +131,23 @@ struct CallMarkRecord {
     round: u64,
 }
 
+#[derive(Clone, Copy, PartialEq, prost::Message)]
+struct QueryMarkRecord {
+    #[prost(fixed64, tag = "1")]
+    tool: u64,
+    #[prost(fixed64, tag = "2")]
+    key: u64,
+    #[prost(uint64, tag = "3")]
+    number: u64,
+    #[prost(uint64, tag = "4")]
+    round: u64,
+    #[prost(fixed64, tag = "5")]
+    group: u64,
+    /// *t*
+    #[prost(uint32, tag = "6")]
+    query: u32,
+}
+
 impl<'a> TablesWriter<'a> {
     pub(super) fn fold(&mut self, fold: &'a Fold) -> FoldRecord {
         let Fold {
@@ -138,6 +159,7 @@ impl<'a> TablesWriter<'a> {
             warnings,
             control,
             speech,
+            queries,
             notes,
         } = fold;
         FoldRecord {
@@ -150,6 +172,26 @@ impl<'a> TablesWriter<'a> {
             control: Some(self.control(control)),
             notes: Some(notes_record(*notes)),
             speech: self.speech(speech),
+            queries: queries.iter().map(|mark| self.query_mark(mark)).collect(),
+        }
+    }
+
+    fn query_mark(&mut self, mark: &'a QueryMark) -> QueryMarkRecord {
+        let QueryMark {
+            tool,
+            key,
+            number,
+            round,
+            group,
+            query,
+        } = mark;
+        QueryMarkRecord {
+            tool: *tool,
+            key: *key,
+            number: *number,
+            round: *round,
+            group: *group,
+            query: self.text(query),
         }
     }
 
@@ -218,8 +260,24 @@ impl TablesReader {
                 .map(|kept| self.kept(kept))
                 .collect::<Result<_, _>>()?,
             control: self.control(&record.control.unwrap_or_default())?,
+            queries: record
+                .queries
+                .iter()
+                .map(|mark| self.query_mark(mark))
+                .collect::<Result<_, _>>()?,
             notes: read_notes(record.notes.unwrap_or_default()),
             speech: self.speech(record.speech.unwrap_or_default())?,
+        })
+    }
+
+    fn query_mark(&self, record: &QueryMarkRecord) -> Result<QueryMark, RecordError> {
+        Ok(QueryMark {
+            tool: record.tool,
+            key: record.key,
+            number: record.number,
+            round: record.round,
+            group: record.group,
+            query: self.text(record.query)?,
         })
     }
 
@@ -259,6 +317,7 @@ fn totals_record(totals: &Totals, end_trace: u32) -> TotalsRecord {
         model_spoke,
         call_end_ns,
         write_at,
+        turn_at,
         unspent,
         root_seen,
         end_trace: _,
@@ -278,6 +337,7 @@ fn totals_record(totals: &Totals, end_trace: u32) -> TotalsRecord {
         model_spoke,
         call_end_ns,
         write_at,
+        turn_at,
         unspent: Some(spent_record(unspent)),
         root_seen,
         failed,
@@ -300,6 +360,7 @@ fn read_totals(record: &TotalsRecord, end_trace: TraceId) -> Totals {
         model_spoke: record.model_spoke,
         call_end_ns: record.call_end_ns,
         write_at: record.write_at,
+        turn_at: record.turn_at,
         unspent: read_spent(record.unspent),
         root_seen: record.root_seen,
         end_trace,

@@ -4,8 +4,8 @@ use proptest::option;
 use proptest::prelude::*;
 
 use crate::engine::event::{
-    AgentSpan, Answer, Body, Event, Failure, Handoff, ModelCall, Recorded, RunEnd, SpanId, Text,
-    ToolCall, TraceId, Value,
+    AgentSpan, Answer, Body, Command, Event, Failure, Handoff, ModelCall, Recorded, RunEnd, SpanId,
+    Text, ToolCall, TraceId, Traits, Value,
 };
 use crate::engine::warning::{ChangeKind, Rule, Severity, Warning, WarningState};
 use crate::store::alert::Alert;
@@ -50,7 +50,25 @@ pub(super) fn recorded() -> impl Strategy<Value = Recorded> {
     ]
 }
 
-fn tool_call() -> impl Strategy<Value = ToolCall> {
+fn traits() -> impl Strategy<Value = Traits> {
+    let command = prop::sample::select(vec![
+        None,
+        Some(Command::Other),
+        Some(Command::ReadsFile),
+        Some(Command::WritesFile),
+        Some(Command::EditsFile),
+        Some(Command::RunsTests),
+    ]);
+    (option::of(any::<u64>()), command, any::<bool>()).prop_map(|(main, command, tests_failed)| {
+        Traits {
+            main,
+            command,
+            tests_failed,
+        }
+    })
+}
+
+fn tool_call() -> BoxedStrategy<ToolCall> {
     (
         text(),
         option::of(any::<u64>()),
@@ -58,9 +76,10 @@ fn tool_call() -> impl Strategy<Value = ToolCall> {
         recorded(),
         option::of(failure()),
         any::<[bool; 2]>(),
+        traits(),
     )
         .prop_map(
-            |(tool, call_id, input, output, error, [hands_off, writes])| ToolCall {
+            |(tool, call_id, input, output, error, [hands_off, writes], traits)| ToolCall {
                 tool,
                 call_id,
                 input,
@@ -68,8 +87,10 @@ fn tool_call() -> impl Strategy<Value = ToolCall> {
                 error,
                 hands_off,
                 writes,
+                traits,
             },
         )
+        .boxed()
 }
 
 fn answer() -> impl Strategy<Value = Answer> {
@@ -376,6 +397,7 @@ fn tool_call_event(i: u64, start_ns: u64) -> Event {
             error: None,
             hands_off: false,
             writes: false,
+            traits: Traits::default(),
         }),
     }
 }

@@ -1,0 +1,181 @@
+//! What a call's arguments and result tell besides being equal or not: its main arguments, and what its command does.
+//!
+//! Two calls that differ in an option only are the same attempt. Which arguments are the main ones is known by their names
+//! (attocode's page *Loop Detection*, *Fingerprinting Details*); a shell command that only reads one file is known by that
+//! file, whichever program reads it. What a command does is in `shell`. Nothing of a value leaves this file but a hash.
+
+use crate::engine::event::{Command, Traits};
+
+use super::{hash, shell, value};
+
+/// Arguments that say what a call is about.
+const MAIN: [&str; 10] = [
+    "path",
+    "file_path",
+    "command",
+    "pattern",
+    "query",
+    "url",
+    "content",
+    "filename",
+    "offset",
+    "limit",
+];
+
+/// Tools that run a shell command, in lower case.
+const SHELLS: [&str; 17] = [
+    "bash",
+    "sh",
+    "zsh",
+    "shell",
+    "powershell",
+    "terminal",
+    "command",
+    "exec",
+    "exec_command",
+    "execute_command",
+    "execute_bash",
+    "run_command",
+    "run_shell_command",
+    "run_terminal_cmd",
+    "run_in_terminal",
+    "shell_command",
+    "local_shell",
+];
+
+/// Tools whose only work is to run tests, in lower case.
+const TESTERS: [&str; 5] = ["run_tests", "run_test", "runtests", "test", "pytest"];
+
+/// What arguments and result tell; a text that is absent is empty. Results may stand in quotes, as JSON text.
+pub(super) fn traits(tool: &str, arguments: &str, result: &str) -> Traits {
+    let named = |names: &[&str]| names.iter().any(|name| tool.eq_ignore_ascii_case(name));
+    if named(&SHELLS) {
+        return match value::command_line(arguments) {
+            Some(line) => of_command(arguments, &line, result),
+            None => Traits {
+                tests_failed: arguments.is_empty() && tests_failed(result),
+                ..Traits::default()
+            },
+        };
+    }
+    let tests = named(&TESTERS);
+    Traits {
+        main: main_arguments(arguments),
+        command: tests.then_some(Command::RunsTests),
+        tests_failed: tests && tests_failed(result),
+    }
+}
+
+fn of_command(arguments: &str, line: &str, result: &str) -> Traits {
+    let command = shell::kind(line);
+    let main = if shell::is_simple(line) {
+        shell::file_read(line)
+            .map(|file| hash::parts(&[b"file_read", file.as_bytes()]))
+            .or_else(|| main_arguments(arguments))
+    } else {
+        None
+    };
+    Traits {
+        main,
+        command: Some(command),
+        tests_failed: command == Command::RunsTests && tests_failed(result),
+    }
+}
+
+/// Fingerprint of the main arguments alone, as if they were all; `None` where they are, or where there are none.
+fn main_arguments(arguments: &str) -> Option<u64> {
+    let arguments = value::unquote(arguments);
+    let is_main = |key: &str| MAIN.contains(&key);
+    let mut members = value::members(&arguments);
+    let (mut some, mut others) = (false, false);
+    for (key, _) in members.by_ref() {
+        some |= is_main(&key);
+        others |= !is_main(&key);
+    }
+    if !(some && others) {
+        return None;
+    }
+    let main: Vec<String> = value::members(&arguments)
+        .filter(|(key, _)| is_main(key))
+        .map(|(key, value)| format!("\"{key}\":{value}"))
+        .collect();
+    let main = value::input_json(&format!("{{{}}}", main.join(",")));
+    main.value().map(|value| value.fingerprint)
+}
+
+fn tests_failed(result: &str) -> bool {
+    shell::tests_failed(&value::unquote(result))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The fingerprint that stands for the main arguments.
+    fn main(tool: &str, arguments: &str) -> u64 {
+        let all = value::input_json(arguments);
+        let all = all.value().unwrap().fingerprint;
+        traits(tool, arguments, "").main.unwrap_or(all)
+    }
+
+    #[track_caller]
+    fn check(tool: &str, left: &str, right: &str, same: bool) {
+        assert_eq!(
+            main(tool, left) == main(tool, right),
+            same,
+            "{left} and {right}"
+        );
+    }
+
+    /// Given arguments that differ in what is not a main one, or in order, they count as the same; else not.
+    #[test]
+    fn main_arguments_count() {
+        let one = r#"{"path":"a.rs","encoding":"utf8"}"#;
+        check("read_file", one, r#"{"path":"a.rs"}"#, true);
+        check("read_file", one, r#"{"note":"x","path":"a.rs"}"#, true);
+        check(
+            "read_file",
+            one,
+            r#"{"path":"b.rs","encoding":"utf8"}"#,
+            false,
+        );
+        check("read_file", one, r#"{"path":"a.rs","offset":10}"#, false);
+        check("read_file", r#""{\"path\":\"a.rs\",\"x\":1}""#, one, true);
+        check("add", r#"{"a":1}"#, r#"{"a":2}"#, false);
+        check("add", r#"{"a":1}"#, r#"{"a":1,"b":2}"#, false);
+    }
+
+    /// Given commands that read the same file, they are the same call; given more than that, the whole of it counts.
+    #[test]
+    fn reading_a_file_is_one_call() {
+        let cat = r#"{"command":"cat foo.ts"}"#;
+        check("bash", cat, r#"{"command":"head -n 20 ./foo.ts"}"#, true);
+        check(
+            "bash",
+            cat,
+            r#"{"command":"tail foo.ts","timeout":5}"#,
+            true,
+        );
+        check("bash", cat, r#"{"command":"tail bar.ts"}"#, false);
+        check("bash", cat, r#"{"command":"cat foo.ts | wc"}"#, false);
+        let piped = r#"{"command":"cat foo.ts | wc","timeout":5}"#;
+        check("bash", piped, r#"{"command":"cat foo.ts | wc"}"#, false);
+        check("bash", piped, piped, true);
+    }
+
+    /// Given a test run's result, it is read for failures; of other commands it is not.
+    #[test]
+    fn failed_tests_are_told() {
+        let run = traits("bash", r#"{"command":"cargo test"}"#, r#""2 failed""#);
+        assert_eq!(run.command, Some(Command::RunsTests));
+        assert!(run.tests_failed);
+        let other = traits("bash", r#"{"command":"cat log"}"#, "2 failed");
+        assert_eq!(
+            (other.command, other.tests_failed),
+            (Some(Command::ReadsFile), false)
+        );
+        assert!(traits("run_tests", "{}", "FAILED").tests_failed);
+        assert!(traits("bash", "", "3 failed").tests_failed);
+        assert_eq!(traits("search", "2 failed", "2 failed"), Traits::default());
+    }
+}

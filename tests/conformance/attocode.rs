@@ -1,0 +1,270 @@
+//! The page *Loop Detection* of attocode.
+//!
+//! Still to come with the guard: the nudges of the three tiers (3, 4–5, 6 and more) as messages before the call; the refusal
+//! that the last tier announces (from the seventh identical call on); the nudges after failed tests, failed commands and text
+//! alone; each worker of a swarm told at its next check; `reset` that keeps the thresholds. Workers in different runs of one
+//! session are not counted together yet.
+
+use eddy::config::profile::Name;
+use serde_json::{Value, json};
+
+use super::support::{advice, call, check, command, failing, text, times, user, watch, with};
+
+const ATTOCODE: Name = Name::Attocode;
+
+fn read(path: &str) -> Value {
+    call("read_file", json!({"path": path}))
+}
+
+/// Exact detection: three equal calls in a row, whatever they bring; two are none, and another call ends the row.
+#[test]
+fn exact_repeats() {
+    check(ATTOCODE, &times(2, read("a.rs")), &[]);
+    check(
+        ATTOCODE,
+        &times(3, read("a.rs")),
+        &["doom_loop 3 warning read_file"],
+    );
+    let mut broken = times(2, read("a.rs"));
+    broken.push(read("b.rs"));
+    broken.extend(times(2, read("a.rs")));
+    check(ATTOCODE, &broken, &[]);
+    let turns: Vec<Value> = (0..8).map(|i| read(["a.rs", "b.rs"][i % 2])).collect();
+    check(ATTOCODE, &turns, &[]);
+    let orders = [
+        r#"{"path":"a.rs","limit":5}"#,
+        r#"{"limit":5,"path":"a.rs"}"#,
+        r#"{"path":"a.rs","limit":5}"#,
+    ];
+    let reordered: Vec<Value> = orders.map(|input| call("read_file", json!(input))).to_vec();
+    check(ATTOCODE, &reordered, &["doom_loop 3 warning read_file"]);
+    let results: Vec<Value> = (0..3)
+        .map(|i| with(read("a.rs"), "output", json!(i)))
+        .collect();
+    check(ATTOCODE, &results, &["doom_loop 3 warning read_file"]);
+}
+
+/// Arguments that were not recorded equal nothing.
+#[test]
+fn unknown_arguments_are_no_loop() {
+    let unknown = json!({"kind": "tool_call", "tool": "read_file"});
+    check(ATTOCODE, &times(12, unknown), &[]);
+}
+
+/// Fuzzy detection: four calls in a row whose primary arguments are equal, other ones ignored; three are none.
+#[test]
+fn fuzzy_repeats() {
+    let optional = |i: u32| call("read_file", json!({"path": "a.rs", "encoding": i}));
+    let run: Vec<Value> = (0..4).map(optional).collect();
+    check(ATTOCODE, &run[..3], &[]);
+    check(ATTOCODE, &run, &["doom_loop 4 warning read_file"]);
+}
+
+/// Each of the ten primary keys tells calls apart; a key that is not among them does not.
+#[test]
+fn primary_keys() {
+    let keys = [
+        "path",
+        "file_path",
+        "command",
+        "pattern",
+        "query",
+        "url",
+        "content",
+        "filename",
+        "offset",
+        "limit",
+    ];
+    for key in keys {
+        let differs = |i: usize| call("tool", json!({key: i, "note": i}));
+        let run: Vec<Value> = (0..6).map(differs).collect();
+        check(ATTOCODE, &run, &[]);
+        let same = |i: usize| call("tool", json!({key: "same", "note": i}));
+        let run: Vec<Value> = (0..4).map(same).collect();
+        check(ATTOCODE, &run, &["doom_loop 4 warning tool"]);
+    }
+    // Without a primary key all arguments count.
+    let run: Vec<Value> = (0..6).map(|i| call("tool", json!({"note": i}))).collect();
+    check(ATTOCODE, &run, &[]);
+}
+
+/// The exact count goes before the fuzzy one; where the fuzzy one is greater, it takes its place in the same warning.
+#[test]
+fn exact_goes_before_fuzzy() {
+    let mut run = times(3, read("a.rs"));
+    check(ATTOCODE, &run, &["doom_loop 3 warning read_file"]);
+    run.push(call(
+        "read_file",
+        json!({"path": "a.rs", "encoding": "utf8"}),
+    ));
+    check(ATTOCODE, &run, &["doom_loop 4 warning read_file"]);
+}
+
+/// Reading one file with cat, head or tail is one fingerprint; pipes, redirects and semicolons make it another.
+#[test]
+fn file_reads_are_normalised() {
+    let reads = [
+        "cat foo.ts",
+        "head foo.ts",
+        "tail -n 5 foo.ts",
+        "cat foo.ts",
+    ]
+    .map(command);
+    check(ATTOCODE, &reads, &["doom_loop 4 warning bash"]);
+    for complex in ["cat foo.ts | wc", "cat foo.ts > x", "cat foo.ts; ls"] {
+        let run = ["cat foo.ts", "head foo.ts", "tail foo.ts", complex].map(command);
+        check(ATTOCODE, &run, &[]);
+    }
+    let full = |i: u32| call("bash", json!({"command": "cat a | wc", "timeout": i}));
+    let run: Vec<Value> = (0..6).map(full).collect();
+    check(ATTOCODE, &run, &[]);
+    let others = ["cat foo.ts", "cat bar.ts", "head foo.ts", "tail bar.ts"].map(command);
+    check(ATTOCODE, &others, &[]);
+}
+
+/// Three repeats are a first warning, four and five a more urgent one, six and more critical; the count goes on after ten.
+#[test]
+fn tiers_escalate() {
+    for (count, severity) in [
+        (3, "warning"),
+        (4, "warning"),
+        (5, "warning"),
+        (6, "critical"),
+        (7, "critical"),
+        (12, "critical"),
+    ] {
+        let expected = format!("doom_loop {count} {severity} read_file");
+        check(ATTOCODE, &times(count, read("a.rs")), &[&expected]);
+    }
+    let said = [3, 4, 6].map(|count| advice(ATTOCODE, &times(count, read("a.rs"))));
+    assert!(said[0].contains("task is done"), "{}", said[0]);
+    assert!(!said[1].contains("task is done"), "{}", said[1]);
+    assert!(said[2].starts_with("Stop calling"), "{}", said[2]);
+    let view = watch(&ATTOCODE.policy(), &times(5, read("a.rs")));
+    assert!(
+        view.warnings[0]
+            .what_happened
+            .contains("`read_file` was called 5 times")
+    );
+}
+
+/// Failing test runs in a row, with edits in between; one that passes ends the row, and no other command counts.
+#[test]
+fn test_fix_cycle() {
+    let edit = |i: u32| call("edit_file", json!({"path": "a.rs", "content": i}));
+    let failed = |i: u32| {
+        let run = call("bash", json!({"command": format!("cargo test part{i}")}));
+        with(
+            run,
+            "output",
+            json!("test result: FAILED. 1 passed; 2 failed"),
+        )
+    };
+    let passed = with(
+        call("bash", json!({"command": "cargo test"})),
+        "output",
+        json!("test result: ok. 3 passed; 0 failed"),
+    );
+    let cycle = [failed(1), edit(1), failed(2), edit(2), failed(3)];
+    check(ATTOCODE, &cycle[..4], &[]);
+    check(ATTOCODE, &cycle, &["test_fix_cycle 3 warning bash"]);
+    assert!(advice(ATTOCODE, &cycle).contains("error messages again"));
+    let mended = [failed(1), failed(2), passed, failed(3), failed(4)];
+    check(ATTOCODE, &mended, &[]);
+    let logs = ["a.log", "b.log", "c.log"].map(|file| {
+        let read = call("bash", json!({"command": format!("cat latest/{file}")}));
+        with(read, "output", json!("2 failed"))
+    });
+    check(ATTOCODE, &logs, &[]);
+}
+
+/// Failing commands in a row; where they are file operations, the advice names the right tool.
+#[test]
+fn command_failure_cascade() {
+    let found = &["command_failure_cascade 3 warning bash"];
+    let builds = ["make", "make all", "make install"].map(failing);
+    check(ATTOCODE, &builds[..2], &[]);
+    check(ATTOCODE, &builds, found);
+    assert!(!advice(ATTOCODE, &builds).contains("read_file"));
+    for (lines, tool) in [
+        (["cat a", "cat b", "head c"], "read_file"),
+        (["echo a > b", "echo c > d", "cat > e"], "write_file"),
+        (
+            ["sed -i s/a/b/ c", "sed -i s/d/e/ f", "sed -n 1p g"],
+            "edit_file",
+        ),
+    ] {
+        let run = lines.map(failing);
+        check(ATTOCODE, &run, found);
+        assert!(advice(ATTOCODE, &run).contains(tool), "{tool}");
+    }
+    let mixed = ["cat a", "echo b > c", "sed -i s/a/b/ c"].map(failing);
+    let said = advice(ATTOCODE, &mixed);
+    assert!(
+        ["read_file", "write_file", "edit_file"]
+            .iter()
+            .all(|tool| said.contains(tool))
+    );
+    let worked = [
+        failing("make"),
+        failing("make a"),
+        command("ls"),
+        failing("make b"),
+    ];
+    check(ATTOCODE, &worked, &[]);
+    let long = ["cat a", "cat b", "cat c", "make", "make x"].map(failing);
+    check(ATTOCODE, &long, &["command_failure_cascade 5 warning bash"]);
+}
+
+/// Text-only turns in a row; a tool call or a user's message ends the row.
+#[test]
+fn summary_loop() {
+    let talk = [text("I looked"), text("I will look")];
+    check(ATTOCODE, &talk[..1], &[]);
+    check(ATTOCODE, &talk, &["summary_loop 2 warning -"]);
+    assert!(advice(ATTOCODE, &talk).contains("tool call"));
+    check(ATTOCODE, &[text("a"), read("a.rs"), text("b")], &[]);
+    check(ATTOCODE, &[text("a"), user(), text("b")], &[]);
+}
+
+/// Ten calls of one fingerprint by several workers, in a row or not; one worker alone is none.
+#[test]
+fn global_doom_loop() {
+    let by = |worker: &str, i: usize| {
+        let fetch = call(
+            "fetch",
+            json!({"url": "https://example.org/a", "attempt": i}),
+        );
+        with(fetch, "worker", json!(worker))
+    };
+    let other = |i: usize| call("note", json!({"text": i}));
+    let swarm = |workers: &[&str], count: usize| -> Vec<Value> {
+        let calls = (0..count).map(|i| [by(workers[i % workers.len()], i), other(i)]);
+        calls.flatten().collect()
+    };
+    check(ATTOCODE, &swarm(&["w1", "w2", "w3"], 9), &[]);
+    let found = &["global_doom_loop 10 critical fetch"];
+    check(ATTOCODE, &swarm(&["w1", "w2", "w3"], 10), found);
+    check(ATTOCODE, &swarm(&["w1"], 20), &[]);
+    let mut one_helps = swarm(&["w1"], 19);
+    one_helps.extend(swarm(&["w2"], 1));
+    check(
+        ATTOCODE,
+        &one_helps,
+        &["global_doom_loop 20 critical fetch"],
+    );
+}
+
+/// Agents are workers where no worker is named.
+#[test]
+fn agents_are_workers() {
+    let by = |i: usize| {
+        let agent = ["planner", "coder"][i % 2];
+        [
+            with(call("fetch", json!({"url": "a"})), "agent", json!(agent)),
+            call("note", json!({"text": i})),
+        ]
+    };
+    let run: Vec<Value> = (0..10).flat_map(by).collect();
+    check(ATTOCODE, &run, &["global_doom_loop 10 critical fetch"]);
+}
