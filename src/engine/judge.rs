@@ -37,6 +37,8 @@ pub(crate) struct Judged<'a> {
     pub(crate) key: Option<u64>,
     /// Hash of tool and main arguments (`Traits`); `None` where the arguments are unknown.
     pub(crate) main: Option<u64>,
+    /// Hash of the worker's name, else the agent's; 0 where neither is known.
+    pub(crate) worker: u64,
     /// Hash of what came back, error or result, volatile text masked.
     pub(crate) result: Option<u64>,
     pub(crate) spent: Spent,
@@ -119,6 +121,7 @@ impl Fold {
             outcome,
             key,
             main,
+            worker: call.worker.or(call.agent).map_or(0, |name| text_hash(name)),
             result,
             spent,
             shape: shape(call.input.value().map_or("", |value| &*value.sample)),

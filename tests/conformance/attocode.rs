@@ -60,6 +60,22 @@ fn fuzzy_repeats() {
     check(ATTOCODE, &run, &["doom_loop 4 warning read_file"]);
 }
 
+/// Each worker has a detector of its own: what others do in between neither ends nor feeds its row.
+#[test]
+fn workers_have_rows_of_their_own() {
+    let by = |worker: &str, path: &str| with(read(path), "worker", json!(worker));
+    let turns = [
+        by("w1", "a"),
+        by("w2", "b"),
+        by("w1", "a"),
+        by("w2", "c"),
+        by("w1", "a"),
+    ];
+    check(ATTOCODE, &turns, &["doom_loop 3 warning read_file"]);
+    let spread = ["w1", "w2", "w3"].map(|worker| by(worker, "a"));
+    check(ATTOCODE, &spread, &[]);
+}
+
 /// Each of the ten primary keys tells calls apart; a key that is not among them does not.
 #[test]
 fn primary_keys() {
@@ -239,8 +255,11 @@ fn global_doom_loop() {
     };
     let other = |i: usize| call("note", json!({"text": i}));
     let swarm = |workers: &[&str], count: usize| -> Vec<Value> {
-        let calls = (0..count).map(|i| [by(workers[i % workers.len()], i), other(i)]);
-        calls.flatten().collect()
+        let one = |i: usize| {
+            let worker = workers[i % workers.len()];
+            [by(worker, i), with(other(i), "worker", json!(worker))]
+        };
+        (0..count).flat_map(one).collect()
     };
     check(ATTOCODE, &swarm(&["w1", "w2", "w3"], 9), &[]);
     let found = &["global_doom_loop 10 critical fetch"];
@@ -262,7 +281,7 @@ fn agents_are_workers() {
         let agent = ["planner", "coder"][i % 2];
         [
             with(call("fetch", json!({"url": "a"})), "agent", json!(agent)),
-            call("note", json!({"text": i})),
+            with(call("note", json!({"text": i})), "agent", json!(agent)),
         ]
     };
     let run: Vec<Value> = (0..10).flat_map(by).collect();

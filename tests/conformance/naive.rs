@@ -113,10 +113,6 @@ fn called(thing: &Thing) -> Option<(&'static str, String, String)> {
     }
 }
 
-fn calls(things: &[Thing]) -> Vec<(&'static str, String, String)> {
-    things.iter().filter_map(called).collect()
-}
-
 /// Calls at the end of these that share what `of` takes from them.
 fn row<T>(calls: &[T], of: impl Fn(&T) -> &String) -> usize {
     let last = calls.last().map(&of);
@@ -128,17 +124,26 @@ fn row<T>(calls: &[T], of: impl Fn(&T) -> &String) -> usize {
 }
 
 fn doom_loop(things: &[Thing]) -> Found {
-    let calls = calls(things);
     let mut found = Found::new();
-    for end in 1..=calls.len() {
-        let exact = row(&calls[..end], |call| &call.1);
-        let fuzzy = row(&calls[..end], |call| &call.2);
+    let mut workers: BTreeMap<usize, Vec<(&str, String, String)>> = BTreeMap::new();
+    for thing in things {
+        let Some(call) = called(thing) else { continue };
+        let calls = workers.entry(worker(thing)).or_default();
+        calls.push(call);
+        let (exact, fuzzy) = (row(calls, |call| &call.1), row(calls, |call| &call.2));
         let count = if fuzzy >= 4 { fuzzy } else { exact };
         if count >= 3 {
-            grow(&mut found, calls[end - 1].0, count);
+            grow(&mut found, calls[calls.len() - 1].0, count);
         }
     }
     found
+}
+
+fn worker(thing: &Thing) -> usize {
+    match thing {
+        Thing::Call(_, _, _, worker, _) => *worker,
+        _ => 9,
+    }
 }
 
 fn global_doom_loop(things: &[Thing]) -> Found {
@@ -148,14 +153,9 @@ fn global_doom_loop(things: &[Thing]) -> Found {
         let Some((tool, _, main)) = called(thing) else {
             continue;
         };
-        let worker = if let Thing::Call(_, _, _, worker, _) = thing {
-            *worker
-        } else {
-            9
-        };
         let (count, workers) = known.entry(main).or_default();
         *count += 1;
-        workers.insert(worker);
+        workers.insert(worker(thing));
         if *count >= 10 && workers.len() >= 2 {
             grow(&mut found, tool, *count);
         }

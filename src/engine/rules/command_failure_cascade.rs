@@ -13,7 +13,7 @@
 //! `cat`, `echo` and `sed`.
 //!
 //! # When it stays silent
-//! A command that worked ends the row; calls of other tools in between do not. Where neither an error nor a result was
+//! A command that worked ends the row; calls of other tools in between do not. Each worker has a row of its own. Where neither an error nor a result was
 //! recorded, the command tells nothing.
 
 use crate::engine::event::Command;
@@ -38,7 +38,7 @@ pub(super) fn observe(fold: &mut Fold, judged: &Judged<'_>, policy: &Policy) -> 
     if judged.outcome == Outcome::Unknown {
         return None;
     }
-    let tally = fold.tallies.of(RULE, 0);
+    let tally = fold.tallies.of(RULE, judged.worker);
     if judged.outcome != Outcome::Failed {
         tally.clear();
         return None;

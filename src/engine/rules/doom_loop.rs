@@ -12,10 +12,11 @@
 //! Another approach or another tool; or have the agent say what blocks it, or that the task is done.
 //!
 //! # When it stays silent
-//! Any other call ends the row, so two calls that take turns are not seen here. Arguments that were not recorded equal
+//! Any other call of the same worker (or agent) ends its row, so two calls that take turns are not seen here. Arguments that were not recorded equal
 //! nothing. The row is not cut at the ten calls that attocode looks back: a longer one shows its true length.
 
 use crate::engine::fold::Fold;
+use crate::engine::hash::mix;
 use crate::engine::judge::Judged;
 use crate::engine::kept::Finding;
 use crate::engine::policy::Policy;
@@ -23,7 +24,7 @@ use crate::engine::warning::Rule;
 
 const RULE: Rule = Rule::DoomLoop;
 
-/// The two tallies: rows of equal arguments, and of equal main arguments.
+/// The two tallies of a worker: rows of equal arguments, and of equal main arguments.
 const EXACT: u64 = 0;
 const FUZZY: u64 = 1;
 
@@ -32,7 +33,7 @@ pub(super) fn observe(fold: &mut Fold, judged: &Judged<'_>, policy: &Policy) -> 
     let exact = row(fold, EXACT, judged.key, judged);
     let fuzzy = row(fold, FUZZY, judged.main, judged);
     // A row of equal calls is also one of equal main arguments: both grow one warning.
-    let group = judged.main?;
+    let group = mix(judged.main?, judged.worker);
     let longest = if exact >= u64::from(settings.calls) && exact >= fuzzy {
         EXACT
     } else if fuzzy >= u64::from(settings.calls_fuzzy) {
@@ -42,15 +43,15 @@ pub(super) fn observe(fold: &mut Fold, judged: &Judged<'_>, policy: &Policy) -> 
     } else {
         return None;
     };
-    let tally = fold.tallies.of(RULE, longest);
+    let tally = fold.tallies.of(RULE, mix(judged.worker, longest));
     Some(Finding::of_calls(tally, group, judged))
 }
 
-/// Counts a call in its row, which it begins if it does not go on with one.
+/// Counts a call in its worker's row, which it begins if it does not go on with one.
 fn row(fold: &mut Fold, which: u64, key: Option<u64>, judged: &Judged<'_>) -> u64 {
-    let tally = fold.tallies.of(RULE, which);
+    let tally = fold.tallies.of(RULE, mix(judged.worker, which));
     let goes_on = key.is_some_and(|key| tally.seen.first() == Some(&key));
-    if !(goes_on && tally.number + 1 == judged.number) {
+    if !goes_on {
         tally.clear();
         let Some(key) = key else { return 0 };
         tally.see(key);

@@ -14,7 +14,7 @@
 //! One worker alone is `doom_loop`'s matter, however often it calls. Reports that name neither worker nor agent count as one
 //! worker. The fingerprint must be among the newest few dozen different ones.
 
-use crate::engine::fold::{Fold, text_hash};
+use crate::engine::fold::Fold;
 use crate::engine::judge::Judged;
 use crate::engine::kept::Finding;
 use crate::engine::policy::Policy;
@@ -25,9 +25,8 @@ const RULE: Rule = Rule::GlobalDoomLoop;
 pub(super) fn observe(fold: &mut Fold, judged: &Judged<'_>, policy: &Policy) -> Option<Finding> {
     let settings = policy.rules.global_doom_loop.as_ref()?;
     let attempt = judged.main?;
-    let worker = judged.call.worker.or(judged.call.agent);
     let tally = fold.tallies.of(RULE, attempt);
-    tally.see(worker.map_or(0, |worker| text_hash(worker)));
+    tally.see(judged.worker);
     tally.add(judged);
     let enough =
         tally.count >= u64::from(settings.calls) && tally.seen.len() >= settings.workers as usize;

@@ -11,7 +11,7 @@
 //! Read the error messages again from the start; ask whether the approach is right; mend it in another way.
 //!
 //! # When it stays silent
-//! A run in which all tests passed ends the row; edits and other calls in between do not. A result that was not recorded
+//! A run in which all tests passed ends the row; edits and other calls in between do not. Each worker has a row of its own. A result that was not recorded
 //! tells nothing. "0 failed" is no failure, and a file with `test` in its name is no test run.
 
 use crate::engine::event::Command;
@@ -29,11 +29,12 @@ pub(super) fn observe(fold: &mut Fold, judged: &Judged<'_>, policy: &Policy) -> 
     if traits.command != Some(Command::RunsTests) || judged.outcome == Outcome::Unknown {
         return None;
     }
-    let tally = fold.tallies.of(RULE, 0);
+    let tally = fold.tallies.of(RULE, judged.worker);
     if judged.outcome != Outcome::Failed && !traits.tests_failed {
         tally.clear();
         return None;
     }
     tally.add(judged);
-    (tally.count >= u64::from(settings.failures)).then(|| Finding::of_calls(tally, 0, judged))
+    (tally.count >= u64::from(settings.failures))
+        .then(|| Finding::of_calls(tally, judged.worker, judged))
 }
