@@ -10,6 +10,7 @@ mod control;
 mod event;
 mod fold;
 mod kept;
+mod query;
 mod run;
 mod speech;
 mod tables;

@@ -1,13 +1,14 @@
 //! What has left a run's window, as part of its saved state.
 
 use crate::engine::event::TraceId;
-use crate::engine::fold::{CallMark, Fold, Notes, QueryMark, Totals};
+use crate::engine::fold::{CallMark, Fold, Notes, Totals};
 use crate::engine::judge::Outcome;
 use crate::engine::similarity::shape;
 
 use super::RecordError;
 use super::control::ControlRecord;
 use super::kept::{KeptRecord, SpentRecord, TallyRecord, read_spent, spent_record};
+use super::query::QueryMarkRecord;
 use super::speech::SpeechRecord;
 use super::tables::{TablesReader, TablesWriter};
 
@@ -131,23 +132,6 @@ struct CallMarkRecord {
     round: u64,
 }
 
-#[derive(Clone, Copy, PartialEq, prost::Message)]
-struct QueryMarkRecord {
-    #[prost(fixed64, tag = "1")]
-    tool: u64,
-    #[prost(fixed64, tag = "2")]
-    key: u64,
-    #[prost(uint64, tag = "3")]
-    number: u64,
-    #[prost(uint64, tag = "4")]
-    round: u64,
-    #[prost(fixed64, tag = "5")]
-    group: u64,
-    /// *t*
-    #[prost(uint32, tag = "6")]
-    query: u32,
-}
-
 impl<'a> TablesWriter<'a> {
     pub(super) fn fold(&mut self, fold: &'a Fold) -> FoldRecord {
         let Fold {
@@ -173,25 +157,6 @@ impl<'a> TablesWriter<'a> {
             notes: Some(notes_record(*notes)),
             speech: self.speech(speech),
             queries: queries.iter().map(|mark| self.query_mark(mark)).collect(),
-        }
-    }
-
-    fn query_mark(&mut self, mark: &'a QueryMark) -> QueryMarkRecord {
-        let QueryMark {
-            tool,
-            key,
-            number,
-            round,
-            group,
-            query,
-        } = mark;
-        QueryMarkRecord {
-            tool: *tool,
-            key: *key,
-            number: *number,
-            round: *round,
-            group: *group,
-            query: self.text(query),
         }
     }
 
@@ -267,17 +232,6 @@ impl TablesReader {
                 .collect::<Result<_, _>>()?,
             notes: read_notes(record.notes.unwrap_or_default()),
             speech: self.speech(record.speech.unwrap_or_default())?,
-        })
-    }
-
-    fn query_mark(&self, record: &QueryMarkRecord) -> Result<QueryMark, RecordError> {
-        Ok(QueryMark {
-            tool: record.tool,
-            key: record.key,
-            number: record.number,
-            round: record.round,
-            group: record.group,
-            query: self.text(record.query)?,
         })
     }
 
