@@ -133,7 +133,7 @@ pub(crate) struct CallMark {
     /// Hash of what came back, as in [`Judged`].
     pub(crate) result: Option<u64>,
     pub(crate) hands_off: bool,
-    /// As in [`Waiting`](super::waiting::Waiting).
+    /// As in [`Waiting`].
     pub(crate) gap_ns: u64,
     pub(crate) waited_ns: u64,
     /// How many instructions had been given by then.

@@ -239,7 +239,19 @@ fn mend_member(name: &str, member: &mut Value) {
                 *member = number.into();
             }
         }
+        ("spans", Value::Array(spans)) => spans.iter_mut().for_each(give_up_unreadable::<Span>),
+        ("logRecords", Value::Array(logs)) => {
+            logs.iter_mut().for_each(give_up_unreadable::<LogRecord>);
+        }
         _ => {}
+    }
+}
+
+/// An item that cannot be read costs itself alone: one with ids of a wrong length takes its place, which the walk refuses
+/// and counts.
+fn give_up_unreadable<T: DeserializeOwned>(item: &mut Value) {
+    if item.is_object() && T::deserialize(&*item).is_err() {
+        *item = serde_json::json!({"traceId": "00", "spanId": "00"});
     }
 }
 
@@ -312,6 +324,33 @@ mod tests {
         assert!(traces_to_bytes("{").is_err());
         assert!(traces_to_bytes("[".repeat(100_000)).is_err());
         assert!(traces_to_bytes(b"\xff").is_err());
+    }
+
+    /// Given a span or record that cannot be read, it is refused and the others are there.
+    #[test]
+    fn an_unreadable_item_costs_itself_alone() {
+        let good = r#"{"traceId":"0102030405060708090a0b0c0d0e0f10","spanId":"0102030405060708"}"#;
+        for bad in [
+            r#"{"traceId":"xx","spanId":"0102030405060708"}"#,
+            r#"{"traceId":7}"#,
+            r#"{"attributes":"none"}"#,
+        ] {
+            let json =
+                format!(r#"{{"resourceSpans":[{{"scopeSpans":[{{"spans":[{bad},{good}]}}]}}]}}"#);
+            let bytes = traces_to_bytes(json).expect("OTLP/JSON");
+            let read: Vec<bool> = spans(&bytes, &Limits::default())
+                .map(|span| span.is_ok())
+                .collect();
+            assert_eq!(read, [false, true], "{bad}");
+            let json = format!(
+                r#"{{"resourceLogs":[{{"scopeLogs":[{{"logRecords":[{bad},{good}]}}]}}]}}"#
+            );
+            let bytes = logs_to_bytes(json).expect("OTLP/JSON");
+            let read: Vec<bool> = logs(&bytes, &Limits::default())
+                .map(|log| log.is_ok())
+                .collect();
+            assert_eq!(read, [false, true], "{bad}");
+        }
     }
 
     /// Given the requests of a recording written as JSON, the bytes that come out are the bytes that they were.

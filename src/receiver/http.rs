@@ -1,6 +1,6 @@
 //! OTLP/HTTP: three paths that take protobuf or JSON, over HTTP/1.1 and HTTP/2.
 //!
-//! A request's body is read piece by piece, paid for from the budget ([`body`](super::body)), and decompressed; JSON is
+//! A request's body is read piece by piece, paid for from the budget ([`body`]), and decompressed; JSON is
 //! turned into the bytes that the walk reads; then it goes the way of every request, through [`Intake`]. The answer is in
 //! the language of the request: a response message, or a `google.rpc.Status` that says what is wrong. The HTTP status
 //! decides whether a sender comes back: it repeats 503, after the time in `Retry-After`, and gives up on every other
