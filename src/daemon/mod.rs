@@ -2,9 +2,9 @@
 //!
 //! It starts from behind: addresses are taken first, so that a mistake there costs nothing and senders may already knock;
 //! then the store is opened, the shards replay what the journal holds, exporters and the API begin, and only then is
-//! telemetry received. Every tenant has a house of its own (store, shards, exporters), so that nothing of one can be reached
-//! from another; what they share is the way in, and what is bounded there. It leaves in the order of [`crate::shutdown`]. `eddy serve`, `eddy demo` and the end-to-end tests
-//! hold one.
+//! telemetry received. Every tenant has a house of its own (store, shards, exporters: `houses`), so that nothing of one can
+//! be reached from another; what they share is the way in (`doors`), and what is bounded there. It leaves in the order of
+//! [`crate::shutdown`]. `eddy serve`, `eddy demo` and the end-to-end tests hold one.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
@@ -13,34 +13,33 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
 use crate::api;
-use crate::config::{Durability, Settings};
-use crate::door::{Door, Fault, Lock, Tenant};
+use crate::config::Settings;
+use crate::door::{Door, Fault, Tenant};
 use crate::engine::event::Text;
 use crate::export::forward::{self, Forwards};
-use crate::export::{self, Exporters, SettingsError};
+use crate::export::{Exporters, SettingsError};
 use crate::normalize::Normalizer;
 use crate::otlp::Limits;
 use crate::receiver::{self, Intake, PassOn, Protocol};
 use crate::shard::{self, Shards};
 use crate::shutdown::{self, House, Rooms, Served};
-use crate::store::{self, Store, StoreError};
+use crate::store::StoreError;
 use crate::telemetry::events::{ModelUnpriced, Ready};
+
+mod doors;
+mod houses;
+
+use doors::Doors;
+use houses::{houses, shards};
 
 /// How often a running daemon looks whether its store still takes writes.
 const WATCH_EVERY: Duration = Duration::from_millis(500);
 
 /// Largest requests that may be held at the same time, all senders together; what more comes waits at the sender.
 const REQUESTS_IN_FLIGHT: usize = 8;
-
-/// The directory, within the data directory, that has one for each tenant with a name.
-const TENANTS: &str = "tenants";
-
-/// Least memory that a store keeps its newest pages in.
-const CACHE_BYTES_MIN: u64 = 4 << 20;
 
 /// A running daemon.
 pub struct Daemon {
@@ -243,146 +242,6 @@ impl Daemon {
     /// Leaves in good order, within the time that the settings allow.
     pub async fn stop(self) {
         shutdown::leave(self.rooms, self.shutdown_deadline).await;
-    }
-}
-
-/// The addresses, taken.
-struct Doors {
-    grpc: Door,
-    http: Door,
-    api: Door,
-}
-
-impl Doors {
-    async fn open(settings: &Settings) -> Result<Self, StartError> {
-        let grpc = Place {
-            what: "OTLP/gRPC",
-            flag: "--otlp-grpc",
-            key: "receivers.otlp.protocols.grpc",
-        };
-        let http = Place {
-            what: "OTLP/HTTP",
-            flag: "--otlp-http",
-            key: "receivers.otlp.protocols.http",
-        };
-        let api = Place {
-            what: "the API",
-            flag: "--api",
-            key: "service.api",
-        };
-        Ok(Self {
-            grpc: grpc
-                .door(settings.otlp_grpc, &settings.otlp_grpc_lock)
-                .await?,
-            http: http
-                .door(settings.otlp_http, &settings.otlp_http_lock)
-                .await?,
-            api: api.door(settings.api, &settings.api_lock).await?,
-        })
-    }
-}
-
-/// What is served at an address, and how the configuration calls it.
-struct Place {
-    what: &'static str,
-    flag: &'static str,
-    key: &'static str,
-}
-
-impl Place {
-    async fn door(&self, address: SocketAddr, lock: &Lock) -> Result<Door, StartError> {
-        let Self { what, flag, key } = *self;
-        let listener = TcpListener::bind(address).await;
-        let listener = listener.map_err(|source| StartError::Listen {
-            what,
-            address,
-            flag,
-            key,
-            source,
-        })?;
-        if !lock.tokens.is_empty() && lock.tls.is_none() && !address.ip().is_loopback() {
-            tracing::warn!(%address, "tokens for {what} travel without encryption; `{key}.tls` sets certificates");
-        }
-        Door::new(listener, lock).map_err(|fault| StartError::Lock { key, fault })
-    }
-}
-
-/// A house for each tenant that a token names, and for the default one, which comes first: its directory holds the others.
-async fn houses(settings: &Settings) -> Result<BTreeMap<Tenant, House>, StartError> {
-    let locks = [
-        &settings.otlp_grpc_lock,
-        &settings.otlp_http_lock,
-        &settings.api_lock,
-    ];
-    let credentials = locks.iter().flat_map(|lock| &lock.tokens);
-    let mut tenants: BTreeSet<Tenant> = credentials.map(|one| one.tenant.clone()).collect();
-    tenants.insert(Tenant::default());
-    let mut houses = BTreeMap::new();
-    for tenant in &tenants {
-        let house = house(settings, tenant, tenants.len()).await?;
-        houses.insert(tenant.clone(), house);
-    }
-    Ok(houses)
-}
-
-/// The house of one tenant among so many.
-async fn house(settings: &Settings, tenant: &Tenant, of: usize) -> Result<House, StartError> {
-    let dir = match tenant.name() {
-        "" => settings.data_dir.clone(),
-        name => settings.data_dir.join(TENANTS).join(name),
-    };
-    let store = open(dir, settings.durability, of).await?;
-    let shards = Shards::start(
-        store.clone(),
-        Arc::clone(&settings.policy),
-        of_shards(settings, of),
-    )
-    .await?;
-    let mut exporters = settings.exporters.clone();
-    for exporter in &mut exporters {
-        tenant.name().clone_into(&mut exporter.tenant);
-    }
-    let exporters = export::start(store, exporters, &CancellationToken::new())?;
-    Ok(House { shards, exporters })
-}
-
-fn shards(houses: &BTreeMap<Tenant, House>) -> BTreeMap<Tenant, Shards> {
-    let shards = houses.iter();
-    shards
-        .map(|(tenant, house)| (tenant.clone(), house.shards.clone()))
-        .collect()
-}
-
-/// Opens one of so many stores; they share the memory that one would have.
-async fn open(dir: PathBuf, durability: Durability, of: usize) -> Result<Store, StartError> {
-    let defaults = store::Options::default();
-    let options = store::Options {
-        durability: match durability {
-            Durability::Power => store::Durability::Power,
-            Durability::Process => store::Durability::Process,
-        },
-        cache_bytes: (defaults.cache_bytes / of as u64).max(CACHE_BYTES_MIN),
-        ..defaults
-    };
-    let opened = dir.clone();
-    let opening = tokio::task::spawn_blocking(move || Store::open(&opened, &options));
-    let opened = opening.await.map_err(|error| StartError::Opening {
-        dir,
-        problem: error.to_string(),
-    })?;
-    Ok(opened?)
-}
-
-fn of_shards(settings: &Settings, of: usize) -> shard::Settings {
-    let defaults = shard::Settings::default();
-    let resident_runs = usize::try_from(settings.resident_runs_max).unwrap_or(usize::MAX);
-    shard::Settings {
-        shards: settings.shards.unwrap_or(defaults.shards),
-        resident_runs_max: resident_runs.div_ceil(of),
-        idle: settings.idle,
-        retention_age: settings.retention_age,
-        retention_runs: settings.retention_runs,
-        ..defaults
     }
 }
 
