@@ -5,6 +5,7 @@
 
 use axum::extract::rejection::QueryRejection;
 use axum::extract::{Path, Query, Request, State};
+use axum::http::header::CONTENT_TYPE;
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::sse::{Event, KeepAlive, Sse};
 use axum::response::{IntoResponse, Response};
@@ -22,6 +23,7 @@ use crate::engine::view::Status;
 use crate::engine::warning::Severity;
 use crate::json::{AlertJson, RunJson};
 use crate::shard::RunFilter;
+use crate::telemetry::page;
 
 const STATUSES: [Status; 5] = [
     Status::Healthy,
@@ -34,7 +36,12 @@ const STATUSES: [Status; 5] = [
 const SEVERITIES: [Severity; 3] = [Severity::Info, Severity::Warning, Severity::Critical];
 
 /// Puts the HTTP side beside the gRPC services, and answers what neither knows.
-pub(super) fn add_routes(grpc: Router, api: Api) -> Router {
+pub(super) fn add_routes(
+    grpc: Router,
+    api: Api,
+    metrics: impl Fn() -> String + Clone + Send + Sync + 'static,
+) -> Router {
+    let metrics = async move || ([(CONTENT_TYPE, page::CONTENT_TYPE)], metrics());
     let http = Router::new()
         .route("/v1/runs", get(list_runs))
         // A run's id is a framework's own text and may contain slashes.
@@ -42,6 +49,7 @@ pub(super) fn add_routes(grpc: Router, api: Api) -> Router {
         .route("/v1/alerts", get(alerts))
         .route("/healthz", get(alive))
         .route("/readyz", get(ready))
+        .route("/metrics", get(metrics))
         .method_not_allowed_fallback(wrong_method)
         .with_state(api);
     grpc.reset_fallback().merge(http).fallback(unknown_path)
@@ -164,7 +172,7 @@ async fn unknown_path(request: Request) -> Response {
     }
     failure(
         StatusCode::NOT_FOUND,
-        "no such path; there are /v1/runs, /v1/runs/ID, /v1/alerts, /healthz and /readyz",
+        "no such path; there are /v1/runs, /v1/runs/ID, /v1/alerts, /healthz, /readyz and /metrics",
     )
 }
 

@@ -64,7 +64,8 @@ pub(super) fn banner(look: Look, daemon: &Daemon, settings: &Settings) -> String
     } else {
         exporters.join(", ")
     };
-    let runs = daemon.shards().run_count();
+    let shards = daemon.own().seat().shards();
+    let runs = shards.map_or(0, |shards| shards.run_count());
     let lines = [
         ("OTLP/gRPC", daemon.otlp_grpc().to_string()),
         (

@@ -15,25 +15,29 @@ use std::time::{Duration, Instant};
 
 use tokio_util::sync::CancellationToken;
 
-use crate::api;
+use crate::api::{self, Metrics};
 use crate::config::Settings;
 use crate::door::{Door, Fault, Tenant};
 use crate::engine::event::Text;
+use crate::export::SettingsError;
 use crate::export::forward::{self, Forwards};
-use crate::export::{Exporters, SettingsError};
 use crate::normalize::Normalizer;
 use crate::otlp::Limits;
 use crate::receiver::{self, Intake, PassOn, Protocol};
-use crate::shard::{self, Shards};
-use crate::shutdown::{self, House, Rooms, Served};
+use crate::shard::{self, Seat};
+use crate::shutdown::{self, Rooms, Served};
 use crate::store::StoreError;
 use crate::telemetry::events::{ModelUnpriced, Ready};
 
 mod doors;
 mod houses;
+mod metrics;
+mod process;
 
 use doors::Doors;
-use houses::{houses, shards};
+pub use houses::House;
+use houses::seats;
+use metrics::Sources;
 
 /// How often a running daemon looks whether its store still takes writes.
 const WATCH_EVERY: Duration = Duration::from_millis(500);
@@ -44,7 +48,6 @@ const REQUESTS_IN_FLIGHT: usize = 8;
 /// A running daemon.
 pub struct Daemon {
     rooms: Rooms,
-    intake: Intake,
     normalizer: Arc<Normalizer>,
     /// Models without a price that the log has named.
     unpriced: BTreeSet<Text>,
@@ -129,22 +132,27 @@ impl Daemon {
     pub async fn start(settings: &Settings) -> Result<Self, StartError> {
         let began = Instant::now();
         let doors = Doors::open(settings).await?;
-        let houses = houses(settings).await?;
+        let houses = houses::open(settings).await?;
         let forwards = forward::start(settings.forwards.clone())?;
         let normalizer = Arc::new(Normalizer::with(settings.normalize.clone()));
         let intake = intake(settings, &houses, Arc::clone(&normalizer), &forwards);
+        let sources = Sources {
+            intake: intake.clone(),
+            houses: houses.clone(),
+            forwards: forwards.clone(),
+            began,
+        };
         let daemon = Self {
             otlp_grpc: doors.grpc.address().unwrap_or(settings.otlp_grpc),
             otlp_http: doors.http.address().unwrap_or(settings.otlp_http),
             api: doors.api.address().unwrap_or(settings.api),
             shutdown_deadline: settings.shutdown_deadline,
             rooms: Rooms {
-                api: serve_api(doors.api, shards(&houses)),
+                api: serve_api(doors.api, seats(&houses), sources),
                 receiver: serve_otlp(doors.grpc, doors.http, &intake, settings),
                 houses,
                 forwards,
             },
-            intake,
             normalizer,
             unpriced: BTreeSet::new(),
         };
@@ -178,39 +186,11 @@ impl Daemon {
         self.api
     }
 
-    /// The default tenant's runs.
+    /// The default tenant's house.
     #[must_use]
-    pub fn shards(&self) -> &Shards {
-        &self.own().shards
-    }
-
-    /// The default tenant's exporters, for their progress.
-    #[must_use]
-    pub fn exporters(&self) -> &Exporters {
-        &self.own().exporters
-    }
-
-    fn own(&self) -> &House {
-        let own = self.rooms.houses.get(&Tenant::default());
-        own.expect("a daemon begins with the default tenant's house")
-    }
-
-    /// Where telemetry is passed on to, for its progress.
-    #[must_use]
-    pub fn forwards(&self) -> &Forwards {
-        &self.rooms.forwards
-    }
-
-    /// What came in, for its counters.
-    #[must_use]
-    pub fn intake(&self) -> &Intake {
-        &self.intake
-    }
-
-    /// What became of what came in, for its counters.
-    #[must_use]
-    pub fn normalizer(&self) -> &Normalizer {
-        &self.normalizer
+    pub fn own(&self) -> &House {
+        // Every daemon has it, whoever else there is.
+        &self.rooms.houses[&Tenant::default()]
     }
 
     /// Waits until the daemon cannot go on by itself.
@@ -220,7 +200,7 @@ impl Daemon {
                 _ = &mut self.rooms.receiver.task => return Broken::Server("receiver"),
                 _ = &mut self.rooms.api.task => return Broken::Server("API server"),
                 () = tokio::time::sleep(WATCH_EVERY) => {
-                    if !self.rooms.houses.values().all(|house| house.shards.is_ready()) {
+                    if self.rooms.houses.values().any(|house| house.seat().not_ready().is_some()) {
                         return Broken::Store;
                     }
                     self.name_unpriced();
@@ -257,7 +237,7 @@ fn intake(
     let forwards = Some(forwards.clone()).filter(|forwards| !forwards.is_empty());
     Intake::new(
         normalizer,
-        shards(houses),
+        seats(houses),
         Limits::default(),
         largest.saturating_mul(REQUESTS_IN_FLIGHT),
         forwards.map(|forwards| -> PassOn {
@@ -292,9 +272,11 @@ fn serve_otlp(grpc: Door, http: Door, intake: &Intake, settings: &Settings) -> S
     Served { stop, task }
 }
 
-fn serve_api(door: Door, shards: BTreeMap<Tenant, Shards>) -> Served {
+fn serve_api(door: Door, seats: BTreeMap<Tenant, Seat>, sources: Sources) -> Served {
     let stop = CancellationToken::new();
-    let serving = api::serve(door, shards, api::Settings::default(), stop.clone());
+    let metrics: Metrics = Arc::new(move |tenant| sources.page(tenant));
+    let settings = api::Settings::default();
+    let serving = api::serve(door, seats, metrics, settings, stop.clone());
     let task = tokio::spawn(async move {
         if let Err(error) = serving.await {
             tracing::error!(%error, "the API server ended");

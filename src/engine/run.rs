@@ -146,6 +146,12 @@ impl RunState {
         self.heard_ms
     }
 
+    /// Reports that were older than the window and changed nothing.
+    #[must_use]
+    pub fn late_events(&self) -> u64 {
+        self.late
+    }
+
     /// Whether it was closed after the idle time and nothing has come since.
     #[must_use]
     pub fn is_closed(&self) -> bool {

@@ -1,22 +1,10 @@
 //! What the shards have done since they started, for metrics. Plain numbers, one set for all shards.
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::collections::BTreeMap;
+use std::sync::{Mutex, PoisonError};
 
-/// A number that only grows.
-#[derive(Debug, Default)]
-pub struct Counter(AtomicU64);
-
-impl Counter {
-    /// The number.
-    #[must_use]
-    pub fn value(&self) -> u64 {
-        self.0.load(Ordering::Relaxed)
-    }
-
-    pub(super) fn add(&self, more: u64) {
-        self.0.fetch_add(more, Ordering::Relaxed);
-    }
-}
+use crate::store::alert::Alert;
+use crate::telemetry::Counter;
 
 /// What the shards have done since they started.
 #[derive(Debug, Default)]
@@ -51,6 +39,46 @@ pub struct Counters {
     pub refused_stopping: Counter,
     /// Requests refused, or left without an answer, because a commit had failed.
     pub refused_failed: Counter,
+    /// Events that came too late to be put into their place.
+    pub late_events: Counter,
+    /// Alerts committed.
+    pub alerts: Alerts,
     /// Watchers refused because a shard had too many watched runs.
     pub refused_watchers: Counter,
+}
+
+/// Alerts, counted by what happened to a warning of which rule and severity.
+#[derive(Debug, Default)]
+pub struct Alerts(Mutex<BTreeMap<Kind, u64>>);
+
+/// The public ids of change, rule and severity.
+type Kind = (&'static str, &'static str, &'static str);
+
+impl Alerts {
+    /// The numbers that are not zero, with the public ids of change, rule and severity.
+    #[must_use]
+    pub fn values(&self) -> Vec<(Kind, u64)> {
+        let numbers = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        numbers
+            .iter()
+            .map(|(kind, count)| (*kind, *count))
+            .collect()
+    }
+
+    pub(super) fn add(&self, alerts: &[Kind]) {
+        let mut numbers = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        for kind in alerts {
+            *numbers.entry(*kind).or_default() += 1;
+        }
+    }
+}
+
+/// How an alert is counted.
+pub(super) fn kind(alert: &Alert) -> Kind {
+    let warning = &alert.warning;
+    (
+        alert.change.name(),
+        warning.rule.name(),
+        warning.severity.name(),
+    )
 }

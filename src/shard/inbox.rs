@@ -14,6 +14,8 @@ use crate::engine::event::{Body, Event, Text, TraceId};
 use crate::engine::{RunState, RunView};
 use crate::store::IndexKey;
 
+use super::Load;
+
 /// Most queries that wait for one shard; who comes later waits before the inbox.
 const QUERIES_MAX: usize = 1_024;
 
@@ -166,6 +168,8 @@ pub(super) struct Tray {
 pub(super) struct Held {
     reports: AtomicUsize,
     bytes: AtomicUsize,
+    /// Runs in memory, told by the shard for those who look at its load.
+    pub(super) resident_runs: AtomicUsize,
 }
 
 /// A shard's inboxes, both ends.
@@ -194,6 +198,14 @@ impl Desk {
         held.reports == 0
             || (held.reports + cost.reports <= most.reports
                 && held.bytes + cost.bytes <= most.bytes)
+    }
+
+    /// Adds what the shard holds.
+    pub(super) fn add_load(&self, load: &mut Load) {
+        let held = self.held.cost();
+        load.inbox_reports += held.reports;
+        load.inbox_bytes += held.bytes;
+        load.resident_runs += self.held.resident_runs.load(Ordering::Relaxed);
     }
 
     /// Puts a message into the first inbox. If the shard has ended the message is dropped, and its `done` with it.

@@ -23,6 +23,7 @@ mod replay;
 mod residence;
 mod retire;
 pub mod router;
+mod seat;
 #[cfg(test)]
 mod tests;
 mod turn;
@@ -36,6 +37,7 @@ use std::time::Duration;
 use futures_util::Stream;
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
 use tracing::{info, warn};
 
 use crate::engine::RunView;
@@ -44,9 +46,10 @@ use crate::normalize::Report;
 use crate::store::{Store, StoreError};
 
 pub use admit::Refusal;
-pub use counters::{Counter, Counters};
+pub use counters::{Alerts, Counters};
 pub use query::{PAGE_SIZE_MAX, QueryError, RunFilter, RunPage};
 pub use replay::StartError;
+pub use seat::Seat;
 
 use clock::Clock;
 use inbox::Desk;
@@ -96,6 +99,17 @@ impl Default for Settings {
     }
 }
 
+/// What shards hold at one moment, all of them together.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Load {
+    /// Reports that are not answered yet.
+    pub inbox_reports: usize,
+    /// What these take in memory, about, in bytes.
+    pub inbox_bytes: usize,
+    /// Runs whose state is in memory.
+    pub resident_runs: usize,
+}
+
 /// All runs, as the rest of the daemon sees them. Clones share them; when the last one is dropped without a stop, the
 /// shards end where they are, and the journal has what was acknowledged.
 #[derive(Clone)]
@@ -140,6 +154,8 @@ struct Shared {
     runs: AtomicU64,
     stopping: AtomicBool,
     failed: AtomicBool,
+    /// Cancelled when the shards are given up.
+    abandoned: CancellationToken,
 }
 
 impl Shards {
@@ -176,6 +192,7 @@ impl Shards {
             runs: AtomicU64::new(survey.runs),
             stopping: AtomicBool::new(false),
             failed: AtomicBool::new(false),
+            abandoned: CancellationToken::new(),
             store,
             policy,
             settings,
@@ -240,10 +257,33 @@ impl Shards {
         !self.shared.is_stopping() && !self.shared.is_failed()
     }
 
+    /// Gives the shards up where they stand, because their store has failed.
+    fn abandon(&self) {
+        self.shared.failed.store(true, Ordering::SeqCst);
+        self.shared.abandoned.cancel();
+        self.tasks.abort();
+    }
+
+    /// Cancelled when the shards are given up: whoever reads their store for long has to let go of it.
+    #[must_use]
+    pub fn abandoned(&self) -> &CancellationToken {
+        &self.shared.abandoned
+    }
+
     /// What has been done since the start.
     #[must_use]
     pub fn counters(&self) -> &Counters {
         &self.shared.counters
+    }
+
+    /// What the shards hold just now.
+    #[must_use]
+    pub fn load(&self) -> Load {
+        let mut load = Load::default();
+        for desk in &self.shared.desks {
+            desk.add_load(&mut load);
+        }
+        load
     }
 
     /// Runs known, in memory or on disk.

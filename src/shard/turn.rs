@@ -20,6 +20,7 @@ use crate::store::alert::Alert;
 use crate::store::records::encode_run;
 use crate::store::{Entry, IndexKey, StoreError, Turn};
 
+use super::counters;
 use super::hashing::FastMap;
 use super::inbox::{Absorb, Cost, Done, Message, Move, Part, Release, Routed};
 use super::residence::Slot;
@@ -242,7 +243,10 @@ impl Worker {
         let policy = &self.shared.policy;
         let (slot, is_new) = self.residence.open(run_id, created_ms)?;
         let run = self.residence.at(slot);
+        let late_before = run.state.late_events();
         let changes = step(&mut run.state, input, policy);
+        let late = run.state.late_events() - late_before;
+        self.shared.counters.late_events.add(late);
         if is_new {
             draft.turn.new_runs.push(run.key.clone());
         }
@@ -281,6 +285,7 @@ impl Worker {
         let turn = std::mem::take(&mut draft.turn);
         let new_runs = turn.new_runs.len() as u64;
         let next_look_ms = turn.at_ms.saturating_add(self.shared.idle_ms());
+        let alerts: Vec<_> = turn.alerts.iter().map(counters::kind).collect();
         let began = Instant::now();
         let committed = self.shared.store.commit(turn).await?;
         let counters = &self.shared.counters;
@@ -290,6 +295,9 @@ impl Worker {
         counters.turns.add(1);
         counters.events.add(draft.events);
         counters.runs_created.add(new_runs);
+        if !alerts.is_empty() {
+            counters.alerts.add(&alerts);
+        }
         counters
             .runs_unreadable
             .add(self.residence.take_unreadable());

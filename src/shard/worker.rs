@@ -234,6 +234,8 @@ impl Worker {
                 self.start_save();
             }
         }
+        let resident_runs = &self.tray.held.resident_runs;
+        resident_runs.store(self.residence.len(), Ordering::Relaxed);
         Ok(())
     }
 

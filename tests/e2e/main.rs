@@ -8,6 +8,7 @@ mod forward;
 mod kill;
 mod leaving;
 mod locks;
+mod metrics;
 mod sdks;
 mod support;
 mod tenants;

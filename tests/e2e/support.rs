@@ -201,6 +201,18 @@ pub(crate) fn runtime() -> tokio::runtime::Runtime {
         .expect("a runtime starts")
 }
 
+/// Asks until there is an answer.
+pub(crate) async fn until<T>(mut ask: impl AsyncFnMut() -> Option<T>) -> T {
+    let deadline = Instant::now() + PATIENCE;
+    loop {
+        if let Some(answer) = ask().await {
+            return answer;
+        }
+        assert!(Instant::now() < deadline, "it did not come");
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+}
+
 /// One request of a recording.
 #[derive(Clone, Debug)]
 pub(crate) enum Export {

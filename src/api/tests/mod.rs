@@ -76,7 +76,8 @@ impl Fixture {
         let shutdown = CancellationToken::new();
         let served = tokio::spawn(serve(
             listener.into(),
-            BTreeMap::from([(Tenant::default(), shards.clone())]),
+            BTreeMap::from([(Tenant::default(), shards.clone().into())]),
+            Arc::new(|_| "eddy_build_info 1\n".to_owned()),
             settings,
             shutdown.clone(),
         ));
