@@ -66,8 +66,13 @@ pub async fn leave(mut rooms: Rooms, within: Duration) {
     join_all(shards.iter().map(|shards| shards.stop(stage.until))).await;
     stage.end();
     let stage = Stage::begin("exporters", deadline);
+    let exporters: Vec<_> = houses().filter_map(House::exporters).collect();
     tokio::join!(
-        join_all(houses().map(|house| async { house.exporters().drain(stage.until).await })),
+        join_all(
+            exporters
+                .iter()
+                .map(|exporters| exporters.drain(stage.until))
+        ),
         rooms.forwards.drain(stage.until)
     );
     stage.end();

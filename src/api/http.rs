@@ -159,7 +159,13 @@ async fn alive() -> Json<serde_json::Value> {
 async fn ready(State(api): State<Api>) -> Response {
     let reasons = api.everyone.not_ready();
     if reasons.is_empty() {
-        return Json(json!({ "ready": true })).into_response();
+        let notes = api.everyone.notes();
+        let body = if notes.is_empty() {
+            json!({ "ready": true })
+        } else {
+            json!({ "ready": true, "notes": notes })
+        };
+        return Json(body).into_response();
     }
     let body = json!({ "error": "not ready", "reasons": reasons });
     (StatusCode::SERVICE_UNAVAILABLE, Json(body)).into_response()

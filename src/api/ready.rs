@@ -36,6 +36,20 @@ impl Everyone {
         reasons.dedup();
         reasons
     }
+
+    /// What somebody who looks at readiness should know although all is well.
+    pub(super) fn notes(&self) -> Vec<String> {
+        let shards = self.seats.iter().flat_map(Seat::shards);
+        let notes = shards.filter_map(|shards| {
+            let mended = shards.store().mended()?;
+            let aside = mended.set_aside.as_ref()?.file_name()?.to_string_lossy();
+            let (reason, loss) = (&mended.reason, &mended.loss);
+            Some(format!(
+                "the database was damaged ({reason}) and lies in `{aside}`; {loss}"
+            ))
+        });
+        notes.collect()
+    }
 }
 
 /// Keeps `reporter` true until shutdown, and then ends the watches of health: they would hold up the end of the server.

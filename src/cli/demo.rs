@@ -22,6 +22,7 @@ use super::render::text::{Look, Paint};
 use super::serve::{agents_setting, multithreaded, start, until_stopped};
 use crate::config::{self, Flag, Settings, Sources};
 use crate::daemon::Daemon;
+use crate::export::Exporters;
 use crate::json::RunJson;
 use crate::shard::RunFilter;
 use crate::{otlp, telemetry};
@@ -229,8 +230,8 @@ async fn shown(daemon: &Daemon) {
         while daemon
             .own()
             .exporters()
-            .status()
             .iter()
+            .flat_map(Exporters::status)
             .any(|status| status.queue > 0)
         {
             tokio::time::sleep(PAUSE / 4).await;

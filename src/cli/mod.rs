@@ -11,6 +11,7 @@ use clap::{Args, Parser, Subcommand};
 use crate::config::profile::Name;
 use crate::config::{Flag, Sources};
 
+mod backup;
 mod check;
 mod client;
 mod demo;
@@ -47,6 +48,10 @@ Check (without a daemon):
   eval      Measure a profile on runs that people have labelled
   validate  Say what is wrong with a configuration file
   config    Print the effective configuration, or the reference of every key
+
+Keep (a data directory, beside a daemon that runs or without):
+  backup    Copy the data directory as it stands
+  restore   Make a data directory from such a copy
 
 Options of `serve`:
 {options}
@@ -130,6 +135,18 @@ Examples:
   eddy eval labelled.events.jsonl.gz
   eddy eval *.jsonl.gz --profile looplens --verdicts verdicts.jsonl")]
     Eval(eval::EvalArgs),
+    /// Copy the data directory as it stands
+    #[command(after_help = "\
+A daemon that works in it is not disturbed. Everything acknowledged before the command is in the copy.
+
+Example:
+  eddy backup /backup/eddy-monday --data-dir /var/lib/eddy")]
+    Backup(backup::BackupArgs),
+    /// Make a data directory from such a copy
+    #[command(after_help = "\
+Example:
+  eddy restore /backup/eddy-monday --data-dir /var/lib/eddy-restored")]
+    Restore(backup::RestoreArgs),
     /// Say what is wrong with a configuration file
     #[command(
         after_help = "Every mistake is named with its line, its key and the nearest right one. Exit code 78 if there is any."
@@ -192,12 +209,12 @@ struct ServeArgs {
 impl ServeArgs {
     fn sources(&self) -> Sources {
         let mut sources = self.config.sources();
+        set_data_dir(&mut sources, self.data_dir.as_ref());
         let mut set = |name, path, value: &Option<String>| {
             if let Some(value) = value.clone() {
                 sources.flags.push(Flag { name, path, value });
             }
         };
-        set("--data-dir", &["service", "data_dir"], &self.data_dir);
         set(
             "--otlp-grpc",
             &["receivers", "otlp", "protocols", "grpc", "endpoint"],
@@ -211,6 +228,15 @@ impl ServeArgs {
         set("--api", &["service", "api", "endpoint"], &self.api);
         sources
     }
+}
+
+/// Has `--data-dir` count for more than the file.
+fn set_data_dir(sources: &mut Sources, data_dir: Option<&String>) {
+    sources.flags.extend(data_dir.map(|dir| Flag {
+        name: "--data-dir",
+        path: &["service", "data_dir"],
+        value: dir.clone(),
+    }));
 }
 
 #[derive(Clone, Debug, Args)]
@@ -255,6 +281,8 @@ fn dispatch(cli: Cli) -> Result<(), Failure> {
         Command::Run(args) => reading::run(&args),
         Command::Check(args) => check::run(&args),
         Command::Eval(args) => eval::run(&args),
+        Command::Backup(args) => backup::backup(&args),
+        Command::Restore(args) => backup::restore(&args),
         Command::Validate(args) => settings::validate(&args),
         Command::Config(command) => settings::config(&command),
     }

@@ -89,8 +89,12 @@ pub(super) fn banner(look: Look, daemon: &Daemon, settings: &Settings) -> String
     ];
     let version = env!("CARGO_PKG_VERSION");
     let mut text = format!(
-        "\n{} {version} is ready\n\n",
-        look.paint(Paint::Strong, "eddy")
+        "\n{} {version} {}\n\n",
+        look.paint(Paint::Strong, "eddy"),
+        daemon.own().seat().not_ready().map_or_else(
+            || "is ready".to_owned(),
+            |why| format!("waits for its disk: {why}")
+        )
     );
     for (name, value) in lines {
         let _ = writeln!(

@@ -95,6 +95,10 @@ pub(super) fn settings(
         data_dir: data_dir(shape, lookup, check),
         shards: shards(shape, check),
         durability: shape.service.durability,
+        snapshot_interval: check.period(
+            &["service", "snapshot_interval"],
+            shape.service.snapshot_interval,
+        ),
         shutdown_deadline: check.period(
             &["service", "shutdown_deadline"],
             shape.service.shutdown_deadline,

@@ -34,7 +34,6 @@ mod tree;
 mod values;
 
 pub use mistake::{Mistake, Mistakes, Place};
-pub use shape::Durability;
 
 /// Every key with its default and one sentence.
 pub const REFERENCE: &str = include_str!("../../config/reference.yaml");
@@ -64,6 +63,8 @@ pub struct Settings {
     pub shards: Option<u16>,
     /// What acknowledged data survives.
     pub durability: Durability,
+    /// How often a snapshot of the store is written.
+    pub snapshot_interval: Duration,
     /// From the first signal to the end of the process, at most.
     pub shutdown_deadline: Duration,
     /// The daemon's own log.
@@ -119,6 +120,16 @@ pub enum LogFormat {
     Text,
     /// One JSON object a line.
     Json,
+}
+
+/// What acknowledged data survives.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Durability {
+    /// A power cut.
+    Power,
+    /// The end of the process, however sudden.
+    Process,
 }
 
 /// Where the configuration comes from.

@@ -1,8 +1,13 @@
 //! The tenants' houses: a store, shards and exporters for each, so that nothing of one can be reached from another.
+//!
+//! A house whose store fails is emptied and furnished anew ([`House::keep`]), while the doors stay open: senders are told to
+//! try again, liveness holds, readiness says why not. So a disk that is full, broken or read-only for a while is the same as
+//! a crash, which is what the journal is for.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
 
@@ -12,10 +17,20 @@ use crate::door::Tenant;
 use crate::engine::policy::Policy;
 use crate::export::{self, ExporterSettings, Exporters};
 use crate::shard::{self, Seat, Shards};
-use crate::store::{self, Durability, Store};
+use crate::store::{self, Durability, Store, StoreError};
+use crate::telemetry::Counter;
 
 /// The directory, within the data directory, that has one for each tenant with a name.
-const TENANTS: &str = "tenants";
+pub const TENANTS: &str = "tenants";
+
+/// How often a house is looked at.
+const WATCH_EVERY: Duration = Duration::from_millis(200);
+
+/// How long to wait before a store that could not be opened is opened again.
+const REOPEN_EVERY: Duration = Duration::from_secs(1);
+
+/// Disk that all stores together hold back.
+const RESERVE_BYTES: u64 = 8 << 20;
 
 /// Least memory that a store keeps its newest pages in.
 const CACHE_BYTES_MIN: u64 = 4 << 20;
@@ -25,7 +40,11 @@ const CACHE_BYTES_MIN: u64 = 4 << 20;
 pub struct House {
     tenant: Tenant,
     seat: Seat,
-    exporters: Arc<Mutex<Exporters>>,
+    /// None while there are no shards.
+    exporters: Arc<Mutex<Option<Exporters>>>,
+    plan: Arc<Plan>,
+    /// How often a store that had failed was opened anew.
+    reopened: Arc<Counter>,
 }
 
 /// What a house is made of.
@@ -51,11 +70,75 @@ impl House {
         &self.tenant
     }
 
-    /// Its exporters.
+    /// Its exporters, while there are any.
     #[must_use]
-    pub fn exporters(&self) -> Exporters {
+    pub fn exporters(&self) -> Option<Exporters> {
+        self.current_exporters().clone()
+    }
+
+    /// How often its store was opened anew, since it had failed.
+    #[must_use]
+    pub fn reopened(&self) -> u64 {
+        self.reopened.value()
+    }
+
+    fn current_exporters(&self) -> MutexGuard<'_, Option<Exporters>> {
         let exporters = self.exporters.lock();
-        exporters.unwrap_or_else(PoisonError::into_inner).clone()
+        exporters.unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Minds the house for ever: where its store has failed, everything over it is given up, as if the process had been
+    /// killed, and begun anew as soon as the store can be opened. What was acknowledged is in the journal; what was not,
+    /// senders send again.
+    pub(super) async fn keep(self) {
+        let mut last = String::new();
+        loop {
+            tokio::time::sleep(WATCH_EVERY).await;
+            match self.seat.shards() {
+                Ok(shards) if shards.is_ready() => continue,
+                Ok(shards) => self.give_up(shards).await,
+                Err(_) => {}
+            }
+            match self.plan.furnish().await {
+                Ok((shards, exporters)) => {
+                    *self.current_exporters() = Some(exporters);
+                    self.seat.put(shards);
+                    self.reopened.add(1);
+                    last.clear();
+                    tracing::info!(tenant = self.tenant.name(), "the store takes writes again");
+                }
+                Err(error) => {
+                    let text = error.to_string();
+                    if text != last {
+                        tracing::error!(
+                            tenant = self.tenant.name(),
+                            error = text,
+                            "the store cannot be opened; senders are told to try again, and so does Eddy"
+                        );
+                    }
+                    last = text;
+                    tokio::time::sleep(REOPEN_EVERY).await;
+                }
+            }
+        }
+    }
+
+    async fn give_up(&self, shards: Shards) {
+        let failure = shards.store().failure();
+        let why = failure.map_or("a shard has ended".to_owned(), |failure| {
+            failure.to_string()
+        });
+        tracing::error!(
+            tenant = self.tenant.name(),
+            why,
+            "the store is given up and opened anew"
+        );
+        self.seat.vacate(&why);
+        drop(shards);
+        let exporters = self.current_exporters().take();
+        if let Some(exporters) = exporters {
+            exporters.stop().await;
+        }
     }
 }
 
@@ -105,6 +188,8 @@ impl Plan {
                     config::Durability::Process => Durability::Process,
                 },
                 cache_bytes: (defaults.cache_bytes / of as u64).max(CACHE_BYTES_MIN),
+                snapshot_every: Some(settings.snapshot_interval),
+                reserve_bytes: RESERVE_BYTES / of as u64,
                 ..defaults
             },
             shards: of_shards(settings, of),
@@ -113,16 +198,38 @@ impl Plan {
         }
     }
 
+    /// The house, without shards where only the disk is in the way.
     async fn open(self) -> Result<House, StartError> {
-        let (shards, exporters) = self.furnish().await?;
+        let (seat, exporters) = match self.furnish().await {
+            Ok((shards, exporters)) => (shards.into(), Some(exporters)),
+            Err(StartError::Store(error) | StartError::Shards(shard::StartError::Store(error)))
+                if error.is_disk_trouble() =>
+            {
+                tracing::error!(%error, "started without a store; it is opened as soon as its disk is well");
+                (Seat::vacant(&error.to_string()), None)
+            }
+            Err(error) => return Err(error),
+        };
         Ok(House {
-            tenant: self.tenant,
-            seat: shards.into(),
+            tenant: self.tenant.clone(),
+            seat,
             exporters: Arc::new(Mutex::new(exporters)),
+            plan: Arc::new(self),
+            reopened: Arc::default(),
         })
     }
 
     async fn furnish(&self) -> Result<(Shards, Exporters), StartError> {
+        match self.furnish_once().await {
+            // It was found while the journal was replayed, and the next opening mends it.
+            Err(StartError::Shards(shard::StartError::Store(StoreError::Damaged { .. }))) => {
+                self.furnish_once().await
+            }
+            furnished => furnished,
+        }
+    }
+
+    async fn furnish_once(&self) -> Result<(Shards, Exporters), StartError> {
         let store = self.open_store().await?;
         let policy = Arc::clone(&self.policy);
         let shards = Shards::start(store.clone(), policy, self.shards.clone()).await?;

@@ -13,6 +13,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
 use crate::api::{self, Metrics};
@@ -35,12 +36,12 @@ mod metrics;
 mod process;
 
 use doors::Doors;
-pub use houses::House;
 use houses::seats;
+pub use houses::{House, TENANTS};
 use metrics::Sources;
 
-/// How often a running daemon looks whether its store still takes writes.
-const WATCH_EVERY: Duration = Duration::from_millis(500);
+/// How often a running daemon looks for what the log should say.
+const LOOK_EVERY: Duration = Duration::from_millis(500);
 
 /// Largest requests that may be held at the same time, all senders together; what more comes waits at the sender.
 const REQUESTS_IN_FLIGHT: usize = 8;
@@ -55,6 +56,8 @@ pub struct Daemon {
     otlp_http: SocketAddr,
     api: SocketAddr,
     shutdown_deadline: Duration,
+    /// What minds the houses.
+    keepers: JoinSet<()>,
 }
 
 /// Why a daemon did not start.
@@ -116,9 +119,6 @@ fn in_words(error: &io::Error) -> String {
 /// Why a daemon stopped by itself.
 #[derive(Debug, thiserror::Error)]
 pub enum Broken {
-    /// A write failed, so that nothing more can be acknowledged.
-    #[error("the store takes no more writes (see the log); restart once its disk is well")]
-    Store,
     /// A server ended.
     #[error("the {0} ended unexpectedly (see the log)")]
     Server(&'static str),
@@ -147,6 +147,7 @@ impl Daemon {
             otlp_http: doors.http.address().unwrap_or(settings.otlp_http),
             api: doors.api.address().unwrap_or(settings.api),
             shutdown_deadline: settings.shutdown_deadline,
+            keepers: houses.values().cloned().map(House::keep).collect(),
             rooms: Rooms {
                 api: serve_api(doors.api, seats(&houses), sources),
                 receiver: serve_otlp(doors.grpc, doors.http, &intake, settings),
@@ -164,7 +165,10 @@ impl Daemon {
             profile: &settings.policy.profile,
             took: began.elapsed(),
         };
-        ready.emit();
+        match daemon.own().seat().not_ready() {
+            None => ready.emit(),
+            Some(why) => tracing::warn!(%why, "not ready yet"),
+        }
         Ok(daemon)
     }
 
@@ -199,12 +203,7 @@ impl Daemon {
             tokio::select! {
                 _ = &mut self.rooms.receiver.task => return Broken::Server("receiver"),
                 _ = &mut self.rooms.api.task => return Broken::Server("API server"),
-                () = tokio::time::sleep(WATCH_EVERY) => {
-                    if self.rooms.houses.values().any(|house| house.seat().not_ready().is_some()) {
-                        return Broken::Store;
-                    }
-                    self.name_unpriced();
-                }
+                () = tokio::time::sleep(LOOK_EVERY) => self.name_unpriced(),
             }
         }
     }
@@ -220,7 +219,9 @@ impl Daemon {
     }
 
     /// Leaves in good order, within the time that the settings allow.
-    pub async fn stop(self) {
+    pub async fn stop(mut self) {
+        // From now on nobody puts shards into a house.
+        self.keepers.shutdown().await;
         shutdown::leave(self.rooms, self.shutdown_deadline).await;
     }
 }

@@ -69,6 +69,7 @@ pub(super) fn store_of(dir: &Path, alerts_max: u64) -> Store {
         durability: Durability::Process,
         cache_bytes: 1 << 20,
         alerts_max,
+        ..Options::default()
     };
     Store::open(dir, &options).expect("a store")
 }

@@ -25,8 +25,8 @@ const ITEMS_AT_ONCE: usize = 256;
 /// What senders are told to wait while the daemon is leaving: its successor should be up by then.
 const STOPPING_WAIT: Duration = Duration::from_secs(2);
 
-/// What senders are told to wait once the store has failed: the daemon must be started anew.
-const FAILED_WAIT: Duration = Duration::from_secs(10);
+/// What senders are told to wait while the store has failed: it is opened anew every second.
+const FAILED_WAIT: Duration = Duration::from_secs(2);
 
 /// The request is acknowledged: what it holds is on disk, save what is rejected.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -10,7 +10,8 @@
 //!
 //! Queries have an inbox of their own and are answered between turns, so that they wait for one commit at most and
 //! never see what is not on disk (`query`). Deliberately absent: anything that decides whether a run is stuck, anything
-//! that knows a dialect, and any retry: a shard whose commit failed stops, and the process should leave.
+//! that knows a dialect, and any retry: a shard whose commit failed stops, and the daemon begins the tenant's shards anew,
+//! over a store that it has opened anew.
 
 mod admit;
 mod clock;

@@ -2,7 +2,7 @@
 //!
 //! Between turns it answers queries, lets saves finish and minds the time; reports make it take a turn (`turn`). It ends
 //! when it is told to, with everything committed and saved, or when the store refuses something, with everything since
-//! the last commit forgotten: then the whole daemon counts as failed, and the journal has what was acknowledged.
+//! the last commit forgotten: then all shards of the store count as failed, and the journal has what was acknowledged.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;

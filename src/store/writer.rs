@@ -117,7 +117,8 @@ impl Writer {
             self.settle();
             if self.cut_until > self.shared.journal_start.load(Ordering::Acquire) {
                 // A failure is noted, and what is not cut is there at the next start.
-                let _ = self.cut(self.journal.can_free(self.cut_until));
+                let kept = self.shared.kept_for_snapshots();
+                let _ = self.cut(self.journal.can_free(self.cut_until, kept));
             }
         }
         let ended = self.cut(true);
@@ -294,7 +295,7 @@ impl Writer {
             Ok(())
         })?;
         if durably {
-            self.journal.free(start);
+            self.journal.free(start, shared.kept_for_snapshots());
         }
         shared.journal_start.store(start, Ordering::Release);
         Ok(())

@@ -2,6 +2,7 @@
 
 mod check;
 mod delivery;
+mod disk;
 mod doors;
 mod eval;
 mod forward;

@@ -48,8 +48,20 @@ impl Daemon {
 
     /// Starts one on a given OTLP port, so that senders find it again after a restart.
     pub(crate) fn start_with(data: &Path, grpc: SocketAddr, arguments: &[&str]) -> Self {
+        Self::start_as(eddy(), data, grpc, arguments)
+    }
+
+    /// Starts one that may write files of so many blocks, and is told of it by an error and not by a signal.
+    pub(crate) fn start_limited(data: &Path, blocks: &str) -> Self {
+        let mut shell = Command::new("sh");
+        let script = format!("trap '' XFSZ; ulimit -S -f {blocks}; exec \"$0\" \"$@\"");
+        shell.args(["-c", &script, env!("CARGO_BIN_EXE_eddy")]);
+        Self::start_as(shell, data, free_port(), &[])
+    }
+
+    fn start_as(mut command: Command, data: &Path, grpc: SocketAddr, arguments: &[&str]) -> Self {
         let (http, api) = (free_port(), free_port());
-        let mut child = eddy()
+        let mut child = command
             .args([
                 "serve",
                 "--otlp-grpc",
@@ -99,6 +111,11 @@ impl Daemon {
     pub(crate) fn kill_9(mut self) {
         self.child.kill().expect("it still runs");
         self.child.wait().expect("it ends");
+    }
+
+    /// The process.
+    pub(crate) fn pid(&self) -> u32 {
+        self.child.id()
     }
 
     /// Sends a signal by name.
