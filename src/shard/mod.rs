@@ -15,7 +15,6 @@
 mod admit;
 mod clock;
 mod counters;
-mod hashing;
 mod idle;
 mod inbox;
 mod query;

@@ -15,10 +15,9 @@ use tracing::warn;
 
 use crate::engine::RunState;
 use crate::engine::event::Text;
+use crate::store::hashing::FastMap;
 use crate::store::records::{decode_run, encode_run};
 use crate::store::{IndexKey, SavedRun, Store, StoreError};
-
-use super::hashing::FastMap;
 
 /// Where a run in memory is. Good until runs leave memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
