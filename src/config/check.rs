@@ -123,7 +123,7 @@ pub(super) fn settings(
         ),
         exporters,
         forwards,
-        normalize: normalize(shape, check),
+        normalize: normalize(shape, &policy, check),
         policy: self::policy(shape, policy, check).into(),
     }
 }
@@ -131,7 +131,7 @@ pub(super) fn settings(
 /// Most attributes that may name a worker: each is compared with every attribute of a span.
 const WORKER_ATTRIBUTES_MAX: usize = 16;
 
-fn normalize(shape: &Shape, check: &mut Checker<'_>) -> normalize::Settings {
+fn normalize(shape: &Shape, policy: &Policy, check: &mut Checker<'_>) -> normalize::Settings {
     let names = &shape.normalize.worker_attributes;
     if names.len() > WORKER_ATTRIBUTES_MAX {
         check.wrong(
@@ -150,6 +150,7 @@ fn normalize(shape: &Shape, check: &mut Checker<'_>) -> normalize::Settings {
     }
     normalize::Settings {
         worker_attributes: names.clone(),
+        traits: policy.rules.read_traits(),
         prices: prices(shape, check),
     }
 }

@@ -59,7 +59,7 @@ pub struct Settings {
     pub api: SocketAddr,
     /// Where state is kept.
     pub data_dir: PathBuf,
-    /// How many shards; absent: as many as cores, at most eight.
+    /// How many shards; absent: one for four cores, at most eight.
     pub shards: Option<u16>,
     /// What acknowledged data survives.
     pub durability: Durability,

@@ -28,6 +28,8 @@ pub(super) struct Reading<'r, 'a> {
     pub(super) agent: Option<Cow<'a, str>>,
     report: &'r mut Report,
     names: &'r mut Names,
+    /// Whether calls are told with their traits.
+    traits: bool,
 }
 
 /// A tool call as a dialect has read it: wrappers undone, values still as they stand, as text or JSON text.
@@ -89,6 +91,7 @@ impl<'r, 'a> Reading<'r, 'a> {
         facts: &'r Facts<'a>,
         report: &'r mut Report,
         names: &'r mut Names,
+        traits: bool,
     ) -> Self {
         let agent = facts.text(Slot::Agent).map(Cow::Borrowed);
         Self {
@@ -97,6 +100,7 @@ impl<'r, 'a> Reading<'r, 'a> {
             agent,
             report,
             names,
+            traits,
         }
     }
 
@@ -196,9 +200,13 @@ impl<'r, 'a> Reading<'r, 'a> {
             .failure()
             .or_else(|| call.failed.then(|| value::failure("")))
             .or_else(|| failure_in(whole?))
-            .or_else(|| failure_in(result?))
+            .or_else(|| failure_in(result.filter(|result| Some(*result) != whole)?))
             .map(|error| told_by_result(error, result));
         let hands_off = tool_names::hands_off(&tool);
+        let arguments = call.arguments.as_deref().unwrap_or_default();
+        let traits = self
+            .traits
+            .then(|| fingerprint::traits(&tool, arguments, result.unwrap_or_default()));
         self.tell(Body::ToolCall(ToolCall {
             call_id: call
                 .id
@@ -213,14 +221,9 @@ impl<'r, 'a> Reading<'r, 'a> {
             error,
             hands_off,
             writes: tool_names::writes(&tool),
-            traits: fingerprint::traits(
-                &tool,
-                call.arguments.as_deref().unwrap_or_default(),
-                result.unwrap_or_default(),
-            ),
+            traits: traits.unwrap_or_default(),
             tool,
         }));
-        let arguments = call.arguments.as_deref().unwrap_or_default();
         if hands_off
             && !call.handoff_told_elsewhere
             && let Some(to) = tool_names::receiver(call.tool, arguments)

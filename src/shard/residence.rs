@@ -15,10 +15,9 @@ use tracing::warn;
 
 use crate::engine::RunState;
 use crate::engine::event::Text;
+use crate::store::hashing::FastMap;
 use crate::store::records::{decode_run, encode_run};
 use crate::store::{IndexKey, SavedRun, Store, StoreError};
-
-use super::hashing::FastMap;
 
 /// Where a run in memory is. Good until runs leave memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -44,7 +43,7 @@ pub(super) struct Resident {
 pub(super) struct Residence {
     store: Store,
     slots: FastMap<Text, Slot>,
-    runs: Vec<Option<Resident>>,
+    runs: Vec<Option<Box<Resident>>>,
     free: Vec<Slot>,
     /// Where the next look for room begins.
     hand: usize,
@@ -89,7 +88,7 @@ impl Residence {
     /// A run in memory.
     pub(super) fn resident(&self, run_id: &str) -> Option<&Resident> {
         let slot = self.slots.get(run_id)?;
-        self.runs[slot.0].as_ref()
+        self.runs[slot.0].as_deref()
     }
 
     /// Where a run in memory is.
@@ -99,13 +98,13 @@ impl Residence {
 
     /// The run in a slot.
     pub(super) fn at(&mut self, slot: Slot) -> &mut Resident {
-        let run = self.runs[slot.0].as_mut();
+        let run = self.runs[slot.0].as_deref_mut();
         run.expect("a slot is good until runs leave memory")
     }
 
     /// The runs in memory, in no order.
     pub(super) fn residents(&mut self) -> impl Iterator<Item = &mut Resident> {
-        self.runs.iter_mut().flatten()
+        self.runs.iter_mut().flatten().map(Box::as_mut)
     }
 
     /// A run, brought into memory if it is on disk.
@@ -168,7 +167,7 @@ impl Residence {
             Slot(self.runs.len() - 1)
         });
         self.slots.insert(run.key.run_id.clone(), slot);
-        self.runs[slot.0] = Some(run);
+        self.runs[slot.0] = Some(Box::new(run));
         slot
     }
 

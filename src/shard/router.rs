@@ -13,8 +13,7 @@ use xxhash_rust::xxh3::xxh3_64;
 
 use crate::engine::event::{Text, TraceId};
 use crate::normalize::RunRef;
-
-use super::hashing::FastMap;
+use crate::store::hashing::FastMap;
 
 /// Longest run id, in bytes; what is longer is cut and ends in a hash of the whole. Generous: the ids of known
 /// frameworks have 36 bytes at most, with a user's prefix sometimes twice that.

@@ -17,11 +17,11 @@ use crate::engine::policy::Policy;
 use crate::engine::run::WINDOW_EVENTS_MAX;
 use crate::engine::{Change, Input, RunState, step};
 use crate::store::alert::Alert;
+use crate::store::hashing::FastMap;
 use crate::store::records::encode_run;
 use crate::store::{Entry, IndexKey, StoreError, Turn};
 
 use super::counters;
-use super::hashing::FastMap;
 use super::inbox::{Absorb, Cost, Done, Message, Move, Part, Release, Routed};
 use super::residence::Slot;
 use super::worker::Worker;

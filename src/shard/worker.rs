@@ -127,8 +127,10 @@ impl Worker {
         }
     }
 
-    /// Takes what waits, as far as a turn goes, and the turn.
+    /// Takes what waits, as far as a turn goes, and the turn. Requests that have arrived and are about to be read come in
+    /// first: a turn costs a sync and several threads' waking, however many requests share it.
     async fn take_turn(&mut self, first: Message) -> Result<(), StoreError> {
+        tokio::task::yield_now().await;
         let mut batch = Batch::default();
         batch.add(first);
         while batch.work() < self.shared.settings.turn_events_max {

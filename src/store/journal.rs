@@ -25,6 +25,12 @@ const SEGMENT_BYTES: u64 = 16 << 20;
 /// By how much a segment grows.
 const GROWTH_BYTES: u64 = 1 << 20;
 
+/// Length of a record from which it makes its own room: for one that is shorter, a sync costs more than its bytes.
+const ITS_OWN_ROOM_BYTES: u64 = 16 << 10;
+
+/// What a segment grows by, in pieces.
+static ZEROS: [u8; 64 << 10] = [0; 64 << 10];
+
 /// Segments kept to be written anew. Under the heaviest load one lasts for half a second.
 const FREE_MAX: usize = 4;
 
@@ -225,12 +231,21 @@ impl Journal {
 }
 
 impl Active {
-    /// Sees to it that the file has room up to here, and some more if it has not.
+    /// Sees to it that the file has room for a record up to here, and some more if it has not. A large record makes its own
+    /// room: to write as many zeros before it would cost more than the longer sync.
     fn grow(&mut self, end: u64) -> io::Result<()> {
         if end > self.length {
-            let more = (end - self.length).next_multiple_of(GROWTH_BYTES);
-            self.file.seek(SeekFrom::Start(self.length))?;
-            self.file.write_all(&vec![0; more as usize])?;
+            let missing = end - self.length;
+            let more = if end - self.end >= ITS_OWN_ROOM_BYTES {
+                missing
+            } else {
+                let more = missing.next_multiple_of(GROWTH_BYTES);
+                self.file.seek(SeekFrom::Start(self.length))?;
+                for _ in 0..more / ZEROS.len() as u64 {
+                    self.file.write_all(&ZEROS)?;
+                }
+                more
+            };
             self.length += more;
         }
         Ok(())

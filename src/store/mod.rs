@@ -15,6 +15,7 @@
 pub mod alert;
 mod backup;
 mod error;
+pub(crate) mod hashing;
 mod journal;
 mod keys;
 mod open;
@@ -187,9 +188,10 @@ impl Store {
     ///
     /// A dropped future does not undo the turn.
     pub async fn commit(&self, turn: Turn) -> Result<Committed, StoreError> {
-        let (record, keys) = records::encode_turn(turn);
+        let mut writer = self.inner.shared.spare_writer();
+        let keys = writer.write(turn);
         self.ordered(|answer| Order::Commit {
-            record,
+            writer,
             keys,
             answer,
         })

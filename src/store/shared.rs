@@ -14,8 +14,15 @@ use super::open::{self, DATABASE, JOURNAL};
 use super::pending::Pending;
 use super::pieces::{self, Writes};
 use super::rebuild::Rebuilt;
+use super::records::TurnWriter;
 use super::snapshot;
 use super::{Counters, Mended, Options};
+
+/// Writers of turns that are kept: as many as shards usually write at a time.
+const SPARES_MAX: usize = 4;
+
+/// Most that a writer may keep: enough for a turn of four thousand events.
+const SPARE_BYTES_MAX: usize = 8 << 20;
 
 /// The database and everything about it that more than one thread looks at.
 pub(super) struct Shared {
@@ -35,6 +42,8 @@ pub(super) struct Shared {
     /// The newest committed alert; sent by the store's thread.
     pub(super) last_cursor: watch::Sender<u64>,
     pub(super) pending: Mutex<Pending>,
+    /// Writers of turns that wait for their next turn.
+    spare: Mutex<Vec<Box<TurnWriter>>>,
     /// From which position on each shard needs the journal.
     needed: Mutex<BTreeMap<u16, u64>>,
     /// Why the store takes no more writes.
@@ -94,6 +103,7 @@ impl Shared {
             first_cursor: AtomicU64::new(1),
             last_cursor: watch::Sender::new(0),
             pending: Mutex::default(),
+            spare: Mutex::default(),
             needed: Mutex::default(),
             failure: OnceLock::new(),
             closed: AtomicBool::new(false),
@@ -211,6 +221,26 @@ impl Shared {
             return Err(StoreError::Closed);
         }
         Ok(())
+    }
+
+    /// A writer of turns, used before where there is one.
+    pub(super) fn spare_writer(&self) -> Box<TurnWriter> {
+        self.spares().pop().unwrap_or_default()
+    }
+
+    /// Keeps writers of turns for later, as far as they are not too many or too large.
+    pub(super) fn spare(&self, writers: Vec<Box<TurnWriter>>) {
+        let mut spares = self.spares();
+        spares.extend(
+            writers
+                .into_iter()
+                .filter(|writer| writer.capacity() <= SPARE_BYTES_MAX),
+        );
+        spares.truncate(SPARES_MAX);
+    }
+
+    fn spares(&self) -> MutexGuard<'_, Vec<Box<TurnWriter>>> {
+        self.spare.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Takes no more writes from here on. Answers what those who wait are told.

@@ -161,10 +161,11 @@ fn turns_that_wait_are_committed_together() {
     let (orders, inbox) = mpsc::channel();
     let answers: Vec<_> = (0..200)
         .map(|i| {
-            let (record, keys) = records::encode_turn(idle("run", i));
+            let mut writer = Box::new(records::TurnWriter::default());
+            let keys = writer.write(idle("run", i));
             let (answer, answered) = oneshot::channel();
             let order = Order::Commit {
-                record,
+                writer,
                 keys,
                 answer,
             };

@@ -132,8 +132,8 @@ struct CallMarkRecord {
     round: u64,
 }
 
-impl<'a> TablesWriter<'a> {
-    pub(super) fn fold(&mut self, fold: &'a Fold) -> FoldRecord {
+impl TablesWriter {
+    pub(super) fn fold(&mut self, fold: &Fold) -> FoldRecord {
         let Fold {
             totals,
             agents,
@@ -160,7 +160,7 @@ impl<'a> TablesWriter<'a> {
         }
     }
 
-    fn call_mark(&mut self, mark: &'a CallMark) -> CallMarkRecord {
+    fn call_mark(&mut self, mark: &CallMark) -> CallMarkRecord {
         let CallMark {
             tool,
             key,

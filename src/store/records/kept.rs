@@ -86,8 +86,8 @@ pub(super) struct SpentRecord {
     cost_microusd: u64,
 }
 
-impl<'a> TablesWriter<'a> {
-    pub(super) fn kept(&mut self, kept: &'a Kept) -> KeptRecord {
+impl TablesWriter {
+    pub(super) fn kept(&mut self, kept: &Kept) -> KeptRecord {
         let Kept {
             rule,
             group,
@@ -127,7 +127,7 @@ impl<'a> TablesWriter<'a> {
         }
     }
 
-    pub(super) fn tally(&mut self, tally: &'a Tally) -> TallyRecord {
+    pub(super) fn tally(&mut self, tally: &Tally) -> TallyRecord {
         let Tally {
             rule,
             key,
