@@ -32,6 +32,12 @@ pub struct RunJson {
     pub tool_calls: u64,
     /// Calls that the guard kept from being executed.
     pub skipped_calls: u64,
+    /// Tokens that these would have cost, by the calls of their loops that were made.
+    #[serde(default)]
+    pub saved_tokens_estimate: u64,
+    /// The same in US dollars.
+    #[serde(default)]
+    pub saved_cost_usd_estimate: f64,
     /// Model calls.
     pub model_calls: u64,
     /// Tokens of model calls.
@@ -129,6 +135,8 @@ impl From<&RunView> for RunJson {
             lowest_score: run.lowest_score,
             tool_calls: run.tool_calls,
             skipped_calls: run.skipped_calls,
+            saved_tokens_estimate: run.saved_tokens,
+            saved_cost_usd_estimate: dollars(run.saved_cost_microusd),
             model_calls: run.model_calls,
             tokens: run.tokens,
             cost_usd: dollars(run.cost_microusd),

@@ -22,6 +22,8 @@ mod tail;
 mod tests;
 mod token;
 pub mod v1;
+mod verdicts;
+mod verdicts_http;
 mod warnings;
 
 use std::collections::BTreeMap;
@@ -91,7 +93,8 @@ pub async fn serve(
             )
             .add_service(
                 WarningServiceServer::new(api.clone()).max_decoding_message_size(REQUEST_BYTES_MAX),
-            );
+            )
+            .add_service(verdicts::server(api.clone()));
         (tenant, http::add_routes(grpc.into_axum_router(), api))
     });
     let routes = guard::add(routes.collect(), &door);

@@ -101,7 +101,7 @@ impl Api {
         Ok(items.map(|item| item.map_err(|error| not_read(&error))))
     }
 
-    fn stream_permit(&self) -> Result<OwnedSemaphorePermit, ApiError> {
+    pub(super) fn stream_permit(&self) -> Result<OwnedSemaphorePermit, ApiError> {
         let permit = Arc::clone(&self.streams).try_acquire_owned();
         permit.map_err(|_| ApiError::StreamsTaken(self.settings.streams_max))
     }

@@ -213,6 +213,7 @@ impl<'r, 'a> Reading<'r, 'a> {
             error,
             hands_off,
             writes: tool_names::writes(&tool),
+            guarded: None,
             traits: fingerprint::traits(
                 &tool,
                 call.arguments.as_deref().unwrap_or_default(),

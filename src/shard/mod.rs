@@ -15,6 +15,7 @@
 mod admit;
 mod clock;
 mod counters;
+pub mod guard;
 mod hashing;
 mod idle;
 mod inbox;

@@ -120,6 +120,7 @@ fn call(trace: TraceId, n: u64) -> Event {
         error: None,
         hands_off: false,
         writes: false,
+        guarded: None,
         traits: Traits::default(),
     };
     event(trace, n, Body::ToolCall(call))

@@ -9,6 +9,7 @@ mod alert;
 mod control;
 mod event;
 mod fold;
+mod guard;
 mod kept;
 mod query;
 mod run;

@@ -231,6 +231,7 @@ fn tool_call(run_id: &str, agent: &str, call: u64) -> Event {
             error: None,
             hands_off: false,
             writes: false,
+            guarded: None,
             traits: Traits::default(),
         }),
     }

@@ -66,6 +66,8 @@ pub(super) fn run() -> RunJson {
         lowest_score: 40,
         tool_calls: 34,
         skipped_calls: 2,
+        saved_tokens_estimate: 0,
+        saved_cost_usd_estimate: 0.0,
         model_calls: 51,
         tokens: 120_440,
         cost_usd: 0.4123,

@@ -6,6 +6,7 @@ use crate::engine::event::{
 };
 
 use super::RecordError;
+use super::guard::{GuardedRecord, NudgeRecord};
 use super::tables::{TablesReader, TablesWriter};
 
 /// An event; numbers marked *t*, *c* and *s* are those of texts, traces and spans in the record's tables.
@@ -32,7 +33,7 @@ pub(super) struct EventRecord {
     /// *t*
     #[prost(uint32, tag = "8")]
     worker: u32,
-    #[prost(oneof = "BodyRecord", tags = "9, 10, 11, 12, 13, 14, 15, 16, 17")]
+    #[prost(oneof = "BodyRecord", tags = "9, 10, 11, 12, 13, 14, 15, 16, 17, 18")]
     body: Option<BodyRecord>,
 }
 
@@ -57,6 +58,8 @@ enum BodyRecord {
     UserMessage(bool),
     #[prost(message, tag = "17")]
     RunEnd(RunEndRecord),
+    #[prost(message, tag = "18")]
+    Nudge(NudgeRecord),
 }
 
 #[derive(Clone, PartialEq, prost::Message)]
@@ -83,6 +86,8 @@ struct ToolCallRecord {
     command: u32,
     #[prost(bool, tag = "10")]
     tests_failed: bool,
+    #[prost(message, optional, tag = "11")]
+    guarded: Option<GuardedRecord>,
 }
 
 #[derive(Clone, PartialEq, prost::Message)]
@@ -211,6 +216,7 @@ impl<'a> TablesWriter<'a> {
             Body::RunEnd(end) => BodyRecord::RunEnd(RunEndRecord {
                 error: self.failure(end.error.as_ref()),
             }),
+            Body::Nudge(nudge) => BodyRecord::Nudge(self.nudge(nudge)),
         }
     }
 
@@ -226,6 +232,7 @@ impl<'a> TablesWriter<'a> {
             main: call.traits.main,
             command: command_number(call.traits.command),
             tests_failed: call.traits.tests_failed,
+            guarded: call.guarded.as_deref().map(|guarded| self.guarded(guarded)),
         }
     }
 
@@ -317,6 +324,7 @@ impl TablesReader {
             BodyRecord::RunEnd(end) => Body::RunEnd(RunEnd {
                 error: self.failure(end.error)?,
             }),
+            BodyRecord::Nudge(nudge) => Body::Nudge(self.nudge(&nudge)?),
         })
     }
 
@@ -334,6 +342,10 @@ impl TablesReader {
                 command: command_numbered(record.command)?,
                 tests_failed: record.tests_failed,
             },
+            guarded: record
+                .guarded
+                .map(|guarded| self.guarded(&guarded).map(Box::new))
+                .transpose()?,
         })
     }
 

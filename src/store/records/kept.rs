@@ -3,7 +3,6 @@
 use crate::engine::fold::Spent;
 use crate::engine::kept::{Kept, Proof};
 use crate::engine::tally::Tally;
-use crate::engine::warning::Rule;
 
 use super::RecordError;
 use super::alert::{severity_number, severity_numbered};
@@ -199,11 +198,6 @@ impl TablesReader {
                 spent: read_spent(record.spent),
             },
         })
-    }
-
-    fn rule(&self, number: u32) -> Result<Rule, RecordError> {
-        let name = self.text(number)?;
-        Rule::named(&name).ok_or_else(|| RecordError::unknown("rule", name))
     }
 }
 

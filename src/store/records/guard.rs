@@ -1,0 +1,140 @@
+//! The guard's part in an event, and what it said to a run.
+
+use crate::engine::event::{Guarded, Nudge, Part};
+use crate::engine::fold::Told;
+use crate::engine::warning::Rule;
+
+use super::RecordError;
+use super::tables::{TablesReader, TablesWriter};
+
+/// The guard's part in a call; numbers marked *t* are those of texts in the record's tables.
+#[derive(Clone, Copy, PartialEq, prost::Message)]
+pub(super) struct GuardedRecord {
+    #[prost(fixed64, tag = "1")]
+    asked: u64,
+    /// 0: asked, 1: refused, 2: result
+    #[prost(uint32, tag = "2")]
+    part: u32,
+    /// *t*: the rule's public id, where the call was refused
+    #[prost(uint32, tag = "3")]
+    rule: u32,
+    #[prost(fixed64, optional, tag = "4")]
+    round: Option<u64>,
+    #[prost(fixed64, optional, tag = "5")]
+    turn: Option<u64>,
+}
+
+/// A message that the guard gave.
+#[derive(Clone, Copy, PartialEq, prost::Message)]
+pub(super) struct NudgeRecord {
+    /// *t*: the rule's public id
+    #[prost(uint32, tag = "1")]
+    rule: u32,
+    #[prost(fixed64, tag = "2")]
+    group: u64,
+    #[prost(uint64, tag = "3")]
+    count: u64,
+    #[prost(fixed64, tag = "4")]
+    worker: u64,
+}
+
+/// What a worker was told of a warning.
+#[derive(Clone, Copy, PartialEq, prost::Message)]
+pub(super) struct ToldRecord {
+    #[prost(fixed64, tag = "1")]
+    about: u64,
+    #[prost(fixed64, tag = "2")]
+    worker: u64,
+    #[prost(uint64, tag = "3")]
+    count: u64,
+}
+
+impl TablesWriter<'_> {
+    pub(super) fn guarded(&mut self, guarded: &Guarded) -> GuardedRecord {
+        let Guarded {
+            asked,
+            part,
+            round,
+            turn,
+        } = *guarded;
+        let (part, rule) = match part {
+            Part::Asked => (0, 0),
+            Part::Refused(rule) => (1, self.text(rule.name())),
+            Part::Result => (2, 0),
+        };
+        GuardedRecord {
+            asked,
+            part,
+            rule,
+            round: Some(round).filter(|round| *round != 0),
+            turn: Some(turn).filter(|turn| *turn != 0),
+        }
+    }
+
+    pub(super) fn nudge(&mut self, nudge: &Nudge) -> NudgeRecord {
+        let Nudge {
+            rule,
+            group,
+            count,
+            worker,
+        } = *nudge;
+        NudgeRecord {
+            rule: self.text(rule.name()),
+            group,
+            count,
+            worker,
+        }
+    }
+}
+
+impl TablesReader {
+    pub(super) fn guarded(&self, record: &GuardedRecord) -> Result<Guarded, RecordError> {
+        let part = match record.part {
+            0 => Part::Asked,
+            1 => Part::Refused(self.rule(record.rule)?),
+            2 => Part::Result,
+            other => return Err(RecordError::unknown("part of a guarded call", other)),
+        };
+        Ok(Guarded {
+            asked: record.asked,
+            part,
+            round: record.round.unwrap_or(0),
+            turn: record.turn.unwrap_or(0),
+        })
+    }
+
+    pub(super) fn nudge(&self, record: &NudgeRecord) -> Result<Nudge, RecordError> {
+        Ok(Nudge {
+            rule: self.rule(record.rule)?,
+            group: record.group,
+            count: record.count,
+            worker: record.worker,
+        })
+    }
+
+    pub(super) fn rule(&self, number: u32) -> Result<Rule, RecordError> {
+        let name = self.text(number)?;
+        Rule::named(&name).ok_or_else(|| RecordError::unknown("rule", name))
+    }
+}
+
+pub(super) fn told_record(told: &Told) -> ToldRecord {
+    let Told {
+        about,
+        worker,
+        count,
+    } = *told;
+    ToldRecord {
+        about,
+        worker,
+        count,
+    }
+}
+
+pub(super) fn read_told(record: &ToldRecord) -> Told {
+    Told {
+        about: record.about,
+        worker: record.worker,
+        count: record.count,
+    }
+}
