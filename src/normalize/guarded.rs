@@ -52,10 +52,7 @@ pub fn tool_call(told: &Told<'_>, keep_result: bool) -> ToolCall {
     }
 }
 
-fn outcome<'a>(
-    outcome: Option<Outcome<'a>>,
-    keep_result: bool,
-) -> (Recorded, Option<Failure>, &'a str) {
+fn outcome(outcome: Option<Outcome<'_>>, keep_result: bool) -> (Recorded, Option<Failure>, &str) {
     match outcome {
         None | Some(Outcome::Success(None)) => (Recorded::NotRecorded, None, ""),
         Some(Outcome::Success(Some(result))) => {

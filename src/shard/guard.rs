@@ -137,11 +137,11 @@ impl Shared {
         }
         match desk.put_question(ask) {
             Ok(()) => {}
-            Err(TrySendError::Full(_)) => {
+            Err(TrySendError::Full(())) => {
                 counters.degraded_full.add(1);
                 return Answer::degraded();
             }
-            Err(TrySendError::Closed(_)) => {
+            Err(TrySendError::Closed(())) => {
                 counters.degraded_leaving.add(1);
                 return Answer::degraded();
             }

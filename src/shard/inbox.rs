@@ -214,8 +214,11 @@ impl Desk {
     }
 
     /// Puts a question to the guard into the third inbox, if there is room.
-    pub(super) fn put_question(&self, ask: Ask) -> Result<(), TrySendError<Ask>> {
-        self.asks.try_send(ask)
+    pub(super) fn put_question(&self, ask: Ask) -> Result<(), TrySendError<()>> {
+        self.asks.try_send(ask).map_err(|error| match error {
+            TrySendError::Full(_) => TrySendError::Full(()),
+            TrySendError::Closed(_) => TrySendError::Closed(()),
+        })
     }
 
     /// Asks the shard, and waits for its answer; `None` if it has ended.

@@ -6,6 +6,7 @@ mod doors;
 mod eval;
 mod forward;
 mod guard;
+mod guarded_agent;
 mod kill;
 mod leaving;
 mod locks;

@@ -185,10 +185,13 @@ fn owed(tip: &Fold, action: &Action, caller: &Caller) -> Option<Matter> {
             && kept.severity >= Severity::Warning
             && kept.count >= action.count
             && concerns(kept)
-            && !tip.told.iter().any(|told| {
-                told.about == about(kept.rule, kept.group)
-                    && told.worker == worker
-                    && told.count >= kept.count
+            && !tip.has_heard(worker, kept)
+            // Of several warnings about one tool's calls, the first that is told stands for all that say no more.
+            && !tip.warnings.iter().any(|other| {
+                other.tool.is_some()
+                    && other.tool == kept.tool
+                    && other.count >= kept.count
+                    && tip.has_heard(worker, other)
             })
     };
     let kept = tip.warnings.iter().find(is_owed)?;
@@ -298,7 +301,9 @@ impl Fold {
         self.speech.hush();
         self.totals.tool_calls -= 1;
         self.totals.skipped += 1;
-        let Some(finding) = rules::of_attempt(self, &judged, rule, policy) else {
+        let finding = rules::of_attempt(self, &judged, rule, policy);
+        self.tallies.hold_back(rule, self.totals.tool_calls);
+        let Some(finding) = finding else {
             return;
         };
         let spent = finding.proof.spent;
@@ -335,6 +340,14 @@ impl Fold {
         self.told
             .retain(|known| (known.about, known.worker) != (told.about, told.worker));
         push_bounded(&mut self.told, told, TOLD_MAX);
+    }
+
+    /// Whether a worker was told of a warning as it stands.
+    fn has_heard(&self, worker: u64, kept: &Kept) -> bool {
+        let about = about(kept.rule, kept.group);
+        self.told
+            .iter()
+            .any(|told| (told.about, told.worker) == (about, worker) && told.count >= kept.count)
     }
 
     fn was_told(&self, matter: &Matter) -> bool {

@@ -33,15 +33,12 @@ pub(super) fn written(template: &str, facts: &Facts<'_>) -> String {
         text.push_str(before);
         let known = after.split_once('}');
         let value = known.and_then(|(name, _)| value(name, facts));
-        match (known, value) {
-            (Some((_, behind)), Some(value)) => {
-                text.push_str(&value);
-                rest = behind;
-            }
-            _ => {
-                text.push('{');
-                rest = after;
-            }
+        if let (Some((_, behind)), Some(value)) = (known, value) {
+            text.push_str(&value);
+            rest = behind;
+        } else {
+            text.push('{');
+            rest = after;
         }
     }
     text.push_str(rest);
