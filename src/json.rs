@@ -91,6 +91,9 @@ pub struct WarningJson {
     pub tokens: u64,
     /// Cost of the loop.
     pub cost_usd: f64,
+    /// What the guard last answered because of it: `NUDGE`, `SKIP` or `ABORT`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub verdict: Option<String>,
     /// What happened; the same text as `what_happened`.
     pub message: String,
     /// What happened.
@@ -168,6 +171,7 @@ impl From<&Warning> for WarningJson {
             evidence: warning.evidence.iter().copied().map(hex_span).collect(),
             tokens: warning.tokens,
             cost_usd: dollars(warning.cost_microusd),
+            verdict: warning.verdict.map(|verdict| verdict.name().to_owned()),
             message: warning.what_happened.clone(),
             what_happened: warning.what_happened.clone(),
             why_it_matters: warning.why_it_matters.clone(),

@@ -63,6 +63,9 @@ impl From<&Warning> for v1::Warning {
             what_happened: warning.what_happened.clone(),
             why_it_matters: warning.why_it_matters.clone(),
             what_to_try: warning.what_to_try.clone(),
+            verdict: warning
+                .verdict
+                .map(|verdict| v1::Verdict::from(verdict).into()),
         }
     }
 }

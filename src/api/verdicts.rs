@@ -13,7 +13,8 @@ use super::queries::Api;
 use super::v1;
 use super::v1::guard_service_server::{GuardService, GuardServiceServer};
 use crate::engine::guard::policy::VerdictKind;
-use crate::json::hex_id;
+use crate::engine::warning::Rule;
+use crate::json::{dollars, hex_id};
 use crate::shard::guard::{Answer, Outcome, Spoken, Told, Who};
 
 /// Longest name or id in a request, in bytes.
@@ -96,6 +97,24 @@ impl Api {
         })
     }
 
+    pub(super) fn guard_totals(&self) -> v1::GetTotalsResponse {
+        let counters = &self.shards.counters().guard;
+        let verdicts = counters.verdicts().filter(|(_, _, count)| *count > 0);
+        v1::GetTotalsResponse {
+            verdicts: verdicts
+                .map(|(rule, kind, count)| v1::VerdictCount {
+                    rule: rule.map_or("", Rule::name).to_owned(),
+                    verdict: v1::Verdict::from(kind).into(),
+                    count,
+                })
+                .collect(),
+            degraded: counters.degraded(),
+            skipped_calls: counters.saved_calls.value(),
+            saved_tokens_estimate: counters.saved_tokens.value(),
+            saved_cost_usd_estimate: dollars(counters.saved_cost_microusd.value()),
+        }
+    }
+
     async fn answer_in_session(&self, request: v1::SessionRequest) -> v1::SessionResponse {
         use v1::session_request::Kind as Asked;
         use v1::session_response::Kind as Answered;
@@ -140,6 +159,13 @@ impl GuardService for Api {
         Ok(Response::new(
             self.report_message_of(request.get_ref()).await?,
         ))
+    }
+
+    async fn get_totals(
+        &self,
+        _: Request<v1::GetTotalsRequest>,
+    ) -> Result<Response<v1::GetTotalsResponse>, Status> {
+        Ok(Response::new(self.guard_totals()))
     }
 
     type SessionStream = Pin<Box<dyn Stream<Item = Result<v1::SessionResponse, Status>> + Send>>;

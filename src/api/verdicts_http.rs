@@ -1,4 +1,4 @@
-//! The guard over HTTP: `POST /v1/guard/check`, `/v1/guard/report` and `/v1/guard/message`, with the fields of
+//! The guard over HTTP: `POST /v1/guard/check`, `/v1/guard/report` and `/v1/guard/message`, and `GET /v1/guard/totals`, with the fields of
 //! `eddy.v1.GuardService` under the same names.
 //!
 //! A body is read field by field, so that whatever is wrong is said with the field's name. `arguments` and `result` may be any
@@ -10,7 +10,7 @@ use axum::Json;
 use axum::body::Bytes;
 use axum::extract::{DefaultBodyLimit, State};
 use axum::response::{IntoResponse, Response};
-use axum::routing::post;
+use axum::routing::{get, post};
 use axum::{Router, extract::rejection::BytesRejection};
 use serde::Serialize;
 use serde_json::value::RawValue;
@@ -26,6 +26,7 @@ pub(super) fn routes() -> Router<Api> {
         .route("/v1/guard/check", post(check))
         .route("/v1/guard/report", post(report))
         .route("/v1/guard/message", post(message))
+        .route("/v1/guard/totals", get(totals))
         .layer(DefaultBodyLimit::max(REQUEST_BYTES_MAX))
 }
 
@@ -142,6 +143,39 @@ async fn message(State(api): State<Api>, body: Result<Bytes, BytesRejection>) ->
             })
             .into_response()
         })
+}
+
+#[derive(Serialize)]
+struct TotalsJson {
+    verdicts: Vec<VerdictCountJson>,
+    degraded: u64,
+    skipped_calls: u64,
+    saved_tokens_estimate: u64,
+    saved_cost_usd_estimate: f64,
+}
+
+#[derive(Serialize)]
+struct VerdictCountJson {
+    rule: String,
+    verdict: &'static str,
+    count: u64,
+}
+
+async fn totals(State(api): State<Api>) -> Response {
+    let totals = api.guard_totals();
+    let verdicts = totals.verdicts.into_iter().map(|count| VerdictCountJson {
+        verdict: word(count.verdict()),
+        rule: count.rule,
+        count: count.count,
+    });
+    Json(TotalsJson {
+        verdicts: verdicts.collect(),
+        degraded: totals.degraded,
+        skipped_calls: totals.skipped_calls,
+        saved_tokens_estimate: totals.saved_tokens_estimate,
+        saved_cost_usd_estimate: totals.saved_cost_usd_estimate,
+    })
+    .into_response()
 }
 
 fn too_large(rejection: &BytesRejection) -> Response {

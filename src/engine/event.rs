@@ -143,7 +143,9 @@ pub enum Part {
     /// The agent asked, and makes the call.
     Asked,
     /// The agent asked, and was told not to make the call, because of this rule. No result can come.
-    Refused(Rule),
+    Skipped(Rule),
+    /// The same, and to end the run.
+    Aborted(Rule),
     /// What the call brought.
     Result,
 }

@@ -222,8 +222,8 @@ impl Fold {
         self.note_agent(call.agent);
         self.control.leave(call.start_ns);
         self.begin_turn(call.asking.turn);
-        if let Some(rule) = call.asking.refused {
-            return self.take_refused(call, tool, rule, policy);
+        if let Some(refused) = call.asking.refused {
+            return self.take_refused(call, tool, refused, policy);
         }
         let mut judged = self.judge(call, tool);
         judged.waiting = Waiting::of(self, &judged, policy);
@@ -345,6 +345,7 @@ impl Fold {
                 Some(place) => self.warnings[place].grow(finding, alarm),
                 None if self.warnings.len() < WARNINGS_MAX => {
                     let mut new = Kept::new(finding, alarm);
+                    new.verdict = self.verdict_before(new.rule, new.group);
                     let known = self.warnings.iter().find(|kept| kept.overlaps(&new));
                     new.incident = known.map_or(new.incident, |kept| kept.incident);
                     self.warnings.push(new);

@@ -105,7 +105,7 @@ pub fn check(state: &mut RunState, call: &ToolCall, caller: &Caller, policy: &Po
     };
     match state.asked_before(call) {
         // The same question again, as after a time-out: the same answer, and no second call.
-        Some(Part::Refused(_)) => {
+        Some(Part::Skipped(_) | Part::Aborted(_)) => {
             return Checked {
                 answered,
                 ..Checked::default()
@@ -116,7 +116,7 @@ pub fn check(state: &mut RunState, call: &ToolCall, caller: &Caller, policy: &Po
     }
     let refused = answered.rule.filter(|_| answered.kind.refuses());
     let before = state.saved();
-    let mut events = vec![with_part(question, refused)];
+    let mut events = vec![with_part(question, refused, answered.kind)];
     if refused.is_none() {
         events.extend(nudge.map(|nudge| nudged(state, nudge, caller)));
     }
@@ -237,7 +237,7 @@ fn question(state: &RunState, call: &ToolCall, caller: &Caller) -> Event {
     event_of(asked, at_ns, caller, Body::ToolCall(call))
 }
 
-fn with_part(mut question: Event, refused: Option<Rule>) -> Event {
+fn with_part(mut question: Event, refused: Option<Rule>, kind: VerdictKind) -> Event {
     if let (
         Body::ToolCall(ToolCall {
             guarded: Some(guarded),
@@ -246,7 +246,10 @@ fn with_part(mut question: Event, refused: Option<Rule>) -> Event {
         Some(rule),
     ) = (&mut question.body, refused)
     {
-        guarded.part = Part::Refused(rule);
+        guarded.part = match kind {
+            VerdictKind::Abort => Part::Aborted(rule),
+            _ => Part::Skipped(rule),
+        };
     }
     question
 }

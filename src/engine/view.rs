@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::event::Text;
 use super::fold::Fold;
+use super::guard::policy::VerdictKind;
 use super::hash::stable;
 use super::health;
 use super::kept::Kept;
@@ -218,6 +219,7 @@ pub(super) fn shown(run_id: &Text, kept: &Kept, revision: u32) -> Warning {
         evidence: kept.proof.evidence.to_vec(),
         tokens: kept.proof.spent.tokens,
         cost_microusd: kept.proof.spent.cost_microusd,
+        verdict: Some(kept.verdict).filter(|verdict| *verdict != VerdictKind::Allow),
         what_happened: wording::what_happened(kept),
         why_it_matters: wording::why_it_matters(kept).to_owned(),
         what_to_try: wording::what_to_try(kept).to_owned(),

@@ -95,6 +95,19 @@ impl GuardCounters {
         })
     }
 
+    /// Questions to which nobody looked in time.
+    #[must_use]
+    pub fn degraded(&self) -> u64 {
+        [
+            &self.degraded_late,
+            &self.degraded_full,
+            &self.degraded_leaving,
+        ]
+        .map(Counter::value)
+        .iter()
+        .sum()
+    }
+
     pub(super) fn count_verdict(&self, verdict: &Verdict) {
         let rule = verdict
             .rule

@@ -1,5 +1,7 @@
 //! The room as a whole, over a real store in a directory of its own and the real engine.
 
+mod guard;
+
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;

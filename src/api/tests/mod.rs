@@ -256,6 +256,7 @@ fn alert(run_id: &str, severity: Severity) -> Alert {
         cost_microusd: 0,
         what_happened: "It went round.".into(),
         why_it_matters: "It costs.".into(),
+        verdict: None,
         what_to_try: "Stop it.".into(),
     };
     Alert {

@@ -38,6 +38,7 @@ pub(super) fn warning() -> WarningJson {
             "web_search was called 4 times with the same arguments and gave the same result.",
         ),
         why_it_matters: text("The same question gets the same answer."),
+        verdict: None,
         what_to_try: text("Give the agent the earlier result and say that it will not change."),
     }
 }

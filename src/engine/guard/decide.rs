@@ -294,7 +294,7 @@ impl Fold {
         &mut self,
         call: &Call<'_>,
         tool: &Text,
-        rule: Rule,
+        (rule, verdict): (Rule, VerdictKind),
         policy: &Policy,
     ) {
         let judged = self.judge_attempt(call, tool, policy);
@@ -324,7 +324,9 @@ impl Fold {
             count: before + finding.count,
         };
         self.tell(told);
+        let group = finding.group;
         self.keep(vec![finding], policy);
+        self.note_verdict(rule, group, verdict);
     }
 
     /// Remembers what the guard said.
@@ -334,6 +336,24 @@ impl Fold {
             worker: nudge.worker,
             count: nudge.count,
         });
+        self.note_verdict(nudge.rule, nudge.group, VerdictKind::Nudge);
+    }
+
+    fn note_verdict(&mut self, rule: Rule, group: u64, verdict: VerdictKind) {
+        let is_it = |kept: &&mut Kept| kept.rule == rule && kept.group == group;
+        if let Some(kept) = self.warnings.iter_mut().find(is_it) {
+            kept.verdict = verdict;
+        }
+    }
+
+    /// The verdict on a warning that is raised now: a nudge may have gone before it.
+    pub(in crate::engine) fn verdict_before(&self, rule: Rule, group: u64) -> VerdictKind {
+        let about = about(rule, group);
+        if self.told.iter().any(|told| told.about == about) {
+            VerdictKind::Nudge
+        } else {
+            VerdictKind::Allow
+        }
     }
 
     fn tell(&mut self, told: Told) {

@@ -9,6 +9,8 @@
 use crate::engine::event::{Answer, Event, ModelCall, Part, Recorded, ToolCall};
 use crate::engine::warning::Rule;
 
+use super::policy::VerdictKind;
+
 const SECOND_NS: u64 = 1_000_000_000;
 
 /// Longest time between a question and the call for which it was asked: a person may be asked in between.
@@ -25,8 +27,8 @@ const AFTER_ANSWER_NS: u64 = 5 * SECOND_NS;
 pub(crate) struct Asking {
     /// The question; 0 where nobody asked.
     pub(crate) asked: u64,
-    /// The call was not to be made, because of this rule.
-    pub(crate) refused: Option<Rule>,
+    /// The call was not to be made, because of this rule, and what was answered.
+    pub(crate) refused: Option<(Rule, VerdictKind)>,
     /// A result was told.
     pub(crate) answered: bool,
     /// A span or log record tells of it.
@@ -56,7 +58,8 @@ impl Asking {
         self.turn = self.turn.max(guarded.turn);
         match guarded.part {
             Part::Asked => {}
-            Part::Refused(rule) => self.refused = Some(rule),
+            Part::Skipped(rule) => self.refused = Some((rule, VerdictKind::Skip)),
+            Part::Aborted(rule) => self.refused = Some((rule, VerdictKind::Abort)),
             Part::Result => self.answered = true,
         }
     }

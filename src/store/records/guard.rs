@@ -2,6 +2,7 @@
 
 use crate::engine::event::{Guarded, Nudge, Part};
 use crate::engine::fold::Told;
+use crate::engine::guard::policy::VerdictKind;
 use crate::engine::warning::Rule;
 
 use super::RecordError;
@@ -12,7 +13,7 @@ use super::tables::{TablesReader, TablesWriter};
 pub(super) struct GuardedRecord {
     #[prost(fixed64, tag = "1")]
     asked: u64,
-    /// 0: asked, 1: refused, 2: result
+    /// 0: asked, 1: skipped, 2: result, 3: aborted
     #[prost(uint32, tag = "2")]
     part: u32,
     /// *t*: the rule's public id, where the call was refused
@@ -59,7 +60,8 @@ impl TablesWriter<'_> {
         } = *guarded;
         let (part, rule) = match part {
             Part::Asked => (0, 0),
-            Part::Refused(rule) => (1, self.text(rule.name())),
+            Part::Skipped(rule) => (1, self.text(rule.name())),
+            Part::Aborted(rule) => (3, self.text(rule.name())),
             Part::Result => (2, 0),
         };
         GuardedRecord {
@@ -91,7 +93,8 @@ impl TablesReader {
     pub(super) fn guarded(&self, record: &GuardedRecord) -> Result<Guarded, RecordError> {
         let part = match record.part {
             0 => Part::Asked,
-            1 => Part::Refused(self.rule(record.rule)?),
+            1 => Part::Skipped(self.rule(record.rule)?),
+            3 => Part::Aborted(self.rule(record.rule)?),
             2 => Part::Result,
             other => return Err(RecordError::unknown("part of a guarded call", other)),
         };
@@ -136,5 +139,24 @@ pub(super) fn read_told(record: &ToldRecord) -> Told {
         about: record.about,
         worker: record.worker,
         count: record.count,
+    }
+}
+
+pub(super) fn verdict_number(verdict: VerdictKind) -> u32 {
+    match verdict {
+        VerdictKind::Allow => 0,
+        VerdictKind::Nudge => 1,
+        VerdictKind::Skip => 2,
+        VerdictKind::Abort => 3,
+    }
+}
+
+pub(super) fn verdict_numbered(number: u32) -> Result<VerdictKind, RecordError> {
+    match number {
+        0 => Ok(VerdictKind::Allow),
+        1 => Ok(VerdictKind::Nudge),
+        2 => Ok(VerdictKind::Skip),
+        3 => Ok(VerdictKind::Abort),
+        _ => Err(RecordError::unknown("verdict", number)),
     }
 }

@@ -6,6 +6,7 @@ use crate::engine::tally::Tally;
 
 use super::RecordError;
 use super::alert::{severity_number, severity_numbered};
+use super::guard::{verdict_number, verdict_numbered};
 use super::tables::{TablesReader, TablesWriter};
 
 /// A count; numbers marked *t* and *s* are those of texts and spans in the record's tables.
@@ -74,6 +75,9 @@ pub(super) struct KeptRecord {
     spent: Option<SpentRecord>,
     #[prost(fixed64, tag = "15")]
     incident: u64,
+    /// 0: none
+    #[prost(uint32, tag = "30")]
+    verdict: u32,
 }
 
 /// Tokens and money.
@@ -100,6 +104,7 @@ impl<'a> TablesWriter<'a> {
             agent,
             proof,
             incident,
+            verdict,
         } = kept;
         let Proof {
             evidence,
@@ -123,6 +128,7 @@ impl<'a> TablesWriter<'a> {
             evidence: self.spans(evidence),
             spent: Some(spent_record(*spent)),
             incident: *incident,
+            verdict: verdict_number(*verdict),
         }
     }
 
@@ -179,6 +185,7 @@ impl TablesReader {
                 spent: read_spent(record.spent),
             },
             incident: record.incident,
+            verdict: verdict_numbered(record.verdict)?,
         })
     }
 

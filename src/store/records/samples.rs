@@ -7,6 +7,7 @@ use crate::engine::event::{
     AgentSpan, Answer, Body, Command, Event, Failure, Guarded, Handoff, ModelCall, Nudge, Part,
     Recorded, RunEnd, SpanId, Text, ToolCall, TraceId, Traits, Value,
 };
+use crate::engine::guard::policy::VerdictKind;
 use crate::engine::warning::{ChangeKind, Rule, Severity, Warning, WarningState};
 use crate::store::alert::Alert;
 use crate::store::turn::{Entry, IndexKey, Turn};
@@ -162,7 +163,8 @@ fn rule() -> impl Strategy<Value = Rule> {
 fn guarded() -> impl Strategy<Value = Box<Guarded>> {
     let part = prop_oneof![
         Just(Part::Asked),
-        rule().prop_map(Part::Refused),
+        rule().prop_map(Part::Skipped),
+        rule().prop_map(Part::Aborted),
         Just(Part::Result),
     ];
     (any::<u64>(), part, 0_u64..4, 0_u64..4).prop_map(|(asked, part, round, turn)| {
@@ -340,6 +342,7 @@ pub(super) fn warning() -> impl Strategy<Value = Warning> {
                 cost_microusd,
                 what_happened,
                 why_it_matters,
+                verdict: (count % 2 == 1).then_some(VerdictKind::Skip),
                 what_to_try,
             }
         },
@@ -460,6 +463,7 @@ pub(in crate::store) fn raised(run_id: &str) -> Alert {
             cost_microusd: 0,
             what_happened: "search_documents was called 3 times with the same input".into(),
             why_it_matters: "Nothing new can come of it".into(),
+            verdict: None,
             what_to_try: "Give the agent the earlier result".into(),
         },
     }
