@@ -90,7 +90,7 @@ pub(super) struct ReportArgs {
 
 /// The answer to a question.
 #[derive(Debug, Deserialize, Serialize)]
-struct Verdict {
+struct Answered {
     verdict: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     message: Option<String>,
@@ -123,12 +123,12 @@ fn check(args: &CheckArgs) -> Result<(), Failure> {
     let client = Client::new(&args.call.api)?;
     let body = Value::Object(body);
     let path = ["v1", "guard", "check"];
-    let asked = blocking(async { Ok(client.post::<Verdict>(&path, &body).await) })?;
+    let asked = blocking(async { Ok(client.post::<Answered>(&path, &body).await) })?;
     let verdict = match asked {
         Ok(verdict) => verdict,
         Err(Unanswered::Unreachable(text)) => {
             eprintln!("eddy: the call is allowed, because {text}");
-            Verdict::degraded()
+            Answered::degraded()
         }
         Err(refused) => return Err(refused.into()),
     };
@@ -163,7 +163,7 @@ fn report(args: &ReportArgs) -> Result<(), Failure> {
 }
 
 /// The verdict, and below it what the agent is to be told.
-fn page(verdict: &Verdict) -> String {
+fn page(verdict: &Answered) -> String {
     let degraded = if verdict.degraded { " (degraded)" } else { "" };
     let head = format!("{}{degraded}", clean(&verdict.verdict));
     let message = verdict.message.as_deref().unwrap_or_default();
@@ -196,7 +196,7 @@ impl CallArgs {
     }
 }
 
-impl Verdict {
+impl Answered {
     fn degraded() -> Self {
         Self {
             verdict: "ALLOW".to_owned(),

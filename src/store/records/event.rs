@@ -1,11 +1,12 @@
 //! One event of the journal or of a saved state. A tool call without sample takes about 80 bytes.
 
 use crate::engine::event::{
-    AgentSpan, Answer, Body, Command, Event, Failure, Handoff, ModelCall, Recorded, RunEnd, SpanId,
+    AgentSpan, Answer, Body, Event, Failure, Handoff, ModelCall, Recorded, RunEnd, SpanId,
     ToolCall, Traits, Value,
 };
 
 use super::RecordError;
+use super::command::{command_number, command_numbered};
 use super::guard::{GuardedRecord, NudgeRecord};
 use super::tables::{TablesReader, TablesWriter};
 
@@ -395,28 +396,5 @@ impl TablesReader {
                 sample: self.text(record.sample)?,
             }),
         })
-    }
-}
-
-fn command_number(command: Option<Command>) -> u32 {
-    match command {
-        None => 0,
-        Some(Command::Other) => 1,
-        Some(Command::ReadsFile) => 2,
-        Some(Command::WritesFile) => 3,
-        Some(Command::EditsFile) => 4,
-        Some(Command::RunsTests) => 5,
-    }
-}
-
-fn command_numbered(number: u32) -> Result<Option<Command>, RecordError> {
-    match number {
-        0 => Ok(None),
-        1 => Ok(Some(Command::Other)),
-        2 => Ok(Some(Command::ReadsFile)),
-        3 => Ok(Some(Command::WritesFile)),
-        4 => Ok(Some(Command::EditsFile)),
-        5 => Ok(Some(Command::RunsTests)),
-        _ => Err(RecordError::unknown("command", number)),
     }
 }
