@@ -221,6 +221,7 @@ fn input(index: u64, novelty: u64) -> Input {
             hands_off: false,
             writes: false,
             traits: Traits::default(),
+            guarded: None,
         }),
     };
     Input::Reports {

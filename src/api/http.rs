@@ -19,6 +19,7 @@ use super::error::{ApiError, failure};
 use super::guard::is_grpc;
 use super::queries::{Api, page_size};
 use super::tail::{AlertFilter, TailItem};
+use super::verdicts_http;
 use crate::engine::view::Status;
 use crate::engine::warning::Severity;
 use crate::json::{AlertJson, RunJson};
@@ -47,6 +48,7 @@ pub(super) fn add_routes(
         // A run's id is a framework's own text and may contain slashes.
         .route("/v1/runs/{*run_id}", get(one_run))
         .route("/v1/alerts", get(alerts))
+        .merge(verdicts_http::routes())
         .route("/healthz", get(alive))
         .route("/readyz", get(ready))
         .route("/metrics", get(metrics))

@@ -22,6 +22,8 @@ mod tail;
 mod tests;
 mod token;
 pub mod v1;
+mod verdicts;
+mod verdicts_http;
 mod warnings;
 
 use std::collections::BTreeMap;
@@ -96,7 +98,8 @@ pub async fn serve(
             )
             .add_service(
                 WarningServiceServer::new(api.clone()).max_decoding_message_size(REQUEST_BYTES_MAX),
-            );
+            )
+            .add_service(verdicts::server(api.clone()));
         let page = {
             let (metrics, tenant) = (Arc::clone(&metrics), tenant.clone());
             move || metrics(&tenant)

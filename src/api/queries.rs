@@ -108,7 +108,7 @@ impl Api {
         self.seat.shards().map_err(|_| ApiError::Unavailable)
     }
 
-    fn stream_permit(&self) -> Result<OwnedSemaphorePermit, ApiError> {
+    pub(super) fn stream_permit(&self) -> Result<OwnedSemaphorePermit, ApiError> {
         let permit = Arc::clone(&self.streams).try_acquire_owned();
         permit.map_err(|_| ApiError::StreamsTaken(self.settings.streams_max))
     }

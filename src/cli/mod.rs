@@ -17,6 +17,7 @@ mod client;
 mod demo;
 mod eval;
 mod failure;
+mod guard;
 mod reading;
 pub mod render;
 mod serve;
@@ -43,6 +44,9 @@ Look (at a daemon that runs):
   runs      List runs, newest first
   run       Show one run: its score, its warnings and what to do about them
 
+Act (before a tool call, from a script):
+  guard     Ask whether to make a call, or tell what it brought
+
 Check (without a daemon):
   check     Judge recorded telemetry, for a look or for CI
   eval      Measure a profile on runs that people have labelled
@@ -56,7 +60,8 @@ Keep (a data directory, beside a daemon that runs or without):
 Options of `serve`:
 {options}
 
-Exit codes: 0 ok, 1 failure, 2 wrong usage, 3 a run scored too low, 78 bad configuration
+Exit codes: 0 ok, 1 failure, 2 wrong usage, 3 a run scored too low or a call is refused,
+78 bad configuration
 
 Examples:
   eddy                                    start; then point an agent at it with
@@ -113,6 +118,9 @@ Examples:
     Runs(reading::RunsArgs),
     /// Show one run: its score, its warnings and what to do about them
     Run(reading::RunArgs),
+    /// Ask whether to make a call, or tell what it brought
+    #[command(subcommand)]
+    Guard(guard::GuardCommand),
     /// Judge recorded telemetry, for a look or for CI
     #[command(after_help = "\
 What is read:
@@ -279,6 +287,7 @@ fn dispatch(cli: Cli) -> Result<(), Failure> {
         Command::Tail(args) => tail::run(&args),
         Command::Runs(args) => reading::runs(&args),
         Command::Run(args) => reading::run(&args),
+        Command::Guard(command) => guard::run(&command),
         Command::Check(args) => check::run(&args),
         Command::Eval(args) => eval::run(&args),
         Command::Backup(args) => backup::backup(&args),
@@ -333,6 +342,9 @@ mod tests {
             "eddy check",
             "eddy eval",
             "eddy run",
+            "eddy guard",
+            "eddy guard check --run r",
+            "eddy guard report --run r --tool t --status fine",
             "eddy frobnicate",
             "eddy --profile nosuch",
             "eddy check a --fail-below 101",

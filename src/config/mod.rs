@@ -217,9 +217,12 @@ fn load_text(
     let known = known_keys();
     let mut readable = tree.clone();
     let rules = readable.take(&["detectors", "rules"]);
+    let guard = readable.take(&["guard"]);
     let shape: Option<shape::Shape> = read::read(&readable, None, &known, &mut mistakes);
     let loaded = shape.map(|shape| {
-        let policy = profile::policy(shape.detectors.profile, rules, &known, &mut mistakes);
+        let name = shape.detectors.profile;
+        let mut policy = profile::policy(name, rules, &known, &mut mistakes);
+        profile::lay_guard(name, guard, &known, &mut policy, &mut mistakes);
         let mut check = check::Checker {
             tree: &tree,
             mistakes: &mut mistakes,

@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use super::guard::policy::GuardPolicy;
 use super::warning::{Rule, Severity};
 
 /// One profile, with the configuration's changes applied.
@@ -28,6 +29,9 @@ pub struct Policy {
     pub waiting: Option<Patience>,
     /// The rules.
     pub rules: Rules,
+    /// What the guard answers when it is asked before a call.
+    #[serde(default)]
+    pub guard: GuardPolicy,
 }
 
 /// When asking the same again is waiting and not repeating.

@@ -258,7 +258,7 @@ impl RunState {
         }
     }
 
-    fn ensure_tip(&mut self, policy: &Policy) {
+    pub(super) fn ensure_tip(&mut self, policy: &Policy) {
         if self.tip.is_none() {
             self.tip = Some(Box::new(self.fold_window(policy)));
         }

@@ -45,6 +45,7 @@ pub(super) fn alert(id: u64, revision: u32) -> Alert {
                 "web_search was called 4 times with the same arguments and gave the same result."
                     .into(),
             why_it_matters: "The same question gets the same answer.".into(),
+            verdict: None,
             what_to_try: "Give the agent the earlier result.".into(),
         },
     }

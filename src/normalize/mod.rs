@@ -28,6 +28,7 @@ mod fingerprint;
 mod gemini_cli;
 mod gen_ai;
 mod google_adk;
+pub mod guarded;
 mod hash;
 mod json;
 mod langfuse;

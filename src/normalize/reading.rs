@@ -221,6 +221,7 @@ impl<'r, 'a> Reading<'r, 'a> {
             error,
             hands_off,
             writes: tool_names::writes(&tool),
+            guarded: None,
             traits: traits.unwrap_or_default(),
             tool,
         }));

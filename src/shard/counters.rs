@@ -3,6 +3,9 @@
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
 
+use crate::engine::guard::Verdict;
+use crate::engine::guard::policy::VerdictKind;
+use crate::engine::warning::Rule;
 use crate::store::alert::Alert;
 use crate::telemetry::Counter;
 
@@ -45,6 +48,66 @@ pub struct Counters {
     pub alerts: Alerts,
     /// Watchers refused because a shard had too many watched runs.
     pub refused_watchers: Counter,
+    /// What the guard did.
+    pub guard: GuardCounters,
+}
+
+/// What the guard has done since it started.
+#[derive(Debug, Default)]
+pub struct GuardCounters {
+    /// By rule, in the order of [`Rule::ALL`] and those without one last; and by verdict, in the order of [`VerdictKind::ALL`].
+    verdicts: [[Counter; VerdictKind::ALL.len()]; Rule::ALL.len() + 1],
+    /// Results that were told.
+    pub results: Counter,
+    /// Messages that were told.
+    pub messages: Counter,
+    /// Questions that were not answered in time.
+    pub degraded_late: Counter,
+    /// Questions for which there was no room.
+    pub degraded_full: Counter,
+    /// Questions while the daemon was leaving, or after its store had failed.
+    pub degraded_leaving: Counter,
+    /// Calls that were not made.
+    pub saved_calls: Counter,
+    /// Tokens that these would have cost: an estimate, by the calls of their loops that were made.
+    pub saved_tokens: Counter,
+    /// The same in millionths of a US dollar.
+    pub saved_cost_microusd: Counter,
+}
+
+impl GuardCounters {
+    /// Verdicts reached, by rule (`None` for calls about which no rule has anything to say) and kind. Those that were reached
+    /// while the guard only observes are among them.
+    pub fn verdicts(&self) -> impl Iterator<Item = (Option<Rule>, VerdictKind, u64)> {
+        let rules = Rule::ALL.into_iter().map(Some).chain([None]);
+        rules.zip(&self.verdicts).flat_map(|(rule, kinds)| {
+            let kinds = VerdictKind::ALL.into_iter().zip(kinds);
+            kinds.map(move |(kind, count)| (rule, kind, count.value()))
+        })
+    }
+
+    /// Questions to which nobody looked in time.
+    #[must_use]
+    pub fn degraded(&self) -> u64 {
+        [
+            &self.degraded_late,
+            &self.degraded_full,
+            &self.degraded_leaving,
+        ]
+        .map(Counter::value)
+        .iter()
+        .sum()
+    }
+
+    pub(super) fn count_verdict(&self, verdict: &Verdict) {
+        let rule = verdict
+            .rule
+            .and_then(|rule| Rule::ALL.iter().position(|known| *known == rule));
+        let kind = VerdictKind::ALL
+            .iter()
+            .position(|known| *known == verdict.kind);
+        self.verdicts[rule.unwrap_or(Rule::ALL.len())][kind.unwrap_or(0)].add(1);
+    }
 }
 
 /// Alerts, counted by what happened to a warning of which rule and severity.

@@ -16,6 +16,7 @@
 mod admit;
 mod clock;
 mod counters;
+pub mod guard;
 mod idle;
 mod inbox;
 mod query;

@@ -31,6 +31,8 @@ pub(super) struct Resident {
     pub(super) key: IndexKey,
     /// Newest journal position that `state` contains; 0 before the first commit.
     pub(super) position: u64,
+    /// Whether `state` contains what is not committed yet, and so is neither saved nor let go.
+    pub(super) is_ahead: bool,
     /// Whether it is known to have a place in the queue of idle runs.
     pub(super) is_queued: bool,
     /// Oldest journal position that `state` contains and the disk, or a save under way, does not.
@@ -225,6 +227,9 @@ impl Residence {
             else {
                 break;
             };
+            if self.at(slot).is_ahead {
+                break;
+            }
             if taken.is_empty() {
                 self.saving_from = Some(position);
             }
@@ -259,7 +264,8 @@ impl Residence {
             let Some(run) = &mut self.runs[self.hand] else {
                 continue;
             };
-            if !std::mem::take(&mut run.is_used) && run.unsaved_from.is_none() {
+            let may_go = run.unsaved_from.is_none() && !run.is_ahead;
+            if !std::mem::take(&mut run.is_used) && may_go {
                 let run_id = run.key.run_id.clone();
                 self.remove(&run_id);
                 left += 1;
@@ -275,6 +281,7 @@ impl Resident {
             state,
             key,
             position,
+            is_ahead: false,
             is_queued: false,
             unsaved_from: None,
             is_used: true,

@@ -113,6 +113,15 @@ impl Router {
         })
     }
 
+    /// The run to which a trace is remembered to belong.
+    #[must_use]
+    pub fn known(&self, trace: TraceId) -> Option<Text> {
+        self.young
+            .get(&trace)
+            .or_else(|| self.old.get(&trace))
+            .cloned()
+    }
+
     /// Takes a lesson back. Of several, the newest must be taken back first.
     pub fn unlearn(&mut self, lesson: Lesson) {
         self.young.remove(&lesson.trace);
@@ -195,7 +204,7 @@ fn is_set(trace: TraceId) -> bool {
 }
 
 /// A run id of at most [`RUN_ID_BYTES_MAX`] bytes.
-fn bounded(run_id: &Text) -> Text {
+pub(super) fn bounded(run_id: &Text) -> Text {
     if run_id.len() <= RUN_ID_BYTES_MAX {
         return run_id.clone();
     }

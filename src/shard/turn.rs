@@ -49,12 +49,12 @@ pub(super) struct Batch {
 
 /// A turn in the making, and what follows from it once it is committed.
 #[derive(Default)]
-struct Draft {
-    turn: Turn,
+pub(super) struct Draft {
+    pub(super) turn: Turn,
     /// Number of events in it.
-    events: u64,
+    pub(super) events: u64,
     /// Runs that were stepped.
-    touched: Vec<Slot>,
+    pub(super) touched: Vec<Slot>,
     /// Runs that are forgotten.
     removed: Vec<Text>,
     /// Owners of absorbed runs that are to hear of it.
@@ -153,8 +153,12 @@ impl Worker {
             done: batch.done,
             ..Draft::default()
         };
+        self.settle_pending(&mut draft);
         for group in batch.groups {
             self.step_reports(&mut draft, group)?;
+            // Questions do not wait for the whole turn.
+            self.answer_waiting()?;
+            self.settle_pending(&mut draft);
         }
         for absorb in batch.absorbs {
             self.step_absorb(&mut draft, absorb)?;
@@ -287,7 +291,8 @@ impl Worker {
         let next_look_ms = turn.at_ms.saturating_add(self.shared.idle_ms());
         let alerts: Vec<_> = turn.alerts.iter().map(counters::kind).collect();
         let began = Instant::now();
-        let committed = self.shared.store.commit(turn).await?;
+        let store = self.shared.store.clone();
+        let committed = self.meanwhile(store.commit(turn)).await??;
         let counters = &self.shared.counters;
         counters
             .commit_micros
@@ -322,7 +327,7 @@ impl Worker {
         for slot in &draft.touched {
             let run = self.residence.at(*slot);
             let run_id = &run.key.run_id;
-            if self.watchers.has(run_id) {
+            if self.watchers.has(run_id) && !run.is_ahead {
                 self.watchers
                     .show(run_id, run.state.view(&self.shared.policy));
             }
@@ -375,7 +380,7 @@ impl Draft {
     }
 
     /// Makes alerts of what changed with a run's warnings.
-    fn announce(&mut self, changes: Vec<Change>, state: &RunState, policy: &Policy) {
+    pub(super) fn announce(&mut self, changes: Vec<Change>, state: &RunState, policy: &Policy) {
         let warnings: Vec<_> = changes
             .into_iter()
             .filter_map(|change| match change {

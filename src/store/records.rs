@@ -6,9 +6,11 @@
 //! read needs a new format of the store (`open::SCHEMA_KNOWN`).
 
 mod alert;
+mod command;
 mod control;
 mod event;
 mod fold;
+mod guard;
 mod kept;
 mod query;
 mod run;

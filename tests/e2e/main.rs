@@ -6,6 +6,8 @@ mod disk;
 mod doors;
 mod eval;
 mod forward;
+mod guard;
+mod guarded_agent;
 mod kill;
 mod leaving;
 mod locks;

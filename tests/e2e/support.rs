@@ -142,13 +142,26 @@ impl Daemon {
 
     /// The JSON of a path on the API address, and its status code.
     pub(crate) fn get(&self, path: &str) -> (u16, Value) {
+        self.ask(&format!("GET {path} HTTP/1.1\r\n"), "")
+    }
+
+    /// The answer to a body of JSON that is posted to a path on the API address.
+    pub(crate) fn post(&self, path: &str, body: &str) -> (u16, Value) {
+        let length = body.len();
+        let head = format!(
+            "POST {path} HTTP/1.1\r\ncontent-type: application/json\r\ncontent-length: {length}\r\n"
+        );
+        self.ask(&head, body)
+    }
+
+    fn ask(&self, head: &str, body: &str) -> (u16, Value) {
         let mut socket = TcpStream::connect(self.api).expect("the API listens");
         socket
             .set_read_timeout(Some(PATIENCE))
             .expect("a time can be set");
         write!(
             socket,
-            "GET {path} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n"
+            "{head}host: localhost\r\nconnection: close\r\n\r\n{body}"
         )
         .expect("it takes a request");
         let mut answer = String::new();

@@ -1,11 +1,13 @@
 //! One event of the journal or of a saved state. A tool call without sample takes about 80 bytes.
 
 use crate::engine::event::{
-    AgentSpan, Answer, Body, Command, Event, Failure, Handoff, ModelCall, Recorded, RunEnd, SpanId,
+    AgentSpan, Answer, Body, Event, Failure, Handoff, ModelCall, Recorded, RunEnd, SpanId,
     ToolCall, Traits, Value,
 };
 
 use super::RecordError;
+use super::command::{command_number, command_numbered};
+use super::guard::{GuardedRecord, NudgeRecord};
 use super::tables::{TablesReader, TablesWriter};
 use super::wire;
 
@@ -33,7 +35,7 @@ pub(super) struct EventRecord {
     /// *t*
     #[prost(uint32, tag = "8")]
     worker: u32,
-    #[prost(oneof = "BodyRecord", tags = "9, 10, 11, 12, 13, 14, 15, 16, 17")]
+    #[prost(oneof = "BodyRecord", tags = "9, 10, 11, 12, 13, 14, 15, 16, 17, 18")]
     body: Option<BodyRecord>,
 }
 
@@ -58,6 +60,8 @@ enum BodyRecord {
     UserMessage(bool),
     #[prost(message, tag = "17")]
     RunEnd(RunEndRecord),
+    #[prost(message, tag = "18")]
+    Nudge(NudgeRecord),
 }
 
 #[derive(Clone, PartialEq, prost::Message)]
@@ -84,6 +88,8 @@ struct ToolCallRecord {
     command: u32,
     #[prost(bool, tag = "10")]
     tests_failed: bool,
+    #[prost(message, optional, tag = "11")]
+    guarded: Option<GuardedRecord>,
 }
 
 #[derive(Clone, PartialEq, prost::Message)]
@@ -216,6 +222,7 @@ impl TablesWriter {
             Body::RunEnd(end) => wire::message(out, 17, |out| {
                 self.failure(1, end.error.as_ref(), out);
             }),
+            Body::Nudge(nudge) => wire::message(out, 18, |out| self.nudge(nudge, out)),
         }
     }
 
@@ -234,6 +241,9 @@ impl TablesWriter {
         }
         wire::number(out, 9, command_number(call.traits.command).into());
         wire::flag(out, 10, call.traits.tests_failed);
+        if let Some(guarded) = &call.guarded {
+            wire::message(out, 11, |out| self.guarded(guarded, out));
+        }
     }
 
     fn model_call(&mut self, call: &ModelCall, out: &mut Vec<u8>) {
@@ -326,6 +336,7 @@ impl TablesReader {
             BodyRecord::RunEnd(end) => Body::RunEnd(RunEnd {
                 error: self.failure(end.error)?,
             }),
+            BodyRecord::Nudge(nudge) => Body::Nudge(self.nudge(&nudge)?),
         })
     }
 
@@ -343,6 +354,10 @@ impl TablesReader {
                 command: command_numbered(record.command)?,
                 tests_failed: record.tests_failed,
             },
+            guarded: record
+                .guarded
+                .map(|guarded| self.guarded(&guarded).map(Box::new))
+                .transpose()?,
         })
     }
 
@@ -392,28 +407,5 @@ impl TablesReader {
                 sample: self.text(record.sample)?,
             }),
         })
-    }
-}
-
-fn command_number(command: Option<Command>) -> u32 {
-    match command {
-        None => 0,
-        Some(Command::Other) => 1,
-        Some(Command::ReadsFile) => 2,
-        Some(Command::WritesFile) => 3,
-        Some(Command::EditsFile) => 4,
-        Some(Command::RunsTests) => 5,
-    }
-}
-
-fn command_numbered(number: u32) -> Result<Option<Command>, RecordError> {
-    match number {
-        0 => Ok(None),
-        1 => Ok(Some(Command::Other)),
-        2 => Ok(Some(Command::ReadsFile)),
-        3 => Ok(Some(Command::WritesFile)),
-        4 => Ok(Some(Command::EditsFile)),
-        5 => Ok(Some(Command::RunsTests)),
-        _ => Err(RecordError::unknown("command", number)),
     }
 }
