@@ -3,8 +3,9 @@
 use std::path::Path;
 use std::time::Duration;
 
-use reqwest::header::{AUTHORIZATION, HeaderMap, HeaderValue};
-use reqwest::{Certificate, Response, Url};
+use reqwest::header::{AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderValue};
+use reqwest::{Certificate, RequestBuilder, Response, Url};
+use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use super::failure::Failure;
@@ -77,7 +78,11 @@ impl Client {
         path: &[&str],
         query: &[(&str, &str)],
     ) -> Result<T, Unanswered> {
-        let text = self.open(path, query).await?.text().await;
+        self.value(self.open(path, query).await?).await
+    }
+
+    async fn value<T: DeserializeOwned>(&self, response: Response) -> Result<T, Unanswered> {
+        let text = response.text().await;
         let text = text.map_err(|error| self.unreachable(&error))?;
         serde_json::from_str(&text).map_err(|error| {
             let base = self.address();
@@ -93,14 +98,36 @@ impl Client {
         path: &[&str],
         query: &[(&str, &str)],
     ) -> Result<Response, Unanswered> {
+        let mut url = self.url(path);
+        if !query.is_empty() {
+            url.query_pairs_mut().extend_pairs(query);
+        }
+        self.answered(self.http.get(url)).await
+    }
+
+    /// Sends a value, and the answer as a value.
+    pub(super) async fn post<T: DeserializeOwned>(
+        &self,
+        path: &[&str],
+        body: &impl Serialize,
+    ) -> Result<T, Unanswered> {
+        let body = serde_json::to_vec(body);
+        let body = body.expect("requests have only text keys and numbers that JSON can show");
+        let request = self.http.post(self.url(path));
+        let request = request.header(CONTENT_TYPE, "application/json").body(body);
+        self.value(self.answered(request).await?).await
+    }
+
+    fn url(&self, path: &[&str]) -> Url {
         let mut url = self.base.clone();
         if let Ok(mut segments) = url.path_segments_mut() {
             segments.pop_if_empty().extend(path);
         }
-        if !query.is_empty() {
-            url.query_pairs_mut().extend_pairs(query);
-        }
-        let response = self.http.get(url).send().await;
+        url
+    }
+
+    async fn answered(&self, request: RequestBuilder) -> Result<Response, Unanswered> {
+        let response = request.send().await;
         let response = response.map_err(|error| self.unreachable(&error))?;
         if response.status().is_success() {
             return Ok(response);

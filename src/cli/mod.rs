@@ -16,6 +16,7 @@ mod client;
 mod demo;
 mod eval;
 mod failure;
+mod hook;
 mod reading;
 pub mod render;
 mod serve;
@@ -47,6 +48,9 @@ Check (without a daemon):
   eval      Measure a profile on runs that people have labelled
   validate  Say what is wrong with a configuration file
   config    Print the effective configuration, or the reference of every key
+
+Guard (asks a daemon before each tool call):
+  hook      Guard a coding agent: Claude Code, Codex or Gemini CLI
 
 Options of `serve`:
 {options}
@@ -130,6 +134,15 @@ Examples:
   eddy eval labelled.events.jsonl.gz
   eddy eval *.jsonl.gz --profile looplens --verdicts verdicts.jsonl")]
     Eval(eval::EvalArgs),
+    /// Guard a coding agent: Claude Code, Codex or Gemini CLI
+    #[command(after_help = "\
+Without --install it is the hook itself: it reads an event from standard input, asks the daemon, and answers as the
+program expects. Where there is no daemon it stays silent, and the agent goes on.
+
+Examples:
+  eddy hook claude-code --install      from the next session on, each tool call is checked first
+  eddy hook claude-code --uninstall    no more")]
+    Hook(hook::HookArgs),
     /// Say what is wrong with a configuration file
     #[command(
         after_help = "Every mistake is named with its line, its key and the nearest right one. Exit code 78 if there is any."
@@ -255,6 +268,7 @@ fn dispatch(cli: Cli) -> Result<(), Failure> {
         Command::Run(args) => reading::run(&args),
         Command::Check(args) => check::run(&args),
         Command::Eval(args) => eval::run(&args),
+        Command::Hook(args) => hook::run(&args),
         Command::Validate(args) => settings::validate(&args),
         Command::Config(command) => settings::config(&command),
     }
@@ -312,6 +326,9 @@ mod tests {
             "eddy runs --limit 0",
             "eddy runs --status sick",
             "eddy config",
+            "eddy hook",
+            "eddy hook vim",
+            "eddy hook codex --install --uninstall",
             "eddy --api 1 runs",
         ] {
             assert_eq!(parsed(line).unwrap_err().exit_code(), 2, "{line}");
