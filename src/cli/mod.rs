@@ -16,7 +16,9 @@ mod client;
 mod demo;
 mod eval;
 mod failure;
+mod guard_client;
 mod hook;
+mod mcp_proxy;
 mod reading;
 pub mod render;
 mod serve;
@@ -51,6 +53,7 @@ Check (without a daemon):
 
 Guard (asks a daemon before each tool call):
   hook      Guard a coding agent: Claude Code, Codex or Gemini CLI
+  mcp-proxy Guard the tools of an MCP server, whatever agent uses them
 
 Options of `serve`:
 {options}
@@ -143,6 +146,14 @@ Examples:
   eddy hook claude-code --install      from the next session on, each tool call is checked first
   eddy hook claude-code --uninstall    no more")]
     Hook(hook::HookArgs),
+    /// Guard the tools of an MCP server, whatever agent uses them
+    #[command(after_help = "\
+Stands in front of a server that speaks MCP over standard input and output: name it in the agent's settings in place of the
+server, with the server's command behind it. Without a daemon it passes everything through.
+
+Example:
+  eddy mcp-proxy -- npx -y @modelcontextprotocol/server-filesystem .")]
+    McpProxy(mcp_proxy::McpProxyArgs),
     /// Say what is wrong with a configuration file
     #[command(
         after_help = "Every mistake is named with its line, its key and the nearest right one. Exit code 78 if there is any."
@@ -269,6 +280,7 @@ fn dispatch(cli: Cli) -> Result<(), Failure> {
         Command::Check(args) => check::run(&args),
         Command::Eval(args) => eval::run(&args),
         Command::Hook(args) => hook::run(&args),
+        Command::McpProxy(args) => mcp_proxy::run(&args),
         Command::Validate(args) => settings::validate(&args),
         Command::Config(command) => settings::config(&command),
     }

@@ -144,3 +144,24 @@ fn the_agent_goes_on_whatever_happens() {
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
     assert!(said.contains("no daemon answers"), "{said}");
 }
+
+/// Given a server behind the proxy and no daemon, what the server says comes through to the letter, and its exit code is
+/// the proxy's.
+#[cfg(unix)]
+#[test]
+fn a_server_behind_the_proxy_is_as_it_was() {
+    let lines = [
+        r#"{"jsonrpc":"2.0",  "id":1,"method":"initialize"}"#,
+        r#"{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"ls","arguments":{}}}"#,
+        "not JSON at all",
+    ];
+    let said = lines.join("\n") + "\n";
+    let proxy = ["mcp-proxy", "--api", "127.0.0.1:9", "--", "sh", "-c"];
+    let output = ended(eddy().args(proxy).arg("cat; exit 7"), &said);
+    assert_eq!(String::from_utf8_lossy(&output.stdout), said);
+    assert_eq!(output.status.code(), Some(7), "{output:?}");
+    let missing = ended(eddy().args(["mcp-proxy", "--", "no-such-server"]), "");
+    assert_eq!(missing.status.code(), Some(1));
+    let said = String::from_utf8_lossy(&missing.stderr).into_owned();
+    assert!(said.contains("starting `no-such-server`"), "{said}");
+}

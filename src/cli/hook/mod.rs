@@ -11,21 +11,15 @@ mod settings_file;
 
 use std::io::{self, Read};
 use std::path::PathBuf;
-use std::time::Duration;
 
 use clap::Args;
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 use serde_json::Value;
 
-use super::blocking;
-use super::client::{Client, Unanswered};
 use super::failure::{Failure, answer};
+use super::guard_client::{Answer, Call, GuardClient};
 use super::reading::ApiArgs;
 use programs::{Moment, Program};
-
-/// Longest that a call is held up, the start of this process aside. The daemon itself answers within its deadline, which
-/// is shorter by far; the rest is for a machine that is busy.
-const PATIENCE: Duration = Duration::from_secs(1);
 
 /// Longest event that is read, in bytes. A longer one is passed over: it could not be told to the daemon.
 const EVENT_MAX: u64 = 4 << 20;
@@ -69,75 +63,6 @@ struct Told {
     prompt: Option<String>,
 }
 
-/// `POST /v1/guard/check`.
-#[derive(Serialize)]
-struct Check<'a> {
-    run_id: &'a str,
-    tool: &'a str,
-    arguments: &'a Value,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    call_id: Option<&'a str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    turn_id: Option<&'a str>,
-}
-
-/// `POST /v1/guard/report`.
-#[derive(Serialize)]
-struct Report<'a> {
-    run_id: &'a str,
-    tool: &'a str,
-    arguments: &'a Value,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    call_id: Option<&'a str>,
-    status: &'static str,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    result: Option<&'a Value>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    error: Option<&'a Value>,
-}
-
-/// `POST /v1/guard/message`.
-#[derive(Serialize)]
-struct Message<'a> {
-    run_id: &'a str,
-    kind: &'static str,
-    text: &'a str,
-}
-
-/// What the guard answers to a check; to a message, at most the message.
-#[derive(Debug, Default, Deserialize)]
-struct Answer {
-    #[serde(default)]
-    verdict: Verdict,
-    #[serde(default)]
-    message: Option<String>,
-    #[serde(default)]
-    previous_result: Option<String>,
-}
-
-#[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Eq)]
-#[serde(rename_all = "UPPERCASE")]
-enum Verdict {
-    Nudge,
-    Skip,
-    Abort,
-    /// Also one that a newer daemon may give.
-    #[default]
-    #[serde(other)]
-    Allow,
-}
-
-impl Answer {
-    /// What the agent is told in place of the tool's result, or in addition to it.
-    fn text(&self) -> Option<String> {
-        let message = self.message.as_deref()?;
-        Some(match &self.previous_result {
-            Some(result) => format!("{message}\n\nThe earlier result:\n{result}"),
-            None => message.to_owned(),
-        })
-    }
-}
-
 pub(super) fn run(args: &HookArgs) -> Result<(), Failure> {
     if args.install || args.uninstall {
         let path = match &args.settings {
@@ -172,58 +97,32 @@ fn said(args: &HookArgs) -> Result<Option<Value>, String> {
     let Some(moment) = args.program.moment(&told.hook_event_name) else {
         return Ok(None);
     };
-    let client = Client::new(&args.api).map_err(|failure| failure.to_string())?;
-    let asked = async {
-        let asked = tokio::time::timeout(PATIENCE, ask(&client, moment, &told)).await;
-        let asked = asked.map_err(|_| "the daemon took too long".to_owned());
-        Ok(asked.and_then(|asked| asked))
-    };
-    let asked: Result<Answer, String> = blocking(asked).map_err(|failure| failure.to_string())?;
-    let answered = asked?;
+    let guard = GuardClient::new(&args.api).map_err(|failure| failure.to_string())?;
+    let answered = ask(&guard, moment, &told)?;
     Ok(args.program.says(moment, &told, &answered))
 }
 
 /// Asks the daemon, or tells it what has happened.
-async fn ask(client: &Client, moment: Moment, told: &Told) -> Result<Answer, String> {
-    let run_id = told.session_id.as_str();
-    let tool = told.tool_name.as_deref();
-    let call_id = told.tool_use_id.as_deref();
-    let answered = match (moment, tool) {
-        (Moment::Prompt, _) => {
-            let text = told.prompt.as_deref().unwrap_or_default();
-            let message = Message {
-                run_id,
-                kind: "user",
-                text,
-            };
-            client.post(&["v1", "guard", "message"], &message).await
-        }
-        (Moment::Before, Some(tool)) => {
-            let check = Check {
-                run_id,
-                tool,
-                arguments: &told.tool_input,
-                call_id,
-                turn_id: told.turn_id.as_deref(),
-            };
-            client.post(&["v1", "guard", "check"], &check).await
-        }
-        (Moment::After, Some(tool)) => {
-            let error = told.failure();
-            let report = Report {
-                run_id,
-                tool,
-                arguments: &told.tool_input,
-                call_id,
-                status: if error.is_some() { "error" } else { "success" },
-                result: error.is_none().then_some(&told.tool_response),
-                error,
-            };
-            client.post(&["v1", "guard", "report"], &report).await
-        }
-        (_, None) => return Err(format!("`{}` names no tool_name", told.hook_event_name)),
+fn ask(guard: &GuardClient, moment: Moment, told: &Told) -> Result<Answer, String> {
+    if moment == Moment::Prompt {
+        let text = told.prompt.as_deref().unwrap_or_default();
+        return guard.user_message(&told.session_id, text);
+    }
+    let Some(tool) = told.tool_name.clone() else {
+        return Err(format!("`{}` names no tool_name", told.hook_event_name));
     };
-    answered.map_err(|(Unanswered::Unreachable(reason) | Unanswered::Refused(reason))| reason)
+    let call = Call {
+        run_id: told.session_id.clone(),
+        tool,
+        arguments: told.tool_input.clone(),
+        id: told.tool_use_id.clone(),
+        turn_id: told.turn_id.clone(),
+    };
+    if moment == Moment::Before {
+        return guard.check(&call);
+    }
+    let result = told.failure().map_or(Ok(&told.tool_response), Err);
+    guard.report(&call, result).map(|()| Answer::default())
 }
 
 impl Told {

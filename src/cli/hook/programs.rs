@@ -17,8 +17,9 @@ use clap::ValueEnum;
 use serde_json::{Value, json};
 use xxhash_rust::xxh3::xxh3_64;
 
-use super::{Answer, Told, Verdict};
+use super::Told;
 use crate::cli::failure::Failure;
+use crate::cli::guard_client::{Answer, Verdict};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(super) enum Program {
@@ -228,20 +229,16 @@ mod tests {
         serde_json::from_value(text).unwrap()
     }
 
-    fn answer(verdict: Verdict) -> Answer {
-        Answer {
-            verdict,
-            message: Some("stop".into()),
-            previous_result: None,
-        }
-    }
-
     /// Given a call that may run, nothing is said: an explicit permission would overrule the user's own rules.
     #[test]
     fn allowing_is_silent() {
         for program in Program::value_variants() {
             let event = program.events()[0].0;
-            let said = program.says(Moment::Before, &told(event), &answer(Verdict::Allow));
+            let said = program.says(
+                Moment::Before,
+                &told(event),
+                &Answer::of(Verdict::Allow, "stop"),
+            );
             assert_eq!(said, None);
         }
     }
@@ -253,7 +250,7 @@ mod tests {
             program.says(
                 Moment::Before,
                 &told(program.events()[0].0),
-                &answer(verdict),
+                &Answer::of(verdict, "stop"),
             )
         };
         let context = json!({"hookSpecificOutput": {"hookEventName": "PreToolUse", "additionalContext": "stop"}});
