@@ -5,6 +5,7 @@ mod delivery;
 mod doors;
 mod eval;
 mod forward;
+mod fuzz;
 mod hooks;
 mod kill;
 mod leaving;
