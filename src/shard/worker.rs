@@ -116,7 +116,9 @@ impl Worker {
                     return Ok(());
                 }
             }
+            // In this order, so that a simulation comes to the same end again.
             tokio::select! {
+                biased;
                 Some(query) = self.tray.queries.recv() => if self.answer(query).await? {
                     return Ok(());
                 },

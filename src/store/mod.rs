@@ -24,7 +24,7 @@ mod shared;
 mod turn;
 mod writer;
 
-use std::fs;
+use std::fs::{self, File};
 use std::path::Path;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, mpsc};
@@ -40,6 +40,8 @@ use journal::Journal;
 use open::Opened;
 use shared::Shared;
 pub use turn::{Committed, Entry, IndexKey, SavedRun, Turn};
+#[cfg(test)]
+pub(crate) use writer::ByHand;
 use writer::{Answer, Order, Writer};
 
 /// What the store is to hold against once it has acknowledged a turn.
@@ -104,7 +106,7 @@ struct Inner {
     orders: mpsc::Sender<Order>,
     thread: Option<thread::JoinHandle<()>>,
     /// Open as long as the directory is ours.
-    _lock: std::fs::File,
+    _lock: File,
 }
 
 impl Store {
@@ -122,14 +124,7 @@ impl Store {
         prepare: impl FnOnce(&mut Journal),
     ) -> Result<Self, StoreError> {
         let shared = Arc::new(Shared::new(opened.db, dir.to_owned(), options)?);
-        let syncs = opened.log.is_some();
-        let start = shared.journal_start.load(Ordering::Acquire);
-        let recover = |found| shared.recover(found);
-        let mut journal = Journal::open(&shared.journal_dir(), syncs, start, recover)?;
-        prepare(&mut journal);
-        let newest = journal.newest().max(start - 1);
-        shared.position.store(newest, Ordering::Release);
-        let writer = Writer::new(Arc::clone(&shared), opened.log, journal);
+        let writer = shared.writer(opened.log, prepare)?;
         let (orders, inbox) = mpsc::channel();
         let thread = thread::Builder::new()
             .name("eddy-store".to_owned())
@@ -247,8 +242,8 @@ impl Store {
         self.inner.shared.exporter_cursor(name)
     }
 
-    /// Keeps how far an exporter has delivered. After a crash the newest half second may be missing, so that some
-    /// alerts are delivered again.
+    /// Keeps how far an exporter has delivered. The first time it is flushed; later, the newest half second may be missing
+    /// after a crash, so that some alerts are delivered again.
     pub fn set_exporter_cursor(&self, name: &str, cursor: u64) -> Result<(), StoreError> {
         self.inner.shared.set_exporter_cursor(name, cursor)
     }
@@ -306,6 +301,24 @@ impl Drop for Inner {
         if let Some(thread) = self.thread.take() {
             let _ = thread.join();
         }
+    }
+}
+
+impl Shared {
+    /// The thread's part, behind what the journal has.
+    fn writer(
+        self: &Arc<Self>,
+        log: Option<File>,
+        prepare: impl FnOnce(&mut Journal),
+    ) -> Result<Writer, StoreError> {
+        let syncs = log.is_some();
+        let start = self.journal_start.load(Ordering::Acquire);
+        let recover = |found| self.recover(found);
+        let mut journal = Journal::open(&self.journal_dir(), syncs, start, recover)?;
+        prepare(&mut journal);
+        let newest = journal.newest().max(start - 1);
+        self.position.store(newest, Ordering::Release);
+        Ok(Writer::new(Arc::clone(self), log, journal))
     }
 }
 
