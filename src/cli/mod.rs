@@ -18,6 +18,9 @@ mod demo;
 mod eval;
 mod failure;
 mod guard;
+mod guard_client;
+mod hook;
+mod mcp_proxy;
 mod reading;
 pub mod render;
 mod serve;
@@ -44,8 +47,10 @@ Look (at a daemon that runs):
   runs      List runs, newest first
   run       Show one run: its score, its warnings and what to do about them
 
-Act (before a tool call, from a script):
-  guard     Ask whether to make a call, or tell what it brought
+Guard (asks a daemon before each tool call):
+  guard     Ask from a script whether to make a call, or tell what it brought
+  hook      Guard a coding agent: Claude Code, Codex or Gemini CLI
+  mcp-proxy Guard the tools of an MCP server, whatever agent uses them
 
 Check (without a daemon):
   check     Judge recorded telemetry, for a look or for CI
@@ -155,6 +160,23 @@ Example:
 Example:
   eddy restore /backup/eddy-monday --data-dir /var/lib/eddy-restored")]
     Restore(backup::RestoreArgs),
+    /// Guard a coding agent: Claude Code, Codex or Gemini CLI
+    #[command(after_help = "\
+Without --install it is the hook itself: it reads an event from standard input, asks the daemon, and answers as the
+program expects. Where there is no daemon it stays silent, and the agent goes on.
+
+Examples:
+  eddy hook claude-code --install      from the next session on, each tool call is checked first
+  eddy hook claude-code --uninstall    no more")]
+    Hook(hook::HookArgs),
+    /// Guard the tools of an MCP server, whatever agent uses them
+    #[command(after_help = "\
+Stands in front of a server that speaks MCP over standard input and output: name it in the agent's settings in place of the
+server, with the server's command behind it. Without a daemon it passes everything through.
+
+Example:
+  eddy mcp-proxy -- npx -y @modelcontextprotocol/server-filesystem .")]
+    McpProxy(mcp_proxy::McpProxyArgs),
     /// Say what is wrong with a configuration file
     #[command(
         after_help = "Every mistake is named with its line, its key and the nearest right one. Exit code 78 if there is any."
@@ -292,6 +314,8 @@ fn dispatch(cli: Cli) -> Result<(), Failure> {
         Command::Eval(args) => eval::run(&args),
         Command::Backup(args) => backup::backup(&args),
         Command::Restore(args) => backup::restore(&args),
+        Command::Hook(args) => hook::run(&args),
+        Command::McpProxy(args) => mcp_proxy::run(&args),
         Command::Validate(args) => settings::validate(&args),
         Command::Config(command) => settings::config(&command),
     }
@@ -352,6 +376,9 @@ mod tests {
             "eddy runs --limit 0",
             "eddy runs --status sick",
             "eddy config",
+            "eddy hook",
+            "eddy hook vim",
+            "eddy hook codex --install --uninstall",
             "eddy --api 1 runs",
         ] {
             assert_eq!(parsed(line).unwrap_err().exit_code(), 2, "{line}");

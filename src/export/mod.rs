@@ -41,6 +41,10 @@ use crate::store::Store;
 use crate::store::alert::Alert;
 
 use outbox::Outbox;
+#[cfg(test)]
+pub(crate) use retry::fix_shares;
+#[cfg(test)]
+pub(crate) use scripted::Scripted;
 pub use settings::{
     Compression, ExporterSettings, ForwardProtocol, ForwardSettings, Kind, OtlpLogsSettings, Retry,
     Secret, SettingsError, WebhookSettings,

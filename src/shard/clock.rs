@@ -18,7 +18,7 @@ const MOVED_DURATION_MAX: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// Where the time comes from.
 #[derive(Clone, Debug)]
-pub(super) enum Clock {
+pub(crate) enum Clock {
     /// The system's clock, which goes on while a laptop sleeps.
     System,
     /// Tokio's clock, which a test can stop, beginning at a given time in milliseconds since 1970.

@@ -52,6 +52,9 @@ pub use query::{PAGE_SIZE_MAX, QueryError, RunFilter, RunPage};
 pub use replay::StartError;
 pub use seat::Seat;
 
+#[cfg(test)]
+pub(crate) use clock::Clock;
+#[cfg(not(test))]
 use clock::Clock;
 use inbox::Desk;
 use router::Router;
@@ -173,7 +176,7 @@ impl Shards {
         Self::start_at(Clock::System, store, policy, settings).await
     }
 
-    async fn start_at(
+    pub(crate) async fn start_at(
         clock: Clock,
         store: Store,
         policy: Arc<Policy>,

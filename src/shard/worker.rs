@@ -122,7 +122,9 @@ impl Worker {
                     return Ok(());
                 }
             }
+            // In this order, so that a simulation comes to the same end again.
             tokio::select! {
+                biased;
                 Some(ask) = self.tray.asks.recv() => self.answer_ask(ask)?,
                 Some(query) = self.tray.queries.recv() => if self.answer(query).await? {
                     return Ok(());

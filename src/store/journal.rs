@@ -216,6 +216,13 @@ impl Journal {
         self.segment_bytes = bytes;
     }
 
+    /// The file that is being written, and where its records end.
+    #[cfg(test)]
+    pub(super) fn end(&self) -> Option<(PathBuf, u64)> {
+        let active = self.active.as_ref()?;
+        Some((self.path(active.number), active.end))
+    }
+
     /// Has the next record go to another file.
     #[cfg(test)]
     pub(super) fn divert(&mut self, file: File) {

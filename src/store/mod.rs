@@ -48,6 +48,8 @@ use journal::Journal;
 use open::Opened;
 use shared::Shared;
 pub use turn::{Committed, Entry, IndexKey, SavedRun, Turn};
+#[cfg(test)]
+pub(crate) use writer::ByHand;
 use writer::{Answer, Order, Writer};
 
 /// How long those who still read a store that has failed are waited for.
@@ -154,17 +156,8 @@ impl Store {
         prepare: impl FnOnce(&mut Journal),
     ) -> Result<Self, StoreError> {
         let shared = Arc::new(Shared::new(opened.db, dir.to_owned(), options)?);
-        let syncs = opened.log.is_some();
-        let start = shared.journal_start.load(Ordering::Acquire);
-        let keep_from = shared.kept_for_snapshots();
-        let recover = |found| shared.recover(found);
-        let mut journal = Journal::open(&shared.journal_dir(), syncs, start, keep_from, recover)?;
-        prepare(&mut journal);
-        let given = shared.position.load(Ordering::Acquire);
-        let newest = journal.newest().max(start - 1).max(given);
-        shared.position.store(newest, Ordering::Release);
+        let writer = shared.writer(opened.log, prepare)?;
         let mended = opened.rebuilt.map(|rebuilt| shared.mended(rebuilt));
-        let writer = Writer::new(Arc::clone(&shared), opened.log, journal);
         let (orders, inbox) = mpsc::channel();
         let thread = in_thread(dir, "eddy-store", move || writer.run(&inbox))?;
         let snapshots = match options.snapshot_every {
@@ -284,8 +277,8 @@ impl Store {
         self.inner.shared.exporter_cursor(name)
     }
 
-    /// Keeps how far an exporter has delivered. After a crash the newest half second may be missing, so that some
-    /// alerts are delivered again.
+    /// Keeps how far an exporter has delivered. The first time it is flushed; later, the newest half second may be missing
+    /// after a crash, so that some alerts are delivered again.
     pub fn set_exporter_cursor(&self, name: &str, cursor: u64) -> Result<(), StoreError> {
         self.inner.shared.set_exporter_cursor(name, cursor)
     }
@@ -436,6 +429,26 @@ impl Drop for Inner {
         if let Err(error) = spawned {
             tracing::warn!(%error, "a store that has failed is not let go of");
         }
+    }
+}
+
+impl Shared {
+    /// The thread's part, behind what the journal has.
+    fn writer(
+        self: &Arc<Self>,
+        log: Option<File>,
+        prepare: impl FnOnce(&mut Journal),
+    ) -> Result<Writer, StoreError> {
+        let syncs = log.is_some();
+        let start = self.journal_start.load(Ordering::Acquire);
+        let keep_from = self.kept_for_snapshots();
+        let recover = |found| self.recover(found);
+        let mut journal = Journal::open(&self.journal_dir(), syncs, start, keep_from, recover)?;
+        prepare(&mut journal);
+        let given = self.position.load(Ordering::Acquire);
+        let newest = journal.newest().max(start - 1).max(given);
+        self.position.store(newest, Ordering::Release);
+        Ok(Writer::new(Arc::clone(self), log, journal))
     }
 }
 

@@ -177,8 +177,14 @@ impl Shared {
     }
 
     pub(super) fn set_exporter_cursor(&self, name: &str, cursor: u64) -> Result<(), StoreError> {
-        self.write(|db| db.insert(keys::exporter(name), &cursor.to_be_bytes()))?;
-        Ok(())
+        self.write(|db| {
+            let known = db.insert(keys::exporter(name), &cursor.to_be_bytes())?;
+            if known.is_none() {
+                // An exporter whose first cursor a crash has taken would begin anew, behind what it had not delivered.
+                db.flush()?;
+            }
+            Ok(())
+        })
     }
 }
 

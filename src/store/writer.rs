@@ -5,6 +5,9 @@
 //! of states is written, so that neither side starves. Batches are bounded because sled stops all readers while it
 //! applies one.
 
+#[cfg(test)]
+mod by_hand;
+
 use std::collections::{BTreeMap, VecDeque};
 use std::fs::File;
 use std::iter;
@@ -26,6 +29,9 @@ use super::pieces::Writes;
 use super::records::{TurnWriter, encode_saved, group_head};
 use super::shared::{Shared, count};
 use super::turn::{Committed, Keys, SavedRun};
+
+#[cfg(test)]
+pub(crate) use by_hand::ByHand;
 
 /// States written together.
 const SAVE_RUNS_MAX: usize = 100;
@@ -115,12 +121,22 @@ impl Writer {
             self.commit_group();
             self.save_runs();
             self.settle();
-            if self.cut_until > self.shared.journal_start.load(Ordering::Acquire) {
-                // A failure is noted, and what is not cut is there at the next start.
-                let kept = self.shared.kept_for_snapshots();
-                let _ = self.cut(self.journal.can_free(self.cut_until, kept));
-            }
+            self.cut_as_told();
         }
+        self.end();
+    }
+
+    /// Gives up of the journal what nobody needs any more.
+    fn cut_as_told(&mut self) {
+        if self.cut_until > self.shared.journal_start.load(Ordering::Acquire) {
+            // A failure is noted, and what is not cut is there at the next start.
+            let kept = self.shared.kept_for_snapshots();
+            let _ = self.cut(self.journal.can_free(self.cut_until, kept));
+        }
+    }
+
+    /// Brings everything to the disk, and takes no more.
+    fn end(&mut self) {
         let ended = self.cut(true);
         self.shared.closed.store(true, Ordering::Release);
         for answer in self.closers.drain(..) {
