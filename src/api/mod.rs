@@ -5,8 +5,10 @@
 //! `http` answers them in the JSON of [`crate::json`]. What cannot be answered is an `error`, worded once. Readiness
 //! (`ready`) is shown as `grpc.health.v1` and as `/readyz`.
 //!
-//! Answers show committed state only. Deliberately absent: decisions, writes, and any state of a client but the cursor
-//! of a tail, so that a client, however slow, costs no shard anything.
+//! What an agent asks and tells before and after a tool call goes to the shards' guard (`verdicts`, `verdicts_http`).
+//!
+//! Answers show committed state only, but for the guard's, which come from memory. Deliberately absent: decisions, and any
+//! state of a client but the cursor of a tail, so that a client, however slow, costs no shard anything.
 //!
 //! The manual of the gRPC side is `proto/eddy/v1/`, that of the HTTP side `docs/api.md`.
 
