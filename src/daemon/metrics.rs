@@ -11,6 +11,8 @@ use std::time::Instant;
 use super::houses::House;
 use super::process;
 use crate::door::Tenant;
+use crate::engine::guard::policy::VerdictKind;
+use crate::engine::warning::Rule;
 use crate::export::forward::Forwards;
 use crate::export::{ExporterStatus, Exporters};
 use crate::normalize::Normalizer;
@@ -54,6 +56,7 @@ impl Sources {
         }
         runs(&mut page, &houses);
         warnings(&mut page, &houses);
+        guards(&mut page, &houses);
         stores(&mut page, &houses);
         exporters(&mut page, &houses);
         page.into_text()
@@ -213,6 +216,43 @@ fn warnings(page: &mut Page, houses: &[Glance]) {
                 ("tenant", tenant),
             ];
             family.sample(&labels, count);
+        }
+    }
+}
+
+fn guards(page: &mut Page, houses: &[Glance]) {
+    let mut family = page.counter(
+        "guard_verdicts_total",
+        "Verdicts that the guard reached, by rule (none: nothing to say) and kind; while it only observes, what it would \
+         have answered.",
+    );
+    for (tenant, shards) in with_shards(houses) {
+        let verdicts = shards.counters().guard.verdicts();
+        // Those that were never reached are left out, but for the one that every guard begins with.
+        let is_shown = |(rule, verdict, count): &(Option<Rule>, VerdictKind, u64)| {
+            *count > 0 || (rule.is_none() && *verdict == VerdictKind::Allow)
+        };
+        for (rule, verdict, count) in verdicts.filter(is_shown) {
+            let labels = [
+                ("rule", rule.map_or("none", Rule::name)),
+                ("verdict", verdict.name()),
+                ("tenant", tenant),
+            ];
+            family.sample(&labels, count);
+        }
+    }
+    let mut family = page.counter(
+        "guard_degraded_total",
+        "Questions to the guard that nobody looked at: `late` after the deadline, `full` without room, `leaving`.",
+    );
+    for (tenant, shards) in with_shards(houses) {
+        let guard = &shards.counters().guard;
+        for (reason, counter) in [
+            ("late", &guard.degraded_late),
+            ("full", &guard.degraded_full),
+            ("leaving", &guard.degraded_leaving),
+        ] {
+            family.sample(&[("reason", reason), ("tenant", tenant)], counter.value());
         }
     }
 }

@@ -89,6 +89,31 @@ pub(super) const SHARD_COUNTERS: &[Number<shard::Counters>] = &[
         "Watchers refused since there were too many.",
         |of| of.refused_watchers.value(),
     ),
+    (
+        "guard_results_total",
+        "Results of calls that the guard was told.",
+        |of| of.guard.results.value(),
+    ),
+    (
+        "guard_messages_total",
+        "Messages that the guard was told.",
+        |of| of.guard.messages.value(),
+    ),
+    (
+        "guard_skipped_calls_total",
+        "Calls that were not made because of the guard.",
+        |of| of.guard.saved_calls.value(),
+    ),
+    (
+        "guard_saved_tokens_estimate_total",
+        "Tokens that these would have cost, by the calls of their loops that were made.",
+        |of| of.guard.saved_tokens.value(),
+    ),
+    (
+        "guard_saved_cost_microusd_estimate_total",
+        "The same in millionths of a US dollar.",
+        |of| of.guard.saved_cost_microusd.value(),
+    ),
     ("runs_created_total", "Runs begun.", |of| {
         of.runs_created.value()
     }),
