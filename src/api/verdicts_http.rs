@@ -8,7 +8,9 @@ use std::collections::BTreeMap;
 
 use axum::Json;
 use axum::body::Bytes;
-use axum::extract::{DefaultBodyLimit, State};
+use axum::extract::{DefaultBodyLimit, Request, State};
+use axum::http::{StatusCode, header};
+use axum::middleware::{Next, from_fn};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 use axum::{Router, extract::rejection::BytesRejection};
@@ -28,6 +30,15 @@ pub(super) fn routes() -> Router<Api> {
         .route("/v1/guard/message", post(message))
         .route("/v1/guard/totals", get(totals))
         .layer(DefaultBodyLimit::max(REQUEST_BYTES_MAX))
+        .layer(from_fn(refuse_pages))
+}
+
+/// Refuses what a page in a browser sends: it could invent runs, and no agent is one.
+async fn refuse_pages(request: Request, next: Next) -> Response {
+    if request.headers().contains_key(header::ORIGIN) {
+        return failure(StatusCode::FORBIDDEN, "web pages may not ask the guard");
+    }
+    next.run(request).await
 }
 
 #[derive(Serialize)]

@@ -29,6 +29,9 @@ pub use crate::normalize::guarded::{Outcome, Told};
 /// Most questions that wait for one shard; who comes later is allowed its call at once.
 pub(super) const ASKS_MAX: usize = 1_024;
 
+/// Most answers whose traces are not committed yet; while a disk hangs, whoever comes later is allowed its call.
+const PENDING_MAX: usize = 16_384;
+
 /// Who asks.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Who<'a> {
@@ -152,8 +155,12 @@ impl Shared {
                 verdict,
                 degraded: false,
             },
-            Ok(Err(_)) => {
+            Ok(Err(_)) if self.is_stopping() || self.is_failed() => {
                 counters.degraded_leaving.add(1);
+                Answer::degraded()
+            }
+            Ok(Err(_)) => {
+                counters.degraded_full.add(1);
                 Answer::degraded()
             }
             Err(_) => {
@@ -214,6 +221,9 @@ impl Worker {
 
     /// Answers one question, from the state in memory.
     pub(super) fn answer_ask(&mut self, ask: Ask) -> Result<(), StoreError> {
+        if self.pending.len() >= PENDING_MAX {
+            return Ok(());
+        }
         let Ask {
             run_id,
             what,

@@ -139,7 +139,10 @@ fn limit(policy: &Policy, matter: &Matter) -> u64 {
             .tool_limit
             .as_ref()
             .map(|rule| *rule.tools.get(&*matter.tool).unwrap_or(&rule.calls)),
-        Rule::DuplicateCall => rules.duplicate_call.as_ref().map(|rule| rule.calls - 1),
+        Rule::DuplicateCall => rules
+            .duplicate_call
+            .as_ref()
+            .map(|rule| rule.calls.saturating_sub(1)),
         _ => None,
     };
     calls.map_or_else(|| matter.count.saturating_sub(1), u64::from)
