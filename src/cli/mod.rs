@@ -19,6 +19,7 @@ mod eval;
 mod failure;
 mod guard;
 mod reading;
+mod reload;
 pub mod render;
 mod serve;
 mod settings;
