@@ -78,7 +78,7 @@ pub(super) fn run(args: &DemoArgs) -> Result<(), Failure> {
             return Ok(());
         }
         answer(&what_now(look, &daemon))?;
-        until_stopped(daemon, &settings).await
+        until_stopped(daemon, &settings, None).await
     })
 }
 

@@ -22,6 +22,7 @@ mod guard_client;
 mod hook;
 mod mcp_proxy;
 mod reading;
+mod reload;
 pub mod render;
 mod serve;
 mod settings;

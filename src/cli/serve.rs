@@ -6,13 +6,16 @@ use std::net::SocketAddr;
 
 use super::ServeArgs;
 use super::failure::Failure;
+use super::reload::Reloader;
 use super::render::text::{Look, Paint};
 use crate::config::{self, LogFormat, Settings};
 use crate::daemon::Daemon;
 use crate::{shutdown, telemetry};
 
 pub(super) fn run(args: &ServeArgs) -> Result<(), Failure> {
-    let settings = config::load(&args.sources())?.settings;
+    let sources = args.sources();
+    let loaded = config::load(&sources)?;
+    let settings = loaded.settings.clone();
     let filter = std::env::var(telemetry::FILTER_VARIABLE).ok();
     telemetry::start(settings.logs, filter.as_deref())?;
     multithreaded(async {
@@ -20,7 +23,9 @@ pub(super) fn run(args: &ServeArgs) -> Result<(), Failure> {
         if settings.logs.format == LogFormat::Text {
             eprint!("{}", banner(Look::of(&io::stderr()), &daemon, &settings));
         }
-        until_stopped(daemon, &settings).await
+        let reloader = Reloader::new(sources, loaded);
+        let reloader = reloader.map_err(|error| listening(&error))?;
+        until_stopped(daemon, &settings, Some(reloader)).await
     })
 }
 
@@ -40,13 +45,34 @@ pub(super) async fn start(settings: &Settings) -> Result<Daemon, Failure> {
     started.map_err(|error| Failure::Other(error.to_string()))
 }
 
-/// Serves until a signal comes or the daemon cannot go on, and leaves in good order either way.
-pub(super) async fn until_stopped(mut daemon: Daemon, settings: &Settings) -> Result<(), Failure> {
-    let outcome = tokio::select! {
-        asked = shutdown::asked(settings.shutdown_deadline) => {
-            asked.map_err(|error| Failure::Other(format!("listening for signals: {error}")))
+fn listening(error: &io::Error) -> Failure {
+    Failure::Other(format!("listening for signals: {error}"))
+}
+
+/// Serves until a signal comes or the daemon cannot go on, and leaves in good order either way. On the way the
+/// configuration is read again when it changes.
+pub(super) async fn until_stopped(
+    mut daemon: Daemon,
+    settings: &Settings,
+    mut reloader: Option<Reloader>,
+) -> Result<(), Failure> {
+    let asked = shutdown::asked(settings.shutdown_deadline);
+    tokio::pin!(asked);
+    let outcome = loop {
+        let changed = async {
+            match &mut reloader {
+                Some(reloader) => reloader.wait().await,
+                None => std::future::pending().await,
+            }
+        };
+        tokio::select! {
+            asked = &mut asked => break asked.map_err(|error| listening(&error)),
+            broken = daemon.broken() => break Err(Failure::Other(broken.to_string())),
+            () = changed => {}
         }
-        broken = daemon.broken() => Err(Failure::Other(broken.to_string())),
+        if let Some(reloader) = &mut reloader {
+            reloader.reload(&daemon);
+        }
     };
     daemon.stop().await;
     outcome

@@ -4,8 +4,9 @@
 //! (`environment.rs`), flags are set into the same tree, the tree is read into the one shape that has every default
 //! (`shape.rs`, `read.rs`), the profile is laid under the rules (`profile.rs`), and the shape becomes [`Settings`]
 //! (`check.rs`). Mistakes are collected all along the road and shown together, each with its place and what to write
-//! instead. Nothing is reloaded while the daemon runs.
+//! instead. `cli::reload` goes the same road again when the file changes.
 
+use std::collections::BTreeSet;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -161,10 +162,57 @@ pub struct Loaded {
 }
 
 impl Loaded {
+    /// The keys outside of `detectors` whose values differ, with their paths. Secrets are not compared.
+    #[must_use]
+    pub fn differences(&self, other: &Self) -> Vec<String> {
+        let [ours, theirs] = [&self.shape, &other.shape].map(|shape| {
+            let mut value = serde_json::to_value(shape).unwrap_or_default();
+            value.as_object_mut().map(|all| all.remove("detectors"));
+            value
+        });
+        let mut paths = Vec::new();
+        differ(&ours, &theirs, "", &mut paths);
+        paths
+    }
+
+    /// Takes what counts as a loop from a later reading.
+    pub fn take_detectors(&mut self, later: Self) {
+        self.settings.policy = later.settings.policy;
+        self.shape.detectors = later.shape.detectors;
+    }
+
     /// The effective configuration as YAML, with secrets masked.
     #[must_use]
     pub fn to_yaml(&self) -> String {
         print::yaml(&self.shape, &self.settings.policy)
+    }
+}
+
+/// Notes the paths at which two values differ.
+fn differ(
+    ours: &serde_json::Value,
+    theirs: &serde_json::Value,
+    path: &str,
+    paths: &mut Vec<String>,
+) {
+    let (Some(our), Some(their)) = (ours.as_object(), theirs.as_object()) else {
+        if ours != theirs {
+            paths.push(path.to_owned());
+        }
+        return;
+    };
+    let keys: BTreeSet<&String> = our.keys().chain(their.keys()).collect();
+    for key in keys {
+        let dot = if path.is_empty() { "" } else { "." };
+        let missing = &serde_json::Value::Null;
+        let (ours, theirs) = (our.get(key), their.get(key));
+        let path = format!("{path}{dot}{key}");
+        differ(
+            ours.unwrap_or(missing),
+            theirs.unwrap_or(missing),
+            &path,
+            paths,
+        );
     }
 }
 

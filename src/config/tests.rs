@@ -1,7 +1,5 @@
 //! The configuration as its writers meet it: the reference, good files, bad files and what is said about them.
 
-use std::collections::BTreeSet;
-
 use super::*;
 use crate::engine::guard::policy::GuardPolicy;
 use crate::export::{Kind, Secret};
@@ -459,4 +457,17 @@ fn reading_telemetry_is_configured() {
         mistakes.contains("normalize.worker_attributes"),
         "{mistakes}"
     );
+}
+
+/// Given two readings, what differs outside of `detectors` is named by its path.
+#[test]
+fn what_waits_for_a_restart_is_named() {
+    let before = loaded("").unwrap();
+    let after = "detectors: {profile: looplens}\nruns: {idle: 1m}\nservice: {api: {endpoint: '127.0.0.1:9'}}\n\
+                 exporters: {file: {path: /tmp/x}}\n";
+    let mut after = before.differences(&loaded(after).unwrap());
+    after.retain(|path| !path.starts_with("exporters"));
+    assert_eq!(after, ["runs.idle", "service.api.endpoint"]);
+    let detectors = loaded("detectors: {profile: looplens}").unwrap();
+    assert_eq!(before.differences(&detectors), [String::new(); 0]);
 }

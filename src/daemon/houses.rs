@@ -54,7 +54,8 @@ struct Plan {
     store: store::Options,
     shards: shard::Settings,
     exporters: Vec<ExporterSettings>,
-    policy: Arc<Policy>,
+    /// Changes when the configuration is read again.
+    policy: Mutex<Arc<Policy>>,
 }
 
 impl House {
@@ -74,6 +75,18 @@ impl House {
     #[must_use]
     pub fn exporters(&self) -> Option<Exporters> {
         self.current_exporters().clone()
+    }
+
+    /// Judges by another policy from the next report on, and after the store has been opened anew.
+    ///
+    /// # Errors
+    /// When the store does not take it; then the old one stays.
+    pub(super) fn set_policy(&self, policy: &Arc<Policy>) -> Result<(), StoreError> {
+        if let Ok(shards) = self.seat.shards() {
+            shards.set_policy(policy)?;
+        }
+        self.plan.current_policy().clone_from(policy);
+        Ok(())
     }
 
     /// How often its store was opened anew, since it had failed.
@@ -101,6 +114,11 @@ impl House {
             }
             match self.plan.furnish().await {
                 Ok((shards, exporters)) => {
+                    // It may have changed while the store was opened.
+                    let policy = self.plan.current_policy().clone();
+                    if let Err(error) = shards.set_policy(&policy) {
+                        tracing::warn!(%error, "the policy of before stays");
+                    }
                     *self.current_exporters() = Some(exporters);
                     self.seat.put(shards);
                     self.reopened.add(1);
@@ -194,7 +212,7 @@ impl Plan {
             },
             shards: of_shards(settings, of),
             exporters,
-            policy: Arc::clone(&settings.policy),
+            policy: Mutex::new(Arc::clone(&settings.policy)),
         }
     }
 
@@ -231,10 +249,14 @@ impl Plan {
 
     async fn furnish_once(&self) -> Result<(Shards, Exporters), StartError> {
         let store = self.open_store().await?;
-        let policy = Arc::clone(&self.policy);
+        let policy = self.current_policy().clone();
         let shards = Shards::start(store.clone(), policy, self.shards.clone()).await?;
         let exporters = export::start(store, self.exporters.clone(), &CancellationToken::new())?;
         Ok((shards, exporters))
+    }
+
+    fn current_policy(&self) -> MutexGuard<'_, Arc<Policy>> {
+        self.policy.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     async fn open_store(&self) -> Result<Store, StartError> {

@@ -92,6 +92,9 @@ fn process(page: &mut Page, began: Instant) {
         page.gauge("process_open_fds", "Open file descriptors.")
             .value(files);
     }
+    page.counter("config_reloads_total", "Changed configurations.")
+        .sample(&[("outcome", "taken")], events::CONFIG_TAKEN.value())
+        .sample(&[("outcome", "refused")], events::CONFIG_REFUSED.value());
     page.counter(
         "process_stages_cut_short_total",
         "Stages of leaving that did not finish in their time.",

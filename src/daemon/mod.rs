@@ -20,6 +20,7 @@ use crate::api::{self, Metrics};
 use crate::config::Settings;
 use crate::door::{Door, Fault, Tenant};
 use crate::engine::event::Text;
+use crate::engine::policy::Policy;
 use crate::export::SettingsError;
 use crate::export::forward::{self, Forwards};
 use crate::normalize::Normalizer;
@@ -195,6 +196,15 @@ impl Daemon {
     pub fn own(&self) -> &House {
         // Every daemon has it, whoever else there is.
         &self.rooms.houses[&Tenant::default()]
+    }
+
+    /// Judges by another policy from the next report on, for every tenant.
+    ///
+    /// # Errors
+    /// When a store does not take it.
+    pub fn set_policy(&self, policy: &Arc<Policy>) -> Result<(), StoreError> {
+        let mut houses = self.rooms.houses.values();
+        houses.try_for_each(|house| house.set_policy(policy))
     }
 
     /// Waits until the daemon cannot go on by itself.

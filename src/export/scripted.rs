@@ -202,6 +202,47 @@ async fn the_newest_revisions_arrive_after_an_outage() {
     );
 }
 
+// Given a receiver that is up and down by turns for an hour, asking for patience, failing and hanging up; each warning's newest
+// revision arrives, in order, and nothing is sent twice but what was not confirmed.
+#[tokio::test(start_paused = true)]
+async fn a_flapping_receiver_gets_everything() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let store = store(dir.path());
+    let receiver = Scripted::default();
+    let exporters = receiver.start(&store);
+    for minute in 0..60 {
+        receiver.set_down(minute % 2 == 0);
+        publish(
+            &store,
+            vec![alert(minute % 7, minute as u32), alert(100 + minute, 1)],
+        )
+        .await;
+        tokio::time::sleep(Duration::from_secs(60)).await;
+    }
+    receiver.set_down(false);
+    settled(&exporters).await;
+    let sent = receiver.batches().concat();
+    for id in 0..7 {
+        let revisions: Vec<u32> = sent
+            .iter()
+            .filter(|sent| sent.0 == id)
+            .map(|sent| sent.1)
+            .collect();
+        assert!(revisions.is_sorted(), "{id}: {revisions:?}");
+        let newest = (0..60)
+            .filter(|minute| minute % 7 == id)
+            .max()
+            .expect("some");
+        assert_eq!(revisions.last(), Some(&(newest as u32)), "{id}");
+    }
+    for id in 100..160 {
+        assert!(sent.contains(&(id, 1)), "{id}");
+    }
+    let shown = progress(&exporters);
+    assert_eq!((shown.failed, shown.missed, shown.last_error), (0, 0, None));
+    assert_eq!(shown.sent + shown.superseded, 120);
+}
+
 // Given a receiver that refuses a batch for good; the batch is counted and shown, and the next one arrives.
 #[tokio::test(start_paused = true)]
 async fn a_refused_batch_holds_up_nothing() {

@@ -100,7 +100,7 @@ impl Shards {
 
     /// Takes in what a call brought. The answer says whether it was taken in within the deadline.
     pub async fn report(&self, who: &Who<'_>, call: &Told<'_>) -> Answer {
-        let call = guarded::tool_call(call, self.shared.policy.guard.keep_results);
+        let call = guarded::tool_call(call, self.shared.policy().policy.guard.keep_results);
         self.shared.ask(who, What::Result(call)).await
     }
 
@@ -149,7 +149,7 @@ impl Shared {
                 return Answer::degraded();
             }
         }
-        let deadline = Duration::from_millis(self.policy.guard.deadline_ms);
+        let deadline = Duration::from_millis(self.policy().policy.guard.deadline_ms);
         match tokio::time::timeout(deadline, answer).await {
             Ok(Ok(verdict)) => Answer {
                 verdict,
@@ -234,7 +234,7 @@ impl Worker {
         // Whoever does not wait any more has been told to go ahead.
         caller.is_gone = reply.is_closed();
         let at_ms = caller.now_ms();
-        let policy = self.shared.policy.clone();
+        let policy = self.policy.policy.clone();
         let (slot, is_new) = self.residence.open(&run_id, at_ms)?;
         let run = self.residence.at(slot);
         let checked = match &what {
@@ -304,7 +304,7 @@ impl Worker {
                 service: None,
                 events,
             });
-            draft.announce(changes, &run.state, &self.shared.policy);
+            draft.announce(changes, &run.state, &self.policy.policy);
             draft.touched.push(slot);
             if is_new {
                 draft.turn.new_runs.push(key);

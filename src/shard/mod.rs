@@ -32,7 +32,7 @@ mod watchers;
 mod worker;
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use futures_util::Stream;
@@ -140,12 +140,17 @@ impl Tasks {
     }
 }
 
+/// A policy, and the number by which the journal names it.
+#[derive(Clone)]
+struct Named {
+    policy: Arc<Policy>,
+    hash: u64,
+}
+
 /// What the shards and those who talk to them have in common.
 struct Shared {
     store: Store,
-    policy: Arc<Policy>,
-    /// Names the policy in the journal.
-    policy_hash: u64,
+    policy: Mutex<Named>,
     settings: Settings,
     clock: Clock,
     counters: Counters,
@@ -188,7 +193,10 @@ impl Shards {
         let (desks, trays): (Vec<_>, Vec<_>) =
             (0..settings.shards.max(1)).map(|_| inbox::desk()).unzip();
         let shared = Arc::new(Shared {
-            policy_hash,
+            policy: Mutex::new(Named {
+                policy,
+                hash: policy_hash,
+            }),
             clock,
             counters: Counters::default(),
             router: Mutex::new(Router::new(settings.traces_max)),
@@ -199,7 +207,6 @@ impl Shards {
             failed: AtomicBool::new(false),
             abandoned: CancellationToken::new(),
             store,
-            policy,
             settings,
         });
         shared.move_again(survey.aliased)?;
@@ -297,6 +304,19 @@ impl Shards {
         self.shared.runs.load(Ordering::Relaxed)
     }
 
+    /// Has what comes from now on judged by another policy. Warnings that are open stay, until the run recovers.
+    ///
+    /// # Errors
+    /// When the store does not take the policy, which a replay will need. Then the old one stays.
+    pub fn set_policy(&self, policy: &Arc<Policy>) -> Result<(), StoreError> {
+        let hash = replay::keep_policy(&self.shared.store, policy)?;
+        *self.shared.named() = Named {
+            policy: Arc::clone(policy),
+            hash,
+        };
+        Ok(())
+    }
+
     /// Takes no more reports, commits those that wait and saves all states. What is not done at the deadline is left to
     /// the journal, and to the replay of the next start. The store stays open: exporters have cursors to keep in it.
     pub async fn stop(&self, deadline: Instant) {
@@ -311,6 +331,15 @@ impl Shards {
 }
 
 impl Shared {
+    /// The policy of the next turn.
+    fn policy(&self) -> Named {
+        self.named().clone()
+    }
+
+    fn named(&self) -> MutexGuard<'_, Named> {
+        self.policy.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     fn is_stopping(&self) -> bool {
         self.stopping.load(Ordering::SeqCst)
     }

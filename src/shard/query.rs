@@ -157,7 +157,7 @@ impl Shared {
         match self.store.load_run(run_id) {
             Ok(saved) => Ok(saved
                 .and_then(|saved| decode_run(&saved.state).ok())
-                .map(|state| state.view(&self.policy))),
+                .map(|state| state.view(&self.policy().policy))),
             Err(StoreError::Unreadable { .. }) => Ok(None),
             Err(error) => Err(error),
         }

@@ -448,7 +448,7 @@ async fn an_interrupted_move_is_finished() {
     let state = shards.store().clone();
     let alias = Turn {
         at_ms: NOW_MS,
-        policy: shards.shared.policy_hash,
+        policy: shards.shared.policy().hash,
         aliases: vec![(A, "r".into())],
         ..Turn::default()
     };
@@ -478,7 +478,7 @@ async fn an_interrupted_move_is_finished() {
     };
     let again = Turn {
         at_ms: NOW_MS,
-        policy: shards.shared.policy_hash,
+        policy: shards.shared.policy().hash,
         new_runs: vec![key.clone()],
         ..Turn::default()
     };

@@ -110,8 +110,20 @@ impl Routed {
 }
 
 impl Worker {
-    /// Takes a turn.
+    /// Takes a turn, under the policy of the day.
     pub(super) async fn turn(&mut self, batch: Batch) -> Result<(), StoreError> {
+        let present = self.shared.policy();
+        if present.hash != self.policy.hash {
+            if !self.pending.is_empty() {
+                // What the guard did under the old policy is committed under its name.
+                self.take(Batch::default()).await?;
+            }
+            self.policy = present;
+        }
+        self.take(batch).await
+    }
+
+    async fn take(&mut self, batch: Batch) -> Result<(), StoreError> {
         let cost = batch.cost;
         let mut draft = self.draft(batch)?;
         if !draft.is_empty() {
@@ -145,7 +157,7 @@ impl Worker {
             turn: Turn {
                 shard: self.number,
                 at_ms: self.shared.clock.now_ms(),
-                policy: self.shared.policy_hash,
+                policy: self.policy.hash,
                 aliases: batch.aliases,
                 ..Turn::default()
             },
@@ -244,7 +256,7 @@ impl Worker {
         input: &Input,
         created_ms: u64,
     ) -> Result<(), StoreError> {
-        let policy = &self.shared.policy;
+        let policy = &self.policy.policy;
         let (slot, is_new) = self.residence.open(run_id, created_ms)?;
         let run = self.residence.at(slot);
         let late_before = run.state.late_events();
@@ -275,7 +287,7 @@ impl Worker {
             Some(run) if run.position == position && !grows => {
                 // The warnings go on under the other run's id.
                 let changes = run.state.retire();
-                draft.announce(changes, &run.state, &self.shared.policy);
+                draft.announce(changes, &run.state, &self.policy.policy);
                 draft.remove(run.key.clone());
                 draft.done.push(done);
                 self.shared.counters.runs_moved.add(1);
@@ -329,7 +341,7 @@ impl Worker {
             let run_id = &run.key.run_id;
             if self.watchers.has(run_id) && !run.is_ahead {
                 self.watchers
-                    .show(run_id, run.state.view(&self.shared.policy));
+                    .show(run_id, run.state.view(&self.policy.policy));
             }
         }
     }

@@ -15,13 +15,13 @@ use tracing::error;
 use crate::engine::RunView;
 use crate::store::StoreError;
 
-use super::Shared;
 use super::guard::Pending;
 use super::idle::IdleQueue;
 use super::inbox::{Message, Query, Tray};
 use super::residence::Residence;
 use super::turn::Batch;
 use super::watchers::Watchers;
+use super::{Named, Shared};
 
 /// How often a shard minds the time. Bounds how late a run is found idle.
 const TICK: Duration = Duration::from_secs(1);
@@ -47,6 +47,8 @@ pub(super) struct Worker {
     pub(super) pending: Vec<Pending>,
     /// Position of the newest commit of this shard; 0 before the first.
     pub(super) position: u64,
+    /// By which the present turn judges.
+    pub(super) policy: Named,
     /// The states that are being saved.
     saving: Option<JoinHandle<Result<(), StoreError>>>,
     /// All that changed up to this position is to be saved, batch by batch.
@@ -89,6 +91,7 @@ impl Worker {
         Self {
             number,
             next_sweep: Instant::now() + shared.settings.save_every,
+            policy: shared.policy(),
             shared,
             tray,
             residence,
@@ -175,7 +178,7 @@ impl Worker {
             }
             Query::Watch { run_id, reply } => {
                 let view = match self.residence.resident(&run_id) {
-                    Some(run) => Some(run.state.view(&self.shared.policy)),
+                    Some(run) => Some(run.state.view(&self.policy.policy)),
                     None => self.shared.saved_view(&run_id)?,
                 };
                 match self.watchers.watch(run_id, || view) {
@@ -199,7 +202,7 @@ impl Worker {
     /// A run that is in memory, as it is shown.
     fn view(&self, run_id: &str) -> Option<RunView> {
         let run = self.residence.resident(run_id)?;
-        Some(run.state.view(&self.shared.policy))
+        Some(run.state.view(&self.policy.policy))
     }
 
     /// Finds runs that have gone quiet, and starts to save what has changed when it is time for that.

@@ -6,7 +6,7 @@ use std::net::SocketAddr;
 use std::path::Path;
 use std::time::Duration;
 
-use tracing::{info, warn};
+use tracing::{error, info, warn};
 
 use super::Counter;
 
@@ -21,6 +21,60 @@ pub static STAGES_CUT_SHORT: Counter = Counter::new();
 
 /// Models that telemetry names and no price is known of.
 pub static MODELS_UNPRICED: Counter = Counter::new();
+
+/// Times that a changed configuration was taken.
+pub static CONFIG_TAKEN: Counter = Counter::new();
+
+/// Times that a changed configuration had mistakes and was not taken.
+pub static CONFIG_REFUSED: Counter = Counter::new();
+
+/// A changed configuration has been taken.
+#[derive(Debug)]
+pub struct ConfigTaken<'a> {
+    /// The profile.
+    pub profile: &'a str,
+    /// Keys that have changed, too, and wait for a restart; empty where there are none.
+    pub waiting: &'a str,
+}
+
+impl ConfigTaken<'_> {
+    /// Writes the line and counts.
+    pub fn emit(&self) {
+        CONFIG_TAKEN.add(1);
+        let profile = self.profile;
+        if self.waiting.is_empty() {
+            info!(
+                profile,
+                "the configuration was read again and applies from now on"
+            );
+            return;
+        }
+        let waiting = self.waiting;
+        warn!(
+            profile,
+            waiting,
+            "the configuration was read again; `detectors` apply from now on, the rest waits for a restart"
+        );
+    }
+}
+
+/// A changed configuration has mistakes; the old one stays.
+#[derive(Debug)]
+pub struct ConfigRefused<'a> {
+    /// The mistakes with their places.
+    pub mistakes: &'a str,
+}
+
+impl ConfigRefused<'_> {
+    /// Writes the line and counts.
+    pub fn emit(&self) {
+        CONFIG_REFUSED.add(1);
+        error!(
+            mistakes = self.mistakes,
+            "the changed configuration cannot be used; the old one stays"
+        );
+    }
+}
 
 /// A model has no price, so that its calls count as costing nothing.
 #[derive(Debug)]

@@ -1,0 +1,128 @@
+//! The configuration of a daemon that runs: read again when its file changes, and on SIGHUP.
+//!
+//! The file is looked at by its content, so that it does not matter how it changed: written anew, renamed into place, or
+//! behind another symbolic link. It must have come to rest first. A file with mistakes changes nothing, and its mistakes
+//! are logged. What counts as a loop (`detectors`) applies from the next report on; everything else waits for a restart,
+//! and the log names it.
+
+use std::fs;
+use std::time::Duration;
+
+use crate::config::{self, Loaded, Sources};
+use crate::daemon::Daemon;
+use crate::telemetry::events::{ConfigRefused, ConfigTaken};
+
+/// How often the file is looked at; after a change, it must be the same once more.
+const LOOK_EVERY: Duration = Duration::from_secs(1);
+
+/// What a daemon was told, and where that stands.
+pub(super) struct Reloader {
+    sources: Sources,
+    /// What the daemon works with.
+    loaded: Loaded,
+    /// The file as it was when it was read last.
+    read: Option<Vec<u8>>,
+    /// The file as it was at the last look.
+    seen: Option<Vec<u8>>,
+    signal: Hangup,
+}
+
+impl Reloader {
+    pub(super) fn new(sources: Sources, loaded: Loaded) -> std::io::Result<Self> {
+        let content = content(&sources);
+        Ok(Self {
+            sources,
+            loaded,
+            read: content.clone(),
+            seen: content,
+            signal: Hangup::listen()?,
+        })
+    }
+
+    /// Waits until the configuration is to be read again. May be dropped and called anew at any time.
+    pub(super) async fn wait(&mut self) {
+        loop {
+            tokio::select! {
+                () = self.signal.next() => {
+                    self.read = content(&self.sources);
+                    return;
+                }
+                () = tokio::time::sleep(LOOK_EVERY) => {
+                    let now = content(&self.sources);
+                    let is_at_rest = now == self.seen;
+                    self.seen.clone_from(&now);
+                    if is_at_rest && now != self.read {
+                        self.read = now;
+                        return;
+                    }
+                }
+            }
+        }
+    }
+
+    /// Reads the configuration, and has the daemon work with it if it is right.
+    pub(super) fn reload(&mut self, daemon: &Daemon) {
+        let loaded = match config::load(&self.sources) {
+            Ok(loaded) => loaded,
+            Err(mistakes) => {
+                let mistakes = mistakes.to_string();
+                return ConfigRefused {
+                    mistakes: &mistakes,
+                }
+                .emit();
+            }
+        };
+        let waiting = self.loaded.differences(&loaded);
+        if let Err(error) = daemon.set_policy(&loaded.settings.policy) {
+            let mistakes = error.to_string();
+            return ConfigRefused {
+                mistakes: &mistakes,
+            }
+            .emit();
+        }
+        let profile = &loaded.settings.policy.profile;
+        let taken = ConfigTaken {
+            profile,
+            waiting: &waiting.join(", "),
+        };
+        taken.emit();
+        // What waits for a restart is named again until then.
+        self.loaded.take_detectors(loaded);
+    }
+}
+
+/// The file's content; nothing where there is no file, or none that can be read.
+fn content(sources: &Sources) -> Option<Vec<u8>> {
+    fs::read(sources.file.as_ref()?).ok()
+}
+
+#[cfg(unix)]
+struct Hangup(tokio::signal::unix::Signal);
+
+#[cfg(unix)]
+impl Hangup {
+    fn listen() -> std::io::Result<Self> {
+        use tokio::signal::unix::{SignalKind, signal};
+        signal(SignalKind::hangup()).map(Self)
+    }
+
+    async fn next(&mut self) {
+        if self.0.recv().await.is_none() {
+            std::future::pending::<()>().await;
+        }
+    }
+}
+
+#[cfg(not(unix))]
+struct Hangup;
+
+#[cfg(not(unix))]
+impl Hangup {
+    fn listen() -> std::io::Result<Self> {
+        Ok(Self)
+    }
+
+    async fn next(&mut self) {
+        std::future::pending::<()>().await;
+    }
+}

@@ -1,0 +1,160 @@
+//! The configuration under a daemon that runs: written anew, renamed, swapped behind a link, with mistakes and without.
+
+use std::fs;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use opentelemetry_proto::tonic::collector::trace::v1::ExportTraceServiceRequest;
+use opentelemetry_proto::tonic::common::v1::AnyValue;
+use opentelemetry_proto::tonic::common::v1::any_value::Value as Any;
+
+use super::kill::calls;
+use super::support::{Daemon, Sender, free_port, http_client, runtime, until};
+
+const RULE: &str = "repeated_tool_call_exact_input";
+
+/// Identical calls with identical results.
+fn looping(sender: u64, from: u64, to: u64) -> ExportTraceServiceRequest {
+    let mut request = calls(sender, from, to);
+    for span in &mut request.resource_spans[0].scope_spans[0].spans {
+        for attribute in &mut span.attributes {
+            if attribute.key.ends_with("arguments") || attribute.key.ends_with("result") {
+                let value = Some(Any::StringValue(r#"{"same":"thing"}"#.to_owned()));
+                attribute.value = Some(AnyValue { value });
+            }
+        }
+    }
+    request
+}
+
+/// The state of the run's warning of that rule, if it has one.
+fn warning(daemon: &Daemon, sender: u64) -> Option<String> {
+    let runs = daemon.runs();
+    let warnings = runs[&format!("{:032x}", sender + 1)]["warnings"]
+        .as_array()?
+        .clone();
+    let found = warnings.iter().find(|warning| warning["rule"] == RULE)?;
+    found["state"].as_str().map(str::to_owned)
+}
+
+async fn reloads(daemon: &Daemon, outcome: &str) -> u64 {
+    let page = http_client()
+        .get(format!("http://{}/metrics", daemon.api))
+        .send();
+    let page = page
+        .await
+        .expect("it answers")
+        .text()
+        .await
+        .expect("a page");
+    let series = format!("eddy_config_reloads_total{{outcome=\"{outcome}\"}} ");
+    let count = page.lines().find_map(|line| line.strip_prefix(&series));
+    count.expect("it is counted").parse().expect("a number")
+}
+
+async fn reloaded(daemon: &Daemon, outcome: &str, times: u64) {
+    until(async || (reloads(daemon, outcome).await >= times).then_some(())).await;
+}
+
+fn put(path: &Path, text: &str) {
+    let fresh = path.with_extension("fresh");
+    fs::write(&fresh, text).expect("it can be written");
+    fs::rename(fresh, path).expect("it can be renamed");
+}
+
+/// Given a file that changes: a bad one changes nothing, and its mistake is in the log with its line; a good one applies to
+/// the next report, open warnings stay open, and what waits for a restart is named. No request is refused meanwhile.
+#[test]
+fn thresholds_apply_from_the_next_report() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let config = directory.path().join("eddy.yaml");
+    fs::write(&config, "").expect("it can be written");
+    let path = config.to_string_lossy().into_owned();
+    let data = directory.path().join("data");
+    let daemon = Daemon::start_with(&data, free_port(), &["--config", &path]);
+    runtime().block_on(async {
+        let mut sender = Sender::new(daemon.grpc);
+        let (stop, mut loading) = (Arc::new(AtomicBool::new(false)), sender.clone());
+        let stopped = Arc::clone(&stop);
+        let load = tokio::spawn(async move {
+            let mut sent = 0;
+            while !stopped.load(Ordering::Relaxed) {
+                let request = calls(90, sent, sent + 2);
+                loading
+                    .traces(request)
+                    .await
+                    .expect("no request is refused");
+                sent += 2;
+            }
+            sent
+        });
+        sender.traces(looping(1, 0, 3)).await.expect("taken");
+        assert_eq!(warning(&daemon, 1).as_deref(), Some("open"));
+
+        put(
+            &config,
+            "detectors:\n  rules:\n    repeated_tool_cal: off\n",
+        );
+        reloaded(&daemon, "refused", 1).await;
+        let said = daemon.stderr.lock().expect("nobody panics with it").clone();
+        assert!(
+            said.contains("eddy.yaml:3:") && said.contains("old one stays"),
+            "{said}"
+        );
+        sender.traces(looping(2, 0, 3)).await.expect("taken");
+        assert_eq!(
+            warning(&daemon, 2).as_deref(),
+            Some("open"),
+            "the old one applies"
+        );
+
+        let off = format!("detectors:\n  rules:\n    {RULE}: off\nruns: {{idle: 7m}}\n");
+        put(&config, &off);
+        reloaded(&daemon, "taken", 1).await;
+        let said = daemon.stderr.lock().expect("nobody panics with it").clone();
+        assert!(
+            said.contains("waits for a restart") && said.contains("runs.idle"),
+            "{said}"
+        );
+        sender.traces(looping(3, 0, 3)).await.expect("taken");
+        sender.traces(looping(1, 3, 4)).await.expect("taken");
+        assert_eq!(warning(&daemon, 3), None, "the new one applies");
+        assert_eq!(
+            warning(&daemon, 1).as_deref(),
+            Some("open"),
+            "an open warning stays"
+        );
+
+        // A configuration that a cluster mounts: the link is swapped.
+        let other = directory.path().join("other.yaml");
+        fs::write(&other, "").expect("it can be written");
+        let link = directory.path().join("link");
+        std::os::unix::fs::symlink(&other, &link).expect("a link");
+        fs::rename(link, &config).expect("it can be renamed");
+        reloaded(&daemon, "taken", 2).await;
+        sender.traces(looping(4, 0, 3)).await.expect("taken");
+        assert_eq!(warning(&daemon, 4).as_deref(), Some("open"));
+
+        // Asked to, it reads again at once.
+        for times in 3..13 {
+            put(&config, if times % 2 == 0 { "" } else { &off });
+            daemon.signal("HUP");
+            reloaded(&daemon, "taken", times).await;
+        }
+        stop.store(true, Ordering::Relaxed);
+        let sent = load.await.expect("no request was refused");
+        let run = &daemon.runs()[&format!("{:032x}", 91)];
+        assert_eq!(run["tool_calls"].as_u64(), Some(sent));
+    });
+    // Policies that journal records name survive a crash with them. What lies in the window of a run is judged anew when it
+    // is read from disk, so only runs that no change concerned are compared.
+    let before = daemon.runs();
+    daemon.kill_9();
+    let daemon = Daemon::start_with(&data, free_port(), &["--config", &path]);
+    let after = daemon.runs();
+    for sender in [2, 4, 90] {
+        let id = format!("{:032x}", sender + 1);
+        assert_eq!(after[&id], before[&id]);
+    }
+}
