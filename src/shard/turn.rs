@@ -112,20 +112,30 @@ impl Routed {
 impl Worker {
     /// Takes a turn, under the policy of the day.
     pub(super) async fn turn(&mut self, batch: Batch) -> Result<(), StoreError> {
-        let present = self.shared.policy();
-        if present.hash != self.policy.hash {
-            if !self.pending.is_empty() {
-                // What the guard did under the old policy is committed under its name.
-                self.take(Batch::default()).await?;
-            }
-            self.policy = present;
+        if !self.renew_policy() {
+            // What the guard did under the old policy is committed under its name.
+            self.take(Batch::default()).await?;
         }
         self.take(batch).await
+    }
+
+    /// Judges by the newest policy from here on. False, and nothing is changed, while something judged by another one is
+    /// still to be put into a turn: the journal names one policy for all of it.
+    pub(super) fn renew_policy(&mut self) -> bool {
+        let present = self.shared.policy();
+        let is_new = present.hash != self.policy.hash;
+        if is_new && self.pending.is_empty() {
+            self.policy = present;
+            return true;
+        }
+        !is_new
     }
 
     async fn take(&mut self, batch: Batch) -> Result<(), StoreError> {
         let cost = batch.cost;
         let mut draft = self.draft(batch)?;
+        // Questions are answered while this is committed, and belong to the next turn.
+        self.renew_policy();
         if !draft.is_empty() {
             if !draft.removed.is_empty() {
                 // What is being saved must not come back after the removal.

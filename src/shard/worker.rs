@@ -128,7 +128,10 @@ impl Worker {
             // In this order, so that a simulation comes to the same end again.
             tokio::select! {
                 biased;
-                Some(ask) = self.tray.asks.recv() => self.answer_ask(ask)?,
+                Some(ask) = self.tray.asks.recv() => {
+                    self.renew_policy();
+                    self.answer_ask(ask)?;
+                }
                 Some(query) = self.tray.queries.recv() => if self.answer(query).await? {
                     return Ok(());
                 },
