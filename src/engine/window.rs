@@ -75,6 +75,17 @@ impl Window {
                 .any(|other| calls::tell_of_one_call(other, event))
     }
 
+    /// As [`RunState::bring_near`](super::run::RunState::bring_near): the signs, and the newest report.
+    pub(crate) fn bring_near(&self) -> u64 {
+        let newest = self.events.back().map_or(0, |event| event.start_ns);
+        let signs = self
+            .signs
+            .iter()
+            .step_by(16)
+            .fold(0, |all, sign| all ^ sign);
+        newest ^ u64::from(signs)
+    }
+
     /// Puts a report at the end.
     pub(crate) fn push(&mut self, event: &Event) {
         self.make_room();
