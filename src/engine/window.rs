@@ -6,8 +6,9 @@
 use std::collections::VecDeque;
 
 use super::calls;
-use super::event::{AgentSpan, Body, Event, ModelCall, Recorded};
+use super::event::{AgentSpan, Body, Event, Failure, ModelCall, Recorded, ToolCall};
 use super::hash::mix;
+use super::judge::EXIT_CODE_BYTES_MAX;
 use super::run::{Place, WINDOW_EVENTS_MAX};
 
 /// The newest reports, in the order of [`Place`].
@@ -140,8 +141,13 @@ impl FromIterator<Event> for Window {
 /// A report without what the engine never looks at, since a window is most of what a run takes in memory and on disk.
 fn needed(event: &Event) -> Event {
     let body = match &event.body {
+        Body::ToolCall(call) => Body::ToolCall(ToolCall {
+            error: call.error.as_ref().map(needed_failure),
+            ..call.clone()
+        }),
         Body::ModelCall(call) => Body::ModelCall(ModelCall {
             model: None,
+            error: call.error.as_ref().map(needed_failure),
             ..call.clone()
         }),
         Body::AgentSpan(span) => Body::AgentSpan(AgentSpan {
@@ -157,6 +163,21 @@ fn needed(event: &Event) -> Event {
         worker: event.worker.clone(),
         body,
         ..*event
+    }
+}
+
+/// A failure with as much of its text as tells whether there is more than an exit code in it.
+fn needed_failure(failure: &Failure) -> Failure {
+    let mut end = failure.text.len().min(EXIT_CODE_BYTES_MAX + 1);
+    while !failure.text.is_char_boundary(end) {
+        end += 1;
+    }
+    if end == failure.text.len() {
+        return failure.clone();
+    }
+    Failure {
+        text: failure.text[..end].into(),
+        ..*failure
     }
 }
 
