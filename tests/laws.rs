@@ -7,14 +7,17 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use eddy::engine::event::{
-    AgentSpan, Answer, Body, Event, Failure, Handoff, ModelCall, Recorded, RunEnd, SpanId, Text,
-    ToolCall, TraceId, Traits, Value,
+    AgentSpan, Answer, Body, Command, ERROR_BYTES_MAX, Event, Failure, Handoff, ModelCall,
+    NAME_BYTES_MAX, Recorded, RunEnd, SAMPLE_BYTES_MAX, SpanId, Text, ToolCall, TraceId, Traits,
+    Value,
 };
 use eddy::engine::guard::{self, Caller, Said};
 use eddy::engine::policy::Policy;
 use eddy::engine::run::WINDOW_EVENTS_MAX;
 use eddy::engine::warning::{Change, ChangeKind, WarningState};
 use eddy::engine::{Input, RunState, RunView, step};
+use eddy::shard::router::RUN_ID_BYTES_MAX;
+use eddy::store::records::encode_run;
 use proptest::prelude::{Just, Strategy, any, prop_oneof};
 use proptest::test_runner::{Config, TestRunner};
 
@@ -405,6 +408,115 @@ fn unknown_arguments_equal_nothing() {
             view.warnings
         );
     });
+}
+
+/// A text of so many bytes that no other number gives.
+fn long(number: u64, bytes: usize) -> Text {
+    let seed = format!("{number:016x}");
+    seed.repeat(bytes.div_ceil(seed.len()))[..bytes].into()
+}
+
+/// An event with samples and errors as long as they can be. Its names and values never came before unless it comes `again`.
+fn large_event(index: usize, kind: u8, again: bool, name_bytes: usize) -> Event {
+    let number = if again { 1 } else { index as u64 + 1 };
+    let name = |salt: u64| long(number ^ salt << 32, name_bytes);
+    let value = |salt: u64, bytes: usize| {
+        Recorded::Value(Value {
+            fingerprint: number ^ salt,
+            masked: u64::MAX - number,
+            bytes: u32::MAX,
+            empty: kind & 1 == 0,
+            sample: long(number ^ salt << 40, bytes),
+        })
+    };
+    let error = (kind & 2 == 0).then(|| Failure {
+        text: long(number ^ 9 << 32, ERROR_BYTES_MAX),
+        masked: u64::MAX - number,
+        transient: false,
+    });
+    let body = match kind % 6 {
+        0 | 1 => Body::ToolCall(ToolCall {
+            tool: name(1),
+            call_id: Some(u64::MAX - index as u64),
+            input: value(1, SAMPLE_BYTES_MAX),
+            output: value(2, 0),
+            error,
+            hands_off: false,
+            writes: false,
+            traits: Traits {
+                main: Some(u64::MAX - number),
+                command: Some(Command::RunsTests),
+                tests_failed: true,
+            },
+        }),
+        2 => Body::ModelCall(ModelCall {
+            model: Some(name(2)),
+            call_id: Some(u64::MAX - index as u64),
+            input_tokens: u64::MAX >> 8,
+            cost_microusd: Some(u64::MAX >> 8),
+            answer: Answer::Text(Some(u64::MAX - number)),
+            error,
+            ..ModelCall::default()
+        }),
+        3 => Body::AgentSpan(AgentSpan {
+            name: name(3),
+            input: value(3, SAMPLE_BYTES_MAX),
+            output: value(2, 0),
+        }),
+        4 => Body::Handoff(Handoff {
+            from: Some(name(4)),
+            to: name(5),
+        }),
+        _ => Body::RunEnd(RunEnd { error }),
+    };
+    let place = index as u64 + 1;
+    let start_ns = u64::MAX / 2 + place * 10_000_000_000_000;
+    Event {
+        id: place.wrapping_mul(0x9e37_79b9_7f4a_7c15),
+        trace: TraceId([if again { 1 } else { index as u8 }; 16]),
+        span: SpanId((u64::MAX - place).to_be_bytes()),
+        parent: SpanId((u64::MAX / 2 - place).to_be_bytes()),
+        start_ns,
+        end_ns: start_ns + 5_000_000_000_000,
+        agent: Some(name(6)),
+        worker: Some(name(7)),
+        body,
+    }
+}
+
+/// The most that a run of such events takes on disk at any time must not exceed the bound.
+fn check_bound(name_bytes: usize, bytes_max: usize) {
+    let kinds = proptest::collection::vec((any::<u8>(), any::<bool>()), 110..160);
+    law(&kinds, |kinds, policy| {
+        let mut state = RunState::new(long(7, RUN_ID_BYTES_MAX));
+        for (index, (kind, again)) in kinds.into_iter().enumerate() {
+            let input = Input::Reports {
+                at_ms: u64::MAX,
+                session_id: Some(long(8, NAME_BYTES_MAX)),
+                service: Some(long(9, NAME_BYTES_MAX)),
+                events: vec![large_event(index, kind, again, name_bytes)],
+            };
+            step(&mut state, &input, policy);
+            if index % 16 == 15 {
+                let bytes = encode_run(&state).len();
+                assert!(bytes <= bytes_max, "{bytes} bytes: {}", policy.profile);
+            }
+        }
+    });
+}
+
+/// Given samples and errors as long as they can be, never the same, with names of the usual length, a run's state takes at
+/// most 64 KiB.
+#[test]
+fn a_state_is_bounded() {
+    check_bound(24, 64 * 1024);
+}
+
+/// Given names, too, that are as long as they can be and never come again, it is still bounded; but by more than the 64 KiB
+/// that no run should exceed, which is wrong.
+#[test]
+fn a_state_of_hostile_names_is_bounded() {
+    check_bound(NAME_BYTES_MAX, 128 * 1024);
 }
 
 fn sorted(mut events: Vec<Event>) -> Vec<Event> {

@@ -85,6 +85,13 @@ impl<const MAX: usize> Newest<MAX> {
         holds(&self.tags, hash as u16) && holds(&self.hashes, hash)
     }
 
+    /// As [`RunState::bring_near`](super::run::RunState::bring_near): what is searched.
+    pub(crate) fn bring_near(&self) -> u64 {
+        let (front, back) = self.tags.as_slices();
+        let tags = front.iter().step_by(32).chain(back.iter().step_by(32));
+        tags.fold(0, |all, tag| all ^ u64::from(*tag))
+    }
+
     /// All of them, oldest first.
     pub(crate) fn iter(&self) -> impl Iterator<Item = u64> {
         self.hashes.iter().copied()

@@ -195,6 +195,16 @@ impl Fold {
         self.totals.worst = self.totals.worst.max(super::health::lost(self, policy));
     }
 
+    /// As [`RunState::bring_near`](super::run::RunState::bring_near).
+    pub(crate) fn bring_near(&self) -> u64 {
+        let marks = self.recent.iter().fold(0, |all, mark| {
+            all ^ mark.start_ns ^ mark.asked ^ mark.key.unwrap_or(0)
+        });
+        let totals = self.totals.tool_calls ^ u64::from(self.totals.worst);
+        let lists = self.results.bring_near() ^ self.tallies.bring_near();
+        totals ^ marks ^ lists ^ self.control.bounces ^ self.speech.instructions
+    }
+
     /// Adds what another run had let go from its window: the sums, for the order of its events is lost.
     pub(crate) fn absorb(&mut self, other: &Self) {
         let (totals, more) = (&mut self.totals, &other.totals);

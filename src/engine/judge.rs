@@ -79,7 +79,7 @@ impl Judged<'_> {
 }
 
 /// Longest error that may tell no more than an exit code: "Command failed with exit code 1" with a little room.
-const EXIT_CODE_BYTES_MAX: usize = 40;
+pub(super) const EXIT_CODE_BYTES_MAX: usize = 40;
 
 /// Whether an error has no words, or tells only that a command's exit code was not zero.
 fn tells_nothing(error: &str) -> bool {

@@ -140,6 +140,16 @@ impl RunState {
         &self.id
     }
 
+    /// Reads a little of all that the next step looks at, so that the processor has it near by then; the number means nothing.
+    /// A run's turn comes seldom, and a step alone waits for each piece before it asks for the next: of several runs
+    /// brought near before the first of them is stepped, the pieces come all at a time.
+    #[must_use]
+    pub fn bring_near(&self) -> u64 {
+        let tip = self.tip.as_deref().map_or(0, Fold::bring_near);
+        let ids = self.recent_ids.bring_near() ^ self.folded_calls.bring_near();
+        self.heard_ms ^ self.published.len() as u64 ^ self.window.bring_near() ^ ids ^ tip
+    }
+
     /// When it was last heard of, milliseconds since 1970.
     #[must_use]
     pub fn heard_ms(&self) -> u64 {

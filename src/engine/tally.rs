@@ -80,6 +80,12 @@ impl Tallies {
         self.all.iter()
     }
 
+    /// As [`RunState::bring_near`](super::run::RunState::bring_near): what is searched.
+    pub(crate) fn bring_near(&self) -> u64 {
+        let searched = self.keys.iter().chain(&self.numbers);
+        searched.step_by(8).fold(0, |all, number| all ^ number)
+    }
+
     fn find(&self, rule: Rule, key: u64) -> Option<usize> {
         let wanted = mix(key, rule as u64);
         // Many are compared at a time to see that it is not there, which is the usual case.

@@ -6,8 +6,9 @@
 use std::collections::VecDeque;
 
 use super::calls;
-use super::event::{AgentSpan, Body, Event, ModelCall, Recorded};
+use super::event::{AgentSpan, Body, Event, Failure, ModelCall, Recorded, ToolCall};
 use super::hash::mix;
+use super::judge::EXIT_CODE_BYTES_MAX;
 use super::run::{Place, WINDOW_EVENTS_MAX};
 
 /// The newest reports, in the order of [`Place`].
@@ -75,6 +76,17 @@ impl Window {
                 .any(|other| calls::tell_of_one_call(other, event))
     }
 
+    /// As [`RunState::bring_near`](super::run::RunState::bring_near): the signs, and the newest report.
+    pub(crate) fn bring_near(&self) -> u64 {
+        let newest = self.events.back().map_or(0, |event| event.start_ns);
+        let signs = self
+            .signs
+            .iter()
+            .step_by(16)
+            .fold(0, |all, sign| all ^ sign);
+        newest ^ u64::from(signs)
+    }
+
     /// Puts a report at the end.
     pub(crate) fn push(&mut self, event: &Event) {
         self.make_room();
@@ -129,8 +141,13 @@ impl FromIterator<Event> for Window {
 /// A report without what the engine never looks at, since a window is most of what a run takes in memory and on disk.
 fn needed(event: &Event) -> Event {
     let body = match &event.body {
+        Body::ToolCall(call) => Body::ToolCall(ToolCall {
+            error: call.error.as_ref().map(needed_failure),
+            ..call.clone()
+        }),
         Body::ModelCall(call) => Body::ModelCall(ModelCall {
             model: None,
+            error: call.error.as_ref().map(needed_failure),
             ..call.clone()
         }),
         Body::AgentSpan(span) => Body::AgentSpan(AgentSpan {
@@ -146,6 +163,21 @@ fn needed(event: &Event) -> Event {
         worker: event.worker.clone(),
         body,
         ..*event
+    }
+}
+
+/// A failure with as much of its text as tells whether there is more than an exit code in it.
+fn needed_failure(failure: &Failure) -> Failure {
+    let mut end = failure.text.len().min(EXIT_CODE_BYTES_MAX + 1);
+    while !failure.text.is_char_boundary(end) {
+        end += 1;
+    }
+    if end == failure.text.len() {
+        return failure.clone();
+    }
+    Failure {
+        text: failure.text[..end].into(),
+        ..*failure
     }
 }
 

@@ -3,7 +3,7 @@
 //! The writer numbers them from 1 in the order in which they appear; 0 stands for the empty one. The record carries
 //! the tables beside the events, and the reader looks the numbers up, so that texts which were one before are one again.
 
-use std::hash::BuildHasher;
+use std::hash::{BuildHasher, Hasher};
 
 use crate::engine::event::{SpanId, Text, TraceId};
 use crate::store::hashing::FastMap;
@@ -50,7 +50,7 @@ struct TextPlace {
 
 impl Texts {
     fn number(&mut self, text: &str) -> u32 {
-        let hash = self.places.hasher().hash_one(text);
+        let hash = self.hash(text.as_bytes());
         let known = self.places.get(&hash);
         if let Some(known) = known
             && &self.field[known.start..known.end] == text.as_bytes()
@@ -67,6 +67,21 @@ impl Texts {
         };
         self.places.insert(hash, place);
         self.count
+    }
+}
+
+impl Texts {
+    /// The hash of a text, of a long one that of its ends: two that share it are told apart when they are compared.
+    fn hash(&self, text: &[u8]) -> u64 {
+        const END_BYTES: usize = 64;
+        let mut hasher = self.places.hasher().build_hasher();
+        if text.len() <= 2 * END_BYTES {
+            hasher.write(text);
+        } else {
+            hasher.write(&text[..END_BYTES]);
+            hasher.write(&text[text.len() - END_BYTES..]);
+        }
+        hasher.finish()
     }
 }
 
