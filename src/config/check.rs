@@ -119,7 +119,7 @@ pub(super) fn settings(
         ),
         exporters,
         forwards,
-        normalize: normalize(shape, check),
+        normalize: normalize(shape, &policy, check),
         policy: self::policy(shape, policy, check).into(),
     }
 }
@@ -127,7 +127,7 @@ pub(super) fn settings(
 /// Most attributes that may name a worker: each is compared with every attribute of a span.
 const WORKER_ATTRIBUTES_MAX: usize = 16;
 
-fn normalize(shape: &Shape, check: &mut Checker<'_>) -> normalize::Settings {
+fn normalize(shape: &Shape, policy: &Policy, check: &mut Checker<'_>) -> normalize::Settings {
     let names = &shape.normalize.worker_attributes;
     if names.len() > WORKER_ATTRIBUTES_MAX {
         check.wrong(
@@ -147,6 +147,7 @@ fn normalize(shape: &Shape, check: &mut Checker<'_>) -> normalize::Settings {
     normalize::Settings {
         worker_attributes: names.clone(),
         prices: prices(shape, check),
+        tools: Arc::new(policy.tools.clone()),
     }
 }
 
@@ -167,7 +168,15 @@ fn prices(shape: &Shape, check: &mut Checker<'_>) -> Arc<Prices> {
     }
 }
 
+/// Most entries of `tools`: each is compared with the tool of every call.
+const TOOLS_MAX: usize = 64;
+
 fn policy(shape: &Shape, mut policy: Policy, check: &mut Checker<'_>) -> Policy {
+    let entries = policy.tools.0.len();
+    if entries > TOOLS_MAX {
+        let text = format!("at most {TOOLS_MAX} entries, found {entries}");
+        check.wrong(&["tools"], text);
+    }
     if let Some(budget) = shape.detectors.cost_budget_usd {
         if budget <= 0.0 {
             check.wrong(&["detectors", "cost_budget_usd"], "must be more than 0");

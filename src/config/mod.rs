@@ -205,10 +205,10 @@ fn load_text(
     }
     let known = known_keys();
     let mut readable = tree.clone();
-    let rules = readable.take(&["detectors", "rules"]);
+    let changes = profile::take_changes(&mut readable);
     let shape: Option<shape::Shape> = read::read(&readable, None, &known, &mut mistakes);
     let loaded = shape.map(|shape| {
-        let policy = profile::policy(shape.detectors.profile, rules, &known, &mut mistakes);
+        let policy = profile::policy(shape.detectors.profile, &changes, &known, &mut mistakes);
         let mut check = check::Checker {
             tree: &tree,
             mistakes: &mut mistakes,

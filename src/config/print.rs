@@ -5,7 +5,7 @@ use serde_json::{Map, Value};
 
 use super::profile::Name;
 use super::shape::{Exporters, Normalize, Receivers, Runs, Service, Shape};
-use crate::engine::policy::{Policy, Rules};
+use crate::engine::policy::{Policy, Rules, Tools};
 
 /// The shape in the order of the reference, with the rules that the profile and the changes to it come to.
 #[derive(Serialize)]
@@ -16,6 +16,7 @@ struct Printed<'a> {
     runs: &'a Runs,
     normalize: &'a Normalize,
     detectors: Detectors,
+    tools: &'a Tools,
 }
 
 #[derive(Serialize)]
@@ -37,6 +38,7 @@ pub(super) fn yaml(shape: &Shape, policy: &Policy) -> String {
             cost_budget_usd: shape.detectors.cost_budget_usd,
             rules: switched(&policy.rules),
         },
+        tools: &policy.tools,
     };
     serde_saphyr::to_string(&printed)
         .expect("texts, numbers and maps with text keys can be written as YAML")

@@ -198,14 +198,17 @@ impl Fold {
         self.note_times(call.start_ns, call.end_ns);
         self.note_agent(call.agent);
         self.control.leave(call.start_ns);
-        let mut judged = self.judge(call, tool);
+        let mut judged = self.judge(call, tool, policy);
         judged.waiting = Waiting::of(self, &judged, policy);
         judged.similar = rules::similar_group(self, &judged, policy);
         self.speech.hush();
         self.note_missing(call);
+        let findings = rules::of_tool_call(self, &judged, policy);
+        if judged.settings.exempt {
+            return self.keep(findings, policy);
+        }
         self.control
             .note_result(policy.progress_aware && self.brings_news(&judged));
-        let findings = rules::of_tool_call(self, &judged, policy);
         self.productive(&judged, policy);
         self.keep(findings, policy);
         self.remember(&judged);

@@ -4,6 +4,7 @@ use super::calls::Call;
 use super::event::Text;
 use super::fold::{Fold, Spent, text_hash};
 use super::hash::mix;
+use super::policy::{Policy, ToolSettings};
 use super::similarity::shape;
 use super::waiting::Waiting;
 
@@ -51,12 +52,19 @@ pub(crate) struct Judged<'a> {
     /// It gave nothing at all, as a note-taking tool or a shell's `mkdir` does, and did not even say that there is nothing.
     pub(crate) silent: bool,
     pub(crate) waiting: Waiting,
+    /// What the user or the profile says of the tool.
+    pub(crate) settings: ToolSettings<'a>,
 }
 
 impl Judged<'_> {
     /// Whether it is neither part of a loop nor against one: waiting, or a failure that may pass.
     pub(crate) fn stands_aside(&self) -> bool {
         self.transient || self.waiting.patient
+    }
+
+    /// Whether no rule about loops looks at it: its tool is exempt, or may poll and has time left.
+    pub(crate) fn is_exempt(&self) -> bool {
+        self.settings.exempt || self.waiting.polls
     }
 
     /// Whether it failed and neither the error nor the output says why.
@@ -93,7 +101,12 @@ fn tells_nothing(error: &str) -> bool {
 }
 
 impl Fold {
-    pub(super) fn judge<'a>(&mut self, call: &'a Call<'a>, tool: &'a Text) -> Judged<'a> {
+    pub(super) fn judge<'a>(
+        &mut self,
+        call: &'a Call<'a>,
+        tool: &'a Text,
+        policy: &'a Policy,
+    ) -> Judged<'a> {
         let totals = &mut self.totals;
         let same_answer = !totals.model_spoke && totals.asked_pending > 0;
         let together = same_answer || call.start_ns < totals.call_end_ns;
@@ -132,6 +145,7 @@ impl Fold {
                 .value()
                 .is_some_and(|value| value.empty && value.bytes == 0),
             waiting: Waiting::default(),
+            settings: policy.tools.of(tool, call.agent.map(|agent| &**agent)),
         }
     }
 

@@ -10,6 +10,7 @@ use crate::engine::event::{
     AgentSpan, Body, Event, Failure, Handoff, ModelCall, NAME_BYTES_MAX, Recorded, RunEnd, SpanId,
     Text, ToolCall, TraceId,
 };
+use crate::engine::policy::Tools;
 use crate::otlp::{SpanView, ValueView};
 
 use super::facts::{Facts, Slot};
@@ -28,6 +29,8 @@ pub(super) struct Reading<'r, 'a> {
     pub(super) agent: Option<Cow<'a, str>>,
     report: &'r mut Report,
     names: &'r mut Names,
+    /// What is special about single tools.
+    pub(super) tools: &'r Tools,
 }
 
 /// A tool call as a dialect has read it: wrappers undone, values still as they stand, as text or JSON text.
@@ -89,6 +92,7 @@ impl<'r, 'a> Reading<'r, 'a> {
         facts: &'r Facts<'a>,
         report: &'r mut Report,
         names: &'r mut Names,
+        tools: &'r Tools,
     ) -> Self {
         let agent = facts.text(Slot::Agent).map(Cow::Borrowed);
         Self {
@@ -97,6 +101,7 @@ impl<'r, 'a> Reading<'r, 'a> {
             agent,
             report,
             names,
+            tools,
         }
     }
 
@@ -199,6 +204,7 @@ impl<'r, 'a> Reading<'r, 'a> {
             .or_else(|| failure_in(result?))
             .map(|error| told_by_result(error, result));
         let hands_off = tool_names::hands_off(&tool);
+        let how = self.tools.of(&tool, self.agent.as_deref());
         self.tell(Body::ToolCall(ToolCall {
             call_id: call
                 .id
@@ -208,12 +214,13 @@ impl<'r, 'a> Reading<'r, 'a> {
             input: call
                 .arguments
                 .as_deref()
-                .map_or(Recorded::NotRecorded, value::input_json),
-            output: result.map_or(Recorded::NotRecorded, value::output_json),
+                .map_or(Recorded::NotRecorded, |json| value::input_json(&how, json)),
+            output: result.map_or(Recorded::NotRecorded, |json| value::output_json(&how, json)),
             error,
             hands_off,
             writes: tool_names::writes(&tool),
             traits: fingerprint::traits(
+                &how,
                 &tool,
                 call.arguments.as_deref().unwrap_or_default(),
                 result.unwrap_or_default(),

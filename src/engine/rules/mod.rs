@@ -45,7 +45,7 @@ pub(crate) fn of_tool_call(fold: &mut Fold, judged: &Judged<'_>, policy: &Policy
     findings.extend(long_running_step::observe(fold, judged.call, policy));
     findings.extend(cost_budget_exceeded::observe(fold, judged.call, policy));
     summary_loop::end(fold);
-    if judged.call.hands_off {
+    if judged.call.hands_off || judged.is_exempt() {
         return findings;
     }
     findings.extend(repeated_tool_call::observe(fold, judged, policy));
