@@ -72,6 +72,8 @@ pub(crate) struct Totals {
     pub(crate) write_at: u64,
     /// Number of the first tool call, seen or still to come, of the present turn: after the newest message of a user.
     pub(crate) turn_at: u64,
+    /// Number of the newest tool call that brought something new: a new result, or an error not seen before.
+    pub(crate) news_at: u64,
     /// Tokens and cost of model calls since the last tool call.
     pub(crate) unspent: Spent,
     /// A root span or an explicit end was seen.
@@ -282,6 +284,8 @@ impl Fold {
         let answer = agent_key(&agent.name, &agent.output);
         let news = agent.output.value().is_some_and(|value| !value.empty) && !self.is_known(answer);
         self.control
+            .note_result(rules::is_new_errand(self, event, agent, policy));
+        self.control
             .enter(event, &agent.name, agent.output.value().is_some());
         self.control
             .note_result(policy.progress_aware && known && news);
@@ -333,6 +337,9 @@ impl Fold {
         let call = judged.call;
         if call.writes && judged.outcome == Outcome::Fresh {
             self.totals.write_at = judged.number + 1;
+        }
+        if judged.outcome == Outcome::Fresh || self.is_new_error(judged) {
+            self.totals.news_at = judged.number;
         }
         self.know_result(judged);
         if call.hands_off {

@@ -172,8 +172,17 @@ impl Fold {
         }
     }
 
+    /// Whether a call failed in a way that was not seen before, such as with one failed test less.
+    pub(super) fn is_new_error(&self, judged: &Judged<'_>) -> bool {
+        judged.outcome == Outcome::Failed
+            && error_key(judged).is_some_and(|key| !self.is_known(key))
+    }
+
     /// Remembers what a tool gave.
     pub(super) fn know_result(&mut self, judged: &Judged<'_>) {
+        if let Some(key) = error_key(judged).filter(|_| judged.outcome == Outcome::Failed) {
+            self.know(key);
+        }
         if let Some(value) = judged.call.output.value() {
             self.know(mix(judged.tool_hash, value.masked));
         }
@@ -185,6 +194,11 @@ impl Fold {
         judged.outcome == Outcome::Fresh
             && (!judged.call.hands_off || self.is_known(judged.tool_hash))
     }
+}
+
+/// An error among what is known of a tool: apart from its results.
+fn error_key(judged: &Judged<'_>) -> Option<u64> {
+    Some(mix(judged.tool_hash, mix(judged.result?, 1)))
 }
 
 fn result_of(call: &Call<'_>) -> Option<u64> {

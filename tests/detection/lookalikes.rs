@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::support::{call, check, failed, later, said};
+use crate::support::{call, check, checked, failed, later, said};
 
 /// Given failures that may pass, honest back-off is silent however long; hammering is a storm, later than other failures.
 #[test]
@@ -71,32 +71,30 @@ fn tests_after_edits() {
     );
 }
 
-/// Given a round of calls, the same results make it a cycle; one new result a round makes it work.
+/// Given a round of calls, the same results make it a cycle; one new result a round makes it work, until the others have
+/// come again and again.
 #[test]
 fn rounds_of_calls() {
-    let round = |news: &dyn Fn(usize) -> String| -> Vec<Value> {
-        (0..4)
-            .flat_map(|i| {
-                [
-                    call("list", "src", "a b c"),
-                    call("read", "a", &news(i)),
-                    call("grep", "x", "a: x = 1"),
-                ]
-            })
-            .collect()
+    let rounds = |count: usize, news: &dyn Fn(usize) -> String| -> Vec<Value> {
+        let round = |i: usize| {
+            [
+                call("list", "src", "a b c"),
+                call("read", "a", &news(i)),
+                call("grep", "x", "a: x = 1"),
+            ]
+        };
+        (0..count).flat_map(round).collect()
     };
-    check(
-        &round(&|_| "the text".into()),
-        &[
-            "no_progress",
-            "repeated_tool_call_exact_input",
-            "tool_cycle",
-        ],
-    );
-    let events = round(&|i| format!("the text, version {}", ["one", "two", "three", "four"][i]));
-    assert_eq!(events.len(), 12);
-    let rules = ["no_progress", "repeated_tool_call_exact_input"];
-    check(&events, &rules);
+    let cycle = [
+        "no_progress",
+        "repeated_tool_call_exact_input",
+        "tool_cycle",
+    ];
+    check(&rounds(4, &|_| "the text".into()), &cycle);
+    let words = ["one", "two", "three", "four", "five", "six", "seven"];
+    let news = |i: usize| format!("the text, version {}", words[i]);
+    check(&rounds(5, &news), &[]);
+    check(&rounds(7, &news), &cycle[..2]);
 }
 
 /// Given wholly other words and the same long answer, it is stagnation; a batch that is acknowledged is not.
@@ -145,7 +143,7 @@ fn the_same_error_of_other_calls() {
     };
     check(
         &events(&|_| "401 Unauthorized: key expired".into()),
-        &["no_progress", "same_error"],
+        &["same_error"],
     );
     check(
         &events(&|i| format!("no column named {}", ["a", "b", "c", "d", "e"][i])),
@@ -240,4 +238,31 @@ fn errands_that_come_again() {
         })
         .collect();
     rules(&done, &[]);
+    // To delegate again is no bounce: the errands differ, although their answers were not recorded.
+    rules(&other.map(ask), &[]);
+}
+
+/// Given many other calls after a long step, the next long step is counted with it.
+#[test]
+fn counts_of_the_whole_run_last() {
+    let slow = |mut event: Value| {
+        event["duration_ms"] = json!(40_000);
+        event
+    };
+    let page = |i: usize| {
+        later(
+            call("fetch", &format!("page {i}"), &format!("text {i}")),
+            60 * i as u64,
+        )
+    };
+    let mut events: Vec<_> = (1..100).map(page).collect();
+    for place in [1, 50, 98] {
+        events[place] = slow(events[place].clone());
+    }
+    let answer = checked("", &events);
+    let warnings = answer["runs"][0]["warnings"].as_array().expect("warnings");
+    let long = warnings
+        .iter()
+        .find(|warning| warning["rule"] == "long_running_step");
+    assert_eq!(long.expect("a warning")["count"], 3);
 }

@@ -27,6 +27,9 @@ pub struct ToolCounts {
     pub alarm: Alarm,
     /// Calls that raise it.
     pub calls: u32,
+    /// Calls that raise it where something new came between them, if not from them. Absent: news elsewhere do not matter.
+    #[serde(default)]
+    pub calls_moving: Option<u32>,
     /// Calls of the run within which they count; absent: the whole run.
     #[serde(default)]
     pub window_calls: Option<u32>,
@@ -43,6 +46,9 @@ pub struct Repeats {
     /// Repeats that raise it where the evidence is weaker: results were not recorded, or other calls lie between. Absent: the same as `calls`.
     #[serde(default)]
     pub calls_weak: Option<u32>,
+    /// Calls that raise it where something new came between them, if not from them. Absent: news elsewhere do not matter.
+    #[serde(default)]
+    pub calls_moving: Option<u32>,
     /// Calls of the run within which repeats count; absent: the whole run.
     #[serde(default)]
     pub window_calls: Option<u32>,

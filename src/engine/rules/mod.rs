@@ -37,6 +37,7 @@ use super::kept::Finding;
 use super::policy::Policy;
 
 pub(crate) use command_failure_cascade::advice as cascade_advice;
+pub(crate) use goal_loop::is_new_errand;
 pub(crate) use repeated_tool_call_similar_input::group_of as similar_group;
 
 /// What the rules find at a tool call.

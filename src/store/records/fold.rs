@@ -77,6 +77,8 @@ struct TotalsRecord {
     model_spoke: bool,
     #[prost(uint64, tag = "18")]
     turn_at: u64,
+    #[prost(uint64, tag = "19")]
+    news_at: u64,
 }
 
 #[derive(Clone, Copy, PartialEq, prost::Message)]
@@ -272,6 +274,7 @@ fn totals_record(totals: &Totals, end_trace: u32) -> TotalsRecord {
         call_end_ns,
         write_at,
         turn_at,
+        news_at,
         unspent,
         root_seen,
         end_trace: _,
@@ -292,6 +295,7 @@ fn totals_record(totals: &Totals, end_trace: u32) -> TotalsRecord {
         call_end_ns,
         write_at,
         turn_at,
+        news_at,
         unspent: Some(spent_record(unspent)),
         root_seen,
         failed,
@@ -315,6 +319,7 @@ fn read_totals(record: &TotalsRecord, end_trace: TraceId) -> Totals {
         call_end_ns: record.call_end_ns,
         write_at: record.write_at,
         turn_at: record.turn_at,
+        news_at: record.news_at,
         unspent: read_spent(record.unspent),
         root_seen: record.root_seen,
         end_trace,
