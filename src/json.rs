@@ -2,6 +2,8 @@
 //! address, the tail and the file exporter. Times are RFC 3339 in UTC with milliseconds, ids are hexadecimal, costs are US
 //! dollars.
 
+mod explanation;
+
 use std::time::{Duration, UNIX_EPOCH};
 
 use serde::{Deserialize, Serialize};
@@ -10,6 +12,8 @@ use crate::engine::RunView;
 use crate::engine::event::SpanId;
 use crate::engine::warning::Warning;
 use crate::store::alert::Alert;
+
+pub use explanation::{ExplanationJson, ShownJson, SilenceJson};
 
 /// A run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

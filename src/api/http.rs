@@ -20,7 +20,7 @@ use super::queries::{Api, page_size};
 use super::tail::{AlertFilter, TailItem};
 use crate::engine::view::Status;
 use crate::engine::warning::Severity;
-use crate::json::{AlertJson, RunJson};
+use crate::json::{AlertJson, ExplanationJson, RunJson};
 use crate::shard::RunFilter;
 
 const STATUSES: [Status; 5] = [
@@ -39,6 +39,7 @@ pub(super) fn add_routes(grpc: Router, api: Api) -> Router {
         .route("/v1/runs", get(list_runs))
         // A run's id is a framework's own text and may contain slashes.
         .route("/v1/runs/{*run_id}", get(one_run))
+        .route("/v1/warnings/{warning}", get(explain))
         .route("/v1/alerts", get(alerts))
         .route("/healthz", get(alive))
         .route("/readyz", get(ready))
@@ -93,6 +94,21 @@ async fn one_run(
 ) -> Result<Json<RunJson>, ApiError> {
     let run = api.run(&run_id).await?;
     Ok(Json(RunJson::from(&run)))
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct ExplainQuery {
+    run_id: String,
+}
+
+async fn explain(
+    State(api): State<Api>,
+    Path(warning): Path<String>,
+    query: Result<Query<ExplainQuery>, QueryRejection>,
+) -> Result<Json<ExplanationJson>, ApiError> {
+    let Query(query) = query.map_err(|rejection| bad_query(&rejection))?;
+    Ok(Json(api.explain(&query.run_id, &warning).await?))
 }
 
 #[derive(Deserialize)]
@@ -164,7 +180,7 @@ async fn unknown_path(request: Request) -> Response {
     }
     failure(
         StatusCode::NOT_FOUND,
-        "no such path; there are /v1/runs, /v1/runs/ID, /v1/alerts, /healthz and /readyz",
+        "no such path; there are /v1/runs, /v1/runs/ID, /v1/warnings/ID, /v1/alerts, /healthz and /readyz",
     )
 }
 

@@ -15,6 +15,7 @@ mod check;
 mod client;
 mod demo;
 mod eval;
+mod explain;
 mod failure;
 mod reading;
 pub mod render;
@@ -41,6 +42,7 @@ Look (at a daemon that runs):
   tail      Follow warnings as they are raised, grow and resolve
   runs      List runs, newest first
   run       Show one run: its score, its warnings and what to do about them
+  explain   Say why a warning was raised, and what would silence it
 
 Check (without a daemon):
   check     Judge recorded telemetry, for a look or for CI
@@ -108,6 +110,12 @@ Examples:
     Runs(reading::RunsArgs),
     /// Show one run: its score, its warnings and what to do about them
     Run(reading::RunArgs),
+    /// Say why a warning was raised, and what would silence it
+    #[command(after_help = "\
+Examples:
+  eddy explain 01954d997b470f56              a warning of a daemon's run
+  eddy explain 01954d997b470f56 trace.jsonl  the same, of recorded telemetry")]
+    Explain(explain::ExplainArgs),
     /// Judge recorded telemetry, for a look or for CI
     #[command(after_help = "\
 What is read:
@@ -253,6 +261,7 @@ fn dispatch(cli: Cli) -> Result<(), Failure> {
         Command::Tail(args) => tail::run(&args),
         Command::Runs(args) => reading::runs(&args),
         Command::Run(args) => reading::run(&args),
+        Command::Explain(args) => explain::run(&args),
         Command::Check(args) => check::run(&args),
         Command::Eval(args) => eval::run(&args),
         Command::Validate(args) => settings::validate(&args),

@@ -19,6 +19,7 @@ use super::rules;
 use super::speech::Speech;
 use super::tally::Tallies;
 use super::waiting::Waiting;
+use super::work::Work;
 
 /// Calls that are remembered one by one.
 pub(crate) const RECENT_CALLS_MAX: usize = 12;
@@ -47,6 +48,8 @@ pub(crate) struct Fold {
     pub(crate) queries: VecDeque<QueryMark>,
     pub(crate) speech: Speech,
     pub(crate) notes: Notes,
+    /// What each agent has done, at most [`AGENTS_MAX`].
+    pub(crate) work: Vec<Work>,
 }
 
 /// Sums over the run, and the counters that rules measure distances with.
@@ -187,6 +190,7 @@ impl Fold {
         totals.asked += more.asked;
         totals.root_seen |= more.root_seen;
         totals.worst = totals.worst.max(more.worst);
+        self.absorb_work(&other.work);
         for agent in &other.agents {
             self.note_agent(Some(agent));
         }
@@ -205,6 +209,7 @@ impl Fold {
         judged.similar = rules::similar_group(self, &judged, policy);
         self.speech.hush();
         self.note_missing(call);
+        self.note_work(&judged);
         let findings = rules::of_tool_call(self, &judged, policy);
         if judged.settings.exempt {
             return self.keep(findings, policy);

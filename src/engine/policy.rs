@@ -11,9 +11,10 @@ mod tools;
 
 pub use rules::Rules;
 pub use thresholds::{
-    Alarm, CostBudget, CostSpike, DoomLoop, DuplicateCall, Failures, GlobalDoomLoop, GoalLoop,
-    HandoffBounce, HandoffCycle, LongRunningStep, RepeatedText, Repeats, RetryStorm, Scope,
-    SimilarQuery, SimilarRepeats, SummaryLoop, ToolCounts, ToolCycle, ToolLimit,
+    Alarm, CostBudget, CostSpike, DoomLoop, DuplicateCall, Exploration, Failures, GlobalDoomLoop,
+    GoalLoop, HandoffBounce, HandoffCycle, LongRunningStep, NormalRun, RepeatedText, Repeats,
+    RetryStorm, Scope, SimilarQuery, SimilarRepeats, SummaryLoop, ToolCounts, ToolCycle, ToolLimit,
+    UnusualRun,
 };
 pub use tools::{Tool, ToolSettings, Tools};
 

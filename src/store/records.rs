@@ -15,6 +15,7 @@ mod run;
 mod speech;
 mod tables;
 mod turn;
+mod work;
 
 pub(super) use alert::decode_alert;
 pub use run::{decode_run, encode_run};

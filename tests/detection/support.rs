@@ -46,21 +46,9 @@ pub(crate) fn check_with(config: &str, events: &[Value], expected: &[&str]) {
 
 /// What `eddy check` says of a run of these events.
 pub(crate) fn checked(config: &str, events: &[Value]) -> Value {
-    let numbered: Vec<Value> = events
-        .iter()
-        .enumerate()
-        .map(|(i, event)| {
-            let mut event = event.clone();
-            event["i"] = json!(i);
-            if event["t_ms"].is_null() {
-                event["t_ms"] = json!(1_000 + i * 2_000);
-            }
-            event
-        })
-        .collect();
     let dir = tempfile::tempdir().expect("a directory");
     let file = dir.path().join("run.events.jsonl");
-    let run = json!({"dataset": "made", "run_id": "run", "events": numbered});
+    let run = json!({"dataset": "made", "run_id": "run", "events": numbered(events)});
     fs::write(&file, run.to_string()).expect("written");
     let settings = dir.path().join("eddy.yaml");
     fs::write(&settings, config).expect("written");
@@ -83,4 +71,17 @@ pub(crate) fn said(text: &str) -> Value {
 pub(crate) fn later(mut event: Value, seconds: u64) -> Value {
     event["t_ms"] = json!(seconds * 1_000);
     event
+}
+
+/// Events with their numbers, and times two seconds apart where they have none.
+pub(crate) fn numbered(events: &[Value]) -> Vec<Value> {
+    let number = |(i, event): (usize, &Value)| {
+        let mut event = event.clone();
+        event["i"] = json!(i);
+        if event["t_ms"].is_null() {
+            event["t_ms"] = json!(1_000 + i * 2_000);
+        }
+        event
+    };
+    events.iter().enumerate().map(number).collect()
 }

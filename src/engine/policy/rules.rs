@@ -3,9 +3,9 @@
 use serde::{Deserialize, Serialize};
 
 use super::thresholds::{
-    Alarm, CostBudget, CostSpike, DoomLoop, DuplicateCall, Failures, GlobalDoomLoop, GoalLoop,
-    HandoffBounce, HandoffCycle, LongRunningStep, RepeatedText, Repeats, RetryStorm, SimilarQuery,
-    SimilarRepeats, SummaryLoop, ToolCounts, ToolCycle, ToolLimit,
+    Alarm, CostBudget, CostSpike, DoomLoop, DuplicateCall, Exploration, Failures, GlobalDoomLoop,
+    GoalLoop, HandoffBounce, HandoffCycle, LongRunningStep, RepeatedText, Repeats, RetryStorm,
+    SimilarQuery, SimilarRepeats, SummaryLoop, ToolCounts, ToolCycle, ToolLimit, UnusualRun,
 };
 use crate::engine::warning::Rule;
 
@@ -61,6 +61,10 @@ pub struct Rules {
     pub goal_loop: Option<GoalLoop>,
     /// An agent says the same again and does nothing.
     pub repeated_text: Option<RepeatedText>,
+    /// The agent reads on and on and changes nothing.
+    pub exploration_saturation: Option<Exploration>,
+    /// The run is not like this agent's good runs.
+    pub unusual_run: Option<UnusualRun>,
 }
 
 impl Rules {
@@ -101,6 +105,10 @@ impl Rules {
             Rule::HandoffCycle => self.handoff_cycle.as_ref().map(|rule| &rule.alarm),
             Rule::GoalLoop => self.goal_loop.as_ref().map(|rule| &rule.alarm),
             Rule::RepeatedText => self.repeated_text.as_ref().map(|rule| &rule.alarm),
+            Rule::ExplorationSaturation => {
+                self.exploration_saturation.as_ref().map(|rule| &rule.alarm)
+            }
+            Rule::UnusualRun => self.unusual_run.as_ref().map(|rule| &rule.alarm),
         }
     }
 }

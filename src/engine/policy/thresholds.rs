@@ -2,6 +2,8 @@
 //!
 //! Numbers and penalties are those of the LoopLens manual (its page *Loop detectors*) unless a field says otherwise.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 
 use crate::engine::warning::Severity;
@@ -288,4 +290,35 @@ pub struct RepeatedText {
     pub turns: u32,
     /// The same where it is one text, after a tool call that brought nothing or none at all.
     pub turns_alone: u32,
+}
+
+/// Reading without an end.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Exploration {
+    /// What a warning weighs.
+    pub alarm: Alarm,
+    /// Calls that only read and that raise it.
+    pub calls: u32,
+}
+
+/// Runs that are not like good ones. `eddy calibrate` writes this section.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct UnusualRun {
+    /// What a warning weighs.
+    pub alarm: Alarm,
+    /// What is usual, by the agent's name; `*` stands for agents that are not named.
+    #[serde(default)]
+    pub agents: BTreeMap<String, NormalRun>,
+}
+
+/// What is usual for one agent in one run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct NormalRun {
+    /// Most tool calls.
+    pub calls: u64,
+    /// Most calls with the same tool, arguments and result as one of the newest twelve.
+    pub repeats: u64,
 }

@@ -10,6 +10,7 @@ mod cost_spike;
 mod doom_loop;
 mod duplicate_call;
 mod empty_result_loop;
+mod exploration_saturation;
 mod global_doom_loop;
 mod goal_loop;
 mod handoff_bounce;
@@ -28,6 +29,7 @@ mod summary_loop;
 mod test_fix_cycle;
 mod tool_cycle;
 mod tool_limit;
+mod unusual_run;
 
 use super::calls::{Call, Spoken};
 use super::event::{AgentSpan, Event, Text};
@@ -70,6 +72,8 @@ pub(crate) fn of_tool_call(fold: &mut Fold, judged: &Judged<'_>, policy: &Policy
     findings.extend(stagnation::observe(fold, judged, policy));
     findings.extend(same_error::observe(fold, judged, policy));
     findings.extend(goal_loop::observe_call(fold, judged, policy));
+    findings.extend(exploration_saturation::observe(fold, judged, policy));
+    findings.extend(unusual_run::observe(fold, judged, policy));
     findings
 }
 

@@ -11,6 +11,7 @@ use super::kept::{KeptRecord, SpentRecord, TallyRecord, read_spent, spent_record
 use super::query::QueryMarkRecord;
 use super::speech::SpeechRecord;
 use super::tables::{TablesReader, TablesWriter};
+use super::work::WorkRecord;
 
 /// A fold; numbers marked *t*, *c* and *s* are those of texts, traces and spans in the record's tables.
 #[derive(Clone, PartialEq, prost::Message)]
@@ -36,6 +37,8 @@ pub(super) struct FoldRecord {
     speech: Option<SpeechRecord>,
     #[prost(message, repeated, tag = "10")]
     queries: Vec<QueryMarkRecord>,
+    #[prost(message, repeated, tag = "11")]
+    work: Vec<WorkRecord>,
 }
 
 #[derive(Clone, Copy, PartialEq, prost::Message)]
@@ -147,6 +150,7 @@ impl<'a> TablesWriter<'a> {
             speech,
             queries,
             notes,
+            work,
         } = fold;
         FoldRecord {
             totals: Some(totals_record(totals, self.trace(totals.end_trace))),
@@ -159,6 +163,7 @@ impl<'a> TablesWriter<'a> {
             notes: Some(notes_record(*notes)),
             speech: self.speech(speech),
             queries: queries.iter().map(|mark| self.query_mark(mark)).collect(),
+            work: work.iter().map(WorkRecord::of).collect(),
         }
     }
 
@@ -233,6 +238,7 @@ impl TablesReader {
                 .map(|mark| self.query_mark(mark))
                 .collect::<Result<_, _>>()?,
             notes: read_notes(record.notes.unwrap_or_default()),
+            work: record.work.iter().map(WorkRecord::read).collect(),
             speech: self.speech(record.speech.unwrap_or_default())?,
         })
     }
