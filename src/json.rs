@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 use crate::engine::RunView;
 use crate::engine::event::SpanId;
 use crate::engine::warning::Warning;
+use crate::engine::work::AgentWork;
 use crate::store::alert::Alert;
 
 pub use explanation::{ExplanationJson, ShownJson, SilenceJson};
@@ -26,6 +27,9 @@ pub struct RunJson {
     pub service: Option<String>,
     /// Agents seen.
     pub agents: Vec<String>,
+    /// What each agent did; absent in what older versions wrote.
+    #[serde(default)]
+    pub work: Vec<AgentWork>,
     /// `healthy`, `warning`, `likely_stuck`, `failed` or `blind`.
     pub status: String,
     /// 0 to 100.
@@ -128,6 +132,7 @@ impl From<&RunView> for RunJson {
             session_id: run.session_id.as_deref().map(str::to_owned),
             service: run.service.as_deref().map(str::to_owned),
             agents: run.agents.iter().map(ToString::to_string).collect(),
+            work: run.work.clone(),
             status: run.status.name().to_owned(),
             score: run.score,
             lowest_score: run.lowest_score,

@@ -6,21 +6,14 @@ use std::io;
 use std::path::PathBuf;
 
 use clap::Args;
-use serde::Deserialize;
 
 use super::client::Client;
 use super::failure::{Failure, answer, answer_json};
-use super::reading::ApiArgs;
+use super::reading::{ApiArgs, every_run};
 use super::render::explain::explanation_page;
 use super::render::text::Look;
 use super::{ConfigArgs, blocking, check};
 use crate::json::{ExplanationJson, RunJson};
-
-/// Most pages of runs that are looked through for a warning: a hundred thousand runs.
-const PAGES_MAX: usize = 100;
-
-/// Runs asked for at a time: the API gives no more at once.
-const PAGE: &str = "1000";
 
 #[derive(Clone, Debug, Args)]
 pub(super) struct ExplainArgs {
@@ -40,12 +33,6 @@ pub(super) struct ExplainArgs {
     json: bool,
     #[command(flatten)]
     api: ApiArgs,
-}
-
-#[derive(Deserialize)]
-struct Page {
-    runs: Vec<RunJson>,
-    next_page_token: Option<String>,
 }
 
 pub(super) fn run(args: &ExplainArgs) -> Result<(), Failure> {
@@ -72,21 +59,9 @@ async fn asked(args: &ExplainArgs) -> Result<ExplanationJson, Failure> {
 
 /// The run that has a warning.
 async fn run_of(client: &Client, warning: &str) -> Result<String, Failure> {
-    let mut token = String::new();
-    for _ in 0..PAGES_MAX {
-        let mut query = vec![("limit", PAGE)];
-        if !token.is_empty() {
-            query.push(("page_token", &token));
-        }
-        let page: Page = client.get(&["v1", "runs"], &query).await?;
-        let has = |run: &&RunJson| run.warnings.iter().any(|known| known.id == warning);
-        if let Some(run) = page.runs.iter().find(has) {
-            return Ok(run.run_id.clone());
-        }
-        match page.next_page_token {
-            Some(next) => token = next,
-            None => break,
-        }
+    let has = |run: &RunJson| run.warnings.iter().any(|known| known.id == warning);
+    if let Some(run) = every_run(client).await?.into_iter().find(has) {
+        return Ok(run.run_id);
     }
     Err(Failure::Other(format!(
         "no run has the warning {warning}: `eddy runs` and `eddy run ID` show which there are"

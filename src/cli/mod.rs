@@ -11,6 +11,7 @@ use clap::{Args, Parser, Subcommand};
 use crate::config::profile::Name;
 use crate::config::{Flag, Sources};
 
+mod calibrate;
 mod check;
 mod client;
 mod demo;
@@ -47,6 +48,7 @@ Look (at a daemon that runs):
 Check (without a daemon):
   check     Judge recorded telemetry, for a look or for CI
   eval      Measure a profile on runs that people have labelled
+  calibrate Learn from good runs what is usual, as configuration
   validate  Say what is wrong with a configuration file
   config    Print the effective configuration, or the reference of every key
 
@@ -138,6 +140,14 @@ Examples:
   eddy eval labelled.events.jsonl.gz
   eddy eval *.jsonl.gz --profile looplens --verdicts verdicts.jsonl")]
     Eval(eval::EvalArgs),
+    /// Learn from good runs what is usual, as configuration
+    #[command(after_help = "\
+At least twenty good runs are needed; what comes out says how many false alarms it may raise.
+
+Examples:
+  eddy calibrate good/*.jsonl > usual.yaml
+  eddy calibrate --from-store --false-alarms 0.02")]
+    Calibrate(calibrate::CalibrateArgs),
     /// Say what is wrong with a configuration file
     #[command(
         after_help = "Every mistake is named with its line, its key and the nearest right one. Exit code 78 if there is any."
@@ -264,6 +274,7 @@ fn dispatch(cli: Cli) -> Result<(), Failure> {
         Command::Explain(args) => explain::run(&args),
         Command::Check(args) => check::run(&args),
         Command::Eval(args) => eval::run(&args),
+        Command::Calibrate(args) => calibrate::run(&args),
         Command::Validate(args) => settings::validate(&args),
         Command::Config(command) => settings::config(&command),
     }

@@ -12,4 +12,5 @@ mod attocode;
 mod automatos;
 mod looplens;
 mod naive;
+mod rescan;
 mod support;

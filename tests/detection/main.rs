@@ -3,6 +3,7 @@
 //!
 //! Everything goes through the program itself, `eddy eval` and `eddy check`, as a user would do it.
 
+mod calibrate;
 mod explain;
 mod lookalikes;
 mod shell;

@@ -95,6 +95,13 @@ pub(super) fn states(
     Ok((replay.into_states(), settings.policy))
 }
 
+/// Every run of the files, now over, in the order in which they began.
+pub(super) fn judged(files: &[PathBuf], config: &ConfigArgs) -> Result<Vec<RunJson>, Failure> {
+    let (states, policy) = states(files, config)?;
+    let runs = states.iter().map(|state| state.view(&policy));
+    Ok(runs.map(|run| RunJson::from(&run)).collect())
+}
+
 fn show(args: &CheckArgs, reader: &files::Reader, runs: &[RunJson]) -> Result<(), Failure> {
     if args.json {
         let runs = runs.to_vec();
