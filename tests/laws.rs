@@ -68,7 +68,7 @@ fn body() -> impl Strategy<Value = Body> {
     prop_oneof![
         8 => (name(&["search", "read", "run"]), recorded(), recorded(), failure(), proptest::option::weighted(0.3, 0_u64..40))
             .prop_map(|(tool, input, output, error, call_id)| Body::ToolCall(ToolCall {
-                tool, call_id, input, output, error, hands_off: false, writes: false, traits: Traits::default(),
+                tool, call_id, input, output, error, hands_off: false, writes: false, traits: Traits::default(), guarded: None,
             })),
         4 => (0_u64..900, 0_u32..3).prop_map(|(tokens, asked)| Body::ModelCall(ModelCall {
             input_tokens: tokens,
@@ -394,6 +394,7 @@ fn poll(index: u64, result: u64) -> Event {
             hands_off: false,
             writes: false,
             traits: Traits::default(),
+            guarded: None,
         }),
     }
 }
@@ -446,6 +447,7 @@ fn plain_event(index: usize, plain: Plain) -> Event {
             hands_off: false,
             writes: false,
             traits: Traits::default(),
+            guarded: None,
         }),
         Plain::Text(text) => Body::ModelCall(ModelCall {
             answer: Answer::Text(Some(text)),

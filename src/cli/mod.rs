@@ -11,6 +11,7 @@ use clap::{Args, Parser, Subcommand};
 use crate::config::profile::Name;
 use crate::config::{Flag, Sources};
 
+mod backup;
 mod calibrate;
 mod check;
 mod client;
@@ -18,6 +19,7 @@ mod demo;
 mod eval;
 mod explain;
 mod failure;
+mod guard;
 mod reading;
 pub mod render;
 mod serve;
@@ -45,6 +47,9 @@ Look (at a daemon that runs):
   run       Show one run: its score, its warnings and what to do about them
   explain   Say why a warning was raised, and what would silence it
 
+Act (before a tool call, from a script):
+  guard     Ask whether to make a call, or tell what it brought
+
 Check (without a daemon):
   check     Judge recorded telemetry, for a look or for CI
   eval      Measure a profile on runs that people have labelled
@@ -52,10 +57,15 @@ Check (without a daemon):
   validate  Say what is wrong with a configuration file
   config    Print the effective configuration, or the reference of every key
 
+Keep (a data directory, beside a daemon that runs or without):
+  backup    Copy the data directory as it stands
+  restore   Make a data directory from such a copy
+
 Options of `serve`:
 {options}
 
-Exit codes: 0 ok, 1 failure, 2 wrong usage, 3 a run scored too low, 78 bad configuration
+Exit codes: 0 ok, 1 failure, 2 wrong usage, 3 a run scored too low or a call is refused,
+78 bad configuration
 
 Examples:
   eddy                                    start; then point an agent at it with
@@ -118,6 +128,9 @@ Examples:
   eddy explain 01954d997b470f56              a warning of a daemon's run
   eddy explain 01954d997b470f56 trace.jsonl  the same, of recorded telemetry")]
     Explain(explain::ExplainArgs),
+    /// Ask whether to make a call, or tell what it brought
+    #[command(subcommand)]
+    Guard(guard::GuardCommand),
     /// Judge recorded telemetry, for a look or for CI
     #[command(after_help = "\
 What is read:
@@ -148,6 +161,18 @@ Examples:
   eddy calibrate good/*.jsonl > usual.yaml
   eddy calibrate --from-store --false-alarms 0.02")]
     Calibrate(calibrate::CalibrateArgs),
+    /// Copy the data directory as it stands
+    #[command(after_help = "\
+A daemon that works in it is not disturbed. Everything acknowledged before the command is in the copy.
+
+Example:
+  eddy backup /backup/eddy-monday --data-dir /var/lib/eddy")]
+    Backup(backup::BackupArgs),
+    /// Make a data directory from such a copy
+    #[command(after_help = "\
+Example:
+  eddy restore /backup/eddy-monday --data-dir /var/lib/eddy-restored")]
+    Restore(backup::RestoreArgs),
     /// Say what is wrong with a configuration file
     #[command(
         after_help = "Every mistake is named with its line, its key and the nearest right one. Exit code 78 if there is any."
@@ -210,12 +235,12 @@ struct ServeArgs {
 impl ServeArgs {
     fn sources(&self) -> Sources {
         let mut sources = self.config.sources();
+        set_data_dir(&mut sources, self.data_dir.as_ref());
         let mut set = |name, path, value: &Option<String>| {
             if let Some(value) = value.clone() {
                 sources.flags.push(Flag { name, path, value });
             }
         };
-        set("--data-dir", &["service", "data_dir"], &self.data_dir);
         set(
             "--otlp-grpc",
             &["receivers", "otlp", "protocols", "grpc", "endpoint"],
@@ -229,6 +254,15 @@ impl ServeArgs {
         set("--api", &["service", "api", "endpoint"], &self.api);
         sources
     }
+}
+
+/// Has `--data-dir` count for more than the file.
+fn set_data_dir(sources: &mut Sources, data_dir: Option<&String>) {
+    sources.flags.extend(data_dir.map(|dir| Flag {
+        name: "--data-dir",
+        path: &["service", "data_dir"],
+        value: dir.clone(),
+    }));
 }
 
 #[derive(Clone, Debug, Args)]
@@ -272,9 +306,12 @@ fn dispatch(cli: Cli) -> Result<(), Failure> {
         Command::Runs(args) => reading::runs(&args),
         Command::Run(args) => reading::run(&args),
         Command::Explain(args) => explain::run(&args),
+        Command::Guard(command) => guard::run(&command),
         Command::Check(args) => check::run(&args),
         Command::Eval(args) => eval::run(&args),
         Command::Calibrate(args) => calibrate::run(&args),
+        Command::Backup(args) => backup::backup(&args),
+        Command::Restore(args) => backup::restore(&args),
         Command::Validate(args) => settings::validate(&args),
         Command::Config(command) => settings::config(&command),
     }
@@ -325,6 +362,9 @@ mod tests {
             "eddy check",
             "eddy eval",
             "eddy run",
+            "eddy guard",
+            "eddy guard check --run r",
+            "eddy guard report --run r --tool t --status fine",
             "eddy frobnicate",
             "eddy --profile nosuch",
             "eddy check a --fail-below 101",

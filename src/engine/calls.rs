@@ -7,11 +7,12 @@
 //! both have arguments that differ, they are not siblings, and one is the other's parent or lies wholly within it in
 //! time. A report that names no tool is known by its call id alone; two model spans without a common id are one call
 //! where one is the other's parent and lies around it. Putting together happens at every fold, over all of the window,
-//! so the order of arrival cannot matter.
+//! so the order of arrival cannot matter. How what the guard was told joins a span is in `guard::join`.
 
 use super::event::{
     Answer, Body, Event, Failure, ModelCall, Recorded, SpanId, Text, ToolCall, Traits,
 };
+use super::guard::join::{self, Asking};
 use super::window::Window;
 
 /// What the fold takes at a time: one call, however many reports, or one other event.
@@ -45,6 +46,8 @@ pub(crate) struct Call<'a> {
     pub(crate) hands_off: bool,
     pub(crate) writes: bool,
     pub(crate) traits: Traits,
+    /// The guard's part in it.
+    pub(crate) asking: Asking,
     pub(crate) agent: Option<&'a Text>,
     pub(crate) worker: Option<&'a Text>,
     pub(crate) span: SpanId,
@@ -84,6 +87,9 @@ pub(crate) fn steps(window: &Window) -> Vec<Step<'_>> {
 pub(crate) fn tell_of_one_call(left: &Event, right: &Event) -> bool {
     match (&left.body, &right.body) {
         (Body::ToolCall(one), Body::ToolCall(other)) => {
+            if one.guarded.is_some() || other.guarded.is_some() {
+                return join::tell_of_one_call((left, one), (right, other));
+            }
             let same_tool = || one.tool == other.tool;
             // A report that names no tool has a call id, and that is enough.
             let unnamed = || one.tool.is_empty() || other.tool.is_empty();
@@ -99,7 +105,10 @@ pub(crate) fn tell_of_one_call(left: &Event, right: &Event) -> bool {
         (Body::ModelCall(one), Body::ModelCall(other)) => match (one.call_id, other.call_id) {
             (Some(one), Some(other)) => one == other,
             // A library that wraps another's client: two spans of one request, one directly below the other.
-            _ => left.trace == right.trace && are_kin(left, right) && share_time(left, right),
+            _ => {
+                (left.trace == right.trace && are_kin(left, right) && share_time(left, right))
+                    || join::are_one_answer((left, one), (right, other))
+            }
         },
         _ => false,
     }
@@ -170,6 +179,7 @@ impl<'a> Step<'a> {
                 call.traits.main = call.traits.main.or(report.traits.main);
                 call.traits.command = call.traits.command.or(report.traits.command);
                 call.traits.tests_failed |= report.traits.tests_failed;
+                call.asking.join(report);
             }
             (Self::Model(call, model), Body::ModelCall(report)) => {
                 call.join(index, event, &NOTHING, &NOTHING, report.error.as_ref());
@@ -192,6 +202,7 @@ impl<'a> Call<'a> {
             hands_off: call.hands_off,
             writes: call.writes,
             traits: call.traits,
+            asking: Asking::of(call),
             ..Self::of_event(index, event)
         }
     }
@@ -216,6 +227,7 @@ impl<'a> Call<'a> {
             hands_off: false,
             writes: false,
             traits: Traits::default(),
+            asking: Asking::default(),
             agent: event.agent.as_ref(),
             worker: event.worker.as_ref(),
             span: event.span,
@@ -225,11 +237,20 @@ impl<'a> Call<'a> {
     }
 
     fn is_told_by(&self, event: &Event, report: &ToolCall) -> bool {
+        if !self.asking.may_take(report) {
+            return false;
+        }
         let same_id = match (self.call_id, report.call_id) {
             (Some(own), Some(other)) if own != other => return false,
             (own, other) => own.is_some() && own == other,
         };
-        self.reports().any(|known| tell_of_one_call(known, event))
+        // A span belongs to a question only as long as no other one does.
+        let by_time = report.guarded.is_none() && self.asking.seen && !same_id;
+        let is_span =
+            |known: &Event| matches!(&known.body, Body::ToolCall(call) if call.guarded.is_none());
+        self.reports()
+            .filter(|known| !by_time || is_span(known))
+            .any(|known| tell_of_one_call(known, event))
             && (same_id || !(self.differs_from(&report.input) || self.has_sibling(event)))
     }
 

@@ -2,7 +2,7 @@
 
 use super::calls::Call;
 use super::event::Text;
-use super::fold::{Fold, Spent, text_hash};
+use super::fold::{CallMark, Fold, Spent, text_hash};
 use super::hash::mix;
 use super::policy::{Policy, ToolSettings};
 use super::similarity::shape;
@@ -109,7 +109,9 @@ impl Fold {
     ) -> Judged<'a> {
         let totals = &mut self.totals;
         let same_answer = !totals.model_spoke && totals.asked_pending > 0;
-        let together = same_answer || call.start_ns < totals.call_end_ns;
+        let named = std::mem::replace(&mut totals.round_name, call.asking.round);
+        let same_round = call.asking.round != 0 && call.asking.round == named;
+        let together = same_answer || same_round || call.start_ns < totals.call_end_ns;
         totals.round += u64::from(!together || totals.tool_calls == 0);
         totals.model_spoke = false;
         totals.asked_pending = totals.asked_pending.saturating_sub(1);
@@ -134,7 +136,7 @@ impl Fold {
             outcome,
             key,
             main,
-            worker: call.worker.or(call.agent).map_or(0, |name| text_hash(name)),
+            worker: worker_hash(call.worker, call.agent),
             result,
             spent,
             shape: shape(call.input.value().map_or("", |value| &*value.sample)),
@@ -178,6 +180,19 @@ impl Fold {
             && error_key(judged).is_some_and(|key| !self.is_known(key))
     }
 
+    /// Takes for granted that a call brings what the same call brought last, as far as that is remembered.
+    pub(super) fn expect(&self, judged: &mut Judged<'_>) {
+        let same_call = |mark: &&CallMark| judged.key.is_some() && mark.key == judged.key;
+        let Some(before) = self.recent.iter().rev().find(same_call) else {
+            return;
+        };
+        judged.result = before.result;
+        judged.outcome = match before.outcome {
+            Outcome::Fresh => Outcome::Stale,
+            outcome => outcome,
+        };
+    }
+
     /// Remembers what a tool gave.
     pub(super) fn know_result(&mut self, judged: &Judged<'_>) {
         if let Some(key) = error_key(judged).filter(|_| judged.outcome == Outcome::Failed) {
@@ -199,6 +214,11 @@ impl Fold {
 /// An error among what is known of a tool: apart from its results.
 fn error_key(judged: &Judged<'_>) -> Option<u64> {
     Some(mix(judged.tool_hash, mix(judged.result?, 1)))
+}
+
+/// Hash of the worker's name, else the agent's; 0 where neither is known.
+pub(super) fn worker_hash(worker: Option<&Text>, agent: Option<&Text>) -> u64 {
+    worker.or(agent).map_or(0, |name| text_hash(name))
 }
 
 fn result_of(call: &Call<'_>) -> Option<u64> {

@@ -12,6 +12,7 @@ pub mod event;
 pub mod explain;
 pub(crate) mod few;
 pub(crate) mod fold;
+pub mod guard;
 mod hash;
 mod health;
 pub(crate) mod judge;

@@ -5,6 +5,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::guard::policy::GuardPolicy;
+
 mod rules;
 mod thresholds;
 mod tools;
@@ -39,6 +41,9 @@ pub struct Policy {
     pub tools: Tools,
     /// The rules.
     pub rules: Rules,
+    /// What the guard answers when it is asked before a call.
+    #[serde(default)]
+    pub guard: GuardPolicy,
 }
 
 /// When asking the same again is waiting and not repeating.

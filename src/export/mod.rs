@@ -181,6 +181,12 @@ impl Exporters {
         self.entries.iter().map(status).collect()
     }
 
+    /// Ends every exporter where it stands, and waits until it has. What is not delivered waits in the store.
+    pub async fn stop(&self) {
+        self.stop.cancel();
+        self.tasks.wait().await;
+    }
+
     /// Lets every exporter deliver what is published and ends it. To be called when no more commits come, and before the
     /// store is closed, or the last cursors are not kept and the next start repeats alerts.
     ///

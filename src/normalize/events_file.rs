@@ -274,6 +274,7 @@ impl Told<'_> {
             error: self.failure(),
             hands_off: tool_names::hands_off(tool),
             writes: tool_names::writes(tool),
+            guarded: None,
             traits: fingerprint::traits(
                 &how,
                 tool,

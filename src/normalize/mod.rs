@@ -28,6 +28,7 @@ mod fingerprint;
 mod gemini_cli;
 mod gen_ai;
 mod google_adk;
+pub mod guarded;
 mod hash;
 mod json;
 mod langfuse;
@@ -127,6 +128,9 @@ pub struct Counts {
 pub struct Settings {
     /// Attributes of a span or of its resource that name the worker of a swarm; the first that is there wins.
     pub worker_attributes: Vec<String>,
+    /// Whether calls are told with their [`Traits`](crate::engine::event::Traits): they cost more to read than the call, and few
+    /// rules look at them (`Rules::read_traits`).
+    pub traits: bool,
     /// What models cost where the telemetry does not say so.
     pub prices: Arc<Prices>,
     /// What is special about single tools.
@@ -137,6 +141,7 @@ impl Default for Settings {
     fn default() -> Self {
         Self {
             worker_attributes: WORKER_ATTRIBUTES.map(str::to_owned).to_vec(),
+            traits: true,
             prices: Prices::built_in(),
             tools: Arc::default(),
         }
@@ -220,16 +225,13 @@ impl Normalizer {
     /// The worker that these attributes name; where several do, the one that stands first in the settings.
     fn worker(&self, attributes: &Attributes<'_>) -> Option<Text> {
         let names = &self.settings.worker_attributes;
-        let mut found: Option<(usize, &str)> = None;
-        for (key, value) in attributes {
-            let best = found.map_or(names.len(), |(place, _)| place);
-            if let Some(place) = names[..best].iter().position(|name| name == key)
-                && let Some(worker) = value.as_str().filter(|worker| !worker.is_empty())
-            {
-                found = Some((place, worker));
-            }
-        }
-        found.map(|(_, worker)| value::name(worker))
+        let place = |key: &[u8]| names.iter().position(|name| name.as_bytes() == key);
+        attributes
+            .picked(place)
+            .filter_map(|(place, value)| Some((place, value.as_str()?)))
+            .filter(|(_, worker)| !worker.is_empty())
+            .min_by_key(|(place, _)| *place)
+            .map(|(_, worker)| value::name(worker))
     }
 
     /// Gives a call the cost of its tokens, where the telemetry has none; counts it where its model has no price.
@@ -276,13 +278,8 @@ impl<'a> Batch<'_, 'a> {
         let facts = Facts::of(&span.attributes);
         let mut report = Report::about(span.trace_id);
         let dialect = Dialect::of_span(span.scope_name, &facts);
-        let mut reading = Reading::new(
-            span,
-            &facts,
-            &mut report,
-            &mut self.names,
-            &self.normalizer.settings.tools,
-        );
+        let settings = &self.normalizer.settings;
+        let mut reading = Reading::new(span, &facts, &mut report, &mut self.names, settings);
         let outcome = match dialect {
             Dialect::OpenInference => openinference::span(&mut reading),
             Dialect::OpenLlmetry => openllmetry::span(&mut reading),

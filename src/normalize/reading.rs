@@ -31,6 +31,8 @@ pub(super) struct Reading<'r, 'a> {
     names: &'r mut Names,
     /// What is special about single tools.
     pub(super) tools: &'r Tools,
+    /// Whether calls are told with their traits.
+    traits: bool,
 }
 
 /// A tool call as a dialect has read it: wrappers undone, values still as they stand, as text or JSON text.
@@ -92,7 +94,7 @@ impl<'r, 'a> Reading<'r, 'a> {
         facts: &'r Facts<'a>,
         report: &'r mut Report,
         names: &'r mut Names,
-        tools: &'r Tools,
+        settings: &'r super::Settings,
     ) -> Self {
         let agent = facts.text(Slot::Agent).map(Cow::Borrowed);
         Self {
@@ -101,7 +103,8 @@ impl<'r, 'a> Reading<'r, 'a> {
             agent,
             report,
             names,
-            tools,
+            tools: &settings.tools,
+            traits: settings.traits,
         }
     }
 
@@ -201,10 +204,14 @@ impl<'r, 'a> Reading<'r, 'a> {
             .failure()
             .or_else(|| call.failed.then(|| value::failure("")))
             .or_else(|| failure_in(whole?))
-            .or_else(|| failure_in(result?))
+            .or_else(|| failure_in(result.filter(|result| Some(*result) != whole)?))
             .map(|error| told_by_result(error, result));
         let hands_off = tool_names::hands_off(&tool);
         let how = self.tools.of(&tool, self.agent.as_deref());
+        let arguments = call.arguments.as_deref().unwrap_or_default();
+        let traits = self
+            .traits
+            .then(|| fingerprint::traits(&how, &tool, arguments, result.unwrap_or_default()));
         self.tell(Body::ToolCall(ToolCall {
             call_id: call
                 .id
@@ -219,15 +226,10 @@ impl<'r, 'a> Reading<'r, 'a> {
             error,
             hands_off,
             writes: tool_names::writes(&tool),
-            traits: fingerprint::traits(
-                &how,
-                &tool,
-                call.arguments.as_deref().unwrap_or_default(),
-                result.unwrap_or_default(),
-            ),
+            guarded: None,
+            traits: traits.unwrap_or_default(),
             tool,
         }));
-        let arguments = call.arguments.as_deref().unwrap_or_default();
         if hands_off
             && !call.handoff_told_elsewhere
             && let Some(to) = tool_names::receiver(call.tool, arguments)

@@ -24,7 +24,7 @@ mod serve;
 #[cfg(test)]
 mod tests;
 
-pub use counters::{ByReason, Counter, Counters};
+pub use counters::{ByReason, Counters, Items};
 pub use intake::{Accepted, Intake, PassOn, Refused};
 pub use serve::{Protocol, serve};
 

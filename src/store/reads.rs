@@ -112,12 +112,11 @@ impl Shared {
             Ok(Found::Record {
                 position, payload, ..
             }) => turns_of(position, &payload),
-            Ok(Found::Missing(position)) => {
-                vec![Err(unreadable_record(
-                    position,
-                    &RecordError::missing("it"),
-                ))]
-            }
+            Ok(Found::Missing { from, until }) => vec![Err(StoreError::Unreadable {
+                what: "journal records",
+                key: format!("{from} to {}", until - 1),
+                reason: "they are missing".to_owned(),
+            })],
             Ok(Found::Torn) => Vec::new(),
             Err(error) => vec![Err(refused(error))],
         })

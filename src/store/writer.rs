@@ -23,7 +23,7 @@ use super::error::StoreError;
 use super::journal::Journal;
 use super::keys;
 use super::pieces::Writes;
-use super::records::{encode_saved, group_head};
+use super::records::{TurnWriter, encode_saved, group_head};
 use super::shared::{Shared, count};
 use super::turn::{Committed, Keys, SavedRun};
 
@@ -43,7 +43,7 @@ pub(super) type Answer<T> = oneshot::Sender<Result<T, StoreError>>;
 pub(super) enum Order {
     /// Commit a turn, whose record was made on its shard's thread.
     Commit {
-        record: Vec<u8>,
+        writer: Box<TurnWriter>,
         keys: Keys,
         answer: Answer<Committed>,
     },
@@ -58,7 +58,7 @@ pub(super) enum Order {
 /// The turns that wait to be committed together.
 #[derive(Default)]
 struct Group {
-    records: Vec<Vec<u8>>,
+    writers: Vec<Box<TurnWriter>>,
     keys: Vec<Keys>,
     answers: Vec<Answer<Committed>>,
 }
@@ -117,7 +117,8 @@ impl Writer {
             self.settle();
             if self.cut_until > self.shared.journal_start.load(Ordering::Acquire) {
                 // A failure is noted, and what is not cut is there at the next start.
-                let _ = self.cut(self.journal.can_free(self.cut_until));
+                let kept = self.shared.kept_for_snapshots();
+                let _ = self.cut(self.journal.can_free(self.cut_until, kept));
             }
         }
         let ended = self.cut(true);
@@ -162,11 +163,11 @@ impl Writer {
     fn take(&mut self, order: Order) {
         match order {
             Order::Commit {
-                record,
+                writer,
                 keys,
                 answer,
             } => {
-                self.group.records.push(record);
+                self.group.writers.push(writer);
                 self.group.keys.push(keys);
                 self.group.answers.push(answer);
             }
@@ -188,20 +189,25 @@ impl Writer {
             return;
         }
         let group = mem::take(&mut self.group);
-        let result = self.commit(&group.records, group.keys);
+        let result = self.commit(&group.writers, group.keys);
         for answer in group.answers {
             // One who no longer waits loses the receipt, not the turn.
             let _ = answer.send(result.clone());
         }
+        self.shared.spare(group.writers);
     }
 
-    fn commit(&mut self, turns: &[Vec<u8>], keys: Vec<Keys>) -> Result<Committed, StoreError> {
+    fn commit(
+        &mut self,
+        turns: &[Box<TurnWriter>],
+        keys: Vec<Keys>,
+    ) -> Result<Committed, StoreError> {
         let shared = &self.shared;
         shared.may_write()?;
         let position = shared.position.load(Ordering::Acquire) + 1;
         let first_cursor = *shared.last_cursor.borrow() + 1;
         let head = group_head(first_cursor);
-        let records = turns.iter().map(Vec::as_slice);
+        let records = turns.iter().map(|turn| turn.record());
         self.journal
             .append(position, iter::once(head.as_slice()).chain(records))
             .map_err(|error| {
@@ -212,7 +218,7 @@ impl Writer {
         count(&shared.tally.turns, turns.len());
         count(
             &shared.tally.journal_bytes,
-            turns.iter().map(Vec::len).sum(),
+            turns.iter().map(|turn| turn.record().len()).sum(),
         );
         shared.position.store(position, Ordering::Release);
         shared.keep(position, first_cursor, keys)?;
@@ -294,7 +300,7 @@ impl Writer {
             Ok(())
         })?;
         if durably {
-            self.journal.free(start);
+            self.journal.free(start, shared.kept_for_snapshots());
         }
         shared.journal_start.store(start, Ordering::Release);
         Ok(())

@@ -2,12 +2,16 @@
 
 mod check;
 mod delivery;
+mod disk;
 mod doors;
 mod eval;
 mod forward;
+mod guard;
+mod guarded_agent;
 mod kill;
 mod leaving;
 mod locks;
+mod metrics;
 mod sdks;
 mod support;
 mod tenants;

@@ -68,6 +68,16 @@ pub struct Rules {
 }
 
 impl Rules {
+    /// Whether some rule looks at the [`Traits`](crate::engine::event::Traits) of calls.
+    #[must_use]
+    pub fn read_traits(&self) -> bool {
+        self.doom_loop.is_some()
+            || self.global_doom_loop.is_some()
+            || self.test_fix_cycle.is_some()
+            || self.command_failure_cascade.is_some()
+            || self.exploration_saturation.is_some()
+    }
+
     /// What a rule's warnings weigh; `None` where the rule is off.
     #[must_use]
     pub fn alarm(&self, rule: Rule) -> Option<&Alarm> {

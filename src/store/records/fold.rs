@@ -1,12 +1,13 @@
 //! What has left a run's window, as part of its saved state.
 
 use crate::engine::event::TraceId;
-use crate::engine::fold::{CallMark, Fold, Notes, Totals};
+use crate::engine::fold::{CallMark, Fold, Notes, Spent, Totals};
 use crate::engine::judge::Outcome;
 use crate::engine::similarity::shape;
 
 use super::RecordError;
 use super::control::ControlRecord;
+use super::guard::{ToldRecord, read_told, told_record};
 use super::kept::{KeptRecord, SpentRecord, TallyRecord, read_spent, spent_record};
 use super::query::QueryMarkRecord;
 use super::speech::SpeechRecord;
@@ -37,8 +38,10 @@ pub(super) struct FoldRecord {
     speech: Option<SpeechRecord>,
     #[prost(message, repeated, tag = "10")]
     queries: Vec<QueryMarkRecord>,
-    #[prost(message, repeated, tag = "11")]
+    #[prost(message, repeated, tag = "12")]
     work: Vec<WorkRecord>,
+    #[prost(message, repeated, tag = "11")]
+    told: Vec<ToldRecord>,
 }
 
 #[derive(Clone, Copy, PartialEq, prost::Message)]
@@ -82,6 +85,14 @@ struct TotalsRecord {
     turn_at: u64,
     #[prost(uint64, tag = "19")]
     news_at: u64,
+    #[prost(uint64, tag = "30")]
+    skipped: u64,
+    #[prost(message, optional, tag = "31")]
+    saved: Option<SpentRecord>,
+    #[prost(fixed64, optional, tag = "32")]
+    turn_name: Option<u64>,
+    #[prost(fixed64, optional, tag = "33")]
+    round_name: Option<u64>,
 }
 
 #[derive(Clone, Copy, PartialEq, prost::Message)]
@@ -137,8 +148,8 @@ struct CallMarkRecord {
     round: u64,
 }
 
-impl<'a> TablesWriter<'a> {
-    pub(super) fn fold(&mut self, fold: &'a Fold) -> FoldRecord {
+impl TablesWriter {
+    pub(super) fn fold(&mut self, fold: &Fold) -> FoldRecord {
         let Fold {
             totals,
             agents,
@@ -149,6 +160,7 @@ impl<'a> TablesWriter<'a> {
             control,
             speech,
             queries,
+            told,
             notes,
             work,
         } = fold;
@@ -164,10 +176,11 @@ impl<'a> TablesWriter<'a> {
             speech: self.speech(speech),
             queries: queries.iter().map(|mark| self.query_mark(mark)).collect(),
             work: work.iter().map(WorkRecord::of).collect(),
+            told: told.iter().map(told_record).collect(),
         }
     }
 
-    fn call_mark(&mut self, mark: &'a CallMark) -> CallMarkRecord {
+    fn call_mark(&mut self, mark: &CallMark) -> CallMarkRecord {
         let CallMark {
             tool,
             key,
@@ -237,6 +250,7 @@ impl TablesReader {
                 .iter()
                 .map(|mark| self.query_mark(mark))
                 .collect::<Result<_, _>>()?,
+            told: record.told.iter().map(read_told).collect(),
             notes: read_notes(record.notes.unwrap_or_default()),
             work: record.work.iter().map(WorkRecord::read).collect(),
             speech: self.speech(record.speech.unwrap_or_default())?,
@@ -286,6 +300,10 @@ fn totals_record(totals: &Totals, end_trace: u32) -> TotalsRecord {
         end_trace: _,
         failed,
         worst,
+        skipped,
+        saved,
+        turn_name,
+        round_name,
     } = *totals;
     TotalsRecord {
         tool_calls,
@@ -307,6 +325,12 @@ fn totals_record(totals: &Totals, end_trace: u32) -> TotalsRecord {
         failed,
         worst,
         end_trace,
+        skipped,
+        saved: Some(saved)
+            .filter(|saved| *saved != Spent::default())
+            .map(spent_record),
+        turn_name: Some(turn_name).filter(|name| *name != 0),
+        round_name: Some(round_name).filter(|name| *name != 0),
     }
 }
 
@@ -331,6 +355,10 @@ fn read_totals(record: &TotalsRecord, end_trace: TraceId) -> Totals {
         end_trace,
         failed: record.failed,
         worst: record.worst,
+        skipped: record.skipped,
+        saved: read_spent(record.saved),
+        turn_name: record.turn_name.unwrap_or(0),
+        round_name: record.round_name.unwrap_or(0),
     }
 }
 

@@ -2,9 +2,9 @@
 //!
 //! It starts from behind: addresses are taken first, so that a mistake there costs nothing and senders may already knock;
 //! then the store is opened, the shards replay what the journal holds, exporters and the API begin, and only then is
-//! telemetry received. Every tenant has a house of its own (store, shards, exporters), so that nothing of one can be reached
-//! from another; what they share is the way in, and what is bounded there. It leaves in the order of [`crate::shutdown`]. `eddy serve`, `eddy demo` and the end-to-end tests
-//! hold one.
+//! telemetry received. Every tenant has a house of its own (store, shards, exporters: `houses`), so that nothing of one can
+//! be reached from another; what they share is the way in (`doors`), and what is bounded there. It leaves in the order of
+//! [`crate::shutdown`]. `eddy serve`, `eddy demo` and the end-to-end tests hold one.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
@@ -13,39 +13,42 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use tokio::net::TcpListener;
+use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
-use crate::api;
-use crate::config::{Durability, Settings};
-use crate::door::{Door, Fault, Lock, Tenant};
+use crate::api::{self, Metrics};
+use crate::config::Settings;
+use crate::door::{Door, Fault, Tenant};
 use crate::engine::event::Text;
+use crate::export::SettingsError;
 use crate::export::forward::{self, Forwards};
-use crate::export::{self, Exporters, SettingsError};
 use crate::normalize::Normalizer;
 use crate::otlp::Limits;
 use crate::receiver::{self, Intake, PassOn, Protocol};
-use crate::shard::{self, Shards};
-use crate::shutdown::{self, House, Rooms, Served};
-use crate::store::{self, Store, StoreError};
+use crate::shard::{self, Seat};
+use crate::shutdown::{self, Rooms, Served};
+use crate::store::StoreError;
 use crate::telemetry::events::{ModelUnpriced, Ready};
 
-/// How often a running daemon looks whether its store still takes writes.
-const WATCH_EVERY: Duration = Duration::from_millis(500);
+mod doors;
+mod houses;
+mod metrics;
+mod process;
+
+use doors::Doors;
+use houses::seats;
+pub use houses::{House, TENANTS};
+use metrics::Sources;
+
+/// How often a running daemon looks for what the log should say.
+const LOOK_EVERY: Duration = Duration::from_millis(500);
 
 /// Largest requests that may be held at the same time, all senders together; what more comes waits at the sender.
 const REQUESTS_IN_FLIGHT: usize = 8;
 
-/// The directory, within the data directory, that has one for each tenant with a name.
-const TENANTS: &str = "tenants";
-
-/// Least memory that a store keeps its newest pages in.
-const CACHE_BYTES_MIN: u64 = 4 << 20;
-
 /// A running daemon.
 pub struct Daemon {
     rooms: Rooms,
-    intake: Intake,
     normalizer: Arc<Normalizer>,
     /// Models without a price that the log has named.
     unpriced: BTreeSet<Text>,
@@ -53,6 +56,8 @@ pub struct Daemon {
     otlp_http: SocketAddr,
     api: SocketAddr,
     shutdown_deadline: Duration,
+    /// What minds the houses.
+    keepers: JoinSet<()>,
 }
 
 /// Why a daemon did not start.
@@ -114,9 +119,6 @@ fn in_words(error: &io::Error) -> String {
 /// Why a daemon stopped by itself.
 #[derive(Debug, thiserror::Error)]
 pub enum Broken {
-    /// A write failed, so that nothing more can be acknowledged.
-    #[error("the store takes no more writes (see the log); restart once its disk is well")]
-    Store,
     /// A server ended.
     #[error("the {0} ended unexpectedly (see the log)")]
     Server(&'static str),
@@ -130,22 +132,28 @@ impl Daemon {
     pub async fn start(settings: &Settings) -> Result<Self, StartError> {
         let began = Instant::now();
         let doors = Doors::open(settings).await?;
-        let houses = houses(settings).await?;
+        let houses = houses::open(settings).await?;
         let forwards = forward::start(settings.forwards.clone())?;
         let normalizer = Arc::new(Normalizer::with(settings.normalize.clone()));
         let intake = intake(settings, &houses, Arc::clone(&normalizer), &forwards);
+        let sources = Sources {
+            intake: intake.clone(),
+            houses: houses.clone(),
+            forwards: forwards.clone(),
+            began,
+        };
         let daemon = Self {
             otlp_grpc: doors.grpc.address().unwrap_or(settings.otlp_grpc),
             otlp_http: doors.http.address().unwrap_or(settings.otlp_http),
             api: doors.api.address().unwrap_or(settings.api),
             shutdown_deadline: settings.shutdown_deadline,
+            keepers: houses.values().cloned().map(House::keep).collect(),
             rooms: Rooms {
-                api: serve_api(doors.api, shards(&houses)),
+                api: serve_api(doors.api, seats(&houses), sources),
                 receiver: serve_otlp(doors.grpc, doors.http, &intake, settings),
                 houses,
                 forwards,
             },
-            intake,
             normalizer,
             unpriced: BTreeSet::new(),
         };
@@ -157,7 +165,10 @@ impl Daemon {
             profile: &settings.policy.profile,
             took: began.elapsed(),
         };
-        ready.emit();
+        match daemon.own().seat().not_ready() {
+            None => ready.emit(),
+            Some(why) => tracing::warn!(%why, "not ready yet"),
+        }
         Ok(daemon)
     }
 
@@ -179,39 +190,11 @@ impl Daemon {
         self.api
     }
 
-    /// The default tenant's runs.
+    /// The default tenant's house.
     #[must_use]
-    pub fn shards(&self) -> &Shards {
-        &self.own().shards
-    }
-
-    /// The default tenant's exporters, for their progress.
-    #[must_use]
-    pub fn exporters(&self) -> &Exporters {
-        &self.own().exporters
-    }
-
-    fn own(&self) -> &House {
-        let own = self.rooms.houses.get(&Tenant::default());
-        own.expect("a daemon begins with the default tenant's house")
-    }
-
-    /// Where telemetry is passed on to, for its progress.
-    #[must_use]
-    pub fn forwards(&self) -> &Forwards {
-        &self.rooms.forwards
-    }
-
-    /// What came in, for its counters.
-    #[must_use]
-    pub fn intake(&self) -> &Intake {
-        &self.intake
-    }
-
-    /// What became of what came in, for its counters.
-    #[must_use]
-    pub fn normalizer(&self) -> &Normalizer {
-        &self.normalizer
+    pub fn own(&self) -> &House {
+        // Every daemon has it, whoever else there is.
+        &self.rooms.houses[&Tenant::default()]
     }
 
     /// Waits until the daemon cannot go on by itself.
@@ -220,12 +203,7 @@ impl Daemon {
             tokio::select! {
                 _ = &mut self.rooms.receiver.task => return Broken::Server("receiver"),
                 _ = &mut self.rooms.api.task => return Broken::Server("API server"),
-                () = tokio::time::sleep(WATCH_EVERY) => {
-                    if !self.rooms.houses.values().all(|house| house.shards.is_ready()) {
-                        return Broken::Store;
-                    }
-                    self.name_unpriced();
-                }
+                () = tokio::time::sleep(LOOK_EVERY) => self.name_unpriced(),
             }
         }
     }
@@ -241,148 +219,10 @@ impl Daemon {
     }
 
     /// Leaves in good order, within the time that the settings allow.
-    pub async fn stop(self) {
+    pub async fn stop(mut self) {
+        // From now on nobody puts shards into a house.
+        self.keepers.shutdown().await;
         shutdown::leave(self.rooms, self.shutdown_deadline).await;
-    }
-}
-
-/// The addresses, taken.
-struct Doors {
-    grpc: Door,
-    http: Door,
-    api: Door,
-}
-
-impl Doors {
-    async fn open(settings: &Settings) -> Result<Self, StartError> {
-        let grpc = Place {
-            what: "OTLP/gRPC",
-            flag: "--otlp-grpc",
-            key: "receivers.otlp.protocols.grpc",
-        };
-        let http = Place {
-            what: "OTLP/HTTP",
-            flag: "--otlp-http",
-            key: "receivers.otlp.protocols.http",
-        };
-        let api = Place {
-            what: "the API",
-            flag: "--api",
-            key: "service.api",
-        };
-        Ok(Self {
-            grpc: grpc
-                .door(settings.otlp_grpc, &settings.otlp_grpc_lock)
-                .await?,
-            http: http
-                .door(settings.otlp_http, &settings.otlp_http_lock)
-                .await?,
-            api: api.door(settings.api, &settings.api_lock).await?,
-        })
-    }
-}
-
-/// What is served at an address, and how the configuration calls it.
-struct Place {
-    what: &'static str,
-    flag: &'static str,
-    key: &'static str,
-}
-
-impl Place {
-    async fn door(&self, address: SocketAddr, lock: &Lock) -> Result<Door, StartError> {
-        let Self { what, flag, key } = *self;
-        let listener = TcpListener::bind(address).await;
-        let listener = listener.map_err(|source| StartError::Listen {
-            what,
-            address,
-            flag,
-            key,
-            source,
-        })?;
-        if !lock.tokens.is_empty() && lock.tls.is_none() && !address.ip().is_loopback() {
-            tracing::warn!(%address, "tokens for {what} travel without encryption; `{key}.tls` sets certificates");
-        }
-        Door::new(listener, lock).map_err(|fault| StartError::Lock { key, fault })
-    }
-}
-
-/// A house for each tenant that a token names, and for the default one, which comes first: its directory holds the others.
-async fn houses(settings: &Settings) -> Result<BTreeMap<Tenant, House>, StartError> {
-    let locks = [
-        &settings.otlp_grpc_lock,
-        &settings.otlp_http_lock,
-        &settings.api_lock,
-    ];
-    let credentials = locks.iter().flat_map(|lock| &lock.tokens);
-    let mut tenants: BTreeSet<Tenant> = credentials.map(|one| one.tenant.clone()).collect();
-    tenants.insert(Tenant::default());
-    let mut houses = BTreeMap::new();
-    for tenant in &tenants {
-        let house = house(settings, tenant, tenants.len()).await?;
-        houses.insert(tenant.clone(), house);
-    }
-    Ok(houses)
-}
-
-/// The house of one tenant among so many.
-async fn house(settings: &Settings, tenant: &Tenant, of: usize) -> Result<House, StartError> {
-    let dir = match tenant.name() {
-        "" => settings.data_dir.clone(),
-        name => settings.data_dir.join(TENANTS).join(name),
-    };
-    let store = open(dir, settings.durability, of).await?;
-    let shards = Shards::start(
-        store.clone(),
-        Arc::clone(&settings.policy),
-        of_shards(settings, of),
-    )
-    .await?;
-    let mut exporters = settings.exporters.clone();
-    for exporter in &mut exporters {
-        tenant.name().clone_into(&mut exporter.tenant);
-    }
-    let exporters = export::start(store, exporters, &CancellationToken::new())?;
-    Ok(House { shards, exporters })
-}
-
-fn shards(houses: &BTreeMap<Tenant, House>) -> BTreeMap<Tenant, Shards> {
-    let shards = houses.iter();
-    shards
-        .map(|(tenant, house)| (tenant.clone(), house.shards.clone()))
-        .collect()
-}
-
-/// Opens one of so many stores; they share the memory that one would have.
-async fn open(dir: PathBuf, durability: Durability, of: usize) -> Result<Store, StartError> {
-    let defaults = store::Options::default();
-    let options = store::Options {
-        durability: match durability {
-            Durability::Power => store::Durability::Power,
-            Durability::Process => store::Durability::Process,
-        },
-        cache_bytes: (defaults.cache_bytes / of as u64).max(CACHE_BYTES_MIN),
-        ..defaults
-    };
-    let opened = dir.clone();
-    let opening = tokio::task::spawn_blocking(move || Store::open(&opened, &options));
-    let opened = opening.await.map_err(|error| StartError::Opening {
-        dir,
-        problem: error.to_string(),
-    })?;
-    Ok(opened?)
-}
-
-fn of_shards(settings: &Settings, of: usize) -> shard::Settings {
-    let defaults = shard::Settings::default();
-    let resident_runs = usize::try_from(settings.resident_runs_max).unwrap_or(usize::MAX);
-    shard::Settings {
-        shards: settings.shards.unwrap_or(defaults.shards),
-        resident_runs_max: resident_runs.div_ceil(of),
-        idle: settings.idle,
-        retention_age: settings.retention_age,
-        retention_runs: settings.retention_runs,
-        ..defaults
     }
 }
 
@@ -398,7 +238,7 @@ fn intake(
     let forwards = Some(forwards.clone()).filter(|forwards| !forwards.is_empty());
     Intake::new(
         normalizer,
-        shards(houses),
+        seats(houses),
         Limits::default(),
         largest.saturating_mul(REQUESTS_IN_FLIGHT),
         forwards.map(|forwards| -> PassOn {
@@ -433,9 +273,11 @@ fn serve_otlp(grpc: Door, http: Door, intake: &Intake, settings: &Settings) -> S
     Served { stop, task }
 }
 
-fn serve_api(door: Door, shards: BTreeMap<Tenant, Shards>) -> Served {
+fn serve_api(door: Door, seats: BTreeMap<Tenant, Seat>, sources: Sources) -> Served {
     let stop = CancellationToken::new();
-    let serving = api::serve(door, shards, api::Settings::default(), stop.clone());
+    let metrics: Metrics = Arc::new(move |tenant| sources.page(tenant));
+    let settings = api::Settings::default();
+    let serving = api::serve(door, seats, metrics, settings, stop.clone());
     let task = tokio::spawn(async move {
         if let Err(error) = serving.await {
             tracing::error!(%error, "the API server ended");

@@ -1,0 +1,70 @@
+//! The addresses of the daemon, taken before anything else, so that a mistake there costs nothing.
+
+use std::net::SocketAddr;
+
+use tokio::net::TcpListener;
+
+use super::StartError;
+use crate::config::Settings;
+use crate::door::{Door, Lock};
+
+/// The addresses, taken.
+pub(super) struct Doors {
+    pub(super) grpc: Door,
+    pub(super) http: Door,
+    pub(super) api: Door,
+}
+
+impl Doors {
+    pub(super) async fn open(settings: &Settings) -> Result<Self, StartError> {
+        let grpc = Place {
+            what: "OTLP/gRPC",
+            flag: "--otlp-grpc",
+            key: "receivers.otlp.protocols.grpc",
+        };
+        let http = Place {
+            what: "OTLP/HTTP",
+            flag: "--otlp-http",
+            key: "receivers.otlp.protocols.http",
+        };
+        let api = Place {
+            what: "the API",
+            flag: "--api",
+            key: "service.api",
+        };
+        Ok(Self {
+            grpc: grpc
+                .door(settings.otlp_grpc, &settings.otlp_grpc_lock)
+                .await?,
+            http: http
+                .door(settings.otlp_http, &settings.otlp_http_lock)
+                .await?,
+            api: api.door(settings.api, &settings.api_lock).await?,
+        })
+    }
+}
+
+/// What is served at an address, and how the configuration calls it.
+struct Place {
+    what: &'static str,
+    flag: &'static str,
+    key: &'static str,
+}
+
+impl Place {
+    async fn door(&self, address: SocketAddr, lock: &Lock) -> Result<Door, StartError> {
+        let Self { what, flag, key } = *self;
+        let listener = TcpListener::bind(address).await;
+        let listener = listener.map_err(|source| StartError::Listen {
+            what,
+            address,
+            flag,
+            key,
+            source,
+        })?;
+        if !lock.tokens.is_empty() && lock.tls.is_none() && !address.ip().is_loopback() {
+            tracing::warn!(%address, "tokens for {what} travel without encryption; `{key}.tls` sets certificates");
+        }
+        Door::new(listener, lock).map_err(|fault| StartError::Lock { key, fault })
+    }
+}
