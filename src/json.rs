@@ -2,6 +2,8 @@
 //! address, the tail and the file exporter. Times are RFC 3339 in UTC with milliseconds, ids are hexadecimal, costs are US
 //! dollars.
 
+mod explanation;
+
 use std::time::{Duration, UNIX_EPOCH};
 
 use serde::{Deserialize, Serialize};
@@ -9,7 +11,10 @@ use serde::{Deserialize, Serialize};
 use crate::engine::RunView;
 use crate::engine::event::SpanId;
 use crate::engine::warning::Warning;
+use crate::engine::work::AgentWork;
 use crate::store::alert::Alert;
+
+pub use explanation::{ExplanationJson, ShownJson, SilenceJson};
 
 /// A run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -22,6 +27,9 @@ pub struct RunJson {
     pub service: Option<String>,
     /// Agents seen.
     pub agents: Vec<String>,
+    /// What each agent did; absent in what older versions wrote.
+    #[serde(default)]
+    pub work: Vec<AgentWork>,
     /// `healthy`, `warning`, `likely_stuck`, `failed` or `blind`.
     pub status: String,
     /// 0 to 100.
@@ -133,6 +141,7 @@ impl From<&RunView> for RunJson {
             session_id: run.session_id.as_deref().map(str::to_owned),
             service: run.service.as_deref().map(str::to_owned),
             agents: run.agents.iter().map(ToString::to_string).collect(),
+            work: run.work.clone(),
             status: run.status.name().to_owned(),
             score: run.score,
             lowest_score: run.lowest_score,

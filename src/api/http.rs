@@ -22,7 +22,7 @@ use super::tail::{AlertFilter, TailItem};
 use super::verdicts_http;
 use crate::engine::view::Status;
 use crate::engine::warning::Severity;
-use crate::json::{AlertJson, RunJson};
+use crate::json::{AlertJson, ExplanationJson, RunJson};
 use crate::shard::RunFilter;
 use crate::telemetry::page;
 
@@ -47,6 +47,7 @@ pub(super) fn add_routes(
         .route("/v1/runs", get(list_runs))
         // A run's id is a framework's own text and may contain slashes.
         .route("/v1/runs/{*run_id}", get(one_run))
+        .route("/v1/warnings/{warning}", get(explain))
         .route("/v1/alerts", get(alerts))
         .merge(verdicts_http::routes())
         .route("/healthz", get(alive))
@@ -103,6 +104,21 @@ async fn one_run(
 ) -> Result<Json<RunJson>, ApiError> {
     let run = api.run(&run_id).await?;
     Ok(Json(RunJson::from(&run)))
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct ExplainQuery {
+    run_id: String,
+}
+
+async fn explain(
+    State(api): State<Api>,
+    Path(warning): Path<String>,
+    query: Result<Query<ExplainQuery>, QueryRejection>,
+) -> Result<Json<ExplanationJson>, ApiError> {
+    let Query(query) = query.map_err(|rejection| bad_query(&rejection))?;
+    Ok(Json(api.explain(&query.run_id, &warning).await?))
 }
 
 #[derive(Deserialize)]
@@ -180,7 +196,7 @@ async fn unknown_path(request: Request) -> Response {
     }
     failure(
         StatusCode::NOT_FOUND,
-        "no such path; there are /v1/runs, /v1/runs/ID, /v1/alerts, /healthz, /readyz and /metrics",
+        "no such path; there are /v1/runs, /v1/runs/ID, /v1/warnings/ID, /v1/alerts, /healthz, /readyz and /metrics",
     )
 }
 

@@ -11,6 +11,7 @@ use super::ready::Everyone;
 use super::tail::{AlertFilter, Start, Tail, TailItem};
 use super::token;
 use crate::engine::RunView;
+use crate::json::ExplanationJson;
 use crate::shard::{QueryError, RunFilter, RunPage, Seat, Shards};
 use crate::store::StoreError;
 
@@ -49,6 +50,27 @@ impl Api {
         let run = self.shards()?.run(run_id).await;
         let run = run.map_err(|error| not_read(&error))?;
         run.ok_or_else(|| ApiError::NoRun(run_id.to_owned()))
+    }
+
+    /// Why a warning of a run was raised.
+    pub(super) async fn explain(
+        &self,
+        run_id: &str,
+        warning: &str,
+    ) -> Result<ExplanationJson, ApiError> {
+        let run = self.run(run_id).await?;
+        let id = u64::from_str_radix(warning, 16).map_err(|_| {
+            ApiError::invalid("warning", "is no warning's id: sixteen hexadecimal digits")
+        })?;
+        let explanation = self.shards()?.explain(&run.run_id, id).await;
+        let explanation = explanation.map_err(|error| not_read(&error))?;
+        let explanation =
+            explanation.ok_or_else(|| ApiError::invalid("warning", "is no warning of this run"))?;
+        Ok(ExplanationJson::new(
+            &run.run_id,
+            &explanation,
+            &self.shards()?.policy(),
+        ))
     }
 
     /// A page of runs; an empty token begins the listing.

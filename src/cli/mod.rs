@@ -12,10 +12,12 @@ use crate::config::profile::Name;
 use crate::config::{Flag, Sources};
 
 mod backup;
+mod calibrate;
 mod check;
 mod client;
 mod demo;
 mod eval;
+mod explain;
 mod failure;
 mod guard;
 mod guard_client;
@@ -47,6 +49,7 @@ Look (at a daemon that runs):
   tail      Follow warnings as they are raised, grow and resolve
   runs      List runs, newest first
   run       Show one run: its score, its warnings and what to do about them
+  explain   Say why a warning was raised, and what would silence it
 
 Guard (asks a daemon before each tool call):
   guard     Ask from a script whether to make a call, or tell what it brought
@@ -56,6 +59,7 @@ Guard (asks a daemon before each tool call):
 Check (without a daemon):
   check     Judge recorded telemetry, for a look or for CI
   eval      Measure a profile on runs that people have labelled
+  calibrate Learn from good runs what is usual, as configuration
   validate  Say what is wrong with a configuration file
   config    Print the effective configuration, or the reference of every key
 
@@ -124,6 +128,12 @@ Examples:
     Runs(reading::RunsArgs),
     /// Show one run: its score, its warnings and what to do about them
     Run(reading::RunArgs),
+    /// Say why a warning was raised, and what would silence it
+    #[command(after_help = "\
+Examples:
+  eddy explain 01954d997b470f56              a warning of a daemon's run
+  eddy explain 01954d997b470f56 trace.jsonl  the same, of recorded telemetry")]
+    Explain(explain::ExplainArgs),
     /// Ask whether to make a call, or tell what it brought
     #[command(subcommand)]
     Guard(guard::GuardCommand),
@@ -149,6 +159,14 @@ Examples:
   eddy eval labelled.events.jsonl.gz
   eddy eval *.jsonl.gz --profile looplens --verdicts verdicts.jsonl")]
     Eval(eval::EvalArgs),
+    /// Learn from good runs what is usual, as configuration
+    #[command(after_help = "\
+At least twenty good runs are needed; what comes out says how many false alarms it may raise.
+
+Examples:
+  eddy calibrate good/*.jsonl > usual.yaml
+  eddy calibrate --from-store --false-alarms 0.02")]
+    Calibrate(calibrate::CalibrateArgs),
     /// Copy the data directory as it stands
     #[command(after_help = "\
 A daemon that works in it is not disturbed. Everything acknowledged before the command is in the copy.
@@ -310,9 +328,11 @@ fn dispatch(cli: Cli) -> Result<(), Failure> {
         Command::Tail(args) => tail::run(&args),
         Command::Runs(args) => reading::runs(&args),
         Command::Run(args) => reading::run(&args),
+        Command::Explain(args) => explain::run(&args),
         Command::Guard(command) => guard::run(&command),
         Command::Check(args) => check::run(&args),
         Command::Eval(args) => eval::run(&args),
+        Command::Calibrate(args) => calibrate::run(&args),
         Command::Backup(args) => backup::backup(&args),
         Command::Restore(args) => backup::restore(&args),
         Command::Hook(args) => hook::run(&args),

@@ -103,6 +103,28 @@ pub(super) fn run(args: &RunArgs) -> Result<(), Failure> {
     answer(&run_page(Look::of(&io::stdout()), &run))
 }
 
+/// Pages of runs that are looked through where all runs are asked for: a hundred thousand runs.
+const PAGES_MAX: usize = 100;
+
+/// Every run that the daemon remembers, newest first; the first hundred thousand of them.
+pub(super) async fn every_run(client: &Client) -> Result<Vec<RunJson>, Failure> {
+    let size = PAGE_MAX.to_string();
+    let (mut runs, mut token) = (Vec::new(), String::new());
+    for _ in 0..PAGES_MAX {
+        let mut query = vec![("limit", size.as_str())];
+        if !token.is_empty() {
+            query.push(("page_token", &token));
+        }
+        let page: Page = client.get(&["v1", "runs"], &query).await?;
+        runs.extend(page.runs);
+        match page.next_page_token {
+            Some(next) => token = next,
+            None => break,
+        }
+    }
+    Ok(runs)
+}
+
 /// The newest runs, page by page, and whether there are more. A page may be short, or empty, before the last.
 async fn newest(client: &Client, args: &RunsArgs) -> Result<(Vec<RunJson>, bool), Failure> {
     let limit = args.limit as usize;

@@ -5,6 +5,7 @@
 //! have no columns. Here are the parts that several pages share.
 
 pub mod alert;
+pub mod explain;
 pub mod run;
 #[cfg(test)]
 mod samples;
@@ -105,6 +106,15 @@ fn severity_paint(severity: &str) -> Paint {
         "critical" => Paint::Bad,
         "warning" => Paint::Odd,
         _ => Paint::Note,
+    }
+}
+
+/// How grave a severity is, to put the gravest first.
+fn gravity(severity: &str) -> u8 {
+    match severity {
+        "critical" => 2,
+        "warning" => 1,
+        _ => 0,
     }
 }
 

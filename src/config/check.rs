@@ -153,6 +153,7 @@ fn normalize(shape: &Shape, policy: &Policy, check: &mut Checker<'_>) -> normali
         worker_attributes: names.clone(),
         traits: policy.rules.read_traits(),
         prices: prices(shape, check),
+        tools: Arc::new(policy.tools.clone()),
     }
 }
 
@@ -173,7 +174,15 @@ fn prices(shape: &Shape, check: &mut Checker<'_>) -> Arc<Prices> {
     }
 }
 
+/// Most entries of `tools`: each is compared with the tool of every call.
+const TOOLS_MAX: usize = 64;
+
 fn policy(shape: &Shape, mut policy: Policy, check: &mut Checker<'_>) -> Policy {
+    let entries = policy.tools.0.len();
+    if entries > TOOLS_MAX {
+        let text = format!("at most {TOOLS_MAX} entries, found {entries}");
+        check.wrong(&["tools"], text);
+    }
     if let Some(budget) = shape.detectors.cost_budget_usd {
         if budget <= 0.0 {
             check.wrong(&["detectors", "cost_budget_usd"], "must be more than 0");

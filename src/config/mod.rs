@@ -264,12 +264,12 @@ fn load_text(
     }
     let known = known_keys();
     let mut readable = tree.clone();
-    let rules = readable.take(&["detectors", "rules"]);
+    let changes = profile::take_changes(&mut readable);
     let guard = readable.take(&["guard"]);
     let shape: Option<shape::Shape> = read::read(&readable, None, &known, &mut mistakes);
     let loaded = shape.map(|shape| {
         let name = shape.detectors.profile;
-        let mut policy = profile::policy(name, rules, &known, &mut mistakes);
+        let mut policy = profile::policy(name, &changes, &known, &mut mistakes);
         profile::lay_guard(name, guard, &known, &mut policy, &mut mistakes);
         let mut check = check::Checker {
             tree: &tree,

@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 use super::profile::Name;
 use super::shape::{Exporters, Normalize, Receivers, Runs, Service, Shape};
 use crate::engine::guard::policy::GuardPolicy;
-use crate::engine::policy::{Policy, Rules};
+use crate::engine::policy::{Policy, Rules, Tools};
 
 /// The shape in the order of the reference, with the rules that the profile and the changes to it come to.
 #[derive(Serialize)]
@@ -18,6 +18,7 @@ struct Printed<'a> {
     normalize: &'a Normalize,
     detectors: Detectors,
     guard: &'a GuardPolicy,
+    tools: &'a Tools,
 }
 
 #[derive(Serialize)]
@@ -40,6 +41,7 @@ pub(super) fn yaml(shape: &Shape, policy: &Policy) -> String {
             rules: switched(&policy.rules),
         },
         guard: &policy.guard,
+        tools: &policy.tools,
     };
     serde_saphyr::to_string(&printed)
         .expect("texts, numbers and maps with text keys can be written as YAML")

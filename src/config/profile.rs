@@ -1,7 +1,8 @@
 //! Profiles: built-in policies, and the configuration's changes to their rules.
 //!
-//! A profile is a YAML file of `config/profiles/`, part of the binary. What stands under `detectors.rules` is laid over the
-//! profile's rules before either is read, so that a configuration changes single numbers and leaves the rest.
+//! A profile is a YAML file of `config/profiles/`, part of the binary. What stands under `detectors.rules` and `tools` is laid
+//! over the profile's sections of these names before either is read, so that a configuration changes single settings and
+//! leaves the rest.
 
 use serde::{Deserialize, Serialize};
 
@@ -9,7 +10,7 @@ use super::mistake::Mistakes;
 use super::read::read;
 use super::tree::{Node, Value};
 use crate::engine::guard::policy::GuardPolicy;
-use crate::engine::policy::{Policy, Rules};
+use crate::engine::policy::{Policy, Rules, Tools};
 
 /// The built-in profiles.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, clap::ValueEnum)]
@@ -86,6 +87,8 @@ impl Name {
 #[derive(Deserialize)]
 struct Changed {
     detectors: ChangedDetectors,
+    #[serde(default)]
+    tools: Tools,
 }
 
 #[derive(Deserialize)]
@@ -98,27 +101,38 @@ struct ChangedDetectors {
     rules: Rules,
 }
 
-/// A profile with the configuration's changes. `rules` is what stands under `detectors.rules`.
+/// Where these parts stand in the configuration, and where in a profile.
+const CHANGED: [(&[&str], &str); 2] = [(&["detectors", "rules"], "rules"), (&["tools"], "tools")];
+
+/// Takes the parts that are laid over a profile out of the configuration.
+pub(super) fn take_changes(tree: &mut Node) -> Node {
+    let mut changes = Node::empty(tree.place.clone());
+    for (path, _) in CHANGED {
+        if let Some(mut section) = tree.take(path) {
+            settle_switches(&mut section);
+            changes.set(path, section);
+        }
+    }
+    changes
+}
+
+/// A profile with the configuration's changes.
 pub(super) fn policy(
     name: Name,
-    rules: Option<Node>,
+    changes: &Node,
     known: &[String],
     mistakes: &mut Mistakes,
 ) -> Policy {
     let mut policy = name.policy();
-    let Some(mut rules) = rules else {
-        return policy;
-    };
-    settle_switches(&mut rules);
-    let path = ["detectors", "rules"];
-    let mut base = Node::empty(rules.place.clone());
-    if let Some(built_in) = name.tree().take(&["rules"]) {
-        base.set(&path, built_in);
+    let mut base = Node::empty(changes.place.clone());
+    for (path, section) in CHANGED {
+        if let Some(built_in) = name.tree().take(&[section]) {
+            base.set(path, built_in);
+        }
     }
-    let mut changes = Node::empty(rules.place.clone());
-    changes.set(&path, rules);
-    if let Some(changed) = read::<Changed>(&changes, Some(&base), known, mistakes) {
+    if let Some(changed) = read::<Changed>(changes, Some(&base), known, mistakes) {
         policy.rules = changed.detectors.rules;
+        policy.tools = changed.tools;
     }
     policy
 }
@@ -146,13 +160,13 @@ pub(super) fn lay_guard(
     }
 }
 
-/// `rule: off` (or `false`) takes a rule out. A rule with nothing after it is left as the profile has it, so that
-/// commenting out a rule's keys does not switch the rule off.
-fn settle_switches(rules: &mut Node) {
-    if matches!(rules.value, Value::Null) {
-        rules.value = Value::Map(Vec::new());
+/// `rule: off` (or `false`) takes a rule or a tool's entry out. One with nothing after it is left as the profile has it, so
+/// that commenting out the keys of a rule does not switch the rule off.
+fn settle_switches(section: &mut Node) {
+    if matches!(section.value, Value::Null) {
+        section.value = Value::Map(Vec::new());
     }
-    let Value::Map(entries) = &mut rules.value else {
+    let Value::Map(entries) = &mut section.value else {
         return;
     };
     entries.retain(|entry| !matches!(entry.node.value, Value::Null));

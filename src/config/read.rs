@@ -96,15 +96,31 @@ impl ReadError {
                 None => format!("`{found}` is not known; one of {}", listed(known)),
             },
             Wrong::UnknownKey { found, known } => {
+                let mut known: Vec<&str> = known.clone();
+                for key in self.beside(known_paths) {
+                    if !known.contains(&key) {
+                        known.push(key);
+                    }
+                }
                 if let Some(near) = nearest(found, known.iter().copied()) {
                     return format!("unknown key; did you mean `{near}`?");
                 }
                 if let Some(path) = elsewhere(found, known_paths) {
                     return format!("unknown key here; did you mean `{path}`?");
                 }
-                format!("unknown key; known here: {}", listed(known))
+                format!("unknown key; known here: {}", listed(&known))
             }
         }
+    }
+
+    /// Sections that may stand beside the key at fault but are read apart, as those that are laid over a profile are.
+    fn beside<'a>(&self, known_paths: &'a [String]) -> impl Iterator<Item = &'a str> {
+        let section = self.path.split_last().map(|(_, section)| section.join("."));
+        let section = section.unwrap_or_default();
+        known_paths.iter().filter_map(move |path| {
+            let (parent, key) = path.rsplit_once('.').unwrap_or(("", path));
+            (parent == section).then_some(key)
+        })
     }
 }
 

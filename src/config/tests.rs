@@ -29,7 +29,7 @@ fn shape(text: &str) -> shape::Shape {
     let mut mistakes = Mistakes::default();
     let mut tree = tree::Node::parse(text, "reference.yaml", &mut mistakes);
     environment::substitute(&mut tree, "", &lookup, &mut mistakes);
-    tree.take(&["detectors", "rules"]);
+    profile::take_changes(&mut tree);
     tree.take(&["guard"]);
     let shape = read::read(&tree, None, &[], &mut mistakes);
     assert_eq!(mistakes.to_string(), "");
@@ -62,7 +62,7 @@ fn the_reference_names_every_key() {
     let text = uncommented(REFERENCE);
     let tree = tree::Node::parse(&text, "reference.yaml", &mut Mistakes::default());
     let mut named = tree.paths();
-    named.retain(|path| !path.starts_with("detectors.rules"));
+    named.retain(|path| !path.starts_with("detectors.rules") && !path.starts_with("tools"));
     let mut exists = json_paths(&serde_json::to_value(shape(&text)).unwrap());
     let guard = serde_json::to_value(GuardPolicy::default()).unwrap();
     exists.extend(json_paths(&serde_json::json!({ "guard": guard })));
@@ -174,11 +174,54 @@ fn rules_are_laid_over_the_profile() {
     assert!(rules.cost_spike.is_none() && rules.retry_storm.is_some());
 }
 
+/// Given settings of tools, a misspelt one is named with the nearest right one, and each that exists is in the reference.
+#[test]
+fn settings_of_tools_are_known() {
+    check(
+        "tools:\n  web_search: {limt: 3}",
+        &["2:16: tools.web_search.limt: unknown key; did you mean `limit`?"],
+    );
+    check(
+        "tools:\n  web_search: {limit: few}",
+        &[
+            "2:16: tools.web_search.limit: expected a whole number from 0 to 4294967295, found `few`",
+        ],
+    );
+    check(
+        "tool: {}",
+        &["1:1: tool: unknown key; did you mean `tools`?"],
+    );
+    let reference = uncommented(REFERENCE);
+    let (_, section) = reference.split_once("\ntools:").unwrap();
+    let tools = &settings(&format!("tools:{section}")).policy.tools;
+    let named = |key: &str| {
+        let entries = tools
+            .0
+            .values()
+            .map(|tool| serde_json::to_value(tool).unwrap());
+        entries.into_iter().any(|entry| entry.get(key).is_some())
+    };
+    for key in [
+        "exempt",
+        "limit",
+        "polling_seconds",
+        "primary_arguments",
+        "volatile_fields",
+        "search",
+        "shell",
+        "test_commands",
+        "empty_phrases",
+        "payload_fields",
+    ] {
+        assert!(named(key), "{key}");
+    }
+}
+
 /// Given an effective configuration that is printed, secrets are masked, and reading it again gives the same policy.
 #[test]
 fn what_is_printed_can_be_read_and_hides_secrets() {
     let text = "service: {api: {auth: {tokens: [{token: hunter2}]}}}\nexporters:\n  webhook: {url: 'https://x', token: hunter2}\n  otlp_logs: {endpoint: 'http://y', headers: {k: hunter2}}\n  otlp_forward: {endpoint: 'http://z', headers: {k: hunter2}}\n\
-                detectors: {rules: {cost_spike: off, no_progress: {calls: 7}}}\n";
+                detectors: {rules: {cost_spike: off, no_progress: {calls: 7}}}\ntools: {'*@a': {exempt: true, limit: 3}}\n";
     let first = loaded(text).unwrap();
     let printed = first.to_yaml();
     assert!(!printed.contains("hunter2"), "{printed}");

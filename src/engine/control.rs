@@ -121,11 +121,6 @@ impl Control {
         }
     }
 
-    /// An agent said something new: a discussion goes on.
-    pub(crate) fn note_text(&mut self) {
-        self.trail.clear();
-    }
-
     fn hop(&mut self, from: &Text, to: &Text, event: &Event) {
         if let Some((_, receiver)) = self.last.clone()
             && receiver != *from

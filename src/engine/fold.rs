@@ -19,6 +19,7 @@ use super::rules;
 use super::speech::Speech;
 use super::tally::Tallies;
 use super::waiting::Waiting;
+use super::work::Work;
 
 /// Calls that are remembered one by one.
 pub(crate) const RECENT_CALLS_MAX: usize = 12;
@@ -51,6 +52,8 @@ pub(crate) struct Fold {
     /// What the guard told of warnings, newest last, at most [`TOLD_MAX`].
     pub(crate) told: VecDeque<Told>,
     pub(crate) notes: Notes,
+    /// What each agent has done, at most [`AGENTS_MAX`].
+    pub(crate) work: Vec<Work>,
 }
 
 /// Sums over the run, and the counters that rules measure distances with.
@@ -76,6 +79,8 @@ pub(crate) struct Totals {
     pub(crate) write_at: u64,
     /// Number of the first tool call, seen or still to come, of the present turn: after the newest message of a user.
     pub(crate) turn_at: u64,
+    /// Number of the newest tool call that brought something new: a new result, or an error not seen before.
+    pub(crate) news_at: u64,
     /// Tokens and cost of model calls since the last tool call.
     pub(crate) unspent: Spent,
     /// A root span or an explicit end was seen.
@@ -218,6 +223,7 @@ impl Fold {
         totals.worst = totals.worst.max(more.worst);
         totals.skipped += more.skipped;
         totals.saved.add(more.saved);
+        self.absorb_work(&other.work);
         for agent in &other.agents {
             self.note_agent(Some(agent));
         }
@@ -235,14 +241,18 @@ impl Fold {
         if let Some(refused) = call.asking.refused {
             return self.take_refused(call, tool, refused, policy);
         }
-        let mut judged = self.judge(call, tool);
+        let mut judged = self.judge(call, tool, policy);
         judged.waiting = Waiting::of(self, &judged, policy);
         judged.similar = rules::similar_group(self, &judged, policy);
         self.speech.hush();
         self.note_missing(call);
+        self.note_work(&judged);
+        let findings = rules::of_tool_call(self, &judged, policy);
+        if judged.settings.exempt {
+            return self.keep(findings, policy);
+        }
         self.control
             .note_result(policy.progress_aware && self.brings_news(&judged));
-        let findings = rules::of_tool_call(self, &judged, policy);
         self.productive(&judged, policy);
         self.keep(findings, policy);
         self.remember(&judged);
@@ -317,6 +327,8 @@ impl Fold {
         let answer = agent_key(&agent.name, &agent.output);
         let news = agent.output.value().is_some_and(|value| !value.empty) && !self.is_known(answer);
         self.control
+            .note_result(rules::is_new_errand(self, event, agent, policy));
+        self.control
             .enter(event, &agent.name, agent.output.value().is_some());
         self.control
             .note_result(policy.progress_aware && known && news);
@@ -369,6 +381,9 @@ impl Fold {
         let call = judged.call;
         if call.writes && judged.outcome == Outcome::Fresh {
             self.totals.write_at = judged.number + 1;
+        }
+        if judged.outcome == Outcome::Fresh || self.is_new_error(judged) {
+            self.totals.news_at = judged.number;
         }
         self.know_result(judged);
         if call.hands_off {

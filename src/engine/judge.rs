@@ -4,6 +4,7 @@ use super::calls::Call;
 use super::event::Text;
 use super::fold::{CallMark, Fold, Spent, text_hash};
 use super::hash::mix;
+use super::policy::{Policy, ToolSettings};
 use super::similarity::shape;
 use super::waiting::Waiting;
 
@@ -51,12 +52,19 @@ pub(crate) struct Judged<'a> {
     /// It gave nothing at all, as a note-taking tool or a shell's `mkdir` does, and did not even say that there is nothing.
     pub(crate) silent: bool,
     pub(crate) waiting: Waiting,
+    /// What the user or the profile says of the tool.
+    pub(crate) settings: ToolSettings<'a>,
 }
 
 impl Judged<'_> {
     /// Whether it is neither part of a loop nor against one: waiting, or a failure that may pass.
     pub(crate) fn stands_aside(&self) -> bool {
         self.transient || self.waiting.patient
+    }
+
+    /// Whether no rule about loops looks at it: its tool is exempt, or may poll and has time left.
+    pub(crate) fn is_exempt(&self) -> bool {
+        self.settings.exempt || self.waiting.polls
     }
 
     /// Whether it failed and neither the error nor the output says why.
@@ -93,7 +101,12 @@ fn tells_nothing(error: &str) -> bool {
 }
 
 impl Fold {
-    pub(super) fn judge<'a>(&mut self, call: &'a Call<'a>, tool: &'a Text) -> Judged<'a> {
+    pub(super) fn judge<'a>(
+        &mut self,
+        call: &'a Call<'a>,
+        tool: &'a Text,
+        policy: &'a Policy,
+    ) -> Judged<'a> {
         let totals = &mut self.totals;
         let same_answer = !totals.model_spoke && totals.asked_pending > 0;
         let named = std::mem::replace(&mut totals.round_name, call.asking.round);
@@ -134,6 +147,7 @@ impl Fold {
                 .value()
                 .is_some_and(|value| value.empty && value.bytes == 0),
             waiting: Waiting::default(),
+            settings: policy.tools.of(tool, call.agent.map(|agent| &**agent)),
         }
     }
 
@@ -160,6 +174,12 @@ impl Fold {
         }
     }
 
+    /// Whether a call failed in a way that was not seen before, such as with one failed test less.
+    pub(super) fn is_new_error(&self, judged: &Judged<'_>) -> bool {
+        judged.outcome == Outcome::Failed
+            && error_key(judged).is_some_and(|key| !self.is_known(key))
+    }
+
     /// Takes for granted that a call brings what the same call brought last, as far as that is remembered.
     pub(super) fn expect(&self, judged: &mut Judged<'_>) {
         let same_call = |mark: &&CallMark| judged.key.is_some() && mark.key == judged.key;
@@ -175,6 +195,9 @@ impl Fold {
 
     /// Remembers what a tool gave.
     pub(super) fn know_result(&mut self, judged: &Judged<'_>) {
+        if let Some(key) = error_key(judged).filter(|_| judged.outcome == Outcome::Failed) {
+            self.know(key);
+        }
         if let Some(value) = judged.call.output.value() {
             self.know(mix(judged.tool_hash, value.masked));
         }
@@ -186,6 +209,11 @@ impl Fold {
         judged.outcome == Outcome::Fresh
             && (!judged.call.hands_off || self.is_known(judged.tool_hash))
     }
+}
+
+/// An error among what is known of a tool: apart from its results.
+fn error_key(judged: &Judged<'_>) -> Option<u64> {
+    Some(mix(judged.tool_hash, mix(judged.result?, 1)))
 }
 
 /// Hash of the worker's name, else the agent's; 0 where neither is known.

@@ -9,6 +9,7 @@ pub(crate) mod announce;
 mod calls;
 pub(crate) mod control;
 pub mod event;
+pub mod explain;
 pub(crate) mod few;
 pub(crate) mod fold;
 pub mod guard;
@@ -27,6 +28,7 @@ pub(crate) mod waiting;
 pub mod warning;
 pub(crate) mod window;
 mod wording;
+pub mod work;
 
 pub use run::{Input, RunState, step};
 pub use view::RunView;

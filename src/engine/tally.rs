@@ -1,7 +1,8 @@
 //! How often, since when, and which spans show it: what a rule counts for one group of calls.
 //!
 //! A tally belongs to a rule and a key (a tool, or a tool with its arguments). It starts again when something new comes, or
-//! when its last call lies too far back; the oldest one makes room when there are [`TALLIES_MAX`]. Most steps look for several
+//! when its last call lies too far back; the oldest one makes room when there are [`TALLIES_MAX`], but none of those that count
+//! over the whole run, of which a run has three at most. One that ended gives its place back at once. Most steps look for several
 //! that are not there and make two that will not be needed again, so what is searched lies close together, apart from them.
 
 use super::event::SpanId;
@@ -13,6 +14,8 @@ use super::warning::Rule;
 
 /// Most tallies of a run.
 pub(crate) const TALLIES_MAX: usize = 32;
+/// The key of a tally that counts over the whole run.
+pub(crate) const WHOLE_RUN: u64 = 0;
 /// Most results that a tally remembers.
 const SEEN_MAX: usize = 4;
 
@@ -40,6 +43,8 @@ pub(crate) struct Tally {
     pub(crate) round: u64,
     /// Something the telemetry did not show lowers the confidence.
     pub(crate) weak: bool,
+    /// Something new came between its calls: the run moves, if not here.
+    pub(crate) moved: bool,
     /// Results seen, masked; newest last.
     pub(crate) seen: Few<u64, SEEN_MAX>,
     pub(crate) proof: Proof,
@@ -60,9 +65,14 @@ impl Tallies {
         self.find(rule, key).is_some()
     }
 
-    /// The tally of a rule and key, if there is one.
-    pub(crate) fn known(&mut self, rule: Rule, key: u64) -> Option<&mut Tally> {
-        self.find(rule, key).map(|place| &mut self.all[place])
+    /// Lets a tally go, if there is one.
+    pub(crate) fn end(&mut self, rule: Rule, key: u64) {
+        self.note_number();
+        if let Some(place) = self.find(rule, key) {
+            self.all.swap_remove(place);
+            self.keys.swap_remove(place);
+            self.numbers.swap_remove(place);
+        }
     }
 
     /// Takes back the number of a call that was not made, so that the next call has it.
@@ -70,7 +80,7 @@ impl Tallies {
         for (tally, known) in self.all.iter_mut().zip(&mut self.numbers) {
             if tally.rule == rule && tally.number > number {
                 tally.number = number;
-                *known = number;
+                *known = tally.age();
             }
         }
     }
@@ -97,7 +107,7 @@ impl Tallies {
     /// The tally that was given out may have counted since.
     fn note_number(&mut self) {
         if let Some(tally) = self.all.get(self.touched) {
-            self.numbers[self.touched] = tally.number;
+            self.numbers[self.touched] = tally.age();
         }
     }
 
@@ -105,7 +115,7 @@ impl Tallies {
         let key = mix(tally.key, tally.rule as u64);
         if self.all.len() < TALLIES_MAX {
             self.keys.push(key);
-            self.numbers.push(tally.number);
+            self.numbers.push(tally.age());
             self.all.push(tally);
             return self.all.len() - 1;
         }
@@ -114,7 +124,7 @@ impl Tallies {
             .min_by_key(|(_, number)| **number)
             .map_or(0, |(place, _)| place);
         self.keys[oldest] = key;
-        self.numbers[oldest] = tally.number;
+        self.numbers[oldest] = tally.age();
         self.all[oldest] = tally;
         oldest
     }
@@ -145,8 +155,22 @@ impl Tally {
             number: 0,
             round: 0,
             weak: false,
+            moved: false,
             seen: Few::default(),
             proof: Proof::default(),
+        }
+    }
+
+    /// The number by which the oldest tally is found: one that counts over the whole run is never the oldest.
+    fn age(&self) -> u64 {
+        let lasts = matches!(
+            self.rule,
+            Rule::LongRunningStep | Rule::CostSpike | Rule::RetryStorm
+        );
+        if lasts && self.key == WHOLE_RUN {
+            u64::MAX
+        } else {
+            self.number
         }
     }
 
@@ -167,6 +191,11 @@ impl Tally {
         if self.number < number {
             self.clear();
         }
+    }
+
+    /// Notes whether something new came since the call counted last; `news_at` is the number of the call that brought it.
+    pub(crate) fn note_news(&mut self, news_at: u64) {
+        self.moved |= self.count > 0 && self.number < news_at;
     }
 
     /// Counts a call.

@@ -12,6 +12,7 @@ use super::policy::Policy;
 use super::run::RunState;
 use super::warning::{Rule, Warning, WarningState};
 use super::wording;
+use super::work::AgentWork;
 
 /// How a run stands, in words.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -81,6 +82,8 @@ pub struct RunView {
     pub service: Option<Text>,
     /// Agents seen, by name, at most 16.
     pub agents: Vec<Text>,
+    /// What each of them has done, those included that have no name.
+    pub work: Vec<AgentWork>,
     /// How it stands.
     pub status: Status,
     /// 0 to 100.
@@ -144,6 +147,7 @@ impl RunState {
             session_id: self.session_id.clone(),
             service: self.service.clone(),
             agents: tip.agents.clone(),
+            work: tip.shown_work(),
             status: health::status(tip, policy),
             score: 100 - lost,
             lowest_score: 100 - lost.max(totals.worst),

@@ -27,14 +27,22 @@ pub(crate) struct Waiting {
     pub(crate) backs_off: bool,
     /// It waits, and has time left.
     pub(crate) patient: bool,
+    /// The settings say that its tool polls, and it has time left.
+    pub(crate) polls: bool,
 }
 
 impl Waiting {
     /// Judges the time between a call and the newest one of the same arguments.
     pub(crate) fn of(fold: &Fold, judged: &Judged<'_>, policy: &Policy) -> Self {
         let same_call = |key| fold.recent.iter().rev().find(|mark| mark.key == Some(key));
+        let declared = judged.settings.polling_seconds;
         let Some(before) = judged.key.and_then(same_call) else {
-            return Self::default();
+            let polls = declared.is_some_and(|seconds| seconds > 0);
+            return Self {
+                polls,
+                patient: polls,
+                ..Self::default()
+            };
         };
         let gap_ns = judged.call.start_ns.saturating_sub(before.start_ns);
         let grown = gap_ns / 3 >= before.gap_ns / 2;
@@ -43,6 +51,16 @@ impl Waiting {
             backs_off: before.gap_ns > 0 && grown,
             ..Self::default()
         };
+        if let Some(budget_seconds) = declared {
+            // Of a tool that is known to poll, an answer that was not recorded may well be the old one.
+            if judged.result == before.result {
+                waiting.waited_ns = before.waited_ns.saturating_add(gap_ns);
+            }
+            let budget_ns = budget_seconds.saturating_mul(SECOND_NS);
+            waiting.polls = waiting.waited_ns < budget_ns;
+            waiting.patient = waiting.polls;
+            return waiting;
+        }
         let same_result = judged.result.is_some() && judged.result == before.result;
         let (Some(settings), true) = (policy.waiting, same_result) else {
             return waiting;

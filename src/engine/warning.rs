@@ -63,11 +63,15 @@ pub enum Rule {
     GoalLoop,
     /// An agent says the same again and does nothing.
     RepeatedText,
+    /// The agent reads on and on and changes nothing.
+    ExplorationSaturation,
+    /// The run is not like this agent's good runs.
+    UnusualRun,
 }
 
 impl Rule {
     /// Every rule, in the order of the manual.
-    pub const ALL: [Self; 24] = [
+    pub const ALL: [Self; 26] = [
         Self::RepeatedToolCall,
         Self::RepeatedToolCallSimilarInput,
         Self::RepeatedToolCallExactInput,
@@ -92,6 +96,8 @@ impl Rule {
         Self::HandoffCycle,
         Self::GoalLoop,
         Self::RepeatedText,
+        Self::ExplorationSaturation,
+        Self::UnusualRun,
     ];
 
     /// The public id.
@@ -122,6 +128,8 @@ impl Rule {
             Self::HandoffCycle => "handoff_cycle",
             Self::GoalLoop => "goal_loop",
             Self::RepeatedText => "repeated_text",
+            Self::ExplorationSaturation => "exploration_saturation",
+            Self::UnusualRun => "unusual_run",
         }
     }
 

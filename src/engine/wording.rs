@@ -3,6 +3,7 @@
 //! Names from the outside (tools, agents) are quoted as data, without control characters. No argument and no result is
 //! ever part of a sentence.
 
+mod own;
 mod prior;
 
 use super::kept::Kept;
@@ -58,31 +59,7 @@ pub(crate) fn what_happened(kept: &Kept) -> String {
         | Rule::CommandFailureCascade
         | Rule::SummaryLoop
         | Rule::GlobalDoomLoop => prior::what_happened(kept.rule, &tool, count),
-        Rule::ToolCycle => {
-            format!("The same calls came round again with the same results: {count} calls so far.")
-        }
-        Rule::Stagnation => {
-            format!(
-                "{tool} was called {count} times with other arguments and gave the same result."
-            )
-        }
-        Rule::SameError => format!("{tool} failed {count} times with the same error."),
-        Rule::HandoffCycle => {
-            format!("Agents handed the task round in a ring: {count} hand-offs and nothing new.")
-        }
-        Rule::GoalLoop if kept.tool.is_some() => {
-            format!(
-                "{tool} was called {count} times in the same way, under one instruction after the other."
-            )
-        }
-        Rule::GoalLoop => {
-            let agent = quoted(kept.agent.as_deref(), "An agent");
-            format!("{agent} was given nearly the same instruction {count} times.")
-        }
-        Rule::RepeatedText => {
-            let agent = quoted(kept.agent.as_deref(), "An agent");
-            format!("{agent} said what it had said before {count} times and did nothing.")
-        }
+        _ => own::what_happened(kept),
     }
 }
 
@@ -117,14 +94,7 @@ pub(crate) fn why_it_matters(kept: &Kept) -> &'static str {
         | Rule::CommandFailureCascade
         | Rule::SummaryLoop
         | Rule::GlobalDoomLoop => prior::why_it_matters(kept.rule),
-        Rule::ToolCycle => {
-            "Each step leads back to the first; the next round will end like the last."
-        }
-        Rule::Stagnation => "Asking in another way does not change what the source has.",
-        Rule::SameError => "The cause lies outside of what is being tried.",
-        Rule::HandoffCycle => "Every agent passes the task on; nobody works on it.",
-        Rule::GoalLoop => "The errand has been run and did not bring what was wanted.",
-        Rule::RepeatedText => "An agent that plans and recaps without acting does not get on.",
+        rule => own::why_it_matters(rule),
     }
 }
 
@@ -173,22 +143,7 @@ pub(crate) fn what_to_try(kept: &Kept) -> &'static str {
             | Rule::GlobalDoomLoop,
             _,
         ) => prior::what_to_try(kept),
-        (Rule::ToolCycle, _) => {
-            "Tell the agent what the round brought, and take one of its steps away or decide for it."
-        }
-        (Rule::Stagnation, _) => {
-            "Tell the agent that this source has nothing else, and name another one."
-        }
-        (Rule::SameError, _) => {
-            "Mend the cause of the error (a credential, a path, a server), or take the tool away."
-        }
-        (Rule::HandoffCycle, _) => "Name one agent that owns the task and may not pass it on.",
-        (Rule::GoalLoop, _) => {
-            "Change the plan: another source, a smaller question, or an answer with what is known."
-        }
-        (Rule::RepeatedText, _) => {
-            "Ask for one concrete action or for the final answer; check that the agent has the tools that it needs."
-        }
+        (rule, _) => own::what_to_try(rule),
     }
 }
 

@@ -113,6 +113,7 @@ fn fingerprint(tenant: &str, id: u64) -> String {
 /// What tells one alert from another. Alertmanager leaves empty labels out, and so does this.
 fn labels(tenant: &str, alert: &Alert) -> Texts {
     let warning = &alert.warning;
+    let incident = hex_id(warning.incident);
     let all = [
         ("alertname", Some(warning.rule.name())),
         ("severity", Some(warning.severity.name())),
@@ -121,6 +122,8 @@ fn labels(tenant: &str, alert: &Alert) -> Texts {
         ("agent", warning.agent.as_deref()),
         ("tool", warning.tool.as_deref()),
         ("tenant", Some(tenant)),
+        // For `group_by`: several rules may see the same calls.
+        ("incident", Some(incident.as_str())),
     ];
     all.into_iter()
         .filter_map(|(name, text)| Some((name, text?.to_owned())))

@@ -24,6 +24,7 @@ use std::borrow::Cow;
 use crate::engine::event::{
     AgentSpan, Answer, Body, Failure, ModelCall, Recorded, RunEnd, ToolCall, Traits,
 };
+use crate::engine::policy::{ToolSettings, Tools};
 use crate::otlp::{Attributes, LogView, ValueView};
 
 use super::facts::Slot;
@@ -59,9 +60,9 @@ pub(super) fn span(reading: &mut Reading<'_, '_>) -> Outcome {
 }
 
 /// Reads one log record.
-pub(super) fn log(log: &LogView<'_>, report: &mut Report) -> Outcome {
+pub(super) fn log(log: &LogView<'_>, report: &mut Report, tools: &Tools) -> Outcome {
     let [event, session, agent] = pick(&log.attributes, ["event.name", "session.id", "agent_id"]);
-    let mut record = Record::new(log, text(session).unwrap_or_default(), report);
+    let mut record = Record::new(log, text(session).unwrap_or_default(), report, tools);
     record.agent = text(agent).map(Cow::Borrowed);
     match text(event).map(|event| event.trim_start_matches("claude_code.")) {
         Some("tool_result") => tool_record(&mut record),
@@ -81,16 +82,17 @@ fn tool_span(reading: &mut Reading<'_, '_>) {
         ["tool_use_id", "full_command", "subagent_type"],
     );
     let tool = reading.facts.text(Slot::ToolName).unwrap_or_default();
+    let how = reading.tools.of(tool, reading.agent.as_deref());
     let input = match text(command) {
-        Some(command) if SHELLS.contains(&tool) => shell_input(command),
+        Some(command) if SHELLS.contains(&tool) => shell_input(&how, command),
         _ => unknown(),
     };
     let printed = span.events.iter().find(|event| event.name == "tool.output");
     let output = printed.map_or(Recorded::NotRecorded, |event| {
         let [output, content] = pick(&event.attributes, ["output", "content"]);
         match output {
-            ValueView::Empty => value::output(content),
-            output => value::output(output),
+            ValueView::Empty => value::output_of(&how, content),
+            output => value::output_of(&how, output),
         }
     });
     let error = reading.failure();
@@ -137,17 +139,18 @@ fn tool_record(record: &mut Record<'_, '_>) {
         ],
     );
     let tool = text(tool).unwrap_or_default();
+    let how = record.how(tool);
     let failed = flag(success) == Some(false);
     let reason = text(error).or(text(kind)).unwrap_or_default();
     let output = if !failed && count(size) == Some(0) {
-        value::output_json("")
+        value::output_json(&how, "")
     } else {
         Recorded::NotRecorded
     };
     let body = call(
         tool,
         text(call_id),
-        arguments(tool, text(input), text(parameters)),
+        arguments(&how, tool, text(input), text(parameters)),
         output,
         failed.then(|| value::failure(reason)),
     );
@@ -181,7 +184,7 @@ fn refusal(record: &mut Record<'_, '_>) {
     let body = call(
         tool,
         text(call_id),
-        arguments(tool, None, text(parameters)),
+        arguments(&record.how(tool), tool, None, text(parameters)),
         Recorded::NotRecorded,
         Some(value::failure(&reason)),
     );
@@ -215,28 +218,33 @@ fn unknown() -> (Recorded, Traits) {
 }
 
 /// The arguments of a call: the whole of them, but of a shell command as the span tells it.
-fn arguments(tool: &str, input: Option<&str>, parameters: Option<&str>) -> (Recorded, Traits) {
+fn arguments(
+    how: &ToolSettings<'_>,
+    tool: &str,
+    input: Option<&str>,
+    parameters: Option<&str>,
+) -> (Recorded, Traits) {
     if SHELLS.contains(&tool) {
         // The parameters hold the command in full; in the input, long texts are cut off.
         let command = parameters
             .and_then(|json| value::member(json, &["full_command"]))
             .or_else(|| input.and_then(|json| value::member(json, &["command"])));
         if let Some(command) = command {
-            return shell_input(&value::unquote(command));
+            return shell_input(how, &value::unquote(command));
         }
     }
-    input.map_or_else(unknown, |input| told(tool, input))
+    input.map_or_else(unknown, |input| told(how, tool, input))
 }
 
-fn shell_input(command: &str) -> (Recorded, Traits) {
+fn shell_input(how: &ToolSettings<'_>, command: &str) -> (Recorded, Traits) {
     let command = serde_json::Value::from(command);
-    told(SHELLS[0], &format!("{{\"command\":{command}}}"))
+    told(how, SHELLS[0], &format!("{{\"command\":{command}}}"))
 }
 
-fn told(tool: &str, input: &str) -> (Recorded, Traits) {
+fn told(how: &ToolSettings<'_>, tool: &str, input: &str) -> (Recorded, Traits) {
     (
-        value::input_json(input),
-        fingerprint::traits(tool, input, ""),
+        value::input_json(how, input),
+        fingerprint::traits(how, tool, input, ""),
     )
 }
 
@@ -379,6 +387,8 @@ mod tests {
     use crate::engine::event::Event;
     use crate::normalize::records::tests::events;
 
+    const PLAIN: ToolSettings<'_> = ToolSettings::PLAIN;
+
     fn told(traced: bool, record: &serde_json::Value) -> Vec<Event> {
         events("com.anthropic.claude_code.events", traced, record)
     }
@@ -418,23 +428,25 @@ mod tests {
             &*call.error.as_ref().expect("a failure").text,
             "refused by user_reject"
         );
-        assert_eq!(call.input, shell_input("rm -r x").0);
+        assert_eq!(call.input, shell_input(&PLAIN, "rm -r x").0);
     }
 
     /// Given a shell command with a long text in it, it counts as the whole command, whatever the description beside it.
     #[test]
     fn a_command_counts_alone() {
-        let call = |input: &str, parameters: &str| arguments("Bash", Some(input), Some(parameters));
+        let call = |input: &str, parameters: &str| {
+            arguments(&PLAIN, "Bash", Some(input), Some(parameters))
+        };
         let full = r#"{"full_command":"echo \"a\"","description":"one"}"#;
         assert_eq!(
             call(r#"{"command":"echo…"}"#, full),
-            shell_input("echo \"a\"")
+            shell_input(&PLAIN, "echo \"a\"")
         );
         assert_eq!(
             call(r#"{"command":"ls","description":"two"}"#, "{}"),
-            shell_input("ls")
+            shell_input(&PLAIN, "ls")
         );
-        assert_eq!(arguments("Read", None, None), unknown());
+        assert_eq!(arguments(&PLAIN, "Read", None, None), unknown());
     }
 
     /// Given a model call that failed, it is told once: by its record only where no span tells it.

@@ -15,19 +15,20 @@
 use std::borrow::Cow;
 
 use crate::engine::event::{Body, Failure, ModelCall, Recorded, ToolCall};
+use crate::engine::policy::{ToolSettings, Tools};
 use crate::otlp::LogView;
 
 use super::records::{Record, count, flag, pick, text};
 use super::{Outcome, Report, fingerprint, shell, tool_names, value};
 
 /// Reads one log record.
-pub(super) fn log(log: &LogView<'_>, report: &mut Report) -> Outcome {
+pub(super) fn log(log: &LogView<'_>, report: &mut Report, tools: &Tools) -> Outcome {
     // The record's own event name is a line of Codex's source.
     let [event, conversation, agent] = pick(
         &log.attributes,
         ["event.name", "conversation.id", "agent_name"],
     );
-    let mut record = Record::new(log, text(conversation).unwrap_or_default(), report);
+    let mut record = Record::new(log, text(conversation).unwrap_or_default(), report, tools);
     record.agent = text(agent).map(Cow::Borrowed);
     match text(event) {
         Some("codex.tool_result") => tool(&mut record),
@@ -59,17 +60,19 @@ fn tool(record: &mut Record<'_, '_>) {
     let command = text(arguments).map(command).unwrap_or_default();
     let error = failure(flag(success), &command, printed.as_ref());
     let named = call_id.as_str().unwrap_or_default();
+    let how = record.how(tool);
     let body = Body::ToolCall(ToolCall {
         tool: value::name(tool),
         call_id: (!named.is_empty()).then(|| value::id_hash(&[named.as_bytes()])),
         guarded: None,
         traits: fingerprint::traits(
+            &how,
             tool,
             text(arguments).unwrap_or_default(),
             printed.as_ref().map_or("", |printed| printed.body),
         ),
-        input: value::input(arguments),
-        output: printed.map_or(Recorded::NotRecorded, |printed| printed.output()),
+        input: value::input_of(&how, arguments),
+        output: printed.map_or(Recorded::NotRecorded, |printed| printed.output(&how)),
         error,
         hands_off: tool_names::hands_off(tool),
         writes: tool_names::writes(tool),
@@ -133,11 +136,11 @@ impl<'a> Printed<'a> {
     }
 
     /// A command that still runs has printed nothing yet, which is not an empty result.
-    fn output(&self) -> Recorded {
+    fn output(&self, how: &ToolSettings<'_>) -> Recorded {
         if self.is_running && self.body.trim().is_empty() {
-            return value::output_json("still running");
+            return value::output_json(how, "still running");
         }
-        value::output_json(self.body)
+        value::output_json(how, self.body)
     }
 }
 

@@ -8,6 +8,7 @@
 use std::borrow::Cow;
 use std::io::Write;
 
+use crate::engine::policy::ToolSettings;
 use crate::otlp::ValueView;
 
 use super::emptiness::{self, Members};
@@ -59,17 +60,20 @@ pub(super) struct Digest {
 }
 
 /// Reads one value.
-pub(super) struct Reader {
+pub(super) struct Reader<'h> {
+    /// What is special about the tool whose arguments or result it is.
+    how: ToolSettings<'h>,
     /// Results are masked and may say in words that there is nothing; arguments are kept as a sample instead.
     is_output: bool,
     sample: Sample,
     unwraps: u8,
 }
 
-impl Reader {
+impl<'h> Reader<'h> {
     /// A reader for arguments: writes a sample.
-    pub(super) fn for_input() -> Self {
+    pub(super) fn for_input(how: &ToolSettings<'h>) -> Self {
         Self {
+            how: *how,
             is_output: false,
             sample: Sample::default(),
             unwraps: UNWRAPS_MAX,
@@ -77,8 +81,9 @@ impl Reader {
     }
 
     /// A reader for results: masks, and knows the words for nothing.
-    pub(super) fn for_output() -> Self {
+    pub(super) fn for_output(how: &ToolSettings<'h>) -> Self {
         Self {
+            how: *how,
             is_output: true,
             sample: Sample::default(),
             unwraps: UNWRAPS_MAX,
@@ -274,7 +279,11 @@ impl Reader {
                 hash
             },
             bytes,
-            empty: emptiness::is_empty_text(text, self.is_output),
+            empty: if self.is_output {
+                emptiness::says_there_is_nothing(text, self.how.empty_phrases)
+            } else {
+                text.trim().is_empty()
+            },
             shape: Shape::Text,
         }
     }
@@ -328,10 +337,12 @@ impl Reader {
     }
 
     pub(super) fn add_member(&mut self, map: &mut Map, key: &str, value: Digest, member: Member) {
+        let is_volatile = self.how.volatile_fields.iter().any(|field| field == key);
         if self.is_output {
-            map.members.add(key, &value);
+            let is_payload = self.how.payload_fields.iter().any(|field| field == key);
+            map.members.add(key, &value, is_volatile, is_payload);
         }
-        if value.shape == Shape::Nothing {
+        if value.shape == Shape::Nothing || is_volatile {
             self.sample.take_back(member.place);
             return;
         }

@@ -32,18 +32,28 @@ const NOTHING: [&str; 18] = [
     "no content",
 ];
 
-/// Whether a text holds nothing. Sentences count only in results: a query for "not found" is a query.
-pub(super) fn is_empty_text(text: &str, is_output: bool) -> bool {
+/// Whether a result's text holds nothing, or says so in a sentence that is known or one of the user's. Of arguments only
+/// blank ones hold nothing: a query for "not found" is a query.
+pub(super) fn says_there_is_nothing(text: &str, phrases: &[String]) -> bool {
     let text = text.trim();
     if text.is_empty() {
         return true;
     }
-    if !is_output || text.len() > SENTENCE_BYTES_MAX {
+    if text.len() > SENTENCE_BYTES_MAX {
         return false;
     }
     text.eq_ignore_ascii_case("none")
         || text.eq_ignore_ascii_case("null")
         || says_nothing(text.as_bytes())
+        || (!phrases.is_empty() && says_one_of(text, phrases))
+}
+
+/// Whether one of the user's sentences stands in the text, whatever its case.
+fn says_one_of(text: &str, phrases: &[String]) -> bool {
+    let text = text.to_lowercase();
+    phrases
+        .iter()
+        .any(|phrase| text.contains(&phrase.to_lowercase()))
 }
 
 /// Whether one of the sentences stands in the text, whatever its case, with no letter, digit or decimal sign before it.
@@ -77,16 +87,16 @@ pub(super) struct Members {
 }
 
 impl Members {
-    /// Takes one more member into account.
-    pub(super) fn add(&mut self, key: &str, value: &Digest) {
+    /// Takes one more member into account; the user may have said that it means nothing, or that it carries the result.
+    pub(super) fn add(&mut self, key: &str, value: &Digest, is_volatile: bool, is_payload: bool) {
         if self.holds {
             return;
         }
         if value.empty {
-            self.payload |= value.shape == Shape::List || is_payload(key);
+            self.payload |= is_payload || value.shape == Shape::List || carries(key);
         } else {
             self.filled = true;
-            self.holds = !is_decoration(key, value.shape);
+            self.holds = !is_volatile && (is_payload || !is_decoration(key, value.shape));
         }
     }
 
@@ -97,7 +107,7 @@ impl Members {
 }
 
 /// Names under which envelopes carry results.
-fn is_payload(key: &str) -> bool {
+fn carries(key: &str) -> bool {
     matches!(
         key,
         "results"
@@ -124,10 +134,10 @@ fn is_decoration(key: &str, shape: Shape) -> bool {
     match shape {
         Shape::Nothing => true,
         Shape::Zero => {
-            !is_payload(key) || matches!(key, "hits" | "matches" | "items" | "documents" | "rows")
+            !carries(key) || matches!(key, "hits" | "matches" | "items" | "documents" | "rows")
         }
-        Shape::Flag => !is_payload(key),
-        Shape::Number => !is_payload(key) && !is_count(key),
+        Shape::Flag => !carries(key),
+        Shape::Number => !carries(key) && !is_count(key),
         Shape::Text | Shape::List | Shape::Map => is_echo(key),
     }
 }

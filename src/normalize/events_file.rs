@@ -8,6 +8,7 @@
 use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::io::{BufRead, BufReader, Read};
+use std::sync::Arc;
 
 use flate2::bufread::MultiGzDecoder;
 use serde::{Deserialize, Deserializer};
@@ -17,6 +18,7 @@ use crate::engine::event::{
     AgentSpan, Answer, Body, Event, Failure, Handoff, ModelCall, Recorded, RunEnd, SpanId, Text,
     ToolCall, TraceId,
 };
+use crate::engine::policy::{ToolSettings, Tools};
 
 use super::{fingerprint, tool_names, value};
 
@@ -72,13 +74,26 @@ pub fn runs<'r>(file: impl Read + 'r) -> std::io::Result<EventsRuns<'r>> {
     } else {
         Box::new(file)
     };
-    Ok(EventsRuns { lines, line: 0 })
+    Ok(EventsRuns {
+        lines,
+        line: 0,
+        tools: Arc::default(),
+    })
 }
 
 /// Reads a file of events; see [`runs`].
 pub struct EventsRuns<'r> {
     lines: Box<dyn BufRead + 'r>,
     line: u64,
+    tools: Arc<Tools>,
+}
+
+impl EventsRuns<'_> {
+    /// Reads calls as is set for their tools.
+    #[must_use]
+    pub fn with_tools(self, tools: Arc<Tools>) -> Self {
+        Self { tools, ..self }
+    }
 }
 
 impl Iterator for EventsRuns<'_> {
@@ -94,7 +109,7 @@ impl Iterator for EventsRuns<'_> {
                 Ok(0) => return None,
                 Ok(_) if bytes.trim_ascii().is_empty() => {}
                 Ok(_) => {
-                    let run = Line::read(&bytes);
+                    let run = Line::read(&bytes, &self.tools);
                     return Some(run.map_err(|reason| EventsError::Line { line, reason }));
                 }
                 Err(source) => {
@@ -151,7 +166,7 @@ fn present<'de, D: Deserializer<'de>>(json: D) -> Result<Option<&'de RawValue>, 
 }
 
 impl Line<'_> {
-    fn read(bytes: &[u8]) -> Result<EventsRun, String> {
+    fn read(bytes: &[u8], tools: &Tools) -> Result<EventsRun, String> {
         let mut line: Line<'_> =
             serde_json::from_slice(bytes).map_err(|error| described(&error))?;
         line.events.sort_by_key(|told| told.i);
@@ -166,7 +181,7 @@ impl Line<'_> {
             time_ms = told.t_ms.map(|time| time as u64).or(time_ms);
             let start_ns = start_ns(i, time_ms);
             let bodies = told
-                .bodies()
+                .bodies(tools)
                 .map_err(|reason| format!("event {i}: {reason}"))?;
             for (part, body) in bodies.into_iter().enumerate() {
                 events.push(told.event(&line.run_id, part as u8, start_ns, body));
@@ -218,9 +233,9 @@ impl Told<'_> {
         }
     }
 
-    fn bodies(&self) -> Result<Vec<Body>, String> {
+    fn bodies(&self, tools: &Tools) -> Result<Vec<Body>, String> {
         Ok(vec![match &*self.kind {
-            "tool_call" => self.tool_call()?,
+            "tool_call" => self.tool_call(tools)?,
             "llm_call" => Body::ModelCall(self.model_call(Answer::Unknown)),
             "llm_text" => self.model_text(),
             "handoff" => return self.handoff(),
@@ -242,24 +257,26 @@ impl Told<'_> {
         }])
     }
 
-    fn tool_call(&self) -> Result<Body, String> {
+    fn tool_call(&self, tools: &Tools) -> Result<Body, String> {
         let tool = self.tool.as_deref().unwrap_or_default().trim();
         if tool.is_empty() {
             return Err("a tool_call needs `tool`".to_owned());
         }
         let call_id = self.call_id.as_deref().filter(|id| !id.is_empty());
+        let how = tools.of(tool, self.agent.as_deref());
         Ok(Body::ToolCall(ToolCall {
             tool: value::name(tool),
             call_id: call_id.map(|id| value::id_hash(&[id.as_bytes()])),
-            input: self.input(),
-            output: self
-                .output
-                .map_or(Recorded::NotRecorded, |json| value::output_json(json.get())),
+            input: self.input(&how),
+            output: self.output.map_or(Recorded::NotRecorded, |json| {
+                value::output_json(&how, json.get())
+            }),
             error: self.failure(),
             hands_off: tool_names::hands_off(tool),
             writes: tool_names::writes(tool),
             guarded: None,
             traits: fingerprint::traits(
+                &how,
                 tool,
                 self.input.map_or("", RawValue::get),
                 self.output.map_or("", RawValue::get),
@@ -268,9 +285,11 @@ impl Told<'_> {
     }
 
     /// Arguments that are `null` are not known to be none.
-    fn input(&self) -> Recorded {
+    fn input(&self, how: &ToolSettings<'_>) -> Recorded {
         let input = self.input.filter(|json| json.get() != "null");
-        input.map_or(Recorded::NotRecorded, |json| value::input_json(json.get()))
+        input.map_or(Recorded::NotRecorded, |json| {
+            value::input_json(how, json.get())
+        })
     }
 
     /// The error in words; of `true`, the result's words.
@@ -320,7 +339,7 @@ impl Told<'_> {
         });
         let asked = AgentSpan {
             name: to,
-            input: self.input(),
+            input: self.input(&ToolSettings::PLAIN),
             output: Recorded::NotRecorded,
         };
         Ok(match asked.input {

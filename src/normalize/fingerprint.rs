@@ -5,6 +5,7 @@
 //! file, whichever program reads it. What a command does is in `shell`. Nothing of a value leaves this file but a hash.
 
 use crate::engine::event::{Command, Traits};
+use crate::engine::policy::ToolSettings;
 
 use super::{hash, shell, value};
 
@@ -47,11 +48,11 @@ const SHELLS: [&str; 17] = [
 const TESTERS: [&str; 5] = ["run_tests", "run_test", "runtests", "test", "pytest"];
 
 /// What arguments and result tell; a text that is absent is empty. Results may stand in quotes, as JSON text.
-pub(super) fn traits(tool: &str, arguments: &str, result: &str) -> Traits {
+pub(super) fn traits(how: &ToolSettings<'_>, tool: &str, arguments: &str, result: &str) -> Traits {
     let named = |names: &[&str]| names.iter().any(|name| tool.eq_ignore_ascii_case(name));
-    if named(&SHELLS) {
+    if how.shell.unwrap_or_else(|| named(&SHELLS)) {
         return match value::command_line(arguments) {
-            Some(line) => of_command(arguments, &line, result),
+            Some(line) => of_command(how, arguments, &line, result),
             None => Traits {
                 tests_failed: arguments.is_empty() && tests_failed(result),
                 ..Traits::default()
@@ -60,18 +61,18 @@ pub(super) fn traits(tool: &str, arguments: &str, result: &str) -> Traits {
     }
     let tests = named(&TESTERS);
     Traits {
-        main: main_arguments(arguments),
+        main: main_arguments(how, arguments),
         command: tests.then_some(Command::RunsTests),
         tests_failed: tests && tests_failed(result),
     }
 }
 
-fn of_command(arguments: &str, line: &str, result: &str) -> Traits {
-    let command = shell::kind(line);
+fn of_command(how: &ToolSettings<'_>, arguments: &str, line: &str, result: &str) -> Traits {
+    let command = shell::kind(line, how.test_commands);
     let main = if shell::is_simple(line) {
         shell::file_read(line)
             .map(|file| hash::parts(&[b"file_read", file.as_bytes()]))
-            .or_else(|| main_arguments(arguments))
+            .or_else(|| main_arguments(how, arguments))
     } else {
         None
     };
@@ -83,9 +84,12 @@ fn of_command(arguments: &str, line: &str, result: &str) -> Traits {
 }
 
 /// Fingerprint of the main arguments alone, as if they were all; `None` where they are, or where there are none.
-fn main_arguments(arguments: &str) -> Option<u64> {
+fn main_arguments(how: &ToolSettings<'_>, arguments: &str) -> Option<u64> {
     let arguments = value::unquote(arguments);
-    let is_main = |key: &str| MAIN.contains(&key);
+    let is_main = |key: &str| match how.primary_arguments {
+        Some(names) => names.iter().any(|name| name == key),
+        None => MAIN.contains(&key),
+    };
     let mut members = value::members(&arguments);
     let (mut some, mut others) = (false, false);
     for (key, _) in members.by_ref() {
@@ -99,7 +103,7 @@ fn main_arguments(arguments: &str) -> Option<u64> {
         .filter(|(key, _)| is_main(key))
         .map(|(key, value)| format!("\"{key}\":{value}"))
         .collect();
-    let main = value::input_json(&format!("{{{}}}", main.join(",")));
+    let main = value::input_json(how, &format!("{{{}}}", main.join(",")));
     main.value().map(|value| value.fingerprint)
 }
 
@@ -111,11 +115,13 @@ fn tests_failed(result: &str) -> bool {
 mod tests {
     use super::*;
 
+    const PLAIN: ToolSettings<'_> = ToolSettings::PLAIN;
+
     /// The fingerprint that stands for the main arguments.
     fn main(tool: &str, arguments: &str) -> u64 {
-        let all = value::input_json(arguments);
+        let all = value::input_json(&PLAIN, arguments);
         let all = all.value().unwrap().fingerprint;
-        traits(tool, arguments, "").main.unwrap_or(all)
+        traits(&PLAIN, tool, arguments, "").main.unwrap_or(all)
     }
 
     #[track_caller]
@@ -166,16 +172,24 @@ mod tests {
     /// Given a test run's result, it is read for failures; of other commands it is not.
     #[test]
     fn failed_tests_are_told() {
-        let run = traits("bash", r#"{"command":"cargo test"}"#, r#""2 failed""#);
+        let run = traits(
+            &PLAIN,
+            "bash",
+            r#"{"command":"cargo test"}"#,
+            r#""2 failed""#,
+        );
         assert_eq!(run.command, Some(Command::RunsTests));
         assert!(run.tests_failed);
-        let other = traits("bash", r#"{"command":"cat log"}"#, "2 failed");
+        let other = traits(&PLAIN, "bash", r#"{"command":"cat log"}"#, "2 failed");
         assert_eq!(
             (other.command, other.tests_failed),
             (Some(Command::ReadsFile), false)
         );
-        assert!(traits("run_tests", "{}", "FAILED").tests_failed);
-        assert!(traits("bash", "", "3 failed").tests_failed);
-        assert_eq!(traits("search", "2 failed", "2 failed"), Traits::default());
+        assert!(traits(&PLAIN, "run_tests", "{}", "FAILED").tests_failed);
+        assert!(traits(&PLAIN, "bash", "", "3 failed").tests_failed);
+        assert_eq!(
+            traits(&PLAIN, "search", "2 failed", "2 failed"),
+            Traits::default()
+        );
     }
 }

@@ -19,6 +19,7 @@ use std::borrow::Cow;
 use serde::Deserialize;
 
 use crate::engine::event::{Answer, Body, Failure, ModelCall, Recorded, ToolCall};
+use crate::engine::policy::Tools;
 use crate::otlp::{LogView, ValueView};
 
 use super::facts::Slot;
@@ -43,9 +44,9 @@ pub(super) fn span(reading: &mut Reading<'_, '_>) -> Outcome {
 }
 
 /// Reads one log record.
-pub(super) fn log(log: &LogView<'_>, report: &mut Report) -> Outcome {
+pub(super) fn log(log: &LogView<'_>, report: &mut Report, tools: &Tools) -> Outcome {
     let [event, session] = pick(&log.attributes, ["event.name", "session.id"]);
-    let mut record = Record::new(log, text(session).unwrap_or_default(), report);
+    let mut record = Record::new(log, text(session).unwrap_or_default(), report, tools);
     match text(event).map(|event| event.trim_start_matches("gemini_cli.")) {
         Some("tool_call") => tool_record(&mut record),
         Some("api_response") => model_record(&mut record),
@@ -85,20 +86,22 @@ fn tool_span(reading: &mut Reading<'_, '_>) {
         .failure()
         .or_else(|| failure(&answer, &command, printed.as_ref()));
     let arguments = value::member(&request, &["args"]);
+    let how = reading.tools.of(tool, reading.agent.as_deref());
     reading.tell(Body::ToolCall(ToolCall {
         tool: value::name(tool),
         call_id: facts
             .text(Slot::CallId)
             .map(|id| value::id_hash(&[id.as_bytes()])),
-        input: arguments.map_or(Recorded::NotRecorded, value::input_json),
+        input: arguments.map_or(Recorded::NotRecorded, |json| value::input_json(&how, json)),
         guarded: None,
         traits: fingerprint::traits(
+            &how,
             tool,
             arguments.unwrap_or_default(),
             printed.as_ref().map_or("", |printed| &*printed.body),
         ),
         output: printed.map_or(Recorded::NotRecorded, |printed| {
-            value::output(ValueView::Str(&printed.body))
+            value::output_of(&how, ValueView::Str(&printed.body))
         }),
         error,
         hands_off: tool_names::hands_off(tool),
@@ -205,16 +208,17 @@ fn tool_record(record: &mut Record<'_, '_>) {
     } else {
         exit.map(|code| wordless(&code))
     };
+    let how = record.how(tool);
     let body = Body::ToolCall(ToolCall {
         tool: value::name(tool),
         call_id: None,
-        input: value::input(arguments),
+        input: value::input_of(&how, arguments),
         output: Recorded::NotRecorded,
         error,
         hands_off: tool_names::hands_off(tool),
         writes: tool_names::writes(tool),
         guarded: None,
-        traits: fingerprint::traits(tool, input, ""),
+        traits: fingerprint::traits(&how, tool, input, ""),
     });
     let time = record.time_ns().to_le_bytes();
     let prompt = prompt.as_str().unwrap_or_default();

@@ -3,6 +3,7 @@
 //! Only here may a result keep a sample, and only where the profile keeps results (`guard.keep_results`).
 
 use crate::engine::event::{Failure, Recorded, Text, ToolCall, Value};
+use crate::engine::policy::ToolSettings;
 
 use super::{fingerprint, tool_names, value};
 
@@ -30,11 +31,11 @@ pub enum Outcome<'a> {
     Error(&'a str),
 }
 
-/// The call as the engine knows calls. `keep_result` keeps a redacted sample of the result.
+/// The call as the engine knows calls, read as is set for its tool. `keep_result` keeps a redacted sample of the result.
 #[must_use]
-pub fn tool_call(told: &Told<'_>, keep_result: bool) -> ToolCall {
+pub fn tool_call(told: &Told<'_>, how: &ToolSettings<'_>, keep_result: bool) -> ToolCall {
     let arguments = told.arguments.unwrap_or_default();
-    let (output, error, result) = outcome(told.outcome, keep_result);
+    let (output, error, result) = outcome(told.outcome, how, keep_result);
     let call_id = told.call_id.filter(|id| !id.is_empty());
     ToolCall {
         tool: value::name(told.tool),
@@ -42,34 +43,40 @@ pub fn tool_call(told: &Told<'_>, keep_result: bool) -> ToolCall {
         input: told
             .arguments
             .filter(|json| *json != "null")
-            .map_or(Recorded::NotRecorded, value::input_json),
+            .map_or(Recorded::NotRecorded, |json| value::input_json(how, json)),
         output,
         error,
         hands_off: tool_names::hands_off(told.tool),
         writes: tool_names::writes(told.tool),
-        traits: fingerprint::traits(told.tool, arguments, result),
+        traits: fingerprint::traits(how, told.tool, arguments, result),
         guarded: None,
     }
 }
 
-fn outcome(outcome: Option<Outcome<'_>>, keep_result: bool) -> (Recorded, Option<Failure>, &str) {
+fn outcome<'t>(
+    outcome: Option<Outcome<'t>>,
+    how: &ToolSettings<'_>,
+    keep_result: bool,
+) -> (Recorded, Option<Failure>, &'t str) {
     match outcome {
         None | Some(Outcome::Success(None)) => (Recorded::NotRecorded, None, ""),
         Some(Outcome::Success(Some(result))) => {
-            (sampled(result, result, keep_result), None, result)
+            (sampled(result, result, how, keep_result), None, result)
         }
-        Some(Outcome::NoData(words)) => {
-            (sampled("[]", words.unwrap_or("[]"), keep_result), None, "")
-        }
+        Some(Outcome::NoData(words)) => (
+            sampled("[]", words.unwrap_or("[]"), how, keep_result),
+            None,
+            "",
+        ),
         Some(Outcome::Error(error)) => (Recorded::NotRecorded, Some(value::failure(error)), error),
     }
 }
 
 /// A result, with a redacted sample of what is to be given back for it, if it may be kept.
-fn sampled(result: &str, given_back: &str, keep: bool) -> Recorded {
-    match (value::output_json(result), keep) {
+fn sampled(result: &str, given_back: &str, how: &ToolSettings<'_>, keep: bool) -> Recorded {
+    match (value::output_json(how, result), keep) {
         (Recorded::Value(output), true) => Recorded::Value(Value {
-            sample: match value::input_json(given_back) {
+            sample: match value::input_json(how, given_back) {
                 Recorded::Value(value) => value.sample,
                 _ => Text::default(),
             },
@@ -108,7 +115,7 @@ mod tests {
             outcome: Some(outcome),
             ..Told::default()
         };
-        tool_call(&told, keep)
+        tool_call(&told, &ToolSettings::PLAIN, keep)
     }
 
     /// Given a result, its sample is kept only where that is asked for, and a secret in it never is.

@@ -19,7 +19,7 @@ const STRIDE: usize = 32;
 const TEXT_BYTES: usize = 512;
 
 /// Reads one JSON value; `None` where the text is anything else.
-pub(super) fn read(text: &str, reader: &mut Reader) -> Option<Digest> {
+pub(super) fn read(text: &str, reader: &mut Reader<'_>) -> Option<Digest> {
     let mut json = Json::of(text);
     let digest = json.value(reader)?;
     json.peek().is_none().then_some(digest)
@@ -69,7 +69,7 @@ impl<'t> Json<'t> {
         }
     }
 
-    fn value(&mut self, reader: &mut Reader) -> Option<Digest> {
+    fn value(&mut self, reader: &mut Reader<'_>) -> Option<Digest> {
         match self.peek()? {
             b'"' => {
                 let text = self.text()?;
@@ -97,7 +97,7 @@ impl<'t> Json<'t> {
         digest
     }
 
-    fn list(&mut self, reader: &mut Reader) -> Option<Digest> {
+    fn list(&mut self, reader: &mut Reader<'_>) -> Option<Digest> {
         let mut list = reader.open_list();
         if !self.take(b']') {
             loop {
@@ -112,7 +112,7 @@ impl<'t> Json<'t> {
         Some(reader.close_list(&list))
     }
 
-    fn object(&mut self, reader: &mut Reader) -> Option<Digest> {
+    fn object(&mut self, reader: &mut Reader<'_>) -> Option<Digest> {
         let mut map = reader.open_map();
         if !self.take(b'}') {
             loop {
@@ -198,7 +198,7 @@ impl<'t> Json<'t> {
         })
     }
 
-    fn number(&mut self, reader: &mut Reader) -> Option<Digest> {
+    fn number(&mut self, reader: &mut Reader<'_>) -> Option<Digest> {
         let start = self.at;
         let is_negative = self.byte() == Some(b'-');
         self.at += usize::from(is_negative);
@@ -280,12 +280,13 @@ mod tests {
     use serde_json::Value;
 
     use super::*;
+    use crate::engine::policy::ToolSettings;
 
     /// Reading a text says whether it is JSON, as `serde_json` does, and a quoted text says the same in both.
     #[track_caller]
     fn check(text: &str) {
         let expected = serde_json::from_str::<Value>(text);
-        let digest = read(text, &mut Reader::for_output());
+        let digest = read(text, &mut Reader::for_output(&ToolSettings::PLAIN));
         assert_eq!(digest.is_some(), expected.is_ok(), "{text}");
         let expected = serde_json::from_str::<String>(text).ok();
         assert_eq!(unquoted(text).as_deref(), expected.as_deref(), "{text}");

@@ -56,6 +56,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::engine::event::{Body, Event, ModelCall, Text, TraceId};
+use crate::engine::policy::Tools;
 use crate::otlp::{Attributes, LogView, SpanView};
 
 use self::dialect::Dialect;
@@ -132,6 +133,8 @@ pub struct Settings {
     pub traits: bool,
     /// What models cost where the telemetry does not say so.
     pub prices: Arc<Prices>,
+    /// What is special about single tools.
+    pub tools: Arc<Tools>,
 }
 
 impl Default for Settings {
@@ -140,6 +143,7 @@ impl Default for Settings {
             worker_attributes: WORKER_ATTRIBUTES.map(str::to_owned).to_vec(),
             traits: true,
             prices: Prices::built_in(),
+            tools: Arc::default(),
         }
     }
 }
@@ -274,8 +278,8 @@ impl<'a> Batch<'_, 'a> {
         let facts = Facts::of(&span.attributes);
         let mut report = Report::about(span.trace_id);
         let dialect = Dialect::of_span(span.scope_name, &facts);
-        let traits = self.normalizer.settings.traits;
-        let mut reading = Reading::new(span, &facts, &mut report, &mut self.names, traits);
+        let settings = &self.normalizer.settings;
+        let mut reading = Reading::new(span, &facts, &mut report, &mut self.names, settings);
         let outcome = match dialect {
             Dialect::OpenInference => openinference::span(&mut reading),
             Dialect::OpenLlmetry => openllmetry::span(&mut reading),
@@ -297,10 +301,11 @@ impl<'a> Batch<'_, 'a> {
     /// Reads one log record and appends what it reports: at most one report, none for a record that says nothing.
     pub fn log(&mut self, log: &LogView<'a>, out: &mut Vec<Report>) {
         let mut report = Report::about(log.trace_id);
+        let tools = &self.normalizer.settings.tools;
         let outcome = match Dialect::of_log(log.scope_name) {
-            Dialect::ClaudeCode => claude_code::log(log, &mut report),
-            Dialect::Codex => codex::log(log, &mut report),
-            Dialect::GeminiCli => gemini_cli::log(log, &mut report),
+            Dialect::ClaudeCode => claude_code::log(log, &mut report, tools),
+            Dialect::Codex => codex::log(log, &mut report, tools),
+            Dialect::GeminiCli => gemini_cli::log(log, &mut report, tools),
             // Records that frameworks write beside their spans, which say nothing more than these.
             Dialect::OpenInference
             | Dialect::OpenLlmetry

@@ -10,6 +10,7 @@ use crate::engine::event::{
     AgentSpan, Body, Event, Failure, Handoff, ModelCall, NAME_BYTES_MAX, Recorded, RunEnd, SpanId,
     Text, ToolCall, TraceId,
 };
+use crate::engine::policy::Tools;
 use crate::otlp::{SpanView, ValueView};
 
 use super::facts::{Facts, Slot};
@@ -28,6 +29,8 @@ pub(super) struct Reading<'r, 'a> {
     pub(super) agent: Option<Cow<'a, str>>,
     report: &'r mut Report,
     names: &'r mut Names,
+    /// What is special about single tools.
+    pub(super) tools: &'r Tools,
     /// Whether calls are told with their traits.
     traits: bool,
 }
@@ -91,7 +94,7 @@ impl<'r, 'a> Reading<'r, 'a> {
         facts: &'r Facts<'a>,
         report: &'r mut Report,
         names: &'r mut Names,
-        traits: bool,
+        settings: &'r super::Settings,
     ) -> Self {
         let agent = facts.text(Slot::Agent).map(Cow::Borrowed);
         Self {
@@ -100,7 +103,8 @@ impl<'r, 'a> Reading<'r, 'a> {
             agent,
             report,
             names,
-            traits,
+            tools: &settings.tools,
+            traits: settings.traits,
         }
     }
 
@@ -203,10 +207,11 @@ impl<'r, 'a> Reading<'r, 'a> {
             .or_else(|| failure_in(result.filter(|result| Some(*result) != whole)?))
             .map(|error| told_by_result(error, result));
         let hands_off = tool_names::hands_off(&tool);
+        let how = self.tools.of(&tool, self.agent.as_deref());
         let arguments = call.arguments.as_deref().unwrap_or_default();
         let traits = self
             .traits
-            .then(|| fingerprint::traits(&tool, arguments, result.unwrap_or_default()));
+            .then(|| fingerprint::traits(&how, &tool, arguments, result.unwrap_or_default()));
         self.tell(Body::ToolCall(ToolCall {
             call_id: call
                 .id
@@ -216,8 +221,8 @@ impl<'r, 'a> Reading<'r, 'a> {
             input: call
                 .arguments
                 .as_deref()
-                .map_or(Recorded::NotRecorded, value::input_json),
-            output: result.map_or(Recorded::NotRecorded, value::output_json),
+                .map_or(Recorded::NotRecorded, |json| value::input_json(&how, json)),
+            output: result.map_or(Recorded::NotRecorded, |json| value::output_json(&how, json)),
             error,
             hands_off,
             writes: tool_names::writes(&tool),

@@ -8,6 +8,7 @@
 use std::borrow::Cow;
 
 use crate::engine::event::{Body, Event, SpanId, Text, TraceId};
+use crate::engine::policy::{ToolSettings, Tools};
 use crate::otlp::{Attributes, LogView, ValueView};
 
 use super::{Report, value};
@@ -59,17 +60,29 @@ pub(super) struct Record<'r, 'a> {
     /// Who did it, where the record says so.
     pub(super) agent: Option<Cow<'a, str>>,
     report: &'r mut Report,
+    tools: &'r Tools,
 }
 
 impl<'r, 'a> Record<'r, 'a> {
     /// Begins to read a record of a session.
-    pub(super) fn new(log: &'r LogView<'a>, session: &'a str, report: &'r mut Report) -> Self {
+    pub(super) fn new(
+        log: &'r LogView<'a>,
+        session: &'a str,
+        report: &'r mut Report,
+        tools: &'r Tools,
+    ) -> Self {
         Self {
             log,
             session,
             agent: None,
             report,
+            tools,
         }
+    }
+
+    /// What is special about a tool, for the record's agent.
+    pub(super) fn how(&self, tool: &str) -> ToolSettings<'r> {
+        self.tools.of(tool, self.agent.as_deref())
     }
 
     /// When it happened: the source's clock, or where that is silent the exporter's.

@@ -35,10 +35,12 @@ const PREFIXES: [&str; 14] = [
     "bundle", "bash", "sh",
 ];
 
-/// What a command line does. Of several commands the tests count first, then the last command.
-pub(super) fn kind(line: &str) -> Command {
-    let parts = || line.split(['|', ';', '&', '\n']).map(str::trim);
-    if parts().any(runs_tests) {
+/// What a command line does. Of several commands the tests count first, then the last command. `tests` are commands of the
+/// user's that run tests, by how they begin.
+pub(super) fn kind(line: &str, tests: &[String]) -> Command {
+    let mut parts = line.split(['|', ';', '&', '\n']).map(str::trim);
+    let is_told = |part: &str| tests.iter().any(|start| part.starts_with(start.as_str()));
+    if parts.any(|part| runs_tests(part) || is_told(part)) {
         return Command::RunsTests;
     }
     let last = line
@@ -191,7 +193,7 @@ mod tests {
     /// What a command does is read from its program, not from words within it.
     #[test]
     fn commands_have_a_kind() {
-        let check = |line: &str, expected: Command| assert_eq!(kind(line), expected, "{line}");
+        let check = |line: &str, expected: Command| assert_eq!(kind(line, &[]), expected, "{line}");
         for line in [
             "cargo test",
             "RUST_LOG=1 cargo nextest run",

@@ -8,6 +8,7 @@
 use std::borrow::Cow;
 
 use crate::engine::event::{ERROR_BYTES_MAX, Failure, NAME_BYTES_MAX, Recorded, Text, Value};
+use crate::engine::policy::ToolSettings;
 use crate::otlp::ValueView;
 
 use super::digest::{Digest, READ_BYTES_MAX, Reader, Shape};
@@ -22,38 +23,48 @@ const SPOKEN_LETTERS_MIN: usize = 16;
 
 /// Arguments, from an attribute or a part of one. Absent is [`Recorded::NotRecorded`].
 pub(super) fn input(view: ValueView<'_>) -> Recorded {
+    input_of(&ToolSettings::PLAIN, view)
+}
+
+/// The same, of a tool about which something is set.
+pub(super) fn input_of(how: &ToolSettings<'_>, view: ValueView<'_>) -> Recorded {
     if let Some(known) = without_value(view) {
         return known;
     }
-    let mut reader = Reader::for_input();
+    let mut reader = Reader::for_input(how);
     let digest = reader.whole_view(view);
     input_value(digest, reader)
 }
 
 /// A result, from an attribute or a part of one. Absent is [`Recorded::NotRecorded`].
 pub(super) fn output(view: ValueView<'_>) -> Recorded {
+    output_of(&ToolSettings::PLAIN, view)
+}
+
+/// The same, of a tool about which something is set.
+pub(super) fn output_of(how: &ToolSettings<'_>, view: ValueView<'_>) -> Recorded {
     if let Some(known) = without_value(view) {
         return known;
     }
-    output_value(Reader::for_output().whole_view(view))
+    output_value(Reader::for_output(how).whole_view(view))
 }
 
-/// Arguments, from JSON text such as [`member`] gives; what is not JSON is taken as a text.
-pub(super) fn input_json(text: &str) -> Recorded {
+/// Arguments of a tool, from JSON text such as [`member`] gives; what is not JSON is taken as a text.
+pub(super) fn input_json(how: &ToolSettings<'_>, text: &str) -> Recorded {
     if is_marker(text) {
         return Recorded::Redacted;
     }
-    let mut reader = Reader::for_input();
+    let mut reader = Reader::for_input(how);
     let digest = reader.json(text);
     input_value(digest, reader)
 }
 
-/// A result, from JSON text such as [`member`] gives; what is not JSON is taken as a text.
-pub(super) fn output_json(text: &str) -> Recorded {
+/// A result of a tool, from JSON text such as [`member`] gives; what is not JSON is taken as a text.
+pub(super) fn output_json(how: &ToolSettings<'_>, text: &str) -> Recorded {
     if is_marker(text) {
         return Recorded::Redacted;
     }
-    output_value(Reader::for_output().json(text))
+    output_value(Reader::for_output(how).json(text))
 }
 
 /// An error in words: its text redacted and cut at [`ERROR_BYTES_MAX`], its hash over the whole with volatile parts
@@ -63,7 +74,9 @@ pub(super) fn failure(text: &str) -> Failure {
     let head = cut(text.trim(), ERROR_BYTES_MAX * 2);
     Failure {
         text: cut(&redact::text(head), ERROR_BYTES_MAX).into(),
-        masked: Reader::for_output().whole_text(text).masked,
+        masked: Reader::for_output(&ToolSettings::PLAIN)
+            .whole_text(text)
+            .masked,
         transient: transient::is_transient(text),
     }
 }
@@ -168,7 +181,7 @@ pub(super) fn unquote(text: &str) -> Cow<'_, str> {
     json::unquoted(text).unwrap_or(Cow::Borrowed(inner))
 }
 
-fn input_value(digest: Digest, reader: Reader) -> Recorded {
+fn input_value(digest: Digest, reader: Reader<'_>) -> Recorded {
     Recorded::Value(Value {
         fingerprint: digest.hash,
         masked: digest.hash,
@@ -327,6 +340,8 @@ mod tests {
     use super::*;
     use crate::engine::event::SAMPLE_BYTES_MAX;
 
+    const PLAIN: ToolSettings<'_> = ToolSettings::PLAIN;
+
     /// Given two spellings of one value, they have one fingerprint, and as results one masked hash.
     #[track_caller]
     fn check_same(first: &str, second: &str) {
@@ -445,7 +460,7 @@ mod tests {
             .expect("one record")
             .expect("readable");
         let text = r#"{"deep":{"on":true,"list":[1.5]},"job":"build-42","n":-3}"#;
-        assert_eq!(output(view.body), output_json(text));
+        assert_eq!(output(view.body), output_json(&PLAIN, text));
         let sample = value_of(input(view.body)).sample;
         assert_eq!(
             &*sample,
@@ -598,7 +613,7 @@ mod tests {
     #[test]
     fn fingerprints_are_over_the_true_value() {
         let [one, two] = ["one", "two"]
-            .map(|secret| value_of(input_json(&format!(r#"{{"token":"{secret}"}}"#))));
+            .map(|secret| value_of(input_json(&PLAIN, &format!(r#"{{"token":"{secret}"}}"#))));
         assert_eq!(one.sample, two.sample);
         assert_ne!(one.fingerprint, two.fingerprint);
     }
@@ -612,7 +627,7 @@ mod tests {
             "\"__REDACTED__\"",
         ] {
             assert_eq!(input(ValueView::Str(marker)), Recorded::Redacted);
-            assert_eq!(output_json(marker), Recorded::Redacted);
+            assert_eq!(output_json(&PLAIN, marker), Recorded::Redacted);
         }
         assert_eq!(input(ValueView::Empty), Recorded::NotRecorded);
         assert_eq!(output(ValueView::Empty), Recorded::NotRecorded);
@@ -766,11 +781,11 @@ mod tests {
             let plain = value.text(false, "");
             let other = value.text(true, " \n");
             let twice = serde_json::to_string(&other).expect("a text is JSON");
-            prop_assert_eq!(output_json(&plain), output_json(&other));
-            prop_assert_eq!(output_json(&plain), output_json(&twice));
+            prop_assert_eq!(output_json(&PLAIN, &plain), output_json(&PLAIN, &other));
+            prop_assert_eq!(output_json(&PLAIN, &plain), output_json(&PLAIN, &twice));
             prop_assert_eq!(
-                value_of(input_json(&plain)).fingerprint,
-                value_of(input_json(&twice)).fingerprint
+                value_of(input_json(&PLAIN, &plain)).fingerprint,
+                value_of(input_json(&PLAIN, &twice)).fingerprint
             );
         }
 
@@ -778,7 +793,7 @@ mod tests {
         #[test]
         fn different_values_differ(one in json(), two in json()) {
             let (one, two) = (Json::List(vec![one]), Json::List(vec![two]));
-            let [first, second] = [&one, &two].map(|value| value_of(output_json(&value.text(false, ""))));
+            let [first, second] = [&one, &two].map(|value| value_of(output_json(&PLAIN, &value.text(false, ""))));
             prop_assert_eq!(first.fingerprint == second.fingerprint, one.canonical() == two.canonical());
         }
 
@@ -787,7 +802,7 @@ mod tests {
         fn any_text_is_taken(text in ".{0,400}", name in ".{0,3}") {
             let value = input(ValueView::Str(&text));
             prop_assert!(value.value().is_none_or(|value| value.sample.len() <= SAMPLE_BYTES_MAX));
-            output_json(&text);
+            output_json(&PLAIN, &text);
             member(&text, &[&name]);
             prop_assert!(failure(&text).text.len() <= ERROR_BYTES_MAX);
         }
@@ -798,8 +813,8 @@ mod tests {
             let mut text = value.text(false, " ");
             let at = cut(&text, at).len();
             text.insert_str(at, &byte);
-            input_json(&text);
-            output_json(&text);
+            input_json(&PLAIN, &text);
+            output_json(&PLAIN, &text);
             member(&text, &["a", "b"]);
         }
     }

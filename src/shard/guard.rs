@@ -94,13 +94,17 @@ pub(super) struct Pending {
 impl Shards {
     /// Whether a call should be made. Answers within the deadline, whatever happens.
     pub async fn check(&self, who: &Who<'_>, call: &Told<'_>) -> Answer {
-        let call = guarded::tool_call(call, false);
+        let policy = self.shared.policy().policy;
+        let how = policy.tools.of(call.tool, who.agent);
+        let call = guarded::tool_call(call, &how, false);
         self.shared.ask(who, What::Check(call)).await
     }
 
     /// Takes in what a call brought. The answer says whether it was taken in within the deadline.
     pub async fn report(&self, who: &Who<'_>, call: &Told<'_>) -> Answer {
-        let call = guarded::tool_call(call, self.shared.policy().policy.guard.keep_results);
+        let policy = self.shared.policy().policy;
+        let how = policy.tools.of(call.tool, who.agent);
+        let call = guarded::tool_call(call, &how, policy.guard.keep_results);
         self.shared.ask(who, What::Result(call)).await
     }
 

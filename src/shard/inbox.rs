@@ -13,6 +13,7 @@ use tokio::sync::mpsc::error::TrySendError;
 use tokio::sync::{mpsc, oneshot, watch};
 
 use crate::engine::event::{Body, Event, Text, TraceId};
+use crate::engine::explain::Explanation;
 use crate::engine::{RunState, RunView};
 use crate::store::IndexKey;
 
@@ -85,6 +86,12 @@ pub(super) enum Query {
     Views {
         run_ids: Vec<Text>,
         reply: oneshot::Sender<Vec<Option<RunView>>>,
+    },
+    /// Why a warning of a run was raised, where its state is in memory.
+    Explain {
+        run_id: Text,
+        warning: u64,
+        reply: oneshot::Sender<Option<Explanation>>,
     },
     /// A run, now and from now on.
     Watch {

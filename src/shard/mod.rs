@@ -42,6 +42,8 @@ use tokio_util::sync::CancellationToken;
 use tracing::{info, warn};
 
 use crate::engine::RunView;
+use crate::engine::event::Text;
+use crate::engine::explain::Explanation;
 use crate::engine::policy::Policy;
 use crate::normalize::Report;
 use crate::store::{Store, StoreError};
@@ -237,6 +239,24 @@ impl Shards {
     /// A run, as it was last committed.
     pub async fn run(&self, run_id: &str) -> Result<Option<RunView>, StoreError> {
         self.shared.run(run_id).await
+    }
+
+    /// Why a warning of a run was raised, by the run's own id; none where there is no such warning.
+    ///
+    /// # Errors
+    /// The store could not be read.
+    pub async fn explain(
+        &self,
+        run_id: &Text,
+        warning: u64,
+    ) -> Result<Option<Explanation>, StoreError> {
+        self.shared.explain(run_id, warning).await
+    }
+
+    /// What counts as a loop.
+    #[must_use]
+    pub fn policy(&self) -> Arc<Policy> {
+        self.shared.policy().policy
     }
 
     /// A page of runs, those begun last first. `page_size` is held between 1 and [`PAGE_SIZE_MAX`]. A bounded number of runs is

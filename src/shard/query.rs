@@ -10,6 +10,7 @@ use tokio_stream::wrappers::WatchStream;
 
 use crate::engine::RunView;
 use crate::engine::event::Text;
+use crate::engine::explain::Explanation;
 use crate::engine::view::Status;
 use crate::store::records::decode_run;
 use crate::store::{IndexKey, StoreError};
@@ -150,6 +151,26 @@ impl Shared {
             }
         }
         Ok(views)
+    }
+
+    /// Why a warning of a run was raised; none where there is no such warning.
+    pub(super) async fn explain(
+        &self,
+        run_id: &Text,
+        warning: u64,
+    ) -> Result<Option<Explanation>, StoreError> {
+        let desk = self.desk_of(run_id);
+        let asked = desk.ask(|reply| Query::Explain {
+            run_id: run_id.clone(),
+            warning,
+            reply,
+        });
+        if let Some(explanation) = asked.await.flatten() {
+            return Ok(Some(explanation));
+        }
+        let saved = self.store.load_run(run_id)?;
+        let state = saved.and_then(|saved| decode_run(&saved.state).ok());
+        Ok(state.and_then(|state| state.explain(warning, &self.policy().policy)))
     }
 
     /// A run as it lies on disk; none if its state cannot be read.

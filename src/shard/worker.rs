@@ -179,6 +179,16 @@ impl Worker {
             Query::Views { run_ids, reply } => {
                 let _ = reply.send(run_ids.iter().map(|run_id| self.view(run_id)).collect());
             }
+            Query::Explain {
+                run_id,
+                warning,
+                reply,
+            } => {
+                let run = self.residence.resident(&run_id);
+                let explanation =
+                    run.and_then(|run| run.state.explain(warning, &self.policy.policy));
+                let _ = reply.send(explanation);
+            }
             Query::Watch { run_id, reply } => {
                 let view = match self.residence.resident(&run_id) {
                     Some(run) => Some(run.state.view(&self.policy.policy)),

@@ -18,6 +18,7 @@ mod speech;
 mod tables;
 mod turn;
 mod wire;
+mod work;
 
 pub(super) use alert::decode_alert;
 pub use run::{decode_run, encode_run};

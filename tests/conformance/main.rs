@@ -13,4 +13,5 @@ mod automatos;
 mod guarded;
 mod looplens;
 mod naive;
+mod rescan;
 mod support;

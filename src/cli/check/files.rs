@@ -9,12 +9,14 @@ use std::fmt::Display;
 use std::fs;
 use std::io::Read as _;
 use std::path::Path;
+use std::sync::Arc;
 
 use flate2::read::MultiGzDecoder;
 use serde_json::value::RawValue;
 
 use crate::cli::failure::Failure;
 use crate::cli::render::text::short_number;
+use crate::engine::policy::Tools;
 use crate::normalize::{self, Normalizer, Report, RunRef, events_file};
 use crate::otlp::{self, Limits, Problem};
 
@@ -35,6 +37,7 @@ pub(super) type Sink<'a> = &'a mut dyn FnMut(Report);
 pub(super) struct Reader {
     limits: Limits,
     normalizer: Normalizer,
+    tools: Arc<Tools>,
     read: u64,
     refused: u64,
 }
@@ -43,6 +46,7 @@ impl Reader {
     /// A reader that has read nothing yet.
     pub(super) fn new(settings: normalize::Settings) -> Self {
         Self {
+            tools: Arc::clone(&settings.tools),
             normalizer: Normalizer::with(settings),
             limits: Limits::default(),
             read: 0,
@@ -108,7 +112,10 @@ impl Reader {
 
     /// Eddy's own events: a run a line.
     fn events(&mut self, path: &Path, bytes: &[u8], sink: Sink<'_>) -> Result<(), Failure> {
-        for run in events_file::runs(bytes).map_err(|error| wrong(path, error))? {
+        for run in events_file::runs(bytes)
+            .map_err(|error| wrong(path, error))?
+            .with_tools(Arc::clone(&self.tools))
+        {
             let run = run.map_err(|error| wrong(path, error))?;
             for event in run.events {
                 self.read += 1;

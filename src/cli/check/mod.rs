@@ -7,6 +7,7 @@
 use std::fmt::Write as _;
 use std::io;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::SystemTime;
 
 use clap::Args;
@@ -18,6 +19,8 @@ use super::render::run::run_page;
 use super::render::table::runs_table;
 use super::render::text::{Look, clean};
 use crate::config;
+use crate::engine::RunState;
+use crate::engine::policy::Policy;
 use crate::json::RunJson;
 
 mod files;
@@ -76,6 +79,27 @@ fn replayed(args: &CheckArgs) -> Result<(files::Reader, Vec<RunJson>), Failure> 
     }
     let runs = replay.finish().iter().map(RunJson::from).collect();
     Ok((reader, runs))
+}
+
+/// The states of every run of the files, now over, and the policy under which they were judged.
+pub(super) fn states(
+    files: &[PathBuf],
+    config: &ConfigArgs,
+) -> Result<(Vec<RunState>, Arc<Policy>), Failure> {
+    let settings = config::load(&config.sources())?.settings;
+    let mut replay = replay::Replay::new(Arc::clone(&settings.policy));
+    let mut reader = files::Reader::new(settings.normalize);
+    for file in files {
+        reader.read(file, &mut |report| replay.report(report))?;
+    }
+    Ok((replay.into_states(), settings.policy))
+}
+
+/// Every run of the files, now over, in the order in which they began.
+pub(super) fn judged(files: &[PathBuf], config: &ConfigArgs) -> Result<Vec<RunJson>, Failure> {
+    let (states, policy) = states(files, config)?;
+    let runs = states.iter().map(|state| state.view(&policy));
+    Ok(runs.map(|run| RunJson::from(&run)).collect())
 }
 
 fn show(args: &CheckArgs, reader: &files::Reader, runs: &[RunJson]) -> Result<(), Failure> {

@@ -55,20 +55,23 @@ impl Replay {
     }
 
     /// Every run, now over, in the order in which they began.
-    pub(super) fn finish(mut self) -> Vec<RunView> {
+    pub(super) fn finish(self) -> Vec<RunView> {
+        let policy = Arc::clone(&self.policy);
+        let states = self.into_states();
+        let mut views: Vec<RunView> = states.iter().map(|state| state.view(&policy)).collect();
+        views.sort_by(|a, b| (a.first_seen_ns, &a.run_id).cmp(&(b.first_seen_ns, &b.run_id)));
+        views
+    }
+
+    /// The states of every run, now over.
+    pub(super) fn into_states(mut self) -> Vec<RunState> {
         let input = Input::Idle {
             at_ms: self.latest_ms,
         };
         for state in self.runs.values_mut() {
             step(state, &input, &self.policy);
         }
-        let mut views: Vec<RunView> = self
-            .runs
-            .values()
-            .map(|state| state.view(&self.policy))
-            .collect();
-        views.sort_by(|a, b| (a.first_seen_ns, &a.run_id).cmp(&(b.first_seen_ns, &b.run_id)));
-        views
+        self.runs.into_values().collect()
     }
 
     fn step(&mut self, run_id: &Text, input: &Input) {

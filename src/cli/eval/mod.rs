@@ -8,6 +8,7 @@
 use std::fs::File;
 use std::io::{BufWriter, Write as _};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use clap::Args;
 use serde::Serialize;
@@ -51,7 +52,8 @@ pub(super) fn run(args: &EvalArgs) -> Result<(), Failure> {
         let wrong =
             |error: &dyn std::fmt::Display| Failure::Other(format!("{}: {error}", file.display()));
         let bytes = File::open(file).map_err(|error| wrong(&error))?;
-        for run in events_file::runs(bytes).map_err(|error| wrong(&error))? {
+        let runs = events_file::runs(bytes).map_err(|error| wrong(&error))?;
+        for run in runs.with_tools(Arc::clone(&settings.normalize.tools)) {
             let run = run.map_err(|error| wrong(&error))?;
             verdicts.push(watch::judge(run, &settings.policy));
         }

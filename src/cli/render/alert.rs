@@ -4,7 +4,8 @@ use std::collections::{BTreeMap, VecDeque};
 
 use super::text::{Look, Paint, clean, columns, fit};
 use super::{
-    barred, clock, joined, place_of, rule_and_count, sentence, severity_paint, severity_word,
+    barred, clock, gravity, joined, place_of, rule_and_count, sentence, severity_paint,
+    severity_word,
 };
 use crate::json::AlertJson;
 
@@ -15,10 +16,18 @@ const SHOWN_MAX: usize = 1_000;
 #[derive(Debug)]
 pub struct Feed {
     look: Look,
-    /// Severity with which each warning was last shown, by id.
-    shown: BTreeMap<String, String>,
+    /// How each warning was last shown, by id.
+    shown: BTreeMap<String, Shown>,
     /// The keys of `shown`, oldest first.
     order: VecDeque<String>,
+}
+
+/// What a reader has seen of a warning.
+#[derive(Debug)]
+struct Shown {
+    severity: String,
+    /// Other warnings with the same one describe the same calls.
+    incident: String,
 }
 
 impl Feed {
@@ -33,19 +42,36 @@ impl Feed {
     }
 
     /// The alert as the reader should see it: a block with empty lines around it where the warning is new to
-    /// the reader, else a line. Ends with a line break.
+    /// the reader, else a line. Another warning of an incident that was shown is a line, too, unless it is graver than all
+    /// that was seen of it. Ends with a line break.
     pub fn show(&mut self, alert: &AlertJson) -> String {
         let warning = &alert.warning;
         if alert.change == "resolved" {
             self.forget(&warning.id);
             return resolved_line(self.look, alert);
         }
-        let severity = warning.severity.clone();
-        if let Some(before) = self.shown.insert(warning.id.clone(), severity) {
-            return update_line(self.look, alert, &before);
+        let gravest = self.gravest_of(&warning.incident);
+        let shown = Shown {
+            severity: warning.severity.clone(),
+            incident: warning.incident.clone(),
+        };
+        if let Some(before) = self.shown.insert(warning.id.clone(), shown) {
+            return update_line(self.look, alert, &before.severity);
         }
         self.remember(warning.id.clone());
+        if gravest.is_some_and(|gravest| gravest >= gravity(&warning.severity)) {
+            return also_line(self.look, alert);
+        }
         format!("\n{}\n", alert_block(self.look, alert))
+    }
+
+    /// How grave the gravest warning of an incident is that the reader has seen.
+    fn gravest_of(&self, incident: &str) -> Option<u8> {
+        let same = self
+            .shown
+            .values()
+            .filter(|shown| shown.incident == incident);
+        same.map(|shown| gravity(&shown.severity)).max()
     }
 
     fn remember(&mut self, id: String) {
@@ -99,6 +125,13 @@ pub fn update_line(look: Look, alert: &AlertJson, severity_before: &str) -> Stri
     };
     let paint = severity_paint(&alert.warning.severity);
     short_line(look, paint, &format!("▌↑ {word}"), alert)
+}
+
+/// Another rule has seen an incident that the reader knows, in one line. Ends with a line break.
+fn also_line(look: Look, alert: &AlertJson) -> String {
+    let severity = clean(&alert.warning.severity).to_uppercase();
+    let paint = severity_paint(&alert.warning.severity);
+    short_line(look, paint, &format!("▌+ {severity}, the same"), alert)
 }
 
 /// A warning whose run recovered, in one line. Ends with a line break.
@@ -216,6 +249,27 @@ mod tests {
         );
     }
 
+    // Given a second warning of an incident; it is a line, and a block only where it is graver than what was seen.
+    #[test]
+    fn an_incident_is_shown_once() {
+        let mut feed = Feed::new(plain(140));
+        let mut alert = alert();
+        feed.show(&alert);
+        alert.warning.id = "1".to_owned();
+        alert.warning.rule = "no_progress".to_owned();
+        let line = feed.show(&alert);
+        assert!(
+            line.starts_with("▌+ WARNING, the same  no_progress ×4"),
+            "{line}"
+        );
+        alert.warning.id = "2".to_owned();
+        alert.warning.severity = "critical".to_owned();
+        assert!(feed.show(&alert).starts_with("\n▌ CRITICAL"));
+        alert.warning.id = "3".to_owned();
+        alert.warning.incident = "another".to_owned();
+        assert!(feed.show(&alert).starts_with("\n▌ CRITICAL"));
+    }
+
     // Given an update of a warning that the reader has not seen, as after a start; it is a block.
     #[test]
     fn an_unseen_warning_is_a_block() {
@@ -235,6 +289,7 @@ mod tests {
         let mut alert = alert();
         for id in 0..=SHOWN_MAX {
             alert.warning.id = id.to_string();
+            alert.warning.incident = id.to_string();
             feed.show(&alert);
         }
         assert_eq!((feed.shown.len(), feed.order.len()), (SHOWN_MAX, SHOWN_MAX));

@@ -1,10 +1,11 @@
 //! One run with its warnings, and one warning with everything that is known of it.
 
+use std::cmp::Reverse;
 use std::fmt::Write as _;
 
 use super::text::{Look, Paint, clean, money, short_number, short_time};
 use super::{
-    barred, clock, hanging, joined, place_of, rule_and_count, sentence, severity_paint,
+    barred, clock, gravity, hanging, joined, place_of, rule_and_count, sentence, severity_paint,
     status_paint, words,
 };
 use crate::json::{RunJson, WarningJson};
@@ -26,9 +27,9 @@ pub fn run_page(look: Look, run: &RunJson) -> String {
     );
     page.push(String::new());
     page.push(look.paint(Paint::Strong, &warnings_heading(run)));
-    for warning in &run.warnings {
+    for incident in incidents(&run.warnings) {
         page.push(String::new());
-        page.push(warning_page(look, warning).trim_end().to_owned());
+        page.push(incident_page(look, &incident).trim_end().to_owned());
     }
     if !run.notes.is_empty() {
         page.push(String::new());
@@ -48,16 +49,48 @@ fn warnings_heading(run: &RunJson) -> String {
         .iter()
         .filter(|warning| warning.state == "open")
         .count();
+    let incidents = incidents(&run.warnings).len();
+    let told = match incidents {
+        _ if incidents == run.warnings.len() => String::new(),
+        1 => ", all of one incident".to_owned(),
+        _ => format!(", of {incidents} incidents"),
+    };
     match (open, run.warnings.len() - open) {
         (0, 0) => "No warnings".to_owned(),
-        (open, 0) => format!("Warnings: {open} open"),
-        (open, resolved) => format!("Warnings: {open} open, {resolved} resolved"),
+        (open, 0) => format!("Warnings: {open} open{told}"),
+        (open, resolved) => format!("Warnings: {open} open, {resolved} resolved{told}"),
     }
 }
 
-/// Everything about a warning. Ends with a line break.
-#[must_use]
-pub fn warning_page(look: Look, warning: &WarningJson) -> String {
+/// The warnings of each incident, in the order in which they stand, the leading one first: open before resolved, then the
+/// gravest, then the one that weighs most. Resolved ones do not hide behind an open one.
+fn incidents(warnings: &[WarningJson]) -> Vec<Vec<&WarningJson>> {
+    let mut incidents: Vec<Vec<&WarningJson>> = Vec::new();
+    for warning in warnings {
+        let same = |other: &WarningJson| {
+            other.incident == warning.incident && other.state == warning.state
+        };
+        match incidents.iter_mut().find(|incident| same(incident[0])) {
+            Some(incident) => incident.push(warning),
+            None => incidents.push(vec![warning]),
+        }
+    }
+    for incident in &mut incidents {
+        incident.sort_by_key(|warning| Reverse((gravity(&warning.severity), warning.penalty)));
+    }
+    incidents
+}
+
+/// An incident: its leading warning in full, and by what else it was seen. Ends with a line break.
+fn incident_page(look: Look, incident: &[&WarningJson]) -> String {
+    let Some((leading, others)) = incident.split_first() else {
+        return String::new();
+    };
+    warning_page(look, leading, others)
+}
+
+/// Everything about a warning, and the names of others that describe the same calls. Ends with a line break.
+fn warning_page(look: Look, warning: &WarningJson, others: &[&WarningJson]) -> String {
     let open = warning.state == "open";
     let (paint, word) = if open {
         (
@@ -81,6 +114,10 @@ pub fn warning_page(look: Look, warning: &WarningJson) -> String {
     lines.extend(sentence(look, "what", &warning.what_happened));
     lines.extend(sentence(look, "why", &warning.why_it_matters));
     lines.extend(sentence(look, "try", &warning.what_to_try));
+    if !others.is_empty() {
+        let also: Vec<String> = others.iter().map(|other| also_seen(other)).collect();
+        lines.extend(sentence(look, "also", &also.join(", ")));
+    }
     if !warning.evidence.is_empty() {
         lines.extend(sentence(look, "spans", &warning.evidence.join(" ")));
     }
@@ -90,6 +127,15 @@ pub fn warning_page(look: Look, warning: &WarningJson) -> String {
     let ids = format!("id {} · revision {}", clean(&warning.id), warning.revision);
     lines.push(look.paint(Paint::Faint, &ids));
     barred(look, paint, &lines)
+}
+
+/// Another rule that saw the same calls, and what it takes from the score.
+fn also_seen(warning: &WarningJson) -> String {
+    let mut text = rule_and_count(warning);
+    if warning.state == "open" && warning.penalty > 0 {
+        let _ = write!(text, " (−{})", warning.penalty);
+    }
+    text
 }
 
 /// What the calls that were not made would have cost, where it can be estimated.
@@ -214,6 +260,37 @@ Notes
   · Results were not recorded.
 ";
         assert_eq!(run_page(plain(100), &run), expected);
+    }
+
+    // Given warnings of one incident; the gravest leads, the others are named with their points, and all are counted.
+    #[test]
+    fn an_incident_is_one_block() {
+        let mut run = run();
+        let other = |rule: &str, severity: &str, penalty: u32| WarningJson {
+            rule: rule.to_owned(),
+            severity: severity.to_owned(),
+            penalty,
+            ..warning()
+        };
+        run.warnings.push(other("no_progress", "critical", 30));
+        run.warnings.push(other("repeated_tool_call", "info", 15));
+        let page = run_page(plain(100), &run);
+        assert!(
+            page.contains("Warnings: 3 open, all of one incident"),
+            "{page}"
+        );
+        assert_eq!(
+            page.matches("▌ CRITICAL  no_progress ×4  −30 points\n")
+                .count(),
+            1
+        );
+        assert!(
+            page.contains(
+                "▌ also  repeated_tool_call_exact_input ×4 (−25), repeated_tool_call ×4 (−15)\n"
+            ),
+            "{page}"
+        );
+        assert_eq!(page.matches("▌ what").count(), 1);
     }
 
     // Given a run of which little is known; what is missing leaves no hole.

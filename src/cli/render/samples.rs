@@ -62,6 +62,7 @@ pub(super) fn run() -> RunJson {
         session_id: Some(text("conv-8812")),
         service: Some(text("research-bot")),
         agents: vec![text("researcher"), text("writer")],
+        work: Vec::new(),
         status: text("likely_stuck"),
         score: 45,
         lowest_score: 40,

@@ -106,7 +106,7 @@ fn verdict(
         tool: &matter.tool,
         arguments: &matter.arguments,
         repeats: matter.count,
-        limit: limit(policy, matter),
+        limit: limit(policy, matter, caller.agent.as_ref()),
         workers: matter.workers,
         rule: matter.rule.name(),
         previous_result: earlier.as_deref(),
@@ -132,13 +132,14 @@ fn verdict(
 }
 
 /// How often the call may be made.
-fn limit(policy: &Policy, matter: &Matter) -> u64 {
+fn limit(policy: &Policy, matter: &Matter, agent: Option<&Text>) -> u64 {
     let rules = &policy.rules;
     let calls = match matter.rule {
-        Rule::ToolLimit => rules
-            .tool_limit
-            .as_ref()
-            .map(|rule| *rule.tools.get(&*matter.tool).unwrap_or(&rule.calls)),
+        Rule::ToolLimit => {
+            let settings = policy.tools.of(&matter.tool, agent.map(|agent| &**agent));
+            let of_all = rules.tool_limit.as_ref().and_then(|rule| rule.calls);
+            settings.limit.or(of_all)
+        }
         Rule::DuplicateCall => rules
             .duplicate_call
             .as_ref()
@@ -283,9 +284,9 @@ impl Fold {
         &mut self,
         call: &'a Call<'a>,
         tool: &'a Text,
-        policy: &Policy,
+        policy: &'a Policy,
     ) -> Judged<'a> {
-        let mut judged = self.judge(call, tool);
+        let mut judged = self.judge(call, tool, policy);
         self.expect(&mut judged);
         judged.waiting = Waiting::of(self, &judged, policy);
         judged.similar = rules::similar_group(self, &judged, policy);

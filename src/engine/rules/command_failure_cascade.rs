@@ -38,11 +38,11 @@ pub(super) fn observe(fold: &mut Fold, judged: &Judged<'_>, policy: &Policy) -> 
     if judged.outcome == Outcome::Unknown {
         return None;
     }
-    let tally = fold.tallies.of(RULE, judged.worker);
     if judged.outcome != Outcome::Failed {
-        tally.clear();
+        fold.tallies.end(RULE, judged.worker);
         return None;
     }
+    let tally = fold.tallies.of(RULE, judged.worker);
     // What raises it decides the group; what fails after that does not make it another one.
     if tally.count < u64::from(settings.failures) {
         tally.see(purpose(command));

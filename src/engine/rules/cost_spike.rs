@@ -17,6 +17,7 @@ use crate::engine::calls::Call;
 use crate::engine::fold::{Fold, Spent};
 use crate::engine::kept::Finding;
 use crate::engine::policy::Policy;
+use crate::engine::tally::WHOLE_RUN;
 use crate::engine::warning::Rule;
 
 const RULE: Rule = Rule::CostSpike;
@@ -38,7 +39,7 @@ pub(super) fn observe(
     let group = if settings.each {
         u64::from_be_bytes(call.span.0) ^ call.start_ns
     } else {
-        0
+        WHOLE_RUN
     };
     let number = fold.totals.tool_calls;
     let tally = fold.tallies.of(RULE, group);

@@ -29,13 +29,15 @@ pub(super) fn observe(fold: &mut Fold, judged: &Judged<'_>, policy: &Policy) -> 
         return None;
     }
     let tool = judged.tool_hash;
+    if policy.progress_aware && judged.outcome == Outcome::Fresh {
+        fold.tallies.end(RULE, tool);
+    }
+    if judged.outcome != Outcome::Empty {
+        return None;
+    }
     let tally = fold.tallies.of(RULE, tool);
     tally.expire(judged.number, settings.window_calls);
-    if policy.progress_aware && judged.outcome == Outcome::Fresh {
-        tally.clear();
-    }
-    let again = policy.progress_aware && tally.count > 0 && tally.round == judged.round;
-    if judged.outcome != Outcome::Empty || again {
+    if policy.progress_aware && tally.count > 0 && tally.round == judged.round {
         return None;
     }
     tally.add(judged);

@@ -78,6 +78,22 @@ pub(super) fn observe_instruction(
     })
 }
 
+/// Whether an agent is asked for something that nobody asked of it before.
+pub(crate) fn is_new_errand(
+    fold: &Fold,
+    event: &Event,
+    agent: &AgentSpan,
+    policy: &Policy,
+) -> bool {
+    let (Some(settings), Some(asked)) = (&policy.rules.goal_loop, instruction(event, agent)) else {
+        return false;
+    };
+    let alike = |other: &Asked| {
+        other.agent == asked.agent && other.words.likeness(&asked.words) >= settings.similarity
+    };
+    policy.progress_aware && !fold.speech.asked.iter().any(alike)
+}
+
 fn instruction(event: &Event, agent: &AgentSpan) -> Option<Asked> {
     let words = Words::of(agent.instruction()?);
     (words.0.len() >= WORDS_MIN).then(|| Asked {

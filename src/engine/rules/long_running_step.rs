@@ -18,6 +18,7 @@ use crate::engine::calls::Call;
 use crate::engine::fold::Fold;
 use crate::engine::kept::Finding;
 use crate::engine::policy::Policy;
+use crate::engine::tally::WHOLE_RUN;
 use crate::engine::warning::Rule;
 
 const RULE: Rule = Rule::LongRunningStep;
@@ -30,7 +31,7 @@ pub(super) fn observe(fold: &mut Fold, call: &Call<'_>, policy: &Policy) -> Opti
     let group = if settings.each {
         u64::from_be_bytes(call.span.0) ^ call.start_ns
     } else {
-        0
+        WHOLE_RUN
     };
     let number = fold.totals.tool_calls;
     let tally = fold.tallies.of(RULE, group);

@@ -10,6 +10,7 @@ mod cost_spike;
 mod doom_loop;
 mod duplicate_call;
 mod empty_result_loop;
+mod exploration_saturation;
 mod global_doom_loop;
 mod goal_loop;
 mod handoff_bounce;
@@ -28,6 +29,7 @@ mod summary_loop;
 mod test_fix_cycle;
 mod tool_cycle;
 mod tool_limit;
+mod unusual_run;
 
 use super::calls::{Call, Spoken};
 use super::event::{AgentSpan, Event, Text};
@@ -38,6 +40,7 @@ use super::policy::Policy;
 use super::warning::Rule;
 
 pub(crate) use command_failure_cascade::advice as cascade_advice;
+pub(crate) use goal_loop::is_new_errand;
 pub(crate) use repeated_tool_call_similar_input::group_of as similar_group;
 
 /// What the rules find at a tool call.
@@ -46,7 +49,7 @@ pub(crate) fn of_tool_call(fold: &mut Fold, judged: &Judged<'_>, policy: &Policy
     findings.extend(long_running_step::observe(fold, judged.call, policy));
     findings.extend(cost_budget_exceeded::observe(fold, judged.call, policy));
     summary_loop::end(fold);
-    if judged.call.hands_off {
+    if judged.call.hands_off || judged.is_exempt() {
         return findings;
     }
     findings.extend(repeated_tool_call::observe(fold, judged, policy));
@@ -70,6 +73,8 @@ pub(crate) fn of_tool_call(fold: &mut Fold, judged: &Judged<'_>, policy: &Policy
     findings.extend(stagnation::observe(fold, judged, policy));
     findings.extend(same_error::observe(fold, judged, policy));
     findings.extend(goal_loop::observe_call(fold, judged, policy));
+    findings.extend(exploration_saturation::observe(fold, judged, policy));
+    findings.extend(unusual_run::observe(fold, judged, policy));
     findings
 }
 
@@ -103,13 +108,15 @@ pub(crate) fn of_attempt(
         Rule::Stagnation => stagnation::observe(fold, judged, policy),
         Rule::SameError => same_error::observe(fold, judged, policy),
         Rule::GoalLoop => goal_loop::observe_call(fold, judged, policy),
+        Rule::ExplorationSaturation => exploration_saturation::observe(fold, judged, policy),
         Rule::LongRunningStep
         | Rule::CostSpike
         | Rule::CostBudgetExceeded
         | Rule::HandoffBounce
         | Rule::HandoffCycle
         | Rule::SummaryLoop
-        | Rule::RepeatedText => None,
+        | Rule::RepeatedText
+        | Rule::UnusualRun => None,
     }
 }
 

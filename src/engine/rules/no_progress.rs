@@ -16,7 +16,8 @@
 //! Where progress is known, a new result, a written file, a state update or a memory write starts the count anew, calls of one
 //! model answer count once. A call whose result was not recorded counts for nothing, nor does waiting, a failure that may pass
 //! by itself, or a new call that gave nothing at all (a shell's `mkdir`) or failed without a
-//! word but its exit code; after one of these, one call more is needed.
+//! word but its exit code; after one of these, one call more is needed. Where other tools bring
+//! something new between its calls, more are needed.
 
 use crate::engine::fold::Fold;
 use crate::engine::judge::{Judged, Outcome};
@@ -41,14 +42,19 @@ pub(super) fn observe(fold: &mut Fold, judged: &Judged<'_>, policy: &Policy) -> 
         }
         return None;
     }
+    if policy.progress_aware && judged.outcome == Outcome::Fresh {
+        fold.tallies.end(RULE, tool);
+        return None;
+    }
+    let news_at = fold.totals.news_at;
     let tally = fold.tallies.of(RULE, tool);
     tally.expire(judged.number, settings.window_calls);
     if written_at > tally.number {
         tally.clear();
     }
     if policy.progress_aware {
+        tally.note_news(news_at);
         match judged.outcome {
-            Outcome::Fresh => tally.clear(),
             Outcome::Unknown => return None,
             Outcome::Stale if !asked_before => return None,
             _ if tally.count > 0 && tally.round == judged.round => return None,
@@ -64,6 +70,7 @@ pub(super) fn observe(fold: &mut Fold, judged: &Judged<'_>, policy: &Policy) -> 
     } else {
         tally.add(judged);
     }
-    let needed = u64::from(settings.calls) + u64::from(tally.weak);
+    let calls = settings.calls_moving.filter(|_| tally.moved);
+    let needed = u64::from(calls.unwrap_or(settings.calls)) + u64::from(tally.weak);
     (tally.count >= needed).then(|| Finding::of_calls(tally, tool, judged))
 }

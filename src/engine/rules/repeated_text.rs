@@ -43,7 +43,7 @@ pub(super) fn observe(
     }
     let end_ns = call.end_ns;
     if fold.speech.say(Said { text, end_ns }) && policy.progress_aware {
-        fold.control.note_text();
+        fold.control.note_result(true);
     }
     let settings = policy.rules.repeated_text.as_ref()?;
     if !repeats {

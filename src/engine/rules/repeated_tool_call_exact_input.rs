@@ -15,7 +15,9 @@
 //! Arguments that were not recorded, or are redacted, equal nothing. Where progress is known, a repeat that brings a result
 //! not seen for this call starts the count anew (polling that moves is progress); the same calls of one model answer count
 //! once; failures that may pass by themselves, and waiting (long or growing pauses, a tool that waits) within its time, count
-//! for nothing; where other calls lie between, or results were not recorded, one repeat more is needed.
+//! for nothing; where other calls lie between, or results were not recorded, one repeat more is needed, and where something new came in between, from whatever call, two more. A call that gives
+//! nothing at all (a shell's `sed -i`) cannot show a standstill by itself: where another call brought something new since, it
+//! starts anew.
 
 use crate::engine::fold::Fold;
 use crate::engine::judge::Judged;
@@ -31,9 +33,13 @@ pub(super) fn observe(fold: &mut Fold, judged: &Judged<'_>, policy: &Policy) -> 
     if policy.progress_aware && judged.stands_aside() {
         return None;
     }
+    let news_at = fold.totals.news_at;
     let tally = fold.tallies.of(RULE, key);
     tally.expire(judged.number, settings.window_calls);
     if policy.progress_aware {
+        if judged.silent && tally.number < news_at {
+            tally.clear();
+        }
         let new = judged.result.is_some_and(|result| tally.see(result));
         if new && tally.count > 0 {
             let seen = tally.seen;
@@ -45,14 +51,15 @@ pub(super) fn observe(fold: &mut Fold, judged: &Judged<'_>, policy: &Policy) -> 
         if tally.count > 0 && tally.round == judged.round {
             return None;
         }
+        tally.note_news(news_at);
         let between = tally.count > 0 && tally.number + 1 != judged.number;
         tally.weak |= between || judged.result.is_none();
     }
     tally.add(judged);
-    let needed = if tally.weak {
-        settings.calls_weak.unwrap_or(settings.calls)
-    } else {
-        settings.calls
+    let needed = match settings.calls_moving {
+        Some(calls) if tally.moved => calls,
+        _ if tally.weak => settings.calls_weak.unwrap_or(settings.calls),
+        _ => settings.calls,
     };
     // LoopLens keeps one warning for a rule and tool; with progress known each loop has its own.
     let group = if policy.progress_aware {

@@ -14,7 +14,8 @@
 //! Arguments that were not recorded, or are redacted, are alike nothing. Where progress is known, a call that brings a
 //! result or an error not seen before starts the count anew; failures that may pass and waiting count for nothing; arguments
 //! that differ in digits only (paging, batches over numbered items) are not alike; calls of one model answer count once; and
-//! where results were not recorded or were nothing at all, or other calls lie between, one more is needed.
+//! where results were not recorded or were nothing at all, or other calls lie between, one more is needed. Calls that gave
+//! nothing at all start anew where another call brought something new since.
 
 use crate::engine::event::SAMPLE_BYTES_MAX;
 use crate::engine::fold::{CallMark, Fold};
@@ -36,9 +37,13 @@ pub(super) fn observe(fold: &mut Fold, judged: &Judged<'_>, policy: &Policy) -> 
     if policy.progress_aware && judged.stands_aside() {
         return None;
     }
+    let news_at = fold.totals.news_at;
     let tally = fold.tallies.of(RULE, mix(judged.tool_hash, group));
     tally.expire(judged.number, settings.window_calls);
     if policy.progress_aware {
+        if judged.silent && tally.number < news_at {
+            tally.clear();
+        }
         let another_error = judged.outcome == Outcome::Failed
             && judged.result.is_some_and(|result| tally.see(result));
         if judged.outcome == Outcome::Fresh || another_error {

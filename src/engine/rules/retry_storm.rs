@@ -21,6 +21,7 @@ use crate::engine::fold::Fold;
 use crate::engine::judge::{Judged, Outcome};
 use crate::engine::kept::Finding;
 use crate::engine::policy::Policy;
+use crate::engine::tally::WHOLE_RUN;
 use crate::engine::warning::Rule;
 
 const RULE: Rule = Rule::RetryStorm;
@@ -36,10 +37,10 @@ pub(super) fn observe_retry(
         return None;
     }
     let number = fold.totals.tool_calls;
-    let tally = fold.tallies.of(RULE, 0);
+    let tally = fold.tallies.of(RULE, WHOLE_RUN);
     tally.add_span(event.span, event.start_ns);
     tally.number = number;
-    (tally.count >= u64::from(settings.retries)).then(|| Finding::of_tally(tally, 0))
+    (tally.count >= u64::from(settings.retries)).then(|| Finding::of_tally(tally, WHOLE_RUN))
 }
 
 pub(super) fn observe_call(
@@ -60,11 +61,11 @@ pub(super) fn observe_call(
     let same =
         tried.is_some_and(|mark| judged.outcome == Outcome::Failed && mark.result == judged.result);
     let tool = judged.tool_hash;
-    let tally = fold.tallies.of(RULE, tool);
     if !same {
-        tally.clear();
+        fold.tallies.end(RULE, tool);
         return None;
     }
+    let tally = fold.tallies.of(RULE, tool);
     if judged.transient && judged.waiting.backs_off {
         return None;
     }

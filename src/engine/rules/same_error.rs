@@ -31,8 +31,8 @@ pub(super) fn observe(fold: &mut Fold, judged: &Judged<'_>, policy: &Policy) -> 
     }
     let Some(failure) = judged.call.error else {
         // A success of the tool ends the count, whatever the error was: the key is that of the tool alone.
-        if judged.outcome == Outcome::Fresh && fold.tallies.has(RULE, judged.tool_hash) {
-            fold.tallies.of(RULE, judged.tool_hash).clear();
+        if judged.outcome == Outcome::Fresh {
+            fold.tallies.end(RULE, judged.tool_hash);
         }
         return None;
     };

@@ -13,13 +13,14 @@
 //!
 //! # When it stays silent
 //! Queries that differ in a telling word (delete, deactivate) are never alike, and one with no letter or digit is like
-//! nothing. Calls of one model answer are not compared with each other. The very same call again is `duplicate_call`.
+//! nothing. A tool counts as one that searches where the section `tools` says so (`search: true`). Where progress is known, a
+//! query that brings a new result starts the count anew. Calls of one model answer are not compared with each other. The very same call again is `duplicate_call`.
 
 use crate::engine::event::Text;
 use crate::engine::few::push_bounded;
 use crate::engine::fold::{Fold, QUERIES_MAX, QueryMark};
 use crate::engine::hash::mix;
-use crate::engine::judge::Judged;
+use crate::engine::judge::{Judged, Outcome};
 use crate::engine::kept::Finding;
 use crate::engine::policy::{Policy, SimilarQuery};
 use crate::engine::similarity::similar;
@@ -32,7 +33,7 @@ const QUERY_KEYS: [&str; 6] = ["query", "search_query", "q", "text", "question",
 
 pub(super) fn observe(fold: &mut Fold, judged: &Judged<'_>, policy: &Policy) -> Option<Finding> {
     let settings = policy.rules.similar_query.as_ref()?;
-    if !settings.tools.iter().any(|tool| **tool == **judged.tool) {
+    if !judged.settings.search {
         return None;
     }
     let key = judged.key?;
@@ -60,6 +61,9 @@ pub(super) fn observe(fold: &mut Fold, judged: &Judged<'_>, policy: &Policy) -> 
     }
     let tally = fold.tallies.of(RULE, group);
     tally.begin_at(turn_at);
+    if policy.progress_aware && judged.outcome == Outcome::Fresh {
+        tally.clear();
+    }
     tally.add(judged);
     let group = mix(group, RULE as u64);
     (repeats && tally.count >= u64::from(settings.calls))

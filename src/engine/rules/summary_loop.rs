@@ -52,7 +52,5 @@ pub(super) fn observe(
 
 /// Something other than an answer of text came.
 pub(super) fn end(fold: &mut Fold) {
-    if let Some(tally) = fold.tallies.known(RULE, 0) {
-        tally.clear();
-    }
+    fold.tallies.end(RULE, 0);
 }

@@ -29,11 +29,11 @@ pub(super) fn observe(fold: &mut Fold, judged: &Judged<'_>, policy: &Policy) -> 
     if traits.command != Some(Command::RunsTests) || judged.outcome == Outcome::Unknown {
         return None;
     }
-    let tally = fold.tallies.of(RULE, judged.worker);
     if judged.outcome != Outcome::Failed && !traits.tests_failed {
-        tally.clear();
+        fold.tallies.end(RULE, judged.worker);
         return None;
     }
+    let tally = fold.tallies.of(RULE, judged.worker);
     tally.add(judged);
     (tally.count >= u64::from(settings.failures))
         .then(|| Finding::of_calls(tally, judged.worker, judged))

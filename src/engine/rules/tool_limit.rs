@@ -23,13 +23,10 @@ const RULE: Rule = Rule::ToolLimit;
 
 pub(super) fn observe(fold: &mut Fold, judged: &Judged<'_>, policy: &Policy) -> Option<Finding> {
     let settings = policy.rules.tool_limit.as_ref()?;
-    let limit = settings
-        .tools
-        .get(&**judged.tool)
-        .unwrap_or(&settings.calls);
+    let limit = judged.settings.limit.or(settings.calls)?;
     let turn_at = fold.totals.turn_at;
     let tally = fold.tallies.of(RULE, judged.tool_hash);
     tally.begin_at(turn_at);
     tally.add(judged);
-    (tally.count > u64::from(*limit)).then(|| Finding::of_calls(tally, judged.tool_hash, judged))
+    (tally.count > u64::from(limit)).then(|| Finding::of_calls(tally, judged.tool_hash, judged))
 }

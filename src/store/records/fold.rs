@@ -12,6 +12,7 @@ use super::kept::{KeptRecord, SpentRecord, TallyRecord, read_spent, spent_record
 use super::query::QueryMarkRecord;
 use super::speech::SpeechRecord;
 use super::tables::{TablesReader, TablesWriter};
+use super::work::WorkRecord;
 
 /// A fold; numbers marked *t*, *c* and *s* are those of texts, traces and spans in the record's tables.
 #[derive(Clone, PartialEq, prost::Message)]
@@ -37,6 +38,8 @@ pub(super) struct FoldRecord {
     speech: Option<SpeechRecord>,
     #[prost(message, repeated, tag = "10")]
     queries: Vec<QueryMarkRecord>,
+    #[prost(message, repeated, tag = "12")]
+    work: Vec<WorkRecord>,
     #[prost(message, repeated, tag = "11")]
     told: Vec<ToldRecord>,
 }
@@ -80,6 +83,8 @@ struct TotalsRecord {
     model_spoke: bool,
     #[prost(uint64, tag = "18")]
     turn_at: u64,
+    #[prost(uint64, tag = "19")]
+    news_at: u64,
     #[prost(uint64, tag = "30")]
     skipped: u64,
     #[prost(message, optional, tag = "31")]
@@ -157,6 +162,7 @@ impl TablesWriter {
             queries,
             told,
             notes,
+            work,
         } = fold;
         FoldRecord {
             totals: Some(totals_record(totals, self.trace(totals.end_trace))),
@@ -169,6 +175,7 @@ impl TablesWriter {
             notes: Some(notes_record(*notes)),
             speech: self.speech(speech),
             queries: queries.iter().map(|mark| self.query_mark(mark)).collect(),
+            work: work.iter().map(WorkRecord::of).collect(),
             told: told.iter().map(told_record).collect(),
         }
     }
@@ -245,6 +252,7 @@ impl TablesReader {
                 .collect::<Result<_, _>>()?,
             told: record.told.iter().map(read_told).collect(),
             notes: read_notes(record.notes.unwrap_or_default()),
+            work: record.work.iter().map(WorkRecord::read).collect(),
             speech: self.speech(record.speech.unwrap_or_default())?,
         })
     }
@@ -286,6 +294,7 @@ fn totals_record(totals: &Totals, end_trace: u32) -> TotalsRecord {
         call_end_ns,
         write_at,
         turn_at,
+        news_at,
         unspent,
         root_seen,
         end_trace: _,
@@ -310,6 +319,7 @@ fn totals_record(totals: &Totals, end_trace: u32) -> TotalsRecord {
         call_end_ns,
         write_at,
         turn_at,
+        news_at,
         unspent: Some(spent_record(unspent)),
         root_seen,
         failed,
@@ -339,6 +349,7 @@ fn read_totals(record: &TotalsRecord, end_trace: TraceId) -> Totals {
         call_end_ns: record.call_end_ns,
         write_at: record.write_at,
         turn_at: record.turn_at,
+        news_at: record.news_at,
         unspent: read_spent(record.unspent),
         root_seen: record.root_seen,
         end_trace,

@@ -25,6 +25,8 @@ pub(super) struct TallyRecord {
     round: u64,
     #[prost(bool, tag = "6")]
     weak: bool,
+    #[prost(bool, tag = "12")]
+    moved: bool,
     #[prost(fixed64, repeated, tag = "7")]
     seen: Vec<u64>,
     /// *s*
@@ -140,6 +142,7 @@ impl TablesWriter {
             number,
             round,
             weak,
+            moved,
             seen,
             proof,
         } = tally;
@@ -156,6 +159,7 @@ impl TablesWriter {
             number: *number,
             round: *round,
             weak: *weak,
+            moved: *moved,
             seen: seen.to_vec(),
             evidence: self.spans(evidence),
             first_ns: *first_ns,
@@ -197,6 +201,7 @@ impl TablesReader {
             number: record.number,
             round: record.round,
             weak: record.weak,
+            moved: record.moved,
             seen: record.seen.into_iter().collect(),
             proof: Proof {
                 evidence: self.spans(&record.evidence)?,

@@ -1,124 +1,8 @@
-//! Detection as a whole: the bars that the default profile holds on labelled runs, look-alikes of every rule, and the manual.
-//!
-//! Everything goes through the program itself, `eddy eval` and `eddy check`, as a user would do it.
+//! Loops and what looks like them, rule by rule: what is warned of, and what is not.
 
-use std::fs;
-use std::path::{Path, PathBuf};
-use std::process::Command;
-
-use eddy::engine::warning::Rule;
 use serde_json::{Value, json};
 
-fn at(path: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join(path)
-}
-
-fn eddy(arguments: &[&str]) -> Value {
-    let output = Command::new(env!("CARGO_BIN_EXE_eddy"))
-        .args(arguments)
-        .output()
-        .expect("the program runs");
-    assert!(
-        output.status.success(),
-        "{}",
-        String::from_utf8_lossy(&output.stderr)
-    );
-    serde_json::from_slice(&output.stdout).expect("it prints JSON")
-}
-
-/// The scores of one file of labelled runs.
-fn scores(file: &str) -> Value {
-    let file = at("tests/labelled").join(file);
-    let mut answer = eddy(&["eval", "--json", file.to_str().expect("UTF-8")]);
-    answer["datasets"][0].take()
-}
-
-fn number(scores: &Value, name: &str) -> f64 {
-    scores[name]
-        .as_f64()
-        .unwrap_or_else(|| panic!("{name} in {scores}"))
-}
-
-/// Given constructed loops and look-alikes, nearly all of the loops are found and hardly a look-alike is taken for one.
-#[test]
-fn constructed_runs() {
-    let scores = scores("grafted.tune.jsonl.gz");
-    assert!(number(&scores, "f1") >= 0.95, "{scores}");
-    assert!(number(&scores, "false_positive_rate") <= 0.03, "{scores}");
-}
-
-/// Given runs without headway, they are found soon after they began to go round.
-#[test]
-fn goal_loops() {
-    let scores = scores("magentic_agentrx.tune.jsonl.gz");
-    assert!(number(&scores, "f1") >= 0.90, "{scores}");
-    assert!(number(&scores, "false_positive_rate") <= 0.20, "{scores}");
-    assert!(number(&scores, "median_lag_events") <= 3.0, "{scores}");
-}
-
-/// Given runs that did their task, hardly one is flagged, and none as critical.
-#[test]
-fn successful_runs() {
-    let (mut runs, mut flagged) = (0.0, 0.0);
-    for file in [
-        "tau_airline_gpt4o.tune.jsonl.gz",
-        "tau_retail_agentrx.tune.jsonl.gz",
-    ] {
-        let scores = scores(file);
-        runs += number(&scores, "successful");
-        flagged += number(&scores, "successful_flagged");
-        assert_eq!(scores["successful_critical"], 0, "{scores}");
-    }
-    assert!(flagged / runs <= 0.01, "{flagged} of {runs}");
-}
-
-/// The rules that warn of a run of these events, by name; those that only inform are left out.
-#[track_caller]
-fn check(events: &[Value], expected: &[&str]) {
-    let numbered: Vec<Value> = events
-        .iter()
-        .enumerate()
-        .map(|(i, event)| {
-            let mut event = event.clone();
-            event["i"] = json!(i);
-            if event["t_ms"].is_null() {
-                event["t_ms"] = json!(1_000 + i * 2_000);
-            }
-            event
-        })
-        .collect();
-    let dir = tempfile::tempdir().expect("a directory");
-    let file = dir.path().join("run.events.jsonl");
-    let run = json!({"dataset": "made", "run_id": "run", "events": numbered});
-    fs::write(&file, run.to_string()).expect("written");
-    let answer = eddy(&["check", "--json", file.to_str().expect("UTF-8")]);
-    let warnings = answer["runs"][0]["warnings"].as_array().expect("warnings");
-    let mut rules: Vec<&str> = warnings
-        .iter()
-        .filter(|warning| warning["severity"] != "info")
-        .map(|warning| warning["rule"].as_str().expect("a name"))
-        .collect();
-    rules.sort_unstable();
-    rules.dedup();
-    assert_eq!(rules, expected, "{answer:#}");
-}
-
-fn call(tool: &str, input: &str, output: &str) -> Value {
-    json!({"kind": "tool_call", "agent": "a", "tool": tool, "input": {"command": input}, "output": output})
-}
-
-fn failed(tool: &str, input: &str, error: &str) -> Value {
-    json!({"kind": "tool_call", "agent": "a", "tool": tool, "input": {"command": input}, "error": error})
-}
-
-fn said(text: &str) -> Value {
-    json!({"kind": "llm_text", "agent": "a", "text": text})
-}
-
-fn later(mut event: Value, seconds: u64) -> Value {
-    event["t_ms"] = json!(seconds * 1_000);
-    event
-}
+use crate::support::{call, check, checked, failed, later, said};
 
 /// Given failures that may pass, honest back-off is silent however long; hammering is a storm, later than other failures.
 #[test]
@@ -187,32 +71,30 @@ fn tests_after_edits() {
     );
 }
 
-/// Given a round of calls, the same results make it a cycle; one new result a round makes it work.
+/// Given a round of calls, the same results make it a cycle; one new result a round makes it work, until the others have
+/// come again and again.
 #[test]
 fn rounds_of_calls() {
-    let round = |news: &dyn Fn(usize) -> String| -> Vec<Value> {
-        (0..4)
-            .flat_map(|i| {
-                [
-                    call("list", "src", "a b c"),
-                    call("read", "a", &news(i)),
-                    call("grep", "x", "a: x = 1"),
-                ]
-            })
-            .collect()
+    let rounds = |count: usize, news: &dyn Fn(usize) -> String| -> Vec<Value> {
+        let round = |i: usize| {
+            [
+                call("list", "src", "a b c"),
+                call("read", "a", &news(i)),
+                call("grep", "x", "a: x = 1"),
+            ]
+        };
+        (0..count).flat_map(round).collect()
     };
-    check(
-        &round(&|_| "the text".into()),
-        &[
-            "no_progress",
-            "repeated_tool_call_exact_input",
-            "tool_cycle",
-        ],
-    );
-    let events = round(&|i| format!("the text, version {}", ["one", "two", "three", "four"][i]));
-    assert_eq!(events.len(), 12);
-    let rules = ["no_progress", "repeated_tool_call_exact_input"];
-    check(&events, &rules);
+    let cycle = [
+        "no_progress",
+        "repeated_tool_call_exact_input",
+        "tool_cycle",
+    ];
+    check(&rounds(4, &|_| "the text".into()), &cycle);
+    let words = ["one", "two", "three", "four", "five", "six", "seven"];
+    let news = |i: usize| format!("the text, version {}", words[i]);
+    check(&rounds(5, &news), &[]);
+    check(&rounds(7, &news), &cycle[..2]);
 }
 
 /// Given wholly other words and the same long answer, it is stagnation; a batch that is acknowledged is not.
@@ -261,7 +143,7 @@ fn the_same_error_of_other_calls() {
     };
     check(
         &events(&|_| "401 Unauthorized: key expired".into()),
-        &["no_progress", "same_error"],
+        &["same_error"],
     );
     check(
         &events(&|i| format!("no column named {}", ["a", "b", "c", "d", "e"][i])),
@@ -356,46 +238,31 @@ fn errands_that_come_again() {
         })
         .collect();
     rules(&done, &[]);
+    // To delegate again is no bounce: the errands differ, although their answers were not recorded.
+    rules(&other.map(ask), &[]);
 }
 
-/// The manual of the rules is made of their files' own comments. `EDDY_WRITE_DOCS=1 cargo test --test detection` writes it.
+/// Given many other calls after a long step, the next long step is counted with it.
 #[test]
-fn the_manual_is_up_to_date() {
-    let mut manual = String::from(
-        "# The rules\n\nMade of the comments of `src/engine/rules`; `EDDY_WRITE_DOCS=1 cargo test --test detection` writes it anew.\n",
-    );
-    for rule in Rule::ALL {
-        let source = fs::read_to_string(at("src/engine/rules").join(format!("{}.rs", rule.name())))
-            .expect("each rule has a file");
-        manual.push('\n');
-        for line in source.lines().map_while(|line| line.strip_prefix("//!")) {
-            let line = line.strip_prefix(' ').unwrap_or(line);
-            match (line.strip_prefix("# "), line.strip_prefix('`')) {
-                (Some(heading), _) => manual.extend(["### ", heading, "\n"]),
-                (_, Some(rest)) if rest.starts_with(&format!("{}`:", rule.name())) => {
-                    let title = rest.split_once("`: ").map_or("", |(_, title)| title);
-                    manual.extend(["## ", rule.name(), "\n\n", title, "\n"]);
-                }
-                _ => manual.extend([line, "\n"]),
-            }
-        }
-        for heading in [
-            "What it sees",
-            "Why it matters",
-            "What to try",
-            "When it stays silent",
-        ] {
-            assert!(
-                source.contains(&format!("//! # {heading}")),
-                "{}: {heading}",
-                rule.name()
-            );
-        }
+fn counts_of_the_whole_run_last() {
+    let slow = |mut event: Value| {
+        event["duration_ms"] = json!(40_000);
+        event
+    };
+    let page = |i: usize| {
+        later(
+            call("fetch", &format!("page {i}"), &format!("text {i}")),
+            60 * i as u64,
+        )
+    };
+    let mut events: Vec<_> = (1..100).map(page).collect();
+    for place in [1, 50, 98] {
+        events[place] = slow(events[place].clone());
     }
-    let path = at("docs/rules.md");
-    if std::env::var_os("EDDY_WRITE_DOCS").is_some() {
-        fs::write(&path, &manual).expect("written");
-    }
-    let written = fs::read_to_string(&path).unwrap_or_default();
-    assert!(written == manual, "docs/rules.md is stale");
+    let answer = checked("", &events);
+    let warnings = answer["runs"][0]["warnings"].as_array().expect("warnings");
+    let long = warnings
+        .iter()
+        .find(|warning| warning["rule"] == "long_running_step");
+    assert_eq!(long.expect("a warning")["count"], 3);
 }

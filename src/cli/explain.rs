@@ -1,0 +1,86 @@
+//! `eddy explain`: why a warning was raised, and what would silence it.
+//!
+//! Asks a daemon, which looks the run up by the warning; or, given files, judges them as `eddy check` does.
+
+use std::io;
+use std::path::PathBuf;
+
+use clap::Args;
+
+use super::client::Client;
+use super::failure::{Failure, answer, answer_json};
+use super::reading::{ApiArgs, every_run};
+use super::render::explain::explanation_page;
+use super::render::text::Look;
+use super::{ConfigArgs, blocking, check};
+use crate::json::{ExplanationJson, RunJson};
+
+#[derive(Clone, Debug, Args)]
+pub(super) struct ExplainArgs {
+    /// The warning's id, as pages and alerts show it
+    #[arg(value_name = "WARNING")]
+    warning: String,
+    /// Recorded telemetry to judge, instead of asking a daemon
+    #[arg(value_name = "FILE")]
+    files: Vec<PathBuf>,
+    /// The run, where it is known: without it the daemon's runs are looked through
+    #[arg(long, value_name = "ID", conflicts_with = "files")]
+    run: Option<String>,
+    #[command(flatten)]
+    config: ConfigArgs,
+    /// Print a JSON object
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    api: ApiArgs,
+}
+
+pub(super) fn run(args: &ExplainArgs) -> Result<(), Failure> {
+    let explanation = if args.files.is_empty() {
+        blocking(asked(args))?
+    } else {
+        judged(args)?
+    };
+    if args.json {
+        return answer_json(&explanation);
+    }
+    answer(&explanation_page(Look::of(&io::stdout()), &explanation))
+}
+
+async fn asked(args: &ExplainArgs) -> Result<ExplanationJson, Failure> {
+    let client = Client::new(&args.api)?;
+    let run_id = match &args.run {
+        Some(run_id) => run_id.clone(),
+        None => run_of(&client, &args.warning).await?,
+    };
+    let path = ["v1", "warnings", &args.warning];
+    Ok(client.get(&path, &[("run_id", &run_id)]).await?)
+}
+
+/// The run that has a warning.
+async fn run_of(client: &Client, warning: &str) -> Result<String, Failure> {
+    let has = |run: &RunJson| run.warnings.iter().any(|known| known.id == warning);
+    if let Some(run) = every_run(client).await?.into_iter().find(has) {
+        return Ok(run.run_id);
+    }
+    Err(Failure::Other(format!(
+        "no run has the warning {warning}: `eddy runs` and `eddy run ID` show which there are"
+    )))
+}
+
+/// The same from files.
+fn judged(args: &ExplainArgs) -> Result<ExplanationJson, Failure> {
+    let none = || {
+        Failure::Other(format!(
+            "no run of these files has the warning {}",
+            args.warning
+        ))
+    };
+    let id = u64::from_str_radix(&args.warning, 16).map_err(|_| none())?;
+    let (runs, policy) = check::states(&args.files, &args.config)?;
+    let explained = runs.iter().find_map(|state| {
+        let explanation = state.explain(id, &policy)?;
+        Some(ExplanationJson::new(state.id(), &explanation, &policy))
+    });
+    explained.ok_or_else(none)
+}

@@ -1,0 +1,160 @@
+//! Why a warning was raised: the events that show it, and in which way they are the same.
+//!
+//! Made from the run's state when somebody asks; nothing is kept for it. Events that have left the window of reports are
+//! known by their number alone. Neither arguments nor results are shown: only which of them are equal.
+
+use super::calls::{self, Call, Step};
+use super::event::{Body, SpanId, Text};
+use super::hash::mix;
+use super::policy::Policy;
+use super::run::RunState;
+use super::warning::{Rule, Warning};
+
+/// A warning and what it stands on.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Explanation {
+    /// The warning.
+    pub warning: Warning,
+    /// The events that show it, as far as they are still in the window, oldest first.
+    pub events: Vec<Shown>,
+    /// Why these count as the same, in a sentence.
+    pub sameness: &'static str,
+}
+
+/// One event.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Shown {
+    /// The span that reported it.
+    pub span: SpanId,
+    /// When it began, nanoseconds since 1970.
+    pub start_ns: u64,
+    /// What was done: the tool's name, or in words.
+    pub what: Text,
+    /// Who did it, where that is known.
+    pub agent: Option<Text>,
+    /// Equal for equal arguments; nothing where they are not known.
+    pub arguments: Option<u64>,
+    /// Equal for equal results or errors, volatile text masked; nothing where they are not known.
+    pub result: Option<u64>,
+    /// It failed.
+    pub failed: bool,
+}
+
+impl RunState {
+    /// Explains one of the run's warnings, by its id.
+    #[must_use]
+    pub fn explain(&self, warning: u64, policy: &Policy) -> Option<Explanation> {
+        let warnings = self.view(policy).warnings;
+        let warning = warnings.into_iter().find(|known| known.id == warning)?;
+        let steps = calls::steps(&self.window);
+        let shows = |shown: &Shown| warning.evidence.contains(&shown.span);
+        let events = steps.iter().filter_map(shown).filter(shows).collect();
+        Some(Explanation {
+            events,
+            sameness: sameness(warning.rule),
+            warning,
+        })
+    }
+}
+
+fn shown(step: &Step<'_>) -> Option<Shown> {
+    match step {
+        Step::Tool(call) => Some(of_call(call, call.tool?.clone())),
+        Step::Model(call, _) => Some(of_call(call, "model call".into())),
+        Step::Other(_, event) => {
+            let what = match &event.body {
+                Body::AgentSpan(agent) => format!("work of {}", agent.name),
+                Body::Handoff(handoff) => format!("hand-off to {}", handoff.to),
+                Body::Retry { .. } => "retry".to_owned(),
+                _ => return None,
+            };
+            Some(Shown {
+                span: event.span,
+                start_ns: event.start_ns,
+                what: what.into(),
+                agent: event.agent.clone(),
+                arguments: None,
+                result: None,
+                failed: false,
+            })
+        }
+    }
+}
+
+fn of_call(call: &Call<'_>, what: Text) -> Shown {
+    let output = call.output.value().map(|value| value.masked);
+    Shown {
+        span: call.span,
+        start_ns: call.start_ns,
+        what,
+        agent: call.agent.cloned(),
+        arguments: call.input.value().map(|value| value.fingerprint),
+        result: match call.error {
+            Some(failure) => Some(mix(failure.masked, output.unwrap_or(1))),
+            None => output,
+        },
+        failed: call.error.is_some(),
+    }
+}
+
+/// In which way the events of a rule are the same.
+fn sameness(rule: Rule) -> &'static str {
+    match rule {
+        Rule::RepeatedToolCallExactInput | Rule::DuplicateCall => {
+            "The tool and its arguments are equal: as JSON, whatever the order of keys. Where progress is known, so are the results, once times, ids and durations are masked."
+        }
+        Rule::RepeatedToolCallSimilarInput => {
+            "The tool is one, and the arguments share most of their text in order (indel ratio over a sample)."
+        }
+        Rule::SimilarQuery => {
+            "The tool is one, and the queries share most of their text, without case and punctuation."
+        }
+        Rule::DoomLoop | Rule::GlobalDoomLoop => {
+            "The tool and its main arguments (path, command, query and the like) are equal; options may differ."
+        }
+        Rule::RepeatedToolCall | Rule::NoProgress | Rule::ToolLimit => {
+            "The tool is one, whatever its arguments; where progress is known, none of the calls brought anything new."
+        }
+        Rule::EmptyResultLoop => {
+            "The tool is one, and each result holds nothing or says that nothing was found."
+        }
+        Rule::RetryStorm => {
+            "Each is a call again after a failure, or a retry that the framework reports."
+        }
+        Rule::Stagnation => {
+            "The tool is one, the arguments differ, and the results are equal once times, ids and durations are masked."
+        }
+        Rule::SameError => {
+            "The tool is one, and the errors are equal once times, ids and durations are masked."
+        }
+        Rule::ToolCycle => {
+            "Each call has the arguments and the result that it had the round before."
+        }
+        Rule::HandoffBounce => {
+            "Each hand-off is the reverse of the one before, and nothing new came in between."
+        }
+        Rule::HandoffCycle => {
+            "The same agents received control in the same order, and nothing new came in between."
+        }
+        Rule::GoalLoop => {
+            "The instructions share nearly half of their words, or the call is equal under one instruction after the other."
+        }
+        Rule::RepeatedText => {
+            "The letters of the texts are the same: case, numbers and signs do not count."
+        }
+        Rule::TestFixCycle => {
+            "Each is a run of tests, and each failed; other calls in between do not count."
+        }
+        Rule::CommandFailureCascade => "Each is a shell command, and each failed.",
+        Rule::SummaryLoop => "Each is an answer of text alone, with no tool call in between.",
+        Rule::ExplorationSaturation => {
+            "Each only reads and brought something new, and nothing was changed in between."
+        }
+        Rule::LongRunningStep => "Each took longer than the setting allows.",
+        Rule::CostSpike => "Each cost more than its share of what the run had cost by then.",
+        Rule::CostBudgetExceeded => "It is about the cost of the whole run.",
+        Rule::UnusualRun => {
+            "It is about the number of calls, or of repeats, of one agent in the whole run."
+        }
+    }
+}

@@ -1,0 +1,124 @@
+//! Which rules are on, and what their warnings weigh.
+
+use serde::{Deserialize, Serialize};
+
+use super::thresholds::{
+    Alarm, CostBudget, CostSpike, DoomLoop, DuplicateCall, Exploration, Failures, GlobalDoomLoop,
+    GoalLoop, HandoffBounce, HandoffCycle, LongRunningStep, RepeatedText, Repeats, RetryStorm,
+    SimilarQuery, SimilarRepeats, SummaryLoop, ToolCounts, ToolCycle, ToolLimit, UnusualRun,
+};
+use crate::engine::warning::Rule;
+
+/// The rules' settings; an absent rule is off.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Rules {
+    /// The same tool many times among the last calls.
+    pub repeated_tool_call: Option<ToolCounts>,
+    /// The same tool with nearly the same arguments.
+    pub repeated_tool_call_similar_input: Option<SimilarRepeats>,
+    /// The same tool with the same arguments.
+    pub repeated_tool_call_exact_input: Option<Repeats>,
+    /// A tool repeats while nothing changes.
+    pub no_progress: Option<ToolCounts>,
+    /// A tool keeps finding nothing.
+    pub empty_result_loop: Option<ToolCounts>,
+    /// The same thing is tried again and again.
+    pub retry_storm: Option<RetryStorm>,
+    /// A step that takes long.
+    pub long_running_step: Option<LongRunningStep>,
+    /// One event that costs more than everything before it.
+    pub cost_spike: Option<CostSpike>,
+    /// The run costs more than it may.
+    pub cost_budget_exceeded: Option<CostBudget>,
+    /// Two agents toss a task to and fro.
+    pub handoff_bounce: Option<HandoffBounce>,
+    /// A tool was called more often in one turn than it may be.
+    pub tool_limit: Option<ToolLimit>,
+    /// A call was made again although the earlier one was answered.
+    pub duplicate_call: Option<DuplicateCall>,
+    /// A search was asked nearly the same again.
+    pub similar_query: Option<SimilarQuery>,
+    /// The same attempt, call after call.
+    pub doom_loop: Option<DoomLoop>,
+    /// Test runs fail one after the other.
+    pub test_fix_cycle: Option<Failures>,
+    /// Shell commands fail one after the other.
+    pub command_failure_cascade: Option<Failures>,
+    /// The agent talks and calls no tool.
+    pub summary_loop: Option<SummaryLoop>,
+    /// Several workers make the same attempt over and over.
+    pub global_doom_loop: Option<GlobalDoomLoop>,
+    /// The same few calls with the same results, round and round.
+    pub tool_cycle: Option<ToolCycle>,
+    /// Other arguments, the same result.
+    pub stagnation: Option<ToolCounts>,
+    /// The same error whatever is called.
+    pub same_error: Option<ToolCounts>,
+    /// Three or more agents hand a task round in a ring.
+    pub handoff_cycle: Option<HandoffCycle>,
+    /// An agent is sent on the same errand again and again.
+    pub goal_loop: Option<GoalLoop>,
+    /// An agent says the same again and does nothing.
+    pub repeated_text: Option<RepeatedText>,
+    /// The agent reads on and on and changes nothing.
+    pub exploration_saturation: Option<Exploration>,
+    /// The run is not like this agent's good runs.
+    pub unusual_run: Option<UnusualRun>,
+}
+
+impl Rules {
+    /// Whether some rule looks at the [`Traits`](crate::engine::event::Traits) of calls.
+    #[must_use]
+    pub fn read_traits(&self) -> bool {
+        self.doom_loop.is_some()
+            || self.global_doom_loop.is_some()
+            || self.test_fix_cycle.is_some()
+            || self.command_failure_cascade.is_some()
+            || self.exploration_saturation.is_some()
+    }
+
+    /// What a rule's warnings weigh; `None` where the rule is off.
+    #[must_use]
+    pub fn alarm(&self, rule: Rule) -> Option<&Alarm> {
+        match rule {
+            Rule::RepeatedToolCall => self.repeated_tool_call.as_ref().map(|rule| &rule.alarm),
+            Rule::RepeatedToolCallSimilarInput => self
+                .repeated_tool_call_similar_input
+                .as_ref()
+                .map(|rule| &rule.alarm),
+            Rule::RepeatedToolCallExactInput => self
+                .repeated_tool_call_exact_input
+                .as_ref()
+                .map(|rule| &rule.alarm),
+            Rule::NoProgress => self.no_progress.as_ref().map(|rule| &rule.alarm),
+            Rule::EmptyResultLoop => self.empty_result_loop.as_ref().map(|rule| &rule.alarm),
+            Rule::RetryStorm => self.retry_storm.as_ref().map(|rule| &rule.alarm),
+            Rule::LongRunningStep => self.long_running_step.as_ref().map(|rule| &rule.alarm),
+            Rule::CostSpike => self.cost_spike.as_ref().map(|rule| &rule.alarm),
+            Rule::CostBudgetExceeded => self.cost_budget_exceeded.as_ref().map(|rule| &rule.alarm),
+            Rule::HandoffBounce => self.handoff_bounce.as_ref().map(|rule| &rule.alarm),
+            Rule::ToolLimit => self.tool_limit.as_ref().map(|rule| &rule.alarm),
+            Rule::DuplicateCall => self.duplicate_call.as_ref().map(|rule| &rule.alarm),
+            Rule::SimilarQuery => self.similar_query.as_ref().map(|rule| &rule.alarm),
+            Rule::DoomLoop => self.doom_loop.as_ref().map(|rule| &rule.alarm),
+            Rule::TestFixCycle => self.test_fix_cycle.as_ref().map(|rule| &rule.alarm),
+            Rule::CommandFailureCascade => self
+                .command_failure_cascade
+                .as_ref()
+                .map(|rule| &rule.alarm),
+            Rule::SummaryLoop => self.summary_loop.as_ref().map(|rule| &rule.alarm),
+            Rule::GlobalDoomLoop => self.global_doom_loop.as_ref().map(|rule| &rule.alarm),
+            Rule::ToolCycle => self.tool_cycle.as_ref().map(|rule| &rule.alarm),
+            Rule::Stagnation => self.stagnation.as_ref().map(|rule| &rule.alarm),
+            Rule::SameError => self.same_error.as_ref().map(|rule| &rule.alarm),
+            Rule::HandoffCycle => self.handoff_cycle.as_ref().map(|rule| &rule.alarm),
+            Rule::GoalLoop => self.goal_loop.as_ref().map(|rule| &rule.alarm),
+            Rule::RepeatedText => self.repeated_text.as_ref().map(|rule| &rule.alarm),
+            Rule::ExplorationSaturation => {
+                self.exploration_saturation.as_ref().map(|rule| &rule.alarm)
+            }
+            Rule::UnusualRun => self.unusual_run.as_ref().map(|rule| &rule.alarm),
+        }
+    }
+}

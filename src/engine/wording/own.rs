@@ -1,0 +1,88 @@
+//! The sentences of Eddy's own rules.
+
+use super::quoted;
+use crate::engine::kept::Kept;
+use crate::engine::warning::Rule;
+
+/// What happened.
+pub(super) fn what_happened(kept: &Kept) -> String {
+    let count = kept.count;
+    let tool = quoted(kept.tool.as_deref(), "a tool");
+    let agent = quoted(kept.agent.as_deref(), "An agent");
+    match kept.rule {
+        Rule::ToolCycle => {
+            format!("The same calls came round again with the same results: {count} calls so far.")
+        }
+        Rule::Stagnation => {
+            format!(
+                "{tool} was called {count} times with other arguments and gave the same result."
+            )
+        }
+        Rule::SameError => format!("{tool} failed {count} times with the same error."),
+        Rule::HandoffCycle => {
+            format!("Agents handed the task round in a ring: {count} hand-offs and nothing new.")
+        }
+        Rule::GoalLoop if kept.tool.is_some() => {
+            format!(
+                "{tool} was called {count} times in the same way, under one instruction after the other."
+            )
+        }
+        Rule::GoalLoop => format!("{agent} was given nearly the same instruction {count} times."),
+        Rule::RepeatedText => {
+            format!("{agent} said what it had said before {count} times and did nothing.")
+        }
+        Rule::ExplorationSaturation => {
+            format!("{count} calls only read, and nothing was changed in between.")
+        }
+        _ if kept.tool.is_some() => {
+            format!("{agent} repeated {count} calls in this run, more than in its good runs.")
+        }
+        _ => format!("{agent} made {count} tool calls in this run, more than in its good runs."),
+    }
+}
+
+/// Why it matters.
+pub(super) fn why_it_matters(rule: Rule) -> &'static str {
+    match rule {
+        Rule::ToolCycle => {
+            "Each step leads back to the first; the next round will end like the last."
+        }
+        Rule::Stagnation => "Asking in another way does not change what the source has.",
+        Rule::SameError => "The cause lies outside of what is being tried.",
+        Rule::HandoffCycle => "Every agent passes the task on; nobody works on it.",
+        Rule::GoalLoop => "The errand has been run and did not bring what was wanted.",
+        Rule::RepeatedText => "An agent that plans and recaps without acting does not get on.",
+        Rule::ExplorationSaturation => {
+            "What is read fills the context, and what was read first is forgotten."
+        }
+        _ => "Stuck runs are long runs, whatever they are stuck in.",
+    }
+}
+
+/// What to try.
+pub(super) fn what_to_try(rule: Rule) -> &'static str {
+    match rule {
+        Rule::ToolCycle => {
+            "Tell the agent what the round brought, and take one of its steps away or decide for it."
+        }
+        Rule::Stagnation => {
+            "Tell the agent that this source has nothing else, and name another one."
+        }
+        Rule::SameError => {
+            "Mend the cause of the error (a credential, a path, a server), or take the tool away."
+        }
+        Rule::HandoffCycle => "Name one agent that owns the task and may not pass it on.",
+        Rule::GoalLoop => {
+            "Change the plan: another source, a smaller question, or an answer with what is known."
+        }
+        Rule::RepeatedText => {
+            "Ask for one concrete action or for the final answer; check that the agent has the tools that it needs."
+        }
+        Rule::ExplorationSaturation => {
+            "Have the agent say what it has learned and make a first change, or answer with what is known."
+        }
+        _ => {
+            "Look at what the run does that good ones do not; calibrate anew if the agent or its task has changed."
+        }
+    }
+}

@@ -1,0 +1,90 @@
+//! How much each agent of a run has done: what `unusual_run` compares with good runs, and `eddy calibrate` learns from them.
+
+use serde::{Deserialize, Serialize};
+
+use super::event::Text;
+use super::fold::{AGENTS_MAX, Fold, text_hash};
+use super::judge::Judged;
+
+/// The tool calls of one agent; those of agents beyond the sixteenth count as done by nobody in particular.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Work {
+    /// Hash of the agent's name; 0 where it is not known.
+    pub(crate) agent: u64,
+    pub(crate) calls: u64,
+    /// Calls that were made among the newest ones already, with the same result.
+    pub(crate) repeats: u64,
+    /// The newest call is one of these.
+    pub(crate) repeated: bool,
+}
+
+/// The same as it is shown.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AgentWork {
+    /// The agent; empty where it is not known.
+    pub agent: Text,
+    /// Its tool calls, without hand-offs and calls of exempt tools.
+    pub calls: u64,
+    /// Of these, calls that were made among the newest twelve of the run already, with the same result.
+    pub repeats: u64,
+}
+
+impl Fold {
+    /// Counts a call for its agent.
+    pub(super) fn note_work(&mut self, judged: &Judged<'_>) {
+        if judged.call.hands_off || judged.is_exempt() {
+            return;
+        }
+        let signature = judged.signature();
+        let repeated =
+            signature.is_some() && self.recent.iter().any(|mark| mark.signature() == signature);
+        let agent = judged.call.agent.map_or(0, |agent| text_hash(agent));
+        let known = self.work.iter().position(|work| work.agent == agent);
+        let place = known.unwrap_or_else(|| {
+            if self.work.len() < AGENTS_MAX {
+                self.work.push(Work {
+                    agent,
+                    ..Work::default()
+                });
+            }
+            self.work.len() - 1
+        });
+        let work = &mut self.work[place];
+        work.calls += 1;
+        work.repeats += u64::from(repeated);
+        work.repeated = repeated;
+    }
+
+    /// Adds what another run's agents had done.
+    pub(super) fn absorb_work(&mut self, others: &[Work]) {
+        for other in others {
+            let known = self.work.iter().position(|work| work.agent == other.agent);
+            if let Some(place) = known {
+                self.work[place].calls += other.calls;
+                self.work[place].repeats += other.repeats;
+            } else if self.work.len() < AGENTS_MAX {
+                self.work.push(*other);
+            }
+        }
+    }
+
+    /// What an agent has done.
+    pub(super) fn work_of(&self, agent: Option<&Text>) -> Option<&Work> {
+        let agent = agent.map_or(0, |agent| text_hash(agent));
+        self.work.iter().find(|work| work.agent == agent)
+    }
+
+    /// What each agent has done.
+    pub(super) fn shown_work(&self) -> Vec<AgentWork> {
+        let name = |hash: u64| {
+            let named = self.agents.iter().find(|agent| text_hash(agent) == hash);
+            named.cloned().unwrap_or_default()
+        };
+        let work = self.work.iter().map(|work| AgentWork {
+            agent: name(work.agent),
+            calls: work.calls,
+            repeats: work.repeats,
+        });
+        work.collect()
+    }
+}

@@ -1,0 +1,205 @@
+//! Why a warning was raised, as it is shown: `eddy explain --json` and `/v1/warnings/ID`.
+//!
+//! What is equal is shown by letters and numbers: events with the same letter have equal arguments, those with the same
+//! number equal results. So nothing of an argument or a result leaves the daemon.
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value, json};
+
+use super::{WarningJson, hex_span, rfc3339};
+use crate::engine::explain::{Explanation, Shown};
+use crate::engine::policy::Policy;
+use crate::engine::warning::{Rule, Warning};
+
+/// A warning and what it stands on.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ExplanationJson {
+    /// The run.
+    pub run_id: String,
+    /// The warning.
+    pub warning: WarningJson,
+    /// The events that show it and are still kept, oldest first.
+    pub events: Vec<ShownJson>,
+    /// Events of the warning that are no longer kept one by one.
+    pub earlier: u64,
+    /// Why these count as the same.
+    pub sameness: String,
+    /// The profile.
+    pub profile: String,
+    /// The settings that decided, by their paths in the configuration.
+    pub settings: Map<String, Value>,
+    /// What would silence it: pieces of configuration, each with what it does.
+    pub silence: Vec<SilenceJson>,
+}
+
+/// One event of a warning.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ShownJson {
+    /// When it began.
+    pub at: Option<String>,
+    /// The tool, or what else was done.
+    pub what: String,
+    /// Who did it.
+    pub agent: Option<String>,
+    /// A letter, the same for equal arguments; absent where they are not known.
+    pub arguments: Option<String>,
+    /// A number, the same for equal results; absent where they are not known.
+    pub result: Option<u64>,
+    /// It failed.
+    pub failed: bool,
+    /// The span that reported it.
+    pub span: String,
+}
+
+/// A way to silence a warning.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct SilenceJson {
+    /// What to write into the configuration, on one line of YAML.
+    pub config: String,
+    /// What that does.
+    pub effect: String,
+}
+
+impl ExplanationJson {
+    /// An explanation under the policy that raised the warning.
+    #[must_use]
+    pub fn new(run_id: &str, explanation: &Explanation, policy: &Policy) -> Self {
+        let Explanation {
+            warning,
+            events,
+            sameness,
+        } = explanation;
+        let settings = settings_of(warning.rule, policy);
+        Self {
+            run_id: run_id.to_owned(),
+            warning: WarningJson::from(warning),
+            earlier: warning.count.saturating_sub(events.len() as u64),
+            events: shown(events),
+            sameness: (*sameness).to_owned(),
+            profile: policy.profile.clone(),
+            silence: silence(warning, &settings),
+            settings,
+        }
+    }
+}
+
+/// Every setting of a rule, without those that only say what a warning weighs.
+fn settings_of(rule: Rule, policy: &Policy) -> Map<String, Value> {
+    let rules = serde_json::to_value(&policy.rules).unwrap_or_default();
+    let own = rules.get(rule.name()).and_then(Value::as_object);
+    let path = |key: &str| format!("detectors.rules.{}.{key}", rule.name());
+    own.into_iter()
+        .flatten()
+        .filter(|(key, value)| *key != "alarm" && !value.is_null())
+        .map(|(key, value)| (path(key), value.clone()))
+        .collect()
+}
+
+fn shown(events: &[Shown]) -> Vec<ShownJson> {
+    let (mut arguments, mut results) = (Vec::new(), Vec::new());
+    let place = |seen: &mut Vec<u64>, hash: u64| {
+        let known = seen.iter().position(|other| *other == hash);
+        known.unwrap_or_else(|| {
+            seen.push(hash);
+            seen.len() - 1
+        })
+    };
+    let event = |event: &Shown| ShownJson {
+        at: rfc3339(event.start_ns),
+        what: event.what.to_string(),
+        agent: event.agent.as_deref().map(str::to_owned),
+        arguments: event.arguments.map(|hash| {
+            // Evidence is bounded to far fewer events than there are letters.
+            let letter = place(&mut arguments, hash) as u8;
+            char::from(b'A' + letter % 26).to_string()
+        }),
+        result: event
+            .result
+            .map(|hash| place(&mut results, hash) as u64 + 1),
+        failed: event.failed,
+        span: hex_span(event.span),
+    };
+    events.iter().map(event).collect()
+}
+
+/// What would silence a warning, the narrowest first.
+fn silence(warning: &Warning, settings: &Map<String, Value>) -> Vec<SilenceJson> {
+    let rule = warning.rule.name();
+    let mut ways = Vec::new();
+    let mut way = |config: String, effect: &str| {
+        let effect = effect.to_owned();
+        ways.push(SilenceJson { config, effect });
+    };
+    if let Some(tool) = &warning.tool {
+        let name = match &warning.agent {
+            Some(agent) if !agent.is_empty() => format!("{tool}@{agent}"),
+            _ => tool.to_string(),
+        };
+        let name = json!(name);
+        if waits(warning.rule) {
+            let waited = warning.last_seen_ns.saturating_sub(warning.first_seen_ns) / 1_000_000_000;
+            let seconds = (waited + 1).next_multiple_of(300);
+            way(
+                format!("tools: {{{name}: {{polling_seconds: {seconds}}}}}"),
+                "the tool waits, and may give the same answer for so long",
+            );
+        }
+        if warning.rule != Rule::ToolLimit {
+            way(
+                format!("tools: {{{name}: {{exempt: true}}}}"),
+                "calls of this tool by this agent are part of no loop",
+            );
+        } else {
+            let limit = warning.count;
+            way(
+                format!("tools: {{{name}: {{limit: {limit}}}}}"),
+                "the tool may be called so often in one turn",
+            );
+        }
+    }
+    let counts = counts(settings, warning.count + 1);
+    if !counts.is_empty() {
+        way(
+            format!("detectors: {{rules: {{{rule}: {{{counts}}}}}}}"),
+            "the rule speaks later, for every tool and agent",
+        );
+    }
+    way(
+        format!("detectors: {{rules: {{{rule}: off}}}}"),
+        "the rule is off",
+    );
+    ways
+}
+
+/// Rules that take a tool which waits for a loop.
+fn waits(rule: Rule) -> bool {
+    matches!(
+        rule,
+        Rule::RepeatedToolCallExactInput
+            | Rule::NoProgress
+            | Rule::DuplicateCall
+            | Rule::DoomLoop
+            | Rule::EmptyResultLoop
+            | Rule::RepeatedToolCall
+    )
+}
+
+/// The settings that say from how many on a rule speaks, each with this number.
+fn counts(settings: &Map<String, Value>, number: u64) -> String {
+    const COUNTS: [&str; 7] = [
+        "calls",
+        "retries",
+        "handoffs",
+        "failures",
+        "answers",
+        "instructions",
+        "turns",
+    ];
+    let keys = settings.keys().filter_map(|path| path.rsplit('.').next());
+    let is_count = |key: &&str| COUNTS.contains(&key.split('_').next().unwrap_or_default());
+    let pairs: Vec<String> = keys
+        .filter(is_count)
+        .map(|key| format!("{key}: {number}"))
+        .collect();
+    pairs.join(", ")
+}

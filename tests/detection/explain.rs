@@ -1,0 +1,98 @@
+//! `eddy explain`: what it says of a warning holds.
+
+use std::fs;
+use std::process::Command;
+
+use serde_json::{Value, json};
+
+use crate::support::{call, checked, eddy, failed, said};
+
+/// What `eddy explain` says of each warning of a run of these events, beside what it says to a program.
+fn explained(events: &[Value]) -> Vec<(Value, String)> {
+    let run =
+        json!({"dataset": "made", "run_id": "run", "events": crate::support::numbered(events)});
+    let dir = tempfile::tempdir().expect("a directory");
+    let file = dir.path().join("run.events.jsonl");
+    fs::write(&file, run.to_string()).expect("written");
+    let file = file.to_str().expect("UTF-8");
+    let answer = eddy(&["check", "--json", file]);
+    let warnings = answer["runs"][0]["warnings"].as_array().expect("warnings");
+    let explain = |warning: &Value| {
+        let id = warning["id"].as_str().expect("an id");
+        let page = Command::new(env!("CARGO_BIN_EXE_eddy"))
+            .args(["explain", id, file])
+            .output()
+            .expect("the program runs");
+        let page = String::from_utf8(page.stdout).expect("UTF-8");
+        (eddy(&["explain", "--json", id, file]), page)
+    };
+    warnings.iter().map(explain).collect()
+}
+
+/// Given loops of several kinds, each way that is named to silence a warning silences it, and is on the page.
+#[test]
+fn what_would_silence_a_warning_does() {
+    let recaps = [
+        "I will now sum up and plan the next step.",
+        "Let me recap where we are and decide.",
+    ];
+    let runs: [Vec<Value>; 4] = [
+        (0..5).map(|_| call("list", "src", "a b")).collect(),
+        (0..6)
+            .map(|i| failed("fetch", &format!("page {i}"), "401 Unauthorized"))
+            .collect(),
+        (0..6).map(|i| said(recaps[i % 2])).collect(),
+        (0..12)
+            .map(|i| call(["list", "read", "grep"][i % 3], "x", "the same"))
+            .collect(),
+    ];
+    for events in runs {
+        let all = explained(&events);
+        assert!(!all.is_empty());
+        for (explanation, page) in all {
+            let id = &explanation["warning"]["id"];
+            let ways = explanation["silence"].as_array().expect("ways");
+            assert!(!ways.is_empty(), "{explanation:#}");
+            for way in ways {
+                let config = way["config"].as_str().expect("YAML");
+                assert!(page.contains(config), "{config}\n{page}");
+                let answer = checked(config, &events);
+                let warnings = answer["runs"][0]["warnings"].as_array().expect("warnings");
+                let left = warnings.iter().any(|warning| warning["id"] == *id);
+                assert!(!left, "{config}: {answer:#}");
+            }
+        }
+    }
+}
+
+/// Given a loop in which arguments differ and results do not, the page tells which are equal, and shows neither.
+#[test]
+fn what_is_equal_is_shown() {
+    let answer = "nothing about that in this long answer, which is the same for every question that is asked here";
+    let questions = [
+        "refund after a strike",
+        "who pays hotels",
+        "compensation rules",
+        "late arrival policy",
+    ];
+    let events = questions.map(|words| call("search", words, answer));
+    let all = explained(&events);
+    let found = all
+        .iter()
+        .find(|(explanation, _)| explanation["warning"]["rule"] == "stagnation");
+    let (explanation, page) = found.expect("a warning");
+    let shown = |key: &str| -> Vec<Value> {
+        let events = explanation["events"].as_array().expect("events");
+        events.iter().map(|event| event[key].clone()).collect()
+    };
+    assert_eq!(shown("arguments"), ["A", "B", "C", "D"]);
+    assert_eq!(shown("result"), [1, 1, 1, 1]);
+    assert!(
+        explanation["settings"]["detectors.rules.stagnation.calls"] == 4,
+        "{explanation:#}"
+    );
+    assert!(
+        page.contains("Why they count as the same") && !page.contains("refund"),
+        "{page}"
+    );
+}
