@@ -101,3 +101,16 @@ pub(super) fn nearest<'a>(
         .max_by(|(a, _), (b, _)| a.total_cmp(b))
         .map(|(_, candidate)| candidate)
 }
+
+/// The shortest path of a key of this name in another section.
+pub(super) fn elsewhere<'a>(found: &str, known_paths: &'a [String]) -> Option<&'a str> {
+    let same = |path: &&String| path.rsplit('.').next() == Some(found);
+    let paths = known_paths.iter().filter(same);
+    paths.min_by_key(|path| path.len()).map(String::as_str)
+}
+
+/// Words as a list of code.
+pub(super) fn listed(words: &[&str]) -> String {
+    let quoted: Vec<String> = words.iter().map(|word| format!("`{word}`")).collect();
+    quoted.join(", ")
+}

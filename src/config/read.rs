@@ -11,7 +11,7 @@ use serde::de::{
     MapAccess, SeqAccess, Unexpected, VariantAccess, Visitor,
 };
 
-use super::mistake::{Mistake, Mistakes, nearest};
+use super::mistake::{Mistake, Mistakes, elsewhere, listed, nearest};
 use super::tree::{Entry, Node, Value};
 
 /// Reads a shape out of a tree laid over a base, noting every mistake of the tree. `known` are the paths of all keys, to
@@ -122,18 +122,6 @@ impl ReadError {
             (parent == section).then_some(key)
         })
     }
-}
-
-/// The shortest path of a key of this name in another section.
-fn elsewhere<'a>(found: &str, known_paths: &'a [String]) -> Option<&'a str> {
-    let same = |path: &&String| path.rsplit('.').next() == Some(found);
-    let paths = known_paths.iter().filter(same);
-    paths.min_by_key(|path| path.len()).map(String::as_str)
-}
-
-fn listed(words: &[&str]) -> String {
-    let quoted: Vec<String> = words.iter().map(|word| format!("`{word}`")).collect();
-    quoted.join(", ")
 }
 
 impl fmt::Display for ReadError {
