@@ -108,7 +108,7 @@ fn nothing_is_a_configuration() {
     for text in ["", "# only a comment\n", "receivers:\nservice:\n", "---\n"] {
         let settings = settings(text);
         assert_eq!(settings.otlp_grpc.to_string(), "127.0.0.1:4317");
-        assert_eq!(settings.otlp_http.to_string(), "127.0.0.1:4318");
+        assert_eq!(settings.otlp_http, "127.0.0.1:4318".parse().ok());
         assert_eq!(settings.data_dir, Path::new("/home/ada/.local/state/eddy"));
         assert_eq!(settings.exporters.len(), 1);
         assert_eq!(*settings.policy, profile::Name::Standard.policy());
