@@ -28,6 +28,9 @@ pub const WINDOW_EVENTS_MAX: usize = 2 * WINDOW_HALF;
 /// Reports that leave a full window together, with all that belongs to their calls. As many stay.
 const WINDOW_HALF: usize = 48;
 
+/// Most tools asked for that stay in the window, beyond their half of it, with the calls that came of them.
+const ASKED_KEPT_MAX: usize = 16;
+
 /// Reports whose identity is remembered to recognise repeats; beyond them the window's age does.
 pub(crate) const RECENT_IDS_MAX: usize = 256;
 
@@ -228,7 +231,7 @@ impl RunState {
         let mut gone = Vec::with_capacity(WINDOW_HALF);
         for step in &calls::steps(&self.window) {
             if step.places().next() >= Some(WINDOW_HALF) {
-                break;
+                continue;
             }
             if next_base.is_none() {
                 self.base.apply(step, policy);
@@ -241,6 +244,11 @@ impl RunState {
             self.base_until = self.base_until.max(first);
             gone.extend(step.places());
         }
+        // What was asked for stays with a call that stays, but not so much of it that nothing would ever leave.
+        let staying: Vec<usize> = (0..WINDOW_HALF)
+            .filter(|place| !gone.contains(place))
+            .collect();
+        gone.extend(staying.iter().rev().skip(ASKED_KEPT_MAX));
         for place in &gone {
             if let Some(id) = self.window.get(*place).and_then(call_id) {
                 self.folded_calls.push(id);

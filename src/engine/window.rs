@@ -5,6 +5,7 @@
 
 use std::collections::VecDeque;
 
+use super::asked;
 use super::calls;
 use super::event::{AgentSpan, Body, Event, ModelCall, Recorded};
 use super::hash::mix;
@@ -24,6 +25,8 @@ const ALONE: u32 = 0;
 const TOOL_WITHOUT_ID: u32 = 1;
 /// The sign of a model call without a call id: it may lie around another, or within it.
 const MODEL_WITHOUT_ID: u32 = 2;
+/// Set in the signs of tools that a model asked for, and in no other.
+const ASKED: u32 = 1 << 31;
 
 impl Window {
     pub(crate) fn len(&self) -> usize {
@@ -62,10 +65,17 @@ impl Window {
             Body::ModelCall(_) => MODEL_WITHOUT_ID,
             _ => TOOL_WITHOUT_ID,
         };
-        if sign == ALONE {
+        if sign == ALONE || sign & ASKED != 0 {
             return false;
         }
         if sign != without_id && others.contains(&sign) {
+            return true;
+        }
+        if asked::wants_more(event) && others.iter().any(|other| other & ASKED != 0) {
+            return true;
+        }
+        // A call that knows its id only from the model's answer.
+        if others.contains(&(sign | ASKED)) && others.contains(&TOOL_WITHOUT_ID) {
             return true;
         }
         (sign == without_id || others.contains(&without_id))
@@ -129,10 +139,13 @@ impl FromIterator<Event> for Window {
 /// A report without what the engine never looks at, since a window is most of what a run takes in memory and on disk.
 fn needed(event: &Event) -> Event {
     let body = match &event.body {
-        Body::ModelCall(call) => Body::ModelCall(ModelCall {
-            model: None,
-            ..call.clone()
-        }),
+        // Who it was that nobody has a price for is shown.
+        Body::ModelCall(call) if call.cost_microusd.is_some() || call.model.is_none() => {
+            Body::ModelCall(ModelCall {
+                model: None,
+                ..call.clone()
+            })
+        }
         Body::AgentSpan(span) => Body::AgentSpan(AgentSpan {
             input: span
                 .instruction()
@@ -150,11 +163,11 @@ fn needed(event: &Event) -> Event {
 }
 
 fn sign(event: &Event) -> u32 {
+    let of_id = |id, kind| mix(id, kind) as u32 & !ASKED;
     match &event.body {
-        Body::ToolCall(call) => call.call_id.map_or(TOOL_WITHOUT_ID, |id| mix(id, 1) as u32),
-        Body::ModelCall(model) => model
-            .call_id
-            .map_or(MODEL_WITHOUT_ID, |id| mix(id, 2) as u32),
+        Body::ToolCall(call) => call.call_id.map_or(TOOL_WITHOUT_ID, |id| of_id(id, 1)),
+        Body::Asked(call) => call.call_id.map_or(ALONE, |id| of_id(id, 1)) | ASKED,
+        Body::ModelCall(model) => model.call_id.map_or(MODEL_WITHOUT_ID, |id| of_id(id, 2)),
         _ => ALONE,
     }
 }

@@ -14,8 +14,7 @@
 //! keying on it would cut one run into pieces; the root's is kept as the session. autogen's runtime spreads one run
 //! over dozens of traces; see [`messaging`].
 //!
-//! *Log records* (Agent Framework's messages) repeat the whole history at each model call and hold nothing that the
-//! spans do not; they are not read.
+//! *Log records* are read by [`messages`](super::messages), whoever writes them.
 
 use std::borrow::Cow;
 
@@ -109,13 +108,10 @@ fn agent(reading: &mut Reading<'_, '_>) {
 fn tool(reading: &mut Reading<'_, '_>) {
     let (facts, span) = (reading.facts, reading.span);
     let named = span.name.strip_prefix("execute_tool ");
-    let mut tool = facts
+    let tool = facts
         .text(Slot::ToolName)
         .unwrap_or(named.unwrap_or(span.name));
-    if span.scope_name.starts_with("semantic_kernel") {
-        // `PLUGIN-function`
-        tool = tool.split_once('-').map_or(tool, |(_, function)| function);
-    }
+    let tool = tool_name(span.scope_name, tool);
     let mut call = Call::of(tool, facts);
     call.arguments = call
         .arguments
@@ -131,6 +127,14 @@ fn tool(reading: &mut Reading<'_, '_>) {
     if facts.count(Slot::RetryAttempt) > 0 {
         let tool = Some(value::name(tool));
         reading.tell_at(reading.span.end_ns, Body::Retry { tool });
+    }
+}
+
+/// The name of a tool without the plugin that semantic-kernel puts before it: `PLUGIN-function`.
+pub(super) fn tool_name<'t>(scope_name: &str, tool: &'t str) -> &'t str {
+    match tool.split_once('-') {
+        Some((_, function)) if scope_name.starts_with("semantic_kernel") => function,
+        _ => tool,
     }
 }
 

@@ -34,6 +34,7 @@ mod langfuse;
 mod langsmith;
 mod mask;
 mod mcp;
+mod messages;
 mod names;
 mod openinference;
 mod openllmetry;
@@ -48,6 +49,7 @@ mod transient;
 mod usage;
 mod value;
 mod vercel;
+mod workers;
 mod wrappers;
 
 use std::collections::BTreeMap;
@@ -59,8 +61,10 @@ use crate::otlp::{Attributes, LogView, SpanView};
 
 use self::dialect::Dialect;
 use self::facts::Facts;
+use self::messages::History;
 use self::names::Names;
 use self::reading::Reading;
+use self::workers::Workers;
 
 pub use self::prices::{Prices, PricesError};
 
@@ -154,27 +158,37 @@ const UNPRICED_MAX: usize = 64;
 
 /// Turns views into reports, a request at a time. One serves all receivers: it holds nothing but its settings and
 /// counters.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Normalizer {
     settings: Settings,
+    workers: Workers,
     outcomes: [AtomicU64; 5],
     unpriced_calls: AtomicU64,
     unpriced: Mutex<BTreeMap<Text, u64>>,
+}
+
+impl Default for Normalizer {
+    fn default() -> Self {
+        Self::new()
+    }
 }
 
 impl Normalizer {
     /// A normalizer with default settings and its counters at zero.
     #[must_use]
     pub fn new() -> Self {
-        Self::default()
+        Self::with(Settings::default())
     }
 
     /// A normalizer with its counters at zero.
     #[must_use]
     pub fn with(settings: Settings) -> Self {
         Self {
+            workers: Workers::named(&settings.worker_attributes),
             settings,
-            ..Self::default()
+            outcomes: Default::default(),
+            unpriced_calls: AtomicU64::default(),
+            unpriced: Mutex::default(),
         }
     }
 
@@ -184,7 +198,9 @@ impl Normalizer {
         Batch {
             normalizer: self,
             names: Names::new(),
+            history: History::default(),
             origin: None,
+            unpriced: Vec::new(),
         }
     }
 
@@ -213,40 +229,15 @@ impl Normalizer {
         models.collect()
     }
 
-    /// The worker that these attributes name; where several do, the one that stands first in the settings.
-    fn worker(&self, attributes: &Attributes<'_>) -> Option<Text> {
-        let names = &self.settings.worker_attributes;
-        let mut found: Option<(usize, &str)> = None;
-        for (key, value) in attributes {
-            let best = found.map_or(names.len(), |(place, _)| place);
-            if let Some(place) = names[..best].iter().position(|name| name == key)
-                && let Some(worker) = value.as_str().filter(|worker| !worker.is_empty())
-            {
-                found = Some((place, worker));
-            }
-        }
-        found.map(|(_, worker)| value::name(worker))
-    }
-
-    /// Gives a call the cost of its tokens, where the telemetry has none; counts it where its model has no price.
-    fn price(&self, call: &mut ModelCall) {
-        let (None, Some(model)) = (call.cost_microusd, &call.model) else {
-            return;
-        };
-        if call.input_tokens + call.output_tokens == 0 {
-            return;
-        }
-        if let Some(cost) = self.settings.prices.cost_microusd(call) {
-            call.cost_microusd = Some(cost);
-            call.cost_is_estimate = true;
-            return;
-        }
-        self.unpriced_calls.fetch_add(1, Ordering::Relaxed);
+    /// Remembers models without a price, each with how many calls a request had of it.
+    fn note_unpriced(&self, calls_by_model: &[(Text, u64)]) {
         let mut unpriced = self.unpriced.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(calls) = unpriced.get_mut(model) {
-            *calls += 1;
-        } else if unpriced.len() < UNPRICED_MAX {
-            unpriced.insert(model.clone(), 1);
+        for (model, more) in calls_by_model {
+            if let Some(calls) = unpriced.get_mut(model) {
+                *calls += more;
+            } else if unpriced.len() < UNPRICED_MAX {
+                unpriced.insert(model.clone(), *more);
+            }
         }
     }
 }
@@ -255,8 +246,19 @@ impl Normalizer {
 pub struct Batch<'n, 'a> {
     normalizer: &'n Normalizer,
     names: Names,
+    history: History,
     /// The resource of the item read last, and what it says of all its items.
     origin: Option<(Attributes<'a>, Origin)>,
+    /// Models without a price in this request, each with its calls: all receivers share the list they go to at its end.
+    unpriced: Vec<(Text, u64)>,
+}
+
+impl Drop for Batch<'_, '_> {
+    fn drop(&mut self) {
+        if !self.unpriced.is_empty() {
+            self.normalizer.note_unpriced(&self.unpriced);
+        }
+    }
 }
 
 /// What a resource says of all its items.
@@ -269,7 +271,8 @@ struct Origin {
 impl<'a> Batch<'_, 'a> {
     /// Reads one span and appends what it reports: at most one report, none for a span that says nothing.
     pub fn span(&mut self, span: &SpanView<'a>, out: &mut Vec<Report>) {
-        let facts = Facts::of(&span.attributes);
+        let workers = &self.normalizer.workers;
+        let facts = Facts::of(&span.attributes, workers);
         let mut report = Report::about(span.trace_id);
         let dialect = Dialect::of_span(span.scope_name, &facts);
         let mut reading = Reading::new(span, &facts, &mut report, &mut self.names);
@@ -288,7 +291,11 @@ impl<'a> Batch<'_, 'a> {
             Dialect::Codex => Outcome::Noise,
             Dialect::None => Outcome::NoDialect,
         };
-        self.close(report, outcome, (&span.attributes, &span.resource), out);
+        let worker = || match workers.stand_apart() {
+            true => facts.worker(),
+            false => workers.among(&span.attributes),
+        };
+        self.close(report, outcome, (worker, &span.resource), out);
     }
 
     /// Reads one log record and appends what it reports: at most one report, none for a record that says nothing.
@@ -298,7 +305,6 @@ impl<'a> Batch<'_, 'a> {
             Dialect::ClaudeCode => claude_code::log(log, &mut report),
             Dialect::Codex => codex::log(log, &mut report),
             Dialect::GeminiCli => gemini_cli::log(log, &mut report),
-            // Records that frameworks write beside their spans, which say nothing more than these.
             Dialect::OpenInference
             | Dialect::OpenLlmetry
             | Dialect::LangSmith
@@ -306,12 +312,15 @@ impl<'a> Batch<'_, 'a> {
             | Dialect::GoogleAdk
             | Dialect::GenAi
             | Dialect::Vercel
-            | Dialect::Mcp => Outcome::Noise,
-            // The conventions' own events, in somebody's logger.
-            Dialect::None if log.event_name.starts_with("gen_ai.") => Outcome::Noise,
-            Dialect::None => Outcome::NoDialect,
+            | Dialect::Mcp
+            | Dialect::None => {
+                self.history.meet(log, out);
+                messages::log(log, &mut report)
+            }
         };
-        self.close(report, outcome, (&log.attributes, &log.resource), out);
+        let workers = &self.normalizer.workers;
+        let worker = || workers.among(&log.attributes);
+        self.close(report, outcome, (worker, &log.resource), out);
     }
 
     /// Counts what became of one item, and hands its report on if there is anything in it that the shard does not know
@@ -320,7 +329,7 @@ impl<'a> Batch<'_, 'a> {
         &mut self,
         mut report: Report,
         outcome: Outcome,
-        (attributes, resource): (&Attributes<'a>, &Attributes<'a>),
+        (worker, resource): (impl FnOnce() -> Option<&'a str>, &Attributes<'a>),
         out: &mut Vec<Report>,
     ) {
         let outcome = if report.events.is_empty() {
@@ -335,15 +344,39 @@ impl<'a> Batch<'_, 'a> {
         let origin = self.origin(resource);
         report.run.service = origin.service;
         if outcome == Outcome::Told {
-            let worker = self.normalizer.worker(attributes).or(origin.worker);
+            let worker = worker().map(value::name).or(origin.worker);
             for event in &mut report.events {
                 event.worker.clone_from(&worker);
                 if let Body::ModelCall(call) = &mut event.body {
-                    self.normalizer.price(call);
+                    self.price(call);
                 }
             }
         }
         out.push(report);
+    }
+
+    /// Gives a call the cost of its tokens, where the telemetry has none; counts it where its model has no price.
+    fn price(&mut self, call: &mut ModelCall) {
+        let (None, Some(model)) = (call.cost_microusd, &call.model) else {
+            return;
+        };
+        if call.input_tokens + call.output_tokens == 0 {
+            return;
+        }
+        if let Some(cost) = self.normalizer.settings.prices.cost_microusd(call) {
+            call.cost_microusd = Some(cost);
+            call.cost_is_estimate = true;
+            return;
+        }
+        self.normalizer
+            .unpriced_calls
+            .fetch_add(1, Ordering::Relaxed);
+        let known = self.unpriced.iter().position(|(known, _)| known == model);
+        match known {
+            Some(known) => self.unpriced[known].1 += 1,
+            None if self.unpriced.len() == UNPRICED_MAX => {}
+            None => self.unpriced.push((model.clone(), 1)),
+        }
     }
 
     /// What a resource says of all its items; read once for those that follow one another.
@@ -356,7 +389,7 @@ impl<'a> Batch<'_, 'a> {
         let service = resource.find("service.name").and_then(|name| name.as_str());
         let origin = Origin {
             service: service.filter(|name| !name.is_empty()).map(value::name),
-            worker: self.normalizer.worker(resource),
+            worker: self.normalizer.workers.among(resource).map(value::name),
         };
         self.origin = Some((*resource, origin.clone()));
         origin
@@ -430,5 +463,10 @@ mod tests {
             Some("c")
         );
         assert_eq!(worker(&named(&[])), None);
+        // An attribute that says something else as well.
+        assert_eq!(
+            worker(&named(&["gen_ai.request.model", "worker.id"])).as_deref(),
+            Some("m")
+        );
     }
 }

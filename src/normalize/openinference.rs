@@ -28,7 +28,7 @@ pub(super) fn span(reading: &mut Reading<'_, '_>) -> Outcome {
     let framework = Framework::of(reading.span.scope_name);
     let facts = reading.facts;
     let tell: fn(&mut Reading<'_, '_>, Framework) = match facts.text(Slot::OpenInferenceKind) {
-        Some("LLM") => |reading, _| reading.tell_model_call(),
+        Some("LLM") => model,
         Some("TOOL") => tool,
         Some("AGENT") => agent,
         // The steps of a graph: most spans of a LangGraph run.
@@ -38,7 +38,7 @@ pub(super) fn span(reading: &mut Reading<'_, '_>) -> Outcome {
         Some("CHAIN") => chain,
         // The kind is the last attribute of a span and is lost first where a sender cuts spans short.
         None if facts.has(Slot::ToolName) => tool,
-        None if facts.has(Slot::Model) => |reading, _| reading.tell_model_call(),
+        None if facts.has(Slot::Model) => model,
         Some("RETRIEVER" | "RERANKER" | "EMBEDDING" | "GUARDRAIL" | "EVALUATOR" | "PROMPT")
         | None => return Outcome::Noise,
         Some(_) => return Outcome::UnknownOperation,
@@ -93,6 +93,15 @@ fn place(reading: &mut Reading<'_, '_>, framework: Framework) {
     }
     if let Some(name) = member_text(&metadata, &["lc_agent_name"]) {
         reading.agent = Some(Cow::Owned(name.into_owned()));
+    }
+}
+
+/// LangChain's tool spans carry the id of the call in their result, the others' nowhere.
+fn model(reading: &mut Reading<'_, '_>, framework: Framework) {
+    if framework == Framework::LangChain {
+        reading.tell_model_call();
+    } else {
+        reading.tell_model_call_and_asked();
     }
 }
 
@@ -408,6 +417,27 @@ mod tests {
         assert_eq!(
             told("output.value", "__REDACTED__"),
             "model m 120+25 Unknown"
+        );
+    }
+
+    /// What the model asks for is told with its ids where tool spans have none: not for LangChain (conventions §5).
+    #[test]
+    fn what_is_asked_for_is_told() {
+        let call = |place: u8, fact: &str| {
+            format!("llm.output_messages.0.message.tool_calls.{place}.tool_call.{fact}")
+        };
+        let mut attributes = json!({"openinference.span.kind": "LLM", "llm.model_name": "m"});
+        for (place, tool) in [(0, "search"), (1, "transfer_to_b")] {
+            attributes[call(place, "function.name")] = json!(tool);
+            attributes[call(place, "function.arguments")] = json!("{}");
+            attributes[call(place, "id")] = json!(tool);
+        }
+        let told = |scope| Captured::new(scope, "response", &attributes).told();
+        let answer = "model m 0+0 ToolCalls(2)";
+        assert_eq!(told(LANGCHAIN), [answer]);
+        assert_eq!(
+            told(OPENAI_AGENTS),
+            [answer, "asked search(-)", "asked transfer_to_b(-)"]
         );
     }
 

@@ -195,9 +195,8 @@ impl<'r, 'a> Reading<'r, 'a> {
         let error = self
             .failure()
             .or_else(|| call.failed.then(|| value::failure("")))
-            .or_else(|| failure_in(whole?))
-            .or_else(|| failure_in(result?))
-            .map(|error| told_by_result(error, result));
+            .map(|error| told_by_result(error, result))
+            .or_else(|| failure_of(whole, result));
         let hands_off = tool_names::hands_off(&tool);
         self.tell(Body::ToolCall(ToolCall {
             call_id: call
@@ -260,6 +259,23 @@ impl<'r, 'a> Reading<'r, 'a> {
         }));
         if facts.count(Slot::ResendCount) > 0 {
             self.tell_at(self.span.start_ns, Body::Retry { tool: None });
+        }
+    }
+
+    /// Tells of a model call, and of the tools that it asked for: for dialects whose tool spans leave out the call's id.
+    pub(super) fn tell_model_call_and_asked(&mut self) {
+        self.tell_model_call();
+        for (id, tool) in answer::asked(self.span, self.facts) {
+            if !id.is_empty() && !tool.is_empty() {
+                let tool = self.names.shared(value::name_in(&tool));
+                self.tell(Body::Asked(ToolCall {
+                    hands_off: tool_names::hands_off(&tool),
+                    writes: tool_names::writes(&tool),
+                    tool,
+                    call_id: Some(value::id_hash(&[id.as_bytes()])),
+                    ..ToolCall::default()
+                }));
+            }
         }
     }
 
@@ -378,7 +394,13 @@ pub(super) fn member_text<'t>(json: &'t str, path: &[&str]) -> Option<Cow<'t, st
     value::member(json, path).map(value::unquote)
 }
 
-/// The failure that only the result tells of: `isError`, an `error` with something in it at its top, or the line with
+/// The failure that only the result tells of, in its envelope or within.
+pub(super) fn failure_of(whole: Option<&str>, result: Option<&str>) -> Option<Failure> {
+    let error = whole.and_then(failure_in).or_else(|| failure_in(result?))?;
+    Some(told_by_result(error, result))
+}
+
+/// The failure that a result tells of: `isError`, an `error` with something in it at its top, or the line with
 /// which command runners report how a process ended.
 fn failure_in(result: &str) -> Option<Failure> {
     if !result.trim_start().starts_with('{') {

@@ -115,6 +115,9 @@ fn summary(run: &RunJson) -> Vec<String> {
     what.push(format!("{} model calls", short_number(run.model_calls)));
     what.push(format!("{} tokens", short_number(run.tokens)));
     what.push(money(run.cost_usd));
+    if !run.unpriced_models.is_empty() {
+        what.push(format!("no price for {}", run.unpriced_models.join(", ")));
+    }
     let mut when = vec![period(run.first_seen.as_deref(), run.last_seen.as_deref())];
     when.push(match run.ended.as_str() {
         "ok" => "ended well".to_owned(),

@@ -32,7 +32,7 @@ pub(super) struct EventRecord {
     /// *t*
     #[prost(uint32, tag = "8")]
     worker: u32,
-    #[prost(oneof = "BodyRecord", tags = "9, 10, 11, 12, 13, 14, 15, 16, 17")]
+    #[prost(oneof = "BodyRecord", tags = "9, 10, 11, 12, 13, 14, 15, 16, 17, 18")]
     body: Option<BodyRecord>,
 }
 
@@ -57,6 +57,8 @@ enum BodyRecord {
     UserMessage(bool),
     #[prost(message, tag = "17")]
     RunEnd(RunEndRecord),
+    #[prost(message, tag = "18")]
+    Asked(ToolCallRecord),
 }
 
 #[derive(Clone, PartialEq, prost::Message)]
@@ -194,6 +196,7 @@ impl<'a> TablesWriter<'a> {
     fn body(&mut self, body: &'a Body) -> BodyRecord {
         match body {
             Body::ToolCall(call) => BodyRecord::ToolCall(self.tool_call(call)),
+            Body::Asked(call) => BodyRecord::Asked(self.tool_call(call)),
             Body::ModelCall(call) => BodyRecord::ModelCall(self.model_call(call)),
             Body::AgentSpan(span) => BodyRecord::AgentSpan(AgentSpanRecord {
                 name: self.text(&span.name),
@@ -298,6 +301,7 @@ impl TablesReader {
     fn body(&self, record: BodyRecord) -> Result<Body, RecordError> {
         Ok(match record {
             BodyRecord::ToolCall(call) => Body::ToolCall(self.tool_call(&call)?),
+            BodyRecord::Asked(call) => Body::Asked(self.tool_call(&call)?),
             BodyRecord::ModelCall(call) => Body::ModelCall(self.model_call(&call)?),
             BodyRecord::AgentSpan(span) => Body::AgentSpan(AgentSpan {
                 name: self.text(span.name)?,

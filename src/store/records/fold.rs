@@ -36,6 +36,9 @@ pub(super) struct FoldRecord {
     speech: Option<SpeechRecord>,
     #[prost(message, repeated, tag = "10")]
     queries: Vec<QueryMarkRecord>,
+    /// *t*
+    #[prost(uint32, repeated, tag = "11")]
+    unpriced: Vec<u32>,
 }
 
 #[derive(Clone, Copy, PartialEq, prost::Message)]
@@ -137,6 +140,7 @@ impl<'a> TablesWriter<'a> {
         let Fold {
             totals,
             agents,
+            unpriced,
             recent,
             results,
             tallies,
@@ -149,6 +153,7 @@ impl<'a> TablesWriter<'a> {
         FoldRecord {
             totals: Some(totals_record(totals, self.trace(totals.end_trace))),
             agents: agents.iter().map(|agent| self.text(agent)).collect(),
+            unpriced: unpriced.iter().map(|model| self.text(model)).collect(),
             recent: recent.iter().map(|mark| self.call_mark(mark)).collect(),
             results: results.iter().collect(),
             tallies: tallies.iter().map(|tally| self.tally(tally)).collect(),
@@ -207,6 +212,11 @@ impl TablesReader {
                 .agents
                 .iter()
                 .map(|agent| self.text(*agent))
+                .collect::<Result<_, _>>()?,
+            unpriced: record
+                .unpriced
+                .iter()
+                .map(|model| self.text(*model))
                 .collect::<Result<_, _>>()?,
             recent: record
                 .recent
