@@ -198,8 +198,7 @@ impl RunState {
         let place = Place::of(event);
         let told = call_id(event).is_some_and(|id| self.folded_calls.contains(id));
         if told || self.base_until.is_some_and(|until| place <= until) {
-            // The outermost agent starts before everything and is reported last: that is no lateness.
-            self.late += u64::from(!matches!(event.body, Body::AgentSpan(_)));
+            self.late += u64::from(!may_come_last(event));
             return;
         }
         if self.window.ends_before(place) && !self.window.may_tell_more(event) {
@@ -303,6 +302,16 @@ impl Place {
             then_ns,
             id: event.id,
         }
+    }
+}
+
+/// Whether a report is not missed when it comes too late: the outermost agent starts before everything and is reported last,
+/// and histories say again what came of a call.
+fn may_come_last(event: &Event) -> bool {
+    match &event.body {
+        Body::AgentSpan(_) => true,
+        Body::ToolCall(call) => call.tool.is_empty(),
+        _ => false,
     }
 }
 

@@ -33,8 +33,10 @@ facts! {
     Operation: "gen_ai.operation.name";
     /// Traceloop's kind of span.
     TraceloopKind: "traceloop.span.kind";
-    /// What Langfuse and LangSmith call the kind of span.
-    ObservationKind: "langfuse.observation.type" "langsmith.span.kind" "langsmith.run_type";
+    /// What Langfuse calls the kind of span.
+    LangfuseKind: "langfuse.observation.type";
+    /// What LangSmith calls it.
+    LangSmithKind: "langsmith.span.kind" "langsmith.run_type";
     /// The Vercel AI SDK's operation.
     VercelOperation: "ai.operationId";
     /// The MCP method.

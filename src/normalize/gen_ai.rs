@@ -69,6 +69,7 @@ pub(super) fn operate(reading: &mut Reading<'_, '_>, operation: &str) -> Outcome
         | "search_memory"
         | "embeddings"
         | "retrieval"
+        | "rerank"
         | "plan"
         | "agent_step"
         | "execute_event_loop_cycle" => {}
@@ -379,6 +380,47 @@ mod tests {
                 &cycle,
             ),
             &[],
+        );
+    }
+
+    /// The Vercel AI SDK's newer spans (conventions §2): one for the request, one for each step, and within it the model's
+    /// answer and the tools; a request without a function id names no agent.
+    #[test]
+    fn vercel_speaks_the_conventions() {
+        let span =
+            |name: &str, attributes: &serde_json::Value| Captured::new("gen_ai", name, attributes);
+        let tool = json!({"gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": "search", "gen_ai.tool.call.id": "c",
+            "gen_ai.tool.type": "function", "gen_ai.tool.call.arguments": "{\"query\":\"x\"}",
+            "gen_ai.tool.call.result": "{\"results\":[]}"});
+        check(
+            span("execute_tool search", &tool),
+            &[r#"call with id search({"query":"x"}) = 14 bytes"#],
+        );
+        let failed = json!({"gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": "search", "error.type": "Error"});
+        check(
+            span("execute_tool search", &failed)
+                .failed("refused")
+                .raised("Error", "refused"),
+            &["call search(-) = - failed: Error: refused"],
+        );
+        let answer = json!([{"role": "assistant", "parts": [{"type": "tool_call", "id": "c", "name": "search"}],
+            "finish_reason": "tool_call"}]);
+        let chat = json!({"gen_ai.operation.name": "chat", "gen_ai.request.model": "m", "gen_ai.response.finish_reasons": ["tool-calls"],
+            "gen_ai.usage.input_tokens": 200, "gen_ai.usage.output_tokens": 25, "gen_ai.output.messages": answer.to_string()});
+        check(span("chat m", &chat), &["model m 200+25 ToolCalls(1)"]);
+        let step = json!({"gen_ai.operation.name": "agent_step"});
+        check(span("step 1", &step), &[]);
+        let request = |function: Option<&str>| {
+            json!({"gen_ai.operation.name": "invoke_agent", "gen_ai.request.model": "m", "gen_ai.agent.name": function,
+                "gen_ai.usage.input_tokens": 400})
+        };
+        check(
+            span("invoke_agent m", &request(Some("demo"))).root(),
+            &["demo: agent demo(-) = -", "demo: UserMessage", "demo: end"],
+        );
+        check(
+            span("invoke_agent m", &request(None)).root(),
+            &["UserMessage", "end"],
         );
     }
 

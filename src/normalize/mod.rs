@@ -31,6 +31,7 @@ mod google_adk;
 mod hash;
 mod json;
 mod langfuse;
+mod langgraph;
 mod langsmith;
 mod mask;
 mod mcp;

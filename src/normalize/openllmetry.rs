@@ -18,7 +18,7 @@ use crate::engine::event::{Answer, Body, ModelCall, Recorded};
 
 use super::facts::Slot;
 use super::reading::{Call, Reading, json_text, member_text};
-use super::{Outcome, gen_ai, value, wrappers};
+use super::{Outcome, gen_ai, langgraph, value, wrappers};
 
 /// Reads one span.
 pub(super) fn span(reading: &mut Reading<'_, '_>) -> Outcome {
@@ -32,7 +32,8 @@ pub(super) fn span(reading: &mut Reading<'_, '_>) -> Outcome {
         (_, Some("workflow")) => workflow(reading),
         (None, Some("agent")) => return gen_ai::operate(reading, "invoke_agent"),
         (Some("handoff"), _) => handoff(reading),
-        (Some("goto" | "execute_task"), _) | (None | Some("invoke_agent"), Some("task")) => {}
+        (Some("execute_task"), _) => node(reading),
+        (Some("goto"), _) | (None | Some("invoke_agent"), Some("task")) => {}
         (Some("chat" | "text_completion"), _) => model(reading),
         (Some(operation), _) => return gen_ai::operate(reading, operation),
         (None, None) => return unnamed(reading),
@@ -61,6 +62,14 @@ fn model(reading: &mut Reading<'_, '_>) {
         reading.tell_model_call();
     } else {
         reading.tell_model_call_and_asked();
+    }
+}
+
+/// A node of LangGraph; what it returned stands within `outputs`.
+fn node(reading: &mut Reading<'_, '_>) {
+    if let Some(output) = json_text(reading.facts.value(Slot::Output)) {
+        let returned = value::member(&output, &["outputs"]);
+        langgraph::tell_update(reading, returned.unwrap_or_default());
     }
 }
 
@@ -252,6 +261,11 @@ mod tests {
             &[],
         );
         check(span("execute_task", "gen_ai.task.name", "model"), &[]);
+        let wrote = "{\"outputs\": {\"messages\": [], \"plan\": \"read\"}, \"kwargs\": {}}";
+        check(
+            span("execute_task", "gen_ai.task.output", wrote),
+            &["StateUpdate"],
+        );
     }
 
     /// A parentless workflow ends the run, a parentless `create_agent` does not, and an agent through which a hand-over

@@ -57,6 +57,32 @@ impl<'c> Call<'c> {
         }
     }
 
+    /// A call recorded by an observer of LangChain: arguments and result are what went in and came out, each perhaps a member
+    /// of an object that the observer puts around it; within, arguments are as Python prints them, and the result is a
+    /// message.
+    pub(super) fn observed(tool: &'c str, facts: &Facts<'c>, around: Option<(&str, &str)>) -> Self {
+        let mut call = Self::of(tool, facts);
+        let (input, output) = around.unzip();
+        let taken_out = |text, member: Option<&str>| match member {
+            Some(member) => wrappers::within(text, |text| member_text(text, &[member])),
+            None => text,
+        };
+        let arguments = call
+            .arguments
+            .or_else(|| json_text(facts.value(Slot::Input)));
+        call.arguments = arguments.map(|arguments| {
+            let arguments = taken_out(arguments, input);
+            match wrappers::python_dictionary(&arguments) {
+                Some(json) => Cow::Owned(json),
+                None => arguments,
+            }
+        });
+        call.result = call.result.or_else(|| json_text(facts.value(Slot::Output)));
+        call.unwrap_message();
+        call.result = call.result.map(|result| taken_out(result, output));
+        call
+    }
+
     /// Takes the result out of the LangChain message that it may be in, and the call's id with it.
     pub(super) fn unwrap_message(&mut self) {
         let Some(result) = self.result.take() else {

@@ -8,6 +8,7 @@ mod forward;
 mod kill;
 mod leaving;
 mod locks;
+mod overload;
 mod sdks;
 mod support;
 mod tenants;

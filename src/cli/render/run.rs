@@ -217,9 +217,10 @@ Notes
         run.warnings.clear();
         run.notes.clear();
         run.skipped_calls = 0;
+        run.unpriced_models = vec!["homemade".to_owned()];
         let expected = "\
 run 4bf92f3577b34da6a3ce929d0e0e4736  LIKELY STUCK  score 45
-  34 tool calls · 51 model calls · 120.4k tokens · $0.41
+  34 tool calls · 51 model calls · 120.4k tokens · $0.41 · no price for homemade
   time not known · still open · lowest score 40
 
 No warnings
