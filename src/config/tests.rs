@@ -79,6 +79,7 @@ fn the_examples_of_the_reference_work() {
         if !is_file {
             let tests = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/tls");
             let line = line.replace("/etc/eddy/client-ca.crt", &format!("{tests}/ca.crt"));
+            let line = line.replace("/etc/eddy/upstream-ca.crt", &format!("{tests}/ca.crt"));
             let line = line.replace("/etc/eddy/tls", &format!("{tests}/server"));
             text.push_str(&line);
             text.push('\n');
@@ -455,4 +456,26 @@ fn reading_telemetry_is_configured() {
         mistakes.contains("normalize.worker_attributes"),
         "{mistakes}"
     );
+}
+
+/// Given origins of pages, they are taken as they stand; given what is no origin or no header, the mistake names its key.
+#[test]
+fn pages_are_chosen_by_origin() {
+    let http = |cors: &str| {
+        format!(
+            "receivers: {{otlp: {{protocols: {{http: {{enabled: false, cors: {{{cors}}}}}}}}}}}\n"
+        )
+    };
+    let chosen = settings(&http("allowed_origins: ['https://*.example.com', '*']"));
+    assert_eq!(chosen.otlp_http_cors.allowed_origins.len(), 2);
+    assert_eq!(chosen.otlp_http, None);
+    for (wrong, key) in [
+        ("allowed_origins: ['https://a.example/']", "allowed_origins"),
+        ("allowed_origins: ['a.example']", "allowed_origins"),
+        ("allowed_origins: ['https://*.a.*']", "allowed_origins"),
+        ("allowed_headers: ['x team']", "allowed_headers"),
+    ] {
+        let mistakes = loaded(&http(wrong)).expect_err(wrong).to_string();
+        assert!(mistakes.contains(&format!("cors.{key}")), "{mistakes}");
+    }
 }

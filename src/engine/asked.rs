@@ -15,7 +15,8 @@ pub(super) struct Asked<'a> {
     pub(super) call: &'a ToolCall,
 }
 
-/// Whether what a model asked for may tell of a call what this report of it leaves out.
+/// Whether what a model asked for may tell of a call what this report of it leaves out. Of a report that leaves nothing out,
+/// what was asked for changes nothing but the id by which later reports find it.
 pub(crate) fn wants_more(event: &Event) -> bool {
     let Body::ToolCall(call) = &event.body else {
         return false;
@@ -43,14 +44,14 @@ impl<'a> Call<'a> {
             self.tool = Some(&call.tool);
             self.hands_off = call.hands_off;
             self.writes = call.writes;
+            self.agent = self.agent.or(event.agent.as_ref());
+            self.worker = self.worker.or(event.worker.as_ref());
         }
         if *self.input == Recorded::NotRecorded {
             self.input = &call.input;
             self.traits.main = call.traits.main;
             self.traits.command = call.traits.command;
         }
-        self.agent = self.agent.or(event.agent.as_ref());
-        self.worker = self.worker.or(event.worker.as_ref());
     }
 
     /// Whether the model asked for it under this id.

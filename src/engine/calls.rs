@@ -320,20 +320,13 @@ impl<'a> Call<'a> {
         if !self.span.is_set() {
             self.span = event.span;
         }
-        self.spend(event.start_ns, event.end_ns);
-    }
-
-    /// Takes in the time of another report. One that tells of a moment, as many log records do, is silent on how long the
-    /// call took.
-    fn spend(&mut self, start_ns: u64, end_ns: u64) {
-        if start_ns == end_ns {
-            return;
+        // An answer that names no tool came to the model some time after the call.
+        let is_answer = matches!(&event.body, Body::ToolCall(report) if report.tool.is_empty())
+            && event.start_ns == event.end_ns;
+        if !is_answer {
+            self.start_ns = self.start_ns.min(event.start_ns);
+            self.end_ns = self.end_ns.max(event.end_ns);
         }
-        if self.start_ns == self.end_ns {
-            (self.start_ns, self.end_ns) = (start_ns, end_ns);
-        }
-        self.start_ns = self.start_ns.min(start_ns);
-        self.end_ns = self.end_ns.max(end_ns);
     }
 }
 

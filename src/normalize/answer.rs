@@ -12,7 +12,7 @@ use serde_json::value::RawValue;
 use crate::engine::event::Answer;
 use crate::otlp::{SpanView, ValueView};
 
-use super::facts::{Facts, Slot};
+use super::facts::{ASKED_MAX, Facts, Slot};
 use super::reading::{event_text, json_text, member_text};
 use super::value;
 
@@ -110,6 +110,7 @@ pub(super) fn asked_in(messages: &str) -> Vec<Asked<'_>> {
     let messages: Vec<Message<'_>> = serde_json::from_str(messages).unwrap_or_default();
     let parts = messages.into_iter().flat_map(|message| message.parts);
     let calls = parts.filter(|part| value::member(part.get(), &["type"]) == Some("\"tool_call\""));
+    let calls = calls.take(ASKED_MAX);
     calls.map(|call| Asked::of(call.get())).collect()
 }
 

@@ -173,7 +173,7 @@ pub(super) struct Answered<'a> {
 }
 
 /// Most calls of one answer that are known one by one.
-const ASKED_MAX: usize = 16;
+pub(super) const ASKED_MAX: usize = 16;
 
 /// A call that an answer asks for; what it does not say is empty.
 #[derive(Clone, Copy, Default)]

@@ -26,15 +26,21 @@ use crate::otlp::LogView;
 
 use super::answer::{self, Asked, OPERATION_DETAILS};
 use super::dialect::Dialect;
-use super::facts::{Facts, Slot};
+use super::facts::{ASKED_MAX, Facts, Slot};
 use super::reading::{json_text, member_text};
 use super::records::{Record, text};
 use super::workers::Workers;
 use super::{Outcome, Report, fingerprint, gen_ai, tool_names, usage, value, wrappers};
 
-/// Reads one log record.
-pub(super) fn log(log: &LogView<'_>, report: &mut Report) -> Outcome {
+/// Reads one log record. `out` has what was told of the records before it.
+pub(super) fn log(
+    log: &LogView<'_>,
+    report: &mut Report,
+    history: &mut History,
+    out: &mut Vec<Report>,
+) -> Outcome {
     let name = name_of(log);
+    history.meet(name, log.span_id, out);
     if !name.starts_with("gen_ai.") {
         return match Dialect::of_log(log.scope_name) {
             Dialect::None => Outcome::NoDialect,
@@ -64,8 +70,11 @@ pub(super) fn log(log: &LogView<'_>, report: &mut Report) -> Outcome {
 
 /// The event's name: some senders put something else into the field that is made for it.
 fn name_of<'a>(log: &LogView<'a>) -> &'a str {
+    if log.event_name.starts_with("gen_ai.") {
+        return log.event_name;
+    }
     let named = log.attributes.find("event.name").and_then(text);
-    named.unwrap_or(log.event_name)
+    named.unwrap_or_default()
 }
 
 /// What a program writes again for each call of a model, in one request: everything up to an answer that the model gave
@@ -77,23 +86,23 @@ pub(super) struct History {
 }
 
 impl History {
-    /// Looks at a record before it is read.
-    pub(super) fn meet(&mut self, log: &LogView<'_>, out: &mut Vec<Report>) {
-        let is_input = match name_of(log) {
+    /// Looks at a record of a span before it is read.
+    fn meet(&mut self, name: &str, of_span: [u8; 8], out: &mut Vec<Report>) {
+        let is_input = match name {
             "gen_ai.system.message" | "gen_ai.user.message" | "gen_ai.tool.message" => true,
             "gen_ai.assistant.message" => {
-                if let Some((_, reports)) = self.began.filter(|(span, _)| *span == log.span_id) {
+                if let Some((_, reports)) = self.began.filter(|(span, _)| *span == of_span) {
                     out.truncate(reports);
                 }
                 true
             }
             _ => false,
         };
-        let goes_on = self.began.is_some_and(|(span, _)| span == log.span_id);
-        if !is_input || log.span_id == [0; 8] {
+        let goes_on = self.began.is_some_and(|(span, _)| span == of_span);
+        if !is_input || of_span == [0; 8] {
             self.began = None;
         } else if !goes_on {
-            self.began = Some((log.span_id, out.len()));
+            self.began = Some((of_span, out.len()));
         }
     }
 }
@@ -198,10 +207,8 @@ fn choice(record: &mut Record<'_, '_>, body: &str) {
 fn calls_of(message: &str) -> Vec<Asked<'_>> {
     let calls = value::member(message, &["tool_calls"]).unwrap_or_default();
     let calls: Vec<&RawValue> = serde_json::from_str(calls).unwrap_or_default();
-    calls
-        .into_iter()
-        .map(|call| Asked::of(call.get()))
-        .collect()
+    let calls = calls.into_iter().take(ASKED_MAX);
+    calls.map(|call| Asked::of(call.get())).collect()
 }
 
 fn tell_model_call(record: &mut Record<'_, '_>, call: ModelCall) {
@@ -254,12 +261,12 @@ impl Message<'_> {
 /// A call of a model with all that went in and came out.
 fn details(record: &mut Record<'_, '_>, facts: &Facts<'_>) {
     let input = json_text(facts.value(Slot::InputMessages)).unwrap_or_default();
-    for message in newest(&input) {
+    for message in newest(&input).iter().rev().take(ASKED_MAX).rev() {
         if message.is_of("user") {
             let words = message.parts.iter().map(|part| part.get());
             tell_turn(record, &words.collect::<String>());
         }
-        for part in message.parts.iter().map(|part| part.get()) {
+        for part in message.parts.iter().take(ASKED_MAX).map(|part| part.get()) {
             let kind = member_text(part, &["type"]).unwrap_or_default();
             let id = member_text(part, &["id"]).unwrap_or_default();
             if kind == "tool_call_response" && !id.is_empty() {

@@ -314,10 +314,7 @@ impl<'a> Batch<'_, 'a> {
             | Dialect::GenAi
             | Dialect::Vercel
             | Dialect::Mcp
-            | Dialect::None => {
-                self.history.meet(log, out);
-                messages::log(log, &mut report)
-            }
+            | Dialect::None => messages::log(log, &mut report, &mut self.history, out),
         };
         let workers = &self.normalizer.workers;
         let worker = || workers.among(&log.attributes);

@@ -261,14 +261,19 @@ fn obligations_hold_over_every_transport() {
             assert_eq!(said, expected, "{transport:?}: {}", case.name);
         }
         for (run, coding) in [(20, Coding::Gzip), (21, Coding::Zstd)] {
-            let [protobuf, json] = both(&spans(run, |_| {}));
-            let body = match transport {
-                Transport::HttpJson => json,
-                Transport::Grpc | Transport::HttpProtobuf => protobuf,
-            };
-            let sent = send(&daemon, transport, Signal::Traces, (coding, body));
-            let said = runtime().block_on(sent);
-            assert_eq!(said, Said::Taken(0), "{transport:?}: {coding:?} (R1)");
+            let good = both(&spans(run, |_| {}));
+            let large = both(&spans(12, |request| {
+                each(request, |span| span.name = "x".repeat(6 << 20));
+            }));
+            for ([protobuf, json], expected) in [(good, Said::Taken(0)), (large, Said::Never)] {
+                let body = match transport {
+                    Transport::HttpJson => json,
+                    Transport::Grpc | Transport::HttpProtobuf => protobuf,
+                };
+                let sent = send(&daemon, transport, Signal::Traces, (coding, body));
+                let said = runtime().block_on(sent);
+                assert_eq!(said, expected, "{transport:?}: {coding:?} (R1, R2)");
+            }
         }
         let runs = daemon.runs();
         let counted = |run: u128| runs[&format!("{run:032x}")]["tool_calls"].clone();
