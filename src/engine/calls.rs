@@ -82,16 +82,15 @@ pub(crate) fn steps(window: &Window) -> Vec<Step<'_>> {
         let known = window
             .may_belong(place, event)
             .then(|| known(&steps, event));
-        match known.flatten() {
-            Some(known) => steps[known].join(place, event),
-            None => {
-                let mut step = Step::first(place, event);
-                if let Step::Tool(call) = &mut step {
-                    call.take_asked(&mut asked);
-                }
-                steps.push(step);
-            }
+        if let Some(known) = known.flatten() {
+            steps[known].join(place, event);
+            continue;
         }
+        let mut step = Step::first(place, event);
+        if let Step::Tool(call) = &mut step {
+            call.take_asked(&mut asked);
+        }
+        steps.push(step);
     }
     let unanswered = asked
         .iter()
@@ -122,16 +121,16 @@ pub(crate) fn tell_of_one_call(left: &Event, right: &Event) -> bool {
                 }
             }
         }
-        (Body::ModelCall(one), Body::ModelCall(other)) => match (one.call_id, other.call_id) {
-            (Some(one), Some(other)) => one == other,
+        (Body::ModelCall(one), Body::ModelCall(other)) => {
+            if let (Some(one), Some(other)) = (one.call_id, other.call_id) {
+                return one == other;
+            }
             // A library that wraps another's client: two spans of one request, one directly below the other. Or a log
             // record, which is a moment, below its span.
-            _ => {
-                let is_moment = |event: &Event| event.start_ns == event.end_ns;
-                let together = share_time(left, right) || is_moment(left) || is_moment(right);
-                left.trace == right.trace && are_kin(left, right) && together
-            }
-        },
+            let is_moment = |event: &Event| event.start_ns == event.end_ns;
+            let together = share_time(left, right) || is_moment(left) || is_moment(right);
+            left.trace == right.trace && are_kin(left, right) && together
+        }
         _ => false,
     }
 }

@@ -298,7 +298,8 @@ impl<'a> Answered<'a> {
         };
         if let Some((_, call)) = rest.split_once("tool_calls.") {
             self.read_call(call, text);
-        } else if self.text.is_none() && (rest.ends_with(".content") || rest.ends_with(".text")) {
+        } else if self.text.is_none() && matches!(rest.rsplit('.').next(), Some("content" | "text"))
+        {
             self.text = Some(text).filter(|text| !text.trim().is_empty());
         }
     }

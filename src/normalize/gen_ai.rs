@@ -21,8 +21,9 @@ use std::borrow::Cow;
 use crate::engine::event::{Body, TraceId};
 
 use super::answer::OPERATION_DETAILS;
+use super::call::Call;
 use super::facts::Slot;
-use super::reading::{Call, Reading, event_text, json_text, member_text};
+use super::reading::{Reading, event_text, json_text, member_text};
 use super::{Outcome, value, wrappers};
 
 /// Reads one span.

@@ -12,8 +12,9 @@
 
 use std::borrow::Cow;
 
+use super::call::Call;
 use super::facts::Slot;
-use super::reading::{Call, Reading};
+use super::reading::Reading;
 use super::{Outcome, gen_ai, value};
 
 /// Reads one span.

@@ -14,8 +14,9 @@
 use crate::engine::event::Recorded;
 
 use super::Outcome;
+use super::call::Call;
 use super::facts::Slot;
-use super::reading::{Call, Reading};
+use super::reading::Reading;
 
 /// Reads one span.
 pub(super) fn span(reading: &mut Reading<'_, '_>) -> Outcome {

@@ -8,8 +8,9 @@
 //! *Runs.* `mcp.session.id` differs on every call of an in-memory client and keys nothing: the trace does. MCP knows no
 //! agents, no hand-offs and no end of a run.
 
+use super::call::Call;
 use super::facts::Slot;
-use super::reading::{Call, Reading};
+use super::reading::Reading;
 use super::{Outcome, gen_ai};
 
 /// Reads one span.

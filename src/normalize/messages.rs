@@ -382,7 +382,7 @@ mod tests {
             r#"asked search({"query":"x"})"#,
         ];
         let user = text("user", "Find it.");
-        assert_eq!(details(&[user.clone()], &asked), expected);
+        assert_eq!(details(std::slice::from_ref(&user), &asked), expected);
         let said = text("assistant", "There is nothing to be found.");
         let expected = ["call with id (-) = 2 bytes failed: no", "model m 7+2 Text("];
         assert_eq!(details(&[user, asked, answered], &said), expected);

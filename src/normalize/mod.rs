@@ -14,6 +14,7 @@
 //! exceptions, a captured span and its expected event. `docs/dialects.md` walks through it.
 
 mod answer;
+mod call;
 #[cfg(test)]
 mod captured;
 mod claude_code;
@@ -292,9 +293,12 @@ impl<'a> Batch<'_, 'a> {
             Dialect::Codex => Outcome::Noise,
             Dialect::None => Outcome::NoDialect,
         };
-        let worker = || match workers.stand_apart() {
-            true => facts.worker(),
-            false => workers.among(&span.attributes),
+        let worker = || {
+            if workers.stand_apart() {
+                facts.worker()
+            } else {
+                workers.among(&span.attributes)
+            }
         };
         self.close(report, outcome, (worker, &span.resource), out);
     }

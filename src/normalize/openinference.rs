@@ -21,8 +21,9 @@ use crate::engine::event::{Answer, Body, ModelCall, Recorded, RunEnd};
 use crate::otlp::ValueView;
 
 use super::answer::FINAL_ANSWER;
+use super::call::Call;
 use super::facts::Slot;
-use super::reading::{Call, Reading, json_text, member_text};
+use super::reading::{Reading, json_text, member_text};
 use super::{Outcome, langgraph, value, wrappers};
 
 /// Reads one span.

@@ -16,8 +16,9 @@ use std::borrow::Cow;
 
 use crate::engine::event::{Answer, Body, ModelCall, Recorded};
 
+use super::call::Call;
 use super::facts::Slot;
-use super::reading::{Call, Reading, json_text, member_text};
+use super::reading::{Reading, json_text, member_text};
 use super::{Outcome, gen_ai, langgraph, value, wrappers};
 
 /// Reads one span.
