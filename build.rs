@@ -4,7 +4,11 @@
 use std::error::Error;
 
 /// The files of the API; what they import is found under [`ROOT`].
-const FILES: [&str; 2] = ["eddy/v1/run_service.proto", "eddy/v1/warning_service.proto"];
+const FILES: [&str; 3] = [
+    "eddy/v1/guard.proto",
+    "eddy/v1/run_service.proto",
+    "eddy/v1/warning_service.proto",
+];
 
 /// Where the packages begin.
 const ROOT: &str = "proto";

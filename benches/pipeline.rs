@@ -1,6 +1,9 @@
 //! What Eddy costs, as ratios measured in one run.
 //!
-//!     cargo bench --bench pipeline
+//!     cargo bench --bench pipeline [-- SPANS_PER_REQUEST...]
+//!
+//! With numbers, the pipeline alone is measured, at these numbers of spans a request; `EDDY_PROGRAM` names another build of
+//! the daemon to be measured.
 //!
 //! *Flatness*: time of one engine step late in a run against early in a run, the median of many short blocks. *Pipeline*: CPU time per span of the whole
 //! daemon (receive, read, normalize, detect, commit to disk, answer) against a tonic server that decodes the same requests
@@ -50,11 +53,16 @@ fn main() {
     if arguments.iter().any(|argument| argument == "--test") {
         return;
     }
+    let wanted: Vec<usize> = arguments
+        .iter()
+        .filter_map(|arg| arg.parse().ok())
+        .collect();
+    if !wanted.is_empty() {
+        return wanted.into_iter().for_each(pipeline);
+    }
     flatness();
     many_runs();
-    for spans_per_request in [100, 10, 1] {
-        pipeline(spans_per_request);
-    }
+    [100, 10, 1].into_iter().for_each(pipeline);
 }
 
 fn runtime() -> tokio::runtime::Runtime {
@@ -213,6 +221,7 @@ fn input(index: u64, novelty: u64) -> Input {
             hands_off: false,
             writes: false,
             traits: Traits::default(),
+            guarded: None,
         }),
     };
     Input::Reports {
@@ -258,7 +267,8 @@ impl Running {
             .and_then(|free| free.local_addr())
             .expect("a free port");
         let mut command = if is_eddy {
-            let mut command = Command::new(env!("CARGO_BIN_EXE_eddy"));
+            let program = std::env::var_os("EDDY_PROGRAM");
+            let mut command = Command::new(program.unwrap_or(env!("CARGO_BIN_EXE_eddy").into()));
             command.arg("serve").arg("--data-dir").arg(data.path());
             command.args(["--otlp-grpc", &port.to_string(), "--api", "127.0.0.1:0"]);
             command

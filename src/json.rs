@@ -32,6 +32,12 @@ pub struct RunJson {
     pub tool_calls: u64,
     /// Calls that the guard kept from being executed.
     pub skipped_calls: u64,
+    /// Tokens that these would have cost, by the calls of their loops that were made.
+    #[serde(default)]
+    pub saved_tokens_estimate: u64,
+    /// The same in US dollars.
+    #[serde(default)]
+    pub saved_cost_usd_estimate: f64,
     /// Model calls.
     pub model_calls: u64,
     /// Tokens of model calls.
@@ -88,6 +94,9 @@ pub struct WarningJson {
     pub tokens: u64,
     /// Cost of the loop.
     pub cost_usd: f64,
+    /// What the guard last answered because of it: `NUDGE`, `SKIP` or `ABORT`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub verdict: Option<String>,
     /// What happened; the same text as `what_happened`.
     pub message: String,
     /// What happened.
@@ -132,6 +141,8 @@ impl From<&RunView> for RunJson {
             lowest_score: run.lowest_score,
             tool_calls: run.tool_calls,
             skipped_calls: run.skipped_calls,
+            saved_tokens_estimate: run.saved_tokens,
+            saved_cost_usd_estimate: dollars(run.saved_cost_microusd),
             model_calls: run.model_calls,
             tokens: run.tokens,
             cost_usd: dollars(run.cost_microusd),
@@ -168,6 +179,7 @@ impl From<&Warning> for WarningJson {
             evidence: warning.evidence.iter().copied().map(hex_span).collect(),
             tokens: warning.tokens,
             cost_usd: dollars(warning.cost_microusd),
+            verdict: warning.verdict.map(|verdict| verdict.name().to_owned()),
             message: warning.what_happened.clone(),
             what_happened: warning.what_happened.clone(),
             why_it_matters: warning.why_it_matters.clone(),

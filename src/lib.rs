@@ -28,5 +28,7 @@ pub mod otlp;
 pub mod receiver;
 pub mod shard;
 pub mod shutdown;
+#[cfg(test)]
+mod simulation;
 pub mod store;
 pub mod telemetry;

@@ -17,10 +17,9 @@ use tokio::task::JoinHandle;
 use tokio::time::{Instant, timeout_at};
 use tokio_util::sync::CancellationToken;
 
+use crate::daemon::House;
 use crate::door::Tenant;
-use crate::export::Exporters;
 use crate::export::forward::Forwards;
-use crate::shard::Shards;
 use crate::store::Store;
 use crate::telemetry::events::{StageLeft, StopAsked};
 
@@ -40,14 +39,6 @@ impl Served {
             self.task.abort();
         }
     }
-}
-
-/// Where the data of one tenant is at home.
-pub struct House {
-    /// Runs.
-    pub shards: Shards,
-    /// Exporters.
-    pub exporters: Exporters,
 }
 
 /// What is left, in this order.
@@ -70,16 +61,28 @@ pub async fn leave(mut rooms: Rooms, within: Duration) {
     stage.end();
     let stage = Stage::begin("shards", deadline);
     let houses = || rooms.houses.values();
-    join_all(houses().map(|house| house.shards.stop(stage.until))).await;
+    // A house whose store has failed has no shards, and nothing that could be lost.
+    let shards: Vec<_> = houses().flat_map(|house| house.seat().shards()).collect();
+    join_all(shards.iter().map(|shards| shards.stop(stage.until))).await;
     stage.end();
     let stage = Stage::begin("exporters", deadline);
+    let exporters: Vec<_> = houses().filter_map(House::exporters).collect();
     tokio::join!(
-        join_all(houses().map(|house| house.exporters.drain(stage.until))),
+        join_all(
+            exporters
+                .iter()
+                .map(|exporters| exporters.drain(stage.until))
+        ),
         rooms.forwards.drain(stage.until)
     );
     stage.end();
     let stage = Stage::begin("store", deadline);
-    join_all(houses().map(|house| close(house.shards.store(), stage.until))).await;
+    join_all(
+        shards
+            .iter()
+            .map(|shards| close(shards.store(), stage.until)),
+    )
+    .await;
     stage.end();
     let stage = Stage::begin("api", deadline);
     rooms.api.leave(deadline).await;

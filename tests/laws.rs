@@ -73,6 +73,7 @@ fn call(tool: Text, call_id: Option<u64>, input: Recorded, output: Recorded) -> 
         hands_off: false,
         writes: false,
         traits: Traits::default(),
+        guarded: None,
     }
 }
 
@@ -414,6 +415,7 @@ fn poll(index: u64, result: u64) -> Event {
             hands_off: false,
             writes: false,
             traits: Traits::default(),
+            guarded: None,
         }),
     }
 }
@@ -466,6 +468,7 @@ fn plain_event(index: usize, plain: Plain) -> Event {
             hands_off: false,
             writes: false,
             traits: Traits::default(),
+            guarded: None,
         }),
         Plain::Text(text) => Body::ModelCall(ModelCall {
             answer: Answer::Text(Some(text)),

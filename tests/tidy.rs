@@ -102,6 +102,7 @@ const ROOMS: &[Room] = &[
         name: "store",
         rooms: &["engine"],
         crates: &[
+            "humantime",
             "prost",
             "sled",
             "thiserror",

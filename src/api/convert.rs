@@ -27,6 +27,8 @@ impl From<&RunView> for v1::Run {
             lowest_score: run.lowest_score,
             tool_calls: run.tool_calls,
             skipped_calls: run.skipped_calls,
+            saved_tokens_estimate: run.saved_tokens,
+            saved_cost_usd_estimate: dollars(run.saved_cost_microusd),
             model_calls: run.model_calls,
             tokens: run.tokens,
             cost_usd: dollars(run.cost_microusd),
@@ -66,6 +68,9 @@ impl From<&Warning> for v1::Warning {
             what_happened: warning.what_happened.clone(),
             why_it_matters: warning.why_it_matters.clone(),
             what_to_try: warning.what_to_try.clone(),
+            verdict: warning
+                .verdict
+                .map(|verdict| v1::Verdict::from(verdict).into()),
         }
     }
 }

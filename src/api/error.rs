@@ -20,6 +20,14 @@ pub(super) enum ApiError {
         /// What is wrong with it, and what would be right.
         problem: String,
     },
+    /// The question has a field that is not known.
+    #[error("{0}: is not a field of this request")]
+    UnknownField(String),
+    /// What the guard was told could not be taken in in time. Telling it again may help.
+    #[error(
+        "not taken in within the guard's deadline: Eddy is busy or stopping; the agent may go on"
+    )]
+    NotTakenIn,
     /// The cursor is ahead of the log of alerts. Starting over helps.
     #[error(
         "cursor {asked} is ahead of the newest alert, {newest}: the log of alerts was begun anew; start over with 0"
@@ -54,20 +62,22 @@ impl ApiError {
 
     fn code(&self) -> Code {
         match self {
-            Self::Invalid { .. } => Code::InvalidArgument,
+            Self::Invalid { .. } | Self::UnknownField(_) => Code::InvalidArgument,
             Self::CursorAhead { .. } => Code::OutOfRange,
             Self::NoRun(_) => Code::NotFound,
             Self::StreamsTaken(_) => Code::ResourceExhausted,
-            Self::Unavailable => Code::Unavailable,
+            Self::Unavailable | Self::NotTakenIn => Code::Unavailable,
         }
     }
 
     fn http_status(&self) -> StatusCode {
         match self {
-            Self::Invalid { .. } | Self::CursorAhead { .. } => StatusCode::BAD_REQUEST,
+            Self::Invalid { .. } | Self::UnknownField(_) | Self::CursorAhead { .. } => {
+                StatusCode::BAD_REQUEST
+            }
             Self::NoRun(_) => StatusCode::NOT_FOUND,
             Self::StreamsTaken(_) => StatusCode::TOO_MANY_REQUESTS,
-            Self::Unavailable => StatusCode::SERVICE_UNAVAILABLE,
+            Self::Unavailable | Self::NotTakenIn => StatusCode::SERVICE_UNAVAILABLE,
         }
     }
 }

@@ -5,6 +5,7 @@
 
 use axum::extract::rejection::QueryRejection;
 use axum::extract::{Path, Query, Request, State};
+use axum::http::header::CONTENT_TYPE;
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::sse::{Event, KeepAlive, Sse};
 use axum::response::{IntoResponse, Response};
@@ -18,10 +19,12 @@ use super::error::{ApiError, failure};
 use super::guard::is_grpc;
 use super::queries::{Api, page_size};
 use super::tail::{AlertFilter, TailItem};
+use super::verdicts_http;
 use crate::engine::view::Status;
 use crate::engine::warning::Severity;
 use crate::json::{AlertJson, RunJson};
 use crate::shard::RunFilter;
+use crate::telemetry::page;
 
 const STATUSES: [Status; 5] = [
     Status::Healthy,
@@ -34,14 +37,21 @@ const STATUSES: [Status; 5] = [
 const SEVERITIES: [Severity; 3] = [Severity::Info, Severity::Warning, Severity::Critical];
 
 /// Puts the HTTP side beside the gRPC services, and answers what neither knows.
-pub(super) fn add_routes(grpc: Router, api: Api) -> Router {
+pub(super) fn add_routes(
+    grpc: Router,
+    api: Api,
+    metrics: impl Fn() -> String + Clone + Send + Sync + 'static,
+) -> Router {
+    let metrics = async move || ([(CONTENT_TYPE, page::CONTENT_TYPE)], metrics());
     let http = Router::new()
         .route("/v1/runs", get(list_runs))
         // A run's id is a framework's own text and may contain slashes.
         .route("/v1/runs/{*run_id}", get(one_run))
         .route("/v1/alerts", get(alerts))
+        .merge(verdicts_http::routes())
         .route("/healthz", get(alive))
         .route("/readyz", get(ready))
+        .route("/metrics", get(metrics))
         .method_not_allowed_fallback(wrong_method)
         .with_state(api);
     grpc.reset_fallback().merge(http).fallback(unknown_path)
@@ -151,7 +161,13 @@ async fn alive() -> Json<serde_json::Value> {
 async fn ready(State(api): State<Api>) -> Response {
     let reasons = api.everyone.not_ready();
     if reasons.is_empty() {
-        return Json(json!({ "ready": true })).into_response();
+        let notes = api.everyone.notes();
+        let body = if notes.is_empty() {
+            json!({ "ready": true })
+        } else {
+            json!({ "ready": true, "notes": notes })
+        };
+        return Json(body).into_response();
     }
     let body = json!({ "error": "not ready", "reasons": reasons });
     (StatusCode::SERVICE_UNAVAILABLE, Json(body)).into_response()
@@ -164,7 +180,7 @@ async fn unknown_path(request: Request) -> Response {
     }
     failure(
         StatusCode::NOT_FOUND,
-        "no such path; there are /v1/runs, /v1/runs/ID, /v1/alerts, /healthz and /readyz",
+        "no such path; there are /v1/runs, /v1/runs/ID, /v1/alerts, /healthz, /readyz and /metrics",
     )
 }
 

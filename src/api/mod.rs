@@ -22,9 +22,12 @@ mod tail;
 mod tests;
 mod token;
 pub mod v1;
+mod verdicts;
+mod verdicts_http;
 mod warnings;
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
@@ -32,7 +35,7 @@ use tonic::service::Routes;
 use tonic::transport::Server;
 
 use crate::door::{Door, Tenant};
-use crate::shard::Shards;
+use crate::shard::Seat;
 
 use queries::Api;
 use ready::Everyone;
@@ -67,6 +70,9 @@ impl Default for Settings {
     }
 }
 
+/// Writes the page of metrics that may be shown with a tenant's token.
+pub type Metrics = Arc<dyn Fn(&Tenant) -> String + Send + Sync>;
+
 /// Serves at the door until `shutdown`, then takes no new connection, ends the streams, and resolves when the answers
 /// that are under way have been taken. A client that does not take its answer holds this up: put a deadline around it.
 ///
@@ -74,25 +80,31 @@ impl Default for Settings {
 /// of its credential's tenant, so that no question can reach another's runs.
 pub async fn serve(
     door: Door,
-    tenants: BTreeMap<Tenant, Shards>,
+    tenants: BTreeMap<Tenant, Seat>,
+    metrics: Metrics,
     settings: Settings,
     shutdown: CancellationToken,
 ) -> Result<(), tonic::transport::Error> {
     let (reporter, health) = tonic_health::server::health_reporter();
     let everyone = Everyone {
-        shards: tenants.values().cloned().collect(),
+        seats: tenants.values().cloned().collect(),
         shutdown: shutdown.clone(),
     };
-    let routes = tenants.into_iter().map(|(tenant, shards)| {
-        let api = Api::new(shards, settings.clone(), everyone.clone());
+    let routes = tenants.into_iter().map(|(tenant, seat)| {
+        let api = Api::new(seat, settings.clone(), everyone.clone());
         let grpc = Routes::new(health.clone())
             .add_service(
                 RunServiceServer::new(api.clone()).max_decoding_message_size(REQUEST_BYTES_MAX),
             )
             .add_service(
                 WarningServiceServer::new(api.clone()).max_decoding_message_size(REQUEST_BYTES_MAX),
-            );
-        (tenant, http::add_routes(grpc.into_axum_router(), api))
+            )
+            .add_service(verdicts::server(api.clone()));
+        let page = {
+            let (metrics, tenant) = (Arc::clone(&metrics), tenant.clone());
+            move || metrics(&tenant)
+        };
+        (tenant, http::add_routes(grpc.into_axum_router(), api, page))
     });
     let routes = guard::add(routes.collect(), &door);
     let (connections, watch) = door.open();

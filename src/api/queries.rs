@@ -11,7 +11,7 @@ use super::ready::Everyone;
 use super::tail::{AlertFilter, Start, Tail, TailItem};
 use super::token;
 use crate::engine::RunView;
-use crate::shard::{QueryError, RunFilter, RunPage, Shards};
+use crate::shard::{QueryError, RunFilter, RunPage, Seat, Shards};
 use crate::store::StoreError;
 
 /// Things in a page where the client does not say how many it wants.
@@ -23,7 +23,7 @@ const PAGE_SIZE_MAX: usize = 1_000;
 /// What every request of a tenant needs. Clones share it.
 #[derive(Clone)]
 pub(super) struct Api {
-    pub(super) shards: Shards,
+    seat: Seat,
     pub(super) settings: Settings,
     pub(super) everyone: Everyone,
     /// One for each stream that may still be opened.
@@ -31,10 +31,10 @@ pub(super) struct Api {
 }
 
 impl Api {
-    pub(super) fn new(shards: Shards, settings: Settings, everyone: Everyone) -> Self {
+    pub(super) fn new(seat: Seat, settings: Settings, everyone: Everyone) -> Self {
         let streams = Arc::new(Semaphore::new(settings.streams_max));
         Self {
-            shards,
+            seat,
             settings,
             everyone,
             streams,
@@ -46,11 +46,8 @@ impl Api {
         if run_id.is_empty() {
             return Err(ApiError::invalid("run_id", "is empty; name a run"));
         }
-        let run = self
-            .shards
-            .run(run_id)
-            .await
-            .map_err(|error| not_read(&error))?;
+        let run = self.shards()?.run(run_id).await;
+        let run = run.map_err(|error| not_read(&error))?;
         run.ok_or_else(|| ApiError::NoRun(run_id.to_owned()))
     }
 
@@ -65,7 +62,10 @@ impl Api {
             "" => None,
             token => Some(token::read(token)?),
         };
-        let page = self.shards.runs(filter, page_size, place.as_deref()).await;
+        let page = self
+            .shards()?
+            .runs(filter, page_size, place.as_deref())
+            .await;
         let mut page = page.map_err(|error| match error {
             QueryError::PageToken => token::refusal(),
             QueryError::Store(error) => not_read(&error),
@@ -81,7 +81,7 @@ impl Api {
     ) -> Result<impl Stream<Item = RunView> + Send + use<>, ApiError> {
         self.run(run_id).await?;
         let permit = self.stream_permit()?;
-        let changes = self.shards.watch(run_id).map(move |run| {
+        let changes = self.shards()?.watch(run_id).map(move |run| {
             let _held = &permit;
             run
         });
@@ -95,13 +95,20 @@ impl Api {
         filter: AlertFilter,
     ) -> Result<impl Stream<Item = Result<TailItem, ApiError>> + Send + use<>, ApiError> {
         let start = Start::from_cursor(cursor);
-        let store = self.shards.store().clone();
+        let shards = self.shards()?;
+        let store = shards.store().clone();
         let tail = Tail::new(store, start, filter, self.settings.tail_lag_max)?;
         let items = tail.into_stream(self.everyone.shutdown.clone(), self.stream_permit()?);
+        let items = items.take_until(shards.abandoned().clone().cancelled_owned());
         Ok(items.map(|item| item.map_err(|error| not_read(&error))))
     }
 
-    fn stream_permit(&self) -> Result<OwnedSemaphorePermit, ApiError> {
+    /// The shards that know the answer.
+    pub(super) fn shards(&self) -> Result<Shards, ApiError> {
+        self.seat.shards().map_err(|_| ApiError::Unavailable)
+    }
+
+    pub(super) fn stream_permit(&self) -> Result<OwnedSemaphorePermit, ApiError> {
         let permit = Arc::clone(&self.streams).try_acquire_owned();
         permit.map_err(|_| ApiError::StreamsTaken(self.settings.streams_max))
     }

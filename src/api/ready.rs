@@ -10,7 +10,7 @@ use tonic_health::server::HealthReporter;
 
 use super::runs::RunServer;
 use super::warnings::WarningServer;
-use crate::shard::Shards;
+use crate::shard::Seat;
 
 /// How old the shown readiness may be. Looking is one read of memory.
 const LOOK_EVERY: Duration = Duration::from_millis(200);
@@ -20,23 +20,35 @@ const SERVICES: [&str; 3] = ["", RunServer::NAME, WarningServer::NAME];
 /// All shards, of every tenant: Eddy is ready when all of them are.
 #[derive(Clone)]
 pub(super) struct Everyone {
-    pub(super) shards: Arc<[Shards]>,
+    pub(super) seats: Arc<[Seat]>,
     /// Ends the streams. The program holds the other end.
     pub(super) shutdown: CancellationToken,
 }
 
 impl Everyone {
     /// Why Eddy is not ready; empty when it is.
-    pub(super) fn not_ready(&self) -> Vec<&'static str> {
-        let mut reasons = Vec::new();
+    pub(super) fn not_ready(&self) -> Vec<Arc<str>> {
+        let mut reasons: Vec<_> = self.seats.iter().filter_map(Seat::not_ready).collect();
         if self.shutdown.is_cancelled() {
-            reasons.push("Eddy is stopping");
+            reasons.push("Eddy is stopping".into());
         }
-        if !self.shards.iter().all(Shards::is_ready) {
-            reasons
-                .push("a shard takes no reports: it is stopping, or a write failed (see the log)");
-        }
+        reasons.sort_unstable();
+        reasons.dedup();
         reasons
+    }
+
+    /// What somebody who looks at readiness should know although all is well.
+    pub(super) fn notes(&self) -> Vec<String> {
+        let shards = self.seats.iter().flat_map(Seat::shards);
+        let notes = shards.filter_map(|shards| {
+            let mended = shards.store().mended()?;
+            let aside = mended.set_aside.as_ref()?.file_name()?.to_string_lossy();
+            let (reason, loss) = (&mended.reason, &mended.loss);
+            Some(format!(
+                "the database was damaged ({reason}) and lies in `{aside}`; {loss}"
+            ))
+        });
+        notes.collect()
     }
 }
 

@@ -131,14 +131,15 @@ impl Page {
         mut place: Place,
     ) -> Result<Option<Place>, ApiError> {
         for _ in 0..RUNS_EXAMINED_MAX / RUNS_TOGETHER {
-            let store = api.shards.store();
+            let shards = api.shards()?;
+            let store = shards.store();
             let keys = store.run_ids(place.after_run.as_ref(), true, RUNS_TOGETHER);
             let keys = keys.map_err(|error| not_read(&error))?;
             if keys.is_empty() {
                 return Ok(None);
             }
             for key in keys {
-                let run = api.shards.run(&key.run_id).await;
+                let run = shards.run(&key.run_id).await;
                 let run = run.map_err(|error| not_read(&error))?;
                 // A run that went over to another one is shown under the other's id, where the walk finds it as well.
                 if let Some(run) = run.filter(|run| run.run_id == key.run_id) {

@@ -82,7 +82,12 @@ impl Client {
         path: &[&str],
         query: &[(&str, &str)],
     ) -> Result<T, Unanswered> {
-        let text = self.open(path, query).await?.text().await;
+        let response = self.open(path, query).await?;
+        self.read(response).await
+    }
+
+    async fn read<T: DeserializeOwned>(&self, response: Response) -> Result<T, Unanswered> {
+        let text = response.text().await;
         let text = text.map_err(|error| self.unreachable(&error))?;
         serde_json::from_str(&text).map_err(|error| {
             let base = self.address();
@@ -92,20 +97,41 @@ impl Client {
         })
     }
 
+    /// The answer to a body of JSON.
+    pub(super) async fn post<T: DeserializeOwned>(
+        &self,
+        path: &[&str],
+        body: &serde_json::Value,
+    ) -> Result<T, Unanswered> {
+        let request = self.http.post(self.url(path)).body(body.to_string());
+        let response = self.accepted(request).await?;
+        self.read(response).await
+    }
+
     /// The answer as it comes in.
     pub(super) async fn open(
         &self,
         path: &[&str],
         query: &[(&str, &str)],
     ) -> Result<Response, Unanswered> {
+        let mut url = self.url(path);
+        if !query.is_empty() {
+            url.query_pairs_mut().extend_pairs(query);
+        }
+        self.accepted(self.http.get(url)).await
+    }
+
+    fn url(&self, path: &[&str]) -> Url {
         let mut url = self.base.clone();
         if let Ok(mut segments) = url.path_segments_mut() {
             segments.pop_if_empty().extend(path);
         }
-        if !query.is_empty() {
-            url.query_pairs_mut().extend_pairs(query);
-        }
-        let response = self.http.get(url).send().await;
+        url
+    }
+
+    /// The answer to a request, unless it is refused.
+    async fn accepted(&self, request: reqwest::RequestBuilder) -> Result<Response, Unanswered> {
+        let response = request.send().await;
         let response = response.map_err(|error| self.unreachable(&error))?;
         if response.status().is_success() {
             return Ok(response);

@@ -22,6 +22,7 @@ use super::render::text::{Look, Paint};
 use super::serve::{agents_setting, multithreaded, start, until_stopped};
 use crate::config::{self, Flag, Settings, Sources};
 use crate::daemon::Daemon;
+use crate::export::Exporters;
 use crate::json::RunJson;
 use crate::shard::RunFilter;
 use crate::{otlp, telemetry};
@@ -135,24 +136,25 @@ async fn show_runs(look: Look, daemon: &Daemon) -> Result<(), Failure> {
     let client = TraceServiceClient::connect(address).await;
     let mut client =
         client.map_err(|error| Failure::Other(format!("reaching the demo's daemon: {error}")))?;
+    let shards = daemon.own().seat().shards();
+    let shards = shards.map_err(|why| Failure::Other(why.to_string()))?;
     for recording in &RECORDINGS {
         answer(&format!(
             "\n{} {}\n",
             look.paint(Paint::Note, "▶"),
             look.paint(Paint::Strong, recording.title)
         ))?;
-        let before = daemon.shards().store().last_cursor();
+        let before = shards.store().last_cursor();
         for request in span_by_span(recording.requests)? {
             send(&mut client, request).await?;
             tokio::time::sleep(PAUSE).await;
         }
         shown(daemon).await;
-        if daemon.shards().store().last_cursor() == before {
+        if shards.store().last_cursor() == before {
             answer("  No warnings.\n")?;
         }
     }
-    let page = daemon
-        .shards()
+    let page = shards
         .runs(&RunFilter::default(), RECORDINGS.len(), None)
         .await;
     let page = page.map_err(|error| Failure::Other(format!("listing the demo's runs: {error}")))?;
@@ -226,9 +228,10 @@ fn span_of(request: &mut ExportTraceServiceRequest) -> Option<&mut Span> {
 async fn shown(daemon: &Daemon) {
     let waiting = async {
         while daemon
+            .own()
             .exporters()
-            .status()
             .iter()
+            .flat_map(Exporters::status)
             .any(|status| status.queue > 0)
         {
             tokio::time::sleep(PAUSE / 4).await;

@@ -21,6 +21,9 @@ pub(crate) enum Failure {
     /// Nobody reads our output any more, as with `eddy runs | head`; that is no failure.
     #[error("the reader of the output has gone")]
     ReaderGone,
+    /// The server behind `mcp-proxy` failed: its own code.
+    #[error("the server ended with exit code {0}")]
+    Server(u8),
     /// Anything else: 1.
     #[error("{0}")]
     Other(String),
@@ -31,6 +34,7 @@ impl Failure {
     pub(crate) fn code(&self) -> u8 {
         match self {
             Self::ReaderGone => 0,
+            Self::Server(code) => *code,
             Self::Other(_) => 1,
             Self::Unhealthy(_) => 3,
             Self::Config(_) | Self::LogFilter(_) => 78,

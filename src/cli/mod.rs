@@ -11,11 +11,16 @@ use clap::{Args, Parser, Subcommand};
 use crate::config::profile::Name;
 use crate::config::{Flag, Sources};
 
+mod backup;
 mod check;
 mod client;
 mod demo;
 mod eval;
 mod failure;
+mod guard;
+mod guard_client;
+mod hook;
+mod mcp_proxy;
 mod reading;
 pub mod render;
 mod serve;
@@ -42,16 +47,26 @@ Look (at a daemon that runs):
   runs      List runs, newest first
   run       Show one run: its score, its warnings and what to do about them
 
+Guard (asks a daemon before each tool call):
+  guard     Ask from a script whether to make a call, or tell what it brought
+  hook      Guard a coding agent: Claude Code, Codex or Gemini CLI
+  mcp-proxy Guard the tools of an MCP server, whatever agent uses them
+
 Check (without a daemon):
   check     Judge recorded telemetry, for a look or for CI
   eval      Measure a profile on runs that people have labelled
   validate  Say what is wrong with a configuration file
   config    Print the effective configuration, or the reference of every key
 
+Keep (a data directory, beside a daemon that runs or without):
+  backup    Copy the data directory as it stands
+  restore   Make a data directory from such a copy
+
 Options of `serve`:
 {options}
 
-Exit codes: 0 ok, 1 failure, 2 wrong usage, 3 a run scored too low, 78 bad configuration
+Exit codes: 0 ok, 1 failure, 2 wrong usage, 3 a run scored too low or a call is refused,
+78 bad configuration
 
 Examples:
   eddy                                    start; then point an agent at it with
@@ -108,6 +123,9 @@ Examples:
     Runs(reading::RunsArgs),
     /// Show one run: its score, its warnings and what to do about them
     Run(reading::RunArgs),
+    /// Ask whether to make a call, or tell what it brought
+    #[command(subcommand)]
+    Guard(guard::GuardCommand),
     /// Judge recorded telemetry, for a look or for CI
     #[command(after_help = "\
 What is read:
@@ -130,6 +148,35 @@ Examples:
   eddy eval labelled.events.jsonl.gz
   eddy eval *.jsonl.gz --profile looplens --verdicts verdicts.jsonl")]
     Eval(eval::EvalArgs),
+    /// Copy the data directory as it stands
+    #[command(after_help = "\
+A daemon that works in it is not disturbed. Everything acknowledged before the command is in the copy.
+
+Example:
+  eddy backup /backup/eddy-monday --data-dir /var/lib/eddy")]
+    Backup(backup::BackupArgs),
+    /// Make a data directory from such a copy
+    #[command(after_help = "\
+Example:
+  eddy restore /backup/eddy-monday --data-dir /var/lib/eddy-restored")]
+    Restore(backup::RestoreArgs),
+    /// Guard a coding agent: Claude Code, Codex or Gemini CLI
+    #[command(after_help = "\
+Without --install it is the hook itself: it reads an event from standard input, asks the daemon, and answers as the
+program expects. Where there is no daemon it stays silent, and the agent goes on.
+
+Examples:
+  eddy hook claude-code --install      from the next session on, each tool call is checked first
+  eddy hook claude-code --uninstall    no more")]
+    Hook(hook::HookArgs),
+    /// Guard the tools of an MCP server, whatever agent uses them
+    #[command(after_help = "\
+Stands in front of a server that speaks MCP over standard input and output: name it in the agent's settings in place of the
+server, with the server's command behind it. Without a daemon it passes everything through.
+
+Example:
+  eddy mcp-proxy -- npx -y @modelcontextprotocol/server-filesystem .")]
+    McpProxy(mcp_proxy::McpProxyArgs),
     /// Say what is wrong with a configuration file
     #[command(
         after_help = "Every mistake is named with its line, its key and the nearest right one. Exit code 78 if there is any."
@@ -192,12 +239,12 @@ struct ServeArgs {
 impl ServeArgs {
     fn sources(&self) -> Sources {
         let mut sources = self.config.sources();
+        set_data_dir(&mut sources, self.data_dir.as_ref());
         let mut set = |name, path, value: &Option<String>| {
             if let Some(value) = value.clone() {
                 sources.flags.push(Flag { name, path, value });
             }
         };
-        set("--data-dir", &["service", "data_dir"], &self.data_dir);
         set(
             "--otlp-grpc",
             &["receivers", "otlp", "protocols", "grpc", "endpoint"],
@@ -211,6 +258,15 @@ impl ServeArgs {
         set("--api", &["service", "api", "endpoint"], &self.api);
         sources
     }
+}
+
+/// Has `--data-dir` count for more than the file.
+fn set_data_dir(sources: &mut Sources, data_dir: Option<&String>) {
+    sources.flags.extend(data_dir.map(|dir| Flag {
+        name: "--data-dir",
+        path: &["service", "data_dir"],
+        value: dir.clone(),
+    }));
 }
 
 #[derive(Clone, Debug, Args)]
@@ -253,8 +309,13 @@ fn dispatch(cli: Cli) -> Result<(), Failure> {
         Command::Tail(args) => tail::run(&args),
         Command::Runs(args) => reading::runs(&args),
         Command::Run(args) => reading::run(&args),
+        Command::Guard(command) => guard::run(&command),
         Command::Check(args) => check::run(&args),
         Command::Eval(args) => eval::run(&args),
+        Command::Backup(args) => backup::backup(&args),
+        Command::Restore(args) => backup::restore(&args),
+        Command::Hook(args) => hook::run(&args),
+        Command::McpProxy(args) => mcp_proxy::run(&args),
         Command::Validate(args) => settings::validate(&args),
         Command::Config(command) => settings::config(&command),
     }
@@ -305,6 +366,9 @@ mod tests {
             "eddy check",
             "eddy eval",
             "eddy run",
+            "eddy guard",
+            "eddy guard check --run r",
+            "eddy guard report --run r --tool t --status fine",
             "eddy frobnicate",
             "eddy --profile nosuch",
             "eddy check a --fail-below 101",
@@ -312,6 +376,9 @@ mod tests {
             "eddy runs --limit 0",
             "eddy runs --status sick",
             "eddy config",
+            "eddy hook",
+            "eddy hook vim",
+            "eddy hook codex --install --uninstall",
             "eddy --api 1 runs",
         ] {
             assert_eq!(parsed(line).unwrap_err().exit_code(), 2, "{line}");

@@ -64,7 +64,8 @@ pub(super) fn banner(look: Look, daemon: &Daemon, settings: &Settings) -> String
     } else {
         exporters.join(", ")
     };
-    let runs = daemon.shards().run_count();
+    let shards = daemon.own().seat().shards();
+    let runs = shards.map_or(0, |shards| shards.run_count());
     let lines = [
         ("OTLP/gRPC", daemon.otlp_grpc().to_string()),
         (
@@ -91,8 +92,12 @@ pub(super) fn banner(look: Look, daemon: &Daemon, settings: &Settings) -> String
     ];
     let version = env!("CARGO_PKG_VERSION");
     let mut text = format!(
-        "\n{} {version} is ready\n\n",
-        look.paint(Paint::Strong, "eddy")
+        "\n{} {version} {}\n\n",
+        look.paint(Paint::Strong, "eddy"),
+        daemon.own().seat().not_ready().map_or_else(
+            || "is ready".to_owned(),
+            |why| format!("waits for its disk: {why}")
+        )
     );
     for (name, value) in lines {
         let _ = writeln!(

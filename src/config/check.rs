@@ -14,6 +14,7 @@ use super::shape::{Protocols, Shape};
 use super::tree::Node;
 use super::values::Period;
 use super::{Logs, Settings};
+use crate::engine::guard::policy::{GuardPolicy, VerdictKind, When};
 use crate::engine::policy::Policy;
 use crate::normalize::{self, Prices};
 
@@ -96,6 +97,10 @@ pub(super) fn settings(
         data_dir: data_dir(shape, lookup, check),
         shards: shards(shape, check),
         durability: shape.service.durability,
+        snapshot_interval: check.period(
+            &["service", "snapshot_interval"],
+            shape.service.snapshot_interval,
+        ),
         shutdown_deadline: check.period(
             &["service", "shutdown_deadline"],
             shape.service.shutdown_deadline,
@@ -120,7 +125,7 @@ pub(super) fn settings(
         ),
         exporters,
         forwards,
-        normalize: normalize(shape, check),
+        normalize: normalize(shape, &policy, check),
         policy: self::policy(shape, policy, check).into(),
     }
 }
@@ -128,7 +133,7 @@ pub(super) fn settings(
 /// Most attributes that may name a worker: each is compared with every attribute of a span.
 const WORKER_ATTRIBUTES_MAX: usize = 16;
 
-fn normalize(shape: &Shape, check: &mut Checker<'_>) -> normalize::Settings {
+fn normalize(shape: &Shape, policy: &Policy, check: &mut Checker<'_>) -> normalize::Settings {
     let names = &shape.normalize.worker_attributes;
     if names.len() > WORKER_ATTRIBUTES_MAX {
         check.wrong(
@@ -147,6 +152,7 @@ fn normalize(shape: &Shape, check: &mut Checker<'_>) -> normalize::Settings {
     }
     normalize::Settings {
         worker_attributes: names.clone(),
+        traits: policy.rules.read_traits(),
         prices: prices(shape, check),
     }
 }
@@ -177,6 +183,7 @@ fn policy(shape: &Shape, mut policy: Policy, check: &mut Checker<'_>) -> Policy 
             rule.budget_usd = Some(budget);
         }
     }
+    guard(&policy.guard, check);
     let similar = policy.rules.repeated_tool_call_similar_input.as_ref();
     let spike = policy.rules.cost_spike.as_ref();
     let shares = [
@@ -196,6 +203,36 @@ fn policy(shape: &Shape, mut policy: Policy, check: &mut Checker<'_>) -> Policy 
         }
     }
     policy
+}
+
+/// Longest that an agent may be made to wait for the guard.
+const GUARD_DEADLINE_MS_MAX: u64 = 10_000;
+
+fn guard(guard: &GuardPolicy, check: &mut Checker<'_>) {
+    check.range(
+        &["guard", "deadline_ms"],
+        guard.deadline_ms,
+        1,
+        GUARD_DEADLINE_MS_MAX,
+    );
+    for (number, action) in guard.actions.iter().enumerate() {
+        let nth = number + 1;
+        if action.rules.is_empty() {
+            check.wrong(&["guard", "actions"], format!("action {nth} names no rule"));
+        }
+        if action.message.trim().is_empty() && action.verdict != VerdictKind::Allow {
+            check.wrong(
+                &["guard", "actions"],
+                format!("action {nth} has no message"),
+            );
+        }
+        if action.when == When::Owed && action.verdict.refuses() {
+            let text = format!(
+                "action {nth}: what is owed can be said, but no call is refused for it; use `verdict: nudge`"
+            );
+            check.wrong(&["guard", "actions"], text);
+        }
+    }
 }
 
 fn shards(shape: &Shape, check: &mut Checker<'_>) -> Option<u16> {

@@ -36,7 +36,6 @@ mod tree;
 mod values;
 
 pub use mistake::{Mistake, Mistakes, Place};
-pub use shape::Durability;
 
 /// Every key with its default and one sentence.
 pub const REFERENCE: &str = include_str!("../../config/reference.yaml");
@@ -64,10 +63,12 @@ pub struct Settings {
     pub api: SocketAddr,
     /// Where state is kept.
     pub data_dir: PathBuf,
-    /// How many shards; absent: as many as cores, at most eight.
+    /// How many shards; absent: one for four cores, at most eight.
     pub shards: Option<u16>,
     /// What acknowledged data survives.
     pub durability: Durability,
+    /// How often a snapshot of the store is written.
+    pub snapshot_interval: Duration,
     /// From the first signal to the end of the process, at most.
     pub shutdown_deadline: Duration,
     /// The daemon's own log.
@@ -123,6 +124,16 @@ pub enum LogFormat {
     Text,
     /// One JSON object a line.
     Json,
+}
+
+/// What acknowledged data survives.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Durability {
+    /// A power cut.
+    Power,
+    /// The end of the process, however sudden.
+    Process,
 }
 
 /// Where the configuration comes from.
@@ -210,9 +221,12 @@ fn load_text(
     let known = known_keys();
     let mut readable = tree.clone();
     let rules = readable.take(&["detectors", "rules"]);
+    let guard = readable.take(&["guard"]);
     let shape: Option<shape::Shape> = read::read(&readable, None, &known, &mut mistakes);
     let loaded = shape.map(|shape| {
-        let policy = profile::policy(shape.detectors.profile, rules, &known, &mut mistakes);
+        let name = shape.detectors.profile;
+        let mut policy = profile::policy(name, rules, &known, &mut mistakes);
+        profile::lay_guard(name, guard, &known, &mut policy, &mut mistakes);
         let mut check = check::Checker {
             tree: &tree,
             mistakes: &mut mistakes,

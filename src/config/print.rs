@@ -5,6 +5,7 @@ use serde_json::{Map, Value};
 
 use super::profile::Name;
 use super::shape::{Exporters, Normalize, Receivers, Runs, Service, Shape};
+use crate::engine::guard::policy::GuardPolicy;
 use crate::engine::policy::{Policy, Rules};
 
 /// The shape in the order of the reference, with the rules that the profile and the changes to it come to.
@@ -16,6 +17,7 @@ struct Printed<'a> {
     runs: &'a Runs,
     normalize: &'a Normalize,
     detectors: Detectors,
+    guard: &'a GuardPolicy,
 }
 
 #[derive(Serialize)]
@@ -37,6 +39,7 @@ pub(super) fn yaml(shape: &Shape, policy: &Policy) -> String {
             cost_budget_usd: shape.detectors.cost_budget_usd,
             rules: switched(&policy.rules),
         },
+        guard: &policy.guard,
     };
     serde_saphyr::to_string(&printed)
         .expect("texts, numbers and maps with text keys can be written as YAML")

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::mistake::Mistakes;
 use super::read::read;
 use super::tree::{Node, Value};
+use crate::engine::guard::policy::GuardPolicy;
 use crate::engine::policy::{Policy, Rules};
 
 /// The built-in profiles.
@@ -88,6 +89,11 @@ struct Changed {
 }
 
 #[derive(Deserialize)]
+struct ChangedGuard {
+    guard: GuardPolicy,
+}
+
+#[derive(Deserialize)]
 struct ChangedDetectors {
     rules: Rules,
 }
@@ -115,6 +121,29 @@ pub(super) fn policy(
         policy.rules = changed.detectors.rules;
     }
     policy
+}
+
+/// Lays what stands under `guard` over the profile's guard. A list takes the place of the profile's.
+pub(super) fn lay_guard(
+    name: Name,
+    guard: Option<Node>,
+    known: &[String],
+    policy: &mut Policy,
+    mistakes: &mut Mistakes,
+) {
+    let Some(guard) = guard.filter(|guard| !matches!(guard.value, Value::Null)) else {
+        return;
+    };
+    let path = ["guard"];
+    let mut base = Node::empty(guard.place.clone());
+    if let Some(built_in) = name.tree().take(&path) {
+        base.set(&path, built_in);
+    }
+    let mut changes = Node::empty(guard.place.clone());
+    changes.set(&path, guard);
+    if let Some(changed) = read::<ChangedGuard>(&changes, Some(&base), known, mistakes) {
+        policy.guard = changed.guard;
+    }
 }
 
 /// `rule: off` (or `false`) takes a rule out. A rule with nothing after it is left as the profile has it, so that

@@ -11,6 +11,7 @@ use std::time::Duration;
 use serde::de::{Deserialize, Deserializer, Error, MapAccess, Visitor};
 use serde::ser::{Serialize, SerializeMap, Serializer};
 
+use super::Durability;
 use super::forward::OtlpForward;
 use super::lock::{Auth, Cors, Tls};
 use super::values::{Period, Secret};
@@ -98,6 +99,7 @@ pub(super) struct Service {
     pub(super) data_dir: Option<String>,
     pub(super) shards: Option<u16>,
     pub(super) durability: Durability,
+    pub(super) snapshot_interval: Period,
     pub(super) shutdown_deadline: Period,
     pub(super) telemetry: Telemetry,
 }
@@ -110,6 +112,7 @@ impl Default for Service {
             data_dir: None,
             shards: None,
             durability: Durability::Power,
+            snapshot_interval: Period(Duration::from_secs(60)),
             shutdown_deadline: Period(Duration::from_secs(10)),
             telemetry: Telemetry::default(),
         }
@@ -132,16 +135,6 @@ impl Default for Api {
             auth: Auth::default(),
         }
     }
-}
-
-/// What acknowledged data survives.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Deserialize, serde::Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Durability {
-    /// A power cut.
-    Power,
-    /// The end of the process, however sudden.
-    Process,
 }
 
 #[derive(Clone, Debug, Default, serde::Deserialize, serde::Serialize)]

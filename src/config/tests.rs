@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::*;
+use crate::engine::guard::policy::GuardPolicy;
 use crate::export::{Kind, Secret};
 
 fn lookup(name: &str) -> Option<String> {
@@ -31,6 +32,7 @@ fn shape(text: &str) -> shape::Shape {
     let mut tree = tree::Node::parse(text, "reference.yaml", &mut mistakes);
     environment::substitute(&mut tree, "", &lookup, &mut mistakes);
     tree.take(&["detectors", "rules"]);
+    tree.take(&["guard"]);
     let shape = read::read(&tree, None, &[], &mut mistakes);
     assert_eq!(mistakes.to_string(), "");
     shape.unwrap()
@@ -63,7 +65,9 @@ fn the_reference_names_every_key() {
     let tree = tree::Node::parse(&text, "reference.yaml", &mut Mistakes::default());
     let mut named = tree.paths();
     named.retain(|path| !path.starts_with("detectors.rules"));
-    let exists = json_paths(&serde_json::to_value(shape(&text)).unwrap());
+    let mut exists = json_paths(&serde_json::to_value(shape(&text)).unwrap());
+    let guard = serde_json::to_value(GuardPolicy::default()).unwrap();
+    exists.extend(json_paths(&serde_json::json!({ "guard": guard })));
     assert_eq!(named, exists);
 }
 

@@ -1,27 +1,149 @@
 //! The tenants' houses: a store, shards and exporters for each, so that nothing of one can be reached from another.
+//!
+//! A house whose store fails is emptied and furnished anew ([`House::keep`]), while the doors stay open: senders are told to
+//! try again, liveness holds, readiness says why not. So a disk that is full, broken or read-only for a while is the same as
+//! a crash, which is what the journal is for.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
 
 use super::StartError;
-use crate::config::{Durability, Settings};
+use crate::config::{self, Settings};
 use crate::door::Tenant;
-use crate::export;
-use crate::shard::{self, Shards};
-use crate::shutdown::House;
-use crate::store::{self, Store};
+use crate::engine::policy::Policy;
+use crate::export::{self, ExporterSettings, Exporters};
+use crate::shard::{self, Seat, Shards};
+use crate::store::{self, Durability, Store, StoreError};
+use crate::telemetry::Counter;
 
 /// The directory, within the data directory, that has one for each tenant with a name.
-const TENANTS: &str = "tenants";
+pub const TENANTS: &str = "tenants";
+
+/// How often a house is looked at.
+const WATCH_EVERY: Duration = Duration::from_millis(200);
+
+/// How long to wait before a store that could not be opened is opened again.
+const REOPEN_EVERY: Duration = Duration::from_secs(1);
+
+/// Disk that all stores together hold back.
+const RESERVE_BYTES: u64 = 8 << 20;
 
 /// Least memory that a store keeps its newest pages in.
 const CACHE_BYTES_MIN: u64 = 4 << 20;
 
+/// Where the data of one tenant is at home. Clones share it.
+#[derive(Clone)]
+pub struct House {
+    tenant: Tenant,
+    seat: Seat,
+    /// None while there are no shards.
+    exporters: Arc<Mutex<Option<Exporters>>>,
+    plan: Arc<Plan>,
+    /// How often a store that had failed was opened anew.
+    reopened: Arc<Counter>,
+}
+
+/// What a house is made of.
+struct Plan {
+    tenant: Tenant,
+    dir: PathBuf,
+    store: store::Options,
+    shards: shard::Settings,
+    exporters: Vec<ExporterSettings>,
+    policy: Arc<Policy>,
+}
+
+impl House {
+    /// Where its shards are found.
+    #[must_use]
+    pub fn seat(&self) -> &Seat {
+        &self.seat
+    }
+
+    /// Whose it is.
+    #[must_use]
+    pub fn tenant(&self) -> &Tenant {
+        &self.tenant
+    }
+
+    /// Its exporters, while there are any.
+    #[must_use]
+    pub fn exporters(&self) -> Option<Exporters> {
+        self.current_exporters().clone()
+    }
+
+    /// How often its store was opened anew, since it had failed.
+    #[must_use]
+    pub fn reopened(&self) -> u64 {
+        self.reopened.value()
+    }
+
+    fn current_exporters(&self) -> MutexGuard<'_, Option<Exporters>> {
+        let exporters = self.exporters.lock();
+        exporters.unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Minds the house for ever: where its store has failed, everything over it is given up, as if the process had been
+    /// killed, and begun anew as soon as the store can be opened. What was acknowledged is in the journal; what was not,
+    /// senders send again.
+    pub(super) async fn keep(self) {
+        let mut last = String::new();
+        loop {
+            tokio::time::sleep(WATCH_EVERY).await;
+            match self.seat.shards() {
+                Ok(shards) if shards.is_ready() => continue,
+                Ok(shards) => self.give_up(shards).await,
+                Err(_) => {}
+            }
+            match self.plan.furnish().await {
+                Ok((shards, exporters)) => {
+                    *self.current_exporters() = Some(exporters);
+                    self.seat.put(shards);
+                    self.reopened.add(1);
+                    last.clear();
+                    tracing::info!(tenant = self.tenant.name(), "the store takes writes again");
+                }
+                Err(error) => {
+                    let text = error.to_string();
+                    if text != last {
+                        tracing::error!(
+                            tenant = self.tenant.name(),
+                            error = text,
+                            "the store cannot be opened; senders are told to try again, and so does Eddy"
+                        );
+                    }
+                    last = text;
+                    tokio::time::sleep(REOPEN_EVERY).await;
+                }
+            }
+        }
+    }
+
+    async fn give_up(&self, shards: Shards) {
+        let failure = shards.store().failure();
+        let why = failure.map_or("a shard has ended".to_owned(), |failure| {
+            failure.to_string()
+        });
+        tracing::error!(
+            tenant = self.tenant.name(),
+            why,
+            "the store is given up and opened anew"
+        );
+        self.seat.vacate(&why);
+        drop(shards);
+        let exporters = self.current_exporters().take();
+        if let Some(exporters) = exporters {
+            exporters.stop().await;
+        }
+    }
+}
+
 /// A house for each tenant that a token names, and for the default one, which comes first: its directory holds the others.
-pub(super) async fn houses(settings: &Settings) -> Result<BTreeMap<Tenant, House>, StartError> {
+pub(super) async fn open(settings: &Settings) -> Result<BTreeMap<Tenant, House>, StartError> {
     let locks = [
         &settings.otlp_grpc_lock,
         &settings.otlp_http_lock,
@@ -32,58 +154,98 @@ pub(super) async fn houses(settings: &Settings) -> Result<BTreeMap<Tenant, House
     tenants.insert(Tenant::default());
     let mut houses = BTreeMap::new();
     for tenant in &tenants {
-        let house = house(settings, tenant, tenants.len()).await?;
-        houses.insert(tenant.clone(), house);
+        let plan = Plan::of(settings, tenant, tenants.len());
+        houses.insert(tenant.clone(), plan.open().await?);
     }
     Ok(houses)
 }
 
-/// The house of one tenant among so many.
-async fn house(settings: &Settings, tenant: &Tenant, of: usize) -> Result<House, StartError> {
-    let dir = match tenant.name() {
-        "" => settings.data_dir.clone(),
-        name => settings.data_dir.join(TENANTS).join(name),
-    };
-    let store = open(dir, settings.durability, of).await?;
-    let shards = Shards::start(
-        store.clone(),
-        Arc::clone(&settings.policy),
-        of_shards(settings, of),
-    )
-    .await?;
-    let mut exporters = settings.exporters.clone();
-    for exporter in &mut exporters {
-        tenant.name().clone_into(&mut exporter.tenant);
-    }
-    let exporters = export::start(store, exporters, &CancellationToken::new())?;
-    Ok(House { shards, exporters })
-}
-
-pub(super) fn shards(houses: &BTreeMap<Tenant, House>) -> BTreeMap<Tenant, Shards> {
-    let shards = houses.iter();
-    shards
-        .map(|(tenant, house)| (tenant.clone(), house.shards.clone()))
+/// Where each tenant's shards are found.
+pub(super) fn seats(houses: &BTreeMap<Tenant, House>) -> BTreeMap<Tenant, Seat> {
+    let seats = houses.iter();
+    seats
+        .map(|(tenant, house)| (tenant.clone(), house.seat.clone()))
         .collect()
 }
 
-/// Opens one of so many stores; they share the memory that one would have.
-async fn open(dir: PathBuf, durability: Durability, of: usize) -> Result<Store, StartError> {
-    let defaults = store::Options::default();
-    let options = store::Options {
-        durability: match durability {
-            Durability::Power => store::Durability::Power,
-            Durability::Process => store::Durability::Process,
-        },
-        cache_bytes: (defaults.cache_bytes / of as u64).max(CACHE_BYTES_MIN),
-        ..defaults
-    };
-    let opened = dir.clone();
-    let opening = tokio::task::spawn_blocking(move || Store::open(&opened, &options));
-    let opened = opening.await.map_err(|error| StartError::Opening {
-        dir,
-        problem: error.to_string(),
-    })?;
-    Ok(opened?)
+impl Plan {
+    /// The plan for one tenant among so many: they share the memory that one would have.
+    fn of(settings: &Settings, tenant: &Tenant, of: usize) -> Self {
+        let mut exporters = settings.exporters.clone();
+        for exporter in &mut exporters {
+            tenant.name().clone_into(&mut exporter.tenant);
+        }
+        let defaults = store::Options::default();
+        Self {
+            tenant: tenant.clone(),
+            dir: match tenant.name() {
+                "" => settings.data_dir.clone(),
+                name => settings.data_dir.join(TENANTS).join(name),
+            },
+            store: store::Options {
+                durability: match settings.durability {
+                    config::Durability::Power => Durability::Power,
+                    config::Durability::Process => Durability::Process,
+                },
+                cache_bytes: (defaults.cache_bytes / of as u64).max(CACHE_BYTES_MIN),
+                snapshot_every: Some(settings.snapshot_interval),
+                reserve_bytes: RESERVE_BYTES / of as u64,
+                ..defaults
+            },
+            shards: of_shards(settings, of),
+            exporters,
+            policy: Arc::clone(&settings.policy),
+        }
+    }
+
+    /// The house, without shards where only the disk is in the way.
+    async fn open(self) -> Result<House, StartError> {
+        let (seat, exporters) = match self.furnish().await {
+            Ok((shards, exporters)) => (shards.into(), Some(exporters)),
+            Err(StartError::Store(error) | StartError::Shards(shard::StartError::Store(error)))
+                if error.is_disk_trouble() =>
+            {
+                tracing::error!(%error, "started without a store; it is opened as soon as its disk is well");
+                (Seat::vacant(&error.to_string()), None)
+            }
+            Err(error) => return Err(error),
+        };
+        Ok(House {
+            tenant: self.tenant.clone(),
+            seat,
+            exporters: Arc::new(Mutex::new(exporters)),
+            plan: Arc::new(self),
+            reopened: Arc::default(),
+        })
+    }
+
+    async fn furnish(&self) -> Result<(Shards, Exporters), StartError> {
+        match self.furnish_once().await {
+            // It was found while the journal was replayed, and the next opening mends it.
+            Err(StartError::Shards(shard::StartError::Store(StoreError::Damaged { .. }))) => {
+                self.furnish_once().await
+            }
+            furnished => furnished,
+        }
+    }
+
+    async fn furnish_once(&self) -> Result<(Shards, Exporters), StartError> {
+        let store = self.open_store().await?;
+        let policy = Arc::clone(&self.policy);
+        let shards = Shards::start(store.clone(), policy, self.shards.clone()).await?;
+        let exporters = export::start(store, self.exporters.clone(), &CancellationToken::new())?;
+        Ok((shards, exporters))
+    }
+
+    async fn open_store(&self) -> Result<Store, StartError> {
+        let (dir, options) = (self.dir.clone(), self.store.clone());
+        let opening = tokio::task::spawn_blocking(move || Store::open(&dir, &options));
+        let opened = opening.await.map_err(|error| StartError::Opening {
+            dir: self.dir.clone(),
+            problem: error.to_string(),
+        })?;
+        Ok(opened?)
+    }
 }
 
 fn of_shards(settings: &Settings, of: usize) -> shard::Settings {

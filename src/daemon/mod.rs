@@ -13,30 +13,35 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
-use crate::api;
+use crate::api::{self, Metrics};
 use crate::config::Settings;
 use crate::door::{Door, Fault, Tenant};
 use crate::engine::event::Text;
+use crate::export::SettingsError;
 use crate::export::forward::{self, Forwards};
-use crate::export::{Exporters, SettingsError};
 use crate::normalize::Normalizer;
 use crate::otlp::Limits;
 use crate::receiver::{self, Intake, PassOn, Protocol};
-use crate::shard::{self, Shards};
-use crate::shutdown::{self, House, Rooms, Served};
+use crate::shard::{self, Seat};
+use crate::shutdown::{self, Rooms, Served};
 use crate::store::StoreError;
 use crate::telemetry::events::{ModelUnpriced, Ready};
 
 mod doors;
 mod houses;
+mod metrics;
+mod process;
 
 use doors::Doors;
-use houses::{houses, shards};
+use houses::seats;
+pub use houses::{House, TENANTS};
+use metrics::Sources;
 
-/// How often a running daemon looks whether its store still takes writes.
-const WATCH_EVERY: Duration = Duration::from_millis(500);
+/// How often a running daemon looks for what the log should say.
+const LOOK_EVERY: Duration = Duration::from_millis(500);
 
 /// Largest requests that may be held at the same time, all senders together; what more comes waits at the sender.
 const REQUESTS_IN_FLIGHT: usize = 8;
@@ -44,7 +49,6 @@ const REQUESTS_IN_FLIGHT: usize = 8;
 /// A running daemon.
 pub struct Daemon {
     rooms: Rooms,
-    intake: Intake,
     normalizer: Arc<Normalizer>,
     /// Models without a price that the log has named.
     unpriced: BTreeSet<Text>,
@@ -52,6 +56,8 @@ pub struct Daemon {
     otlp_http: Option<SocketAddr>,
     api: SocketAddr,
     shutdown_deadline: Duration,
+    /// What minds the houses.
+    keepers: JoinSet<()>,
 }
 
 /// Why a daemon did not start.
@@ -113,9 +119,6 @@ fn in_words(error: &io::Error) -> String {
 /// Why a daemon stopped by itself.
 #[derive(Debug, thiserror::Error)]
 pub enum Broken {
-    /// A write failed, so that nothing more can be acknowledged.
-    #[error("the store takes no more writes (see the log); restart once its disk is well")]
-    Store,
     /// A server ended.
     #[error("the {0} ended unexpectedly (see the log)")]
     Server(&'static str),
@@ -129,22 +132,28 @@ impl Daemon {
     pub async fn start(settings: &Settings) -> Result<Self, StartError> {
         let began = Instant::now();
         let doors = Doors::open(settings).await?;
-        let houses = houses(settings).await?;
+        let houses = houses::open(settings).await?;
         let forwards = forward::start(settings.forwards.clone())?;
         let normalizer = Arc::new(Normalizer::with(settings.normalize.clone()));
         let intake = intake(settings, &houses, Arc::clone(&normalizer), &forwards);
+        let sources = Sources {
+            intake: intake.clone(),
+            houses: houses.clone(),
+            forwards: forwards.clone(),
+            began,
+        };
         let daemon = Self {
             otlp_grpc: doors.grpc.address().unwrap_or(settings.otlp_grpc),
             otlp_http: doors.http.as_ref().and_then(|http| http.address().ok()),
             api: doors.api.address().unwrap_or(settings.api),
             shutdown_deadline: settings.shutdown_deadline,
+            keepers: houses.values().cloned().map(House::keep).collect(),
             rooms: Rooms {
-                api: serve_api(doors.api, shards(&houses)),
+                api: serve_api(doors.api, seats(&houses), sources),
                 receiver: serve_otlp(doors.grpc, doors.http, &intake, settings),
                 houses,
                 forwards,
             },
-            intake,
             normalizer,
             unpriced: BTreeSet::new(),
         };
@@ -156,7 +165,10 @@ impl Daemon {
             profile: &settings.policy.profile,
             took: began.elapsed(),
         };
-        ready.emit();
+        match daemon.own().seat().not_ready() {
+            None => ready.emit(),
+            Some(why) => tracing::warn!(%why, "not ready yet"),
+        }
         Ok(daemon)
     }
 
@@ -178,39 +190,11 @@ impl Daemon {
         self.api
     }
 
-    /// The default tenant's runs.
+    /// The default tenant's house.
     #[must_use]
-    pub fn shards(&self) -> &Shards {
-        &self.own().shards
-    }
-
-    /// The default tenant's exporters, for their progress.
-    #[must_use]
-    pub fn exporters(&self) -> &Exporters {
-        &self.own().exporters
-    }
-
-    fn own(&self) -> &House {
-        let own = self.rooms.houses.get(&Tenant::default());
-        own.expect("a daemon begins with the default tenant's house")
-    }
-
-    /// Where telemetry is passed on to, for its progress.
-    #[must_use]
-    pub fn forwards(&self) -> &Forwards {
-        &self.rooms.forwards
-    }
-
-    /// What came in, for its counters.
-    #[must_use]
-    pub fn intake(&self) -> &Intake {
-        &self.intake
-    }
-
-    /// What became of what came in, for its counters.
-    #[must_use]
-    pub fn normalizer(&self) -> &Normalizer {
-        &self.normalizer
+    pub fn own(&self) -> &House {
+        // Every daemon has it, whoever else there is.
+        &self.rooms.houses[&Tenant::default()]
     }
 
     /// Waits until the daemon cannot go on by itself.
@@ -219,12 +203,7 @@ impl Daemon {
             tokio::select! {
                 _ = &mut self.rooms.receiver.task => return Broken::Server("receiver"),
                 _ = &mut self.rooms.api.task => return Broken::Server("API server"),
-                () = tokio::time::sleep(WATCH_EVERY) => {
-                    if !self.rooms.houses.values().all(|house| house.shards.is_ready()) {
-                        return Broken::Store;
-                    }
-                    self.name_unpriced();
-                }
+                () = tokio::time::sleep(LOOK_EVERY) => self.name_unpriced(),
             }
         }
     }
@@ -240,7 +219,9 @@ impl Daemon {
     }
 
     /// Leaves in good order, within the time that the settings allow.
-    pub async fn stop(self) {
+    pub async fn stop(mut self) {
+        // From now on nobody puts shards into a house.
+        self.keepers.shutdown().await;
         shutdown::leave(self.rooms, self.shutdown_deadline).await;
     }
 }
@@ -257,7 +238,7 @@ fn intake(
     let forwards = Some(forwards.clone()).filter(|forwards| !forwards.is_empty());
     Intake::new(
         normalizer,
-        shards(houses),
+        seats(houses),
         Limits::default(),
         largest.saturating_mul(REQUESTS_IN_FLIGHT),
         forwards.map(|forwards| -> PassOn {
@@ -298,9 +279,11 @@ fn serve_otlp(grpc: Door, http: Option<Door>, intake: &Intake, settings: &Settin
     Served { stop, task }
 }
 
-fn serve_api(door: Door, shards: BTreeMap<Tenant, Shards>) -> Served {
+fn serve_api(door: Door, seats: BTreeMap<Tenant, Seat>, sources: Sources) -> Served {
     let stop = CancellationToken::new();
-    let serving = api::serve(door, shards, api::Settings::default(), stop.clone());
+    let metrics: Metrics = Arc::new(move |tenant| sources.page(tenant));
+    let settings = api::Settings::default();
+    let serving = api::serve(door, seats, metrics, settings, stop.clone());
     let task = tokio::spawn(async move {
         if let Err(error) = serving.await {
             tracing::error!(%error, "the API server ended");

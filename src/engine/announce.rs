@@ -82,7 +82,12 @@ impl RunState {
         let kind = match (known.state, kept.state()) {
             (WarningState::Open, WarningState::Resolved) => ChangeKind::Resolved,
             (WarningState::Resolved, WarningState::Open) => ChangeKind::Reopened,
-            _ if known.severity == kept.severity && !known.is_worth_an_update(kept.count) => return,
+            _ if known.severity == kept.severity
+                && known.kept.verdict == kept.verdict
+                && !known.is_worth_an_update(kept.count) =>
+            {
+                return;
+            }
             _ => ChangeKind::Updated,
         };
         let revision = known.revision + 1;

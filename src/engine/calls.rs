@@ -9,12 +9,13 @@
 //! reports without a common id are one call where one is the other's parent and lies around it.
 //!
 //! What a model asked for completes the call that came of it (`asked`). Putting together happens at every fold, over all of the window, so the
-//! order of arrival cannot matter.
+//! order of arrival cannot matter. How what the guard was told joins a span is in `guard::join`.
 
 use super::asked::Asked;
 use super::event::{
     Answer, Body, Event, Failure, ModelCall, Recorded, SpanId, Text, ToolCall, Traits,
 };
+use super::guard::join::{self, Asking};
 use super::window::Window;
 
 /// What the fold takes at a time: one call, however many reports, or one other event.
@@ -50,6 +51,8 @@ pub(crate) struct Call<'a> {
     pub(crate) hands_off: bool,
     pub(crate) writes: bool,
     pub(crate) traits: Traits,
+    /// The guard's part in it.
+    pub(crate) asking: Asking,
     pub(crate) agent: Option<&'a Text>,
     pub(crate) worker: Option<&'a Text>,
     pub(crate) span: SpanId,
@@ -109,6 +112,9 @@ fn known(steps: &[Step<'_>], event: &Event) -> Option<usize> {
 pub(crate) fn tell_of_one_call(left: &Event, right: &Event) -> bool {
     match (&left.body, &right.body) {
         (Body::ToolCall(one), Body::ToolCall(other)) => {
+            if one.guarded.is_some() || other.guarded.is_some() {
+                return join::tell_of_one_call((left, one), (right, other));
+            }
             let same_tool = || one.tool == other.tool;
             // A report that names no tool has a call id, and that is enough.
             let unnamed = || one.tool.is_empty() || other.tool.is_empty();
@@ -129,7 +135,8 @@ pub(crate) fn tell_of_one_call(left: &Event, right: &Event) -> bool {
             // record, which is a moment, below its span.
             let is_moment = |event: &Event| event.start_ns == event.end_ns;
             let together = share_time(left, right) || is_moment(left) || is_moment(right);
-            left.trace == right.trace && are_kin(left, right) && together
+            (left.trace == right.trace && are_kin(left, right) && together)
+                || join::are_one_answer((left, one), (right, other))
         }
         _ => false,
     }
@@ -212,6 +219,7 @@ impl<'a> Step<'a> {
                 call.traits.main = call.traits.main.or(report.traits.main);
                 call.traits.command = call.traits.command.or(report.traits.command);
                 call.traits.tests_failed |= report.traits.tests_failed;
+                call.asking.join(report);
             }
             (Self::Model(call, model), Body::ModelCall(report)) => {
                 call.join(index, event, &NOTHING, &NOTHING, report.error.as_ref());
@@ -234,6 +242,7 @@ impl<'a> Call<'a> {
             hands_off: call.hands_off,
             writes: call.writes,
             traits: call.traits,
+            asking: Asking::of(call),
             ..Self::of_event(index, event)
         }
     }
@@ -259,6 +268,7 @@ impl<'a> Call<'a> {
             hands_off: false,
             writes: false,
             traits: Traits::default(),
+            asking: Asking::default(),
             agent: event.agent.as_ref(),
             worker: event.worker.as_ref(),
             span: event.span,
@@ -276,11 +286,20 @@ impl<'a> Call<'a> {
     }
 
     fn is_told_by(&self, event: &Event, report: &ToolCall) -> bool {
+        if !self.asking.may_take(report) {
+            return false;
+        }
         let same_id = match (self.call_id, report.call_id) {
             (Some(own), Some(other)) if own != other => return false,
             (own, other) => own.is_some() && own == other,
         };
-        self.reports().any(|known| tell_of_one_call(known, event))
+        // A span belongs to a question only as long as no other one does.
+        let by_time = report.guarded.is_none() && self.asking.seen && !same_id;
+        let is_span =
+            |known: &Event| matches!(&known.body, Body::ToolCall(call) if call.guarded.is_none());
+        self.reports()
+            .filter(|known| !by_time || is_span(known))
+            .any(|known| tell_of_one_call(known, event))
             && (same_id || !(self.differs_from(&report.input) || self.has_sibling(event)))
     }
 
@@ -468,11 +487,7 @@ mod tests {
             tool: name.into(),
             call_id,
             input,
-            output: Recorded::NotRecorded,
-            error: None,
-            hands_off: false,
-            writes: false,
-            traits: Traits::default(),
+            ..ToolCall::default()
         }
     }
 

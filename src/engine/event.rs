@@ -8,6 +8,8 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
+use super::warning::Rule;
+
 /// A shared, immutable, bounded text. Events, windows and warnings of one run point at the same bytes.
 pub type Text = Arc<str>;
 
@@ -95,6 +97,8 @@ pub enum Body {
     UserMessage,
     /// The run's root span, or an explicit end. More may follow: a root may end before its descendants.
     RunEnd(RunEnd),
+    /// The guard gave the agent a message about a warning, or about what would become one.
+    Nudge(Nudge),
 }
 
 /// One report of a tool call. One call may be reported by up to three spans and two log records; the engine makes
@@ -118,6 +122,48 @@ pub struct ToolCall {
     pub writes: bool,
     /// What else its arguments and its result tell.
     pub traits: Traits,
+    /// The guard's part in it, where this report is the guard's.
+    pub guarded: Option<Box<Guarded>>,
+}
+
+/// What the guard tells of a call that an agent asked it about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Guarded {
+    /// Identity of the question, by which the result that is told later finds its call; 0 for a result of which nobody
+    /// asked before.
+    pub asked: u64,
+    /// What this report tells.
+    pub part: Part,
+    /// Hash of the round that the caller named; 0 where it named none. Calls of one model answer are one round.
+    pub round: u64,
+    /// Hash of the turn that the caller named; 0 where it named none.
+    pub turn: u64,
+}
+
+/// The part of a guarded call that one report tells.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Part {
+    /// The agent asked, and makes the call.
+    Asked,
+    /// The agent asked, and was told not to make the call, because of this rule. No result can come.
+    Skipped(Rule),
+    /// The same, and to end the run.
+    Aborted(Rule),
+    /// What the call brought.
+    Result,
+}
+
+/// A message that the guard gave.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Nudge {
+    /// The rule whose warning it was about.
+    pub rule: Rule,
+    /// The group of that warning.
+    pub group: u64,
+    /// Its count at that time, with the call that was asked about.
+    pub count: u64,
+    /// Hash of the worker that was told; 0 where it has no name.
+    pub worker: u64,
 }
 
 /// What arguments and result tell besides being equal or not.

@@ -30,6 +30,8 @@ pub(crate) const QUERIES_MAX: usize = 16;
 pub(crate) const AGENTS_MAX: usize = 16;
 /// Models without a price that are remembered by name.
 pub(crate) const UNPRICED_MAX: usize = 4;
+/// Messages of the guard that are remembered.
+pub(crate) const TOLD_MAX: usize = 32;
 /// Warnings that a run may have; what more a rule finds is left out and noted.
 pub(crate) const WARNINGS_MAX: usize = 24;
 
@@ -50,6 +52,8 @@ pub(crate) struct Fold {
     /// The newest queries of search tools, newest last; only where the profile compares queries.
     pub(crate) queries: VecDeque<QueryMark>,
     pub(crate) speech: Speech,
+    /// What the guard told of warnings, newest last, at most [`TOLD_MAX`].
+    pub(crate) told: VecDeque<Told>,
     pub(crate) notes: Notes,
 }
 
@@ -84,6 +88,13 @@ pub(crate) struct Totals {
     pub(crate) end_trace: TraceId,
     /// The latest end that was seen is a failure.
     pub(crate) failed: bool,
+    /// Calls that the guard kept from being made.
+    pub(crate) skipped: u64,
+    /// What these calls would have cost, by the calls of their loops that were made.
+    pub(crate) saved: Spent,
+    /// Hash of the turn and of the round that a caller of the guard named last; 0 where none was.
+    pub(crate) turn_name: u64,
+    pub(crate) round_name: u64,
     /// The most that the score has lost, so that 100 minus this is the lowest it has been.
     pub(crate) worst: u32,
 }
@@ -151,6 +162,16 @@ impl CallMark {
     }
 }
 
+/// What the guard told a worker of a warning.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Told {
+    /// Hash of the warning's rule and group.
+    pub(crate) about: u64,
+    pub(crate) worker: u64,
+    /// The warning's count at that time.
+    pub(crate) count: u64,
+}
+
 /// A query among the newest ones.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct QueryMark {
@@ -191,6 +212,8 @@ impl Fold {
         totals.asked += more.asked;
         totals.root_seen |= more.root_seen;
         totals.worst = totals.worst.max(more.worst);
+        totals.skipped += more.skipped;
+        totals.saved.add(more.saved);
         for agent in &other.agents {
             self.note_agent(Some(agent));
         }
@@ -210,6 +233,10 @@ impl Fold {
         self.note_times(call.start_ns, call.end_ns);
         self.note_agent(call.agent);
         self.control.leave(call.start_ns);
+        self.begin_turn(call.asking.turn);
+        if let Some(refused) = call.asking.refused {
+            return self.take_refused(call, tool, refused, policy);
+        }
         let mut judged = self.judge(call, tool);
         judged.waiting = Waiting::of(self, &judged, policy);
         judged.similar = rules::similar_group(self, &judged, policy);
@@ -287,6 +314,7 @@ impl Fold {
                 self.speech.hush();
                 rules::of_user_message(self);
             }
+            Body::Nudge(nudge) => self.note_told(nudge),
             Body::ToolCall(_) | Body::Asked(_) | Body::ModelCall(_) => {}
         }
     }
@@ -322,7 +350,7 @@ impl Fold {
         }
     }
 
-    fn keep(&mut self, findings: Vec<Finding>, policy: &Policy) {
+    pub(super) fn keep(&mut self, findings: Vec<Finding>, policy: &Policy) {
         for finding in findings {
             let Some(alarm) = policy.rules.alarm(finding.rule) else {
                 continue;
@@ -335,6 +363,7 @@ impl Fold {
                 Some(place) => self.warnings[place].grow(finding, alarm),
                 None if self.warnings.len() < WARNINGS_MAX => {
                     let mut new = Kept::new(finding, alarm);
+                    new.verdict = self.verdict_before(new.rule, new.group);
                     let known = self.warnings.iter().find(|kept| kept.overlaps(&new));
                     new.incident = known.map_or(new.incident, |kept| kept.incident);
                     self.warnings.push(new);
@@ -394,6 +423,14 @@ impl Fold {
         self.notes.input_missing |= *call.input == Recorded::NotRecorded;
         self.notes.input_redacted |= *call.input == Recorded::Redacted;
         self.notes.output_missing |= call.output.value().is_none() && call.error.is_none();
+    }
+
+    /// A turn that has another name than the one before begins now.
+    pub(super) fn begin_turn(&mut self, name: u64) {
+        if name != 0 && name != self.totals.turn_name {
+            self.totals.turn_name = name;
+            self.totals.turn_at = self.totals.tool_calls + 1;
+        }
     }
 
     pub(super) fn is_known(&self, result: u64) -> bool {

@@ -2,7 +2,7 @@
 
 use super::calls::Call;
 use super::event::Text;
-use super::fold::{Fold, Spent, text_hash};
+use super::fold::{CallMark, Fold, Spent, text_hash};
 use super::hash::mix;
 use super::similarity::shape;
 use super::waiting::Waiting;
@@ -96,7 +96,9 @@ impl Fold {
     pub(super) fn judge<'a>(&mut self, call: &'a Call<'a>, tool: &'a Text) -> Judged<'a> {
         let totals = &mut self.totals;
         let same_answer = !totals.model_spoke && totals.asked_pending > 0;
-        let together = same_answer || call.start_ns < totals.call_end_ns;
+        let named = std::mem::replace(&mut totals.round_name, call.asking.round);
+        let same_round = call.asking.round != 0 && call.asking.round == named;
+        let together = same_answer || same_round || call.start_ns < totals.call_end_ns;
         totals.round += u64::from(!together || totals.tool_calls == 0);
         totals.model_spoke = false;
         totals.asked_pending = totals.asked_pending.saturating_sub(1);
@@ -121,7 +123,7 @@ impl Fold {
             outcome,
             key,
             main,
-            worker: call.worker.or(call.agent).map_or(0, |name| text_hash(name)),
+            worker: worker_hash(call.worker, call.agent),
             result,
             spent,
             shape: shape(call.input.value().map_or("", |value| &*value.sample)),
@@ -158,6 +160,19 @@ impl Fold {
         }
     }
 
+    /// Takes for granted that a call brings what the same call brought last, as far as that is remembered.
+    pub(super) fn expect(&self, judged: &mut Judged<'_>) {
+        let same_call = |mark: &&CallMark| judged.key.is_some() && mark.key == judged.key;
+        let Some(before) = self.recent.iter().rev().find(same_call) else {
+            return;
+        };
+        judged.result = before.result;
+        judged.outcome = match before.outcome {
+            Outcome::Fresh => Outcome::Stale,
+            outcome => outcome,
+        };
+    }
+
     /// Remembers what a tool gave.
     pub(super) fn know_result(&mut self, judged: &Judged<'_>) {
         if let Some(value) = judged.call.output.value() {
@@ -171,6 +186,11 @@ impl Fold {
         judged.outcome == Outcome::Fresh
             && (!judged.call.hands_off || self.is_known(judged.tool_hash))
     }
+}
+
+/// Hash of the worker's name, else the agent's; 0 where neither is known.
+pub(super) fn worker_hash(worker: Option<&Text>, agent: Option<&Text>) -> u64 {
+    worker.or(agent).map_or(0, |name| text_hash(name))
 }
 
 fn result_of(call: &Call<'_>) -> Option<u64> {

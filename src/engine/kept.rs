@@ -6,6 +6,7 @@
 use super::event::{SpanId, Text};
 use super::few::Few;
 use super::fold::Spent;
+use super::guard::policy::VerdictKind;
 use super::hash::mix;
 use super::judge::Judged;
 use super::policy::Alarm;
@@ -73,6 +74,8 @@ pub(crate) struct Kept {
     pub(crate) proof: Proof,
     /// Equal for warnings that describe the same calls.
     pub(crate) incident: u64,
+    /// What the guard said of it last.
+    pub(crate) verdict: VerdictKind,
 }
 
 impl Kept {
@@ -90,6 +93,7 @@ impl Kept {
             agent: None,
             incident: mix(finding.group, finding.rule as u64),
             proof: finding.proof,
+            verdict: VerdictKind::Allow,
         };
         kept.grow(finding, alarm);
         kept

@@ -12,6 +12,7 @@ pub(crate) mod control;
 pub mod event;
 pub(crate) mod few;
 pub(crate) mod fold;
+pub mod guard;
 mod hash;
 mod health;
 pub(crate) mod judge;

@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use super::guard::policy::GuardPolicy;
 use super::warning::{Rule, Severity};
 
 /// One profile, with the configuration's changes applied.
@@ -28,6 +29,9 @@ pub struct Policy {
     pub waiting: Option<Patience>,
     /// The rules.
     pub rules: Rules,
+    /// What the guard answers when it is asked before a call.
+    #[serde(default)]
+    pub guard: GuardPolicy,
 }
 
 /// When asking the same again is waiting and not repeating.
@@ -107,6 +111,15 @@ pub struct Rules {
 }
 
 impl Rules {
+    /// Whether some rule looks at the [`Traits`](super::event::Traits) of calls.
+    #[must_use]
+    pub fn read_traits(&self) -> bool {
+        self.doom_loop.is_some()
+            || self.global_doom_loop.is_some()
+            || self.test_fix_cycle.is_some()
+            || self.command_failure_cascade.is_some()
+    }
+
     /// What a rule's warnings weigh; `None` where the rule is off.
     #[must_use]
     pub fn alarm(&self, rule: Rule) -> Option<&Alarm> {

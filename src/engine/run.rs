@@ -149,6 +149,12 @@ impl RunState {
         self.heard_ms
     }
 
+    /// Reports that were older than the window and changed nothing.
+    #[must_use]
+    pub fn late_events(&self) -> u64 {
+        self.late
+    }
+
     /// Whether it was closed after the idle time and nothing has come since.
     #[must_use]
     pub fn is_closed(&self) -> bool {
@@ -259,7 +265,7 @@ impl RunState {
         }
     }
 
-    fn ensure_tip(&mut self, policy: &Policy) {
+    pub(super) fn ensure_tip(&mut self, policy: &Policy) {
         if self.tip.is_none() {
             self.tip = Some(Box::new(self.fold_window(policy)));
         }

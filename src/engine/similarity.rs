@@ -51,14 +51,21 @@ pub(crate) fn shape(text: &str) -> u64 {
     })
 }
 
-/// Lengths of the common prefix and of the common suffix of what is left.
+/// Lengths of the common prefix and of the common suffix of what is left, compared eight bytes at a time.
 fn common_ends(left: &[u8], right: &[u8]) -> (usize, usize) {
-    let prefix = left.iter().zip(right).take_while(|(l, r)| l == r).count();
-    let rest = left[prefix..]
-        .iter()
-        .rev()
-        .zip(right[prefix..].iter().rev());
-    (prefix, rest.take_while(|(l, r)| l == r).count())
+    let ((fronts, _), (others, _)) = (left.as_chunks::<8>(), right.as_chunks());
+    let equal = fronts.iter().zip(others).take_while(|(l, r)| l == r);
+    let start = equal.count() * 8;
+    let pairs = left[start..].iter().zip(&right[start..]);
+    let prefix = start + pairs.take_while(|(l, r)| l == r).count();
+    let (left, right) = (&left[prefix..], &right[prefix..]);
+    let ((_, ends), (_, others)) = (left.as_rchunks::<8>(), right.as_rchunks());
+    let equal = ends.iter().rev().zip(others.iter().rev());
+    let end = equal.take_while(|(l, r)| l == r).count() * 8;
+    let left = left[..left.len() - end].iter().rev();
+    let right = right[..right.len() - end].iter().rev();
+    let pairs = left.zip(right);
+    (prefix, end + pairs.take_while(|(l, r)| l == r).count())
 }
 
 /// Bytes that both have, whatever their order: an upper bound of the LCS.

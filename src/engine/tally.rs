@@ -65,6 +65,16 @@ impl Tallies {
         self.find(rule, key).map(|place| &mut self.all[place])
     }
 
+    /// Takes back the number of a call that was not made, so that the next call has it.
+    pub(crate) fn hold_back(&mut self, rule: Rule, number: u64) {
+        for (tally, known) in self.all.iter_mut().zip(&mut self.numbers) {
+            if tally.rule == rule && tally.number > number {
+                tally.number = number;
+                *known = number;
+            }
+        }
+    }
+
     /// All of them.
     pub(crate) fn iter(&self) -> impl Iterator<Item = &Tally> {
         self.all.iter()

@@ -4,12 +4,13 @@ use serde::{Deserialize, Serialize};
 
 use super::event::Text;
 use super::fold::Fold;
+use super::guard::policy::VerdictKind;
 use super::hash::stable;
 use super::health;
 use super::kept::Kept;
 use super::policy::Policy;
 use super::run::RunState;
-use super::warning::{Warning, WarningState};
+use super::warning::{Rule, Warning, WarningState};
 use super::wording;
 
 /// How a run stands, in words.
@@ -90,6 +91,10 @@ pub struct RunView {
     pub tool_calls: u64,
     /// Calls that the guard kept from being executed.
     pub skipped_calls: u64,
+    /// Tokens that the skipped calls would have cost: an estimate, by the calls of their loops that were made.
+    pub saved_tokens: u64,
+    /// The same in millionths of a US dollar.
+    pub saved_cost_microusd: u64,
     /// Model calls.
     pub model_calls: u64,
     /// Tokens of model calls, read and written.
@@ -145,7 +150,9 @@ impl RunState {
             score: 100 - lost,
             lowest_score: 100 - lost.max(totals.worst),
             tool_calls: totals.tool_calls,
-            skipped_calls: 0,
+            skipped_calls: totals.skipped,
+            saved_tokens: totals.saved.tokens,
+            saved_cost_microusd: totals.saved.cost_microusd,
             model_calls: totals.model_calls,
             tokens: totals.tokens,
             cost_microusd: totals.cost_microusd,
@@ -185,10 +192,15 @@ impl RunState {
 
 /// The stable id of a warning of a run.
 pub(super) fn warning_id(run_id: &Text, kept: &Kept) -> u64 {
+    id_of_warning(run_id, kept.rule, kept.group)
+}
+
+/// The stable id of a warning of a run, by its rule and group.
+pub(super) fn id_of_warning(run_id: &Text, rule: Rule, group: u64) -> u64 {
     stable(&[
         run_id.as_bytes(),
-        kept.rule.name().as_bytes(),
-        &kept.group.to_be_bytes(),
+        rule.name().as_bytes(),
+        &group.to_be_bytes(),
     ])
 }
 
@@ -210,6 +222,7 @@ pub(super) fn shown(run_id: &Text, kept: &Kept, revision: u32) -> Warning {
         evidence: kept.proof.evidence.to_vec(),
         tokens: kept.proof.spent.tokens,
         cost_microusd: kept.proof.spent.cost_microusd,
+        verdict: Some(kept.verdict).filter(|verdict| *verdict != VerdictKind::Allow),
         what_happened: wording::what_happened(kept),
         why_it_matters: wording::why_it_matters(kept).to_owned(),
         what_to_try: wording::what_to_try(kept).to_owned(),

@@ -6,6 +6,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::event::{SpanId, Text};
+use super::guard::policy::VerdictKind;
 
 /// Most span ids kept as evidence of one warning; the oldest leave first.
 pub const EVIDENCE_MAX: usize = 8;
@@ -209,6 +210,9 @@ pub struct Warning {
     pub tokens: u64,
     /// Cost of the loop in millionths of a US dollar, where costs are known.
     pub cost_microusd: u64,
+    /// What the guard last answered because of it; `None` where it said nothing.
+    #[serde(default)]
+    pub verdict: Option<VerdictKind>,
     /// What happened, in a sentence.
     pub what_happened: String,
     /// Why it matters, in a sentence.

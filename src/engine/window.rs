@@ -33,7 +33,7 @@ impl Window {
         self.events.len()
     }
 
-    pub(crate) fn iter(&self) -> impl Iterator<Item = &Event> {
+    pub(crate) fn iter(&self) -> impl DoubleEndedIterator<Item = &Event> {
         self.events.iter()
     }
 

@@ -41,6 +41,10 @@ use crate::store::Store;
 use crate::store::alert::Alert;
 
 use outbox::Outbox;
+#[cfg(test)]
+pub(crate) use retry::fix_shares;
+#[cfg(test)]
+pub(crate) use scripted::Scripted;
 pub use settings::{
     Compression, ExporterSettings, ForwardProtocol, ForwardSettings, Kind, OtlpLogsSettings, Retry,
     Secret, SettingsError, WebhookSettings,
@@ -179,6 +183,12 @@ impl Exporters {
             }
         };
         self.entries.iter().map(status).collect()
+    }
+
+    /// Ends every exporter where it stands, and waits until it has. What is not delivered waits in the store.
+    pub async fn stop(&self) {
+        self.stop.cancel();
+        self.tasks.wait().await;
     }
 
     /// Lets every exporter deliver what is published and ends it. To be called when no more commits come, and before the

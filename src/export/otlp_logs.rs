@@ -22,6 +22,7 @@ use tonic::{Extensions, Request};
 use super::settings::{OtlpLogsSettings, SettingsError};
 use super::{Answer, REPLY_BYTES_MAX, grpc};
 use crate::cli::render::text::clean;
+use crate::engine::guard::policy::VerdictKind;
 use crate::engine::warning::{Severity, WarningState};
 use crate::json::{dollars, hex_id, hex_span, rfc3339};
 use crate::store::alert::Alert;
@@ -172,6 +173,7 @@ fn attributes(alert: &Alert) -> Vec<KeyValue> {
         ("eddy.run.service", alert.service.as_deref()),
         ("gen_ai.agent.name", warning.agent.as_deref()),
         ("gen_ai.tool.name", warning.tool.as_deref()),
+        ("eddy.guard.verdict", warning.verdict.map(VerdictKind::name)),
         (
             "eddy.warning.first_seen",
             rfc3339(warning.first_seen_ns).as_deref(),

@@ -49,6 +49,10 @@ impl Attempts {
 
 /// A number from 0 to below 1. The seeds of the standard library's hash maps are random enough to spread waits.
 fn random_share() -> f64 {
+    #[cfg(test)]
+    if let Some(share) = SHARE.get() {
+        return share;
+    }
     let random = RandomState::new().hash_one(0_u8);
     (random >> 11) as f64 / (1_u64 << 53) as f64
 }
@@ -64,6 +68,18 @@ pub(super) fn retry_after(header: &str, now: SystemTime) -> Option<Duration> {
     let month = months.find(month)? / 3 + 1;
     let at = humantime::parse_rfc3339(&format!("{year}-{month:02}-{day}T{time}Z")).ok()?;
     Some(at.duration_since(now).unwrap_or_default())
+}
+
+#[cfg(test)]
+thread_local! {
+    /// What every draw on this thread gives.
+    static SHARE: std::cell::Cell<Option<f64>> = const { std::cell::Cell::new(None) };
+}
+
+/// Has every draw on this thread give one number, so that a simulation comes to the same end again.
+#[cfg(test)]
+pub(crate) fn fix_shares(share: f64) {
+    SHARE.set(Some(share));
 }
 
 #[cfg(test)]

@@ -45,6 +45,7 @@ pub(super) fn alert(id: u64, revision: u32) -> Alert {
                 "web_search was called 4 times with the same arguments and gave the same result."
                     .into(),
             why_it_matters: "The same question gets the same answer.".into(),
+            verdict: None,
             what_to_try: "Give the agent the earlier result.".into(),
         },
     }
@@ -69,6 +70,7 @@ pub(super) fn store_of(dir: &Path, alerts_max: u64) -> Store {
         durability: Durability::Process,
         cache_bytes: 1 << 20,
         alerts_max,
+        ..Options::default()
     };
     Store::open(dir, &options).expect("a store")
 }

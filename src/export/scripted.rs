@@ -65,11 +65,13 @@ impl Scripted {
         self
     }
 
-    fn set_down(&self, is_down: bool) {
+    /// Has it refuse everything from now on, or take it again.
+    pub(crate) fn set_down(&self, is_down: bool) {
         self.0.lock().expect("no panic").is_down = is_down;
     }
 
-    fn batches(&self) -> Vec<Vec<(u64, u32)>> {
+    /// Ids and revisions of what it was sent, batch by batch.
+    pub(crate) fn batches(&self) -> Vec<Vec<(u64, u32)>> {
         self.0
             .lock()
             .expect("no panic")
@@ -89,7 +91,8 @@ impl Scripted {
             .collect()
     }
 
-    fn exporter(&self, name: &str) -> ExporterSettings {
+    /// An exporter that sends to it.
+    pub(crate) fn exporter(&self, name: &str) -> ExporterSettings {
         ExporterSettings::new(name, Kind::Scripted(self.clone()))
     }
 

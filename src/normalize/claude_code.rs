@@ -204,6 +204,7 @@ fn call(
         error,
         hands_off: false,
         writes: tool_names::writes(tool),
+        guarded: None,
         traits,
     })
 }

@@ -62,6 +62,7 @@ fn tool(record: &mut Record<'_, '_>) {
     let body = Body::ToolCall(ToolCall {
         tool: value::name(tool),
         call_id: (!named.is_empty()).then(|| value::id_hash(&[named.as_bytes()])),
+        guarded: None,
         traits: fingerprint::traits(
             tool,
             text(arguments).unwrap_or_default(),

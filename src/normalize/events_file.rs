@@ -258,6 +258,7 @@ impl Told<'_> {
             error: self.failure(),
             hands_off: tool_names::hands_off(tool),
             writes: tool_names::writes(tool),
+            guarded: None,
             traits: fingerprint::traits(
                 tool,
                 self.input.map_or("", RawValue::get),

@@ -91,6 +91,7 @@ fn tool_span(reading: &mut Reading<'_, '_>) {
             .text(Slot::CallId)
             .map(|id| value::id_hash(&[id.as_bytes()])),
         input: arguments.map_or(Recorded::NotRecorded, value::input_json),
+        guarded: None,
         traits: fingerprint::traits(
             tool,
             arguments.unwrap_or_default(),
@@ -212,6 +213,7 @@ fn tool_record(record: &mut Record<'_, '_>) {
         error,
         hands_off: tool_names::hands_off(tool),
         writes: tool_names::writes(tool),
+        guarded: None,
         traits: fingerprint::traits(tool, input, ""),
     });
     let time = record.time_ns().to_le_bytes();

@@ -29,6 +29,7 @@ mod fingerprint;
 mod gemini_cli;
 mod gen_ai;
 mod google_adk;
+pub mod guarded;
 mod hash;
 mod json;
 mod langfuse;
@@ -132,6 +133,9 @@ pub struct Counts {
 pub struct Settings {
     /// Attributes of a span or of its resource that name the worker of a swarm; the first that is there wins.
     pub worker_attributes: Vec<String>,
+    /// Whether calls are told with their [`Traits`](crate::engine::event::Traits): they cost more to read than the call, and few
+    /// rules look at them (`Rules::read_traits`).
+    pub traits: bool,
     /// What models cost where the telemetry does not say so.
     pub prices: Arc<Prices>,
 }
@@ -140,6 +144,7 @@ impl Default for Settings {
     fn default() -> Self {
         Self {
             worker_attributes: WORKER_ATTRIBUTES.map(str::to_owned).to_vec(),
+            traits: true,
             prices: Prices::built_in(),
         }
     }
@@ -277,7 +282,8 @@ impl<'a> Batch<'_, 'a> {
         let facts = Facts::of(&span.attributes, workers);
         let mut report = Report::about(span.trace_id);
         let dialect = Dialect::of_span(span.scope_name, &facts);
-        let mut reading = Reading::new(span, &facts, &mut report, &mut self.names);
+        let traits = self.normalizer.settings.traits;
+        let mut reading = Reading::new(span, &facts, &mut report, &mut self.names, traits);
         let outcome = match dialect {
             Dialect::OpenInference => openinference::span(&mut reading),
             Dialect::OpenLlmetry => openllmetry::span(&mut reading),

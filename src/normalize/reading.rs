@@ -29,6 +29,8 @@ pub(super) struct Reading<'r, 'a> {
     pub(super) agent: Option<Cow<'a, str>>,
     report: &'r mut Report,
     names: &'r mut Names,
+    /// Whether calls are told with their traits.
+    traits: bool,
 }
 
 impl<'r, 'a> Reading<'r, 'a> {
@@ -38,6 +40,7 @@ impl<'r, 'a> Reading<'r, 'a> {
         facts: &'r Facts<'a>,
         report: &'r mut Report,
         names: &'r mut Names,
+        traits: bool,
     ) -> Self {
         let agent = facts.text(Slot::Agent).map(Cow::Borrowed);
         Self {
@@ -46,6 +49,7 @@ impl<'r, 'a> Reading<'r, 'a> {
             agent,
             report,
             names,
+            traits,
         }
     }
 
@@ -147,6 +151,10 @@ impl<'r, 'a> Reading<'r, 'a> {
             .map(|error| told_by_result(error, result))
             .or_else(|| failure_of(whole, result));
         let hands_off = tool_names::hands_off(&tool);
+        let arguments = call.arguments.as_deref().unwrap_or_default();
+        let traits = self
+            .traits
+            .then(|| fingerprint::traits(&tool, arguments, result.unwrap_or_default()));
         self.tell(Body::ToolCall(ToolCall {
             call_id: call
                 .id
@@ -161,14 +169,10 @@ impl<'r, 'a> Reading<'r, 'a> {
             error,
             hands_off,
             writes: tool_names::writes(&tool),
-            traits: fingerprint::traits(
-                &tool,
-                call.arguments.as_deref().unwrap_or_default(),
-                result.unwrap_or_default(),
-            ),
+            guarded: None,
+            traits: traits.unwrap_or_default(),
             tool,
         }));
-        let arguments = call.arguments.as_deref().unwrap_or_default();
         if hands_off
             && !call.handoff_told_elsewhere
             && let Some(to) = tool_names::receiver(call.tool, arguments)

@@ -1,24 +1,7 @@
 //! What the receiver has taken and refused since it started, for metrics. Labels are bounded: reasons, never names.
 
-use std::sync::atomic::{AtomicU64, Ordering};
-
-use crate::otlp::Reason;
-
-/// A number that only grows.
-#[derive(Debug, Default)]
-pub struct Counter(AtomicU64);
-
-impl Counter {
-    /// The number.
-    #[must_use]
-    pub fn value(&self) -> u64 {
-        self.0.load(Ordering::Relaxed)
-    }
-
-    pub(super) fn add(&self, more: u64) {
-        self.0.fetch_add(more, Ordering::Relaxed);
-    }
-}
+use crate::otlp::{Reason, Signal};
+use crate::telemetry::Counter;
 
 /// One number for each reason.
 #[derive(Debug, Default)]
@@ -51,12 +34,35 @@ pub struct Counters {
     pub requests_busy: Counter,
     /// Requests refused because they showed no token that is known.
     pub requests_unauthenticated: Counter,
-    /// Spans and log records read.
-    pub items_read: Counter,
-    /// Spans and log records refused.
-    pub items_refused: ByReason,
+    /// Spans.
+    pub spans: Items,
+    /// Log records.
+    pub log_records: Items,
     /// Resources and scopes that could not be read; their items were taken without them.
     pub contexts_left_out: ByReason,
     /// Attributes beyond the limit of their item.
     pub attributes_left_out: Counter,
+}
+
+/// What became of the items of one kind.
+#[derive(Debug, Default)]
+pub struct Items {
+    /// Acknowledged: what they tell is on disk.
+    pub accepted: Counter,
+    /// In requests that were refused for now; they are likely to come again.
+    pub busy: Counter,
+    /// Can never be used.
+    pub refused: ByReason,
+}
+
+impl Counters {
+    /// The items of a signal; metrics have none, since they are not read.
+    #[must_use]
+    pub fn items(&self, signal: Signal) -> Option<&Items> {
+        match signal {
+            Signal::Traces => Some(&self.spans),
+            Signal::Logs => Some(&self.log_records),
+            Signal::Metrics => None,
+        }
+    }
 }

@@ -165,7 +165,7 @@ async fn good_requests_are_acknowledged() {
             let expected: &[u8] = if content_type == JSON { b"{}" } else { b"" };
             assert_eq!(&*answer.body, expected);
             assert_eq!(intake.counters().requests_accepted.value(), 1);
-            assert!(intake.counters().items_read.value() > 0);
+            assert!(intake.counters().spans.accepted.value() > 0);
         }
     }
     for with_parameters in ["application/json; charset=utf-8", "Application/JSON;q=1"] {

@@ -16,7 +16,7 @@ use super::counters::Counters;
 use crate::door::Tenant;
 use crate::normalize::{Normalizer, Report};
 use crate::otlp::{self, Limits, Problem, Reason, Signal};
-use crate::shard::{Refusal, Shards};
+use crate::shard::{Refusal, Seat};
 
 /// Items read without letting other tasks run. Some 256 spans take about a millisecond; a guard call must not wait for
 /// ten thousand.
@@ -25,8 +25,8 @@ const ITEMS_AT_ONCE: usize = 256;
 /// What senders are told to wait while the daemon is leaving: its successor should be up by then.
 const STOPPING_WAIT: Duration = Duration::from_secs(2);
 
-/// What senders are told to wait once the store has failed: the daemon must be started anew.
-const FAILED_WAIT: Duration = Duration::from_secs(10);
+/// What senders are told to wait while the store has failed: it is opened anew every second.
+const FAILED_WAIT: Duration = Duration::from_secs(2);
 
 /// The request is acknowledged: what it holds is on disk, save what is rejected.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -77,7 +77,7 @@ struct Inner {
 
 /// Where reports go.
 enum Inbox {
-    Shards(BTreeMap<Tenant, Shards>),
+    Shards(BTreeMap<Tenant, Seat>),
     #[cfg(test)]
     Fake(Box<dyn Fn(Vec<Report>) -> Result<(), Refusal> + Send + Sync>),
 }
@@ -86,7 +86,7 @@ impl Inbox {
     async fn submit(&self, tenant: &Tenant, reports: Vec<Report>) -> Result<(), Refusal> {
         match self {
             Self::Shards(shards) => {
-                let shards = shards.get(tenant);
+                let shards = shards.get(tenant).and_then(|seat| seat.shards().ok());
                 shards.ok_or(Refusal::Failed)?.submit(reports).await
             }
             #[cfg(test)]
@@ -102,7 +102,7 @@ impl Intake {
     #[must_use]
     pub fn new(
         normalizer: Arc<Normalizer>,
-        shards: BTreeMap<Tenant, Shards>,
+        shards: BTreeMap<Tenant, Seat>,
         limits: Limits,
         in_flight_bytes_max: usize,
         pass_on: Option<PassOn>,
@@ -154,6 +154,12 @@ impl Intake {
     #[must_use]
     pub fn counters(&self) -> &Counters {
         &self.0.counters
+    }
+
+    /// What reads the items, for its counters.
+    #[must_use]
+    pub fn normalizer(&self) -> &Normalizer {
+        &self.0.normalizer
     }
 
     /// A share of the bytes that all requests may hold.
@@ -234,12 +240,22 @@ impl Intake {
             }
             Signal::Metrics => return Ok(Accepted::default()),
         }
-        tally.count(self.counters());
+        tally.count(self.counters(), signal);
         let accepted = tally.verdict()?;
-        if !reports.is_empty() {
-            let submitted = self.0.inbox.submit(tenant, reports).await;
-            submitted.map_err(|refusal| busy(&refusal))?;
+        let submitted = if reports.is_empty() {
+            Ok(())
+        } else {
+            self.0.inbox.submit(tenant, reports).await
+        };
+        if let Some(items) = self.counters().items(signal) {
+            let outcome = if submitted.is_ok() {
+                &items.accepted
+            } else {
+                &items.busy
+            };
+            outcome.add(tally.read);
         }
+        submitted.map_err(|refusal| busy(&refusal))?;
         Ok(accepted)
     }
 }
@@ -277,12 +293,13 @@ impl Tally {
         }
     }
 
-    fn count(&self, counters: &Counters) {
-        counters.items_read.add(self.read);
+    fn count(&self, counters: &Counters, signal: Signal) {
         counters.attributes_left_out.add(self.attributes_left_out);
         for reason in Reason::ALL {
             let index = reason.index();
-            counters.items_refused.add(reason, self.refused[index]);
+            if let Some(items) = counters.items(signal) {
+                items.refused.add(reason, self.refused[index]);
+            }
             counters.contexts_left_out.add(reason, self.contexts[index]);
         }
     }

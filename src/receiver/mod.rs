@@ -28,7 +28,7 @@ mod serve;
 mod tests;
 
 pub use cors::Cors;
-pub use counters::{ByReason, Counter, Counters};
+pub use counters::{ByReason, Counters, Items};
 pub use intake::{Accepted, Intake, PassOn, Refused};
 pub use serve::{Protocol, serve};
 

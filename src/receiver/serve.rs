@@ -12,6 +12,10 @@ use crate::door::Door;
 /// Largest block of headers of one request, in bytes. Senders use a few hundred; h2 would take 16 MiB.
 const HEADER_BYTES_MAX: u32 = 16 * 1024;
 
+/// Largest piece in which a request may be sent, where the protocol's own would be 16 KiB: each piece is a look at the socket
+/// and a step of the connection. It bounds what a connection may have to hold of one.
+const FRAME_BYTES_MAX: u32 = 256 << 10;
+
 /// Requests that a sender may have taken back before they were looked at, per connection, before the connection is
 /// closed: a defence against "rapid reset". h2's own number.
 const RESET_STREAMS_MAX: usize = 20;
@@ -56,6 +60,7 @@ pub async fn serve(
     let server = Server::builder()
         .accept_http1(protocol == Protocol::Http)
         .max_concurrent_streams(settings.streams_per_connection_max)
+        .max_frame_size(FRAME_BYTES_MAX)
         .http2_max_header_list_size(HEADER_BYTES_MAX)
         .http2_max_pending_accept_reset_streams(Some(RESET_STREAMS_MAX))
         .http2_max_local_error_reset_streams(Some(BROKEN_STREAMS_MAX))

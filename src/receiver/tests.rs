@@ -219,9 +219,9 @@ async fn bad_spans_are_told_of() {
     );
     assert!(partial.error_message.len() < 1024);
     let counters = intake.counters();
-    assert_eq!(counters.items_read.value(), 2);
-    assert_eq!(counters.items_refused.value(Reason::TraceId), 2);
-    assert_eq!(counters.items_refused.value(Reason::Utf8), 0);
+    assert_eq!(counters.spans.accepted.value(), 2);
+    assert_eq!(counters.spans.refused.value(Reason::TraceId), 2);
+    assert_eq!(counters.spans.refused.value(Reason::Utf8), 0);
     assert_eq!(counters.requests_partial.value(), 1);
 }
 

@@ -135,7 +135,10 @@ impl Shared {
     /// Finds the run and the shard of each report. Those that name their run come first, so that the others of the
     /// same trace need not move.
     fn sort(&self, router: &mut Router, mut reports: Vec<Report>) -> Result<Sorted, StoreError> {
-        reports.sort_by_key(|report| report.run.run_id.is_none());
+        let is_nameless = |report: &Report| report.run.run_id.is_none();
+        if !reports.is_sorted_by_key(is_nameless) {
+            reports.sort_by_key(is_nameless);
+        }
         let mut sorted = Sorted {
             parts: self.desks.iter().map(|_| None).collect(),
             lessons: Vec::new(),

@@ -18,7 +18,7 @@ const MOVED_DURATION_MAX: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// Where the time comes from.
 #[derive(Clone, Debug)]
-pub(super) enum Clock {
+pub(crate) enum Clock {
     /// The system's clock, which goes on while a laptop sleeps.
     System,
     /// Tokio's clock, which a test can stop, beginning at a given time in milliseconds since 1970.
@@ -32,6 +32,17 @@ pub(super) enum Clock {
 }
 
 impl Clock {
+    /// Nanoseconds since 1970.
+    pub(super) fn now_ns(&self) -> u64 {
+        match self {
+            Self::System => SystemTime::now()
+                .duration_since(UNIX_EPOCH)
+                .map_or(0, |since| since.as_nanos() as u64),
+            #[cfg(test)]
+            Self::Paused { .. } => self.now_ms() * 1_000_000,
+        }
+    }
+
     /// Milliseconds since 1970.
     pub(super) fn now_ms(&self) -> u64 {
         match self {

@@ -1,22 +1,13 @@
 //! What the shards have done since they started, for metrics. Plain numbers, one set for all shards.
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::collections::BTreeMap;
+use std::sync::{Mutex, PoisonError};
 
-/// A number that only grows.
-#[derive(Debug, Default)]
-pub struct Counter(AtomicU64);
-
-impl Counter {
-    /// The number.
-    #[must_use]
-    pub fn value(&self) -> u64 {
-        self.0.load(Ordering::Relaxed)
-    }
-
-    pub(super) fn add(&self, more: u64) {
-        self.0.fetch_add(more, Ordering::Relaxed);
-    }
-}
+use crate::engine::guard::Verdict;
+use crate::engine::guard::policy::VerdictKind;
+use crate::engine::warning::Rule;
+use crate::store::alert::Alert;
+use crate::telemetry::Counter;
 
 /// What the shards have done since they started.
 #[derive(Debug, Default)]
@@ -51,6 +42,106 @@ pub struct Counters {
     pub refused_stopping: Counter,
     /// Requests refused, or left without an answer, because a commit had failed.
     pub refused_failed: Counter,
+    /// Events that came too late to be put into their place.
+    pub late_events: Counter,
+    /// Alerts committed.
+    pub alerts: Alerts,
     /// Watchers refused because a shard had too many watched runs.
     pub refused_watchers: Counter,
+    /// What the guard did.
+    pub guard: GuardCounters,
+}
+
+/// What the guard has done since it started.
+#[derive(Debug, Default)]
+pub struct GuardCounters {
+    /// By rule, in the order of [`Rule::ALL`] and those without one last; and by verdict, in the order of [`VerdictKind::ALL`].
+    verdicts: [[Counter; VerdictKind::ALL.len()]; Rule::ALL.len() + 1],
+    /// Results that were told.
+    pub results: Counter,
+    /// Messages that were told.
+    pub messages: Counter,
+    /// Questions that were not answered in time.
+    pub degraded_late: Counter,
+    /// Questions for which there was no room.
+    pub degraded_full: Counter,
+    /// Questions while the daemon was leaving, or after its store had failed.
+    pub degraded_leaving: Counter,
+    /// Calls that were not made.
+    pub saved_calls: Counter,
+    /// Tokens that these would have cost: an estimate, by the calls of their loops that were made.
+    pub saved_tokens: Counter,
+    /// The same in millionths of a US dollar.
+    pub saved_cost_microusd: Counter,
+}
+
+impl GuardCounters {
+    /// Verdicts reached, by rule (`None` for calls about which no rule has anything to say) and kind. Those that were reached
+    /// while the guard only observes are among them.
+    pub fn verdicts(&self) -> impl Iterator<Item = (Option<Rule>, VerdictKind, u64)> {
+        let rules = Rule::ALL.into_iter().map(Some).chain([None]);
+        rules.zip(&self.verdicts).flat_map(|(rule, kinds)| {
+            let kinds = VerdictKind::ALL.into_iter().zip(kinds);
+            kinds.map(move |(kind, count)| (rule, kind, count.value()))
+        })
+    }
+
+    /// Questions to which nobody looked in time.
+    #[must_use]
+    pub fn degraded(&self) -> u64 {
+        [
+            &self.degraded_late,
+            &self.degraded_full,
+            &self.degraded_leaving,
+        ]
+        .map(Counter::value)
+        .iter()
+        .sum()
+    }
+
+    pub(super) fn count_verdict(&self, verdict: &Verdict) {
+        let rule = verdict
+            .rule
+            .and_then(|rule| Rule::ALL.iter().position(|known| *known == rule));
+        let kind = VerdictKind::ALL
+            .iter()
+            .position(|known| *known == verdict.kind);
+        self.verdicts[rule.unwrap_or(Rule::ALL.len())][kind.unwrap_or(0)].add(1);
+    }
+}
+
+/// Alerts, counted by what happened to a warning of which rule and severity.
+#[derive(Debug, Default)]
+pub struct Alerts(Mutex<BTreeMap<Kind, u64>>);
+
+/// The public ids of change, rule and severity.
+type Kind = (&'static str, &'static str, &'static str);
+
+impl Alerts {
+    /// The numbers that are not zero, with the public ids of change, rule and severity.
+    #[must_use]
+    pub fn values(&self) -> Vec<(Kind, u64)> {
+        let numbers = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        numbers
+            .iter()
+            .map(|(kind, count)| (*kind, *count))
+            .collect()
+    }
+
+    pub(super) fn add(&self, alerts: &[Kind]) {
+        let mut numbers = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        for kind in alerts {
+            *numbers.entry(*kind).or_default() += 1;
+        }
+    }
+}
+
+/// How an alert is counted.
+pub(super) fn kind(alert: &Alert) -> Kind {
+    let warning = &alert.warning;
+    (
+        alert.change.name(),
+        warning.rule.name(),
+        warning.severity.name(),
+    )
 }

@@ -1,18 +1,23 @@
-//! What a shard is sent, and the two inboxes in which it waits.
+//! What a shard is sent, and the three inboxes in which it waits.
 //!
 //! Reports, and what shards tell one another about runs that move, wait in one inbox, in order: a run moves after the
-//! reports that were routed to its old id. Queries wait in the other and are never behind reports. The first inbox
+//! reports that were routed to its old id. Queries wait in the second and questions to the guard
+//! (`guard`) in the third, never behind reports. The first inbox
 //! itself has no limit; the room in it is counted by [`Desk`] and given out by `admit`, and given back when the shard
 //! has answered.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use tokio::sync::mpsc::error::TrySendError;
 use tokio::sync::{mpsc, oneshot, watch};
 
 use crate::engine::event::{Body, Event, Text, TraceId};
 use crate::engine::{RunState, RunView};
 use crate::store::IndexKey;
+
+use super::Load;
+use super::guard::{ASKS_MAX, Ask};
 
 /// Most queries that wait for one shard; who comes later waits before the inbox.
 const QUERIES_MAX: usize = 1_024;
@@ -151,6 +156,7 @@ fn event_bytes(event: &Event) -> usize {
 pub(super) struct Desk {
     messages: mpsc::UnboundedSender<Message>,
     queries: mpsc::Sender<Query>,
+    asks: mpsc::Sender<Ask>,
     held: Arc<Held>,
 }
 
@@ -158,6 +164,7 @@ pub(super) struct Desk {
 pub(super) struct Tray {
     pub(super) messages: mpsc::UnboundedReceiver<Message>,
     pub(super) queries: mpsc::Receiver<Query>,
+    pub(super) asks: mpsc::Receiver<Ask>,
     pub(super) held: Arc<Held>,
 }
 
@@ -166,21 +173,26 @@ pub(super) struct Tray {
 pub(super) struct Held {
     reports: AtomicUsize,
     bytes: AtomicUsize,
+    /// Runs in memory, told by the shard for those who look at its load.
+    pub(super) resident_runs: AtomicUsize,
 }
 
 /// A shard's inboxes, both ends.
 pub(super) fn desk() -> (Desk, Tray) {
     let (messages, messages_out) = mpsc::unbounded_channel();
     let (queries, queries_out) = mpsc::channel(QUERIES_MAX);
+    let (asks, asks_out) = mpsc::channel(ASKS_MAX);
     let held = Arc::new(Held::default());
     let desk = Desk {
         messages,
         queries,
+        asks,
         held: held.clone(),
     };
     let tray = Tray {
         messages: messages_out,
         queries: queries_out,
+        asks: asks_out,
         held,
     };
     (desk, tray)
@@ -196,12 +208,28 @@ impl Desk {
                 && held.bytes + cost.bytes <= most.bytes)
     }
 
+    /// Adds what the shard holds.
+    pub(super) fn add_load(&self, load: &mut Load) {
+        let held = self.held.cost();
+        load.inbox_reports += held.reports;
+        load.inbox_bytes += held.bytes;
+        load.resident_runs += self.held.resident_runs.load(Ordering::Relaxed);
+    }
+
     /// Puts a message into the first inbox. If the shard has ended the message is dropped, and its `done` with it.
     pub(super) fn send(&self, message: Message) {
         if let Message::Reports(part) = &message {
             self.held.take(part.cost);
         }
         let _ = self.messages.send(message);
+    }
+
+    /// Puts a question to the guard into the third inbox, if there is room.
+    pub(super) fn put_question(&self, ask: Ask) -> Result<(), TrySendError<()>> {
+        self.asks.try_send(ask).map_err(|error| match error {
+            TrySendError::Full(_) => TrySendError::Full(()),
+            TrySendError::Closed(_) => TrySendError::Closed(()),
+        })
     }
 
     /// Asks the shard, and waits for its answer; `None` if it has ended.

@@ -10,12 +10,13 @@
 //!
 //! Queries have an inbox of their own and are answered between turns, so that they wait for one commit at most and
 //! never see what is not on disk (`query`). Deliberately absent: anything that decides whether a run is stuck, anything
-//! that knows a dialect, and any retry: a shard whose commit failed stops, and the process should leave.
+//! that knows a dialect, and any retry: a shard whose commit failed stops, and the daemon begins the tenant's shards anew,
+//! over a store that it has opened anew.
 
 mod admit;
 mod clock;
 mod counters;
-mod hashing;
+pub mod guard;
 mod idle;
 mod inbox;
 mod query;
@@ -23,6 +24,7 @@ mod replay;
 mod residence;
 mod retire;
 pub mod router;
+mod seat;
 #[cfg(test)]
 mod tests;
 mod turn;
@@ -36,6 +38,7 @@ use std::time::Duration;
 use futures_util::Stream;
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
 use tracing::{info, warn};
 
 use crate::engine::RunView;
@@ -44,10 +47,14 @@ use crate::normalize::Report;
 use crate::store::{Store, StoreError};
 
 pub use admit::Refusal;
-pub use counters::{Counter, Counters};
+pub use counters::{Alerts, Counters};
 pub use query::{PAGE_SIZE_MAX, QueryError, RunFilter, RunPage};
 pub use replay::StartError;
+pub use seat::Seat;
 
+#[cfg(test)]
+pub(crate) use clock::Clock;
+#[cfg(not(test))]
 use clock::Clock;
 use inbox::Desk;
 use router::Router;
@@ -56,7 +63,8 @@ use worker::Worker;
 /// How the shards are set up.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Settings {
-    /// Number of shards, at least 1. May differ from one start to the next.
+    /// Number of shards, at least 1. May differ from one start to the next. By default one for four cores: a shard takes
+    /// less of a core than the reading of what it is sent, and fewer shards have larger turns.
     pub shards: u16,
     /// Most reports that one shard holds unanswered; a request that would exceed it is refused.
     pub inbox_reports_max: usize,
@@ -82,7 +90,7 @@ impl Default for Settings {
     fn default() -> Self {
         Self {
             shards: std::thread::available_parallelism()
-                .map_or(1, |cores| cores.get().min(8) as u16),
+                .map_or(1, |cores| cores.get().div_ceil(4).min(8) as u16),
             inbox_reports_max: 16_384,
             inbox_bytes_max: 32 << 20,
             turn_events_max: 4_096,
@@ -94,6 +102,17 @@ impl Default for Settings {
             traces_max: 100_000,
         }
     }
+}
+
+/// What shards hold at one moment, all of them together.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Load {
+    /// Reports that are not answered yet.
+    pub inbox_reports: usize,
+    /// What these take in memory, about, in bytes.
+    pub inbox_bytes: usize,
+    /// Runs whose state is in memory.
+    pub resident_runs: usize,
 }
 
 /// All runs, as the rest of the daemon sees them. Clones share them; when the last one is dropped without a stop, the
@@ -140,6 +159,8 @@ struct Shared {
     runs: AtomicU64,
     stopping: AtomicBool,
     failed: AtomicBool,
+    /// Cancelled when the shards are given up.
+    abandoned: CancellationToken,
 }
 
 impl Shards {
@@ -155,7 +176,7 @@ impl Shards {
         Self::start_at(Clock::System, store, policy, settings).await
     }
 
-    async fn start_at(
+    pub(crate) async fn start_at(
         clock: Clock,
         store: Store,
         policy: Arc<Policy>,
@@ -176,6 +197,7 @@ impl Shards {
             runs: AtomicU64::new(survey.runs),
             stopping: AtomicBool::new(false),
             failed: AtomicBool::new(false),
+            abandoned: CancellationToken::new(),
             store,
             policy,
             settings,
@@ -240,10 +262,33 @@ impl Shards {
         !self.shared.is_stopping() && !self.shared.is_failed()
     }
 
+    /// Gives the shards up where they stand, because their store has failed.
+    fn abandon(&self) {
+        self.shared.failed.store(true, Ordering::SeqCst);
+        self.shared.abandoned.cancel();
+        self.tasks.abort();
+    }
+
+    /// Cancelled when the shards are given up: whoever reads their store for long has to let go of it.
+    #[must_use]
+    pub fn abandoned(&self) -> &CancellationToken {
+        &self.shared.abandoned
+    }
+
     /// What has been done since the start.
     #[must_use]
     pub fn counters(&self) -> &Counters {
         &self.shared.counters
+    }
+
+    /// What the shards hold just now.
+    #[must_use]
+    pub fn load(&self) -> Load {
+        let mut load = Load::default();
+        for desk in &self.shared.desks {
+            desk.add_load(&mut load);
+        }
+        load
     }
 
     /// Runs known, in memory or on disk.

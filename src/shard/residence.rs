@@ -15,10 +15,9 @@ use tracing::warn;
 
 use crate::engine::RunState;
 use crate::engine::event::Text;
+use crate::store::hashing::FastMap;
 use crate::store::records::{decode_run, encode_run};
 use crate::store::{IndexKey, SavedRun, Store, StoreError};
-
-use super::hashing::FastMap;
 
 /// Where a run in memory is. Good until runs leave memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,6 +31,8 @@ pub(super) struct Resident {
     pub(super) key: IndexKey,
     /// Newest journal position that `state` contains; 0 before the first commit.
     pub(super) position: u64,
+    /// Whether `state` contains what is not committed yet, and so is neither saved nor let go.
+    pub(super) is_ahead: bool,
     /// Whether it is known to have a place in the queue of idle runs.
     pub(super) is_queued: bool,
     /// Oldest journal position that `state` contains and the disk, or a save under way, does not.
@@ -44,7 +45,7 @@ pub(super) struct Resident {
 pub(super) struct Residence {
     store: Store,
     slots: FastMap<Text, Slot>,
-    runs: Vec<Option<Resident>>,
+    runs: Vec<Option<Box<Resident>>>,
     free: Vec<Slot>,
     /// Where the next look for room begins.
     hand: usize,
@@ -89,7 +90,7 @@ impl Residence {
     /// A run in memory.
     pub(super) fn resident(&self, run_id: &str) -> Option<&Resident> {
         let slot = self.slots.get(run_id)?;
-        self.runs[slot.0].as_ref()
+        self.runs[slot.0].as_deref()
     }
 
     /// Where a run in memory is.
@@ -99,13 +100,13 @@ impl Residence {
 
     /// The run in a slot.
     pub(super) fn at(&mut self, slot: Slot) -> &mut Resident {
-        let run = self.runs[slot.0].as_mut();
+        let run = self.runs[slot.0].as_deref_mut();
         run.expect("a slot is good until runs leave memory")
     }
 
     /// The runs in memory, in no order.
     pub(super) fn residents(&mut self) -> impl Iterator<Item = &mut Resident> {
-        self.runs.iter_mut().flatten()
+        self.runs.iter_mut().flatten().map(Box::as_mut)
     }
 
     /// A run, brought into memory if it is on disk.
@@ -168,7 +169,7 @@ impl Residence {
             Slot(self.runs.len() - 1)
         });
         self.slots.insert(run.key.run_id.clone(), slot);
-        self.runs[slot.0] = Some(run);
+        self.runs[slot.0] = Some(Box::new(run));
         slot
     }
 
@@ -226,6 +227,9 @@ impl Residence {
             else {
                 break;
             };
+            if self.at(slot).is_ahead {
+                break;
+            }
             if taken.is_empty() {
                 self.saving_from = Some(position);
             }
@@ -260,7 +264,8 @@ impl Residence {
             let Some(run) = &mut self.runs[self.hand] else {
                 continue;
             };
-            if !std::mem::take(&mut run.is_used) && run.unsaved_from.is_none() {
+            let may_go = run.unsaved_from.is_none() && !run.is_ahead;
+            if !std::mem::take(&mut run.is_used) && may_go {
                 let run_id = run.key.run_id.clone();
                 self.remove(&run_id);
                 left += 1;
@@ -276,6 +281,7 @@ impl Resident {
             state,
             key,
             position,
+            is_ahead: false,
             is_queued: false,
             unsaved_from: None,
             is_used: true,

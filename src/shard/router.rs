@@ -13,8 +13,7 @@ use xxhash_rust::xxh3::xxh3_64;
 
 use crate::engine::event::{Text, TraceId};
 use crate::normalize::RunRef;
-
-use super::hashing::FastMap;
+use crate::store::hashing::FastMap;
 
 /// Longest run id, in bytes; what is longer is cut and ends in a hash of the whole. Generous: the ids of known
 /// frameworks have 36 bytes at most, with a user's prefix sometimes twice that.
@@ -114,6 +113,15 @@ impl Router {
         })
     }
 
+    /// The run to which a trace is remembered to belong.
+    #[must_use]
+    pub fn known(&self, trace: TraceId) -> Option<Text> {
+        self.young
+            .get(&trace)
+            .or_else(|| self.old.get(&trace))
+            .cloned()
+    }
+
     /// Takes a lesson back. Of several, the newest must be taken back first.
     pub fn unlearn(&mut self, lesson: Lesson) {
         self.young.remove(&lesson.trace);
@@ -196,7 +204,7 @@ fn is_set(trace: TraceId) -> bool {
 }
 
 /// A run id of at most [`RUN_ID_BYTES_MAX`] bytes.
-fn bounded(run_id: &Text) -> Text {
+pub(super) fn bounded(run_id: &Text) -> Text {
     if run_id.len() <= RUN_ID_BYTES_MAX {
         return run_id.clone();
     }

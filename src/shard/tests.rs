@@ -1,5 +1,7 @@
 //! The room as a whole, over a real store in a directory of its own and the real engine.
 
+mod guard;
+
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -120,6 +122,7 @@ fn call(trace: TraceId, n: u64) -> Event {
         error: None,
         hands_off: false,
         writes: false,
+        guarded: None,
         traits: Traits::default(),
     };
     event(trace, n, Body::ToolCall(call))

@@ -17,10 +17,11 @@ use crate::engine::policy::Policy;
 use crate::engine::run::WINDOW_EVENTS_MAX;
 use crate::engine::{Change, Input, RunState, step};
 use crate::store::alert::Alert;
+use crate::store::hashing::FastMap;
 use crate::store::records::encode_run;
 use crate::store::{Entry, IndexKey, StoreError, Turn};
 
-use super::hashing::FastMap;
+use super::counters;
 use super::inbox::{Absorb, Cost, Done, Message, Move, Part, Release, Routed};
 use super::residence::Slot;
 use super::worker::Worker;
@@ -48,12 +49,12 @@ pub(super) struct Batch {
 
 /// A turn in the making, and what follows from it once it is committed.
 #[derive(Default)]
-struct Draft {
-    turn: Turn,
+pub(super) struct Draft {
+    pub(super) turn: Turn,
     /// Number of events in it.
-    events: u64,
+    pub(super) events: u64,
     /// Runs that were stepped.
-    touched: Vec<Slot>,
+    pub(super) touched: Vec<Slot>,
     /// Runs that are forgotten.
     removed: Vec<Text>,
     /// Owners of absorbed runs that are to hear of it.
@@ -152,8 +153,12 @@ impl Worker {
             done: batch.done,
             ..Draft::default()
         };
+        self.settle_pending(&mut draft);
         for group in batch.groups {
             self.step_reports(&mut draft, group)?;
+            // Questions do not wait for the whole turn.
+            self.answer_waiting()?;
+            self.settle_pending(&mut draft);
         }
         for absorb in batch.absorbs {
             self.step_absorb(&mut draft, absorb)?;
@@ -242,7 +247,10 @@ impl Worker {
         let policy = &self.shared.policy;
         let (slot, is_new) = self.residence.open(run_id, created_ms)?;
         let run = self.residence.at(slot);
+        let late_before = run.state.late_events();
         let changes = step(&mut run.state, input, policy);
+        let late = run.state.late_events() - late_before;
+        self.shared.counters.late_events.add(late);
         if is_new {
             draft.turn.new_runs.push(run.key.clone());
         }
@@ -281,8 +289,10 @@ impl Worker {
         let turn = std::mem::take(&mut draft.turn);
         let new_runs = turn.new_runs.len() as u64;
         let next_look_ms = turn.at_ms.saturating_add(self.shared.idle_ms());
+        let alerts: Vec<_> = turn.alerts.iter().map(counters::kind).collect();
         let began = Instant::now();
-        let committed = self.shared.store.commit(turn).await?;
+        let store = self.shared.store.clone();
+        let committed = self.meanwhile(store.commit(turn)).await??;
         let counters = &self.shared.counters;
         counters
             .commit_micros
@@ -290,6 +300,9 @@ impl Worker {
         counters.turns.add(1);
         counters.events.add(draft.events);
         counters.runs_created.add(new_runs);
+        if !alerts.is_empty() {
+            counters.alerts.add(&alerts);
+        }
         counters
             .runs_unreadable
             .add(self.residence.take_unreadable());
@@ -314,7 +327,7 @@ impl Worker {
         for slot in &draft.touched {
             let run = self.residence.at(*slot);
             let run_id = &run.key.run_id;
-            if self.watchers.has(run_id) {
+            if self.watchers.has(run_id) && !run.is_ahead {
                 self.watchers
                     .show(run_id, run.state.view(&self.shared.policy));
             }
@@ -367,7 +380,7 @@ impl Draft {
     }
 
     /// Makes alerts of what changed with a run's warnings.
-    fn announce(&mut self, changes: Vec<Change>, state: &RunState, policy: &Policy) {
+    pub(super) fn announce(&mut self, changes: Vec<Change>, state: &RunState, policy: &Policy) {
         let warnings: Vec<_> = changes
             .into_iter()
             .filter_map(|change| match change {

@@ -2,7 +2,7 @@
 //!
 //! Between turns it answers queries, lets saves finish and minds the time; reports make it take a turn (`turn`). It ends
 //! when it is told to, with everything committed and saved, or when the store refuses something, with everything since
-//! the last commit forgotten: then the whole daemon counts as failed, and the journal has what was acknowledged.
+//! the last commit forgotten: then all shards of the store count as failed, and the journal has what was acknowledged.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -16,6 +16,7 @@ use crate::engine::RunView;
 use crate::store::StoreError;
 
 use super::Shared;
+use super::guard::Pending;
 use super::idle::IdleQueue;
 use super::inbox::{Message, Query, Tray};
 use super::residence::Residence;
@@ -42,6 +43,8 @@ pub(super) struct Worker {
     pub(super) residence: Residence,
     pub(super) idle: IdleQueue,
     pub(super) watchers: Watchers,
+    /// What questions to the guard did to runs since the last turn.
+    pub(super) pending: Vec<Pending>,
     /// Position of the newest commit of this shard; 0 before the first.
     pub(super) position: u64,
     /// The states that are being saved.
@@ -91,6 +94,7 @@ impl Worker {
             residence,
             idle,
             watchers: Watchers::default(),
+            pending: Vec::new(),
             position: 0,
             saving: None,
             sweep_to: None,
@@ -111,12 +115,17 @@ impl Worker {
 
     async fn serve(&mut self) -> Result<(), StoreError> {
         loop {
+            self.answer_waiting()?;
+            self.commit_pending().await?;
             while let Ok(query) = self.tray.queries.try_recv() {
                 if self.answer(query).await? {
                     return Ok(());
                 }
             }
+            // In this order, so that a simulation comes to the same end again.
             tokio::select! {
+                biased;
+                Some(ask) = self.tray.asks.recv() => self.answer_ask(ask)?,
                 Some(query) = self.tray.queries.recv() => if self.answer(query).await? {
                     return Ok(());
                 },
@@ -127,10 +136,25 @@ impl Worker {
         }
     }
 
-    /// Takes what waits, as far as a turn goes, and the turn.
+    /// Commits what questions to the guard did, together with the reports that wait.
+    async fn commit_pending(&mut self) -> Result<(), StoreError> {
+        if self.pending.is_empty() {
+            return Ok(());
+        }
+        self.take_batch(Batch::default()).await
+    }
+
+    /// Takes a turn for a message. Requests that have arrived and are about to be read come in first: a turn costs a sync
+    /// and several threads' waking, however many requests share it.
     async fn take_turn(&mut self, first: Message) -> Result<(), StoreError> {
+        tokio::task::yield_now().await;
         let mut batch = Batch::default();
         batch.add(first);
+        self.take_batch(batch).await
+    }
+
+    /// Takes what waits, as far as a turn goes, and the turn.
+    async fn take_batch(&mut self, mut batch: Batch) -> Result<(), StoreError> {
         while batch.work() < self.shared.settings.turn_events_max {
             match self.tray.messages.try_recv() {
                 Ok(message) => batch.add(message),
@@ -143,6 +167,8 @@ impl Worker {
 
     /// Answers a query. Returns whether the shard is to end.
     async fn answer(&mut self, query: Query) -> Result<bool, StoreError> {
+        // What is shown is on disk.
+        self.commit_pending().await?;
         match query {
             Query::Views { run_ids, reply } => {
                 let _ = reply.send(run_ids.iter().map(|run_id| self.view(run_id)).collect());
@@ -232,8 +258,14 @@ impl Worker {
             if self.residence.len() > most {
                 self.sweep_to = Some(u64::MAX);
                 self.start_save();
+                if self.saving.is_none() {
+                    // Those that could leave know more than what is committed; they leave after the next turn.
+                    break;
+                }
             }
         }
+        let resident_runs = &self.tray.held.resident_runs;
+        resident_runs.store(self.residence.len(), Ordering::Relaxed);
         Ok(())
     }
 
@@ -262,8 +294,9 @@ impl Worker {
     /// Waits for the batch that is being saved. Whoever removes a run, or lets go of it, must have done so, or the
     /// batch might bring it back.
     pub(super) async fn finish_save(&mut self) -> Result<(), StoreError> {
-        if self.saving.is_some() {
-            finished(&mut self.saving).await?;
+        if let Some(mut task) = self.saving.take() {
+            let saved = self.meanwhile(&mut task).await?;
+            saved.unwrap_or(Err(StoreError::Closed))?;
             self.residence.saved();
         }
         Ok(())
@@ -277,6 +310,10 @@ impl Worker {
 
     /// Finishes what waits, and saves everything.
     async fn leave(&mut self) -> Result<(), StoreError> {
+        // From now on who asks is answered by whoever asked: the call is allowed.
+        self.tray.asks.close();
+        self.answer_waiting()?;
+        self.commit_pending().await?;
         while let Ok(message) = self.tray.messages.try_recv() {
             self.take_turn(message).await?;
         }

@@ -56,9 +56,9 @@ pub enum StoreError {
         /// The oldest format that this release can read.
         known: u32,
     },
-    /// The store cannot be read as it lies there: move its database away (`DIR/store`) and start anew.
+    /// The store cannot be read as it lies there. The next opening sets its database aside and makes another one.
     #[error(
-        "the store in {0} is damaged ({reason}); move {0}/store away and start again: a new store is made",
+        "the store in {} is damaged ({reason}); it is mended when it is opened anew",
         dir.display()
     )]
     Damaged {
@@ -93,6 +93,8 @@ pub enum StoreError {
     Failed {
         /// The first failure.
         reason: Arc<str>,
+        /// Whether it was the disk that refused; see [`StoreError::is_disk_trouble`].
+        is_disk_trouble: bool,
     },
     /// The store has been closed.
     #[error("the store is closed")]
@@ -109,14 +111,47 @@ impl StoreError {
         }
     }
 
+    /// Whether the disk is full, broken or read-only for now: what was to be done may be done later, without anybody changing
+    /// settings.
+    #[must_use]
+    pub fn is_disk_trouble(&self) -> bool {
+        match self {
+            Self::Io { source, .. } => is_disk_trouble(source),
+            Self::Failed {
+                is_disk_trouble, ..
+            } => *is_disk_trouble,
+            _ => false,
+        }
+    }
+
     /// What sled refused, in our words.
     pub(crate) fn of_sled(error: sled::Error, action: &'static str, dir: &Path) -> Self {
         match error {
-            sled::Error::Io(source) => Self::io(action, dir, source),
+            // What the system refuses has a number; what sled makes of bytes that it cannot read has none.
+            sled::Error::Io(source) if source.raw_os_error().is_some() || is_held(&source) => {
+                Self::io(action, dir, source)
+            }
             error => Self::Damaged {
                 dir: dir.to_owned(),
                 reason: format!("{action}: {error}"),
             },
         }
     }
+}
+
+fn is_disk_trouble(error: &io::Error) -> bool {
+    /// "Input/output error", on every Unix.
+    const EIO: i32 = 5;
+    let kinds = [
+        io::ErrorKind::StorageFull,
+        io::ErrorKind::QuotaExceeded,
+        io::ErrorKind::ReadOnlyFilesystem,
+        io::ErrorKind::FileTooLarge,
+    ];
+    kinds.contains(&error.kind()) || cfg!(unix) && error.raw_os_error() == Some(EIO)
+}
+
+/// Whether sled could not get at its file because somebody else in this process still has it.
+pub(super) fn is_held(error: &io::Error) -> bool {
+    error.to_string().contains("could not acquire lock")
 }

@@ -25,8 +25,18 @@ const SEGMENT_BYTES: u64 = 16 << 20;
 /// By how much a segment grows.
 const GROWTH_BYTES: u64 = 1 << 20;
 
+/// Length of a record from which it makes its own room: for one that is shorter, a sync costs more than its bytes.
+const ITS_OWN_ROOM_BYTES: u64 = 16 << 10;
+
+/// What a segment grows by, in pieces.
+static ZEROS: [u8; 64 << 10] = [0; 64 << 10];
+
 /// Segments kept to be written anew. Under the heaviest load one lasts for half a second.
 const FREE_MAX: usize = 4;
+
+/// Full segments kept for the sake of a snapshot alone: 256 MiB. Beyond that, making the database anew would cost what lies
+/// between the snapshot and the oldest segment.
+const KEPT_MAX: usize = 16;
 
 /// The journal, as its only writer has it.
 pub(super) struct Journal {
@@ -65,7 +75,7 @@ struct Full {
 
 impl Journal {
     /// Opens the journal in a directory, which is made if it is not there, and shows `each` record from position
-    /// `start` on.
+    /// `start` on. Files with records from `keep_from` on, which is not above `start`, are left alone.
     ///
     /// # Errors
     /// Those of the file system, and those of `each`.
@@ -73,6 +83,7 @@ impl Journal {
         dir: &Path,
         syncs: bool,
         start: u64,
+        keep_from: u64,
         mut each: impl FnMut(Found) -> Result<(), StoreError>,
     ) -> Result<Self, StoreError> {
         let refused = |error| StoreError::io("cannot read the journal in", dir, error);
@@ -80,7 +91,7 @@ impl Journal {
         let numbers = segment_numbers(dir).map_err(refused)?;
         let mut newest: BTreeMap<u64, u64> =
             numbers.into_iter().map(|number| (number, 0)).collect();
-        for found in Reader::new(dir, start).map_err(refused)? {
+        for found in Reader::new(dir, keep_from.min(start)).map_err(refused)? {
             let found = found.map_err(refused)?;
             if let Found::Record {
                 segment, position, ..
@@ -88,7 +99,9 @@ impl Journal {
             {
                 newest.insert(*segment, *position);
             }
-            each(found)?;
+            if let Some(found) = found.at_or_after(start) {
+                each(found)?;
+            }
         }
         let next = newest.keys().next_back().map_or(1, |last| last + 1);
         let (free, full): (Vec<_>, Vec<_>) = newest.into_iter().partition(|(_, last)| *last == 0);
@@ -141,14 +154,20 @@ impl Journal {
         Ok(())
     }
 
-    /// Whether some segment holds nothing from this position on.
-    pub(super) fn can_free(&self, start: u64) -> bool {
+    /// Whether some segment holds nothing from position `start` on, and nothing from `keep_from` on either, unless there
+    /// are too many.
+    pub(super) fn can_free(&self, start: u64, keep_from: u64) -> bool {
+        let start = if self.full.len() > KEPT_MAX {
+            start
+        } else {
+            start.min(keep_from)
+        };
         self.full.front().is_some_and(|full| full.last < start)
     }
 
-    /// Gives up the segments that hold nothing from this position on. That nobody needs them must be on disk.
-    pub(super) fn free(&mut self, start: u64) {
-        while self.can_free(start)
+    /// Gives up the segments that [`Journal::can_free`] speaks of. That nobody needs them must be on disk.
+    pub(super) fn free(&mut self, start: u64, keep_from: u64) {
+        while self.can_free(start, keep_from)
             && let Some(full) = self.full.pop_front()
         {
             if self.free.len() < FREE_MAX {
@@ -197,6 +216,13 @@ impl Journal {
         self.segment_bytes = bytes;
     }
 
+    /// The file that is being written, and where its records end.
+    #[cfg(test)]
+    pub(super) fn end(&self) -> Option<(PathBuf, u64)> {
+        let active = self.active.as_ref()?;
+        Some((self.path(active.number), active.end))
+    }
+
     /// Has the next record go to another file.
     #[cfg(test)]
     pub(super) fn divert(&mut self, file: File) {
@@ -212,12 +238,21 @@ impl Journal {
 }
 
 impl Active {
-    /// Sees to it that the file has room up to here, and some more if it has not.
+    /// Sees to it that the file has room for a record up to here, and some more if it has not. A large record makes its own
+    /// room: to write as many zeros before it would cost more than the longer sync.
     fn grow(&mut self, end: u64) -> io::Result<()> {
         if end > self.length {
-            let more = (end - self.length).next_multiple_of(GROWTH_BYTES);
-            self.file.seek(SeekFrom::Start(self.length))?;
-            self.file.write_all(&vec![0; more as usize])?;
+            let missing = end - self.length;
+            let more = if end - self.end >= ITS_OWN_ROOM_BYTES {
+                missing
+            } else {
+                let more = missing.next_multiple_of(GROWTH_BYTES);
+                self.file.seek(SeekFrom::Start(self.length))?;
+                for _ in 0..more / ZEROS.len() as u64 {
+                    self.file.write_all(&ZEROS)?;
+                }
+                more
+            };
             self.length += more;
         }
         Ok(())

@@ -4,10 +4,11 @@
 //! |---|---|
 //! | `!schema` | format of the whole store, u32 |
 //! | `!journal` | first position of the journal that somebody may need, u64 |
+//! | `!position` | newest journal position contained in states, where the database was rebuilt, u64 |
 //! | `a` cursor | alert |
 //! | `c` name | cursor of an exporter, u64 |
 //! | `i` created, run id | nothing |
-//! //! | `p` hash | policy as JSON |
+//! | `p` hash | policy as JSON |
 //! | `r` run id | state of a run |
 //! | `x` trace | run id |
 //! | `y` length, run id, trace | nothing; finds the aliases of a run |
@@ -27,17 +28,28 @@ pub(super) const SCHEMA: &[u8] = b"!schema";
 /// First position of the journal that somebody may need.
 pub(super) const JOURNAL_START: &[u8] = b"!journal";
 
+/// The newest position that states in a rebuilt database contain; see [`super::rebuild`].
+pub(super) const POSITION: &[u8] = b"!position";
+
 pub(super) const ALERT: u8 = b'a';
 pub(super) const INDEX: u8 = b'i';
 const EXPORTER: u8 = b'c';
 const POLICY: u8 = b'p';
-const RUN: u8 = b'r';
+pub(super) const RUN: u8 = b'r';
 const ALIAS: u8 = b'x';
 const ALIAS_OF_RUN: u8 = b'y';
 const PIECE: u8 = b'+';
 
+/// Behind what the store says of itself and behind all pieces, and before every key whose value is told by itself.
+pub(super) const BEFORE_VALUES: &[u8] = b",";
+
 /// Length of a key that is a prefix and a number.
 const NUMBERED_BYTES: usize = 9;
+
+/// Whether the value under a key is cut into pieces (`pieces`).
+pub(super) fn is_in_pieces(key: &[u8]) -> bool {
+    matches!(key.first(), Some(&(ALERT | POLICY | RUN)))
+}
 
 /// A key made of a prefix and a number: alerts, policies.
 pub(super) fn numbered(prefix: u8, number: u64) -> [u8; NUMBERED_BYTES] {

@@ -6,41 +6,54 @@
 //! runs and aliases some milliseconds later (`pending`), states of runs later still and in bulk
 //! ([`Store::save_runs`]). The journal is cut behind the oldest position that some shard still needs
 //! ([`Store::needed_from`]), once all before that is in sled and sled is on disk. After a crash, the journal says again
-//! what sled may have lost, and the states and the journal after them give what was acknowledged.
+//! what sled may have lost, and the states and the journal after them give what was acknowledged. A database that is
+//! damaged is set aside when it is opened, and another one made (`rebuild`) from the newest `snapshot` and the journal.
 //!
 //! Reads go to sled directly, from any task: they are short. Deliberately absent: any knowledge of what a state or an
 //! alert means, and any retry of a failed write. A store whose write failed takes no more writes.
 
 pub mod alert;
+mod backup;
 mod error;
+pub(crate) mod hashing;
 mod journal;
 mod keys;
 mod open;
 mod pending;
 mod pieces;
 mod reads;
+mod rebuild;
 pub mod records;
+mod reserve;
 mod shared;
+mod snapshot;
 mod turn;
 mod writer;
 
-use std::fs;
-use std::path::Path;
-use std::sync::atomic::Ordering;
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, mpsc};
 use std::thread;
+use std::time::{Duration, Instant};
 
 use tokio::sync::{oneshot, watch};
 
 use crate::engine::event::{Text, TraceId};
 
 use alert::Alert;
+pub use backup::{Copied, copy};
 pub use error::StoreError;
 use journal::Journal;
 use open::Opened;
 use shared::Shared;
 pub use turn::{Committed, Entry, IndexKey, SavedRun, Turn};
+#[cfg(test)]
+pub(crate) use writer::ByHand;
 use writer::{Answer, Order, Writer};
+
+/// How long those who still read a store that has failed are waited for.
+const LAST_READERS_MAX: Duration = Duration::from_secs(10);
 
 /// What the store is to hold against once it has acknowledged a turn.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -61,6 +74,10 @@ pub struct Options {
     pub cache_bytes: u64,
     /// Most alerts kept; the oldest leave first. At least 1.
     pub alerts_max: u64,
+    /// How often a snapshot is written, if anything was committed since the last one; never, where this is absent.
+    pub snapshot_every: Option<Duration>,
+    /// Bytes of disk that are held back, so that a store whose disk is full can still be opened.
+    pub reserve_bytes: u64,
 }
 
 impl Default for Options {
@@ -69,6 +86,8 @@ impl Default for Options {
             durability: Durability::Power,
             cache_bytes: 64 << 20,
             alerts_max: 100_000,
+            snapshot_every: None,
+            reserve_bytes: 0,
         }
     }
 }
@@ -88,8 +107,14 @@ pub struct Counters {
     pub alerts_removed: u64,
     /// Alerts left out because they could not be read.
     pub unreadable: u64,
-    /// Journal records left out at the opening because a crash had torn them.
+    /// Journal records left out at the opening because a crash had torn them. Nobody had been answered for them.
     pub torn: u64,
+    /// Journal records that were missing or damaged at the opening.
+    pub lost_records: u64,
+    /// Snapshots written.
+    pub snapshots: u64,
+    /// Snapshots that could not be written.
+    pub snapshots_failed: u64,
 }
 
 /// An open store. Clones share it; the directory is let go when the last one is dropped.
@@ -103,16 +128,25 @@ struct Inner {
     /// To the store's thread.
     orders: mpsc::Sender<Order>,
     thread: Option<thread::JoinHandle<()>>,
+    snapshots: Option<Snapshots>,
+    mended: Option<Mended>,
     /// Open as long as the directory is ours.
-    _lock: std::fs::File,
+    lock: Option<File>,
 }
 
 impl Store {
     /// Opens the store in a directory, which is made if it is not there.
     ///
-    /// Blocks while the database reads itself: fractions of a second, more after a crash.
+    /// Blocks while the database reads itself: fractions of a second, more after a crash. Where the disk is full, the
+    /// reserve is given up for it.
     pub fn open(dir: &Path, options: &Options) -> Result<Self, StoreError> {
-        Self::start(open::open(dir, options)?, dir, options, |_| {})
+        let open = || Self::start(open::open(dir, options)?, dir, options, |_| {});
+        let store = match open() {
+            Err(error) if error.is_disk_trouble() && reserve::spend(dir) => open()?,
+            opened => opened?,
+        };
+        reserve::refill(dir, options.reserve_bytes);
+        Ok(store)
     }
 
     fn start(
@@ -122,27 +156,22 @@ impl Store {
         prepare: impl FnOnce(&mut Journal),
     ) -> Result<Self, StoreError> {
         let shared = Arc::new(Shared::new(opened.db, dir.to_owned(), options)?);
-        let syncs = opened.log.is_some();
-        let start = shared.journal_start.load(Ordering::Acquire);
-        let recover = |found| shared.recover(found);
-        let mut journal = Journal::open(&shared.journal_dir(), syncs, start, recover)?;
-        prepare(&mut journal);
-        let newest = journal.newest().max(start - 1);
-        shared.position.store(newest, Ordering::Release);
-        let writer = Writer::new(Arc::clone(&shared), opened.log, journal);
+        let writer = shared.writer(opened.log, prepare)?;
+        let mended = opened.rebuilt.map(|rebuilt| shared.mended(rebuilt));
         let (orders, inbox) = mpsc::channel();
-        let thread = thread::Builder::new()
-            .name("eddy-store".to_owned())
-            .spawn(move || writer.run(&inbox))
-            .map_err(|error| {
-                StoreError::io("cannot start the thread of the store in", dir, error)
-            })?;
+        let thread = in_thread(dir, "eddy-store", move || writer.run(&inbox))?;
+        let snapshots = match options.snapshot_every {
+            Some(every) => Some(Snapshots::keep(&shared, every)?),
+            None => None,
+        };
         Ok(Self {
             inner: Arc::new(Inner {
                 shared,
                 orders,
                 thread: Some(thread),
-                _lock: opened.lock,
+                snapshots,
+                mended,
+                lock: Some(opened.lock),
             }),
         })
     }
@@ -152,9 +181,10 @@ impl Store {
     ///
     /// A dropped future does not undo the turn.
     pub async fn commit(&self, turn: Turn) -> Result<Committed, StoreError> {
-        let (record, keys) = records::encode_turn(turn);
+        let mut writer = self.inner.shared.spare_writer();
+        let keys = writer.write(turn);
         self.ordered(|answer| Order::Commit {
-            record,
+            writer,
             keys,
             answer,
         })
@@ -247,8 +277,8 @@ impl Store {
         self.inner.shared.exporter_cursor(name)
     }
 
-    /// Keeps how far an exporter has delivered. After a crash the newest half second may be missing, so that some
-    /// alerts are delivered again.
+    /// Keeps how far an exporter has delivered. The first time it is flushed; later, the newest half second may be missing
+    /// after a crash, so that some alerts are delivered again.
     pub fn set_exporter_cursor(&self, name: &str, cursor: u64) -> Result<(), StoreError> {
         self.inner.shared.set_exporter_cursor(name, cursor)
     }
@@ -271,7 +301,25 @@ impl Store {
         self.inner.shared.tally.read()
     }
 
-    /// Whether a write has failed: nothing more is committed, and the process should leave.
+    /// What was damaged when the store was opened, and what became of it.
+    #[must_use]
+    pub fn mended(&self) -> Option<&Mended> {
+        self.inner.mended.as_ref()
+    }
+
+    /// When the newest snapshot was begun, milliseconds since 1970; 0 where there is none.
+    #[must_use]
+    pub fn snapshot_ms(&self) -> u64 {
+        self.inner.shared.snapshot_at_ms.load(Ordering::Acquire)
+    }
+
+    /// The failure since which nothing is committed any more: the store should be dropped and opened anew.
+    #[must_use]
+    pub fn failure(&self) -> Option<StoreError> {
+        self.inner.shared.failure()
+    }
+
+    /// Whether a write has failed.
     #[must_use]
     pub fn is_poisoned(&self) -> bool {
         self.inner.shared.has_failed()
@@ -299,13 +347,108 @@ impl Store {
     }
 }
 
-impl Drop for Inner {
-    /// Ends the thread first, so that the database is closed before the lock is let go.
+/// A database that was damaged when it was opened, and was made anew.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Mended {
+    /// Where the damaged one lies now.
+    pub set_aside: Option<PathBuf>,
+    /// What was wrong with it.
+    pub reason: String,
+    /// What is lost, in words.
+    pub loss: String,
+}
+
+/// The thread that writes snapshots, and how it is ended.
+struct Snapshots {
+    /// Dropped to end it.
+    stop: Option<mpsc::Sender<()>>,
+    leave: Arc<AtomicBool>,
+    thread: Option<thread::JoinHandle<()>>,
+}
+
+impl Snapshots {
+    fn keep(shared: &Arc<Shared>, every: Duration) -> Result<Self, StoreError> {
+        let (stop, stopped) = mpsc::channel();
+        let leave = Arc::new(AtomicBool::new(false));
+        let (theirs, left) = (Arc::clone(shared), Arc::clone(&leave));
+        let thread = in_thread(&shared.dir, "eddy-snapshots", move || {
+            snapshot::keep(&theirs, every, &stopped, &left);
+        })?;
+        Ok(Self {
+            stop: Some(stop),
+            leave,
+            thread: Some(thread),
+        })
+    }
+}
+
+impl Drop for Snapshots {
     fn drop(&mut self) {
-        let _ = self.orders.send(Order::Close(None));
+        self.leave.store(true, Ordering::Relaxed);
+        self.stop = None;
         if let Some(thread) = self.thread.take() {
             let _ = thread.join();
         }
+    }
+}
+
+/// Starts a thread of the store.
+fn in_thread(
+    dir: &Path,
+    name: &str,
+    work: impl FnOnce() + Send + 'static,
+) -> Result<thread::JoinHandle<()>, StoreError> {
+    let thread = thread::Builder::new().name(name.to_owned());
+    let refused = |error| StoreError::io("cannot start a thread for the store in", dir, error);
+    thread.spawn(work).map_err(refused)
+}
+
+impl Drop for Inner {
+    /// Ends the threads first, so that the database is closed before the lock is let go.
+    fn drop(&mut self) {
+        let _ = self.orders.send(Order::Close(None));
+        let (snapshots, thread) = (self.snapshots.take(), self.thread.take());
+        let end = move || {
+            drop(snapshots);
+            let _ = thread.map(thread::JoinHandle::join);
+        };
+        if self.shared.failure().is_none() {
+            return end();
+        }
+        // A database that has failed may take its time, or for ever; whoever drops it has other things to do.
+        let (shared, lock) = (Arc::clone(&self.shared), self.lock.take());
+        let spawned = thread::Builder::new().spawn(move || {
+            end();
+            let until = Instant::now() + LAST_READERS_MAX;
+            while Arc::strong_count(&shared) > 1 && Instant::now() < until {
+                thread::sleep(Duration::from_millis(5));
+            }
+            drop(shared);
+            drop(lock);
+        });
+        if let Err(error) = spawned {
+            tracing::warn!(%error, "a store that has failed is not let go of");
+        }
+    }
+}
+
+impl Shared {
+    /// The thread's part, behind what the journal has.
+    fn writer(
+        self: &Arc<Self>,
+        log: Option<File>,
+        prepare: impl FnOnce(&mut Journal),
+    ) -> Result<Writer, StoreError> {
+        let syncs = log.is_some();
+        let start = self.journal_start.load(Ordering::Acquire);
+        let keep_from = self.kept_for_snapshots();
+        let recover = |found| self.recover(found);
+        let mut journal = Journal::open(&self.journal_dir(), syncs, start, keep_from, recover)?;
+        prepare(&mut journal);
+        let given = self.position.load(Ordering::Acquire);
+        let newest = journal.newest().max(start - 1).max(given);
+        self.position.store(newest, Ordering::Release);
+        Ok(Writer::new(Arc::clone(self), log, journal))
     }
 }
 

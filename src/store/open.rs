@@ -2,18 +2,23 @@
 //!
 //! First a look at what lies there, then the lock, then the database, then its format, and only then anything else.
 //! The directory holds `FORMAT`, which says that it is ours and what wrote it; `LOCK`, whose lock says that somebody
-//! has it and whose text says who; and `store`, the database with the journal, which can be moved away as one piece. The
-//! format is said twice, since a database whose beginning is damaged looks like a new one.
+//! has it and whose text says who; `store`, the database with the journal; and `snapshots`, from which a damaged database is
+//! made anew. The format is said twice, since a database whose beginning is damaged looks like a new one.
 
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, Read, Seek, SeekFrom, Write};
-use std::path::Path;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::{Path, PathBuf};
+use std::sync::mpsc;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use super::error::StoreError;
+use super::error::{StoreError, is_held};
+use super::journal::{Found, Reader};
 use super::keys;
-use super::pieces::SEGMENT_BYTES;
+use super::pieces::{self, SEGMENT_BYTES};
+use super::rebuild::{self, Rebuilt};
+use super::snapshot::{self, SNAPSHOTS};
 use super::{Durability, Options};
 
 /// Format that this release writes, and the newest that it can read.
@@ -33,7 +38,19 @@ pub(super) const DATABASE: &str = "store";
 pub(super) const JOURNAL: &str = "journal";
 
 /// File of the database that holds its log.
-const LOG: &str = "db";
+pub(super) const LOG: &str = "db";
+
+/// In the database's directory: it was found damaged while it was in use, and is to be looked at as a whole.
+const DOUBT: &str = "DOUBT";
+
+/// In the database's directory while it is being opened, with a character for each time.
+const OPENING: &str = "OPENING";
+
+/// What else may lie in a data directory that has lost its format.
+const OURS: [&str; 6] = [LOCK, FORMAT, SNAPSHOTS, "RESERVE", "tenants", "lost+found"];
+
+/// How long a small database may take to open; it takes fractions of a second.
+const OPEN_MAX: Duration = Duration::from_secs(30);
 
 /// How long a database that this process has just closed may take to let go of its file.
 const LET_GO_WAIT: Duration = Duration::from_secs(5);
@@ -46,9 +63,12 @@ pub(super) struct Opened {
     pub(super) log: Option<File>,
     /// Held as long as the directory is.
     pub(super) lock: File,
+    /// What was damaged and has been made anew.
+    pub(super) rebuilt: Option<Rebuilt>,
 }
 
-/// Opens a data directory, which is made if it is not there.
+/// Opens a data directory, which is made if it is not there. A damaged database in it is set aside, and another one made
+/// from what is still good ([`rebuild`]).
 pub(super) fn open(dir: &Path, options: &Options) -> Result<Opened, StoreError> {
     fs::create_dir_all(dir)
         .map_err(|error| StoreError::io("cannot make the directory", dir, error))?;
@@ -57,39 +77,143 @@ pub(super) fn open(dir: &Path, options: &Options) -> Result<Opened, StoreError> 
         refuse_foreign(dir)?;
     }
     let lock = lock(dir)?;
+    rebuild::finish(dir)?;
     let path = dir.join(DATABASE);
-    let is_filled = said.is_some() && path.exists();
-    let db = open_database(dir, &path, options)?;
-    check_schema(dir, &db, is_filled)?;
+    let is_ours = said.is_some() || path.join(JOURNAL).is_dir();
+    let is_new = said.is_none() || !path.join(LOG).is_file();
+    let (db, rebuilt) = match open_sound(dir, is_ours, options) {
+        Err(StoreError::Damaged { reason, .. }) if is_ours => {
+            tracing::warn!(dir = %dir.display(), reason, "the database cannot be used; another one is made");
+            let rebuilt = rebuild::rebuild(dir, reason, options)?;
+            (open_sound(dir, is_ours, options)?, Some(rebuilt))
+        }
+        opened => (opened?, None),
+    };
     let log = match options.durability {
         Durability::Power => Some(open_log(&path)?),
         Durability::Process => None,
     };
-    if !is_filled {
+    if is_new || rebuilt.is_some() {
         fs::create_dir_all(path.join(JOURNAL))
             .map_err(|error| StoreError::io("cannot make a directory in", &path, error))?;
         say_format(dir)?;
         sync_new(dir, &path)?;
     }
-    Ok(Opened { db, log, lock })
+    Ok(Opened {
+        db,
+        log,
+        lock,
+        rebuilt,
+    })
+}
+
+/// Opens the database if it is sound, as far as that can be seen; all of it is looked at where it was in doubt before.
+fn open_sound(dir: &Path, is_ours: bool, options: &Options) -> Result<sled::Db, StoreError> {
+    let path = dir.join(DATABASE);
+    let had_content = path.exists() || !snapshot::list(&snapshot::dir_of(dir)).is_empty();
+    let is_filled = is_ours && had_content;
+    if is_filled && !path.join(LOG).is_file() {
+        return Err(damaged(dir, "the database is not there"));
+    }
+    let _attempt = Attempts::begin(dir, &path)?;
+    let db = open_database(dir, &path, options)?;
+    check_schema(dir, &db, is_filled)?;
+    if is_cut_short(dir, &db)? {
+        return Err(damaged(dir, "the end of the database is lost"));
+    }
+    if path.join(DOUBT).exists() {
+        look_at_all(dir, &db)?;
+        let _ = fs::remove_file(path.join(DOUBT));
+    }
+    Ok(db)
+}
+
+fn damaged(dir: &Path, reason: impl Into<String>) -> StoreError {
+    StoreError::Damaged {
+        dir: dir.to_owned(),
+        reason: reason.into(),
+    }
+}
+
+/// Notes that the next opening must look at the whole database.
+pub(super) fn doubt(dir: &Path, reason: &str) {
+    // Where this cannot be written, the damage will be met again.
+    let _ = fs::write(dir.join(DATABASE).join(DOUBT), reason);
+}
+
+/// Whether the database needs more of the journal than there is, while there is a snapshot that does not: what was written
+/// last to it is lost, and sled takes that for an end torn by a crash.
+fn is_cut_short(dir: &Path, db: &sled::Db) -> Result<bool, StoreError> {
+    let start = db.get(keys::JOURNAL_START);
+    let start = start.map_err(|error| StoreError::of_sled(error, "reading", dir))?;
+    let start = start.and_then(|value| pieces::read_number(&value));
+    let start = start.unwrap_or(1).max(1);
+    let snapshot = snapshot::newest_start(&snapshot::dir_of(dir)).unwrap_or(0);
+    let journal = dir.join(DATABASE).join(JOURNAL);
+    if start >= snapshot || !journal.is_dir() {
+        return Ok(false);
+    }
+    let refused = |error| StoreError::io("cannot read the journal in", dir, error);
+    let mut found = Reader::new(&journal, start).map_err(refused)?;
+    let is_gap = |found| matches!(found, Ok(Found::Missing { from, .. }) if from < snapshot);
+    Ok(found.any(is_gap))
+}
+
+/// Reads everything once, since sled notices most damage only then.
+fn look_at_all(dir: &Path, db: &sled::Db) -> Result<(), StoreError> {
+    let looking = AssertUnwindSafe(|| db.iter().try_for_each(|entry| entry.map(drop)));
+    match catch_unwind(looking) {
+        Ok(looked) => looked.map_err(|error| StoreError::of_sled(error, "reading", dir)),
+        Err(panic) => Err(damaged(dir, panic_message(panic.as_ref()))),
+    }
+}
+
+/// Openings that the process did not survive, counted in a file. Damage may make sled ask for more memory than there is,
+/// and nothing in the process can catch that.
+struct Attempts {
+    path: PathBuf,
+}
+
+impl Attempts {
+    /// Counts one more, or says that there were too many.
+    fn begin(dir: &Path, database: &Path) -> Result<Self, StoreError> {
+        const MAX: usize = 2;
+        let path = database.join(OPENING);
+        let before = fs::read(&path).map_or(0, |marks| marks.len());
+        if before >= MAX {
+            return Err(damaged(dir, "processes ended while they opened it"));
+        }
+        // A directory that is full or not there is not worth a word here.
+        let _ = fs::write(&path, vec![b'x'; before + 1]);
+        Ok(Self { path })
+    }
+}
+
+impl Drop for Attempts {
+    /// The process is still there, whatever came of it.
+    fn drop(&mut self) {
+        let _ = fs::remove_file(&self.path);
+    }
 }
 
 /// The format that the directory says it has; none where it is new. One that we do not know is refused.
-fn said_format(dir: &Path) -> Result<Option<u32>, StoreError> {
+pub(super) fn said_format(dir: &Path) -> Result<Option<u32>, StoreError> {
     let path = dir.join(FORMAT);
-    let text = match fs::read_to_string(&path) {
-        Ok(text) => text,
+    let text = match fs::read(&path) {
+        Ok(bytes) => String::from_utf8_lossy(&bytes).into_owned(),
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
         Err(error) => return Err(StoreError::io("cannot read", path, error)),
     };
     let format = text.trim_end().strip_prefix(FORMAT_SIGN);
-    let format = format.and_then(|number| number.parse().ok());
-    let format = format.ok_or_else(|| foreign(dir, FORMAT))?;
-    known(dir, format)?;
-    Ok(Some(format))
+    match format.and_then(|number| number.parse().ok()) {
+        Some(format @ 1..) => known(dir, format).map(|()| Some(format)),
+        // The file is damaged; the database says its format, too.
+        _ if dir.join(DATABASE).join(JOURNAL).is_dir() => Ok(None),
+        _ => Err(foreign(dir, FORMAT)),
+    }
 }
 
-fn say_format(dir: &Path) -> Result<(), StoreError> {
+pub(super) fn say_format(dir: &Path) -> Result<(), StoreError> {
     let path = dir.join(FORMAT);
     fs::write(&path, format!("{FORMAT_SIGN}{SCHEMA_KNOWN}\n"))
         .map_err(|error| StoreError::io("cannot write", path, error))
@@ -122,8 +246,10 @@ fn refuse_foreign(dir: &Path) -> Result<(), StoreError> {
     for entry in fs::read_dir(dir).map_err(unreadable)? {
         let name = entry.map_err(unreadable)?.file_name();
         let is_database = name == DATABASE && is_database(&dir.join(DATABASE));
-        if !(is_database || name == LOCK || name == "lost+found") {
-            return Err(foreign(dir, &name.to_string_lossy()));
+        let name = name.to_string_lossy();
+        let is_ours = OURS.contains(&&*name) || name.starts_with(rebuild::SET_ASIDE);
+        if !(is_database || is_ours) {
+            return Err(foreign(dir, &name));
         }
     }
     Ok(())
@@ -132,7 +258,7 @@ fn refuse_foreign(dir: &Path) -> Result<(), StoreError> {
 /// Whether a directory is one of sled's, or one that sled did not come to fill.
 fn is_database(path: &Path) -> bool {
     let is_empty = fs::read_dir(path).is_ok_and(|mut entries| entries.next().is_none());
-    is_empty || path.join("blobs").is_dir()
+    is_empty || path.join("blobs").is_dir() || path.join(JOURNAL).is_dir()
 }
 
 fn foreign(dir: &Path, found: &str) -> StoreError {
@@ -184,19 +310,21 @@ fn holder(file: &mut File) -> String {
     }
 }
 
-fn open_database(dir: &Path, path: &Path, options: &Options) -> Result<sled::Db, StoreError> {
+pub(super) fn open_database(
+    dir: &Path,
+    path: &Path,
+    options: &Options,
+) -> Result<sled::Db, StoreError> {
     let config = sled::Config::new()
         .path(path)
         .segment_size(SEGMENT_BYTES)
         .cache_capacity(options.cache_bytes);
     let start = Instant::now();
     loop {
-        match open_in_thread(&config) {
+        match open_in_thread(&config, open_max(path)) {
             Ok(Ok(db)) => return Ok(db),
             // The lock is ours, so the file can only be held by a database that this process is about to drop.
-            Ok(Err(sled::Error::Io(error)))
-                if is_locked(&error) && start.elapsed() < LET_GO_WAIT =>
-            {
+            Ok(Err(sled::Error::Io(error))) if is_held(&error) && start.elapsed() < LET_GO_WAIT => {
                 thread::sleep(Duration::from_millis(20));
             }
             Ok(Err(error)) => {
@@ -216,15 +344,31 @@ fn open_database(dir: &Path, path: &Path, options: &Options) -> Result<sled::Db,
     }
 }
 
-/// sled panics on damage: a thread of its own turns that into a message.
-fn open_in_thread(config: &sled::Config) -> Result<sled::Result<sled::Db>, String> {
+/// How long a database may take to open: sled reads all of its log where its own snapshot is missing.
+fn open_max(path: &Path) -> Duration {
+    /// Some tenth of what a slow disk reads.
+    const BYTES_PER_SECOND: u64 = 10 << 20;
+    let bytes = fs::metadata(path.join(LOG)).map_or(0, |data| data.len());
+    OPEN_MAX + Duration::from_secs(bytes / BYTES_PER_SECOND)
+}
+
+/// sled panics on damage, or never returns: a thread of its own turns that into a message.
+fn open_in_thread(
+    config: &sled::Config,
+    wait_max: Duration,
+) -> Result<sled::Result<sled::Db>, String> {
     let config = config.clone();
+    let (tell, told) = mpsc::channel();
     let opening = thread::Builder::new()
         .name("eddy-store-open".to_owned())
-        .spawn(move || config.open());
-    match opening.map(thread::JoinHandle::join) {
-        Ok(Ok(opened)) => Ok(opened),
-        Ok(Err(panic)) => Err(panic_message(panic.as_ref())),
+        .spawn(move || {
+            let opened = catch_unwind(AssertUnwindSafe(|| config.open()));
+            let _ = tell.send(opened.map_err(|panic| panic_message(panic.as_ref())));
+        });
+    match opening {
+        Ok(_) => told
+            .recv_timeout(wait_max)
+            .unwrap_or_else(|_| Err("the database does not come to an end of opening".to_owned())),
         Err(error) => Ok(Err(error.into())),
     }
 }
@@ -240,10 +384,6 @@ fn panic_message(panic: &(dyn std::any::Any + Send)) -> String {
     )
 }
 
-fn is_locked(error: &io::Error) -> bool {
-    error.to_string().contains("could not acquire lock")
-}
-
 /// Reads the format before anything else is read; a database without any content gets ours, unless it had content.
 fn check_schema(dir: &Path, db: &sled::Db, is_filled: bool) -> Result<(), StoreError> {
     let of_sled = |error| StoreError::of_sled(error, "cannot read the format of the store in", dir);
@@ -252,10 +392,7 @@ fn check_schema(dir: &Path, db: &sled::Db, is_filled: bool) -> Result<(), StoreE
         return known(dir, found);
     }
     if is_filled {
-        return Err(StoreError::Damaged {
-            dir: dir.to_owned(),
-            reason: "the beginning of the database is lost".to_owned(),
-        });
+        return Err(damaged(dir, "the beginning of the database is lost"));
     }
     if let Some(entry) = db.iter().next() {
         entry.map_err(of_sled)?;

@@ -96,7 +96,11 @@ impl Shared {
     /// become too many.
     fn put_alerts(&self, first_cursor: u64, alerts: &[Vec<u8>]) -> Result<(), StoreError> {
         let newest = *self.last_cursor.borrow();
-        let oldest = self.first_cursor.load(Ordering::Acquire);
+        let oldest = match self.first_cursor.load(Ordering::Acquire) {
+            // None is stored. Where the database was lost, those before this one are.
+            oldest if oldest > newest => oldest.max(first_cursor),
+            oldest => oldest,
+        };
         let last = newest.max((first_cursor + alerts.len() as u64).saturating_sub(1));
         if last == newest {
             return Ok(());
@@ -145,8 +149,11 @@ impl Shared {
                     Ok(())
                 }
             },
-            // The replay will say so.
-            Found::Missing(_) => Ok(()),
+            Found::Missing { from, until } => {
+                // The replay will say so.
+                count(&self.tally.lost_records, (until - from) as usize);
+                Ok(())
+            }
             Found::Torn => {
                 count(&self.tally.torn, 1);
                 tracing::info!(

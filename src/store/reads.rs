@@ -112,12 +112,11 @@ impl Shared {
             Ok(Found::Record {
                 position, payload, ..
             }) => turns_of(position, &payload),
-            Ok(Found::Missing(position)) => {
-                vec![Err(unreadable_record(
-                    position,
-                    &RecordError::missing("it"),
-                ))]
-            }
+            Ok(Found::Missing { from, until }) => vec![Err(StoreError::Unreadable {
+                what: "journal records",
+                key: format!("{from} to {}", until - 1),
+                reason: "they are missing".to_owned(),
+            })],
             Ok(Found::Torn) => Vec::new(),
             Err(error) => vec![Err(refused(error))],
         })
@@ -178,8 +177,14 @@ impl Shared {
     }
 
     pub(super) fn set_exporter_cursor(&self, name: &str, cursor: u64) -> Result<(), StoreError> {
-        self.write(|db| db.insert(keys::exporter(name), &cursor.to_be_bytes()))?;
-        Ok(())
+        self.write(|db| {
+            let known = db.insert(keys::exporter(name), &cursor.to_be_bytes())?;
+            if known.is_none() {
+                // An exporter whose first cursor a crash has taken would begin anew, behind what it had not delivered.
+                db.flush()?;
+            }
+            Ok(())
+        })
     }
 }
 

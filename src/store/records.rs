@@ -6,20 +6,23 @@
 //! read needs a new format of the store (`open::SCHEMA_KNOWN`).
 
 mod alert;
+mod command;
 mod control;
 mod event;
 mod fold;
+mod guard;
 mod kept;
 mod query;
 mod run;
 mod speech;
 mod tables;
 mod turn;
+mod wire;
 
 pub(super) use alert::decode_alert;
 pub use run::{decode_run, encode_run};
 pub(super) use run::{decode_saved, encode_saved};
-pub(super) use turn::{decode_keys, decode_turns, encode_turn, group_head};
+pub(super) use turn::{TurnWriter, decode_keys, decode_turns, group_head};
 
 /// Bytes that are not the record they should be.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

@@ -4,16 +4,25 @@ use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
 use tokio::sync::watch;
 
 use super::error::StoreError;
 use super::keys;
-use super::open::{DATABASE, JOURNAL};
+use super::open::{self, DATABASE, JOURNAL};
 use super::pending::Pending;
 use super::pieces::{self, Writes};
-use super::{Counters, Options};
+use super::rebuild::Rebuilt;
+use super::records::TurnWriter;
+use super::snapshot;
+use super::{Counters, Mended, Options};
+
+/// Writers of turns that are kept: as many as shards usually write at a time.
+const SPARES_MAX: usize = 4;
+
+/// Most that a writer may keep: enough for a turn of four thousand events.
+const SPARE_BYTES_MAX: usize = 8 << 20;
 
 /// The database and everything about it that more than one thread looks at.
 pub(super) struct Shared {
@@ -24,15 +33,21 @@ pub(super) struct Shared {
     pub(super) position: AtomicU64,
     /// The first journal position that somebody may need; written by the store's thread.
     pub(super) journal_start: AtomicU64,
+    /// The first journal position that the newest snapshot needs; written by the thread that makes them.
+    pub(super) snapshot_start: AtomicU64,
+    /// When the newest snapshot was begun, milliseconds since 1970; 0 where there is none.
+    pub(super) snapshot_at_ms: AtomicU64,
     /// The oldest alert kept, one above the newest when there is none; written by the store's thread.
     pub(super) first_cursor: AtomicU64,
     /// The newest committed alert; sent by the store's thread.
     pub(super) last_cursor: watch::Sender<u64>,
     pub(super) pending: Mutex<Pending>,
+    /// Writers of turns that wait for their next turn.
+    spare: Mutex<Vec<Box<TurnWriter>>>,
     /// From which position on each shard needs the journal.
     needed: Mutex<BTreeMap<u16, u64>>,
     /// Why the store takes no more writes.
-    failure: OnceLock<Arc<str>>,
+    failure: OnceLock<StoreError>,
     pub(super) closed: AtomicBool,
     pub(super) tally: Tally,
 }
@@ -47,6 +62,9 @@ pub(super) struct Tally {
     pub(super) alerts_removed: AtomicU64,
     pub(super) unreadable: AtomicU64,
     pub(super) torn: AtomicU64,
+    pub(super) snapshots: AtomicU64,
+    pub(super) snapshots_failed: AtomicU64,
+    pub(super) lost_records: AtomicU64,
 }
 
 impl Tally {
@@ -59,6 +77,9 @@ impl Tally {
             alerts_removed: self.alerts_removed.load(Ordering::Relaxed),
             unreadable: self.unreadable.load(Ordering::Relaxed),
             torn: self.torn.load(Ordering::Relaxed),
+            snapshots: self.snapshots.load(Ordering::Relaxed),
+            snapshots_failed: self.snapshots_failed.load(Ordering::Relaxed),
+            lost_records: self.lost_records.load(Ordering::Relaxed),
         }
     }
 }
@@ -77,9 +98,12 @@ impl Shared {
             alerts_max: options.alerts_max.max(1),
             position: AtomicU64::new(0),
             journal_start: AtomicU64::new(1),
+            snapshot_start: AtomicU64::new(0),
+            snapshot_at_ms: AtomicU64::new(0),
             first_cursor: AtomicU64::new(1),
             last_cursor: watch::Sender::new(0),
             pending: Mutex::default(),
+            spare: Mutex::default(),
             needed: Mutex::default(),
             failure: OnceLock::new(),
             closed: AtomicBool::new(false),
@@ -90,12 +114,54 @@ impl Shared {
         shared
             .journal_start
             .store(start.unwrap_or(1).max(1), Ordering::Release);
+        let given = shared.read(|db| db.get(keys::POSITION))?;
+        let given = given.and_then(|value| pieces::read_number(&value));
+        shared.position.store(given.unwrap_or(0), Ordering::Release);
+        let snapshots = snapshot::dir_of(&shared.dir);
+        let kept_from = match options.snapshot_every {
+            // Until there is one, everything is kept for it.
+            Some(_) => snapshot::newest_start(&snapshots).unwrap_or(1),
+            None => u64::MAX,
+        };
+        shared.snapshot_start.store(kept_from, Ordering::Release);
         let newest = shared.read(|db| last(db, keys::ALERT))?.unwrap_or(0);
         let oldest = shared.read(|db| first(db, keys::ALERT))?.unwrap_or(1);
         shared.first_cursor.store(oldest, Ordering::Release);
         shared.last_cursor.send_replace(newest);
         shared.remove_alerts_above(options.alerts_max)?;
         Ok(shared)
+    }
+
+    /// What the making of another database came to, once the journal has been read.
+    pub(super) fn mended(&self, rebuilt: Rebuilt) -> Mended {
+        let records = self.tally.lost_records.load(Ordering::Relaxed);
+        let loss = match (records, rebuilt.snapshot_ms) {
+            (0, _) => "nothing is lost".to_owned(),
+            (records, Some(_)) => format!("{records} commits after the newest snapshot are lost"),
+            (records, None) => {
+                format!("there was no snapshot: what {records} earlier commits told is lost")
+            }
+        };
+        let mended = Mended {
+            set_aside: rebuilt.set_aside,
+            reason: rebuilt.reason,
+            loss,
+        };
+        if let Some(path) = &mended.set_aside {
+            tracing::error!(
+                set_aside = %path.display(),
+                reason = mended.reason,
+                loss = mended.loss,
+                "the database was damaged, and another one has been made"
+            );
+        } else {
+            tracing::warn!(
+                reason = mended.reason,
+                loss = mended.loss,
+                "a database has been made from what was there"
+            );
+        }
+        mended
     }
 
     /// Where the journal lies: within the database's directory, since neither is of use without the other.
@@ -126,20 +192,30 @@ impl Shared {
         action: &'static str,
         work: impl FnOnce(&sled::Db) -> sled::Result<T>,
     ) -> Result<T, StoreError> {
-        match catch_unwind(AssertUnwindSafe(|| work(&self.db))) {
+        let done = match catch_unwind(AssertUnwindSafe(|| work(&self.db))) {
             Ok(done) => done.map_err(|error| StoreError::of_sled(error, action, &self.dir)),
             Err(_) => Err(StoreError::Damaged {
                 dir: self.dir.clone(),
                 reason: format!("the database gave up while {action}"),
             }),
+        };
+        if let Err(error @ StoreError::Damaged { reason, .. }) = &done {
+            // The next opening finds out how bad it is, and mends it.
+            open::doubt(&self.dir, reason);
+            self.fail(error);
         }
+        done
+    }
+
+    /// The first journal position that the newest snapshot may need.
+    pub(super) fn kept_for_snapshots(&self) -> u64 {
+        self.snapshot_start.load(Ordering::Acquire)
     }
 
     /// Whether the store takes writes; why not, if it does not.
     pub(super) fn may_write(&self) -> Result<(), StoreError> {
-        if let Some(reason) = self.failure.get() {
-            let reason = Arc::clone(reason);
-            return Err(StoreError::Failed { reason });
+        if let Some(failure) = self.failure.get() {
+            return Err(failure.clone());
         }
         if self.closed.load(Ordering::Acquire) {
             return Err(StoreError::Closed);
@@ -147,12 +223,38 @@ impl Shared {
         Ok(())
     }
 
+    /// A writer of turns, used before where there is one.
+    pub(super) fn spare_writer(&self) -> Box<TurnWriter> {
+        self.spares().pop().unwrap_or_default()
+    }
+
+    /// Keeps writers of turns for later, as far as they are not too many or too large.
+    pub(super) fn spare(&self, writers: Vec<Box<TurnWriter>>) {
+        let mut spares = self.spares();
+        spares.extend(
+            writers
+                .into_iter()
+                .filter(|writer| writer.capacity() <= SPARE_BYTES_MAX),
+        );
+        spares.truncate(SPARES_MAX);
+    }
+
+    fn spares(&self) -> MutexGuard<'_, Vec<Box<TurnWriter>>> {
+        self.spare.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// Takes no more writes from here on. Answers what those who wait are told.
     pub(super) fn fail(&self, error: &StoreError) -> StoreError {
-        let reason = self.failure.get_or_init(|| error.to_string().into());
-        StoreError::Failed {
-            reason: Arc::clone(reason),
-        }
+        let failure = self.failure.get_or_init(|| StoreError::Failed {
+            reason: error.to_string().into(),
+            is_disk_trouble: error.is_disk_trouble(),
+        });
+        failure.clone()
+    }
+
+    /// The failure after which nothing is written any more.
+    pub(super) fn failure(&self) -> Option<StoreError> {
+        self.failure.get().cloned()
     }
 
     /// Whether a write has failed.

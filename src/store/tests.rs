@@ -157,14 +157,15 @@ fn turns_that_wait_are_committed_together() {
     let dir = TempDir::new().unwrap();
     let opened = open::open(dir.path(), &options()).unwrap();
     let shared = Arc::new(Shared::new(opened.db, dir.path().to_owned(), &options()).unwrap());
-    let journal = Journal::open(&shared.journal_dir(), false, 0, |_| Ok(())).unwrap();
+    let journal = Journal::open(&shared.journal_dir(), false, 0, 0, |_| Ok(())).unwrap();
     let (orders, inbox) = mpsc::channel();
     let answers: Vec<_> = (0..200)
         .map(|i| {
-            let (record, keys) = records::encode_turn(idle("run", i));
+            let mut writer = Box::new(records::TurnWriter::default());
+            let keys = writer.write(idle("run", i));
             let (answer, answered) = oneshot::channel();
             let order = Order::Commit {
-                record,
+                writer,
                 keys,
                 answer,
             };
@@ -473,22 +474,6 @@ fn a_path_that_is_no_directory_is_refused() {
     assert!(error.to_string().contains("file"), "{error}");
 }
 
-/// Given a database that lost its beginning, which looks like a new one, it is refused with advice, and not begun anew
-/// until it has been moved away.
-#[tokio::test]
-async fn a_lost_beginning_is_not_taken_for_a_new_store() {
-    let dir = TempDir::new().unwrap();
-    open(dir.path()).commit(idle("run", 1)).await.unwrap();
-    damage(&dir.path().join("store"), 0);
-    let Err(error) = Store::open(dir.path(), &options()) else {
-        panic!("the damage is noticed");
-    };
-    assert!(matches!(error, StoreError::Damaged { .. }), "{error}");
-    assert!(error.to_string().contains("/store away"), "{error}");
-    fs::rename(dir.path().join("store"), dir.path().join("damaged")).unwrap();
-    assert_eq!(replayed(&open(dir.path())), []);
-}
-
 /// Spoils 64 bytes of the log, and removes sled's snapshots, which would hide that.
 fn damage(database: &Path, place: usize) {
     let log = database.join("db");
@@ -669,6 +654,7 @@ fn run_state() -> RunState {
 }
 
 mod crashes;
+mod damage;
 
 /// A look at the database without the store.
 mod raw {

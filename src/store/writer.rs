@@ -5,6 +5,9 @@
 //! of states is written, so that neither side starves. Batches are bounded because sled stops all readers while it
 //! applies one.
 
+#[cfg(test)]
+mod by_hand;
+
 use std::collections::{BTreeMap, VecDeque};
 use std::fs::File;
 use std::iter;
@@ -23,9 +26,12 @@ use super::error::StoreError;
 use super::journal::Journal;
 use super::keys;
 use super::pieces::Writes;
-use super::records::{encode_saved, group_head};
+use super::records::{TurnWriter, encode_saved, group_head};
 use super::shared::{Shared, count};
 use super::turn::{Committed, Keys, SavedRun};
+
+#[cfg(test)]
+pub(crate) use by_hand::ByHand;
 
 /// States written together.
 const SAVE_RUNS_MAX: usize = 100;
@@ -43,7 +49,7 @@ pub(super) type Answer<T> = oneshot::Sender<Result<T, StoreError>>;
 pub(super) enum Order {
     /// Commit a turn, whose record was made on its shard's thread.
     Commit {
-        record: Vec<u8>,
+        writer: Box<TurnWriter>,
         keys: Keys,
         answer: Answer<Committed>,
     },
@@ -58,7 +64,7 @@ pub(super) enum Order {
 /// The turns that wait to be committed together.
 #[derive(Default)]
 struct Group {
-    records: Vec<Vec<u8>>,
+    writers: Vec<Box<TurnWriter>>,
     keys: Vec<Keys>,
     answers: Vec<Answer<Committed>>,
 }
@@ -115,11 +121,22 @@ impl Writer {
             self.commit_group();
             self.save_runs();
             self.settle();
-            if self.cut_until > self.shared.journal_start.load(Ordering::Acquire) {
-                // A failure is noted, and what is not cut is there at the next start.
-                let _ = self.cut(self.journal.can_free(self.cut_until));
-            }
+            self.cut_as_told();
         }
+        self.end();
+    }
+
+    /// Gives up of the journal what nobody needs any more.
+    fn cut_as_told(&mut self) {
+        if self.cut_until > self.shared.journal_start.load(Ordering::Acquire) {
+            // A failure is noted, and what is not cut is there at the next start.
+            let kept = self.shared.kept_for_snapshots();
+            let _ = self.cut(self.journal.can_free(self.cut_until, kept));
+        }
+    }
+
+    /// Brings everything to the disk, and takes no more.
+    fn end(&mut self) {
         let ended = self.cut(true);
         self.shared.closed.store(true, Ordering::Release);
         for answer in self.closers.drain(..) {
@@ -162,11 +179,11 @@ impl Writer {
     fn take(&mut self, order: Order) {
         match order {
             Order::Commit {
-                record,
+                writer,
                 keys,
                 answer,
             } => {
-                self.group.records.push(record);
+                self.group.writers.push(writer);
                 self.group.keys.push(keys);
                 self.group.answers.push(answer);
             }
@@ -188,20 +205,25 @@ impl Writer {
             return;
         }
         let group = mem::take(&mut self.group);
-        let result = self.commit(&group.records, group.keys);
+        let result = self.commit(&group.writers, group.keys);
         for answer in group.answers {
             // One who no longer waits loses the receipt, not the turn.
             let _ = answer.send(result.clone());
         }
+        self.shared.spare(group.writers);
     }
 
-    fn commit(&mut self, turns: &[Vec<u8>], keys: Vec<Keys>) -> Result<Committed, StoreError> {
+    fn commit(
+        &mut self,
+        turns: &[Box<TurnWriter>],
+        keys: Vec<Keys>,
+    ) -> Result<Committed, StoreError> {
         let shared = &self.shared;
         shared.may_write()?;
         let position = shared.position.load(Ordering::Acquire) + 1;
         let first_cursor = *shared.last_cursor.borrow() + 1;
         let head = group_head(first_cursor);
-        let records = turns.iter().map(Vec::as_slice);
+        let records = turns.iter().map(|turn| turn.record());
         self.journal
             .append(position, iter::once(head.as_slice()).chain(records))
             .map_err(|error| {
@@ -212,7 +234,7 @@ impl Writer {
         count(&shared.tally.turns, turns.len());
         count(
             &shared.tally.journal_bytes,
-            turns.iter().map(Vec::len).sum(),
+            turns.iter().map(|turn| turn.record().len()).sum(),
         );
         shared.position.store(position, Ordering::Release);
         shared.keep(position, first_cursor, keys)?;
@@ -294,7 +316,7 @@ impl Writer {
             Ok(())
         })?;
         if durably {
-            self.journal.free(start);
+            self.journal.free(start, shared.kept_for_snapshots());
         }
         shared.journal_start.store(start, Ordering::Release);
         Ok(())

@@ -4,30 +4,11 @@
 
 use std::net::SocketAddr;
 use std::path::Path;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use tracing::{info, warn};
 
-/// A number that only grows.
-#[derive(Debug, Default)]
-pub struct Counter(AtomicU64);
-
-impl Counter {
-    const fn new() -> Self {
-        Self(AtomicU64::new(0))
-    }
-
-    fn count(&self) {
-        self.0.fetch_add(1, Ordering::Relaxed);
-    }
-
-    /// How often it has happened.
-    #[must_use]
-    pub fn value(&self) -> u64 {
-        self.0.load(Ordering::Relaxed)
-    }
-}
+use super::Counter;
 
 /// Times that a daemon became ready in this process.
 pub static READY: Counter = Counter::new();
@@ -51,7 +32,7 @@ pub struct ModelUnpriced<'a> {
 impl ModelUnpriced<'_> {
     /// Writes the line and counts.
     pub fn emit(&self) {
-        MODELS_UNPRICED.count();
+        MODELS_UNPRICED.add(1);
         warn!(
             model = self.model,
             "no price is known of this model, so its cost is missing; `normalize.prices_file` may give one"
@@ -79,7 +60,7 @@ pub struct Ready<'a> {
 impl Ready<'_> {
     /// Writes the line and counts.
     pub fn emit(&self) {
-        READY.count();
+        READY.add(1);
         info!(
             otlp_grpc = %self.otlp_grpc,
             otlp_http = self.otlp_http.map(tracing::field::display),
@@ -104,7 +85,7 @@ pub struct StopAsked<'a> {
 impl StopAsked<'_> {
     /// Writes the line and counts.
     pub fn emit(&self) {
-        STOP_ASKED.count();
+        STOP_ASKED.add(1);
         info!(
             signal = self.signal,
             deadline_ms = self.deadline.as_millis() as u64,
@@ -132,7 +113,7 @@ impl StageLeft<'_> {
             info!(stage = self.stage, took_ms, "stage left");
             return;
         }
-        STAGES_CUT_SHORT.count();
+        STAGES_CUT_SHORT.add(1);
         // Nothing that was acknowledged is lost: the journal has it, and exporters go on from their cursors.
         warn!(
             stage = self.stage,

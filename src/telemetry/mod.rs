@@ -1,7 +1,8 @@
 //! The daemon's own log: lines on the standard error stream, as text or JSON.
 //!
 //! Rooms write lines through `tracing` with fields, not formatted texts. What an operator looks for by name is a struct in
-//! [`events`], whose line and counter belong together. Standard output is left to what commands answer.
+//! [`events`], whose line and counter belong together. Every room counts with [`Counter`]; the daemon writes the numbers of
+//! all of them on one [`page`]. Standard output is left to what commands answer.
 
 use std::io::IsTerminal;
 
@@ -10,7 +11,11 @@ use tracing_subscriber::filter::ParseError;
 
 use crate::config::{LogFormat, LogLevel, Logs};
 
+mod counter;
 pub mod events;
+pub mod page;
+
+pub use counter::Counter;
 
 /// The variable that overrides the configured level, and may name parts: `info,eddy::store=debug`.
 pub const FILTER_VARIABLE: &str = "EDDY_LOG";

@@ -1,11 +1,12 @@
 //! The page *Tool Loop Prevention* of agent-runtime.
 //!
-//! Still to come with the guard: the skip with its message and the placeholders `{tool_name}` and `{previous_result}`, a
-//! message of one's own, the message of a `success_no_data` result. The event `AgentToolLoopDetected` is the warning.
+//! The first half is about what spans tell, the second about what the guard answers. The event `AgentToolLoopDetected` is the
+//! warning.
 
 use eddy::config::profile::Name;
 use serde_json::{Value, json};
 
+use super::guarded::{Guarded, asked, shown};
 use super::support::{call, check, check_policy, times, watch, with};
 
 const AGENT_RUNTIME: Name = Name::AgentRuntime;
@@ -115,4 +116,106 @@ fn the_event_is_the_warning() {
     assert_eq!(warning.tool.as_deref(), Some("search"));
     assert_eq!(warning.evidence.len(), 2);
     assert!(!format!("{warning:?}").contains("private words"));
+}
+
+/// The page's example: the second search is not made but answered with the earlier result; another search is made.
+#[test]
+fn search_loops_are_prevented() {
+    let guard = Guarded::by(AGENT_RUNTIME);
+    let search = |q: &str| asked("search", json!({"query": q}));
+    let none = json!({"result": {"results": []}});
+    assert_eq!(guard.call(&search("quantum computing"), &none), "ALLOW");
+    for repeats in 2..=10 {
+        let answer = guard.answer(&search("quantum computing"));
+        assert_eq!(shown(&answer), format!("SKIP duplicate_call {repeats}"));
+        assert_eq!(answer["previous_result"], json!(r#"{"results":[]}"#));
+        let message = answer["message"].as_str().unwrap();
+        assert!(
+            message.contains("search") && message.contains(r#"{"results":[]}"#),
+            "{message}"
+        );
+    }
+    assert_eq!(
+        guard.call(&search("quantum mechanics basics"), &none),
+        "ALLOW"
+    );
+    assert_eq!(
+        guard.check(&asked("browse", json!({"query": "quantum computing"}))),
+        "ALLOW"
+    );
+    assert_eq!(guard.run()["skipped_calls"], json!(9));
+}
+
+/// A message of one's own, with both placeholders, each put in once and as it is.
+#[test]
+fn custom_messages() {
+    let yaml = |message: &str| {
+        format!(
+            "guard: {{actions: [{{rules: [duplicate_call], verdict: skip, message: '{message}'}}]}}"
+        )
+    };
+    for (message, expected) in [
+        ("Stop calling {tool_name}!", "Stop calling search_database!"),
+        (
+            "Result: {previous_result}",
+            r#"Result: {"results":[],"status":"success"}"#,
+        ),
+        (
+            "You already called {tool_name} and got: {previous_result}. Use this data.",
+            r#"You already called search_database and got: {"results":[],"status":"success"}. Use this data."#,
+        ),
+    ] {
+        let guard = Guarded::with(AGENT_RUNTIME, &yaml(message));
+        let call = asked("search_database", json!({"q": 1}));
+        guard.call(
+            &call,
+            &json!({"result": {"results": [], "status": "success"}}),
+        );
+        assert_eq!(guard.answer(&call)["message"], json!(expected));
+    }
+}
+
+/// `success_no_data`: the tool's own words are what the agent is given back. Without `keep_results` nothing is.
+#[test]
+fn no_data_shows_its_message() {
+    let call = asked("search", json!({"query": "x"}));
+    let nothing = json!({"message": "No results found for this query."});
+    let guard = Guarded::by(AGENT_RUNTIME);
+    guard.call(&call, &nothing);
+    let answer = guard.answer(&call);
+    assert_eq!(
+        answer["previous_result"],
+        json!("No results found for this query.")
+    );
+    let guard = Guarded::with(AGENT_RUNTIME, "guard: {keep_results: false}");
+    guard.call(&call, &nothing);
+    let answer = guard.answer(&call);
+    assert_eq!(shown(&answer), "SKIP duplicate_call 2");
+    assert!(!answer.to_string().contains("No results"), "{answer}");
+}
+
+/// Only a finished call without error is an earlier result; each agent has a history of its own; one agent may be excepted.
+#[test]
+fn failures_agents_and_exceptions() {
+    let guard = Guarded::with(
+        AGENT_RUNTIME,
+        "detectors: {rules: {duplicate_call: {except_agents: [explorer], except_tools: [check_status]}}}",
+    );
+    let by = |agent: &str, tool: &str| {
+        let mut call = asked(tool, json!({"q": 1}));
+        call["agent"] = json!(agent);
+        call
+    };
+    let failed = json!({"error": "Database connection failed"});
+    let found = json!({"result": 42});
+    for _ in 0..3 {
+        assert_eq!(guard.call(&by("a", "search"), &failed), "ALLOW");
+    }
+    assert_eq!(guard.call(&by("a", "search"), &found), "ALLOW");
+    assert_eq!(guard.call(&by("b", "search"), &found), "ALLOW");
+    assert_eq!(guard.check(&by("a", "search")), "SKIP duplicate_call 2");
+    for _ in 0..4 {
+        assert_eq!(guard.call(&by("explorer", "search"), &found), "ALLOW");
+        assert_eq!(guard.call(&by("a", "check_status"), &found), "ALLOW");
+    }
 }

@@ -1,13 +1,13 @@
 //! The page *Tool Loop Detection* of agentium.
 //!
-//! Still to come with the guard: `hint` (an answer in the place of the result, error `loop-detected`) and `abort`
-//! (`ToolLoopError` with tool and repeats). One difference is meant: the page counts `{a, b}` and `{b, a}` apart because that
+//! The first half is about what spans tell, the second about what the guard answers. One difference is meant: the page counts `{a, b}` and `{b, a}` apart because that
 //! is how its key is made; here the order of keys does not matter.
 
 use eddy::config::profile::Name;
 use eddy::engine::policy::Policy;
 use serde_json::{Value, json};
 
+use super::guarded::{Guarded, asked};
 use super::support::{call, check, check_policy, text, times, user, with};
 
 const AGENTIUM: Name = Name::Agentium;
@@ -100,4 +100,94 @@ fn polling_may_be_excepted() {
     check_policy(&policy, &run, &[]);
     run.extend(times(4, fetch("hi")));
     check_policy(&policy, &run, &["duplicate_call 4 warning fetchData"]);
+}
+
+/// `action: "hint"`: three calls are made; the fourth and every later one is answered in the place of its result, so that it
+/// can be told apart from a real one. The run shows the attempts.
+#[test]
+fn hint_answers_the_call_after_max_repeats() {
+    let guard = Guarded::by(AGENTIUM);
+    let hi = asked("fetchData", json!({"q": "hi"}));
+    for _ in 0..3 {
+        assert_eq!(guard.call(&hi, &json!({"result": "x"})), "ALLOW");
+    }
+    for repeats in 4..=6 {
+        let answer = guard.answer(&hi);
+        assert_eq!(
+            super::guarded::shown(&answer),
+            format!("SKIP duplicate_call {repeats}")
+        );
+        let message = answer["message"].as_str().unwrap();
+        assert!(message.starts_with("loop-detected"), "{message}");
+        assert!(message.contains("fetchData") && message.contains(&repeats.to_string()));
+    }
+    let run = guard.run();
+    assert_eq!(
+        (&run["tool_calls"], &run["skipped_calls"]),
+        (&json!(3), &json!(3))
+    );
+    assert_eq!(run["warnings"][0]["count"], json!(6), "{run}");
+}
+
+/// `action: "abort"` after two calls: the run is to end, with tool, repeats and rule in the error.
+#[test]
+fn abort_ends_the_run() {
+    let yaml = "
+detectors: {rules: {duplicate_call: {calls: 3}}}
+guard:
+  actions:
+    - {rules: [duplicate_call], verdict: abort, message: 'ToolLoopError: {tool_name} {repeats}'}
+";
+    let guard = Guarded::with(AGENTIUM, yaml);
+    let hi = asked("fetchData", json!({"q": "hi"}));
+    let verdicts: Vec<String> = (0..3).map(|_| guard.check(&hi)).collect();
+    assert_eq!(verdicts, ["ALLOW", "ALLOW", "ABORT duplicate_call 3"]);
+    let answer = guard.answer(&hi);
+    assert_eq!(answer["message"], json!("ToolLoopError: fetchData 4"));
+    // To find out why an agent spins: the first repeat.
+    let guard = Guarded::with(AGENTIUM, &yaml.replace("calls: 3", "calls: 2"));
+    assert_eq!(
+        [guard.check(&hi), guard.check(&hi)],
+        ["ALLOW", "ABORT duplicate_call 2"]
+    );
+}
+
+/// Counters are independent, survive everything that happens in the run, and do not look at results; the order of keys does
+/// not matter (see the top).
+#[test]
+fn the_guard_counts_each_call_apart() {
+    let guard = Guarded::by(AGENTIUM);
+    let [hi, bye] = ["hi", "bye"].map(|q| asked("fetchData", json!({"q": q})));
+    for n in 0..3 {
+        assert_eq!(guard.call(&hi, &json!({"result": n})), "ALLOW");
+        assert_eq!(guard.call(&bye, &json!({"error": "timeout"})), "ALLOW");
+        guard.message("user", "go on");
+    }
+    assert_eq!(guard.check(&bye), "SKIP duplicate_call 4");
+    assert_eq!(guard.check(&hi), "SKIP duplicate_call 4");
+    let orders = [r#"{"a":1,"b":2}"#, r#"{"b":2,"a":1}"#];
+    let verdicts: Vec<String> = (0..4)
+        .map(|i| guard.check(&asked("t", json!(orders[i % 2]))))
+        .collect();
+    assert_eq!(verdicts[2..], ["ALLOW", "SKIP duplicate_call 4"]);
+}
+
+/// Polling is right to repeat: five polls are made, whether the tool is excepted by name or its limit is 10.
+#[test]
+fn polls_are_never_refused() {
+    let poll = asked("pollResult", json!({"handle": "ah:abc"}));
+    for yaml in [
+        "guard: {exempt_tools: ['poll*']}",
+        "detectors: {rules: {duplicate_call: {except_tools: [pollResult]}}}",
+        "detectors: {rules: {duplicate_call: {calls: 11}}}",
+    ] {
+        let guard = Guarded::with(AGENTIUM, yaml);
+        for _ in 0..10 {
+            assert_eq!(
+                guard.call(&poll, &json!({"result": "pending"})),
+                "ALLOW",
+                "{yaml}"
+            );
+        }
+    }
 }

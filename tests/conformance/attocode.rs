@@ -1,13 +1,12 @@
 //! The page *Loop Detection* of attocode.
 //!
-//! Still to come with the guard: the nudges of the three tiers (3, 4–5, 6 and more) as messages before the call; the refusal
-//! that the last tier announces (from the seventh identical call on); the nudges after failed tests, failed commands and text
-//! alone; each worker of a swarm told at its next check; `reset` that keeps the thresholds. Workers in different runs of one
-//! session are not counted together yet.
+//! The first half is about what spans tell, the second about what the guard answers. What the last tier announces is done:
+//! from the seventh identical call on, it is refused. Workers in different runs of one session are not counted together yet.
 
 use eddy::config::profile::Name;
 use serde_json::{Value, json};
 
+use super::guarded::{Guarded, asked, shown};
 use super::support::{advice, call, check, command, failing, text, times, user, watch, with};
 
 const ATTOCODE: Name = Name::Attocode;
@@ -286,4 +285,147 @@ fn agents_are_workers() {
     };
     let run: Vec<Value> = (0..10).flat_map(by).collect();
     check(ATTOCODE, &run, &["global_doom_loop 10 critical fetch"]);
+}
+
+/// The three tiers: the check of the third identical call in a row is nudged, that of the fourth and fifth more urgently, that
+/// of the sixth as critical; from the seventh on it is refused, as was announced. Another call ends the row.
+#[test]
+fn nudges_in_three_tiers() {
+    let guard = Guarded::by(ATTOCODE);
+    let read = asked("read_file", json!({"path": "a.rs"}));
+    let done = json!({"result": "x"});
+    for count in 1..=9 {
+        let answer = guard.answer(&read);
+        let message = answer["message"].as_str().unwrap_or_default().to_owned();
+        let (verdict, words) = match count {
+            1 | 2 => ("ALLOW".to_owned(), ""),
+            3 => ("NUDGE doom_loop 3".to_owned(), "task is done"),
+            4 | 5 => (format!("NUDGE doom_loop {count}"), "WARNING"),
+            6 => (
+                "NUDGE doom_loop 6".to_owned(),
+                "Further identical calls will be rejected",
+            ),
+            _ => (format!("SKIP doom_loop {count}"), "rejected"),
+        };
+        assert_eq!(shown(&answer), verdict);
+        assert!(message.contains(words), "{message}");
+        assert!(count < 3 || message.contains("read_file") && message.contains(&count.to_string()));
+        if count < 7 {
+            guard.report(&read, &done);
+        }
+    }
+    let other = asked("read_file", json!({"path": "b.rs"}));
+    assert_eq!(guard.call(&other, &done), "ALLOW");
+    assert_eq!(guard.call(&read, &done), "ALLOW");
+    assert_eq!(guard.run()["skipped_calls"], json!(3));
+}
+
+/// Fuzzy: the fourth call with the same primary arguments; reading one file with cat, head or tail is one fingerprint.
+#[test]
+fn nudges_by_fingerprint() {
+    let guard = Guarded::by(ATTOCODE);
+    let done = json!({"result": "x"});
+    for n in 1..=4 {
+        let call = asked("read_file", json!({"path": "a.rs", "encoding": n}));
+        let expected = if n < 4 { "ALLOW" } else { "NUDGE doom_loop 4" };
+        assert_eq!(guard.call(&call, &done), expected);
+    }
+    let reads = ["cat foo.ts", "head foo.ts", "tail foo.ts", "cat foo.ts"];
+    let verdicts = reads.map(|line| guard.call(&asked("bash", json!({"command": line})), &done));
+    assert_eq!(verdicts, ["ALLOW", "ALLOW", "ALLOW", "NUDGE doom_loop 4"]);
+}
+
+/// After the third failed test run in a row the next check, whatever the call, carries the nudge, once; after another failure
+/// again.
+#[test]
+fn failed_tests_are_nudged_with_the_next_check() {
+    let guard = Guarded::by(ATTOCODE);
+    let edit = |n: u32| asked("edit_file", json!({"path": "a.rs", "content": n}));
+    let test = |n: u32| asked("bash", json!({"command": format!("cargo test part{n}")}));
+    let failed = json!({"result": "test result: FAILED. 1 passed; 2 failed"});
+    for n in 0..3 {
+        assert_eq!(guard.call(&edit(n), &json!({"result": "ok"})), "ALLOW");
+        assert_eq!(guard.call(&test(n), &failed), "ALLOW");
+    }
+    let answer = guard.answer(&edit(3));
+    assert_eq!(shown(&answer), "NUDGE test_fix_cycle 3");
+    assert!(
+        answer["message"]
+            .as_str()
+            .unwrap()
+            .contains("3 times in a row")
+    );
+    assert_eq!(guard.call(&test(3), &failed), "ALLOW");
+    assert_eq!(guard.check(&edit(4)), "NUDGE test_fix_cycle 4");
+    assert_eq!(guard.check(&edit(5)), "ALLOW");
+}
+
+/// Failing shell commands: the nudge points to the file tools.
+#[test]
+fn failed_commands_are_nudged() {
+    let guard = Guarded::by(ATTOCODE);
+    for line in ["cat a", "sed -i s/a/b/ c", "echo x > y"] {
+        let call = asked("bash", json!({"command": line}));
+        assert_eq!(guard.call(&call, &json!({"error": "exit code 1"})), "ALLOW");
+    }
+    let answer = guard.answer(&asked("bash", json!({"command": "ls"})));
+    assert_eq!(shown(&answer), "NUDGE command_failure_cascade 3");
+    assert!(answer["message"].as_str().unwrap().contains("read_file"));
+}
+
+/// Two turns of text alone: the nudge comes with the answer to the message, and is not given twice. A tool call ends the row.
+#[test]
+fn talk_is_nudged() {
+    let guard = Guarded::by(ATTOCODE);
+    assert_eq!(
+        guard.message("assistant", "I will now look at the state of things."),
+        None
+    );
+    let nudge = guard
+        .message("assistant", "Let me sum up what is left to do here.")
+        .unwrap();
+    assert!(nudge.contains("2 times in a row"), "{nudge}");
+    let call = asked("read_file", json!({"path": "a"}));
+    assert_eq!(guard.call(&call, &json!({"result": "x"})), "ALLOW");
+    assert_eq!(
+        guard.message("assistant", "I will now look at the state of things."),
+        None
+    );
+}
+
+/// Ten calls of one fingerprint by two workers: each worker is told at its next check, whatever it asks.
+#[test]
+fn every_worker_of_a_swarm_is_told() {
+    let guard = Guarded::by(ATTOCODE);
+    let by = |worker: &str, q: &str| {
+        let mut call = asked("search", json!({"query": q}));
+        call["worker"] = json!(worker);
+        call
+    };
+    // Each worker does something else in between, so that no row of its own is long enough.
+    for n in 0..5 {
+        for worker in ["w1", "w2"] {
+            assert_eq!(
+                guard.call(&by(worker, "same"), &json!({"result": "x"})),
+                "ALLOW"
+            );
+            let other = by(worker, &format!("{worker} {n}"));
+            let verdict = guard.call(&other, &json!({"result": "y"}));
+            let is_last = (n, worker) == (4, "w2");
+            let expected = if is_last {
+                "NUDGE global_doom_loop 10"
+            } else {
+                "ALLOW"
+            };
+            assert_eq!(verdict, expected);
+        }
+    }
+    let answer = guard.answer(&by("w1", "something else"));
+    assert_eq!(shown(&answer), "NUDGE global_doom_loop 10");
+    let message = answer["message"].as_str().unwrap();
+    assert!(
+        message.contains("10 calls") && message.contains("2 workers"),
+        "{message}"
+    );
+    assert_eq!(guard.check(&by("w1", "and more")), "ALLOW");
 }

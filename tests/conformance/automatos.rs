@@ -1,12 +1,12 @@
 //! The page *Tool Loop Prevention* of Automatos.
 //!
-//! Still to come with the guard: the skip with its reason (limit, identical, similar, in this order, the first that holds);
-//! that a skipped call uses up nothing; the cache of the recipe executor, which answers with the earlier result. A warning
-//! is about calls that were made, so a call may be over its limit and identical at once.
+//! The first half is about what spans tell, the second about what the guard answers. A warning is about calls that were made,
+//! so a call may be over its limit and identical at once; a refusal has one reason: limit, identical, similar, in this order.
 
 use eddy::config::profile::Name;
 use serde_json::{Value, json};
 
+use super::guarded::{Guarded, asked, shown as verdict};
 use super::support::{call, check, shown, user, watch, with};
 
 const AUTOMATOS: Name = Name::Automatos;
@@ -224,4 +224,169 @@ fn reasons_are_told() {
             shown(&view)
         );
     }
+}
+
+/// Each tool may be called as often as the table says, with other arguments each time; the next call names the limit.
+#[test]
+fn limits_of_the_table() {
+    let guard = Guarded::by(AUTOMATOS);
+    for (tool, limit) in [
+        ("composio_execute", 2),
+        ("search_knowledge", 2),
+        ("semantic_search", 2),
+        ("search_codebase", 2),
+        ("smart_query_database", 2),
+        ("query_database", 2),
+        ("read_file", 3),
+        ("write_file", 2),
+        ("list_directory", 2),
+        ("anything_else", 3),
+    ] {
+        let call = |n: u32| asked(tool, json!({"n": n}));
+        for n in 0..limit {
+            assert_eq!(
+                guard.call(&call(n), &json!({"result": n})),
+                "ALLOW",
+                "{tool}"
+            );
+        }
+        let answer = guard.answer(&call(limit));
+        assert_eq!(
+            verdict(&answer),
+            format!("SKIP tool_limit {}", limit + 1),
+            "{tool}"
+        );
+        let message = answer["message"].as_str().unwrap();
+        assert!(
+            message.contains(tool) && message.contains(&format!("({limit})")),
+            "{message}"
+        );
+        // Asked once more, the limit that is named is still the limit.
+        let message = guard.answer(&call(limit + 1))["message"].to_string();
+        assert!(message.contains(&format!("({limit})")), "{message}");
+    }
+}
+
+/// Exact: one earlier equal call is enough, whatever came of it. Where the limit is reached as well, the limit is the reason.
+#[test]
+fn identical_calls_are_skipped() {
+    let guard = Guarded::by(AUTOMATOS);
+    let read = |path: &str| asked("read_file", json!({"path": path}));
+    assert_eq!(guard.call(&read("a"), &json!({"error": "busy"})), "ALLOW");
+    assert_eq!(guard.check(&read("a")), "SKIP duplicate_call 2");
+    // What was skipped has used up nothing: two more may be read.
+    assert_eq!(guard.call(&read("b"), &json!({"result": "x"})), "ALLOW");
+    assert_eq!(guard.call(&read("c"), &json!({"result": "x"})), "ALLOW");
+    assert_eq!(guard.check(&read("a")), "SKIP tool_limit 4");
+    assert_eq!(guard.check(&read("d")), "SKIP tool_limit 5");
+}
+
+/// Semantic: "fix bug" and "fix the bug" are one query; what means something else is none, nor is that of another tool, and a
+/// query that was skipped is no earlier one.
+#[test]
+fn similar_queries_are_skipped() {
+    let guard = Guarded::by(AUTOMATOS);
+    let search = |tool: &str, q: &str| asked(tool, json!({"query": q}));
+    let found = json!({"result": ["x"]});
+    assert_eq!(
+        guard.call(&search("search_knowledge", "fix bug"), &found),
+        "ALLOW"
+    );
+    assert_eq!(
+        guard.check(&search("search_knowledge", "Fix the bug!")),
+        "SKIP similar_query 2"
+    );
+    assert_eq!(
+        guard.check(&search("search_codebase", "fix the bug")),
+        "ALLOW"
+    );
+    assert_eq!(
+        guard.check(&search("search_knowledge", "deploy on friday")),
+        "ALLOW"
+    );
+    let guard = Guarded::by(AUTOMATOS);
+    assert_eq!(
+        guard.call(&search("semantic_search", "delete user"), &found),
+        "ALLOW"
+    );
+    assert_eq!(
+        guard.check(&search("semantic_search", "deactivate user")),
+        "ALLOW"
+    );
+}
+
+/// All of it holds for one turn: a message of a user or another `turn_id` begins the next. Calls of one round are not compared
+/// with each other for similarity.
+#[test]
+fn turns_and_rounds() {
+    let guard = Guarded::by(AUTOMATOS);
+    let list = asked("list_directory", json!({"path": "."}));
+    assert_eq!(
+        [guard.check(&list), guard.check(&list)],
+        ["ALLOW", "SKIP duplicate_call 2"]
+    );
+    guard.message("user", "and now?");
+    assert_eq!(
+        [guard.check(&list), guard.check(&list)],
+        ["ALLOW", "SKIP duplicate_call 2"]
+    );
+    let in_turn = |turn: &str, path: &str| {
+        let mut call = asked("list_directory", json!({"path": path}));
+        call["turn_id"] = json!(turn);
+        call
+    };
+    let verdicts = [
+        ("1", "a"),
+        ("1", "a"),
+        ("2", "a"),
+        ("2", "b"),
+        ("2", "c"),
+        ("3", "c"),
+    ]
+    .map(|(turn, path)| guard.check(&in_turn(turn, path)));
+    let expected = [
+        "ALLOW",
+        "SKIP duplicate_call 2",
+        "ALLOW",
+        "ALLOW",
+        "SKIP tool_limit 3",
+        "ALLOW",
+    ];
+    assert_eq!(verdicts, expected);
+    let in_round = |round: &str, query: &str| {
+        let mut call = asked("search_knowledge", json!({"query": query}));
+        call["round_id"] = json!(round);
+        call
+    };
+    assert_eq!(guard.check(&in_round("1", "rust async runtime")), "ALLOW");
+    assert_eq!(guard.check(&in_round("1", "rust async runtimes")), "ALLOW");
+    guard.message("user", "next");
+    assert_eq!(guard.check(&in_round("2", "rust async runtime")), "ALLOW");
+    assert_eq!(
+        guard.check(&in_round("3", "rust async runtimes")),
+        "SKIP similar_query 2"
+    );
+}
+
+/// The recipe executor gives the earlier result back instead of a reason.
+#[test]
+fn the_recipe_cache() {
+    let yaml = "
+guard:
+  keep_results: true
+  actions:
+    - {rules: [duplicate_call], verdict: skip, tools: ['composio_*'], message: '{previous_result}'}
+";
+    let guard = Guarded::with(AUTOMATOS, yaml);
+    let call = asked("composio_execute", json!({"action": "SEND", "to": "a"}));
+    guard.call(&call, &json!({"result": {"sent": true}}));
+    let answer = guard.answer(&call);
+    assert_eq!(answer["previous_result"], json!(r#"{"sent":true}"#));
+    assert_eq!(answer["message"], answer["previous_result"]);
+    // Another tool is none of its business.
+    let other = asked("list_directory", json!({"path": "."}));
+    assert_eq!(
+        [guard.check(&other), guard.check(&other)],
+        ["ALLOW", "ALLOW"]
+    );
 }

@@ -2,12 +2,18 @@
 
 mod check;
 mod delivery;
+mod disk;
 mod doors;
 mod eval;
 mod forward;
+mod fuzz;
+mod guard;
+mod guarded_agent;
+mod hooks;
 mod kill;
 mod leaving;
 mod locks;
+mod metrics;
 mod overload;
 mod sdks;
 mod support;

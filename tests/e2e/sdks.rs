@@ -1,5 +1,6 @@
-//! OpenTelemetry's own exporters against a daemon, with lost answers. They are downloaded, so this runs only when
-//! `EDDY_SDKS` is set (`tests/sdks/README.md`).
+//! What others' programs make of a daemon: OpenTelemetry's own exporters, with lost answers, and the examples of the guard
+//! within the frameworks that they are for. All of them are downloaded, so this runs only when `EDDY_SDKS` is set
+//! (`tests/sdks/README.md`).
 
 use std::fs;
 use std::io::{Read, Write};
@@ -21,7 +22,7 @@ fn sdks() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/sdks")
 }
 
-fn run(command: &mut Command) {
+fn run(command: &mut Command) -> String {
     let output = command.output().expect("the command is there");
     assert!(
         output.status.success(),
@@ -29,33 +30,34 @@ fn run(command: &mut Command) {
         String::from_utf8_lossy(&output.stdout),
         String::from_utf8_lossy(&output.stderr)
     );
+    String::from_utf8_lossy(&output.stdout).into_owned()
 }
 
-/// The Python of an environment that has the exporters.
-fn python(directory: &Path) -> PathBuf {
+/// The Python of an environment that has the packages of a folder.
+fn python(directory: &Path, packages: &Path) -> PathBuf {
     let environment = directory.join("python");
     run(Command::new("python3")
         .args(["-m", "venv"])
         .arg(&environment));
     let python = environment.join("bin/python");
-    let requirements = sdks().join("requirements.txt");
+    let requirements = packages.join("requirements.txt");
     run(Command::new(&python)
         .args(["-m", "pip", "install", "--quiet", "-r"])
         .arg(requirements));
     python
 }
 
-/// A script beside the packages that it needs.
-fn script_of_node(directory: &Path) -> PathBuf {
+/// A copy of a folder's script beside the packages that it needs.
+fn script_of_node(directory: &Path, folder: &Path, script: &str) -> PathBuf {
     let project = directory.join("node");
     fs::create_dir(&project).expect("it can be made");
-    for name in ["package.json", "send.js"] {
-        fs::copy(sdks().join(name), project.join(name)).expect("it can be copied");
+    for name in ["package.json", script] {
+        fs::copy(folder.join(name), project.join(name)).expect("it can be copied");
     }
     run(Command::new("npm")
         .args(["install", "--no-audit", "--no-fund", "--silent"])
         .current_dir(&project));
-    project.join("send.js")
+    project.join(script)
 }
 
 /// A way to the daemon on which requests arrive and the first answers get lost.
@@ -110,6 +112,14 @@ fn back(
     let _ = daemon.shutdown(Shutdown::Both);
 }
 
+fn is_asked_for() -> bool {
+    let is_set = std::env::var_os("EDDY_SDKS").is_some();
+    if !is_set {
+        eprintln!("not run: it downloads packages, and EDDY_SDKS is not set");
+    }
+    is_set
+}
+
 /// Whether there is a frame of headers among the frames of HTTP/2, which is how an answer begins.
 fn has_headers(mut said: &[u8]) -> bool {
     const HEADERS: u8 = 1;
@@ -128,14 +138,13 @@ fn has_headers(mut said: &[u8]) -> bool {
 /// what has arrived: each of their calls counts once, and the loop is found.
 #[test]
 fn exporters_of_others_are_understood() {
-    if std::env::var_os("EDDY_SDKS").is_none() {
-        eprintln!("not run: it downloads packages, and EDDY_SDKS is not set");
+    if !is_asked_for() {
         return;
     }
     let directory = tempfile::tempdir().expect("a temporary directory");
     let daemon = Daemon::start(&directory.path().join("data"));
-    let python = python(directory.path());
-    let script = script_of_node(directory.path());
+    let python = python(directory.path(), &sdks());
+    let script = script_of_node(directory.path(), &sdks(), "send.js");
     let python = (python, sdks().join("send.py"));
     let node = (PathBuf::from("node"), script);
     for ((program, script), protocol) in [
@@ -163,4 +172,38 @@ fn exporters_of_others_are_understood() {
         assert!(rules.any(|rule| rule == expected), "{protocol}: {run}");
     }
     assert_eq!(daemon.runs().len(), 4);
+}
+
+/// Given the examples of `examples/`, whose model asks the same thing up to thirty times: the guard leads each of them out
+/// after a few calls, and the run shows what was refused.
+#[test]
+fn the_examples_are_led_out() {
+    if !is_asked_for() {
+        return;
+    }
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let daemon = Daemon::start(&directory.path().join("data"));
+    let examples = Path::new(env!("CARGO_MANIFEST_DIR")).join("examples");
+    let python = python(directory.path(), &examples);
+    let script = script_of_node(directory.path(), &examples, "vercel_ai_guard.ts");
+    let tsx = directory.path().join("node/node_modules/.bin/tsx");
+    for (program, script) in [
+        (&python, examples.join("langgraph_guard.py")),
+        (&python, examples.join("openai_agents_guard.py")),
+        (&tsx, script),
+    ] {
+        let said = run(Command::new(program)
+            .arg(&script)
+            .env("EDDY_API", daemon.api.to_string()));
+        let made = said.trim_end().rsplit(' ').next().map(str::parse::<u64>);
+        let Some(Ok(made)) = made else {
+            panic!("{}: {said}", script.display());
+        };
+        assert!((2..=8).contains(&made), "{}: {said}", script.display());
+    }
+    let runs = daemon.runs();
+    assert_eq!(runs.len(), 3);
+    for run in runs.values() {
+        assert_eq!(run["skipped_calls"], 1, "{run}");
+    }
 }

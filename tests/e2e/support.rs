@@ -48,8 +48,20 @@ impl Daemon {
 
     /// Starts one on a given OTLP port, so that senders find it again after a restart.
     pub(crate) fn start_with(data: &Path, grpc: SocketAddr, arguments: &[&str]) -> Self {
+        Self::start_as(eddy(), data, grpc, arguments)
+    }
+
+    /// Starts one that may write files of so many blocks, and is told of it by an error and not by a signal.
+    pub(crate) fn start_limited(data: &Path, blocks: &str) -> Self {
+        let mut shell = Command::new("sh");
+        let script = format!("trap '' XFSZ; ulimit -S -f {blocks}; exec \"$0\" \"$@\"");
+        shell.args(["-c", &script, env!("CARGO_BIN_EXE_eddy")]);
+        Self::start_as(shell, data, free_port(), &[])
+    }
+
+    fn start_as(mut command: Command, data: &Path, grpc: SocketAddr, arguments: &[&str]) -> Self {
         let (http, api) = (free_port(), free_port());
-        let mut child = eddy()
+        let mut child = command
             .args([
                 "serve",
                 "--otlp-grpc",
@@ -101,6 +113,11 @@ impl Daemon {
         self.child.wait().expect("it ends");
     }
 
+    /// The process.
+    pub(crate) fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
     /// Sends a signal by name.
     pub(crate) fn signal(&self, name: &str) {
         let pid = self.child.id().to_string();
@@ -125,13 +142,26 @@ impl Daemon {
 
     /// The JSON of a path on the API address, and its status code.
     pub(crate) fn get(&self, path: &str) -> (u16, Value) {
+        self.ask(&format!("GET {path} HTTP/1.1\r\n"), "")
+    }
+
+    /// The answer to a body of JSON that is posted to a path on the API address.
+    pub(crate) fn post(&self, path: &str, body: &str) -> (u16, Value) {
+        let length = body.len();
+        let head = format!(
+            "POST {path} HTTP/1.1\r\ncontent-type: application/json\r\ncontent-length: {length}\r\n"
+        );
+        self.ask(&head, body)
+    }
+
+    fn ask(&self, head: &str, body: &str) -> (u16, Value) {
         let mut socket = TcpStream::connect(self.api).expect("the API listens");
         socket
             .set_read_timeout(Some(PATIENCE))
             .expect("a time can be set");
         write!(
             socket,
-            "GET {path} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n"
+            "{head}host: localhost\r\nconnection: close\r\n\r\n{body}"
         )
         .expect("it takes a request");
         let mut answer = String::new();
@@ -199,6 +229,18 @@ pub(crate) fn runtime() -> tokio::runtime::Runtime {
         .enable_all()
         .build()
         .expect("a runtime starts")
+}
+
+/// Asks until there is an answer.
+pub(crate) async fn until<T>(mut ask: impl AsyncFnMut() -> Option<T>) -> T {
+    let deadline = Instant::now() + PATIENCE;
+    loop {
+        if let Some(answer) = ask().await {
+            return answer;
+        }
+        assert!(Instant::now() < deadline, "it did not come");
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
 }
 
 /// One request of a recording.

@@ -26,7 +26,7 @@ fn tokens(door: &str) -> String {
     format!("auth: {{tokens: [{blue}, {red}, {{token: own-{door}}}]}}")
 }
 
-fn start(directory: &Path) -> Daemon {
+pub(crate) fn start(directory: &Path) -> Daemon {
     let config = directory.join("eddy.yaml");
     let (grpc, http, api) = (tokens("in"), tokens("in"), tokens("api"));
     let text = format!(
@@ -46,7 +46,7 @@ fn with_token<T>(message: T, token: &str) -> tonic::Request<T> {
     request
 }
 
-async fn send(daemon: &Daemon, tenant: &str, request: ExportTraceServiceRequest) {
+pub(crate) async fn send(daemon: &Daemon, tenant: &str, request: ExportTraceServiceRequest) {
     let client = TraceServiceClient::connect(format!("http://{}", daemon.grpc)).await;
     let sent = with_token(request, &format!("{tenant}-in"));
     let mut client = client.expect("connected");

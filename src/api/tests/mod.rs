@@ -76,7 +76,8 @@ impl Fixture {
         let shutdown = CancellationToken::new();
         let served = tokio::spawn(serve(
             listener.into(),
-            BTreeMap::from([(Tenant::default(), shards.clone())]),
+            BTreeMap::from([(Tenant::default(), shards.clone().into())]),
+            Arc::new(|_| "eddy_build_info 1\n".to_owned()),
             settings,
             shutdown.clone(),
         ));
@@ -231,6 +232,7 @@ fn tool_call(run_id: &str, agent: &str, call: u64) -> Event {
             error: None,
             hands_off: false,
             writes: false,
+            guarded: None,
             traits: Traits::default(),
         }),
     }
@@ -255,6 +257,7 @@ fn alert(run_id: &str, severity: Severity) -> Alert {
         cost_microusd: 0,
         what_happened: "It went round.".into(),
         why_it_matters: "It costs.".into(),
+        verdict: None,
         what_to_try: "Stop it.".into(),
     };
     Alert {

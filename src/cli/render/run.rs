@@ -84,9 +84,19 @@ pub fn warning_page(look: Look, warning: &WarningJson) -> String {
     if !warning.evidence.is_empty() {
         lines.extend(sentence(look, "spans", &warning.evidence.join(" ")));
     }
+    if let Some(verdict) = &warning.verdict {
+        lines.extend(sentence(look, "guard", &format!("answered {verdict}")));
+    }
     let ids = format!("id {} · revision {}", clean(&warning.id), warning.revision);
     lines.push(look.paint(Paint::Faint, &ids));
     barred(look, paint, &lines)
+}
+
+/// What the calls that were not made would have cost, where it can be estimated.
+fn saved(run: &RunJson) -> Option<String> {
+    let tokens = short_number(run.saved_tokens_estimate);
+    let cost = money(run.saved_cost_usd_estimate);
+    (run.saved_tokens_estimate > 0).then(|| format!("about {tokens} tokens and {cost} saved"))
 }
 
 /// The lines of a run's page that say who did how much, and when.
@@ -111,6 +121,7 @@ fn summary(run: &RunJson) -> Vec<String> {
             "{} more kept back by the guard",
             short_number(run.skipped_calls)
         ));
+        what.extend(saved(run));
     }
     what.push(format!("{} model calls", short_number(run.model_calls)));
     what.push(format!("{} tokens", short_number(run.tokens)));

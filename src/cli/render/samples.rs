@@ -38,6 +38,7 @@ pub(super) fn warning() -> WarningJson {
             "web_search was called 4 times with the same arguments and gave the same result.",
         ),
         why_it_matters: text("The same question gets the same answer."),
+        verdict: None,
         what_to_try: text("Give the agent the earlier result and say that it will not change."),
     }
 }
@@ -66,6 +67,8 @@ pub(super) fn run() -> RunJson {
         lowest_score: 40,
         tool_calls: 34,
         skipped_calls: 2,
+        saved_tokens_estimate: 0,
+        saved_cost_usd_estimate: 0.0,
         model_calls: 51,
         tokens: 120_440,
         cost_usd: 0.4123,

@@ -39,7 +39,8 @@ pub(super) fn observe(fold: &mut Fold, judged: &Judged<'_>, policy: &Policy) -> 
         tally.begin_at(turn_at);
     }
     // Once there is an answer, every further call repeats it, however it ends.
-    if settings.after_success && tally.count == 0 && judged.outcome == Outcome::Failed {
+    let unanswered = judged.outcome == Outcome::Failed || judged.call.asking.is_open();
+    if settings.after_success && tally.count == 0 && unanswered {
         return None;
     }
     tally.add(judged);

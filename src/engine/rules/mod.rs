@@ -35,6 +35,7 @@ use super::fold::{Fold, Spent};
 use super::judge::Judged;
 use super::kept::Finding;
 use super::policy::Policy;
+use super::warning::Rule;
 
 pub(crate) use command_failure_cascade::advice as cascade_advice;
 pub(crate) use repeated_tool_call_similar_input::group_of as similar_group;
@@ -70,6 +71,46 @@ pub(crate) fn of_tool_call(fold: &mut Fold, judged: &Judged<'_>, policy: &Policy
     findings.extend(same_error::observe(fold, judged, policy));
     findings.extend(goal_loop::observe_call(fold, judged, policy));
     findings
+}
+
+/// What one rule finds at a call that was not made because of it.
+pub(crate) fn of_attempt(
+    fold: &mut Fold,
+    judged: &Judged<'_>,
+    rule: Rule,
+    policy: &Policy,
+) -> Option<Finding> {
+    summary_loop::end(fold);
+    match rule {
+        Rule::RepeatedToolCall => repeated_tool_call::observe(fold, judged, policy),
+        Rule::RepeatedToolCallSimilarInput => {
+            repeated_tool_call_similar_input::observe(fold, judged, policy)
+        }
+        Rule::RepeatedToolCallExactInput => {
+            repeated_tool_call_exact_input::observe(fold, judged, policy)
+        }
+        Rule::NoProgress => no_progress::observe(fold, judged, policy),
+        Rule::EmptyResultLoop => empty_result_loop::observe(fold, judged, policy),
+        Rule::RetryStorm => retry_storm::observe_call(fold, judged, policy),
+        Rule::ToolLimit => tool_limit::observe(fold, judged, policy),
+        Rule::DuplicateCall => duplicate_call::observe(fold, judged, policy),
+        Rule::SimilarQuery => similar_query::observe(fold, judged, policy),
+        Rule::DoomLoop => doom_loop::observe(fold, judged, policy),
+        Rule::TestFixCycle => test_fix_cycle::observe(fold, judged, policy),
+        Rule::CommandFailureCascade => command_failure_cascade::observe(fold, judged, policy),
+        Rule::GlobalDoomLoop => global_doom_loop::observe(fold, judged, policy),
+        Rule::ToolCycle => tool_cycle::observe(fold, judged, policy),
+        Rule::Stagnation => stagnation::observe(fold, judged, policy),
+        Rule::SameError => same_error::observe(fold, judged, policy),
+        Rule::GoalLoop => goal_loop::observe_call(fold, judged, policy),
+        Rule::LongRunningStep
+        | Rule::CostSpike
+        | Rule::CostBudgetExceeded
+        | Rule::HandoffBounce
+        | Rule::HandoffCycle
+        | Rule::SummaryLoop
+        | Rule::RepeatedText => None,
+    }
 }
 
 /// What the rules find at a model call.

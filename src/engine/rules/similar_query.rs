@@ -54,7 +54,10 @@ pub(super) fn observe(fold: &mut Fold, judged: &Judged<'_>, policy: &Policy) -> 
         group,
         query: Text::from(query),
     };
-    push_bounded(&mut fold.queries, mark, QUERIES_MAX);
+    // A query that was not asked is not an earlier one.
+    if judged.call.asking.refused.is_none() {
+        push_bounded(&mut fold.queries, mark, QUERIES_MAX);
+    }
     let tally = fold.tallies.of(RULE, group);
     tally.begin_at(turn_at);
     tally.add(judged);

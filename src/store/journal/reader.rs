@@ -36,10 +36,30 @@ pub(in crate::store) enum Found {
         position: u64,
         payload: Vec<u8>,
     },
-    /// The record with this position is not there, or not whole.
-    Missing(u64),
+    /// The records with these positions are not there, or not whole.
+    Missing {
+        /// The first.
+        from: u64,
+        /// The one behind the last, which is there.
+        until: u64,
+    },
     /// Something that is no record, behind the last one of a segment.
     Torn,
+}
+
+impl Found {
+    /// What of it concerns positions from `start` on.
+    pub(super) fn at_or_after(self, start: u64) -> Option<Self> {
+        match self {
+            Self::Record { position, .. } if position < start => None,
+            Self::Missing { until, .. } if until <= start => None,
+            Self::Missing { from, until } => Some(Self::Missing {
+                from: from.max(start),
+                until,
+            }),
+            found => Some(found),
+        }
+    }
 }
 
 /// Makes a record with its end mark.
@@ -89,7 +109,11 @@ pub(super) fn path(dir: &Path, number: u64) -> PathBuf {
 pub(super) fn segment_numbers(dir: &Path) -> io::Result<Vec<u64>> {
     let mut numbers = Vec::new();
     for entry in fs::read_dir(dir)? {
-        let name = PathBuf::from(entry?.file_name());
+        let entry = entry?;
+        if entry.file_type()?.is_dir() {
+            continue;
+        }
+        let name = PathBuf::from(entry.file_name());
         let stem = name.file_stem().and_then(|stem| stem.to_str());
         if name.extension().is_some_and(|found| found == EXTENSION) {
             numbers.extend(stem.and_then(|stem| stem.parse::<u64>().ok()));
@@ -142,12 +166,13 @@ impl Iterator for Reader {
                 Some((at, position, payload, end))
             });
             if let Some((at, position, payload, end)) = found {
-                let missing = self.expected;
-                self.expected += 1;
-                if position > missing {
+                if position > self.expected {
                     self.at = at;
-                    return Some(Ok(Found::Missing(missing)));
+                    let from = std::mem::replace(&mut self.expected, position);
+                    let until = position;
+                    return Some(Ok(Found::Missing { from, until }));
                 }
+                self.expected += 1;
                 let payload = payload.to_vec();
                 self.at = end;
                 return Some(Ok(Found::Record {

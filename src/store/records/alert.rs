@@ -3,10 +3,12 @@
 use prost::Message;
 
 use crate::engine::event::{SpanId, Text};
+use crate::engine::guard::policy::VerdictKind;
 use crate::engine::warning::{ChangeKind, Rule, Severity, Warning, WarningState};
 use crate::store::alert::Alert;
 
 use super::RecordError;
+use super::guard::{verdict_number, verdict_numbered};
 
 #[derive(Clone, PartialEq, prost::Message)]
 struct AlertRecord {
@@ -64,6 +66,9 @@ pub(super) struct WarningRecord {
     why_it_matters: String,
     #[prost(string, tag = "18")]
     what_to_try: String,
+    /// 0: none
+    #[prost(uint32, tag = "30")]
+    verdict: u32,
 }
 
 /// An alert as bytes.
@@ -121,6 +126,7 @@ pub(super) fn warning_record(warning: &Warning) -> WarningRecord {
         what_happened: warning.what_happened.clone(),
         why_it_matters: warning.why_it_matters.clone(),
         what_to_try: warning.what_to_try.clone(),
+        verdict: warning.verdict.map_or(0, verdict_number),
     }
 }
 
@@ -154,6 +160,8 @@ pub(super) fn read_warning(record: WarningRecord) -> Result<Warning, RecordError
         what_happened: record.what_happened,
         why_it_matters: record.why_it_matters,
         what_to_try: record.what_to_try,
+        verdict: Some(verdict_numbered(record.verdict)?)
+            .filter(|verdict| *verdict != VerdictKind::Allow),
     })
 }
 

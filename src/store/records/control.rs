@@ -53,8 +53,8 @@ struct PairRecord {
     receiver: u32,
 }
 
-impl<'a> TablesWriter<'a> {
-    pub(super) fn control(&mut self, control: &'a Control) -> ControlRecord {
+impl TablesWriter {
+    pub(super) fn control(&mut self, control: &Control) -> ControlRecord {
         let Control {
             stack,
             explicit,

@@ -1,12 +1,15 @@
 //! One event of the journal or of a saved state. A tool call without sample takes about 80 bytes.
 
 use crate::engine::event::{
-    AgentSpan, Answer, Body, Command, Event, Failure, Handoff, ModelCall, Recorded, RunEnd, SpanId,
+    AgentSpan, Answer, Body, Event, Failure, Handoff, ModelCall, Recorded, RunEnd, SpanId,
     ToolCall, Traits, Value,
 };
 
 use super::RecordError;
+use super::command::{command_number, command_numbered};
+use super::guard::{GuardedRecord, NudgeRecord};
 use super::tables::{TablesReader, TablesWriter};
+use super::wire;
 
 /// An event; numbers marked *t*, *c* and *s* are those of texts, traces and spans in the record's tables.
 #[derive(Clone, PartialEq, prost::Message)]
@@ -32,7 +35,10 @@ pub(super) struct EventRecord {
     /// *t*
     #[prost(uint32, tag = "8")]
     worker: u32,
-    #[prost(oneof = "BodyRecord", tags = "9, 10, 11, 12, 13, 14, 15, 16, 17, 18")]
+    #[prost(
+        oneof = "BodyRecord",
+        tags = "9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19"
+    )]
     body: Option<BodyRecord>,
 }
 
@@ -58,6 +64,8 @@ enum BodyRecord {
     #[prost(message, tag = "17")]
     RunEnd(RunEndRecord),
     #[prost(message, tag = "18")]
+    Nudge(NudgeRecord),
+    #[prost(message, tag = "19")]
     Asked(ToolCallRecord),
 }
 
@@ -85,6 +93,8 @@ struct ToolCallRecord {
     command: u32,
     #[prost(bool, tag = "10")]
     tests_failed: bool,
+    #[prost(message, optional, tag = "11")]
+    guarded: Option<GuardedRecord>,
 }
 
 #[derive(Clone, PartialEq, prost::Message)]
@@ -178,102 +188,114 @@ pub(super) struct ValueRecord {
     redacted: bool,
 }
 
-impl<'a> TablesWriter<'a> {
-    pub(super) fn event(&mut self, event: &'a Event) -> EventRecord {
-        EventRecord {
-            id: event.id,
-            trace: self.trace(event.trace),
-            span: u64::from_be_bytes(event.span.0),
-            parent: self.span(event.parent),
-            start_after_ns: self.time(event.start_ns),
-            duration_ns: event.end_ns.wrapping_sub(event.start_ns),
-            agent: self.optional(event.agent.as_ref()),
-            worker: self.optional(event.worker.as_ref()),
-            body: Some(self.body(&event.body)),
-        }
+impl TablesWriter {
+    /// Appends an event behind its length, as an [`EventRecord`]: the structs above are only read.
+    pub(super) fn event(&mut self, event: &Event, out: &mut Vec<u8>) {
+        wire::delimited(out, |out| self.event_fields(event, out));
     }
 
-    fn body(&mut self, body: &'a Body) -> BodyRecord {
+    /// The bytes of an [`EventRecord`].
+    pub(super) fn event_fields(&mut self, event: &Event, out: &mut Vec<u8>) {
+        wire::fixed(out, 1, event.id);
+        wire::number(out, 2, self.trace(event.trace).into());
+        wire::fixed(out, 3, u64::from_be_bytes(event.span.0));
+        wire::number(out, 4, self.span(event.parent).into());
+        wire::signed(out, 5, self.time(event.start_ns));
+        wire::number(out, 6, event.end_ns.wrapping_sub(event.start_ns));
+        wire::number(out, 7, self.optional(event.agent.as_ref()).into());
+        wire::number(out, 8, self.optional(event.worker.as_ref()).into());
+        self.body(&event.body, out);
+    }
+
+    fn body(&mut self, body: &Body, out: &mut Vec<u8>) {
         match body {
-            Body::ToolCall(call) => BodyRecord::ToolCall(self.tool_call(call)),
-            Body::Asked(call) => BodyRecord::Asked(self.tool_call(call)),
-            Body::ModelCall(call) => BodyRecord::ModelCall(self.model_call(call)),
-            Body::AgentSpan(span) => BodyRecord::AgentSpan(AgentSpanRecord {
-                name: self.text(&span.name),
-                input: self.recorded(&span.input),
-                output: self.recorded(&span.output),
+            Body::ToolCall(call) => wire::message(out, 9, |out| self.tool_call(call, out)),
+            Body::Asked(call) => wire::message(out, 19, |out| self.tool_call(call, out)),
+            Body::ModelCall(call) => wire::message(out, 10, |out| self.model_call(call, out)),
+            Body::AgentSpan(span) => wire::message(out, 11, |out| {
+                wire::number(out, 1, self.text(&span.name).into());
+                self.recorded(2, &span.input, out);
+                self.recorded(3, &span.output, out);
             }),
-            Body::Handoff(handoff) => BodyRecord::Handoff(HandoffRecord {
-                from: self.optional(handoff.from.as_ref()),
-                to: self.text(&handoff.to),
+            Body::Handoff(handoff) => wire::message(out, 12, |out| {
+                wire::number(out, 1, self.optional(handoff.from.as_ref()).into());
+                wire::number(out, 2, self.text(&handoff.to).into());
             }),
-            Body::StateUpdate => BodyRecord::StateUpdate(true),
-            Body::MemoryWrite => BodyRecord::MemoryWrite(true),
-            Body::Retry { tool } => BodyRecord::Retry(self.optional(tool.as_ref())),
-            Body::UserMessage => BodyRecord::UserMessage(true),
-            Body::RunEnd(end) => BodyRecord::RunEnd(RunEndRecord {
-                error: self.failure(end.error.as_ref()),
+            Body::StateUpdate => wire::flag(out, 13, true),
+            Body::MemoryWrite => wire::flag(out, 14, true),
+            Body::Retry { tool } => wire::some(out, 15, self.optional(tool.as_ref()).into()),
+            Body::UserMessage => wire::flag(out, 16, true),
+            Body::RunEnd(end) => wire::message(out, 17, |out| {
+                self.failure(1, end.error.as_ref(), out);
             }),
+            Body::Nudge(nudge) => wire::message(out, 18, |out| self.nudge(nudge, out)),
         }
     }
 
-    fn tool_call(&mut self, call: &'a ToolCall) -> ToolCallRecord {
-        ToolCallRecord {
-            tool: self.text(&call.tool),
-            call_id: call.call_id,
-            input: self.recorded(&call.input),
-            output: self.recorded(&call.output),
-            error: self.failure(call.error.as_ref()),
-            hands_off: call.hands_off,
-            writes: call.writes,
-            main: call.traits.main,
-            command: command_number(call.traits.command),
-            tests_failed: call.traits.tests_failed,
+    fn tool_call(&mut self, call: &ToolCall, out: &mut Vec<u8>) {
+        wire::number(out, 1, self.text(&call.tool).into());
+        if let Some(id) = call.call_id {
+            wire::fixed(out, 2, id);
+        }
+        self.recorded(3, &call.input, out);
+        self.recorded(4, &call.output, out);
+        self.failure(5, call.error.as_ref(), out);
+        wire::flag(out, 6, call.hands_off);
+        wire::flag(out, 7, call.writes);
+        if let Some(main) = call.traits.main {
+            wire::fixed(out, 8, main);
+        }
+        wire::number(out, 9, command_number(call.traits.command).into());
+        wire::flag(out, 10, call.traits.tests_failed);
+        if let Some(guarded) = &call.guarded {
+            wire::message(out, 11, |out| self.guarded(guarded, out));
         }
     }
 
-    fn model_call(&mut self, call: &'a ModelCall) -> ModelCallRecord {
-        ModelCallRecord {
-            model: self.optional(call.model.as_ref()),
-            call_id: call.call_id,
-            input_tokens: call.input_tokens,
-            cached_tokens: call.cached_tokens,
-            output_tokens: call.output_tokens,
-            cost_microusd: call.cost_microusd,
-            cost_is_estimate: call.cost_is_estimate,
-            answer: match call.answer {
-                Answer::Unknown => None,
-                Answer::ToolCalls(calls) => Some(AnswerRecord::ToolCalls(calls)),
-                Answer::Text(Some(hash)) => Some(AnswerRecord::Text(hash)),
-                Answer::Text(None) => Some(AnswerRecord::UnrecordedText(true)),
-            },
-            error: self.failure(call.error.as_ref()),
+    fn model_call(&mut self, call: &ModelCall, out: &mut Vec<u8>) {
+        wire::number(out, 1, self.optional(call.model.as_ref()).into());
+        if let Some(id) = call.call_id {
+            wire::fixed(out, 2, id);
+        }
+        wire::number(out, 3, call.input_tokens);
+        wire::number(out, 4, call.output_tokens);
+        if let Some(cost) = call.cost_microusd {
+            wire::some(out, 5, cost);
+        }
+        match call.answer {
+            Answer::Unknown => {}
+            Answer::ToolCalls(calls) => wire::some(out, 6, calls.into()),
+            Answer::Text(Some(hash)) => wire::fixed(out, 7, hash),
+            Answer::Text(None) => wire::flag(out, 8, true),
+        }
+        self.failure(9, call.error.as_ref(), out);
+        wire::number(out, 10, call.cached_tokens);
+        wire::flag(out, 11, call.cost_is_estimate);
+    }
+
+    fn failure(&mut self, field: u32, failure: Option<&Failure>, out: &mut Vec<u8>) {
+        if let Some(failure) = failure {
+            wire::message(out, field, |out| {
+                wire::number(out, 1, self.text(&failure.text).into());
+                wire::fixed(out, 2, failure.masked);
+                wire::flag(out, 3, failure.transient);
+            });
         }
     }
 
-    pub(super) fn failure(&mut self, failure: Option<&'a Failure>) -> Option<FailureRecord> {
-        failure.map(|failure| FailureRecord {
-            text: self.text(&failure.text),
-            masked: failure.masked,
-            transient: failure.transient,
-        })
-    }
-
-    pub(super) fn recorded(&mut self, recorded: &'a Recorded) -> Option<ValueRecord> {
+    fn recorded(&mut self, field: u32, recorded: &Recorded, out: &mut Vec<u8>) {
         match recorded {
-            Recorded::Value(value) => Some(ValueRecord {
-                fingerprint: value.fingerprint,
-                masked: (value.masked != value.fingerprint).then_some(value.masked),
-                bytes: value.bytes,
-                empty: value.empty,
-                sample: self.text(&value.sample),
-                redacted: false,
+            Recorded::Value(value) => wire::message(out, field, |out| {
+                wire::fixed(out, 1, value.fingerprint);
+                if value.masked != value.fingerprint {
+                    wire::fixed(out, 2, value.masked);
+                }
+                wire::number(out, 3, value.bytes.into());
+                wire::flag(out, 4, value.empty);
+                wire::number(out, 5, self.text(&value.sample).into());
             }),
-            Recorded::Redacted => Some(ValueRecord {
-                redacted: true,
-                ..ValueRecord::default()
-            }),
-            Recorded::NotRecorded => None,
+            Recorded::Redacted => wire::message(out, field, |out| wire::flag(out, 6, true)),
+            Recorded::NotRecorded => {}
         }
     }
 }
@@ -321,6 +343,7 @@ impl TablesReader {
             BodyRecord::RunEnd(end) => Body::RunEnd(RunEnd {
                 error: self.failure(end.error)?,
             }),
+            BodyRecord::Nudge(nudge) => Body::Nudge(self.nudge(&nudge)?),
         })
     }
 
@@ -338,6 +361,10 @@ impl TablesReader {
                 command: command_numbered(record.command)?,
                 tests_failed: record.tests_failed,
             },
+            guarded: record
+                .guarded
+                .map(|guarded| self.guarded(&guarded).map(Box::new))
+                .transpose()?,
         })
     }
 
@@ -387,28 +414,5 @@ impl TablesReader {
                 sample: self.text(record.sample)?,
             }),
         })
-    }
-}
-
-fn command_number(command: Option<Command>) -> u32 {
-    match command {
-        None => 0,
-        Some(Command::Other) => 1,
-        Some(Command::ReadsFile) => 2,
-        Some(Command::WritesFile) => 3,
-        Some(Command::EditsFile) => 4,
-        Some(Command::RunsTests) => 5,
-    }
-}
-
-fn command_numbered(number: u32) -> Result<Option<Command>, RecordError> {
-    match number {
-        0 => Ok(None),
-        1 => Ok(Some(Command::Other)),
-        2 => Ok(Some(Command::ReadsFile)),
-        3 => Ok(Some(Command::WritesFile)),
-        4 => Ok(Some(Command::EditsFile)),
-        5 => Ok(Some(Command::RunsTests)),
-        _ => Err(RecordError::unknown("command", number)),
     }
 }

@@ -1,12 +1,13 @@
 //! What has left a run's window, as part of its saved state.
 
 use crate::engine::event::TraceId;
-use crate::engine::fold::{CallMark, Fold, Notes, Totals};
+use crate::engine::fold::{CallMark, Fold, Notes, Spent, Totals};
 use crate::engine::judge::Outcome;
 use crate::engine::similarity::shape;
 
 use super::RecordError;
 use super::control::ControlRecord;
+use super::guard::{ToldRecord, read_told, told_record};
 use super::kept::{KeptRecord, SpentRecord, TallyRecord, read_spent, spent_record};
 use super::query::QueryMarkRecord;
 use super::speech::SpeechRecord;
@@ -36,8 +37,10 @@ pub(super) struct FoldRecord {
     speech: Option<SpeechRecord>,
     #[prost(message, repeated, tag = "10")]
     queries: Vec<QueryMarkRecord>,
+    #[prost(message, repeated, tag = "11")]
+    told: Vec<ToldRecord>,
     /// *t*
-    #[prost(uint32, repeated, tag = "11")]
+    #[prost(uint32, repeated, tag = "12")]
     unpriced: Vec<u32>,
 }
 
@@ -80,6 +83,14 @@ struct TotalsRecord {
     model_spoke: bool,
     #[prost(uint64, tag = "18")]
     turn_at: u64,
+    #[prost(uint64, tag = "30")]
+    skipped: u64,
+    #[prost(message, optional, tag = "31")]
+    saved: Option<SpentRecord>,
+    #[prost(fixed64, optional, tag = "32")]
+    turn_name: Option<u64>,
+    #[prost(fixed64, optional, tag = "33")]
+    round_name: Option<u64>,
 }
 
 #[derive(Clone, Copy, PartialEq, prost::Message)]
@@ -135,8 +146,8 @@ struct CallMarkRecord {
     round: u64,
 }
 
-impl<'a> TablesWriter<'a> {
-    pub(super) fn fold(&mut self, fold: &'a Fold) -> FoldRecord {
+impl TablesWriter {
+    pub(super) fn fold(&mut self, fold: &Fold) -> FoldRecord {
         let Fold {
             totals,
             agents,
@@ -148,6 +159,7 @@ impl<'a> TablesWriter<'a> {
             control,
             speech,
             queries,
+            told,
             notes,
         } = fold;
         FoldRecord {
@@ -162,10 +174,11 @@ impl<'a> TablesWriter<'a> {
             notes: Some(notes_record(*notes)),
             speech: self.speech(speech),
             queries: queries.iter().map(|mark| self.query_mark(mark)).collect(),
+            told: told.iter().map(told_record).collect(),
         }
     }
 
-    fn call_mark(&mut self, mark: &'a CallMark) -> CallMarkRecord {
+    fn call_mark(&mut self, mark: &CallMark) -> CallMarkRecord {
         let CallMark {
             tool,
             key,
@@ -240,6 +253,7 @@ impl TablesReader {
                 .iter()
                 .map(|mark| self.query_mark(mark))
                 .collect::<Result<_, _>>()?,
+            told: record.told.iter().map(read_told).collect(),
             notes: read_notes(record.notes.unwrap_or_default()),
             speech: self.speech(record.speech.unwrap_or_default())?,
         })
@@ -287,6 +301,10 @@ fn totals_record(totals: &Totals, end_trace: u32) -> TotalsRecord {
         end_trace: _,
         failed,
         worst,
+        skipped,
+        saved,
+        turn_name,
+        round_name,
     } = *totals;
     TotalsRecord {
         tool_calls,
@@ -307,6 +325,12 @@ fn totals_record(totals: &Totals, end_trace: u32) -> TotalsRecord {
         failed,
         worst,
         end_trace,
+        skipped,
+        saved: Some(saved)
+            .filter(|saved| *saved != Spent::default())
+            .map(spent_record),
+        turn_name: Some(turn_name).filter(|name| *name != 0),
+        round_name: Some(round_name).filter(|name| *name != 0),
     }
 }
 
@@ -330,6 +354,10 @@ fn read_totals(record: &TotalsRecord, end_trace: TraceId) -> Totals {
         end_trace,
         failed: record.failed,
         worst: record.worst,
+        skipped: record.skipped,
+        saved: read_spent(record.saved),
+        turn_name: record.turn_name.unwrap_or(0),
+        round_name: record.round_name.unwrap_or(0),
     }
 }
 

@@ -3,10 +3,10 @@
 use crate::engine::fold::Spent;
 use crate::engine::kept::{Kept, Proof};
 use crate::engine::tally::Tally;
-use crate::engine::warning::Rule;
 
 use super::RecordError;
 use super::alert::{severity_number, severity_numbered};
+use super::guard::{verdict_number, verdict_numbered};
 use super::tables::{TablesReader, TablesWriter};
 
 /// A count; numbers marked *t* and *s* are those of texts and spans in the record's tables.
@@ -75,6 +75,9 @@ pub(super) struct KeptRecord {
     spent: Option<SpentRecord>,
     #[prost(fixed64, tag = "15")]
     incident: u64,
+    /// 0: none
+    #[prost(uint32, tag = "30")]
+    verdict: u32,
 }
 
 /// Tokens and money.
@@ -86,8 +89,8 @@ pub(super) struct SpentRecord {
     cost_microusd: u64,
 }
 
-impl<'a> TablesWriter<'a> {
-    pub(super) fn kept(&mut self, kept: &'a Kept) -> KeptRecord {
+impl TablesWriter {
+    pub(super) fn kept(&mut self, kept: &Kept) -> KeptRecord {
         let Kept {
             rule,
             group,
@@ -101,6 +104,7 @@ impl<'a> TablesWriter<'a> {
             agent,
             proof,
             incident,
+            verdict,
         } = kept;
         let Proof {
             evidence,
@@ -124,10 +128,11 @@ impl<'a> TablesWriter<'a> {
             evidence: self.spans(evidence),
             spent: Some(spent_record(*spent)),
             incident: *incident,
+            verdict: verdict_number(*verdict),
         }
     }
 
-    pub(super) fn tally(&mut self, tally: &'a Tally) -> TallyRecord {
+    pub(super) fn tally(&mut self, tally: &Tally) -> TallyRecord {
         let Tally {
             rule,
             key,
@@ -180,6 +185,7 @@ impl TablesReader {
                 spent: read_spent(record.spent),
             },
             incident: record.incident,
+            verdict: verdict_numbered(record.verdict)?,
         })
     }
 
@@ -199,11 +205,6 @@ impl TablesReader {
                 spent: read_spent(record.spent),
             },
         })
-    }
-
-    fn rule(&self, number: u32) -> Result<Rule, RecordError> {
-        let name = self.text(number)?;
-        Rule::named(&name).ok_or_else(|| RecordError::unknown("rule", name))
     }
 }
 

@@ -23,8 +23,8 @@ pub(super) struct QueryMarkRecord {
     query: u32,
 }
 
-impl<'a> TablesWriter<'a> {
-    pub(super) fn query_mark(&mut self, mark: &'a QueryMark) -> QueryMarkRecord {
+impl TablesWriter {
+    pub(super) fn query_mark(&mut self, mark: &QueryMark) -> QueryMarkRecord {
         let QueryMark {
             tool,
             key,

@@ -19,6 +19,9 @@ use super::fold::FoldRecord;
 use super::kept::KeptRecord;
 use super::tables::{TablesReader, TablesRecord, TablesWriter};
 
+/// About what an event takes.
+const EVENT_BYTES: usize = 128;
+
 /// A saved run; its id is the key.
 #[derive(Clone, PartialEq, prost::Message)]
 struct SavedRecord {
@@ -33,6 +36,7 @@ struct SavedRecord {
 /// A state; numbers marked *t* are those of texts in the tables.
 #[derive(Clone, PartialEq, prost::Message)]
 struct StateRecord {
+    /// Written last, when they are known.
     #[prost(message, optional, tag = "1")]
     tables: Option<TablesRecord>,
     /// *t*
@@ -46,8 +50,9 @@ struct StateRecord {
     service: u32,
     #[prost(uint64, tag = "5")]
     heard_ms: u64,
-    #[prost(message, repeated, tag = "6")]
-    window: Vec<EventRecord>,
+    /// An [`EventRecord`] each.
+    #[prost(bytes = "vec", repeated, tag = "6")]
+    window: Vec<Vec<u8>>,
     #[prost(message, optional, tag = "7")]
     base: Option<FoldRecord>,
     #[prost(message, optional, tag = "8")]
@@ -144,13 +149,20 @@ pub fn encode_run(state: &RunState) -> Vec<u8> {
         next_base: _,
     } = state;
     let mut tables = TablesWriter::default();
-    let mut record = StateRecord {
+    let record = StateRecord {
         tables: None,
         id: tables.text(id),
         session_id: tables.optional(session_id.as_ref()),
         service: tables.optional(service.as_ref()),
         heard_ms: *heard_ms,
-        window: window.iter().map(|event| tables.event(event)).collect(),
+        window: window
+            .iter()
+            .map(|event| {
+                let mut bytes = Vec::with_capacity(EVENT_BYTES);
+                tables.event_fields(event, &mut bytes);
+                bytes
+            })
+            .collect(),
         base: Some(tables.fold(base)),
         base_until: base_until.as_ref().map(place_record),
         recent_ids: recent_ids.iter().collect(),
@@ -165,14 +177,15 @@ pub fn encode_run(state: &RunState) -> Vec<u8> {
         late: *late,
         repeated: *repeated,
     };
-    record.tables = Some(tables.finish());
-    record.encode_to_vec()
+    let mut bytes = record.encode_to_vec();
+    tables.finish(1, &mut bytes);
+    bytes
 }
 
 /// The state back from its bytes.
 pub fn decode_run(bytes: &[u8]) -> Result<RunState, RecordError> {
     let record = StateRecord::decode(bytes)?;
-    let mut tables = TablesReader::new(record.tables);
+    let mut tables = TablesReader::new(record.tables.unwrap_or_default());
     let base = record
         .base
         .ok_or_else(|| RecordError::missing("what left the window"))?;
@@ -184,7 +197,7 @@ pub fn decode_run(bytes: &[u8]) -> Result<RunState, RecordError> {
         window: record
             .window
             .into_iter()
-            .map(|event| tables.event(event))
+            .map(|event| tables.event(EventRecord::decode(&*event)?))
             .collect::<Result<_, _>>()?,
         base: tables.fold(base)?,
         base_until: record.base_until.map(read_place),
@@ -229,7 +242,7 @@ fn read_place(record: PlaceRecord) -> Place {
     }
 }
 
-fn published_record<'a>(tables: &mut TablesWriter<'a>, known: &'a Published) -> PublishedRecord {
+fn published_record(tables: &mut TablesWriter, known: &Published) -> PublishedRecord {
     let Published {
         id,
         revision,

@@ -4,9 +4,10 @@ use proptest::option;
 use proptest::prelude::*;
 
 use crate::engine::event::{
-    AgentSpan, Answer, Body, Command, Event, Failure, Handoff, ModelCall, Recorded, RunEnd, SpanId,
-    Text, ToolCall, TraceId, Traits, Value,
+    AgentSpan, Answer, Body, Command, Event, Failure, Guarded, Handoff, ModelCall, Nudge, Part,
+    Recorded, RunEnd, SpanId, Text, ToolCall, TraceId, Traits, Value,
 };
+use crate::engine::guard::policy::VerdictKind;
 use crate::engine::warning::{ChangeKind, Rule, Severity, Warning, WarningState};
 use crate::store::alert::Alert;
 use crate::store::turn::{Entry, IndexKey, Turn};
@@ -77,17 +78,21 @@ fn tool_call() -> BoxedStrategy<ToolCall> {
         option::of(failure()),
         any::<[bool; 2]>(),
         traits(),
+        option::weighted(0.3, guarded()),
     )
         .prop_map(
-            |(tool, call_id, input, output, error, [hands_off, writes], traits)| ToolCall {
-                tool,
-                call_id,
-                input,
-                output,
-                error,
-                hands_off,
-                writes,
-                traits,
+            |(tool, call_id, input, output, error, [hands_off, writes], traits, guarded)| {
+                ToolCall {
+                    tool,
+                    call_id,
+                    input,
+                    output,
+                    error,
+                    hands_off,
+                    writes,
+                    traits,
+                    guarded,
+                }
             },
         )
         .boxed()
@@ -143,7 +148,34 @@ fn body() -> impl Strategy<Value = Body> {
         option::of(text()).prop_map(|tool| Body::Retry { tool }),
         Just(Body::UserMessage),
         option::of(failure()).prop_map(|error| Body::RunEnd(RunEnd { error })),
+        (rule(), any::<[u64; 3]>()).prop_map(|(rule, [group, count, worker])| Body::Nudge(Nudge {
+            rule,
+            group,
+            count,
+            worker
+        })),
     ]
+}
+
+fn rule() -> impl Strategy<Value = Rule> {
+    prop::sample::select(Rule::ALL.to_vec())
+}
+
+fn guarded() -> impl Strategy<Value = Box<Guarded>> {
+    let part = prop_oneof![
+        Just(Part::Asked),
+        rule().prop_map(Part::Skipped),
+        rule().prop_map(Part::Aborted),
+        Just(Part::Result),
+    ];
+    (any::<u64>(), part, 0_u64..4, 0_u64..4).prop_map(|(asked, part, round, turn)| {
+        Box::new(Guarded {
+            asked,
+            part,
+            round,
+            turn,
+        })
+    })
 }
 
 pub(super) fn event() -> impl Strategy<Value = Event> {
@@ -311,6 +343,7 @@ pub(super) fn warning() -> impl Strategy<Value = Warning> {
                 cost_microusd,
                 what_happened,
                 why_it_matters,
+                verdict: (count % 2 == 1).then_some(VerdictKind::Skip),
                 what_to_try,
             }
         },
@@ -398,6 +431,7 @@ fn tool_call_event(i: u64, start_ns: u64) -> Event {
             error: None,
             hands_off: false,
             writes: false,
+            guarded: None,
             traits: Traits::default(),
         }),
     }
@@ -430,6 +464,7 @@ pub(in crate::store) fn raised(run_id: &str) -> Alert {
             cost_microusd: 0,
             what_happened: "search_documents was called 3 times with the same input".into(),
             why_it_matters: "Nothing new can come of it".into(),
+            verdict: None,
             what_to_try: "Give the agent the earlier result".into(),
         },
     }

@@ -44,7 +44,7 @@ struct SaidRecord {
     end_ns: u64,
 }
 
-impl TablesWriter<'_> {
+impl TablesWriter {
     pub(super) fn speech(&mut self, speech: &Speech) -> Option<SpeechRecord> {
         if *speech == Speech::default() {
             return None;

@@ -3,13 +3,15 @@
 //! The writer numbers them from 1 in the order in which they appear; 0 stands for the empty one. The record carries
 //! the tables beside the events, and the reader looks the numbers up, so that texts which were one before are one again.
 
-use std::collections::{BTreeMap, HashMap};
+use std::hash::BuildHasher;
 
 use crate::engine::event::{SpanId, Text, TraceId};
+use crate::store::hashing::FastMap;
 
 use super::RecordError;
+use super::wire;
 
-/// The tables of one record.
+/// The tables of one record, as they are read.
 #[derive(Clone, PartialEq, prost::Message)]
 pub(super) struct TablesRecord {
     #[prost(string, repeated, tag = "1")]
@@ -21,37 +23,66 @@ pub(super) struct TablesRecord {
     spans: Vec<u64>,
 }
 
-/// The tables while a record is written.
+/// The tables while a record is written. Kept for the next record, it keeps its memory.
 #[derive(Default)]
-pub(super) struct TablesWriter<'a> {
-    record: TablesRecord,
-    texts: HashMap<&'a str, u32>,
-    traces: BTreeMap<TraceId, u32>,
-    spans: BTreeMap<SpanId, u32>,
+pub(super) struct TablesWriter {
+    texts: Texts,
+    traces: FastMap<TraceId, u32>,
+    spans: FastMap<SpanId, u32>,
+    trace_bytes: Vec<u8>,
+    span_bytes: Vec<u8>,
     time_ns: u64,
 }
 
-impl<'a> TablesWriter<'a> {
+/// Texts, and the field that they are written to as they come. They are found by their hash and compared there.
+#[derive(Default)]
+struct Texts {
+    places: FastMap<u64, TextPlace>,
+    count: u32,
+    field: Vec<u8>,
+}
+
+struct TextPlace {
+    number: u32,
+    start: usize,
+    end: usize,
+}
+
+impl Texts {
+    fn number(&mut self, text: &str) -> u32 {
+        let hash = self.places.hasher().hash_one(text);
+        let known = self.places.get(&hash);
+        if let Some(known) = known
+            && &self.field[known.start..known.end] == text.as_bytes()
+        {
+            return known.number;
+        }
+        self.count += 1;
+        wire::bytes(&mut self.field, 1, text.as_bytes());
+        let end = self.field.len();
+        let place = TextPlace {
+            number: self.count,
+            start: end - text.len(),
+            end,
+        };
+        self.places.insert(hash, place);
+        self.count
+    }
+}
+
+impl TablesWriter {
     /// Number of a text that is always there; 0 for the empty one.
-    pub(super) fn text(&mut self, text: &'a str) -> u32 {
+    pub(super) fn text(&mut self, text: &str) -> u32 {
         if text.is_empty() {
             0
         } else {
-            self.some_text(text)
+            self.texts.number(text)
         }
     }
 
     /// Number of a text that may be absent; 0 when it is.
-    pub(super) fn optional(&mut self, text: Option<&'a Text>) -> u32 {
-        text.map_or(0, |text| self.some_text(text))
-    }
-
-    fn some_text(&mut self, text: &'a str) -> u32 {
-        let texts = &mut self.record.texts;
-        *self.texts.entry(text).or_insert_with(|| {
-            texts.push(text.to_owned());
-            texts.len() as u32
-        })
+    pub(super) fn optional(&mut self, text: Option<&Text>) -> u32 {
+        text.map_or(0, |text| self.texts.number(text))
     }
 
     /// Number of a trace.
@@ -59,10 +90,11 @@ impl<'a> TablesWriter<'a> {
         if trace == TraceId::default() {
             return 0;
         }
-        let traces = &mut self.record.traces;
+        let next = self.traces.len() as u32 + 1;
+        let bytes = &mut self.trace_bytes;
         *self.traces.entry(trace).or_insert_with(|| {
-            traces.extend_from_slice(&trace.0);
-            (traces.len() / size_of::<TraceId>()) as u32
+            bytes.extend_from_slice(&trace.0);
+            next
         })
     }
 
@@ -71,10 +103,11 @@ impl<'a> TablesWriter<'a> {
         if !span.is_set() {
             return 0;
         }
-        let spans = &mut self.record.spans;
+        let next = self.spans.len() as u32 + 1;
+        let bytes = &mut self.span_bytes;
         *self.spans.entry(span).or_insert_with(|| {
-            spans.push(u64::from_be_bytes(span.0));
-            spans.len() as u32
+            bytes.extend_from_slice(&u64::from_be_bytes(span.0).to_le_bytes());
+            next
         })
     }
 
@@ -90,9 +123,28 @@ impl<'a> TablesWriter<'a> {
         difference
     }
 
-    /// The tables, to be put into the record.
-    pub(super) fn finish(self) -> TablesRecord {
-        self.record
+    /// Bytes that it keeps, about.
+    pub(super) fn capacity(&self) -> usize {
+        self.texts.field.capacity() + self.texts.places.capacity() * size_of::<(u64, TextPlace)>()
+    }
+
+    /// Appends the tables as a [`TablesRecord`], and begins anew.
+    pub(super) fn finish(&mut self, field: u32, out: &mut Vec<u8>) {
+        wire::tag(out, field, 2);
+        let [texts, traces, spans] = [&self.texts.field, &self.trace_bytes, &self.span_bytes];
+        let length = texts.len() + wire::bytes_len(2, traces) + wire::bytes_len(3, spans);
+        wire::varint(out, length as u64);
+        out.extend_from_slice(texts);
+        wire::bytes(out, 2, traces);
+        wire::bytes(out, 3, spans);
+        self.texts.places.clear();
+        self.texts.count = 0;
+        self.texts.field.clear();
+        self.traces.clear();
+        self.spans.clear();
+        self.trace_bytes.clear();
+        self.span_bytes.clear();
+        self.time_ns = 0;
     }
 }
 
@@ -106,8 +158,7 @@ pub(super) struct TablesReader {
 }
 
 impl TablesReader {
-    pub(super) fn new(record: Option<TablesRecord>) -> Self {
-        let record = record.unwrap_or_default();
+    pub(super) fn new(record: TablesRecord) -> Self {
         let (traces, _) = record.traces.as_chunks();
         Self {
             texts: record.texts.into_iter().map(Text::from).collect(),

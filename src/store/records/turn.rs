@@ -13,6 +13,7 @@ use super::RecordError;
 use super::alert::encode_alert;
 use super::event::EventRecord;
 use super::tables::{TablesReader, TablesRecord, TablesWriter};
+use super::wire;
 
 /// Length of the cursor before the turns.
 const GROUP_HEAD_BYTES: usize = 8;
@@ -25,6 +26,7 @@ struct TurnRecord {
     at_ms: u64,
     #[prost(fixed64, tag = "3")]
     policy: u64,
+    /// Written last, when they are known.
     #[prost(message, optional, tag = "4")]
     tables: Option<TablesRecord>,
     /// How many entries follow.
@@ -117,42 +119,68 @@ pub(crate) fn group_head(first_cursor: u64) -> [u8; GROUP_HEAD_BYTES] {
     first_cursor.to_le_bytes()
 }
 
-/// A turn as bytes, and what the database is to hold of it.
-pub(crate) fn encode_turn(turn: Turn) -> (Vec<u8>, Keys) {
-    let mut tables = TablesWriter::default();
-    let mut rows = Vec::new();
-    for entry in &turn.entries {
-        let kind = Some(entry_kind(&mut tables, turn.at_ms, entry));
-        append(&EntryRecord { kind }, &mut rows);
-        if let Entry::Reports { events, .. } = entry {
-            for event in events {
-                append(&tables.event(event), &mut rows);
+/// Writes turns. Kept from one turn to the next, so that the memory for a record is there: what is fresh from the system is
+/// dearer than what is written to it.
+#[derive(Default)]
+pub(crate) struct TurnWriter {
+    tables: TablesWriter,
+    rows: Vec<u8>,
+    record: Vec<u8>,
+}
+
+impl TurnWriter {
+    /// Writes a turn over the one before. Answers what the database is to hold of it.
+    pub(crate) fn write(&mut self, turn: Turn) -> Keys {
+        self.rows.clear();
+        for entry in &turn.entries {
+            let kind = Some(entry_kind(&mut self.tables, turn.at_ms, entry));
+            append(&EntryRecord { kind }, &mut self.rows);
+            if let Entry::Reports { events, .. } = entry {
+                for event in events {
+                    self.tables.event(event, &mut self.rows);
+                }
             }
         }
+        let head = TurnRecord {
+            shard: turn.shard.into(),
+            at_ms: turn.at_ms,
+            policy: turn.policy,
+            tables: None,
+            entries: turn.entries.len() as u32,
+            entries_bytes: self.rows.len() as u64,
+            new_runs: turn.new_runs.iter().map(index_record).collect(),
+            aliases: turn.aliases.iter().map(alias_record).collect(),
+            removed: turn.removed.iter().map(index_record).collect(),
+            alerts: turn.alerts.iter().map(encode_alert).collect(),
+        };
+        let (record, tables) = (&mut self.record, &mut self.tables);
+        record.clear();
+        wire::delimited(record, |record| {
+            head.encode(record).expect(HAS_ROOM);
+            tables.finish(4, record);
+        });
+        record.extend_from_slice(&self.rows);
+        Keys {
+            new_runs: turn.new_runs,
+            aliases: turn.aliases,
+            removed: turn.removed,
+            alerts: head.alerts,
+        }
     }
-    let head = TurnRecord {
-        shard: turn.shard.into(),
-        at_ms: turn.at_ms,
-        policy: turn.policy,
-        tables: Some(tables.finish()),
-        entries: turn.entries.len() as u32,
-        entries_bytes: rows.len() as u64,
-        new_runs: turn.new_runs.iter().map(index_record).collect(),
-        aliases: turn.aliases.iter().map(alias_record).collect(),
-        removed: turn.removed.iter().map(index_record).collect(),
-        alerts: turn.alerts.iter().map(encode_alert).collect(),
-    };
-    let mut record = Vec::with_capacity(head.encoded_len() + 4 + rows.len());
-    append(&head, &mut record);
-    record.append(&mut rows);
-    let keys = Keys {
-        new_runs: turn.new_runs,
-        aliases: turn.aliases,
-        removed: turn.removed,
-        alerts: head.alerts,
-    };
-    (record, keys)
+
+    /// The turn that was written last.
+    pub(crate) fn record(&self) -> &[u8] {
+        &self.record
+    }
+
+    /// Bytes that it keeps.
+    pub(crate) fn capacity(&self) -> usize {
+        self.rows.capacity() + self.record.capacity() + self.tables.capacity()
+    }
 }
+
+/// Why writing into a vector cannot fail.
+const HAS_ROOM: &str = "a vector has room for every message";
 
 fn index_record(key: &IndexKey) -> IndexRecord {
     IndexRecord {
@@ -169,9 +197,7 @@ fn alias_record((trace, run_id): &(TraceId, Text)) -> AliasRecord {
 }
 
 fn append(message: &impl Message, bytes: &mut Vec<u8>) {
-    message
-        .encode_length_delimited(bytes)
-        .expect("a vector has room for every message");
+    message.encode_length_delimited(bytes).expect(HAS_ROOM);
 }
 
 /// What the database is to hold of a group: the cursor of its first alert, and the keys of each turn.
@@ -220,7 +246,7 @@ pub(crate) fn decode_turns(group: &[u8]) -> Result<Vec<(u64, Vec<Entry>)>, Recor
     let mut turns = Vec::new();
     while !bytes.is_empty() {
         let head = TurnRecord::decode_length_delimited(&mut bytes)?;
-        let mut tables = TablesReader::new(head.tables);
+        let mut tables = TablesReader::new(head.tables.unwrap_or_default());
         let mut entries = Vec::new();
         for _ in 0..head.entries {
             entries.push(read_entry(&mut tables, head.at_ms, &mut bytes)?);
@@ -230,7 +256,7 @@ pub(crate) fn decode_turns(group: &[u8]) -> Result<Vec<(u64, Vec<Entry>)>, Recor
     Ok(turns)
 }
 
-fn entry_kind<'a>(tables: &mut TablesWriter<'a>, turn_ms: u64, entry: &'a Entry) -> EntryKind {
+fn entry_kind(tables: &mut TablesWriter, turn_ms: u64, entry: &Entry) -> EntryKind {
     match entry {
         Entry::Reports {
             run_id,
@@ -299,11 +325,25 @@ mod tests {
     use super::super::samples;
     use super::*;
 
+    /// The record of a turn, and its keys.
+    fn encode_turn(turn: Turn) -> (Vec<u8>, Keys) {
+        let mut writer = TurnWriter::default();
+        let keys = writer.write(turn);
+        (writer.record, keys)
+    }
+
     proptest! {
         /// Given any turns, what a group holds comes back, in order and to the last bit.
         #[test]
         fn turns_come_back(turns in prop::collection::vec(samples::turn(), 0..4), cursor: u64) {
-            let (records, keys): (Vec<_>, Vec<_>) = turns.iter().cloned().map(encode_turn).unzip();
+            let mut writer = TurnWriter::default();
+            let (records, keys): (Vec<_>, Vec<_>) = turns
+                .iter()
+                .map(|turn| {
+                    let keys = writer.write(turn.clone());
+                    (writer.record().to_vec(), keys)
+                })
+                .unzip();
             let group = [group_head(cursor).to_vec(), records.concat()].concat();
             prop_assert_eq!(decode_keys(&group), Ok((cursor, keys)));
             let expected: Vec<_> = turns.into_iter().map(|turn| (turn.policy, turn.entries)).collect();

@@ -1,4 +1,4 @@
-//! Hash tables for what every report passes: run ids and traces.
+//! Hash tables for what every report passes: run ids, traces, and the texts of a record.
 //!
 //! They hash with xxh3, several times as fast as the standard library's hasher on keys this short. The seed is drawn anew
 //! by each process, so that nobody can send ids which are known to collide.
@@ -10,11 +10,11 @@ use std::sync::OnceLock;
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
 /// A hash table with a fast keyed hash.
-pub(super) type FastMap<K, V> = HashMap<K, V, Seeded>;
+pub(crate) type FastMap<K, V> = HashMap<K, V, Seeded>;
 
 /// Makes hashers with the seed of this process.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Seeded(u64);
+pub(crate) struct Seeded(u64);
 
 impl Default for Seeded {
     fn default() -> Self {
@@ -32,7 +32,7 @@ impl BuildHasher for Seeded {
 }
 
 /// Hashes each piece with the hash of those before it as its seed.
-pub(super) struct Xxh3(u64);
+pub(crate) struct Xxh3(u64);
 
 impl Hasher for Xxh3 {
     fn write(&mut self, bytes: &[u8]) {

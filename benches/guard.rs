@@ -1,0 +1,230 @@
+//! How long an agent waits for the guard, beside telemetry.
+//!
+//!     cargo bench --bench guard
+//!
+//! One daemon, a process of its own with a store on disk, is sent 20,000 spans a second (100 in a request, four
+//! connections) and asked about 1,000 calls a second over one gRPC connection for [`SECONDS`] seconds; each call is reported
+//! afterwards. Questions are sent on time, whether or not earlier ones are answered, so that a slow answer does not hide
+//! others; the time runs from the sending of a question to its answer. Goals: p50 at most 0.5 ms, p99 at most 2 ms, nothing
+//! degraded. Load and daemon share the machine, so what is printed is an upper bound.
+
+use std::io::{BufRead, BufReader};
+use std::net::{SocketAddr, TcpListener};
+use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use eddy::api::v1;
+use eddy::api::v1::guard_service_client::GuardServiceClient;
+use opentelemetry_proto::tonic::collector::trace::v1::ExportTraceServiceRequest;
+use opentelemetry_proto::tonic::collector::trace::v1::trace_service_client::TraceServiceClient;
+use opentelemetry_proto::tonic::common::v1::any_value::Value as Any;
+use opentelemetry_proto::tonic::common::v1::{AnyValue, InstrumentationScope, KeyValue};
+use opentelemetry_proto::tonic::trace::v1::{ResourceSpans, ScopeSpans, Span};
+use tonic::transport::Channel;
+
+const SECONDS: u64 = 10;
+const SPANS_PER_SECOND: u64 = 20_000;
+const SPANS_PER_REQUEST: u64 = 100;
+const SENDERS: u64 = 4;
+const CALLS_PER_SECOND: u64 = 1_000;
+/// Runs that are asked about; each of them is also reported by spans.
+const RUNS: u64 = 200;
+/// What is asked first is not counted: connections and caches are cold.
+const WARM_UP: usize = 500;
+
+fn main() {
+    if std::env::args().any(|argument| argument == "--test") {
+        return;
+    }
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .build()
+        .expect("a runtime starts");
+    let data = tempfile::tempdir().expect("a directory");
+    let (daemon, otlp, api) = start(data.path());
+    let _ends = Ends(daemon);
+    runtime.block_on(measure(otlp, api));
+}
+
+/// Ends the daemon with the measurement.
+struct Ends(Child);
+
+impl Drop for Ends {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+fn free() -> SocketAddr {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+    listener.local_addr().expect("it has an address")
+}
+
+fn start(data: &std::path::Path) -> (Child, SocketAddr, SocketAddr) {
+    let (otlp, http, api) = (free(), free(), free());
+    let mut child = Command::new(env!("CARGO_BIN_EXE_eddy"))
+        .args(["serve", "--otlp-grpc", &otlp.to_string()])
+        .args(["--otlp-http", &http.to_string(), "--api", &api.to_string()])
+        .arg("--data-dir")
+        .arg(data)
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("the program starts");
+    let stderr = child.stderr.take().expect("its stderr is ours");
+    let mut lines = BufReader::new(stderr).lines().map_while(Result::ok);
+    let is_ready = lines.any(|line| line.contains("ready"));
+    assert!(is_ready, "the daemon did not start");
+    std::thread::spawn(move || lines.for_each(drop));
+    (child, otlp, api)
+}
+
+async fn measure(otlp: SocketAddr, api: SocketAddr) {
+    let sent = Arc::new(AtomicU64::new(0));
+    let senders: Vec<_> = (0..SENDERS)
+        .map(|sender| tokio::spawn(send_spans(otlp, sender, sent.clone())))
+        .collect();
+    let began = Instant::now();
+    let (mut waits, degraded) = ask(api).await;
+    let seconds = began.elapsed().as_secs_f64();
+    for sender in senders {
+        sender.abort();
+    }
+    waits.drain(..WARM_UP.min(waits.len()));
+    waits.sort_unstable();
+    let at = |share: f64| {
+        let place = (waits.len() as f64 * share) as usize;
+        waits[place.min(waits.len() - 1)].as_secs_f64() * 1e3
+    };
+    let spans = sent.load(Ordering::Relaxed) as f64 / seconds;
+    let calls = waits.len() as f64 / seconds;
+    println!("guard: {calls:.0} questions/s beside {spans:.0} acknowledged spans/s");
+    println!(
+        "       p50 {:.3} ms  p90 {:.3} ms  p99 {:.3} ms  p99.9 {:.3} ms  degraded {degraded}",
+        at(0.5),
+        at(0.9),
+        at(0.99),
+        at(0.999),
+    );
+    println!("       goals: p50 0.5 ms, p99 2 ms");
+}
+
+async fn ask(api: SocketAddr) -> (Vec<Duration>, u64) {
+    let guard = GuardServiceClient::connect(format!("http://{api}"))
+        .await
+        .expect("the API listens");
+    let mut ticks = tokio::time::interval(Duration::from_micros(1_000_000 / CALLS_PER_SECOND));
+    let mut asked = Vec::new();
+    for number in 0..CALLS_PER_SECOND * SECONDS {
+        ticks.tick().await;
+        asked.push(tokio::spawn(call(guard.clone(), number)));
+    }
+    let mut waits = Vec::with_capacity(asked.len());
+    let mut degraded = 0;
+    for call in asked {
+        let (wait, is_degraded) = call.await.expect("a call does not panic");
+        waits.push(wait);
+        degraded += u64::from(is_degraded);
+    }
+    (waits, degraded)
+}
+
+/// One call of an agent: asked about, and told of.
+async fn call(mut guard: GuardServiceClient<Channel>, number: u64) -> (Duration, bool) {
+    let question = v1::CheckToolCallRequest {
+        run_id: format!("run-{}", number % RUNS),
+        tool: "search".into(),
+        arguments: Some(format!(r#"{{"query":"thing {number}","limit":10}}"#)),
+        call_id: Some(format!("guarded-{number}")),
+        agent: Some("agent".into()),
+        ..Default::default()
+    };
+    let began = Instant::now();
+    let answer = guard.check_tool_call(question.clone()).await;
+    let wait = began.elapsed();
+    let answer = answer.expect("it answers").into_inner();
+    let report = v1::ReportToolResultRequest {
+        run_id: question.run_id,
+        tool: question.tool,
+        call_id: question.call_id,
+        status: v1::ResultStatus::Success.into(),
+        result: Some(format!(r#"{{"found":"result {number}"}}"#)),
+        ..Default::default()
+    };
+    let _ = guard.report_tool_result(report).await;
+    (wait, answer.degraded)
+}
+
+async fn send_spans(otlp: SocketAddr, sender: u64, sent: Arc<AtomicU64>) {
+    let mut traces = TraceServiceClient::connect(format!("http://{otlp}"))
+        .await
+        .expect("the receiver listens");
+    let per_second = SPANS_PER_SECOND / SPANS_PER_REQUEST / SENDERS;
+    let mut ticks = tokio::time::interval(Duration::from_micros(1_000_000 / per_second));
+    for request in 0.. {
+        ticks.tick().await;
+        let spans = spans(sender, request);
+        if traces.export(spans).await.is_ok() {
+            sent.fetch_add(SPANS_PER_REQUEST, Ordering::Relaxed);
+        }
+    }
+}
+
+fn spans(sender: u64, request: u64) -> ExportTraceServiceRequest {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH);
+    let now_ns = now.expect("after 1970").as_nanos() as u64;
+    let spans = (0..SPANS_PER_REQUEST).map(|place| {
+        let number = (request * SENDERS + sender) * SPANS_PER_REQUEST + place;
+        let run = number % RUNS;
+        let start = now_ns - (SPANS_PER_REQUEST - place) * 10_000;
+        Span {
+            trace_id: u128::from(run + 1).to_be_bytes().to_vec(),
+            span_id: (number + 1).to_be_bytes().to_vec(),
+            parent_span_id: vec![7; 8],
+            name: "execute_tool fetch".into(),
+            start_time_unix_nano: start,
+            end_time_unix_nano: start + 1_000,
+            attributes: vec![
+                text("gen_ai.operation.name", "execute_tool".into()),
+                text("gen_ai.conversation.id", format!("run-{run}")),
+                text("gen_ai.tool.name", "fetch".into()),
+                text("gen_ai.tool.call.id", format!("call-{number}")),
+                text(
+                    "gen_ai.tool.call.arguments",
+                    format!(r#"{{"item":"{number}"}}"#),
+                ),
+                text(
+                    "gen_ai.tool.call.result",
+                    format!(r#"{{"found":"thing {number}"}}"#),
+                ),
+            ],
+            ..Span::default()
+        }
+    });
+    ExportTraceServiceRequest {
+        resource_spans: vec![ResourceSpans {
+            scope_spans: vec![ScopeSpans {
+                scope: Some(InstrumentationScope {
+                    name: "bench".into(),
+                    ..InstrumentationScope::default()
+                }),
+                spans: spans.collect(),
+                ..ScopeSpans::default()
+            }],
+            ..ResourceSpans::default()
+        }],
+    }
+}
+
+fn text(key: &str, value: String) -> KeyValue {
+    KeyValue {
+        key: key.into(),
+        value: Some(AnyValue {
+            value: Some(Any::StringValue(value)),
+        }),
+        ..KeyValue::default()
+    }
+}

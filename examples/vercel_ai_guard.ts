@@ -1,0 +1,120 @@
+/**
+ * Eddy's guard around the tools of the Vercel AI SDK.
+ *
+ *     npm install ai zod tsx
+ *     eddy                                  # in another terminal
+ *     npx tsx vercel_ai_guard.ts            # an agent that goes in circles, and is led out
+ *
+ * To use it, copy `ask` and `guarded`, and wrap the tools:
+ *
+ *     generateText({ model, tools: guarded(tools, runId), ... })
+ *
+ * `runId` is the id under which Eddy files the run: the session or conversation id that the telemetry carries
+ * (`experimental_telemetry.metadata.sessionId`), else the id of the OpenTelemetry trace. Without a daemon the agent goes on
+ * as if nothing of this were here.
+ */
+
+import { generateText, stepCountIs, tool, type ToolSet } from 'ai';
+import { MockLanguageModelV3 } from 'ai/test';
+import { z } from 'zod';
+
+const API = process.env.EDDY_API ?? '127.0.0.1:4319';
+const PATIENCE_MS = 500;
+
+interface Answer {
+  verdict: 'ALLOW' | 'NUDGE' | 'SKIP' | 'ABORT';
+  message?: string;
+  previous_result?: string;
+}
+
+/** Asks Eddy, and goes on without an answer where there is none in time. */
+async function ask(what: 'check' | 'report', body: object): Promise<Answer> {
+  try {
+    const answer = await fetch(`http://${API}/v1/guard/${what}`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify(body),
+      signal: AbortSignal.timeout(PATIENCE_MS),
+    });
+    if (!answer.ok) throw new Error(await answer.text());
+    return (await answer.json()) as Answer;
+  } catch (error) {
+    console.error(`eddy: the call goes on unguarded: ${error}`);
+    return { verdict: 'ALLOW' };
+  }
+}
+
+/** The same tools, each of whose calls is checked before it is made and reported afterwards. */
+export function guarded<T extends ToolSet>(tools: T, runId: string): T {
+  const wrapped = Object.entries(tools).map(([name, inner]) => {
+    const execute = inner.execute;
+    if (!execute) return [name, inner];
+    const outer: typeof execute = async (input, options) => {
+      const call = { run_id: runId, tool: name, arguments: input, call_id: options.toolCallId };
+      const { verdict, message = '', previous_result: earlier } = await ask('check', call);
+      if (verdict === 'ABORT') throw new Error(message);
+      if (verdict === 'SKIP') {
+        return earlier === undefined ? message : `${message}\n\nThe earlier result:\n${earlier}`;
+      }
+      try {
+        const result = await execute(input, options);
+        await ask('report', { ...call, status: 'success', result });
+        return verdict === 'NUDGE' ? { result, note: message } : result;
+      } catch (error) {
+        await ask('report', { ...call, status: 'error', error: String(error) });
+        throw error;
+      }
+    };
+    return [name, { ...inner, execute: outer }];
+  });
+  return Object.fromEntries(wrapped) as T;
+}
+
+/** A model that asks the same thing again and again until a call of it is refused. */
+function stubborn() {
+  const usage = {
+    inputTokens: { total: 1, noCache: 1, cacheRead: 0, cacheWrite: 0 },
+    outputTokens: { total: 1, text: 1, reasoning: 0 },
+  };
+  return new MockLanguageModelV3({
+    doGenerate: async ({ prompt }) => {
+      const results = prompt.filter((message) => message.role === 'tool');
+      const last = JSON.stringify(results.at(-1) ?? 'no forecast');
+      if (!last.includes('no forecast') || results.length === 30) {
+        const text = 'I cannot find the forecast.';
+        return { content: [{ type: 'text', text }], finishReason: { unified: 'stop', raw: 'stop' }, usage, warnings: [] };
+      }
+      const toolCall = {
+        type: 'tool-call' as const,
+        toolCallId: `call-${results.length}`,
+        toolName: 'forecast',
+        input: '{"city":"Bergen"}',
+      };
+      return { content: [toolCall], finishReason: { unified: 'tool-calls', raw: 'tool-calls' }, usage, warnings: [] };
+    },
+  });
+}
+
+async function main() {
+  let made = 0;
+  const tools = {
+    forecast: tool({
+      description: 'The weather in a city.',
+      inputSchema: z.object({ city: z.string() }),
+      execute: async ({ city }) => {
+        made += 1;
+        return `no forecast for ${city}`;
+      },
+    }),
+  };
+  const { steps } = await generateText({
+    model: stubborn(),
+    tools: guarded(tools, 'example-vercel-ai'),
+    prompt: 'How will the weather be?',
+    stopWhen: stepCountIs(40),
+  });
+  for (const { output } of steps.flatMap((step) => step.toolResults)) console.log(' ', output);
+  console.log(`calls made: ${made}`);
+}
+
+void main();

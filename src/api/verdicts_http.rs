@@ -1,0 +1,258 @@
+//! The guard over HTTP: `POST /v1/guard/check`, `/v1/guard/report` and `/v1/guard/message`, and `GET /v1/guard/totals`, with the fields of
+//! `eddy.v1.GuardService` under the same names.
+//!
+//! A body is read field by field, so that whatever is wrong is said with the field's name. `arguments` and `result` may be any
+//! JSON or a text; enums are words.
+
+use std::collections::BTreeMap;
+
+use axum::Json;
+use axum::body::Bytes;
+use axum::extract::{DefaultBodyLimit, State};
+use axum::response::{IntoResponse, Response};
+use axum::routing::{get, post};
+use axum::{Router, extract::rejection::BytesRejection};
+use serde::Serialize;
+use serde_json::value::RawValue;
+
+use super::error::{ApiError, failure};
+use super::queries::Api;
+use super::v1;
+use super::verdicts::REQUEST_BYTES_MAX;
+
+/// The routes of the guard.
+pub(super) fn routes() -> Router<Api> {
+    Router::new()
+        .route("/v1/guard/check", post(check))
+        .route("/v1/guard/report", post(report))
+        .route("/v1/guard/message", post(message))
+        .route("/v1/guard/totals", get(totals))
+        .layer(DefaultBodyLimit::max(REQUEST_BYTES_MAX))
+}
+
+#[derive(Serialize)]
+struct VerdictJson {
+    verdict: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    message: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    rule: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    repeats: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    previous_result: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    warning_id: Option<String>,
+    degraded: bool,
+}
+
+#[derive(Serialize)]
+struct TakenIn {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    message: Option<String>,
+}
+
+async fn check(State(api): State<Api>, body: Result<Bytes, BytesRejection>) -> Response {
+    let body = match body {
+        Ok(body) => body,
+        Err(rejection) => return too_large(&rejection),
+    };
+    let answered = async {
+        let mut fields = Fields::read(&body)?;
+        let request = v1::CheckToolCallRequest {
+            run_id: fields.text("run_id")?.unwrap_or_default(),
+            tool: fields.text("tool")?.unwrap_or_default(),
+            arguments: fields.value("arguments"),
+            call_id: fields.text("call_id")?,
+            agent: fields.text("agent")?,
+            worker: fields.text("worker")?,
+            session_id: fields.text("session_id")?,
+            turn_id: fields.text("turn_id")?,
+            round_id: fields.text("round_id")?,
+        };
+        fields.end()?;
+        api.check_call(&request).await
+    };
+    answered
+        .await
+        .map_or_else(IntoResponse::into_response, |answer| {
+            Json(VerdictJson {
+                verdict: word(answer.verdict()),
+                message: answer.message,
+                rule: answer.rule,
+                repeats: answer.repeats,
+                previous_result: answer.previous_result,
+                warning_id: answer.warning_id,
+                degraded: answer.degraded,
+            })
+            .into_response()
+        })
+}
+
+async fn report(State(api): State<Api>, body: Result<Bytes, BytesRejection>) -> Response {
+    let body = match body {
+        Ok(body) => body,
+        Err(rejection) => return too_large(&rejection),
+    };
+    let answered = async {
+        let mut fields = Fields::read(&body)?;
+        let request = v1::ReportToolResultRequest {
+            run_id: fields.text("run_id")?.unwrap_or_default(),
+            tool: fields.text("tool")?.unwrap_or_default(),
+            call_id: fields.text("call_id")?,
+            arguments: fields.value("arguments"),
+            status: fields.status()?.into(),
+            result: fields.value("result"),
+            message: fields.text("message")?,
+            error: fields.value("error"),
+            agent: fields.text("agent")?,
+            worker: fields.text("worker")?,
+        };
+        fields.end()?;
+        api.report_result(&request).await
+    };
+    answered
+        .await
+        .map_or_else(IntoResponse::into_response, |_| {
+            Json(TakenIn { message: None }).into_response()
+        })
+}
+
+async fn message(State(api): State<Api>, body: Result<Bytes, BytesRejection>) -> Response {
+    let body = match body {
+        Ok(body) => body,
+        Err(rejection) => return too_large(&rejection),
+    };
+    let answered = async {
+        let mut fields = Fields::read(&body)?;
+        let request = v1::ReportMessageRequest {
+            run_id: fields.text("run_id")?.unwrap_or_default(),
+            kind: fields.kind()?.into(),
+            text: fields.text("text")?,
+            agent: fields.text("agent")?,
+            worker: fields.text("worker")?,
+        };
+        fields.end()?;
+        api.report_message_of(&request).await
+    };
+    answered
+        .await
+        .map_or_else(IntoResponse::into_response, |answer| {
+            Json(TakenIn {
+                message: answer.message,
+            })
+            .into_response()
+        })
+}
+
+#[derive(Serialize)]
+struct TotalsJson {
+    verdicts: Vec<VerdictCountJson>,
+    degraded: u64,
+    skipped_calls: u64,
+    saved_tokens_estimate: u64,
+    saved_cost_usd_estimate: f64,
+}
+
+#[derive(Serialize)]
+struct VerdictCountJson {
+    rule: String,
+    verdict: &'static str,
+    count: u64,
+}
+
+async fn totals(State(api): State<Api>) -> Result<Json<TotalsJson>, ApiError> {
+    let totals = api.guard_totals()?;
+    let verdicts = totals.verdicts.into_iter().map(|count| VerdictCountJson {
+        verdict: word(count.verdict()),
+        rule: count.rule,
+        count: count.count,
+    });
+    Ok(Json(TotalsJson {
+        verdicts: verdicts.collect(),
+        degraded: totals.degraded,
+        skipped_calls: totals.skipped_calls,
+        saved_tokens_estimate: totals.saved_tokens_estimate,
+        saved_cost_usd_estimate: totals.saved_cost_usd_estimate,
+    }))
+}
+
+fn too_large(rejection: &BytesRejection) -> Response {
+    let text = format!(
+        "body: {}; at most {REQUEST_BYTES_MAX} bytes are taken",
+        rejection.body_text()
+    );
+    failure(rejection.status(), &text)
+}
+
+fn word(verdict: v1::Verdict) -> &'static str {
+    match verdict {
+        v1::Verdict::Nudge => "NUDGE",
+        v1::Verdict::Skip => "SKIP",
+        v1::Verdict::Abort => "ABORT",
+        v1::Verdict::Allow | v1::Verdict::Unspecified => "ALLOW",
+    }
+}
+
+/// The members of a body, taken out one by one.
+struct Fields<'a>(BTreeMap<String, &'a RawValue>);
+
+impl<'a> Fields<'a> {
+    fn read(body: &'a [u8]) -> Result<Self, ApiError> {
+        serde_json::from_slice(body)
+            .map(Self)
+            .map_err(|error| ApiError::invalid("body", format!("is not a JSON object: {error}")))
+    }
+
+    fn take(&mut self, field: &str) -> Option<&'a RawValue> {
+        self.0.remove(field).filter(|json| json.get() != "null")
+    }
+
+    /// A text, or a number as a text: ids are numbers in some programs.
+    fn text(&mut self, field: &'static str) -> Result<Option<String>, ApiError> {
+        let Some(json) = self.take(field) else {
+            return Ok(None);
+        };
+        let json = json.get();
+        if serde_json::from_str::<serde_json::Number>(json).is_ok() {
+            return Ok(Some(json.to_owned()));
+        }
+        let text = serde_json::from_str::<String>(json);
+        text.map(Some)
+            .map_err(|_| ApiError::invalid(field, "must be a text"))
+    }
+
+    /// Any JSON as text; a text as it is.
+    fn value(&mut self, field: &str) -> Option<String> {
+        let json = self.take(field)?.get();
+        Some(serde_json::from_str::<String>(json).unwrap_or_else(|_| json.to_owned()))
+    }
+
+    fn status(&mut self) -> Result<v1::ResultStatus, ApiError> {
+        match self.text("status")?.as_deref() {
+            Some("success") => Ok(v1::ResultStatus::Success),
+            Some("success_no_data") => Ok(v1::ResultStatus::SuccessNoData),
+            Some("error") => Ok(v1::ResultStatus::Error),
+            _ => Err(ApiError::invalid(
+                "status",
+                "must be success, success_no_data or error",
+            )),
+        }
+    }
+
+    fn kind(&mut self) -> Result<v1::MessageKind, ApiError> {
+        match self.text("kind")?.as_deref() {
+            Some("assistant") => Ok(v1::MessageKind::Assistant),
+            Some("user") => Ok(v1::MessageKind::User),
+            _ => Err(ApiError::invalid("kind", "must be assistant or user")),
+        }
+    }
+
+    /// Refuses what is left: a misspelt field would be passed over in silence.
+    fn end(self) -> Result<(), ApiError> {
+        match self.0.into_keys().next() {
+            None => Ok(()),
+            Some(field) => Err(ApiError::UnknownField(field)),
+        }
+    }
+}

@@ -1,0 +1,84 @@
+//! `eddy backup` and `eddy restore`: a copy of the data directory, tenants included, beside a daemon that runs or without one.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, UNIX_EPOCH};
+
+use clap::Args;
+
+use super::failure::{Failure, answer};
+use super::{ConfigArgs, set_data_dir};
+use crate::config;
+use crate::daemon::TENANTS;
+use crate::store::{self, Copied};
+
+#[derive(Debug, Args)]
+pub(crate) struct BackupArgs {
+    /// Where the copy goes: a directory that is new or empty
+    to: PathBuf,
+    #[command(flatten)]
+    config: ConfigArgs,
+    /// The data directory that is copied
+    #[arg(short, long, value_name = "DIR")]
+    data_dir: Option<String>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct RestoreArgs {
+    /// A directory that `eddy backup` has made
+    from: PathBuf,
+    #[command(flatten)]
+    config: ConfigArgs,
+    /// The data directory that is made: new or empty
+    #[arg(short, long, value_name = "DIR")]
+    data_dir: Option<String>,
+}
+
+pub(super) fn backup(args: &BackupArgs) -> Result<(), Failure> {
+    let data_dir = data_dir(&args.config, args.data_dir.as_ref())?;
+    let copied = copy(&data_dir, &args.to)?;
+    told("saved", &copied, &args.to)
+}
+
+pub(super) fn restore(args: &RestoreArgs) -> Result<(), Failure> {
+    let data_dir = data_dir(&args.config, args.data_dir.as_ref())?;
+    let copied = copy(&args.from, &data_dir)?;
+    told("restored", &copied, &data_dir)
+}
+
+fn data_dir(config: &ConfigArgs, data_dir: Option<&String>) -> Result<PathBuf, Failure> {
+    let mut sources = config.sources();
+    set_data_dir(&mut sources, data_dir);
+    Ok(config::load(&sources)?.settings.data_dir)
+}
+
+/// Copies the store of the default tenant, and those of all others.
+fn copy(from: &Path, to: &Path) -> Result<Vec<(String, Copied)>, Failure> {
+    let failed = |error: store::StoreError| Failure::Other(error.to_string());
+    let mut copied = vec![(String::new(), store::copy(from, to).map_err(failed)?)];
+    for tenant in fs::read_dir(from.join(TENANTS)).into_iter().flatten() {
+        let tenant = tenant.map_err(|error| Failure::Other(error.to_string()))?;
+        let name = tenant.file_name();
+        let one = store::copy(&tenant.path(), &to.join(TENANTS).join(&name)).map_err(failed)?;
+        copied.push((name.to_string_lossy().into_owned(), one));
+    }
+    Ok(copied)
+}
+
+fn told(done: &str, copied: &[(String, Copied)], to: &Path) -> Result<(), Failure> {
+    for (tenant, copied) in copied {
+        let whose = match tenant.as_str() {
+            "" => String::new(),
+            tenant => format!(" of tenant {tenant}"),
+        };
+        let snapshot = copied.snapshot_ms.map_or("no snapshot".to_owned(), |at| {
+            let at = UNIX_EPOCH + Duration::from_millis(at);
+            format!("the snapshot of {}", humantime::format_rfc3339_seconds(at))
+        });
+        let (records, to) = (copied.records, to.display());
+        answer(&format!(
+            "{done}{whose}: {snapshot} and {records} commits of the journal, in {to}\n"
+        ))?;
+    }
+    Ok(())
+}

@@ -1,0 +1,211 @@
+//! `eddy guard`: a tool call from a script, asked about before and told of afterwards.
+//!
+//! `check` prints the verdict and, below it, what the agent is to be told; its exit code is 3 where the call is not to be made,
+//! so that `eddy guard check … && tool` does what it says. Where no daemon answers, `check` allows the call and says so on
+//! standard error: the guard must not become the reason that an agent stops.
+
+use clap::{Args, Subcommand};
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use super::blocking;
+use super::client::{Client, Unanswered};
+use super::failure::{Failure, answer, answer_json};
+use super::reading::ApiArgs;
+use super::render::text::clean;
+
+#[derive(Clone, Debug, Subcommand)]
+pub(super) enum GuardCommand {
+    /// Ask whether a call should be made
+    #[command(after_help = "\
+Examples:
+  eddy guard check --run \"$RUN\" --tool search --arguments '{\"q\": \"rust\"}' && search rust
+  eddy guard check --run r --tool search --json
+
+Exit codes: 0 make the call, 3 do not make it; 0 as well where no daemon answers")]
+    Check(CheckArgs),
+    /// Tell what a call brought
+    Report(ReportArgs),
+}
+
+#[derive(Clone, Debug, Args)]
+pub(super) struct CallArgs {
+    /// The run's id, as in the telemetry
+    #[arg(long, value_name = "ID")]
+    run: String,
+    /// The tool
+    #[arg(long, value_name = "NAME")]
+    tool: String,
+    /// Its arguments as JSON, or a text
+    #[arg(long, value_name = "JSON")]
+    arguments: Option<String>,
+    /// The id that the model gave the call
+    #[arg(long, value_name = "ID")]
+    call_id: Option<String>,
+    /// The agent
+    #[arg(long, value_name = "NAME")]
+    agent: Option<String>,
+    /// The worker of a swarm
+    #[arg(long, value_name = "NAME")]
+    worker: Option<String>,
+    #[command(flatten)]
+    api: ApiArgs,
+}
+
+#[derive(Clone, Debug, Args)]
+pub(super) struct CheckArgs {
+    #[command(flatten)]
+    call: CallArgs,
+    /// The session, where it is named apart from the run
+    #[arg(long, value_name = "ID")]
+    session: Option<String>,
+    /// The turn: what follows from one message of a user
+    #[arg(long, value_name = "ID")]
+    turn: Option<String>,
+    /// The round: calls of one answer of the model
+    #[arg(long, value_name = "ID")]
+    round: Option<String>,
+    /// Print the answer as JSON
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Clone, Debug, Args)]
+pub(super) struct ReportArgs {
+    #[command(flatten)]
+    call: CallArgs,
+    /// How the call ended
+    #[arg(long, value_name = "STATUS", value_parser = ["success", "success_no_data", "error"])]
+    status: String,
+    /// The result as JSON, or a text; with `success`
+    #[arg(long, value_name = "JSON")]
+    result: Option<String>,
+    /// The tool's own words about there being nothing; with `success_no_data`
+    #[arg(long, value_name = "TEXT")]
+    message: Option<String>,
+    /// Why the call failed; with `error`
+    #[arg(long, value_name = "TEXT")]
+    error: Option<String>,
+}
+
+/// The answer to a question.
+#[derive(Debug, Deserialize, Serialize)]
+struct Answered {
+    verdict: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    message: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    rule: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    repeats: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    previous_result: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    warning_id: Option<String>,
+    degraded: bool,
+}
+
+pub(super) fn run(command: &GuardCommand) -> Result<(), Failure> {
+    match command {
+        GuardCommand::Check(args) => check(args),
+        GuardCommand::Report(args) => report(args),
+    }
+}
+
+fn check(args: &CheckArgs) -> Result<(), Failure> {
+    let mut body = args.call.body();
+    let more = [
+        ("session_id", &args.session),
+        ("turn_id", &args.turn),
+        ("round_id", &args.round),
+    ];
+    add(&mut body, &more);
+    let client = Client::new(&args.call.api)?;
+    let body = Value::Object(body);
+    let path = ["v1", "guard", "check"];
+    let asked = blocking(async { Ok(client.post::<Answered>(&path, &body).await) })?;
+    let verdict = match asked {
+        Ok(verdict) => verdict,
+        Err(Unanswered::Unreachable(text)) => {
+            eprintln!("eddy: the call is allowed, because {text}");
+            Answered::degraded()
+        }
+        Err(refused) => return Err(refused.into()),
+    };
+    if args.json {
+        answer_json(&verdict)?;
+    } else {
+        answer(&page(&verdict))?;
+    }
+    if matches!(verdict.verdict.as_str(), "SKIP" | "ABORT") {
+        let rule = verdict.rule.unwrap_or_default();
+        return Err(Failure::Unhealthy(format!(
+            "the call is not to be made ({rule})"
+        )));
+    }
+    Ok(())
+}
+
+fn report(args: &ReportArgs) -> Result<(), Failure> {
+    let mut body = args.call.body();
+    body.insert("status".to_owned(), args.status.clone().into());
+    let more = [
+        ("result", &args.result),
+        ("message", &args.message),
+        ("error", &args.error),
+    ];
+    add(&mut body, &more);
+    let client = Client::new(&args.call.api)?;
+    let body = Value::Object(body);
+    let path = ["v1", "guard", "report"];
+    let _: Value = blocking(async { Ok(client.post(&path, &body).await?) })?;
+    Ok(())
+}
+
+/// The verdict, and below it what the agent is to be told.
+fn page(verdict: &Answered) -> String {
+    let degraded = if verdict.degraded { " (degraded)" } else { "" };
+    let head = format!("{}{degraded}", clean(&verdict.verdict));
+    let message = verdict.message.as_deref().unwrap_or_default();
+    let lines = message.lines().map(|line| clean(line).into_owned());
+    let lines: Vec<String> = std::iter::once(head).chain(lines).collect();
+    lines.join("\n") + "\n"
+}
+
+fn add(body: &mut Map<String, Value>, fields: &[(&str, &Option<String>)]) {
+    for (field, text) in fields {
+        if let Some(text) = text {
+            body.insert((*field).to_owned(), text.clone().into());
+        }
+    }
+}
+
+impl CallArgs {
+    fn body(&self) -> Map<String, Value> {
+        let mut body = Map::new();
+        body.insert("run_id".to_owned(), self.run.clone().into());
+        body.insert("tool".to_owned(), self.tool.clone().into());
+        let more = [
+            ("arguments", &self.arguments),
+            ("call_id", &self.call_id),
+            ("agent", &self.agent),
+            ("worker", &self.worker),
+        ];
+        add(&mut body, &more);
+        body
+    }
+}
+
+impl Answered {
+    fn degraded() -> Self {
+        Self {
+            verdict: "ALLOW".to_owned(),
+            message: None,
+            rule: None,
+            repeats: None,
+            previous_result: None,
+            warning_id: None,
+            degraded: true,
+        }
+    }
+}

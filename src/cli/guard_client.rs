@@ -1,0 +1,141 @@
+//! The guard over HTTP, for the commands that stand between an agent and its tools. They ask, wait a bounded time, and let
+//! the call go on where there is no answer.
+
+use std::time::Duration;
+
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::blocking;
+use super::client::{Client, Unanswered};
+use super::failure::Failure;
+use super::reading::ApiArgs;
+
+/// Longest that a call is held up. The daemon itself answers within its deadline, which is shorter by far; the rest is
+/// for a machine that is busy.
+const PATIENCE: Duration = Duration::from_secs(1);
+
+/// A call of a tool, as `POST /v1/guard/check` takes it.
+#[derive(Clone, Debug, Default, Serialize)]
+pub(super) struct Call {
+    pub(super) run_id: String,
+    pub(super) tool: String,
+    pub(super) arguments: Value,
+    #[serde(rename = "call_id", skip_serializing_if = "Option::is_none")]
+    pub(super) id: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) turn_id: Option<String>,
+}
+
+/// What the guard answers to a check; to a message, at most the message.
+#[derive(Debug, Default, Deserialize)]
+pub(super) struct Answer {
+    #[serde(default)]
+    pub(super) verdict: Verdict,
+    #[serde(default)]
+    message: Option<String>,
+    #[serde(default)]
+    previous_result: Option<String>,
+}
+
+#[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Eq)]
+#[serde(rename_all = "UPPERCASE")]
+pub(super) enum Verdict {
+    Nudge,
+    Skip,
+    Abort,
+    /// Also one that a newer daemon may give.
+    #[default]
+    #[serde(other)]
+    Allow,
+}
+
+impl Answer {
+    /// What the agent is told in place of the tool's result, or in addition to it.
+    pub(super) fn text(&self) -> Option<String> {
+        let message = self.message.as_deref()?;
+        Some(match &self.previous_result {
+            Some(result) => format!("{message}\n\nThe earlier result:\n{result}"),
+            None => message.to_owned(),
+        })
+    }
+
+    #[cfg(test)]
+    pub(super) fn of(verdict: Verdict, message: &str) -> Self {
+        Self {
+            verdict,
+            message: Some(message.to_owned()),
+            previous_result: None,
+        }
+    }
+}
+
+/// `POST /v1/guard/report`.
+#[derive(Serialize)]
+struct Report<'a> {
+    run_id: &'a str,
+    tool: &'a str,
+    arguments: &'a Value,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    call_id: Option<&'a str>,
+    status: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    result: Option<&'a Value>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    error: Option<&'a Value>,
+}
+
+/// `POST /v1/guard/message`.
+#[derive(Serialize)]
+struct Message<'a> {
+    run_id: &'a str,
+    kind: &'static str,
+    text: &'a str,
+}
+
+/// A daemon's guard.
+pub(super) struct GuardClient(Client);
+
+impl GuardClient {
+    pub(super) fn new(api: &ApiArgs) -> Result<Self, Failure> {
+        Ok(Self(Client::new(api)?))
+    }
+
+    /// Whether a call may be made. The error says in words why there is no answer.
+    pub(super) fn check(&self, call: &Call) -> Result<Answer, String> {
+        self.post("check", call)
+    }
+
+    /// What became of a call: its result, or why it failed.
+    pub(super) fn report(&self, call: &Call, result: Result<&Value, &Value>) -> Result<(), String> {
+        let report = Report {
+            run_id: &call.run_id,
+            tool: &call.tool,
+            arguments: &call.arguments,
+            call_id: call.id.as_deref(),
+            status: if result.is_ok() { "success" } else { "error" },
+            result: result.ok(),
+            error: result.err(),
+        };
+        self.post::<Value>("report", &report).map(drop)
+    }
+
+    /// The user has said something. The answer may have a nudge that is owed to the run.
+    pub(super) fn user_message(&self, run_id: &str, text: &str) -> Result<Answer, String> {
+        let kind = "user";
+        self.post("message", &Message { run_id, kind, text })
+    }
+
+    fn post<T: DeserializeOwned>(&self, what: &str, body: &impl Serialize) -> Result<T, String> {
+        let path = ["v1", "guard", what];
+        let body = serde_json::to_value(body).map_err(|error| error.to_string())?;
+        let answered =
+            async { Ok(tokio::time::timeout(PATIENCE, self.0.post(&path, &body)).await) };
+        match blocking(answered).map_err(|failure| failure.to_string())? {
+            Ok(answered) => answered
+                .map_err(|(Unanswered::Unreachable(reason) | Unanswered::Refused(reason))| reason),
+            Err(_) => Err("the daemon took too long".to_owned()),
+        }
+    }
+}

@@ -1,0 +1,245 @@
+//! `eddy hook NAME --install` and `--uninstall`: our command in the settings of a program.
+//!
+//! The settings are the user's. What is not ours stays as it is, down to its blanks; what is about to change is shown; the
+//! file as it was stays beside it under the name `*.before-eddy`; a file that we cannot read is left alone.
+
+use std::fs;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use serde_json::value::RawValue;
+use serde_json::{Value, json};
+
+use super::programs::Program;
+use super::settings_file::{Members, list_json, value_json};
+use crate::cli::API_DEFAULT;
+use crate::cli::failure::{Failure, answer};
+use crate::cli::reading::ApiArgs;
+
+/// Enters our command for each event where it is not entered yet.
+pub(super) fn install(program: Program, path: &Path, api: &ApiArgs) -> Result<(), Failure> {
+    let command = command(program, api)?;
+    let entry = json!({"hooks": [
+        {"type": "command", "command": command, "timeout": program.timeout()}
+    ]});
+    let mut file = SettingsFile::open(program, path)?;
+    for (event, _) in program.events() {
+        let mut entries = file.entries(event)?;
+        entries.retain(|entry| !is_ours(program, entry));
+        let text = value_json(&entry, 3);
+        entries.push(RawValue::from_string(text).map_err(|error| file.unreadable(&error))?);
+        file.set_entries(event, &entries)?;
+    }
+    let backup = file.save()?;
+    let events: Vec<&str> = program.events().iter().map(|(event, _)| *event).collect();
+    answer(&format!(
+        "Entered into {} for {}:\n\n  {}\n\n{}{}\nTo take it out again: eddy hook {} --uninstall\n",
+        path.display(),
+        events.join(", "),
+        value_json(&entry, 1),
+        kept(backup.as_deref()),
+        program.remains(),
+        program.name()
+    ))
+}
+
+/// Takes our command out.
+pub(super) fn uninstall(program: Program, path: &Path) -> Result<(), Failure> {
+    let mut file = SettingsFile::open(program, path)?;
+    let mut from = Vec::new();
+    for (event, _) in program.events() {
+        let mut entries = file.entries(event)?;
+        let before = entries.len();
+        entries.retain(|entry| !is_ours(program, entry));
+        if entries.len() < before {
+            file.set_entries(event, &entries)?;
+            from.push(*event);
+        }
+    }
+    if from.is_empty() {
+        return answer(&format!(
+            "{} does not have the command; nothing is changed.\n",
+            path.display()
+        ));
+    }
+    let backup = file.save()?;
+    answer(&format!(
+        "Taken out of {}: {}\n{}",
+        path.display(),
+        from.join(", "),
+        kept(backup.as_deref())
+    ))
+}
+
+/// Where the file as it was is kept.
+fn kept(backup: Option<&Path>) -> String {
+    backup.map_or_else(String::new, |backup| {
+        format!("The file as it was: {}\n", backup.display())
+    })
+}
+
+/// What the program is to run: this very program, since the one on the path may be another.
+fn command(program: Program, api: &ApiArgs) -> Result<String, Failure> {
+    let eddy = std::env::current_exe()
+        .map_err(|error| Failure::Other(format!("finding where this program lies: {error}")))?;
+    let mut words = vec![
+        eddy.to_string_lossy().into_owned(),
+        "hook".to_owned(),
+        program.name().to_owned(),
+    ];
+    if api.api != API_DEFAULT {
+        words.extend(["--api".to_owned(), api.api.clone()]);
+    }
+    let files = [
+        ("--token-file", &api.token_file),
+        ("--ca-file", &api.ca_file),
+    ];
+    for (flag, file) in files {
+        if let Some(file) = file {
+            let file = std::path::absolute(file)
+                .map_err(|error| Failure::Other(format!("finding {}: {error}", file.display())))?;
+            words.extend([flag.to_owned(), file.to_string_lossy().into_owned()]);
+        }
+    }
+    Ok(words
+        .iter()
+        .map(|word| quoted(word))
+        .collect::<Vec<_>>()
+        .join(" "))
+}
+
+/// A word as a shell reads it back.
+fn quoted(word: &str) -> String {
+    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"/._-:@".contains(&byte);
+    if word.bytes().all(is_plain) {
+        return word.to_owned();
+    }
+    if cfg!(windows) {
+        return format!("\"{word}\"");
+    }
+    format!("'{}'", word.replace('\'', r"'\''"))
+}
+
+/// Whether an entry runs our hook, wherever the program lay when it was entered.
+fn is_ours(program: Program, entry: &RawValue) -> bool {
+    let Ok(entry) = serde_json::from_str::<Value>(entry.get()) else {
+        return false;
+    };
+    let hooks = entry["hooks"].as_array().map_or(&[][..], Vec::as_slice);
+    let words = format!(" hook {}", program.name());
+    let runs_us = |hook: &Value| {
+        let command = hook["command"].as_str().unwrap_or_default();
+        command.contains("eddy")
+            && (command.ends_with(&words) || command.contains(&(words.clone() + " ")))
+    };
+    !hooks.is_empty() && hooks.iter().all(runs_us)
+}
+
+/// The settings of a program, being changed.
+struct SettingsFile {
+    program: Program,
+    /// Where it lies, behind symbolic links.
+    path: PathBuf,
+    /// What it says; none where there is no file yet.
+    before: Option<String>,
+    root: Members,
+    hooks: Members,
+}
+
+impl SettingsFile {
+    fn open(program: Program, path: &Path) -> Result<Self, Failure> {
+        let path = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+        let before = match fs::read_to_string(&path) {
+            Ok(text) => Some(text),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => None,
+            Err(error) => {
+                return Err(Failure::Other(format!(
+                    "reading {}: {error}",
+                    path.display()
+                )));
+            }
+        };
+        let mut file = Self {
+            program,
+            path,
+            before,
+            root: Members::default(),
+            hooks: Members::default(),
+        };
+        let text = file.before.as_deref().map_or("", str::trim);
+        if !text.is_empty() {
+            file.root = serde_json::from_str(text).map_err(|error| file.unreadable(&error))?;
+        }
+        let hooks = file
+            .root
+            .get("hooks")
+            .map_err(|error| file.unreadable(&error))?;
+        file.hooks = hooks.unwrap_or_default();
+        Ok(file)
+    }
+
+    fn entries(&self, event: &str) -> Result<Vec<Box<RawValue>>, Failure> {
+        let entries = self
+            .hooks
+            .get(event)
+            .map_err(|error| self.unreadable(&error))?;
+        Ok(entries.unwrap_or_default())
+    }
+
+    fn set_entries(&mut self, event: &str, entries: &[Box<RawValue>]) -> Result<(), Failure> {
+        if entries.is_empty() {
+            self.hooks.remove(event);
+            return Ok(());
+        }
+        let set = self.hooks.set(event, list_json(entries, 2));
+        set.map_err(|error| self.unreadable(&error))
+    }
+
+    /// Writes the settings in place of what was there, all or nothing, and says where that is kept now.
+    fn save(&mut self) -> Result<Option<PathBuf>, Failure> {
+        if self.hooks.is_empty() {
+            self.root.remove("hooks");
+        } else {
+            let set = self.root.set("hooks", self.hooks.json(1));
+            set.map_err(|error| self.unreadable(&error))?;
+        }
+        let text = self.root.json(0) + "\n";
+        let backup = beside(&self.path, "before-eddy");
+        let written = || -> io::Result<()> {
+            if let Some(folder) = self.path.parent() {
+                fs::create_dir_all(folder)?;
+            }
+            if self.before.is_some() {
+                fs::copy(&self.path, &backup)?;
+            }
+            let new = beside(&self.path, "new-eddy");
+            let mut file = fs::File::create(&new)?;
+            if let Ok(known) = fs::metadata(&self.path) {
+                file.set_permissions(known.permissions())?;
+            }
+            file.write_all(text.as_bytes())?;
+            file.sync_all()?;
+            fs::rename(&new, &self.path)
+        };
+        written().map_err(|error| {
+            Failure::Other(format!("changing {}: {error}", self.path.display()))
+        })?;
+        Ok(self.before.is_some().then_some(backup))
+    }
+
+    fn unreadable(&self, error: &serde_json::Error) -> Failure {
+        Failure::Other(format!(
+            "{} is left as it is, because it cannot be read as the settings of {}: {error}",
+            self.path.display(),
+            self.program.title()
+        ))
+    }
+}
+
+/// A file beside another one.
+fn beside(path: &Path, suffix: &str) -> PathBuf {
+    let mut name = path.file_name().unwrap_or_default().to_owned();
+    name.push(".");
+    name.push(suffix);
+    path.with_file_name(name)
+}

@@ -1,0 +1,276 @@
+//! The programs that have such hooks: where they are entered, what their events are called, and how they are answered.
+//!
+//! | program | from | events | answers |
+//! |---|---|---|---|
+//! | Claude Code | 2.1.9, the first whose `PreToolUse` takes `additionalContext` | `PreToolUse`, `PostToolUse`, `PostToolUseFailure`, `UserPromptSubmit` | `hookSpecificOutput`, `continue` |
+//! | Codex | the first where hooks need no feature flag; before that, `codex_hooks = true` | the same without `PostToolUseFailure` | the same, but `PreToolUse` cannot end the run |
+//! | Gemini CLI | 0.26, the first whose hooks are on by default | `BeforeTool`, `AfterTool`, `BeforeAgent` | `decision`, `continue`; a nudge only with the result |
+//!
+//! From their manuals: the hooks reference of Claude Code (code.claude.com/docs/en/hooks), of Codex
+//! (developers.openai.com/codex/hooks) and of Gemini CLI (geminicli.com/docs/hooks/reference), read in November 2026.
+//! Versions are those that the manuals and change logs name.
+
+use std::fs;
+use std::path::PathBuf;
+
+use clap::ValueEnum;
+use serde_json::{Value, json};
+use xxhash_rust::xxh3::xxh3_64;
+
+use super::Told;
+use crate::cli::failure::Failure;
+use crate::cli::guard_client::{Answer, Verdict};
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(super) enum Program {
+    /// Claude Code
+    ClaudeCode,
+    /// Codex
+    Codex,
+    /// Gemini CLI
+    GeminiCli,
+}
+
+/// When a hook is run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Moment {
+    /// A tool is about to be called.
+    Before,
+    /// It has been called.
+    After,
+    /// The user has said something.
+    Prompt,
+}
+
+impl Program {
+    /// Its name on the command line.
+    pub(super) const fn name(self) -> &'static str {
+        match self {
+            Self::ClaudeCode => "claude-code",
+            Self::Codex => "codex",
+            Self::GeminiCli => "gemini-cli",
+        }
+    }
+
+    /// Its name for people.
+    pub(super) const fn title(self) -> &'static str {
+        match self {
+            Self::ClaudeCode => "Claude Code",
+            Self::Codex => "Codex",
+            Self::GeminiCli => "Gemini CLI",
+        }
+    }
+
+    /// Its events that we are entered for.
+    pub(super) const fn events(self) -> &'static [(&'static str, Moment)] {
+        match self {
+            Self::ClaudeCode => &[
+                ("PreToolUse", Moment::Before),
+                ("PostToolUse", Moment::After),
+                ("PostToolUseFailure", Moment::After),
+                ("UserPromptSubmit", Moment::Prompt),
+            ],
+            Self::Codex => &[
+                ("PreToolUse", Moment::Before),
+                ("PostToolUse", Moment::After),
+                ("UserPromptSubmit", Moment::Prompt),
+            ],
+            Self::GeminiCli => &[
+                ("BeforeTool", Moment::Before),
+                ("AfterTool", Moment::After),
+                ("BeforeAgent", Moment::Prompt),
+            ],
+        }
+    }
+
+    /// What the program is told after how long we may be ended: five seconds, in its own unit.
+    pub(super) const fn timeout(self) -> u32 {
+        match self {
+            Self::ClaudeCode | Self::Codex => 5,
+            Self::GeminiCli => 5000,
+        }
+    }
+
+    /// What is left to do for the person after the installation.
+    pub(super) const fn remains(self) -> &'static str {
+        match self {
+            Self::Codex => "Codex runs new hooks only once they are trusted: type /hooks in it.",
+            Self::ClaudeCode | Self::GeminiCli => "It is in force from the next session on.",
+        }
+    }
+
+    /// The settings file of this user.
+    pub(super) fn settings(self) -> Result<PathBuf, Failure> {
+        let (variable, folder, file) = match self {
+            Self::ClaudeCode => (Some("CLAUDE_CONFIG_DIR"), ".claude", "settings.json"),
+            Self::Codex => (Some("CODEX_HOME"), ".codex", "hooks.json"),
+            Self::GeminiCli => (None, ".gemini", "settings.json"),
+        };
+        let set = variable
+            .and_then(std::env::var_os)
+            .filter(|dir| !dir.is_empty());
+        let folder = match set {
+            Some(dir) => PathBuf::from(dir),
+            None => std::env::home_dir()
+                .ok_or_else(|| {
+                    let title = self.title();
+                    Failure::Other(format!(
+                        "there is no home directory: say with --settings where {title} keeps its settings"
+                    ))
+                })?
+                .join(folder),
+        };
+        Ok(folder.join(file))
+    }
+
+    /// Which moment an event is; none for one that we have not asked for.
+    pub(super) fn moment(self, event: &str) -> Option<Moment> {
+        let events = self.events().iter();
+        events
+            .copied()
+            .find_map(|(name, moment)| (name == event).then_some(moment))
+    }
+
+    /// What the program is told. Nothing means that it goes on, and that its own permissions hold: an explicit `allow`
+    /// would overrule them.
+    pub(super) fn says(self, moment: Moment, told: &Told, answer: &Answer) -> Option<Value> {
+        if moment == Moment::After {
+            return self.says_after(told);
+        }
+        let text = answer.text()?;
+        let event = told.hook_event_name.as_str();
+        let context =
+            || json!({"hookSpecificOutput": {"hookEventName": event, "additionalContext": text}});
+        if moment == Moment::Prompt {
+            return Some(context());
+        }
+        match (self, answer.verdict) {
+            (_, Verdict::Allow) => None,
+            (Self::GeminiCli, Verdict::Nudge) => {
+                keep_nudge(told, &text);
+                None
+            }
+            (_, Verdict::Nudge) => Some(context()),
+            (Self::GeminiCli, Verdict::Skip) => Some(json!({"decision": "deny", "reason": text})),
+            (Self::GeminiCli, Verdict::Abort) => Some(
+                json!({"decision": "deny", "reason": text, "continue": false, "stopReason": text}),
+            ),
+            (Self::ClaudeCode, Verdict::Abort) => {
+                let mut said = denied(event, &text);
+                said["continue"] = json!(false);
+                said["stopReason"] = json!(text);
+                Some(said)
+            }
+            (Self::Codex, Verdict::Abort) => {
+                let mut said = denied(event, &text);
+                said["systemMessage"] = json!(text);
+                Some(said)
+            }
+            (_, Verdict::Skip) => Some(denied(event, &text)),
+        }
+    }
+
+    /// A nudge that the program takes only with the result.
+    fn says_after(self, told: &Told) -> Option<Value> {
+        if self != Self::GeminiCli {
+            return None;
+        }
+        let event = told.hook_event_name.as_str();
+        let text = take_nudge(told)?;
+        Some(json!({"hookSpecificOutput": {"hookEventName": event, "additionalContext": text}}))
+    }
+}
+
+fn denied(event: &str, text: &str) -> Value {
+    json!({"hookSpecificOutput": {
+        "hookEventName": event,
+        "permissionDecision": "deny",
+        "permissionDecisionReason": text,
+    }})
+}
+
+/// Keeps a nudge until the call is over. One that cannot be kept is lost, and the guard gives the next one sooner or
+/// later.
+fn keep_nudge(told: &Told, text: &str) {
+    let kept = nudge_file(told).and_then(|path| {
+        fs::create_dir_all(path.parent()?).ok()?;
+        fs::write(path, text).ok()
+    });
+    if kept.is_none() {
+        eprintln!("eddy hook: a nudge could not be kept until the call is over: {text}");
+    }
+}
+
+fn take_nudge(told: &Told) -> Option<String> {
+    let path = nudge_file(told)?;
+    let text = fs::read_to_string(&path).ok()?;
+    fs::remove_file(path).ok()?;
+    Some(text)
+}
+
+/// Where the nudge for a call waits, in a directory that only this user can write to.
+fn nudge_file(told: &Told) -> Option<PathBuf> {
+    let call = json!([told.session_id, told.tool_name, told.tool_input]).to_string();
+    let state = std::env::var_os("XDG_STATE_HOME").filter(|dir| !dir.is_empty());
+    let state = match state {
+        Some(dir) => PathBuf::from(dir),
+        None => std::env::home_dir()?.join(".local/state"),
+    };
+    let name = format!("{:016x}", xxh3_64(call.as_bytes()));
+    Some(state.join("eddy/hook").join(name))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn told(event: &str) -> Told {
+        let text = json!({"session_id": "s", "hook_event_name": event, "tool_name": "Bash"});
+        serde_json::from_value(text).unwrap()
+    }
+
+    /// Given a call that may run, nothing is said: an explicit permission would overrule the user's own rules.
+    #[test]
+    fn allowing_is_silent() {
+        for program in Program::value_variants() {
+            let event = program.events()[0].0;
+            let said = program.says(
+                Moment::Before,
+                &told(event),
+                &Answer::of(Verdict::Allow, "stop"),
+            );
+            assert_eq!(said, None);
+        }
+    }
+
+    /// Given each verdict, the form that each program's manual asks for.
+    #[test]
+    fn each_program_is_answered_in_its_own_form() {
+        let says = |program: Program, verdict| {
+            program.says(
+                Moment::Before,
+                &told(program.events()[0].0),
+                &Answer::of(verdict, "stop"),
+            )
+        };
+        let context = json!({"hookSpecificOutput": {"hookEventName": "PreToolUse", "additionalContext": "stop"}});
+        let deny = json!({"hookSpecificOutput": {"hookEventName": "PreToolUse",
+            "permissionDecision": "deny", "permissionDecisionReason": "stop"}});
+        for program in [Program::ClaudeCode, Program::Codex] {
+            assert_eq!(says(program, Verdict::Nudge), Some(context.clone()));
+            assert_eq!(says(program, Verdict::Skip), Some(deny.clone()));
+        }
+        let ended = says(Program::ClaudeCode, Verdict::Abort).unwrap();
+        assert_eq!(ended["continue"], false);
+        // Codex refuses an answer of PreToolUse that has `continue`.
+        let ended = says(Program::Codex, Verdict::Abort).unwrap();
+        assert_eq!(ended.get("continue"), None);
+        assert_eq!(ended["hookSpecificOutput"], deny["hookSpecificOutput"]);
+        let denied = says(Program::GeminiCli, Verdict::Skip);
+        assert_eq!(denied, Some(json!({"decision": "deny", "reason": "stop"})));
+        assert_eq!(
+            says(Program::GeminiCli, Verdict::Abort).unwrap()["continue"],
+            false
+        );
+    }
+}

@@ -1,0 +1,224 @@
+//! `eddy mcp-proxy -- COMMAND`: the guard in front of an MCP server.
+//!
+//! MCP over standard input and output is one JSON-RPC message a line. Lines go through as they are, both ways, but for two
+//! kinds: a request `tools/call` is checked before the server sees it, and its answer is reported before the client sees
+//! it. A refused call is answered here, as a result of the tool, since that is what the model reads; a nudge is one more
+//! piece of text behind the result. Whatever cannot be read or asked goes through.
+//!
+//! (Model Context Protocol, revision 2025-06-18: transports, tools.)
+
+use std::collections::HashMap;
+use std::io::{self, BufRead, BufReader, Write};
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread;
+
+use clap::Args;
+use serde_json::{Value, json};
+
+use super::failure::Failure;
+use super::guard_client::{Answer, Call, GuardClient, Verdict};
+use super::reading::ApiArgs;
+
+/// Calls under way that are remembered. Their answers would have to be kept apart for ever from a server that never
+/// answers; the calls beyond are checked, and not reported.
+const UNDER_WAY_MAX: usize = 10_000;
+
+#[derive(Clone, Debug, Args)]
+pub(super) struct McpProxyArgs {
+    /// The run that the calls belong to, where a call does not name its trace; without one, a run of this process
+    #[arg(long, value_name = "ID")]
+    run_id: Option<String>,
+    #[command(flatten)]
+    api: ApiArgs,
+    /// The server's command
+    #[arg(last = true, required = true, value_name = "COMMAND")]
+    command: Vec<String>,
+}
+
+/// A call that the server is working on.
+struct UnderWay {
+    call: Call,
+    nudge: Option<String>,
+}
+
+/// What both directions share.
+struct Proxy {
+    guard: GuardClient,
+    run_id: String,
+    /// By the JSON of the request's id, which may be a text or a number.
+    under_way: Mutex<HashMap<String, UnderWay>>,
+    /// Two write to it, a line at a time: the server's answers and our own.
+    client: Mutex<io::Stdout>,
+}
+
+pub(super) fn run(args: &McpProxyArgs) -> Result<(), Failure> {
+    let mut server = start(&args.command)?;
+    let to_server = server.stdin.take();
+    let from_server = server.stdout.take();
+    let run_id = args.run_id.clone();
+    let proxy = Arc::new(Proxy {
+        guard: GuardClient::new(&args.api)?,
+        run_id: run_id.unwrap_or_else(|| format!("mcp-{}-{}", std::process::id(), seconds())),
+        under_way: Mutex::default(),
+        client: Mutex::new(io::stdout()),
+    });
+    let forth = Arc::clone(&proxy);
+    // It waits for the client as long as that lives, and ends with this process.
+    thread::spawn(move || to_server.map(|server| forth.requests(server)));
+    if let Some(server) = from_server {
+        proxy.answers(server);
+    }
+    let ended = server.wait();
+    let ended =
+        ended.map_err(|error| Failure::Other(format!("waiting for the server: {error}")))?;
+    if ended.success() {
+        return Ok(());
+    }
+    let code = ended.code().and_then(|code| u8::try_from(code).ok());
+    Err(Failure::Server(code.unwrap_or(1)))
+}
+
+fn start(command: &[String]) -> Result<Child, Failure> {
+    Command::new(&command[0])
+        .args(&command[1..])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .map_err(|error| Failure::Other(format!("starting `{}`: {error}", command[0])))
+}
+
+/// Seconds since 1970, which keep runs of processes with the same number apart.
+fn seconds() -> u64 {
+    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
+    now.map_or(0, |since| since.as_secs())
+}
+
+impl Proxy {
+    /// From the client to the server, until either has gone. The server's input is closed then, and it ends.
+    fn requests(&self, mut server: ChildStdin) {
+        for line in lines(io::stdin().lock()) {
+            let goes_on = self.is_let_through(&line);
+            if goes_on
+                && server
+                    .write_all(&line)
+                    .and_then(|()| server.flush())
+                    .is_err()
+            {
+                return;
+            }
+        }
+    }
+
+    /// From the server to the client, until either has gone.
+    fn answers(&self, server: ChildStdout) {
+        for line in lines(BufReader::new(server)) {
+            let line = self.reported(&line).unwrap_or(line);
+            if self.say(&line).is_err() {
+                return;
+            }
+        }
+    }
+
+    /// Checks a line that is a call of a tool, and answers one that is refused.
+    fn is_let_through(&self, line: &[u8]) -> bool {
+        let Some((id, call)) = self.call(line) else {
+            return true;
+        };
+        let answered = self.guard.check(&call).unwrap_or_else(|reason| {
+            eprintln!("eddy mcp-proxy: the call goes on unguarded: {reason}");
+            Answer::default()
+        });
+        let text = answered.text().unwrap_or_default();
+        if matches!(answered.verdict, Verdict::Skip | Verdict::Abort) {
+            let is_error = answered.verdict == Verdict::Abort;
+            let result = json!({"content": [text_content(&text)], "isError": is_error});
+            let refusal = json!({"jsonrpc": "2.0", "id": id, "result": result});
+            // A client that has gone is noticed by the thread that reads from it.
+            let _ = self.say(format!("{refusal}\n").as_bytes());
+            return false;
+        }
+        let nudge = (answered.verdict == Verdict::Nudge).then_some(text);
+        let mut under_way = self.under_way();
+        if under_way.len() < UNDER_WAY_MAX {
+            under_way.insert(id.to_string(), UnderWay { call, nudge });
+        }
+        true
+    }
+
+    /// The request's id and the call, where a line is one.
+    fn call(&self, line: &[u8]) -> Option<(Value, Call)> {
+        let message: Value = serde_json::from_slice(line).ok()?;
+        let params = message.get("params")?;
+        if message.get("method")? != "tools/call" {
+            return None;
+        }
+        let id = message.get("id").filter(|id| !id.is_null())?;
+        let call = Call {
+            run_id: trace(params).unwrap_or_else(|| self.run_id.clone()),
+            tool: params.get("name")?.as_str()?.to_owned(),
+            arguments: params.get("arguments").cloned().unwrap_or_default(),
+            ..Call::default()
+        };
+        Some((id.clone(), call))
+    }
+
+    /// Reports a line that answers a call, and gives it as the client is to see it where that is another than it was.
+    fn reported(&self, line: &[u8]) -> Option<Vec<u8>> {
+        let mut message: Value = serde_json::from_slice(line).ok()?;
+        let id = message.get("id")?.to_string();
+        if message.get("method").is_some() {
+            return None;
+        }
+        let UnderWay { call, nudge } = self.under_way().remove(&id)?;
+        let failed = message.get("error");
+        let result = message.get("result").unwrap_or(&Value::Null);
+        let content = result.get("structuredContent").or(result.get("content"));
+        let content = content.unwrap_or(result);
+        let outcome = match failed {
+            Some(error) => Err(error),
+            None if result["isError"] == true => Err(content),
+            None => Ok(content),
+        };
+        if let Err(reason) = self.guard.report(&call, outcome) {
+            eprintln!("eddy mcp-proxy: the result is not reported: {reason}");
+        }
+        let texts = message.pointer_mut("/result/content")?.as_array_mut()?;
+        texts.push(text_content(&nudge?));
+        Some(format!("{message}\n").into_bytes())
+    }
+
+    fn say(&self, line: &[u8]) -> io::Result<()> {
+        let mut client = self.client.lock().unwrap_or_else(PoisonError::into_inner);
+        client.write_all(line)?;
+        client.flush()
+    }
+
+    fn under_way(&self) -> MutexGuard<'_, HashMap<String, UnderWay>> {
+        self.under_way
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn text_content(text: &str) -> Value {
+    json!({"type": "text", "text": text})
+}
+
+/// The trace that a call belongs to, which is the run where nothing else names it: `_meta.traceparent`, as W3C Trace Context
+/// writes it.
+fn trace(params: &Value) -> Option<String> {
+    let parent = params.pointer("/_meta/traceparent")?.as_str()?;
+    let id = parent.split('-').nth(1)?;
+    let is_id = id.len() == 32 && id.bytes().all(|byte| byte.is_ascii_hexdigit());
+    (is_id && id.bytes().any(|byte| byte != b'0')).then(|| id.to_ascii_lowercase())
+}
+
+/// Lines with their ends, until there are no more.
+fn lines(mut from: impl BufRead) -> impl Iterator<Item = Vec<u8>> {
+    std::iter::from_fn(move || {
+        let mut line = Vec::new();
+        let read = from.read_until(b'\n', &mut line).ok()?;
+        (read > 0).then_some(line)
+    })
+}

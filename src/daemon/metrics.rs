@@ -1,0 +1,274 @@
+//! The page of metrics: every number that a room keeps, under the name by which it is scraped.
+//!
+//! Adding one: count in the room ([`crate::telemetry::Counter`]), and add its line to the room's table (`tables`).
+//! A tenant's token shows what is that tenant's own; the default tenant, who runs the daemon, sees everything.
+
+mod tables;
+
+use std::collections::BTreeMap;
+use std::time::Instant;
+
+use super::houses::House;
+use super::process;
+use crate::door::Tenant;
+use crate::export::forward::Forwards;
+use crate::export::{ExporterStatus, Exporters};
+use crate::normalize::Normalizer;
+use crate::otlp::Reason;
+use crate::receiver::{Intake, Items};
+use crate::shard::Shards;
+use crate::telemetry::events;
+use crate::telemetry::page::{Family, Page};
+
+use tables::{EXPORTER_COUNTERS, FORWARD_COUNTERS, SHARD_COUNTERS, SHARD_GAUGES, STORE_COUNTERS};
+
+/// Where the numbers are.
+pub(super) struct Sources {
+    pub(super) intake: Intake,
+    pub(super) houses: BTreeMap<Tenant, House>,
+    pub(super) forwards: Forwards,
+    pub(super) began: Instant,
+}
+
+/// What is known of one house at one moment.
+struct Glance {
+    tenant: String,
+    /// None while there are none.
+    shards: Option<Shards>,
+    exporters: Option<Exporters>,
+    reopened: u64,
+}
+
+impl Sources {
+    /// The page for one who shows this tenant's token.
+    pub(super) fn page(&self, tenant: &Tenant) -> String {
+        let is_operator = *tenant == Tenant::default();
+        let theirs = |house: &&House| is_operator || house.tenant() == tenant;
+        let houses: Vec<_> = self.houses.values().filter(theirs).map(glance).collect();
+        let mut page = Page::default();
+        if is_operator {
+            process(&mut page, self.began);
+            receiver(&mut page, &self.intake);
+            normalizer(&mut page, self.intake.normalizer());
+            forwards(&mut page, &self.forwards);
+        }
+        runs(&mut page, &houses);
+        warnings(&mut page, &houses);
+        stores(&mut page, &houses);
+        exporters(&mut page, &houses);
+        page.into_text()
+    }
+}
+
+fn glance(house: &House) -> Glance {
+    Glance {
+        tenant: house.tenant().name().to_owned(),
+        shards: house.seat().shards().ok(),
+        exporters: house.exporters(),
+        reopened: house.reopened(),
+    }
+}
+
+fn process(page: &mut Page, began: Instant) {
+    page.gauge("build_info", "What runs here; always 1.")
+        .sample(&[("version", env!("CARGO_PKG_VERSION"))], 1);
+    page.gauge("process_uptime_seconds", "Since the start.")
+        .value(began.elapsed().as_secs_f64());
+    if let Some(bytes) = process::resident_bytes() {
+        page.gauge(
+            "process_memory_rss_bytes",
+            "Memory in use, as the system sees it.",
+        )
+        .value(bytes);
+    }
+    if let Some(seconds) = process::cpu_seconds() {
+        page.counter("process_cpu_seconds_total", "Processor time used.")
+            .value(seconds);
+    }
+    if let Some(files) = process::open_files() {
+        page.gauge("process_open_fds", "Open file descriptors.")
+            .value(files);
+    }
+    page.counter(
+        "process_stages_cut_short_total",
+        "Stages of leaving that did not finish in their time.",
+    )
+    .value(events::STAGES_CUT_SHORT.value());
+}
+
+fn receiver(page: &mut Page, intake: &Intake) {
+    let counters = intake.counters();
+    let mut family = page.counter(
+        "receiver_requests_total",
+        "OTLP requests by what became of them; partial ones are among the accepted.",
+    );
+    for (outcome, counter) in [
+        ("accepted", &counters.requests_accepted),
+        ("partial", &counters.requests_partial),
+        ("invalid", &counters.requests_invalid),
+        ("too_large", &counters.requests_too_large),
+        ("busy", &counters.requests_busy),
+        ("unauthenticated", &counters.requests_unauthenticated),
+    ] {
+        family.sample(&[("outcome", outcome)], counter.value());
+    }
+    page.counter("receiver_accepted_spans_total", "Spans acknowledged.")
+        .value(counters.spans.accepted.value());
+    page.counter(
+        "receiver_accepted_log_records_total",
+        "Log records acknowledged.",
+    )
+    .value(counters.log_records.accepted.value());
+    let help = "Spans refused: `busy` ones may be sent again, the others can never be used.";
+    refused(page, "receiver_refused_spans_total", help, &counters.spans);
+    let help = "Log records refused, as for spans.";
+    let name = "receiver_refused_log_records_total";
+    refused(page, name, help, &counters.log_records);
+    let mut family = page.counter(
+        "receiver_unreadable_contexts_total",
+        "Resources and scopes that could not be read; their items were taken without them.",
+    );
+    for reason in Reason::ALL {
+        let count = counters.contexts_left_out.value(reason);
+        family.sample(&[("reason", reason.label())], count);
+    }
+    page.counter(
+        "receiver_dropped_attributes_total",
+        "Attributes beyond the limit of their item.",
+    )
+    .value(counters.attributes_left_out.value());
+}
+
+fn refused(page: &mut Page, name: &'static str, help: &str, items: &Items) {
+    let mut family = page.counter(name, help);
+    family.sample(&[("reason", "busy")], items.busy.value());
+    for reason in Reason::ALL {
+        family.sample(&[("reason", reason.label())], items.refused.value(reason));
+    }
+}
+
+fn normalizer(page: &mut Page, normalizer: &Normalizer) {
+    let counts = normalizer.counts();
+    page.counter(
+        "normalizer_items_total",
+        "Spans and log records by what they gave: `told` gave events, `placed` said whose run a trace is, `noise` is known \
+         and tells nothing, `unknown_operation` a dialect could not read, `no_dialect` is ignored.",
+    )
+    .sample(&[("outcome", "told")], counts.told)
+    .sample(&[("outcome", "placed")], counts.placed)
+    .sample(&[("outcome", "noise")], counts.noise)
+    .sample(&[("outcome", "unknown_operation")], counts.unknown_operation)
+    .sample(&[("outcome", "no_dialect")], counts.no_dialect);
+    page.counter(
+        "normalizer_unpriced_calls_total",
+        "Model calls whose cost is missing, since no price is known of their model.",
+    )
+    .value(counts.unpriced);
+}
+
+/// The shards of the houses that have some, with their tenants.
+fn with_shards(houses: &[Glance]) -> impl Iterator<Item = (&str, &Shards)> {
+    let houses = houses.iter();
+    houses.filter_map(|house| Some((&*house.tenant, house.shards.as_ref()?)))
+}
+
+fn runs(page: &mut Page, houses: &[Glance]) {
+    let mut family = page.gauge("ready", "Whether reports are taken.");
+    for house in houses {
+        let ready = house.shards.as_ref().is_some_and(Shards::is_ready);
+        family.sample(&[("tenant", &house.tenant)], u8::from(ready));
+    }
+    let mut family = page.counter(
+        "store_reopened_total",
+        "Times that a store was opened anew, since it had failed.",
+    );
+    for house in houses {
+        family.sample(&[("tenant", &house.tenant)], house.reopened);
+    }
+    for (name, help, number) in SHARD_GAUGES {
+        let mut family = page.gauge(name, help);
+        for (tenant, shards) in with_shards(houses) {
+            family.sample(&[("tenant", tenant)], number(shards));
+        }
+    }
+    for (name, help, number) in SHARD_COUNTERS {
+        let mut family = page.counter(name, help);
+        for (tenant, shards) in with_shards(houses) {
+            family.sample(&[("tenant", tenant)], number(shards.counters()));
+        }
+    }
+}
+
+fn warnings(page: &mut Page, houses: &[Glance]) {
+    let mut family = page.counter(
+        "engine_warnings_total",
+        "Warnings raised, updated, resolved and reopened, by rule and severity.",
+    );
+    for (tenant, shards) in with_shards(houses) {
+        for ((change, rule, severity), count) in shards.counters().alerts.values() {
+            let labels = [
+                ("rule", rule),
+                ("severity", severity),
+                ("change", change),
+                ("tenant", tenant),
+            ];
+            family.sample(&labels, count);
+        }
+    }
+}
+
+fn stores(page: &mut Page, houses: &[Glance]) {
+    for (name, help, number) in STORE_COUNTERS {
+        let mut family = page.counter(name, help);
+        for (tenant, shards) in with_shards(houses) {
+            let count = number(&shards.store().counters());
+            family.sample(&[("tenant", tenant)], count);
+        }
+    }
+}
+
+fn exporters(page: &mut Page, houses: &[Glance]) {
+    let statuses: Vec<(&str, ExporterStatus)> = houses
+        .iter()
+        .flat_map(|house| {
+            let statuses = house.exporters.iter().flat_map(Exporters::status);
+            statuses.map(|status| (&*house.tenant, status))
+        })
+        .collect();
+    for (name, help, number) in EXPORTER_COUNTERS {
+        let family = page.counter(name, help);
+        each_exporter(family, &statuses, number);
+    }
+    let help = "Alerts behind the exporter's cursor: how far it lags behind the newest.";
+    let family = page.gauge("exporter_queue_size", help);
+    each_exporter(family, &statuses, |status| status.queue);
+}
+
+fn each_exporter(
+    mut family: Family<'_>,
+    statuses: &[(&str, ExporterStatus)],
+    number: impl Fn(&ExporterStatus) -> u64,
+) {
+    for (tenant, status) in statuses {
+        let labels = [
+            ("exporter", status.name.as_str()),
+            ("kind", status.kind),
+            ("tenant", tenant),
+        ];
+        family.sample(&labels, number(status));
+    }
+}
+
+fn forwards(page: &mut Page, forwards: &Forwards) {
+    let statuses = forwards.status();
+    let mut family = page.gauge("forward_queue_size", "Requests that wait to be passed on.");
+    for status in &statuses {
+        family.sample(&[("exporter", &status.name)], status.progress.queued);
+    }
+    for (name, help, number) in FORWARD_COUNTERS {
+        let mut family = page.counter(name, help);
+        for status in &statuses {
+            family.sample(&[("exporter", &status.name)], number(&status.progress));
+        }
+    }
+}

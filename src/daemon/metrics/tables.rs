@@ -1,0 +1,216 @@
+//! The numbers that rooms keep one by one: name, meaning, and where each is.
+
+use crate::export::ExporterStatus;
+use crate::export::forward::ForwardProgress;
+use crate::shard::{self, Shards};
+use crate::store;
+
+/// A number: its name, what it means, and where it is.
+pub(super) type Number<T> = (&'static str, &'static str, fn(&T) -> u64);
+
+pub(super) const SHARD_GAUGES: &[Number<Shards>] = &[
+    (
+        "runs",
+        "Runs known, in memory or on disk.",
+        Shards::run_count,
+    ),
+    (
+        "shard_resident_runs",
+        "Runs whose state is in memory.",
+        |of| of.load().resident_runs as u64,
+    ),
+    (
+        "shard_inbox_reports",
+        "Reports that wait for their commit.",
+        |of| of.load().inbox_reports as u64,
+    ),
+    (
+        "shard_inbox_bytes",
+        "What these take in memory, about.",
+        |of| of.load().inbox_bytes as u64,
+    ),
+    (
+        "store_mended",
+        "Whether the database was damaged and has been made anew at the start.",
+        |of| u64::from(of.store().mended().is_some()),
+    ),
+    (
+        "store_snapshot_timestamp_seconds",
+        "When the newest snapshot was made; 0 before the first.",
+        |of| of.store().snapshot_ms() / 1_000,
+    ),
+    ("store_size_bytes", "Bytes of the store's files.", |of| {
+        of.store().size_bytes()
+    }),
+];
+
+pub(super) const SHARD_COUNTERS: &[Number<shard::Counters>] = &[
+    ("shard_reports_total", "Reports committed.", |of| {
+        of.reports.value()
+    }),
+    ("shard_events_total", "Events committed.", |of| {
+        of.events.value()
+    }),
+    ("shard_turns_total", "Turns committed.", |of| {
+        of.turns.value()
+    }),
+    (
+        "shard_commit_microseconds_total",
+        "Time spent waiting for commits.",
+        |of| of.commit_micros.value(),
+    ),
+    (
+        "shard_late_events_total",
+        "Events too late to be put into their place.",
+        |of| of.late_events.value(),
+    ),
+    (
+        "shard_settled_times_total",
+        "Events whose times could not be true.",
+        |of| of.times_settled.value(),
+    ),
+    (
+        "shard_unattributed_reports_total",
+        "Reports of no run, which were dropped.",
+        |of| of.unattributed.value(),
+    ),
+    (
+        "shard_refused_overloaded_total",
+        "Requests refused because an inbox was full.",
+        |of| of.refused_overloaded.value(),
+    ),
+    (
+        "shard_refused_failed_total",
+        "Requests refused since nothing can be committed.",
+        |of| of.refused_failed.value(),
+    ),
+    (
+        "shard_refused_watchers_total",
+        "Watchers refused since there were too many.",
+        |of| of.refused_watchers.value(),
+    ),
+    ("runs_created_total", "Runs begun.", |of| {
+        of.runs_created.value()
+    }),
+    ("runs_moved_total", "Runs that got their name late.", |of| {
+        of.runs_moved.value()
+    }),
+    ("runs_idle_total", "Runs found idle.", |of| {
+        of.runs_idle.value()
+    }),
+    (
+        "runs_retired_total",
+        "Runs forgotten because of their age or number.",
+        |of| of.runs_retired.value(),
+    ),
+    (
+        "runs_evicted_total",
+        "Runs that left memory and stay on disk.",
+        |of| of.runs_evicted.value(),
+    ),
+    (
+        "runs_unreadable_total",
+        "Runs begun anew, since their state cannot be read.",
+        |of| of.runs_unreadable.value(),
+    ),
+];
+
+pub(super) const STORE_COUNTERS: &[Number<store::Counters>] = &[
+    (
+        "store_commits_total",
+        "Records written, with one sync each.",
+        |of| of.commits,
+    ),
+    (
+        "store_turns_total",
+        "Turns committed; several may share a record.",
+        |of| of.turns,
+    ),
+    (
+        "store_journal_bytes_total",
+        "Bytes of journal written.",
+        |of| of.journal_bytes,
+    ),
+    ("store_runs_saved_total", "States of runs written.", |of| {
+        of.runs_saved
+    }),
+    (
+        "store_removed_alerts_total",
+        "Alerts removed because there were too many.",
+        |of| of.alerts_removed,
+    ),
+    (
+        "store_unreadable_alerts_total",
+        "Alerts left out, since they cannot be read.",
+        |of| of.unreadable,
+    ),
+    ("store_snapshots_total", "Snapshots written.", |of| {
+        of.snapshots
+    }),
+    (
+        "store_failed_snapshots_total",
+        "Snapshots that could not be written.",
+        |of| of.snapshots_failed,
+    ),
+    (
+        "store_lost_records_total",
+        "Journal records missing or damaged at the opening: what they told is lost.",
+        |of| of.lost_records,
+    ),
+    (
+        "store_torn_records_total",
+        "Journal records that a crash had torn.",
+        |of| of.torn,
+    ),
+];
+
+pub(super) const EXPORTER_COUNTERS: &[Number<ExporterStatus>] = &[
+    (
+        "exporter_sent_alerts_total",
+        "Alerts taken by the receiver.",
+        |of| of.progress.sent,
+    ),
+    (
+        "exporter_superseded_alerts_total",
+        "Alerts left out since a newer revision was sent.",
+        |of| of.progress.superseded,
+    ),
+    (
+        "exporter_send_failed_alerts_total",
+        "Alerts refused for good or given up: lost to the receiver.",
+        |of| of.progress.failed,
+    ),
+    (
+        "exporter_missed_alerts_total",
+        "Alerts removed from the store before they were delivered: lost to the receiver.",
+        |of| of.progress.missed,
+    ),
+    (
+        "exporter_retries_total",
+        "Failed attempts that are repeated.",
+        |of| of.progress.retries,
+    ),
+];
+
+pub(super) const FORWARD_COUNTERS: &[Number<ForwardProgress>] = &[
+    (
+        "forward_sent_requests_total",
+        "Requests taken by the backend.",
+        |of| of.sent,
+    ),
+    (
+        "forward_dropped_requests_total",
+        "Requests dropped since the queue was full: lost to the backend.",
+        |of| of.dropped,
+    ),
+    (
+        "forward_send_failed_requests_total",
+        "Requests refused for good or given up: lost to the backend.",
+        |of| of.refused + of.given_up,
+    ),
+    (
+        "forward_retries_total",
+        "Failed attempts that are repeated.",
+        |of| of.retries,
+    ),
+];

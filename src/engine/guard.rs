@@ -1,0 +1,378 @@
+//! The guard: an answer before a call is made.
+//!
+//! An agent asks ([`check`]); the guard looks what the rules would find if the call were made and brought what the same
+//! call brought last, which it asks them on a copy of the run's fold; so it can never judge otherwise than the rules do. The
+//! profile's actions turn findings into a verdict ([`policy`]). Question, refusal, result and nudge then
+//! enter the run as events like any others: the journal keeps them, and a replay needs no second decision.
+//!
+//! *A refused call is an attempt.* The rule that refused it counts it, so that its warning grows; nothing else sees it,
+//! since it used nothing up. *A question whose answer never comes* is a call whose result is not known, which took no
+//! time. Deliberately absent: the deadline, and who waits for whom; that is the shard's matter.
+
+mod decide;
+pub(crate) mod join;
+pub mod message;
+pub mod policy;
+
+use super::event::{
+    Answer, Body, Event, Guarded, ModelCall, Nudge, Part, SpanId, Text, ToolCall, TraceId,
+};
+use super::fold::Spent;
+use super::hash::stable;
+use super::judge::worker_hash;
+use super::policy::Policy;
+use super::run::{Input, RunState, step};
+use super::warning::{Change, Rule};
+
+use decide::{decide, decide_owed};
+use join::differ;
+use policy::{Mode, VerdictKind};
+
+/// Who speaks to the guard, and when.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Caller {
+    /// The agent.
+    pub agent: Option<Text>,
+    /// The worker of a swarm, where one is named apart from the agent.
+    pub worker: Option<Text>,
+    /// The session, where it is named apart from the run.
+    pub session_id: Option<Text>,
+    /// Hash of the round's name, 0 where it has none.
+    pub round: u64,
+    /// Hash of the turn's name, 0 where it has none.
+    pub turn: u64,
+    /// The time, in nanoseconds since 1970.
+    pub now_ns: u64,
+    /// Nobody waits for the answer any more: the call is made whatever it is.
+    pub is_gone: bool,
+}
+
+/// The guard's answer.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Verdict {
+    /// What the caller should do.
+    pub kind: VerdictKind,
+    /// What the agent is to be told.
+    pub message: Option<String>,
+    /// The rule that brought it about.
+    pub rule: Option<Rule>,
+    /// How often, with this call, as the rule counts.
+    pub repeats: Option<u64>,
+    /// Redacted sample of what the same call brought before, where the profile keeps results.
+    pub previous_result: Option<Text>,
+    /// The warning concerned. It may not be raised yet, or never be, if the call brings something new.
+    pub warning_id: Option<u64>,
+}
+
+/// What came of a question, or of something that the guard was told.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Checked {
+    /// What the profile says.
+    pub decided: Verdict,
+    /// What the caller is answered: the same, unless the guard only observes.
+    pub answered: Verdict,
+    /// What the run was told by it, to be kept in the journal.
+    pub events: Vec<Event>,
+    /// What changed by it.
+    pub changes: Vec<Change>,
+    /// Tokens that a refused call would have cost, by the calls of its loop that were made.
+    pub saved_tokens: u64,
+    /// The same in millionths of a US dollar.
+    pub saved_cost_microusd: u64,
+}
+
+/// Something that was said in a run without a call of a tool.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Said {
+    /// A user spoke: a new turn begins.
+    ByUser,
+    /// The model answered with text alone; the hash of its words where they are known.
+    ByModel(Option<u64>),
+}
+
+/// Answers whether a call should be made, and takes the question into the run.
+pub fn check(state: &mut RunState, call: &ToolCall, caller: &Caller, policy: &Policy) -> Checked {
+    state.ensure_tip(policy);
+    let question = question(state, call, caller);
+    let (decided, nudge) = match policy.guard.mode {
+        _ if caller.is_gone => (Verdict::default(), None),
+        Mode::Off => (Verdict::default(), None),
+        _ => decide(state, &question, caller, policy),
+    };
+    let answered = match policy.guard.mode {
+        Mode::Enforce => decided.clone(),
+        _ => Verdict::default(),
+    };
+    match state.asked_before(call) {
+        // The same question again, as after a time-out: the same answer, and no second call.
+        Some(Part::Skipped(_) | Part::Aborted(_)) => {
+            return Checked {
+                answered,
+                ..Checked::default()
+            };
+        }
+        Some(_) => return Checked::default(),
+        None => {}
+    }
+    let refused = answered.rule.filter(|_| answered.kind.refuses());
+    let before = state.saved();
+    let mut events = vec![with_part(question, refused, answered.kind)];
+    if refused.is_none() {
+        events.extend(nudge.map(|nudge| nudged(state, nudge, caller)));
+    }
+    let changes = take(state, &events, caller, policy);
+    let saved = state.saved();
+    Checked {
+        decided,
+        answered,
+        events,
+        changes,
+        saved_tokens: saved.tokens.saturating_sub(before.tokens),
+        saved_cost_microusd: saved.cost_microusd.saturating_sub(before.cost_microusd),
+    }
+}
+
+/// Takes what a call brought into the run. A result of a call that was refused is left out: there is none.
+pub fn result(state: &mut RunState, call: &ToolCall, caller: &Caller, policy: &Policy) -> Checked {
+    state.ensure_tip(policy);
+    let mut call = call.clone();
+    let (start_ns, asked) = match state.question_of(&call) {
+        Some((_, _, guarded)) if guarded.part != Part::Asked => return Checked::default(),
+        Some((event, known, guarded)) => {
+            if call.input.value().is_none() {
+                call.input = known.input.clone();
+            }
+            (event.start_ns, guarded.asked)
+        }
+        None => (state.place_after(caller.now_ns), 0),
+    };
+    let name = if asked == 0 { start_ns } else { asked };
+    let event = Event {
+        end_ns: caller.now_ns.max(start_ns),
+        ..event_of(
+            stable(&[state.id().as_bytes(), b"result", &name.to_be_bytes()]),
+            start_ns,
+            caller,
+            Body::ToolCall(ToolCall {
+                guarded: Some(Box::new(Guarded {
+                    asked,
+                    part: Part::Result,
+                    round: caller.round,
+                    turn: caller.turn,
+                })),
+                ..call
+            }),
+        )
+    };
+    let events = vec![event];
+    Checked {
+        changes: take(state, &events, caller, policy),
+        events,
+        ..Checked::default()
+    }
+}
+
+/// Takes what was said into the run, and answers with a nudge where one is owed.
+pub fn message(state: &mut RunState, said: Said, caller: &Caller, policy: &Policy) -> Checked {
+    state.ensure_tip(policy);
+    let at_ns = state.place_after(caller.now_ns);
+    let id = stable(&[state.id().as_bytes(), b"message", &at_ns.to_be_bytes()]);
+    let body = match said {
+        Said::ByUser => Body::UserMessage,
+        Said::ByModel(words) => Body::ModelCall(ModelCall {
+            answer: Answer::Text(words),
+            ..ModelCall::default()
+        }),
+    };
+    let mut events = vec![event_of(id, at_ns, caller, body)];
+    let mut changes = take(state, &events, caller, policy);
+    let (decided, nudge) = match policy.guard.mode {
+        _ if caller.is_gone => (Verdict::default(), None),
+        Mode::Off => (Verdict::default(), None),
+        _ => decide_owed(state, caller, policy),
+    };
+    if let Some(nudge) = nudge {
+        let event = nudged(state, nudge, caller);
+        changes.extend(take(state, std::slice::from_ref(&event), caller, policy));
+        events.push(event);
+    }
+    Checked {
+        answered: match policy.guard.mode {
+            Mode::Enforce => decided.clone(),
+            _ => Verdict::default(),
+        },
+        decided,
+        events,
+        changes,
+        ..Checked::default()
+    }
+}
+
+fn take(state: &mut RunState, events: &[Event], caller: &Caller, policy: &Policy) -> Vec<Change> {
+    let input = Input::Reports {
+        at_ms: caller.now_ms(),
+        session_id: caller.session_id.clone(),
+        service: None,
+        events: events.to_vec(),
+    };
+    step(state, &input, policy)
+}
+
+/// The question as an event, allowed for now.
+fn question(state: &RunState, call: &ToolCall, caller: &Caller) -> Event {
+    let at_ns = state.place_after(caller.now_ns);
+    let asked = stable(&[state.id().as_bytes(), b"asked", &at_ns.to_be_bytes()]).max(1);
+    // A call id that was used before says nothing: some programs count their calls anew in every turn.
+    let is_new = |id: &u64| !state.folded_calls.contains(*id) && !state.is_answered(*id);
+    let call = ToolCall {
+        call_id: call.call_id.filter(is_new),
+        guarded: Some(Box::new(Guarded {
+            asked,
+            part: Part::Asked,
+            round: caller.round,
+            turn: caller.turn,
+        })),
+        ..call.clone()
+    };
+    event_of(asked, at_ns, caller, Body::ToolCall(call))
+}
+
+fn with_part(mut question: Event, refused: Option<Rule>, kind: VerdictKind) -> Event {
+    if let (
+        Body::ToolCall(ToolCall {
+            guarded: Some(guarded),
+            ..
+        }),
+        Some(rule),
+    ) = (&mut question.body, refused)
+    {
+        guarded.part = match kind {
+            VerdictKind::Abort => Part::Aborted(rule),
+            _ => Part::Skipped(rule),
+        };
+    }
+    question
+}
+
+fn nudged(state: &RunState, nudge: Nudge, caller: &Caller) -> Event {
+    // Behind the question, which has the nanosecond before.
+    let at_ns = state.place_after(caller.now_ns) + 1;
+    let id = stable(&[state.id().as_bytes(), b"nudge", &at_ns.to_be_bytes()]);
+    event_of(id, at_ns, caller, Body::Nudge(nudge))
+}
+
+fn event_of(id: u64, at_ns: u64, caller: &Caller, body: Body) -> Event {
+    Event {
+        id,
+        trace: TraceId::default(),
+        span: SpanId::default(),
+        parent: SpanId::default(),
+        start_ns: at_ns,
+        end_ns: at_ns,
+        agent: caller.agent.clone(),
+        worker: caller.worker.clone(),
+        body,
+    }
+}
+
+impl Caller {
+    /// The time in milliseconds since 1970, as the journal has it.
+    #[must_use]
+    pub fn now_ms(&self) -> u64 {
+        self.now_ns / 1_000_000
+    }
+
+    fn worker_hash(&self) -> u64 {
+        worker_hash(self.worker.as_ref(), self.agent.as_ref())
+    }
+}
+
+impl RunState {
+    /// When something happens that is told now: after everything that was told before, whatever the clocks of senders say.
+    fn place_after(&self, now_ns: u64) -> u64 {
+        let told = self.tip.as_ref().map_or(0, |tip| tip.totals.last_ns);
+        now_ns.max(told.saturating_add(1))
+    }
+
+    fn saved(&self) -> Spent {
+        self.tip
+            .as_ref()
+            .map_or_else(Spent::default, |tip| tip.totals.saved)
+    }
+
+    /// What was told of calls by way of the guard, newest first.
+    fn guarded(&self) -> impl Iterator<Item = (&Event, &ToolCall, &Guarded)> {
+        self.window
+            .iter()
+            .rev()
+            .filter_map(|event| match &event.body {
+                Body::ToolCall(call) => {
+                    let guarded = call.guarded.as_deref()?;
+                    Some((event, call, guarded))
+                }
+                _ => None,
+            })
+    }
+
+    /// Whether a result was told for a call id.
+    fn is_answered(&self, call_id: u64) -> bool {
+        let mut results = self
+            .guarded()
+            .filter(|(_, _, guarded)| guarded.part == Part::Result);
+        results.any(|(_, call, _)| call.call_id == Some(call_id))
+    }
+
+    /// What came of the same question, if it was asked before and no result has been told since.
+    fn asked_before(&self, call: &ToolCall) -> Option<Part> {
+        let id = call.call_id?;
+        if self.is_answered(id) {
+            return None;
+        }
+        let mut known = self
+            .guarded()
+            .filter(|(_, known, _)| known.call_id == Some(id));
+        let (_, known, guarded) = known.next()?;
+        let is_same = known.tool == call.tool && !differ(&known.input, &call.input);
+        is_same.then_some(guarded.part)
+    }
+
+    /// The newest question to which a result belongs, as long as it has none.
+    fn question_of(&self, call: &ToolCall) -> Option<(&Event, &ToolCall, Guarded)> {
+        let is_asked = |guarded: &Guarded| guarded.part != Part::Result;
+        let has_result = |asked: u64| {
+            let mut results = self.guarded().filter(|(_, _, other)| other.asked == asked);
+            results.any(|(_, _, other)| other.part == Part::Result)
+        };
+        let belongs = |known: &ToolCall| match (known.call_id, call.call_id) {
+            (Some(known), Some(own)) => known == own,
+            _ => known.tool == call.tool && !differ(&known.input, &call.input),
+        };
+        let mut questions = self.guarded().filter(|(_, known, guarded)| {
+            is_asked(guarded) && belongs(known) && !has_result(guarded.asked)
+        });
+        questions
+            .next()
+            .map(|(event, known, guarded)| (event, known, *guarded))
+    }
+
+    /// The newest earlier call of the same tool with the same arguments that came to a result.
+    fn earlier(&self, call: &ToolCall) -> Option<&ToolCall> {
+        let input = call.input.value()?.fingerprint;
+        let is_same = |known: &&ToolCall| {
+            known.tool == call.tool
+                && known.error.is_none()
+                && known.output.value().is_some()
+                && known
+                    .input
+                    .value()
+                    .is_some_and(|known| known.fingerprint == input)
+        };
+        self.window
+            .iter()
+            .rev()
+            .find_map(|event| match &event.body {
+                Body::ToolCall(known) => Some(known).filter(is_same),
+                _ => None,
+            })
+    }
+}

@@ -1,0 +1,390 @@
+//! From what the rules would find to a verdict, by the profile's actions.
+
+use crate::engine::calls::{Call, Step};
+use crate::engine::event::{Body, Event, Nudge, Text, ToolCall};
+use crate::engine::few::push_bounded;
+use crate::engine::fold::{Fold, Spent, TOLD_MAX, Told, text_hash};
+use crate::engine::hash::mix;
+use crate::engine::judge::{Judged, Outcome};
+use crate::engine::kept::{Finding, Kept};
+use crate::engine::policy::Policy;
+use crate::engine::rules;
+use crate::engine::run::RunState;
+use crate::engine::view::id_of_warning;
+use crate::engine::waiting::Waiting;
+use crate::engine::warning::{Rule, Severity, WarningState};
+
+use super::message::{Facts, written};
+use super::policy::{Action, VerdictKind, When, matches_any};
+use super::{Caller, Verdict};
+
+/// Longest result that says no more than that something was done ("ok", "Success"), in bytes.
+const ACKNOWLEDGEMENT_BYTES_MAX: u32 = 16;
+
+/// A verdict, and the note that the run keeps of it where something was said.
+pub(super) type Decision = (Verdict, Option<Nudge>);
+
+/// What an action is about: a finding, or a warning that is open.
+struct Matter {
+    rule: Rule,
+    group: u64,
+    /// The rule's count in this row.
+    count: u64,
+    /// The warning's count by then, rows before it included.
+    warned: u64,
+    tool: Text,
+    arguments: Text,
+    workers: usize,
+}
+
+/// What the profile says to a question.
+pub(super) fn decide(
+    state: &RunState,
+    question: &Event,
+    caller: &Caller,
+    policy: &Policy,
+) -> Decision {
+    let (Some(tip), Body::ToolCall(call)) = (&state.tip, &question.body) else {
+        return Decision::default();
+    };
+    let is_exempt = matches_any(&policy.guard.exempt_tools, &call.tool);
+    let (foreseen, findings) = if is_exempt || call.hands_off {
+        (None, Vec::new())
+    } else {
+        let (fold, findings) = tip.foresee(question, policy);
+        (Some(fold), findings)
+    };
+    for action in &policy.guard.actions {
+        if !action.concerns(Some(&call.tool), caller.agent.as_ref()) {
+            continue;
+        }
+        let matter = match (action.when, &foreseen) {
+            (When::Owed, _) => owed(tip, action, caller),
+            (When::Call, Some(fold)) => foreseen_matter(fold, tip, &findings, action, call),
+            (When::Call, None) => None,
+        };
+        let holds = |matter: &Matter| {
+            (!action.after_nudge || tip.was_told(matter))
+                && (!action.unchanged || is_unchanged(state, tip, call))
+        };
+        if let Some(matter) = matter.filter(holds) {
+            return verdict(state, action, &matter, Some(call), caller, policy);
+        }
+    }
+    Decision::default()
+}
+
+/// The nudge that is owed to a worker who makes no call.
+pub(super) fn decide_owed(state: &RunState, caller: &Caller, policy: &Policy) -> Decision {
+    let Some(tip) = &state.tip else {
+        return Decision::default();
+    };
+    let actions = policy.guard.actions.iter();
+    let mut nudges = actions.filter(|action| {
+        action.when == When::Owed
+            && action.verdict == VerdictKind::Nudge
+            && action.concerns(None, caller.agent.as_ref())
+    });
+    nudges
+        .find_map(|action| Some((action, owed(tip, action, caller)?)))
+        .map_or_else(Decision::default, |(action, matter)| {
+            verdict(state, action, &matter, None, caller, policy)
+        })
+}
+
+fn verdict(
+    state: &RunState,
+    action: &Action,
+    matter: &Matter,
+    call: Option<&ToolCall>,
+    caller: &Caller,
+    policy: &Policy,
+) -> Decision {
+    let earlier = call.filter(|_| action.when == When::Call);
+    let earlier = earlier.and_then(|call| state.earlier_sample(call));
+    let facts = Facts {
+        tool: &matter.tool,
+        arguments: &matter.arguments,
+        repeats: matter.count,
+        limit: limit(policy, matter),
+        workers: matter.workers,
+        rule: matter.rule.name(),
+        previous_result: earlier.as_deref(),
+    };
+    let verdict = Verdict {
+        kind: action.verdict,
+        message: Some(written(&action.message, &facts)),
+        rule: Some(matter.rule),
+        repeats: Some(matter.count),
+        previous_result: earlier.filter(|_| action.verdict.refuses()),
+        warning_id: Some(id_of_warning(state.id(), matter.rule, matter.group)),
+    };
+    let nudge = Nudge {
+        rule: matter.rule,
+        group: matter.group,
+        count: matter.warned,
+        worker: caller.worker_hash(),
+    };
+    (
+        verdict,
+        Some(nudge).filter(|_| action.verdict != VerdictKind::Allow),
+    )
+}
+
+/// How often the call may be made.
+fn limit(policy: &Policy, matter: &Matter) -> u64 {
+    let rules = &policy.rules;
+    let calls = match matter.rule {
+        Rule::ToolLimit => rules
+            .tool_limit
+            .as_ref()
+            .map(|rule| *rule.tools.get(&*matter.tool).unwrap_or(&rule.calls)),
+        Rule::DuplicateCall => rules.duplicate_call.as_ref().map(|rule| rule.calls - 1),
+        _ => None,
+    };
+    calls.map_or_else(|| matter.count.saturating_sub(1), u64::from)
+}
+
+/// What a rule would find at the call.
+fn foreseen_matter(
+    fold: &Fold,
+    tip: &Fold,
+    findings: &[Finding],
+    action: &Action,
+    call: &ToolCall,
+) -> Option<Matter> {
+    let finding = findings
+        .iter()
+        .find(|finding| action.rules.contains(&finding.rule) && finding.count >= action.count)?;
+    let known = tip.warnings.iter().find(|kept| kept.is_about(finding));
+    let before = known.map_or(0, |kept| if kept.open { kept.before } else { kept.count });
+    Some(Matter {
+        rule: finding.rule,
+        group: finding.group,
+        count: finding.count,
+        warned: before + finding.count,
+        tool: call.tool.clone(),
+        arguments: call
+            .input
+            .value()
+            .map_or_else(Text::default, |value| value.sample.clone()),
+        workers: fold.workers(finding.rule, finding.group),
+    })
+}
+
+/// A warning that is open and of which the caller has not been told as it stands.
+fn owed(tip: &Fold, action: &Action, caller: &Caller) -> Option<Matter> {
+    let worker = caller.worker_hash();
+    let concerns = |kept: &Kept| match (&kept.agent, &caller.agent) {
+        (Some(warned), Some(agent)) => warned == agent,
+        _ => true,
+    };
+    let is_owed = |kept: &&Kept| {
+        action.rules.contains(&kept.rule)
+            && kept.state() == WarningState::Open
+            && kept.severity >= Severity::Warning
+            && kept.count >= action.count
+            && concerns(kept)
+            && !tip.has_heard(worker, kept)
+            // Of several warnings about one tool's calls, the first that is told stands for all that say no more.
+            && !tip.warnings.iter().any(|other| {
+                other.tool.is_some()
+                    && other.tool == kept.tool
+                    && other.count >= kept.count
+                    && tip.has_heard(worker, other)
+            })
+    };
+    let kept = tip.warnings.iter().find(is_owed)?;
+    Some(Matter {
+        rule: kept.rule,
+        group: kept.group,
+        count: kept.count,
+        warned: kept.count,
+        tool: kept.tool.clone().unwrap_or_default(),
+        arguments: Text::default(),
+        workers: tip.workers(kept.rule, kept.group),
+    })
+}
+
+/// Whether asking the same again must bring the same: the earlier result says more than that something was done, the tool
+/// does not write, and every call since is a repeat that brought nothing new.
+fn is_unchanged(state: &RunState, tip: &Fold, call: &ToolCall) -> bool {
+    let Some(input) = call.input.value().filter(|_| !call.writes) else {
+        return false;
+    };
+    let key = mix(text_hash(&call.tool), input.fingerprint);
+    let Some(last) = tip.recent.iter().rposition(|mark| mark.key == Some(key)) else {
+        return false;
+    };
+    let is_repeat = |place: usize| {
+        let mark = &tip.recent[place];
+        let mut earlier = tip.recent.iter().take(place);
+        let known = mark.key.is_some() && earlier.any(|other| other.key == mark.key);
+        known
+            && matches!(
+                mark.outcome,
+                Outcome::Stale | Outcome::Empty | Outcome::Failed
+            )
+    };
+    let is_told = tip.recent[last].result.is_some();
+    is_told && !state.is_acknowledged(call) && (last + 1..tip.recent.len()).all(is_repeat)
+}
+
+fn about(rule: Rule, group: u64) -> u64 {
+    mix(group, rule as u64)
+}
+
+impl Action {
+    fn concerns(&self, tool: Option<&Text>, agent: Option<&Text>) -> bool {
+        let among = |patterns: &[String], name: Option<&Text>| {
+            patterns.is_empty() || name.is_some_and(|name| matches_any(patterns, name))
+        };
+        among(&self.tools, tool) && among(&self.agents, agent)
+    }
+}
+
+impl RunState {
+    /// Redacted sample of what the same call brought before, where one is kept.
+    fn earlier_sample(&self, call: &ToolCall) -> Option<Text> {
+        let sample = &self.earlier(call)?.output.value()?.sample;
+        (!sample.is_empty()).then(|| sample.clone())
+    }
+
+    /// Whether the earlier result says no more than that something was done.
+    fn is_acknowledged(&self, call: &ToolCall) -> bool {
+        let earlier = self
+            .earlier(call)
+            .and_then(|earlier| earlier.output.value());
+        earlier.is_some_and(|value| !value.empty && value.bytes <= ACKNOWLEDGEMENT_BYTES_MAX)
+    }
+}
+
+impl Fold {
+    /// What the rules would find if a call were made and brought what the same call brought last; and the fold by then.
+    fn foresee(&self, question: &Event, policy: &Policy) -> (Self, Vec<Finding>) {
+        let mut fold = self.clone();
+        let Step::Tool(call) = Step::first(0, question) else {
+            return (fold, Vec::new());
+        };
+        let Some(tool) = call.tool else {
+            return (fold, Vec::new());
+        };
+        fold.begin_turn(call.asking.turn);
+        let judged = fold.judge_attempt(&call, tool, policy);
+        let findings = rules::of_tool_call(&mut fold, &judged, policy);
+        (fold, findings)
+    }
+
+    /// Judges a call that is not made, or not yet.
+    fn judge_attempt<'a>(
+        &mut self,
+        call: &'a Call<'a>,
+        tool: &'a Text,
+        policy: &Policy,
+    ) -> Judged<'a> {
+        let mut judged = self.judge(call, tool);
+        self.expect(&mut judged);
+        judged.waiting = Waiting::of(self, &judged, policy);
+        judged.similar = rules::similar_group(self, &judged, policy);
+        judged
+    }
+
+    /// Takes in a call that was refused because of a rule.
+    pub(in crate::engine) fn take_refused(
+        &mut self,
+        call: &Call<'_>,
+        tool: &Text,
+        (rule, verdict): (Rule, VerdictKind),
+        policy: &Policy,
+    ) {
+        let judged = self.judge_attempt(call, tool, policy);
+        self.speech.hush();
+        self.totals.tool_calls -= 1;
+        self.totals.skipped += 1;
+        let finding = rules::of_attempt(self, &judged, rule, policy);
+        self.tallies.hold_back(rule, self.totals.tool_calls);
+        let Some(finding) = finding else {
+            return;
+        };
+        let spent = finding.proof.spent;
+        self.totals.saved.add(Spent {
+            tokens: spent.tokens / finding.count.max(1),
+            cost_microusd: spent.cost_microusd / finding.count.max(1),
+        });
+        let about = about(rule, finding.group);
+        let is_same = |kept: &&Kept| kept.is_about(&finding);
+        let before = self
+            .warnings
+            .iter()
+            .find(is_same)
+            .map_or(0, |kept| if kept.open { kept.before } else { kept.count });
+        let told = Told {
+            about,
+            worker: judged.worker,
+            count: before + finding.count,
+        };
+        self.tell(told);
+        let group = finding.group;
+        self.keep(vec![finding], policy);
+        self.note_verdict(rule, group, verdict);
+    }
+
+    /// Remembers what the guard said.
+    pub(in crate::engine) fn note_told(&mut self, nudge: &Nudge) {
+        self.tell(Told {
+            about: about(nudge.rule, nudge.group),
+            worker: nudge.worker,
+            count: nudge.count,
+        });
+        self.note_verdict(nudge.rule, nudge.group, VerdictKind::Nudge);
+    }
+
+    fn note_verdict(&mut self, rule: Rule, group: u64, verdict: VerdictKind) {
+        let is_it = |kept: &&mut Kept| kept.rule == rule && kept.group == group;
+        if let Some(kept) = self.warnings.iter_mut().find(is_it) {
+            kept.verdict = verdict;
+        }
+    }
+
+    /// The verdict on a warning that is raised now: a nudge may have gone before it.
+    pub(in crate::engine) fn verdict_before(&self, rule: Rule, group: u64) -> VerdictKind {
+        let about = about(rule, group);
+        if self.told.iter().any(|told| told.about == about) {
+            VerdictKind::Nudge
+        } else {
+            VerdictKind::Allow
+        }
+    }
+
+    fn tell(&mut self, told: Told) {
+        self.told
+            .retain(|known| (known.about, known.worker) != (told.about, told.worker));
+        push_bounded(&mut self.told, told, TOLD_MAX);
+    }
+
+    /// Whether a worker was told of a warning as it stands.
+    fn has_heard(&self, worker: u64, kept: &Kept) -> bool {
+        let about = about(kept.rule, kept.group);
+        self.told
+            .iter()
+            .any(|told| (told.about, told.worker) == (about, worker) && told.count >= kept.count)
+    }
+
+    fn was_told(&self, matter: &Matter) -> bool {
+        let about = about(matter.rule, matter.group);
+        self.told.iter().any(|told| told.about == about)
+    }
+
+    /// How many workers have a part in what a rule found for the whole swarm.
+    fn workers(&self, rule: Rule, group: u64) -> usize {
+        let is_it = |tally: &&crate::engine::tally::Tally| tally.rule == rule && tally.key == group;
+        match rule {
+            Rule::GlobalDoomLoop => self
+                .tallies
+                .iter()
+                .find(is_it)
+                .map_or(0, |tally| tally.seen.len()),
+            _ => 0,
+        }
+    }
+}

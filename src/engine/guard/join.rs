@@ -1,0 +1,138 @@
+//! One truth: what the guard was asked and told about a call, and what spans say of it, are one call.
+//!
+//! An agent asks, makes the call, and may tell the guard what came of it; the span comes seconds later. A result that
+//! was told names the question that it answers. A question and a span are one where both have the same call id; where
+//! not both have one, by tool, arguments and time: the question was asked while the call ran, or shortly before it. A
+//! question takes its place in time behind everything that was reported before it was asked (`guard::place_after`), so
+//! that no span of an earlier call can be taken for its own.
+
+use crate::engine::event::{Answer, Event, ModelCall, Part, Recorded, ToolCall};
+use crate::engine::warning::Rule;
+
+use super::policy::VerdictKind;
+
+const SECOND_NS: u64 = 1_000_000_000;
+
+/// Longest time between a question and the call for which it was asked: a person may be asked in between.
+const BEFORE_CALL_NS: u64 = 60 * SECOND_NS;
+
+/// Longest time between the end of a call and a result that is told without a question before it.
+const AFTER_CALL_NS: u64 = SECOND_NS;
+
+/// Longest time between a model's answer and a program that tells the guard of it.
+const AFTER_ANSWER_NS: u64 = 5 * SECOND_NS;
+
+/// The guard's part in a call, put together from its reports.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Asking {
+    /// The question; 0 where nobody asked.
+    pub(crate) asked: u64,
+    /// The call was not to be made, because of this rule, and what was answered.
+    pub(crate) refused: Option<(Rule, VerdictKind)>,
+    /// A result was told.
+    pub(crate) answered: bool,
+    /// A span or log record tells of it.
+    pub(crate) seen: bool,
+    /// Hash of the round that was named; 0 where none was.
+    pub(crate) round: u64,
+    /// Hash of the turn that was named; 0 where none was.
+    pub(crate) turn: u64,
+}
+
+impl Asking {
+    /// Of one report.
+    pub(crate) fn of(call: &ToolCall) -> Self {
+        let mut asking = Self::default();
+        asking.join(call);
+        asking
+    }
+
+    /// With one more report.
+    pub(crate) fn join(&mut self, call: &ToolCall) {
+        let Some(guarded) = &call.guarded else {
+            self.seen = true;
+            return;
+        };
+        self.asked = self.asked.max(guarded.asked);
+        self.round = self.round.max(guarded.round);
+        self.turn = self.turn.max(guarded.turn);
+        match guarded.part {
+            Part::Asked => {}
+            Part::Skipped(rule) => self.refused = Some((rule, VerdictKind::Skip)),
+            Part::Aborted(rule) => self.refused = Some((rule, VerdictKind::Abort)),
+            Part::Result => self.answered = true,
+        }
+    }
+
+    /// Whether a report may tell of the same call, as far as questions go: a call is asked about once.
+    pub(crate) fn may_take(&self, report: &ToolCall) -> bool {
+        let asked = report.guarded.as_ref().map_or(0, |guarded| guarded.asked);
+        asked == 0 || self.asked == 0 || asked == self.asked
+    }
+
+    /// Whether the agent asked about it and nothing says yet what came of it.
+    pub(crate) fn is_open(&self) -> bool {
+        self.asked != 0 && !self.answered && !self.seen
+    }
+}
+
+/// Whether two reports of tool calls, one of them at least the guard's, tell of one call.
+pub(crate) fn tell_of_one_call(
+    (left, one): (&Event, &ToolCall),
+    (right, other): (&Event, &ToolCall),
+) -> bool {
+    let unnamed = one.tool.is_empty() || other.tool.is_empty();
+    if !unnamed && one.tool != other.tool {
+        return false;
+    }
+    let asked = |call: &ToolCall| call.guarded.as_ref().map(|guarded| guarded.asked);
+    match (asked(one), asked(other)) {
+        (Some(one), Some(other)) if one != 0 && other != 0 => return one == other,
+        _ => {}
+    }
+    if let (Some(one), Some(other)) = (one.call_id, other.call_id) {
+        return one == other;
+    }
+    if unnamed || differ(&one.input, &other.input) {
+        return false;
+    }
+    match (&one.guarded, &other.guarded) {
+        (Some(guarded), None) => share_time(left, guarded.asked != 0, right),
+        (None, Some(guarded)) => share_time(right, guarded.asked != 0, left),
+        _ => false,
+    }
+}
+
+/// Whether a question, or a result without one, lies where the span of its call lies.
+fn share_time(guarded: &Event, is_asked: bool, span: &Event) -> bool {
+    let late = if is_asked { 0 } else { AFTER_CALL_NS };
+    span.start_ns <= guarded.start_ns.saturating_add(BEFORE_CALL_NS)
+        && guarded.start_ns <= span.end_ns.saturating_add(late)
+}
+
+pub(super) fn differ(one: &Recorded, other: &Recorded) -> bool {
+    match (one.value(), other.value()) {
+        (Some(one), Some(other)) => one.fingerprint != other.fingerprint,
+        _ => false,
+    }
+}
+
+/// Whether a model's answer that the guard was told and one that a span tells are the same: the same words at the same time.
+/// What the guard was told has neither trace nor span.
+pub(crate) fn are_one_answer(
+    (left, one): (&Event, &ModelCall),
+    (right, other): (&Event, &ModelCall),
+) -> bool {
+    let (Answer::Text(Some(words)), Answer::Text(Some(same))) = (one.answer, other.answer) else {
+        return false;
+    };
+    let is_told = |event: &Event| !event.span.is_set() && event.trace.0 == [0; 16];
+    let (told, span) = match (is_told(left), is_told(right)) {
+        (true, false) => (left, right),
+        (false, true) => (right, left),
+        _ => return false,
+    };
+    words == same
+        && span.start_ns <= told.start_ns
+        && told.start_ns <= span.end_ns.saturating_add(AFTER_ANSWER_NS)
+}

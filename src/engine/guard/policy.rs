@@ -1,0 +1,191 @@
+//! What the guard answers, as data: part of a profile.
+//!
+//! A profile lists actions. For a call about to be made, they are gone through in order, and the first that applies gives
+//! the verdict; where none does, the call is allowed.
+
+use serde::{Deserialize, Serialize};
+
+use crate::engine::warning::Rule;
+
+/// The guard's settings.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct GuardPolicy {
+    /// Whether verdicts count.
+    pub mode: Mode,
+    /// Time within which every question is answered, in milliseconds; after it, the call is allowed.
+    pub deadline_ms: u64,
+    /// Whether a redacted sample of each result that the guard is told is kept with the run, to be given back with a refusal.
+    pub keep_results: bool,
+    /// Tools that are never refused, since repeating them is right: they poll, wait or tell the time. `*` stands for any
+    /// letters.
+    pub exempt_tools: Vec<String>,
+    /// What to answer, first match first.
+    pub actions: Vec<Action>,
+}
+
+impl Default for GuardPolicy {
+    fn default() -> Self {
+        Self {
+            mode: Mode::Enforce,
+            deadline_ms: 50,
+            keep_results: false,
+            exempt_tools: Vec::new(),
+            actions: Vec::new(),
+        }
+    }
+}
+
+/// Whether verdicts count.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Mode {
+    /// Verdicts are given.
+    #[default]
+    Enforce,
+    /// Verdicts are reached, counted and shown, and every call is allowed.
+    Observe,
+    /// Nothing is looked at: every call is allowed, and takes part in the run.
+    Off,
+}
+
+impl Mode {
+    /// The public id.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Enforce => "enforce",
+            Self::Observe => "observe",
+            Self::Off => "off",
+        }
+    }
+}
+
+/// What the caller should do.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum VerdictKind {
+    /// Make the call.
+    #[default]
+    Allow,
+    /// Make the call, and add the message to the conversation.
+    Nudge,
+    /// Do not make the call; the message is its result.
+    Skip,
+    /// Do not make the call; end the run with the message as its error.
+    Abort,
+}
+
+impl VerdictKind {
+    /// Every kind, from the mildest.
+    pub const ALL: [Self; 4] = [Self::Allow, Self::Nudge, Self::Skip, Self::Abort];
+
+    /// The public id, as the API shows it.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Allow => "ALLOW",
+            Self::Nudge => "NUDGE",
+            Self::Skip => "SKIP",
+            Self::Abort => "ABORT",
+        }
+    }
+
+    /// Whether the call is not to be made.
+    #[must_use]
+    pub fn refuses(self) -> bool {
+        matches!(self, Self::Skip | Self::Abort)
+    }
+}
+
+/// One answer, and when it is given.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Action {
+    /// The rules that bring it about.
+    pub rules: Vec<Rule>,
+    /// What of these rules does.
+    #[serde(default)]
+    pub when: When,
+    /// The answer.
+    pub verdict: VerdictKind,
+    /// Least count of the rule; absent: as soon as the rule holds.
+    #[serde(default)]
+    pub count: u64,
+    /// Whether the run must have been nudged about the same loop before.
+    #[serde(default)]
+    pub after_nudge: bool,
+    /// Whether the same call must have been answered before, with nothing in between that can have changed the answer.
+    #[serde(default)]
+    pub unchanged: bool,
+    /// The tools to which it applies; none: all. `*` stands for any letters.
+    #[serde(default)]
+    pub tools: Vec<String>,
+    /// The agents to which it applies; none: all.
+    #[serde(default)]
+    pub agents: Vec<String>,
+    /// What the agent is told. `{tool_name}`, `{arguments}`, `{repeats}`, `{limit}`, `{workers}`, `{rule}` and
+    /// `{previous_result}` are put in.
+    pub message: String,
+}
+
+/// What of a rule brings an answer about.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum When {
+    /// With this very call the rule would hold, if the call brought what it brought last.
+    #[default]
+    Call,
+    /// A warning of the rule is open, and this worker has not been told of it as it stands by now.
+    Owed,
+}
+
+/// Whether a name matches one of the patterns, in which `*` stands for any letters.
+pub(crate) fn matches_any(patterns: &[String], name: &str) -> bool {
+    patterns.iter().any(|pattern| matches(pattern, name))
+}
+
+fn matches(pattern: &str, name: &str) -> bool {
+    let mut parts = pattern.split('*');
+    let first = parts.next().unwrap_or("");
+    let Some(mut rest) = name.strip_prefix(first) else {
+        return false;
+    };
+    let mut parts = parts.peekable();
+    if parts.peek().is_none() {
+        return rest.is_empty();
+    }
+    while let Some(part) = parts.next() {
+        if parts.peek().is_none() {
+            return rest.ends_with(part);
+        }
+        let Some(at) = rest.find(part) else {
+            return false;
+        };
+        rest = &rest[at + part.len()..];
+    }
+    true
+}
+
+#[cfg(test)]
+mod tests {
+    use super::matches;
+
+    /// Given patterns with and without stars, a name matches as a whole.
+    #[test]
+    fn patterns() {
+        let check = |pattern: &str, name: &str, expected: bool| {
+            assert_eq!(matches(pattern, name), expected, "{pattern} {name}");
+        };
+        check("poll", "poll", true);
+        check("poll", "polling", false);
+        check("poll*", "poll_result", true);
+        check("*poll*", "job_poll", true);
+        check("get_*_status", "get_job_status", true);
+        check("get_*_status", "get_status", false);
+        check("*", "", true);
+        check("a*a", "a", false);
+        check("", "", true);
+        check("", "a", false);
+    }
+}

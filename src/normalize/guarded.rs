@@ -1,0 +1,140 @@
+//! What programs tell the guard, read like any dialect: arguments and results become fingerprints and redacted samples.
+//!
+//! Only here may a result keep a sample, and only where the profile keeps results (`guard.keep_results`).
+
+use crate::engine::event::{Failure, Recorded, Text, ToolCall, Value};
+
+use super::{fingerprint, tool_names, value};
+
+/// A call as it is told to the guard. Texts that are JSON are read as JSON.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Told<'a> {
+    /// The tool.
+    pub tool: &'a str,
+    /// The call's id.
+    pub call_id: Option<&'a str>,
+    /// The arguments.
+    pub arguments: Option<&'a str>,
+    /// What the call brought, if it has ended.
+    pub outcome: Option<Outcome<'a>>,
+}
+
+/// What a call brought.
+#[derive(Clone, Copy, Debug)]
+pub enum Outcome<'a> {
+    /// A result; `None` where it was not told.
+    Success(Option<&'a str>),
+    /// Nothing, with the tool's own words about it.
+    NoData(Option<&'a str>),
+    /// An error in words.
+    Error(&'a str),
+}
+
+/// The call as the engine knows calls. `keep_result` keeps a redacted sample of the result.
+#[must_use]
+pub fn tool_call(told: &Told<'_>, keep_result: bool) -> ToolCall {
+    let arguments = told.arguments.unwrap_or_default();
+    let (output, error, result) = outcome(told.outcome, keep_result);
+    let call_id = told.call_id.filter(|id| !id.is_empty());
+    ToolCall {
+        tool: value::name(told.tool),
+        call_id: call_id.map(|id| value::id_hash(&[id.as_bytes()])),
+        input: told
+            .arguments
+            .filter(|json| *json != "null")
+            .map_or(Recorded::NotRecorded, value::input_json),
+        output,
+        error,
+        hands_off: tool_names::hands_off(told.tool),
+        writes: tool_names::writes(told.tool),
+        traits: fingerprint::traits(told.tool, arguments, result),
+        guarded: None,
+    }
+}
+
+fn outcome(outcome: Option<Outcome<'_>>, keep_result: bool) -> (Recorded, Option<Failure>, &str) {
+    match outcome {
+        None | Some(Outcome::Success(None)) => (Recorded::NotRecorded, None, ""),
+        Some(Outcome::Success(Some(result))) => {
+            (sampled(result, result, keep_result), None, result)
+        }
+        Some(Outcome::NoData(words)) => {
+            (sampled("[]", words.unwrap_or("[]"), keep_result), None, "")
+        }
+        Some(Outcome::Error(error)) => (Recorded::NotRecorded, Some(value::failure(error)), error),
+    }
+}
+
+/// A result, with a redacted sample of what is to be given back for it, if it may be kept.
+fn sampled(result: &str, given_back: &str, keep: bool) -> Recorded {
+    match (value::output_json(result), keep) {
+        (Recorded::Value(output), true) => Recorded::Value(Value {
+            sample: match value::input_json(given_back) {
+                Recorded::Value(value) => value.sample,
+                _ => Text::default(),
+            },
+            ..output
+        }),
+        (output, _) => output,
+    }
+}
+
+/// Hash of the words that a model spoke; 0 where they are too few to be told from others.
+#[must_use]
+pub fn words(text: &str) -> Option<u64> {
+    value::spoken(text)
+}
+
+/// Hash of a name that only has to be told from others, such as a round's; never 0.
+#[must_use]
+pub fn name_hash(name: &str) -> u64 {
+    value::id_hash(&[name.as_bytes()]).max(1)
+}
+
+/// A name, without blanks around it and cut at its longest.
+#[must_use]
+pub fn name(text: &str) -> Option<Text> {
+    Some(value::name(text)).filter(|name| !name.is_empty())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn told(outcome: Outcome<'_>, keep: bool) -> ToolCall {
+        let told = Told {
+            tool: "search",
+            arguments: Some(r#"{"q":"a"}"#),
+            outcome: Some(outcome),
+            ..Told::default()
+        };
+        tool_call(&told, keep)
+    }
+
+    /// Given a result, its sample is kept only where that is asked for, and a secret in it never is.
+    #[test]
+    fn results_are_kept_on_request() {
+        let result = r#"{"results":[],"password":"hunter2"}"#;
+        let kept = told(Outcome::Success(Some(result)), true);
+        let sample = &kept.output.value().unwrap().sample;
+        assert!(
+            sample.contains("results") && !sample.contains("hunter2"),
+            "{sample}"
+        );
+        let left = told(Outcome::Success(Some(result)), false);
+        assert_eq!(&*left.output.value().unwrap().sample, "");
+        assert_eq!(
+            left.output.value().unwrap().masked,
+            kept.output.value().unwrap().masked
+        );
+    }
+
+    /// Given a result without data, it is empty, and the tool's words are what is given back.
+    #[test]
+    fn no_data_is_empty() {
+        let call = told(Outcome::NoData(Some("No results for this query.")), true);
+        let output = call.output.value().unwrap();
+        assert!(output.empty);
+        assert_eq!(&*output.sample, "No results for this query.");
+    }
+}

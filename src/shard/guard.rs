@@ -1,0 +1,304 @@
+//! The guard's way through a shard: questions with an inbox of their own, answered from memory.
+//!
+//! Whoever asks waits here, and not longer than the profile's deadline; then the call is allowed and the answer says that it
+//! is `degraded`. The shard looks at this inbox between turns, between the runs of a turn, and while a commit or a save is
+//! under way, so that an answer never waits for the disk or behind spans. What an answer did to its run is kept in
+//! [`Pending`] and committed with the shard's next turn, which follows at once: an answer may therefore be given and, after a
+//! crash, be forgotten. That is the price of its speed; the call itself comes again with its span.
+
+use std::future::Future;
+use std::pin::pin;
+use std::time::Duration;
+
+use tokio::sync::mpsc::error::TrySendError;
+use tokio::sync::oneshot;
+
+use crate::engine::Change;
+use crate::engine::event::{Event, Text, ToolCall};
+use crate::engine::guard::{self, Caller, Checked, Said, Verdict};
+use crate::normalize::guarded;
+use crate::store::{Entry, IndexKey, StoreError};
+
+use super::router::bounded;
+use super::turn::Draft;
+use super::worker::Worker;
+use super::{Shards, Shared};
+
+pub use crate::normalize::guarded::{Outcome, Told};
+
+/// Most questions that wait for one shard; who comes later is allowed its call at once.
+pub(super) const ASKS_MAX: usize = 1_024;
+
+/// Who asks.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Who<'a> {
+    /// The run; required.
+    pub run_id: &'a str,
+    /// The agent.
+    pub agent: Option<&'a str>,
+    /// The worker of a swarm.
+    pub worker: Option<&'a str>,
+    /// The session, where it is named apart from the run.
+    pub session_id: Option<&'a str>,
+    /// The turn: what follows from one message of a user.
+    pub turn_id: Option<&'a str>,
+    /// The round: calls of one answer of the model.
+    pub round_id: Option<&'a str>,
+}
+
+/// What the guard is told of a message.
+#[derive(Clone, Copy, Debug)]
+pub enum Spoken<'a> {
+    /// A user spoke.
+    ByUser,
+    /// The model answered with text alone, in these words where they are told.
+    ByModel(Option<&'a str>),
+}
+
+/// The guard's answer.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Answer {
+    /// What to do.
+    pub verdict: Verdict,
+    /// Nobody looked: the call is allowed because no answer came in time.
+    pub degraded: bool,
+}
+
+/// What waits in a shard's inbox of questions.
+pub(super) struct Ask {
+    run_id: Text,
+    what: What,
+    caller: Caller,
+    reply: oneshot::Sender<Verdict>,
+}
+
+enum What {
+    Check(ToolCall),
+    Result(ToolCall),
+    Message(Said),
+}
+
+/// What questions did to runs, to be committed with the next turn.
+pub(super) struct Pending {
+    key: IndexKey,
+    is_new: bool,
+    session_id: Option<Text>,
+    at_ms: u64,
+    events: Vec<Event>,
+    changes: Vec<Change>,
+}
+
+impl Shards {
+    /// Whether a call should be made. Answers within the deadline, whatever happens.
+    pub async fn check(&self, who: &Who<'_>, call: &Told<'_>) -> Answer {
+        let call = guarded::tool_call(call, false);
+        self.shared.ask(who, What::Check(call)).await
+    }
+
+    /// Takes in what a call brought. The answer says whether it was taken in within the deadline.
+    pub async fn report(&self, who: &Who<'_>, call: &Told<'_>) -> Answer {
+        let call = guarded::tool_call(call, self.shared.policy.guard.keep_results);
+        self.shared.ask(who, What::Result(call)).await
+    }
+
+    /// Takes in a message, and answers with a nudge where one is owed.
+    pub async fn message(&self, who: &Who<'_>, spoken: Spoken<'_>) -> Answer {
+        let said = match spoken {
+            Spoken::ByUser => Said::ByUser,
+            Spoken::ByModel(text) => Said::ByModel(text.and_then(guarded::words)),
+        };
+        self.shared.ask(who, What::Message(said)).await
+    }
+}
+
+impl Shared {
+    async fn ask(&self, who: &Who<'_>, what: What) -> Answer {
+        let (reply, answer) = oneshot::channel();
+        let run_id = self.run_named(who.run_id);
+        let caller = Caller {
+            agent: who.agent.and_then(guarded::name),
+            worker: who.worker.and_then(guarded::name),
+            session_id: who.session_id.and_then(guarded::name),
+            round: who.round_id.map_or(0, guarded::name_hash),
+            turn: who.turn_id.map_or(0, guarded::name_hash),
+            ..Caller::default()
+        };
+        let counters = &self.counters.guard;
+        let desk = self.desk_of(&run_id);
+        let ask = Ask {
+            run_id,
+            what,
+            caller,
+            reply,
+        };
+        if self.is_stopping() {
+            counters.degraded_leaving.add(1);
+            return Answer::degraded();
+        }
+        match desk.put_question(ask) {
+            Ok(()) => {}
+            Err(TrySendError::Full(())) => {
+                counters.degraded_full.add(1);
+                return Answer::degraded();
+            }
+            Err(TrySendError::Closed(())) => {
+                counters.degraded_leaving.add(1);
+                return Answer::degraded();
+            }
+        }
+        let deadline = Duration::from_millis(self.policy.guard.deadline_ms);
+        match tokio::time::timeout(deadline, answer).await {
+            Ok(Ok(verdict)) => Answer {
+                verdict,
+                degraded: false,
+            },
+            Ok(Err(_)) => {
+                counters.degraded_leaving.add(1);
+                Answer::degraded()
+            }
+            Err(_) => {
+                counters.degraded_late.add(1);
+                Answer::degraded()
+            }
+        }
+    }
+
+    /// The run that an id names. A trace may have gone over to a run with a name of its own.
+    fn run_named(&self, run_id: &str) -> Text {
+        let run_id = bounded(&run_id.into());
+        let Some(trace) = super::router::trace_of(&run_id) else {
+            return run_id;
+        };
+        let router = self.router.try_lock().ok();
+        let known = router.and_then(|router| router.known(trace));
+        known
+            .or_else(|| self.store.alias(trace).ok().flatten())
+            .unwrap_or(run_id)
+    }
+}
+
+impl Answer {
+    /// The answer where nobody has looked: the call may be made.
+    #[must_use]
+    pub fn degraded() -> Self {
+        Self {
+            verdict: Verdict::default(),
+            degraded: true,
+        }
+    }
+}
+
+impl Worker {
+    /// Answers the questions that wait.
+    pub(super) fn answer_waiting(&mut self) -> Result<(), StoreError> {
+        while let Ok(ask) = self.tray.asks.try_recv() {
+            self.answer_ask(ask)?;
+        }
+        Ok(())
+    }
+
+    /// Waits for something, and answers questions meanwhile.
+    pub(super) async fn meanwhile<T>(
+        &mut self,
+        work: impl Future<Output = T>,
+    ) -> Result<T, StoreError> {
+        let mut work = pin!(work);
+        loop {
+            tokio::select! {
+                biased;
+                Some(ask) = self.tray.asks.recv() => self.answer_ask(ask)?,
+                done = &mut work => return Ok(done),
+            }
+        }
+    }
+
+    /// Answers one question, from the state in memory.
+    pub(super) fn answer_ask(&mut self, ask: Ask) -> Result<(), StoreError> {
+        let Ask {
+            run_id,
+            what,
+            mut caller,
+            reply,
+        } = ask;
+        caller.now_ns = self.shared.clock.now_ns();
+        // Whoever does not wait any more has been told to go ahead.
+        caller.is_gone = reply.is_closed();
+        let at_ms = caller.now_ms();
+        let policy = self.shared.policy.clone();
+        let (slot, is_new) = self.residence.open(&run_id, at_ms)?;
+        let run = self.residence.at(slot);
+        let checked = match &what {
+            What::Check(call) => guard::check(&mut run.state, call, &caller, &policy),
+            What::Result(call) => guard::result(&mut run.state, call, &caller, &policy),
+            What::Message(said) => guard::message(&mut run.state, *said, &caller, &policy),
+        };
+        // Whoever asked may have stopped waiting just now.
+        let _ = reply.send(checked.answered.clone());
+        if !checked.events.is_empty() || is_new {
+            // Until this is committed, the run is neither saved nor let go.
+            run.is_ahead = true;
+            self.pending.push(Pending {
+                key: run.key.clone(),
+                is_new,
+                session_id: caller.session_id,
+                at_ms,
+                events: checked.events.clone(),
+                changes: checked.changes.clone(),
+            });
+        }
+        self.count(&what, &checked);
+        Ok(())
+    }
+
+    fn count(&self, what: &What, checked: &Checked) {
+        let counters = &self.shared.counters.guard;
+        match what {
+            What::Check(_) => counters.count_verdict(&checked.decided),
+            What::Result(_) => counters.results.add(1),
+            What::Message(_) => counters.messages.add(1),
+        }
+        if checked.answered.kind.refuses() && !checked.events.is_empty() {
+            counters.saved_calls.add(1);
+            counters.saved_tokens.add(checked.saved_tokens);
+            counters
+                .saved_cost_microusd
+                .add(checked.saved_cost_microusd);
+        }
+    }
+
+    /// Puts what questions did to runs into a turn, in the order in which the runs were told.
+    pub(super) fn settle_pending(&mut self, draft: &mut Draft) {
+        for pending in std::mem::take(&mut self.pending) {
+            let Pending {
+                key,
+                is_new,
+                session_id,
+                at_ms,
+                events,
+                changes,
+            } = pending;
+            // A run that was forgotten meanwhile has forgotten this as well.
+            let Some(slot) = self.residence.slot(&key.run_id) else {
+                continue;
+            };
+            let run = self.residence.at(slot);
+            if run.key != key {
+                continue;
+            }
+            run.is_ahead = false;
+            draft.events += events.len() as u64;
+            draft.turn.entries.push(Entry::Reports {
+                run_id: key.run_id.clone(),
+                at_ms,
+                session_id,
+                service: None,
+                events,
+            });
+            draft.announce(changes, &run.state, &self.shared.policy);
+            draft.touched.push(slot);
+            if is_new {
+                draft.turn.new_runs.push(key);
+            }
+        }
+    }
+}

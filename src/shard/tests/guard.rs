@@ -1,0 +1,194 @@
+//! Questions to the guard: answered from memory, in time or not at all, and kept.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::{
+    A, B, Clock, Instant, NOW_MS, Path, Policy, Settings, Shards, calls, hex, kill, open, profile,
+    still, stop, submit, view,
+};
+use crate::engine::guard::policy::VerdictKind;
+use crate::engine::warning::Rule;
+use crate::shard::guard::{ASKS_MAX, Answer, Outcome, Spoken, Told, Who};
+
+fn agentium() -> Policy {
+    profile::Name::Agentium.policy()
+}
+
+async fn start_with(dir: &Path, policy: Policy, settings: Settings) -> Shards {
+    let clock = Clock::Paused {
+        began_ms: NOW_MS,
+        began: Instant::now(),
+    };
+    Shards::start_at(clock, open(dir).await, Arc::new(policy), settings)
+        .await
+        .expect("the shards start")
+}
+
+async fn ask(shards: &Shards, run_id: &str) -> Answer {
+    let who = Who {
+        run_id,
+        ..Who::default()
+    };
+    let call = Told {
+        tool: "search",
+        arguments: Some("{}"),
+        ..Told::default()
+    };
+    shards.check(&who, &call).await
+}
+
+fn one_shard() -> Settings {
+    Settings {
+        shards: 1,
+        ..Settings::default()
+    }
+}
+
+/// Given more questions at once than there is room for, the rest are allowed at once, and say so.
+#[tokio::test(start_paused = true)]
+async fn a_full_inbox_allows() {
+    let _still = still();
+    let dir = tempfile::tempdir().unwrap();
+    let shards = start_with(dir.path(), agentium(), one_shard()).await;
+    let asked = (0..ASKS_MAX + 10).map(|_| ask(&shards, "r"));
+    let answers = futures_util::future::join_all(asked).await;
+    let degraded = answers.iter().filter(|answer| answer.degraded);
+    assert!(
+        degraded
+            .clone()
+            .all(|answer| answer.verdict.kind == VerdictKind::Allow)
+    );
+    assert_eq!(degraded.count(), 10);
+    let counters = &shards.counters().guard;
+    assert_eq!(
+        (counters.degraded_full.value(), counters.degraded()),
+        (10, 10)
+    );
+    let skipped = (
+        Some(Rule::DuplicateCall),
+        VerdictKind::Skip,
+        ASKS_MAX as u64 - 3,
+    );
+    assert!(counters.verdicts().any(|counted| counted == skipped));
+    assert_eq!(counters.saved_calls.value(), ASKS_MAX as u64 - 3);
+}
+
+/// Given no time at all, every call is allowed, says so, and counts as made.
+#[tokio::test(start_paused = true)]
+async fn a_late_answer_is_none() {
+    let _still = still();
+    let dir = tempfile::tempdir().unwrap();
+    let mut policy = agentium();
+    policy.guard.deadline_ms = 0;
+    let shards = start_with(dir.path(), policy, one_shard()).await;
+    for _ in 0..6 {
+        let answer = ask(&shards, "r").await;
+        assert!(answer.degraded && answer.verdict.kind == VerdictKind::Allow);
+        tokio::task::yield_now().await;
+    }
+    assert_eq!(shards.counters().guard.degraded_late.value(), 6);
+    let run = view(&shards, "r").await;
+    assert_eq!((run.tool_calls, run.skipped_calls), (6, 0));
+}
+
+/// Given a daemon that leaves, or whose store has failed, calls are allowed.
+#[tokio::test(start_paused = true)]
+async fn a_daemon_that_leaves_allows() {
+    let _still = still();
+    let dir = tempfile::tempdir().unwrap();
+    let shards = start_with(dir.path(), agentium(), one_shard()).await;
+    assert!(!ask(&shards, "r").await.degraded);
+    stop(&shards).await;
+    assert!(ask(&shards, "r").await.degraded);
+    kill(shards).await;
+    let shards = start_with(dir.path(), agentium(), one_shard()).await;
+    assert_eq!(view(&shards, "r").await.tool_calls, 1);
+    shards.store().clone().close().await.unwrap();
+    // The first question is answered from memory; that it cannot be kept shows with the next.
+    let _ = ask(&shards, "r").await;
+    let _ = shards.submit(calls(A, None, 0..1)).await;
+    assert!(ask(&shards, "r").await.degraded);
+}
+
+/// Given more runs than fit in memory, and saves at every moment, no answer is forgotten, also after a crash.
+#[tokio::test(start_paused = true)]
+async fn answers_survive_eviction_and_crashes() {
+    let _still = still();
+    let dir = tempfile::tempdir().unwrap();
+    let settings = || Settings {
+        resident_runs_max: 1,
+        save_every: Duration::from_millis(1),
+        ..one_shard()
+    };
+    let shards = start_with(dir.path(), agentium(), settings()).await;
+    let runs: Vec<String> = (0..12).map(|n| format!("run {n}")).collect();
+    for _ in 0..5 {
+        futures_util::future::join_all(runs.iter().map(|run| ask(&shards, run))).await;
+        submit(&shards, calls(A, Some("other"), 0..1)).await;
+    }
+    let shown = |shards: Shards| async move {
+        let mut shown = Vec::new();
+        for n in 0..12 {
+            shown.push(view(&shards, &format!("run {n}")).await);
+        }
+        shown
+    };
+    let before = shown(shards.clone()).await;
+    assert!(
+        before
+            .iter()
+            .all(|run| (run.tool_calls, run.skipped_calls) == (3, 2))
+    );
+    assert!(
+        before
+            .iter()
+            .all(|run| run.warnings[0].verdict == Some(VerdictKind::Skip))
+    );
+    kill(shards).await;
+    let shards = start_with(dir.path(), agentium(), settings()).await;
+    assert_eq!(shown(shards.clone()).await, before);
+}
+
+/// Given a run whose trace was learned to have a name, the guard finds it under its old id.
+#[tokio::test(start_paused = true)]
+async fn a_trace_s_id_leads_to_the_named_run() {
+    let _still = still();
+    let dir = tempfile::tempdir().unwrap();
+    let shards = start_with(dir.path(), agentium(), one_shard()).await;
+    submit(&shards, calls(A, Some("named"), 0..1)).await;
+    ask(&shards, &hex(A)).await;
+    assert_eq!(view(&shards, "named").await.tool_calls, 2);
+    assert!(shards.run(&hex(B)).await.unwrap().is_none());
+}
+
+/// Given results and messages, they are taken in and counted.
+#[tokio::test(start_paused = true)]
+async fn results_and_messages_are_counted() {
+    let _still = still();
+    let dir = tempfile::tempdir().unwrap();
+    let shards = start_with(dir.path(), agentium(), one_shard()).await;
+    let who = Who {
+        run_id: "r",
+        ..Who::default()
+    };
+    let call = Told {
+        tool: "search",
+        outcome: Some(Outcome::Error("429")),
+        ..Told::default()
+    };
+    assert!(!shards.report(&who, &call).await.degraded);
+    assert!(
+        !shards
+            .message(&who, Spoken::ByModel(Some("words")))
+            .await
+            .degraded
+    );
+    let counters = &shards.counters().guard;
+    assert_eq!(
+        (counters.results.value(), counters.messages.value()),
+        (1, 1)
+    );
+    let run = view(&shards, "r").await;
+    assert_eq!((run.tool_calls, run.model_calls), (1, 1));
+}

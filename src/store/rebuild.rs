@@ -1,0 +1,203 @@
+//! A damaged database is set aside, and another one made from what is still good.
+//!
+//! The new one is made completely under a name of its own: from the newest whole snapshot, else empty, beside the files of
+//! the journal. Then the damaged one is renamed with the time, and the new one takes its place. Whenever this is cut short,
+//! the next opening either finishes it or begins again. The journal belongs to the new database: damage in it costs the
+//! record that it hit, and the replay reports that.
+
+use std::fs::{self, File};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
+
+use super::Options;
+use super::error::StoreError;
+use super::keys;
+use super::open::{DATABASE, JOURNAL, LOG, SCHEMA_KNOWN, open_database};
+use super::pieces::Writes;
+use super::records::decode_saved;
+use super::snapshot::{self, sync_dir};
+
+/// Where the new database is made.
+const FRESH: &str = "store.new";
+
+/// What the name of a database that was set aside begins with.
+pub(super) const SET_ASIDE: &str = "damaged-";
+
+/// Databases that were set aside and are kept for somebody to look at.
+const SET_ASIDE_MAX: usize = 3;
+
+/// Records put into the new database together, and their bytes.
+const TOGETHER: usize = 200;
+const TOGETHER_BYTES: usize = 1 << 20;
+
+/// What was done about a damaged database.
+#[derive(Clone, Debug)]
+pub(super) struct Rebuilt {
+    /// Where the damaged one lies now; nothing where there was none.
+    pub(super) set_aside: Option<PathBuf>,
+    /// What was wrong with it.
+    pub(super) reason: String,
+    /// When the snapshot was made that took its place, milliseconds since 1970.
+    pub(super) snapshot_ms: Option<u64>,
+}
+
+/// Finishes, or clears away, what an earlier process was doing here when it ended.
+pub(super) fn finish(dir: &Path) -> Result<(), StoreError> {
+    let (fresh, database) = (dir.join(FRESH), dir.join(DATABASE));
+    let done = match (fresh.exists(), database.exists()) {
+        (false, _) => Ok(()),
+        // The damaged one has been set aside, and that is done only when the new one is complete.
+        (true, false) => fs::rename(&fresh, &database).and_then(|()| sync_dir(dir)),
+        (true, true) => fs::remove_dir_all(&fresh),
+    };
+    done.map_err(|error| StoreError::io("cannot put in order", fresh, error))
+}
+
+/// Puts a new database into the place of a damaged one.
+pub(super) fn rebuild(
+    dir: &Path,
+    reason: String,
+    options: &Options,
+) -> Result<Rebuilt, StoreError> {
+    let fresh = dir.join(FRESH);
+    let refused = |error| StoreError::io("cannot make a new database in", dir, error);
+    let snapshot = snapshot::newest_whole(&snapshot::dir_of(dir));
+    fs::create_dir_all(fresh.join(JOURNAL)).map_err(refused)?;
+    let made = fill(
+        dir,
+        &fresh,
+        snapshot.as_ref().map(|(_, path)| &**path),
+        options,
+    )
+    .and_then(|()| take_journal(dir, &fresh).map_err(refused))
+    .and_then(|()| sync_all(&fresh).map_err(refused));
+    if let Err(error) = made {
+        // What it takes up may be needed.
+        let _ = fs::remove_dir_all(&fresh);
+        return Err(error);
+    }
+    let set_aside = set_aside(dir).map_err(refused)?;
+    finish(dir)?;
+    if let Some(set_aside) = &set_aside {
+        let _ = fs::remove_dir_all(set_aside.join(JOURNAL));
+        forget_oldest(dir);
+    }
+    Ok(Rebuilt {
+        set_aside,
+        reason,
+        snapshot_ms: snapshot.map(|(head, _)| head.at_ms),
+    })
+}
+
+/// Makes the new database.
+fn fill(
+    dir: &Path,
+    fresh: &Path,
+    snapshot: Option<&Path>,
+    options: &Options,
+) -> Result<(), StoreError> {
+    let refused = |error| StoreError::io("cannot make a new database in", dir, error);
+    let of_sled = |error| StoreError::of_sled(error, "cannot make a new database in", dir);
+    let db = open_database(dir, fresh, options)?;
+    let mut start = 1_u64;
+    let mut position = 0;
+    if let Some(path) = snapshot {
+        let mut writes = Writes::default();
+        let (mut records, mut bytes) = (0, 0);
+        let head = snapshot::read(path, |key, value| {
+            position = position.max(position_in(key, value));
+            if keys::is_in_pieces(key) {
+                writes.put_pieces(key, value);
+            } else {
+                writes.put(key, value);
+            }
+            records += 1;
+            bytes += value.len();
+            if records % TOGETHER == 0 || bytes >= TOGETHER_BYTES {
+                bytes = 0;
+                let writes = std::mem::take(&mut writes);
+                writes.apply(&db).map_err(io::Error::other)?;
+            }
+            Ok(())
+        });
+        start = head.map_err(refused)?.start.max(1);
+        writes.apply(&db).map_err(of_sled)?;
+    }
+    for (key, number) in [(keys::JOURNAL_START, start), (keys::POSITION, position)] {
+        db.insert(key, &number.to_be_bytes()).map_err(of_sled)?;
+    }
+    // Last, since it says that the rest is there.
+    db.insert(keys::SCHEMA, &SCHEMA_KNOWN.to_be_bytes())
+        .map_err(of_sled)?;
+    db.flush().map_err(of_sled)?;
+    Ok(())
+}
+
+/// The journal's position that a state contains. No later record may have one that is not above it.
+fn position_in(key: &[u8], value: &[u8]) -> u64 {
+    let Some((&keys::RUN, run_id)) = key.split_first() else {
+        return 0;
+    };
+    let saved = decode_saved(&String::from_utf8_lossy(run_id), value);
+    saved.map_or(0, |saved| saved.position)
+}
+
+/// Gives the new database the files of the journal, which the damaged one keeps until it is set aside.
+fn take_journal(dir: &Path, fresh: &Path) -> io::Result<()> {
+    let Ok(files) = fs::read_dir(dir.join(DATABASE).join(JOURNAL)) else {
+        // It is lost, too, or never was.
+        return Ok(());
+    };
+    for file in files {
+        let file = file?;
+        if file.file_type()?.is_file() {
+            let to = fresh.join(JOURNAL).join(file.file_name());
+            // Not every file system can have a file under two names.
+            fs::hard_link(file.path(), &to).or_else(|_| fs::copy(file.path(), &to).map(drop))?;
+        }
+    }
+    Ok(())
+}
+
+fn sync_all(dir: &Path) -> io::Result<()> {
+    for entry in fs::read_dir(dir)? {
+        let entry = entry?;
+        if entry.file_type()?.is_dir() {
+            sync_all(&entry.path())?;
+        } else {
+            File::open(entry.path())?.sync_all()?;
+        }
+    }
+    sync_dir(dir)
+}
+
+/// Renames the damaged database, if there is one.
+fn set_aside(dir: &Path) -> io::Result<Option<PathBuf>> {
+    let database = dir.join(DATABASE);
+    if !database.join(LOG).exists() {
+        // A restored directory has none, and there is nothing to look at.
+        if database.exists() {
+            fs::remove_dir_all(&database)?;
+        }
+        return Ok(None);
+    }
+    let time = humantime::format_rfc3339_millis(SystemTime::now()).to_string();
+    let name = format!("{SET_ASIDE}{}", time.replace(':', "-"));
+    let to = dir.join(name);
+    fs::rename(database, &to)?;
+    sync_dir(dir)?;
+    Ok(Some(to))
+}
+
+/// Removes the oldest of those that were set aside, where they become too many.
+fn forget_oldest(dir: &Path) {
+    let entries = fs::read_dir(dir).into_iter().flatten().flatten();
+    let is_one = |entry: &fs::DirEntry| entry.file_name().to_string_lossy().starts_with(SET_ASIDE);
+    let mut found: Vec<_> = entries.filter(is_one).map(|entry| entry.path()).collect();
+    found.sort_unstable();
+    found.reverse();
+    for old in found.into_iter().skip(SET_ASIDE_MAX) {
+        let _ = fs::remove_dir_all(old);
+    }
+}

@@ -1,0 +1,154 @@
+//! The guard's part in an event, and what it said to a run.
+
+use crate::engine::event::{Guarded, Nudge, Part};
+use crate::engine::fold::Told;
+use crate::engine::guard::policy::VerdictKind;
+use crate::engine::warning::Rule;
+
+use super::RecordError;
+use super::tables::{TablesReader, TablesWriter};
+use super::wire;
+
+/// The guard's part in a call; numbers marked *t* are those of texts in the record's tables.
+#[derive(Clone, Copy, PartialEq, prost::Message)]
+pub(super) struct GuardedRecord {
+    #[prost(fixed64, tag = "1")]
+    asked: u64,
+    /// 0: asked, 1: skipped, 2: result, 3: aborted
+    #[prost(uint32, tag = "2")]
+    part: u32,
+    /// *t*: the rule's public id, where the call was refused
+    #[prost(uint32, tag = "3")]
+    rule: u32,
+    #[prost(fixed64, optional, tag = "4")]
+    round: Option<u64>,
+    #[prost(fixed64, optional, tag = "5")]
+    turn: Option<u64>,
+}
+
+/// A message that the guard gave.
+#[derive(Clone, Copy, PartialEq, prost::Message)]
+pub(super) struct NudgeRecord {
+    /// *t*: the rule's public id
+    #[prost(uint32, tag = "1")]
+    rule: u32,
+    #[prost(fixed64, tag = "2")]
+    group: u64,
+    #[prost(uint64, tag = "3")]
+    count: u64,
+    #[prost(fixed64, tag = "4")]
+    worker: u64,
+}
+
+/// What a worker was told of a warning.
+#[derive(Clone, Copy, PartialEq, prost::Message)]
+pub(super) struct ToldRecord {
+    #[prost(fixed64, tag = "1")]
+    about: u64,
+    #[prost(fixed64, tag = "2")]
+    worker: u64,
+    #[prost(uint64, tag = "3")]
+    count: u64,
+}
+
+impl TablesWriter {
+    /// The bytes of a [`GuardedRecord`].
+    pub(super) fn guarded(&mut self, guarded: &Guarded, out: &mut Vec<u8>) {
+        let (part, rule) = match guarded.part {
+            Part::Asked => (0, None),
+            Part::Skipped(rule) => (1, Some(rule)),
+            Part::Result => (2, None),
+            Part::Aborted(rule) => (3, Some(rule)),
+        };
+        wire::fixed(out, 1, guarded.asked);
+        wire::number(out, 2, part);
+        if let Some(rule) = rule {
+            wire::number(out, 3, self.text(rule.name()).into());
+        }
+        for (field, id) in [(4, guarded.round), (5, guarded.turn)] {
+            if id != 0 {
+                wire::fixed(out, field, id);
+            }
+        }
+    }
+
+    /// The bytes of a [`NudgeRecord`].
+    pub(super) fn nudge(&mut self, nudge: &Nudge, out: &mut Vec<u8>) {
+        wire::number(out, 1, self.text(nudge.rule.name()).into());
+        wire::fixed(out, 2, nudge.group);
+        wire::number(out, 3, nudge.count);
+        wire::fixed(out, 4, nudge.worker);
+    }
+}
+
+impl TablesReader {
+    pub(super) fn guarded(&self, record: &GuardedRecord) -> Result<Guarded, RecordError> {
+        let part = match record.part {
+            0 => Part::Asked,
+            1 => Part::Skipped(self.rule(record.rule)?),
+            3 => Part::Aborted(self.rule(record.rule)?),
+            2 => Part::Result,
+            other => return Err(RecordError::unknown("part of a guarded call", other)),
+        };
+        Ok(Guarded {
+            asked: record.asked,
+            part,
+            round: record.round.unwrap_or(0),
+            turn: record.turn.unwrap_or(0),
+        })
+    }
+
+    pub(super) fn nudge(&self, record: &NudgeRecord) -> Result<Nudge, RecordError> {
+        Ok(Nudge {
+            rule: self.rule(record.rule)?,
+            group: record.group,
+            count: record.count,
+            worker: record.worker,
+        })
+    }
+
+    pub(super) fn rule(&self, number: u32) -> Result<Rule, RecordError> {
+        let name = self.text(number)?;
+        Rule::named(&name).ok_or_else(|| RecordError::unknown("rule", name))
+    }
+}
+
+pub(super) fn told_record(told: &Told) -> ToldRecord {
+    let Told {
+        about,
+        worker,
+        count,
+    } = *told;
+    ToldRecord {
+        about,
+        worker,
+        count,
+    }
+}
+
+pub(super) fn read_told(record: &ToldRecord) -> Told {
+    Told {
+        about: record.about,
+        worker: record.worker,
+        count: record.count,
+    }
+}
+
+pub(super) fn verdict_number(verdict: VerdictKind) -> u32 {
+    match verdict {
+        VerdictKind::Allow => 0,
+        VerdictKind::Nudge => 1,
+        VerdictKind::Skip => 2,
+        VerdictKind::Abort => 3,
+    }
+}
+
+pub(super) fn verdict_numbered(number: u32) -> Result<VerdictKind, RecordError> {
+    match number {
+        0 => Ok(VerdictKind::Allow),
+        1 => Ok(VerdictKind::Nudge),
+        2 => Ok(VerdictKind::Skip),
+        3 => Ok(VerdictKind::Abort),
+        _ => Err(RecordError::unknown("verdict", number)),
+    }
+}

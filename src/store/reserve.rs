@@ -1,0 +1,61 @@
+//! Disk held back for the day on which it is full: a store cannot be opened without writing a little.
+//!
+//! The file has no content. It is made when there is room, and removed when a store cannot be opened without.
+
+use std::fs::{self, File};
+use std::io::{self, Write};
+use std::path::Path;
+
+const RESERVE: &str = "RESERVE";
+
+/// Gives the reserve up. Says whether there was one.
+pub(super) fn spend(dir: &Path) -> bool {
+    let spent = fs::remove_file(dir.join(RESERVE)).is_ok();
+    if spent {
+        tracing::warn!(dir = %dir.display(), "the disk is full; the reserve is given up for opening the store");
+    }
+    spent
+}
+
+/// Makes the reserve, if there is room for it.
+pub(super) fn refill(dir: &Path, bytes: u64) {
+    let path = dir.join(RESERVE);
+    if bytes == 0 || fs::metadata(&path).is_ok_and(|data| data.len() == bytes) {
+        return;
+    }
+    if let Err(error) = make(&path, bytes) {
+        let _ = fs::remove_file(&path);
+        tracing::warn!(dir = %dir.display(), %error, "there is no room for the reserve");
+    }
+}
+
+fn make(path: &Path, bytes: u64) -> io::Result<()> {
+    const PIECE: u64 = 64 << 10;
+    let mut file = File::create(path)?;
+    let mut left = bytes;
+    while left > 0 {
+        let piece = left.min(PIECE);
+        file.write_all(&vec![0; piece as usize])?;
+        left -= piece;
+    }
+    file.sync_all()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Given room, the reserve takes its bytes from the disk; spent, it is gone, once.
+    #[test]
+    fn a_reserve_is_spent_once() {
+        let dir = tempfile::tempdir().unwrap();
+        assert!(!spend(dir.path()));
+        refill(dir.path(), 100_000);
+        assert_eq!(
+            fs::metadata(dir.path().join(RESERVE)).unwrap().len(),
+            100_000
+        );
+        assert!(spend(dir.path()));
+        assert!(!spend(dir.path()));
+    }
+}

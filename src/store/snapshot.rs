@@ -1,0 +1,349 @@
+//! Snapshots: what the database holds, in plain files from which it can be made anew.
+//!
+//! A file is written beside the work of the store, at a name of its own, synced, and only then given the name by which it
+//! is found; the newest two are kept. It begins with the journal's position from which on the journal is needed, so that
+//! the snapshot and the journal from there give everything, as the database and the journal do after a crash. For the
+//! same reason it need not be of one moment: each value is whole, and what changed while it was written is in the journal.
+//!
+//!     "eddy snapshot 1\n" [start u64][time u64][hash u64]
+//!     [key length u32][value length u32][hash u64][key][value] ... [u32::MAX][0u32][number of records u64]
+//!
+//! Numbers are little-endian. A file is believed as a whole or not at all.
+
+use std::fs::{self, File};
+use std::io::{self, BufReader, BufWriter, Read, Write};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use xxhash_rust::xxh3::xxh3_64;
+
+use super::error::StoreError;
+use super::keys;
+use super::pieces;
+use super::shared::{Shared, count};
+
+/// Directory of the snapshots, beside the database's, so that it stays when that one is set aside.
+pub(super) const SNAPSHOTS: &str = "snapshots";
+
+const MAGIC: &[u8; 16] = b"eddy snapshot 1\n";
+
+const EXTENSION: &str = "snapshot";
+
+/// What stands in place of the length of a key behind the last record.
+const END: u32 = u32::MAX;
+
+/// Longest key and value that are believed, in bytes: ids have some hundred, states some ten thousand.
+const KEY_BYTES_MAX: u32 = 64 << 10;
+const VALUE_BYTES_MAX: u32 = 256 << 20;
+
+/// Snapshots kept: should the newest be damaged too, there is another.
+const KEPT: usize = 2;
+
+/// Share of the time, one part in this many, that may go into writing snapshots: a large store is written less often.
+const SHARE_OF_TIME: u32 = 20;
+
+/// What a snapshot says of itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Head {
+    /// From this position on the journal is needed.
+    pub(super) start: u64,
+    /// When it was begun, milliseconds since 1970.
+    pub(super) at_ms: u64,
+}
+
+/// The directory of snapshots of a data directory.
+pub(super) fn dir_of(data_dir: &Path) -> PathBuf {
+    data_dir.join(SNAPSHOTS)
+}
+
+/// The snapshots in a directory with their numbers, newest first, whatever may be in them.
+pub(super) fn list(dir: &Path) -> Vec<(u64, PathBuf)> {
+    let files = fs::read_dir(dir).into_iter().flatten();
+    let paths = files.filter_map(|file| Some(file.ok()?.path()));
+    let mut found: Vec<_> = paths
+        .filter(|path| path.extension().is_some_and(|found| found == EXTENSION))
+        .filter_map(|path| Some((path.file_stem()?.to_str()?.parse().ok()?, path)))
+        .collect();
+    found.sort_unstable();
+    found.reverse();
+    found
+}
+
+/// The newest snapshot that is whole.
+pub(super) fn newest_whole(dir: &Path) -> Option<(Head, PathBuf)> {
+    list(dir)
+        .into_iter()
+        .find_map(|(_, path)| match read(&path, |_, _| Ok(())) {
+            Ok(head) => Some((head, path)),
+            Err(error) => {
+                tracing::warn!(file = %path.display(), %error, "a snapshot cannot be used");
+                None
+            }
+        })
+}
+
+/// From where on the newest snapshot needs the journal, by its head alone.
+pub(super) fn newest_start(dir: &Path) -> Option<u64> {
+    let heads = list(dir).into_iter();
+    let mut heads = heads.filter_map(|(_, path)| read_head(&mut File::open(path).ok()?).ok());
+    heads.next().map(|head| head.start)
+}
+
+fn damaged(what: &str) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidData, format!("{what} is damaged"))
+}
+
+fn read_head(file: &mut impl Read) -> io::Result<Head> {
+    let mut magic = [0; MAGIC.len()];
+    file.read_exact(&mut magic)?;
+    let [start, at_ms, hash] = [read_u64(file)?, read_u64(file)?, read_u64(file)?];
+    let head = Head { start, at_ms };
+    if magic != *MAGIC || hash != head.hash() {
+        return Err(damaged("the head"));
+    }
+    Ok(head)
+}
+
+impl Head {
+    fn hash(self) -> u64 {
+        let numbers = [self.start.to_le_bytes(), self.at_ms.to_le_bytes()];
+        xxh3_64(&numbers.concat())
+    }
+}
+
+/// Reads a snapshot and shows each record.
+///
+/// # Errors
+/// Those of the file system and of `each`, and `InvalidData` where the file is not what was written.
+pub(super) fn read(
+    path: &Path,
+    mut each: impl FnMut(&[u8], &[u8]) -> io::Result<()>,
+) -> io::Result<Head> {
+    let mut file = BufReader::new(File::open(path)?);
+    let head = read_head(&mut file)?;
+    let mut records = 0;
+    let mut record = Vec::new();
+    loop {
+        let (key_bytes, value_bytes) = (read_u32(&mut file)?, read_u32(&mut file)?);
+        let sum = read_u64(&mut file)?;
+        if key_bytes == END {
+            return if sum == records {
+                Ok(head)
+            } else {
+                Err(damaged("the end"))
+            };
+        }
+        if key_bytes > KEY_BYTES_MAX || value_bytes > VALUE_BYTES_MAX {
+            return Err(damaged("a length"));
+        }
+        record.clear();
+        let length = u64::from(key_bytes) + u64::from(value_bytes);
+        // Reads no more than there is, whatever the length says.
+        (&mut file).take(length).read_to_end(&mut record)?;
+        if record.len() as u64 != length || xxh3_64(&record) != sum {
+            return Err(damaged("a record"));
+        }
+        let (key, value) = record.split_at(key_bytes as usize);
+        each(key, value)?;
+        records += 1;
+    }
+}
+
+fn read_u32(file: &mut impl Read) -> io::Result<u32> {
+    let mut bytes = [0; 4];
+    file.read_exact(&mut bytes)?;
+    Ok(u32::from_le_bytes(bytes))
+}
+
+fn read_u64(file: &mut impl Read) -> io::Result<u64> {
+    let mut bytes = [0; 8];
+    file.read_exact(&mut bytes)?;
+    Ok(u64::from_le_bytes(bytes))
+}
+
+/// Writes records behind a head.
+struct Records<W> {
+    out: W,
+    records: u64,
+}
+
+impl<W: Write> Records<W> {
+    fn begin(mut out: W, head: Head) -> io::Result<Self> {
+        out.write_all(MAGIC)?;
+        for number in [head.start, head.at_ms, head.hash()] {
+            out.write_all(&number.to_le_bytes())?;
+        }
+        Ok(Self { out, records: 0 })
+    }
+
+    fn add(&mut self, key: &[u8], value: &[u8]) -> io::Result<()> {
+        let record = [key, value].concat();
+        self.out.write_all(&(key.len() as u32).to_le_bytes())?;
+        self.out.write_all(&(value.len() as u32).to_le_bytes())?;
+        self.out.write_all(&xxh3_64(&record).to_le_bytes())?;
+        self.out.write_all(&record)?;
+        self.records += 1;
+        Ok(())
+    }
+
+    fn end(mut self) -> io::Result<W> {
+        self.out.write_all(&END.to_le_bytes())?;
+        self.out.write_all(&0_u32.to_le_bytes())?;
+        self.out.write_all(&self.records.to_le_bytes())?;
+        Ok(self.out)
+    }
+}
+
+/// The life of the thread that writes snapshots: one whenever `every` has passed and something was committed since,
+/// until the other end of `stop` is gone.
+pub(super) fn keep(shared: &Arc<Shared>, every: Duration, stop: &Receiver<()>, leave: &AtomicBool) {
+    let mut contained = None;
+    let mut wait = every;
+    while let Err(RecvTimeoutError::Timeout) = stop.recv_timeout(wait) {
+        wait = every;
+        let position = shared.position.load(Ordering::Acquire);
+        if contained == Some(position) || shared.may_write().is_err() {
+            continue;
+        }
+        let began = Instant::now();
+        match write(shared, leave) {
+            Ok(Some(head)) => {
+                contained = Some(position);
+                shared.snapshot_start.store(head.start, Ordering::Release);
+                shared.snapshot_at_ms.store(head.at_ms, Ordering::Release);
+                count(&shared.tally.snapshots, 1);
+                wait = every.max(began.elapsed() * SHARE_OF_TIME);
+            }
+            Ok(None) => return,
+            Err(error) => {
+                count(&shared.tally.snapshots_failed, 1);
+                tracing::warn!(%error, "a snapshot could not be written; the one before stays");
+            }
+        }
+    }
+}
+
+/// Writes a snapshot of what the database holds; none when told to leave.
+fn write(shared: &Shared, leave: &AtomicBool) -> Result<Option<Head>, StoreError> {
+    let dir = dir_of(&shared.dir);
+    let refused = |error| StoreError::io("cannot write a snapshot in", &dir, error);
+    fs::create_dir_all(&dir).map_err(refused)?;
+    let before = list(&dir);
+    let number = before.first().map_or(1, |(number, _)| number + 1);
+    let path = dir.join(format!("{number:08}.{EXTENSION}"));
+    let unfinished = path.with_extension("unfinished");
+    let head = Head {
+        start: shared.journal_start.load(Ordering::Acquire),
+        at_ms: now_ms(),
+    };
+    let out = File::create(&unfinished)
+        .map(BufWriter::new)
+        .map_err(refused)?;
+    let mut records = Records::begin(out, head).map_err(refused)?;
+    let mut after = Vec::new();
+    while let Some((key, value)) = next(shared, &after)? {
+        if leave.load(Ordering::Relaxed) {
+            let _ = fs::remove_file(&unfinished);
+            return Ok(None);
+        }
+        records.add(&key, &value).map_err(refused)?;
+        after = key;
+    }
+    let finished = records
+        .end()
+        .and_then(|out| out.into_inner().map_err(io::IntoInnerError::into_error));
+    let finished = finished.and_then(|file| file.sync_all());
+    let named = finished.and_then(|()| fs::rename(&unfinished, &path));
+    named.and_then(|()| sync_dir(&dir)).map_err(refused)?;
+    for (_, old) in before.into_iter().skip(KEPT - 1) {
+        let _ = fs::remove_file(old);
+    }
+    Ok(Some(head))
+}
+
+type KeyAndValue = (Vec<u8>, Vec<u8>);
+
+/// The next key behind this one, with its whole value.
+fn next(shared: &Shared, after: &[u8]) -> Result<Option<KeyAndValue>, StoreError> {
+    shared.read(|db| {
+        // What the store says of itself is not told again, and pieces come with the keys that they belong to.
+        let mut after = after.max(keys::BEFORE_VALUES).to_vec();
+        loop {
+            let Some((key, first)) = db.get_gt(&after)? else {
+                return Ok(None);
+            };
+            if !keys::is_in_pieces(&key) {
+                return Ok(Some((key.to_vec(), first.to_vec())));
+            }
+            let value = pieces::joined(db, &key, &first)?;
+            match db.get(&key)? {
+                // Nobody has written another value between its pieces.
+                Some(again) if again == first => return Ok(Some((key.to_vec(), value))),
+                Some(_) => {}
+                None => after = key.to_vec(),
+            }
+        }
+    })
+}
+
+/// Makes the names in a directory durable.
+pub(super) fn sync_dir(dir: &Path) -> io::Result<()> {
+    // Elsewhere directories cannot be opened like files.
+    if cfg!(unix) {
+        File::open(dir)?.sync_all()?;
+    }
+    Ok(())
+}
+
+pub(super) fn now_ms() -> u64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH);
+    since.map_or(0, |since| since.as_millis() as u64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn written(path: &Path) -> Head {
+        let head = Head { start: 7, at_ms: 9 };
+        let file = File::create(path).unwrap();
+        let mut records = Records::begin(file, head).unwrap();
+        for number in 0..20_u8 {
+            records
+                .add(&[number], &vec![number; usize::from(number)])
+                .unwrap();
+        }
+        records.end().unwrap();
+        head
+    }
+
+    /// Given a snapshot, all of it comes back; given one with any byte changed, or cut anywhere, it is not believed.
+    #[test]
+    fn a_snapshot_is_whole_or_not_believed() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("00000001.snapshot");
+        let head = written(&path);
+        let mut keys = Vec::new();
+        let read_back = read(&path, |key, value| {
+            assert_eq!(value, vec![key[0]; usize::from(key[0])]);
+            keys.push(key[0]);
+            Ok(())
+        });
+        assert_eq!(read_back.unwrap(), head);
+        assert_eq!(keys, (0..20).collect::<Vec<_>>());
+        let bytes = fs::read(&path).unwrap();
+        for place in 0..bytes.len() {
+            let mut changed = bytes.clone();
+            changed[place] ^= 1;
+            // The second number of the end says nothing.
+            let is_end = (bytes.len() - 12..bytes.len() - 8).contains(&place);
+            fs::write(&path, &changed).unwrap();
+            assert_eq!(read(&path, |_, _| Ok(())).is_ok(), is_end, "{place}");
+            fs::write(&path, &bytes[..place]).unwrap();
+            read(&path, |_, _| Ok(())).unwrap_err();
+        }
+    }
+}

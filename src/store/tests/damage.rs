@@ -1,0 +1,542 @@
+//! What becomes of a damaged data directory: it opens, what is damaged lies aside, and what is still good is there.
+
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use super::*;
+
+/// Everything that a store shows.
+#[derive(Debug, PartialEq)]
+struct Shown {
+    runs: Vec<IndexKey>,
+    states: Vec<Option<State>>,
+    aliases: Vec<Option<Text>>,
+    alerts: Vec<u64>,
+    policy: Option<String>,
+    exporter: u64,
+    replayed: Vec<Vec<Entry>>,
+}
+
+/// A state in short: the run, its position, and the hash of its bytes.
+type State = (Text, u64, u64);
+
+fn state(store: &Store, run: u64) -> Result<Option<State>, StoreError> {
+    let saved = store.load_run(&run_id(run))?;
+    let short = |saved: SavedRun| {
+        let hash = xxhash_rust::xxh3::xxh3_64(&saved.state);
+        (saved.key.run_id, saved.position, hash)
+    };
+    Ok(saved.map(short))
+}
+
+const RUNS: u64 = 12;
+
+fn run_id(run: u64) -> Text {
+    format!("run {run}").into()
+}
+
+fn trace(run: u64) -> TraceId {
+    TraceId([run as u8 + 1; 16])
+}
+
+fn shown(store: &Store) -> Shown {
+    let each = 0..RUNS;
+    Shown {
+        runs: store.run_ids(None, false, 99).unwrap(),
+        states: each.clone().map(|run| state(store, run).unwrap()).collect(),
+        aliases: each.map(|run| store.alias(trace(run)).unwrap()).collect(),
+        alerts: cursors(store),
+        policy: store.policy(9).unwrap(),
+        exporter: store.exporter_cursor("file").unwrap(),
+        replayed: replayed(store).into_iter().map(|turn| turn.1).collect(),
+    }
+}
+
+fn with_snapshots() -> Options {
+    Options {
+        snapshot_every: Some(Duration::from_millis(5)),
+        ..options()
+    }
+}
+
+async fn commit(store: &Store, run: u64) {
+    let turn = Turn {
+        new_runs: vec![key(run, &run_id(run))],
+        aliases: vec![(trace(run), run_id(run))],
+        alerts: vec![samples::raised(&run_id(run))],
+        ..idle(&run_id(run), run)
+    };
+    let position = store.commit(turn).await.unwrap().position;
+    // Some are longer than what sled is given at once.
+    let mut state = saved(run, &run_id(run), 10_000 * run as usize);
+    state.position = position;
+    store.save_runs(vec![state]).await.unwrap();
+}
+
+/// A directory with a store of some runs, and what it showed last.
+async fn filled(options: &Options) -> (TempDir, Shown) {
+    let dir = TempDir::new().unwrap();
+    let store = Store::open(dir.path(), options).unwrap();
+    store.put_policy(9, "{}").unwrap();
+    store.set_exporter_cursor("file", 3).unwrap();
+    for run in 0..RUNS {
+        commit(&store, run).await;
+    }
+    if options.snapshot_every.is_some() {
+        // Both that are kept have it all.
+        snapshot_after_now(&store).await;
+        snapshot_after_now(&store).await;
+    }
+    let shown = shown(&store);
+    store.close().await.unwrap();
+    (dir, shown)
+}
+
+/// Waits for a snapshot of all that is committed.
+async fn snapshot_after_now(store: &Store) {
+    let now = snapshot::now_ms();
+    let deadline = Instant::now() + Duration::from_secs(20);
+    let mut told = 100;
+    while store.snapshot_ms() <= now {
+        assert!(Instant::now() < deadline, "no snapshot is written");
+        told += 1;
+        store.commit(idle("another", told)).await.unwrap();
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+}
+
+fn database(dir: &Path) -> PathBuf {
+    dir.join("store")
+}
+
+fn set_aside(dir: &Path) -> usize {
+    let names = fs::read_dir(dir).unwrap();
+    let names = names.map(|entry| entry.unwrap().file_name());
+    names
+        .filter(|name| name.to_string_lossy().starts_with("damaged-"))
+        .count()
+}
+
+type Harm = fn(&Path);
+
+/// Ways of damaging a database that nothing can be read from afterwards.
+const HARMS: &[(&str, Harm)] = &[
+    ("its beginning", |database| super::damage(database, 0)),
+    ("one byte of a segment", |database| {
+        change_byte(&database.join("db"), 30);
+    }),
+    ("its configuration", |database| {
+        fs::write(database.join("conf"), [0x5a; 64]).unwrap();
+    }),
+    ("it is empty", |database| {
+        fs::write(database.join("db"), []).unwrap();
+        without_snap(database);
+    }),
+    ("it is not there", |database| {
+        fs::remove_file(database.join("db")).unwrap();
+    }),
+    ("it is another file", |database| {
+        fs::copy(database.join("conf"), database.join("db")).unwrap();
+        without_snap(database);
+    }),
+];
+
+fn change_byte(path: &Path, place: usize) {
+    let mut bytes = fs::read(path).unwrap();
+    bytes[place] ^= 0x5a;
+    fs::write(path, bytes).unwrap();
+    without_snap(path.parent().unwrap());
+}
+
+fn without_snap(database: &Path) {
+    for entry in fs::read_dir(database).unwrap() {
+        let path = entry.unwrap().path();
+        if path.to_string_lossy().contains("snap.") {
+            fs::remove_file(path).unwrap();
+        }
+    }
+}
+
+/// Given a database that is damaged in any of these ways, and snapshots: it is set aside, everything is there again, and
+/// goes on; the next opening finds nothing to mend.
+#[tokio::test]
+async fn nothing_is_lost_where_there_is_a_snapshot() {
+    let (dir, before) = filled(&with_snapshots()).await;
+    for (what, harm) in HARMS {
+        let copied = TempDir::new().unwrap();
+        copy(dir.path(), copied.path());
+        harm(&database(copied.path()));
+        let store = Store::open(copied.path(), &with_snapshots()).expect(what);
+        let mended = store
+            .mended()
+            .unwrap_or_else(|| panic!("{what}: not noticed"))
+            .clone();
+        assert_eq!(mended.loss, "nothing is lost", "{what}: {mended:?}");
+        let mut after = shown(&store);
+        // What the journal says again is known already.
+        after.replayed.clone_from(&before.replayed);
+        assert_eq!(after, before, "{what}");
+        commit(&store, 11).await;
+        drop(store);
+        assert_eq!(
+            set_aside(copied.path()),
+            usize::from(mended.set_aside.is_some())
+        );
+        let store = Store::open(copied.path(), &with_snapshots()).expect(what);
+        assert!(store.mended().is_none(), "{what}");
+        assert_eq!(store.last_cursor(), before.alerts.len() as u64 + 1);
+    }
+}
+
+/// Given a database whose end is lost, which sled takes for one torn by a crash: where the journal behind it was cut, the
+/// snapshot takes its place.
+#[tokio::test]
+async fn a_lost_end_is_noticed() {
+    let dir = TempDir::new().unwrap();
+    let opened = open::open(dir.path(), &with_snapshots()).unwrap();
+    let shorten = |journal: &mut journal::Journal| journal.set_segment_bytes(1_000);
+    let store = Store::start(opened, dir.path(), &with_snapshots(), shorten).unwrap();
+    let early = TempDir::new().unwrap();
+    for run in 0..RUNS {
+        commit(&store, run).await;
+        if run == 3 {
+            store.inner.shared.read(|db| db.flush()).unwrap();
+            copy(dir.path(), early.path());
+        }
+    }
+    store.needed_from(0, u64::MAX);
+    snapshot_after_now(&store).await;
+    // A snapshot that needs nothing of what is cut, and a cut after it.
+    snapshot_after_now(&store).await;
+    for told in 1000..1020 {
+        store.commit(idle("another", told)).await.unwrap();
+    }
+    store.needed_from(0, u64::MAX);
+    snapshot_after_now(&store).await;
+    let before = shown(&store);
+    store.close().await.unwrap();
+    for name in ["db", "conf"] {
+        fs::copy(
+            database(early.path()).join(name),
+            database(dir.path()).join(name),
+        )
+        .unwrap();
+    }
+    without_snap(&database(dir.path()));
+    let store = Store::open(dir.path(), &options()).unwrap();
+    let mended = store.mended().expect("it is noticed");
+    assert!(mended.reason.contains("end of the database"), "{mended:?}");
+    assert_eq!(
+        (shown(&store).states, shown(&store).runs),
+        (before.states, before.runs)
+    );
+}
+
+/// Given no snapshot, what the journal still has is there, and what is lost is said.
+#[tokio::test]
+async fn without_a_snapshot_the_journal_is_what_there_is() {
+    let (dir, before) = filled(&options()).await;
+    super::damage(&database(dir.path()), 0);
+    let store = open(dir.path());
+    let mended = store.mended().expect("it is noticed");
+    assert_eq!(mended.loss, "nothing is lost");
+    assert!(
+        mended
+            .set_aside
+            .as_ref()
+            .is_some_and(|path| path.join("db").is_file())
+    );
+    let after = shown(&store);
+    assert_eq!(
+        (&after.runs, &after.aliases, &after.alerts, &after.replayed),
+        (
+            &before.runs,
+            &before.aliases,
+            &before.alerts,
+            &before.replayed
+        )
+    );
+    drop(store);
+    for file in fs::read_dir(dir.path().join("store/journal")).unwrap() {
+        fs::remove_file(file.unwrap().path()).unwrap();
+    }
+    super::damage(&database(dir.path()), 0);
+    let store = open(dir.path());
+    assert_eq!(
+        (store.mended().is_some(), shown(&store).runs),
+        (true, vec![])
+    );
+    commit(&store, 1).await;
+}
+
+/// Given a journal whose first files were given up, the loss is told in commits, and cursors go on where they were.
+#[tokio::test]
+async fn a_loss_is_told() {
+    let dir = TempDir::new().unwrap();
+    let store = open_with(dir.path(), |journal| journal.set_segment_bytes(1_000));
+    for run in 0..RUNS {
+        commit(&store, run).await;
+    }
+    store.close().await.unwrap();
+    let files = fs::read_dir(database(dir.path()).join("journal")).unwrap();
+    let mut files: Vec<_> = files.map(|file| file.unwrap().path()).collect();
+    files.sort();
+    for gone in &files[..files.len() - 3] {
+        fs::remove_file(gone).unwrap();
+    }
+    super::damage(&database(dir.path()), 0);
+    let store = open(dir.path());
+    let loss = &store.mended().expect("it is noticed").loss;
+    assert!(loss.starts_with("there was no snapshot: what "), "{loss}");
+    assert_eq!(store.last_cursor(), RUNS);
+    assert!(store.first_cursor() > 1);
+    assert_eq!(
+        store.commit(idle("run", 1)).await.unwrap().position,
+        RUNS + 1
+    );
+}
+
+/// Given a snapshot and no journal at all, as after a restore, what is committed from then on survives a crash: no state
+/// claims to contain it already.
+#[tokio::test]
+async fn positions_go_on_above_those_of_restored_states() {
+    let (dir, before) = filled(&with_snapshots()).await;
+    fs::remove_dir_all(database(dir.path())).unwrap();
+    let store = Store::open(dir.path(), &options()).unwrap();
+    assert_eq!(shown(&store).states, before.states);
+    let newest = before
+        .states
+        .iter()
+        .flatten()
+        .map(|state| state.1)
+        .max()
+        .unwrap();
+    let position = store.commit(idle("run 3", 77)).await.unwrap().position;
+    assert!(position > newest, "{position} {newest}");
+    drop(store);
+    let again = open(dir.path());
+    let told = again.replay().filter_map(Result::ok).last();
+    assert_eq!(told.unwrap().1, idle("run 3", 77).entries);
+}
+
+/// Given a newest snapshot that is damaged, the one before it serves.
+#[tokio::test]
+async fn a_damaged_snapshot_is_passed_over() {
+    let (dir, before) = filled(&with_snapshots()).await;
+    let snapshots = snapshot::list(&snapshot::dir_of(dir.path()));
+    assert_eq!(snapshots.len(), 2, "two are kept");
+    let newest = &snapshots[0].1;
+    let middle = fs::metadata(newest).unwrap().len() / 2;
+    let mut bytes = fs::read(newest).unwrap();
+    bytes[middle as usize] ^= 1;
+    fs::write(newest, bytes).unwrap();
+    super::damage(&database(dir.path()), 0);
+    let store = Store::open(dir.path(), &options()).unwrap();
+    assert_eq!(shown(&store).states, before.states);
+}
+
+/// Given a process that ended in the middle of mending, at any step, the next one ends up with everything.
+#[tokio::test]
+async fn mending_may_be_interrupted() {
+    let (dir, before) = filled(&with_snapshots()).await;
+    // Before the damaged one was set aside: what there is of the new one counts for nothing.
+    let first = TempDir::new().unwrap();
+    copy(dir.path(), first.path());
+    super::damage(&database(first.path()), 0);
+    fs::create_dir_all(first.path().join("store.new/journal")).unwrap();
+    // After it: the new one is complete.
+    let second = TempDir::new().unwrap();
+    copy(dir.path(), second.path());
+    fs::rename(database(second.path()), second.path().join("store.new")).unwrap();
+    for dir in [first, second] {
+        let store = Store::open(dir.path(), &options()).unwrap();
+        assert_eq!(shown(&store).states, before.states);
+        assert!(!dir.path().join("store.new").exists());
+    }
+}
+
+/// Given a doubt about a sound database, it is looked at and stays where it is; given processes that ended twice while they
+/// opened one, it is made anew.
+#[tokio::test]
+async fn doubts_are_looked_into() {
+    let (dir, before) = filled(&with_snapshots()).await;
+    open::doubt(dir.path(), "a page could not be read");
+    let store = open(dir.path());
+    assert_eq!((store.mended(), shown(&store)), (None, before));
+    drop(store);
+    assert!(!database(dir.path()).join("DOUBT").exists());
+    fs::write(database(dir.path()).join("OPENING"), "xx").unwrap();
+    let store = open(dir.path());
+    let mended = store.mended().expect("it is given up");
+    assert!(mended.reason.contains("ended while"), "{mended:?}");
+    assert!(!database(dir.path()).join("OPENING").exists());
+}
+
+/// Given a lost or spoilt `FORMAT`, the store is known by what else lies there.
+#[tokio::test]
+async fn the_file_that_says_the_format_may_be_spoilt() {
+    let (dir, before) = filled(&with_snapshots()).await;
+    for spoilt in [&b"\xff\x00garbage"[..], b""] {
+        fs::write(dir.path().join("FORMAT"), spoilt).unwrap();
+        assert_eq!(shown(&open(dir.path())), before);
+    }
+    fs::remove_file(dir.path().join("FORMAT")).unwrap();
+    assert_eq!(shown(&open(dir.path())), before);
+    let text = fs::read_to_string(dir.path().join("FORMAT")).unwrap();
+    assert_eq!(text, "eddy store format 2\n");
+}
+
+/// Given snapshots that are written while others write, each of them, with the journal, gives what was committed.
+#[tokio::test(flavor = "multi_thread")]
+async fn snapshots_are_written_beside_the_work() {
+    let dir = TempDir::new().unwrap();
+    let store = Store::open(dir.path(), &with_snapshots()).unwrap();
+    let deadline = Instant::now() + Duration::from_secs(20);
+    let mut round = 0;
+    while store.counters().snapshots < 5 {
+        assert!(Instant::now() < deadline, "no snapshots are written");
+        round += 1;
+        for run in 0..RUNS {
+            let position = store
+                .commit(idle(&run_id(run), round))
+                .await
+                .unwrap()
+                .position;
+            let mut state = saved(run, &run_id(run), 60_000);
+            state.position = position;
+            state.state.fill(round as u8);
+            store.save_runs(vec![state]).await.unwrap();
+        }
+        store.needed_from(0, u64::MAX);
+        let copied = TempDir::new().unwrap();
+        let snapshots = snapshot::list(&snapshot::dir_of(dir.path()));
+        let Some((_, newest)) = snapshots.first() else {
+            continue;
+        };
+        let mut states = 0;
+        fs::copy(newest, copied.path().join("one")).unwrap();
+        snapshot::read(&copied.path().join("one"), |key, value| {
+            if key[0] == keys::RUN {
+                let state = records::decode_saved("run", value)
+                    .expect("a whole state")
+                    .state;
+                assert!(
+                    state.iter().all(|byte| *byte == state[0]),
+                    "pieces of two states"
+                );
+                states += 1;
+            }
+            Ok(())
+        })
+        .unwrap();
+        assert!(states <= RUNS);
+    }
+    assert_eq!(store.counters().snapshots_failed, 0);
+}
+
+/// Given many copies of a store, each damaged somewhere at random (bytes, zeros, cuts, swapped and missing files), all of
+/// them open in time, and what they show was once committed. `EDDY_DAMAGE` says how many; the default is few.
+#[tokio::test]
+async fn a_store_opens_whatever_is_damaged() {
+    let mutations: u64 = std::env::var("EDDY_DAMAGE").map_or(60, |text| text.parse().unwrap());
+    let (dir, before) = filled(&with_snapshots()).await;
+    let (mut mended, mut slowest, mut whole) = (0, Duration::ZERO, 0);
+    for seed in 0..mutations {
+        let copied = TempDir::new().unwrap();
+        copy(dir.path(), copied.path());
+        let what = mutate(copied.path(), seed);
+        let began = Instant::now();
+        if what.starts_with("FORMAT") {
+            // A number that is another one is a format that is not ours to read.
+            let opened = Store::open(copied.path(), &options());
+            let other = |error: &StoreError| error.to_string().contains("has format");
+            assert!(opened.as_ref().err().is_none_or(other), "{what}");
+            continue;
+        }
+        let store = Store::open(copied.path(), &options())
+            .unwrap_or_else(|error| panic!("{seed}: {what}: {error}"));
+        slowest = slowest.max(began.elapsed());
+        mended += u32::from(store.mended().is_some());
+        let runs = store.run_ids(None, false, 99).unwrap_or_default();
+        assert!(
+            runs.iter().all(|run| before.runs.contains(run)),
+            "{seed}: {what}"
+        );
+        // Damage that shows only now is noted, and the next opening mends it.
+        let read = (0..RUNS).map(|run| state(&store, run));
+        let read: Vec<_> = read.collect();
+        let store = if read.iter().any(Result::is_err) {
+            drop(store);
+            Store::open(copied.path(), &options())
+                .unwrap_or_else(|error| panic!("{seed}: {what}: {error}"))
+        } else {
+            store
+        };
+        let states: Vec<_> = (0..RUNS).map(|run| state(&store, run).unwrap()).collect();
+        whole += u32::from(states == before.states);
+        assert!(
+            states
+                .iter()
+                .zip(&before.states)
+                .all(|(now, then)| now.is_none() || now == then),
+            "{seed}: {what}"
+        );
+        store.commit(idle("run", 1)).await.unwrap();
+    }
+    println!(
+        "{mutations} mutations: {mended} mended at once, {whole} without a loss, slowest opening {slowest:?}"
+    );
+    assert!(slowest < Duration::from_secs(5), "{slowest:?}");
+}
+
+/// Damages one file of a directory. Says how.
+fn mutate(dir: &Path, seed: u64) -> String {
+    let mut dice = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
+    let mut below = |limit: usize| {
+        dice ^= dice << 13;
+        dice ^= dice >> 7;
+        dice ^= dice << 17;
+        (dice % limit.max(1) as u64) as usize
+    };
+    let mut files = Vec::new();
+    collect(dir, &mut files);
+    files.sort();
+    let victim = files[below(files.len())].clone();
+    let other = files[below(files.len())].clone();
+    let mut bytes = fs::read(&victim).unwrap();
+    let name = victim.strip_prefix(dir).unwrap().display().to_string();
+    let kind = below(6);
+    let at = below(bytes.len());
+    match kind {
+        0 if !bytes.is_empty() => bytes[at] ^= 1 << below(8),
+        1 => bytes
+            .iter_mut()
+            .skip(at)
+            .take(4096)
+            .for_each(|byte| *byte = 0),
+        2 => bytes.truncate(at),
+        3 => bytes = fs::read(&other).unwrap(),
+        4 => bytes
+            .iter_mut()
+            .skip(at)
+            .take(64)
+            .for_each(|byte| *byte ^= 0x5a),
+        _ => {
+            fs::remove_file(&victim).unwrap();
+            return format!("{name} removed");
+        }
+    }
+    fs::write(&victim, bytes).unwrap();
+    format!("{name} damaged ({kind}) at {at}")
+}
+
+fn collect(dir: &Path, files: &mut Vec<PathBuf>) {
+    for entry in fs::read_dir(dir).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            collect(&path, files);
+        } else if !path.ends_with("LOCK") {
+            files.push(path);
+        }
+    }
+}

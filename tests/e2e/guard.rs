@@ -1,0 +1,534 @@
+//! The guard over its own address: answers before calls, from one truth with the stream, and never in the way.
+
+#![allow(
+    clippy::unwrap_used,
+    reason = "a test that cannot read an answer has failed"
+)]
+
+use serde_json::{Value, json};
+
+use eddy::api::v1;
+use eddy::api::v1::guard_service_client::GuardServiceClient;
+use opentelemetry_proto::tonic::collector::trace::v1::ExportTraceServiceRequest;
+use opentelemetry_proto::tonic::common::v1::any_value::Value as Any;
+use opentelemetry_proto::tonic::common::v1::{AnyValue, InstrumentationScope, KeyValue};
+use opentelemetry_proto::tonic::trace::v1::{ResourceSpans, ScopeSpans, Span};
+use tonic_types::StatusExt;
+
+use super::support::{Daemon, Dice, Export, Sender, eddy, free_port, http_client, runtime};
+
+/// Asks a path of the guard, and gives status and body.
+fn post(daemon: &Daemon, path: &str, body: &str) -> (u16, Value) {
+    daemon.post(&format!("/v1/guard/{path}"), body)
+}
+
+fn check(daemon: &Daemon, body: &Value) -> Value {
+    let (status, answer) = post(daemon, "check", &body.to_string());
+    assert_eq!(status, 200, "{answer}");
+    answer
+}
+
+fn call(run: &str, n: u32) -> Value {
+    json!({"run_id": run, "tool": "search", "arguments": {"q": n}})
+}
+
+/// Given agentium's profile, three calls are allowed and the fourth is answered, with the rule, the count and a message; the
+/// run shows it as skipped, and its warning counts the attempt.
+#[test]
+fn the_fourth_call_is_answered() {
+    let data = tempfile::tempdir().unwrap();
+    let daemon = Daemon::start_with(data.path(), free_port(), &["--profile", "agentium"]);
+    for _ in 0..3 {
+        assert_eq!(
+            check(&daemon, &call("r", 1)),
+            json!({"verdict": "ALLOW", "degraded": false})
+        );
+        assert_eq!(check(&daemon, &call("r", 2))["verdict"], json!("ALLOW"));
+    }
+    for repeats in 4..7 {
+        let answer = check(&daemon, &call("r", 1));
+        assert_eq!(answer["verdict"], json!("SKIP"), "{answer}");
+        assert_eq!(answer["rule"], json!("duplicate_call"));
+        assert_eq!(answer["repeats"], json!(repeats));
+        assert!(answer["message"].as_str().unwrap().contains("search"));
+    }
+    let (_, run) = daemon.get("/v1/runs/r");
+    assert_eq!(run["tool_calls"], json!(6));
+    assert_eq!(run["skipped_calls"], json!(3));
+    assert_eq!(run["warnings"][0]["count"], json!(6), "{run}");
+    let id = check(&daemon, &call("r", 1))["warning_id"].clone();
+    assert_eq!(run["warnings"][0]["id"], id);
+}
+
+/// Given requests that are wrong in one field, over HTTP and gRPC, that field is named and there is no verdict.
+#[test]
+fn what_is_wrong_is_named() {
+    let data = tempfile::tempdir().unwrap();
+    let daemon = Daemon::start(data.path());
+    let long = "x".repeat(2_000);
+    let cases = [
+        ("check", r#"{"tool":"t"}"#.to_owned(), "run_id"),
+        ("check", r#"{"run_id":"","tool":"t"}"#.to_owned(), "run_id"),
+        ("check", r#"{"run_id":"r"}"#.to_owned(), "tool"),
+        ("check", r#"{"run_id":"r","tool":["t"]}"#.to_owned(), "tool"),
+        (
+            "check",
+            r#"{"run_id":"r","tool":"t","call-id":"1"}"#.to_owned(),
+            "call-id",
+        ),
+        (
+            "check",
+            r#"{"run_id":"r","tool":"t","turn_id":{}}"#.to_owned(),
+            "turn_id",
+        ),
+        (
+            "check",
+            format!(r#"{{"run_id":"r","tool":"{long}"}}"#),
+            "tool",
+        ),
+        ("check", "[]".to_owned(), "body"),
+        ("check", r#"{"run_id":"#.to_owned(), "body"),
+        (
+            "report",
+            r#"{"run_id":"r","tool":"t"}"#.to_owned(),
+            "status",
+        ),
+        (
+            "report",
+            r#"{"run_id":"r","tool":"t","status":"fine"}"#.to_owned(),
+            "status",
+        ),
+        (
+            "report",
+            r#"{"run_id":"r","tool":"t","status":"success","error":"x"}"#.to_owned(),
+            "error",
+        ),
+        (
+            "report",
+            r#"{"run_id":"r","tool":"t","status":"error","result":1}"#.to_owned(),
+            "result",
+        ),
+        ("message", r#"{"run_id":"r"}"#.to_owned(), "kind"),
+        (
+            "message",
+            r#"{"run_id":"r","kind":"robot"}"#.to_owned(),
+            "kind",
+        ),
+        (
+            "message",
+            r#"{"run_id":"r","kind":"user","text":7.5e}"#.to_owned(),
+            "body",
+        ),
+    ];
+    for (path, body, field) in cases {
+        let (status, answer) = post(&daemon, path, &body);
+        assert_eq!(status, 400, "{body}: {answer}");
+        let text = answer["error"].as_str().unwrap();
+        assert!(text.starts_with(&format!("{field}: ")), "{body}: {text}");
+        assert!(answer.get("verdict").is_none());
+    }
+    let status = runtime().block_on(async {
+        let url = format!("http://{}", daemon.api);
+        let mut guard = GuardServiceClient::connect(url).await.unwrap();
+        let request = v1::CheckToolCallRequest {
+            run_id: "r".into(),
+            ..Default::default()
+        };
+        guard.check_tool_call(request).await.unwrap_err()
+    });
+    assert_eq!(status.code(), tonic::Code::InvalidArgument);
+    let details = status.get_details_bad_request().unwrap();
+    assert_eq!(details.field_violations[0].field, "tool");
+    assert_eq!(daemon.get("/v1/runs/r").0, 404);
+}
+
+/// Given a session over one stream, every request is answered in order under its id; one that is wrong does not end it.
+#[test]
+fn a_session_answers_in_order() {
+    let data = tempfile::tempdir().unwrap();
+    let daemon = Daemon::start_with(data.path(), free_port(), &["--profile", "agentium"]);
+    let check = |tool: &str| {
+        v1::session_request::Kind::Check(v1::CheckToolCallRequest {
+            run_id: "r".into(),
+            tool: tool.into(),
+            arguments: Some("{}".into()),
+            ..Default::default()
+        })
+    };
+    let tools = ["t", "t", "", "t", "t"];
+    let requests: Vec<_> = (1..)
+        .zip(tools)
+        .map(|(id, tool)| v1::SessionRequest {
+            id,
+            kind: Some(check(tool)),
+        })
+        .collect();
+    let answers = runtime().block_on(async {
+        let url = format!("http://{}", daemon.api);
+        let mut guard = GuardServiceClient::connect(url).await.unwrap();
+        let mut stream = guard
+            .session(tokio_stream::iter(requests))
+            .await
+            .unwrap()
+            .into_inner();
+        let mut answers = Vec::new();
+        while let Some(answer) = stream.message().await.unwrap() {
+            answers.push(answer);
+        }
+        answers
+    });
+    let shown: Vec<(u64, String)> = answers
+        .into_iter()
+        .map(|answer| match answer.kind.unwrap() {
+            v1::session_response::Kind::Check(check) => {
+                (answer.id, check.verdict().as_str_name().to_owned())
+            }
+            v1::session_response::Kind::Error(error) => (answer.id, error.field),
+            other => (answer.id, format!("{other:?}")),
+        })
+        .collect();
+    let allow = || "VERDICT_ALLOW".to_owned();
+    let expected = [
+        (1, allow()),
+        (2, allow()),
+        (3, "tool".to_owned()),
+        (4, allow()),
+        (5, "VERDICT_SKIP".to_owned()),
+    ];
+    assert_eq!(shown, expected);
+}
+
+/// Given a guard that only observes, every call is allowed, and the run is warned of what it would have refused.
+#[test]
+fn observing_allows_everything() {
+    let data = tempfile::tempdir().unwrap();
+    let other = tempfile::tempdir().unwrap();
+    let config = other.path().join("eddy.yaml");
+    std::fs::write(&config, "guard: {mode: observe}\n").unwrap();
+    let config = config.to_str().unwrap();
+    let daemon = Daemon::start_with(
+        data.path(),
+        free_port(),
+        &["--profile", "agentium", "--config", config],
+    );
+    for _ in 0..6 {
+        assert_eq!(
+            check(&daemon, &call("r", 1)),
+            json!({"verdict": "ALLOW", "degraded": false})
+        );
+    }
+    let (_, run) = daemon.get("/v1/runs/r");
+    assert_eq!(
+        (&run["tool_calls"], &run["skipped_calls"]),
+        (&json!(6), &json!(0))
+    );
+    assert_eq!(run["warnings"][0]["count"], json!(6));
+}
+
+fn now_ns() -> u64 {
+    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
+    now.unwrap().as_nanos() as u64
+}
+
+/// A span of `search` with the arguments of [`call`], as a framework reports it.
+fn span(run: &str, n: u32, id: u64, call_id: Option<&str>, times: (u64, u64)) -> Export {
+    let text = |key: &str, value: &str| KeyValue {
+        key: key.into(),
+        value: Some(AnyValue {
+            value: Some(Any::StringValue(value.into())),
+        }),
+        ..KeyValue::default()
+    };
+    let mut attributes = vec![
+        text("gen_ai.operation.name", "execute_tool"),
+        text("gen_ai.tool.name", "search"),
+        text("gen_ai.conversation.id", run),
+        text("gen_ai.tool.call.arguments", &json!({ "q": n }).to_string()),
+        text("gen_ai.tool.call.result", r#"{"found":"x"}"#),
+    ];
+    attributes.extend(call_id.map(|id| text("gen_ai.tool.call.id", id)));
+    let span = Span {
+        trace_id: vec![9; 16],
+        span_id: id.to_be_bytes().to_vec(),
+        parent_span_id: vec![7; 8],
+        name: "execute_tool search".into(),
+        start_time_unix_nano: times.0,
+        end_time_unix_nano: times.1,
+        attributes,
+        ..Span::default()
+    };
+    Export::Traces(ExportTraceServiceRequest {
+        resource_spans: vec![ResourceSpans {
+            scope_spans: vec![ScopeSpans {
+                scope: Some(InstrumentationScope {
+                    name: "test".into(),
+                    ..InstrumentationScope::default()
+                }),
+                spans: vec![span],
+                ..ScopeSpans::default()
+            }],
+            ..ResourceSpans::default()
+        }],
+    })
+}
+
+fn send(daemon: &Daemon, spans: &[Export]) {
+    runtime().block_on(async { Sender::new(daemon.grpc).send_all(spans).await });
+}
+
+/// Given calls that the guard was asked about, with and without call ids, and their spans afterwards, in order or not, each
+/// call counts once, and its span is the evidence.
+#[test]
+fn a_guarded_call_and_its_span_are_one() {
+    let data = tempfile::tempdir().unwrap();
+    let daemon = Daemon::start_with(data.path(), free_port(), &["--profile", "agentium"]);
+    for (run, with_ids) in [("with", true), ("without", false)] {
+        let mut spans = Vec::new();
+        for n in 0..3_u64 {
+            let id = format!("{run}-{n}");
+            let mut question = call(run, 1);
+            if with_ids {
+                question["call_id"] = json!(id);
+            }
+            assert_eq!(check(&daemon, &question)["verdict"], json!("ALLOW"));
+            let start = now_ns();
+            let mut told = question.clone();
+            told["status"] = json!("success");
+            told["result"] = json!({"found": "x"});
+            assert_eq!(post(&daemon, "report", &told.to_string()), (200, json!({})));
+            let id = Some(id.as_str()).filter(|_| with_ids);
+            spans.push(span(run, 1, n + 1, id, (start, now_ns())));
+        }
+        spans.swap(0, 2);
+        send(&daemon, &spans);
+        send(&daemon, &spans);
+        let (_, shown) = daemon.get(&format!("/v1/runs/{run}"));
+        assert_eq!(shown["tool_calls"], json!(3), "{run}: {shown}");
+        assert_eq!(shown["late_events"], json!(0));
+        assert_eq!(check(&daemon, &call(run, 1))["repeats"], json!(4), "{run}");
+        let (_, shown) = daemon.get(&format!("/v1/runs/{run}"));
+        let evidence = shown["warnings"][0]["evidence"].as_array().unwrap();
+        assert_eq!(evidence.len(), 3, "{shown}");
+    }
+}
+
+/// Given calls that only spans told of, the guard knows them; given calls that were only asked about, spans of others count on.
+#[test]
+fn the_guard_and_the_stream_see_each_other() {
+    let data = tempfile::tempdir().unwrap();
+    let daemon = Daemon::start_with(data.path(), free_port(), &["--profile", "agentium"]);
+    let spans: Vec<Export> = (1..4)
+        .map(|n| span("a", 1, n, None, (now_ns(), now_ns())))
+        .collect();
+    send(&daemon, &spans);
+    assert_eq!(check(&daemon, &call("a", 1))["repeats"], json!(4));
+    for _ in 0..2 {
+        check(&daemon, &call("b", 1));
+    }
+    let later = now_ns() + 120_000_000_000;
+    send(
+        &daemon,
+        &[
+            span("b", 1, 7, None, (later, later + 1)),
+            span("b", 1, 8, None, (later + 2, later + 3)),
+        ],
+    );
+    let (_, run) = daemon.get("/v1/runs/b");
+    assert_eq!(run["tool_calls"], json!(4), "{run}");
+    assert_eq!(run["warnings"][0]["count"], json!(4), "{run}");
+}
+
+/// Given a question whose answer never came back, it is no call that hangs, and the same question asked again is no second.
+#[test]
+fn questions_without_results() {
+    let data = tempfile::tempdir().unwrap();
+    let daemon = Daemon::start_with(data.path(), free_port(), &["--profile", "agentium"]);
+    let mut question = call("r", 1);
+    question["call_id"] = json!("one");
+    for _ in 0..6 {
+        assert_eq!(check(&daemon, &question)["verdict"], json!("ALLOW"));
+    }
+    let (_, run) = daemon.get("/v1/runs/r");
+    assert_eq!(run["tool_calls"], json!(1), "{run}");
+    assert_eq!(run["warnings"], json!([]));
+    for n in 2..4 {
+        question["call_id"] = json!(n);
+        check(&daemon, &question);
+    }
+    question["call_id"] = json!("refused");
+    let refused = check(&daemon, &question);
+    assert_eq!(refused["verdict"], json!("SKIP"));
+    assert_eq!(check(&daemon, &question)["verdict"], json!("SKIP"));
+    // What a program tells of a call that it did not make is left out.
+    question["status"] = json!("success");
+    post(&daemon, "report", &question.to_string());
+    let (_, run) = daemon.get("/v1/runs/r");
+    assert_eq!(
+        (&run["tool_calls"], &run["skipped_calls"]),
+        (&json!(3), &json!(1)),
+        "{run}"
+    );
+}
+
+/// Given a daemon that is killed, the next one knows what the guard was asked and what it answered, and counts on.
+#[test]
+fn the_journal_keeps_what_was_asked() {
+    let data = tempfile::tempdir().unwrap();
+    let arguments = ["--profile", "attocode"];
+    let daemon = Daemon::start_with(data.path(), free_port(), &arguments);
+    for n in 1..=8 {
+        let answer = check(&daemon, &call("r", 1));
+        let expected = match n {
+            1 | 2 => "ALLOW",
+            3..=6 => "NUDGE",
+            _ => "SKIP",
+        };
+        assert_eq!(answer["verdict"], json!(expected));
+        let mut told = call("r", 1);
+        told["status"] = json!("error");
+        told["error"] = json!("no such thing");
+        if n < 7 {
+            post(&daemon, "report", &told.to_string());
+        }
+    }
+    let (_, before) = daemon.get("/v1/runs/r");
+    daemon.kill_9();
+    let daemon = Daemon::start_with(data.path(), free_port(), &arguments);
+    let (_, after) = daemon.get("/v1/runs/r");
+    assert_eq!(before, after);
+    assert_eq!(after["skipped_calls"], json!(2));
+    assert_eq!(check(&daemon, &call("r", 1))["repeats"], json!(9));
+}
+
+/// Given ten thousand requests with bytes changed at random, each is answered, as a request or as a mistake, and the daemon
+/// goes on without a panic.
+#[test]
+fn mutated_requests_are_answered() {
+    const REQUESTS: usize = 10_000;
+    let data = tempfile::tempdir().unwrap();
+    let daemon = Daemon::start(data.path());
+    let bodies = [
+        (
+            "check",
+            r#"{"run_id":"r","tool":"search","arguments":{"q":"a","n":[1,2.5,null]},"call_id":"c1","agent":"a","worker":"w","session_id":"s","turn_id":"t","round_id":"o"}"#,
+        ),
+        (
+            "report",
+            r#"{"run_id":"r","tool":"search","call_id":"c1","arguments":{"q":"a"},"status":"success","result":{"items":[]}}"#,
+        ),
+        (
+            "report",
+            r#"{"run_id":"r","tool":"search","status":"error","error":"429 \u00e9"}"#,
+        ),
+        (
+            "message",
+            r#"{"run_id":"r","kind":"assistant","text":"I will now sum up what there is."}"#,
+        ),
+    ];
+    let mut dice = Dice(7);
+    let mut mutated = Vec::with_capacity(REQUESTS);
+    for number in 0..REQUESTS {
+        let (path, body) = bodies[number % bodies.len()];
+        let mut bytes = body.as_bytes().to_vec();
+        for _ in 0..=dice.below(6) {
+            if bytes.is_empty() {
+                break;
+            }
+            let at = dice.below(bytes.len());
+            match dice.below(4) {
+                0 => bytes[at] = dice.below(256) as u8,
+                1 => drop(bytes.remove(at)),
+                2 => bytes.insert(at, b"\"{}[],:0e-\\u"[dice.below(12)]),
+                _ => bytes.truncate(at.max(1)),
+            }
+        }
+        mutated.push((path, bytes));
+    }
+    let answered = runtime().block_on(async {
+        let client = http_client();
+        let mut answered = std::collections::BTreeMap::new();
+        for batch in mutated.chunks(50) {
+            let sent = batch.iter().map(|(path, bytes)| {
+                let url = format!("http://{}/v1/guard/{path}", daemon.api);
+                client
+                    .post(url)
+                    .body(bytes.clone())
+                    .timeout(super::support::PATIENCE)
+                    .send()
+            });
+            for answer in futures_util::future::join_all(sent).await {
+                *answered
+                    .entry(answer.unwrap().status().as_u16())
+                    .or_insert(0) += 1;
+            }
+        }
+        answered
+    });
+    assert_eq!(answered.values().sum::<usize>(), REQUESTS);
+    assert!(
+        answered
+            .keys()
+            .all(|status| [200, 400, 503].contains(status)),
+        "{answered:?}"
+    );
+    assert!(answered[&200] > 500 && answered[&400] > 500, "{answered:?}");
+    assert!(!daemon.stderr.lock().unwrap().contains("panicked"));
+    assert_eq!(check(&daemon, &call("after", 1))["verdict"], json!("ALLOW"));
+}
+
+/// Given a script, `eddy guard check` says what to do by its exit code and `eddy guard report` tells what came of it; without a
+/// daemon the call is allowed.
+#[test]
+fn scripts_ask_by_command() {
+    let data = tempfile::tempdir().unwrap();
+    let daemon = Daemon::start_with(data.path(), free_port(), &["--profile", "agent-runtime"]);
+    let guard = |api: &str, arguments: &[&str]| {
+        let output = eddy()
+            .arg("guard")
+            .args(arguments)
+            .args(["--api", api])
+            .output()
+            .unwrap();
+        let text = String::from_utf8(output.stdout).unwrap();
+        (output.status.code().unwrap(), text)
+    };
+    let api = daemon.api.to_string();
+    let call = [
+        "--run",
+        "r",
+        "--tool",
+        "search",
+        "--arguments",
+        r#"{"q":1}"#,
+    ];
+    let check: Vec<&str> = ["check"].into_iter().chain(call).collect();
+    let report = ["report"].into_iter().chain(call);
+    let report: Vec<&str> = report
+        .chain(["--status", "success", "--result", "[]"])
+        .collect();
+    assert_eq!(guard(&api, &check), (0, "ALLOW\n".to_owned()));
+    assert_eq!(guard(&api, &report), (0, String::new()));
+    let (code, text) = guard(&api, &check);
+    assert_eq!(code, 3);
+    assert!(text.starts_with("SKIP\n") && text.contains("[]"), "{text}");
+    let json: Vec<&str> = check.iter().copied().chain(["--json"]).collect();
+    let (_, text) = guard(&api, &json);
+    let answer: Value = serde_json::from_str(&text).unwrap();
+    assert_eq!(
+        (&answer["repeats"], &answer["previous_result"]),
+        (&json!(3), &json!("[]"))
+    );
+    let (status, totals) = daemon.get("/v1/guard/totals");
+    assert_eq!(
+        (status, &totals["skipped_calls"]),
+        (200, &json!(2)),
+        "{totals}"
+    );
+    let counted = json!({"rule": "duplicate_call", "verdict": "SKIP", "count": 2});
+    assert!(
+        totals["verdicts"].as_array().unwrap().contains(&counted),
+        "{totals}"
+    );
+    let nobody = free_port().to_string();
+    assert_eq!(guard(&nobody, &check), (0, "ALLOW (degraded)\n".to_owned()));
+}
