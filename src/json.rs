@@ -52,6 +52,9 @@ pub struct RunJson {
     pub tokens: u64,
     /// Cost as far as the telemetry tells.
     pub cost_usd: f64,
+    /// Models whose tokens are not in the cost, since nobody knows what they cost; at most four.
+    #[serde(default)]
+    pub unpriced_models: Vec<String>,
     /// `ok`, `failed`, `idle` or `open`.
     pub ended: String,
     /// Start of the earliest event.
@@ -152,6 +155,11 @@ impl From<&RunView> for RunJson {
             model_calls: run.model_calls,
             tokens: run.tokens,
             cost_usd: dollars(run.cost_microusd),
+            unpriced_models: run
+                .unpriced_models
+                .iter()
+                .map(ToString::to_string)
+                .collect(),
             ended: run.ended.name().to_owned(),
             first_seen: rfc3339(run.first_seen_ns),
             last_seen: rfc3339(run.last_seen_ns),

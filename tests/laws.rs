@@ -67,13 +67,34 @@ fn name(names: &'static [&'static str]) -> impl Strategy<Value = Text> {
     (0..names.len()).prop_map(|index| Text::from(names[index]))
 }
 
+fn call(tool: Text, call_id: Option<u64>, input: Recorded, output: Recorded) -> ToolCall {
+    ToolCall {
+        tool,
+        call_id,
+        input,
+        output,
+        error: None,
+        hands_off: false,
+        writes: false,
+        traits: Traits::default(),
+        guarded: None,
+    }
+}
+
 fn body() -> impl Strategy<Value = Body> {
     let agent = || name(&["triage", "researcher", "writer"]);
     prop_oneof![
         8 => (name(&["search", "read", "run"]), recorded(), recorded(), failure(), proptest::option::weighted(0.3, 0_u64..40))
             .prop_map(|(tool, input, output, error, call_id)| Body::ToolCall(ToolCall {
-                tool, call_id, input, output, error, hands_off: false, writes: false, traits: Traits::default(), guarded: None,
+                error, ..call(tool, call_id, input, output)
             })),
+        2 => (name(&["search", "read"]), recorded(), 0_u64..40).prop_map(|(tool, input, call_id)| {
+            Body::Asked(call(tool, Some(call_id), input, Recorded::NotRecorded))
+        }),
+        // An answer to a call that it does not name.
+        1 => (recorded(), 0_u64..40).prop_map(|(output, call_id)| {
+            Body::ToolCall(call(Text::default(), Some(call_id), Recorded::NotRecorded, output))
+        }),
         4 => (0_u64..900, 0_u32..3).prop_map(|(tokens, asked)| Body::ModelCall(ModelCall {
             input_tokens: tokens,
             cost_microusd: Some(tokens * 100),

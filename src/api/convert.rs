@@ -38,6 +38,11 @@ impl From<&RunView> for v1::Run {
             warnings: run.warnings.iter().map(v1::Warning::from).collect(),
             notes: run.notes.iter().map(ToString::to_string).collect(),
             late_events: run.late_events,
+            unpriced_models: run
+                .unpriced_models
+                .iter()
+                .map(ToString::to_string)
+                .collect(),
         }
     }
 }

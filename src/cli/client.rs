@@ -4,7 +4,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use reqwest::header::{AUTHORIZATION, HeaderMap, HeaderValue};
-use reqwest::{Certificate, Response, Url};
+use reqwest::{Certificate, Identity, Response, Url};
 use serde::de::DeserializeOwned;
 
 use super::failure::Failure;
@@ -64,6 +64,11 @@ impl Client {
         if let Some(path) = &api.ca_file {
             let authorities = Certificate::from_pem_bundle(&read(path)?);
             http = http.tls_certs_only(authorities.map_err(|error| unusable(path, &error))?);
+        }
+        if let (Some(certificate), Some(key)) = (&api.cert_file, &api.key_file) {
+            let identity = [read(key)?, b"\n".to_vec(), read(certificate)?].concat();
+            let identity = Identity::from_pem(&identity);
+            http = http.identity(identity.map_err(|error| unusable(certificate, &error))?);
         }
         let http = http
             .build()

@@ -257,14 +257,16 @@ fn what_now(look: Look, daemon: &Daemon) -> String {
             "An agent of your own, started in a shell with:",
             agents_setting("http", daemon.otlp_grpc(), "grpc"),
         ),
+    ];
+    let http = daemon.otlp_http().map(|address| {
         (
             "An agent that speaks OTLP over HTTP only:",
-            agents_setting("http", daemon.otlp_http(), "http/protobuf"),
-        ),
-    ];
+            agents_setting("http", address, "http/protobuf"),
+        )
+    });
     let mut text =
         "\nThe daemon of this demo serves on until Ctrl-C. From another terminal:\n".to_owned();
-    for (what, command) in steps {
+    for (what, command) in steps.into_iter().chain(http) {
         let _ = write!(text, "\n  {what}\n    {}\n", strong(command));
     }
     text.push_str("\nWithout `demo`, `eddy` starts a daemon that remembers; `eddy --help` shows the rest.\n\n");

@@ -69,6 +69,24 @@ pub(super) struct ApiArgs {
         hide_env_values = true
     )]
     pub(super) ca_file: Option<PathBuf>,
+    /// Certificate to show to a daemon that asks for one, in PEM, followed by those that lead to its authority
+    #[arg(
+        long,
+        value_name = "FILE",
+        env = "EDDY_API_CERT_FILE",
+        hide_env_values = true,
+        requires = "key_file"
+    )]
+    pub(super) cert_file: Option<PathBuf>,
+    /// Private key of that certificate, in PEM
+    #[arg(
+        long,
+        value_name = "FILE",
+        env = "EDDY_API_KEY_FILE",
+        hide_env_values = true,
+        requires = "cert_file"
+    )]
+    pub(super) key_file: Option<PathBuf>,
 }
 
 #[derive(Deserialize)]

@@ -96,7 +96,10 @@ pub(super) fn banner(look: Look, daemon: &Daemon, settings: &Settings) -> String
         ("OTLP/gRPC", daemon.otlp_grpc().to_string()),
         (
             "OTLP/HTTP",
-            format!("{}  (protobuf or JSON)", daemon.otlp_http()),
+            daemon.otlp_http().map_or_else(
+                || "switched off".to_owned(),
+                |address| format!("{address}  (protobuf or JSON)"),
+            ),
         ),
         (
             "API",
@@ -131,13 +134,14 @@ pub(super) fn banner(look: Look, daemon: &Daemon, settings: &Settings) -> String
     }
     let _ = writeln!(text, "\n  Point an agent here:\n");
     for (lock, address, protocol) in [
-        (&settings.otlp_grpc_lock, daemon.otlp_grpc(), "grpc"),
+        (&settings.otlp_grpc_lock, Some(daemon.otlp_grpc()), "grpc"),
         (
             &settings.otlp_http_lock,
             daemon.otlp_http(),
             "http/protobuf",
         ),
     ] {
+        let Some(address) = address else { continue };
         let scheme = if lock.tls.is_some() { "https" } else { "http" };
         let command = agents_setting(scheme, address, protocol);
         let _ = writeln!(text, "    {}", look.paint(Paint::Strong, &command));

@@ -4,9 +4,10 @@ use std::collections::BTreeSet;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
 use super::check::Checker;
-use super::lock::{Auth, Tls, files};
+use super::lock::{self, Auth, Tls, files};
 use super::shape::Shape;
 use crate::door::{Credential, Lock, Tenant, Token};
+use crate::receiver::Cors;
 
 /// An address and what is asked of those who come in.
 pub(super) struct Checked {
@@ -39,11 +40,37 @@ pub(super) fn doors(shape: &Shape, check: &mut Checker<'_>) -> Doors {
         api: Section(API).door(&api.endpoint, api.tls.as_ref(), &api.auth, strict, check),
     };
     let (grpc, http, api) = (doors.grpc.address, doors.http.address, doors.api.address);
-    apart(HTTP, http, grpc, "the OTLP/gRPC receiver", check);
     apart(API, api, grpc, "the OTLP/gRPC receiver", check);
-    apart(API, api, http, "the OTLP/HTTP receiver", check);
+    if shape.receivers.otlp.protocols.http.enabled {
+        apart(HTTP, http, grpc, "the OTLP/gRPC receiver", check);
+        apart(API, api, http, "the OTLP/HTTP receiver", check);
+    }
     few_tenants(&doors, check);
     doors
+}
+
+/// The web pages that may send.
+pub(super) fn cors(cors: &lock::Cors, check: &mut Checker<'_>) -> Cors {
+    for origin in &cors.allowed_origins {
+        let (start, end) = origin.split_once('*').unwrap_or((origin, ""));
+        let is_whole = start.is_empty() || start.contains("://");
+        if origin.is_empty() || !is_whole || end.contains('*') || origin.ends_with('/') {
+            let text = format!(
+                "expected an origin such as `https://app.example.com`, with one `*` at most, found `{origin}`"
+            );
+            check.wrong(&key(HTTP, &["cors", "allowed_origins"]), text);
+        }
+    }
+    let of_name = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'-' || byte == b'_';
+    let is_name = |name: &str| !name.is_empty() && name.bytes().all(of_name);
+    for header in cors.allowed_headers.iter().filter(|name| !is_name(name)) {
+        let text = format!("`{header}` is not a header's name");
+        check.wrong(&key(HTTP, &["cors", "allowed_headers"]), text);
+    }
+    Cors {
+        allowed_origins: cors.allowed_origins.clone(),
+        allowed_headers: cors.allowed_headers.clone(),
+    }
 }
 
 /// Most tenants: each has a store of its own, with its cache and its threads.

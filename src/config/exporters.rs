@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use super::check::Checker;
-use super::{shape, values};
+use super::{forward, shape, values};
 use crate::export::{
     Compression, ExporterSettings, ForwardProtocol, ForwardSettings, Kind, OtlpLogsSettings, Retry,
     Secret, WebhookSettings,
@@ -74,23 +74,24 @@ fn one(name: &str, exporter: &shape::Exporter, check: &mut Checker<'_>) -> One {
 
 fn otlp_forward(
     name: &str,
-    forward: &shape::OtlpForward,
+    forwarded: &forward::OtlpForward,
     check: &mut Checker<'_>,
 ) -> ForwardSettings {
-    check.url(&["exporters", name, "endpoint"], &forward.endpoint);
-    let defaults = ForwardSettings::new(name, &forward.endpoint);
-    let asked = retry(name, &forward.retry_on_failure, check);
+    check.url(&["exporters", name, "endpoint"], &forwarded.endpoint);
+    let defaults = ForwardSettings::new(name, &forwarded.endpoint);
+    let asked = retry(name, &forwarded.retry_on_failure, check);
     ForwardSettings {
-        protocol: match forward.protocol {
-            shape::ForwardProtocol::Grpc => ForwardProtocol::Grpc,
-            shape::ForwardProtocol::Http => ForwardProtocol::Http,
+        protocol: match forwarded.protocol {
+            forward::ForwardProtocol::Grpc => ForwardProtocol::Grpc,
+            forward::ForwardProtocol::Http => ForwardProtocol::Http,
         },
-        headers: headers(&forward.headers),
-        compression: match forward.compression {
-            shape::Compression::Gzip => Compression::Gzip,
-            shape::Compression::None => Compression::None,
+        headers: headers(&forwarded.headers),
+        ca_file: forwarded.tls.ca_file.as_ref().map(PathBuf::from),
+        compression: match forwarded.compression {
+            forward::Compression::Gzip => Compression::Gzip,
+            forward::Compression::None => Compression::None,
         },
-        queue_bytes: check.mebibytes(&["exporters", name, "queue_mib"], forward.queue_mib),
+        queue_bytes: check.mebibytes(&["exporters", name, "queue_mib"], forwarded.queue_mib),
         retry: Retry {
             max_elapsed: asked.max_elapsed.or(defaults.retry.max_elapsed),
             ..asked

@@ -59,3 +59,11 @@ pub(super) fn files(tls: &Tls) -> TlsFiles {
         },
     }
 }
+
+/// Which web pages may send.
+#[derive(Clone, Debug, Default, serde::Deserialize, serde::Serialize)]
+#[serde(deny_unknown_fields, default)]
+pub(super) struct Cors {
+    pub(super) allowed_origins: Vec<String>,
+    pub(super) allowed_headers: Vec<String>,
+}

@@ -18,11 +18,13 @@ use crate::door::Lock;
 use crate::engine::policy::Policy;
 use crate::export::{ExporterSettings, ForwardSettings};
 use crate::normalize;
+use crate::receiver::Cors;
 
 mod check;
 mod doors;
 mod environment;
 mod exporters;
+mod forward;
 mod lock;
 mod mistake;
 mod print;
@@ -46,8 +48,10 @@ pub struct Settings {
     pub otlp_grpc: SocketAddr,
     /// Largest request over gRPC after decompression, in bytes.
     pub otlp_grpc_bytes_max: usize,
-    /// Where OTLP over HTTP is received.
-    pub otlp_http: SocketAddr,
+    /// Where OTLP over HTTP is received; not at all where it is switched off.
+    pub otlp_http: Option<SocketAddr>,
+    /// Which web pages may send over HTTP.
+    pub otlp_http_cors: Cors,
     /// Largest request over HTTP after decompression, in bytes.
     pub otlp_http_bytes_max: usize,
     /// What is asked of those who send over gRPC.

@@ -12,7 +12,8 @@ use serde::de::{Deserialize, Deserializer, Error, MapAccess, Visitor};
 use serde::ser::{Serialize, SerializeMap, Serializer};
 
 use super::Durability;
-use super::lock::{Auth, Tls};
+use super::forward::OtlpForward;
+use super::lock::{Auth, Cors, Tls};
 use super::values::{Period, Secret};
 
 /// The whole file.
@@ -69,8 +70,10 @@ impl Default for Grpc {
 #[derive(Clone, Debug, serde::Deserialize, serde::Serialize)]
 #[serde(deny_unknown_fields, default)]
 pub(super) struct Http {
+    pub(super) enabled: bool,
     pub(super) endpoint: String,
     pub(super) max_request_body_size_mib: u64,
+    pub(super) cors: Cors,
     pub(super) tls: Option<Tls>,
     pub(super) auth: Auth,
 }
@@ -78,8 +81,10 @@ pub(super) struct Http {
 impl Default for Http {
     fn default() -> Self {
         Self {
+            enabled: true,
             endpoint: "127.0.0.1:4318".to_owned(),
             max_request_body_size_mib: 16,
+            cors: Cors::default(),
             tls: None,
             auth: Auth::default(),
         }
@@ -285,43 +290,6 @@ pub(super) struct Webhook {
     pub(super) external_url: Option<String>,
     #[serde(default)]
     pub(super) retry_on_failure: Retry,
-}
-
-#[derive(Clone, Debug, serde::Deserialize, serde::Serialize)]
-#[serde(deny_unknown_fields)]
-pub(super) struct OtlpForward {
-    pub(super) endpoint: String,
-    #[serde(default)]
-    pub(super) protocol: ForwardProtocol,
-    #[serde(default)]
-    pub(super) headers: BTreeMap<String, Secret>,
-    #[serde(default)]
-    pub(super) compression: Compression,
-    #[serde(default = "queue_mib")]
-    pub(super) queue_mib: u64,
-    #[serde(default)]
-    pub(super) retry_on_failure: Retry,
-}
-
-/// Some hundred requests of a usual size.
-fn queue_mib() -> u64 {
-    64
-}
-
-#[derive(Clone, Copy, Debug, Default, serde::Deserialize, serde::Serialize)]
-#[serde(rename_all = "snake_case")]
-pub(super) enum ForwardProtocol {
-    #[default]
-    Grpc,
-    Http,
-}
-
-#[derive(Clone, Copy, Debug, Default, serde::Deserialize, serde::Serialize)]
-#[serde(rename_all = "snake_case")]
-pub(super) enum Compression {
-    #[default]
-    Gzip,
-    None,
 }
 
 /// About 50 kB of JSON in one request.

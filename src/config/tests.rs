@@ -81,6 +81,7 @@ fn the_examples_of_the_reference_work() {
         if !is_file {
             let tests = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/tls");
             let line = line.replace("/etc/eddy/client-ca.crt", &format!("{tests}/ca.crt"));
+            let line = line.replace("/etc/eddy/upstream-ca.crt", &format!("{tests}/ca.crt"));
             let line = line.replace("/etc/eddy/tls", &format!("{tests}/server"));
             text.push_str(&line);
             text.push('\n');
@@ -110,7 +111,7 @@ fn nothing_is_a_configuration() {
     for text in ["", "# only a comment\n", "receivers:\nservice:\n", "---\n"] {
         let settings = settings(text);
         assert_eq!(settings.otlp_grpc.to_string(), "127.0.0.1:4317");
-        assert_eq!(settings.otlp_http.to_string(), "127.0.0.1:4318");
+        assert_eq!(settings.otlp_http, "127.0.0.1:4318".parse().ok());
         assert_eq!(settings.data_dir, Path::new("/home/ada/.local/state/eddy"));
         assert_eq!(settings.exporters.len(), 1);
         assert_eq!(*settings.policy, profile::Name::Standard.policy());
@@ -513,4 +514,26 @@ fn what_waits_for_a_restart_is_named() {
     assert_eq!(after, ["runs.idle", "service.api.endpoint"]);
     let detectors = loaded("detectors: {profile: looplens}").unwrap();
     assert_eq!(before.differences(&detectors), [String::new(); 0]);
+}
+
+/// Given origins of pages, they are taken as they stand; given what is no origin or no header, the mistake names its key.
+#[test]
+fn pages_are_chosen_by_origin() {
+    let http = |cors: &str| {
+        format!(
+            "receivers: {{otlp: {{protocols: {{http: {{enabled: false, cors: {{{cors}}}}}}}}}}}\n"
+        )
+    };
+    let chosen = settings(&http("allowed_origins: ['https://*.example.com', '*']"));
+    assert_eq!(chosen.otlp_http_cors.allowed_origins.len(), 2);
+    assert_eq!(chosen.otlp_http, None);
+    for (wrong, key) in [
+        ("allowed_origins: ['https://a.example/']", "allowed_origins"),
+        ("allowed_origins: ['a.example']", "allowed_origins"),
+        ("allowed_origins: ['https://*.a.*']", "allowed_origins"),
+        ("allowed_headers: ['x team']", "allowed_headers"),
+    ] {
+        let mistakes = loaded(&http(wrong)).expect_err(wrong).to_string();
+        assert!(mistakes.contains(&format!("cors.{key}")), "{mistakes}");
+    }
 }

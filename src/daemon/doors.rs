@@ -11,7 +11,8 @@ use crate::door::{Door, Lock};
 /// The addresses, taken.
 pub(super) struct Doors {
     pub(super) grpc: Door,
-    pub(super) http: Door,
+    /// Nobody's, where it is switched off.
+    pub(super) http: Option<Door>,
     pub(super) api: Door,
 }
 
@@ -36,9 +37,10 @@ impl Doors {
             grpc: grpc
                 .door(settings.otlp_grpc, &settings.otlp_grpc_lock)
                 .await?,
-            http: http
-                .door(settings.otlp_http, &settings.otlp_http_lock)
-                .await?,
+            http: match settings.otlp_http {
+                Some(address) => Some(http.door(address, &settings.otlp_http_lock).await?),
+                None => None,
+            },
             api: api.door(settings.api, &settings.api_lock).await?,
         })
     }

@@ -54,7 +54,7 @@ pub struct Daemon {
     /// Models without a price that the log has named.
     unpriced: BTreeSet<Text>,
     otlp_grpc: SocketAddr,
-    otlp_http: SocketAddr,
+    otlp_http: Option<SocketAddr>,
     api: SocketAddr,
     shutdown_deadline: Duration,
     /// What minds the houses.
@@ -145,7 +145,7 @@ impl Daemon {
         };
         let daemon = Self {
             otlp_grpc: doors.grpc.address().unwrap_or(settings.otlp_grpc),
-            otlp_http: doors.http.address().unwrap_or(settings.otlp_http),
+            otlp_http: doors.http.as_ref().and_then(|http| http.address().ok()),
             api: doors.api.address().unwrap_or(settings.api),
             shutdown_deadline: settings.shutdown_deadline,
             keepers: houses.values().cloned().map(House::keep).collect(),
@@ -179,9 +179,9 @@ impl Daemon {
         self.otlp_grpc
     }
 
-    /// Where OTLP over HTTP is received.
+    /// Where OTLP over HTTP is received, unless it is switched off.
     #[must_use]
-    pub fn otlp_http(&self) -> SocketAddr {
+    pub fn otlp_http(&self) -> Option<SocketAddr> {
         self.otlp_http
     }
 
@@ -258,12 +258,13 @@ fn intake(
 }
 
 /// Serves both transports. When one ends, whatever the reason, the other is told to.
-fn serve_otlp(grpc: Door, http: Door, intake: &Intake, settings: &Settings) -> Served {
+fn serve_otlp(grpc: Door, http: Option<Door>, intake: &Intake, settings: &Settings) -> Served {
     let stop = CancellationToken::new();
     let serve = |protocol, door, message_bytes_max| {
         let limits = receiver::Settings {
             message_bytes_max,
             shutdown_grace: settings.shutdown_deadline / 4,
+            cors: settings.otlp_http_cors.clone(),
             ..receiver::Settings::default()
         };
         let serving = receiver::serve(protocol, door, intake.clone(), limits, stop.clone());
@@ -276,9 +277,14 @@ fn serve_otlp(grpc: Door, http: Door, intake: &Intake, settings: &Settings) -> S
         }
     };
     let grpc = serve(Protocol::Grpc, grpc, settings.otlp_grpc_bytes_max);
-    let http = serve(Protocol::Http, http, settings.otlp_http_bytes_max);
+    let http = http.map(|http| serve(Protocol::Http, http, settings.otlp_http_bytes_max));
     let task = tokio::spawn(async {
-        tokio::join!(grpc, http);
+        match http {
+            Some(http) => {
+                tokio::join!(grpc, http);
+            }
+            None => grpc.await,
+        }
     });
     Served { stop, task }
 }

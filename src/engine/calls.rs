@@ -5,10 +5,13 @@
 //! run's window in the order of events and puts together what belongs together, so that rules see each call once. The
 //! rule (`conventions.md` §8.5): the same call id; or the same tool in the same trace where not both have a call id, not
 //! both have arguments that differ, they are not siblings, and one is the other's parent or lies wholly within it in
-//! time. A report that names no tool is known by its call id alone; two model spans without a common id are one call
-//! where one is the other's parent and lies around it. Putting together happens at every fold, over all of the window,
-//! so the order of arrival cannot matter. How what the guard was told joins a span is in `guard::join`.
+//! time. A report that names no tool is known by its call id alone, and is nothing as long as nobody names it; two model
+//! reports without a common id are one call where one is the other's parent and lies around it.
+//!
+//! What a model asked for completes the call that came of it (`asked`). Putting together happens at every fold, over all of the window, so the
+//! order of arrival cannot matter. How what the guard was told joins a span is in `guard::join`.
 
+use super::asked::Asked;
 use super::event::{
     Answer, Body, Event, Failure, ModelCall, Recorded, SpanId, Text, ToolCall, Traits,
 };
@@ -34,12 +37,14 @@ pub(crate) enum Step<'a> {
 )]
 pub(crate) struct Call<'a> {
     /// Its first report and its place in the window.
-    first: (usize, &'a Event),
+    pub(super) first: (usize, &'a Event),
     /// The other reports of it, and theirs.
     more: Vec<(usize, &'a Event)>,
     /// The tool: an empty name where no report has told it yet, `None` for a model call.
     pub(crate) tool: Option<&'a Text>,
     pub(crate) call_id: Option<u64>,
+    /// What the model asked for when it asked for this call, and its place.
+    pub(super) asked: Option<(usize, &'a Event)>,
     pub(crate) input: &'a Recorded,
     pub(crate) output: &'a Recorded,
     pub(crate) error: Option<&'a Failure>,
@@ -68,19 +73,39 @@ pub(crate) struct Spoken {
 
 static NOTHING: Recorded = Recorded::NotRecorded;
 
-/// The window as steps, in the order of their first reports.
+/// The window as steps, in the order of their first reports; what was asked for and did not come to a call stands last.
 pub(crate) fn steps(window: &Window) -> Vec<Step<'_>> {
     let mut steps: Vec<Step<'_>> = Vec::with_capacity(window.len());
+    let mut asked = Vec::new();
     for (place, event) in window.iter().enumerate() {
+        if let Body::Asked(call) = &event.body {
+            asked.push(Asked { place, event, call });
+            continue;
+        }
         let known = window
             .may_belong(place, event)
-            .then(|| steps.iter_mut().rev().find(|step| step.belongs(event)));
-        match known.flatten() {
-            Some(step) => step.join(place, event),
-            None => steps.push(Step::first(place, event)),
+            .then(|| known(&steps, event));
+        if let Some(known) = known.flatten() {
+            steps[known].join(place, event);
+            continue;
         }
+        let mut step = Step::first(place, event);
+        if let Step::Tool(call) = &mut step {
+            call.take_asked(&mut asked);
+        }
+        steps.push(step);
     }
+    let unanswered = asked
+        .iter()
+        .map(|asked| Step::Other(asked.place, asked.event));
+    steps.extend(unanswered);
     steps
+}
+
+/// The step to which a report belongs.
+fn known(steps: &[Step<'_>], event: &Event) -> Option<usize> {
+    let belongs = steps.iter().rposition(|step| step.belongs(event));
+    belongs.or_else(|| steps.iter().position(|step| step.was_asked_as(event)))
 }
 
 /// Whether two reports, taken alone, tell of one call.
@@ -102,14 +127,17 @@ pub(crate) fn tell_of_one_call(left: &Event, right: &Event) -> bool {
                 }
             }
         }
-        (Body::ModelCall(one), Body::ModelCall(other)) => match (one.call_id, other.call_id) {
-            (Some(one), Some(other)) => one == other,
-            // A library that wraps another's client: two spans of one request, one directly below the other.
-            _ => {
-                (left.trace == right.trace && are_kin(left, right) && share_time(left, right))
-                    || join::are_one_answer((left, one), (right, other))
+        (Body::ModelCall(one), Body::ModelCall(other)) => {
+            if let (Some(one), Some(other)) = (one.call_id, other.call_id) {
+                return one == other;
             }
-        },
+            // A library that wraps another's client: two spans of one request, one directly below the other. Or a log
+            // record, which is a moment, below its span.
+            let is_moment = |event: &Event| event.start_ns == event.end_ns;
+            let together = share_time(left, right) || is_moment(left) || is_moment(right);
+            (left.trace == right.trace && are_kin(left, right) && together)
+                || join::are_one_answer((left, one), (right, other))
+        }
         _ => false,
     }
 }
@@ -139,13 +167,14 @@ impl<'a> Step<'a> {
         }
     }
 
-    /// Places of its reports in the window.
+    /// Places in the window of its reports, the first one first, and of what it was asked with.
     pub(crate) fn places(&self) -> impl Iterator<Item = usize> {
-        let (first, more): (_, &[(usize, &Event)]) = match self {
-            Self::Tool(call) | Self::Model(call, _) => (call.first.0, &call.more),
-            Self::Other(place, _) => (*place, &[]),
+        let (first, more, asked): (_, &[(usize, &Event)], _) = match self {
+            Self::Tool(call) | Self::Model(call, _) => (call.first.0, &call.more, call.asked),
+            Self::Other(place, _) => (*place, &[], None),
         };
-        std::iter::once(first).chain(more.iter().map(|(place, _)| *place))
+        let more = more.iter().copied().chain(asked);
+        std::iter::once(first).chain(more.map(|(place, _)| place))
     }
 
     fn belongs(&self, event: &Event) -> bool {
@@ -154,6 +183,17 @@ impl<'a> Step<'a> {
             (Self::Model(call, _), Body::ModelCall(report)) => {
                 let same_id = call.call_id.is_some() && call.call_id == report.call_id;
                 tell_of_one_call(call.first.1, event) && (same_id || !call.has_sibling(event))
+            }
+            _ => false,
+        }
+    }
+
+    /// Whether it is the call that the model asked for under the report's id.
+    fn was_asked_as(&self, event: &Event) -> bool {
+        match (self, &event.body) {
+            (Self::Tool(call), Body::ToolCall(report)) => {
+                let same_tool = report.tool.is_empty() || call.tool == Some(&report.tool);
+                call.call_id.is_none() && same_tool && call.is_asked_as(report.call_id)
             }
             _ => false,
         }
@@ -221,6 +261,7 @@ impl<'a> Call<'a> {
             more: Vec::new(),
             tool: None,
             call_id: None,
+            asked: None,
             input: &NOTHING,
             output: &NOTHING,
             error: None,
@@ -234,6 +275,14 @@ impl<'a> Call<'a> {
             start_ns: event.start_ns,
             end_ns: event.end_ns,
         }
+    }
+
+    /// The model that was asked, where a report names it.
+    pub(crate) fn model(&self) -> Option<&'a Text> {
+        self.reports().find_map(|event| match &event.body {
+            Body::ModelCall(call) => call.model.as_ref(),
+            _ => None,
+        })
     }
 
     fn is_told_by(&self, event: &Event, report: &ToolCall) -> bool {
@@ -254,7 +303,7 @@ impl<'a> Call<'a> {
             && (same_id || !(self.differs_from(&report.input) || self.has_sibling(event)))
     }
 
-    fn differs_from(&self, input: &Recorded) -> bool {
+    pub(super) fn differs_from(&self, input: &Recorded) -> bool {
         match (self.input.value(), input.value()) {
             (Some(left), Some(right)) => left.fingerprint != right.fingerprint,
             _ => false,
@@ -289,8 +338,13 @@ impl<'a> Call<'a> {
         if !self.span.is_set() {
             self.span = event.span;
         }
-        self.start_ns = self.start_ns.min(event.start_ns);
-        self.end_ns = self.end_ns.max(event.end_ns);
+        // An answer that names no tool came to the model some time after the call.
+        let is_answer = matches!(&event.body, Body::ToolCall(report) if report.tool.is_empty())
+            && event.start_ns == event.end_ns;
+        if !is_answer {
+            self.start_ns = self.start_ns.min(event.start_ns);
+            self.end_ns = self.end_ns.max(event.end_ns);
+        }
     }
 }
 
@@ -416,5 +470,127 @@ mod tests {
                 (Some(300), false)
             );
         }
+    }
+
+    fn value(fingerprint: u64) -> Recorded {
+        Recorded::Value(crate::engine::event::Value {
+            fingerprint,
+            masked: fingerprint,
+            bytes: 9,
+            empty: false,
+            sample: Text::default(),
+        })
+    }
+
+    fn tool(name: &str, call_id: Option<u64>, input: Recorded) -> ToolCall {
+        ToolCall {
+            tool: name.into(),
+            call_id,
+            input,
+            ..ToolCall::default()
+        }
+    }
+
+    fn event(span: u8, times: (u64, u64), body: Body) -> Event {
+        Event {
+            body,
+            ..model(span, 9, times, ModelCall::default())
+        }
+    }
+
+    /// A line for each call: tool, fingerprints of arguments and result, times.
+    fn calls(window: &[Event]) -> Vec<String> {
+        let window = window.iter().cloned().collect();
+        let calls = steps(&window).into_iter().filter_map(|step| match step {
+            Step::Tool(call) => {
+                let shown = |value: &Recorded| value.value().map_or(0, |value| value.fingerprint);
+                let (tool, times) = (call.tool.unwrap(), (call.start_ns, call.end_ns));
+                let (input, output) = (shown(call.input), shown(call.output));
+                Some(format!("{tool}({input}) = {output} {times:?}"))
+            }
+            _ => None,
+        });
+        calls.collect()
+    }
+
+    /// Given calls that a model asked for under ids, spans without ids, and answers that name nothing but ids: each answer
+    /// is that of the span whose arguments were asked for under its id, and of the first that is free where the arguments
+    /// are not known. What was asked for and not called is no call.
+    #[test]
+    fn answers_find_their_calls_through_what_was_asked_for() {
+        let asked =
+            |span, id, input| event(span, (10, 20), Body::Asked(tool("t", Some(id), input)));
+        let span = |span, from, input| {
+            event(
+                span,
+                (from, from + 5),
+                Body::ToolCall(tool("t", None, input)),
+            )
+        };
+        let answer = |id, output| {
+            let call = ToolCall {
+                output: value(output),
+                ..tool("", Some(id), Recorded::NotRecorded)
+            };
+            event(0, (50, 50), Body::ToolCall(call))
+        };
+        let window = [
+            asked(1, 71, value(1)),
+            asked(2, 72, value(2)),
+            asked(3, 73, value(3)),
+            span(4, 30, value(2)),
+            span(5, 31, value(1)),
+            answer(71, 8),
+            answer(72, 9),
+        ];
+        assert_eq!(calls(&window), ["t(2) = 9 (30, 35)", "t(1) = 8 (31, 36)"]);
+        let unknown = || Recorded::NotRecorded;
+        let window = [
+            asked(1, 71, unknown()),
+            asked(2, 72, unknown()),
+            span(4, 30, value(2)),
+            span(5, 31, unknown()),
+            answer(71, 8),
+            answer(72, 9),
+        ];
+        assert_eq!(calls(&window), ["t(2) = 8 (30, 35)", "t(0) = 9 (31, 36)"]);
+    }
+
+    /// Given a call of which there is nothing but what the model asked for and what it was answered, it is known by these,
+    /// and lasted from the one to the other.
+    #[test]
+    fn messages_alone_tell_of_a_call() {
+        let asked = event(1, (10, 20), Body::Asked(tool("t", Some(71), value(1))));
+        let answer = event(
+            0,
+            (50, 50),
+            Body::ToolCall(tool("", Some(71), Recorded::NotRecorded)),
+        );
+        assert_eq!(
+            calls(&[asked.clone(), answer.clone()]),
+            ["t(1) = 0 (20, 50)"]
+        );
+        assert_eq!(calls(&[answer]), ["(0) = 0 (50, 50)"]);
+        assert!(calls(&[asked]).is_empty());
+    }
+
+    /// Given a report within another that tells the id, it belongs to that one, whichever id had been asked for first.
+    #[test]
+    fn containment_comes_before_what_was_asked_for() {
+        let asked = |id| {
+            event(
+                1,
+                (10, 20),
+                Body::Asked(tool("t", Some(id), Recorded::NotRecorded)),
+            )
+        };
+        let outer = event(4, (30, 40), Body::ToolCall(tool("t", None, value(1))));
+        let inner = model(5, 4, (31, 39), ModelCall::default());
+        let inner = Event {
+            body: Body::ToolCall(tool("t", Some(72), value(1))),
+            ..inner
+        };
+        let window = [asked(71), asked(72), outer, inner];
+        assert_eq!(calls(&window), ["t(1) = 0 (30, 40)"]);
     }
 }

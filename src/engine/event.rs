@@ -75,6 +75,9 @@ pub struct Event {
 pub enum Body {
     /// A tool was called.
     ToolCall(ToolCall),
+    /// A model asked for a tool. No call by itself: what it names (id, tool, arguments) completes the reports of the call
+    /// that leave these out.
+    Asked(ToolCall),
     /// A model was asked.
     ModelCall(ModelCall),
     /// An agent was at work for the event's whole duration; nested and successive spans of this kind show hand-offs.
@@ -100,7 +103,7 @@ pub enum Body {
 
 /// One report of a tool call. One call may be reported by up to three spans and two log records; the engine makes
 /// one call of them (`conventions.md` §8.5).
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct ToolCall {
     /// The tool's name without framework wrappers; empty where the report does not name it (Claude Code's execution
     /// spans), which then has a call id and belongs to the call that another report names.

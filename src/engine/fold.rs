@@ -29,6 +29,8 @@ pub(crate) const RESULTS_MAX: usize = 48;
 pub(crate) const QUERIES_MAX: usize = 16;
 /// Agents that are remembered by name.
 pub(crate) const AGENTS_MAX: usize = 16;
+/// Models without a price that are remembered by name.
+pub(crate) const UNPRICED_MAX: usize = 4;
 /// Messages of the guard that are remembered.
 pub(crate) const TOLD_MAX: usize = 32;
 /// Warnings that a run may have; what more a rule finds is left out and noted.
@@ -39,6 +41,8 @@ pub(crate) const WARNINGS_MAX: usize = 24;
 pub(crate) struct Fold {
     pub(crate) totals: Totals,
     pub(crate) agents: Vec<Text>,
+    /// Models that used tokens of which nobody knows the cost, at most [`UNPRICED_MAX`].
+    pub(crate) unpriced: Vec<Text>,
     /// The newest calls, newest last, at most [`RECENT_CALLS_MAX`].
     pub(crate) recent: VecDeque<CallMark>,
     /// Hashes of (tool, masked result), newest last, at most [`RESULTS_MAX`].
@@ -195,6 +199,8 @@ impl Fold {
         match step {
             Step::Tool(call) => self.take_tool(call, policy),
             Step::Model(call, model) => self.take_model(call, model, policy),
+            // Asking is not calling.
+            Step::Other(_, event) if matches!(event.body, Body::Asked(_)) => return,
             Step::Other(_, event) => self.take_other(event, policy),
         }
         self.totals.worst = self.totals.worst.max(super::health::lost(self, policy));
@@ -227,13 +233,19 @@ impl Fold {
         for agent in &other.agents {
             self.note_agent(Some(agent));
         }
+        for model in &other.unpriced {
+            note(&mut self.unpriced, model, UNPRICED_MAX);
+        }
         if other.totals.first_ns != 0 {
             self.note_times(other.totals.first_ns, other.totals.last_ns);
         }
     }
 
     fn take_tool(&mut self, call: &Call<'_>, policy: &Policy) {
-        let Some(tool) = call.tool else { return };
+        // Nobody has told yet which tool it is.
+        let Some(tool) = call.tool.filter(|tool| !tool.is_empty()) else {
+            return;
+        };
         self.note_times(call.start_ns, call.end_ns);
         self.note_agent(call.agent);
         self.control.leave(call.start_ns);
@@ -265,6 +277,12 @@ impl Fold {
             tokens: model.input_tokens.saturating_add(model.output_tokens),
             cost_microusd: model.cost_microusd.unwrap_or(0),
         };
+        if model.cost_microusd.is_none()
+            && spent.tokens > 0
+            && let Some(name) = call.model()
+        {
+            note(&mut self.unpriced, name, UNPRICED_MAX);
+        }
         let totals = &mut self.totals;
         totals.model_calls += 1;
         totals.model_spoke = true;
@@ -317,7 +335,7 @@ impl Fold {
                 rules::of_user_message(self);
             }
             Body::Nudge(nudge) => self.note_told(nudge),
-            Body::ToolCall(_) | Body::ModelCall(_) => {}
+            Body::ToolCall(_) | Body::Asked(_) | Body::ModelCall(_) => {}
         }
     }
 
@@ -421,11 +439,8 @@ impl Fold {
     }
 
     fn note_agent(&mut self, agent: Option<&Text>) {
-        if let Some(agent) = agent
-            && self.agents.len() < AGENTS_MAX
-            && !self.agents.contains(agent)
-        {
-            self.agents.push(agent.clone());
+        if let Some(agent) = agent {
+            note(&mut self.agents, agent, AGENTS_MAX);
         }
     }
 
@@ -451,6 +466,13 @@ impl Fold {
         if !self.is_known(result) {
             self.results.push(result);
         }
+    }
+}
+
+/// Remembers a name, if there is room for it.
+fn note(names: &mut Vec<Text>, name: &Text, names_max: usize) {
+    if names.len() < names_max && !names.contains(name) {
+        names.push(name.clone());
     }
 }
 

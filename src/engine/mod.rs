@@ -6,6 +6,7 @@
 //! give the same state and the same changes, always.
 
 pub(crate) mod announce;
+mod asked;
 mod calls;
 pub(crate) mod control;
 pub mod event;

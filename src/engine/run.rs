@@ -28,6 +28,9 @@ pub const WINDOW_EVENTS_MAX: usize = 2 * WINDOW_HALF;
 /// Reports that leave a full window together, with all that belongs to their calls. As many stay.
 const WINDOW_HALF: usize = 48;
 
+/// Most tools asked for that stay in the window, beyond their half of it, with the calls that came of them.
+const ASKED_KEPT_MAX: usize = 16;
+
 /// Reports whose identity is remembered to recognise repeats; beyond them the window's age does.
 pub(crate) const RECENT_IDS_MAX: usize = 256;
 
@@ -211,8 +214,7 @@ impl RunState {
         let place = Place::of(event);
         let told = call_id(event).is_some_and(|id| self.folded_calls.contains(id));
         if told || self.base_until.is_some_and(|until| place <= until) {
-            // The outermost agent starts before everything and is reported last: that is no lateness.
-            self.late += u64::from(!matches!(event.body, Body::AgentSpan(_)));
+            self.late += u64::from(!may_come_last(event));
             return;
         }
         if self.window.ends_before(place) && !self.window.may_tell_more(event) {
@@ -244,7 +246,7 @@ impl RunState {
         let mut gone = Vec::with_capacity(WINDOW_HALF);
         for step in &calls::steps(&self.window) {
             if step.places().next() >= Some(WINDOW_HALF) {
-                break;
+                continue;
             }
             if next_base.is_none() {
                 self.base.apply(step, policy);
@@ -257,6 +259,11 @@ impl RunState {
             self.base_until = self.base_until.max(first);
             gone.extend(step.places());
         }
+        // What was asked for stays with a call that stays, but not so much of it that nothing would ever leave.
+        let staying: Vec<usize> = (0..WINDOW_HALF)
+            .filter(|place| !gone.contains(place))
+            .collect();
+        gone.extend(staying.iter().rev().skip(ASKED_KEPT_MAX));
         for place in &gone {
             if let Some(id) = self.window.get(*place).and_then(call_id) {
                 self.folded_calls.push(id);
@@ -311,6 +318,16 @@ impl Place {
             then_ns,
             id: event.id,
         }
+    }
+}
+
+/// Whether a report is not missed when it comes too late: the outermost agent starts before everything and is reported last,
+/// and histories say again what came of a call.
+fn may_come_last(event: &Event) -> bool {
+    match &event.body {
+        Body::AgentSpan(_) => true,
+        Body::ToolCall(call) => call.tool.is_empty(),
+        _ => false,
     }
 }
 

@@ -104,6 +104,8 @@ pub struct RunView {
     pub tokens: u64,
     /// Cost in millionths of a US dollar, where the telemetry tells.
     pub cost_microusd: u64,
+    /// Models whose tokens are not in the cost, since nobody knows what they cost; at most four.
+    pub unpriced_models: Vec<Text>,
     /// Whether and how it ended.
     pub ended: Ended,
     /// Start of the earliest event, nanoseconds since 1970; 0 before the first.
@@ -158,6 +160,7 @@ impl RunState {
             model_calls: totals.model_calls,
             tokens: totals.tokens,
             cost_microusd: totals.cost_microusd,
+            unpriced_models: tip.unpriced.clone(),
             ended: self.ended(tip),
             first_seen_ns: totals.first_ns,
             last_seen_ns: totals.last_ns,

@@ -5,6 +5,7 @@
 
 use std::collections::VecDeque;
 
+use super::asked;
 use super::calls;
 use super::event::{AgentSpan, Body, Event, Failure, ModelCall, Recorded, ToolCall};
 use super::hash::mix;
@@ -25,6 +26,8 @@ const ALONE: u32 = 0;
 const TOOL_WITHOUT_ID: u32 = 1;
 /// The sign of a model call without a call id: it may lie around another, or within it.
 const MODEL_WITHOUT_ID: u32 = 2;
+/// Set in the signs of tools that a model asked for, and in no other.
+const ASKED: u32 = 1 << 31;
 
 impl Window {
     pub(crate) fn len(&self) -> usize {
@@ -63,10 +66,17 @@ impl Window {
             Body::ModelCall(_) => MODEL_WITHOUT_ID,
             _ => TOOL_WITHOUT_ID,
         };
-        if sign == ALONE {
+        if sign == ALONE || sign & ASKED != 0 {
             return false;
         }
         if sign != without_id && others.contains(&sign) {
+            return true;
+        }
+        if asked::wants_more(event) && others.iter().any(|other| other & ASKED != 0) {
+            return true;
+        }
+        // A call that knows its id only from the model's answer.
+        if others.contains(&(sign | ASKED)) && others.contains(&TOOL_WITHOUT_ID) {
             return true;
         }
         (sign == without_id || others.contains(&without_id))
@@ -146,7 +156,8 @@ fn needed(event: &Event) -> Event {
             ..call.clone()
         }),
         Body::ModelCall(call) => Body::ModelCall(ModelCall {
-            model: None,
+            // Who it was that nobody has a price for is shown.
+            model: call.model.clone().filter(|_| call.cost_microusd.is_none()),
             error: call.error.as_ref().map(needed_failure),
             ..call.clone()
         }),
@@ -182,11 +193,11 @@ fn needed_failure(failure: &Failure) -> Failure {
 }
 
 fn sign(event: &Event) -> u32 {
+    let of_id = |id, kind| mix(id, kind) as u32 & !ASKED;
     match &event.body {
-        Body::ToolCall(call) => call.call_id.map_or(TOOL_WITHOUT_ID, |id| mix(id, 1) as u32),
-        Body::ModelCall(model) => model
-            .call_id
-            .map_or(MODEL_WITHOUT_ID, |id| mix(id, 2) as u32),
+        Body::ToolCall(call) => call.call_id.map_or(TOOL_WITHOUT_ID, |id| of_id(id, 1)),
+        Body::Asked(call) => call.call_id.map_or(ALONE, |id| of_id(id, 1)) | ASKED,
+        Body::ModelCall(model) => model.call_id.map_or(MODEL_WITHOUT_ID, |id| of_id(id, 2)),
         _ => ALONE,
     }
 }

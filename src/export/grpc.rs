@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use tonic::metadata::{MetadataKey, MetadataMap, MetadataValue};
-use tonic::transport::{ClientTlsConfig, Endpoint};
+use tonic::transport::{Certificate, ClientTlsConfig, Endpoint};
 use tonic::{Code, Status};
 use tonic_types::StatusExt;
 
@@ -11,8 +11,9 @@ use super::settings::Secret;
 use super::{Answer, SEND_TIMEOUT};
 use crate::cli::render::text::clean;
 
-/// A receiver at `http://HOST:PORT` or `https://HOST:PORT`.
-pub(super) fn endpoint(text: &str) -> Result<Endpoint, String> {
+/// A receiver at `http://HOST:PORT` or `https://HOST:PORT`; its certificate comes from one of these authorities, in PEM, or
+/// else from one that this machine trusts.
+pub(super) fn endpoint(text: &str, authorities: Option<&[u8]>) -> Result<Endpoint, String> {
     let cannot =
         |error: tonic::transport::Error| format!("`endpoint` {text} cannot be used: {error}");
     let tls = text.starts_with("https://");
@@ -26,9 +27,12 @@ pub(super) fn endpoint(text: &str) -> Result<Endpoint, String> {
         .timeout(SEND_TIMEOUT)
         .connect_timeout(SEND_TIMEOUT);
     if tls {
-        endpoint
-            .tls_config(ClientTlsConfig::new().with_enabled_roots())
-            .map_err(cannot)
+        let config = ClientTlsConfig::new();
+        let config = match authorities {
+            Some(pem) => config.ca_certificate(Certificate::from_pem(pem)),
+            None => config.with_enabled_roots(),
+        };
+        endpoint.tls_config(config).map_err(cannot)
     } else {
         Ok(endpoint)
     }

@@ -4,7 +4,7 @@
 use std::time::{Duration, SystemTime};
 
 use reqwest::header::RETRY_AFTER;
-use reqwest::{Client, ClientBuilder, Response, StatusCode, redirect};
+use reqwest::{Certificate, Client, ClientBuilder, Response, StatusCode, redirect};
 
 use super::address::PublicOnly;
 use super::retry::retry_after;
@@ -14,8 +14,13 @@ use crate::cli::render::text::clean;
 /// How much of a refusal's text is quoted, in characters.
 const QUOTE_CHARS_MAX: usize = 200;
 
-/// A client that follows no redirect and uses no proxy of the environment.
-pub(super) fn client(allow_private: bool, tls: bool) -> reqwest::Result<Client> {
+/// A client that follows no redirect and uses no proxy of the environment. The certificate of a receiver comes from one of
+/// these authorities, in PEM, or else from one that this machine trusts.
+pub(super) fn client(
+    allow_private: bool,
+    tls: bool,
+    authorities: Option<&[u8]>,
+) -> reqwest::Result<Client> {
     // Fails if a provider is installed already, which is as good.
     let _ = rustls::crypto::ring::default_provider().install_default();
     let mut builder: ClientBuilder = Client::builder()
@@ -29,6 +34,8 @@ pub(super) fn client(allow_private: bool, tls: bool) -> reqwest::Result<Client> 
     if !tls {
         // Without this, plain HTTP would fail on machines that have no root certificates.
         builder = builder.tls_certs_only([]);
+    } else if let Some(pem) = authorities {
+        builder = builder.tls_certs_only(Certificate::from_pem_bundle(pem)?);
     }
     builder.build()
 }

@@ -46,7 +46,7 @@ impl OtlpLogs {
         let wrong = |problem: String| SettingsError::new(name, problem);
         Ok(Self {
             tenant: tenant.to_owned(),
-            endpoint: grpc::endpoint(&settings.endpoint).map_err(wrong)?,
+            endpoint: grpc::endpoint(&settings.endpoint, None).map_err(wrong)?,
             metadata: grpc::metadata(&settings.headers).map_err(wrong)?,
             client: None,
         })

@@ -109,6 +109,8 @@ pub struct ForwardSettings {
     pub protocol: ForwardProtocol,
     /// Sent with every request; for keys and tenants. The headers that senders sent are not passed on.
     pub headers: Vec<(String, Secret)>,
+    /// Authorities of its certificate, in PEM; without it, those that this machine trusts.
+    pub ca_file: Option<PathBuf>,
     /// How requests are compressed.
     pub compression: Compression,
     /// Most bytes that wait or are being sent, before compression.
@@ -127,6 +129,7 @@ impl ForwardSettings {
             endpoint: endpoint.into(),
             protocol: ForwardProtocol::Grpc,
             headers: Vec::new(),
+            ca_file: None,
             compression: Compression::Gzip,
             queue_bytes: 64 << 20,
             retry: Retry {

@@ -36,7 +36,7 @@ impl Webhook {
     ) -> Result<Self, SettingsError> {
         let wrong = |problem: String| SettingsError::new(name, problem);
         let url = checked_url(settings).map_err(wrong)?;
-        let client = client(settings.allow_private, url.scheme() == "https")
+        let client = client(settings.allow_private, url.scheme() == "https", None)
             .map_err(|error| wrong(format!("cannot set up HTTP: {}", causes(&error))))?;
         Ok(Self {
             receiver: name.to_owned(),

@@ -7,11 +7,12 @@ use std::borrow::Cow;
 
 use serde::Deserialize;
 use serde::de::IgnoredAny;
+use serde_json::value::RawValue;
 
 use crate::engine::event::Answer;
 use crate::otlp::{SpanView, ValueView};
 
-use super::facts::{Facts, Slot};
+use super::facts::{ASKED_MAX, Facts, Slot};
 use super::reading::{event_text, json_text, member_text};
 use super::value;
 
@@ -47,15 +48,74 @@ fn flat(facts: &Facts<'_>) -> Option<Answer> {
     match (answered.calls, answered.text) {
         (0, None) => None,
         (0, Some(text)) => Some(text_alone(text)),
-        (1, _) if answered.tool == Some(FINAL_ANSWER) => {
-            Some(text_alone(answered.arguments.unwrap_or("")))
-        }
-        (calls, _) => Some(Answer::ToolCalls(calls)),
+        (calls, _) => Some(match &answered.asked[..] {
+            [asked] if asked.tool == FINAL_ANSWER => text_alone(asked.arguments),
+            _ => Answer::ToolCalls(calls),
+        }),
     }
 }
 
-/// The GenAI conventions' messages as JSON text.
-fn messages(json: &str) -> Option<Answer> {
+/// The calls that the answer asks for, where it names them: the id of each, and its tool.
+pub(super) fn asked<'a>(
+    span: &SpanView<'a>,
+    facts: &Facts<'a>,
+) -> Vec<(Cow<'a, str>, Cow<'a, str>)> {
+    let flat = facts.answered.asked.iter();
+    let flat: Vec<_> = flat
+        .filter(|asked| asked.tool != FINAL_ANSWER)
+        .map(|asked| (asked.id.into(), asked.tool.into()))
+        .collect();
+    if !flat.is_empty() {
+        return flat;
+    }
+    let Some(messages) = output_messages(span, facts) else {
+        return flat;
+    };
+    let asked = asked_in(&messages).into_iter();
+    asked
+        .map(|asked| (asked.id.into_owned().into(), asked.tool.into_owned().into()))
+        .collect()
+}
+
+/// A call that a message asks for; what it does not say is empty.
+pub(super) struct Asked<'a> {
+    pub(super) id: Cow<'a, str>,
+    pub(super) tool: Cow<'a, str>,
+    pub(super) arguments: Option<Cow<'a, str>>,
+}
+
+impl<'a> Asked<'a> {
+    /// Reads id, name and arguments of an object; the last two may stand within `function`.
+    pub(super) fn of(call: &'a str) -> Self {
+        let function = value::member(call, &["function"]).unwrap_or(call);
+        Self {
+            id: member_text(call, &["id"]).unwrap_or_default(),
+            tool: member_text(function, &["name"]).unwrap_or_default(),
+            arguments: member_text(function, &["arguments"]),
+        }
+    }
+}
+
+/// The calls that messages of the GenAI conventions ask for.
+pub(super) fn asked_in(messages: &str) -> Vec<Asked<'_>> {
+    #[derive(Deserialize)]
+    struct Message<'a> {
+        #[serde(borrow, default)]
+        parts: Vec<&'a RawValue>,
+    }
+
+    if parts_of(messages, "\"tool_call\"") == 0 {
+        return Vec::new();
+    }
+    let messages: Vec<Message<'_>> = serde_json::from_str(messages).unwrap_or_default();
+    let parts = messages.into_iter().flat_map(|message| message.parts);
+    let calls = parts.filter(|part| value::member(part.get(), &["type"]) == Some("\"tool_call\""));
+    let calls = calls.take(ASKED_MAX);
+    calls.map(|call| Asked::of(call.get())).collect()
+}
+
+/// What the GenAI conventions' messages, as JSON text, answer.
+pub(super) fn messages(json: &str) -> Option<Answer> {
     #[derive(Deserialize)]
     struct Message<'a> {
         #[serde(borrow, default)]
@@ -184,12 +244,13 @@ fn finish_reason(facts: &Facts<'_>) -> Answer {
     }
 }
 
-/// `tool_calls`, `tool-calls`, `tool_use`, `FinishReason.TOOL_CALLS`, `function_call`, and JSON text of these.
-fn speaks_of_tools(reason: &str) -> bool {
+/// Whether a finish reason says that tools are asked for: `tool_calls`, `tool-calls`, `tool_use`, `FinishReason.TOOL_CALLS`, `function_call`, and JSON text of these.
+pub(super) fn speaks_of_tools(reason: &str) -> bool {
     let reason = reason.to_ascii_lowercase();
     reason.contains("tool") || reason.contains("function_call")
 }
 
-fn text_alone(text: &str) -> Answer {
+/// An answer of text and nothing else.
+pub(super) fn text_alone(text: &str) -> Answer {
     Answer::Text(value::spoken(text))
 }

@@ -1,11 +1,13 @@
 //! Captured spans for the dialects' tests: a span is put together, goes through encoding, the reader and the normalizer,
 //! and what it told is written in a line per event that can be compared with what was expected.
 
+use opentelemetry_proto::tonic::collector::logs::v1::ExportLogsServiceRequest;
 use opentelemetry_proto::tonic::collector::trace::v1::ExportTraceServiceRequest;
 use opentelemetry_proto::tonic::common::v1::any_value::Value as Any;
 use opentelemetry_proto::tonic::common::v1::{
     AnyValue, ArrayValue, InstrumentationScope, KeyValue, KeyValueList,
 };
+use opentelemetry_proto::tonic::logs::v1::{LogRecord, ResourceLogs, ScopeLogs};
 use opentelemetry_proto::tonic::trace::v1::{ResourceSpans, ScopeSpans, Span, Status, span};
 use prost::Message;
 use serde_json::Value as Json;
@@ -13,6 +15,7 @@ use serde_json::Value as Json;
 use crate::engine::event::{Body, Recorded};
 use crate::otlp::{self, Limits};
 
+use super::answer::OPERATION_DETAILS;
 use super::{Normalizer, Report};
 
 /// A span as a framework sent it.
@@ -110,20 +113,58 @@ impl Captured {
 
     /// What the span told, a line an event.
     pub(super) fn told(self) -> Vec<String> {
-        let events = self
-            .report()
-            .map(|report| report.events)
-            .unwrap_or_default();
-        let lines = events.iter().map(|event| {
-            let agent = event.agent.as_deref().map(|agent| format!("{agent}: "));
-            format!("{}{}", agent.unwrap_or_default(), line(&event.body))
-        });
-        lines.collect()
+        lines(self.report().iter())
     }
+}
+
+/// What is made of one request of log records of a scope, all about one model call: each with its event's name and what it
+/// says, which stands in the body, or in attributes for the event that has all of a call.
+pub(super) fn recorded(scope: &str, records: &[(&str, Json)]) -> Vec<Report> {
+    let log_records = records.iter().map(|(name, said)| {
+        let is_details = *name == OPERATION_DETAILS;
+        LogRecord {
+            time_unix_nano: 5,
+            event_name: (*name).to_owned(),
+            body: (!is_details).then(|| any(said)),
+            attributes: if is_details { pairs(said) } else { Vec::new() },
+            trace_id: vec![1; 16],
+            span_id: vec![2; 8],
+            ..LogRecord::default()
+        }
+    });
+    let scope_logs = vec![ScopeLogs {
+        scope: Some(InstrumentationScope {
+            name: scope.to_owned(),
+            ..InstrumentationScope::default()
+        }),
+        log_records: log_records.collect(),
+        ..ScopeLogs::default()
+    }];
+    let resource_logs = vec![ResourceLogs {
+        scope_logs,
+        ..ResourceLogs::default()
+    }];
+    let request = ExportLogsServiceRequest { resource_logs }.encode_to_vec();
+    let normalizer = Normalizer::new();
+    let (mut batch, mut reports) = (normalizer.batch(), Vec::new());
+    for log in otlp::logs(&request, &Limits::default()) {
+        batch.log(&log.unwrap(), &mut reports);
+    }
+    reports
+}
+
+/// What was told, a line an event.
+pub(super) fn lines<'r>(reports: impl Iterator<Item = &'r Report>) -> Vec<String> {
+    let lines = reports.flat_map(|report| &report.events).map(|event| {
+        let agent = event.agent.as_deref().map(|agent| format!("{agent}: "));
+        format!("{}{}", agent.unwrap_or_default(), line(&event.body))
+    });
+    lines.collect()
 }
 
 fn line(body: &Body) -> String {
     match body {
+        Body::Asked(call) => format!("asked {}({})", call.tool, shown(&call.input)),
         Body::ToolCall(call) => {
             let id = call.call_id.map_or("", |_| " with id");
             let error = call
@@ -185,7 +226,8 @@ fn shown(recorded: &Recorded) -> String {
     }
 }
 
-fn pairs(object: &Json) -> Vec<KeyValue> {
+/// A JSON object as OTLP writes it.
+pub(super) fn pairs(object: &Json) -> Vec<KeyValue> {
     let members = object.as_object().expect("attributes are an object");
     let pairs = members.iter().map(|(key, value)| KeyValue {
         key: key.clone(),
@@ -195,7 +237,8 @@ fn pairs(object: &Json) -> Vec<KeyValue> {
     pairs.collect()
 }
 
-fn any(json: &Json) -> AnyValue {
+/// A JSON value as OTLP writes it.
+pub(super) fn any(json: &Json) -> AnyValue {
     let value = match json {
         Json::Null => None,
         Json::Bool(value) => Some(Any::BoolValue(*value)),

@@ -80,9 +80,10 @@ impl Dialect {
         let rows = [
             (Slot::OpenInferenceKind, Self::OpenInference),
             (Slot::TraceloopKind, Self::OpenLlmetry),
+            (Slot::LangSmithKind, Self::LangSmith),
             (Slot::Operation, Self::GenAi),
             (Slot::VercelOperation, Self::Vercel),
-            (Slot::ObservationKind, Self::Langfuse),
+            (Slot::LangfuseKind, Self::Langfuse),
             (Slot::McpMethod, Self::Mcp),
             (Slot::ToolName, Self::GenAi),
             (Slot::Model, Self::GenAi),

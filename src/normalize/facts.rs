@@ -2,11 +2,14 @@
 //!
 //! The table below is what all dialects have in common: a row is a fact, and its keys stand in the order in which they
 //! are trusted, whichever order the span carries them in. Reading a span costs one hash and one comparison of text an
-//! attribute, and nothing is allocated; the dialects ask for slots and never go through the attributes again.
+//! attribute, and nothing is allocated but for tools that a model asks for; the dialects ask for slots and never go through
+//! the attributes again.
 
 use std::borrow::Cow;
 
 use crate::otlp::{Attributes, ValueView};
+
+use super::workers::{Named, Workers};
 
 /// Declares the rows: a slot with its keys, the most trusted first.
 macro_rules! facts {
@@ -30,8 +33,10 @@ facts! {
     Operation: "gen_ai.operation.name";
     /// Traceloop's kind of span.
     TraceloopKind: "traceloop.span.kind";
-    /// What Langfuse and LangSmith call the kind of span.
-    ObservationKind: "langfuse.observation.type" "langsmith.span.kind" "langsmith.run_type";
+    /// What Langfuse calls the kind of span.
+    LangfuseKind: "langfuse.observation.type";
+    /// What LangSmith calls it.
+    LangSmithKind: "langsmith.span.kind" "langsmith.run_type";
     /// The Vercel AI SDK's operation.
     VercelOperation: "ai.operationId";
     /// The MCP method.
@@ -152,6 +157,8 @@ pub(super) struct Facts<'a> {
     ranks: [u8; SLOTS],
     /// What the flat keys of a model's answer say.
     pub(super) answered: Answered<'a>,
+    /// Who the user's own attributes say it was.
+    worker: Named<'a>,
 }
 
 /// A model's answer as OpenInference (and older versions of traceloop) spread it over flat keys.
@@ -159,12 +166,23 @@ pub(super) struct Facts<'a> {
 pub(super) struct Answered<'a> {
     /// How many tool calls it asks for.
     pub(super) calls: u32,
-    /// The tool that one of them names.
-    pub(super) tool: Option<&'a str>,
-    /// The arguments of one of them.
-    pub(super) arguments: Option<&'a str>,
+    /// The first of them, in any order.
+    pub(super) asked: Vec<Asked<'a>>,
     /// The first text.
     pub(super) text: Option<&'a str>,
+}
+
+/// Most calls of one answer that are known one by one.
+pub(super) const ASKED_MAX: usize = 16;
+
+/// A call that an answer asks for; what it does not say is empty.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Asked<'a> {
+    /// Which of the answer's calls, as it is written.
+    place: &'a str,
+    pub(super) id: &'a str,
+    pub(super) tool: &'a str,
+    pub(super) arguments: &'a str,
 }
 
 /// A key that says something.
@@ -173,17 +191,22 @@ enum Key<'a> {
     Known(u8),
     /// What follows one of the prefixes in [`ANSWERS`].
     Answer(&'a str),
+    /// Its place among the names of the user's attributes for the worker.
+    Worker(usize),
 }
 
 impl<'a> Key<'a> {
     #[inline]
-    fn of(key: &'a [u8]) -> Option<Self> {
+    fn of(key: &'a [u8], workers: &Workers) -> Option<Self> {
         if let Some(place) = place(key) {
             return Some(Self::Known(place));
         }
         let mut prefixes = ANSWERS.iter();
-        let rest = prefixes.find_map(|prefix| key.strip_prefix(prefix.as_bytes()))?;
-        Some(Self::Answer(std::str::from_utf8(rest).ok()?))
+        let rest = prefixes.find_map(|prefix| key.strip_prefix(prefix.as_bytes()));
+        match rest {
+            Some(rest) => Some(Self::Answer(std::str::from_utf8(rest).ok()?)),
+            None => workers.place(key).map(Self::Worker),
+        }
     }
 }
 
@@ -191,15 +214,17 @@ impl<'a> Key<'a> {
 const UNSET: u8 = u8::MAX;
 
 impl<'a> Facts<'a> {
-    /// Sorts attributes into slots.
-    pub(super) fn of(attributes: &Attributes<'a>) -> Self {
+    /// Sorts attributes into slots, and finds the worker that they name.
+    pub(super) fn of(attributes: &Attributes<'a>, workers: &Workers) -> Self {
         let mut facts = Self {
+            worker: Named::default(),
             values: [ValueView::Empty; SLOTS],
             ranks: [UNSET; SLOTS],
             answered: Answered::default(),
         };
-        for (key, value) in attributes.picked(Key::of) {
+        for (key, value) in attributes.picked(|key| Key::of(key, workers)) {
             match key {
+                Key::Worker(place) => facts.worker.take(place, value),
                 Key::Known(place) => facts.take(place, value),
                 Key::Answer(rest) => facts.answered.read(rest, value),
             }
@@ -214,6 +239,11 @@ impl<'a> Facts<'a> {
             self.values[slot] = value;
             self.ranks[slot] = place;
         }
+    }
+
+    /// Who the user's own attributes say it was, where none of these is a fact as well.
+    pub(super) fn worker(&self) -> Option<&'a str> {
+        self.worker.name()
     }
 
     /// Whether the span carries the fact at all.
@@ -262,20 +292,41 @@ impl<'a> Facts<'a> {
 impl<'a> Answered<'a> {
     /// Takes what follows the prefix: `0.message.tool_calls.1.tool_call.function.name`, `0.tool_calls.1.name`,
     /// `0.message.content`, `0.message.contents.0.message_content.text`, `0.content`.
-    fn read(&mut self, rest: &str, value: ValueView<'a>) {
+    fn read(&mut self, rest: &'a str, value: ValueView<'a>) {
         let ValueView::Str(text) = value else {
             return;
         };
-        let is_call = rest.contains(".tool_calls.");
-        match rest.rsplit('.').next() {
-            Some("name") if is_call => {
-                self.calls += 1;
-                self.tool = Some(text);
-            }
-            Some("arguments") if is_call => self.arguments = Some(text),
-            Some("content" | "text") if self.text.is_none() => {
-                self.text = Some(text).filter(|text| !text.trim().is_empty());
-            }
+        if let Some((_, call)) = rest.split_once("tool_calls.") {
+            self.read_call(call, text);
+        } else if self.text.is_none() && matches!(rest.rsplit('.').next(), Some("content" | "text"))
+        {
+            self.text = Some(text).filter(|text| !text.trim().is_empty());
+        }
+    }
+
+    /// Takes `1.tool_call.function.name`, `1.name` and their like.
+    fn read_call(&mut self, key: &'a str, text: &'a str) {
+        let Some((place, rest)) = key.split_once('.') else {
+            return;
+        };
+        let fact = rest.rsplit('.').next();
+        self.calls += u32::from(fact == Some("name"));
+        let known = self.asked.iter().position(|asked| asked.place == place);
+        let known = known.unwrap_or(self.asked.len());
+        if known == ASKED_MAX {
+            return;
+        }
+        if known == self.asked.len() {
+            self.asked.push(Asked {
+                place,
+                ..Asked::default()
+            });
+        }
+        let asked = &mut self.asked[known];
+        match fact {
+            Some("name") => asked.tool = text,
+            Some("id") => asked.id = text,
+            Some("arguments") => asked.arguments = text,
             _ => {}
         }
     }
@@ -314,6 +365,11 @@ const fn bucket(key: &[u8]) -> usize {
     let tail = key[length - 1] as usize * 7 + key[length - 2] as usize * 31;
     (tail + key[length / 2] as usize * 97 + key[length - length / 3] as usize * 13 + length * 5)
         % BUCKETS
+}
+
+/// Whether a key is in the table.
+pub(super) fn is_key(key: &str) -> bool {
+    place(key.as_bytes()).is_some()
 }
 
 fn place(key: &[u8]) -> Option<u8> {

@@ -14,16 +14,16 @@
 //! keying on it would cut one run into pieces; the root's is kept as the session. autogen's runtime spreads one run
 //! over dozens of traces; see [`messaging`].
 //!
-//! *Log records* (Agent Framework's messages) repeat the whole history at each model call and hold nothing that the
-//! spans do not; they are not read.
+//! *Log records* are read by [`messages`](super::messages), whoever writes them.
 
 use std::borrow::Cow;
 
 use crate::engine::event::{Body, TraceId};
 
 use super::answer::OPERATION_DETAILS;
+use super::call::Call;
 use super::facts::Slot;
-use super::reading::{Call, Reading, event_text, json_text, member_text};
+use super::reading::{Reading, event_text, json_text, member_text};
 use super::{Outcome, value, wrappers};
 
 /// Reads one span.
@@ -70,6 +70,7 @@ pub(super) fn operate(reading: &mut Reading<'_, '_>, operation: &str) -> Outcome
         | "search_memory"
         | "embeddings"
         | "retrieval"
+        | "rerank"
         | "plan"
         | "agent_step"
         | "execute_event_loop_cycle" => {}
@@ -109,13 +110,10 @@ fn agent(reading: &mut Reading<'_, '_>) {
 fn tool(reading: &mut Reading<'_, '_>) {
     let (facts, span) = (reading.facts, reading.span);
     let named = span.name.strip_prefix("execute_tool ");
-    let mut tool = facts
+    let tool = facts
         .text(Slot::ToolName)
         .unwrap_or(named.unwrap_or(span.name));
-    if span.scope_name.starts_with("semantic_kernel") {
-        // `PLUGIN-function`
-        tool = tool.split_once('-').map_or(tool, |(_, function)| function);
-    }
+    let tool = tool_name(span.scope_name, tool);
     let mut call = Call::of(tool, facts);
     call.arguments = call
         .arguments
@@ -131,6 +129,14 @@ fn tool(reading: &mut Reading<'_, '_>) {
     if facts.count(Slot::RetryAttempt) > 0 {
         let tool = Some(value::name(tool));
         reading.tell_at(reading.span.end_ns, Body::Retry { tool });
+    }
+}
+
+/// The name of a tool without the plugin that semantic-kernel puts before it: `PLUGIN-function`.
+pub(super) fn tool_name<'t>(scope_name: &str, tool: &'t str) -> &'t str {
+    match tool.split_once('-') {
+        Some((_, function)) if scope_name.starts_with("semantic_kernel") => function,
+        _ => tool,
     }
 }
 
@@ -375,6 +381,47 @@ mod tests {
                 &cycle,
             ),
             &[],
+        );
+    }
+
+    /// The Vercel AI SDK's newer spans (conventions §2): one for the request, one for each step, and within it the model's
+    /// answer and the tools; a request without a function id names no agent.
+    #[test]
+    fn vercel_speaks_the_conventions() {
+        let span =
+            |name: &str, attributes: &serde_json::Value| Captured::new("gen_ai", name, attributes);
+        let tool = json!({"gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": "search", "gen_ai.tool.call.id": "c",
+            "gen_ai.tool.type": "function", "gen_ai.tool.call.arguments": "{\"query\":\"x\"}",
+            "gen_ai.tool.call.result": "{\"results\":[]}"});
+        check(
+            span("execute_tool search", &tool),
+            &[r#"call with id search({"query":"x"}) = 14 bytes"#],
+        );
+        let failed = json!({"gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": "search", "error.type": "Error"});
+        check(
+            span("execute_tool search", &failed)
+                .failed("refused")
+                .raised("Error", "refused"),
+            &["call search(-) = - failed: Error: refused"],
+        );
+        let answer = json!([{"role": "assistant", "parts": [{"type": "tool_call", "id": "c", "name": "search"}],
+            "finish_reason": "tool_call"}]);
+        let chat = json!({"gen_ai.operation.name": "chat", "gen_ai.request.model": "m", "gen_ai.response.finish_reasons": ["tool-calls"],
+            "gen_ai.usage.input_tokens": 200, "gen_ai.usage.output_tokens": 25, "gen_ai.output.messages": answer.to_string()});
+        check(span("chat m", &chat), &["model m 200+25 ToolCalls(1)"]);
+        let step = json!({"gen_ai.operation.name": "agent_step"});
+        check(span("step 1", &step), &[]);
+        let request = |function: Option<&str>| {
+            json!({"gen_ai.operation.name": "invoke_agent", "gen_ai.request.model": "m", "gen_ai.agent.name": function,
+                "gen_ai.usage.input_tokens": 400})
+        };
+        check(
+            span("invoke_agent m", &request(Some("demo"))).root(),
+            &["demo: agent demo(-) = -", "demo: UserMessage", "demo: end"],
+        );
+        check(
+            span("invoke_agent m", &request(None)).root(),
+            &["UserMessage", "end"],
         );
     }
 

@@ -15,8 +15,9 @@ use std::borrow::Cow;
 
 use crate::engine::event::Recorded;
 
+use super::call::Call;
 use super::facts::{Facts, Slot};
-use super::reading::{Call, Reading, json_text};
+use super::reading::{Reading, json_text};
 use super::wrappers;
 use super::{Outcome, gen_ai, value};
 

@@ -12,14 +12,15 @@
 
 use std::borrow::Cow;
 
+use super::call::Call;
 use super::facts::Slot;
-use super::reading::{Call, Reading, json_text};
-use super::{Outcome, gen_ai, value, wrappers};
+use super::reading::Reading;
+use super::{Outcome, gen_ai, value};
 
 /// Reads one span.
 pub(super) fn span(reading: &mut Reading<'_, '_>) -> Outcome {
     let facts = reading.facts;
-    let kind = facts.text(Slot::ObservationKind);
+    let kind = facts.text(Slot::LangfuseKind);
     if kind.is_none() || (facts.has(Slot::Operation) && kind == Some("span")) {
         return gen_ai::span(reading);
     }
@@ -53,20 +54,7 @@ fn agent(reading: &mut Reading<'_, '_>) {
 fn tool(reading: &mut Reading<'_, '_>) {
     let facts = reading.facts;
     let tool = facts.text(Slot::ToolName).unwrap_or(reading.span.name);
-    let mut call = Call::of(tool, facts);
-    let input = call
-        .arguments
-        .take()
-        .or_else(|| json_text(facts.value(Slot::Input)));
-    call.arguments = input.map(|input| match wrappers::python_dictionary(&input) {
-        Some(json) => Cow::Owned(json),
-        None => input,
-    });
-    call.result = call
-        .result
-        .take()
-        .or_else(|| json_text(facts.value(Slot::Output)));
-    call.unwrap_message();
+    let call = Call::observed(tool, facts, None);
     reading.tell_call(&call);
 }
 

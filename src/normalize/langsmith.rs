@@ -11,13 +11,12 @@
 //! *Runs.* A parentless chain is one request. The thread and the session stand in the metadata; `langsmith.trace.session_name`
 //! is the name of a project and keys nothing.
 
-use std::borrow::Cow;
-
 use crate::engine::event::Recorded;
 
+use super::Outcome;
+use super::call::Call;
 use super::facts::Slot;
-use super::reading::{Call, Reading, json_text, member_text};
-use super::{Outcome, wrappers};
+use super::reading::Reading;
 
 /// Reads one span.
 pub(super) fn span(reading: &mut Reading<'_, '_>) -> Outcome {
@@ -27,7 +26,7 @@ pub(super) fn span(reading: &mut Reading<'_, '_>) -> Outcome {
     reading.run(thread.as_deref());
     reading.session(session.as_deref());
     let kind = facts
-        .text(Slot::ObservationKind)
+        .text(Slot::LangSmithKind)
         .or_else(|| facts.text(Slot::Operation));
     match kind {
         Some("llm" | "chat") => reading.tell_model_call(),
@@ -52,27 +51,7 @@ fn chain(reading: &mut Reading<'_, '_>) {
 fn tool(reading: &mut Reading<'_, '_>) {
     let facts = reading.facts;
     let tool = facts.text(Slot::ToolName).unwrap_or(reading.span.name);
-    let mut call = Call::of(tool, facts);
-    let input = call
-        .arguments
-        .take()
-        .or_else(|| json_text(facts.value(Slot::Input)));
-    call.arguments = input.map(|input| {
-        let input = wrappers::within(input, |input| member_text(input, &["input"]));
-        match wrappers::python_dictionary(&input) {
-            Some(json) => Cow::Owned(json),
-            None => input,
-        }
-    });
-    call.result = call
-        .result
-        .take()
-        .or_else(|| json_text(facts.value(Slot::Output)));
-    call.unwrap_message();
-    call.result = call
-        .result
-        .take()
-        .map(|result| wrappers::within(result, |result| member_text(result, &["output"])));
+    let call = Call::observed(tool, facts, Some(("input", "output")));
     reading.tell_call(&call);
 }
 
@@ -128,6 +107,13 @@ mod tests {
             .failed("")
             .raised("Exception", "ParentCommand(Command(graph='x'))");
         assert_eq!(flow.told(), [r#"demo: call search({"q":1}) = -"#]);
+    }
+
+    /// Somebody's own tracer is known by LangSmith's keys, and its kind stands before the operation.
+    #[test]
+    fn the_kind_makes_the_dialect() {
+        let prompt = json!({"langsmith.span.kind": "prompt", "gen_ai.operation.name": "chat", "gen_ai.request.model": "m"});
+        assert!(Captured::new("mine", "p", &prompt).told().is_empty());
     }
 
     /// A prompt template is no model call, a root chain is a request, and the answer stands within the generations.

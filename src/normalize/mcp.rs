@@ -1,15 +1,16 @@
 //! Model Context Protocol: what MCP clients and servers report of the tools between them.
 //!
 //! One call shows up to three times: the client's `tools/call X`, the transport's `MCP send tools/call X`, the server's
-//! `tools/call X`. The two that name the tool are told, each with its parent, and the engine makes one call of them; the
-//! transport's span names no tool in its attributes, ends without the error, and is left out. Arguments and results are
+//! `tools/call X`. The first and the last are told, each with its parent, and the engine makes one call of them; the
+//! transport's span is not called after the tool, ends without the error, and is left out. Arguments and results are
 //! recorded only where somebody asked for it, under the keys of the GenAI conventions.
 //!
 //! *Runs.* `mcp.session.id` differs on every call of an in-memory client and keys nothing: the trace does. MCP knows no
 //! agents, no hand-offs and no end of a run.
 
+use super::call::Call;
 use super::facts::Slot;
-use super::reading::{Call, Reading};
+use super::reading::Reading;
 use super::{Outcome, gen_ai};
 
 /// Reads one span.
@@ -17,7 +18,8 @@ pub(super) fn span(reading: &mut Reading<'_, '_>) -> Outcome {
     let facts = reading.facts;
     match facts.text(Slot::McpMethod) {
         Some("tools/call") => {
-            if let Some(tool) = facts.text(Slot::ToolName) {
+            let named = reading.span.name.strip_prefix("tools/call ");
+            if let Some(tool) = facts.text(Slot::ToolName).or(named) {
                 reading.tell_call(&Call::of(tool, facts));
             }
         }
@@ -62,6 +64,11 @@ mod tests {
         let span = || Captured::new("fastmcp", "tools/call run_query", &end).failed("refused");
         assert_eq!(span().told(), ["call run_query(-) = - failed: refused"]);
         assert_eq!(span().report().unwrap().run.run_id, None);
+        let unnamed = json!({"mcp.method.name": "tools/call"});
+        assert_eq!(
+            Captured::new("fastmcp", "tools/call t", &unnamed).told(),
+            ["call t(-) = -"]
+        );
         let shown = json!({"mcp.method.name": "tools/call", "gen_ai.tool.name": "t", "gen_ai.tool.call.arguments": {"a": 1},
             "gen_ai.tool.call.result": "{\"content\":[{\"type\":\"text\",\"text\":\"b\"}]}"});
         assert_eq!(

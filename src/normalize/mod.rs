@@ -14,6 +14,7 @@
 //! exceptions, a captured span and its expected event. `docs/dialects.md` walks through it.
 
 mod answer;
+mod call;
 #[cfg(test)]
 mod captured;
 mod claude_code;
@@ -32,9 +33,11 @@ pub mod guarded;
 mod hash;
 mod json;
 mod langfuse;
+mod langgraph;
 mod langsmith;
 mod mask;
 mod mcp;
+mod messages;
 mod names;
 mod openinference;
 mod openllmetry;
@@ -49,6 +52,7 @@ mod transient;
 mod usage;
 mod value;
 mod vercel;
+mod workers;
 mod wrappers;
 
 use std::collections::BTreeMap;
@@ -61,8 +65,10 @@ use crate::otlp::{Attributes, LogView, SpanView};
 
 use self::dialect::Dialect;
 use self::facts::Facts;
+use self::messages::History;
 use self::names::Names;
 use self::reading::Reading;
+use self::workers::Workers;
 
 pub use self::prices::{Prices, PricesError};
 
@@ -163,27 +169,37 @@ const UNPRICED_MAX: usize = 64;
 
 /// Turns views into reports, a request at a time. One serves all receivers: it holds nothing but its settings and
 /// counters.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Normalizer {
     settings: Settings,
+    workers: Workers,
     outcomes: [AtomicU64; 5],
     unpriced_calls: AtomicU64,
     unpriced: Mutex<BTreeMap<Text, u64>>,
+}
+
+impl Default for Normalizer {
+    fn default() -> Self {
+        Self::new()
+    }
 }
 
 impl Normalizer {
     /// A normalizer with default settings and its counters at zero.
     #[must_use]
     pub fn new() -> Self {
-        Self::default()
+        Self::with(Settings::default())
     }
 
     /// A normalizer with its counters at zero.
     #[must_use]
     pub fn with(settings: Settings) -> Self {
         Self {
+            workers: Workers::named(&settings.worker_attributes),
             settings,
-            ..Self::default()
+            outcomes: Default::default(),
+            unpriced_calls: AtomicU64::default(),
+            unpriced: Mutex::default(),
         }
     }
 
@@ -193,7 +209,9 @@ impl Normalizer {
         Batch {
             normalizer: self,
             names: Names::new(),
+            history: History::default(),
             origin: None,
+            unpriced: Vec::new(),
         }
     }
 
@@ -222,37 +240,15 @@ impl Normalizer {
         models.collect()
     }
 
-    /// The worker that these attributes name; where several do, the one that stands first in the settings.
-    fn worker(&self, attributes: &Attributes<'_>) -> Option<Text> {
-        let names = &self.settings.worker_attributes;
-        let place = |key: &[u8]| names.iter().position(|name| name.as_bytes() == key);
-        attributes
-            .picked(place)
-            .filter_map(|(place, value)| Some((place, value.as_str()?)))
-            .filter(|(_, worker)| !worker.is_empty())
-            .min_by_key(|(place, _)| *place)
-            .map(|(_, worker)| value::name(worker))
-    }
-
-    /// Gives a call the cost of its tokens, where the telemetry has none; counts it where its model has no price.
-    fn price(&self, call: &mut ModelCall) {
-        let (None, Some(model)) = (call.cost_microusd, &call.model) else {
-            return;
-        };
-        if call.input_tokens + call.output_tokens == 0 {
-            return;
-        }
-        if let Some(cost) = self.settings.prices.cost_microusd(call) {
-            call.cost_microusd = Some(cost);
-            call.cost_is_estimate = true;
-            return;
-        }
-        self.unpriced_calls.fetch_add(1, Ordering::Relaxed);
+    /// Remembers models without a price, each with how many calls a request had of it.
+    fn note_unpriced(&self, calls_by_model: &[(Text, u64)]) {
         let mut unpriced = self.unpriced.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(calls) = unpriced.get_mut(model) {
-            *calls += 1;
-        } else if unpriced.len() < UNPRICED_MAX {
-            unpriced.insert(model.clone(), 1);
+        for (model, more) in calls_by_model {
+            if let Some(calls) = unpriced.get_mut(model) {
+                *calls += more;
+            } else if unpriced.len() < UNPRICED_MAX {
+                unpriced.insert(model.clone(), *more);
+            }
         }
     }
 }
@@ -261,8 +257,19 @@ impl Normalizer {
 pub struct Batch<'n, 'a> {
     normalizer: &'n Normalizer,
     names: Names,
+    history: History,
     /// The resource of the item read last, and what it says of all its items.
     origin: Option<(Attributes<'a>, Origin)>,
+    /// Models without a price in this request, each with its calls: all receivers share the list they go to at its end.
+    unpriced: Vec<(Text, u64)>,
+}
+
+impl Drop for Batch<'_, '_> {
+    fn drop(&mut self) {
+        if !self.unpriced.is_empty() {
+            self.normalizer.note_unpriced(&self.unpriced);
+        }
+    }
 }
 
 /// What a resource says of all its items.
@@ -275,7 +282,8 @@ struct Origin {
 impl<'a> Batch<'_, 'a> {
     /// Reads one span and appends what it reports: at most one report, none for a span that says nothing.
     pub fn span(&mut self, span: &SpanView<'a>, out: &mut Vec<Report>) {
-        let facts = Facts::of(&span.attributes);
+        let workers = &self.normalizer.workers;
+        let facts = Facts::of(&span.attributes, workers);
         let mut report = Report::about(span.trace_id);
         let dialect = Dialect::of_span(span.scope_name, &facts);
         let settings = &self.normalizer.settings;
@@ -295,7 +303,14 @@ impl<'a> Batch<'_, 'a> {
             Dialect::Codex => Outcome::Noise,
             Dialect::None => Outcome::NoDialect,
         };
-        self.close(report, outcome, (&span.attributes, &span.resource), out);
+        let worker = || {
+            if workers.stand_apart() {
+                facts.worker()
+            } else {
+                workers.among(&span.attributes)
+            }
+        };
+        self.close(report, outcome, (worker, &span.resource), out);
     }
 
     /// Reads one log record and appends what it reports: at most one report, none for a record that says nothing.
@@ -306,7 +321,6 @@ impl<'a> Batch<'_, 'a> {
             Dialect::ClaudeCode => claude_code::log(log, &mut report, tools),
             Dialect::Codex => codex::log(log, &mut report, tools),
             Dialect::GeminiCli => gemini_cli::log(log, &mut report, tools),
-            // Records that frameworks write beside their spans, which say nothing more than these.
             Dialect::OpenInference
             | Dialect::OpenLlmetry
             | Dialect::LangSmith
@@ -314,12 +328,12 @@ impl<'a> Batch<'_, 'a> {
             | Dialect::GoogleAdk
             | Dialect::GenAi
             | Dialect::Vercel
-            | Dialect::Mcp => Outcome::Noise,
-            // The conventions' own events, in somebody's logger.
-            Dialect::None if log.event_name.starts_with("gen_ai.") => Outcome::Noise,
-            Dialect::None => Outcome::NoDialect,
+            | Dialect::Mcp
+            | Dialect::None => messages::log(log, &mut report, tools, &mut self.history, out),
         };
-        self.close(report, outcome, (&log.attributes, &log.resource), out);
+        let workers = &self.normalizer.workers;
+        let worker = || workers.among(&log.attributes);
+        self.close(report, outcome, (worker, &log.resource), out);
     }
 
     /// Counts what became of one item, and hands its report on if there is anything in it that the shard does not know
@@ -328,7 +342,7 @@ impl<'a> Batch<'_, 'a> {
         &mut self,
         mut report: Report,
         outcome: Outcome,
-        (attributes, resource): (&Attributes<'a>, &Attributes<'a>),
+        (worker, resource): (impl FnOnce() -> Option<&'a str>, &Attributes<'a>),
         out: &mut Vec<Report>,
     ) {
         let outcome = if report.events.is_empty() {
@@ -343,15 +357,39 @@ impl<'a> Batch<'_, 'a> {
         let origin = self.origin(resource);
         report.run.service = origin.service;
         if outcome == Outcome::Told {
-            let worker = self.normalizer.worker(attributes).or(origin.worker);
+            let worker = worker().map(value::name).or(origin.worker);
             for event in &mut report.events {
                 event.worker.clone_from(&worker);
                 if let Body::ModelCall(call) = &mut event.body {
-                    self.normalizer.price(call);
+                    self.price(call);
                 }
             }
         }
         out.push(report);
+    }
+
+    /// Gives a call the cost of its tokens, where the telemetry has none; counts it where its model has no price.
+    fn price(&mut self, call: &mut ModelCall) {
+        let (None, Some(model)) = (call.cost_microusd, &call.model) else {
+            return;
+        };
+        if call.input_tokens + call.output_tokens == 0 {
+            return;
+        }
+        if let Some(cost) = self.normalizer.settings.prices.cost_microusd(call) {
+            call.cost_microusd = Some(cost);
+            call.cost_is_estimate = true;
+            return;
+        }
+        self.normalizer
+            .unpriced_calls
+            .fetch_add(1, Ordering::Relaxed);
+        let known = self.unpriced.iter().position(|(known, _)| known == model);
+        match known {
+            Some(known) => self.unpriced[known].1 += 1,
+            None if self.unpriced.len() == UNPRICED_MAX => {}
+            None => self.unpriced.push((model.clone(), 1)),
+        }
     }
 
     /// What a resource says of all its items; read once for those that follow one another.
@@ -364,7 +402,7 @@ impl<'a> Batch<'_, 'a> {
         let service = resource.find("service.name").and_then(|name| name.as_str());
         let origin = Origin {
             service: service.filter(|name| !name.is_empty()).map(value::name),
-            worker: self.normalizer.worker(resource),
+            worker: self.normalizer.workers.among(resource).map(value::name),
         };
         self.origin = Some((*resource, origin.clone()));
         origin
@@ -438,5 +476,10 @@ mod tests {
             Some("c")
         );
         assert_eq!(worker(&named(&[])), None);
+        // An attribute that says something else as well.
+        assert_eq!(
+            worker(&named(&["gen_ai.request.model", "worker.id"])).as_deref(),
+            Some("m")
+        );
     }
 }

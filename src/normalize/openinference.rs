@@ -8,6 +8,8 @@
 //! and hand-offs. smolagents runs the other agent inside a step: nested agent spans, nothing else. autogen's tool span
 //! encloses the `execute_tool` span of autogen itself, which tells the hand-off; it is not told twice.
 //!
+//! *State.* LangGraph's nodes are chains of the node's name; what they write is read by [`langgraph`](super::langgraph).
+//!
 //! *Runs.* A parentless AGENT or CHAIN span is a request to the framework, and its end is the run's. openai-agents gives
 //! that span the status OK whatever happened, and marks the agent's span when the run failed: so an agent's span with an
 //! error ends the run, too.
@@ -19,26 +21,33 @@ use crate::engine::event::{Answer, Body, ModelCall, Recorded, RunEnd};
 use crate::otlp::ValueView;
 
 use super::answer::FINAL_ANSWER;
+use super::call::Call;
 use super::facts::Slot;
-use super::reading::{Call, Reading, json_text, member_text};
-use super::{Outcome, value, wrappers};
+use super::reading::{Reading, json_text, member_text};
+use super::{Outcome, langgraph, value, wrappers};
 
 /// Reads one span.
 pub(super) fn span(reading: &mut Reading<'_, '_>) -> Outcome {
     let framework = Framework::of(reading.span.scope_name);
     let facts = reading.facts;
     let tell: fn(&mut Reading<'_, '_>, Framework) = match facts.text(Slot::OpenInferenceKind) {
-        Some("LLM") => |reading, _| reading.tell_model_call(),
+        Some("LLM") => model,
         Some("TOOL") => tool,
         Some("AGENT") => agent,
         // The steps of a graph: most spans of a LangGraph run.
+        Some("CHAIN") if !reading.is_root() && framework == Framework::LangChain => {
+            if !is_node(reading) {
+                return Outcome::Noise;
+            }
+            node
+        }
         Some("CHAIN") if !reading.is_root() && framework != Framework::Haystack => {
             return Outcome::Noise;
         }
         Some("CHAIN") => chain,
         // The kind is the last attribute of a span and is lost first where a sender cuts spans short.
         None if facts.has(Slot::ToolName) => tool,
-        None if facts.has(Slot::Model) => |reading, _| reading.tell_model_call(),
+        None if facts.has(Slot::Model) => model,
         Some("RETRIEVER" | "RERANKER" | "EMBEDDING" | "GUARDRAIL" | "EVALUATOR" | "PROMPT")
         | None => return Outcome::Noise,
         Some(_) => return Outcome::UnknownOperation,
@@ -91,8 +100,40 @@ fn place(reading: &mut Reading<'_, '_>, framework: Framework) {
     if session.is_none() {
         reading.session(member_text(&metadata, &["session_id"]).as_deref());
     }
-    if let Some(name) = member_text(&metadata, &["lc_agent_name"]) {
+    let named = member_text(&metadata, &["lc_agent_name"]);
+    if let Some(name) = named.or_else(|| outer_node(&metadata)) {
         reading.agent = Some(Cow::Owned(name.into_owned()));
+    }
+}
+
+/// The node of a graph within which another graph is at work, an agent as a rule: `researcher:ID|tools:ID`.
+fn outer_node(metadata: &str) -> Option<Cow<'_, str>> {
+    let place = value::member(metadata, &["langgraph_checkpoint_ns"])?;
+    let (outer, _) = place.split_once('|')?;
+    let (node, _) = outer.split_once(':')?;
+    Some(Cow::Borrowed(node.trim_start_matches('"')))
+}
+
+/// Whether a chain is a node of a graph, and not one of the steps within.
+fn is_node(reading: &Reading<'_, '_>) -> bool {
+    json_text(reading.facts.value(Slot::Metadata)).is_some_and(|metadata| {
+        let node = member_text(&metadata, &["langgraph_node"]);
+        node.as_deref() == Some(reading.span.name)
+    })
+}
+
+fn node(reading: &mut Reading<'_, '_>, _: Framework) {
+    if let Some(output) = json_text(reading.facts.value(Slot::Output)) {
+        langgraph::tell_update(reading, &output);
+    }
+}
+
+/// LangChain's tool spans carry the id of the call in their result, the others' nowhere.
+fn model(reading: &mut Reading<'_, '_>, framework: Framework) {
+    if framework == Framework::LangChain {
+        reading.tell_model_call();
+    } else {
+        reading.tell_model_call_and_asked();
     }
 }
 
@@ -408,6 +449,67 @@ mod tests {
         assert_eq!(
             told("output.value", "__REDACTED__"),
             "model m 120+25 Unknown"
+        );
+    }
+
+    /// What the model asks for is told with its ids where tool spans have none: not for LangChain (conventions §5).
+    #[test]
+    fn what_is_asked_for_is_told() {
+        let call = |place: u8, fact: &str| {
+            format!("llm.output_messages.0.message.tool_calls.{place}.tool_call.{fact}")
+        };
+        let mut attributes = json!({"openinference.span.kind": "LLM", "llm.model_name": "m"});
+        for (place, tool) in [(0, "search"), (1, "transfer_to_b")] {
+            attributes[call(place, "function.name")] = json!(tool);
+            attributes[call(place, "function.arguments")] = json!("{}");
+            attributes[call(place, "id")] = json!(tool);
+        }
+        let told = |scope| Captured::new(scope, "response", &attributes).told();
+        let answer = "model m 0+0 ToolCalls(2)";
+        assert_eq!(told(LANGCHAIN), [answer]);
+        assert_eq!(
+            told(OPENAI_AGENTS),
+            [answer, "asked search(-)", "asked transfer_to_b(-)"]
+        );
+    }
+
+    /// What a node writes to the state is told, in whichever form it returns it; messages, counters, what LangGraph keeps for
+    /// itself, and the steps within a node are not (conventions §6).
+    #[test]
+    fn nodes_write_to_the_state() {
+        let span = |name: &str, output: &serde_json::Value| {
+            let attributes = json!({"openinference.span.kind": "CHAIN", "output.value": output.to_string(),
+                "metadata": "{\"langgraph_node\": \"plan\", \"thread_id\": \"t\"}"});
+            Captured::new(LANGCHAIN, name, &attributes)
+        };
+        let messages = json!([{"type": "ai"}]);
+        let plan = json!({"messages": messages, "plan": ["read", "write"], "steps": 3});
+        check(span("plan", &plan), &["StateUpdate"]);
+        let command = json!([{"graph": null, "update": {"plan": "read"}, "goto": ["write"]}]);
+        check(span("plan", &command), &["StateUpdate"]);
+        for output in [
+            json!({"messages": messages}),
+            json!({"steps": 3, "done": true, "plan": null, "notes": []}),
+            json!([{"graph": null, "update": {"messages": messages, "active_agent": "b"}, "goto": "b"}]),
+            json!([{"name": "search", "args": {"query": "x"}, "id": "c"}]),
+            json!("text"),
+        ] {
+            assert!(span("plan", &output).told().is_empty(), "{output}");
+        }
+        check(span("RunnableSequence", &plan), &[]);
+        let id = |output| span("plan", output).report().unwrap().events[0].id;
+        assert_eq!(id(&plan), id(&plan));
+        assert_ne!(id(&plan), id(&command));
+    }
+
+    /// Where no agent is named, it is the node around the graph that is at work (conventions §4).
+    #[test]
+    fn nodes_are_agents() {
+        let attributes = json!({"openinference.span.kind": "TOOL", "tool.name": "t", "input.value": "x",
+            "metadata": "{\"langgraph_node\": \"tools\", \"langgraph_checkpoint_ns\": \"researcher:1f|tools:2e\"}"});
+        check(
+            Captured::new(LANGCHAIN, "t", &attributes),
+            &["researcher: call t(x) = -"],
         );
     }
 

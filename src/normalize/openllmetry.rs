@@ -16,9 +16,10 @@ use std::borrow::Cow;
 
 use crate::engine::event::{Answer, Body, ModelCall, Recorded};
 
+use super::call::Call;
 use super::facts::Slot;
-use super::reading::{Call, Reading, json_text, member_text};
-use super::{Outcome, gen_ai, value, wrappers};
+use super::reading::{Reading, json_text, member_text};
+use super::{Outcome, gen_ai, langgraph, value, wrappers};
 
 /// Reads one span.
 pub(super) fn span(reading: &mut Reading<'_, '_>) -> Outcome {
@@ -32,7 +33,9 @@ pub(super) fn span(reading: &mut Reading<'_, '_>) -> Outcome {
         (_, Some("workflow")) => workflow(reading),
         (None, Some("agent")) => return gen_ai::operate(reading, "invoke_agent"),
         (Some("handoff"), _) => handoff(reading),
-        (Some("goto" | "execute_task"), _) | (None | Some("invoke_agent"), Some("task")) => {}
+        (Some("execute_task"), _) => node(reading),
+        (Some("goto"), _) | (None | Some("invoke_agent"), Some("task")) => {}
+        (Some("chat" | "text_completion"), _) => model(reading),
         (Some(operation), _) => return gen_ai::operate(reading, operation),
         (None, None) => return unnamed(reading),
         (None, Some(_)) => return Outcome::UnknownOperation,
@@ -45,13 +48,30 @@ pub(super) fn span(reading: &mut Reading<'_, '_>) -> Outcome {
 fn unnamed(reading: &mut Reading<'_, '_>) -> Outcome {
     let facts = reading.facts;
     match facts.text(Slot::LlmRequest) {
-        Some("chat" | "completion") => reading.tell_model_call(),
+        Some("chat" | "completion") => model(reading),
         Some("embedding" | "rerank") => {}
         Some(_) => return Outcome::UnknownOperation,
-        None if facts.has(Slot::Model) => reading.tell_model_call(),
+        None if facts.has(Slot::Model) => model(reading),
         None => return Outcome::NoDialect,
     }
     Outcome::Noise
+}
+
+/// LangChain's tool spans carry the id of the call in its wrapper, openai-agents' nowhere.
+fn model(reading: &mut Reading<'_, '_>) {
+    if reading.span.scope_name.ends_with(".langchain") {
+        reading.tell_model_call();
+    } else {
+        reading.tell_model_call_and_asked();
+    }
+}
+
+/// A node of LangGraph; what it returned stands within `outputs`.
+fn node(reading: &mut Reading<'_, '_>) {
+    if let Some(output) = json_text(reading.facts.value(Slot::Output)) {
+        let returned = value::member(&output, &["outputs"]);
+        langgraph::tell_update(reading, returned.unwrap_or_default());
+    }
 }
 
 /// CrewAI: crews, tasks and agents are all marked as agents, and told apart by their names. Tools have no spans, so what
@@ -242,6 +262,11 @@ mod tests {
             &[],
         );
         check(span("execute_task", "gen_ai.task.name", "model"), &[]);
+        let wrote = "{\"outputs\": {\"messages\": [], \"plan\": \"read\"}, \"kwargs\": {}}";
+        check(
+            span("execute_task", "gen_ai.task.output", wrote),
+            &["StateUpdate"],
+        );
     }
 
     /// A parentless workflow ends the run, a parentless `create_agent` does not, and an agent through which a hand-over
@@ -308,6 +333,19 @@ mod tests {
             Captured::new(scope, "openai.embeddings", &model("embedding")),
             &[],
         );
+    }
+
+    /// What the model asks for is told with its ids where tool spans have none: for openai-agents, and not for LangChain.
+    #[test]
+    fn what_is_asked_for_is_told() {
+        let messages = json!([{"role": "assistant", "parts": [
+            {"type": "tool_call", "name": "search", "id": "c", "arguments": {"query": "x"}}]}]);
+        let attributes = json!({"gen_ai.operation.name": "chat", "gen_ai.response.model": "m",
+            "gen_ai.output.messages": messages.to_string()});
+        let told = |scope| Captured::new(scope, "openai.response", &attributes).told();
+        let answer = "model m 0+0 ToolCalls(1)";
+        assert_eq!(told(OPENAI_AGENTS), [answer, "asked search(-)"]);
+        assert_eq!(told(LANGCHAIN), [answer]);
     }
 
     /// The scope names of web clients look alike; their spans tell nothing.

@@ -13,6 +13,7 @@ use crate::engine::event::{
 use crate::engine::policy::Tools;
 use crate::otlp::{SpanView, ValueView};
 
+use super::call::Call;
 use super::facts::{Facts, Slot};
 use super::names::Names;
 use super::{Report, answer, fingerprint, tool_names, usage, value, wrappers};
@@ -33,58 +34,6 @@ pub(super) struct Reading<'r, 'a> {
     pub(super) tools: &'r Tools,
     /// Whether calls are told with their traits.
     traits: bool,
-}
-
-/// A tool call as a dialect has read it: wrappers undone, values still as they stand, as text or JSON text.
-#[derive(Default)]
-pub(super) struct Call<'c> {
-    pub(super) tool: &'c str,
-    pub(super) id: Option<Cow<'c, str>>,
-    /// `None` where they are not recorded.
-    pub(super) arguments: Option<Cow<'c, str>>,
-    /// `None` where it is not recorded.
-    pub(super) result: Option<Cow<'c, str>>,
-    /// The dialect itself knows that the call failed, whatever the span's status says.
-    pub(super) failed: bool,
-    /// Another span tells the hand-off that the call may be.
-    pub(super) handoff_told_elsewhere: bool,
-}
-
-impl<'c> Call<'c> {
-    /// A call as the facts have it: arguments and result under their own keys, without wrappers.
-    pub(super) fn of(tool: &'c str, facts: &Facts<'c>) -> Self {
-        Self {
-            tool,
-            id: json_text(facts.value(Slot::CallId)),
-            arguments: json_text(facts.value(Slot::Arguments)),
-            result: json_text(facts.value(Slot::Result)),
-            ..Self::default()
-        }
-    }
-
-    /// Takes the result out of the LangChain message that it may be in, and the call's id with it.
-    pub(super) fn unwrap_message(&mut self) {
-        let Some(result) = self.result.take() else {
-            return;
-        };
-        let id = &mut self.id;
-        let failed = &mut self.failed;
-        let unwrapped = match &result {
-            Cow::Borrowed(printed) => wrappers::tool_message(printed).map(|message| {
-                *id = id.take().or(message.call_id);
-                *failed |= message.failed;
-                message.content
-            }),
-            Cow::Owned(printed) => wrappers::tool_message(printed).map(|message| {
-                *id = id
-                    .take()
-                    .or(message.call_id.map(|id| Cow::Owned(id.into_owned())));
-                *failed |= message.failed;
-                Cow::Owned(message.content.into_owned())
-            }),
-        };
-        self.result = Some(unwrapped.unwrap_or(result));
-    }
 }
 
 impl<'r, 'a> Reading<'r, 'a> {
@@ -203,9 +152,8 @@ impl<'r, 'a> Reading<'r, 'a> {
         let error = self
             .failure()
             .or_else(|| call.failed.then(|| value::failure("")))
-            .or_else(|| failure_in(whole?))
-            .or_else(|| failure_in(result.filter(|result| Some(*result) != whole)?))
-            .map(|error| told_by_result(error, result));
+            .map(|error| told_by_result(error, result))
+            .or_else(|| failure_of(whole, result));
         let hands_off = tool_names::hands_off(&tool);
         let how = self.tools.of(&tool, self.agent.as_deref());
         let arguments = call.arguments.as_deref().unwrap_or_default();
@@ -269,6 +217,23 @@ impl<'r, 'a> Reading<'r, 'a> {
         }));
         if facts.count(Slot::ResendCount) > 0 {
             self.tell_at(self.span.start_ns, Body::Retry { tool: None });
+        }
+    }
+
+    /// Tells of a model call, and of the tools that it asked for: for dialects whose tool spans leave out the call's id.
+    pub(super) fn tell_model_call_and_asked(&mut self) {
+        self.tell_model_call();
+        for (id, tool) in answer::asked(self.span, self.facts) {
+            if !id.is_empty() && !tool.is_empty() {
+                let tool = self.names.shared(value::name_in(&tool));
+                self.tell(Body::Asked(ToolCall {
+                    hands_off: tool_names::hands_off(&tool),
+                    writes: tool_names::writes(&tool),
+                    tool,
+                    call_id: Some(value::id_hash(&[id.as_bytes()])),
+                    ..ToolCall::default()
+                }));
+            }
         }
     }
 
@@ -387,7 +352,13 @@ pub(super) fn member_text<'t>(json: &'t str, path: &[&str]) -> Option<Cow<'t, st
     value::member(json, path).map(value::unquote)
 }
 
-/// The failure that only the result tells of: `isError`, an `error` with something in it at its top, or the line with
+/// The failure that only the result tells of, in its envelope or within.
+pub(super) fn failure_of(whole: Option<&str>, result: Option<&str>) -> Option<Failure> {
+    let error = whole.and_then(failure_in).or_else(|| failure_in(result?))?;
+    Some(told_by_result(error, result))
+}
+
+/// The failure that a result tells of: `isError`, an `error` with something in it at its top, or the line with
 /// which command runners report how a process ended.
 fn failure_in(result: &str) -> Option<Failure> {
     if !result.trim_start().starts_with('{') {

@@ -124,17 +124,29 @@ impl<'r, 'a> Record<'r, 'a> {
             .saturating_sub(duration_ms.saturating_mul(1_000_000))
     }
 
+    /// Tells of a moment of what the span to which the record points is busy with, under an identity of the dialect's own.
+    pub(super) fn tell_below(&mut self, id: u64, body: Body) {
+        let at_ns = self.time_ns();
+        let span = SpanId(self.log.span_id);
+        self.push(id, at_ns, (SpanId::default(), span), body);
+    }
+
+    fn tell(&mut self, id: u64, start_ns: u64, body: Body) {
+        let span = SpanId(self.log.span_id);
+        self.push(id, start_ns, (span, SpanId::default()), body);
+    }
+
     /// The run is named only by records that tell something: programs also write records at start-up, some of them
     /// under a session that is given up again.
-    fn tell(&mut self, id: u64, start_ns: u64, body: Body) {
+    fn push(&mut self, id: u64, start_ns: u64, (span, parent): (SpanId, SpanId), body: Body) {
         let session = (!self.session.is_empty()).then(|| Text::from(self.session));
         self.report.run.run_id.clone_from(&session);
         self.report.run.session_id = session;
         self.report.events.push(Event {
             id,
             trace: TraceId(self.log.trace_id),
-            span: SpanId(self.log.span_id),
-            parent: SpanId::default(),
+            span,
+            parent,
             start_ns,
             end_ns: self.time_ns(),
             agent: self.agent.as_deref().map(value::name),

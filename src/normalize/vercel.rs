@@ -9,8 +9,9 @@
 //! *Runs.* The session that the application puts into the telemetry's metadata stands on every span and keys the run.
 //! A request without a parent ends the run, or this turn of it.
 
+use super::call::Call;
 use super::facts::Slot;
-use super::reading::{Call, Reading};
+use super::reading::Reading;
 use super::{Outcome, value};
 
 /// Reads one span.

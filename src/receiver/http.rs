@@ -72,12 +72,11 @@ pub(super) fn routes(intake: &Intake, settings: &Settings, tokens: Tokens) -> Ro
         .method_not_allowed_fallback(wrong_method)
         .fallback(unknown_path);
     let counters = intake.clone();
-    tokens
-        .guard(router, move |request| {
-            counters.counters().requests_unauthenticated.add(1);
-            unauthenticated(request)
-        })
-        .into()
+    let guarded = tokens.guard(router, move |request| {
+        counters.counters().requests_unauthenticated.add(1);
+        unauthenticated(request)
+    });
+    settings.cors.around(guarded).into()
 }
 
 async fn export(
@@ -132,10 +131,11 @@ async fn export(
 
 /// In which language and compression a request comes, or the answer to one whose headers cannot be gone by.
 fn understood(headers: &HeaderMap) -> Result<(Format, Coding), Box<Response>> {
-    // Only browsers send an Origin. A page that made a name of its own point to this machine could invent runs.
+    // Only browsers send an Origin, and those of allowed pages do not come so far with it. A page that made a name of its
+    // own point to this machine could invent runs.
     if headers.contains_key(header::ORIGIN) {
         let status = tonic::Status::permission_denied(
-            "requests of web pages are not taken (this one has an Origin header)",
+            "requests of this web page are not taken (its Origin is not in `cors.allowed_origins`)",
         );
         let response = status_answer(StatusCode::FORBIDDEN, Format::Json, &status);
         return Err(response.into());

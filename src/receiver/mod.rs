@@ -9,11 +9,14 @@
 //! bodies through `body` under the same budget, and turns each [`Refused`] into its HTTP status as `grpc` turns it into a
 //! gRPC one. Who may send at all is asked at the [`door`](crate::door).
 //!
+//! Pages in browsers are let in by `cors`.
+//!
 //! Deliberately absent: queues (the shards have the inboxes), retries (the senders have them), and any decision about
 //! what a span means.
 
 mod body;
 mod budget;
+mod cors;
 mod counters;
 mod grpc;
 mod http;
@@ -24,6 +27,7 @@ mod serve;
 #[cfg(test)]
 mod tests;
 
+pub use cors::Cors;
 pub use counters::{ByReason, Counters, Items};
 pub use intake::{Accepted, Intake, PassOn, Refused};
 pub use serve::{Protocol, serve};
@@ -40,6 +44,8 @@ pub struct Settings {
     pub streams_per_connection_max: u32,
     /// Longest time for a request to arrive. A sender that stops in the middle must not hold its share of the budget.
     pub arrival_max: Duration,
+    /// Which web pages may send over HTTP; none by default.
+    pub cors: Cors,
     /// How long open requests are waited for once the shutdown has begun; connections still open then are abandoned.
     pub shutdown_grace: Duration,
 }
@@ -50,6 +56,7 @@ impl Default for Settings {
             message_bytes_max: 16 << 20,
             streams_per_connection_max: 256,
             arrival_max: Duration::from_secs(30),
+            cors: Cors::default(),
             shutdown_grace: Duration::from_secs(5),
         }
     }

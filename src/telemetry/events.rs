@@ -99,8 +99,8 @@ impl ModelUnpriced<'_> {
 pub struct Ready<'a> {
     /// Where OTLP over gRPC is received.
     pub otlp_grpc: SocketAddr,
-    /// Where OTLP over HTTP is received.
-    pub otlp_http: SocketAddr,
+    /// Where OTLP over HTTP is received, unless it is switched off.
+    pub otlp_http: Option<SocketAddr>,
     /// Where the API is served.
     pub api: SocketAddr,
     /// Where state is kept.
@@ -117,7 +117,7 @@ impl Ready<'_> {
         READY.add(1);
         info!(
             otlp_grpc = %self.otlp_grpc,
-            otlp_http = %self.otlp_http,
+            otlp_http = self.otlp_http.map(tracing::field::display),
             api = %self.api,
             data_dir = %self.data_dir.display(),
             profile = self.profile,

@@ -1,6 +1,6 @@
 //! `eddy check` over every recorded run: what `standard` says of it, against what really happened in it.
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::support::{Recording, eddy, recordings};
 
@@ -186,6 +186,29 @@ fn without_revisions(mut run: Value) -> Value {
 fn sorted(mut runs: Vec<Value>) -> Vec<Value> {
     runs.sort_by_key(|run| run["run_id"].to_string());
     runs
+}
+
+/// Given a model of which nobody knows the price, its run names it beside a cost of nothing; given one with a price, it does
+/// not.
+#[test]
+fn models_without_a_price_are_named() {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    for (model, expected) in [("homemade", json!(["homemade"])), ("gpt-4o", json!([]))] {
+        let file = directory.path().join("spans.jsonl");
+        let text = |key: &str, value: &str| json!({"key": key, "value": {"stringValue": value}});
+        let span = json!({"traceId": "00000000000000000000000000000001", "spanId": "0000000000000001", "name": "chat",
+            "startTimeUnixNano": "1", "endTimeUnixNano": "2", "attributes": [
+            text("gen_ai.operation.name", "chat"), text("gen_ai.request.model", model),
+            {"key": "gen_ai.usage.input_tokens", "value": {"intValue": "1000"}}]});
+        let request = json!({"resourceSpans": [{"scopeSpans": [{"spans": [span]}]}]});
+        std::fs::write(&file, request.to_string()).expect("it can be written");
+        let output = eddy().args(["check", "--json"]).arg(&file).output();
+        let report: Value =
+            serde_json::from_slice(&output.expect("the program runs").stdout).expect("JSON");
+        let run = &report["runs"][0];
+        assert_eq!(run["unpriced_models"], expected);
+        assert_eq!(run["cost_usd"] == 0.0, model == "homemade");
+    }
 }
 
 /// Given a bar that a run does not reach, `check` exits with 3; without a bar it exits with 0 whatever it finds.

@@ -9,7 +9,7 @@ use tonic::Code;
 use tonic::transport::{Certificate, Channel, ClientTlsConfig, Endpoint, Identity};
 
 use super::kill::calls;
-use super::support::{Daemon, eddy, free_port, http_client, runtime};
+use super::support::{Daemon, PATIENCE, eddy, free_port, http_client, runtime};
 
 fn fixture(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR"))
@@ -134,6 +134,75 @@ fn certificates_are_asked_for() {
     assert_eq!(daemon.runs().len(), 1);
 }
 
+/// Given an API that asks for certificates, the commands show theirs; and an https receiver of what is passed on is known by
+/// the authority that the settings name.
+#[test]
+fn certificates_are_shown() {
+    let tls = |section: &str| {
+        format!(
+            "{section}: {{tls: {{cert_file: {}, key_file: {}, client_ca_file: {}}}}}",
+            fixture("server.crt").display(),
+            fixture("server.key").display(),
+            fixture("ca.crt").display()
+        )
+    };
+    let (_directory, daemon) = configured(&format!("service: {{{}}}\n", tls("api")));
+    let runs = |arguments: &[&str]| {
+        let api = format!("https://localhost:{}", daemon.api.port());
+        let ca = fixture("ca.crt");
+        let mut command = eddy();
+        command.args(["runs", "--api", &api, "--ca-file", &ca.to_string_lossy()]);
+        command
+            .args(arguments)
+            .output()
+            .expect("the program starts")
+    };
+    let (certificate, key) = (fixture("client.crt"), fixture("client.key"));
+    let (certificate, key) = (certificate.to_string_lossy(), key.to_string_lossy());
+    let shown = runs(&["--cert-file", &certificate, "--key-file", &key]);
+    assert!(
+        shown.status.success(),
+        "{}",
+        String::from_utf8_lossy(&shown.stderr)
+    );
+    assert!(!runs(&[]).status.success());
+    assert_eq!(runs(&["--cert-file", &certificate]).status.code(), Some(2));
+}
+
+/// Given receivers behind the daemon with certificates of an authority that this machine does not trust, what is passed on
+/// gets there where the settings name the authority, over gRPC and over HTTP.
+#[test]
+fn authorities_are_named() {
+    let (certificate, key) = (fixture("server.crt"), fixture("server.key"));
+    let tls = format!(
+        "tls: {{cert_file: {}, key_file: {}}}",
+        certificate.display(),
+        key.display()
+    );
+    let (_behind, behind) = configured(&format!(
+        "receivers: {{otlp: {{protocols: {{grpc: {{{tls}}}, http: {{{tls}}}}}}}}}\n"
+    ));
+    for (run, protocol, port) in [
+        (1, "grpc", behind.grpc.port()),
+        (2, "http", behind.http.port()),
+    ] {
+        let (_directory, daemon) = configured(&format!(
+            "exporters: {{otlp_forward: {{endpoint: 'https://localhost:{port}', protocol: {protocol}, tls: {{ca_file: {}}}}}}}\n",
+            fixture("ca.crt").display()
+        ));
+        runtime().block_on(async {
+            let client = TraceServiceClient::connect(format!("http://{}", daemon.grpc)).await;
+            let sent = client.expect("connected").export(calls(run, 0, 3)).await;
+            sent.expect("it is taken");
+        });
+        let began = std::time::Instant::now();
+        while behind.runs().len() < run as usize && began.elapsed() < PATIENCE {
+            std::thread::sleep(std::time::Duration::from_millis(20));
+        }
+        assert_eq!(behind.runs().len(), run as usize, "{protocol}");
+    }
+}
+
 async fn over_grpc(daemon: &Daemon, identity: Option<&str>) -> bool {
     let mut tls = ClientTlsConfig::new()
         .domain_name("localhost")
@@ -213,4 +282,64 @@ fn pages_of_browsers_are_refused() {
             .body("{}");
         assert_eq!(sent.send().await.expect("it answers").status(), 403);
     });
+}
+
+/// Given pages that may send, a browser is told so before it sends and when it has, with and without a token; other pages are
+/// told nothing and not heard.
+#[test]
+fn chosen_pages_may_send() {
+    let (_directory, daemon) = configured(
+        "receivers: {otlp: {protocols: {http: {cors: {allowed_origins: ['https://*.example.com'], allowed_headers: [x-team]}, \
+         auth: {tokens: [{token: secret}]}}}}}\n",
+    );
+    runtime().block_on(async {
+        let url = format!("http://{}/v1/traces", daemon.http);
+        for (origin, is_let_in) in [
+            ("https://app.example.com", true),
+            ("https://app.example.org", false),
+        ] {
+            let asked = http_client()
+                .request(reqwest::Method::OPTIONS, &url)
+                .header("origin", origin)
+                .header("access-control-request-method", "POST")
+                .header("access-control-request-headers", "content-type,x-team");
+            let asked = asked.send().await.expect("it answers");
+            assert_eq!(asked.status() == 204, is_let_in, "{origin}");
+            let told = asked.headers().get("access-control-allow-headers");
+            let told = told.map(|told| told.to_str().expect("text").contains("x-team"));
+            assert_eq!(told, is_let_in.then_some(true));
+            for (token, status) in [("secret", 200), ("other", 401)] {
+                let sent = http_client()
+                    .post(&url)
+                    .header("content-type", "application/x-protobuf")
+                    .header("origin", origin)
+                    .header("authorization", format!("Bearer {token}"))
+                    .body(calls(0, 0, 1).encode_to_vec());
+                let sent = sent.send().await.expect("it answers");
+                let told = sent.headers().get("access-control-allow-origin");
+                assert_eq!(told.is_some(), is_let_in, "{origin}");
+                let heard = if is_let_in || token == "other" {
+                    status
+                } else {
+                    403
+                };
+                assert_eq!(sent.status(), heard, "{origin} {token}");
+            }
+        }
+    });
+    assert_eq!(daemon.runs().len(), 1);
+}
+
+/// Given OTLP/HTTP switched off, nobody listens there, and everything else goes its way.
+#[test]
+fn http_can_be_switched_off() {
+    let (_directory, daemon) =
+        configured("receivers: {otlp: {protocols: {http: {enabled: false}}}}\n");
+    std::net::TcpStream::connect(daemon.http).expect_err("nobody listens");
+    runtime().block_on(async {
+        let client = TraceServiceClient::connect(format!("http://{}", daemon.grpc)).await;
+        let sent = client.expect("connected").export(calls(0, 0, 3)).await;
+        sent.expect("it is taken");
+    });
+    assert_eq!(daemon.runs().len(), 1);
 }

@@ -14,6 +14,7 @@ mod kill;
 mod leaving;
 mod locks;
 mod metrics;
+mod overload;
 mod reload;
 mod sdks;
 mod support;

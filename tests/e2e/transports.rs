@@ -1,7 +1,9 @@
 //! What OTLP obliges a receiver to, over each transport: one table of requests, and one way to send for each.
 
+use std::io::Write;
 use std::time::Duration;
 
+use flate2::write::GzEncoder;
 use opentelemetry_proto::tonic::collector::logs::v1::ExportLogsServiceRequest;
 use opentelemetry_proto::tonic::collector::trace::v1::{
     ExportTraceServiceRequest, ExportTraceServiceResponse,
@@ -10,7 +12,7 @@ use opentelemetry_proto::tonic::logs::v1::{LogRecord, ResourceLogs, ScopeLogs};
 use prost::Message;
 use serde_json::Value;
 use tonic::Code;
-use tonic::codec::{Codec, DecodeBuf, Decoder, EncodeBuf, Encoder};
+use tonic::codec::{Codec, CompressionEncoding, DecodeBuf, Decoder, EncodeBuf, Encoder};
 use tonic::transport::Endpoint;
 use tonic_types::StatusExt;
 
@@ -19,7 +21,7 @@ use super::support::{Daemon, Transport, http_client, runtime};
 
 /// What a sender concludes from an answer.
 #[derive(Debug, PartialEq, Eq)]
-enum Said {
+pub(crate) enum Said {
     /// Acknowledged, save so many items.
     Taken(i64),
     /// Never to be sent again.
@@ -29,7 +31,14 @@ enum Said {
 }
 
 #[derive(Clone, Copy, Debug)]
-enum Signal {
+pub(crate) enum Coding {
+    Plain,
+    Gzip,
+    Zstd,
+}
+
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Signal {
     Traces,
     Logs,
     Metrics,
@@ -247,8 +256,24 @@ fn obligations_hold_over_every_transport() {
             let Some((body, expected)) = written else {
                 continue;
             };
-            let said = runtime().block_on(send(&daemon, transport, case.signal, body));
+            let sent = send(&daemon, transport, case.signal, (Coding::Plain, body));
+            let said = runtime().block_on(sent);
             assert_eq!(said, expected, "{transport:?}: {}", case.name);
+        }
+        for (run, coding) in [(20, Coding::Gzip), (21, Coding::Zstd)] {
+            let good = both(&spans(run, |_| {}));
+            let large = both(&spans(12, |request| {
+                each(request, |span| span.name = "x".repeat(6 << 20));
+            }));
+            for ([protobuf, json], expected) in [(good, Said::Taken(0)), (large, Said::Never)] {
+                let body = match transport {
+                    Transport::HttpJson => json,
+                    Transport::Grpc | Transport::HttpProtobuf => protobuf,
+                };
+                let sent = send(&daemon, transport, Signal::Traces, (coding, body));
+                let said = runtime().block_on(sent);
+                assert_eq!(said, expected, "{transport:?}: {coding:?} (R1, R2)");
+            }
         }
         let runs = daemon.runs();
         let counted = |run: u128| runs[&format!("{run:032x}")]["tool_calls"].clone();
@@ -257,7 +282,7 @@ fn obligations_hold_over_every_transport() {
         } else {
             2
         };
-        for (run, expected) in [(11, 3), (12, 2), (14, 2), (15, broken)] {
+        for (run, expected) in [(11, 3), (12, 2), (14, 2), (15, broken), (21, 3), (22, 3)] {
             assert_eq!(counted(run), expected, "{transport:?} {run}");
         }
         assert!(
@@ -267,17 +292,29 @@ fn obligations_hold_over_every_transport() {
     }
 }
 
-async fn send(daemon: &Daemon, transport: Transport, signal: Signal, body: Vec<u8>) -> Said {
+pub(crate) async fn send(
+    daemon: &Daemon,
+    transport: Transport,
+    signal: Signal,
+    message: (Coding, Vec<u8>),
+) -> Said {
     match transport {
-        Transport::Grpc => over_grpc(daemon, signal, body).await,
-        Transport::HttpProtobuf => over_http(daemon, signal, "application/x-protobuf", body).await,
-        Transport::HttpJson => over_http(daemon, signal, "application/json", body).await,
+        Transport::Grpc => over_grpc(daemon, signal, message).await,
+        Transport::HttpProtobuf => {
+            over_http(daemon, signal, "application/x-protobuf", message).await
+        }
+        Transport::HttpJson => over_http(daemon, signal, "application/json", message).await,
     }
 }
 
-async fn over_grpc(daemon: &Daemon, signal: Signal, body: Vec<u8>) -> Said {
+async fn over_grpc(daemon: &Daemon, signal: Signal, (coding, body): (Coding, Vec<u8>)) -> Said {
     let endpoint = Endpoint::from_shared(format!("http://{}", daemon.grpc)).expect("an address");
-    let mut client = tonic::client::Grpc::new(endpoint.connect_lazy());
+    let client = tonic::client::Grpc::new(endpoint.connect_lazy());
+    let mut client = match coding {
+        Coding::Plain => client,
+        Coding::Gzip => client.send_compressed(CompressionEncoding::Gzip),
+        Coding::Zstd => client.send_compressed(CompressionEncoding::Zstd),
+    };
     client.ready().await.expect("it is there");
     let (package, service) = match signal {
         Signal::Traces => ("trace", "TraceService"),
@@ -291,7 +328,9 @@ async fn over_grpc(daemon: &Daemon, signal: Signal, body: Vec<u8>) -> Said {
         Ok(response) => taken(&response.into_inner()),
         Err(status) => {
             let is_told_when = status.get_error_details().retry_info().is_some();
-            let comes_back = is_told_when || status.code() == Code::Unavailable;
+            let comes_back = status.code() == Code::Unavailable;
+            // A sender takes the time for a promise, whatever the code, and its absence for a refusal (R5, R6).
+            assert_eq!(is_told_when, comes_back, "{status}");
             assert!(
                 comes_back
                     || [Code::InvalidArgument, Code::ResourceExhausted].contains(&status.code()),
@@ -302,7 +341,24 @@ async fn over_grpc(daemon: &Daemon, signal: Signal, body: Vec<u8>) -> Said {
     }
 }
 
-async fn over_http(daemon: &Daemon, signal: Signal, content_type: &str, body: Vec<u8>) -> Said {
+async fn over_http(
+    daemon: &Daemon,
+    signal: Signal,
+    content_type: &str,
+    (coding, body): (Coding, Vec<u8>),
+) -> Said {
+    let (encoding, body) = match coding {
+        Coding::Plain => ("identity", body),
+        Coding::Gzip => {
+            let mut encoder = GzEncoder::new(Vec::new(), flate2::Compression::fast());
+            encoder.write_all(&body).expect("a Vec takes everything");
+            ("gzip", encoder.finish().expect("a Vec takes everything"))
+        }
+        Coding::Zstd => {
+            let packed = zstd::encode_all(&*body, 1);
+            ("zstd", packed.expect("a Vec takes everything"))
+        }
+    };
     let path = match signal {
         Signal::Traces => "traces",
         Signal::Logs => "logs",
@@ -311,6 +367,7 @@ async fn over_http(daemon: &Daemon, signal: Signal, content_type: &str, body: Ve
     let response = http_client()
         .post(format!("http://{}/v1/{path}", daemon.http))
         .header("content-type", content_type)
+        .header("content-encoding", encoding)
         .body(body)
         .timeout(Duration::from_secs(30))
         .send()

@@ -172,6 +172,9 @@ fn summary(run: &RunJson) -> Vec<String> {
     what.push(format!("{} model calls", short_number(run.model_calls)));
     what.push(format!("{} tokens", short_number(run.tokens)));
     what.push(money(run.cost_usd));
+    if !run.unpriced_models.is_empty() {
+        what.push(format!("no price for {}", run.unpriced_models.join(", ")));
+    }
     let mut when = vec![period(run.first_seen.as_deref(), run.last_seen.as_deref())];
     when.push(match run.ended.as_str() {
         "ok" => "ended well".to_owned(),
@@ -302,9 +305,10 @@ Notes
         run.warnings.clear();
         run.notes.clear();
         run.skipped_calls = 0;
+        run.unpriced_models = vec!["homemade".to_owned()];
         let expected = "\
 run 4bf92f3577b34da6a3ce929d0e0e4736  LIKELY STUCK  score 45
-  34 tool calls · 51 model calls · 120.4k tokens · $0.41
+  34 tool calls · 51 model calls · 120.4k tokens · $0.41 · no price for homemade
   time not known · still open · lowest score 40
 
 No warnings

@@ -73,6 +73,7 @@ pub(super) fn run() -> RunJson {
         model_calls: 51,
         tokens: 120_440,
         cost_usd: 0.4123,
+        unpriced_models: Vec::new(),
         ended: text("open"),
         first_seen: Some(text("2026-11-21T14:01:02.000Z")),
         last_seen: Some(text("2026-11-21T14:03:22.510Z")),

@@ -60,7 +60,7 @@ pub(super) struct OverGrpc {
 impl OverGrpc {
     fn new(settings: &ForwardSettings) -> Result<Self, String> {
         Ok(Self {
-            endpoint: grpc::endpoint(&settings.endpoint)?,
+            endpoint: grpc::endpoint(&settings.endpoint, authorities(settings)?.as_deref())?,
             metadata: grpc::metadata(&settings.headers)?,
             compression: settings.compression,
             channel: OnceLock::new(),
@@ -145,7 +145,8 @@ pub(super) struct OverHttp {
 impl OverHttp {
     fn new(settings: &ForwardSettings) -> Result<Self, String> {
         let base = checked_base(&settings.endpoint)?;
-        let client = http::client(true, base.starts_with("https:"))
+        let authorities = authorities(settings)?;
+        let client = http::client(true, base.starts_with("https:"), authorities.as_deref())
             .map_err(|error| format!("cannot set up HTTP: {}", http::causes(&error)))?;
         let mut headers = headers(&settings.headers)?;
         let protobuf = HeaderValue::from_static("application/x-protobuf");
@@ -187,6 +188,22 @@ impl OverHttp {
                 written.expect("a Vec takes everything").into()
             }
         }
+    }
+}
+
+/// The authorities of the upstream's certificate, where the settings name a file of them.
+fn authorities(settings: &ForwardSettings) -> Result<Option<Vec<u8>>, String> {
+    let Some(path) = &settings.ca_file else {
+        return Ok(None);
+    };
+    let cannot = |error: &dyn std::fmt::Display| {
+        format!("`tls.ca_file` {} cannot be used: {error}", path.display())
+    };
+    let pem = std::fs::read(path).map_err(|error| cannot(&error))?;
+    match reqwest::Certificate::from_pem_bundle(&pem) {
+        Ok(found) if found.is_empty() => Err(cannot(&"there is no certificate in it")),
+        Ok(_) => Ok(Some(pem)),
+        Err(error) => Err(cannot(&error)),
     }
 }
 

@@ -38,10 +38,13 @@ pub(super) struct FoldRecord {
     speech: Option<SpeechRecord>,
     #[prost(message, repeated, tag = "10")]
     queries: Vec<QueryMarkRecord>,
-    #[prost(message, repeated, tag = "12")]
-    work: Vec<WorkRecord>,
     #[prost(message, repeated, tag = "11")]
     told: Vec<ToldRecord>,
+    #[prost(message, repeated, tag = "12")]
+    work: Vec<WorkRecord>,
+    /// *t*
+    #[prost(uint32, repeated, tag = "13")]
+    unpriced: Vec<u32>,
 }
 
 #[derive(Clone, Copy, PartialEq, prost::Message)]
@@ -153,6 +156,7 @@ impl TablesWriter {
         let Fold {
             totals,
             agents,
+            unpriced,
             recent,
             results,
             tallies,
@@ -167,6 +171,7 @@ impl TablesWriter {
         FoldRecord {
             totals: Some(totals_record(totals, self.trace(totals.end_trace))),
             agents: agents.iter().map(|agent| self.text(agent)).collect(),
+            unpriced: unpriced.iter().map(|model| self.text(model)).collect(),
             recent: recent.iter().map(|mark| self.call_mark(mark)).collect(),
             results: results.iter().collect(),
             tallies: tallies.iter().map(|tally| self.tally(tally)).collect(),
@@ -227,6 +232,11 @@ impl TablesReader {
                 .agents
                 .iter()
                 .map(|agent| self.text(*agent))
+                .collect::<Result<_, _>>()?,
+            unpriced: record
+                .unpriced
+                .iter()
+                .map(|model| self.text(*model))
                 .collect::<Result<_, _>>()?,
             recent: record
                 .recent

@@ -133,6 +133,7 @@ fn model_call() -> impl Strategy<Value = ModelCall> {
 fn body() -> impl Strategy<Value = Body> {
     prop_oneof![
         tool_call().prop_map(Body::ToolCall),
+        tool_call().prop_map(Body::Asked),
         model_call().prop_map(Body::ModelCall),
         (text(), recorded(), recorded()).prop_map(|(name, input, output)| Body::AgentSpan(
             AgentSpan {

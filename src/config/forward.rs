@@ -1,0 +1,52 @@
+//! What the configuration may say of a receiver to which telemetry is passed on.
+
+use std::collections::BTreeMap;
+
+use super::shape::Retry;
+use super::values::Secret;
+
+#[derive(Clone, Debug, serde::Deserialize, serde::Serialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct OtlpForward {
+    pub(super) endpoint: String,
+    #[serde(default)]
+    pub(super) protocol: ForwardProtocol,
+    #[serde(default)]
+    pub(super) headers: BTreeMap<String, Secret>,
+    #[serde(default)]
+    pub(super) tls: ClientTls,
+    #[serde(default)]
+    pub(super) compression: Compression,
+    #[serde(default = "queue_mib")]
+    pub(super) queue_mib: u64,
+    #[serde(default)]
+    pub(super) retry_on_failure: Retry,
+}
+
+/// Some hundred requests of a usual size.
+fn queue_mib() -> u64 {
+    64
+}
+
+#[derive(Clone, Copy, Debug, Default, serde::Deserialize, serde::Serialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum ForwardProtocol {
+    #[default]
+    Grpc,
+    Http,
+}
+
+#[derive(Clone, Copy, Debug, Default, serde::Deserialize, serde::Serialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum Compression {
+    #[default]
+    Gzip,
+    None,
+}
+
+/// How the certificate of somebody else is looked at.
+#[derive(Clone, Debug, Default, serde::Deserialize, serde::Serialize)]
+#[serde(deny_unknown_fields, default)]
+pub(super) struct ClientTls {
+    pub(super) ca_file: Option<String>,
+}

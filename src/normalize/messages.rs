@@ -1,0 +1,442 @@
+//! The GenAI conventions' log events: what went into a model and what came out of it, beside its span or instead of it.
+//!
+//! *One event a message* (`gen_ai.user.message`, `gen_ai.tool.message`, `gen_ai.choice` and so on): the whole history is
+//! written again for every call of the model. A message has no identity, so it is told under one made of its trace and its
+//! words or its call's id, and told again it changes nothing; where the history comes in one request, as it mostly does,
+//! only what follows the last answer in it is told at all ([`History`]).
+//!
+//! *One event a call* (`gen_ai.client.inference.operation.details`): input and output stand in its attributes, and only
+//! what follows the last answer in the input is new.
+//!
+//! *What is told.* The answer is a report of the model call whose span the record points at, so that the engine makes one
+//! call of both. The tools that the answer asks for are told as asked for, and what a tool answered as a report of the call
+//! of that id: together they are a call where nothing else tells of it, as with a loop written by hand around a provider's
+//! client, and complete its span where there is one. A user's message begins a turn; frameworks tell their turns in
+//! spans, and what they hand to agents within is no user's message, so that there it is left out.
+//!
+//! *Runs.* The conversation where it is named, else the trace. A record with neither is nobody's.
+
+use std::borrow::Cow;
+
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+use crate::engine::event::{Answer, Body, ModelCall, Recorded, ToolCall};
+use crate::engine::policy::Tools;
+use crate::otlp::LogView;
+
+use super::answer::{self, Asked, OPERATION_DETAILS};
+use super::dialect::Dialect;
+use super::facts::{ASKED_MAX, Facts, Slot};
+use super::reading::{json_text, member_text};
+use super::records::{Record, text};
+use super::workers::Workers;
+use super::{Outcome, Report, fingerprint, gen_ai, tool_names, usage, value, wrappers};
+
+/// Reads one log record. `out` has what was told of the records before it.
+pub(super) fn log(
+    log: &LogView<'_>,
+    report: &mut Report,
+    tools: &Tools,
+    history: &mut History,
+    out: &mut Vec<Report>,
+) -> Outcome {
+    let name = name_of(log);
+    history.meet(name, log.span_id, out);
+    if !name.starts_with("gen_ai.") {
+        return match Dialect::of_log(log.scope_name) {
+            Dialect::None => Outcome::NoDialect,
+            _ => Outcome::Noise,
+        };
+    }
+    let facts = Facts::of(&log.attributes, &Workers::default());
+    // Each agent of pydantic-ai has a conversation of its own: see its spans.
+    let conversation = facts
+        .id(Slot::Conversation)
+        .filter(|_| log.scope_name != "pydantic-ai");
+    if log.trace_id == [0; 16] && conversation.is_none() {
+        return Outcome::Noise;
+    }
+    let conversation = conversation.as_deref().unwrap_or_default();
+    let mut record = Record::new(log, conversation, report, tools);
+    record.agent = facts.text(Slot::Agent).map(Cow::Borrowed);
+    match name {
+        "gen_ai.user.message" => user_message(&mut record, &body(log)),
+        "gen_ai.tool.message" => tool_message(&mut record, &body(log)),
+        "gen_ai.choice" => choice(&mut record, &body(log)),
+        OPERATION_DETAILS => details(&mut record, &facts),
+        // What the model said before, what it is told at first, and what others think of its answers.
+        _ => {}
+    }
+    Outcome::Noise
+}
+
+/// The event's name: some senders put something else into the field that is made for it.
+fn name_of<'a>(log: &LogView<'a>) -> &'a str {
+    if log.event_name.starts_with("gen_ai.") {
+        return log.event_name;
+    }
+    let named = log.attributes.find("event.name").and_then(text);
+    named.unwrap_or_default()
+}
+
+/// What a program writes again for each call of a model, in one request: everything up to an answer that the model gave
+/// before has been told before, and what was told of it now is taken back.
+#[derive(Default)]
+pub(super) struct History {
+    /// The model call's span, and how many reports there were before its first message.
+    began: Option<([u8; 8], usize)>,
+}
+
+impl History {
+    /// Looks at a record of a span before it is read.
+    fn meet(&mut self, name: &str, of_span: [u8; 8], out: &mut Vec<Report>) {
+        let is_input = match name {
+            "gen_ai.system.message" | "gen_ai.user.message" | "gen_ai.tool.message" => true,
+            "gen_ai.assistant.message" => {
+                if let Some((_, reports)) = self.began.filter(|(span, _)| *span == of_span) {
+                    out.truncate(reports);
+                }
+                true
+            }
+            _ => false,
+        };
+        let goes_on = self.began.is_some_and(|(span, _)| span == of_span);
+        if !is_input || of_span == [0; 8] {
+            self.began = None;
+        } else if !goes_on {
+            self.began = Some((of_span, out.len()));
+        }
+    }
+}
+
+/// The body as JSON text; some write it as such, others as a structure.
+fn body<'a>(log: &LogView<'a>) -> Cow<'a, str> {
+    json_text(log.body).unwrap_or_default()
+}
+
+fn user_message(record: &mut Record<'_, '_>, body: &str) {
+    if let Some(content) = value::member(body, &["content"]) {
+        tell_turn(record, content);
+    }
+}
+
+/// A user spoke. The same words in one trace are the same message, told again with the history.
+fn tell_turn(record: &mut Record<'_, '_>, words: &str) {
+    if words.len() > r#""""#.len() && is_of_client(record.log.scope_name) {
+        let id = [
+            b"gen_ai.user.message",
+            &record.log.trace_id[..],
+            words.as_bytes(),
+        ];
+        record.tell_below(value::id_hash(&id), Body::UserMessage);
+    }
+}
+
+/// Whether a scope is that of a provider's client or of a program's own, and of no framework with agents.
+fn is_of_client(scope_name: &str) -> bool {
+    const FRAMEWORKS: [&str; 7] = [
+        "langchain",
+        "langgraph",
+        "crewai",
+        "openai_agents",
+        "llama",
+        "haystack",
+        "agno",
+    ];
+    let is_framework = || FRAMEWORKS.iter().any(|name| scope_name.contains(name));
+    match Dialect::of_log(scope_name) {
+        Dialect::None => true,
+        Dialect::OpenLlmetry | Dialect::OpenInference => !is_framework(),
+        _ => false,
+    }
+}
+
+fn tool_message(record: &mut Record<'_, '_>, body: &str) {
+    let id = member_text(body, &["id"]).or_else(|| member_text(body, &["tool_call_id"]));
+    if let Some(id) = id.filter(|id| !id.is_empty()) {
+        let content = member_text(body, &["content"]);
+        tell_result(record, &id, content.as_deref());
+    }
+}
+
+/// What a tool answered: a report of the call with this id.
+fn tell_result(record: &mut Record<'_, '_>, id: &str, result: Option<&str>) {
+    let content = result.map(|whole| wrappers::content(whole).unwrap_or(Cow::Borrowed(whole)));
+    // The record does not say which tool it was.
+    let how = record.how("");
+    let call = ToolCall {
+        call_id: Some(value::id_hash(&[id.as_bytes()])),
+        output: content
+            .as_deref()
+            .map_or(Recorded::NotRecorded, |text| value::output_json(&how, text)),
+        error: super::reading::failure_of(result, content.as_deref()),
+        ..ToolCall::default()
+    };
+    let identity = [
+        b"gen_ai.tool.message",
+        &record.log.trace_id[..],
+        id.as_bytes(),
+    ];
+    record.tell_below(value::id_hash(&identity), Body::ToolCall(call));
+}
+
+fn choice(record: &mut Record<'_, '_>, body: &str) {
+    if value::member(body, &["index"]).is_some_and(|index| index != "0") {
+        return;
+    }
+    let message = value::member(body, &["message"]).unwrap_or(body);
+    let asked = calls_of(message);
+    let said = || {
+        let content = value::member(message, &["content"])?;
+        let first = value::member(content, &["0", "text"]).unwrap_or(content);
+        let words = value::unquote(first);
+        (!matches!(&*words, "" | "null")).then(|| answer::text_alone(&words))
+    };
+    let answer = match (asked.len(), member_text(body, &["finish_reason"])) {
+        (0, Some(reason)) if answer::speaks_of_tools(&reason) => Answer::ToolCalls(1),
+        (0, _) => said().unwrap_or_default(),
+        (calls, _) => Answer::ToolCalls(calls as u32),
+    };
+    let call = ModelCall {
+        answer,
+        ..ModelCall::default()
+    };
+    tell_model_call(record, call);
+    for asked in asked {
+        tell_asked(record, &asked);
+    }
+}
+
+/// The tools that a message asks for: `{"tool_calls": [{"id": …, "function": {"name": …, "arguments": …}}]}`.
+fn calls_of(message: &str) -> Vec<Asked<'_>> {
+    let calls = value::member(message, &["tool_calls"]).unwrap_or_default();
+    let calls: Vec<&RawValue> = serde_json::from_str(calls).unwrap_or_default();
+    let calls = calls.into_iter().take(ASKED_MAX);
+    calls.map(|call| Asked::of(call.get())).collect()
+}
+
+fn tell_model_call(record: &mut Record<'_, '_>, call: ModelCall) {
+    let log = record.log;
+    let moment = match log.span_id {
+        [0, 0, 0, 0, 0, 0, 0, 0] => record.time_ns().to_be_bytes(),
+        span => span,
+    };
+    let identity = value::id_hash(&[b"gen_ai.choice", &log.trace_id, &moment]);
+    record.tell_below(identity, Body::ModelCall(call));
+}
+
+fn tell_asked(record: &mut Record<'_, '_>, asked: &Asked<'_>) {
+    if asked.id.is_empty() || asked.tool.is_empty() {
+        return;
+    }
+    let tool = value::name(gen_ai::tool_name(record.log.scope_name, &asked.tool));
+    let how = record.how(&tool);
+    let arguments = asked.arguments.as_deref();
+    let call = ToolCall {
+        call_id: Some(value::id_hash(&[asked.id.as_bytes()])),
+        input: arguments.map_or(Recorded::NotRecorded, |text| value::input_json(&how, text)),
+        hands_off: tool_names::hands_off(&tool),
+        writes: tool_names::writes(&tool),
+        traits: fingerprint::traits(&how, &tool, arguments.unwrap_or_default(), ""),
+        tool,
+        ..ToolCall::default()
+    };
+    let log = record.log;
+    let identity = value::id_hash(&[b"gen_ai.asked", &log.trace_id, asked.id.as_bytes()]);
+    record.tell_below(identity, Body::Asked(call));
+}
+
+/// A message of the newer conventions.
+#[derive(Deserialize)]
+struct Message<'a> {
+    #[serde(default)]
+    role: Option<Cow<'a, str>>,
+    #[serde(borrow, default)]
+    parts: Vec<&'a RawValue>,
+}
+
+impl Message<'_> {
+    fn is_of(&self, role: &str) -> bool {
+        self.role.as_deref() == Some(role)
+    }
+}
+
+/// A call of a model with all that went in and came out.
+fn details(record: &mut Record<'_, '_>, facts: &Facts<'_>) {
+    let input = json_text(facts.value(Slot::InputMessages)).unwrap_or_default();
+    for message in newest(&input).iter().rev().take(ASKED_MAX).rev() {
+        if message.is_of("user") {
+            let words = message.parts.iter().map(|part| part.get());
+            tell_turn(record, &words.collect::<String>());
+        }
+        for part in message.parts.iter().take(ASKED_MAX).map(|part| part.get()) {
+            let kind = member_text(part, &["type"]).unwrap_or_default();
+            let id = member_text(part, &["id"]).unwrap_or_default();
+            if kind == "tool_call_response" && !id.is_empty() {
+                let response = ["response", "result"];
+                let mut response = response.iter().filter_map(|key| member_text(part, &[key]));
+                tell_result(record, &id, response.next().as_deref());
+            }
+        }
+    }
+    let output = json_text(facts.value(Slot::OutputMessages)).unwrap_or_default();
+    let usage = usage::of(facts);
+    let call = ModelCall {
+        model: facts.text(Slot::Model).map(value::name),
+        call_id: facts
+            .text(Slot::ResponseId)
+            .map(|id| value::id_hash(&[id.as_bytes()])),
+        input_tokens: usage.input_tokens,
+        cached_tokens: usage.cached_tokens,
+        output_tokens: usage.output_tokens,
+        cost_microusd: usage.cost_microusd,
+        answer: answer::messages(&output).unwrap_or_default(),
+        ..ModelCall::default()
+    };
+    tell_model_call(record, call);
+    for asked in answer::asked_in(&output) {
+        tell_asked(record, &asked);
+    }
+}
+
+/// The messages after the model's last answer: those that it had not seen before.
+fn newest(input: &str) -> Vec<Message<'_>> {
+    let mut messages: Vec<Message<'_>> = serde_json::from_str(input).unwrap_or_default();
+    let answered = messages
+        .iter()
+        .rposition(|message| message.is_of("assistant") || message.is_of("model"));
+    messages.split_off(answered.map_or(0, |place| place + 1))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::super::captured::{lines, recorded};
+    use super::OPERATION_DETAILS;
+
+    const CLIENT: &str = "opentelemetry.instrumentation.openai_v2";
+
+    fn told(scope: &str, records: &[(&str, Value)]) -> Vec<String> {
+        lines(recorded(scope, records).iter())
+    }
+
+    fn asking(id: &str) -> Value {
+        json!({"tool_calls": [{"id": id, "type": "function",
+            "function": {"name": "search", "arguments": "{\"query\": \"x\"}"}}]})
+    }
+
+    /// Given the messages of a model call, written by a provider's client: a turn, the answer, what it asks for, and what a
+    /// tool answered are told, and nothing of what the model knew already.
+    #[test]
+    fn one_event_a_message() {
+        let user = ("gen_ai.user.message", json!({"content": "Find it."}));
+        let answered = (
+            "gen_ai.tool.message",
+            json!({"id": "c1", "content": "{\"results\": []}"}),
+        );
+        let first = [
+            ("gen_ai.system.message", json!({"content": "Be brief."})),
+            user.clone(),
+            (
+                "gen_ai.choice",
+                json!({"index": 0, "finish_reason": "tool_calls", "message": asking("c1")}),
+            ),
+        ];
+        let expected = [
+            "UserMessage",
+            "model ? 0+0 ToolCalls(1)",
+            r#"asked search({"query":"x"})"#,
+        ];
+        assert_eq!(told(CLIENT, &first), expected);
+        let second = [
+            user.clone(),
+            ("gen_ai.assistant.message", asking("c0")),
+            ("gen_ai.tool.message", json!({"id": "c0", "content": "old"})),
+            ("gen_ai.assistant.message", asking("c1")),
+            answered,
+            (
+                "gen_ai.choice",
+                json!({"index": 0, "finish_reason": "stop", "message": {"content": "There is nothing to be found."}}),
+            ),
+        ];
+        let expected = ["call with id (-) = 14 bytes", "model ? 0+0 Text("];
+        assert_eq!(told(CLIENT, &second), expected);
+        // A framework's spans tell its turns.
+        assert!(told("agent_framework", &[user]).is_empty());
+    }
+
+    /// Given one event with all of a model call in it: the same, with model and tokens.
+    #[test]
+    fn one_event_a_call() {
+        let text = |role: &str, words: &str| json!({"role": role, "parts": [{"type": "text", "content": words}]});
+        let asked = json!({"role": "assistant", "parts": [
+            {"type": "tool_call", "id": "c1", "name": "search", "arguments": {"query": "x"}}]});
+        let answered = json!({"role": "tool", "parts": [
+            {"type": "tool_call_response", "id": "c1", "response": {"isError": true, "content": [{"type": "text", "text": "no"}]}}]});
+        let details = |input: &[Value], output: &Value| {
+            let said = json!({"gen_ai.request.model": "m", "gen_ai.response.id": "r", "gen_ai.usage.input_tokens": 7,
+                "gen_ai.usage.output_tokens": 2, "gen_ai.input.messages": input, "gen_ai.output.messages": [output]});
+            told("my-loop", &[(OPERATION_DETAILS, said)])
+        };
+        let expected = [
+            "UserMessage",
+            "model m 7+2 ToolCalls(1)",
+            r#"asked search({"query":"x"})"#,
+        ];
+        let user = text("user", "Find it.");
+        assert_eq!(details(std::slice::from_ref(&user), &asked), expected);
+        let said = text("assistant", "There is nothing to be found.");
+        let expected = ["call with id (-) = 2 bytes failed: no", "model m 7+2 Text("];
+        assert_eq!(details(&[user, asked, answered], &said), expected);
+    }
+
+    /// Bodies may be JSON text under a name in the attributes (semantic-kernel); hidden content leaves ids; what is nobody's
+    /// conversation, and other events, tell nothing.
+    #[test]
+    fn other_forms() {
+        let body = json!({"index": 0, "finish_reason": "FinishReason.TOOL_CALLS", "message": {"role": "assistant",
+            "tool_calls": [{"id": "c", "function": {"name": "files-read", "arguments": "{}"}}]}});
+        let scope = "semantic_kernel.connectors.ai.chat_completion_client_base";
+        assert_eq!(
+            told(scope, &[("gen_ai.choice", json!(body.to_string()))]),
+            ["model ? 0+0 ToolCalls(1)", "asked read({})"]
+        );
+        let hidden = json!({"index": 0, "finish_reason": "tool_calls",
+            "message": {"tool_calls": [{"id": "c", "function": {"name": "read"}}]}});
+        assert_eq!(
+            told(CLIENT, &[("gen_ai.choice", hidden)]),
+            ["model ? 0+0 ToolCalls(1)", "asked read(-)"]
+        );
+        assert_eq!(
+            told(CLIENT, &[("gen_ai.tool.message", json!({"id": "c"}))]),
+            ["call with id (-) = -"]
+        );
+        for (name, body) in [
+            ("gen_ai.choice", json!({"index": 1, "message": asking("c")})),
+            ("gen_ai.user.message", json!({})),
+            ("gen_ai.tool.message", json!({"content": "x"})),
+            ("gen_ai.evaluation.result", json!({"content": "x"})),
+            ("http.server.request", json!({"content": "x"})),
+        ] {
+            assert!(told("x", &[(name, body)]).is_empty(), "{name}");
+        }
+    }
+
+    /// The same records again have the same identities, and point at the span that they are about.
+    #[test]
+    fn told_again_it_is_the_same() {
+        let said = |id| json!({"index": 0, "message": asking(id)});
+        let ids = |id| -> Vec<u64> {
+            let reports = recorded(CLIENT, &[("gen_ai.choice", said(id))]);
+            let events = reports.iter().flat_map(|report| &report.events);
+            events.map(|event| event.id).collect()
+        };
+        assert_eq!(ids("c1"), ids("c1"));
+        assert_ne!(ids("c1")[1], ids("c2")[1]);
+        let reports = recorded(CLIENT, &[("gen_ai.choice", said("c1"))]);
+        let event = &reports[0].events[0];
+        assert_eq!((event.span.is_set(), event.parent.0), (false, [2; 8]));
+    }
+}

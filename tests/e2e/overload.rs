@@ -1,0 +1,148 @@
+//! More than the daemon will hold: senders whose requests come in slowly, and what the others are told meanwhile.
+
+use std::io::{Read, Write};
+use std::net::TcpStream;
+
+use opentelemetry_proto::tonic::collector::trace::v1::ExportTraceServiceRequest;
+use opentelemetry_proto::tonic::collector::trace::v1::trace_service_client::TraceServiceClient;
+use prost::Message;
+
+use super::kill::calls;
+use super::locks::configured;
+use super::support::{Daemon, PATIENCE, Transport, runtime};
+use super::transports::{Coding, Said, Signal, send};
+
+/// The largest request that the daemon of this test takes; it holds eight times as much at once.
+const LARGEST: usize = 1 << 20;
+
+/// Three calls of a run of its own, with names of so many bytes.
+fn request(run: u64, name_bytes: usize) -> ExportTraceServiceRequest {
+    let mut request = calls(run, 0, 3);
+    for span in &mut request.resource_spans[0].scope_spans[0].spans {
+        span.name = "x".repeat(name_bytes);
+    }
+    request
+}
+
+/// A sender of a request of nearly the largest size, of which the last byte is still to come.
+struct Slow {
+    socket: TcpStream,
+    last: u8,
+}
+
+impl Slow {
+    fn begin(daemon: &Daemon, run: u64) -> Self {
+        let body = request(run, LARGEST / 3 - 1024).encode_to_vec();
+        assert!((LARGEST - 8192..LARGEST).contains(&body.len()));
+        let mut socket = TcpStream::connect(daemon.http).expect("the receiver listens");
+        socket
+            .set_read_timeout(Some(PATIENCE))
+            .expect("a time can be set");
+        let length = body.len();
+        let head = format!(
+            "POST /v1/traces HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\
+             content-type: application/x-protobuf\r\ncontent-length: {length}\r\n\r\n"
+        );
+        let (last, rest) = body.split_last().expect("a body");
+        socket.write_all(head.as_bytes()).expect("it is taken");
+        socket.write_all(rest).expect("it is taken");
+        Self {
+            socket,
+            last: *last,
+        }
+    }
+
+    /// Sends the last byte; the status of the answer. One that was answered before may find the connection closed.
+    fn end(mut self) -> String {
+        let mut answer = Vec::new();
+        let _ = self.socket.write_all(&[self.last]);
+        let _ = self.socket.read_to_end(&mut answer);
+        if answer.is_empty() {
+            return "503".to_owned();
+        }
+        let answer = String::from_utf8_lossy(&answer);
+        answer.split(' ').nth(1).expect("a status").to_owned()
+    }
+
+    /// Whether it was answered before its end: it came when there was no room.
+    fn is_refused(&self) -> bool {
+        self.socket.set_nonblocking(true).expect("it can be set");
+        let answered = self.socket.peek(&mut [0]).is_ok();
+        self.socket.set_nonblocking(false).expect("it can be set");
+        answered
+    }
+}
+
+/// Given senders that hold nearly all that the daemon will hold, a large request is refused for now over every transport,
+/// with the time to come again, and a small one is taken; the slow ones are taken when they end, and then the large one too.
+#[test]
+fn overload_is_for_now() {
+    let (_directory, daemon) = configured(
+        "receivers: {otlp: {protocols: {grpc: {max_recv_msg_size_mib: 1}, http: {max_request_body_size_mib: 1}}}}\n",
+    );
+    let mut slow: Vec<Slow> = (0..8).map(|nth| Slow::begin(&daemon, nth)).collect();
+    let say = |transport, run, name_bytes| {
+        let request = request(run, name_bytes);
+        let body = match transport {
+            Transport::HttpJson => serde_json::to_vec(&request).expect("it can be written"),
+            Transport::Grpc | Transport::HttpProtobuf => request.encode_to_vec(),
+        };
+        let sending = send(&daemon, transport, Signal::Traces, (Coding::Plain, body));
+        runtime().block_on(sending)
+    };
+    let large = LARGEST / 4;
+    for (run, transport) in (100..).zip(Transport::ALL) {
+        // What the slow ones have sent may still be under way, and a large one take the room for it.
+        let began = std::time::Instant::now();
+        let mut said = say(transport, run, large);
+        while said != Said::Later && began.elapsed() < PATIENCE {
+            for (nth, slow) in slow.iter_mut().enumerate() {
+                if slow.is_refused() {
+                    *slow = Slow::begin(&daemon, nth as u64);
+                }
+            }
+            said = say(transport, run, large);
+        }
+        assert_eq!(said, Said::Later, "{transport:?}");
+        assert_eq!(
+            say(transport, run + 100, 10),
+            Said::Taken(0),
+            "{transport:?}"
+        );
+    }
+    for (nth, slow) in slow.into_iter().enumerate() {
+        let began = std::time::Instant::now();
+        let mut said = slow.end();
+        // On a busy machine it was slower than a request may be, and is sent again as the answer asks.
+        while said == "503" && began.elapsed() < PATIENCE {
+            said = Slow::begin(&daemon, nth as u64).end();
+        }
+        assert_eq!(said, "200");
+    }
+    for (run, transport) in (300..).zip(Transport::ALL) {
+        assert_eq!(say(transport, run, large), Said::Taken(0), "{transport:?}");
+    }
+    let runs = daemon.runs();
+    for run in (0..8).chain(200..203).chain(300..303) {
+        let id = format!("{:032x}", run + 1);
+        assert_eq!(runs[&id]["tool_calls"], 3, "{run}");
+    }
+}
+
+/// Given many requests at once over one connection, each is taken (R11).
+#[test]
+fn requests_stand_side_by_side() {
+    let (_directory, daemon) = configured("{}\n");
+    runtime().block_on(async {
+        let client = TraceServiceClient::connect(format!("http://{}", daemon.grpc)).await;
+        let client = client.expect("connected");
+        let requests = (0..64).map(|run| {
+            let mut client = client.clone();
+            async move { client.export(calls(run, 0, 3)).await }
+        });
+        for sent in futures_util::future::join_all(requests).await {
+            sent.expect("it is taken");
+        }
+    });
+    assert_eq!(daemon.runs().len(), 64);
+}
