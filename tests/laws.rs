@@ -470,6 +470,7 @@ fn large_event(index: usize, kind: u8, again: bool, name_bytes: usize) -> Event 
                 command: Some(Command::RunsTests),
                 tests_failed: true,
             },
+            guarded: None,
         }),
         2 => Body::ModelCall(ModelCall {
             model: Some(name(2)),
