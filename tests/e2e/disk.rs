@@ -13,7 +13,7 @@ use tonic::Code;
 use tonic_types::StatusExt;
 
 use super::kill::calls;
-use super::support::{Daemon, Sender, eddy, free_port, runtime, until};
+use super::support::{Daemon, Sender, eddy, free_port, http_client, runtime, until};
 
 /// Lets a daemon write nothing, or everything.
 #[cfg(target_os = "linux")]
@@ -68,6 +68,21 @@ fn a_disk_that_takes_nothing_for_a_while() {
         assert!(reasons["reasons"][0].is_string(), "{code} {reasons}");
         assert_eq!(daemon.get("/healthz").0, 200);
         assert_eq!(daemon.get("/metrics").0, 200);
+        let asked = runtime.block_on(async {
+            let ask = http_client().post(format!("http://{}/v1/guard/check", daemon.api));
+            let ask = ask.header("content-type", "application/json");
+            let ask = ask.body(r#"{"run_id":"r","tool":"search","arguments":{}}"#);
+            ask.send()
+                .await
+                .expect("it answers")
+                .text()
+                .await
+                .expect("a verdict")
+        });
+        assert!(
+            asked.contains("ALLOW") && asked.contains("\"degraded\":true"),
+            "{asked}"
+        );
         std::thread::sleep(Duration::from_millis(500 * round));
         allow_writes(&daemon, true);
         let began = Instant::now();
