@@ -284,7 +284,7 @@ impl World {
     async fn new(seed: u64) -> Self {
         let mut dice = Dice(seed);
         fix_shares(dice.below(1000) as f64 / 1000.0);
-        let runs: Vec<Run> = (0..1 + dice.below(4) as u8)
+        let runs: Vec<Run> = (0..=dice.below(4) as u8)
             .map(|number| run(number, &mut dice))
             .collect();
         let to_send = requests(&runs, &mut dice);
@@ -588,7 +588,7 @@ fn shown(view: &RunView) -> String {
 }
 
 fn hex(trace: TraceId) -> String {
-    trace.0.iter().map(|byte| format!("{byte:02x}")).collect()
+    format!("{:032x}", u128::from_be_bytes(trace.0))
 }
 
 fn copy(from: &Path, to: &Path) {

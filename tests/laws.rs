@@ -457,7 +457,6 @@ fn large_event(index: usize, kind: u8, again: bool, name_bytes: usize) -> Event 
     });
     let body = match kind % 6 {
         0 | 1 => Body::ToolCall(ToolCall {
-            guarded: None,
             tool: name(1),
             call_id: Some(u64::MAX - index as u64),
             input: value(1, SAMPLE_BYTES_MAX),

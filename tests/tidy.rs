@@ -247,7 +247,12 @@ fn is_test_file(path: &Path) -> bool {
     let mut module = path.to_path_buf();
     while let (Some(name), Some(folder)) = (module.file_stem(), module.parent()) {
         let name = name.to_string_lossy().into_owned();
-        for parent in [folder.join("mod.rs"), folder.with_extension("rs")] {
+        let parents = [
+            folder.join("mod.rs"),
+            folder.join("lib.rs"),
+            folder.with_extension("rs"),
+        ];
+        for parent in parents {
             let text = fs::read_to_string(parent).unwrap_or_default();
             let visibilities = ["", "pub(crate) ", "pub(super) "];
             if visibilities

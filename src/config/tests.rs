@@ -513,7 +513,7 @@ fn what_waits_for_a_restart_is_named() {
     after.retain(|path| !path.starts_with("exporters"));
     assert_eq!(after, ["runs.idle", "service.api.endpoint"]);
     let detectors = loaded("detectors: {profile: looplens}").unwrap();
-    assert_eq!(before.differences(&detectors), [String::new(); 0]);
+    assert_eq!(before.differences(&detectors), Vec::<String>::new());
 }
 
 /// Given origins of pages, they are taken as they stand; given what is no origin or no header, the mistake names its key.

@@ -144,16 +144,16 @@ fn silence(warning: &Warning, settings: &Map<String, Value>) -> Vec<SilenceJson>
                 "the tool waits, and may give the same answer for so long",
             );
         }
-        if warning.rule != Rule::ToolLimit {
-            way(
-                format!("tools: {{{name}: {{exempt: true}}}}"),
-                "calls of this tool by this agent are part of no loop",
-            );
-        } else {
+        if warning.rule == Rule::ToolLimit {
             let limit = warning.count;
             way(
                 format!("tools: {{{name}: {{limit: {limit}}}}}"),
                 "the tool may be called so often in one turn",
+            );
+        } else {
+            way(
+                format!("tools: {{{name}: {{exempt: true}}}}"),
+                "calls of this tool by this agent are part of no loop",
             );
         }
     }

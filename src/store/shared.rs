@@ -43,6 +43,10 @@ pub(super) struct Shared {
     pub(super) last_cursor: watch::Sender<u64>,
     pub(super) pending: Mutex<Pending>,
     /// Writers of turns that wait for their next turn.
+    #[expect(
+        clippy::vec_box,
+        reason = "a writer goes from thread to thread in its box"
+    )]
     spare: Mutex<Vec<Box<TurnWriter>>>,
     /// From which position on each shard needs the journal.
     needed: Mutex<BTreeMap<u16, u64>>,
@@ -229,6 +233,10 @@ impl Shared {
     }
 
     /// Keeps writers of turns for later, as far as they are not too many or too large.
+    #[expect(
+        clippy::vec_box,
+        reason = "a writer goes from thread to thread in its box"
+    )]
     pub(super) fn spare(&self, writers: Vec<Box<TurnWriter>>) {
         let mut spares = self.spares();
         spares.extend(
@@ -239,6 +247,10 @@ impl Shared {
         spares.truncate(SPARES_MAX);
     }
 
+    #[expect(
+        clippy::vec_box,
+        reason = "a writer goes from thread to thread in its box"
+    )]
     fn spares(&self) -> MutexGuard<'_, Vec<Box<TurnWriter>>> {
         self.spare.lock().unwrap_or_else(PoisonError::into_inner)
     }

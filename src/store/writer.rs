@@ -64,6 +64,10 @@ pub(super) enum Order {
 /// The turns that wait to be committed together.
 #[derive(Default)]
 struct Group {
+    #[expect(
+        clippy::vec_box,
+        reason = "a writer goes from thread to thread in its box"
+    )]
     writers: Vec<Box<TurnWriter>>,
     keys: Vec<Keys>,
     answers: Vec<Answer<Committed>>,

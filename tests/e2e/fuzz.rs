@@ -116,9 +116,7 @@ fn mutate(bytes: &mut Vec<u8>, corpus: &[Vec<u8>], dice: &mut Dice) {
             bytes.splice(at..at, other[from..to].iter().copied());
         }
         _ => {
-            let noise: Vec<u8> = (0..1 + dice.below(8))
-                .map(|_| dice.below(256) as u8)
-                .collect();
+            let noise: Vec<u8> = (0..=dice.below(8)).map(|_| dice.below(256) as u8).collect();
             bytes.splice(at..at, noise);
         }
     }
