@@ -457,16 +457,6 @@ impl Fold {
             self.totals.turn_at = self.totals.tool_calls + 1;
         }
     }
-
-    pub(super) fn is_known(&self, result: u64) -> bool {
-        self.results.contains(result)
-    }
-
-    pub(super) fn know(&mut self, result: u64) {
-        if !self.is_known(result) {
-            self.results.push(result);
-        }
-    }
 }
 
 /// Remembers a name, if there is room for it.

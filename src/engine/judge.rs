@@ -193,6 +193,16 @@ impl Fold {
         };
     }
 
+    pub(super) fn is_known(&self, result: u64) -> bool {
+        self.results.contains(result)
+    }
+
+    pub(super) fn know(&mut self, result: u64) {
+        if !self.is_known(result) {
+            self.results.push(result);
+        }
+    }
+
     /// Remembers what a tool gave.
     pub(super) fn know_result(&mut self, judged: &Judged<'_>) {
         if let Some(key) = error_key(judged).filter(|_| judged.outcome == Outcome::Failed) {

@@ -12,6 +12,7 @@ mod event;
 mod fold;
 mod guard;
 mod kept;
+mod notes;
 mod query;
 mod run;
 mod speech;

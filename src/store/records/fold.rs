@@ -1,7 +1,7 @@
 //! What has left a run's window, as part of its saved state.
 
 use crate::engine::event::TraceId;
-use crate::engine::fold::{CallMark, Fold, Notes, Spent, Totals};
+use crate::engine::fold::{CallMark, Fold, Spent, Totals};
 use crate::engine::judge::Outcome;
 use crate::engine::similarity::shape;
 
@@ -9,6 +9,7 @@ use super::RecordError;
 use super::control::ControlRecord;
 use super::guard::{ToldRecord, read_told, told_record};
 use super::kept::{KeptRecord, SpentRecord, TallyRecord, read_spent, spent_record};
+use super::notes::{NotesRecord, notes_record, read_notes};
 use super::query::QueryMarkRecord;
 use super::speech::SpeechRecord;
 use super::tables::{TablesReader, TablesWriter};
@@ -96,24 +97,6 @@ struct TotalsRecord {
     turn_name: Option<u64>,
     #[prost(fixed64, optional, tag = "33")]
     round_name: Option<u64>,
-}
-
-#[derive(Clone, Copy, PartialEq, prost::Message)]
-#[allow(
-    clippy::struct_excessive_bools,
-    reason = "five facts that do not depend on each other"
-)]
-struct NotesRecord {
-    #[prost(bool, tag = "1")]
-    input_missing: bool,
-    #[prost(bool, tag = "2")]
-    input_redacted: bool,
-    #[prost(bool, tag = "3")]
-    output_missing: bool,
-    #[prost(bool, tag = "4")]
-    warnings_full: bool,
-    #[prost(bool, tag = "5")]
-    absorbed: bool,
 }
 
 #[derive(Clone, Copy, PartialEq, prost::Message)]
@@ -369,33 +352,6 @@ fn read_totals(record: &TotalsRecord, end_trace: TraceId) -> Totals {
         saved: read_spent(record.saved),
         turn_name: record.turn_name.unwrap_or(0),
         round_name: record.round_name.unwrap_or(0),
-    }
-}
-
-fn notes_record(notes: Notes) -> NotesRecord {
-    let Notes {
-        input_missing,
-        input_redacted,
-        output_missing,
-        warnings_full,
-        absorbed,
-    } = notes;
-    NotesRecord {
-        input_missing,
-        input_redacted,
-        output_missing,
-        warnings_full,
-        absorbed,
-    }
-}
-
-fn read_notes(record: NotesRecord) -> Notes {
-    Notes {
-        input_missing: record.input_missing,
-        input_redacted: record.input_redacted,
-        output_missing: record.output_missing,
-        warnings_full: record.warnings_full,
-        absorbed: record.absorbed,
     }
 }
 
