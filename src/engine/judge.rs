@@ -2,8 +2,9 @@
 
 use super::calls::Call;
 use super::event::Text;
-use super::fold::{CallMark, Fold, Spent, text_hash};
+use super::fold::{Fold, Spent, text_hash};
 use super::hash::mix;
+use super::marks::CallMark;
 use super::policy::{Policy, ToolSettings};
 use super::similarity::shape;
 use super::waiting::Waiting;

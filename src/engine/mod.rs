@@ -18,6 +18,7 @@ mod hash;
 mod health;
 pub(crate) mod judge;
 pub(crate) mod kept;
+pub(crate) mod marks;
 pub mod policy;
 mod rules;
 pub mod run;

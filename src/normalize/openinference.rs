@@ -8,7 +8,7 @@
 //! and hand-offs. smolagents runs the other agent inside a step: nested agent spans, nothing else. autogen's tool span
 //! encloses the `execute_tool` span of autogen itself, which tells the hand-off; it is not told twice.
 //!
-//! *State.* LangGraph's nodes are chains of the node's name; what they write is read by [`langgraph`](super::langgraph).
+//! *State.* LangGraph's nodes are chains of the node's name; what they write is read by [`super::langgraph`].
 //!
 //! *Runs.* A parentless AGENT or CHAIN span is a request to the framework, and its end is the run's. openai-agents gives
 //! that span the status OK whatever happened, and marks the agent's span when the run failed: so an agent's span with an

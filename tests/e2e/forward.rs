@@ -26,14 +26,21 @@ fn those_behind_see_the_same() {
     for (recording, transport) in recordings().iter().zip(Transport::ALL.into_iter().cycle()) {
         runtime().block_on(send_over(&daemon, transport, &recording.requests()));
     }
-    let expected = outcome(&daemon);
+    let on_time = |daemon: &Daemon| {
+        let mut runs = outcome(daemon);
+        // Several recordings are of one session; what comes later than a window holds counts by its order of arrival, and
+        // requests overtake each other on the way.
+        runs.retain(|_, run| run["late_events"] == 0);
+        runs
+    };
+    let expected = on_time(&daemon);
     assert!(expected.len() > 50, "{}", expected.len());
     for (_data, behind) in [over_grpc, over_http] {
         let began = Instant::now();
-        while outcome(&behind) != expected && began.elapsed() < PATIENCE {
+        while on_time(&behind) != expected && began.elapsed() < PATIENCE {
             std::thread::sleep(std::time::Duration::from_millis(100));
         }
-        assert_eq!(outcome(&behind), expected);
+        assert_eq!(on_time(&behind), expected);
     }
 }
 

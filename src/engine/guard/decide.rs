@@ -3,10 +3,11 @@
 use crate::engine::calls::{Call, Step};
 use crate::engine::event::{Body, Event, Nudge, Text, ToolCall};
 use crate::engine::few::push_bounded;
-use crate::engine::fold::{Fold, Spent, TOLD_MAX, Told, text_hash};
+use crate::engine::fold::{Fold, Spent, TOLD_MAX, text_hash};
 use crate::engine::hash::mix;
 use crate::engine::judge::{Judged, Outcome};
 use crate::engine::kept::{Finding, Kept};
+use crate::engine::marks::Told;
 use crate::engine::policy::Policy;
 use crate::engine::rules;
 use crate::engine::run::RunState;

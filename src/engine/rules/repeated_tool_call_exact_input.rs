@@ -15,12 +15,13 @@
 //! Arguments that were not recorded, or are redacted, equal nothing. Where progress is known, a repeat that brings a result
 //! not seen for this call starts the count anew (polling that moves is progress); the same calls of one model answer count
 //! once; failures that may pass by themselves, and waiting (long or growing pauses, a tool that waits) within its time, count
-//! for nothing; where other calls lie between, or results were not recorded, one repeat more is needed, and where something new came in between, from whatever call, two more. A call that gives
+//! for nothing; where other calls lie between, or results were not recorded, one repeat more is needed, and where something
+//! new came in between, from whatever call, two more than that, unless the call fails in the same way each time. A call that gives
 //! nothing at all (a shell's `sed -i`) cannot show a standstill by itself: where another call brought something new since, it
 //! starts anew.
 
 use crate::engine::fold::Fold;
-use crate::engine::judge::Judged;
+use crate::engine::judge::{Judged, Outcome};
 use crate::engine::kept::Finding;
 use crate::engine::policy::Policy;
 use crate::engine::warning::Rule;
@@ -57,7 +58,8 @@ pub(super) fn observe(fold: &mut Fold, judged: &Judged<'_>, policy: &Policy) -> 
     }
     tally.add(judged);
     let needed = match settings.calls_moving {
-        Some(calls) if tally.moved => calls,
+        // News elsewhere is no excuse for a failure that stays the same.
+        Some(calls) if tally.moved && judged.outcome != Outcome::Failed => calls,
         _ if tally.weak => settings.calls_weak.unwrap_or(settings.calls),
         _ => settings.calls,
     };

@@ -18,10 +18,11 @@
 //! nothing at all start anew where another call brought something new since.
 
 use crate::engine::event::SAMPLE_BYTES_MAX;
-use crate::engine::fold::{CallMark, Fold};
+use crate::engine::fold::Fold;
 use crate::engine::hash::mix;
 use crate::engine::judge::{Judged, Outcome};
 use crate::engine::kept::Finding;
+use crate::engine::marks::CallMark;
 use crate::engine::policy::Policy;
 use crate::engine::similarity::similar;
 use crate::engine::warning::Rule;

@@ -18,10 +18,11 @@
 
 use crate::engine::event::Text;
 use crate::engine::few::push_bounded;
-use crate::engine::fold::{Fold, QUERIES_MAX, QueryMark};
+use crate::engine::fold::{Fold, QUERIES_MAX};
 use crate::engine::hash::mix;
 use crate::engine::judge::{Judged, Outcome};
 use crate::engine::kept::Finding;
+use crate::engine::marks::QueryMark;
 use crate::engine::policy::{Policy, SimilarQuery};
 use crate::engine::similarity::similar;
 use crate::engine::warning::Rule;

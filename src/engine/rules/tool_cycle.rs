@@ -15,9 +15,10 @@
 //! after failures that may pass by themselves; for calls that one model answer asked for together; for the same call again and again, which other rules see.
 
 use crate::engine::event::SpanId;
-use crate::engine::fold::{CallMark, Fold, RECENT_CALLS_MAX};
+use crate::engine::fold::{Fold, RECENT_CALLS_MAX};
 use crate::engine::judge::Judged;
 use crate::engine::kept::Finding;
+use crate::engine::marks::CallMark;
 use crate::engine::policy::Policy;
 use crate::engine::warning::Rule;
 

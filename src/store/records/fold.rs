@@ -1,8 +1,9 @@
 //! What has left a run's window, as part of its saved state.
 
 use crate::engine::event::TraceId;
-use crate::engine::fold::{CallMark, Fold, Spent, Totals};
+use crate::engine::fold::{Fold, Spent, Totals};
 use crate::engine::judge::Outcome;
+use crate::engine::marks::CallMark;
 use crate::engine::similarity::shape;
 
 use super::RecordError;

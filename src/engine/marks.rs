@@ -1,0 +1,67 @@
+//! What the fold remembers of single calls, queries and messages when their reports have gone: enough for the rules, and
+//! nothing else. The lists of them in [`Fold`](super::fold::Fold) are short, the newest last.
+
+use super::event::{SpanId, Text};
+use super::hash::mix;
+use super::judge::Outcome;
+
+/// A call among the newest ones.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct CallMark {
+    /// Hash of the tool's name.
+    pub(crate) tool: u64,
+    /// Hash of tool and arguments; `None` where the arguments are unknown.
+    pub(crate) key: Option<u64>,
+    /// Sample of the arguments, empty where unknown.
+    pub(crate) sample: Text,
+    /// Hash of the sample without its digits.
+    pub(crate) shape: u64,
+    pub(crate) input_bytes: u32,
+    /// Calls with similar arguments share a group.
+    pub(crate) group: u64,
+    pub(crate) span: SpanId,
+    pub(crate) start_ns: u64,
+    pub(crate) round: u64,
+    pub(crate) outcome: Outcome,
+    /// Hash of what came back, as in [`Judged`](super::judge::Judged).
+    pub(crate) result: Option<u64>,
+    pub(crate) hands_off: bool,
+    /// As in [`Waiting`](super::waiting::Waiting).
+    pub(crate) gap_ns: u64,
+    pub(crate) waited_ns: u64,
+    /// How many instructions had been given by then.
+    pub(crate) asked: u64,
+}
+
+impl CallMark {
+    /// As in [`Judged::signature`](super::judge::Judged::signature).
+    pub(crate) fn signature(&self) -> Option<u64> {
+        Some(mix(self.key?, self.result?))
+    }
+}
+
+/// What the guard told a worker of a warning.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Told {
+    /// Hash of the warning's rule and group.
+    pub(crate) about: u64,
+    pub(crate) worker: u64,
+    /// The warning's count at that time.
+    pub(crate) count: u64,
+}
+
+/// A query among the newest ones.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct QueryMark {
+    /// Hash of the tool's name.
+    pub(crate) tool: u64,
+    /// Hash of tool and arguments.
+    pub(crate) key: u64,
+    /// Number of the call in the run.
+    pub(crate) number: u64,
+    pub(crate) round: u64,
+    /// Queries that are alike share a group.
+    pub(crate) group: u64,
+    /// The query in lower case, without punctuation.
+    pub(crate) query: Text,
+}
