@@ -22,6 +22,7 @@ pub mod daemon;
 pub mod door;
 pub mod engine;
 pub mod export;
+pub mod guard;
 pub mod json;
 pub mod normalize;
 pub mod otlp;

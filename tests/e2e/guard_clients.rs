@@ -1,13 +1,16 @@
-//! The hooks of coding agents, as those programs run them: an event on standard input, an answer on standard output.
+//! The clients of the guard: the hooks of coding agents, as those programs run them (an event on standard input, an answer on
+//! standard output), the proxy before an MCP server, and the library's own client.
 
 use std::fs;
 use std::io::Write;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
+use std::time::{Duration, Instant};
 
+use eddy::guard::{CheckToolCallRequest, Client, Verdict};
 use serde_json::{Value, json};
 
-use super::support::eddy;
+use super::support::{Daemon, eddy, free_port, runtime};
 
 /// Runs `eddy hook` with an event.
 fn hook(arguments: &[&str], event: &str) -> Output {
@@ -164,4 +167,125 @@ fn a_server_behind_the_proxy_is_as_it_was() {
     assert_eq!(missing.status.code(), Some(1));
     let said = String::from_utf8_lossy(&missing.stderr).into_owned();
     assert!(said.contains("starting `no-such-server`"), "{said}");
+}
+
+/// Given each program's events, an agent that repeats itself is let through three times, as the profile says, and then refused
+/// in the form of its program; the calls belong to the run of its session.
+#[test]
+fn hooks_refuse_in_the_form_of_the_program() {
+    let data = tempfile::tempdir().expect("a temporary directory");
+    let daemon = Daemon::start_with(data.path(), free_port(), &["--profile", "agentium"]);
+    let api = daemon.api.to_string();
+    let refusal = |program: &str, said: &Value| match program {
+        "gemini-cli" => said["decision"].clone(),
+        _ => said["hookSpecificOutput"]["permissionDecision"].clone(),
+    };
+    for (program, before, after) in [
+        ("claude-code", "PreToolUse", "PostToolUse"),
+        ("codex", "PreToolUse", "PostToolUse"),
+        ("gemini-cli", "BeforeTool", "AfterTool"),
+    ] {
+        let event = |name: &str, nth: u32| {
+            json!({
+                "session_id": program, "hook_event_name": name, "tool_name": "Bash", "tool_use_id": format!("c{nth}"),
+                "tool_input": {"command": "ls"}, "tool_response": {"stdout": "a b"}
+            })
+            .to_string()
+        };
+        for nth in 0..3 {
+            let allowed = hook(&[program, "--api", &api], &event(before, nth));
+            assert_eq!(allowed.stdout, b"", "{program}: {allowed:?}");
+            let told = hook(&[program, "--api", &api], &event(after, nth));
+            assert_eq!(
+                (&*told.stdout, &*told.stderr),
+                (&b""[..], &b""[..]),
+                "{told:?}"
+            );
+        }
+        let refused = hook(&[program, "--api", &api], &event(before, 3));
+        let said: Value = serde_json::from_slice(&refused.stdout).expect("it answers in JSON");
+        assert_eq!(refusal(program, &said), "deny", "{said}");
+        let (_, run) = daemon.get(&format!("/v1/runs/{program}"));
+        assert_eq!(run["tool_calls"], 3, "{run}");
+        assert_eq!(run["skipped_calls"], 1, "{run}");
+    }
+}
+
+/// Given a server behind the proxy and an agent that repeats itself, the fourth call is answered by the proxy, and the server
+/// never sees it.
+#[cfg(unix)]
+#[test]
+fn the_proxy_answers_refused_calls() {
+    let data = tempfile::tempdir().expect("a temporary directory");
+    let daemon = Daemon::start_with(data.path(), free_port(), &["--profile", "agentium"]);
+    let call = |id: u32| {
+        format!(
+            r#"{{"jsonrpc":"2.0","id":{id},"method":"tools/call","params":{{"name":"ls","arguments":{{}}}}}}"#
+        )
+    };
+    let calls: Vec<String> = (0..4).map(call).collect();
+    let server = r#"while read -r line; do echo '{"jsonrpc":"2.0","method":"seen"}'; done"#;
+    let api = daemon.api.to_string();
+    let output = ended(
+        eddy().args([
+            "mcp-proxy",
+            "--run-id",
+            "r",
+            "--api",
+            &api,
+            "--",
+            "sh",
+            "-c",
+            server,
+        ]),
+        &(calls.join("\n") + "\n"),
+    );
+    let said = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert_eq!(said.matches("seen").count(), 3, "{said}");
+    let refused = said
+        .lines()
+        .find(|line| line.contains("\"id\":3"))
+        .expect("it is answered");
+    let refused: Value = serde_json::from_str(refused).expect("it is JSON");
+    let text = refused["result"]["content"][0]["text"].as_str();
+    assert!(text.is_some_and(|text| text.contains("ls")), "{refused}");
+    assert_eq!(daemon.get("/v1/runs/r").1["skipped_calls"], 1);
+}
+
+/// Given a client of the library and a daemon that is killed, each of its questions is answered within 100 ms, with or without
+/// the daemon; a wrong request is an error that names the field.
+#[test]
+fn the_client_goes_on_without_a_daemon() {
+    let data = tempfile::tempdir().expect("a temporary directory");
+    let daemon = Daemon::start_with(data.path(), free_port(), &["--profile", "agentium"]);
+    let call = || CheckToolCallRequest {
+        run_id: "r".into(),
+        tool: "search".into(),
+        arguments: Some("{}".into()),
+        ..CheckToolCallRequest::default()
+    };
+    runtime().block_on(async {
+        let mut client = Client::new(&format!("http://{}", daemon.api)).expect("an address");
+        client = client.with_deadline(Duration::from_secs(5));
+        for _ in 0..3 {
+            let answer = client.check(call()).await.expect("a good request");
+            assert_eq!(answer.verdict(), Verdict::Allow);
+            assert!(!answer.degraded);
+        }
+        let answer = client.check(call()).await.expect("a good request");
+        assert_eq!(answer.verdict(), Verdict::Skip);
+        let wrong = client.check(CheckToolCallRequest::default()).await;
+        let wrong = wrong.expect_err("there is no run");
+        assert!(wrong.message().contains("run_id"), "{wrong}");
+
+        client = client.with_deadline(Duration::from_millis(80));
+        daemon.kill_9();
+        for _ in 0..10 {
+            let began = Instant::now();
+            let answer = client.check(call()).await.expect("a good request");
+            assert!(answer.degraded && answer.verdict() == Verdict::Allow);
+            let took = began.elapsed();
+            assert!(took < Duration::from_millis(100), "{took:?}");
+        }
+    });
 }
