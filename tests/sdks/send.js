@@ -49,7 +49,10 @@ for (let number = 0; number < CALLS; number += 1) {
     "gen_ai.tool.call.result": JSON.stringify({ found: "the same as before" }),
     "gen_ai.conversation.id": conversation,
   };
-  tracer.startSpan("execute_tool search", { attributes }, within).end();
+  const call = tracer.startSpan("execute_tool search", { attributes }, within);
+  // Spans begin at whole milliseconds here; calls that seem to overlap would be parallel ones, and no loop.
+  await new Promise((done) => setTimeout(done, 5));
+  call.end();
 }
 agent.end();
 await provider.forceFlush();
