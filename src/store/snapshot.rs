@@ -5,8 +5,10 @@
 //! the snapshot and the journal from there give everything, as the database and the journal do after a crash. For the
 //! same reason it need not be of one moment: each value is whole, and what changed while it was written is in the journal.
 //!
-//!     "eddy snapshot 1\n" [start u64][time u64][hash u64]
-//!     [key length u32][value length u32][hash u64][key][value] ... [u32::MAX][0u32][number of records u64]
+//! ```text
+//! "eddy snapshot 1\n" [start u64][time u64][hash u64]
+//! [key length u32][value length u32][hash u64][key][value] ... [u32::MAX][0u32][number of records u64]
+//! ```
 //!
 //! Numbers are little-endian. A file is believed as a whole or not at all.
 

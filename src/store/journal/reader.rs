@@ -1,6 +1,8 @@
 //! Records of the journal as bytes, and the way back.
 //!
-//!     [length u64][hash u64][position u64][payload][zeros to a multiple of 8] ... [end mark: 8 zeros]
+//! ```text
+//! [length u64][hash u64][position u64][payload][zeros to a multiple of 8] ... [end mark: 8 zeros]
+//! ```
 //!
 //! Numbers are little-endian; the hash covers position and payload. The end mark is written with the record before it
 //! and lies where the next one goes.
