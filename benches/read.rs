@@ -8,6 +8,7 @@
 use std::hint::black_box;
 use std::time::Instant;
 
+use eddy::config::profile::Name;
 use eddy::normalize::Normalizer;
 use eddy::otlp::{self, Limits};
 use opentelemetry_proto::tonic::collector::trace::v1::ExportTraceServiceRequest;
@@ -80,10 +81,10 @@ fn report(name: &str, values: &[(&str, &str)]) {
             black_box(&span).as_ref().expect("a span");
         }
     });
-    let normalizer = Normalizer::new();
+    let (normalizer, policy) = (Normalizer::new(), Name::Standard.policy());
     let normalize = fastest(|| {
         let mut reports = Vec::new();
-        let mut batch = normalizer.batch();
+        let mut batch = normalizer.batch(&policy);
         for span in otlp::spans(&request, &Limits::default()) {
             batch.span(&span.expect("a span"), &mut reports);
         }

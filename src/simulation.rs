@@ -347,7 +347,12 @@ impl World {
         if let Some(request) = self.to_send.pop() {
             let shards = self.process.shards.clone();
             let reports = request.reports.clone();
-            let answer = tokio::spawn(async move { shards.submit(reports).await });
+            let answer = tokio::spawn(async move {
+                {
+                    let policy = shards.policy();
+                    shards.submit(reports, policy).await
+                }
+            });
             self.process.waiting.push((request, answer));
         }
     }

@@ -10,6 +10,7 @@
 use std::collections::BTreeMap;
 use std::fs;
 
+use eddy::config::profile::Name;
 use eddy::engine::event::{Answer, Body, Event, Handoff, Recorded, RunEnd, SpanId, ToolCall};
 use eddy::engine::policy::Policy;
 use eddy::engine::{Input, RunState, RunView, step};
@@ -103,7 +104,8 @@ fn run(name: String, truth: Json) -> Run {
 
 fn read(normalizer: &Normalizer, request: &[u8], is_logs: bool, reports: &mut Vec<Report>) {
     let limits = Limits::default();
-    let mut batch = normalizer.batch();
+    let policy = Name::Standard.policy();
+    let mut batch = normalizer.batch(&policy);
     if is_logs {
         otlp::logs(request, &limits).for_each(|log| batch.log(&log.unwrap(), reports));
     } else {

@@ -16,6 +16,7 @@
 use std::collections::BTreeMap;
 use std::fs;
 
+use eddy::config::profile::Name;
 use eddy::engine::event::{Answer, Body, Event, ModelCall, Recorded, RunEnd, SpanId, ToolCall};
 use eddy::normalize::events_file;
 use eddy::normalize::{Normalizer, Report};
@@ -56,7 +57,7 @@ fn runs(exported: Exported) -> Vec<Run> {
 }
 
 fn reports(truth: &Json, exported: Exported) -> Vec<Report> {
-    let normalizer = Normalizer::new();
+    let (normalizer, policy) = (Normalizer::new(), Name::Standard.policy());
     let limits = Limits::default();
     let mut reports = Vec::new();
     let files = truth["files"]
@@ -78,7 +79,7 @@ fn reports(truth: &Json, exported: Exported) -> Vec<Report> {
         }
         for request in otlp::delimited(&bytes) {
             let request = request.unwrap();
-            let mut batch = normalizer.batch();
+            let mut batch = normalizer.batch(&policy);
             if is_logs {
                 otlp::logs(request, &limits).for_each(|log| batch.log(&log.unwrap(), &mut reports));
             } else {

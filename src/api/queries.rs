@@ -69,7 +69,7 @@ impl Api {
         Ok(ExplanationJson::new(
             &run.run_id,
             &explanation,
-            &self.shards()?.policy(),
+            &self.shards()?.policy().policy,
         ))
     }
 

@@ -2,8 +2,8 @@
 //!
 //! The file is looked at by its content, so that it does not matter how it changed: written anew, renamed into place, or
 //! behind another symbolic link. It must have come to rest first. A file with mistakes changes nothing, and its mistakes
-//! are logged. What counts as a loop (`detectors`) applies from the next report on; everything else waits for a restart,
-//! and the log names it.
+//! are logged. What counts as a loop (`detectors`, `tools`, `guard`) applies from the next report on, which is read and judged
+//! by it; everything else waits for a restart, and the log names it.
 
 use std::fs;
 use std::time::Duration;
@@ -87,7 +87,7 @@ impl Reloader {
         };
         taken.emit();
         // What waits for a restart is named again until then.
-        self.loaded.take_detectors(loaded);
+        self.loaded.take_policy(loaded);
     }
 }
 

@@ -125,7 +125,7 @@ pub(super) fn settings(
         ),
         exporters,
         forwards,
-        normalize: normalize(shape, &policy, check),
+        normalize: normalize(shape, check),
         policy: self::policy(shape, policy, check).into(),
     }
 }
@@ -133,7 +133,7 @@ pub(super) fn settings(
 /// Most attributes that may name a worker: each is compared with every attribute of a span.
 const WORKER_ATTRIBUTES_MAX: usize = 16;
 
-fn normalize(shape: &Shape, policy: &Policy, check: &mut Checker<'_>) -> normalize::Settings {
+fn normalize(shape: &Shape, check: &mut Checker<'_>) -> normalize::Settings {
     let names = &shape.normalize.worker_attributes;
     if names.len() > WORKER_ATTRIBUTES_MAX {
         check.wrong(
@@ -152,9 +152,7 @@ fn normalize(shape: &Shape, policy: &Policy, check: &mut Checker<'_>) -> normali
     }
     normalize::Settings {
         worker_attributes: names.clone(),
-        traits: policy.rules.read_traits(),
         prices: prices(shape, check),
-        tools: Arc::new(policy.tools.clone()),
     }
 }
 

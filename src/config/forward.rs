@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::shape::Retry;
 use super::values::Secret;
 
-#[derive(Clone, Debug, serde::Deserialize, serde::Serialize)]
+#[derive(Clone, Debug, PartialEq, serde::Deserialize, serde::Serialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct OtlpForward {
     pub(super) endpoint: String,
@@ -28,7 +28,7 @@ fn queue_mib() -> u64 {
     64
 }
 
-#[derive(Clone, Copy, Debug, Default, serde::Deserialize, serde::Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, serde::Deserialize, serde::Serialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum ForwardProtocol {
     #[default]
@@ -36,7 +36,7 @@ pub(super) enum ForwardProtocol {
     Http,
 }
 
-#[derive(Clone, Copy, Debug, Default, serde::Deserialize, serde::Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, serde::Deserialize, serde::Serialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Compression {
     #[default]
@@ -45,7 +45,7 @@ pub(super) enum Compression {
 }
 
 /// How the certificate of somebody else is looked at.
-#[derive(Clone, Debug, Default, serde::Deserialize, serde::Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, serde::Deserialize, serde::Serialize)]
 #[serde(deny_unknown_fields, default)]
 pub(super) struct ClientTls {
     pub(super) ca_file: Option<String>,

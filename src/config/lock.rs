@@ -4,7 +4,7 @@ use super::values::Secret;
 use crate::door::{self, TlsFiles};
 
 /// The certificates of an address.
-#[derive(Clone, Debug, serde::Deserialize, serde::Serialize)]
+#[derive(Clone, Debug, PartialEq, serde::Deserialize, serde::Serialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Tls {
     pub(super) cert_file: String,
@@ -20,7 +20,7 @@ fn tls_1_2() -> TlsVersion {
 }
 
 /// The Collector's words for versions of TLS.
-#[derive(Clone, Copy, Debug, serde::Deserialize, serde::Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, serde::Deserialize, serde::Serialize)]
 pub(super) enum TlsVersion {
     #[serde(rename = "1.2")]
     V12,
@@ -29,14 +29,14 @@ pub(super) enum TlsVersion {
 }
 
 /// The tokens of an address; without any, none is asked for.
-#[derive(Clone, Debug, Default, serde::Deserialize, serde::Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, serde::Deserialize, serde::Serialize)]
 #[serde(deny_unknown_fields, default)]
 pub(super) struct Auth {
     pub(super) tokens: Vec<Credential>,
 }
 
 /// A token, in one of the two ways, and whose it is.
-#[derive(Clone, Debug, serde::Deserialize, serde::Serialize)]
+#[derive(Clone, Debug, PartialEq, serde::Deserialize, serde::Serialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Credential {
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -61,7 +61,7 @@ pub(super) fn files(tls: &Tls) -> TlsFiles {
 }
 
 /// Which web pages may send.
-#[derive(Clone, Debug, Default, serde::Deserialize, serde::Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, serde::Deserialize, serde::Serialize)]
 #[serde(deny_unknown_fields, default)]
 pub(super) struct Cors {
     pub(super) allowed_origins: Vec<String>,

@@ -166,7 +166,8 @@ pub struct Loaded {
 }
 
 impl Loaded {
-    /// The keys outside of `detectors` whose values differ, with their paths. Secrets are not compared.
+    /// The keys whose values differ, with their paths, but for what [`Settings::policy`] is made of. Where a secret differs,
+    /// its section is named.
     #[must_use]
     pub fn differences(&self, other: &Self) -> Vec<String> {
         let [ours, theirs] = [&self.shape, &other.shape].map(|shape| {
@@ -176,11 +177,23 @@ impl Loaded {
         });
         let mut paths = Vec::new();
         differ(&ours, &theirs, "", &mut paths);
+        let (ours, theirs) = (&self.shape, &other.shape);
+        let sections = [
+            ("receivers", ours.receivers == theirs.receivers),
+            ("exporters", ours.exporters == theirs.exporters),
+            ("service", ours.service == theirs.service),
+        ];
+        // What is hidden by its mask above.
+        for (section, is_same) in sections {
+            if !is_same && !paths.iter().any(|path| path.starts_with(section)) {
+                paths.push(format!("{section} (a secret)"));
+            }
+        }
         paths
     }
 
     /// Takes what counts as a loop from a later reading.
-    pub fn take_detectors(&mut self, later: Self) {
+    pub fn take_policy(&mut self, later: Self) {
         self.settings.policy = later.settings.policy;
         self.shape.detectors = later.shape.detectors;
     }

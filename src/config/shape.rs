@@ -17,7 +17,7 @@ use super::lock::{Auth, Cors, Tls};
 use super::values::{Period, Secret};
 
 /// The whole file.
-#[derive(Clone, Debug, Default, serde::Deserialize, serde::Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, serde::Deserialize, serde::Serialize)]
 #[serde(deny_unknown_fields, default)]
 pub(super) struct Shape {
     pub(super) receivers: Receivers,
@@ -28,26 +28,26 @@ pub(super) struct Shape {
     pub(super) detectors: Detectors,
 }
 
-#[derive(Clone, Debug, Default, serde::Deserialize, serde::Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, serde::Deserialize, serde::Serialize)]
 #[serde(deny_unknown_fields, default)]
 pub(super) struct Receivers {
     pub(super) otlp: Otlp,
 }
 
-#[derive(Clone, Debug, Default, serde::Deserialize, serde::Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, serde::Deserialize, serde::Serialize)]
 #[serde(deny_unknown_fields, default)]
 pub(super) struct Otlp {
     pub(super) protocols: Protocols,
 }
 
-#[derive(Clone, Debug, Default, serde::Deserialize, serde::Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, serde::Deserialize, serde::Serialize)]
 #[serde(deny_unknown_fields, default)]
 pub(super) struct Protocols {
     pub(super) grpc: Grpc,
     pub(super) http: Http,
 }
 
-#[derive(Clone, Debug, serde::Deserialize, serde::Serialize)]
+#[derive(Clone, Debug, PartialEq, serde::Deserialize, serde::Serialize)]
 #[serde(deny_unknown_fields, default)]
 pub(super) struct Grpc {
     pub(super) endpoint: String,
@@ -67,7 +67,7 @@ impl Default for Grpc {
     }
 }
 
-#[derive(Clone, Debug, serde::Deserialize, serde::Serialize)]
+#[derive(Clone, Debug, PartialEq, serde::Deserialize, serde::Serialize)]
 #[serde(deny_unknown_fields, default)]
 pub(super) struct Http {
     pub(super) enabled: bool,
@@ -91,7 +91,7 @@ impl Default for Http {
     }
 }
 
-#[derive(Clone, Debug, serde::Deserialize, serde::Serialize)]
+#[derive(Clone, Debug, PartialEq, serde::Deserialize, serde::Serialize)]
 #[serde(deny_unknown_fields, default)]
 pub(super) struct Service {
     pub(super) api: Api,
@@ -119,7 +119,7 @@ impl Default for Service {
     }
 }
 
-#[derive(Clone, Debug, serde::Deserialize, serde::Serialize)]
+#[derive(Clone, Debug, PartialEq, serde::Deserialize, serde::Serialize)]
 #[serde(deny_unknown_fields, default)]
 pub(super) struct Api {
     pub(super) endpoint: String,
@@ -137,13 +137,13 @@ impl Default for Api {
     }
 }
 
-#[derive(Clone, Debug, Default, serde::Deserialize, serde::Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, serde::Deserialize, serde::Serialize)]
 #[serde(deny_unknown_fields, default)]
 pub(super) struct Telemetry {
     pub(super) logs: Logs,
 }
 
-#[derive(Clone, Debug, serde::Deserialize, serde::Serialize)]
+#[derive(Clone, Debug, PartialEq, serde::Deserialize, serde::Serialize)]
 #[serde(deny_unknown_fields, default)]
 pub(super) struct Logs {
     pub(super) level: super::LogLevel,
@@ -159,7 +159,7 @@ impl Default for Logs {
     }
 }
 
-#[derive(Clone, Debug, serde::Deserialize, serde::Serialize)]
+#[derive(Clone, Debug, PartialEq, serde::Deserialize, serde::Serialize)]
 #[serde(deny_unknown_fields, default)]
 pub(super) struct Runs {
     pub(super) idle: Period,
@@ -177,7 +177,7 @@ impl Default for Runs {
     }
 }
 
-#[derive(Clone, Debug, serde::Deserialize, serde::Serialize)]
+#[derive(Clone, Debug, PartialEq, serde::Deserialize, serde::Serialize)]
 #[serde(deny_unknown_fields, default)]
 pub(super) struct Retention {
     pub(super) age: Period,
@@ -193,7 +193,7 @@ impl Default for Retention {
     }
 }
 
-#[derive(Clone, Debug, serde::Deserialize, serde::Serialize)]
+#[derive(Clone, Debug, PartialEq, serde::Deserialize, serde::Serialize)]
 #[serde(deny_unknown_fields, default)]
 pub(super) struct Normalize {
     pub(super) worker_attributes: Vec<String>,
@@ -210,7 +210,7 @@ impl Default for Normalize {
 }
 
 /// `rules` is missing here: it is laid over the profile's rules before anything is read (`profile.rs`).
-#[derive(Clone, Debug, serde::Deserialize, serde::Serialize)]
+#[derive(Clone, Debug, PartialEq, serde::Deserialize, serde::Serialize)]
 #[serde(deny_unknown_fields, default)]
 pub(super) struct Detectors {
     pub(super) profile: super::profile::Name,
@@ -227,7 +227,7 @@ impl Default for Detectors {
 }
 
 /// Where alerts go, by name: a kind, or a kind and a name of one's own after a slash.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub(super) struct Exporters(pub(super) Vec<(String, Exporter)>);
 
 impl Default for Exporters {
@@ -240,7 +240,7 @@ impl Default for Exporters {
 }
 
 /// The settings of one exporter.
-#[derive(Clone, Debug, serde::Serialize)]
+#[derive(Clone, Debug, PartialEq, serde::Serialize)]
 #[serde(untagged)]
 pub(super) enum Exporter {
     Terminal(Terminal),
@@ -254,17 +254,17 @@ impl Exporter {
     const KINDS: &[&str] = &["terminal", "file", "otlp_logs", "webhook", "otlp_forward"];
 }
 
-#[derive(Clone, Debug, serde::Deserialize, serde::Serialize)]
+#[derive(Clone, Debug, PartialEq, serde::Deserialize, serde::Serialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Terminal {}
 
-#[derive(Clone, Debug, serde::Deserialize, serde::Serialize)]
+#[derive(Clone, Debug, PartialEq, serde::Deserialize, serde::Serialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct File {
     pub(super) path: String,
 }
 
-#[derive(Clone, Debug, serde::Deserialize, serde::Serialize)]
+#[derive(Clone, Debug, PartialEq, serde::Deserialize, serde::Serialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct OtlpLogs {
     pub(super) endpoint: String,
@@ -274,7 +274,7 @@ pub(super) struct OtlpLogs {
     pub(super) retry_on_failure: Retry,
 }
 
-#[derive(Clone, Debug, serde::Deserialize, serde::Serialize)]
+#[derive(Clone, Debug, PartialEq, serde::Deserialize, serde::Serialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Webhook {
     pub(super) url: String,
@@ -297,7 +297,7 @@ fn max_alerts() -> u32 {
     32
 }
 
-#[derive(Clone, Debug, serde::Deserialize, serde::Serialize)]
+#[derive(Clone, Debug, PartialEq, serde::Deserialize, serde::Serialize)]
 #[serde(deny_unknown_fields, default)]
 pub(super) struct Retry {
     pub(super) initial_interval: Period,

@@ -512,8 +512,30 @@ fn what_waits_for_a_restart_is_named() {
     let mut after = before.differences(&loaded(after).unwrap());
     after.retain(|path| !path.starts_with("exporters"));
     assert_eq!(after, ["runs.idle", "service.api.endpoint"]);
-    let detectors = loaded("detectors: {profile: looplens}").unwrap();
-    assert_eq!(before.differences(&detectors), Vec::<String>::new());
+    for applies in [
+        "detectors: {profile: looplens}",
+        "tools: {search: {limit: 3}}",
+        "guard: {deadline_ms: 7}",
+    ] {
+        let applies = loaded(applies).unwrap();
+        assert_eq!(before.differences(&applies), Vec::<String>::new());
+    }
+}
+
+/// Given another secret, the section that has it waits for a restart, too.
+#[test]
+fn changed_secrets_are_named() {
+    let with = |token: &str| {
+        loaded(&format!(
+            "exporters: {{webhook: {{url: 'https://alerts.example', token: {token}}}}}"
+        ))
+        .unwrap()
+    };
+    assert_eq!(
+        with("one").differences(&with("two")),
+        ["exporters (a secret)"]
+    );
+    assert_eq!(with("one").differences(&with("one")), Vec::<String>::new());
 }
 
 /// Given origins of pages, they are taken as they stand; given what is no origin or no header, the mistake names its key.

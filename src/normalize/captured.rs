@@ -12,6 +12,7 @@ use opentelemetry_proto::tonic::trace::v1::{ResourceSpans, ScopeSpans, Span, Sta
 use prost::Message;
 use serde_json::Value as Json;
 
+use crate::config::profile::Name;
 use crate::engine::event::{Body, Recorded};
 use crate::otlp::{self, Limits};
 
@@ -104,9 +105,9 @@ impl Captured {
             ..ResourceSpans::default()
         }];
         let request = ExportTraceServiceRequest { resource_spans }.encode_to_vec();
-        let mut reports = Vec::new();
+        let (policy, mut reports) = (Name::Standard.policy(), Vec::new());
         for span in otlp::spans(&request, &Limits::default()) {
-            normalizer.batch().span(&span.unwrap(), &mut reports);
+            normalizer.batch(&policy).span(&span.unwrap(), &mut reports);
         }
         reports
     }
@@ -145,8 +146,8 @@ pub(super) fn recorded(scope: &str, records: &[(&str, Json)]) -> Vec<Report> {
         ..ResourceLogs::default()
     }];
     let request = ExportLogsServiceRequest { resource_logs }.encode_to_vec();
-    let normalizer = Normalizer::new();
-    let (mut batch, mut reports) = (normalizer.batch(), Vec::new());
+    let (normalizer, policy) = (Normalizer::new(), Name::Standard.policy());
+    let (mut batch, mut reports) = (normalizer.batch(&policy), Vec::new());
     for log in otlp::logs(&request, &Limits::default()) {
         batch.log(&log.unwrap(), &mut reports);
     }

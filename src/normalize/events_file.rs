@@ -8,7 +8,6 @@
 use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::io::{BufRead, BufReader, Read};
-use std::sync::Arc;
 
 use flate2::bufread::MultiGzDecoder;
 use serde::{Deserialize, Deserializer};
@@ -77,7 +76,7 @@ pub fn runs<'r>(file: impl Read + 'r) -> std::io::Result<EventsRuns<'r>> {
     Ok(EventsRuns {
         lines,
         line: 0,
-        tools: Arc::default(),
+        tools: Tools::default(),
     })
 }
 
@@ -85,13 +84,13 @@ pub fn runs<'r>(file: impl Read + 'r) -> std::io::Result<EventsRuns<'r>> {
 pub struct EventsRuns<'r> {
     lines: Box<dyn BufRead + 'r>,
     line: u64,
-    tools: Arc<Tools>,
+    tools: Tools,
 }
 
 impl EventsRuns<'_> {
     /// Reads calls as is set for their tools.
     #[must_use]
-    pub fn with_tools(self, tools: Arc<Tools>) -> Self {
+    pub fn with_tools(self, tools: Tools) -> Self {
         Self { tools, ..self }
     }
 }

@@ -60,7 +60,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::engine::event::{Body, Event, ModelCall, Text, TraceId};
-use crate::engine::policy::Tools;
+use crate::engine::policy::Policy;
 use crate::otlp::{Attributes, LogView, SpanView};
 
 use self::dialect::Dialect;
@@ -134,22 +134,15 @@ pub struct Counts {
 pub struct Settings {
     /// Attributes of a span or of its resource that name the worker of a swarm; the first that is there wins.
     pub worker_attributes: Vec<String>,
-    /// Whether calls are told with their [`Traits`](crate::engine::event::Traits): they cost more to read than the call, and few
-    /// rules look at them (`Rules::read_traits`).
-    pub traits: bool,
     /// What models cost where the telemetry does not say so.
     pub prices: Arc<Prices>,
-    /// What is special about single tools.
-    pub tools: Arc<Tools>,
 }
 
 impl Default for Settings {
     fn default() -> Self {
         Self {
             worker_attributes: WORKER_ATTRIBUTES.map(str::to_owned).to_vec(),
-            traits: true,
             prices: Prices::built_in(),
-            tools: Arc::default(),
         }
     }
 }
@@ -203,11 +196,15 @@ impl Normalizer {
         }
     }
 
-    /// Begins a request.
+    /// Begins a request, whose calls are read as the policy says: what is special about single tools, and whether a rule
+    /// looks at the [`Traits`](crate::engine::event::Traits) of calls, which cost more to read than the call. Reports must be
+    /// judged by the policy by which they were read.
     #[must_use]
-    pub fn batch<'a>(&self) -> Batch<'_, 'a> {
+    pub fn batch<'n, 'a>(&'n self, policy: &'n Policy) -> Batch<'n, 'a> {
         Batch {
             normalizer: self,
+            policy,
+            traits: policy.rules.read_traits(),
             names: Names::new(),
             history: History::default(),
             origin: None,
@@ -256,6 +253,8 @@ impl Normalizer {
 /// Reads the items of one request, and remembers what they share.
 pub struct Batch<'n, 'a> {
     normalizer: &'n Normalizer,
+    policy: &'n Policy,
+    traits: bool,
     names: Names,
     history: History,
     /// The resource of the item read last, and what it says of all its items.
@@ -286,8 +285,8 @@ impl<'a> Batch<'_, 'a> {
         let facts = Facts::of(&span.attributes, workers);
         let mut report = Report::about(span.trace_id);
         let dialect = Dialect::of_span(span.scope_name, &facts);
-        let settings = &self.normalizer.settings;
-        let mut reading = Reading::new(span, &facts, &mut report, &mut self.names, settings);
+        let how = (&self.policy.tools, self.traits);
+        let mut reading = Reading::new(span, &facts, &mut report, &mut self.names, how);
         let outcome = match dialect {
             Dialect::OpenInference => openinference::span(&mut reading),
             Dialect::OpenLlmetry => openllmetry::span(&mut reading),
@@ -316,7 +315,7 @@ impl<'a> Batch<'_, 'a> {
     /// Reads one log record and appends what it reports: at most one report, none for a record that says nothing.
     pub fn log(&mut self, log: &LogView<'a>, out: &mut Vec<Report>) {
         let mut report = Report::about(log.trace_id);
-        let tools = &self.normalizer.settings.tools;
+        let tools = &self.policy.tools;
         let outcome = match Dialect::of_log(log.scope_name) {
             Dialect::ClaudeCode => claude_code::log(log, &mut report, tools),
             Dialect::Codex => codex::log(log, &mut report, tools),

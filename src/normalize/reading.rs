@@ -37,13 +37,13 @@ pub(super) struct Reading<'r, 'a> {
 }
 
 impl<'r, 'a> Reading<'r, 'a> {
-    /// Begins to read a span.
+    /// Begins to read a span, with what is special about single tools and whether calls are told with their traits.
     pub(super) fn new(
         span: &'r SpanView<'a>,
         facts: &'r Facts<'a>,
         report: &'r mut Report,
         names: &'r mut Names,
-        settings: &'r super::Settings,
+        (tools, traits): (&'r Tools, bool),
     ) -> Self {
         let agent = facts.text(Slot::Agent).map(Cow::Borrowed);
         Self {
@@ -52,8 +52,8 @@ impl<'r, 'a> Reading<'r, 'a> {
             agent,
             report,
             names,
-            tools: &settings.tools,
-            traits: settings.traits,
+            tools,
+            traits,
         }
     }
 

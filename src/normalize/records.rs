@@ -165,6 +165,7 @@ pub(super) mod tests {
     use prost::Message;
 
     use super::*;
+    use crate::config::profile::Name;
     use crate::normalize::Normalizer;
     use crate::otlp::{self, Limits};
 
@@ -206,7 +207,7 @@ pub(super) mod tests {
         let mut reports = Vec::new();
         for log in otlp::logs(&request, &Limits::default()) {
             Normalizer::new()
-                .batch()
+                .batch(&Name::Standard.policy())
                 .log(&log.expect("a readable record"), &mut reports);
         }
         reports

@@ -16,7 +16,7 @@ use super::counters::Counters;
 use crate::door::Tenant;
 use crate::normalize::{Normalizer, Report};
 use crate::otlp::{self, Limits, Problem, Reason, Signal};
-use crate::shard::{Refusal, Seat};
+use crate::shard::{NamedPolicy, Refusal, Seat, Shards};
 
 /// Items read without letting other tasks run. Some 256 spans take about a millisecond; a guard call must not wait for
 /// ten thousand.
@@ -83,16 +83,35 @@ enum Inbox {
 }
 
 impl Inbox {
-    async fn submit(&self, tenant: &Tenant, reports: Vec<Report>) -> Result<(), Refusal> {
+    /// By what the tenant's reports are read and judged at present.
+    fn policy(&self, tenant: &Tenant) -> Result<NamedPolicy, Refusal> {
         match self {
-            Self::Shards(shards) => {
-                let shards = shards.get(tenant).and_then(|seat| seat.shards().ok());
-                shards.ok_or(Refusal::Failed)?.submit(reports).await
-            }
+            Self::Shards(seats) => Ok(shards_of(seats, tenant)?.policy()),
+            #[cfg(test)]
+            Self::Fake(_) => Ok(NamedPolicy::new(
+                crate::config::profile::Name::Standard.policy().into(),
+            )),
+        }
+    }
+
+    async fn submit(
+        &self,
+        tenant: &Tenant,
+        reports: Vec<Report>,
+        policy: NamedPolicy,
+    ) -> Result<(), Refusal> {
+        match self {
+            Self::Shards(seats) => shards_of(seats, tenant)?.submit(reports, policy).await,
             #[cfg(test)]
             Self::Fake(submit) => submit(reports),
         }
     }
+}
+
+/// A tenant's shards, while there are any.
+fn shards_of(seats: &BTreeMap<Tenant, Seat>, tenant: &Tenant) -> Result<Shards, Refusal> {
+    let shards = seats.get(tenant).and_then(|seat| seat.shards().ok());
+    shards.ok_or(Refusal::Failed)
 }
 
 impl Intake {
@@ -212,7 +231,9 @@ impl Intake {
         let limits = &self.0.limits;
         let mut tally = Tally::default();
         let mut reports = Vec::new();
-        let mut batch = self.0.normalizer.batch();
+        let policy = self.0.inbox.policy(tenant);
+        let policy = policy.map_err(|refusal| busy(&refusal))?;
+        let mut batch = self.0.normalizer.batch(&policy.policy);
         match signal {
             Signal::Traces => {
                 for span in otlp::spans(request, limits) {
@@ -245,7 +266,7 @@ impl Intake {
         let submitted = if reports.is_empty() {
             Ok(())
         } else {
-            self.0.inbox.submit(tenant, reports).await
+            self.0.inbox.submit(tenant, reports, policy.clone()).await
         };
         if let Some(items) = self.counters().items(signal) {
             let outcome = if submitted.is_ok() {

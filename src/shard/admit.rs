@@ -16,7 +16,7 @@ use crate::store::StoreError;
 use super::clock;
 use super::inbox::{Cost, Message, Move, Part, Routed};
 use super::router::{Lesson, Router};
-use super::{Settings, Shared};
+use super::{NamedPolicy, Settings, Shared};
 
 /// Shortest time after which a refused sender is asked to come again: some turns of a busy shard.
 const RETRY_MIN: Duration = Duration::from_millis(250);
@@ -58,8 +58,12 @@ struct Draft {
 }
 
 impl Shared {
-    pub(super) async fn submit(&self, reports: Vec<Report>) -> Result<(), Refusal> {
-        let outcome = match self.admit(reports) {
+    pub(super) async fn submit(
+        &self,
+        reports: Vec<Report>,
+        policy: NamedPolicy,
+    ) -> Result<(), Refusal> {
+        let outcome = match self.admit(reports, &policy) {
             Ok(waiting) => self.wait(waiting).await,
             Err(refusal) => Err(refusal),
         };
@@ -95,6 +99,7 @@ impl Shared {
     pub(super) fn admit(
         &self,
         mut reports: Vec<Report>,
+        policy: &NamedPolicy,
     ) -> Result<Vec<oneshot::Receiver<()>>, Refusal> {
         if self.is_stopping() || self.is_failed() {
             return Err(self.ended());
@@ -117,7 +122,7 @@ impl Shared {
         }
         self.refused_in_row.store(0, Ordering::Relaxed);
         self.counters.unattributed.add(sorted.unattributed);
-        Ok(self.hand_over(sorted))
+        Ok(self.hand_over(sorted, policy))
     }
 
     /// Puts the times of what has just arrived right.
@@ -188,7 +193,7 @@ impl Shared {
     }
 
     /// Puts the parts into the inboxes; moves come last, behind the reports that teach them.
-    fn hand_over(&self, sorted: Sorted) -> Vec<oneshot::Receiver<()>> {
+    fn hand_over(&self, sorted: Sorted, policy: &NamedPolicy) -> Vec<oneshot::Receiver<()>> {
         let mut waiting = Vec::new();
         let mut done = || {
             let (done, wait) = oneshot::channel();
@@ -199,6 +204,7 @@ impl Shared {
             if let Some(draft) = draft {
                 desk.send(Message::Reports(Part {
                     reports: draft.reports,
+                    policy: policy.clone(),
                     aliases: draft.aliases,
                     cost: draft.cost,
                     done: done(),

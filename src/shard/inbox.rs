@@ -17,8 +17,8 @@ use crate::engine::explain::Explanation;
 use crate::engine::{RunState, RunView};
 use crate::store::IndexKey;
 
-use super::Load;
 use super::guard::{ASKS_MAX, Ask};
+use super::{Load, NamedPolicy};
 
 /// Most queries that wait for one shard; who comes later waits before the inbox.
 const QUERIES_MAX: usize = 1_024;
@@ -41,6 +41,8 @@ pub(super) enum Message {
 /// One request's reports for one shard.
 pub(super) struct Part {
     pub(super) reports: Vec<Routed>,
+    /// By which the reports were read.
+    pub(super) policy: NamedPolicy,
     /// Traces that these reports, or others of the same request, said to belong to runs of this shard.
     pub(super) aliases: Vec<(TraceId, Text)>,
     pub(super) cost: Cost,

@@ -142,17 +142,29 @@ impl Tasks {
     }
 }
 
-/// A policy, and the number by which the journal names it.
-#[derive(Clone)]
-struct Named {
-    policy: Arc<Policy>,
+/// A policy, and the number by which the journal names it. Reports are judged by the one by which they were read.
+#[derive(Clone, Debug)]
+pub struct NamedPolicy {
+    /// The policy.
+    pub policy: Arc<Policy>,
     hash: u64,
+}
+
+impl NamedPolicy {
+    /// Gives a policy its name, which is the same in every process.
+    #[must_use]
+    pub fn new(policy: Arc<Policy>) -> Self {
+        Self {
+            hash: replay::policy_hash(&policy),
+            policy,
+        }
+    }
 }
 
 /// What the shards and those who talk to them have in common.
 struct Shared {
     store: Store,
-    policy: Mutex<Named>,
+    policy: Mutex<NamedPolicy>,
     settings: Settings,
     clock: Clock,
     counters: Counters,
@@ -189,16 +201,13 @@ impl Shards {
         policy: Arc<Policy>,
         settings: Settings,
     ) -> Result<Self, StartError> {
-        let policy_hash = replay::keep_policy(&store, &policy)?;
+        let named = replay::keep_policy(&store, &policy)?;
         let residences = replay::replay(&store, &policy, &settings).await?;
         let survey = retire::survey(&store)?;
         let (desks, trays): (Vec<_>, Vec<_>) =
             (0..settings.shards.max(1)).map(|_| inbox::desk()).unzip();
         let shared = Arc::new(Shared {
-            policy: Mutex::new(Named {
-                policy,
-                hash: policy_hash,
-            }),
+            policy: Mutex::new(named),
             clock,
             counters: Counters::default(),
             router: Mutex::new(Router::new(settings.traces_max)),
@@ -229,11 +238,11 @@ impl Shards {
         })
     }
 
-    /// Takes the reports of one request. Resolves when all of them are committed: from then on they are effective and
-    /// survive a crash. A refused request left nothing behind; of one that failed, parts may be committed, and sending
-    /// it again is harmless.
-    pub async fn submit(&self, reports: Vec<Report>) -> Result<(), Refusal> {
-        self.shared.submit(reports).await
+    /// Takes the reports of one request, and the policy by which they were read. Resolves when all of them are committed:
+    /// from then on they are effective and survive a crash. A refused request left nothing behind; of one that failed,
+    /// parts may be committed, and sending it again is harmless.
+    pub async fn submit(&self, reports: Vec<Report>, policy: NamedPolicy) -> Result<(), Refusal> {
+        self.shared.submit(reports, policy).await
     }
 
     /// A run, as it was last committed.
@@ -253,10 +262,10 @@ impl Shards {
         self.shared.explain(run_id, warning).await
     }
 
-    /// What counts as a loop.
+    /// By what reports are read and judged at present.
     #[must_use]
-    pub fn policy(&self) -> Arc<Policy> {
-        self.shared.policy().policy
+    pub fn policy(&self) -> NamedPolicy {
+        self.shared.policy()
     }
 
     /// A page of runs, those begun last first. `page_size` is held between 1 and [`PAGE_SIZE_MAX`]. A bounded number of runs is
@@ -324,16 +333,12 @@ impl Shards {
         self.shared.runs.load(Ordering::Relaxed)
     }
 
-    /// Has what comes from now on judged by another policy. Warnings that are open stay, until the run recovers.
+    /// Has what comes from now on read and judged by another policy. Warnings that are open stay, until the run recovers.
     ///
     /// # Errors
     /// When the store does not take the policy, which a replay will need. Then the old one stays.
     pub fn set_policy(&self, policy: &Arc<Policy>) -> Result<(), StoreError> {
-        let hash = replay::keep_policy(&self.shared.store, policy)?;
-        *self.shared.named() = Named {
-            policy: Arc::clone(policy),
-            hash,
-        };
+        *self.shared.named() = replay::keep_policy(&self.shared.store, policy)?;
         Ok(())
     }
 
@@ -352,11 +357,11 @@ impl Shards {
 
 impl Shared {
     /// The policy of the next turn.
-    fn policy(&self) -> Named {
+    fn policy(&self) -> NamedPolicy {
         self.named().clone()
     }
 
-    fn named(&self) -> MutexGuard<'_, Named> {
+    fn named(&self) -> MutexGuard<'_, NamedPolicy> {
         self.policy.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

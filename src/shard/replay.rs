@@ -16,9 +16,9 @@ use crate::engine::{Input, step};
 use crate::store::records::decode_run;
 use crate::store::{Entry, Store, StoreError};
 
-use super::Settings;
 use super::residence::Residence;
 use super::router::shard_of;
+use super::{NamedPolicy, Settings};
 
 /// States that are saved together; see the worker's number of the same meaning.
 const SAVE_TOGETHER: usize = 200;
@@ -38,12 +38,20 @@ struct Policies<'store> {
     by_hash: HashMap<u64, Arc<Policy>>,
 }
 
-/// Keeps the policy for later replays, and says by which number the journal is to name it.
-pub(super) fn keep_policy(store: &Store, policy: &Policy) -> Result<u64, StoreError> {
-    let json = serde_json::to_string(policy).expect("a policy is plain data");
-    let hash = xxh3_64(json.as_bytes());
-    store.put_policy(hash, &json)?;
-    Ok(hash)
+/// Keeps the policy for later replays, and gives it the number by which the journal is to name it.
+pub(super) fn keep_policy(store: &Store, policy: &Arc<Policy>) -> Result<NamedPolicy, StoreError> {
+    let named = NamedPolicy::new(Arc::clone(policy));
+    store.put_policy(named.hash, &policy_json(policy))?;
+    Ok(named)
+}
+
+/// The number by which the journal names a policy.
+pub(super) fn policy_hash(policy: &Policy) -> u64 {
+    xxh3_64(policy_json(policy).as_bytes())
+}
+
+fn policy_json(policy: &Policy) -> String {
+    serde_json::to_string(policy).expect("a policy is plain data")
 }
 
 /// Replays the journal. The result has the runs of each shard, by its number, and all of them are saved.

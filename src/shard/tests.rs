@@ -1,6 +1,7 @@
 //! The room as a whole, over a real store in a directory of its own and the real engine.
 
 mod guard;
+mod policy;
 
 use std::path::Path;
 use std::sync::Arc;
@@ -146,7 +147,7 @@ fn calls(trace: TraceId, run_id: Option<&str>, ns: std::ops::Range<u64>) -> Vec<
 }
 
 async fn submit(shards: &Shards, reports: Vec<Report>) {
-    let outcome = shards.submit(reports).await;
+    let outcome = shards.submit(reports, shards.policy()).await;
     outcome.expect("the reports are taken");
 }
 
@@ -316,7 +317,9 @@ async fn an_orderly_end_saves_everything() {
     stop(&shards).await;
     assert!(!shards.is_ready());
     assert_eq!(
-        shards.submit(calls(A, Some("r"), 3..4)).await,
+        shards
+            .submit(calls(A, Some("r"), 3..4), shards.policy())
+            .await,
         Err(Refusal::Stopping)
     );
     // What is on disk can still be read.
@@ -335,7 +338,10 @@ async fn an_orderly_end_answers_what_waits() {
     let _still = still();
     let dir = tempfile::tempdir().unwrap();
     let shards = start(dir.path(), settings()).await;
-    let waiting = shards.shared.admit(calls(A, Some("r"), 0..3)).unwrap();
+    let waiting = shards
+        .shared
+        .admit(calls(A, Some("r"), 0..3), &shards.policy())
+        .unwrap();
     stop(&shards).await;
     for done in waiting {
         done.await.expect("it was committed");
@@ -673,12 +679,15 @@ async fn a_full_inbox_refuses_whole_requests() {
     };
     let shards = start(dir.path(), small).await;
     // Nothing is taken out before this task waits for something.
-    let waiting = shards.shared.admit(calls(A, None, 0..3)).unwrap();
+    let waiting = shards
+        .shared
+        .admit(calls(A, None, 0..3), &shards.policy())
+        .unwrap();
     let mut mixed = calls(B, None, 0..1);
     mixed.extend(calls(C, Some(&hex(A)), 5..7));
     let mut waits = Vec::new();
     for _ in 0..100 {
-        match shards.shared.admit(mixed.clone()) {
+        match shards.shared.admit(mixed.clone(), &shards.policy()) {
             Err(Refusal::Overloaded { retry_after }) => waits.push(retry_after),
             other => panic!("not refused but {:?}", other.map(|waiting| waiting.len())),
         }
@@ -712,11 +721,13 @@ async fn a_failed_commit_stops_the_shard() {
     submit(&shards, calls(A, Some("r"), 0..1)).await;
     assert!(shards.is_ready());
     shards.store().clone().close().await.unwrap();
-    let refused = shards.submit(calls(A, Some("r"), 1..2)).await;
+    let refused = shards
+        .submit(calls(A, Some("r"), 1..2), shards.policy())
+        .await;
     assert_eq!(refused, Err(Refusal::Failed));
     assert!(!shards.is_ready());
     assert_eq!(
-        shards.submit(calls(B, None, 0..1)).await,
+        shards.submit(calls(B, None, 0..1), shards.policy()).await,
         Err(Refusal::Failed)
     );
     let seen = shards.run("r").await.unwrap();
@@ -895,7 +906,7 @@ fn futures_may_travel() {
     fn check(_: impl Send) {}
     fn never(store: Store, shards: &Shards) {
         check(Shards::start(store, policy(), settings()));
-        check(shards.submit(Vec::new()));
+        check(shards.submit(Vec::new(), shards.policy()));
         check(shards.run(""));
         check(shards.runs(&RunFilter::default(), 1, None));
         check(shards.watch(""));

@@ -21,6 +21,7 @@ use crate::store::hashing::FastMap;
 use crate::store::records::encode_run;
 use crate::store::{Entry, IndexKey, StoreError, Turn};
 
+use super::NamedPolicy;
 use super::counters;
 use super::inbox::{Absorb, Cost, Done, Message, Move, Part, Release, Routed};
 use super::residence::Slot;
@@ -34,6 +35,8 @@ const NEAR_RUNS: usize = 16;
 pub(super) struct Batch {
     /// The reports, by run, in the order in which the runs appeared.
     groups: Vec<Routed>,
+    /// By which the reports were read; absent while there are none.
+    policy: Option<NamedPolicy>,
     /// Where each run's group is.
     by_run: FastMap<Text, usize>,
     aliases: Vec<(TraceId, Text)>,
@@ -82,12 +85,21 @@ impl Batch {
         self.work += 1;
     }
 
+    /// Whether a message may be done in the same turn: the journal names one policy for all of it.
+    pub(super) fn suits(&self, message: &Message) -> bool {
+        match (message, &self.policy) {
+            (Message::Reports(part), Some(policy)) => part.policy.hash == policy.hash,
+            _ => true,
+        }
+    }
+
     /// About how much work the batch is, in events.
     pub(super) fn work(&self) -> usize {
         self.work
     }
 
     fn add_part(&mut self, part: Part) {
+        self.policy.get_or_insert(part.policy);
         for report in part.reports {
             self.work += report.events.len();
             if let Some(&group) = self.by_run.get(&report.run_id) {
@@ -113,32 +125,32 @@ impl Routed {
 }
 
 impl Worker {
-    /// Takes a turn, under the policy of the day.
+    /// Takes a turn, under the policy by which its reports were read, or else that of the day.
     pub(super) async fn turn(&mut self, batch: Batch) -> Result<(), StoreError> {
-        if !self.renew_policy() {
-            // What the guard did under the old policy is committed under its name.
-            self.take(Batch::default()).await?;
+        let policy = batch.policy.clone();
+        let policy = policy.unwrap_or_else(|| self.shared.policy());
+        if policy.hash != self.policy.hash {
+            // What the guard did under the other policy is committed under its name.
+            self.take(Batch::default(), policy).await?;
         }
-        self.take(batch).await
+        let next = self.shared.policy();
+        self.take(batch, next).await
     }
 
-    /// Judges by the newest policy from here on. False, and nothing is changed, while something judged by another one is
-    /// still to be put into a turn: the journal names one policy for all of it.
-    pub(super) fn renew_policy(&mut self) -> bool {
-        let present = self.shared.policy();
-        let is_new = present.hash != self.policy.hash;
-        if is_new && self.pending.is_empty() {
-            self.policy = present;
-            return true;
+    /// Has questions that come from here on judged by the newest policy, unless something judged by another one is still
+    /// to be put into a turn: the journal names one policy for all of it.
+    pub(super) fn renew_policy(&mut self) {
+        if self.pending.is_empty() {
+            self.policy = self.shared.policy();
         }
-        !is_new
     }
 
-    async fn take(&mut self, batch: Batch) -> Result<(), StoreError> {
+    /// Takes a turn under the present policy. The next one is judged by `next`, and so are questions that are answered
+    /// while this one is committed.
+    async fn take(&mut self, batch: Batch, next: NamedPolicy) -> Result<(), StoreError> {
         let cost = batch.cost;
         let mut draft = self.draft(batch)?;
-        // Questions are answered while this is committed, and belong to the next turn.
-        self.renew_policy();
+        self.policy = next;
         if !draft.is_empty() {
             if !draft.removed.is_empty() {
                 // What is being saved must not come back after the removal.

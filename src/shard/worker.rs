@@ -21,7 +21,7 @@ use super::inbox::{Message, Query, Tray};
 use super::residence::Residence;
 use super::turn::Batch;
 use super::watchers::Watchers;
-use super::{Named, Shared};
+use super::{NamedPolicy, Shared};
 
 /// How often a shard minds the time. Bounds how late a run is found idle.
 const TICK: Duration = Duration::from_secs(1);
@@ -47,8 +47,10 @@ pub(super) struct Worker {
     pub(super) pending: Vec<Pending>,
     /// Position of the newest commit of this shard; 0 before the first.
     pub(super) position: u64,
+    /// A message that belongs to the next turn, since it is to be judged by another policy than this one.
+    kept_back: Option<Message>,
     /// By which the present turn judges.
-    pub(super) policy: Named,
+    pub(super) policy: NamedPolicy,
     /// The states that are being saved.
     saving: Option<JoinHandle<Result<(), StoreError>>>,
     /// All that changed up to this position is to be saved, batch by batch.
@@ -98,6 +100,7 @@ impl Worker {
             idle,
             watchers: Watchers::default(),
             pending: Vec::new(),
+            kept_back: None,
             position: 0,
             saving: None,
             sweep_to: None,
@@ -124,6 +127,10 @@ impl Worker {
                 if self.answer(query).await? {
                     return Ok(());
                 }
+            }
+            if let Some(message) = self.kept_back.take() {
+                self.take_turn(message).await?;
+                continue;
             }
             // In this order, so that a simulation comes to the same end again.
             tokio::select! {
@@ -162,13 +169,22 @@ impl Worker {
     /// Takes what waits, as far as a turn goes, and the turn.
     async fn take_batch(&mut self, mut batch: Batch) -> Result<(), StoreError> {
         while batch.work() < self.shared.settings.turn_events_max {
-            match self.tray.messages.try_recv() {
-                Ok(message) => batch.add(message),
-                Err(_) => break,
+            match self.next_message() {
+                Some(message) if batch.suits(&message) => batch.add(message),
+                other => {
+                    self.kept_back = other;
+                    break;
+                }
             }
         }
         self.turn(batch).await?;
         self.make_room().await
+    }
+
+    /// The next of the messages that wait, if any does.
+    fn next_message(&mut self) -> Option<Message> {
+        let kept_back = self.kept_back.take();
+        kept_back.or_else(|| self.tray.messages.try_recv().ok())
     }
 
     /// Answers a query. Returns whether the shard is to end.
@@ -330,7 +346,7 @@ impl Worker {
         self.tray.asks.close();
         self.answer_waiting()?;
         self.commit_pending().await?;
-        while let Ok(message) = self.tray.messages.try_recv() {
+        while let Some(message) = self.next_message() {
             self.take_turn(message).await?;
         }
         self.finish_save().await?;

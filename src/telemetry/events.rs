@@ -53,7 +53,7 @@ impl ConfigTaken<'_> {
         warn!(
             profile,
             waiting,
-            "the configuration was read again; `detectors` apply from now on, the rest waits for a restart"
+            "the configuration was read again; `detectors`, `tools` and `guard` apply from now on, the rest waits for a restart"
         );
     }
 }

@@ -158,3 +158,45 @@ fn thresholds_apply_from_the_next_report() {
         assert_eq!(after[&id], before[&id]);
     }
 }
+
+/// Given a changed `tools` section, calls are read and judged by it from the next report on.
+#[test]
+fn tools_are_read_anew() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let config = directory.path().join("eddy.yaml");
+    fs::write(&config, "").expect("it can be written");
+    let path = config.to_string_lossy().into_owned();
+    let data = directory.path().join("data");
+    let daemon = Daemon::start_with(&data, free_port(), &["--config", &path]);
+    // Always the same, but for a member that means nothing to whoever knows the tool.
+    let volatile = |sender| {
+        let mut request = calls(sender, 0, 4);
+        let spans = &mut request.resource_spans[0].scope_spans[0].spans;
+        for (number, span) in spans.iter_mut().enumerate() {
+            for attribute in &mut span.attributes {
+                if attribute.key.ends_with("arguments") || attribute.key.ends_with("result") {
+                    let word = ["birch", "canyon", "trumpet", "velvet"][number];
+                    let text = format!(r#"{{"same":"thing","mood":"{word}"}}"#);
+                    let value = Some(Any::StringValue(text));
+                    attribute.value = Some(AnyValue { value });
+                }
+            }
+        }
+        request
+    };
+    runtime().block_on(async {
+        let mut sender = Sender::new(daemon.grpc);
+        sender.traces(volatile(1)).await.expect("taken");
+        assert_eq!(warning(&daemon, 1), None, "all of them differ");
+        put(&config, "tools: {search: {volatile_fields: [mood]}}\n");
+        reloaded(&daemon, "taken", 1).await;
+        sender.traces(volatile(2)).await.expect("taken");
+        assert_eq!(warning(&daemon, 2).as_deref(), Some("open"));
+        let said = daemon.stderr.lock().expect("nobody panics with it").clone();
+        assert!(!said.contains("waits for a restart"), "{said}");
+        put(&config, "");
+        reloaded(&daemon, "taken", 2).await;
+        sender.traces(volatile(3)).await.expect("taken");
+        assert_eq!(warning(&daemon, 3), None, "all of them differ again");
+    });
+}

@@ -112,7 +112,10 @@ impl Fixture {
             },
             events: calls.map(|call| tool_call(run_id, agent, call)).collect(),
         };
-        self.shards.submit(vec![report]).await.unwrap();
+        self.shards
+            .submit(vec![report], self.shards.policy())
+            .await
+            .unwrap();
     }
 
     /// Puts `count` alerts into the log, as a shard would.

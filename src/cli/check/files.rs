@@ -16,7 +16,7 @@ use serde_json::value::RawValue;
 
 use crate::cli::failure::Failure;
 use crate::cli::render::text::short_number;
-use crate::engine::policy::Tools;
+use crate::engine::policy::Policy;
 use crate::normalize::{self, Normalizer, Report, RunRef, events_file};
 use crate::otlp::{self, Limits, Problem};
 
@@ -37,16 +37,16 @@ pub(super) type Sink<'a> = &'a mut dyn FnMut(Report);
 pub(super) struct Reader {
     limits: Limits,
     normalizer: Normalizer,
-    tools: Arc<Tools>,
+    policy: Arc<Policy>,
     read: u64,
     refused: u64,
 }
 
 impl Reader {
     /// A reader that has read nothing yet.
-    pub(super) fn new(settings: normalize::Settings) -> Self {
+    pub(super) fn new(settings: normalize::Settings, policy: Arc<Policy>) -> Self {
         Self {
-            tools: Arc::clone(&settings.tools),
+            policy,
             normalizer: Normalizer::with(settings),
             limits: Limits::default(),
             read: 0,
@@ -114,7 +114,7 @@ impl Reader {
     fn events(&mut self, path: &Path, bytes: &[u8], sink: Sink<'_>) -> Result<(), Failure> {
         for run in events_file::runs(bytes)
             .map_err(|error| wrong(path, error))?
-            .with_tools(Arc::clone(&self.tools))
+            .with_tools(self.policy.tools.clone())
         {
             let run = run.map_err(|error| wrong(path, error))?;
             for event in run.events {
@@ -164,14 +164,16 @@ impl Reader {
             Signal::Traces => {
                 for span in otlp::spans(request, &self.limits) {
                     if let Some(span) = self.sound(span)? {
-                        self.normalizer.batch().span(&span, &mut reports);
+                        self.normalizer
+                            .batch(&self.policy)
+                            .span(&span, &mut reports);
                     }
                 }
             }
             Signal::Logs => {
                 for log in otlp::logs(request, &self.limits) {
                     if let Some(log) = self.sound(log)? {
-                        self.normalizer.batch().log(&log, &mut reports);
+                        self.normalizer.batch(&self.policy).log(&log, &mut reports);
                     }
                 }
             }

@@ -61,8 +61,9 @@ pub(super) fn run(args: &CheckArgs) -> Result<(), Failure> {
 /// Every run of the files, and what was in them.
 fn replayed(args: &CheckArgs) -> Result<(files::Reader, Vec<RunJson>), Failure> {
     let loaded = config::load(&args.config.sources())?;
-    let mut replay = replay::Replay::new(loaded.settings.policy);
-    let mut reader = files::Reader::new(loaded.settings.normalize);
+    let policy = loaded.settings.policy;
+    let mut replay = replay::Replay::new(Arc::clone(&policy));
+    let mut reader = files::Reader::new(loaded.settings.normalize, policy);
     if let Some(seed) = args.shuffle {
         let mut reports = Vec::new();
         for file in &args.files {
@@ -88,7 +89,7 @@ pub(super) fn states(
 ) -> Result<(Vec<RunState>, Arc<Policy>), Failure> {
     let settings = config::load(&config.sources())?.settings;
     let mut replay = replay::Replay::new(Arc::clone(&settings.policy));
-    let mut reader = files::Reader::new(settings.normalize);
+    let mut reader = files::Reader::new(settings.normalize, Arc::clone(&settings.policy));
     for file in files {
         reader.read(file, &mut |report| replay.report(report))?;
     }

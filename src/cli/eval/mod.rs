@@ -8,7 +8,6 @@
 use std::fs::File;
 use std::io::{BufWriter, Write as _};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
 use clap::Args;
 use serde::Serialize;
@@ -53,7 +52,7 @@ pub(super) fn run(args: &EvalArgs) -> Result<(), Failure> {
             |error: &dyn std::fmt::Display| Failure::Other(format!("{}: {error}", file.display()));
         let bytes = File::open(file).map_err(|error| wrong(&error))?;
         let runs = events_file::runs(bytes).map_err(|error| wrong(&error))?;
-        for run in runs.with_tools(Arc::clone(&settings.normalize.tools)) {
+        for run in runs.with_tools(settings.policy.tools.clone()) {
             let run = run.map_err(|error| wrong(&error))?;
             verdicts.push(watch::judge(run, &settings.policy));
         }

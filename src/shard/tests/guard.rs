@@ -107,7 +107,7 @@ async fn a_daemon_that_leaves_allows() {
     shards.store().clone().close().await.unwrap();
     // The first question is answered from memory; that it cannot be kept shows with the next.
     let _ = ask(&shards, "r").await;
-    let _ = shards.submit(calls(A, None, 0..1)).await;
+    let _ = shards.submit(calls(A, None, 0..1), shards.policy()).await;
     assert!(ask(&shards, "r").await.degraded);
 }
 
