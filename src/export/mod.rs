@@ -143,11 +143,11 @@ pub struct Progress {
     pub cursor: u64,
     /// Taken by the receiver.
     pub sent: u64,
-    /// Not sent because a newer revision of the same warning was waiting behind them.
+    /// Not sent because a newer revision of the same warning was waiting behind them, or has taken their place in the store.
     pub superseded: u64,
     /// Refused by the receiver for good, or given up after `max_elapsed`. They are lost to this receiver.
     pub failed: u64,
-    /// Removed from the store before they could be delivered, or not readable there. They are lost to this receiver.
+    /// Removed from the store before they could be delivered to a receiver that gets every revision.
     pub missed: u64,
     /// Attempts that failed and were, or will be, repeated; each may concern many alerts.
     pub retries: u64,

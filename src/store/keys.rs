@@ -6,6 +6,7 @@
 //! | `!journal` | first position of the journal that somebody may need, u64 |
 //! | `!position` | newest journal position contained in states, where the database was rebuilt, u64 |
 //! | `a` cursor | alert |
+//! | `b` length, run id, warning id | cursor of the warning's newest alert, u64 |
 //! | `c` name | cursor of an exporter, u64 |
 //! | `i` created, run id | nothing |
 //! | `p` hash | policy as JSON |
@@ -32,8 +33,9 @@ pub(super) const JOURNAL_START: &[u8] = b"!journal";
 pub(super) const POSITION: &[u8] = b"!position";
 
 pub(super) const ALERT: u8 = b'a';
+const NEWEST_ALERT: u8 = b'b';
 pub(super) const INDEX: u8 = b'i';
-const EXPORTER: u8 = b'c';
+pub(super) const EXPORTER: u8 = b'c';
 const POLICY: u8 = b'p';
 pub(super) const RUN: u8 = b'r';
 const ALIAS: u8 = b'x';
@@ -101,10 +103,26 @@ pub(super) fn alias(trace: TraceId) -> Vec<u8> {
     joined(&[&[ALIAS], &trace.0])
 }
 
-/// Prefix of the keys that name a run's aliases. The length keeps one id from being the beginning of another.
+/// Prefix of the keys that name a run's aliases.
 pub(super) fn aliases_of_run(run_id: &str) -> Vec<u8> {
+    of_run(ALIAS_OF_RUN, run_id)
+}
+
+/// Prefix of the keys that name the newest alerts of a run's warnings.
+pub(super) fn newest_alerts_of(run_id: &str) -> Vec<u8> {
+    of_run(NEWEST_ALERT, run_id)
+}
+
+pub(super) fn newest_alert(run_id: &str, warning: u64) -> Vec<u8> {
+    let mut key = newest_alerts_of(run_id);
+    key.extend_from_slice(&warning.to_be_bytes());
+    key
+}
+
+/// Prefix of the keys of a kind that a run has. The length keeps one id from being the beginning of another.
+fn of_run(prefix: u8, run_id: &str) -> Vec<u8> {
     let length = u32::try_from(run_id.len()).unwrap_or(u32::MAX);
-    joined(&[&[ALIAS_OF_RUN], &length.to_be_bytes(), run_id.as_bytes()])
+    joined(&[&[prefix], &length.to_be_bytes(), run_id.as_bytes()])
 }
 
 pub(super) fn alias_of_run(run_id: &str, trace: TraceId) -> Vec<u8> {

@@ -13,6 +13,7 @@
 //! alert means, and any retry of a failed write. A store whose write failed takes no more writes.
 
 pub mod alert;
+mod alert_log;
 mod backup;
 mod error;
 pub(crate) mod hashing;
@@ -72,7 +73,8 @@ pub struct Options {
     pub durability: Durability,
     /// Memory for pages of the database, in bytes. The process takes two to three times as much.
     pub cache_bytes: u64,
-    /// Most alerts kept; the oldest leave first. At least 1.
+    /// Newest alerts that are all kept, at least 1. Of older ones, the newest of each warning stays until its run is
+    /// forgotten.
     pub alerts_max: u64,
     /// How often a snapshot is written, if anything was committed since the last one; never, where this is absent.
     pub snapshot_every: Option<Duration>,
@@ -103,8 +105,10 @@ pub struct Counters {
     pub journal_bytes: u64,
     /// Run states written.
     pub runs_saved: u64,
-    /// Alerts removed because there were more than `alerts_max`.
+    /// Alerts removed: there were more than `alerts_max`, and they had been superseded, or their run was forgotten.
     pub alerts_removed: u64,
+    /// Those of them that were the newest of their warning and that some exporter had not delivered.
+    pub alerts_lost: u64,
     /// Alerts left out because they could not be read.
     pub unreadable: u64,
     /// Journal records left out at the opening because a crash had torn them. Nobody had been answered for them.
@@ -254,7 +258,8 @@ impl Store {
         self.inner.shared.alerts_after(cursor, limit)
     }
 
-    /// Cursor of the oldest alert that is kept; one above [`Store::last_cursor`] when there is none.
+    /// Cursor of the alert from which on all are kept; one above [`Store::last_cursor`] when there is none. Of older ones
+    /// there are those that are the newest of their warning.
     #[must_use]
     pub fn first_cursor(&self) -> u64 {
         self.inner.shared.first_cursor.load(Ordering::Acquire)

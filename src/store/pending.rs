@@ -6,7 +6,6 @@
 //! once.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::atomic::Ordering;
 use std::sync::{MutexGuard, PoisonError};
 
 use crate::engine::event::{Text, TraceId};
@@ -54,7 +53,7 @@ impl Shared {
         first_cursor: u64,
         turns: Vec<Keys>,
     ) -> Result<(), StoreError> {
-        let mut alerts = Vec::new();
+        let (mut alerts, mut forgotten) = (Vec::new(), BTreeSet::new());
         for turn in turns {
             let waiting = {
                 let mut pending = self.pending();
@@ -69,8 +68,9 @@ impl Shared {
                 self.remove_runs(position, runs)?;
             }
             alerts.extend(turn.alerts);
+            forgotten.extend(turn.removed.into_iter().map(|run| run.run_id));
         }
-        self.put_alerts(first_cursor, &alerts)
+        self.put_alerts(first_cursor, &alerts, &forgotten)
     }
 
     /// Puts into the database what waits.
@@ -92,38 +92,6 @@ impl Shared {
         Ok(())
     }
 
-    /// Adds alerts behind those there are, as far as they are not there already, and removes the oldest where they
-    /// become too many.
-    fn put_alerts(&self, first_cursor: u64, alerts: &[Vec<u8>]) -> Result<(), StoreError> {
-        let newest = *self.last_cursor.borrow();
-        let oldest = match self.first_cursor.load(Ordering::Acquire) {
-            // None is stored. Where the database was lost, those before this one are.
-            oldest if oldest > newest => oldest.max(first_cursor),
-            oldest => oldest,
-        };
-        let last = newest.max((first_cursor + alerts.len() as u64).saturating_sub(1));
-        if last == newest {
-            return Ok(());
-        }
-        let first = oldest.max((last + 1).saturating_sub(self.alerts_max));
-        self.write(|db| {
-            let mut writes = Writes::default();
-            for cursor in oldest..first.min(newest + 1) {
-                writes.remove_stored(db, &keys::numbered(keys::ALERT, cursor))?;
-            }
-            for (cursor, alert) in (first_cursor..).zip(alerts) {
-                if cursor > newest && cursor >= first {
-                    writes.put_pieces(&keys::numbered(keys::ALERT, cursor), alert);
-                }
-            }
-            writes.apply_each(db)
-        })?;
-        count(&self.tally.alerts_removed, (first - oldest) as usize);
-        self.first_cursor.store(first, Ordering::Release);
-        self.last_cursor.send_replace(last);
-        Ok(())
-    }
-
     /// Removes runs whose removal is in the journal at `position`. A state that is newer belongs to a run that began
     /// after it.
     fn remove_runs(&self, position: u64, runs: &[IndexKey]) -> Result<(), StoreError> {
@@ -133,6 +101,9 @@ impl Shared {
             let is_newer =
                 saved.is_ok_and(|saved| saved.is_some_and(|run| run.position > position));
             self.read(|db| add_removal(&mut writes, db, run, !is_newer))?;
+            if !is_newer {
+                self.forget_alerts_of(&run.run_id)?;
+            }
         }
         self.write(|db| writes.apply(db))
     }

@@ -1,17 +1,16 @@
-//! What is read from the store, and the writes that wait for nobody: index, states, aliases, journal, alerts, cursors.
+//! What is read from the store, and the writes that wait for nobody: index, states, aliases, journal, cursors.
 //! What is committed and not in the database yet is found all the same.
 
 use std::sync::atomic::Ordering;
 
 use crate::engine::event::{Text, TraceId};
 
-use super::alert::Alert;
 use super::error::StoreError;
 use super::journal::{Found, Reader};
 use super::keys;
 use super::pieces::{self, Writes};
-use super::records::{RecordError, decode_alert, decode_saved, decode_turns};
-use super::shared::{Shared, count};
+use super::records::{RecordError, decode_saved, decode_turns};
+use super::shared::Shared;
 use super::turn::{Entry, IndexKey, SavedRun};
 
 /// A turn of a replay: position, entries, hash of the policy.
@@ -120,33 +119,6 @@ impl Shared {
             Ok(Found::Torn) => Vec::new(),
             Err(error) => vec![Err(refused(error))],
         })
-    }
-
-    pub(super) fn alerts_after(&self, cursor: u64, limit: usize) -> Result<Vec<Alert>, StoreError> {
-        // What lies behind the newest committed cursor is being committed.
-        let last = *self.last_cursor.borrow();
-        let first = cursor
-            .saturating_add(1)
-            .max(self.first_cursor.load(Ordering::Acquire));
-        let mut alerts = Vec::new();
-        for cursor in first..=last {
-            if alerts.len() >= limit {
-                break;
-            }
-            let key = keys::numbered(keys::ALERT, cursor);
-            let Some(record) = self.read(|db| pieces::get(db, &key))? else {
-                continue;
-            };
-            match decode_alert(cursor, &record) {
-                Ok(alert) => alerts.push(alert),
-                // No exporter would ever get past it.
-                Err(error) => {
-                    count(&self.tally.unreadable, 1);
-                    tracing::error!(cursor, %error, "an alert cannot be read and is left out");
-                }
-            }
-        }
-        Ok(alerts)
     }
 
     pub(super) fn policy(&self, hash: u64) -> Result<Option<String>, StoreError> {

@@ -12,7 +12,7 @@ use super::error::StoreError;
 use super::keys;
 use super::open::{self, DATABASE, JOURNAL};
 use super::pending::Pending;
-use super::pieces::{self, Writes};
+use super::pieces;
 use super::rebuild::Rebuilt;
 use super::records::TurnWriter;
 use super::snapshot;
@@ -37,7 +37,7 @@ pub(super) struct Shared {
     pub(super) snapshot_start: AtomicU64,
     /// When the newest snapshot was begun, milliseconds since 1970; 0 where there is none.
     pub(super) snapshot_at_ms: AtomicU64,
-    /// The oldest alert kept, one above the newest when there is none; written by the store's thread.
+    /// The alert from which on all are kept, one above the newest when there is none; written by the store's thread.
     pub(super) first_cursor: AtomicU64,
     /// The newest committed alert; sent by the store's thread.
     pub(super) last_cursor: watch::Sender<u64>,
@@ -64,6 +64,7 @@ pub(super) struct Tally {
     pub(super) journal_bytes: AtomicU64,
     pub(super) runs_saved: AtomicU64,
     pub(super) alerts_removed: AtomicU64,
+    pub(super) alerts_lost: AtomicU64,
     pub(super) unreadable: AtomicU64,
     pub(super) torn: AtomicU64,
     pub(super) snapshots: AtomicU64,
@@ -79,6 +80,7 @@ impl Tally {
             journal_bytes: self.journal_bytes.load(Ordering::Relaxed),
             runs_saved: self.runs_saved.load(Ordering::Relaxed),
             alerts_removed: self.alerts_removed.load(Ordering::Relaxed),
+            alerts_lost: self.alerts_lost.load(Ordering::Relaxed),
             unreadable: self.unreadable.load(Ordering::Relaxed),
             torn: self.torn.load(Ordering::Relaxed),
             snapshots: self.snapshots.load(Ordering::Relaxed),
@@ -130,9 +132,10 @@ impl Shared {
         shared.snapshot_start.store(kept_from, Ordering::Release);
         let newest = shared.read(|db| last(db, keys::ALERT))?.unwrap_or(0);
         let oldest = shared.read(|db| first(db, keys::ALERT))?.unwrap_or(1);
-        shared.first_cursor.store(oldest, Ordering::Release);
+        let all_from = (newest + 1).saturating_sub(shared.alerts_max).max(oldest);
+        shared.first_cursor.store(all_from, Ordering::Release);
         shared.last_cursor.send_replace(newest);
-        shared.remove_alerts_above(options.alerts_max)?;
+        shared.thin_alerts(oldest, all_from)?;
         Ok(shared)
     }
 
@@ -285,26 +288,6 @@ impl Shared {
 
     fn needed(&self) -> MutexGuard<'_, BTreeMap<u16, u64>> {
         self.needed.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn remove_alerts_above(&self, alerts_max: u64) -> Result<(), StoreError> {
-        const TOGETHER: u64 = 256;
-        let end = (*self.last_cursor.borrow() + 1).saturating_sub(alerts_max.max(1));
-        let mut from = self.first_cursor.load(Ordering::Acquire);
-        while from < end {
-            let until = end.min(from + TOGETHER);
-            self.write(|db| {
-                let mut writes = Writes::default();
-                for cursor in from..until {
-                    writes.remove_stored(db, &keys::numbered(keys::ALERT, cursor))?;
-                }
-                writes.apply(db)
-            })?;
-            count(&self.tally.alerts_removed, (until - from) as usize);
-            self.first_cursor.store(until, Ordering::Release);
-            from = until;
-        }
-        Ok(())
     }
 }
 

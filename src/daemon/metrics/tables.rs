@@ -161,8 +161,13 @@ pub(super) const STORE_COUNTERS: &[Number<store::Counters>] = &[
     }),
     (
         "store_removed_alerts_total",
-        "Alerts removed because there were too many.",
+        "Old alerts removed, since a newer revision is there or the run is forgotten.",
         |of| of.alerts_removed,
+    ),
+    (
+        "store_lost_alerts_total",
+        "Newest alerts of a warning whose run was forgotten before every exporter had them: lost to a receiver.",
+        |of| of.alerts_lost,
     ),
     (
         "store_unreadable_alerts_total",
@@ -197,7 +202,7 @@ pub(super) const EXPORTER_COUNTERS: &[Number<ExporterStatus>] = &[
     ),
     (
         "exporter_superseded_alerts_total",
-        "Alerts left out since a newer revision was sent.",
+        "Alerts left out since a newer revision was sent instead.",
         |of| of.progress.superseded,
     ),
     (
@@ -207,7 +212,7 @@ pub(super) const EXPORTER_COUNTERS: &[Number<ExporterStatus>] = &[
     ),
     (
         "exporter_missed_alerts_total",
-        "Alerts removed from the store before they were delivered: lost to the receiver.",
+        "Alerts removed from the store before they were delivered to a receiver that gets every revision.",
         |of| of.progress.missed,
     ),
     (

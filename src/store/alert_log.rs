@@ -1,0 +1,207 @@
+//! The log of alerts: what is put into it, what leaves it, and how it is read.
+//!
+//! The newest [`alerts_max`](super::Options::alerts_max) alerts are all there. Behind them an alert stays as long as it is the
+//! newest of its warning, so that a receiver that was away for long still finds every warning as it stands. It leaves when
+//! a newer one of the same warning comes, or when its run is forgotten. So the log is bounded by the warnings of the runs
+//! that are kept. Which alert is the newest of a warning lies under a key of its own, which is written before the alert: a
+//! crash that takes the key takes the alert too, and the journal brings both back.
+
+use std::collections::BTreeSet;
+use std::sync::atomic::Ordering;
+
+use sled::Db;
+
+use crate::engine::event::Text;
+
+use super::alert::Alert;
+use super::error::StoreError;
+use super::keys;
+use super::pieces::{self, Writes};
+use super::records::decode_alert;
+use super::shared::{Shared, count};
+
+/// Alerts looked at together, to be removed or to be read.
+const TOGETHER: usize = 256;
+
+impl Shared {
+    /// Adds alerts behind those there are, as far as they are not there already. Runs that are forgotten with them have no
+    /// newest alert that would have to stay.
+    pub(super) fn put_alerts(
+        &self,
+        first_cursor: u64,
+        alerts: &[Vec<u8>],
+        forgotten: &BTreeSet<Text>,
+    ) -> Result<(), StoreError> {
+        let newest = *self.last_cursor.borrow();
+        let last = newest.max((first_cursor + alerts.len() as u64).saturating_sub(1));
+        if last == newest {
+            return Ok(());
+        }
+        let oldest = match self.first_cursor.load(Ordering::Acquire) {
+            // None is stored. Where the database was lost, those before this one are.
+            oldest if oldest > newest => oldest.max(first_cursor),
+            oldest => oldest,
+        };
+        for (cursor, record) in (first_cursor..).zip(alerts) {
+            if cursor > newest {
+                self.put_alert(cursor, record, oldest, forgotten)?;
+            }
+        }
+        self.last_cursor.send_replace(last);
+        let first = oldest.max((last + 1).saturating_sub(self.alerts_max));
+        self.thin_alerts(oldest, first)?;
+        self.first_cursor.store(first, Ordering::Release);
+        Ok(())
+    }
+
+    /// Adds one alert, and removes the one that it takes the place of where that lies before `oldest`.
+    fn put_alert(
+        &self,
+        cursor: u64,
+        record: &[u8],
+        oldest: u64,
+        forgotten: &BTreeSet<Text>,
+    ) -> Result<(), StoreError> {
+        let alert = decode_alert(cursor, record).ok();
+        let of_warning = alert
+            .filter(|alert| !forgotten.contains(&alert.run_id))
+            .map(|alert| keys::newest_alert(&alert.run_id, alert.warning.id));
+        let superseded = self.write(|db| {
+            let mut before = None;
+            if let Some(key) = of_warning {
+                before = db.insert(key, &cursor.to_be_bytes())?;
+            }
+            let before = before.and_then(|before| pieces::read_number(&before));
+            let before = before.filter(|before| *before < oldest);
+            let mut writes = Writes::default();
+            writes.put_pieces(&keys::numbered(keys::ALERT, cursor), record);
+            if let Some(before) = before {
+                writes.remove_stored(db, &keys::numbered(keys::ALERT, before))?;
+            }
+            writes.apply_each(db)?;
+            Ok(before.is_some())
+        })?;
+        count(&self.tally.alerts_removed, usize::from(superseded));
+        Ok(())
+    }
+
+    /// Removes what lies from one cursor to before another, but for the newest alert of each warning.
+    pub(super) fn thin_alerts(&self, mut from: u64, until: u64) -> Result<(), StoreError> {
+        while from < until {
+            let (removed, lost, last) = self.write(|db| {
+                let waits_from = undelivered_from(db)?;
+                let (mut writes, mut removed, mut lost) = (Writes::default(), 0, 0);
+                let cursors = cursors(db, from, until - 1)?;
+                for &cursor in &cursors {
+                    match newest_of_its_warning(db, cursor)? {
+                        Some(newest) if newest == cursor => continue,
+                        Some(_) => {}
+                        None => lost += usize::from(cursor >= waits_from),
+                    }
+                    removed += 1;
+                    writes.remove_stored(db, &keys::numbered(keys::ALERT, cursor))?;
+                }
+                writes.apply_each(db)?;
+                Ok((removed, lost, cursors.last().copied()))
+            })?;
+            count(&self.tally.alerts_removed, removed);
+            count(&self.tally.alerts_lost, lost);
+            let Some(last) = last else {
+                break;
+            };
+            from = last + 1;
+        }
+        Ok(())
+    }
+
+    /// Lets go of the alerts that stayed for a run which is forgotten.
+    pub(super) fn forget_alerts_of(&self, run_id: &str) -> Result<(), StoreError> {
+        let oldest = self.first_cursor.load(Ordering::Acquire);
+        let (removed, lost) = self.write(|db| {
+            let (mut writes, mut removed, mut lost) = (Writes::default(), 0, 0);
+            let waits_from = undelivered_from(db)?;
+            for entry in db.scan_prefix(keys::newest_alerts_of(run_id)) {
+                let (key, cursor) = entry?;
+                writes.remove(&key);
+                let cursor = pieces::read_number(&cursor).unwrap_or(u64::MAX);
+                if cursor < oldest {
+                    removed += 1;
+                    lost += usize::from(cursor >= waits_from);
+                    writes.remove_stored(db, &keys::numbered(keys::ALERT, cursor))?;
+                }
+            }
+            writes.apply_each(db)?;
+            Ok((removed, lost))
+        })?;
+        count(&self.tally.alerts_removed, removed);
+        count(&self.tally.alerts_lost, lost);
+        Ok(())
+    }
+
+    /// The next alerts behind a cursor, at most `limit`.
+    pub(super) fn alerts_after(&self, cursor: u64, limit: usize) -> Result<Vec<Alert>, StoreError> {
+        // What lies behind the newest committed cursor is being committed.
+        let last = *self.last_cursor.borrow();
+        let mut from = cursor.saturating_add(1);
+        let mut alerts = Vec::new();
+        while alerts.len() < limit && from <= last {
+            let records = self.read(|db| {
+                let cursors = cursors(db, from, last)?.into_iter();
+                let records = cursors.take(limit - alerts.len()).map(|cursor| {
+                    let record = pieces::get(db, &keys::numbered(keys::ALERT, cursor))?;
+                    Ok((cursor, record))
+                });
+                records.collect::<sled::Result<Vec<_>>>()
+            })?;
+            let Some((newest, _)) = records.last() else {
+                break;
+            };
+            from = newest + 1;
+            alerts.extend(records.iter().filter_map(|(cursor, record)| {
+                // One that has just been removed is passed over.
+                self.readable(*cursor, record.as_ref()?)
+            }));
+        }
+        Ok(alerts)
+    }
+
+    /// An alert, where it can be read: no exporter would ever get past one that cannot.
+    fn readable(&self, cursor: u64, record: &[u8]) -> Option<Alert> {
+        match decode_alert(cursor, record) {
+            Ok(alert) => Some(alert),
+            Err(error) => {
+                count(&self.tally.unreadable, 1);
+                tracing::error!(cursor, %error, "an alert cannot be read and is left out");
+                None
+            }
+        }
+    }
+}
+
+/// The next cursors under which alerts are stored, from one to another.
+fn cursors(db: &Db, from: u64, to: u64) -> sled::Result<Vec<u64>> {
+    let range = keys::numbered(keys::ALERT, from)..=keys::numbered(keys::ALERT, to);
+    let found = db.range(range).keys().take(TOGETHER);
+    found
+        .filter_map(|key| key.map(|key| keys::number(&key)).transpose())
+        .collect()
+}
+
+/// The newest alert of the warning that a stored alert tells of; none where its run is forgotten.
+fn newest_of_its_warning(db: &Db, cursor: u64) -> sled::Result<Option<u64>> {
+    let record = pieces::get(db, &keys::numbered(keys::ALERT, cursor))?;
+    let Some(alert) = record.and_then(|record| decode_alert(cursor, &record).ok()) else {
+        return Ok(None);
+    };
+    let newest = db.get(keys::newest_alert(&alert.run_id, alert.warning.id))?;
+    Ok(newest.and_then(|newest| pieces::read_number(&newest)))
+}
+
+/// The first alert that some exporter has not delivered.
+fn undelivered_from(db: &Db) -> sled::Result<u64> {
+    let mut first = u64::MAX;
+    for cursor in db.range(keys::all(keys::EXPORTER)).values() {
+        first = first.min(pieces::read_number(&cursor?).unwrap_or(u64::MAX));
+    }
+    Ok(first)
+}
