@@ -88,13 +88,13 @@ impl Shared {
     /// Removes what lies from one cursor to before another, but for the newest alert of each warning.
     pub(super) fn thin_alerts(&self, mut from: u64, until: u64) -> Result<(), StoreError> {
         while from < until {
-            let (removed, lost, last) = self.write(|db| {
+            let (removed, lost, newest) = self.write(|db| {
                 let waits_from = undelivered_from(db)?;
                 let (mut writes, mut removed, mut lost) = (Writes::default(), 0, 0);
                 let cursors = cursors(db, from, until - 1)?;
                 for &cursor in &cursors {
                     match newest_of_its_warning(db, cursor)? {
-                        Some(newest) if newest == cursor => continue,
+                        Some(of_warning) if of_warning == cursor => continue,
                         Some(_) => {}
                         None => lost += usize::from(cursor >= waits_from),
                     }
@@ -106,10 +106,10 @@ impl Shared {
             })?;
             count(&self.tally.alerts_removed, removed);
             count(&self.tally.alerts_lost, lost);
-            let Some(last) = last else {
+            let Some(newest) = newest else {
                 break;
             };
-            from = last + 1;
+            from = newest + 1;
         }
         Ok(())
     }
