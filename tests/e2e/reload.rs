@@ -57,6 +57,12 @@ async fn reloaded(daemon: &Daemon, outcome: &str, times: u64) {
     until(async || (reloads(daemon, outcome).await >= times).then_some(())).await;
 }
 
+/// Waits until the daemon's log has a text.
+async fn says(daemon: &Daemon, text: &str) {
+    let said = || daemon.stderr.lock().expect("nobody panics with it").clone();
+    until(async || said().contains(text).then_some(())).await;
+}
+
 fn put(path: &Path, text: &str) {
     let fresh = path.with_extension("fresh");
     fs::write(&fresh, text).expect("it can be written");
@@ -97,11 +103,8 @@ fn thresholds_apply_from_the_next_report() {
             "detectors:\n  rules:\n    repeated_tool_cal: off\n",
         );
         reloaded(&daemon, "refused", 1).await;
-        let said = daemon.stderr.lock().expect("nobody panics with it").clone();
-        assert!(
-            said.contains("eddy.yaml:3:") && said.contains("old one stays"),
-            "{said}"
-        );
+        says(&daemon, "eddy.yaml:3:").await;
+        says(&daemon, "old one stays").await;
         sender.traces(looping(2, 0, 3)).await.expect("taken");
         assert_eq!(
             warning(&daemon, 2).as_deref(),
@@ -112,11 +115,8 @@ fn thresholds_apply_from_the_next_report() {
         let off = format!("detectors:\n  rules:\n    {RULE}: off\nruns: {{idle: 7m}}\n");
         put(&config, &off);
         reloaded(&daemon, "taken", 1).await;
-        let said = daemon.stderr.lock().expect("nobody panics with it").clone();
-        assert!(
-            said.contains("waits for a restart") && said.contains("runs.idle"),
-            "{said}"
-        );
+        says(&daemon, "waits for a restart").await;
+        says(&daemon, "runs.idle").await;
         sender.traces(looping(3, 0, 3)).await.expect("taken");
         sender.traces(looping(1, 3, 4)).await.expect("taken");
         assert_eq!(warning(&daemon, 3), None, "the new one applies");
