@@ -1,6 +1,8 @@
 //! What was said of a run's warnings, and what must be said next: the difference between what is kept and what was
 //! announced. The revision counts what was said, so it never falls and is never used twice.
 
+use std::cmp::Reverse;
+
 use super::event::Text;
 use super::few::push_bounded;
 use super::kept::Kept;
@@ -44,7 +46,7 @@ impl RunState {
             return Vec::new();
         };
         let mut changes = Vec::new();
-        for kept in &tip.warnings {
+        for kept in most_telling_first(&tip.warnings) {
             self.announce_one(kept, &mut changes);
         }
         let run_id = &self.id;
@@ -97,6 +99,13 @@ impl RunState {
         };
         changes.push(known.change(&self.id, kind));
     }
+}
+
+/// In the order in which a reader should hear of them, who has heard enough of an incident when the first has spoken.
+fn most_telling_first(warnings: &[Kept]) -> Vec<&Kept> {
+    let mut order: Vec<&Kept> = warnings.iter().collect();
+    order.sort_by_key(|kept| (Reverse(kept.severity), kept.rule.vagueness()));
+    order
 }
 
 impl Published {

@@ -1,5 +1,7 @@
 //! A run as it is shown: derived from its state at each look, never saved.
 
+use std::cmp::Reverse;
+
 use serde::{Deserialize, Serialize};
 
 use super::event::Text;
@@ -114,7 +116,7 @@ pub struct RunView {
     pub last_seen_ns: u64,
     /// When it was last heard of, milliseconds since 1970.
     pub heard_ms: u64,
-    /// Warnings, open ones first, then by rule.
+    /// Warnings: open ones first, the gravest of them first, and of these the one whose rule says most.
     pub warnings: Vec<Warning>,
     /// What the telemetry did not show, and what that means.
     pub notes: Vec<&'static str>,
@@ -140,6 +142,8 @@ impl RunState {
         warnings.sort_by_key(|warning| {
             (
                 warning.state == WarningState::Resolved,
+                Reverse(warning.severity),
+                warning.rule.vagueness(),
                 warning.rule,
                 warning.id,
             )

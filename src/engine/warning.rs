@@ -133,6 +133,36 @@ impl Rule {
         }
     }
 
+    /// How much the rule's name says of a loop beside others that see the same calls: the lower, the more. The same call
+    /// says more than the same tool, and what follows from a loop (nothing changes, it costs) says least.
+    #[must_use]
+    pub(crate) fn vagueness(self) -> u8 {
+        match self {
+            Self::GlobalDoomLoop
+            | Self::ToolCycle
+            | Self::HandoffCycle
+            | Self::HandoffBounce
+            | Self::TestFixCycle => 0,
+            Self::RepeatedToolCallExactInput | Self::DuplicateCall | Self::DoomLoop => 1,
+            Self::SameError
+            | Self::RetryStorm
+            | Self::CommandFailureCascade
+            | Self::EmptyResultLoop
+            | Self::Stagnation => 2,
+            Self::RepeatedToolCallSimilarInput
+            | Self::SimilarQuery
+            | Self::GoalLoop
+            | Self::RepeatedText
+            | Self::SummaryLoop => 3,
+            Self::NoProgress | Self::ExplorationSaturation | Self::ToolLimit => 4,
+            Self::RepeatedToolCall => 5,
+            Self::LongRunningStep
+            | Self::CostSpike
+            | Self::CostBudgetExceeded
+            | Self::UnusualRun => 6,
+        }
+    }
+
     /// The rule with this public id.
     #[must_use]
     pub fn named(name: &str) -> Option<Self> {

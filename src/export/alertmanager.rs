@@ -2,8 +2,9 @@
 //! understands Eddy.
 //!
 //! One request is one "group". Eddy does not group over time: what waits goes out together, and the group's labels are
-//! those that its alerts share. With one alert in a request these name exactly one warning, the same ones when it fires
-//! and when it resolves; the severity is not among them, because it may change in between.
+//! those of [`GROUP_BY`] that its alerts share. Where all of them are of one incident, these name that incident: the same
+//! ones whichever rules saw it, when it fires and when it resolves, so that a receiver which opens a case for each
+//! `groupKey` opens one.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -17,6 +18,9 @@ use crate::store::alert::Alert;
 
 /// What Alertmanager writes as the end of an alert that has none: the zero of Go's clock.
 const NO_END: &str = "0001-01-01T00:00:00Z";
+
+/// The labels by which alerts are one group, from the widest to the narrowest.
+const GROUP_BY: [&str; 4] = ["tenant", "service", "run_id", "incident"];
 
 type Texts = BTreeMap<&'static str, String>;
 
@@ -68,7 +72,7 @@ impl Message {
             .collect();
         let common_labels = common(alerts.iter().map(|alert| &alert.labels));
         let mut group_labels = common_labels.clone();
-        group_labels.remove("severity");
+        group_labels.retain(|name, _| GROUP_BY.contains(name));
         let firing = alerts.iter().any(|alert| alert.status == "firing");
         Self {
             version: "4",
@@ -122,7 +126,7 @@ fn labels(tenant: &str, alert: &Alert) -> Texts {
         ("agent", warning.agent.as_deref()),
         ("tool", warning.tool.as_deref()),
         ("tenant", Some(tenant)),
-        // For `group_by`: several rules may see the same calls.
+        // Several rules may see the same calls.
         ("incident", Some(incident.as_str())),
     ];
     all.into_iter()

@@ -76,7 +76,7 @@ pub struct WebhookSettings {
     pub bearer_token: Option<Secret>,
     /// Whether the address may be on this machine or in a private network.
     pub allow_private: bool,
-    /// Most alerts in one request, at least 1. With 1, `groupKey` names one warning.
+    /// Most alerts in one request, at least 1. With 1, `groupKey` names one incident.
     pub max_alerts: usize,
     /// The address at which people reach the API, for links: `http://HOST:PORT`.
     pub external_url: Option<String>,

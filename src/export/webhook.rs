@@ -338,13 +338,11 @@ mod tests {
         assert_eq!(first["authorization"], "Bearer hunter2");
         assert_eq!(first["idempotency-key"], "00000000000000ab:2");
         assert_eq!(second["idempotency-key"].len(), 32);
-        let group = r#"{}:{agent="researcher", alertname="repeated_tool_call_exact_input", incident="00000000000000ab", run_id="4bf92f3577b34da6a3ce929d0e0e4736", service="research-bot", tool="web_search"}"#;
+        let group = r#"{}:{incident="00000000000000ab", run_id="4bf92f3577b34da6a3ce929d0e0e4736", service="research-bot"}"#;
         let expected = serde_json::json!({
             "version": "4", "groupKey": group, "truncatedAlerts": 0, "status": "firing", "receiver": "pager",
             "groupLabels": {
-                "alertname": "repeated_tool_call_exact_input", "service": "research-bot", "agent": "researcher",
-                "tool": "web_search", "run_id": "4bf92f3577b34da6a3ce929d0e0e4736",
-                "incident": "00000000000000ab",
+                "service": "research-bot", "run_id": "4bf92f3577b34da6a3ce929d0e0e4736", "incident": "00000000000000ab",
             },
             "commonLabels": one["alerts"][0]["labels"],
             "commonAnnotations": one["alerts"][0]["annotations"],

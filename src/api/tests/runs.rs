@@ -35,9 +35,9 @@ async fn a_run_is_shown_with_its_warning() {
         .collect();
     assert_eq!(
         rules,
-        ["repeated_tool_call", "repeated_tool_call_exact_input"]
+        ["repeated_tool_call_exact_input", "repeated_tool_call"]
     );
-    let warning = &run.warnings[1];
+    let warning = &run.warnings[0];
     assert_eq!(warning.severity(), v1::Severity::Warning);
     assert_eq!(warning.state(), v1::WarningState::Open);
 
@@ -45,7 +45,7 @@ async fn a_run_is_shown_with_its_warning() {
     assert_eq!(status, 200);
     assert_eq!(json["run_id"], "chat/1");
     assert_eq!(json["score"], 75);
-    assert_eq!(json["warnings"][1]["id"], warning.warning_id.as_str());
+    assert_eq!(json["warnings"][0]["id"], warning.warning_id.as_str());
     assert_eq!(eddy.get("/v1/runs/chat%2F1").await.1, json);
 }
 

@@ -7,27 +7,35 @@ use super::{
     barred, clock, gravity, joined, place_of, rule_and_count, sentence, severity_paint,
     severity_word,
 };
-use crate::json::AlertJson;
+use crate::json::{AlertJson, WarningJson};
 
-/// Warnings that a feed remembers to have shown. A forgotten one is shown as a block again.
+/// Incidents that a feed remembers to have shown. A forgotten one is shown as a block again.
 const SHOWN_MAX: usize = 1_000;
 
-/// A stream of alerts on its way to a reader, who has seen some of its warnings already.
+/// A stream of alerts on its way to a reader, who has seen some of its incidents already.
 #[derive(Debug)]
 pub struct Feed {
     look: Look,
-    /// How each warning was last shown, by id.
-    shown: BTreeMap<String, Shown>,
-    /// The keys of `shown`, oldest first.
+    /// The warning that leads each incident, by the incident.
+    leading: BTreeMap<String, Leading>,
+    /// The keys of `leading`, oldest first.
     order: VecDeque<String>,
 }
 
-/// What a reader has seen of a warning.
+/// The warning that a reader has seen of an incident.
 #[derive(Debug)]
-struct Shown {
+struct Leading {
+    id: String,
     severity: String,
-    /// Other warnings with the same one describe the same calls.
-    incident: String,
+}
+
+impl Leading {
+    fn of(warning: &WarningJson) -> Self {
+        Self {
+            id: warning.id.clone(),
+            severity: warning.severity.clone(),
+        }
+    }
 }
 
 impl Feed {
@@ -36,56 +44,61 @@ impl Feed {
     pub fn new(look: Look) -> Self {
         Self {
             look,
-            shown: BTreeMap::new(),
+            leading: BTreeMap::new(),
             order: VecDeque::new(),
         }
     }
 
-    /// The alert as the reader should see it: a block with empty lines around it where the warning is new to
-    /// the reader, else a line. Another warning of an incident that was shown is a line, too, unless it is graver than all
-    /// that was seen of it. Ends with a line break.
+    /// The alert as the reader should see it. What several rules see is one incident, and one warning speaks for it: the
+    /// first that comes, until a graver one does. It is a block with empty lines around it when it is new to the reader,
+    /// then a line each time it changes; the others of the incident are not shown (the run's page has them all) and the
+    /// answer is empty. Ends with a line break.
     pub fn show(&mut self, alert: &AlertJson) -> String {
         let warning = &alert.warning;
+        let leading = self.leading.get(&warning.incident);
+        let leads = leading.is_some_and(|leading| leading.id == warning.id);
         if alert.change == "resolved" {
-            self.forget(&warning.id);
-            return resolved_line(self.look, alert);
+            // A reader who has not seen it begin is told all the same.
+            let hidden = leading.is_some() && !leads;
+            if leads {
+                self.forget(&warning.incident);
+            }
+            return if hidden {
+                String::new()
+            } else {
+                resolved_line(self.look, alert)
+            };
         }
-        let gravest = self.gravest_of(&warning.incident);
-        let shown = Shown {
-            severity: warning.severity.clone(),
-            incident: warning.incident.clone(),
+        let shown = match leading {
+            Some(before) if leads => update_line(self.look, alert, &before.severity),
+            Some(before) if gravity(&warning.severity) <= gravity(&before.severity) => {
+                return String::new();
+            }
+            _ => format!("\n{}\n", alert_block(self.look, alert)),
         };
-        if let Some(before) = self.shown.insert(warning.id.clone(), shown) {
-            return update_line(self.look, alert, &before.severity);
+        let incident = warning.incident.clone();
+        if self
+            .leading
+            .insert(incident.clone(), Leading::of(warning))
+            .is_none()
+        {
+            self.remember(incident);
         }
-        self.remember(warning.id.clone());
-        if gravest.is_some_and(|gravest| gravest >= gravity(&warning.severity)) {
-            return also_line(self.look, alert);
-        }
-        format!("\n{}\n", alert_block(self.look, alert))
+        shown
     }
 
-    /// How grave the gravest warning of an incident is that the reader has seen.
-    fn gravest_of(&self, incident: &str) -> Option<u8> {
-        let same = self
-            .shown
-            .values()
-            .filter(|shown| shown.incident == incident);
-        same.map(|shown| gravity(&shown.severity)).max()
-    }
-
-    fn remember(&mut self, id: String) {
-        self.order.push_back(id);
+    fn remember(&mut self, incident: String) {
+        self.order.push_back(incident);
         if self.order.len() > SHOWN_MAX
             && let Some(oldest) = self.order.pop_front()
         {
-            self.shown.remove(&oldest);
+            self.leading.remove(&oldest);
         }
     }
 
-    fn forget(&mut self, id: &str) {
-        if self.shown.remove(id).is_some() {
-            self.order.retain(|kept| kept != id);
+    fn forget(&mut self, incident: &str) {
+        if self.leading.remove(incident).is_some() {
+            self.order.retain(|kept| kept != incident);
         }
     }
 }
@@ -125,13 +138,6 @@ pub fn update_line(look: Look, alert: &AlertJson, severity_before: &str) -> Stri
     };
     let paint = severity_paint(&alert.warning.severity);
     short_line(look, paint, &format!("▌↑ {word}"), alert)
-}
-
-/// Another rule has seen an incident that the reader knows, in one line. Ends with a line break.
-fn also_line(look: Look, alert: &AlertJson) -> String {
-    let severity = clean(&alert.warning.severity).to_uppercase();
-    let paint = severity_paint(&alert.warning.severity);
-    short_line(look, paint, &format!("▌+ {severity}, the same"), alert)
 }
 
 /// A warning whose run recovered, in one line. Ends with a line break.
@@ -249,25 +255,30 @@ mod tests {
         );
     }
 
-    // Given a second warning of an incident; it is a line, and a block only where it is graver than what was seen.
+    // Given other warnings of an incident; one speaks for it, until a graver one comes, and its end is said once.
     #[test]
     fn an_incident_is_shown_once() {
         let mut feed = Feed::new(plain(140));
-        let mut alert = alert();
-        feed.show(&alert);
-        alert.warning.id = "1".to_owned();
-        alert.warning.rule = "no_progress".to_owned();
-        let line = feed.show(&alert);
-        assert!(
-            line.starts_with("▌+ WARNING, the same  no_progress ×4"),
-            "{line}"
-        );
-        alert.warning.id = "2".to_owned();
-        alert.warning.severity = "critical".to_owned();
-        assert!(feed.show(&alert).starts_with("\n▌ CRITICAL"));
-        alert.warning.id = "3".to_owned();
-        alert.warning.incident = "another".to_owned();
-        assert!(feed.show(&alert).starts_with("\n▌ CRITICAL"));
+        let first = alert();
+        feed.show(&first);
+        let mut second = alert();
+        second.warning.id = "1".to_owned();
+        second.warning.rule = "no_progress".to_owned();
+        assert_eq!(feed.show(&second), "");
+        second.change = "updated".to_owned();
+        assert_eq!(feed.show(&second), "");
+        second.warning.severity = "critical".to_owned();
+        assert!(feed.show(&second).starts_with("\n▌ CRITICAL  no_progress"));
+        let mut ended = first.clone();
+        ended.change = "resolved".to_owned();
+        assert_eq!(feed.show(&ended), "");
+        assert_eq!(feed.show(&first), "");
+        second.change = "resolved".to_owned();
+        assert!(feed.show(&second).starts_with("▌✓ RESOLVED  no_progress"));
+        assert!(feed.show(&first).starts_with("\n▌ WARNING"));
+        let mut other = alert();
+        other.warning.incident = "another".to_owned();
+        assert!(feed.show(&other).starts_with("\n▌ WARNING"));
     }
 
     // Given an update of a warning that the reader has not seen, as after a start; it is a block.
@@ -292,8 +303,9 @@ mod tests {
             alert.warning.incident = id.to_string();
             feed.show(&alert);
         }
-        assert_eq!((feed.shown.len(), feed.order.len()), (SHOWN_MAX, SHOWN_MAX));
-        assert!(!feed.shown.contains_key("0"));
+        let kept = (feed.leading.len(), feed.order.len());
+        assert_eq!(kept, (SHOWN_MAX, SHOWN_MAX));
+        assert!(!feed.leading.contains_key("0"));
     }
 
     // Given names and sentences that would steer the terminal; in blocks and lines they are shown, not obeyed.

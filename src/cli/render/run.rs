@@ -1,11 +1,10 @@
 //! One run with its warnings, and one warning with everything that is known of it.
 
-use std::cmp::Reverse;
 use std::fmt::Write as _;
 
 use super::text::{Look, Paint, clean, money, short_number, short_time};
 use super::{
-    barred, clock, gravity, hanging, joined, place_of, rule_and_count, sentence, severity_paint,
+    barred, clock, hanging, joined, place_of, rule_and_count, sentence, severity_paint,
     status_paint, words,
 };
 use crate::json::{RunJson, WarningJson};
@@ -62,8 +61,7 @@ fn warnings_heading(run: &RunJson) -> String {
     }
 }
 
-/// The warnings of each incident, in the order in which they stand, the leading one first: open before resolved, then the
-/// gravest, then the one that weighs most. Resolved ones do not hide behind an open one.
+/// The warnings of each incident. The engine puts the leading one first. Resolved ones do not hide behind an open one.
 fn incidents(warnings: &[WarningJson]) -> Vec<Vec<&WarningJson>> {
     let mut incidents: Vec<Vec<&WarningJson>> = Vec::new();
     for warning in warnings {
@@ -74,9 +72,6 @@ fn incidents(warnings: &[WarningJson]) -> Vec<Vec<&WarningJson>> {
             Some(incident) => incident.push(warning),
             None => incidents.push(vec![warning]),
         }
-    }
-    for incident in &mut incidents {
-        incident.sort_by_key(|warning| Reverse((gravity(&warning.severity), warning.penalty)));
     }
     incidents
 }
@@ -265,7 +260,7 @@ Notes
         assert_eq!(run_page(plain(100), &run), expected);
     }
 
-    // Given warnings of one incident; the gravest leads, the others are named with their points, and all are counted.
+    // Given warnings of one incident; the first leads, the others are named with their points, and all are counted.
     #[test]
     fn an_incident_is_one_block() {
         let mut run = run();
@@ -275,7 +270,7 @@ Notes
             penalty,
             ..warning()
         };
-        run.warnings.push(other("no_progress", "critical", 30));
+        run.warnings.insert(0, other("no_progress", "critical", 30));
         run.warnings.push(other("repeated_tool_call", "info", 15));
         let page = run_page(plain(100), &run);
         assert!(

@@ -169,18 +169,9 @@ fn table_line(cells: &[String; COLUMNS], widths: &[usize; COLUMNS]) -> String {
     line
 }
 
-/// The gravest open warning of a run; among equals the one that takes most from the score.
+/// The first open warning of a run: the engine puts the gravest first, and of these the most telling.
 fn worst_warning(run: &RunJson) -> Option<&WarningJson> {
-    let rank = |warning: &&WarningJson| {
-        let severity = ["info", "warning", "critical"]
-            .iter()
-            .position(|name| *name == warning.severity);
-        (severity, warning.penalty, warning.count)
-    };
-    run.warnings
-        .iter()
-        .filter(|warning| warning.state == "open")
-        .max_by_key(rank)
+    run.warnings.iter().find(|warning| warning.state == "open")
 }
 
 /// How long ago an RFC 3339 time was.
