@@ -40,6 +40,8 @@ pub(crate) const WARNINGS_MAX: usize = 24;
 /// What has been seen so far.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Fold {
+    /// The run is a swarm ([`is_swarm`](super::run::is_swarm)): derived from its id.
+    pub(crate) is_swarm: bool,
     pub(crate) totals: Totals,
     pub(crate) agents: Vec<Text>,
     /// Models that used tokens of which nobody knows the cost, at most [`UNPRICED_MAX`].

@@ -12,7 +12,10 @@
 mod decide;
 pub(crate) mod join;
 pub mod message;
+mod owed;
 pub mod policy;
+
+use std::sync::Arc;
 
 use super::event::{
     Answer, Body, Event, Guarded, ModelCall, Nudge, Part, SpanId, Text, ToolCall, TraceId,
@@ -37,6 +40,8 @@ pub struct Caller {
     pub worker: Option<Text>,
     /// The session, where it is named apart from the run.
     pub session_id: Option<Text>,
+    /// What the swarm of its session is warned of.
+    pub swarm: Arc<[Shared]>,
     /// Hash of the round's name, 0 where it has none.
     pub round: u64,
     /// Hash of the turn's name, 0 where it has none.
@@ -45,6 +50,23 @@ pub struct Caller {
     pub now_ns: u64,
     /// Nobody waits for the answer any more: the call is made whatever it is.
     pub is_gone: bool,
+}
+
+/// A warning that every worker of a swarm is to be told of.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Shared {
+    /// The warning.
+    pub warning_id: u64,
+    /// Its rule.
+    pub rule: Rule,
+    /// Its group.
+    pub group: u64,
+    /// Calls so far.
+    pub count: u64,
+    /// The tool, where there is one.
+    pub tool: Text,
+    /// Workers that have a part in it.
+    pub workers: usize,
 }
 
 /// The guard's answer.

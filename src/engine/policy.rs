@@ -56,6 +56,14 @@ pub struct Patience {
     pub budget_seconds: u64,
 }
 
+impl Policy {
+    /// Whether workers in different runs of one session are to be seen together.
+    #[must_use]
+    pub fn watches_swarms(&self) -> bool {
+        self.rules.global_doom_loop.is_some()
+    }
+}
+
 /// How a score is made.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]

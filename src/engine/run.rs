@@ -94,6 +94,15 @@ pub struct RunState {
     pub(crate) next_base: Option<Box<Fold>>,
 }
 
+/// What the id of a swarm begins with: a run in which the workers of a session are seen together, whatever their runs.
+pub const SWARM: &str = "swarm:";
+
+/// Whether a run is a swarm. One rule looks at it, `global_doom_loop`.
+#[must_use]
+pub fn is_swarm(run_id: &str) -> bool {
+    run_id.starts_with(SWARM)
+}
+
 /// Where a report stands in a run: by start; agents before what they do, outer ones before inner ones; a run's end by
 /// when it ended. Ties are broken by identity (`conventions.md` §8.2).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
@@ -131,8 +140,13 @@ impl RunState {
     /// The state of a run of which nothing is known yet. The id goes into the ids of its warnings.
     #[must_use]
     pub fn new(run_id: Text) -> Self {
+        let base = Fold {
+            is_swarm: is_swarm(&run_id),
+            ..Fold::default()
+        };
         Self {
             id: run_id,
+            base,
             ..Self::default()
         }
     }
@@ -151,6 +165,12 @@ impl RunState {
         let tip = self.tip.as_deref().map_or(0, Fold::bring_near);
         let ids = self.recent_ids.bring_near() ^ self.folded_calls.bring_near();
         self.heard_ms ^ self.published.len() as u64 ^ self.window.bring_near() ^ ids ^ tip
+    }
+
+    /// The session, where it was named apart from the run.
+    #[must_use]
+    pub fn session_id(&self) -> Option<&Text> {
+        self.session_id.as_ref()
     }
 
     /// When it was last heard of, milliseconds since 1970.

@@ -11,7 +11,7 @@ use super::hash::stable;
 use super::health;
 use super::kept::Kept;
 use super::policy::Policy;
-use super::run::RunState;
+use super::run::{RunState, is_swarm};
 use super::warning::{Rule, Warning, WarningState};
 use super::wording;
 use super::work::AgentWork;
@@ -122,6 +122,14 @@ pub struct RunView {
     pub notes: Vec<&'static str>,
     /// Reports that came too late to be put into their place.
     pub late_events: u64,
+}
+
+impl RunView {
+    /// Whether it belongs into a list of runs: not a swarm of which there is nothing to say, since its runs are listed.
+    #[must_use]
+    pub fn is_listed(&self) -> bool {
+        !is_swarm(&self.run_id) || !self.warnings.is_empty()
+    }
 }
 
 impl RunState {

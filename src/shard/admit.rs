@@ -16,7 +16,7 @@ use crate::store::StoreError;
 use super::clock;
 use super::inbox::{Cost, Message, Move, Part, Routed};
 use super::router::{Lesson, Router};
-use super::{NamedPolicy, Settings, Shared};
+use super::{NamedPolicy, Settings, Shared, swarm};
 
 /// Shortest time after which a refused sender is asked to come again: some turns of a busy shard.
 const RETRY_MIN: Duration = Duration::from_millis(250);
@@ -109,7 +109,7 @@ impl Shared {
             .router
             .lock()
             .expect("nobody panics holding the router");
-        let sorted = match self.sort(&mut router, reports) {
+        let sorted = match self.sort(&mut router, reports, policy.policy.watches_swarms()) {
             Ok(sorted) => sorted,
             Err(error) => {
                 warn!(%error, "aliases of traces cannot be read; reports are refused");
@@ -139,7 +139,12 @@ impl Shared {
 
     /// Finds the run and the shard of each report. Those that name their run come first, so that the others of the
     /// same trace need not move.
-    fn sort(&self, router: &mut Router, mut reports: Vec<Report>) -> Result<Sorted, StoreError> {
+    fn sort(
+        &self,
+        router: &mut Router,
+        mut reports: Vec<Report>,
+        watches_swarms: bool,
+    ) -> Result<Sorted, StoreError> {
         let is_nameless = |report: &Report| report.run.run_id.is_none();
         if !reports.is_sorted_by_key(is_nameless) {
             reports.sort_by_key(is_nameless);
@@ -164,6 +169,9 @@ impl Shared {
             };
             if route.lesson.is_none() && events.is_empty() {
                 continue;
+            }
+            if watches_swarms && let Some(copy) = swarm::copy(&route.run_id, &run, &events) {
+                sorted.add(self, swarm::routed(run.session_id.clone(), copy));
             }
             let shard = usize::from(self.shard_of(&route.run_id));
             let draft = sorted.parts[shard].get_or_insert_default();
@@ -237,6 +245,15 @@ impl Shared {
     }
 }
 
+impl Sorted {
+    fn add(&mut self, house: &Shared, report: Routed) {
+        let shard = usize::from(house.shard_of(&report.run_id));
+        let draft = self.parts[shard].get_or_insert_default();
+        draft.cost.add(Cost::of(&report.events));
+        draft.reports.push(report);
+    }
+}
+
 impl Draft {
     fn report(&mut self, run_id: Text, run: RunRef, events: Vec<Event>) {
         if !events.is_empty() {
@@ -251,7 +268,7 @@ impl Draft {
 }
 
 /// The most that one shard may hold.
-fn most(settings: &Settings) -> Cost {
+pub(super) fn most(settings: &Settings) -> Cost {
     Cost {
         reports: settings.inbox_reports_max,
         bytes: settings.inbox_bytes_max,

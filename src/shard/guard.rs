@@ -19,10 +19,11 @@ use crate::engine::guard::{self, Caller, Checked, Said, Verdict};
 use crate::normalize::guarded;
 use crate::store::{Entry, IndexKey, StoreError};
 
-use super::router::bounded;
-use super::turn::Draft;
+use super::draft::Draft;
+use super::inbox::{Cost, Message, Part, Routed};
+use super::router::named;
 use super::worker::Worker;
-use super::{Shards, Shared};
+use super::{NamedPolicy, Shards, Shared, admit, swarm};
 
 pub use crate::normalize::guarded::{Outcome, Told};
 
@@ -174,9 +175,26 @@ impl Shared {
         }
     }
 
+    /// Hands a swarm its copy of what the guard was asked or told. Nobody waits for it: like the answer itself, it may be
+    /// forgotten by a crash.
+    fn tell_swarm(&self, policy: &NamedPolicy, report: Routed) {
+        let (done, _) = oneshot::channel();
+        let cost = Cost::of(&report.events);
+        let desk = self.desk_of(&report.run_id);
+        if desk.has_room(cost, admit::most(&self.settings)) {
+            desk.send(Message::Reports(Part {
+                reports: vec![report],
+                aliases: Vec::new(),
+                policy: policy.clone(),
+                cost,
+                done,
+            }));
+        }
+    }
+
     /// The run that an id names. A trace may have gone over to a run with a name of its own.
     fn run_named(&self, run_id: &str) -> Text {
-        let run_id = bounded(&run_id.into());
+        let run_id = named(&run_id.into());
         let Some(trace) = super::router::trace_of(&run_id) else {
             return run_id;
         };
@@ -241,6 +259,11 @@ impl Worker {
         let policy = self.policy.policy.clone();
         let (slot, is_new) = self.residence.open(&run_id, at_ms)?;
         let run = self.residence.at(slot);
+        // The session may have been named earlier.
+        let session_id = Some(&caller.session_id)
+            .filter(|_| policy.watches_swarms())
+            .and_then(|named| named.clone().or_else(|| run.state.session_id().cloned()));
+        caller.swarm = self.shared.swarms.of(session_id.as_ref());
         let checked = match &what {
             What::Check(call) => guard::check(&mut run.state, call, &caller, &policy),
             What::Result(call) => guard::result(&mut run.state, call, &caller, &policy),
@@ -259,6 +282,12 @@ impl Worker {
                 events: checked.events.clone(),
                 changes: checked.changes.clone(),
             });
+        }
+        if let Some(session_id) = session_id
+            && let Some(copy) = swarm::copy_of(&run_id, &session_id, &checked.events)
+        {
+            self.shared
+                .tell_swarm(&self.policy, swarm::routed(Some(session_id), copy));
         }
         self.count(&what, &checked);
         Ok(())

@@ -16,6 +16,7 @@
 mod admit;
 mod clock;
 mod counters;
+mod draft;
 pub mod guard;
 mod idle;
 mod inbox;
@@ -25,6 +26,7 @@ mod residence;
 mod retire;
 pub mod router;
 mod seat;
+pub mod swarm;
 #[cfg(test)]
 mod tests;
 mod turn;
@@ -170,6 +172,8 @@ struct Shared {
     counters: Counters,
     /// Whoever holds the router may put reports into the inboxes, so that what was routed first arrives first.
     router: Mutex<Router>,
+    /// What swarms are warned of.
+    swarms: swarm::Board,
     /// The way into each shard, by number.
     desks: Vec<Desk>,
     /// Requests refused since one was accepted.
@@ -211,6 +215,7 @@ impl Shards {
             clock,
             counters: Counters::default(),
             router: Mutex::new(Router::new(settings.traces_max)),
+            swarms: swarm::Board::default(),
             desks,
             refused_in_row: AtomicU64::new(0),
             runs: AtomicU64::new(survey.runs),

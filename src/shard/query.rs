@@ -118,7 +118,7 @@ impl Shared {
                 }
                 examined += 1;
                 after = Some(key);
-                runs.extend(view.filter(|view| filter.passes(view)));
+                runs.extend(view.filter(|view| view.is_listed() && filter.passes(view)));
             }
         }
         Ok(RunPage {

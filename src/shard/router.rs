@@ -12,6 +12,7 @@
 use xxhash_rust::xxh3::xxh3_64;
 
 use crate::engine::event::{Text, TraceId};
+use crate::engine::run::is_swarm;
 use crate::normalize::RunRef;
 use crate::store::hashing::FastMap;
 
@@ -76,7 +77,7 @@ impl Router {
         let named = run.run_id.as_ref().filter(|id| !id.is_empty());
         if !is_set(run.trace) {
             return named.map(|id| Route {
-                run_id: bounded(id),
+                run_id: self::named(id),
                 lesson: None,
             });
         }
@@ -92,7 +93,7 @@ impl Router {
         let own = own_id(run.trace);
         let (before, known) = self.recall(run.trace, stored);
         let target = match (named, run.continues) {
-            (Some(id), _) => bounded(id),
+            (Some(id), _) => self::named(id),
             (None, Some(other)) if known == own && is_set(other) => self.follow(other, stored),
             // Its run may have become part of another: remembering that keeps chains short, and is all that is left
             // once the run in between is forgotten.
@@ -201,6 +202,14 @@ pub fn shard_of(run_id: &str, shards: u16) -> u16 {
 /// Whether a report has a trace at all. Those that have none share nothing.
 fn is_set(trace: TraceId) -> bool {
     trace.0 != [0; 16]
+}
+
+/// The id of a run that a report names so. A swarm is named by Eddy alone.
+pub(super) fn named(run_id: &Text) -> Text {
+    if is_swarm(run_id) {
+        return bounded(&format!("run:{run_id}").into());
+    }
+    bounded(run_id)
 }
 
 /// A run id of at most [`RUN_ID_BYTES_MAX`] bytes.

@@ -13,18 +13,16 @@ use std::sync::atomic::Ordering;
 use std::time::Instant;
 
 use crate::engine::event::{Text, TraceId};
-use crate::engine::policy::Policy;
 use crate::engine::run::WINDOW_EVENTS_MAX;
-use crate::engine::{Change, Input, RunState, step};
-use crate::store::alert::Alert;
+use crate::engine::{Input, step};
 use crate::store::hashing::FastMap;
 use crate::store::records::encode_run;
 use crate::store::{Entry, IndexKey, StoreError, Turn};
 
 use super::NamedPolicy;
 use super::counters;
+use super::draft::Draft;
 use super::inbox::{Absorb, Cost, Done, Message, Move, Part, Release, Routed};
-use super::residence::Slot;
 use super::worker::Worker;
 
 /// Runs that are brought near together: their hot parts fit the processor's nearer caches beside what a step needs.
@@ -51,22 +49,6 @@ pub(super) struct Batch {
     done: Vec<Done>,
     /// How much work all this is, in events.
     work: usize,
-}
-
-/// A turn in the making, and what follows from it once it is committed.
-#[derive(Default)]
-pub(super) struct Draft {
-    pub(super) turn: Turn,
-    /// Number of events in it.
-    pub(super) events: u64,
-    /// Runs that were stepped.
-    pub(super) touched: Vec<Slot>,
-    /// Runs that are forgotten.
-    removed: Vec<Text>,
-    /// Owners of absorbed runs that are to hear of it.
-    releases: Vec<Release>,
-    moves: Vec<Move>,
-    done: Vec<Done>,
 }
 
 impl Batch {
@@ -158,6 +140,7 @@ impl Worker {
             }
             self.commit(&mut draft).await?;
             self.show(&draft);
+            self.hang_out(&draft);
             self.remove(&draft.removed);
         }
         self.tray.held.release(cost);
@@ -383,6 +366,18 @@ impl Worker {
         }
     }
 
+    /// Lets the workers of the swarms among the runs know what their swarm is warned of.
+    fn hang_out(&mut self, draft: &Draft) {
+        if !self.policy.policy.watches_swarms() {
+            return;
+        }
+        for slot in &draft.touched {
+            let run = self.residence.at(*slot);
+            let swarms = &self.shared.swarms;
+            swarms.hang(&run.key.run_id, || run.state.shared());
+        }
+    }
+
     /// Forgets runs whose removal is committed.
     fn remove(&mut self, removed: &[Text]) {
         for run_id in removed {
@@ -411,46 +406,5 @@ impl Worker {
             _ => drop(done.send(())),
         }
         Ok(())
-    }
-}
-
-impl Draft {
-    fn is_empty(&self) -> bool {
-        self.turn.entries.is_empty() && self.turn.aliases.is_empty()
-    }
-
-    /// Notes that a run is to be forgotten.
-    fn remove(&mut self, key: IndexKey) {
-        self.turn.entries.push(Entry::Removed {
-            run_id: key.run_id.clone(),
-        });
-        self.removed.push(key.run_id.clone());
-        self.turn.removed.push(key);
-    }
-
-    /// Makes alerts of what changed with a run's warnings.
-    pub(super) fn announce(&mut self, changes: Vec<Change>, state: &RunState, policy: &Policy) {
-        let warnings: Vec<_> = changes
-            .into_iter()
-            .filter_map(|change| match change {
-                Change::Warning { kind, warning } => Some((kind, warning)),
-                Change::RunEnded => None,
-            })
-            .collect();
-        if warnings.is_empty() {
-            return;
-        }
-        let view = state.view(policy);
-        self.turn
-            .alerts
-            .extend(warnings.into_iter().map(|(kind, warning)| Alert {
-                cursor: 0,
-                at_ms: self.turn.at_ms,
-                change: kind,
-                run_id: view.run_id.clone(),
-                service: view.service.clone(),
-                score: view.score,
-                warning: *warning,
-            }));
     }
 }

@@ -1,7 +1,7 @@
 //! The page *Loop Detection* of attocode.
 //!
 //! The first half is about what spans tell, the second about what the guard answers. What the last tier announces is done:
-//! from the seventh identical call on, it is refused. Workers in different runs of one session are not counted together yet.
+//! from the seventh identical call on, it is refused.
 
 use eddy::config::profile::Name;
 use serde_json::{Value, json};
@@ -428,4 +428,50 @@ fn every_worker_of_a_swarm_is_told() {
         "{message}"
     );
     assert_eq!(guard.check(&by("w1", "and more")), "ALLOW");
+}
+
+/// The same with a run for each worker: the runs of a session are seen together, in a run of its own that is listed once there
+/// is something to say of it. A run of another session hears nothing.
+#[test]
+fn workers_in_runs_of_one_session_are_a_swarm() {
+    let guard = Guarded::by(ATTOCODE);
+    let by = |worker: &str, q: &str| {
+        let mut call = asked("search", json!({"query": q}));
+        call["worker"] = json!(worker);
+        call["run_id"] = json!(format!("run of {worker}"));
+        call["session_id"] = json!("s");
+        call
+    };
+    let mut nudges = Vec::new();
+    for n in 0..5 {
+        for worker in ["w1", "w2"] {
+            for query in ["same".to_owned(), format!("{worker} {n}")] {
+                let verdict = guard.call(&by(worker, &query), &json!({"result": "x"}));
+                nudges.extend((verdict != "ALLOW").then_some(verdict));
+            }
+        }
+        if n == 3 {
+            assert!(!guard.listed().contains(&"swarm:s".to_owned()));
+        }
+    }
+    let swarm = guard.run_named("swarm:s");
+    assert_eq!(swarm["warnings"][0]["rule"], "global_doom_loop", "{swarm}");
+    assert_eq!(swarm["warnings"][0]["count"], 10);
+    assert_eq!(swarm["session_id"], "s");
+    assert!(guard.listed().contains(&"swarm:s".to_owned()));
+    let told = |worker: &str| guard.answer(&by(worker, "something else"));
+    nudges.extend(["w1", "w2"].map(|worker| shown(&told(worker))));
+    nudges.retain(|verdict| verdict != "ALLOW");
+    assert_eq!(nudges, ["NUDGE global_doom_loop 10"; 2]);
+    assert_eq!(told("w1")["verdict"], "ALLOW");
+    let mut stranger = by("w3", "same");
+    stranger["session_id"] = json!("t");
+    assert_eq!(guard.check(&stranger), "ALLOW");
+    // Nobody but Eddy names a swarm.
+    let calls = || guard.run_named("swarm:s")["tool_calls"].clone();
+    let before = calls();
+    stranger["run_id"] = json!("swarm:s");
+    guard.call(&stranger, &json!({"result": "x"}));
+    assert_eq!(calls(), before);
+    assert_eq!(guard.run_named("run:swarm:s")["tool_calls"], 1);
 }

@@ -75,7 +75,7 @@ impl Guarded {
     /// The whole answer to a question.
     pub(crate) fn answer(&self, call: &Value) -> Value {
         let mut call = call.clone();
-        call["run_id"] = json!("run");
+        call["run_id"] = run_of(&call);
         let (status, answer) = self.post("check", &call);
         assert_eq!(status, 200, "{answer}");
         assert_eq!(answer["degraded"], json!(false), "{answer}");
@@ -85,7 +85,7 @@ impl Guarded {
     /// Tells what a call brought: `{"result": …}`, `{"error": …}`, or `{"message": …}` for one without data.
     pub(crate) fn report(&self, call: &Value, brought: &Value) {
         let mut told =
-            json!({"run_id": "run", "tool": call["tool"], "arguments": call["arguments"]});
+            json!({"run_id": run_of(call), "tool": call["tool"], "arguments": call["arguments"]});
         for who in ["agent", "worker", "call_id"] {
             if call.get(who).is_some() {
                 told[who] = call[who].clone();
@@ -125,9 +125,24 @@ impl Guarded {
 
     /// The run as the API shows it.
     pub(crate) fn run(&self) -> Value {
-        let (status, run) = self.ask("GET /v1/runs/run", "");
+        self.run_named("run")
+    }
+
+    /// A run as the API shows it.
+    pub(crate) fn run_named(&self, run_id: &str) -> Value {
+        let (status, run) = self.ask(&format!("GET /v1/runs/{run_id}"), "");
         assert_eq!(status, 200, "{run}");
         run
+    }
+
+    /// The ids of all runs that are listed.
+    pub(crate) fn listed(&self) -> Vec<String> {
+        let (status, page) = self.ask("GET /v1/runs", "");
+        assert_eq!(status, 200, "{page}");
+        let runs = page["runs"].as_array().unwrap();
+        runs.iter()
+            .map(|run| run["run_id"].as_str().unwrap().to_owned())
+            .collect()
     }
 
     /// An answer to a body that is posted to a path of the guard.
@@ -162,6 +177,11 @@ impl Drop for Guarded {
             self.runtime.block_on(daemon.stop());
         }
     }
+}
+
+/// The run of a call, `run` where it names none.
+fn run_of(call: &Value) -> Value {
+    call.get("run_id").cloned().unwrap_or_else(|| json!("run"))
 }
 
 /// A verdict in short.

@@ -245,3 +245,52 @@ fn a_bar_is_kept() {
         Some(0)
     );
 }
+
+/// Given workers whose spans name one session and different runs; what they do together is seen, in any order, and listed as a
+/// run of the session.
+#[test]
+fn runs_of_a_session_are_a_swarm() {
+    let attribute = |key: &str, value: &str| json!({"key": key, "value": {"stringValue": value}});
+    let span = |n: u64| {
+        let worker = format!("w{}", n % 2);
+        let start = 1_790_000_000_000_000_000 + n * 1_000_000_000;
+        // Something else in between, so that neither worker is in a row of its own.
+        let query = if n % 4 < 2 {
+            "same".to_owned()
+        } else {
+            n.to_string()
+        };
+        json!({
+            "traceId": format!("{:032x}", 1 + n % 2), "spanId": format!("{:016x}", n + 1), "name": "execute_tool search",
+            "startTimeUnixNano": start.to_string(), "endTimeUnixNano": (start + 1_000_000).to_string(),
+            "attributes": [
+                attribute("gen_ai.operation.name", "execute_tool"), attribute("gen_ai.tool.name", "search"),
+                attribute("gen_ai.tool.call.arguments", &json!({"query": query}).to_string()),
+                attribute("gen_ai.tool.call.result", &n.to_string()),
+                attribute("session.id", "s"), attribute("eddy.worker", &worker),
+            ],
+        })
+    };
+    let request =
+        |n: u64| json!({"resourceSpans": [{"scopeSpans": [{"spans": [span(n)]}]}]}).to_string();
+    let dir = tempfile::tempdir().expect("a directory");
+    for (calls, expected) in [(20, Some(10)), (16, None)] {
+        let file = dir.path().join(format!("{calls}.jsonl"));
+        let lines: Vec<String> = (0..calls).map(request).collect();
+        std::fs::write(&file, lines.join("\n")).expect("it can be written");
+        for order in [&[][..], &["--shuffle", "7"]] {
+            let output = eddy()
+                .args(["check", "--json", "--profile", "attocode"])
+                .args(order)
+                .arg(&file)
+                .output()
+                .expect("the program runs");
+            let report: Value = serde_json::from_slice(&output.stdout).expect("it prints JSON");
+            let runs = report["runs"].as_array().expect("a list of runs");
+            let swarm = runs.iter().find(|run| run["run_id"] == "swarm:s");
+            let count = swarm.map(|run| run["warnings"][0]["count"].as_u64());
+            assert_eq!(count, expected.map(Some), "{calls} calls: {report:#}");
+            assert_eq!(runs.len(), 2 + usize::from(expected.is_some()));
+        }
+    }
+}

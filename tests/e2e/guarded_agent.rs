@@ -19,7 +19,7 @@ use flate2::read::GzDecoder;
 use serde_json::Value;
 use tonic::transport::Channel;
 
-use super::support::{Daemon, runtime};
+use super::support::{Daemon, free_port, runtime};
 
 /// Steps (tool calls, and turns of text where the loop is one of talk) after which an agent is stopped by its framework.
 const STEPS_MAX: usize = 25;
@@ -184,7 +184,11 @@ async fn play(guard: GuardServiceClient<Channel>, run: &Value, hears: bool) -> S
 #[test]
 fn loops_are_cut_short_and_look_alikes_are_left_alone() {
     let data = tempfile::tempdir().unwrap();
-    let daemon = Daemon::start(data.path());
+    // What is measured here is what is answered; on a busy machine an answer may come late.
+    let config = data.path().join("eddy.yaml");
+    std::fs::write(&config, "guard: {deadline_ms: 10000}\n").unwrap();
+    let arguments = ["--config", config.to_str().unwrap()];
+    let daemon = Daemon::start_with(&data.path().join("data"), free_port(), &arguments);
     let runs = runs();
     let mut scenarios: BTreeMap<String, [Steps; 2]> = BTreeMap::new();
     runtime().block_on(async {

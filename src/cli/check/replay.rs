@@ -8,6 +8,7 @@ use crate::engine::policy::Policy;
 use crate::engine::{Input, RunState, RunView, step};
 use crate::normalize::Report;
 use crate::shard::router::Router;
+use crate::shard::swarm;
 
 /// Traces that the router remembers. A file is finite and nothing is stored beside it, so none may be forgotten.
 const TRACES_MAX: usize = usize::MAX;
@@ -43,22 +44,39 @@ impl Replay {
         if report.events.is_empty() {
             return;
         }
-        let at_ms = report.events.iter().map(end_ms).max().unwrap_or(0);
+        let watches_swarms = self.policy.watches_swarms();
+        let copy = watches_swarms.then(|| swarm::copy(&route.run_id, &report.run, &report.events));
+        if let Some((run_id, events)) = copy.flatten() {
+            self.tell(&run_id, report.run.session_id.clone(), None, events);
+        }
+        let (session_id, service) = (report.run.session_id, report.run.service);
+        self.tell(&route.run_id, session_id, service, report.events);
+    }
+
+    fn tell(
+        &mut self,
+        run_id: &Text,
+        session_id: Option<Text>,
+        service: Option<Text>,
+        events: Vec<Event>,
+    ) {
+        let at_ms = events.iter().map(end_ms).max().unwrap_or(0);
         self.latest_ms = self.latest_ms.max(at_ms);
         let input = Input::Reports {
             at_ms,
-            session_id: report.run.session_id,
-            service: report.run.service,
-            events: report.events,
+            session_id,
+            service,
+            events,
         };
-        self.step(&route.run_id, &input);
+        self.step(run_id, &input);
     }
 
     /// Every run, now over, in the order in which they began.
     pub(super) fn finish(self) -> Vec<RunView> {
         let policy = Arc::clone(&self.policy);
         let states = self.into_states();
-        let mut views: Vec<RunView> = states.iter().map(|state| state.view(&policy)).collect();
+        let views = states.iter().map(|state| state.view(&policy));
+        let mut views: Vec<RunView> = views.filter(RunView::is_listed).collect();
         views.sort_by(|a, b| (a.first_seen_ns, &a.run_id).cmp(&(b.first_seen_ns, &b.run_id)));
         views
     }

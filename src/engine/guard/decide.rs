@@ -13,9 +13,10 @@ use crate::engine::rules;
 use crate::engine::run::RunState;
 use crate::engine::view::id_of_warning;
 use crate::engine::waiting::Waiting;
-use crate::engine::warning::{Rule, Severity, WarningState};
+use crate::engine::warning::Rule;
 
 use super::message::{Facts, written};
+use super::owed::{about, owed};
 use super::policy::{Action, VerdictKind, When, matches_any};
 use super::{Caller, Verdict};
 
@@ -26,16 +27,17 @@ const ACKNOWLEDGEMENT_BYTES_MAX: u32 = 16;
 pub(super) type Decision = (Verdict, Option<Nudge>);
 
 /// What an action is about: a finding, or a warning that is open.
-struct Matter {
-    rule: Rule,
-    group: u64,
+pub(super) struct Matter {
+    pub(super) rule: Rule,
+    pub(super) group: u64,
     /// The rule's count in this row.
-    count: u64,
+    pub(super) count: u64,
     /// The warning's count by then, rows before it included.
-    warned: u64,
-    tool: Text,
-    arguments: Text,
-    workers: usize,
+    pub(super) warned: u64,
+    pub(super) tool: Text,
+    pub(super) arguments: Text,
+    pub(super) workers: usize,
+    pub(super) warning_id: u64,
 }
 
 /// What the profile says to a question.
@@ -60,8 +62,8 @@ pub(super) fn decide(
             continue;
         }
         let matter = match (action.when, &foreseen) {
-            (When::Owed, _) => owed(tip, action, caller),
-            (When::Call, Some(fold)) => foreseen_matter(fold, tip, &findings, action, call),
+            (When::Owed, _) => owed(state, tip, action, caller),
+            (When::Call, Some(fold)) => foreseen_matter(state, fold, &findings, action, call),
             (When::Call, None) => None,
         };
         let holds = |matter: &Matter| {
@@ -87,7 +89,7 @@ pub(super) fn decide_owed(state: &RunState, caller: &Caller, policy: &Policy) ->
             && action.concerns(None, caller.agent.as_ref())
     });
     nudges
-        .find_map(|action| Some((action, owed(tip, action, caller)?)))
+        .find_map(|action| Some((action, owed(state, tip, action, caller)?)))
         .map_or_else(Decision::default, |(action, matter)| {
             verdict(state, action, &matter, None, caller, policy)
         })
@@ -118,7 +120,7 @@ fn verdict(
         rule: Some(matter.rule),
         repeats: Some(matter.count),
         previous_result: earlier.filter(|_| action.verdict.refuses()),
-        warning_id: Some(id_of_warning(state.id(), matter.rule, matter.group)),
+        warning_id: Some(matter.warning_id),
     };
     let nudge = Nudge {
         rule: matter.rule,
@@ -152,8 +154,8 @@ fn limit(policy: &Policy, matter: &Matter, agent: Option<&Text>) -> u64 {
 
 /// What a rule would find at the call.
 fn foreseen_matter(
+    state: &RunState,
     fold: &Fold,
-    tip: &Fold,
     findings: &[Finding],
     action: &Action,
     call: &ToolCall,
@@ -161,6 +163,7 @@ fn foreseen_matter(
     let finding = findings
         .iter()
         .find(|finding| action.rules.contains(&finding.rule) && finding.count >= action.count)?;
+    let tip = state.tip.as_ref()?;
     let known = tip.warnings.iter().find(|kept| kept.is_about(finding));
     let before = known.map_or(0, |kept| if kept.open { kept.before } else { kept.count });
     Some(Matter {
@@ -174,40 +177,7 @@ fn foreseen_matter(
             .value()
             .map_or_else(Text::default, |value| value.sample.clone()),
         workers: fold.workers(finding.rule, finding.group),
-    })
-}
-
-/// A warning that is open and of which the caller has not been told as it stands.
-fn owed(tip: &Fold, action: &Action, caller: &Caller) -> Option<Matter> {
-    let worker = caller.worker_hash();
-    let concerns = |kept: &Kept| match (&kept.agent, &caller.agent) {
-        (Some(warned), Some(agent)) => warned == agent,
-        _ => true,
-    };
-    let is_owed = |kept: &&Kept| {
-        action.rules.contains(&kept.rule)
-            && kept.state() == WarningState::Open
-            && kept.severity >= Severity::Warning
-            && kept.count >= action.count
-            && concerns(kept)
-            && !tip.has_heard(worker, kept)
-            // Of several warnings about one tool's calls, the first that is told stands for all that say no more.
-            && !tip.warnings.iter().any(|other| {
-                other.tool.is_some()
-                    && other.tool == kept.tool
-                    && other.count >= kept.count
-                    && tip.has_heard(worker, other)
-            })
-    };
-    let kept = tip.warnings.iter().find(is_owed)?;
-    Some(Matter {
-        rule: kept.rule,
-        group: kept.group,
-        count: kept.count,
-        warned: kept.count,
-        tool: kept.tool.clone().unwrap_or_default(),
-        arguments: Text::default(),
-        workers: tip.workers(kept.rule, kept.group),
+        warning_id: id_of_warning(state.id(), finding.rule, finding.group),
     })
 }
 
@@ -233,10 +203,6 @@ fn is_unchanged(state: &RunState, tip: &Fold, call: &ToolCall) -> bool {
     };
     let is_told = tip.recent[last].result.is_some();
     is_told && !state.is_acknowledged(call) && (last + 1..tip.recent.len()).all(is_repeat)
-}
-
-fn about(rule: Rule, group: u64) -> u64 {
-    mix(group, rule as u64)
 }
 
 impl Action {
@@ -367,29 +333,8 @@ impl Fold {
         push_bounded(&mut self.told, told, TOLD_MAX);
     }
 
-    /// Whether a worker was told of a warning as it stands.
-    fn has_heard(&self, worker: u64, kept: &Kept) -> bool {
-        let about = about(kept.rule, kept.group);
-        self.told
-            .iter()
-            .any(|told| (told.about, told.worker) == (about, worker) && told.count >= kept.count)
-    }
-
     fn was_told(&self, matter: &Matter) -> bool {
         let about = about(matter.rule, matter.group);
         self.told.iter().any(|told| told.about == about)
-    }
-
-    /// How many workers have a part in what a rule found for the whole swarm.
-    fn workers(&self, rule: Rule, group: u64) -> usize {
-        let is_it = |tally: &&crate::engine::tally::Tally| tally.rule == rule && tally.key == group;
-        match rule {
-            Rule::GlobalDoomLoop => self
-                .tallies
-                .iter()
-                .find(is_it)
-                .map_or(0, |tally| tally.seen.len()),
-            _ => 0,
-        }
     }
 }

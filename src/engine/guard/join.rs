@@ -6,7 +6,7 @@
 //! question takes its place in time behind everything that was reported before it was asked (`guard::place_after`), so
 //! that no span of an earlier call can be taken for its own.
 
-use crate::engine::event::{Answer, Event, ModelCall, Part, Recorded, ToolCall};
+use crate::engine::event::{Answer, Event, ModelCall, Part, Recorded, ToolCall, TraceId};
 use crate::engine::warning::Rule;
 
 use super::policy::VerdictKind;
@@ -81,6 +81,13 @@ pub(crate) fn tell_of_one_call(
     (left, one): (&Event, &ToolCall),
     (right, other): (&Event, &ToolCall),
 ) -> bool {
+    // Within a run the guard knows no trace; in a swarm the traces are the runs.
+    if left.trace != right.trace
+        && left.trace != TraceId::default()
+        && right.trace != TraceId::default()
+    {
+        return false;
+    }
     let unnamed = one.tool.is_empty() || other.tool.is_empty();
     if !unnamed && one.tool != other.tool {
         return false;

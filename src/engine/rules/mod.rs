@@ -45,6 +45,9 @@ pub(crate) use repeated_tool_call_similar_input::group_of as similar_group;
 
 /// What the rules find at a tool call.
 pub(crate) fn of_tool_call(fold: &mut Fold, judged: &Judged<'_>, policy: &Policy) -> Vec<Finding> {
+    if fold.is_swarm {
+        return Vec::from_iter(global_doom_loop::observe(fold, judged, policy));
+    }
     let mut findings = Vec::new();
     findings.extend(long_running_step::observe(fold, judged.call, policy));
     findings.extend(cost_budget_exceeded::observe(fold, judged.call, policy));

@@ -138,6 +138,7 @@ struct CallMarkRecord {
 impl TablesWriter {
     pub(super) fn fold(&mut self, fold: &Fold) -> FoldRecord {
         let Fold {
+            is_swarm: _,
             totals,
             agents,
             unpriced,
@@ -211,6 +212,7 @@ impl TablesReader {
     pub(super) fn fold(&self, record: FoldRecord) -> Result<Fold, RecordError> {
         let totals = record.totals.unwrap_or_default();
         Ok(Fold {
+            is_swarm: false,
             totals: read_totals(&totals, self.trace(totals.end_trace)?),
             agents: record
                 .agents

@@ -8,7 +8,7 @@ use prost::Message;
 use crate::engine::RunState;
 use crate::engine::announce::Published;
 use crate::engine::event::Text;
-use crate::engine::run::Place;
+use crate::engine::run::{Place, is_swarm};
 use crate::engine::warning::WarningState;
 use crate::store::turn::{IndexKey, SavedRun};
 
@@ -189,8 +189,11 @@ pub fn decode_run(bytes: &[u8]) -> Result<RunState, RecordError> {
     let base = record
         .base
         .ok_or_else(|| RecordError::missing("what left the window"))?;
+    let id = tables.text(record.id)?;
+    let mut base = tables.fold(base)?;
+    base.is_swarm = is_swarm(&id);
     Ok(RunState {
-        id: tables.text(record.id)?,
+        id,
         session_id: tables.optional(record.session_id)?,
         service: tables.optional(record.service)?,
         heard_ms: record.heard_ms,
@@ -199,7 +202,7 @@ pub fn decode_run(bytes: &[u8]) -> Result<RunState, RecordError> {
             .into_iter()
             .map(|event| tables.event(EventRecord::decode(&*event)?))
             .collect::<Result<_, _>>()?,
-        base: tables.fold(base)?,
+        base,
         base_until: record.base_until.map(read_place),
         recent_ids: record.recent_ids.into_iter().collect(),
         folded_calls: record.folded_calls.into_iter().collect(),

@@ -1,0 +1,127 @@
+//! What a worker is owed: a warning of its run, or of the swarm that it is part of, of which it has not been told.
+
+use crate::engine::event::Text;
+use crate::engine::fold::Fold;
+use crate::engine::hash::mix;
+use crate::engine::kept::Kept;
+use crate::engine::run::RunState;
+use crate::engine::tally::Tally;
+use crate::engine::view::id_of_warning;
+use crate::engine::warning::{Rule, Severity, WarningState};
+
+use super::decide::Matter;
+use super::policy::Action;
+use super::{Caller, Shared};
+
+/// A warning of the run, or of the swarm that it is part of, of which the caller has not been told as it stands.
+pub(super) fn owed(
+    state: &RunState,
+    tip: &Fold,
+    action: &Action,
+    caller: &Caller,
+) -> Option<Matter> {
+    owed_by_run(state, tip, action, caller).or_else(|| owed_by_swarm(tip, action, caller))
+}
+
+fn owed_by_swarm(tip: &Fold, action: &Action, caller: &Caller) -> Option<Matter> {
+    let worker = caller.worker_hash();
+    let warned = caller.swarm.iter().find(|warned| {
+        action.rules.contains(&warned.rule)
+            && warned.count >= action.count
+            && !tip.has_heard(worker, about(warned.rule, warned.group), warned.count)
+    })?;
+    Some(Matter {
+        rule: warned.rule,
+        group: warned.group,
+        count: warned.count,
+        warned: warned.count,
+        tool: warned.tool.clone(),
+        arguments: Text::default(),
+        workers: warned.workers,
+        warning_id: warned.warning_id,
+    })
+}
+
+/// A warning that is open and of which the caller has not been told as it stands.
+fn owed_by_run(state: &RunState, tip: &Fold, action: &Action, caller: &Caller) -> Option<Matter> {
+    let worker = caller.worker_hash();
+    let concerns = |kept: &Kept| match (&kept.agent, &caller.agent) {
+        (Some(warned), Some(agent)) => warned == agent,
+        _ => true,
+    };
+    let is_owed = |kept: &&Kept| {
+        action.rules.contains(&kept.rule)
+            && kept.state() == WarningState::Open
+            && kept.severity >= Severity::Warning
+            && kept.count >= action.count
+            && concerns(kept)
+            && !tip.has_heard(worker, about(kept.rule, kept.group), kept.count)
+            // Of several warnings about one tool's calls, the first that is told stands for all that say no more.
+            && !tip.warnings.iter().any(|other| {
+                other.tool.is_some()
+                    && other.tool == kept.tool
+                    && other.count >= kept.count
+                    && tip.has_heard(worker, about(other.rule, other.group), other.count)
+            })
+    };
+    let kept = tip.warnings.iter().find(is_owed)?;
+    Some(Matter {
+        rule: kept.rule,
+        group: kept.group,
+        count: kept.count,
+        warned: kept.count,
+        tool: kept.tool.clone().unwrap_or_default(),
+        arguments: Text::default(),
+        workers: tip.workers(kept.rule, kept.group),
+        warning_id: id_of_warning(state.id(), kept.rule, kept.group),
+    })
+}
+
+/// Names a warning within a run.
+pub(super) fn about(rule: Rule, group: u64) -> u64 {
+    mix(group, rule as u64)
+}
+
+impl RunState {
+    /// What the workers of this swarm are to be told.
+    pub(crate) fn shared(&self) -> Vec<Shared> {
+        let tip = self.tip.as_deref();
+        tip.map_or_else(Vec::new, |tip| tip.shared(&self.id))
+    }
+}
+
+impl Fold {
+    /// Whether a worker was told of a warning as it stands.
+    fn has_heard(&self, worker: u64, about: u64, count: u64) -> bool {
+        self.told
+            .iter()
+            .any(|told| (told.about, told.worker) == (about, worker) && told.count >= count)
+    }
+
+    /// What the workers of a swarm are to be told.
+    fn shared(&self, run_id: &Text) -> Vec<Shared> {
+        let open = self.warnings.iter().filter(|kept| kept.open);
+        open.map(|kept| Shared {
+            warning_id: id_of_warning(run_id, kept.rule, kept.group),
+            rule: kept.rule,
+            group: kept.group,
+            count: kept.count,
+            tool: kept.tool.clone().unwrap_or_default(),
+            workers: self.workers(kept.rule, kept.group),
+        })
+        .collect()
+    }
+
+    /// How many workers have a part in what a rule found for the whole swarm.
+    pub(super) fn workers(&self, rule: Rule, group: u64) -> usize {
+        let is_it = |tally: &&Tally| tally.rule == rule && tally.key == group;
+        match rule {
+            Rule::GlobalDoomLoop => self
+                .tallies
+                .iter()
+                .find(is_it)
+                .map_or(0, |tally| tally.seen.len()),
+            _ => 0,
+        }
+    }
+}

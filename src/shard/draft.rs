@@ -1,0 +1,68 @@
+//! A turn in the making: what is to be committed, and what follows from it.
+
+use crate::engine::event::Text;
+use crate::engine::policy::Policy;
+use crate::engine::{Change, RunState};
+use crate::store::alert::Alert;
+use crate::store::{Entry, IndexKey, Turn};
+
+use super::inbox::{Done, Move, Release};
+use super::residence::Slot;
+
+/// A turn in the making, and what follows from it once it is committed.
+#[derive(Default)]
+pub(super) struct Draft {
+    pub(super) turn: Turn,
+    /// Number of events in it.
+    pub(super) events: u64,
+    /// Runs that were stepped.
+    pub(super) touched: Vec<Slot>,
+    /// Runs that are forgotten.
+    pub(super) removed: Vec<Text>,
+    /// Owners of absorbed runs that are to hear of it.
+    pub(super) releases: Vec<Release>,
+    pub(super) moves: Vec<Move>,
+    pub(super) done: Vec<Done>,
+}
+
+impl Draft {
+    /// Whether nothing is to be committed.
+    pub(super) fn is_empty(&self) -> bool {
+        self.turn.entries.is_empty() && self.turn.aliases.is_empty()
+    }
+
+    /// Notes that a run is to be forgotten.
+    pub(super) fn remove(&mut self, key: IndexKey) {
+        self.turn.entries.push(Entry::Removed {
+            run_id: key.run_id.clone(),
+        });
+        self.removed.push(key.run_id.clone());
+        self.turn.removed.push(key);
+    }
+
+    /// Makes alerts of what changed with a run's warnings.
+    pub(super) fn announce(&mut self, changes: Vec<Change>, state: &RunState, policy: &Policy) {
+        let warnings: Vec<_> = changes
+            .into_iter()
+            .filter_map(|change| match change {
+                Change::Warning { kind, warning } => Some((kind, warning)),
+                Change::RunEnded => None,
+            })
+            .collect();
+        if warnings.is_empty() {
+            return;
+        }
+        let view = state.view(policy);
+        self.turn
+            .alerts
+            .extend(warnings.into_iter().map(|(kind, warning)| Alert {
+                cursor: 0,
+                at_ms: self.turn.at_ms,
+                change: kind,
+                run_id: view.run_id.clone(),
+                service: view.service.clone(),
+                score: view.score,
+                warning: *warning,
+            }));
+    }
+}
