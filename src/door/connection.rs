@@ -4,6 +4,7 @@
 //! there are only so many at once; further ones wait in the system's queue. What a peer may do once it has begun is the
 //! server's affair (time for headers, signs of life, number of streams).
 
+use std::fs;
 use std::future::ready;
 use std::io;
 use std::pin::Pin;
@@ -22,9 +23,17 @@ use tonic::transport::server::Connected;
 
 use super::tls::Tls;
 
-/// Connections at once, of one door. A system gives a process 1024 file descriptors unless told otherwise, and three doors
-/// share them with the store.
+/// Connections at once, of one door, where the system gives the process file descriptors enough.
 const CONNECTIONS_MAX: usize = 1024;
+
+/// File descriptors that are left to the store, exporters and threads.
+const FILES_KEPT: usize = 64;
+
+/// Doors that share the others.
+const DOORS: usize = 3;
+
+/// File descriptors of a process that nobody knows more of.
+const FILES_USUAL: usize = 1024;
 
 /// Longest time for a TLS handshake.
 const HANDSHAKE_MAX: Duration = Duration::from_secs(10);
@@ -44,7 +53,9 @@ pub(super) fn incoming(
     listener: TcpListener,
     tls: Option<Arc<Tls>>,
 ) -> impl Stream<Item = io::Result<Connection>> {
-    let places = Arc::new(Semaphore::new(CONNECTIONS_MAX));
+    let limits = fs::read_to_string("/proc/self/limits").unwrap_or_default();
+    let most = connections_max(&limits);
+    let places = Arc::new(Semaphore::new(most));
     let accepted = stream::unfold((listener, places), |(listener, places)| async {
         let place = Arc::clone(&places).acquire_owned().await.ok()?;
         let socket = accept(&listener).await;
@@ -52,8 +63,19 @@ pub(super) fn incoming(
     });
     accepted
         .map(move |(socket, place)| begin(socket, place, tls.clone()))
-        .buffer_unordered(CONNECTIONS_MAX)
+        .buffer_unordered(most)
         .filter_map(|connection| ready(connection.map(Ok)))
+}
+
+/// Connections at once, of one door, under these limits (as Linux shows them): a store that has no file descriptor left can
+/// begin no file.
+fn connections_max(limits: &str) -> usize {
+    let line = limits
+        .lines()
+        .find_map(|line| line.strip_prefix("Max open files"));
+    let files = line.and_then(|line| line.split_whitespace().next()?.parse().ok());
+    let files: usize = files.unwrap_or(FILES_USUAL);
+    (files.saturating_sub(FILES_KEPT) / DOORS).clamp(1, CONNECTIONS_MAX)
 }
 
 async fn accept(listener: &TcpListener) -> TcpStream {
@@ -198,4 +220,24 @@ impl Connected for Connection {
     type ConnectInfo = ();
 
     fn connect_info(&self) {}
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Given limits, three doors together leave files for the store, also where there are few.
+    #[test]
+    fn connections_leave_files_for_the_store() {
+        let limits = |files: &str| {
+            format!(
+                "Limit                     Soft Limit           Hard Limit           Units     \n\
+                 Max open files            {files}                  524288               files     \n"
+            )
+        };
+        for (files, most) in [("256", 64), ("1024", 320), ("20000", 1024), ("50", 1)] {
+            assert_eq!(connections_max(&limits(files)), most, "{files}");
+        }
+        assert_eq!(connections_max(""), 320);
+    }
 }
