@@ -83,6 +83,15 @@ enum Inbox {
 }
 
 impl Inbox {
+    /// Refuses what is not worth reading.
+    fn turn_away(&self, tenant: &Tenant) -> Result<(), Refusal> {
+        match self {
+            Self::Shards(seats) => shards_of(seats, tenant)?.turn_away(),
+            #[cfg(test)]
+            Self::Fake(_) => Ok(()),
+        }
+    }
+
     /// By what the tenant's reports are read and judged at present.
     fn policy(&self, tenant: &Tenant) -> Result<NamedPolicy, Refusal> {
         match self {
@@ -228,6 +237,10 @@ impl Intake {
         signal: Signal,
         request: &[u8],
     ) -> Result<Accepted, Refused> {
+        if signal != Signal::Metrics {
+            let welcome = self.0.inbox.turn_away(tenant);
+            welcome.map_err(|refusal| busy(&refusal))?;
+        }
         let limits = &self.0.limits;
         let mut tally = Tally::default();
         let mut reports = Vec::new();
@@ -360,6 +373,7 @@ impl Tally {
 fn busy(refusal: &Refusal) -> Refused {
     let (why, retry_after) = match refusal {
         Refusal::Overloaded { retry_after } => ("too many reports are waiting", *retry_after),
+        Refusal::Crowded { retry_after } => ("there are too many runs", *retry_after),
         Refusal::Stopping => ("the daemon is stopping", STOPPING_WAIT),
         Refusal::Failed => ("nothing can be committed at present", FAILED_WAIT),
     };

@@ -24,6 +24,9 @@ const RETRY_MIN: Duration = Duration::from_millis(250);
 /// Longest one. Senders give up after minutes, so that they must get several tries.
 const RETRY_MAX: Duration = Duration::from_secs(30);
 
+/// An inbox is nearly full when less than this part of it is empty.
+const NEARLY: usize = 16;
+
 /// Why a request was not taken.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Refusal {
@@ -31,6 +34,12 @@ pub enum Refusal {
     #[error("too many reports are waiting; send them again in {} ms", retry_after.as_millis())]
     Overloaded {
         /// When to try again. Grows while requests are refused, and differs from sender to sender.
+        retry_after: Duration,
+    },
+    /// There are far more runs than are to be kept, and the request would begin another: send it again, later.
+    #[error("there are too many runs; send the reports again in {} ms", retry_after.as_millis())]
+    Crowded {
+        /// When to try again; see [`Refusal::Overloaded`].
         retry_after: Duration,
     },
     /// The daemon is leaving: send it to the next one.
@@ -47,6 +56,14 @@ struct Sorted {
     parts: Vec<Option<Draft>>,
     lessons: Vec<Lesson>,
     unattributed: u64,
+}
+
+/// Why a request could not be sorted.
+enum Unsorted {
+    /// The store could not be read.
+    Unread(StoreError),
+    /// It would begin a run, and there are too many.
+    Crowded,
 }
 
 /// A [`Part`] in the making.
@@ -70,6 +87,7 @@ impl Shared {
         match &outcome {
             Ok(()) => {}
             Err(Refusal::Overloaded { .. }) => self.counters.refused_overloaded.add(1),
+            Err(Refusal::Crowded { .. }) => self.counters.refused_crowded.add(1),
             Err(Refusal::Stopping) => self.counters.refused_stopping.add(1),
             Err(Refusal::Failed) => self.counters.refused_failed.add(1),
         }
@@ -95,6 +113,23 @@ impl Shared {
         }
     }
 
+    /// Refuses a request that nobody has read yet, where it would most likely be refused after: reading costs half of what a
+    /// report costs, and under a load that is several times too much nothing would be left for those that are taken.
+    pub(super) fn turn_away(&self) -> Result<(), Refusal> {
+        let most = most(&self.settings);
+        let nearly = Cost {
+            reports: most.reports - most.reports / NEARLY,
+            bytes: most.bytes - most.bytes / NEARLY,
+        };
+        let mut desks = self.desks.iter();
+        if desks.any(|desk| desk.has_room(Cost::default(), nearly)) {
+            return Ok(());
+        }
+        self.counters.refused_overloaded.add(1);
+        let retry_after = self.wait_after_refusal();
+        Err(Refusal::Overloaded { retry_after })
+    }
+
     /// Takes a request, or refuses it whole. What comes back resolves when the parts are committed.
     pub(super) fn admit(
         &self,
@@ -111,14 +146,19 @@ impl Shared {
             .expect("nobody panics holding the router");
         let sorted = match self.sort(&mut router, reports, policy.policy.watches_swarms()) {
             Ok(sorted) => sorted,
-            Err(error) => {
-                warn!(%error, "aliases of traces cannot be read; reports are refused");
+            Err(Unsorted::Crowded) => {
+                let retry_after = self.wait_after_refusal();
+                return Err(Refusal::Crowded { retry_after });
+            }
+            Err(Unsorted::Unread(error)) => {
+                warn!(%error, "aliases of traces or runs cannot be read; reports are refused");
                 return Err(Refusal::Failed);
             }
         };
         if !self.has_room(&sorted) {
             unlearn(&mut router, sorted.lessons);
-            return Err(self.overloaded());
+            let retry_after = self.wait_after_refusal();
+            return Err(Refusal::Overloaded { retry_after });
         }
         self.refused_in_row.store(0, Ordering::Relaxed);
         self.counters.unattributed.add(sorted.unattributed);
@@ -144,7 +184,7 @@ impl Shared {
         router: &mut Router,
         mut reports: Vec<Report>,
         watches_swarms: bool,
-    ) -> Result<Sorted, StoreError> {
+    ) -> Result<Sorted, Unsorted> {
         let is_nameless = |report: &Report| report.run.run_id.is_none();
         if !reports.is_sorted_by_key(is_nameless) {
             reports.sort_by_key(is_nameless);
@@ -154,12 +194,13 @@ impl Shared {
             lessons: Vec::new(),
             unattributed: 0,
         };
+        let is_crowded = self.is_crowded();
         let mut failure = None;
         for Report { run, events } in reports {
             let route = router.route(&run, &mut |trace| match self.store.alias(trace) {
                 Ok(alias) => alias,
                 Err(error) => {
-                    failure = Some(error);
+                    failure = Some(Unsorted::Unread(error));
                     None
                 }
             });
@@ -169,6 +210,9 @@ impl Shared {
             };
             if route.lesson.is_none() && events.is_empty() {
                 continue;
+            }
+            if is_crowded && failure.is_none() {
+                failure = self.unknown(&route.run_id);
             }
             if watches_swarms && let Some(copy) = swarm::copy(&route.run_id, &run, &events) {
                 sorted.add(self, swarm::routed(run.session_id.clone(), copy));
@@ -188,6 +232,16 @@ impl Shared {
                 unlearn(router, sorted.lessons);
                 Err(error)
             }
+        }
+    }
+
+    /// What is in the way of a run's report when none may be begun. One that was begun within the last seconds may not be
+    /// found yet; its reports wait, too.
+    fn unknown(&self, run_id: &Text) -> Option<Unsorted> {
+        match self.store.load_run(run_id) {
+            Ok(Some(_)) => None,
+            Ok(None) | Err(StoreError::Unreadable { .. }) => Some(Unsorted::Crowded),
+            Err(error) => Some(Unsorted::Unread(error)),
         }
     }
 
@@ -233,15 +287,13 @@ impl Shared {
         waiting
     }
 
-    /// Refuses for lack of room: the more were refused since one was taken, the later they shall come again.
-    fn overloaded(&self) -> Refusal {
+    /// When one that is refused for lack of room shall come again: the later, the more were refused since one was taken.
+    fn wait_after_refusal(&self) -> Duration {
         let refused = self.refused_in_row.fetch_add(1, Ordering::Relaxed);
         let grown = RETRY_MIN * (1 + refused / 4).min(1_000) as u32;
         let jitter = RandomState::new().hash_one(refused) % 1_000;
         let jittered = grown.min(RETRY_MAX) * (500 + jitter as u32) / 1_000;
-        Refusal::Overloaded {
-            retry_after: jittered.max(RETRY_MIN / 2),
-        }
+        jittered.max(RETRY_MIN / 2)
     }
 }
 

@@ -38,6 +38,8 @@ pub struct Counters {
     pub runs_unreadable: Counter,
     /// Requests refused because an inbox was full.
     pub refused_overloaded: Counter,
+    /// Requests refused because they would have begun runs, of which there were too many.
+    pub refused_crowded: Counter,
     /// Requests refused because the daemon was leaving.
     pub refused_stopping: Counter,
     /// Requests refused, or left without an answer, because a commit had failed.

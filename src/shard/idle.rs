@@ -4,7 +4,7 @@
 //! moves nothing, and costs a lookup only where the run's state has just come into memory: only when its time comes is the run looked at, and put back if it was heard of in
 //! the meantime. Most work is thus done once per run and idle time, however many reports it gets.
 
-use std::collections::{BTreeSet, HashSet};
+use std::collections::{BTreeSet, HashMap};
 
 use crate::engine::event::Text;
 
@@ -12,15 +12,15 @@ use crate::engine::event::Text;
 #[derive(Debug, Default)]
 pub(super) struct IdleQueue {
     due: BTreeSet<(u64, Text)>,
-    queued: HashSet<Text>,
+    queued: HashMap<Text, u64>,
 }
 
 impl IdleQueue {
     /// Sees to it that the run is looked at, at this time (milliseconds since 1970) or at an earlier one that was set
     /// before.
     pub(super) fn add(&mut self, run_id: &Text, due_ms: u64) {
-        if !self.queued.contains(run_id) {
-            self.queued.insert(run_id.clone());
+        if !self.queued.contains_key(run_id) {
+            self.queued.insert(run_id.clone(), due_ms);
             self.due.insert((due_ms, run_id.clone()));
         }
     }
@@ -33,6 +33,13 @@ impl IdleQueue {
         let (_, run_id) = self.due.pop_first()?;
         self.queued.remove(&run_id);
         Some(run_id)
+    }
+
+    /// Forgets a run.
+    pub(super) fn remove(&mut self, run_id: &Text) {
+        if let Some((run_id, due_ms)) = self.queued.remove_entry(run_id) {
+            self.due.remove(&(due_ms, run_id));
+        }
     }
 
     /// Whether some run's time has come.
@@ -61,6 +68,9 @@ mod tests {
         assert_eq!(queue.take(100), Some(one.clone()));
         assert_eq!(queue.take(100), None);
         queue.add(&one, 40);
-        assert_eq!(queue.take(40), Some(one));
+        assert_eq!(queue.take(40), Some(one.clone()));
+        queue.add(&one, 50);
+        queue.remove(&one);
+        assert_eq!(queue.take(50), None);
     }
 }

@@ -117,7 +117,7 @@ pub(super) enum Review {
     Age,
     /// Those that are quiet: there are too many runs.
     Number,
-    /// All: there are far too many runs.
+    /// Also those that have been quiet since their first report: there are far too many runs.
     NumberAtAnyPrice,
 }
 

@@ -243,6 +243,11 @@ impl Shards {
         })
     }
 
+    /// Whether a request is worth reading: not while all shards hold nearly as much as they may.
+    pub fn turn_away(&self) -> Result<(), Refusal> {
+        self.shared.turn_away()
+    }
+
     /// Takes the reports of one request, and the policy by which they were read. Resolves when all of them are committed:
     /// from then on they are effective and survive a crash. A refused request left nothing behind; of one that failed,
     /// parts may be committed, and sending it again is harmless.

@@ -19,11 +19,11 @@ use crate::normalize::RunRef;
 use crate::store::records::decode_run;
 use crate::store::{IndexKey, Store, StoreError};
 
-use super::Shared;
 use super::inbox::{Message, Move, Query, Review};
 use super::router::trace_of;
 use super::turn::Batch;
 use super::worker::Worker;
+use super::{Settings, Shared};
 
 /// How often steps are made.
 const PACE: Duration = Duration::from_secs(1);
@@ -39,9 +39,13 @@ const STEP_RUNS: usize = 128;
 const SURVEY_RUNS: usize = 4_096;
 
 /// By how much the number of runs may exceed the limit while those in excess are at work, as a share of the limit (one
-/// part in this many) and a number on top for small limits. Beyond that, runs are forgotten whatever they do.
+/// part in this many) and a number on top for small limits. Beyond that, runs that were heard of only once are forgotten,
+/// which invented ones are; beyond twice that, none are begun any more.
 const EXCESS_SHARE: u64 = 4;
 const EXCESS_MORE: u64 = 100;
+
+/// How long a run of one report is left alone, however many there are.
+const FIRST_REPORT: Duration = Duration::from_secs(2);
 
 /// What the ids of the stored runs tell.
 pub(super) struct Survey {
@@ -110,7 +114,7 @@ impl Walk {
         let excess = shared.runs.load(Ordering::Relaxed).saturating_sub(most);
         let why = match excess {
             0 => Review::Age,
-            _ if excess > most / EXCESS_SHARE + EXCESS_MORE => Review::NumberAtAnyPrice,
+            _ if excess > shared.settings.excess_max() => Review::NumberAtAnyPrice,
             _ => Review::Number,
         };
         let limit = match why {
@@ -132,7 +136,20 @@ impl Walk {
     }
 }
 
+impl Settings {
+    /// How many runs there may be above the limit before more than quiet ones are forgotten.
+    fn excess_max(&self) -> u64 {
+        self.retention_runs / EXCESS_SHARE + EXCESS_MORE
+    }
+}
+
 impl Shared {
+    /// Whether there are so many runs that none may be begun: those that are there matter more than those to come.
+    pub(super) fn is_crowded(&self) -> bool {
+        let most = self.settings.retention_runs + 2 * self.settings.excess_max();
+        self.runs.load(Ordering::Relaxed) >= most
+    }
+
     /// The time before which a run must have been heard of last to be forgotten, milliseconds since 1970.
     fn oldest_ms(&self) -> u64 {
         let age_ms = self.settings.retention_age.as_millis() as u64;
@@ -191,6 +208,8 @@ impl Shared {
 struct Glance {
     heard_ms: u64,
     is_open: bool,
+    /// Whether nothing came after what it began with.
+    is_single: bool,
 }
 
 impl Worker {
@@ -212,7 +231,12 @@ impl Worker {
             let must_go = match why {
                 Review::Age => false,
                 Review::Number => due_ms <= now_ms,
-                Review::NumberAtAnyPrice => true,
+                Review::NumberAtAnyPrice => {
+                    let alone_ms = glance
+                        .heard_ms
+                        .saturating_add(FIRST_REPORT.as_millis() as u64);
+                    due_ms <= now_ms || (glance.is_single && alone_ms <= now_ms)
+                }
             };
             if must_go || glance.heard_ms < oldest_ms {
                 batch.retired.push(key);
@@ -230,11 +254,12 @@ impl Worker {
     /// readable state is as old as its place.
     fn glance(&mut self, key: &IndexKey) -> Result<Option<Glance>, StoreError> {
         if let Some(run) = self.residence.resident(&key.run_id) {
-            return Ok((run.key == *key).then(|| Glance::at(&run.state)));
+            return Ok((run.key == *key).then(|| Glance::at(&run.state, key)));
         }
         let nothing = Glance {
             heard_ms: key.created_ms,
             is_open: false,
+            is_single: true,
         };
         let saved = match self.shared.store.load_run(&key.run_id) {
             Ok(Some(saved)) => saved,
@@ -245,15 +270,16 @@ impl Worker {
             return Ok(None);
         }
         let state = decode_run(&saved.state);
-        Ok(Some(state.map_or(nothing, |state| Glance::at(&state))))
+        Ok(Some(state.map_or(nothing, |state| Glance::at(&state, key))))
     }
 }
 
 impl Glance {
-    fn at(state: &RunState) -> Self {
+    fn at(state: &RunState, key: &IndexKey) -> Self {
         Self {
             heard_ms: state.heard_ms(),
             is_open: !state.is_closed(),
+            is_single: state.heard_ms() <= key.created_ms,
         }
     }
 }

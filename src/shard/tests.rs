@@ -647,7 +647,7 @@ async fn too_many_runs_are_forgotten() {
     );
 }
 
-/// Given far too many runs that are all at work, the first begun are forgotten all the same.
+/// Given far too many runs of one report each, the first begun are forgotten before they count as quiet.
 #[tokio::test(start_paused = true)]
 async fn the_number_of_runs_has_a_limit_in_any_case() {
     let _still = still();
@@ -665,6 +665,43 @@ async fn the_number_of_runs_has_a_limit_in_any_case() {
         .collect();
     submit(&shards, all).await;
     until(async || (shards.run_count() <= 103).then_some(())).await;
+}
+
+/// Given far too many runs that are at work, none of them is forgotten: a request that would begin another one is refused for
+/// now and leaves nothing behind, one that goes on is taken, and when the others have gone quiet there is room again.
+#[tokio::test(start_paused = true)]
+async fn runs_at_work_are_kept_and_no_more_begun() {
+    let _still = still();
+    let dir = tempfile::tempdir().unwrap();
+    let three = Settings {
+        retention_runs: 3,
+        ..settings()
+    };
+    let shards = start(dir.path(), three).await;
+    let each = |numbers: std::ops::Range<u8>, calls_of: std::ops::Range<u64>| -> Vec<Report> {
+        let traces = numbers.map(|number| TraceId([number + 1; 16]));
+        traces
+            .flat_map(|trace| calls(trace, None, calls_of.clone()))
+            .collect()
+    };
+    submit(&shards, each(0..202, 0..1)).await;
+    pass(1, SECOND).await;
+    submit(&shards, each(0..202, 1..2)).await;
+    pass(10, SECOND).await;
+    submit(&shards, each(202..203, 0..1)).await;
+    assert_eq!(shards.run_count(), 203);
+    let mut mixed = each(0..1, 2..3);
+    mixed.extend(each(203..204, 0..1));
+    let refused = shards.submit(mixed.clone(), shards.policy()).await;
+    assert!(
+        matches!(refused, Err(Refusal::Crowded { .. })),
+        "{refused:?}"
+    );
+    assert_eq!(view(&shards, &hex(TraceId([1; 16]))).await.tool_calls, 2);
+    submit(&shards, each(0..1, 2..3)).await;
+    assert_eq!(shards.counters().refused_crowded.value(), 1);
+    until(async || (shards.run_count() <= 3).then_some(())).await;
+    submit(&shards, mixed).await;
 }
 
 /// Given a full inbox, a request is refused whole and leaves nothing behind; the time to wait grows; when there is room

@@ -382,6 +382,7 @@ impl Worker {
     fn remove(&mut self, removed: &[Text]) {
         for run_id in removed {
             self.residence.remove(run_id);
+            self.idle.remove(run_id);
             self.watchers.end(run_id);
         }
         self.shared

@@ -80,6 +80,11 @@ pub(super) const SHARD_COUNTERS: &[Number<shard::Counters>] = &[
         |of| of.refused_overloaded.value(),
     ),
     (
+        "shard_refused_crowded_total",
+        "Requests refused because they would have begun runs, of which there were too many.",
+        |of| of.refused_crowded.value(),
+    ),
+    (
         "shard_refused_failed_total",
         "Requests refused since nothing can be committed.",
         |of| of.refused_failed.value(),
