@@ -5,6 +5,7 @@
 //! write fails, as on a full, broken or read-only disk.
 
 use std::fs;
+use std::io::Write;
 use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, Instant};
@@ -13,6 +14,7 @@ use tonic::Code;
 use tonic_types::StatusExt;
 
 use super::kill::calls;
+use super::load;
 use super::support::{Daemon, Sender, eddy, free_port, http_client, runtime, until};
 
 /// Lets a daemon write nothing, or everything.
@@ -118,6 +120,104 @@ fn a_disk_that_takes_nothing_for_a_while() {
         (daemon.get("/readyz").0 == 200).then_some(())
     }));
     assert_eq!(counted(&daemon, 1), 20);
+}
+
+/// A file system in memory, of so many mebibytes. Only root can have one.
+struct SmallDisk(tempfile::TempDir);
+
+impl SmallDisk {
+    fn of_mib(mib: u32) -> Self {
+        let directory = tempfile::tempdir().expect("a directory");
+        let mounted = Command::new("mount")
+            .args(["-t", "tmpfs", "-o", &format!("size={mib}m"), "tmpfs"])
+            .arg(directory.path())
+            .status();
+        assert!(mounted.expect("there is mount").success(), "not root?");
+        Self(directory)
+    }
+}
+
+impl Drop for SmallDisk {
+    fn drop(&mut self) {
+        let _ = Command::new("umount")
+            .arg("--lazy")
+            .arg(self.0.path())
+            .status();
+    }
+}
+
+/// Fills a disk with a file, but for so many bytes.
+fn leave_room(file: &Path, bytes: u64) {
+    let mut filler = fs::File::create(file).expect("there is room");
+    let mut length = 0;
+    while let Ok(more) = filler.write(&[1; 4096]) {
+        length += more as u64;
+    }
+    filler
+        .set_len(length.saturating_sub(bytes))
+        .expect("it can be cut");
+}
+
+/// Given a disk of sixteen mebibytes that is filled under load (with `EDDY_DISK=1`, by root): requests are refused for now,
+/// the process is alive and not ready and the guard lets calls pass, also after it was killed and started anew; when there is
+/// room again it goes on within ten seconds, and nothing that was acknowledged is lost or counts twice.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_disk_that_is_full() {
+    if std::env::var_os("EDDY_DISK").is_none() {
+        return;
+    }
+    let disk = SmallDisk::of_mib(16);
+    let (data, filler) = (disk.0.path().join("data"), disk.0.path().join("filler"));
+    let runtime = runtime();
+    let mut daemon = Daemon::start(&data);
+    for round in 0..3 {
+        let mut sender = runtime.block_on(async { Sender::new(daemon.grpc) });
+        leave_room(&filler, 1 << 20);
+        let mut acknowledged = 0;
+        let (mut refused_since, mut refused) = (None::<Instant>, 0);
+        // What is held back is given up when the disk is full for the first time.
+        while refused_since.is_none_or(|since| since.elapsed() < Duration::from_secs(5)) {
+            let request = calls(round, acknowledged, acknowledged + 100);
+            match runtime.block_on(load::send(&mut sender, request)) {
+                load::Sent::Taken => {
+                    acknowledged += 100;
+                    refused_since = None;
+                }
+                load::Sent::Later(_) => {
+                    refused_since.get_or_insert_with(Instant::now);
+                    refused += 1;
+                    std::thread::sleep(Duration::from_millis(50));
+                }
+            }
+            assert!(acknowledged < 1_000_000, "the disk is never full");
+        }
+        assert_eq!(daemon.get("/readyz").0, 503);
+        assert_eq!(daemon.get("/healthz").0, 200);
+        let asked = daemon.post(
+            "/v1/guard/check",
+            r#"{"run_id":"r","tool":"search","arguments":{}}"#,
+        );
+        assert_eq!(asked.1["verdict"], "ALLOW", "{asked:?}");
+        if round == 1 {
+            daemon.kill_9();
+            daemon = Daemon::start(&data);
+            assert_eq!(daemon.get("/healthz").0, 200);
+            sender = runtime.block_on(async { Sender::new(daemon.grpc) });
+        }
+        fs::remove_file(&filler).expect("it is there");
+        let began = Instant::now();
+        let request = calls(round, acknowledged, acknowledged + 100);
+        runtime.block_on(load::send_patiently(&mut sender, &request));
+        let took = began.elapsed();
+        println!(
+            "{acknowledged} calls acknowledged, {refused} requests refused, on after {took:.1?}"
+        );
+        // What is in the journal alone is told to the engine again, which takes longer where it is not optimized.
+        let most = if cfg!(debug_assertions) { 60 } else { 10 };
+        assert!(took < Duration::from_secs(most), "{took:?}");
+        assert_eq!(counted(&daemon, round), acknowledged + 100);
+    }
 }
 
 fn damage(data: &Path) {

@@ -14,7 +14,7 @@ use opentelemetry_proto::tonic::trace::v1::{ResourceSpans, ScopeSpans, Span};
 
 use super::support::{Daemon, Dice, Export, PATIENCE, Sender, free_port, runtime};
 
-const SENDERS: u64 = 4;
+pub(crate) const SENDERS: u64 = 4;
 
 fn text(key: &str, value: String) -> KeyValue {
     KeyValue {
@@ -73,13 +73,20 @@ pub(crate) fn calls(sender: u64, from: u64, to: u64) -> ExportTraceServiceReques
 
 /// What the senders have had acknowledged.
 #[derive(Default)]
-struct Kept {
+pub(crate) struct Kept {
     acknowledged: [AtomicU64; SENDERS as usize],
-    stop: AtomicBool,
+    pub(crate) stop: AtomicBool,
+}
+
+impl Kept {
+    pub(crate) fn read(&self) -> Vec<u64> {
+        let counts = self.acknowledged.iter();
+        counts.map(|count| count.load(Ordering::SeqCst)).collect()
+    }
 }
 
 /// Sends batch after batch; one that is not acknowledged is sent again as it was, as an exporter does.
-async fn feed(kept: &Kept, sender: u64, grpc: std::net::SocketAddr) {
+pub(crate) async fn feed(kept: &Kept, sender: u64, grpc: std::net::SocketAddr) {
     let mut client = Sender::new(grpc);
     let mut dice = Dice(sender + 99);
     let mut next = 0;
@@ -99,7 +106,7 @@ fn run_id(sender: u64) -> String {
 }
 
 /// Compares what a daemon shows with what was acknowledged at least and sent at most.
-fn compare(daemon: &Daemon, acknowledged: &[u64], sent: &[u64], kill: u64) {
+pub(crate) fn compare(daemon: &Daemon, acknowledged: &[u64], sent: &[u64], kill: u64) {
     for sender in 0..SENDERS {
         let (code, run) = daemon.get(&format!("/v1/runs/{}", run_id(sender)));
         let shown = if code == 404 {
@@ -137,16 +144,10 @@ fn acknowledged_is_there_after_kill_9() {
             senders.spawn(async move { feed(&kept, sender, grpc).await })
         })
         .collect();
-    let read = |counts: &[AtomicU64]| {
-        counts
-            .iter()
-            .map(|count| count.load(Ordering::SeqCst))
-            .collect::<Vec<_>>()
-    };
     let mut dice = Dice(7);
     for kill in 1..=kills {
         std::thread::sleep(Duration::from_millis(50 + dice.below(400) as u64));
-        let acknowledged = read(&kept.acknowledged);
+        let acknowledged = kept.read();
         daemon.kill_9();
         daemon = Daemon::start_with(data.path(), grpc, &[]);
         // Senders go on at once, so only the lower bound is known until they have stopped.
@@ -158,7 +159,7 @@ fn acknowledged_is_there_after_kill_9() {
         assert!(Instant::now() < deadline, "the senders did not finish");
         std::thread::sleep(Duration::from_millis(10));
     }
-    let all = read(&kept.acknowledged);
+    let all = kept.read();
     assert!(
         all.iter().sum::<u64>() > kills * 10,
         "there was hardly any load: {all:?}"

@@ -1,6 +1,7 @@
 //! Starting and leaving: signals, ports, directories and configuration.
 
 use std::fs;
+use std::path::{Path, PathBuf};
 
 use super::kill::calls;
 use super::support::{Daemon, Export, Sender, eddy, free_port, runtime};
@@ -54,6 +55,64 @@ fn a_second_daemon_says_who_holds_the_directory() {
     assert_eq!(second.status.code(), Some(1));
     let said = String::from_utf8_lossy(&second.stderr);
     assert!(said.contains("held"), "{said}");
+}
+
+/// Every file of a directory with its bytes, but for the lock, in which a holder signs.
+fn files(directory: &Path) -> Vec<(PathBuf, Vec<u8>)> {
+    let mut files = Vec::new();
+    for entry in fs::read_dir(directory).expect("a directory").flatten() {
+        let path = entry.path();
+        if path.is_dir() {
+            files.extend(self::files(&path));
+        } else if entry.file_name() != "LOCK" {
+            let bytes = fs::read(&path).expect("it can be read");
+            files.push((path, bytes));
+        }
+    }
+    files.sort();
+    files
+}
+
+/// Given data that a newer release has written, the daemon does not start, names both formats, and leaves every byte as it is:
+/// what it does not know it would drop.
+#[test]
+fn newer_data_is_refused_and_left_alone() {
+    let data = tempfile::tempdir().expect("a temporary directory");
+    let daemon = Daemon::start(data.path());
+    runtime().block_on(async {
+        Sender::new(daemon.grpc)
+            .send_all(&[Export::Traces(calls(0, 0, 5))])
+            .await;
+    });
+    daemon.kill_9();
+    let format = data.path().join("FORMAT");
+    let text = fs::read_to_string(&format).expect("it says its format");
+    let number = text.trim_end().rsplit(' ').next().expect("a number");
+    let newer = number.parse::<u32>().expect("a number") + 1;
+    fs::write(&format, format!("eddy store format {newer}\n")).expect("it can be written");
+    let before = files(data.path());
+    let refused = eddy()
+        .args([
+            "serve",
+            "--otlp-grpc",
+            "127.0.0.1:0",
+            "--otlp-http",
+            "127.0.0.1:0",
+        ])
+        .args(["--api", "127.0.0.1:0", "--data-dir"])
+        .arg(data.path())
+        .output()
+        .expect("the program runs");
+    assert_eq!(refused.status.code(), Some(1));
+    let said = String::from_utf8_lossy(&refused.stderr);
+    assert!(
+        said.contains(&format!("{newer}")) && said.contains(number),
+        "{said}"
+    );
+    assert_eq!(files(data.path()), before);
+    fs::write(&format, text).expect("it can be written");
+    let daemon = Daemon::start(data.path());
+    assert_eq!(daemon.runs().len(), 1);
 }
 
 /// Given a port that is taken, the daemon names it.

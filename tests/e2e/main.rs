@@ -1,10 +1,12 @@
 //! End to end: the program as its users run it, over real sockets on loopback, with recordings of real agents.
 
+mod abuse;
 mod check;
 mod delivery;
 mod disk;
 mod doors;
 mod eval;
+mod flood;
 mod forward;
 mod fuzz;
 mod guard;
@@ -12,11 +14,16 @@ mod guard_clients;
 mod guarded_agent;
 mod kill;
 mod leaving;
+mod load;
 mod locks;
 mod metrics;
 mod overload;
+#[cfg(target_os = "linux")]
+mod power;
+mod pressure;
 mod reload;
 mod sdks;
+mod stored;
 mod support;
 mod tenants;
 mod transports;

@@ -53,10 +53,21 @@ impl Daemon {
 
     /// Starts one that may write files of so many blocks, and is told of it by an error and not by a signal.
     pub(crate) fn start_limited(data: &Path, blocks: &str) -> Self {
+        let limit = format!("trap '' XFSZ; ulimit -S -f {blocks}");
+        Self::start_under(&limit, data, free_port(), &[])
+    }
+
+    /// Starts one after a shell has done this.
+    pub(crate) fn start_under(
+        before: &str,
+        data: &Path,
+        grpc: SocketAddr,
+        arguments: &[&str],
+    ) -> Self {
         let mut shell = Command::new("sh");
-        let script = format!("trap '' XFSZ; ulimit -S -f {blocks}; exec \"$0\" \"$@\"");
+        let script = format!("{before}; exec \"$0\" \"$@\"");
         shell.args(["-c", &script, env!("CARGO_BIN_EXE_eddy")]);
-        Self::start_as(shell, data, free_port(), &[])
+        Self::start_as(shell, data, grpc, arguments)
     }
 
     fn start_as(mut command: Command, data: &Path, grpc: SocketAddr, arguments: &[&str]) -> Self {

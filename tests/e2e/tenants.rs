@@ -39,7 +39,7 @@ pub(crate) fn start(directory: &Path) -> Daemon {
     Daemon::start_with(&directory.join("data"), free_port(), &["--config", &config])
 }
 
-fn with_token<T>(message: T, token: &str) -> tonic::Request<T> {
+pub(crate) fn with_token<T>(message: T, token: &str) -> tonic::Request<T> {
     let mut request = tonic::Request::new(message);
     let value = format!("Bearer {token}").parse().expect("a header");
     request.metadata_mut().insert("authorization", value);
@@ -63,13 +63,18 @@ async fn post(daemon: &Daemon, tenant: &str, request: ExportTraceServiceRequest)
 }
 
 async fn get(daemon: &Daemon, tenant: &str, path: &str) -> (u16, Value) {
+    let (code, text) = page(daemon, tenant, path).await;
+    (code, serde_json::from_str(&text).expect("JSON"))
+}
+
+/// What a tenant is shown at a path of the API.
+pub(crate) async fn page(daemon: &Daemon, tenant: &str, path: &str) -> (u16, String) {
     let asked = http_client()
         .get(format!("http://{}{path}", daemon.api))
         .header("authorization", format!("Bearer {tenant}-api"));
     let answer = asked.send().await.expect("it answers");
     let code = answer.status().as_u16();
-    let text = answer.text().await.expect("a whole answer");
-    (code, serde_json::from_str(&text).expect("JSON"))
+    (code, answer.text().await.expect("a whole answer"))
 }
 
 async fn tool_calls(daemon: &Daemon, tenant: &str, run_id: &str) -> Option<u64> {
@@ -78,7 +83,7 @@ async fn tool_calls(daemon: &Daemon, tenant: &str, run_id: &str) -> Option<u64> 
     run["tool_calls"].as_u64()
 }
 
-async fn ids(daemon: &Daemon, tenant: &str) -> Vec<String> {
+pub(crate) async fn ids(daemon: &Daemon, tenant: &str) -> Vec<String> {
     let (_, page) = get(daemon, tenant, "/v1/runs?limit=1000").await;
     let runs = page["runs"].as_array().expect("a list").iter();
     runs.map(|run| run["run_id"].as_str().expect("an id").to_owned())

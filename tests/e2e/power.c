@@ -1,0 +1,146 @@
+/* Loaded into a daemon under test: notes what every write to a file replaces and what every sync brings to the disk, so that
+ * the test can take back what a power cut would have lost. The notes go to the file that EDDY_UNDO names:
+ *
+ *     [kind][file][sequence][offset][written][size][kept] and so many kept bytes
+ *
+ * eight bytes each. Kind 1 is a write: so many bytes at an offset of a file (its inode) of that size, whose bytes there were the
+ * kept ones. Kind 2 is a sync: what has this sequence number or a lower one is on the disk. */
+
+#define _GNU_SOURCE
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static int notes = -1;
+static uint64_t sequence;
+static unsigned char kept[1 << 16];
+
+__attribute__((constructor)) static void begin(void)
+{
+    const char *path = getenv("EDDY_UNDO");
+    if (path)
+        notes = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
+}
+
+static void put(const void *bytes, size_t length)
+{
+    const char *from = bytes;
+    while (length) {
+        ssize_t put = syscall(SYS_write, notes, from, length);
+        if (put <= 0)
+            abort();
+        from += put;
+        length -= put;
+    }
+}
+
+static void note(uint64_t kind, uint64_t file, uint64_t number, uint64_t offset, uint64_t written, uint64_t size, uint64_t length)
+{
+    uint64_t head[] = {kind, file, number, offset, written, size, length};
+    put(head, sizeof head);
+    put(kept, length);
+}
+
+/* Whether writes to it are noted: a file and nothing else. */
+static int is_noted(int fd, struct stat *file)
+{
+    return notes >= 0 && fstat(fd, file) == 0 && S_ISREG(file->st_mode);
+}
+
+/* To be called with the lock. */
+static void before_write(int fd, uint64_t offset, uint64_t length)
+{
+    struct stat file;
+    char path[32];
+    if (!is_noted(fd, &file))
+        return;
+    snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
+    int readable = syscall(SYS_openat, AT_FDCWD, path, O_RDONLY | O_CLOEXEC);
+    while (length) {
+        uint64_t part = length < sizeof kept ? length : sizeof kept;
+        ssize_t found = pread(readable, kept, part, offset);
+        note(1, file.st_ino, ++sequence, offset, part, file.st_size, found > 0 ? found : 0);
+        offset += part;
+        length -= part;
+    }
+    close(readable);
+}
+
+static uint64_t place(int fd)
+{
+    off_t at = lseek(fd, 0, fcntl(fd, F_GETFL) & O_APPEND ? SEEK_END : SEEK_CUR);
+    return at > 0 ? at : 0;
+}
+
+ssize_t write(int fd, const void *bytes, size_t length)
+{
+    struct stat file;
+    if (!is_noted(fd, &file))
+        return syscall(SYS_write, fd, bytes, length);
+    pthread_mutex_lock(&lock);
+    before_write(fd, place(fd), length);
+    ssize_t written = syscall(SYS_write, fd, bytes, length);
+    pthread_mutex_unlock(&lock);
+    return written;
+}
+
+ssize_t writev(int fd, const struct iovec *parts, int count)
+{
+    struct stat file;
+    if (!is_noted(fd, &file))
+        return syscall(SYS_writev, fd, parts, count);
+    uint64_t length = 0;
+    for (int part = 0; part < count; part++)
+        length += parts[part].iov_len;
+    pthread_mutex_lock(&lock);
+    before_write(fd, place(fd), length);
+    ssize_t written = syscall(SYS_writev, fd, parts, count);
+    pthread_mutex_unlock(&lock);
+    return written;
+}
+
+ssize_t pwrite64(int fd, const void *bytes, size_t length, off_t offset)
+{
+    pthread_mutex_lock(&lock);
+    before_write(fd, offset, length);
+    ssize_t written = syscall(SYS_pwrite64, fd, bytes, length, offset);
+    pthread_mutex_unlock(&lock);
+    return written;
+}
+
+ssize_t pwrite(int fd, const void *bytes, size_t length, off_t offset)
+{
+    return pwrite64(fd, bytes, length, offset);
+}
+
+static int synced(long call, int fd)
+{
+    struct stat file;
+    pthread_mutex_lock(&lock);
+    uint64_t until = sequence;
+    pthread_mutex_unlock(&lock);
+    int failed = syscall(call, fd);
+    if (!failed && is_noted(fd, &file)) {
+        pthread_mutex_lock(&lock);
+        note(2, file.st_ino, until, 0, 0, 0, 0);
+        pthread_mutex_unlock(&lock);
+    }
+    return failed;
+}
+
+int fsync(int fd)
+{
+    return synced(SYS_fsync, fd);
+}
+
+int fdatasync(int fd)
+{
+    return synced(SYS_fdatasync, fd);
+}
