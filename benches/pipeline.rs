@@ -17,7 +17,9 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use bytes::{Buf, BufMut, Bytes};
-use eddy::engine::event::{Body, Event, Recorded, SpanId, Text, ToolCall, TraceId, Traits, Value};
+use eddy::engine::event::{
+    Body, Event, Guarded, Part, Recorded, SpanId, Text, ToolCall, TraceId, Traits, Value,
+};
 use eddy::engine::policy::Policy;
 use eddy::engine::{Input, RunState, step};
 use opentelemetry_proto::tonic::collector::trace::v1::trace_service_server::{
@@ -61,6 +63,7 @@ fn main() {
         return wanted.into_iter().for_each(pipeline);
     }
     flatness();
+    told_twice();
     many_runs();
     [100, 10, 1].into_iter().for_each(pipeline);
 }
@@ -105,20 +108,16 @@ fn median(mut values: Vec<f64>) -> f64 {
     values[values.len() / 2]
 }
 
+fn standard() -> Policy {
+    serde_saphyr::from_str(include_str!("../config/profiles/standard.yaml"))
+        .expect("the profile parses")
+}
+
 fn flatness() {
-    let policy: Policy = serde_saphyr::from_str(include_str!("../config/profiles/standard.yaml"))
-        .expect("the profile parses");
+    let policy = standard();
     for (name, novelty) in [("a loop", 1), ("ever new calls", u64::MAX)] {
-        let early = median(
-            (0..9)
-                .map(|_| step_cost_ns(&policy, 100, novelty))
-                .collect(),
-        );
-        let late = median(
-            (0..9)
-                .map(|_| step_cost_ns(&policy, 100_000, novelty))
-                .collect(),
-        );
+        let input = |index| input(index, novelty);
+        let [early, late] = [100, 100_000].map(|before| step_cost_ns(&policy, before, &input));
         println!(
             "engine, {name}: {early:.0} ns an event at 100, {late:.0} ns at 100000: ratio {:.2}",
             late / early
@@ -126,17 +125,84 @@ fn flatness() {
     }
 }
 
+/// Cost of a step where each call of a run is told of by two reports, the second a while after the first.
+fn told_twice() {
+    let policy = standard();
+    let kinds: [(&str, &dyn Fn(u64) -> Input); 2] = [
+        ("two spans a call", &of_two_spans),
+        ("asked, then told", &of_the_guard),
+    ];
+    for (name, input) in kinds {
+        let costs = [100, 10_000, 100_000].map(|before| step_cost_ns(&policy, before, input));
+        let [early, middle, late] = costs;
+        println!(
+            "engine, {name}: {early:.0} ns a report at 100, {middle:.0} ns at 10000, {late:.0} ns at 100000: ratio {:.2}",
+            late / early
+        );
+    }
+}
+
+/// A call's inner span and then, with the next number, the outer one around it.
+fn of_two_spans(index: u64) -> Input {
+    with_event(input(index / 2, u64::MAX), |event| {
+        let outer = SpanId((index | 1 | 1 << 40).to_be_bytes());
+        if index.is_multiple_of(2) {
+            event.parent = outer;
+        } else {
+            event.id ^= 1;
+            event.span = outer;
+            event.start_ns -= 1_000;
+            event.end_ns += 1_000;
+        }
+    })
+}
+
+/// What the guard is asked and then, with the next number, what it is told of the call.
+fn of_the_guard(index: u64) -> Input {
+    with_event(input(index / 2, u64::MAX), |event| {
+        event.trace = TraceId::default();
+        (event.span, event.parent) = (SpanId::default(), SpanId::default());
+        let Body::ToolCall(call) = &mut event.body else {
+            return;
+        };
+        let part = if index.is_multiple_of(2) {
+            call.output = Recorded::NotRecorded;
+            event.end_ns = event.start_ns;
+            Part::Asked
+        } else {
+            event.id ^= 1;
+            Part::Result
+        };
+        call.guarded = Some(Box::new(Guarded {
+            asked: index / 2 + 1,
+            part,
+            round: 0,
+            turn: 0,
+        }));
+    })
+}
+
+fn with_event(mut input: Input, change: impl Fn(&mut Event)) -> Input {
+    if let Input::Reports { events, .. } = &mut input {
+        events.iter_mut().for_each(change);
+    }
+    input
+}
+
 /// Cost of a step where each is for another run, so that nothing of a run is near when its turn comes.
 fn many_runs() {
     const AT_ONCE: u64 = 1_000;
-    let policy: Policy = serde_saphyr::from_str(include_str!("../config/profiles/standard.yaml"))
-        .expect("the profile parses");
+    let policy = standard();
     let mut states: Vec<RunState> = (0..AT_ONCE)
         .map(|run| RunState::new(format!("run {run}").into()))
         .collect();
     let mut rounds = Vec::new();
+    let mut before_mib = 0;
     for index in 0..300 {
         let inputs: Vec<Input> = (0..AT_ONCE).map(|_| input(index, u64::MAX)).collect();
+        if index == 0 {
+            before_mib = process_rss_mib(std::process::id());
+        }
         let start = Instant::now();
         for (state, input) in states.iter_mut().zip(&inputs) {
             std::hint::black_box(step(state, input, &policy));
@@ -148,18 +214,16 @@ fn many_runs() {
     println!(
         "engine, {AT_ONCE} runs in turn: {mean:.0} ns an event, median {:.0} ns; {} KiB a run",
         median(full),
-        process_rss_mib(std::process::id()) * 1_024 / AT_ONCE
+        (process_rss_mib(std::process::id()) - before_mib) * 1_024 / AT_ONCE
     );
 }
 
-/// Median time of a step among blocks of fifty, after `before` steps of a run. Blocks are short, so that few of them are
-/// interrupted, and the median leaves those out.
-fn step_cost_ns(policy: &Policy, before: u64, novelty: u64) -> f64 {
+/// Median time of a step among blocks of fifty, after `before` steps of a run, the median of some such. Blocks are short, so
+/// that few of them are interrupted, and the median leaves those out.
+fn step_cost_ns(policy: &Policy, before: u64, input: &dyn Fn(u64) -> Input) -> f64 {
     const STEPS: u64 = 50;
-    let block = |state: &mut RunState, first: u64| {
-        let inputs: Vec<Input> = (first..first + STEPS)
-            .map(|index| input(index, novelty))
-            .collect();
+    let block = |state: &mut RunState| {
+        let inputs: Vec<Input> = (before..before + STEPS).map(input).collect();
         let start = Instant::now();
         for input in &inputs {
             std::hint::black_box(step(state, input, policy));
@@ -168,14 +232,10 @@ fn step_cost_ns(policy: &Policy, before: u64, novelty: u64) -> f64 {
     };
     let mut state = RunState::new("run".into());
     for index in 0..before {
-        step(&mut state, &input(index, novelty), policy);
+        step(&mut state, &input(index), policy);
     }
     // Each block starts from the same state, so that it stands for this point of the run.
-    median(
-        (0..200)
-            .map(|_| block(&mut state.clone(), before))
-            .collect(),
-    )
+    median((0..1_000).map(|_| block(&mut state.clone())).collect())
 }
 
 fn input(index: u64, novelty: u64) -> Input {

@@ -15,15 +15,6 @@ pub(super) struct Asked<'a> {
     pub(super) call: &'a ToolCall,
 }
 
-/// Whether what a model asked for may tell of a call what this report of it leaves out. Of a report that leaves nothing out,
-/// what was asked for changes nothing but the id by which later reports find it.
-pub(crate) fn wants_more(event: &Event) -> bool {
-    let Body::ToolCall(call) = &event.body else {
-        return false;
-    };
-    call.tool.is_empty() || call.input == Recorded::NotRecorded
-}
-
 impl<'a> Call<'a> {
     /// Takes what the model asked for when it asked for this call.
     pub(super) fn take_asked(&mut self, asked: &mut Vec<Asked<'a>>) {

@@ -12,6 +12,7 @@
 //! order of arrival cannot matter. How what the guard was told joins a span is in `guard::join`.
 
 use super::asked::Asked;
+use super::card::{Card, Kind};
 use super::event::{
     Answer, Body, Event, Failure, ModelCall, Recorded, SpanId, Text, ToolCall, Traits,
 };
@@ -73,18 +74,20 @@ pub(crate) struct Spoken {
 
 static NOTHING: Recorded = Recorded::NotRecorded;
 
-/// The window as steps, in the order of their first reports; what was asked for and did not come to a call stands last.
-pub(crate) fn steps(window: &Window) -> Vec<Step<'_>> {
-    let mut steps: Vec<Step<'_>> = Vec::with_capacity(window.len());
+/// Reports of a window as steps, in the order of their first reports; what was asked for and did not come to a call stands
+/// last. No other report of the window may belong to one of these.
+pub(crate) fn steps<'a>(window: &Window, reports: &'a [(usize, Event)]) -> Vec<Step<'a>> {
+    let cards = window.cards();
+    let mut steps: Vec<Step<'_>> = Vec::with_capacity(reports.len());
     let mut asked = Vec::new();
-    for (place, event) in window.iter().enumerate() {
+    for &(place, ref event) in reports {
         if let Body::Asked(call) = &event.body {
             asked.push(Asked { place, event, call });
             continue;
         }
         let known = window
-            .may_belong(place, event)
-            .then(|| known(&steps, event));
+            .may_belong(place)
+            .then(|| known(&steps, cards, place, event));
         if let Some(known) = known.flatten() {
             steps[known].join(place, event);
             continue;
@@ -103,55 +106,57 @@ pub(crate) fn steps(window: &Window) -> Vec<Step<'_>> {
 }
 
 /// The step to which a report belongs.
-fn known(steps: &[Step<'_>], event: &Event) -> Option<usize> {
-    let belongs = steps.iter().rposition(|step| step.belongs(event));
-    belongs.or_else(|| steps.iter().position(|step| step.was_asked_as(event)))
+fn known(steps: &[Step<'_>], cards: &[Card], place: usize, event: &Event) -> Option<usize> {
+    let belongs = |step: &Step<'_>| step.belongs(cards, place, event);
+    let known = steps.iter().rposition(belongs);
+    known.or_else(|| steps.iter().position(|step| step.was_asked_as(event)))
 }
 
 /// Whether two reports, taken alone, tell of one call.
-pub(crate) fn tell_of_one_call(left: &Event, right: &Event) -> bool {
-    match (&left.body, &right.body) {
-        (Body::ToolCall(one), Body::ToolCall(other)) => {
-            if one.guarded.is_some() || other.guarded.is_some() {
-                return join::tell_of_one_call((left, one), (right, other));
+pub(crate) fn tell_of_one_call(left: &Card, right: &Card) -> bool {
+    match (left.kind, right.kind) {
+        (Kind::Tool, Kind::Tool) => {
+            if left.question().is_some() || right.question().is_some() {
+                return join::tell_of_one_call(left, right);
             }
-            let same_tool = || one.tool == other.tool;
-            // A report that names no tool has a call id, and that is enough.
-            let unnamed = || one.tool.is_empty() || other.tool.is_empty();
-            match (one.call_id, other.call_id) {
-                (Some(id), Some(other)) => id == other && (same_tool() || unnamed()),
+            let same_tool = left.tool == right.tool;
+            match (left.call_id(), right.call_id()) {
+                // A report that names no tool has a call id, and that is enough.
+                (Some(id), Some(other)) => {
+                    id == other && (same_tool || left.tool == 0 || right.tool == 0)
+                }
                 _ => {
-                    (are_kin(left, right) || share_time(left, right))
+                    same_tool
+                        && (are_kin(left, right) || share_time(left, right))
                         && left.trace == right.trace
-                        && same_tool()
                 }
             }
         }
-        (Body::ModelCall(one), Body::ModelCall(other)) => {
-            if let (Some(one), Some(other)) = (one.call_id, other.call_id) {
+        (Kind::Model, Kind::Model) => {
+            if let (Some(one), Some(other)) = (left.call_id(), right.call_id()) {
                 return one == other;
             }
             // A library that wraps another's client: two spans of one request, one directly below the other. Or a log
             // record, which is a moment, below its span.
-            let is_moment = |event: &Event| event.start_ns == event.end_ns;
+            let is_moment = |card: &Card| card.start_ns == card.end_ns;
             let together = share_time(left, right) || is_moment(left) || is_moment(right);
             (left.trace == right.trace && are_kin(left, right) && together)
-                || join::are_one_answer((left, one), (right, other))
+                || join::are_one_answer(left, right)
         }
         _ => false,
     }
 }
 
-fn are_kin(left: &Event, right: &Event) -> bool {
+fn are_kin(left: &Card, right: &Card) -> bool {
     (right.parent.is_set() && left.span == right.parent)
         || (left.parent.is_set() && right.span == left.parent)
 }
 
-fn share_time(left: &Event, right: &Event) -> bool {
-    let within = |outer: &Event, inner: &Event| {
+fn share_time(left: &Card, right: &Card) -> bool {
+    let within = |outer: &Card, inner: &Card| {
         outer.start_ns <= inner.start_ns && inner.end_ns <= outer.end_ns
     };
-    let lasts = |event: &Event| event.start_ns < event.end_ns;
+    let lasts = |card: &Card| card.start_ns < card.end_ns;
     lasts(left) && lasts(right) && (within(left, right) || within(right, left))
 }
 
@@ -177,12 +182,37 @@ impl<'a> Step<'a> {
         std::iter::once(first).chain(more.map(|(place, _)| place))
     }
 
-    fn belongs(&self, event: &Event) -> bool {
+    /// Places in the window of its reports.
+    pub(crate) fn reports(&self) -> impl Iterator<Item = usize> {
+        let more: &[(usize, &Event)] = match self {
+            Self::Tool(call) | Self::Model(call, _) => &call.more,
+            Self::Other(..) => &[],
+        };
+        std::iter::once(self.first_place()).chain(more.iter().map(|(place, _)| *place))
+    }
+
+    /// Whether it is a call about which the agent asked the guard, and of which nothing says yet what came of it.
+    pub(crate) fn is_open(&self) -> bool {
+        matches!(self, Self::Tool(call) if call.asking.is_open())
+    }
+
+    /// The place of its first report.
+    pub(crate) fn first_place(&self) -> usize {
+        match self {
+            Self::Tool(call) | Self::Model(call, _) => call.first.0,
+            Self::Other(place, _) => *place,
+        }
+    }
+
+    fn belongs(&self, cards: &[Card], place: usize, event: &Event) -> bool {
         match (self, &event.body) {
-            (Self::Tool(call), Body::ToolCall(report)) => call.is_told_by(event, report),
+            (Self::Tool(call), Body::ToolCall(report)) => {
+                call.is_told_by(cards, place, event, report)
+            }
             (Self::Model(call, _), Body::ModelCall(report)) => {
                 let same_id = call.call_id.is_some() && call.call_id == report.call_id;
-                tell_of_one_call(call.first.1, event) && (same_id || !call.has_sibling(event))
+                tell_of_one_call(&cards[call.first.0], &cards[place])
+                    && (same_id || !call.has_sibling(event))
             }
             _ => false,
         }
@@ -285,7 +315,7 @@ impl<'a> Call<'a> {
         })
     }
 
-    fn is_told_by(&self, event: &Event, report: &ToolCall) -> bool {
+    fn is_told_by(&self, cards: &[Card], place: usize, event: &Event, report: &ToolCall) -> bool {
         if !self.asking.may_take(report) {
             return false;
         }
@@ -295,12 +325,16 @@ impl<'a> Call<'a> {
         };
         // A span belongs to a question only as long as no other one does.
         let by_time = report.guarded.is_none() && self.asking.seen && !same_id;
-        let is_span =
-            |known: &Event| matches!(&known.body, Body::ToolCall(call) if call.guarded.is_none());
-        self.reports()
-            .filter(|known| !by_time || is_span(known))
-            .any(|known| tell_of_one_call(known, event))
+        self.places()
+            .map(|known| &cards[known])
+            .filter(|known| !by_time || known.question().is_none())
+            .any(|known| tell_of_one_call(known, &cards[place]))
             && (same_id || !(self.differs_from(&report.input) || self.has_sibling(event)))
+    }
+
+    /// Places of its reports.
+    fn places(&self) -> impl Iterator<Item = usize> {
+        std::iter::once(self.first.0).chain(self.more.iter().map(|(place, _)| *place))
     }
 
     pub(super) fn differs_from(&self, input: &Recorded) -> bool {
@@ -425,11 +459,14 @@ mod tests {
     }
 
     fn models(window: &[Event]) -> Vec<Spoken> {
-        let window = window.iter().cloned().collect();
-        let models = steps(&window).into_iter().filter_map(|step| match step {
-            Step::Model(_, spoken) => Some(spoken),
-            _ => None,
-        });
+        let window: Window = window.iter().cloned().collect();
+        let reports = window.unpack_all();
+        let models = steps(&window, &reports)
+            .into_iter()
+            .filter_map(|step| match step {
+                Step::Model(_, spoken) => Some(spoken),
+                _ => None,
+            });
         models.collect()
     }
 
@@ -500,16 +537,20 @@ mod tests {
 
     /// A line for each call: tool, fingerprints of arguments and result, times.
     fn calls(window: &[Event]) -> Vec<String> {
-        let window = window.iter().cloned().collect();
-        let calls = steps(&window).into_iter().filter_map(|step| match step {
-            Step::Tool(call) => {
-                let shown = |value: &Recorded| value.value().map_or(0, |value| value.fingerprint);
-                let (tool, times) = (call.tool.unwrap(), (call.start_ns, call.end_ns));
-                let (input, output) = (shown(call.input), shown(call.output));
-                Some(format!("{tool}({input}) = {output} {times:?}"))
-            }
-            _ => None,
-        });
+        let window: Window = window.iter().cloned().collect();
+        let reports = window.unpack_all();
+        let calls = steps(&window, &reports)
+            .into_iter()
+            .filter_map(|step| match step {
+                Step::Tool(call) => {
+                    let shown =
+                        |value: &Recorded| value.value().map_or(0, |value| value.fingerprint);
+                    let (tool, times) = (call.tool.unwrap(), (call.start_ns, call.end_ns));
+                    let (input, output) = (shown(call.input), shown(call.output));
+                    Some(format!("{tool}({input}) = {output} {times:?}"))
+                }
+                _ => None,
+            });
         calls.collect()
     }
 

@@ -46,7 +46,8 @@ impl RunState {
     pub fn explain(&self, warning: u64, policy: &Policy) -> Option<Explanation> {
         let warnings = self.view(policy).warnings;
         let warning = warnings.into_iter().find(|known| known.id == warning)?;
-        let steps = calls::steps(&self.window);
+        let reports = self.window.unpack_all();
+        let steps = calls::steps(&self.window, &reports);
         let shows = |shown: &Shown| warning.evidence.contains(&shown.span);
         let events = steps.iter().filter_map(shown).filter(shows).collect();
         Some(Explanation {

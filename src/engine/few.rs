@@ -66,11 +66,79 @@ impl<T: fmt::Debug, const MAX: usize> fmt::Debug for Few<T, MAX> {
     }
 }
 
+/// The newest `MAX` values, newest last, of which there is mostly none or one: that one lies in place, and several (or one
+/// that looks like none) in memory of their own.
+#[derive(Clone, Default)]
+pub(crate) struct Seldom<T, const MAX: usize> {
+    one: T,
+    several: Option<Box<Few<T, MAX>>>,
+}
+
+impl<T: Copy + Default + PartialEq, const MAX: usize> Seldom<T, MAX> {
+    /// Adds a value; the oldest one leaves when there are too many.
+    pub(crate) fn push(&mut self, value: T) {
+        if let Some(several) = &mut self.several {
+            several.push(value);
+        } else if self.is_empty() && value != T::default() {
+            self.one = value;
+        } else {
+            let values = self.iter().copied().chain([value]);
+            self.several = Some(Box::new(values.collect()));
+        }
+    }
+}
+
+impl<T: Default + PartialEq, const MAX: usize> Deref for Seldom<T, MAX> {
+    type Target = [T];
+
+    fn deref(&self) -> &[T] {
+        match &self.several {
+            Some(several) => several,
+            None if self.one == T::default() => &[],
+            None => std::slice::from_ref(&self.one),
+        }
+    }
+}
+
+impl<T: Copy + Default + PartialEq, const MAX: usize> FromIterator<T> for Seldom<T, MAX> {
+    fn from_iter<I: IntoIterator<Item = T>>(values: I) -> Self {
+        let mut seldom = Self::default();
+        values.into_iter().for_each(|value| seldom.push(value));
+        seldom
+    }
+}
+
+impl<T: Default + PartialEq, const MAX: usize> PartialEq for Seldom<T, MAX> {
+    fn eq(&self, other: &Self) -> bool {
+        **self == **other
+    }
+}
+
+impl<T: fmt::Debug + Default + PartialEq, const MAX: usize> fmt::Debug for Seldom<T, MAX> {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        (**self).fmt(formatter)
+    }
+}
+
 /// The newest `MAX` hashes, newest last. Looking one up reads two bytes of each; the rest only where those agree.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Debug, Default, PartialEq)]
 pub(crate) struct Newest<const MAX: usize> {
     hashes: VecDeque<u64>,
     tags: VecDeque<u16>,
+}
+
+impl<const MAX: usize> Clone for Newest<MAX> {
+    fn clone(&self) -> Self {
+        Self {
+            hashes: self.hashes.clone(),
+            tags: self.tags.clone(),
+        }
+    }
+
+    fn clone_from(&mut self, other: &Self) {
+        self.hashes.clone_from(&other.hashes);
+        self.tags.clone_from(&other.tags);
+    }
 }
 
 impl<const MAX: usize> Newest<MAX> {
@@ -116,6 +184,10 @@ fn holds<T: Copy + PartialEq>(ring: &VecDeque<T>, value: T) -> bool {
 pub(crate) fn push_bounded<T>(ring: &mut VecDeque<T>, value: T, max: usize) {
     if ring.len() >= max {
         ring.pop_front();
+    } else if ring.len() == ring.capacity() {
+        // As such collections grow, but not beyond what they may hold.
+        let length = ring.len();
+        ring.reserve_exact(length.min(max - length).max(1));
     }
     ring.push_back(value);
 }

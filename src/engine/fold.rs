@@ -5,6 +5,8 @@
 //! no list of events: rings, tallies and totals, each with a limit, so its size and the cost of an event do not grow with
 //! the run.
 
+mod copying;
+
 use std::collections::VecDeque;
 
 use super::calls::{Call, Spoken, Step};
@@ -38,7 +40,7 @@ pub(crate) const TOLD_MAX: usize = 32;
 pub(crate) const WARNINGS_MAX: usize = 24;
 
 /// What has been seen so far.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Debug, Default, PartialEq)]
 pub(crate) struct Fold {
     /// The run is a swarm ([`is_swarm`](super::run::is_swarm)): derived from its id.
     pub(crate) is_swarm: bool,

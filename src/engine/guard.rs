@@ -17,10 +17,11 @@ pub mod policy;
 
 use std::sync::Arc;
 
+use super::card::{Card, Kind};
 use super::event::{
-    Answer, Body, Event, Guarded, ModelCall, Nudge, Part, SpanId, Text, ToolCall, TraceId,
+    Answer, Body, Event, Guarded, ModelCall, Nudge, Part, SpanId, Text, ToolCall, TraceId, Value,
 };
-use super::fold::Spent;
+use super::fold::{Spent, text_hash};
 use super::hash::stable;
 use super::judge::worker_hash;
 use super::policy::Policy;
@@ -28,7 +29,6 @@ use super::run::{Input, RunState, step};
 use super::warning::{Change, Rule};
 
 use decide::{decide, decide_owed};
-use join::differ;
 use policy::{Mode, VerdictKind};
 
 /// Who speaks to the guard, and when.
@@ -127,7 +127,7 @@ pub fn check(state: &mut RunState, call: &ToolCall, caller: &Caller, policy: &Po
     };
     match state.asked_before(call) {
         // The same question again, as after a time-out: the same answer, and no second call.
-        Some(Part::Skipped(_) | Part::Aborted(_)) => {
+        Some(known) if known.is_refused() => {
             return Checked {
                 answered,
                 ..Checked::default()
@@ -159,12 +159,14 @@ pub fn result(state: &mut RunState, call: &ToolCall, caller: &Caller, policy: &P
     state.ensure_tip(policy);
     let mut call = call.clone();
     let (start_ns, asked) = match state.question_of(&call) {
-        Some((_, _, guarded)) if guarded.part != Part::Asked => return Checked::default(),
-        Some((event, known, guarded)) => {
-            if call.input.value().is_none() {
-                call.input = known.input.clone();
+        Some((_, question)) if question.is_refused() => return Checked::default(),
+        Some((place, question)) => {
+            if call.input.value().is_none()
+                && let Body::ToolCall(known) = state.window.event(place).body
+            {
+                call.input = known.input;
             }
-            (event.start_ns, guarded.asked)
+            (question.start_ns, question.question().unwrap_or(0))
         }
         None => (state.place_after(caller.now_ns), 0),
     };
@@ -322,79 +324,64 @@ impl RunState {
             .map_or_else(Spent::default, |tip| tip.totals.saved)
     }
 
-    /// What was told of calls by way of the guard, newest first.
-    fn guarded(&self) -> impl Iterator<Item = (&Event, &ToolCall, &Guarded)> {
-        self.window
-            .iter()
-            .rev()
-            .filter_map(|event| match &event.body {
-                Body::ToolCall(call) => {
-                    let guarded = call.guarded.as_deref()?;
-                    Some((event, call, guarded))
-                }
-                _ => None,
-            })
+    /// Places of what was told of calls by way of the guard, newest first, with their cards.
+    fn guarded(&self) -> impl Iterator<Item = (usize, &Card)> {
+        let cards = self.window.cards().iter().enumerate().rev();
+        cards.filter(|(_, card)| card.kind == Kind::Tool && card.question().is_some())
     }
 
     /// Whether a result was told for a call id.
     fn is_answered(&self, call_id: u64) -> bool {
-        let mut results = self
-            .guarded()
-            .filter(|(_, _, guarded)| guarded.part == Part::Result);
-        results.any(|(_, call, _)| call.call_id == Some(call_id))
+        let mut guarded = self.guarded();
+        guarded.any(|(_, card)| card.is_result() && card.call_id() == Some(call_id))
     }
 
-    /// What came of the same question, if it was asked before and no result has been told since.
-    fn asked_before(&self, call: &ToolCall) -> Option<Part> {
+    /// The same question, if it was asked before and no result has been told since.
+    fn asked_before(&self, call: &ToolCall) -> Option<&Card> {
         let id = call.call_id?;
         if self.is_answered(id) {
             return None;
         }
         let mut known = self
             .guarded()
-            .filter(|(_, known, _)| known.call_id == Some(id));
-        let (_, known, guarded) = known.next()?;
-        let is_same = known.tool == call.tool && !differ(&known.input, &call.input);
-        is_same.then_some(guarded.part)
+            .filter(|(_, card)| card.call_id() == Some(id));
+        let (_, known) = known.next()?;
+        is_alike(known, call).then_some(known)
     }
 
-    /// The newest question to which a result belongs, as long as it has none.
-    fn question_of(&self, call: &ToolCall) -> Option<(&Event, &ToolCall, Guarded)> {
-        let is_asked = |guarded: &Guarded| guarded.part != Part::Result;
-        let has_result = |asked: u64| {
-            let mut results = self.guarded().filter(|(_, _, other)| other.asked == asked);
-            results.any(|(_, _, other)| other.part == Part::Result)
+    /// Place and card of the newest question to which a result belongs, as long as it has none.
+    fn question_of(&self, call: &ToolCall) -> Option<(usize, &Card)> {
+        let has_result = |asked: Option<u64>| {
+            let mut guarded = self.guarded();
+            guarded.any(|(_, other)| other.is_result() && other.question() == asked)
         };
-        let belongs = |known: &ToolCall| match (known.call_id, call.call_id) {
+        let belongs = |known: &Card| match (known.call_id(), call.call_id) {
             (Some(known), Some(own)) => known == own,
-            _ => known.tool == call.tool && !differ(&known.input, &call.input),
+            _ => is_alike(known, call),
         };
-        let mut questions = self.guarded().filter(|(_, known, guarded)| {
-            is_asked(guarded) && belongs(known) && !has_result(guarded.asked)
-        });
-        questions
-            .next()
-            .map(|(event, known, guarded)| (event, known, *guarded))
+        self.guarded().find(|(_, known)| {
+            !known.is_result() && belongs(known) && !has_result(known.question())
+        })
     }
 
-    /// The newest earlier call of the same tool with the same arguments that came to a result.
-    fn earlier(&self, call: &ToolCall) -> Option<&ToolCall> {
+    /// What the newest earlier call of the same tool with the same arguments brought.
+    fn earlier(&self, call: &ToolCall) -> Option<Value> {
         let input = call.input.value()?.fingerprint;
-        let is_same = |known: &&ToolCall| {
-            known.tool == call.tool
-                && known.error.is_none()
-                && known.output.value().is_some()
-                && known
-                    .input
-                    .value()
-                    .is_some_and(|known| known.fingerprint == input)
+        let tool = text_hash(&call.tool);
+        let is_same = |known: &Card| {
+            known.has_result() && (known.tool, known.content()) == (tool, Some(input))
         };
-        self.window
-            .iter()
-            .rev()
-            .find_map(|event| match &event.body {
-                Body::ToolCall(known) => Some(known).filter(is_same),
-                _ => None,
-            })
+        let place = self.window.cards().iter().rposition(is_same)?;
+        match self.window.event(place).body {
+            Body::ToolCall(known) => known.output.value().cloned(),
+            _ => None,
+        }
     }
+}
+
+/// Whether a report is of the same tool, and of no other arguments as far as these are known.
+fn is_alike(known: &Card, call: &ToolCall) -> bool {
+    let input = call.input.value().map(|value| value.fingerprint);
+    let differs = matches!((known.content(), input), (Some(one), Some(other)) if one != other);
+    known.tool == text_hash(&call.tool) && !differs
 }

@@ -4,7 +4,7 @@
 //! calls resolve it; a finding after that opens it again, and what it then counts is added to what it had counted.
 
 use super::event::{SpanId, Text};
-use super::few::Few;
+use super::few::Seldom;
 use super::fold::Spent;
 use super::guard::policy::VerdictKind;
 use super::hash::mix;
@@ -14,9 +14,9 @@ use super::tally::Tally;
 use super::warning::{EVIDENCE_MAX, Rule, Severity, WarningState};
 
 /// Which spans show something, since when, and what it cost.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Proof {
-    pub(crate) evidence: Few<SpanId, EVIDENCE_MAX>,
+    pub(crate) evidence: Seldom<SpanId, EVIDENCE_MAX>,
     pub(crate) first_ns: u64,
     pub(crate) last_ns: u64,
     pub(crate) spent: Spent,
@@ -51,7 +51,7 @@ impl Finding {
             count: tally.count,
             tool: None,
             agent: None,
-            proof: tally.proof,
+            proof: tally.proof.clone(),
         }
     }
 }
@@ -92,7 +92,7 @@ impl Kept {
             tool: None,
             agent: None,
             incident: mix(finding.group, finding.rule as u64),
-            proof: finding.proof,
+            proof: finding.proof.clone(),
             verdict: VerdictKind::Allow,
         };
         kept.grow(finding, alarm);

@@ -8,6 +8,7 @@
 pub(crate) mod announce;
 mod asked;
 mod calls;
+pub(crate) mod card;
 pub(crate) mod control;
 pub mod event;
 pub mod explain;
@@ -19,6 +20,7 @@ mod health;
 pub(crate) mod judge;
 pub(crate) mod kept;
 pub(crate) mod marks;
+mod packed;
 pub mod policy;
 mod rules;
 pub mod run;

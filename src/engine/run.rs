@@ -3,18 +3,22 @@
 //! *How order stops mattering.* A run keeps its newest reports in a window sorted by event time. What has left the
 //! window is folded into `base`; `tip` is `base` with the window folded on top. A report that comes in order is appended
 //! and folded into `tip` at once; one that comes out of order, or belongs to a call already there, is put into its place
-//! and `tip` is folded again from `base`. Either way the work is bounded by [`WINDOW_EVENTS_MAX`], however long the run
-//! is, and any order of arrival within the window gives the same state. A report older than all of the window, when
-//! something has already left it, is counted as late and changes nothing.
+//! and `tip` is folded again. Either way the work is bounded by [`WINDOW_EVENTS_MAX`], however long the run is, and any
+//! order of arrival within the window gives the same state. A report older than all of the window, when something has
+//! already left it, is counted as late and changes nothing.
 //!
-//! *Folded once.* The older half of a full window leaves together. When the newer half was empty, `tip` was what `base`
-//! becomes then: a copy of it waits as `next_base`, and is thrown away when something is put among the reports. So a run
-//! whose reports come in order folds each of them once.
+//! *Not all of it again.* Where calls are told of twice (by two spans, or by the guard and a span), the second report comes
+//! soon after the first. So a fold of what lies before the newest such call is kept (`near`), and what comes into its place
+//! behind it is folded on top of that. A run whose reports come in order has none.
+//!
+//! *Bounds.* Reports leave when there are too many or when they take too many bytes, the oldest quarter at a time, with all
+//! that belongs to their calls.
 
 use super::announce::Published;
 use std::collections::VecDeque;
 
 use super::calls::{self, Step};
+use super::card::{Card, Kind};
 use super::event::{Body, Event, Text};
 use super::few::Newest;
 use super::fold::{Fold, text_hash};
@@ -22,14 +26,19 @@ use super::policy::Policy;
 use super::warning::Change;
 use super::window::Window;
 
-/// Reports that a run keeps to put late ones into their place.
-pub const WINDOW_EVENTS_MAX: usize = 2 * WINDOW_HALF;
+/// Most reports that a run keeps to put late ones into their place: as many as the agents of a run send in some seconds, which
+/// is how long exporters hold spans back.
+pub const WINDOW_EVENTS_MAX: usize = 64;
 
-/// Reports that leave a full window together, with all that belongs to their calls. As many stay.
-const WINDOW_HALF: usize = 48;
+/// Most bytes that they take, without what has a fixed length: more than that many with names and arguments of usual length,
+/// fewer where these are long.
+pub(super) const WINDOW_BYTES_MAX: usize = 13 * 1024;
 
-/// Most tools asked for that stay in the window, beyond their half of it, with the calls that came of them.
-const ASKED_KEPT_MAX: usize = 16;
+/// Newest reports among which a question whose answer is still to come is kept in front of what is folded again.
+const OPEN_QUESTION_REPORTS: usize = 16;
+
+/// Most tools asked for that stay in the window, beyond their time, with the calls that came of them: half of those that leave.
+const ASKED_KEPT_MAX: usize = WINDOW_EVENTS_MAX / 8;
 
 /// Reports whose identity is remembered to recognise repeats; beyond them the window's age does.
 pub(crate) const RECENT_IDS_MAX: usize = 256;
@@ -90,8 +99,20 @@ pub struct RunState {
     pub(crate) repeated: u64,
     /// `base` with the window on top: derived, never stored, absent until it is needed.
     pub(crate) tip: Option<Box<Fold>>,
-    /// `base` with the older half of the window on top: derived, never stored, and only there where that was at hand.
-    pub(crate) next_base: Option<Box<Fold>>,
+    /// The first place of the window that changed since `tip` was folded; never there between two steps.
+    pub(crate) disturbed: Option<usize>,
+    /// `base` with the first reports of the window on top: derived, never stored.
+    pub(crate) near: Option<Near>,
+}
+
+/// A fold of the first reports of the window, to which none of the others belongs.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Near {
+    /// How many reports it holds.
+    places: usize,
+    /// Of these, what a model asked for and none of their calls has taken.
+    asked: Vec<usize>,
+    fold: Box<Fold>,
 }
 
 /// What the id of a swarm begins with: a run in which the workers of a session are seen together, whatever their runs.
@@ -202,6 +223,11 @@ impl RunState {
 
     fn take<'a>(&mut self, events: impl IntoIterator<Item = &'a Event>, policy: &Policy) {
         self.ensure_tip(policy);
+        let mut events: Vec<_> = events.into_iter().collect();
+        // Spans come in the order in which they ended. Sorted, no batch is too large for the window.
+        if !events.is_sorted_by_key(|event| Place::of(event)) {
+            events.sort_by_cached_key(|event| Place::of(event));
+        }
         for event in events {
             if self.recent_ids.contains(event.id) {
                 self.tell_again(event);
@@ -217,96 +243,153 @@ impl RunState {
     /// their own: the earlier one stands, whichever came first.
     fn tell_again(&mut self, event: &Event) {
         let place = Place::of(event);
-        let known = self
-            .window
-            .iter()
-            .position(|other| other.id == event.id && place < Place::of(other));
+        let mut cards = self.window.cards().iter();
+        let known = cards.position(|other| other.id == event.id && place < other.place());
         match known {
             Some(known) => {
-                self.window.remove(known);
-                self.insert(event);
+                self.window.remove_all(&[known]);
+                self.near = None;
+                self.disturb(known);
+                self.insert(&Card::of(event), event);
             }
             None => self.repeated += 1,
         }
     }
 
     fn place(&mut self, event: &Event, policy: &Policy) {
-        let place = Place::of(event);
-        let told = call_id(event).is_some_and(|id| self.folded_calls.contains(id));
+        let card = Card::of(event);
+        let place = card.place();
+        let told = call_id(&card).is_some_and(|id| self.folded_calls.contains(id));
         if told || self.base_until.is_some_and(|until| place <= until) {
-            self.late += u64::from(!may_come_last(event));
+            self.late += u64::from(!may_come_last(&card));
             return;
         }
-        if self.window.ends_before(place) && !self.window.may_tell_more(event) {
-            if let Some(tip) = &mut self.tip {
+        if self.window.ends_before(place) && !self.window.may_tell_more(&card) {
+            if let (None, Some(tip)) = (self.disturbed, &mut self.tip) {
                 tip.apply(&Step::first(0, event), policy);
             }
-            self.window.push(event);
+            self.window.push(&card, event);
         } else {
-            self.insert(event);
+            self.insert(&card, event);
         }
-        if self.window.len() >= WINDOW_EVENTS_MAX {
+        while self.window.is_full() {
             self.leave(policy);
-        }
-        if self.window.len() == WINDOW_HALF {
-            self.next_base.clone_from(&self.tip);
         }
     }
 
     /// Puts a report into its place among the others.
-    fn insert(&mut self, event: &Event) {
-        self.window.insert(event);
-        self.tip = None;
-        self.next_base = None;
+    fn insert(&mut self, card: &Card, event: &Event) {
+        let place = self.window.insert(card, event);
+        self.disturb(place);
+        self.near.take_if(|near| place < near.places);
     }
 
-    /// Folds the older half of the window into the base.
+    fn disturb(&mut self, place: usize) {
+        self.disturbed = Some(self.disturbed.map_or(place, |known| known.min(place)));
+    }
+
+    /// Folds the oldest quarter of the window into the base.
     fn leave(&mut self, policy: &Policy) {
-        let next_base = self.next_base.take();
-        let mut gone = Vec::with_capacity(WINDOW_HALF);
-        for step in &calls::steps(&self.window) {
-            if step.places().next() >= Some(WINDOW_HALF) {
-                continue;
-            }
-            if next_base.is_none() {
+        let leaving = (self.window.len() / 4).max(1);
+        let entwined = self.window.has_asked(leaving) || self.window.is_entwined_at(leaving, &[]);
+        let reports = if entwined {
+            self.window.unpack_all()
+        } else {
+            self.window.unpack(0..leaving)
+        };
+        let mut gone = Vec::with_capacity(leaving);
+        for step in &calls::steps(&self.window, &reports) {
+            let first = step.first_place();
+            if first < leaving {
                 self.base.apply(step, policy);
+                let until = self.window.cards()[first].place();
+                self.base_until = self.base_until.max(Some(until));
+                gone.extend(step.places());
             }
-            let first = step
-                .places()
-                .next()
-                .and_then(|place| self.window.get(place))
-                .map(Place::of);
-            self.base_until = self.base_until.max(first);
-            gone.extend(step.places());
         }
         // What was asked for stays with a call that stays, but not so much of it that nothing would ever leave.
-        let staying: Vec<usize> = (0..WINDOW_HALF)
-            .filter(|place| !gone.contains(place))
-            .collect();
-        gone.extend(staying.iter().rev().skip(ASKED_KEPT_MAX));
+        let staying: Vec<usize> = (0..leaving).filter(|place| !gone.contains(place)).collect();
+        gone.extend(staying.iter().rev().skip(ASKED_KEPT_MAX.min(leaving / 2)));
         for place in &gone {
-            if let Some(id) = self.window.get(*place).and_then(call_id) {
+            if let Some(id) = call_id(&self.window.cards()[*place]) {
                 self.folded_calls.push(id);
             }
         }
-        self.window.remove_all(gone);
-        if let Some(next_base) = next_base {
-            self.base = *next_base;
-        }
+        self.window.remove_all(&gone);
+        let before = |place: usize| place - gone.iter().filter(|other| **other < place).count();
+        self.disturbed = self.disturbed.map(before);
+        self.near = self.near.take().and_then(|near| near.without(&gone));
     }
 
     pub(super) fn ensure_tip(&mut self, policy: &Policy) {
-        if self.tip.is_none() {
-            self.tip = Some(Box::new(self.fold_window(policy)));
+        match (&self.tip, self.disturbed) {
+            (Some(_), None) => {}
+            (Some(_), Some(place)) => self.fold_again(place, policy),
+            (None, _) => self.tip = Some(Box::new(self.fold_window(policy))),
         }
+        self.disturbed = None;
     }
 
     pub(super) fn fold_window(&self, policy: &Policy) -> Fold {
         let mut fold = self.base.clone();
-        for step in calls::steps(&self.window) {
+        let reports = self.window.unpack_all();
+        for step in calls::steps(&self.window, &reports) {
             fold.apply(&step, policy);
         }
         fold
+    }
+
+    /// Folds again what has changed from a place of the window on, and keeps the fold of what lies before that.
+    fn fold_again(&mut self, disturbed: usize, policy: &Policy) {
+        let is_apart = |near: &Near| !self.window.is_entwined_at(near.places, &near.asked);
+        let near = self.near.take().filter(is_apart);
+        let from = near.unwrap_or_else(|| Near {
+            places: 0,
+            asked: Vec::new(),
+            fold: Box::new(self.base.clone()),
+        });
+        let places = from.asked.iter().copied();
+        let reports = self
+            .window
+            .unpack(places.chain(from.places..self.window.len()));
+        let steps = calls::steps(&self.window, &reports);
+        let places = self.quiet_places(&steps, disturbed).max(from.places);
+        let mut fold = from.fold;
+        let is_before = |step: &&Step<'_>| step.first_place() < places;
+        for step in steps.iter().filter(is_before) {
+            fold.apply(step, policy);
+        }
+        let mut tip = self.tip.take().unwrap_or_default();
+        tip.clone_from(&fold);
+        for step in steps.iter().filter(|step| !is_before(step)) {
+            tip.apply(step, policy);
+        }
+        self.tip = Some(tip);
+        let asked = asked_before(&steps, places);
+        self.near = Some(Near {
+            places,
+            asked,
+            fold,
+        })
+        .filter(|_| places > 0);
+    }
+
+    /// How many of the first reports will probably not be disturbed soon: those before the calls from a place on, and before a
+    /// question whose answer is still to come; and to which none of the others belongs.
+    fn quiet_places(&self, steps: &[Step<'_>], disturbed: usize) -> usize {
+        let newest = self.window.len().saturating_sub(OPEN_QUESTION_REPORTS);
+        let open = steps.iter().filter(|step| step.is_open());
+        let open = open.map(Step::first_place).filter(|place| *place >= newest);
+        let mut quiet = open.fold(disturbed, usize::min);
+        loop {
+            let reaches = |step: &&Step<'_>| step.reports().any(|place| place >= quiet);
+            let firsts = steps.iter().filter(reaches).map(Step::first_place);
+            let first = firsts.fold(quiet, usize::min);
+            if first == quiet {
+                return quiet;
+            }
+            quiet = first;
+        }
     }
 
     fn absorb(&mut self, other: &Self, policy: &Policy) {
@@ -318,43 +401,68 @@ impl RunState {
             self.base.absorb(&other.base);
             self.late += other.late;
             self.tip = None;
-            self.next_base = None;
+            self.near = None;
         }
-        self.take(other.window.iter(), policy);
+        let reports = other.window.unpack_all();
+        self.take(reports.iter().map(|(_, event)| event), policy);
     }
+}
+
+impl Near {
+    /// What it is when reports have left the window; nothing where some of them did not come before it.
+    fn without(mut self, gone: &[usize]) -> Option<Self> {
+        if gone.iter().any(|place| *place >= self.places) {
+            return None;
+        }
+        self.asked.retain(|place| !gone.contains(place));
+        for place in &mut self.asked {
+            *place -= gone.iter().filter(|other| *other < place).count();
+        }
+        self.places -= gone.len();
+        Some(self).filter(|near| near.places > 0)
+    }
+}
+
+/// Places of what a model asked for in the first reports and none of their calls has taken.
+fn asked_before(steps: &[Step<'_>], places: usize) -> Vec<usize> {
+    let untaken = steps.iter().filter_map(|step| match step {
+        Step::Tool(call) if step.first_place() >= places => call.asked.map(|(place, _)| place),
+        Step::Other(place, event) => matches!(event.body, Body::Asked(_)).then_some(*place),
+        _ => None,
+    });
+    let mut untaken: Vec<_> = untaken.filter(|place| *place < places).collect();
+    untaken.sort_unstable();
+    untaken
 }
 
 impl Place {
     pub(crate) fn of(event: &Event) -> Self {
-        let (at_ns, class, then_ns) = match &event.body {
-            Body::AgentSpan(_) => (event.start_ns, 0, u64::MAX - event.end_ns),
-            Body::Handoff(_) => (event.start_ns, 2, event.end_ns),
-            Body::RunEnd(_) => (event.end_ns, 3, event.end_ns),
-            _ => (event.start_ns, 1, event.end_ns),
+        let kind = super::card::kind(&event.body);
+        Self::from_parts(kind, event.id, event.start_ns, event.end_ns)
+    }
+
+    pub(super) fn from_parts(kind: Kind, id: u64, start_ns: u64, end_ns: u64) -> Self {
+        let (at_ns, class, then_ns) = match kind {
+            Kind::Agent => (start_ns, 0, u64::MAX - end_ns),
+            Kind::Handoff => (start_ns, 2, end_ns),
+            Kind::End => (end_ns, 3, end_ns),
+            _ => (start_ns, 1, end_ns),
         };
         Self {
             at_ns,
             class,
             then_ns,
-            id: event.id,
+            id,
         }
     }
 }
 
 /// Whether a report is not missed when it comes too late: the outermost agent starts before everything and is reported last,
 /// and histories say again what came of a call.
-fn may_come_last(event: &Event) -> bool {
-    match &event.body {
-        Body::AgentSpan(_) => true,
-        Body::ToolCall(call) => call.tool.is_empty(),
-        _ => false,
-    }
+fn may_come_last(card: &Card) -> bool {
+    card.kind == Kind::Agent || (card.kind == Kind::Tool && card.tool == 0)
 }
 
-fn call_id(event: &Event) -> Option<u64> {
-    match &event.body {
-        Body::ToolCall(call) => call.call_id,
-        Body::ModelCall(model) => model.call_id,
-        _ => None,
-    }
+fn call_id(card: &Card) -> Option<u64> {
+    card.call_id().filter(|_| card.kind != Kind::Asked)
 }

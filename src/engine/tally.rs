@@ -6,7 +6,7 @@
 //! that are not there and make two that will not be needed again, so what is searched lies close together, apart from them.
 
 use super::event::SpanId;
-use super::few::Few;
+use super::few::Seldom;
 use super::hash::mix;
 use super::judge::Judged;
 use super::kept::Proof;
@@ -20,7 +20,7 @@ pub(crate) const WHOLE_RUN: u64 = 0;
 const SEEN_MAX: usize = 4;
 
 /// The tallies of a run.
-#[derive(Clone, Debug, Default)]
+#[derive(Debug, Default)]
 pub(crate) struct Tallies {
     all: Vec<Tally>,
     /// For each tally, a hash of its rule and key: what is searched.
@@ -46,8 +46,23 @@ pub(crate) struct Tally {
     /// Something new came between its calls: the run moves, if not here.
     pub(crate) moved: bool,
     /// Results seen, masked; newest last.
-    pub(crate) seen: Few<u64, SEEN_MAX>,
+    pub(crate) seen: Seldom<u64, SEEN_MAX>,
     pub(crate) proof: Proof,
+}
+
+impl Clone for Tallies {
+    fn clone(&self) -> Self {
+        let mut copy = Self::default();
+        copy.clone_from(self);
+        copy
+    }
+
+    fn clone_from(&mut self, other: &Self) {
+        self.all.clone_from(&other.all);
+        self.keys.clone_from(&other.keys);
+        self.numbers.clone_from(&other.numbers);
+        self.touched = other.touched;
+    }
 }
 
 impl Tallies {
@@ -156,7 +171,7 @@ impl Tally {
             round: 0,
             weak: false,
             moved: false,
-            seen: Few::default(),
+            seen: Seldom::default(),
             proof: Proof::default(),
         }
     }
@@ -177,6 +192,13 @@ impl Tally {
     /// Forgets everything.
     pub(crate) fn clear(&mut self) {
         *self = Self::new(self.rule, self.key);
+    }
+
+    /// Forgets everything but the results.
+    pub(crate) fn begin_again(&mut self) {
+        let seen = std::mem::take(&mut self.seen);
+        self.clear();
+        self.seen = seen;
     }
 
     /// Starts again if the last call counted lies more than `window_calls` back.

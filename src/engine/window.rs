@@ -1,23 +1,29 @@
 //! The newest reports of a run, in the order in which things happened.
 //!
-//! Beside each report stands its *sign*: a hash of what it is recognised by. A report that comes in order is compared with
-//! the signs, which lie in a few cache lines, and not with the reports.
+//! A report is kept as bytes ([`packed`](super::packed)), with a [`Card`] beside it and its *sign*: a hash of what it is
+//! recognised by. A report that comes in order is compared with the signs, which lie in a few cache lines, and seldom with
+//! cards. Nothing is unpacked before reports have to be folded again, or leave.
 
-use std::collections::VecDeque;
-
-use super::asked;
 use super::calls;
-use super::event::{AgentSpan, Body, Event, Failure, ModelCall, Recorded, ToolCall};
+use super::card::{Card, Kind};
+use super::event::{Event, TraceId};
 use super::hash::mix;
-use super::judge::EXIT_CODE_BYTES_MAX;
-use super::run::{Place, WINDOW_EVENTS_MAX};
+use super::packed::{self, Reader};
+use super::run::{Place, WINDOW_BYTES_MAX, WINDOW_EVENTS_MAX};
+
+/// More than the longest report takes, without its card.
+const REPORT_BYTES_MAX: usize = 1024;
 
 /// The newest reports, in the order of [`Place`].
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Window {
-    events: VecDeque<Event>,
+    cards: Vec<Card>,
     /// The sign of each.
     signs: Vec<u32>,
+    /// Where the rest of each lies.
+    spots: Vec<(u32, u32)>,
+    /// The rest of each, in the order of arrival.
+    bytes: Vec<u8>,
 }
 
 /// The sign of a report that is never one of several.
@@ -31,173 +37,238 @@ const ASKED: u32 = 1 << 31;
 
 impl Window {
     pub(crate) fn len(&self) -> usize {
-        self.events.len()
+        self.cards.len()
     }
 
-    pub(crate) fn iter(&self) -> impl DoubleEndedIterator<Item = &Event> {
-        self.events.iter()
+    /// Whether some must leave.
+    pub(crate) fn is_full(&self) -> bool {
+        self.len() >= WINDOW_EVENTS_MAX || self.bytes.len() >= WINDOW_BYTES_MAX
     }
 
-    pub(crate) fn get(&self, place: usize) -> Option<&Event> {
-        self.events.get(place)
+    pub(crate) fn cards(&self) -> &[Card] {
+        &self.cards
+    }
+
+    /// The reports at these places, each with its place.
+    pub(crate) fn unpack(&self, places: impl Iterator<Item = usize>) -> Vec<(usize, Event)> {
+        let mut reader = Reader::new(&[]);
+        let unpacked = places.map(|place| {
+            reader.turn_to(self.rest(place));
+            let event = reader.event(&self.cards[place]);
+            (place, event.expect("what was packed here can be unpacked"))
+        });
+        unpacked.collect()
+    }
+
+    /// All reports.
+    pub(crate) fn unpack_all(&self) -> Vec<(usize, Event)> {
+        self.unpack(0..self.len())
+    }
+
+    /// The report at a place.
+    pub(crate) fn event(&self, place: usize) -> Event {
+        let event = Reader::new(self.rest(place)).event(&self.cards[place]);
+        event.expect("what was packed here can be unpacked")
+    }
+
+    fn rest(&self, place: usize) -> &[u8] {
+        let (start, end) = self.spots[place];
+        &self.bytes[start as usize..end as usize]
     }
 
     /// Whether a report comes after all that are here.
     pub(crate) fn ends_before(&self, place: Place) -> bool {
-        self.events
-            .back()
-            .is_none_or(|last| Place::of(last) < place)
+        self.cards.last().is_none_or(|last| last.place() < place)
     }
 
     /// Whether a report may belong to a call of which a report is here. Never says no where [`calls::steps`] would put
     /// them together.
-    pub(crate) fn may_tell_more(&self, event: &Event) -> bool {
-        self.may_join(self.len(), sign(event), event)
+    pub(crate) fn may_tell_more(&self, card: &Card) -> bool {
+        self.may_join(self.len(), sign(card), card)
     }
 
     /// The same for the report at a place and those before it.
-    pub(crate) fn may_belong(&self, place: usize, event: &Event) -> bool {
-        self.may_join(place, self.signs[place], event)
+    pub(crate) fn may_belong(&self, place: usize) -> bool {
+        self.may_join(place, self.signs[place], &self.cards[place])
     }
 
-    fn may_join(&self, before: usize, sign: u32, event: &Event) -> bool {
+    /// Whether any of the reports from a place on may belong to a call of one before it. What a model asked for before it may
+    /// be taken by a call after it, where it is among these.
+    pub(crate) fn is_entwined_at(&self, place: usize, asked: &[usize]) -> bool {
+        (place..self.len()).any(|later| {
+            let (sign, card) = (self.signs[later], &self.cards[later]);
+            !is_apart(sign)
+                && (self.may_share(place, sign, card) || self.answers(place, sign, asked))
+        })
+    }
+
+    /// Whether a model asked for tools in one of the first reports.
+    pub(crate) fn has_asked(&self, before: usize) -> bool {
+        self.signs[..before].iter().any(|sign| sign & ASKED != 0)
+    }
+
+    fn may_join(&self, before: usize, sign: u32, card: &Card) -> bool {
+        !is_apart(sign)
+            && (self.may_share(before, sign, card)
+                || (card.wants_more() && self.has_asked(before))
+                || self.answers(before, sign, &[]))
+    }
+
+    /// Whether a report and one before it may tell of one call.
+    fn may_share(&self, before: usize, sign: u32, card: &Card) -> bool {
         let others = &self.signs[..before];
-        let without_id = match event.body {
-            Body::ModelCall(_) => MODEL_WITHOUT_ID,
+        let without_id = match card.kind {
+            Kind::Model => MODEL_WITHOUT_ID,
             _ => TOOL_WITHOUT_ID,
         };
-        if sign == ALONE || sign & ASKED != 0 {
-            return false;
-        }
         if sign != without_id && others.contains(&sign) {
             return true;
         }
-        if asked::wants_more(event) && others.iter().any(|other| other & ASKED != 0) {
-            return true;
-        }
-        // A call that knows its id only from the model's answer.
-        if others.contains(&(sign | ASKED)) && others.contains(&TOOL_WITHOUT_ID) {
-            return true;
-        }
         (sign == without_id || others.contains(&without_id))
-            && self
-                .events
-                .range(..before)
-                .any(|other| calls::tell_of_one_call(other, event))
+            && self.cards[..before]
+                .iter()
+                .any(|other| calls::tell_of_one_call(other, card))
     }
 
-    /// As [`RunState::bring_near`](super::run::RunState::bring_near): the signs, and the newest report.
+    /// Whether a report may belong to a call that knows its id only from the model's answer, which is none of these.
+    fn answers(&self, before: usize, sign: u32, asked: &[usize]) -> bool {
+        let others = &self.signs[..before];
+        let wanted = sign | ASKED;
+        let is_taken = |(place, other): (usize, &u32)| *other == wanted && !asked.contains(&place);
+        others.contains(&wanted)
+            && others.contains(&TOOL_WITHOUT_ID)
+            && others.iter().enumerate().any(is_taken)
+    }
+
+    /// As [`RunState::bring_near`](super::run::RunState::bring_near): the signs, the newest report, and where the next one
+    /// goes.
     pub(crate) fn bring_near(&self) -> u64 {
-        let newest = self.events.back().map_or(0, |event| event.start_ns);
+        let newest = self.cards.last().map_or(0, |card| card.start_ns);
+        let end = self.bytes.last().copied().unwrap_or(0);
         let signs = self
             .signs
             .iter()
             .step_by(16)
             .fold(0, |all, sign| all ^ sign);
-        newest ^ u64::from(signs)
+        newest ^ u64::from(signs) ^ u64::from(end)
     }
 
     /// Puts a report at the end.
-    pub(crate) fn push(&mut self, event: &Event) {
-        self.make_room();
-        self.signs.push(sign(event));
-        self.events.push_back(needed(event));
+    pub(crate) fn push(&mut self, card: &Card, event: &Event) {
+        self.insert_at(self.len(), card, event);
     }
 
-    /// Puts a report into its place among the others.
-    pub(crate) fn insert(&mut self, event: &Event) {
+    /// Puts a report into its place among the others; says which that is.
+    pub(crate) fn insert(&mut self, card: &Card, event: &Event) -> usize {
+        let wanted = card.place();
+        let place = self.cards.partition_point(|other| other.place() < wanted);
+        self.insert_at(place, card, event);
+        place
+    }
+
+    fn insert_at(&mut self, place: usize, card: &Card, event: &Event) {
         self.make_room();
-        let place = Place::of(event);
-        let index = self
-            .events
-            .partition_point(|other| Place::of(other) < place);
-        self.signs.insert(index, sign(event));
-        self.events.insert(index, needed(event));
+        let start = self.bytes.len() as u32;
+        packed::pack(event, &mut self.bytes);
+        self.cards.insert(place, *card);
+        self.signs.insert(place, sign(card));
+        self.spots.insert(place, (start, self.bytes.len() as u32));
     }
 
     /// Grows as such collections do, but not beyond what a run may have.
     fn make_room(&mut self) {
         let length = self.len();
-        if length == self.events.capacity() {
+        if length == self.cards.capacity() {
             let more = length.min(WINDOW_EVENTS_MAX.saturating_sub(length)).max(4);
-            self.events.reserve_exact(more);
+            self.cards.reserve_exact(more);
             self.signs.reserve_exact(more);
+            self.spots.reserve_exact(more);
+        }
+        let used = self.bytes.len();
+        if self.bytes.capacity() - used < REPORT_BYTES_MAX {
+            let most = (WINDOW_BYTES_MAX + REPORT_BYTES_MAX).saturating_sub(used);
+            let more = used.min(2 * REPORT_BYTES_MAX).min(most);
+            self.bytes.reserve_exact(more.max(REPORT_BYTES_MAX));
         }
     }
 
-    /// Lets a report go.
-    pub(crate) fn remove(&mut self, place: usize) {
-        self.signs.remove(place);
-        self.events.remove(place);
+    /// Lets the reports at these places go.
+    pub(crate) fn remove_all(&mut self, places: &[usize]) {
+        let mut stay = Self {
+            cards: Vec::with_capacity(self.cards.capacity()),
+            signs: Vec::with_capacity(self.cards.capacity()),
+            spots: Vec::with_capacity(self.cards.capacity()),
+            bytes: Vec::with_capacity(self.bytes.capacity()),
+        };
+        for place in (0..self.len()).filter(|place| !places.contains(place)) {
+            stay.append(self.cards[place], self.signs[place], self.rest(place));
+        }
+        *self = stay;
     }
 
-    /// Lets the reports at these places go, which are among the first ones.
-    pub(crate) fn remove_all(&mut self, mut places: Vec<usize>) {
-        places.sort_unstable();
-        for place in places.into_iter().rev() {
-            self.remove(place);
+    fn append(&mut self, card: Card, sign: u32, rest: &[u8]) {
+        let start = self.bytes.len() as u32;
+        self.bytes.extend_from_slice(rest);
+        self.cards.push(card);
+        self.signs.push(sign);
+        self.spots.push((start, self.bytes.len() as u32));
+    }
+
+    /// The window as it lies on disk.
+    pub(crate) fn packed(&self) -> Vec<u8> {
+        let mut out = Vec::with_capacity(self.bytes.len() + self.len() * size_of::<Card>());
+        let mut before = TraceId::default();
+        for (place, card) in self.cards.iter().enumerate() {
+            packed::pack_card(card, before, &mut out);
+            out.extend_from_slice(self.rest(place));
+            before = card.trace;
         }
+        out
+    }
+
+    /// The window back from its bytes; nothing where these are no window.
+    pub(crate) fn of_packed(bytes: &[u8]) -> Option<Self> {
+        let mut window = Self::default();
+        let mut reader = Reader::new(bytes);
+        let mut before = TraceId::default();
+        while !reader.is_at_end() {
+            let card = reader.card(before).ok()?;
+            let event = reader.event(&card).ok()?;
+            before = card.trace;
+            window.push(&Card::of(&event), &event);
+        }
+        Some(window)
+    }
+}
+
+impl PartialEq for Window {
+    fn eq(&self, other: &Self) -> bool {
+        self.cards == other.cards
+            && (0..self.len()).all(|place| self.rest(place) == other.rest(place))
     }
 }
 
 impl FromIterator<Event> for Window {
     fn from_iter<I: IntoIterator<Item = Event>>(events: I) -> Self {
         let mut window = Self::default();
-        events.into_iter().for_each(|event| window.push(&event));
+        for event in events {
+            window.push(&Card::of(&event), &event);
+        }
         window
     }
 }
 
-/// A report without what the engine never looks at, since a window is most of what a run takes in memory and on disk.
-fn needed(event: &Event) -> Event {
-    let body = match &event.body {
-        Body::ToolCall(call) => Body::ToolCall(ToolCall {
-            error: call.error.as_ref().map(needed_failure),
-            ..call.clone()
-        }),
-        Body::ModelCall(call) => Body::ModelCall(ModelCall {
-            // Who it was that nobody has a price for is shown.
-            model: call.model.clone().filter(|_| call.cost_microusd.is_none()),
-            error: call.error.as_ref().map(needed_failure),
-            ..call.clone()
-        }),
-        Body::AgentSpan(span) => Body::AgentSpan(AgentSpan {
-            input: span
-                .instruction()
-                .map_or(Recorded::NotRecorded, |_| span.input.clone()),
-            ..span.clone()
-        }),
-        body => body.clone(),
-    };
-    Event {
-        agent: event.agent.clone(),
-        worker: event.worker.clone(),
-        body,
-        ..*event
-    }
+/// Whether a report with this sign never belongs to one before it.
+fn is_apart(sign: u32) -> bool {
+    sign == ALONE || sign & ASKED != 0
 }
 
-/// A failure with as much of its text as tells whether there is more than an exit code in it.
-fn needed_failure(failure: &Failure) -> Failure {
-    let mut end = failure.text.len().min(EXIT_CODE_BYTES_MAX + 1);
-    while !failure.text.is_char_boundary(end) {
-        end += 1;
-    }
-    if end == failure.text.len() {
-        return failure.clone();
-    }
-    Failure {
-        text: failure.text[..end].into(),
-        ..*failure
-    }
-}
-
-fn sign(event: &Event) -> u32 {
+fn sign(card: &Card) -> u32 {
     let of_id = |id, kind| mix(id, kind) as u32 & !ASKED;
-    match &event.body {
-        Body::ToolCall(call) => call.call_id.map_or(TOOL_WITHOUT_ID, |id| of_id(id, 1)),
-        Body::Asked(call) => call.call_id.map_or(ALONE, |id| of_id(id, 1)) | ASKED,
-        Body::ModelCall(model) => model.call_id.map_or(MODEL_WITHOUT_ID, |id| of_id(id, 2)),
+    match card.kind {
+        Kind::Tool => card.call_id().map_or(TOOL_WITHOUT_ID, |id| of_id(id, 1)),
+        Kind::Asked => card.call_id().map_or(ALONE, |id| of_id(id, 1)) | ASKED,
+        Kind::Model => card.call_id().map_or(MODEL_WITHOUT_ID, |id| of_id(id, 2)),
         _ => ALONE,
     }
 }

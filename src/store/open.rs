@@ -22,9 +22,10 @@ use super::snapshot::{self, SNAPSHOTS};
 use super::{Durability, Options};
 
 /// Format that this release writes, and the newest that it can read.
-pub(super) const SCHEMA_KNOWN: u32 = 2;
+pub(super) const SCHEMA_KNOWN: u32 = 3;
 
-/// The oldest format that this release can read. In format 1, which was never released, the journal lay in sled.
+/// The oldest format that this release can read, which makes it the newest by opening it. In format 1, which was never
+/// released, the journal lay in sled; in format 2 the window of a state was written as records.
 pub(super) const SCHEMA_OLDEST: u32 = 2;
 
 /// What stands before the number in the file that says the format.
@@ -389,7 +390,13 @@ fn check_schema(dir: &Path, db: &sled::Db, is_filled: bool) -> Result<(), StoreE
     let of_sled = |error| StoreError::of_sled(error, "cannot read the format of the store in", dir);
     if let Some(value) = db.get(keys::SCHEMA).map_err(of_sled)? {
         let found = value.as_ref().try_into().map_or(0, u32::from_be_bytes);
-        return known(dir, found);
+        known(dir, found)?;
+        if found < SCHEMA_KNOWN {
+            // From now on it may hold what an older release would misread.
+            say_format(dir)?;
+            put_schema(dir, db)?;
+        }
+        return Ok(());
     }
     if is_filled {
         return Err(damaged(dir, "the beginning of the database is lost"));
@@ -398,6 +405,12 @@ fn check_schema(dir: &Path, db: &sled::Db, is_filled: bool) -> Result<(), StoreE
         entry.map_err(of_sled)?;
         return Err(foreign(dir, DATABASE));
     }
+    put_schema(dir, db)
+}
+
+fn put_schema(dir: &Path, db: &sled::Db) -> Result<(), StoreError> {
+    let of_sled =
+        |error| StoreError::of_sled(error, "cannot write the format of the store in", dir);
     db.insert(keys::SCHEMA, &SCHEMA_KNOWN.to_be_bytes())
         .map_err(of_sled)?;
     db.flush().map_err(of_sled)?;

@@ -599,7 +599,8 @@ async fn a_closed_store_can_still_be_read() {
     store.close().await.unwrap();
 }
 
-/// Given a store of every released format, and one that was just written, each shows what was put into it.
+/// Given a store of every released format, and one that was just written, each shows what was put into it, and says from then
+/// on that it has the newest format.
 #[tokio::test]
 async fn every_released_format_is_read() {
     let new = TempDir::new().unwrap();
@@ -613,6 +614,8 @@ async fn every_released_format_is_read() {
         let dir = TempDir::new().unwrap();
         copy(&formats.join(format.to_string()), dir.path());
         check(dir.path());
+        let said = fs::read_to_string(dir.path().join("FORMAT")).unwrap();
+        assert_eq!(said, format!("eddy store format {}\n", open::SCHEMA_KNOWN));
     }
 }
 

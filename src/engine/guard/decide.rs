@@ -217,15 +217,13 @@ impl Action {
 impl RunState {
     /// Redacted sample of what the same call brought before, where one is kept.
     fn earlier_sample(&self, call: &ToolCall) -> Option<Text> {
-        let sample = &self.earlier(call)?.output.value()?.sample;
-        (!sample.is_empty()).then(|| sample.clone())
+        let sample = self.earlier(call)?.sample;
+        (!sample.is_empty()).then_some(sample)
     }
 
     /// Whether the earlier result says no more than that something was done.
     fn is_acknowledged(&self, call: &ToolCall) -> bool {
-        let earlier = self
-            .earlier(call)
-            .and_then(|earlier| earlier.output.value());
+        let earlier = self.earlier(call);
         earlier.is_some_and(|value| !value.empty && value.bytes <= ACKNOWLEDGEMENT_BYTES_MAX)
     }
 }

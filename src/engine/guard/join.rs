@@ -6,7 +6,8 @@
 //! question takes its place in time behind everything that was reported before it was asked (`guard::place_after`), so
 //! that no span of an earlier call can be taken for its own.
 
-use crate::engine::event::{Answer, Event, ModelCall, Part, Recorded, ToolCall, TraceId};
+use crate::engine::card::Card;
+use crate::engine::event::{Part, ToolCall, TraceId};
 use crate::engine::warning::Rule;
 
 use super::policy::VerdictKind;
@@ -77,10 +78,7 @@ impl Asking {
 }
 
 /// Whether two reports of tool calls, one of them at least the guard's, tell of one call.
-pub(crate) fn tell_of_one_call(
-    (left, one): (&Event, &ToolCall),
-    (right, other): (&Event, &ToolCall),
-) -> bool {
+pub(crate) fn tell_of_one_call(left: &Card, right: &Card) -> bool {
     // Within a run the guard knows no trace; in a swarm the traces are the runs.
     if left.trace != right.trace
         && left.trace != TraceId::default()
@@ -88,53 +86,41 @@ pub(crate) fn tell_of_one_call(
     {
         return false;
     }
-    let unnamed = one.tool.is_empty() || other.tool.is_empty();
-    if !unnamed && one.tool != other.tool {
+    let unnamed = left.tool == 0 || right.tool == 0;
+    if !unnamed && left.tool != right.tool {
         return false;
     }
-    let asked = |call: &ToolCall| call.guarded.as_ref().map(|guarded| guarded.asked);
-    match (asked(one), asked(other)) {
+    match (left.question(), right.question()) {
         (Some(one), Some(other)) if one != 0 && other != 0 => return one == other,
         _ => {}
     }
-    if let (Some(one), Some(other)) = (one.call_id, other.call_id) {
+    if let (Some(one), Some(other)) = (left.call_id(), right.call_id()) {
         return one == other;
     }
-    if unnamed || differ(&one.input, &other.input) {
+    if unnamed || left.differs_from(right) {
         return false;
     }
-    match (&one.guarded, &other.guarded) {
-        (Some(guarded), None) => share_time(left, guarded.asked != 0, right),
-        (None, Some(guarded)) => share_time(right, guarded.asked != 0, left),
+    match (left.question(), right.question()) {
+        (Some(asked), None) => share_time(left, asked != 0, right),
+        (None, Some(asked)) => share_time(right, asked != 0, left),
         _ => false,
     }
 }
 
 /// Whether a question, or a result without one, lies where the span of its call lies.
-fn share_time(guarded: &Event, is_asked: bool, span: &Event) -> bool {
+fn share_time(guarded: &Card, is_asked: bool, span: &Card) -> bool {
     let late = if is_asked { 0 } else { AFTER_CALL_NS };
     span.start_ns <= guarded.start_ns.saturating_add(BEFORE_CALL_NS)
         && guarded.start_ns <= span.end_ns.saturating_add(late)
 }
 
-pub(super) fn differ(one: &Recorded, other: &Recorded) -> bool {
-    match (one.value(), other.value()) {
-        (Some(one), Some(other)) => one.fingerprint != other.fingerprint,
-        _ => false,
-    }
-}
-
 /// Whether a model's answer that the guard was told and one that a span tells are the same: the same words at the same time.
 /// What the guard was told has neither trace nor span.
-pub(crate) fn are_one_answer(
-    (left, one): (&Event, &ModelCall),
-    (right, other): (&Event, &ModelCall),
-) -> bool {
-    let (Answer::Text(Some(words)), Answer::Text(Some(same))) = (one.answer, other.answer) else {
+pub(crate) fn are_one_answer(left: &Card, right: &Card) -> bool {
+    let (Some(words), Some(same)) = (left.content(), right.content()) else {
         return false;
     };
-    let is_told = |event: &Event| !event.span.is_set() && event.trace.0 == [0; 16];
-    let (told, span) = match (is_told(left), is_told(right)) {
+    let (told, span) = match (left.is_without_span(), right.is_without_span()) {
         (true, false) => (left, right),
         (false, true) => (right, left),
         _ => return false,

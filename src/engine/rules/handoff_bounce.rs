@@ -61,7 +61,7 @@ pub(super) fn observe(fold: &Fold, policy: &Policy) -> Option<Finding> {
         tool: None,
         agent: Some(agents),
         proof: Proof {
-            evidence: control.evidence,
+            evidence: control.evidence.iter().copied().collect(),
             first_ns: control.first_ns,
             last_ns: control.last_ns,
             spent: Spent::default(),

@@ -60,9 +60,7 @@ pub(super) fn observe(fold: &mut Fold, judged: &Judged<'_>, policy: &Policy) -> 
             _ if tally.count > 0 && tally.round == judged.round => return None,
             Outcome::Failed if judged.result.is_some_and(|result| tally.see(result)) => {
                 // Another error is news, such as one test less that fails: the count starts with it.
-                let seen = tally.seen;
-                tally.clear();
-                tally.seen = seen;
+                tally.begin_again();
                 tally.add(judged);
             }
             _ => tally.add(judged),

@@ -43,9 +43,7 @@ pub(super) fn observe(fold: &mut Fold, judged: &Judged<'_>, policy: &Policy) -> 
         }
         let new = judged.result.is_some_and(|result| tally.see(result));
         if new && tally.count > 0 {
-            let seen = tally.seen;
-            tally.clear();
-            tally.seen = seen;
+            tally.begin_again();
             tally.add(judged);
             return None;
         }

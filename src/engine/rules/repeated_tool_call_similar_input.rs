@@ -48,9 +48,7 @@ pub(super) fn observe(fold: &mut Fold, judged: &Judged<'_>, policy: &Policy) -> 
         let another_error = judged.outcome == Outcome::Failed
             && judged.result.is_some_and(|result| tally.see(result));
         if judged.outcome == Outcome::Fresh || another_error {
-            let seen = tally.seen;
-            tally.clear();
-            tally.seen = seen;
+            tally.begin_again();
         }
         if judged.outcome == Outcome::Stale && is_acknowledgement(judged) && tally.number > 0 {
             return None;

@@ -10,6 +10,7 @@ use crate::engine::announce::Published;
 use crate::engine::event::Text;
 use crate::engine::run::{Place, is_swarm};
 use crate::engine::warning::WarningState;
+use crate::engine::window::Window;
 use crate::store::turn::{IndexKey, SavedRun};
 
 use super::RecordError;
@@ -18,9 +19,6 @@ use super::event::EventRecord;
 use super::fold::FoldRecord;
 use super::kept::KeptRecord;
 use super::tables::{TablesReader, TablesRecord, TablesWriter};
-
-/// About what an event takes.
-const EVENT_BYTES: usize = 128;
 
 /// A saved run; its id is the key.
 #[derive(Clone, PartialEq, prost::Message)]
@@ -50,9 +48,9 @@ struct StateRecord {
     service: u32,
     #[prost(uint64, tag = "5")]
     heard_ms: u64,
-    /// An [`EventRecord`] each.
+    /// An [`EventRecord`] each: how format 2 has the window. No longer written.
     #[prost(bytes = "vec", repeated, tag = "6")]
-    window: Vec<Vec<u8>>,
+    events: Vec<Vec<u8>>,
     #[prost(message, optional, tag = "7")]
     base: Option<FoldRecord>,
     #[prost(message, optional, tag = "8")]
@@ -73,6 +71,9 @@ struct StateRecord {
     late: u64,
     #[prost(uint64, tag = "16")]
     repeated: u64,
+    /// The window in the engine's own form (`engine::packed`).
+    #[prost(bytes = "vec", tag = "17")]
+    window: Vec<u8>,
 }
 
 #[derive(Clone, Copy, PartialEq, prost::Message)]
@@ -146,7 +147,8 @@ pub fn encode_run(state: &RunState) -> Vec<u8> {
         late,
         repeated,
         tip: _,
-        next_base: _,
+        disturbed: _,
+        near: _,
     } = state;
     let mut tables = TablesWriter::default();
     let record = StateRecord {
@@ -155,14 +157,8 @@ pub fn encode_run(state: &RunState) -> Vec<u8> {
         session_id: tables.optional(session_id.as_ref()),
         service: tables.optional(service.as_ref()),
         heard_ms: *heard_ms,
-        window: window
-            .iter()
-            .map(|event| {
-                let mut bytes = Vec::with_capacity(EVENT_BYTES);
-                tables.event_fields(event, &mut bytes);
-                bytes
-            })
-            .collect(),
+        events: Vec::new(),
+        window: window.packed(),
         base: Some(tables.fold(base)),
         base_until: base_until.as_ref().map(place_record),
         recent_ids: recent_ids.iter().collect(),
@@ -197,11 +193,7 @@ pub fn decode_run(bytes: &[u8]) -> Result<RunState, RecordError> {
         session_id: tables.optional(record.session_id)?,
         service: tables.optional(record.service)?,
         heard_ms: record.heard_ms,
-        window: record
-            .window
-            .into_iter()
-            .map(|event| tables.event(EventRecord::decode(&*event)?))
-            .collect::<Result<_, _>>()?,
+        window: read_window(&mut tables, record.events, &record.window)?,
         base,
         base_until: record.base_until.map(read_place),
         recent_ids: record.recent_ids.into_iter().collect(),
@@ -217,8 +209,24 @@ pub fn decode_run(bytes: &[u8]) -> Result<RunState, RecordError> {
         late: record.late,
         repeated: record.repeated,
         tip: None,
-        next_base: None,
+        disturbed: None,
+        near: None,
     })
+}
+
+/// The window, in whichever form it was written.
+fn read_window(
+    tables: &mut TablesReader,
+    events: Vec<Vec<u8>>,
+    packed: &[u8],
+) -> Result<Window, RecordError> {
+    if events.is_empty() {
+        return Window::of_packed(packed).ok_or_else(|| RecordError::missing("a report"));
+    }
+    let events = events.into_iter();
+    events
+        .map(|event| tables.event(EventRecord::decode(&*event)?))
+        .collect()
 }
 
 fn place_record(place: &Place) -> PlaceRecord {
@@ -340,12 +348,32 @@ mod tests {
         fn states_come_back_and_go_on(inputs in inputs(), next in reports()) {
             let mut state = told(&inputs);
             let mut read = decode_run(&encode_run(&state)).expect("a state of ours can be read");
-            prop_assert_eq!(&read, &RunState { tip: None, next_base: None, ..state.clone() });
+            prop_assert_eq!(&read, &RunState { tip: None, near: None, ..state.clone() });
 
             let policy = policy();
             let changes = step(&mut state, &next, &policy);
             prop_assert_eq!(step(&mut read, &next, &policy), changes);
             prop_assert_eq!(read.view(&policy), state.view(&policy));
+        }
+
+        /// Given any reports, they come back from the bytes of their window as they are in it; and given such bytes with one of
+        /// them changed or the end lost, reading answers and never panics.
+        #[test]
+        fn windows_come_back(
+            events in prop::collection::vec(samples::plausible_event(), 0..20),
+            at in any::<prop::sample::Index>(),
+            byte in any::<u8>(),
+        ) {
+            let window: Window = events.into_iter().collect();
+            let mut packed = window.packed();
+            prop_assert_eq!(Window::of_packed(&packed), Some(window.clone()));
+            if packed.is_empty() {
+                return Ok(());
+            }
+            let at = at.index(packed.len());
+            prop_assert_ne!(Window::of_packed(&packed[..at]), Some(window));
+            packed[at] = byte;
+            let _ = Window::of_packed(&packed);
         }
 
         /// Given any bytes, reading answers and never panics.

@@ -383,7 +383,7 @@ async fn the_file_that_says_the_format_may_be_spoilt() {
     fs::remove_file(dir.path().join("FORMAT")).unwrap();
     assert_eq!(shown(&open(dir.path())), before);
     let text = fs::read_to_string(dir.path().join("FORMAT")).unwrap();
-    assert_eq!(text, "eddy store format 2\n");
+    assert_eq!(text, format!("eddy store format {}\n", open::SCHEMA_KNOWN));
 }
 
 /// Given snapshots that are written while others write, each of them, with the journal, gives what was committed.

@@ -1,0 +1,194 @@
+//! What a report is recognised by.
+//!
+//! A run keeps its newest reports as bytes ([`packed`](super::packed)) and a card beside each: where the report stands, which
+//! call it may belong to, and nothing of variable length. Whether two reports tell of one call is decided by their cards
+//! alone, so that a report that comes is compared with all others without unpacking one of them.
+
+use super::event::{Answer, Body, Event, Part, Recorded, SpanId, TraceId};
+use super::fold::text_hash;
+use super::run::Place;
+
+/// What an event is about, in the order of the numbers on disk.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    Tool,
+    Asked,
+    Model,
+    Agent,
+    Handoff,
+    StateUpdate,
+    MemoryWrite,
+    Retry,
+    UserMessage,
+    End,
+    Nudge,
+}
+
+impl Kind {
+    /// Every kind, at the place of its number.
+    pub(super) const ALL: [Self; 11] = [
+        Self::Tool,
+        Self::Asked,
+        Self::Model,
+        Self::Agent,
+        Self::Handoff,
+        Self::StateUpdate,
+        Self::MemoryWrite,
+        Self::Retry,
+        Self::UserMessage,
+        Self::End,
+        Self::Nudge,
+    ];
+}
+
+/// What a report is recognised by.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Card {
+    pub(crate) id: u64,
+    pub(crate) trace: TraceId,
+    pub(crate) span: SpanId,
+    pub(crate) parent: SpanId,
+    pub(crate) start_ns: u64,
+    pub(crate) end_ns: u64,
+    /// Hash of the tool's name; 0 where it names none.
+    pub(crate) tool: u64,
+    pub(super) ids: [u64; 3],
+    pub(crate) kind: Kind,
+    /// Which of the `ids` are there, and the marks below them.
+    pub(super) marks: u8,
+}
+
+/// Places in [`Card::ids`], and their bits in [`Card::marks`].
+pub(super) const CALL_ID: usize = 0;
+pub(super) const CONTENT: usize = 1;
+pub(super) const QUESTION: usize = 2;
+/// Bits of [`Card::marks`]: the guard tells a result, or refused the call; the call failed; a result was recorded.
+const RESULT: u8 = 1 << 3;
+const REFUSED: u8 = 1 << 4;
+const FAILED: u8 = 1 << 5;
+const ANSWERED: u8 = 1 << 6;
+/// It leaves out the tool or its arguments.
+const WANTS_MORE: u8 = 1 << 7;
+
+impl Card {
+    pub(crate) fn of(event: &Event) -> Self {
+        let mut card = Self {
+            id: event.id,
+            trace: event.trace,
+            span: event.span,
+            parent: event.parent,
+            start_ns: event.start_ns,
+            end_ns: event.end_ns,
+            tool: 0,
+            ids: [0; 3],
+            kind: kind(&event.body),
+            marks: 0,
+        };
+        match &event.body {
+            Body::ToolCall(call) | Body::Asked(call) => {
+                if !call.tool.is_empty() {
+                    card.tool = text_hash(&call.tool);
+                }
+                card.note(CALL_ID, call.call_id);
+                card.note(CONTENT, call.input.value().map(|value| value.fingerprint));
+                card.note(QUESTION, call.guarded.as_ref().map(|guarded| guarded.asked));
+                let part = call.guarded.as_ref().map(|guarded| guarded.part);
+                card.mark(RESULT, part == Some(Part::Result));
+                let is_refused = matches!(part, Some(Part::Skipped(_) | Part::Aborted(_)));
+                card.mark(REFUSED, is_refused);
+                card.mark(FAILED, call.error.is_some());
+                card.mark(ANSWERED, call.output.value().is_some());
+                let lacks = call.tool.is_empty() || call.input == Recorded::NotRecorded;
+                card.mark(WANTS_MORE, lacks && card.kind == Kind::Tool);
+            }
+            Body::ModelCall(model) => {
+                card.note(CALL_ID, model.call_id);
+                if let Answer::Text(words) = model.answer {
+                    card.note(CONTENT, words);
+                }
+            }
+            _ => {}
+        }
+        card
+    }
+
+    fn note(&mut self, place: usize, id: Option<u64>) {
+        self.ids[place] = id.unwrap_or(0);
+        self.mark(1 << place, id.is_some());
+    }
+
+    fn mark(&mut self, bit: u8, holds: bool) {
+        self.marks |= if holds { bit } else { 0 };
+    }
+
+    fn id_at(&self, place: usize) -> Option<u64> {
+        (self.marks & 1 << place != 0).then_some(self.ids[place])
+    }
+
+    /// The call's id.
+    pub(crate) fn call_id(&self) -> Option<u64> {
+        self.id_at(CALL_ID)
+    }
+
+    /// The fingerprint of a tool's arguments; of a model's answer, the hash of its words.
+    pub(crate) fn content(&self) -> Option<u64> {
+        self.id_at(CONTENT)
+    }
+
+    /// Where this report is the guard's: the question that it is about, 0 where nobody asked.
+    pub(crate) fn question(&self) -> Option<u64> {
+        self.id_at(QUESTION)
+    }
+
+    /// The guard was told what the call brought.
+    pub(crate) fn is_result(&self) -> bool {
+        self.marks & RESULT != 0
+    }
+
+    /// It tells of a call that was made and came to a result.
+    pub(crate) fn has_result(&self) -> bool {
+        self.kind == Kind::Tool && self.marks & (FAILED | ANSWERED) == ANSWERED
+    }
+
+    /// The guard kept the agent from making the call.
+    pub(crate) fn is_refused(&self) -> bool {
+        self.marks & REFUSED != 0
+    }
+
+    /// Whether what a model asked for may tell of a call what this report of it leaves out. Of a report that leaves nothing
+    /// out, what was asked for changes nothing but the id by which later reports find it.
+    pub(crate) fn wants_more(&self) -> bool {
+        self.marks & WANTS_MORE != 0
+    }
+
+    /// Whether both have contents and these differ.
+    pub(crate) fn differs_from(&self, other: &Self) -> bool {
+        matches!((self.content(), other.content()), (Some(one), Some(other)) if one != other)
+    }
+
+    /// It was told without a span, as by the guard.
+    pub(crate) fn is_without_span(&self) -> bool {
+        !self.span.is_set() && self.trace == TraceId::default()
+    }
+
+    /// Where the report stands in the run.
+    pub(crate) fn place(&self) -> Place {
+        Place::from_parts(self.kind, self.id, self.start_ns, self.end_ns)
+    }
+}
+
+pub(super) fn kind(body: &Body) -> Kind {
+    match body {
+        Body::ToolCall(_) => Kind::Tool,
+        Body::Asked(_) => Kind::Asked,
+        Body::ModelCall(_) => Kind::Model,
+        Body::AgentSpan(_) => Kind::Agent,
+        Body::Handoff(_) => Kind::Handoff,
+        Body::StateUpdate => Kind::StateUpdate,
+        Body::MemoryWrite => Kind::MemoryWrite,
+        Body::Retry { .. } => Kind::Retry,
+        Body::UserMessage => Kind::UserMessage,
+        Body::RunEnd(_) => Kind::End,
+        Body::Nudge(_) => Kind::Nudge,
+    }
+}

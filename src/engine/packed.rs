@@ -1,0 +1,221 @@
+//! Reports as bytes: what a run keeps of its newest reports in memory and on disk.
+//!
+//! A report is its [`Card`], and behind it what has no fixed length or is rarely there. In memory the cards lie apart from the
+//! rest, on disk each before its own. The form is part of the store's format: a change of it needs a new number there.
+//! What the engine never looks at again is left out. Bytes from a disk may be anything: reading says so where they
+//! are no report.
+
+mod reading;
+
+use super::card::{CALL_ID, CONTENT, Card, QUESTION};
+use super::event::{
+    Answer, Body, Command, Event, Failure, ModelCall, Part, Recorded, Text, ToolCall, TraceId,
+    Traits,
+};
+use super::judge::EXIT_CODE_BYTES_MAX;
+
+pub(super) use reading::Reader;
+
+/// Bits of a tool call's first byte.
+const HANDS_OFF: u8 = 1;
+const WRITES: u8 = 1 << 1;
+const TESTS_FAILED: u8 = 1 << 2;
+const HAS_MAIN: u8 = 1 << 3;
+
+/// What a value's first byte says.
+const NOT_RECORDED: u8 = 0;
+const REDACTED: u8 = 1;
+const RECORDED: u8 = 2;
+/// Bits of the first byte of a value that is there.
+const EMPTY: u8 = 1 << 2;
+const MASKED: u8 = 1 << 3;
+
+/// What a failure's first byte says.
+const NO_FAILURE: u8 = 0;
+const FAILURE: u8 = 1;
+const TRANSIENT: u8 = 2;
+
+/// Appends what is not on the card.
+pub(super) fn pack(event: &Event, out: &mut Vec<u8>) {
+    put_name(event.agent.as_ref(), out);
+    put_name(event.worker.as_ref(), out);
+    match &event.body {
+        Body::ToolCall(call) | Body::Asked(call) => pack_tool(call, out),
+        Body::ModelCall(call) => pack_model(call, out),
+        Body::AgentSpan(span) => {
+            put_text(&span.name, out);
+            let input = span
+                .instruction()
+                .map_or(&Recorded::NotRecorded, |_| &span.input);
+            put_recorded(input, true, out);
+            put_recorded(&span.output, true, out);
+        }
+        Body::Handoff(handoff) => {
+            put_name(handoff.from.as_ref(), out);
+            put_text(&handoff.to, out);
+        }
+        Body::Retry { tool } => put_name(tool.as_ref(), out),
+        Body::RunEnd(end) => put_failure(end.error.as_ref(), out),
+        Body::Nudge(nudge) => {
+            put_text(nudge.rule.name(), out);
+            put_fixed(nudge.group, out);
+            put_number(nudge.count, out);
+            put_fixed(nudge.worker, out);
+        }
+        Body::StateUpdate | Body::MemoryWrite | Body::UserMessage => {}
+    }
+}
+
+fn pack_tool(call: &ToolCall, out: &mut Vec<u8>) {
+    let Traits {
+        main,
+        command,
+        tests_failed,
+    } = call.traits;
+    let bit = |bit: u8, holds: bool| if holds { bit } else { 0 };
+    out.push(
+        bit(HANDS_OFF, call.hands_off)
+            | bit(WRITES, call.writes)
+            | bit(TESTS_FAILED, tests_failed)
+            | bit(HAS_MAIN, main.is_some()),
+    );
+    if let Some(main) = main {
+        put_fixed(main, out);
+    }
+    out.push(command_number(command));
+    put_text(&call.tool, out);
+    put_recorded(&call.input, false, out);
+    put_recorded(&call.output, true, out);
+    put_failure(call.error.as_ref(), out);
+    if let Some(guarded) = &call.guarded {
+        let (part, rule) = match guarded.part {
+            Part::Asked => (0, None),
+            Part::Skipped(rule) => (1, Some(rule)),
+            Part::Aborted(rule) => (2, Some(rule)),
+            Part::Result => (3, None),
+        };
+        out.push(part);
+        if let Some(rule) = rule {
+            put_text(rule.name(), out);
+        }
+        put_fixed(guarded.round, out);
+        put_fixed(guarded.turn, out);
+    }
+}
+
+fn pack_model(call: &ModelCall, out: &mut Vec<u8>) {
+    // Who it was that nobody has a price for is shown.
+    let model = call.model.as_ref().filter(|_| call.cost_microusd.is_none());
+    put_name(model, out);
+    put_number(call.input_tokens, out);
+    put_number(call.cached_tokens, out);
+    put_number(call.output_tokens, out);
+    match call.cost_microusd {
+        None => out.push(0),
+        Some(cost) => {
+            out.push(1 + u8::from(call.cost_is_estimate));
+            put_number(cost, out);
+        }
+    }
+    match call.answer {
+        Answer::Unknown => out.push(0),
+        Answer::ToolCalls(calls) => {
+            out.push(1);
+            put_number(calls.into(), out);
+        }
+        Answer::Text(_) => out.push(2),
+    }
+    put_failure(call.error.as_ref(), out);
+}
+
+fn put_fixed(number: u64, out: &mut Vec<u8>) {
+    out.extend_from_slice(&number.to_le_bytes());
+}
+
+fn put_number(mut number: u64, out: &mut Vec<u8>) {
+    while number >= 0x80 {
+        out.push(number as u8 | 0x80);
+        number >>= 7;
+    }
+    out.push(number as u8);
+}
+
+fn put_text(text: &str, out: &mut Vec<u8>) {
+    put_number(text.len() as u64, out);
+    out.extend_from_slice(text.as_bytes());
+}
+
+/// A name that may be absent: its length and one, or 0.
+fn put_name(name: Option<&Text>, out: &mut Vec<u8>) {
+    put_number(name.map_or(0, |name| name.len() as u64 + 1), out);
+    out.extend_from_slice(name.map_or(&[], |name| name.as_bytes()));
+}
+
+/// A value; its fingerprint only where that is not on the card.
+fn put_recorded(recorded: &Recorded, with_fingerprint: bool, out: &mut Vec<u8>) {
+    let value = match recorded {
+        Recorded::NotRecorded => return out.push(NOT_RECORDED),
+        Recorded::Redacted => return out.push(REDACTED),
+        Recorded::Value(value) => value,
+    };
+    let is_masked = value.masked != value.fingerprint;
+    let empty = if value.empty { EMPTY } else { 0 };
+    out.push(RECORDED | empty | if is_masked { MASKED } else { 0 });
+    if with_fingerprint {
+        put_fixed(value.fingerprint, out);
+    }
+    if is_masked {
+        put_fixed(value.masked, out);
+    }
+    put_number(value.bytes.into(), out);
+    put_text(&value.sample, out);
+}
+
+/// A failure with as much of its text as tells whether there is more than an exit code in it.
+fn put_failure(failure: Option<&Failure>, out: &mut Vec<u8>) {
+    let Some(failure) = failure else {
+        return out.push(NO_FAILURE);
+    };
+    let mut end = failure.text.len().min(EXIT_CODE_BYTES_MAX + 1);
+    while !failure.text.is_char_boundary(end) {
+        end += 1;
+    }
+    out.push(if failure.transient {
+        TRANSIENT
+    } else {
+        FAILURE
+    });
+    put_fixed(failure.masked, out);
+    put_text(&failure.text[..end], out);
+}
+
+fn command_number(command: Option<Command>) -> u8 {
+    match command {
+        None => 0,
+        Some(Command::Other) => 1,
+        Some(Command::ReadsFile) => 2,
+        Some(Command::WritesFile) => 3,
+        Some(Command::EditsFile) => 4,
+        Some(Command::RunsTests) => 5,
+    }
+}
+
+/// Appends a card; the trace only where the report before has another one.
+pub(super) fn pack_card(card: &Card, before: TraceId, out: &mut Vec<u8>) {
+    out.push(card.kind as u8);
+    out.push(card.marks);
+    put_fixed(card.id, out);
+    out.push(u8::from(card.trace != before));
+    if card.trace != before {
+        out.extend_from_slice(&card.trace.0);
+    }
+    out.extend_from_slice(&card.span.0);
+    out.extend_from_slice(&card.parent.0);
+    put_fixed(card.start_ns, out);
+    put_number(card.end_ns.wrapping_sub(card.start_ns), out);
+    for place in [CALL_ID, CONTENT, QUESTION] {
+        if card.marks & 1 << place != 0 {
+            put_fixed(card.ids[place], out);
+        }
+    }
+}

@@ -1,0 +1,320 @@
+//! Reads what was packed, from memory or from a disk.
+
+use crate::engine::card::{CALL_ID, CONTENT, Card, Kind, QUESTION, kind};
+use crate::engine::event::{
+    AgentSpan, Answer, Body, Command, Event, Failure, Guarded, Handoff, ModelCall, Nudge, Part,
+    Recorded, RunEnd, SpanId, Text, ToolCall, TraceId, Traits, Value,
+};
+use crate::engine::warning::Rule;
+
+use super::{
+    EMPTY, FAILURE, HANDS_OFF, HAS_MAIN, MASKED, NO_FAILURE, NOT_RECORDED, RECORDED, REDACTED,
+    TESTS_FAILED, TRANSIENT, WRITES,
+};
+
+/// Bytes that are no report.
+#[derive(Debug)]
+pub(in crate::engine) struct NoReport;
+
+type Read<T> = Result<T, NoReport>;
+
+/// Reads what was packed.
+pub(in crate::engine) struct Reader<'a> {
+    bytes: &'a [u8],
+    /// Names that were read before: reports of one run share them.
+    names: Vec<Text>,
+}
+
+/// Most names that are remembered while reading.
+const NAMES_MAX: usize = 8;
+
+impl<'a> Reader<'a> {
+    pub(in crate::engine) fn new(bytes: &'a [u8]) -> Self {
+        Self {
+            bytes,
+            names: Vec::new(),
+        }
+    }
+
+    /// Goes on elsewhere.
+    pub(in crate::engine) fn turn_to(&mut self, bytes: &'a [u8]) {
+        self.bytes = bytes;
+    }
+
+    pub(in crate::engine) fn is_at_end(&self) -> bool {
+        self.bytes.is_empty()
+    }
+
+    /// A card as [`pack_card`] wrote it, but for the hash of the tool, which the rest tells.
+    pub(in crate::engine) fn card(&mut self, before: TraceId) -> Read<Card> {
+        let number = usize::from(self.byte()?);
+        let kind = *Kind::ALL.get(number).ok_or(NoReport)?;
+        let marks = self.byte()?;
+        let id = self.fixed()?;
+        let trace = match self.byte()? {
+            0 => before,
+            _ => TraceId(self.array()?),
+        };
+        let (span, parent) = (SpanId(self.array()?), SpanId(self.array()?));
+        let start_ns = self.fixed()?;
+        let end_ns = start_ns.wrapping_add(self.number()?);
+        let mut ids = [0; 3];
+        for place in [CALL_ID, CONTENT, QUESTION] {
+            if marks & 1 << place != 0 {
+                ids[place] = self.fixed()?;
+            }
+        }
+        Ok(Card {
+            id,
+            trace,
+            span,
+            parent,
+            start_ns,
+            end_ns,
+            tool: 0,
+            ids,
+            kind,
+            marks,
+        })
+    }
+
+    /// The report of a card, from what [`pack`] wrote behind it.
+    pub(in crate::engine) fn event(&mut self, card: &Card) -> Read<Event> {
+        let (agent, worker) = (self.name()?, self.name()?);
+        let body = match card.kind {
+            Kind::Tool => Body::ToolCall(self.tool(card)?),
+            Kind::Asked => Body::Asked(self.tool(card)?),
+            Kind::Model => Body::ModelCall(self.model(card)?),
+            Kind::Agent => Body::AgentSpan(AgentSpan {
+                name: self.shared()?,
+                input: self.recorded(None)?,
+                output: self.recorded(None)?,
+            }),
+            Kind::Handoff => Body::Handoff(Handoff {
+                from: self.name()?,
+                to: self.shared()?,
+            }),
+            Kind::StateUpdate => Body::StateUpdate,
+            Kind::MemoryWrite => Body::MemoryWrite,
+            Kind::Retry => Body::Retry { tool: self.name()? },
+            Kind::UserMessage => Body::UserMessage,
+            Kind::End => Body::RunEnd(RunEnd {
+                error: self.failure()?,
+            }),
+            Kind::Nudge => Body::Nudge(Nudge {
+                rule: self.rule()?,
+                group: self.fixed()?,
+                count: self.number()?,
+                worker: self.fixed()?,
+            }),
+        };
+        debug_assert_eq!(kind(&body), card.kind);
+        Ok(Event {
+            id: card.id,
+            trace: card.trace,
+            span: card.span,
+            parent: card.parent,
+            start_ns: card.start_ns,
+            end_ns: card.end_ns,
+            agent,
+            worker,
+            body,
+        })
+    }
+
+    fn tool(&mut self, card: &Card) -> Read<ToolCall> {
+        let marks = self.byte()?;
+        let main = if marks & HAS_MAIN == 0 {
+            None
+        } else {
+            Some(self.fixed()?)
+        };
+        let command = match self.byte()? {
+            0 => None,
+            1 => Some(Command::Other),
+            2 => Some(Command::ReadsFile),
+            3 => Some(Command::WritesFile),
+            4 => Some(Command::EditsFile),
+            5 => Some(Command::RunsTests),
+            _ => return Err(NoReport),
+        };
+        Ok(ToolCall {
+            tool: self.shared()?,
+            call_id: card.call_id(),
+            input: self.recorded(Some(card.content().unwrap_or(0)))?,
+            output: self.recorded(None)?,
+            error: self.failure()?,
+            hands_off: marks & HANDS_OFF != 0,
+            writes: marks & WRITES != 0,
+            traits: Traits {
+                main,
+                command,
+                tests_failed: marks & TESTS_FAILED != 0,
+            },
+            guarded: match card.question() {
+                Some(asked) => Some(Box::new(self.guarded(asked)?)),
+                None => None,
+            },
+        })
+    }
+
+    fn guarded(&mut self, asked: u64) -> Read<Guarded> {
+        let part = match self.byte()? {
+            0 => Part::Asked,
+            1 => Part::Skipped(self.rule()?),
+            2 => Part::Aborted(self.rule()?),
+            3 => Part::Result,
+            _ => return Err(NoReport),
+        };
+        Ok(Guarded {
+            asked,
+            part,
+            round: self.fixed()?,
+            turn: self.fixed()?,
+        })
+    }
+
+    fn model(&mut self, card: &Card) -> Read<ModelCall> {
+        let model = self.name()?;
+        let (input_tokens, cached_tokens) = (self.number()?, self.number()?);
+        let output_tokens = self.number()?;
+        let stated = self.byte()?;
+        let cost_microusd = if stated == 0 {
+            None
+        } else {
+            Some(self.number()?)
+        };
+        let answer = match self.byte()? {
+            0 => Answer::Unknown,
+            1 => Answer::ToolCalls(self.small_number()?),
+            2 => Answer::Text(card.content()),
+            _ => return Err(NoReport),
+        };
+        Ok(ModelCall {
+            model,
+            call_id: card.call_id(),
+            input_tokens,
+            cached_tokens,
+            output_tokens,
+            cost_microusd,
+            cost_is_estimate: stated == 2,
+            answer,
+            error: self.failure()?,
+        })
+    }
+
+    fn recorded(&mut self, fingerprint: Option<u64>) -> Read<Recorded> {
+        let marks = self.byte()?;
+        match marks & 3 {
+            NOT_RECORDED => return Ok(Recorded::NotRecorded),
+            REDACTED => return Ok(Recorded::Redacted),
+            RECORDED => {}
+            _ => return Err(NoReport),
+        }
+        let fingerprint = match fingerprint {
+            Some(fingerprint) => fingerprint,
+            None => self.fixed()?,
+        };
+        let masked = if marks & MASKED == 0 {
+            fingerprint
+        } else {
+            self.fixed()?
+        };
+        Ok(Recorded::Value(Value {
+            fingerprint,
+            masked,
+            bytes: self.small_number()?,
+            empty: marks & EMPTY != 0,
+            sample: self.text()?.into(),
+        }))
+    }
+
+    fn failure(&mut self) -> Read<Option<Failure>> {
+        let transient = match self.byte()? {
+            NO_FAILURE => return Ok(None),
+            FAILURE => false,
+            TRANSIENT => true,
+            _ => return Err(NoReport),
+        };
+        Ok(Some(Failure {
+            masked: self.fixed()?,
+            text: self.text()?.into(),
+            transient,
+        }))
+    }
+
+    fn rule(&mut self) -> Read<Rule> {
+        Rule::named(self.text()?).ok_or(NoReport)
+    }
+
+    /// A name that may be absent.
+    fn name(&mut self) -> Read<Option<Text>> {
+        match self.number()? {
+            0 => Ok(None),
+            length => Ok(Some(self.shared_text(length - 1)?)),
+        }
+    }
+
+    /// A name that is there.
+    fn shared(&mut self) -> Read<Text> {
+        let length = self.number()?;
+        self.shared_text(length)
+    }
+
+    fn shared_text(&mut self, length: u64) -> Read<Text> {
+        let text = self.text_of(length)?;
+        if let Some(known) = self.names.iter().find(|known| ***known == *text) {
+            return Ok(known.clone());
+        }
+        let name = Text::from(text);
+        if self.names.len() == NAMES_MAX {
+            self.names.remove(0);
+        }
+        self.names.push(name.clone());
+        Ok(name)
+    }
+
+    fn text(&mut self) -> Read<&'a str> {
+        let length = self.number()?;
+        self.text_of(length)
+    }
+
+    fn text_of(&mut self, length: u64) -> Read<&'a str> {
+        let length = usize::try_from(length).map_err(|_| NoReport)?;
+        let (text, rest) = self.bytes.split_at_checked(length).ok_or(NoReport)?;
+        self.bytes = rest;
+        std::str::from_utf8(text).map_err(|_| NoReport)
+    }
+
+    fn byte(&mut self) -> Read<u8> {
+        let (first, rest) = self.bytes.split_first().ok_or(NoReport)?;
+        self.bytes = rest;
+        Ok(*first)
+    }
+
+    fn array<const LENGTH: usize>(&mut self) -> Read<[u8; LENGTH]> {
+        let (array, rest) = self.bytes.split_first_chunk().ok_or(NoReport)?;
+        self.bytes = rest;
+        Ok(*array)
+    }
+
+    fn fixed(&mut self) -> Read<u64> {
+        self.array().map(u64::from_le_bytes)
+    }
+
+    fn small_number(&mut self) -> Read<u32> {
+        u32::try_from(self.number()?).map_err(|_| NoReport)
+    }
+
+    fn number(&mut self) -> Read<u64> {
+        let mut number = 0;
+        for shift in (0..64).step_by(7) {
+            let byte = self.byte()?;
+            number |= u64::from(byte & 0x7f) << shift;
+            if byte < 0x80 {
+                return Ok(number);
+            }
+        }
+        Err(NoReport)
+    }
+}
