@@ -50,8 +50,13 @@ fn shows(name: &str) -> Shows {
     match name {
         // Spans for components only; the transcript is Python text.
         _ if name.starts_with("haystack") => Shows::NoToolCalls,
-        // Neither sends arguments or results at all.
-        _ if name.starts_with("autogen-native") || name.starts_with("fastmcp") => Shows::NoValues,
+        // None of them sends arguments or results at all; google-adk does when it is told to.
+        _ if ["autogen-native", "fastmcp", "google-adk-native"]
+            .iter()
+            .any(|framework| name.starts_with(framework)) =>
+        {
+            Shows::NoValues
+        }
         // Content switched off: OpenInference leaves a marker, pydantic-ai leaves nothing.
         "pydantic-ai-native-exact-loop-nocontent" => Shows::NoValues,
         _ if name.ends_with("-nocontent") => Shows::RedactedValues,
@@ -132,6 +137,7 @@ impl Run {
             let Body::ToolCall(call) = event.body.clone() else {
                 continue;
             };
+            let call = self.named(call);
             match calls
                 .iter_mut()
                 .find(|(other, merged)| is_same_call(other, merged, &event, &call))
@@ -141,6 +147,23 @@ impl Run {
             }
         }
         calls.into_iter().map(|(_, call)| call).collect()
+    }
+
+    /// The call with what the model asked for, where it is an answer that names nothing but the call's id.
+    fn named(&self, call: ToolCall) -> ToolCall {
+        let mut events = self.reports.iter().flat_map(|report| &report.events);
+        let asked = events.find_map(|event| match &event.body {
+            Body::Asked(asked) if call.tool.is_empty() && asked.call_id == call.call_id => {
+                Some(asked)
+            }
+            _ => None,
+        });
+        let Some(asked) = asked else { return call };
+        ToolCall {
+            tool: asked.tool.clone(),
+            input: asked.input.clone(),
+            ..call
+        }
     }
 
     fn expected(&self) -> Vec<Expected> {
@@ -205,7 +228,8 @@ fn plain(value: &Json) -> ToolCall {
     }
 }
 
-/// Same trace, same tool, and either the same call id, or at most one id and one span around the other.
+/// Same trace, same tool, and either the same call id, or at most one id and one span around the other, or a span without an
+/// id and the first answer after it to a call with the same arguments.
 fn is_same_call(a: &Event, call_a: &ToolCall, b: &Event, call_b: &ToolCall) -> bool {
     let around = |outer: &Event, inner: &Event| {
         inner.parent == outer.span
@@ -217,6 +241,9 @@ fn is_same_call(a: &Event, call_a: &ToolCall, b: &Event, call_b: &ToolCall) -> b
         && same_tool
         && match (call_a.call_id, call_b.call_id) {
             (Some(a), Some(b)) => a == b,
+            (None, Some(_)) if b.span == SpanId::default() => {
+                a.end_ns <= b.start_ns && call_a.input == call_b.input
+            }
             _ => around(a, b) || around(b, a),
         }
 }
@@ -249,6 +276,12 @@ fn is_expected(call: &ToolCall, expected: &Expected, shows: &Shows) -> bool {
         }
 }
 
+/// Runs whose last call is never told: the process died in it, or the run failed before the model was told the answer, and
+/// nothing else tells of calls.
+fn has_no_last_call(run: &str) -> bool {
+    run.ends_with("-crash") || run == "crewai-openai-traceloop-exact-loop"
+}
+
 /// Given every recorded run: the calls that its reports tell of are exactly those that were made, with their names,
 /// arguments, results and errors. A crashed process never reports the call it died in.
 #[test]
@@ -273,7 +306,7 @@ fn tool_calls_are_those_that_were_made() {
                 .position(|call| is_expected(call, expected, &shows));
             found.map(|at| calls.remove(at)).is_none()
         });
-        let died_in = usize::from(run.name.ends_with("-crash"));
+        let died_in = usize::from(has_no_last_call(&run.name));
         assert_eq!(
             missing.len(),
             died_in,
@@ -333,9 +366,15 @@ fn messages_tell_of_calls() {
 
 /// What the engine makes of reports in this order.
 fn view(reports: &[Report]) -> RunView {
+    view_until(reports, |_| false)
+}
+
+/// What the engine makes of reports in this order, up to the first after which somebody has seen enough, without that one.
+fn view_until(reports: &[Report], is_enough: impl Fn(&RunView) -> bool) -> RunView {
     let policy: Policy =
         serde_saphyr::from_str(include_str!("../config/profiles/standard.yaml")).unwrap();
     let mut state = RunState::new("run".into());
+    let mut seen = state.view(&policy);
     for report in reports {
         let input = Input::Reports {
             at_ms: 1,
@@ -344,8 +383,13 @@ fn view(reports: &[Report]) -> RunView {
             events: report.events.clone(),
         };
         step(&mut state, &input, &policy);
+        let view = state.view(&policy);
+        if is_enough(&view) {
+            break;
+        }
+        seen = view;
     }
-    state.view(&policy)
+    seen
 }
 
 /// Tools that stand for another agent, which the ground truth counts as hand-offs.
@@ -410,6 +454,11 @@ fn agent(event: &Event) -> Option<&str> {
     }
 }
 
+/// Programs written by hand around a provider's client, which alone is instrumented.
+fn is_of_client(run: &str) -> bool {
+    run.contains("-client-") || run.starts_with("openai-responses")
+}
+
 /// Given every recorded run: a run that ended well is told to have ended well, one that failed to have failed, and one
 /// whose process died to have ended not at all.
 #[test]
@@ -422,8 +471,11 @@ fn ends_of_runs_are_told() {
         });
         let ends: Vec<bool> = ends.collect();
         let end = run.truth["end"].as_str().unwrap();
-        if run.name.ends_with("-crash") || run.name == "autogen-native-handoff" {
-            // A process that died, and a runtime whose messages are all roots.
+        if run.name.ends_with("-crash")
+            || run.name == "autogen-native-handoff"
+            || is_of_client(&run.name)
+        {
+            // A process that died, a runtime whose messages are all roots, and programs whose own spans say nothing.
             assert!(ends.is_empty(), "{}", run.name);
         } else {
             assert!(!ends.is_empty(), "{}: no end", run.name);
@@ -440,10 +492,26 @@ fn model_calls_are_told() {
         let Some(turns) = run.truth["model_turns"].as_array() else {
             continue;
         };
-        if ["crewai", "haystack", "autogen-native"]
+        // The last has one span for all model calls of a request.
+        let none = [
+            "crewai",
+            "haystack",
+            "autogen-native",
+            "agno-traceloop",
+            "openai-agents-otel",
+            "google-adk-openinference",
+        ];
+        if none.iter().any(|framework| run.name.starts_with(framework)) {
+            continue;
+        }
+        // Several spans for one call of a model, one within the other.
+        let nested = ["anthropic-client", "llama-index-openinference"];
+        if nested
             .iter()
             .any(|framework| run.name.starts_with(framework))
         {
+            let told = view(&run.reports).model_calls;
+            assert_eq!(told, turns.len() as u64, "{}", run.name);
             continue;
         }
         let events = run.events();
@@ -474,9 +542,13 @@ fn model_calls_are_told() {
             .count();
         // Without content openai-agents' finish reason says `stop` at every turn; the script of the swarm's workers ran
         // out, so the ground truth has them say things that they did not.
+        // google-adk shows no answers unless it is told to, and llama-index under OpenLLMetry never those that ask for tools.
         let unknown = [
             "openai-agents-openinference-exact-loop-nocontent",
             "langgraph-openinference-swarm",
+            "google-adk-native-exact-loop",
+            "llama-index-traceloop-error-retry",
+            "llama-index-traceloop-exact-loop",
         ];
         if !unknown.contains(&run.name.as_str()) {
             assert_eq!(
@@ -524,15 +596,19 @@ fn haystack_is_known_to_have_called_tools() {
 fn events_are_well_formed() {
     for run in runs() {
         let events = run.events();
-        let mut ids: Vec<u64> = events.iter().map(|event| event.id).collect();
-        ids.sort_unstable();
-        ids.dedup();
-        assert_eq!(
-            ids.len(),
-            events.len(),
-            "{}: two events share an id",
-            run.name
-        );
+        let mut told: BTreeMap<u64, &Body> = BTreeMap::new();
+        for event in &events {
+            let known = told.entry(event.id).or_insert(&event.body);
+            // What a span and a record both tell of a message is one event.
+            let is_message = matches!(&event.body, Body::Asked(_) | Body::ToolCall(_));
+            let is_first = std::ptr::eq(*known, &raw const event.body);
+            assert!(
+                is_first || is_message && **known == event.body,
+                "{}: two events share an id: {known:?}, {:?}",
+                run.name,
+                event.body
+            );
+        }
         assert!(
             events
                 .iter()
@@ -545,11 +621,43 @@ fn events_are_well_formed() {
             "{}",
             run.name
         );
-        assert_eq!(
-            (run.counts.unknown_operation, run.counts.no_dialect),
-            (0, 0),
-            "{}",
-            run.name
+        assert_eq!(run.counts.unknown_operation, 0, "{}", run.name);
+        // Spans of the program itself, and of its HTTP client.
+        let has_others = is_of_client(&run.name) || run.name.starts_with("langgraph-openlit");
+        assert!(
+            has_others || run.counts.no_dialect == 0,
+            "{}: {:?}",
+            run.name,
+            run.counts
         );
     }
+}
+
+/// Given the runs that repeat one call, with arguments and results recorded: each is warned of before a fifth call is told,
+/// and runs in which nothing goes wrong never are.
+#[test]
+fn loops_are_found_in_time() {
+    let mut found = 0;
+    for run in runs() {
+        if shows(&run.name) != Shows::Everything {
+            continue;
+        }
+        let mut reports = run.reports.clone();
+        reports.retain(|report| !report.events.is_empty());
+        reports.sort_by_key(|report| report.events[0].start_ns);
+        if run.name.ends_with("-healthy") {
+            let warnings = view(&reports).warnings;
+            assert!(warnings.is_empty(), "{}: {warnings:?}", run.name);
+        }
+        if !run.name.ends_with("-exact-loop") {
+            continue;
+        }
+        let early = view_until(&reports, |view| view.tool_calls == 5);
+        assert_eq!(early.tool_calls, 4, "{}", run.name);
+        assert!(!early.warnings.is_empty(), "{}: not warned of", run.name);
+        let made = run.expected().len() - usize::from(has_no_last_call(&run.name));
+        assert_eq!(view(&reports).tool_calls, made as u64, "{}", run.name);
+        found += 1;
+    }
+    assert!(found > 30, "only {found} loops");
 }

@@ -6,15 +6,15 @@
 use std::borrow::Cow;
 
 use serde::Deserialize;
-use serde::de::IgnoredAny;
 use serde_json::value::RawValue;
 
-use crate::engine::event::Answer;
+use crate::engine::event::{Answer, Recorded, Text, ToolCall};
+use crate::engine::policy::ToolSettings;
 use crate::otlp::{SpanView, ValueView};
 
 use super::facts::{ASKED_MAX, Facts, Slot};
 use super::reading::{event_text, json_text, member_text};
-use super::value;
+use super::{fingerprint, tool_names, value};
 
 /// The tool with which smolagents' agents give their answer.
 pub(super) const FINAL_ANSWER: &str = "final_answer";
@@ -55,26 +55,69 @@ fn flat(facts: &Facts<'_>) -> Option<Answer> {
     }
 }
 
-/// The calls that the answer asks for, where it names them: the id of each, and its tool.
-pub(super) fn asked<'a>(
-    span: &SpanView<'a>,
-    facts: &Facts<'a>,
-) -> Vec<(Cow<'a, str>, Cow<'a, str>)> {
+/// The calls that the answer asks for, where it names them.
+pub(super) fn asked<'a>(span: &SpanView<'a>, facts: &Facts<'a>) -> Vec<Asked<'a>> {
     let flat = facts.answered.asked.iter();
     let flat: Vec<_> = flat
         .filter(|asked| asked.tool != FINAL_ANSWER)
-        .map(|asked| (asked.id.into(), asked.tool.into()))
+        .map(|asked| Asked {
+            id: asked.id.into(),
+            tool: asked.tool.into(),
+            arguments: (!asked.arguments.is_empty()).then_some(asked.arguments.into()),
+        })
         .collect();
     if !flat.is_empty() {
         return flat;
     }
-    let Some(messages) = output_messages(span, facts) else {
-        return flat;
-    };
-    let asked = asked_in(&messages).into_iter();
+    if let Some(messages) = output_messages(span, facts) {
+        return owned(asked_in(&messages));
+    }
+    whole_output(facts).map_or_else(Vec::new, |output| owned(asked_of(&output)))
+}
+
+/// What came out of the span, in the form of whoever made it.
+fn whole_output<'a>(facts: &Facts<'a>) -> Option<Cow<'a, str>> {
+    let output = [Slot::Output, Slot::LogfireOutput].into_iter();
+    let mut output = output.filter_map(|slot| json_text(facts.value(slot)));
+    output.next()
+}
+
+fn owned(asked: Vec<Asked<'_>>) -> Vec<Asked<'static>> {
+    let asked = asked.into_iter();
     asked
-        .map(|asked| (asked.id.into_owned().into(), asked.tool.into_owned().into()))
+        .map(|asked| Asked {
+            id: asked.id.into_owned().into(),
+            tool: asked.tool.into_owned().into(),
+            arguments: asked
+                .arguments
+                .map(|arguments| Cow::Owned(arguments.into_owned())),
+        })
         .collect()
+}
+
+/// The calls that a provider's message asks for, or a whole response of it: a list `tool_calls`, blocks `tool_use`, items
+/// `function_call`.
+fn asked_of(output: &str) -> Vec<Asked<'_>> {
+    if let Some(list) = tool_calls(output) {
+        return list
+            .iter()
+            .take(ASKED_MAX)
+            .map(|call| Asked::of(call.get()))
+            .collect();
+    }
+    let blocks = ["content", "output", "0"];
+    let mut blocks = blocks
+        .iter()
+        .filter_map(|key| value::member(output, &[key]));
+    let blocks = blocks.find(|list| list.starts_with('[')).unwrap_or(output);
+    let blocks: Vec<&RawValue> = serde_json::from_str(blocks).unwrap_or_default();
+    let calls = blocks.into_iter().map(RawValue::get).filter(|block| {
+        matches!(
+            value::member(block, &["type"]),
+            Some("\"tool_use\"" | "\"function_call\"")
+        )
+    });
+    calls.take(ASKED_MAX).map(Asked::of).collect()
 }
 
 /// A call that a message asks for; what it does not say is empty.
@@ -85,13 +128,44 @@ pub(super) struct Asked<'a> {
 }
 
 impl<'a> Asked<'a> {
-    /// Reads id, name and arguments of an object; the last two may stand within `function`.
+    /// What is told of it, of a tool of this name; `None` where it cannot be told from another.
+    pub(super) fn report(&self, tool: Text, how: &ToolSettings<'_>) -> Option<ToolCall> {
+        if self.id.is_empty() || tool.is_empty() {
+            return None;
+        }
+        let arguments = self.arguments.as_deref();
+        Some(ToolCall {
+            call_id: Some(value::id_hash(&[self.id.as_bytes()])),
+            input: arguments.map_or(Recorded::NotRecorded, |text| value::input_json(how, text)),
+            hands_off: tool_names::hands_off(&tool),
+            writes: tool_names::writes(&tool),
+            traits: fingerprint::traits(how, &tool, arguments.unwrap_or_default(), ""),
+            tool,
+            ..ToolCall::default()
+        })
+    }
+
+    /// The identity under which it is told once in a trace, by span or by log record.
+    pub(super) fn identity(&self, trace: &[u8; 16]) -> u64 {
+        value::id_hash(&[b"gen_ai.asked", trace, self.id.as_bytes()])
+    }
+
+    /// Reads id, name and arguments of an object; the last two may stand within `function`, and providers have other
+    /// names for the arguments and for the id.
     pub(super) fn of(call: &'a str) -> Self {
-        let function = value::member(call, &["function"]).unwrap_or(call);
+        let function = value::member(call, &["function"])
+            .filter(|function| function.starts_with('{'))
+            .unwrap_or(call);
+        let first = |keys: &[&str]| {
+            let mut found = keys.iter().filter_map(|key| member_text(function, &[key]));
+            found.next()
+        };
         Self {
-            id: member_text(call, &["id"]).unwrap_or_default(),
+            id: member_text(call, &["call_id"])
+                .or_else(|| member_text(call, &["id"]))
+                .unwrap_or_default(),
             tool: member_text(function, &["name"]).unwrap_or_default(),
-            arguments: member_text(function, &["arguments"]),
+            arguments: first(&["arguments", "input", "args"]),
         }
     }
 }
@@ -191,16 +265,21 @@ fn google_adk(facts: &Facts<'_>) -> Option<Answer> {
 
 /// A whole response of a provider or of LangChain, or the text alone, where a span carries no messages.
 fn completion(facts: &Facts<'_>) -> Option<Answer> {
-    const TEXTS: [&[&str]; 5] = [
+    const TEXTS: [&[&str]; 6] = [
         &["generations", "0", "0", "text"],
         &["choices", "0", "message", "content"],
+        &["message", "content"],
         &["content", "0", "text"],
         &["content"],
         &["0", "content"],
     ];
-    let json = json_text(facts.value(Slot::Output))?;
-    if let Some(calls) = tool_calls(&json) {
-        return Some(Answer::ToolCalls(calls));
+    let json = whole_output(facts)?;
+    let calls = match tool_calls(&json) {
+        Some(calls) => calls.len(),
+        None => asked_of(&json).len(),
+    };
+    if calls > 0 {
+        return Some(Answer::ToolCalls(calls as u32));
     }
     let structured = json.trim_start().starts_with(['{', '[']);
     let text = if structured {
@@ -215,17 +294,16 @@ fn completion(facts: &Facts<'_>) -> Option<Answer> {
     (answer != Answer::Text(None)).then_some(answer)
 }
 
-/// How many calls the first list of calls that is not empty holds; a message repeats its list for other readers.
-fn tool_calls(json: &str) -> Option<u32> {
+/// The first list of calls that is not empty; a message repeats its list for other readers.
+fn tool_calls(json: &str) -> Option<Vec<&RawValue>> {
     let lists = json.split("\"tool_calls\"").skip(1);
     let lists = lists.filter_map(|rest| rest.trim_start().strip_prefix(':'));
     lists
         .filter(|list| list.trim_start().starts_with('['))
         .find_map(|list| {
-            let mut values =
-                serde_json::Deserializer::from_str(list).into_iter::<Vec<IgnoredAny>>();
-            let calls = values.next()?.ok()?.len() as u32;
-            (calls > 0).then_some(calls)
+            let mut values = serde_json::Deserializer::from_str(list).into_iter::<Vec<&RawValue>>();
+            let calls = values.next()?.ok()?;
+            (!calls.is_empty()).then_some(calls)
         })
 }
 

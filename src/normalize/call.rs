@@ -7,7 +7,7 @@ use std::borrow::Cow;
 
 use super::facts::{Facts, Slot};
 use super::reading::{json_text, member_text};
-use super::wrappers;
+use super::{value, wrappers};
 
 /// A tool call as a dialect has read it: wrappers undone, values still as they stand, as text or JSON text.
 #[derive(Default)]
@@ -84,5 +84,20 @@ impl<'c> Call<'c> {
             }),
         };
         self.result = Some(unwrapped.unwrap_or(result));
+    }
+
+    /// Takes the result out of llama-index's object for results: the text in a list of blocks, beside what went in and what
+    /// came out raw.
+    pub(super) fn unwrap_tool_output(&mut self) {
+        let Some(output) = self.result.take() else {
+            return;
+        };
+        self.failed |= value::member(&output, &["is_error"]) == Some("true");
+        self.result = Some(wrappers::within(output, |output| {
+            let single = value::member(output, &["blocks", "1"]).is_none();
+            member_text(output, &["blocks", "0", "text"])
+                .filter(|_| single)
+                .or_else(|| member_text(output, &["content"]))
+        }));
     }
 }

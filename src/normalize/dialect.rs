@@ -17,6 +17,8 @@ pub(super) enum Dialect {
     LangSmith,
     /// Langfuse's SDK: `langfuse.observation.*`.
     Langfuse,
+    /// Logfire's own spans of openai-agents.
+    Logfire,
     /// google-adk: `gcp.vertex.agent.*` beside `gen_ai.*`.
     GoogleAdk,
     /// The OpenTelemetry GenAI conventions, as frameworks speak them themselves.
@@ -53,6 +55,40 @@ impl Dialect {
         Self::of_scope(scope_name)
     }
 
+    /// Whether a scope is that of a provider's client, or a program's own: it sees what goes into a model and what comes
+    /// out of it, and of the tools in between no more than that. A framework with agents tells of its tools itself.
+    pub(super) fn is_client(scope_name: &str) -> bool {
+        const CLIENTS: [&str; 15] = [
+            "openai",
+            "anthropic",
+            "bedrock",
+            "botocore",
+            "google_gen",
+            "vertexai",
+            "groq",
+            "mistral",
+            "cohere",
+            "together",
+            "ollama",
+            "litellm",
+            "portkey",
+            "watsonx",
+            "writer",
+        ];
+        const INSTRUMENTED: [&str; 4] = [
+            "openinference.instrumentation.",
+            "opentelemetry.instrumentation.",
+            "openlit.instrumentation.",
+            "logfire.",
+        ];
+        let mut instrumented = INSTRUMENTED.iter();
+        let Some(what) = instrumented.find_map(|prefix| scope_name.strip_prefix(prefix)) else {
+            return matches!(Self::of_scope(scope_name), Self::None | Self::Langfuse);
+        };
+        let is_one = |part: &str| CLIENTS.iter().any(|name| part.starts_with(name));
+        what.split('.').any(is_one) && !what.contains("agents")
+    }
+
     fn of_scope(scope_name: &str) -> Self {
         match scope_name {
             "ai" => Self::Vercel,
@@ -60,6 +96,7 @@ impl Dialect {
             "gemini-cli" => Self::GeminiCli,
             "gcp.vertex.agent" => Self::GoogleAdk,
             "langsmith" => Self::LangSmith,
+            "logfire.openai_agents" => Self::Logfire,
             "langfuse-sdk" => Self::Langfuse,
             "pydantic-ai" | "agent_framework" | "autogen-core" | "gen_ai" => Self::GenAi,
             _ if scope_name.starts_with("openinference.") => Self::OpenInference,
@@ -90,5 +127,40 @@ impl Dialect {
         ];
         let known = rows.into_iter().find(|(slot, _)| facts.has(*slot));
         known.map_or(Self::None, |(_, dialect)| dialect)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Dialect;
+
+    /// Clients of providers and programs' own tracers; frameworks, whoever watches them, tell of their tools themselves.
+    #[test]
+    fn clients_are_known() {
+        for scope in [
+            "my-agent",
+            "com.anthropic.sdk.python",
+            "logfire.openai",
+            "openinference.instrumentation.openai",
+            "opentelemetry.instrumentation.openai.v1",
+            "opentelemetry.instrumentation.openai_v2",
+            "opentelemetry.instrumentation.genai.anthropic",
+            "opentelemetry.instrumentation.botocore.bedrock-runtime",
+            "openlit.instrumentation.openai",
+        ] {
+            assert!(Dialect::is_client(scope), "{scope}");
+        }
+        for scope in [
+            "pydantic-ai",
+            "langsmith",
+            "logfire.openai_agents",
+            "openinference.instrumentation.openai_agents",
+            "opentelemetry.instrumentation.genai.openai_agents",
+            "opentelemetry.instrumentation.genai.langchain",
+            "opentelemetry.instrumentation.llamaindex",
+            "openlit.instrumentation.langchain",
+        ] {
+            assert!(!Dialect::is_client(scope), "{scope}");
+        }
     }
 }

@@ -9,6 +9,7 @@ use std::borrow::Cow;
 
 use crate::otlp::{Attributes, ValueView};
 
+use super::given::Given;
 use super::workers::{Named, Workers};
 
 /// Declares the rows: a slot with its keys, the most trusted first.
@@ -37,6 +38,14 @@ facts! {
     LangfuseKind: "langfuse.observation.type";
     /// What LangSmith calls it.
     LangSmithKind: "langsmith.span.kind" "langsmith.run_type";
+    /// What Logfire calls it: the message with its gaps.
+    LogfireTemplate: "logfire.msg_template";
+    /// What Logfire's span of openai-agents is about.
+    LogfireName: "name";
+    /// What went into it.
+    LogfireInput: "input";
+    /// What came out of it.
+    LogfireOutput: "output";
     /// The Vercel AI SDK's operation.
     VercelOperation: "ai.operationId";
     /// The MCP method.
@@ -81,10 +90,11 @@ facts! {
     /// Its result as google-adk writes it, or a stand-in for it.
     AdkResult: "gcp.vertex.agent.tool_response";
     /// What went into the span, whatever it is.
-    Input: "input.value" "traceloop.entity.input" "gen_ai.task.input" "gen_ai.prompt" "langfuse.observation.input";
+    Input: "input.value" "traceloop.entity.input" "gen_ai.task.input" "gen_ai.prompt" "langfuse.observation.input"
+        "request_data";
     /// What came out of the span, whatever it is.
     Output: "output.value" "traceloop.entity.output" "gen_ai.task.output" "final_result" "gen_ai.completion"
-        "langfuse.observation.output";
+        "langfuse.observation.output" "response_data";
 
     // A model call.
     /// What older versions of traceloop call the operation of a model.
@@ -112,7 +122,8 @@ facts! {
     ResponseId: "gen_ai.response.id" "ai.response.id";
     /// Why the model stopped.
     FinishReason: "gen_ai.response.finish_reasons" "gen_ai.response.finish_reason" "llm.finish_reason"
-        "llm.response.finish_reason" "ai.response.finishReason" "stop_reason" "gen_ai.completion.0.finish_reason";
+        "llm.response.finish_reason" "ai.response.finishReason" "stop_reason" "gen_ai.completion.0.finish_reason"
+        "anthropic.message.stop_reason";
     /// What the agent or model was given.
     InputMessages: "gen_ai.input.messages";
     /// What the Vercel AI SDK's agent was given.
@@ -142,13 +153,16 @@ facts! {
     /// How many times the tool was tried before.
     RetryAttempt: "pydantic_ai.tool.retry.attempt";
     /// Who gave control away.
-    HandoffFrom: "gen_ai.handoff.from_agent" "langgraph.command.source_node";
+    HandoffFrom: "gen_ai.handoff.from_agent" "langgraph.command.source_node" "from_agent";
     /// Who got control.
-    HandoffTo: "gen_ai.handoff.to_agent" "langgraph.command.goto_node";
+    HandoffTo: "gen_ai.handoff.to_agent" "langgraph.command.goto_node" "to_agent";
 }
 
 /// Prefixes of the flat keys of a model's answer: OpenInference's, and traceloop's former ones.
 const ANSWERS: [&str; 2] = ["llm.output_messages.", "gen_ai.completion."];
+
+/// Prefix of the flat keys in which older versions of traceloop tell what a model was given.
+const GIVEN: &[u8] = b"gen_ai.prompt.";
 
 /// The facts of one span.
 pub(super) struct Facts<'a> {
@@ -157,6 +171,8 @@ pub(super) struct Facts<'a> {
     ranks: [u8; SLOTS],
     /// What the flat keys of a model's answer say.
     pub(super) answered: Answered<'a>,
+    /// What the flat keys of a model's input say that tools answered.
+    pub(super) given: Given<'a>,
     /// Who the user's own attributes say it was.
     worker: Named<'a>,
 }
@@ -191,6 +207,8 @@ enum Key<'a> {
     Known(u8),
     /// What follows one of the prefixes in [`ANSWERS`].
     Answer(&'a str),
+    /// What follows [`GIVEN`].
+    Given(&'a str),
     /// Its place among the names of the user's attributes for the worker.
     Worker(usize),
 }
@@ -203,8 +221,11 @@ impl<'a> Key<'a> {
         }
         let mut prefixes = ANSWERS.iter();
         let rest = prefixes.find_map(|prefix| key.strip_prefix(prefix.as_bytes()));
-        match rest {
-            Some(rest) => Some(Self::Answer(std::str::from_utf8(rest).ok()?)),
+        if let Some(rest) = rest {
+            return Some(Self::Answer(std::str::from_utf8(rest).ok()?));
+        }
+        match key.strip_prefix(GIVEN) {
+            Some(rest) => Some(Self::Given(std::str::from_utf8(rest).ok()?)),
             None => workers.place(key).map(Self::Worker),
         }
     }
@@ -221,12 +242,14 @@ impl<'a> Facts<'a> {
             values: [ValueView::Empty; SLOTS],
             ranks: [UNSET; SLOTS],
             answered: Answered::default(),
+            given: Given::default(),
         };
         for (key, value) in attributes.picked(|key| Key::of(key, workers)) {
             match key {
                 Key::Worker(place) => facts.worker.take(place, value),
                 Key::Known(place) => facts.take(place, value),
                 Key::Answer(rest) => facts.answered.read(rest, value),
+                Key::Given(rest) => facts.given.read(rest, value.as_str().unwrap_or_default()),
             }
         }
         facts

@@ -22,6 +22,7 @@ use crate::engine::event::{Body, TraceId};
 
 use super::answer::OPERATION_DETAILS;
 use super::call::Call;
+use super::dialect::Dialect;
 use super::facts::Slot;
 use super::reading::{Reading, event_text, json_text, member_text};
 use super::{Outcome, value, wrappers};
@@ -52,6 +53,11 @@ pub(super) fn span(reading: &mut Reading<'_, '_>) -> Outcome {
 /// Reads one span of a known operation.
 pub(super) fn operate(reading: &mut Reading<'_, '_>, operation: &str) -> Outcome {
     match operation {
+        "chat" | "generate_content" | "text_completion"
+            if Dialect::is_client(reading.span.scope_name) =>
+        {
+            reading.tell_model_call_and_asked();
+        }
         "chat" | "generate_content" | "text_completion" => reading.tell_model_call(),
         "execute_tool" => tool(reading),
         "invoke_agent" => agent(reading),

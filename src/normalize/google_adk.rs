@@ -19,7 +19,7 @@ use super::call::Call;
 use super::facts::{Facts, Slot};
 use super::reading::{Reading, json_text};
 use super::wrappers;
-use super::{Outcome, gen_ai, value};
+use super::{Outcome, gen_ai};
 
 /// What stands for a value that is not shown. The value layer knows this marker.
 const HIDDEN: Cow<'static, str> = Cow::Borrowed("__REDACTED__");
@@ -65,7 +65,7 @@ fn tool(reading: &mut Reading<'_, '_>) {
     call.result = call
         .result
         .or_else(|| shown(facts, Slot::AdkResult))
-        .map(|result| wrappers::within(result, only_result));
+        .map(|result| wrappers::within(result, |result| wrappers::only_member(result, "result")));
     reading.tell_call(&call);
 }
 
@@ -80,15 +80,6 @@ fn shown<'a>(facts: &Facts<'a>, slot: Slot) -> Option<Cow<'a, str>> {
             | r#"{"result": "<not specified>"}"#
     );
     Some(if hidden { HIDDEN } else { text })
-}
-
-/// What stands in `{"result": …}`, if there is nothing beside it.
-fn only_result(json: &str) -> Option<Cow<'_, str>> {
-    let result = value::member(json, &["result"])?;
-    let around = json.trim().len() - result.len();
-    // `{"result":}` and the blanks that writers of JSON put in between.
-    (around <= r#"{"result": }"#.len() && json.trim_start().starts_with('{'))
-        .then(|| value::unquote(result))
 }
 
 #[cfg(test)]

@@ -24,10 +24,13 @@ pub(super) fn span(reading: &mut Reading<'_, '_>) -> Outcome {
     if kind.is_none() || (facts.has(Slot::Operation) && kind == Some("span")) {
         return gen_ai::span(reading);
     }
-    reading.run(facts.id(Slot::Thread).as_deref());
+    // What stands in the metadata is JSON.
+    let thread = facts.id(Slot::Thread);
+    let thread = thread.as_deref().map(value::unquote);
+    reading.run(thread.as_deref());
     reading.session(facts.id(Slot::Session).as_deref());
     match kind.unwrap_or_default() {
-        "generation" | "llm" => reading.tell_model_call(),
+        "generation" | "llm" => reading.tell_model_call_and_asked(),
         "tool" => tool(reading),
         "agent" => agent(reading),
         "span" | "chain" if reading.is_root() => reading.tell_turn(),
@@ -136,5 +139,18 @@ mod tests {
             .unwrap()
             .run;
         assert_eq!((run.run_id, run.session_id.as_deref()), (None, Some("s")));
+    }
+
+    /// A thread in the metadata is JSON text; arguments of a decorated function lose what Python puts around them.
+    #[test]
+    fn values_are_unwrapped() {
+        let tool = json!({"langfuse.observation.metadata.thread_id": "\"thread\"",
+            "langfuse.observation.input": "{\"args\": [], \"kwargs\": {\"path\": \"a\"}}", "langfuse.observation.output": "b"});
+        assert_eq!(
+            span("tool", &tool).told(),
+            [r#"call read({"path":"a"}) = 1 bytes"#]
+        );
+        let run = span("tool", &tool).report().unwrap().run;
+        assert_eq!(run.run_id.as_deref(), Some("thread"));
     }
 }

@@ -21,17 +21,18 @@ use std::borrow::Cow;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use crate::engine::event::{Answer, Body, ModelCall, Recorded, ToolCall};
+use crate::engine::event::{Answer, Body, ModelCall};
 use crate::engine::policy::Tools;
 use crate::otlp::LogView;
 
 use super::answer::{self, Asked, OPERATION_DETAILS};
 use super::dialect::Dialect;
 use super::facts::{ASKED_MAX, Facts, Slot};
+use super::given::ToolAnswer;
 use super::reading::{json_text, member_text};
 use super::records::{Record, text};
 use super::workers::Workers;
-use super::{Outcome, Report, fingerprint, gen_ai, tool_names, usage, value, wrappers};
+use super::{Outcome, Report, gen_ai, given, usage, value};
 
 /// Reads one log record. `out` has what was told of the records before it.
 pub(super) fn log(
@@ -116,14 +117,16 @@ fn body<'a>(log: &LogView<'a>) -> Cow<'a, str> {
 }
 
 fn user_message(record: &mut Record<'_, '_>, body: &str) {
-    if let Some(content) = value::member(body, &["content"]) {
+    // Some providers hand what tools answered to the model as what the user says.
+    let is_answer = !given::of_message(body).is_empty();
+    if let Some(content) = value::member(body, &["content"]).filter(|_| !is_answer) {
         tell_turn(record, content);
     }
 }
 
 /// A user spoke. The same words in one trace are the same message, told again with the history.
 fn tell_turn(record: &mut Record<'_, '_>, words: &str) {
-    if words.len() > r#""""#.len() && is_of_client(record.log.scope_name) {
+    if words.len() > r#""""#.len() && Dialect::is_client(record.log.scope_name) {
         let id = [
             b"gen_ai.user.message",
             &record.log.trace_id[..],
@@ -133,52 +136,23 @@ fn tell_turn(record: &mut Record<'_, '_>, words: &str) {
     }
 }
 
-/// Whether a scope is that of a provider's client or of a program's own, and of no framework with agents.
-fn is_of_client(scope_name: &str) -> bool {
-    const FRAMEWORKS: [&str; 7] = [
-        "langchain",
-        "langgraph",
-        "crewai",
-        "openai_agents",
-        "llama",
-        "haystack",
-        "agno",
-    ];
-    let is_framework = || FRAMEWORKS.iter().any(|name| scope_name.contains(name));
-    match Dialect::of_log(scope_name) {
-        Dialect::None => true,
-        Dialect::OpenLlmetry | Dialect::OpenInference => !is_framework(),
-        _ => false,
-    }
-}
-
 fn tool_message(record: &mut Record<'_, '_>, body: &str) {
     let id = member_text(body, &["id"]).or_else(|| member_text(body, &["tool_call_id"]));
     if let Some(id) = id.filter(|id| !id.is_empty()) {
-        let content = member_text(body, &["content"]);
-        tell_result(record, &id, content.as_deref());
+        let answer = ToolAnswer {
+            id,
+            content: member_text(body, &["content"]),
+            failed: false,
+        };
+        tell_answer(record, &answer);
     }
 }
 
-/// What a tool answered: a report of the call with this id.
-fn tell_result(record: &mut Record<'_, '_>, id: &str, result: Option<&str>) {
-    let content = result.map(|whole| wrappers::content(whole).unwrap_or(Cow::Borrowed(whole)));
-    // The record does not say which tool it was.
-    let how = record.how("");
-    let call = ToolCall {
-        call_id: Some(value::id_hash(&[id.as_bytes()])),
-        output: content
-            .as_deref()
-            .map_or(Recorded::NotRecorded, |text| value::output_json(&how, text)),
-        error: super::reading::failure_of(result, content.as_deref()),
-        ..ToolCall::default()
-    };
-    let identity = [
-        b"gen_ai.tool.message",
-        &record.log.trace_id[..],
-        id.as_bytes(),
-    ];
-    record.tell_below(value::id_hash(&identity), Body::ToolCall(call));
+/// What a tool answered: a report of the call with its id.
+fn tell_answer(record: &mut Record<'_, '_>, answer: &ToolAnswer<'_>) {
+    let call = answer.report(&record.how(""));
+    let identity = answer.identity(&record.log.trace_id);
+    record.tell_below(identity, Body::ToolCall(call));
 }
 
 fn choice(record: &mut Record<'_, '_>, body: &str) {
@@ -227,24 +201,12 @@ fn tell_model_call(record: &mut Record<'_, '_>, call: ModelCall) {
 }
 
 fn tell_asked(record: &mut Record<'_, '_>, asked: &Asked<'_>) {
-    if asked.id.is_empty() || asked.tool.is_empty() {
-        return;
-    }
     let tool = value::name(gen_ai::tool_name(record.log.scope_name, &asked.tool));
     let how = record.how(&tool);
-    let arguments = asked.arguments.as_deref();
-    let call = ToolCall {
-        call_id: Some(value::id_hash(&[asked.id.as_bytes()])),
-        input: arguments.map_or(Recorded::NotRecorded, |text| value::input_json(&how, text)),
-        hands_off: tool_names::hands_off(&tool),
-        writes: tool_names::writes(&tool),
-        traits: fingerprint::traits(&how, &tool, arguments.unwrap_or_default(), ""),
-        tool,
-        ..ToolCall::default()
-    };
-    let log = record.log;
-    let identity = value::id_hash(&[b"gen_ai.asked", &log.trace_id, asked.id.as_bytes()]);
-    record.tell_below(identity, Body::Asked(call));
+    if let Some(call) = asked.report(tool, &how) {
+        let identity = asked.identity(&record.log.trace_id);
+        record.tell_below(identity, Body::Asked(call));
+    }
 }
 
 /// A message of the newer conventions.
@@ -267,18 +229,13 @@ fn details(record: &mut Record<'_, '_>, facts: &Facts<'_>) {
     let input = json_text(facts.value(Slot::InputMessages)).unwrap_or_default();
     for message in newest(&input).iter().rev().take(ASKED_MAX).rev() {
         if message.is_of("user") {
-            let words = message.parts.iter().map(|part| part.get());
+            let parts = message.parts.iter().map(|part| part.get());
+            let words = parts.filter(|part| value::member(part, &["type"]) == Some("\"text\""));
             tell_turn(record, &words.collect::<String>());
         }
-        for part in message.parts.iter().take(ASKED_MAX).map(|part| part.get()) {
-            let kind = member_text(part, &["type"]).unwrap_or_default();
-            let id = member_text(part, &["id"]).unwrap_or_default();
-            if kind == "tool_call_response" && !id.is_empty() {
-                let response = ["response", "result"];
-                let mut response = response.iter().filter_map(|key| member_text(part, &[key]));
-                tell_result(record, &id, response.next().as_deref());
-            }
-        }
+    }
+    for answer in given::in_messages(&input) {
+        tell_answer(record, &answer);
     }
     let output = json_text(facts.value(Slot::OutputMessages)).unwrap_or_default();
     let usage = usage::of(facts);
@@ -438,5 +395,20 @@ mod tests {
         let reports = recorded(CLIENT, &[("gen_ai.choice", said("c1"))]);
         let event = &reports[0].events[0];
         assert_eq!((event.span.is_set(), event.parent.0), (false, [2; 8]));
+    }
+
+    /// Given providers that hand a tool's answer to the model as what the user says: no user spoke.
+    #[test]
+    fn an_answer_is_no_user() {
+        let answer = json!([{"type": "tool_call_response", "id": "c1", "response": "[]"}]);
+        let details = json!({"gen_ai.input.messages": [{"role": "user", "parts": answer}],
+            "gen_ai.output.messages": [{"role": "assistant", "parts": [{"type": "text", "content": "Done."}]}]});
+        assert_eq!(
+            told(CLIENT, &[(OPERATION_DETAILS, details)]),
+            ["call with id (-) = 2 bytes", "model ? 0+0 Text("]
+        );
+        let bedrock =
+            json!({"content": [{"toolResult": {"toolUseId": "c1", "content": [{"text": "[]"}]}}]});
+        assert!(told(CLIENT, &[("gen_ai.user.message", bedrock)]).is_empty());
     }
 }

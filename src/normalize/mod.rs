@@ -28,6 +28,7 @@ mod facts;
 mod fingerprint;
 mod gemini_cli;
 mod gen_ai;
+mod given;
 mod google_adk;
 pub mod guarded;
 mod hash;
@@ -35,6 +36,7 @@ mod json;
 mod langfuse;
 mod langgraph;
 mod langsmith;
+mod logfire;
 mod mask;
 mod mcp;
 mod messages;
@@ -292,6 +294,7 @@ impl<'a> Batch<'_, 'a> {
             Dialect::OpenLlmetry => openllmetry::span(&mut reading),
             Dialect::LangSmith => langsmith::span(&mut reading),
             Dialect::Langfuse => langfuse::span(&mut reading),
+            Dialect::Logfire => logfire::span(&mut reading),
             Dialect::GoogleAdk => google_adk::span(&mut reading),
             Dialect::GenAi => gen_ai::span(&mut reading),
             Dialect::Vercel => vercel::span(&mut reading),
@@ -324,6 +327,7 @@ impl<'a> Batch<'_, 'a> {
             | Dialect::OpenLlmetry
             | Dialect::LangSmith
             | Dialect::Langfuse
+            | Dialect::Logfire
             | Dialect::GoogleAdk
             | Dialect::GenAi
             | Dialect::Vercel

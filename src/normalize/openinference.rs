@@ -67,6 +67,8 @@ enum Framework {
     Autogen,
     Haystack,
     LlamaIndex,
+    GoogleAdk,
+    BeeAi,
     Other,
 }
 
@@ -80,6 +82,8 @@ impl Framework {
             "autogen_agentchat" | "autogen" => Self::Autogen,
             "haystack" => Self::Haystack,
             "llama_index" => Self::LlamaIndex,
+            "google_adk" => Self::GoogleAdk,
+            "beeai" => Self::BeeAi,
             _ => Self::Other,
         }
     }
@@ -130,6 +134,10 @@ fn node(reading: &mut Reading<'_, '_>, _: Framework) {
 
 /// LangChain's tool spans carry the id of the call in their result, the others' nowhere.
 fn model(reading: &mut Reading<'_, '_>, framework: Framework) {
+    if framework == Framework::LlamaIndex && reading.span.name.contains("._prepare_") {
+        // It puts a request together, and asks no model.
+        return;
+    }
     if framework == Framework::LangChain {
         reading.tell_model_call();
     } else {
@@ -246,29 +254,20 @@ fn tool(reading: &mut Reading<'_, '_>, framework: Framework) {
     match framework {
         // A single argument is recorded as its bare text, and stays that.
         Framework::LangChain => call.unwrap_message(),
-        Framework::LlamaIndex => unwrap_llama_index(&mut call),
+        Framework::LlamaIndex => call.unwrap_tool_output(),
+        Framework::GoogleAdk => {
+            call.result = call
+                .result
+                .map(|answer| wrappers::within(answer, wrappers::function_response));
+        }
+        Framework::BeeAi => {
+            call.arguments = call
+                .arguments
+                .map(|run| wrappers::within(run, |run| member_text(run, &["input"])));
+        }
         _ => {}
     }
-    if framework != Framework::LangChain {
-        call.arguments = call
-            .arguments
-            .map(|call| wrappers::within(call, wrappers::named_arguments));
-    }
     reading.tell_call(&call);
-}
-
-/// llama-index records its object for results: the text in a list of blocks, beside what went in and what came out raw.
-fn unwrap_llama_index(call: &mut Call<'_>) {
-    let Some(output) = call.result.take() else {
-        return;
-    };
-    call.failed |= value::member(&output, &["is_error"]) == Some("true");
-    call.result = Some(wrappers::within(output, |output| {
-        let single = value::member(output, &["blocks", "1"]).is_none();
-        member_text(output, &["blocks", "0", "text"])
-            .filter(|_| single)
-            .or_else(|| member_text(output, &["content"]))
-    }));
 }
 
 /// openai-agents' hand-off: from whom and to whom stand where a tool has its arguments and its result.
@@ -610,5 +609,57 @@ mod tests {
             &attributes,
         );
         check(span, &["model ? 720+93 ToolCalls(3)"]);
+    }
+
+    /// google-adk's result is Gemini's answer of a tool, with the call's id in it; BeeAI's arguments have the run's options
+    /// beside them.
+    #[test]
+    fn results_and_arguments_are_unwrapped() {
+        let adk = |id: &str| {
+            let answer =
+                json!({"id": id, "name": "search", "response": {"result": "{\"results\": []}"}});
+            Captured::new(
+                "openinference.instrumentation.google_adk",
+                "execute_tool search",
+                &json!({"openinference.span.kind": "TOOL", "tool.name": "search", "gen_ai.tool.call.id": id,
+                    "input.value": "{\"query\": \"x\"}", "output.value": answer.to_string()}),
+            )
+        };
+        let expected = [r#"call with id search({"query":"x"}) = 14 bytes"#];
+        check(adk("adk-1"), &expected);
+        check(adk("adk-2"), &expected);
+        let beeai = json!({"openinference.span.kind": "TOOL", "tool.name": "search",
+            "input.value": "{\"input\": {\"query\": \"x\"}, \"options\": null}", "output.value": "[]"});
+        check(
+            Captured::new("openinference.instrumentation.beeai", "search", &beeai),
+            &[r#"call search({"query":"x"}) = 2 bytes"#],
+        );
+    }
+
+    /// A provider's client sees no tool: what the model asked for and what the tools answered to its last answer are told,
+    /// from the request itself. A framework's model span is not read so.
+    #[test]
+    fn a_client_tells_of_the_calls_around_it() {
+        let request = json!({"model": "m", "messages": [
+            {"role": "user", "content": "Go."},
+            {"role": "assistant", "tool_calls": [{"id": "c1"}]},
+            {"role": "tool", "tool_call_id": "c1", "content": "[]"}]});
+        let attributes = json!({"openinference.span.kind": "LLM", "llm.model_name": "m", "input.value": request.to_string(),
+            "llm.output_messages.0.message.tool_calls.0.tool_call.id": "c2",
+            "llm.output_messages.0.message.tool_calls.0.tool_call.function.name": "search",
+            "llm.output_messages.0.message.tool_calls.0.tool_call.function.arguments": "{\"query\": \"x\"}"});
+        let span = |scope| Captured::new(scope, "ChatCompletion", &attributes);
+        check(
+            span("openinference.instrumentation.openai"),
+            &[
+                "model m 0+0 ToolCalls(1)",
+                r#"asked search({"query":"x"})"#,
+                "call with id (-) = 2 bytes",
+            ],
+        );
+        check(
+            span("openinference.instrumentation.agno"),
+            &["model m 0+0 ToolCalls(1)", "asked search(-)"],
+        );
     }
 }

@@ -25,7 +25,7 @@ use super::{Outcome, gen_ai, langgraph, value, wrappers};
 pub(super) fn span(reading: &mut Reading<'_, '_>) -> Outcome {
     place(reading);
     let facts = reading.facts;
-    if reading.span.scope_name.ends_with(".crewai") {
+    if reading.span.scope_name.contains(".crewai") {
         return crew(reading);
     }
     match (facts.text(Slot::Operation), facts.text(Slot::TraceloopKind)) {
@@ -34,6 +34,9 @@ pub(super) fn span(reading: &mut Reading<'_, '_>) -> Outcome {
         (None, Some("agent")) => return gen_ai::operate(reading, "invoke_agent"),
         (Some("handoff"), _) => handoff(reading),
         (Some("execute_task"), _) => node(reading),
+        (None, Some("task")) if reading.span.scope_name.ends_with(".llamaindex") => {
+            llama_index_tool(reading);
+        }
         (Some("goto"), _) | (None | Some("invoke_agent"), Some("task")) => {}
         (Some("chat" | "text_completion"), _) => model(reading),
         (Some(operation), _) => return gen_ai::operate(reading, operation),
@@ -143,7 +146,56 @@ fn tool(reading: &mut Reading<'_, '_>) {
     call.result = call.result.or_else(|| json_text(facts.value(Slot::Output)));
     unwrap_arguments(&mut call);
     unwrap_result(&mut call);
+    if reading.span.scope_name.ends_with(".agno") {
+        unwrap_printed(&mut call);
+    }
     reading.tell_call(&call);
+}
+
+/// llama-index's tools are tasks like everything else in its workflows, named for their class; what came out of one names
+/// the tool. So does what came out of the step around it, which has the id, and is there when the tool raised.
+fn llama_index_tool(reading: &mut Reading<'_, '_>) {
+    let facts = reading.facts;
+    let Some(output) = json_text(facts.value(Slot::Output)) else {
+        return;
+    };
+    let of_step = value::member(&output, &["tool_output"]);
+    let is_tool = of_step.is_some() || value::member(&output, &["raw_input"]).is_some();
+    let Some(tool) = member_text(&output, &["tool_name"]).filter(|_| is_tool) else {
+        return;
+    };
+    let mut call = match of_step {
+        Some(result) => Call {
+            tool: &tool,
+            id: member_text(&output, &["tool_id"]),
+            arguments: member_text(&output, &["tool_kwargs"]),
+            result: Some(Cow::Borrowed(result)),
+            ..Call::default()
+        },
+        None => Call {
+            arguments: json_text(facts.value(Slot::Input)),
+            result: Some(Cow::Borrowed(&*output)),
+            ..Call::of(&tool, facts)
+        },
+    };
+    call.unwrap_tool_output();
+    reading.tell_call(&call);
+}
+
+/// agno's result of a call as Python prints it: `status='success' result='…' error=None …`.
+fn unwrap_printed(call: &mut Call<'_>) {
+    let Some(printed) = call.result.as_deref() else {
+        return;
+    };
+    let Some(status) = wrappers::printed_member(printed, "status") else {
+        return;
+    };
+    call.failed |= status == "failure";
+    let said = ["result", "error"].iter();
+    let mut said = said.filter_map(|name| wrappers::printed_member(printed, name));
+    if let Some(said) = said.next() {
+        call.result = Some(Cow::Owned(said));
+    }
 }
 
 /// Undoes what the LangChain instrumentation wraps around arguments, and finds the call's id there.
@@ -355,6 +407,72 @@ mod tests {
         check(
             Captured::new("opentelemetry.instrumentation.httpx", "GET", &span).root(),
             &[],
+        );
+    }
+
+    /// agno's result is printed by Python, and says how the call ended; llama-index's tools are tasks, and their results
+    /// name them.
+    #[test]
+    fn printed_results_and_tasks_are_tools() {
+        const AGNO: &str = "opentelemetry.instrumentation.agno";
+        let agno = |output: &str| {
+            Captured::new(
+                AGNO,
+                "search.tool",
+                &json!({"traceloop.span.kind": "tool", "gen_ai.tool.name": "search",
+                    "traceloop.entity.input": "{\"query\": \"x\"}", "traceloop.entity.output": output}),
+            )
+        };
+        check(
+            agno("status='success' result='{\"a\": \"it\\'s\"}' error=None images=None"),
+            &[r#"call search({"query":"x"}) = 12 bytes"#],
+        );
+        check(
+            agno("status='failure' result=None error='no such table' images=None"),
+            &[r#"call search({"query":"x"}) = 13 bytes failed: no such table"#],
+        );
+        let output = json!({"blocks": [{"block_type": "text", "text": "[]"}], "tool_name": "search",
+            "raw_input": {"args": [], "kwargs": {"query": "x"}}, "raw_output": "[]", "is_error": false});
+        let task = |output: String| {
+            Captured::new(
+                "opentelemetry.instrumentation.llamaindex",
+                "FunctionTool.task",
+                &json!({"traceloop.span.kind": "task", "traceloop.entity.name": "FunctionTool.task",
+                    "traceloop.entity.input": "{\"kwargs\": {\"query\": \"x\"}}", "traceloop.entity.output": output}),
+            )
+        };
+        check(
+            task(output.to_string()),
+            &[r#"call search({"query":"x"}) = 2 bytes"#],
+        );
+        let failed = json!({"blocks": [{"block_type": "text", "text": "refused"}], "tool_name": "search",
+            "is_error": true});
+        let step = json!({"tool_name": "search", "tool_kwargs": {"query": "x"}, "tool_id": "c1", "tool_output": failed});
+        check(
+            task(step.to_string()),
+            &[r#"call with id search({"query":"x"}) = 7 bytes failed: refused"#],
+        );
+        check(task("{\"input\": []}".to_owned()), &[]);
+    }
+
+    /// Older versions tell a model's input in flat keys; what a tool answered is read from them.
+    #[test]
+    fn flat_keys_tell_of_answers() {
+        let attributes = json!({"llm.request.type": "chat", "gen_ai.response.model": "m", "gen_ai.prompt.0.role": "user",
+            "gen_ai.prompt.1.role": "assistant", "gen_ai.prompt.2.role": "tool", "gen_ai.prompt.2.tool_call_id": "c1",
+            "gen_ai.prompt.2.content": "[]", "gen_ai.completion.0.tool_calls.0.id": "c2",
+            "gen_ai.completion.0.tool_calls.0.name": "search", "gen_ai.completion.0.tool_calls.0.arguments": "{\"query\": \"x\"}"});
+        check(
+            Captured::new(
+                "opentelemetry.instrumentation.openai.v1",
+                "openai.chat",
+                &attributes,
+            ),
+            &[
+                "model m 0+0 ToolCalls(1)",
+                r#"asked search({"query":"x"})"#,
+                "call with id (-) = 2 bytes",
+            ],
         );
     }
 }

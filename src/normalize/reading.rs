@@ -13,10 +13,13 @@ use crate::engine::event::{
 use crate::engine::policy::Tools;
 use crate::otlp::{SpanView, ValueView};
 
+use super::answer::Asked;
 use super::call::Call;
+use super::dialect::Dialect;
 use super::facts::{Facts, Slot};
+use super::given::ToolAnswer;
 use super::names::Names;
-use super::{Report, answer, fingerprint, tool_names, usage, value, wrappers};
+use super::{Report, answer, fingerprint, given, tool_names, usage, value, wrappers};
 
 /// OTLP's status codes.
 const STATUS_OK: i32 = 1;
@@ -147,8 +150,9 @@ impl<'r, 'a> Reading<'r, 'a> {
     pub(super) fn tell_call(&mut self, call: &Call<'_>) {
         let tool = self.names.shared(value::name_in(call.tool));
         let whole = call.result.as_deref();
-        let result = whole.map(|whole| wrappers::content(whole).unwrap_or(Cow::Borrowed(whole)));
+        let result = whole.map(|whole| wrappers::result(whole).unwrap_or(Cow::Borrowed(whole)));
         let result = result.as_deref();
+        let arguments = call.arguments.as_deref().map(wrappers::arguments);
         let error = self
             .failure()
             .or_else(|| call.failed.then(|| value::failure("")))
@@ -156,20 +160,18 @@ impl<'r, 'a> Reading<'r, 'a> {
             .or_else(|| failure_of(whole, result));
         let hands_off = tool_names::hands_off(&tool);
         let how = self.tools.of(&tool, self.agent.as_deref());
-        let arguments = call.arguments.as_deref().unwrap_or_default();
-        let traits = self
-            .traits
-            .then(|| fingerprint::traits(&how, &tool, arguments, result.unwrap_or_default()));
+        let arguments = arguments.as_deref();
+        let traits = self.traits.then(|| {
+            let (arguments, result) = (arguments.unwrap_or_default(), result.unwrap_or_default());
+            fingerprint::traits(&how, &tool, arguments, result)
+        });
         self.tell(Body::ToolCall(ToolCall {
             call_id: call
                 .id
                 .as_deref()
                 .filter(|id| !id.is_empty())
                 .map(|id| value::id_hash(&[id.as_bytes()])),
-            input: call
-                .arguments
-                .as_deref()
-                .map_or(Recorded::NotRecorded, |json| value::input_json(&how, json)),
+            input: arguments.map_or(Recorded::NotRecorded, |json| value::input_json(&how, json)),
             output: result.map_or(Recorded::NotRecorded, |json| value::output_json(&how, json)),
             error,
             hands_off,
@@ -180,7 +182,7 @@ impl<'r, 'a> Reading<'r, 'a> {
         }));
         if hands_off
             && !call.handoff_told_elsewhere
-            && let Some(to) = tool_names::receiver(call.tool, arguments)
+            && let Some(to) = tool_names::receiver(call.tool, arguments.unwrap_or_default())
         {
             let from = self.agent_name();
             self.tell_handoff(from, &to);
@@ -221,19 +223,41 @@ impl<'r, 'a> Reading<'r, 'a> {
     }
 
     /// Tells of a model call, and of the tools that it asked for: for dialects whose tool spans leave out the call's id.
+    ///
+    /// What a provider's client tells is all that there is of a loop written by hand around it, so there the arguments are
+    /// told too, and what the tools answered: together a call, where no span of a tool tells of it.
     pub(super) fn tell_model_call_and_asked(&mut self) {
+        let is_client = Dialect::is_client(self.span.scope_name);
         self.tell_model_call();
-        for (id, tool) in answer::asked(self.span, self.facts) {
-            if !id.is_empty() && !tool.is_empty() {
-                let tool = self.names.shared(value::name_in(&tool));
-                self.tell(Body::Asked(ToolCall {
-                    hands_off: tool_names::hands_off(&tool),
-                    writes: tool_names::writes(&tool),
-                    tool,
-                    call_id: Some(value::id_hash(&[id.as_bytes()])),
-                    ..ToolCall::default()
-                }));
+        for mut asked in answer::asked(self.span, self.facts) {
+            asked.arguments = asked.arguments.filter(|_| is_client);
+            self.tell_asked(&asked);
+        }
+        if is_client {
+            for answer in given::tool_answers(self.span, self.facts) {
+                self.tell_tool_answer(&answer);
             }
+        }
+    }
+
+    fn tell_asked(&mut self, asked: &Asked<'_>) {
+        let tool = self.names.shared(value::name_in(&asked.tool));
+        let how = self.tools.of(&tool, self.agent.as_deref());
+        if let Some(call) = asked.report(tool, &how) {
+            let id = asked.identity(&self.span.trace_id);
+            self.tell_named(id, Body::Asked(call));
+        }
+    }
+
+    /// Tells what a tool answered, which was over when the span began: like a record of it, a report without a span.
+    fn tell_tool_answer(&mut self, answer: &ToolAnswer<'_>) {
+        let how = self.tools.of("", self.agent.as_deref());
+        let call = answer.report(&how);
+        let id = answer.identity(&self.span.trace_id);
+        let at_ns = self.span.start_ns;
+        self.push(id, at_ns, at_ns, Body::ToolCall(call));
+        if let Some(event) = self.report.events.last_mut() {
+            event.parent = std::mem::take(&mut event.span);
         }
     }
 

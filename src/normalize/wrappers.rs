@@ -6,6 +6,7 @@
 //! look the same, and the second is worse.
 
 use std::borrow::Cow;
+use std::str::Chars;
 
 use serde::de::IgnoredAny;
 
@@ -111,6 +112,86 @@ pub(super) fn tool_message(printed: &str) -> Option<ToolMessage<'_>> {
     })
 }
 
+/// Arguments without what frameworks and observers put around them.
+pub(super) fn arguments(recorded: &str) -> Cow<'_, str> {
+    if let Some(named) = named_arguments(recorded) {
+        return named;
+    }
+    python_dictionary(recorded).map_or(Cow::Borrowed(recorded), Cow::Owned)
+}
+
+/// A result without what frameworks put around it, where there is something around it.
+pub(super) fn result(recorded: &str) -> Option<Cow<'_, str>> {
+    content(recorded).or_else(|| {
+        let is_printed = recorded.starts_with("content='") || recorded.starts_with("content=\"");
+        let printed = is_printed.then(|| printed_member(recorded, "content"));
+        printed.flatten().map(Cow::Owned)
+    })
+}
+
+/// Gemini's answer of a tool, `{"id": …, "name": …, "response": {"result": …}}`: the response alone.
+pub(super) fn function_response(answer: &str) -> Option<Cow<'_, str>> {
+    if !begins_with(answer.trim_start(), &["id", "name"])
+        || value::member(answer, &["name"]).is_none()
+    {
+        return None;
+    }
+    let response = value::member(answer, &["response"]).filter(|json| json.starts_with('{'))?;
+    Some(only_member(response, "result").unwrap_or(Cow::Borrowed(response)))
+}
+
+/// What stands in an object of one member, if it is this one.
+pub(super) fn only_member<'t>(json: &'t str, name: &str) -> Option<Cow<'t, str>> {
+    let member = value::member(json, &[name])?;
+    let around = json.trim().len() - member.len();
+    // The name, and the blanks that writers of JSON put in between.
+    (around <= name.len() + r#"{"": }"#.len() && json.trim_start().starts_with('{'))
+        .then(|| value::unquote(member))
+}
+
+/// A member of an object as Python prints it, `status='success' result='…' error=None`; `None` for one that is none.
+pub(super) fn printed_member(printed: &str, name: &str) -> Option<String> {
+    let mut rest = printed;
+    loop {
+        let (key, value) = rest.trim_start().split_once('=')?;
+        if key.is_empty() || key.contains(|letter: char| !letter.is_alphanumeric() && letter != '_')
+        {
+            return None;
+        }
+        let mut letters = value.chars();
+        let text = match letters.next()? {
+            quote @ ('\'' | '"') => Some(python_text(&mut letters, quote)?),
+            _ => None,
+        };
+        if key == name {
+            return text;
+        }
+        rest = match text {
+            Some(_) => letters.as_str(),
+            None => value.split_once(' ')?.1,
+        };
+    }
+}
+
+/// Reads a text that Python printed up to the mark that ends it.
+fn python_text(letters: &mut Chars<'_>, end: char) -> Option<String> {
+    let mut text = String::new();
+    loop {
+        match letters.next()? {
+            '\\' => match letters.next()? {
+                'n' => text.push('\n'),
+                't' => text.push('\t'),
+                'r' => text.push('\r'),
+                quoted @ ('\\' | '\'' | '"') => text.push(quoted),
+                // Escapes of bytes and code points: too rare to be worth reading.
+                _ => return None,
+            },
+            letter if letter == end => return Some(text),
+            other => text.push(other),
+        }
+    }
+}
+
 /// Arguments that Python printed (`{'query': 'x', 'exact': True}`) as JSON.
 pub(super) fn python_dictionary(printed: &str) -> Option<String> {
     let printed = printed.trim();
@@ -122,21 +203,7 @@ pub(super) fn python_dictionary(printed: &str) -> Option<String> {
     while let Some(letter) = rest.next() {
         match letter {
             '\'' | '"' => {
-                let mut text = String::new();
-                loop {
-                    match rest.next()? {
-                        '\\' => match rest.next()? {
-                            'n' => text.push('\n'),
-                            't' => text.push('\t'),
-                            'r' => text.push('\r'),
-                            quoted @ ('\\' | '\'' | '"') => text.push(quoted),
-                            // Escapes of bytes and code points: too rare to be worth reading.
-                            _ => return None,
-                        },
-                        end if end == letter => break,
-                        other => text.push(other),
-                    }
-                }
+                let text = python_text(&mut rest, letter)?;
                 json.push_str(&serde_json::Value::from(text).to_string());
             }
             other => json.push(other),
@@ -243,6 +310,37 @@ mod tests {
             (r#"{"a": 1}"#, None),
         ] {
             assert_eq!(python_dictionary(printed).as_deref(), expected, "{printed}");
+        }
+    }
+
+    /// What Python prints of an object is read member by member, and of a message the content.
+    #[test]
+    fn printed_objects_are_read() {
+        let printed = r#"status='success' result="it's" error=None count=3"#;
+        assert_eq!(printed_member(printed, "result").as_deref(), Some("it's"));
+        assert_eq!(printed_member(printed, "error"), None);
+        assert_eq!(printed_member("no members here", "result"), None);
+        let message = r#"content='{"a": 1}' name='t' tool_call_id='call_1'"#;
+        assert_eq!(result(message).as_deref(), Some(r#"{"a": 1}"#));
+        assert_eq!(result("content of a page"), None);
+    }
+
+    /// Gemini's answer of a tool is its response; an object that only looks like it stays.
+    #[test]
+    fn function_responses_are_unwrapped() {
+        for (answer, expected) in [
+            (
+                r#"{"id":"a","name":"t","response":{"result":"x"}}"#,
+                Some("x"),
+            ),
+            (
+                r#"{"name":"t","response":{"status":"ok","n":1}}"#,
+                Some(r#"{"status":"ok","n":1}"#),
+            ),
+            (r#"{"id":"a","response":{"result":"x"}}"#, None),
+            (r#"{"result":"x"}"#, None),
+        ] {
+            assert_eq!(function_response(answer).as_deref(), expected, "{answer}");
         }
     }
 }

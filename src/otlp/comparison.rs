@@ -691,3 +691,215 @@ fn json_shows_what_protobuf_shows() {
     assert!(!of_json.is_empty());
     assert_eq!(of_json, of_twin);
 }
+
+/// How one variant of OTLP/JSON is written.
+#[derive(Clone, Copy, Debug)]
+struct Writing {
+    /// Times and whole numbers as text.
+    numbers_as_text: [bool; 2],
+    upper_case_ids: bool,
+    defaults: Defaults,
+    unknown_fields: bool,
+    structured: bool,
+    indented: bool,
+}
+
+/// What stands where a field has its default.
+#[derive(Clone, Copy, Debug)]
+enum Defaults {
+    LeftOut,
+    Written,
+    Null,
+}
+
+impl Writing {
+    fn all() -> impl Iterator<Item = Self> {
+        let defaults = [Defaults::LeftOut, Defaults::Written, Defaults::Null].into_iter();
+        defaults.flat_map(|defaults| {
+            (0..64_u8).map(move |choice| {
+                let is = |bit: u8| choice & 1 << bit != 0;
+                Self {
+                    numbers_as_text: [is(0), is(1)],
+                    upper_case_ids: is(2),
+                    unknown_fields: is(3),
+                    structured: is(4),
+                    indented: is(5),
+                    defaults,
+                }
+            })
+        })
+    }
+
+    fn text(self, request: &ExportTraceServiceRequest) -> String {
+        let mut json = serde_json::to_value(request).expect("it can be written");
+        self.rewrite("", &mut json);
+        if self.indented {
+            serde_json::to_string_pretty(&json).expect("it can be written")
+        } else {
+            json.to_string()
+        }
+    }
+
+    fn rewrite(self, key: &str, json: &mut serde_json::Value) {
+        use serde_json::Value as Json;
+        match json {
+            Json::Object(members) => {
+                for (key, member) in members.iter_mut() {
+                    self.rewrite(key, member);
+                }
+                let is_default = |member: &Json| match member {
+                    Json::Null => true,
+                    Json::Number(number) => number.as_i64() == Some(0),
+                    Json::String(text) => text.is_empty(),
+                    Json::Array(items) => items.is_empty(),
+                    _ => false,
+                };
+                let is_value = |key: &str| key.ends_with("Value") || key == "values";
+                match self.defaults {
+                    Defaults::Written => {}
+                    Defaults::LeftOut => {
+                        members.retain(|key, member| is_value(key) || !is_default(member));
+                    }
+                    Defaults::Null => {
+                        let defaults = members.iter_mut();
+                        for (_, member) in
+                            defaults.filter(|(key, member)| !is_value(key) && is_default(member))
+                        {
+                            *member = Json::Null;
+                        }
+                    }
+                }
+                if self.unknown_fields && !members.keys().any(|key| key.ends_with("Value")) {
+                    members.insert("madeUp".to_owned(), serde_json::json!({"a": [1, null]}));
+                }
+            }
+            Json::Array(items) => items.iter_mut().for_each(|item| self.rewrite(key, item)),
+            Json::String(text) if key.ends_with("Id") && self.upper_case_ids => {
+                *text = text.to_uppercase();
+            }
+            Json::String(_) | Json::Number(_) => {
+                let [times, whole] = self.numbers_as_text;
+                let as_text = match key {
+                    "intValue" => whole,
+                    key if key.ends_with("UnixNano") => times,
+                    _ => return,
+                };
+                let digits = json
+                    .as_str()
+                    .map_or_else(|| json.to_string(), str::to_owned);
+                *json = if as_text {
+                    Json::from(digits)
+                } else {
+                    Json::from(digits.parse::<i64>().expect("a whole number"))
+                };
+            }
+            _ => {}
+        }
+    }
+}
+
+/// A request of two spans: one with all there is, one with the least.
+fn variants_request(structured: bool) -> ExportTraceServiceRequest {
+    let pair = |key: &str, value| KeyValue {
+        key: key.to_owned(),
+        value: Some(AnyValue { value }),
+        ..KeyValue::default()
+    };
+    let scalars = vec![
+        pair("text", Some(Value::StringValue("a \"b\"\n".to_owned()))),
+        pair("whole", Some(Value::IntValue(-3))),
+        pair("part", Some(Value::DoubleValue(0.5))),
+        pair("flag", Some(Value::BoolValue(true))),
+    ];
+    let values = scalars.iter().filter_map(|pair| pair.value.clone());
+    let structures = vec![
+        pair("bytes", Some(Value::BytesValue(vec![0, 255, 7]))),
+        pair(
+            "list",
+            Some(Value::ArrayValue(ArrayValue {
+                values: values.collect(),
+            })),
+        ),
+        pair(
+            "map",
+            Some(Value::KvlistValue(KeyValueList {
+                values: scalars.clone(),
+            })),
+        ),
+        pair("nothing", None),
+    ];
+    let attributes = if structured { structures } else { scalars };
+    let full = Span {
+        trace_id: (1..=16).map(|byte| byte * 15).collect(),
+        span_id: vec![171; 8],
+        parent_span_id: vec![205; 8],
+        name: "full".to_owned(),
+        kind: 3,
+        start_time_unix_nano: 1_700_000_000_000_000_001,
+        end_time_unix_nano: 1_700_000_000_000_000_009,
+        attributes: attributes.clone(),
+        events: vec![Event {
+            time_unix_nano: 1_700_000_000_000_000_005,
+            name: "exception".to_owned(),
+            attributes: attributes.clone(),
+            dropped_attributes_count: 2,
+        }],
+        links: vec![Link {
+            trace_id: vec![239; 16],
+            span_id: vec![239; 8],
+            attributes: attributes.clone(),
+            ..Link::default()
+        }],
+        status: Some(Status {
+            message: "no".to_owned(),
+            code: 2,
+        }),
+        ..Span::default()
+    };
+    let least = Span {
+        trace_id: vec![1; 16],
+        span_id: vec![2; 8],
+        ..Span::default()
+    };
+    let scope_spans = vec![ScopeSpans {
+        scope: Some(InstrumentationScope {
+            name: "lib".to_owned(),
+            ..InstrumentationScope::default()
+        }),
+        spans: vec![full, least],
+        ..ScopeSpans::default()
+    }];
+    let resource = Resource {
+        attributes,
+        ..Resource::default()
+    };
+    ExportTraceServiceRequest {
+        resource_spans: vec![ResourceSpans {
+            resource: Some(resource),
+            scope_spans,
+            ..ResourceSpans::default()
+        }],
+    }
+}
+
+/// Given a request in each of 192 ways in which OTLP/JSON may be written (whole numbers and times as text or as numbers, ids
+/// in either case, defaults left out, written or null, fields that nobody knows, structured values, blanks), every view
+/// shows what its protobuf twin shows.
+#[test]
+fn every_writing_of_json_is_its_protobuf_twin() {
+    let seen = |request: &[u8]| {
+        let views = spans(request, &Limits::default()).map(|span| span.expect("a good span"));
+        views
+            .map(|view| format!("{:?}", seen_span(&view)))
+            .collect::<Vec<_>>()
+    };
+    let mut variants = std::collections::BTreeSet::new();
+    for writing in Writing::all() {
+        let request = variants_request(writing.structured);
+        let text = writing.text(&request);
+        let bytes = json::traces_to_bytes(&text).unwrap_or_else(|error| panic!("{error}: {text}"));
+        assert_eq!(seen(&bytes), seen(&request.encode_to_vec()), "{writing:?}");
+        variants.insert(text);
+    }
+    assert!(variants.len() > 100, "only {} variants", variants.len());
+}

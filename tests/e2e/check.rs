@@ -10,7 +10,11 @@ pub(crate) fn hidden(recording: &Recording) -> Option<&'static str> {
     let is_exact = recording.scenario().starts_with("exact-loop");
     match name {
         _ if name.starts_with("haystack") => Some("no tool spans: the run is called blind"),
-        "autogen-native-exact-loop" | "fastmcp-native-exact-loop" if is_exact => {
+        "autogen-native-exact-loop"
+        | "fastmcp-native-exact-loop"
+        | "google-adk-native-exact-loop"
+            if is_exact =>
+        {
             Some("neither arguments nor results are sent: a note says so")
         }
         _ if name.ends_with("-nocontent") => Some("content is switched off: a note says so"),
@@ -83,6 +87,7 @@ fn recorded_runs_are_judged_rightly() {
         if name.ends_with("-nocontent")
             || name.starts_with("fastmcp")
             || name.starts_with("autogen-native")
+            || name.starts_with("google-adk-native")
         {
             let compared = warnings(&runs).into_iter().any(|warning| {
                 warning["rule"]
@@ -95,7 +100,7 @@ fn recorded_runs_are_judged_rightly() {
             );
         }
     }
-    assert_eq!(loops, 48, "recordings of loops that can be seen");
+    assert_eq!(loops, 88, "recordings of loops that can be seen");
 }
 
 /// Given each recorded run that shows its tool calls, however many spans and log records tell of each, it has as many as were
@@ -104,8 +109,10 @@ fn recorded_runs_are_judged_rightly() {
 fn every_call_counts_once() {
     for recording in recordings() {
         let hand_off = ["handoff", "text-only"].contains(&recording.scenario());
-        // The process died inside its fourth call, which therefore was never reported.
-        let made = recording.tool_calls - usize::from(recording.scenario() == "crash");
+        // The process died inside its fourth call, which therefore was never reported; of CrewAI's calls OpenAI's client sees
+        // those alone that a later call of the model was told of.
+        let lost = recording.scenario() == "crash" || recording.name.starts_with("crewai-openai");
+        let made = recording.tool_calls - usize::from(lost);
         if hand_off || recording.name.starts_with("haystack") {
             continue;
         }

@@ -1,0 +1,356 @@
+//! What tools answered, as a model is given it: the messages that follow its last answer.
+//!
+//! Instrumentations of a provider's client see what goes into a model and what comes out of it, and no tool: a loop
+//! written by hand around the client shows its calls in these messages alone. The history is given again with every call,
+//! so only what follows the model's last answer is read. Every convention keeps its messages in the provider's own form or
+//! in one of its own; the forms are told apart by the message, not by who wrote it:
+//!
+//! - the GenAI conventions: a part `tool_call_response`;
+//! - OpenAI's chat and what follows it: a message of the role `tool`; its responses: an item `function_call_output`;
+//! - Anthropic: a block `tool_result`; Bedrock: a block `toolResult`;
+//! - older versions of traceloop: flat keys, which [`Facts`] has read.
+
+use std::borrow::Cow;
+
+use serde_json::value::RawValue;
+
+use crate::engine::event::{Recorded, ToolCall};
+use crate::engine::policy::ToolSettings;
+use crate::otlp::SpanView;
+
+use super::answer::OPERATION_DETAILS;
+use super::facts::{ASKED_MAX, Facts, Slot};
+use super::reading::{event_text, failure_of, json_text, member_text};
+use super::{value, wrappers};
+
+/// What a tool answered to one call.
+#[derive(Debug, PartialEq)]
+pub(super) struct ToolAnswer<'a> {
+    /// The call's id.
+    pub(super) id: Cow<'a, str>,
+    /// What it answered, if that is recorded.
+    pub(super) content: Option<Cow<'a, str>>,
+    /// The message itself says that the tool failed.
+    pub(super) failed: bool,
+}
+
+impl ToolAnswer<'_> {
+    /// The report of the call with this id. It does not say which tool it was; what a model asked for does.
+    pub(super) fn report(&self, how: &ToolSettings<'_>) -> ToolCall {
+        let whole = self.content.as_deref();
+        let content = whole.map(|whole| wrappers::content(whole).unwrap_or(Cow::Borrowed(whole)));
+        let content = content.as_deref();
+        let said = failure_of(whole, content);
+        ToolCall {
+            call_id: Some(value::id_hash(&[self.id.as_bytes()])),
+            output: content.map_or(Recorded::NotRecorded, |text| value::output_json(how, text)),
+            error: said.or_else(|| {
+                self.failed
+                    .then(|| value::failure(content.unwrap_or_default()))
+            }),
+            ..ToolCall::default()
+        }
+    }
+
+    /// The identity under which it is told once in a trace, by span or by log record.
+    pub(super) fn identity(&self, trace: &[u8; 16]) -> u64 {
+        value::id_hash(&[b"gen_ai.tool.message", trace, self.id.as_bytes()])
+    }
+}
+
+/// What tools answered since the model's last answer, from whichever keys of a span carry it, the newest
+/// `ASKED_MAX` at most.
+pub(super) fn tool_answers<'a>(span: &SpanView<'a>, facts: &Facts<'a>) -> Vec<ToolAnswer<'a>> {
+    let flat = facts.given.newest();
+    if !flat.is_empty() {
+        return flat;
+    }
+    let messages = [Slot::InputMessages, Slot::Input]
+        .into_iter()
+        .find_map(|slot| json_text(facts.value(slot)))
+        .or_else(|| event_text(span, OPERATION_DETAILS, "gen_ai.input.messages"));
+    match messages {
+        Some(Cow::Borrowed(messages)) => in_messages(messages),
+        Some(Cow::Owned(messages)) => {
+            let answers = in_messages(&messages).into_iter();
+            answers.map(ToolAnswer::into_owned).collect()
+        }
+        None => Vec::new(),
+    }
+}
+
+impl ToolAnswer<'_> {
+    fn into_owned(self) -> ToolAnswer<'static> {
+        ToolAnswer {
+            id: Cow::Owned(self.id.into_owned()),
+            content: self.content.map(|content| Cow::Owned(content.into_owned())),
+            failed: self.failed,
+        }
+    }
+}
+
+/// What tools answered in a list of messages, or in a request that has such a list.
+pub(super) fn in_messages(json: &str) -> Vec<ToolAnswer<'_>> {
+    const LISTS: [&str; 3] = ["messages", "input", "contents"];
+    let list = match json.trim_start().as_bytes().first() {
+        Some(b'[') => Some(json),
+        Some(b'{') => LISTS.iter().find_map(|key| value::member(json, &[key])),
+        _ => None,
+    };
+    let messages: Vec<&RawValue> = list
+        .and_then(|list| serde_json::from_str(list).ok())
+        .unwrap_or_default();
+    let is_of_model = |message: &&RawValue| is_of_model(message.get());
+    let last = messages.iter().rposition(|message| is_of_model(message));
+    let (seen, newest) = messages.split_at(last.map_or(0, |last| last + 1));
+    let answers = newest.iter().flat_map(|message| of_message(message.get()));
+    let mut answers: Vec<_> = answers.collect();
+    let asking = seen.iter().rposition(|message| !is_of_model(message));
+    let asking = &seen[asking.map_or(0, |before| before + 1)..];
+    take_asked_ids(&mut answers, asking);
+    answers.drain(..answers.len().saturating_sub(ASKED_MAX));
+    answers
+}
+
+/// OpenLLMetry asks for a call under the id of the item and answers it under that of the call, where OpenAI's responses
+/// have both: answers to calls that nobody asked for take the ids of those that were, in order.
+fn take_asked_ids<'a>(answers: &mut [ToolAnswer<'a>], asking: &[&'a RawValue]) {
+    let parts = asking.iter().flat_map(|message| {
+        let parts = value::member(message.get(), &["parts"]).unwrap_or_default();
+        serde_json::from_str::<Vec<&RawValue>>(parts).unwrap_or_default()
+    });
+    let calls = parts.filter(|part| value::member(part.get(), &["type"]) == Some("\"tool_call\""));
+    let asked: Vec<_> = calls
+        .filter_map(|call| member_text(call.get(), &["id"]))
+        .collect();
+    if asked.len() == answers.len() && !answers.iter().any(|answer| asked.contains(&answer.id)) {
+        for (answer, id) in answers.iter_mut().zip(asked) {
+            answer.id = id;
+        }
+    }
+}
+
+/// Whether the model said it.
+fn is_of_model(message: &str) -> bool {
+    let role = member_text(message, &["role"]);
+    match role.as_deref() {
+        Some(role) => matches!(role, "assistant" | "model" | "ai"),
+        None => value::member(message, &["type"]) == Some("\"function_call\""),
+    }
+}
+
+/// What tools answered in one message.
+pub(super) fn of_message(message: &str) -> Vec<ToolAnswer<'_>> {
+    let whole = answer(message, "tool_call_id", &["content"])
+        .or_else(|| answer(message, "call_id", &["output"]));
+    if let Some(whole) = whole {
+        return vec![whole];
+    }
+    let parts = ["parts", "content"].iter();
+    let mut parts = parts.filter_map(|key| {
+        let parts: Vec<&RawValue> = serde_json::from_str(value::member(message, &[key])?).ok()?;
+        Some(parts)
+    });
+    let parts = parts.next().unwrap_or_default().into_iter();
+    parts.filter_map(|part| of_part(part.get())).collect()
+}
+
+fn of_part(part: &str) -> Option<ToolAnswer<'_>> {
+    if let Some(result) = value::member(part, &["toolResult"]) {
+        return answer(result, "toolUseId", &["content"]);
+    }
+    match member_text(part, &["type"])?.as_ref() {
+        "tool_call_response" => answer(part, "id", &["response", "result", "content"]),
+        "tool_result" => answer(part, "tool_use_id", &["content"])
+            .or_else(|| answer(part, "id", &["content", "result"])),
+        _ => None,
+    }
+}
+
+/// An answer with its id under one key and its content under the first of some others.
+fn answer<'a>(json: &'a str, id: &str, content: &[&str]) -> Option<ToolAnswer<'a>> {
+    let id = value::member(json, &[id]).filter(|id| id.starts_with('"'))?;
+    let id = value::unquote(id);
+    let failed = value::member(json, &["is_error"]) == Some("true")
+        || value::member(json, &["status"]) == Some("\"error\"");
+    let content = content.iter().find_map(|key| member_text(json, &[key]));
+    (!id.is_empty()).then_some(ToolAnswer {
+        id,
+        content,
+        failed,
+    })
+}
+
+/// What tools answered, as flat keys tell it: `gen_ai.prompt.4.tool_call_id`, `gen_ai.prompt.4.content`.
+#[derive(Default)]
+pub(super) struct Given<'a> {
+    /// The place behind the model's last answer.
+    after: u32,
+    answers: Vec<Flat<'a>>,
+}
+
+#[derive(Default)]
+struct Flat<'a> {
+    place: u32,
+    id: &'a str,
+    content: Option<&'a str>,
+}
+
+impl<'a> Given<'a> {
+    /// Takes what follows the prefix: `4.role`, `4.tool_call_id`, `4.content`.
+    pub(super) fn read(&mut self, rest: &'a str, text: &'a str) {
+        let Some((place, key)) = rest.split_once('.') else {
+            return;
+        };
+        let Ok(place) = place.parse::<u32>() else {
+            return;
+        };
+        match key {
+            "role" if matches!(text, "assistant" | "model") => {
+                self.after = self.after.max(place.saturating_add(1));
+                let after = self.after;
+                self.answers.retain(|answer| answer.place >= after);
+            }
+            "tool_call_id" => self.at(place, |answer| answer.id = text),
+            "content" => self.at(place, |answer| answer.content = Some(text)),
+            _ => {}
+        }
+    }
+
+    /// Changes the message of a place, if the model had not seen it before.
+    fn at(&mut self, place: u32, change: impl FnOnce(&mut Flat<'a>)) {
+        if place < self.after {
+            return;
+        }
+        if let Some(known) = self.answers.iter_mut().find(|known| known.place == place) {
+            return change(known);
+        }
+        let mut answer = Flat {
+            place,
+            ..Flat::default()
+        };
+        change(&mut answer);
+        self.answers.push(answer);
+        if self.answers.len() > 2 * ASKED_MAX {
+            // Messages come in order as a rule, and then the first is the oldest.
+            self.answers.remove(0);
+        }
+    }
+
+    fn newest(&self) -> Vec<ToolAnswer<'a>> {
+        let answers = self.answers.iter().filter(|answer| !answer.id.is_empty());
+        let mut answers: Vec<_> = answers.collect();
+        answers.sort_by_key(|answer| answer.place);
+        let newest = answers.len().saturating_sub(ASKED_MAX);
+        let answers = answers.drain(newest..).map(|answer| ToolAnswer {
+            id: Cow::Borrowed(answer.id),
+            content: answer.content.map(Cow::Borrowed),
+            failed: false,
+        });
+        answers.collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    fn check(messages: &Value, expected: &[(&str, &str)]) {
+        let json = messages.to_string();
+        let answers = in_messages(&json);
+        let answers: Vec<_> = answers
+            .iter()
+            .map(|answer| (&*answer.id, answer.content.as_deref().unwrap_or("-")))
+            .collect();
+        assert_eq!(answers, expected, "{json}");
+    }
+
+    /// Given the forms in which providers and conventions keep messages: what tools answered since the model's last answer
+    /// is read, in order, and nothing that was given before.
+    #[test]
+    fn every_form_is_read() {
+        let chat = json!([
+            {"role": "user", "content": "Go."},
+            {"role": "assistant", "tool_calls": [{"id": "old"}]},
+            {"role": "tool", "tool_call_id": "old", "content": "seen"},
+            {"role": "assistant", "content": null, "tool_calls": [{"id": "c1"}, {"id": "c2"}]},
+            {"role": "tool", "tool_call_id": "c1", "content": "[]"},
+            {"role": "tool", "tool_call_id": "c2", "content": "x"},
+        ]);
+        let expected = [("c1", "[]"), ("c2", "x")];
+        check(&chat, &expected);
+        check(&json!({"model": "m", "messages": chat}), &expected);
+        let parts = json!([
+            {"role": "assistant", "parts": [{"type": "tool_call", "id": "c1"}]},
+            {"role": "tool", "parts": [{"type": "tool_call_response", "id": "c1", "response": "[]"},
+                {"type": "tool_call_response", "id": "c2", "result": "x"}]},
+        ]);
+        check(&parts, &expected);
+        let two_ids = json!([
+            {"role": "assistant", "parts": [{"type": "tool_call", "id": "c1"}]},
+            {"role": "assistant", "parts": [{"type": "tool_call", "id": "c2"}]},
+            {"role": "tool", "parts": [{"type": "tool_call_response", "id": "call_1", "response": "[]"}]},
+            {"role": "tool", "parts": [{"type": "tool_call_response", "id": "call_2", "response": "x"}]},
+        ]);
+        check(&two_ids, &expected);
+        let responses = json!([
+            {"type": "function_call_output", "call_id": "old", "output": "seen"},
+            {"type": "function_call", "call_id": "c1", "name": "t", "arguments": "{}"},
+            {"type": "function_call_output", "call_id": "c1", "output": "[]"},
+            {"type": "function_call_output", "call_id": "c2", "output": "x"},
+        ]);
+        check(&json!({"input": responses}), &expected);
+        let anthropic = json!([
+            {"role": "assistant", "content": [{"type": "tool_use", "id": "c1"}]},
+            {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "c1", "content": "[]"},
+                {"type": "text", "text": "go on"}, {"type": "tool_result", "tool_use_id": "c2", "content": "x"}]},
+        ]);
+        check(&anthropic, &expected);
+        let bedrock = json!([{"role": "user", "content": [{"toolResult": {"toolUseId": "c1", "content": "[]"}}]}]);
+        check(&bedrock, &expected[..1]);
+        check(&json!("no messages"), &[]);
+        check(&json!([{"role": "user", "content": "only a user"}]), &[]);
+    }
+
+    /// A failed tool's message says so.
+    #[test]
+    fn a_failure_is_seen() {
+        let message = r#"[{"role":"user","content":[{"type":"tool_result","tool_use_id":"c","is_error":true,"content":"no"}]}]"#;
+        assert!(in_messages(message)[0].failed);
+        let status = r#"[{"role":"user","content":[{"toolResult":{"toolUseId":"c","status":"error","content":[{"text":"no"}]}}]}]"#;
+        assert!(in_messages(status)[0].failed);
+    }
+
+    /// Given flat keys in any order: the same.
+    #[test]
+    fn flat_keys_are_read_in_any_order() {
+        let mut keys = [
+            ("0.role", "user"),
+            ("0.content", "Go."),
+            ("1.role", "assistant"),
+            ("2.tool_call_id", "old"),
+            ("2.content", "seen"),
+            ("3.role", "assistant"),
+            ("4.role", "tool"),
+            ("4.tool_call_id", "c1"),
+            ("4.content", "[]"),
+            ("5.tool_call_id", "c2"),
+            ("5.content", "x"),
+        ];
+        for _ in 0..2 {
+            let mut given = Given::default();
+            for (key, text) in keys {
+                given.read(key, text);
+            }
+            let answers = given.newest();
+            let answers: Vec<_> = answers
+                .iter()
+                .map(|answer| (&*answer.id, answer.content.as_deref()))
+                .collect();
+            assert_eq!(answers, [("c1", Some("[]")), ("c2", Some("x"))]);
+            keys.reverse();
+        }
+    }
+}

@@ -1,0 +1,121 @@
+//! Logfire's own spans of openai-agents: the SDK's span data under plain names, and a message with gaps that says what kind
+//! of span it is. Logfire's other instrumentations speak the GenAI conventions and are read as such.
+//!
+//! *Calls.* A tool's span has `name`, `input` and `output` and no id. A model call's `input` and `output` are the messages of
+//! the provider, so that what it asked for lends the calls their ids.
+//!
+//! *Hand-offs* are spans of their own, from one agent to another. *Failures* are an `error` beside the status.
+//!
+//! *Runs.* The trace; its root is a request.
+
+use std::borrow::Cow;
+
+use crate::engine::event::Recorded;
+
+use super::call::Call;
+use super::facts::Slot;
+use super::reading::{Reading, json_text};
+use super::{Outcome, value};
+
+/// Reads one span.
+pub(super) fn span(reading: &mut Reading<'_, '_>) -> Outcome {
+    let facts = reading.facts;
+    let template = facts
+        .text(Slot::LogfireTemplate)
+        .unwrap_or(reading.span.name);
+    let kind = template.split([':', '{']).next().unwrap_or_default();
+    match kind.trim_end() {
+        "Function" => tool(reading),
+        "Chat completion with" | "Responses API" | "Responses API with" => {
+            reading.tell_model_call_and_asked();
+        }
+        "Agent run" => agent(reading),
+        "Handoff" => handoff(reading),
+        "OpenAI Agents trace" => {
+            if reading.is_root() {
+                reading.tell_turn();
+            }
+        }
+        _ => {}
+    }
+    Outcome::Noise
+}
+
+fn tool(reading: &mut Reading<'_, '_>) {
+    let facts = reading.facts;
+    let call = Call {
+        arguments: json_text(facts.value(Slot::LogfireInput)),
+        result: json_text(facts.value(Slot::LogfireOutput)).filter(|result| result != "null"),
+        ..Call::of(facts.text(Slot::LogfireName).unwrap_or_default(), facts)
+    };
+    reading.tell_call(&call);
+}
+
+fn agent(reading: &mut Reading<'_, '_>) {
+    reading.agent = reading.facts.text(Slot::LogfireName).map(Cow::Borrowed);
+    reading.tell_agent(Recorded::NotRecorded, Recorded::NotRecorded);
+}
+
+fn handoff(reading: &mut Reading<'_, '_>) {
+    let facts = reading.facts;
+    if let Some(to) = facts.text(Slot::HandoffTo) {
+        reading.tell_handoff(facts.text(Slot::HandoffFrom).map(value::name), to);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::super::captured::Captured;
+
+    const AGENTS: &str = "logfire.openai_agents";
+
+    /// A tool, what a model asked for, an agent, a hand-over and the request, each as Logfire writes it.
+    #[test]
+    fn spans_of_openai_agents() {
+        let span = |template: &str, more: &serde_json::Value| {
+            let mut attributes =
+                json!({"logfire.msg_template": template, "gen_ai.system": "openai"});
+            let members = more.as_object().unwrap().clone();
+            attributes.as_object_mut().unwrap().extend(members);
+            Captured::new(AGENTS, template, &attributes)
+        };
+        let tool = json!({"name": "search", "input": {"query": "x"}, "output": "[]"});
+        assert_eq!(
+            span("Function: {name}", &tool).told(),
+            [r#"call search({"query":"x"}) = 2 bytes"#]
+        );
+        let failed = json!({"name": "search", "input": {"query": "x"}, "output": null});
+        assert_eq!(
+            span("Function: {name}", &failed).failed("no").told(),
+            [r#"call search({"query":"x"}) = - failed: no"#]
+        );
+        let model = json!({"gen_ai.response.model": "m", "gen_ai.usage.input_tokens": 7, "gen_ai.usage.output_tokens": 2,
+            "output": "[{\"role\":\"assistant\",\"tool_calls\":[{\"id\":\"c\",\"function\":{\"name\":\"search\",\"arguments\":\"{}\"}}]}]"});
+        assert_eq!(
+            span("Chat completion with {gen_ai.request.model!r}", &model).told(),
+            ["model m 7+2 ToolCalls(1)", "asked search(-)"]
+        );
+        assert_eq!(
+            span("Agent run: {name!r}", &json!({"name": "demo"})).told(),
+            ["demo: agent demo(-) = -"]
+        );
+        let handoff = json!({"from_agent": "triage", "to_agent": "researcher"});
+        assert_eq!(
+            span("Handoff: {from_agent} → {to_agent}", &handoff).told(),
+            ["triage to researcher"]
+        );
+        assert_eq!(
+            span("OpenAI Agents trace: {name}", &json!({"name": "w"}))
+                .root()
+                .told(),
+            ["UserMessage", "end"]
+        );
+        assert!(
+            span("Turn {turn} for agent demo", &json!({"name": "turn"}))
+                .told()
+                .is_empty()
+        );
+    }
+}
