@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::door::Lock;
 use crate::engine::policy::Policy;
-use crate::export::{ExporterSettings, ForwardSettings};
+use crate::export::{ExporterSettings, ForwardSettings, TraceSettings};
 use crate::normalize;
 use crate::receiver::Cors;
 
@@ -86,6 +86,8 @@ pub struct Settings {
     pub exporters: Vec<ExporterSettings>,
     /// Where telemetry is passed on to.
     pub forwards: Vec<ForwardSettings>,
+    /// Where the daemon's own spans go; none are measured where this is absent.
+    pub own_spans: Option<TraceSettings>,
     /// How telemetry is read: what names workers, and what models cost.
     pub normalize: normalize::Settings,
     /// What counts as a loop.

@@ -10,7 +10,8 @@
 //! taken, refused for good, or should be tried again later (`Answer`). Deliberately absent: routing, grouping over time,
 //! silences. Alertmanager does these well, and the webhook speaks to what listens to Alertmanager.
 //!
-//! Beside the alerts, `forward` passes the telemetry itself on, unread, for those who have Eddy in front of a backend.
+//! Beside the alerts, `forward` passes the telemetry itself on, unread, for those who have Eddy in front of a backend, and
+//! `traces` sends the daemon's own spans.
 
 mod address;
 mod alertmanager;
@@ -27,6 +28,7 @@ mod samples;
 mod scripted;
 mod settings;
 mod terminal;
+pub mod traces;
 mod webhook;
 
 use std::collections::BTreeSet;
@@ -47,7 +49,7 @@ pub(crate) use retry::fix_shares;
 pub(crate) use scripted::Scripted;
 pub use settings::{
     Compression, ExporterSettings, ForwardProtocol, ForwardSettings, Kind, OtlpLogsSettings, Retry,
-    Secret, SettingsError, WebhookSettings,
+    Secret, SettingsError, TraceSettings, WebhookSettings,
 };
 
 /// How long a receiver over the network may take for one batch, from connecting to the end of its reply.

@@ -14,11 +14,14 @@ use eddy::otlp;
 use opentelemetry_proto::tonic::collector::logs::v1::ExportLogsServiceRequest;
 use opentelemetry_proto::tonic::collector::logs::v1::logs_service_client::LogsServiceClient;
 use opentelemetry_proto::tonic::collector::trace::v1::trace_service_client::TraceServiceClient;
+use opentelemetry_proto::tonic::collector::trace::v1::trace_service_server::{
+    TraceService, TraceServiceServer,
+};
 use opentelemetry_proto::tonic::collector::trace::v1::{
     ExportTraceServiceRequest, ExportTraceServiceResponse,
 };
 use opentelemetry_proto::tonic::logs::v1::{ResourceLogs, ScopeLogs};
-use opentelemetry_proto::tonic::trace::v1::{ResourceSpans, ScopeSpans};
+use opentelemetry_proto::tonic::trace::v1::{ResourceSpans, ScopeSpans, Span};
 use prost::Message;
 use serde_json::Value;
 use tonic::transport::{Channel, Endpoint};
@@ -495,5 +498,50 @@ pub(crate) async fn send_over(daemon: &Daemon, transport: Transport, requests: &
             .send();
         let response = sent.await.expect("it answers");
         assert_eq!(response.status(), 200, "{:?}", response.text().await);
+    }
+}
+
+/// A backend that takes spans and keeps them, ended when dropped.
+pub(crate) struct Collector {
+    pub(crate) address: SocketAddr,
+    spans: Arc<Mutex<Vec<Span>>>,
+    _runtime: tokio::runtime::Runtime,
+}
+
+#[derive(Clone)]
+struct Spans(Arc<Mutex<Vec<Span>>>);
+
+#[tonic::async_trait]
+impl TraceService for Spans {
+    async fn export(
+        &self,
+        request: tonic::Request<ExportTraceServiceRequest>,
+    ) -> Result<tonic::Response<ExportTraceServiceResponse>, tonic::Status> {
+        let resources = request.into_inner().resource_spans.into_iter();
+        let scopes = resources.flat_map(|resource| resource.scope_spans);
+        let mut spans = self.0.lock().expect("nobody panics with it");
+        spans.extend(scopes.flat_map(|scope| scope.spans));
+        Ok(tonic::Response::new(ExportTraceServiceResponse::default()))
+    }
+}
+
+impl Collector {
+    pub(crate) fn start() -> Self {
+        let runtime = runtime();
+        let (address, spans) = (free_port(), Arc::default());
+        let service = TraceServiceServer::new(Spans(Arc::clone(&spans)))
+            .accept_compressed(tonic::codec::CompressionEncoding::Gzip);
+        let server = tonic::transport::Server::builder().add_service(service);
+        runtime.spawn(server.serve(address));
+        Self {
+            address,
+            spans,
+            _runtime: runtime,
+        }
+    }
+
+    /// What it was sent so far.
+    pub(crate) fn spans(&self) -> Vec<Span> {
+        self.spans.lock().expect("nobody panics with it").clone()
     }
 }
