@@ -126,6 +126,7 @@ pub(super) fn settings(
             u64::MAX,
         ),
         exporters,
+        secret_files: super::exporters::secret_files(&shape.exporters),
         forwards,
         own_spans,
         normalize: normalize(shape, check),

@@ -110,6 +110,18 @@ pub(super) fn own_spans(traces: &shape::Traces, check: &mut Checker<'_>) -> Opti
     })
 }
 
+/// The files that tokens of webhooks come from.
+pub(super) fn secret_files(exporters: &shape::Exporters) -> Vec<PathBuf> {
+    let files = exporters
+        .0
+        .iter()
+        .filter_map(|(_, exporter)| match exporter {
+            shape::Exporter::Webhook(webhook) => webhook.token_file.as_ref(),
+            _ => None,
+        });
+    files.map(PathBuf::from).collect()
+}
+
 /// What leads back to one of Eddy's own addresses is refused: telemetry would go round for ever.
 pub(super) fn refuse_own_addresses(shape: &shape::Shape, doors: &Doors, check: &mut Checker<'_>) {
     let mut endpoints = Vec::new();

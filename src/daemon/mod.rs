@@ -18,7 +18,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::api::{self, Metrics};
 use crate::config::Settings;
-use crate::door::{Door, Fault, Tenant};
+use crate::door::{Door, Fault, Tenant, warn_if_public};
 use crate::engine::event::Text;
 use crate::engine::policy::Policy;
 use crate::export::SettingsError;
@@ -134,6 +134,9 @@ impl Daemon {
     pub async fn start(settings: &Settings) -> Result<Self, StartError> {
         let began = Instant::now();
         let doors = Doors::open(settings).await?;
+        for file in &settings.secret_files {
+            warn_if_public(file);
+        }
         let houses = houses::open(settings).await?;
         let forwards = forward::start(settings.forwards.clone())?;
         let traces = settings.own_spans.clone().map(Traces::start).transpose()?;
