@@ -1,4 +1,7 @@
-//! Sees to it that docs/reliability.md tells the truth about which tests there are.
+//! Sees to it that docs/reliability.md tells the truth about which tests there are, and what can be said of the supply chain
+//! without a network.
+
+mod supply_chain;
 
 use std::fs;
 use std::path::Path;
