@@ -17,6 +17,8 @@ mod metrics;
 mod overload;
 mod reload;
 mod sdks;
+mod secrets;
+mod soak;
 mod support;
 mod tenants;
 mod transports;
