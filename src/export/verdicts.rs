@@ -19,6 +19,7 @@ use super::settings::Retry;
 use super::{Answer, Entry};
 use crate::engine::guard::Given;
 use crate::engine::guard::policy::VerdictKind;
+use crate::engine::warning::Rule;
 use crate::json::hex_id;
 
 /// Verdicts sent together.
@@ -105,7 +106,7 @@ fn log_record(given: &Given) -> LogRecord {
         VerdictKind::Skip => (SeverityNumber::Warn, "WARN"),
         VerdictKind::Abort => (SeverityNumber::Error, "ERROR"),
     };
-    let rule = verdict.rule.map(|rule| rule.name());
+    let rule = verdict.rule.map(Rule::name);
     let about = given.tool.as_deref().unwrap_or("a message");
     let mut body = format!("{} for {about}", verdict.kind.name());
     if let Some(rule) = rule {
