@@ -3,6 +3,7 @@
 //! dollars.
 
 mod explanation;
+mod verdict;
 
 use std::time::{Duration, UNIX_EPOCH};
 
@@ -15,6 +16,7 @@ use crate::engine::work::AgentWork;
 use crate::store::alert::Alert;
 
 pub use explanation::{ExplanationJson, ShownJson, SilenceJson};
+pub use verdict::{VerdictJson, VerdictWord};
 
 /// A run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -20,6 +20,7 @@ use tokio_util::sync::CancellationToken;
 use crate::daemon::House;
 use crate::door::Tenant;
 use crate::export::forward::Forwards;
+use crate::export::traces::Traces;
 use crate::store::Store;
 use crate::telemetry::events::{StageLeft, StopAsked};
 
@@ -49,6 +50,8 @@ pub struct Rooms {
     pub houses: BTreeMap<Tenant, House>,
     /// Where telemetry is passed on to.
     pub forwards: Forwards,
+    /// The daemon's own spans, where somebody gets them.
+    pub traces: Option<Traces>,
     /// Questions and tails.
     pub api: Served,
 }
@@ -84,6 +87,11 @@ pub async fn leave(mut rooms: Rooms, within: Duration) {
     )
     .await;
     stage.end();
+    if let Some(traces) = &rooms.traces {
+        let stage = Stage::begin("traces", deadline);
+        traces.drain(stage.until).await;
+        stage.end();
+    }
     let stage = Stage::begin("api", deadline);
     rooms.api.leave(deadline).await;
     stage.end();

@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 use super::error::{ApiError, failure};
-use super::guard::is_grpc;
+use super::gate::is_grpc;
 use super::queries::{Api, page_size};
 use super::tail::{AlertFilter, TailItem};
 use super::verdicts_http;

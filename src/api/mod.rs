@@ -14,7 +14,7 @@
 
 mod convert;
 mod error;
-mod guard;
+mod gate;
 mod http;
 mod queries;
 mod ready;
@@ -78,7 +78,7 @@ pub type Metrics = Arc<dyn Fn(&Tenant) -> String + Send + Sync>;
 /// Serves at the door until `shutdown`, then takes no new connection, ends the streams, and resolves when the answers
 /// that are under way have been taken. A client that does not take its answer holds this up: put a deadline around it.
 ///
-/// Each tenant has its own copy of everything that can be asked, over its own shards; the guard leads a request to the copy
+/// Each tenant has its own copy of everything that can be asked, over its own shards; the gate leads a request to the copy
 /// of its credential's tenant, so that no question can reach another's runs.
 pub async fn serve(
     door: Door,
@@ -108,7 +108,7 @@ pub async fn serve(
         };
         (tenant, http::add_routes(grpc.into_axum_router(), api, page))
     });
-    let routes = guard::add(routes.collect(), &door);
+    let routes = gate::add(routes.collect(), &door);
     let (connections, watch) = door.open();
     let serving = Server::builder()
         .accept_http1(true)

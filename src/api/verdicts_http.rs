@@ -21,6 +21,7 @@ use super::error::{ApiError, failure};
 use super::queries::Api;
 use super::v1;
 use super::verdicts::REQUEST_BYTES_MAX;
+use crate::json::{VerdictJson, VerdictWord};
 
 /// The routes of the guard.
 pub(super) fn routes() -> Router<Api> {
@@ -39,22 +40,6 @@ async fn refuse_pages(request: Request, next: Next) -> Response {
         return failure(StatusCode::FORBIDDEN, "web pages may not ask the guard");
     }
     next.run(request).await
-}
-
-#[derive(Serialize)]
-struct VerdictJson {
-    verdict: &'static str,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    message: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    rule: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    repeats: Option<u64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    previous_result: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    warning_id: Option<String>,
-    degraded: bool,
 }
 
 #[derive(Serialize)]
@@ -168,7 +153,7 @@ struct TotalsJson {
 #[derive(Serialize)]
 struct VerdictCountJson {
     rule: String,
-    verdict: &'static str,
+    verdict: VerdictWord,
     count: u64,
 }
 
@@ -196,12 +181,12 @@ fn too_large(rejection: &BytesRejection) -> Response {
     failure(rejection.status(), &text)
 }
 
-fn word(verdict: v1::Verdict) -> &'static str {
+fn word(verdict: v1::Verdict) -> VerdictWord {
     match verdict {
-        v1::Verdict::Nudge => "NUDGE",
-        v1::Verdict::Skip => "SKIP",
-        v1::Verdict::Abort => "ABORT",
-        v1::Verdict::Allow | v1::Verdict::Unspecified => "ALLOW",
+        v1::Verdict::Nudge => VerdictWord::Nudge,
+        v1::Verdict::Skip => VerdictWord::Skip,
+        v1::Verdict::Abort => VerdictWord::Abort,
+        v1::Verdict::Allow | v1::Verdict::Unspecified => VerdictWord::Allow,
     }
 }
 

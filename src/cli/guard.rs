@@ -5,7 +5,6 @@
 //! standard error: the guard must not become the reason that an agent stops.
 
 use clap::{Args, Subcommand};
-use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::blocking;
@@ -13,6 +12,7 @@ use super::client::{Client, Unanswered};
 use super::failure::{Failure, answer, answer_json};
 use super::reading::ApiArgs;
 use super::render::text::clean;
+use crate::json::VerdictJson;
 
 #[derive(Clone, Debug, Subcommand)]
 pub(super) enum GuardCommand {
@@ -88,23 +88,6 @@ pub(super) struct ReportArgs {
     error: Option<String>,
 }
 
-/// The answer to a question.
-#[derive(Debug, Deserialize, Serialize)]
-struct Answered {
-    verdict: String,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    message: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    rule: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    repeats: Option<u64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    previous_result: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    warning_id: Option<String>,
-    degraded: bool,
-}
-
 pub(super) fn run(command: &GuardCommand) -> Result<(), Failure> {
     match command {
         GuardCommand::Check(args) => check(args),
@@ -123,12 +106,15 @@ fn check(args: &CheckArgs) -> Result<(), Failure> {
     let client = Client::new(&args.call.api)?;
     let body = Value::Object(body);
     let path = ["v1", "guard", "check"];
-    let asked = blocking(async { Ok(client.post::<Answered>(&path, &body).await) })?;
+    let asked = blocking(async { Ok(client.post::<VerdictJson>(&path, &body).await) })?;
     let verdict = match asked {
         Ok(verdict) => verdict,
         Err(Unanswered::Unreachable(text)) => {
             eprintln!("eddy: the call is allowed, because {text}");
-            Answered::degraded()
+            VerdictJson {
+                degraded: true,
+                ..VerdictJson::default()
+            }
         }
         Err(refused) => return Err(refused.into()),
     };
@@ -137,7 +123,7 @@ fn check(args: &CheckArgs) -> Result<(), Failure> {
     } else {
         answer(&page(&verdict))?;
     }
-    if matches!(verdict.verdict.as_str(), "SKIP" | "ABORT") {
+    if verdict.verdict.refuses() {
         let rule = verdict.rule.unwrap_or_default();
         return Err(Failure::Unhealthy(format!(
             "the call is not to be made ({rule})"
@@ -163,9 +149,9 @@ fn report(args: &ReportArgs) -> Result<(), Failure> {
 }
 
 /// The verdict, and below it what the agent is to be told.
-fn page(verdict: &Answered) -> String {
+fn page(verdict: &VerdictJson) -> String {
     let degraded = if verdict.degraded { " (degraded)" } else { "" };
-    let head = format!("{}{degraded}", clean(&verdict.verdict));
+    let head = format!("{}{degraded}", verdict.verdict.name());
     let message = verdict.message.as_deref().unwrap_or_default();
     let lines = message.lines().map(|line| clean(line).into_owned());
     let lines: Vec<String> = std::iter::once(head).chain(lines).collect();
@@ -193,19 +179,5 @@ impl CallArgs {
         ];
         add(&mut body, &more);
         body
-    }
-}
-
-impl Answered {
-    fn degraded() -> Self {
-        Self {
-            verdict: "ALLOW".to_owned(),
-            message: None,
-            rule: None,
-            repeats: None,
-            previous_result: None,
-            warning_id: None,
-            degraded: true,
-        }
     }
 }

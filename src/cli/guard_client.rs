@@ -3,14 +3,15 @@
 
 use std::time::Duration;
 
+use serde::Serialize;
 use serde::de::DeserializeOwned;
-use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::blocking;
 use super::client::{Client, Unanswered};
 use super::failure::Failure;
 use super::reading::ApiArgs;
+use crate::json::VerdictJson;
 
 /// Longest that a call is held up. The daemon itself answers within its deadline, which is shorter by far; the rest is
 /// for a machine that is busy.
@@ -26,49 +27,6 @@ pub(super) struct Call {
     pub(super) id: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) turn_id: Option<String>,
-}
-
-/// What the guard answers to a check; to a message, at most the message.
-#[derive(Debug, Default, Deserialize)]
-pub(super) struct Answer {
-    #[serde(default)]
-    pub(super) verdict: Verdict,
-    #[serde(default)]
-    message: Option<String>,
-    #[serde(default)]
-    previous_result: Option<String>,
-}
-
-#[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Eq)]
-#[serde(rename_all = "UPPERCASE")]
-pub(super) enum Verdict {
-    Nudge,
-    Skip,
-    Abort,
-    /// Also one that a newer daemon may give.
-    #[default]
-    #[serde(other)]
-    Allow,
-}
-
-impl Answer {
-    /// What the agent is told in place of the tool's result, or in addition to it.
-    pub(super) fn text(&self) -> Option<String> {
-        let message = self.message.as_deref()?;
-        Some(match &self.previous_result {
-            Some(result) => format!("{message}\n\nThe earlier result:\n{result}"),
-            None => message.to_owned(),
-        })
-    }
-
-    #[cfg(test)]
-    pub(super) fn of(verdict: Verdict, message: &str) -> Self {
-        Self {
-            verdict,
-            message: Some(message.to_owned()),
-            previous_result: None,
-        }
-    }
 }
 
 /// `POST /v1/guard/report`.
@@ -103,7 +61,7 @@ impl GuardClient {
     }
 
     /// Whether a call may be made. The error says in words why there is no answer.
-    pub(super) fn check(&self, call: &Call) -> Result<Answer, String> {
+    pub(super) fn check(&self, call: &Call) -> Result<VerdictJson, String> {
         self.post("check", call)
     }
 
@@ -122,7 +80,7 @@ impl GuardClient {
     }
 
     /// The user has said something. The answer may have a nudge that is owed to the run.
-    pub(super) fn user_message(&self, run_id: &str, text: &str) -> Result<Answer, String> {
+    pub(super) fn user_message(&self, run_id: &str, text: &str) -> Result<VerdictJson, String> {
         let kind = "user";
         self.post("message", &Message { run_id, kind, text })
     }

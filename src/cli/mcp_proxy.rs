@@ -17,8 +17,9 @@ use clap::Args;
 use serde_json::{Value, json};
 
 use super::failure::Failure;
-use super::guard_client::{Answer, Call, GuardClient, Verdict};
+use super::guard_client::{Call, GuardClient};
 use super::reading::ApiArgs;
+use crate::json::{VerdictJson, VerdictWord};
 
 /// Calls under way that are remembered. Their answers would have to be kept apart for ever from a server that never
 /// answers; the calls beyond are checked, and not reported.
@@ -127,18 +128,18 @@ impl Proxy {
         };
         let answered = self.guard.check(&call).unwrap_or_else(|reason| {
             eprintln!("eddy mcp-proxy: the call goes on unguarded: {reason}");
-            Answer::default()
+            VerdictJson::default()
         });
         let text = answered.text().unwrap_or_default();
-        if matches!(answered.verdict, Verdict::Skip | Verdict::Abort) {
-            let is_error = answered.verdict == Verdict::Abort;
+        if answered.verdict.refuses() {
+            let is_error = answered.verdict == VerdictWord::Abort;
             let result = json!({"content": [text_content(&text)], "isError": is_error});
             let refusal = json!({"jsonrpc": "2.0", "id": id, "result": result});
             // A client that has gone is noticed by the thread that reads from it.
             let _ = self.say(format!("{refusal}\n").as_bytes());
             return false;
         }
-        let nudge = (answered.verdict == Verdict::Nudge).then_some(text);
+        let nudge = (answered.verdict == VerdictWord::Nudge).then_some(text);
         let mut under_way = self.under_way();
         if under_way.len() < UNDER_WAY_MAX {
             under_way.insert(id.to_string(), UnderWay { call, nudge });

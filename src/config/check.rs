@@ -84,6 +84,8 @@ pub(super) fn settings(
     let grpc_size = key(GRPC, &["max_recv_msg_size_mib"]);
     let http_size = key(HTTP, &["max_request_body_size_mib"]);
     let (exporters, forwards) = super::exporters::settings(&shape.exporters, check);
+    super::exporters::refuse_own_addresses(shape, &doors, check);
+    let own_spans = super::exporters::own_spans(&shape.service.telemetry.traces, check);
     Settings {
         otlp_grpc: doors.grpc.address,
         otlp_grpc_lock: doors.grpc.lock,
@@ -124,7 +126,9 @@ pub(super) fn settings(
             u64::MAX,
         ),
         exporters,
+        secret_files: super::exporters::secret_files(&shape.exporters),
         forwards,
+        own_spans,
         normalize: normalize(shape, check),
         policy: self::policy(shape, policy, check).into(),
     }

@@ -22,6 +22,44 @@ pub(super) struct Doors {
     pub(super) api: Checked,
 }
 
+impl Doors {
+    /// Whether a URL leads to one of them. Names other than `localhost` are not looked up.
+    pub(super) fn is_own(&self, url: &str) -> bool {
+        let Some((host, port)) = host_and_port(url) else {
+            return false;
+        };
+        let doors = [self.grpc.address, self.http.address, self.api.address];
+        doors.into_iter().any(|door| {
+            let is_here = |ip: IpAddr| ip.is_loopback() || ip.is_unspecified();
+            let same_host = match host.parse::<IpAddr>() {
+                Ok(ip) => {
+                    ip == door.ip()
+                        || (is_here(ip) && door.ip().is_unspecified())
+                        || (ip.is_unspecified() && is_here(door.ip()))
+                }
+                Err(_) => host == "localhost" && is_here(door.ip()),
+            };
+            door.port() == port && same_host
+        })
+    }
+}
+
+/// The host and port of an http or https URL, whose form is checked elsewhere.
+fn host_and_port(url: &str) -> Option<(String, u16)> {
+    let (scheme, rest) = url.split_once("://")?;
+    let authority = rest.split(['/', '?', '#']).next()?;
+    let authority = authority
+        .rsplit_once('@')
+        .map_or(authority, |(_, host)| host);
+    let default = if scheme == "https" { 443 } else { 80 };
+    let (host, port) = match authority.rsplit_once(':') {
+        Some((host, port)) if !port.ends_with(']') => (host, port.parse().ok()?),
+        _ => (authority, default),
+    };
+    let host = host.trim_start_matches('[').trim_end_matches(']');
+    Some((host.to_ascii_lowercase(), port))
+}
+
 /// Where an address stands in the file.
 pub(super) const GRPC: &[&str] = &["receivers", "otlp", "protocols", "grpc"];
 pub(super) const HTTP: &[&str] = &["receivers", "otlp", "protocols", "http"];

@@ -4,11 +4,18 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use super::check::Checker;
+use super::doors::Doors;
 use super::{forward, shape, values};
 use crate::export::{
     Compression, ExporterSettings, ForwardProtocol, ForwardSettings, Kind, OtlpLogsSettings, Retry,
-    Secret, WebhookSettings,
+    Secret, TraceSettings, WebhookSettings,
 };
+
+/// By which name the line of the daemon's own spans is shown.
+const OWN_SPANS: &str = "service.telemetry.traces";
+
+/// Most bytes of own spans that wait: some thousand spans.
+const OWN_SPANS_BYTES: usize = 4 << 20;
 
 /// Those that get alerts, and those to which telemetry is passed on.
 pub(super) fn settings(
@@ -72,6 +79,80 @@ fn one(name: &str, exporter: &shape::Exporter, check: &mut Checker<'_>) -> One {
     })
 }
 
+/// Where the daemon's own spans go, if anywhere.
+pub(super) fn own_spans(traces: &shape::Traces, check: &mut Checker<'_>) -> Option<TraceSettings> {
+    let section = ["service", "telemetry", "traces"];
+    let ratio = traces.sampling_ratio;
+    if !(ratio > 0.0 && ratio <= 1.0) {
+        let text = format!("expected a share above 0 and up to 1, found {ratio}");
+        check.wrong(&[&section[..], &["sampling_ratio"]].concat(), text);
+    }
+    let otlp = traces.otlp.as_ref()?;
+    check.url(
+        &[&section[..], &["otlp", "endpoint"]].concat(),
+        &otlp.endpoint,
+    );
+    let receiver = ForwardSettings {
+        protocol: protocol(otlp.protocol),
+        headers: headers(&otlp.headers),
+        ca_file: otlp.tls.ca_file.as_ref().map(PathBuf::from),
+        queue_bytes: OWN_SPANS_BYTES,
+        ..ForwardSettings::new(OWN_SPANS, &otlp.endpoint)
+    };
+    if check.mistakes.0.is_empty()
+        && let Err(error) = receiver.check()
+    {
+        check.wrong(&[&section[..], &["otlp"]].concat(), error.problem);
+    }
+    Some(TraceSettings {
+        receiver,
+        one_in: (1.0 / ratio).round().max(1.0) as u64,
+    })
+}
+
+/// The files that tokens of webhooks come from.
+pub(super) fn secret_files(exporters: &shape::Exporters) -> Vec<PathBuf> {
+    let files = exporters
+        .0
+        .iter()
+        .filter_map(|(_, exporter)| match exporter {
+            shape::Exporter::Webhook(webhook) => webhook.token_file.as_ref(),
+            _ => None,
+        });
+    files.map(PathBuf::from).collect()
+}
+
+/// What leads back to one of Eddy's own addresses is refused: telemetry would go round for ever.
+pub(super) fn refuse_own_addresses(shape: &shape::Shape, doors: &Doors, check: &mut Checker<'_>) {
+    let mut endpoints = Vec::new();
+    for (name, exporter) in &shape.exporters.0 {
+        let endpoint = match exporter {
+            shape::Exporter::OtlpLogs(otlp) => &otlp.endpoint,
+            shape::Exporter::OtlpForward(forward) => &forward.endpoint,
+            _ => continue,
+        };
+        endpoints.push((vec!["exporters", name, "endpoint"], endpoint));
+    }
+    if let Some(otlp) = &shape.service.telemetry.traces.otlp {
+        let path = vec!["service", "telemetry", "traces", "otlp", "endpoint"];
+        endpoints.push((path, &otlp.endpoint));
+    }
+    for (path, endpoint) in endpoints {
+        if doors.is_own(endpoint) {
+            let text =
+                format!("`{endpoint}` is Eddy's own address: telemetry would go round for ever");
+            check.wrong(&path, text);
+        }
+    }
+}
+
+fn protocol(protocol: forward::ForwardProtocol) -> ForwardProtocol {
+    match protocol {
+        forward::ForwardProtocol::Grpc => ForwardProtocol::Grpc,
+        forward::ForwardProtocol::Http => ForwardProtocol::Http,
+    }
+}
+
 fn otlp_forward(
     name: &str,
     forwarded: &forward::OtlpForward,
@@ -81,10 +162,7 @@ fn otlp_forward(
     let defaults = ForwardSettings::new(name, &forwarded.endpoint);
     let asked = retry(name, &forwarded.retry_on_failure, check);
     ForwardSettings {
-        protocol: match forwarded.protocol {
-            forward::ForwardProtocol::Grpc => ForwardProtocol::Grpc,
-            forward::ForwardProtocol::Http => ForwardProtocol::Http,
-        },
+        protocol: protocol(forwarded.protocol),
         headers: headers(&forwarded.headers),
         ca_file: forwarded.tls.ca_file.as_ref().map(PathBuf::from),
         compression: match forwarded.compression {

@@ -23,6 +23,19 @@ pub(super) struct OtlpForward {
     pub(super) retry_on_failure: Retry,
 }
 
+/// Where the daemon's own spans go.
+#[derive(Clone, Debug, PartialEq, serde::Deserialize, serde::Serialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct OwnSpans {
+    pub(super) endpoint: String,
+    #[serde(default)]
+    pub(super) protocol: ForwardProtocol,
+    #[serde(default)]
+    pub(super) headers: BTreeMap<String, Secret>,
+    #[serde(default)]
+    pub(super) tls: ClientTls,
+}
+
 /// Some hundred requests of a usual size.
 fn queue_mib() -> u64 {
     64

@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::door::Lock;
 use crate::engine::policy::Policy;
-use crate::export::{ExporterSettings, ForwardSettings};
+use crate::export::{ExporterSettings, ForwardSettings, TraceSettings};
 use crate::normalize;
 use crate::receiver::Cors;
 
@@ -84,8 +84,12 @@ pub struct Settings {
     pub retention_runs: u64,
     /// Where alerts go.
     pub exporters: Vec<ExporterSettings>,
+    /// Files with secrets of exporters; whoever can read them is warned of.
+    pub secret_files: Vec<PathBuf>,
     /// Where telemetry is passed on to.
     pub forwards: Vec<ForwardSettings>,
+    /// Where the daemon's own spans go; none are measured where this is absent.
+    pub own_spans: Option<TraceSettings>,
     /// How telemetry is read: what names workers, and what models cost.
     pub normalize: normalize::Settings,
     /// What counts as a loop.

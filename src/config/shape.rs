@@ -12,7 +12,7 @@ use serde::de::{Deserialize, Deserializer, Error, MapAccess, Visitor};
 use serde::ser::{Serialize, SerializeMap, Serializer};
 
 use super::Durability;
-use super::forward::OtlpForward;
+use super::forward::{OtlpForward, OwnSpans};
 use super::lock::{Auth, Cors, Tls};
 use super::values::{Period, Secret};
 
@@ -141,6 +141,23 @@ impl Default for Api {
 #[serde(deny_unknown_fields, default)]
 pub(super) struct Telemetry {
     pub(super) logs: Logs,
+    pub(super) traces: Traces,
+}
+
+#[derive(Clone, Debug, PartialEq, serde::Deserialize, serde::Serialize)]
+#[serde(deny_unknown_fields, default)]
+pub(super) struct Traces {
+    pub(super) sampling_ratio: f64,
+    pub(super) otlp: Option<OwnSpans>,
+}
+
+impl Default for Traces {
+    fn default() -> Self {
+        Self {
+            sampling_ratio: 0.01,
+            otlp: None,
+        }
+    }
 }
 
 #[derive(Clone, Debug, PartialEq, serde::Deserialize, serde::Serialize)]

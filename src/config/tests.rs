@@ -559,3 +559,56 @@ fn pages_are_chosen_by_origin() {
         assert!(mistakes.contains(&format!("cors.{key}")), "{mistakes}");
     }
 }
+
+/// Given a receiver of the daemon's own spans, one in so many is measured; given an address of Eddy's own, however it is
+/// written, the mistake says so, for what is passed on as well.
+#[test]
+fn nothing_goes_round() {
+    let own = |url: &str| {
+        format!(
+            "service: {{telemetry: {{traces: {{sampling_ratio: 0.25, otlp: {{endpoint: '{url}'}}}}}}}}\n"
+        )
+    };
+    let traces = settings(&own("http://127.0.0.1:14317")).own_spans.unwrap();
+    assert_eq!(traces.one_in, 4);
+    assert!(settings("").own_spans.is_none());
+    let traces = "service.telemetry.traces.otlp.endpoint";
+    for (url, key, text) in [
+        (
+            "http://127.0.0.1:4317",
+            traces,
+            own("http://127.0.0.1:4317"),
+        ),
+        (
+            "http://localhost:4318/v1/traces",
+            traces,
+            own("http://localhost:4318/v1/traces"),
+        ),
+        (
+            "http://u@LOCALHOST:4319",
+            traces,
+            own("http://u@LOCALHOST:4319"),
+        ),
+        ("http://0.0.0.0:4317", traces, own("http://0.0.0.0:4317")),
+        (
+            "http://127.0.0.1:4317",
+            "exporters.otlp_forward.endpoint",
+            "exporters: {otlp_forward: {endpoint: 'http://127.0.0.1:4317'}}\n".to_owned(),
+        ),
+        (
+            "http://[::1]:4317",
+            "exporters.otlp_logs/x.endpoint",
+            "exporters: {otlp_logs/x: {endpoint: 'http://[::1]:4317'}}\n\
+             receivers: {otlp: {protocols: {grpc: {endpoint: '[::1]:4317'}}}}\n"
+                .to_owned(),
+        ),
+    ] {
+        let mistakes = loaded(&text).expect_err(url).to_string();
+        assert!(
+            mistakes.contains(key) && mistakes.contains("own address"),
+            "{mistakes}"
+        );
+    }
+    let none = loaded("service: {telemetry: {traces: {sampling_ratio: 0}}}").unwrap_err();
+    assert!(none.to_string().contains("traces.sampling_ratio"), "{none}");
+}

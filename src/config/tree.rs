@@ -12,6 +12,13 @@ use serde_saphyr::{DuplicateKeyPolicy, Location, Spanned};
 
 use super::mistake::{Mistake, Mistakes, Place};
 
+/// Deepest nesting of a file. A right one has about ten levels, and each takes some ten kilobytes of a stack that may be no
+/// larger than two megabytes.
+const DEPTH_MAX: usize = 24;
+
+/// Most values in a file, those that aliases repeat included. The reference has some hundred.
+const NODES_MAX: usize = 20_000;
+
 /// A value and where it stands.
 #[derive(Clone, Debug)]
 pub(super) struct Node {
@@ -61,6 +68,7 @@ impl Node {
             duplicate_keys: DuplicateKeyPolicy::PassThrough,
             strict_booleans: true,
             with_snippet: false,
+            budget: serde_saphyr::budget! { max_depth: DEPTH_MAX, max_nodes: NODES_MAX },
         };
         match serde_saphyr::from_str_with_options::<Option<Self>>(text, options) {
             Ok(Some(mut node)) => {

@@ -252,6 +252,7 @@ impl Plan {
         let policy = self.current_policy().clone();
         let shards = Shards::start(store.clone(), policy, self.shards.clone()).await?;
         let exporters = export::start(store, self.exporters.clone(), &CancellationToken::new())?;
+        exporters.tell_verdicts(&self.exporters, || shards.verdicts())?;
         Ok((shards, exporters))
     }
 

@@ -13,14 +13,14 @@ use super::process;
 use crate::door::Tenant;
 use crate::engine::guard::policy::VerdictKind;
 use crate::engine::warning::Rule;
-use crate::export::forward::Forwards;
+use crate::export::forward::{ForwardStatus, Forwards};
 use crate::export::{ExporterStatus, Exporters};
 use crate::normalize::Normalizer;
 use crate::otlp::Reason;
 use crate::receiver::{Intake, Items};
 use crate::shard::Shards;
-use crate::telemetry::events;
 use crate::telemetry::page::{Family, Page};
+use crate::telemetry::{events, spans};
 
 use tables::{EXPORTER_COUNTERS, FORWARD_COUNTERS, SHARD_COUNTERS, SHARD_GAUGES, STORE_COUNTERS};
 
@@ -29,6 +29,7 @@ pub(super) struct Sources {
     pub(super) intake: Intake,
     pub(super) houses: BTreeMap<Tenant, House>,
     pub(super) forwards: Forwards,
+    pub(super) own_spans: Option<Forwards>,
     pub(super) began: Instant,
 }
 
@@ -52,7 +53,9 @@ impl Sources {
             process(&mut page, self.began);
             receiver(&mut page, &self.intake);
             normalizer(&mut page, self.intake.normalizer());
-            forwards(&mut page, &self.forwards);
+            let lines = [Some(&self.forwards), self.own_spans.as_ref()];
+            let statuses = lines.into_iter().flatten().flat_map(Forwards::status);
+            forwards(&mut page, &statuses.collect::<Vec<_>>());
         }
         runs(&mut page, &houses);
         warnings(&mut page, &houses);
@@ -100,6 +103,11 @@ fn process(page: &mut Page, began: Instant) {
         "Stages of leaving that did not finish in their time.",
     )
     .value(events::STAGES_CUT_SHORT.value());
+    page.counter(
+        "process_dropped_spans_total",
+        "Spans of the daemon's own that ended while too many waited to be sent.",
+    )
+    .value(spans::SPANS_DROPPED.value());
 }
 
 fn receiver(page: &mut Page, intake: &Intake) {
@@ -302,15 +310,14 @@ fn each_exporter(
     }
 }
 
-fn forwards(page: &mut Page, forwards: &Forwards) {
-    let statuses = forwards.status();
+fn forwards(page: &mut Page, statuses: &[ForwardStatus]) {
     let mut family = page.gauge("forward_queue_size", "Requests that wait to be passed on.");
-    for status in &statuses {
+    for status in statuses {
         family.sample(&[("exporter", &status.name)], status.progress.queued);
     }
     for (name, help, number) in FORWARD_COUNTERS {
         let mut family = page.counter(name, help);
-        for status in &statuses {
+        for status in statuses {
             family.sample(&[("exporter", &status.name)], number(&status.progress));
         }
     }

@@ -18,11 +18,12 @@ use tokio_util::sync::CancellationToken;
 
 use crate::api::{self, Metrics};
 use crate::config::Settings;
-use crate::door::{Door, Fault, Tenant};
+use crate::door::{Door, Fault, Tenant, warn_if_public};
 use crate::engine::event::Text;
 use crate::engine::policy::Policy;
 use crate::export::SettingsError;
 use crate::export::forward::{self, Forwards};
+use crate::export::traces::Traces;
 use crate::normalize::Normalizer;
 use crate::otlp::Limits;
 use crate::receiver::{self, Intake, PassOn, Protocol};
@@ -133,14 +134,19 @@ impl Daemon {
     pub async fn start(settings: &Settings) -> Result<Self, StartError> {
         let began = Instant::now();
         let doors = Doors::open(settings).await?;
+        for file in &settings.secret_files {
+            warn_if_public(file);
+        }
         let houses = houses::open(settings).await?;
         let forwards = forward::start(settings.forwards.clone())?;
+        let traces = settings.own_spans.clone().map(Traces::start).transpose()?;
         let normalizer = Arc::new(Normalizer::with(settings.normalize.clone()));
         let intake = intake(settings, &houses, Arc::clone(&normalizer), &forwards);
         let sources = Sources {
             intake: intake.clone(),
             houses: houses.clone(),
             forwards: forwards.clone(),
+            own_spans: traces.as_ref().map(|traces| traces.line().clone()),
             began,
         };
         let daemon = Self {
@@ -154,6 +160,7 @@ impl Daemon {
                 receiver: serve_otlp(doors.grpc, doors.http, &intake, settings),
                 houses,
                 forwards,
+                traces,
             },
             normalizer,
             unpriced: BTreeSet::new(),

@@ -13,7 +13,7 @@ pub(super) fn read(key: &'static str, path: &Path) -> Result<Vec<u8>, Fault> {
 
 /// Warns of a secret that every user of the machine can read.
 #[cfg(unix)]
-pub(super) fn warn_if_public(path: &Path) {
+pub fn warn_if_public(path: &Path) {
     use std::os::unix::fs::PermissionsExt;
     const OTHERS_READ: u32 = 0o004;
     let is_public =
@@ -28,4 +28,4 @@ pub(super) fn warn_if_public(path: &Path) {
 
 /// Other systems have no such mode.
 #[cfg(not(unix))]
-pub(super) fn warn_if_public(_: &Path) {}
+pub fn warn_if_public(_: &Path) {}

@@ -18,6 +18,7 @@ mod token;
 
 pub use connection::Connection;
 pub use discard::discard;
+pub use file::warn_if_public;
 pub use tls::{TlsFiles, TlsVersion};
 pub use token::{Credential, Tenant, Token, Tokens, UNAUTHENTICATED};
 

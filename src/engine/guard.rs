@@ -86,6 +86,23 @@ pub struct Verdict {
     pub warning_id: Option<u64>,
 }
 
+/// A verdict other than `ALLOW`, and what it is about, for whoever is told of it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Given {
+    /// When it was given, milliseconds since 1970.
+    pub at_ms: u64,
+    /// The run.
+    pub run_id: Text,
+    /// The tool that was to be called; absent where a message was answered.
+    pub tool: Option<Text>,
+    /// The agent.
+    pub agent: Option<Text>,
+    /// The verdict.
+    pub verdict: Verdict,
+    /// Whether it is what the caller was answered: not while the guard only observes.
+    pub is_enforced: bool,
+}
+
 /// What came of a question, or of something that the guard was told.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Checked {

@@ -10,7 +10,8 @@
 //! taken, refused for good, or should be tried again later (`Answer`). Deliberately absent: routing, grouping over time,
 //! silences. Alertmanager does these well, and the webhook speaks to what listens to Alertmanager.
 //!
-//! Beside the alerts, `forward` passes the telemetry itself on, unread, for those who have Eddy in front of a backend.
+//! Beside the alerts, `forward` passes the telemetry itself on, unread, for those who have Eddy in front of a backend, and
+//! `traces` sends the daemon's own spans. `verdicts` tells OTLP backends what the guard answered.
 
 mod address;
 mod alertmanager;
@@ -27,16 +28,20 @@ mod samples;
 mod scripted;
 mod settings;
 mod terminal;
+pub mod traces;
+mod verdicts;
 mod webhook;
 
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use tokio::sync::broadcast::Receiver;
 use tokio::time::{Instant, timeout_at};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
+use crate::engine::guard::Given;
 use crate::store::Store;
 use crate::store::alert::Alert;
 
@@ -47,8 +52,9 @@ pub(crate) use retry::fix_shares;
 pub(crate) use scripted::Scripted;
 pub use settings::{
     Compression, ExporterSettings, ForwardProtocol, ForwardSettings, Kind, OtlpLogsSettings, Retry,
-    Secret, SettingsError, WebhookSettings,
+    Secret, SettingsError, TraceSettings, WebhookSettings,
 };
+use verdicts::Verdicts;
 
 /// How long a receiver over the network may take for one batch, from connecting to the end of its reply.
 const SEND_TIMEOUT: Duration = Duration::from_secs(10);
@@ -147,7 +153,8 @@ pub struct Progress {
     pub superseded: u64,
     /// Refused by the receiver for good, or given up after `max_elapsed`. They are lost to this receiver.
     pub failed: u64,
-    /// Removed from the store before they could be delivered to a receiver that gets every revision.
+    /// Removed from the store before they could be delivered to a receiver that gets every revision, and verdicts of the
+    /// guard that a receiver of log records has not had.
     pub missed: u64,
     /// Attempts that failed and were, or will be, repeated; each may concern many alerts.
     pub retries: u64,
@@ -183,6 +190,33 @@ impl Exporters {
             }
         };
         self.entries.iter().map(status).collect()
+    }
+
+    /// Tells those of the receivers that take log records of the guard's verdicts, from now on. `given` opens a way to them.
+    ///
+    /// # Errors
+    /// When settings cannot work.
+    pub fn tell_verdicts(
+        &self,
+        settings: &[ExporterSettings],
+        given: impl Fn() -> Receiver<Arc<Given>>,
+    ) -> Result<(), SettingsError> {
+        for (settings, entry) in settings.iter().zip(&*self.entries) {
+            let Sink::OtlpLogs(sink) = Sink::new(settings)? else {
+                continue;
+            };
+            let verdicts = Verdicts {
+                sink: *sink,
+                retry: settings.retry,
+                entry: entry.clone(),
+                given: given(),
+                leaving: self.leaving.clone(),
+            };
+            let stop = self.stop.clone();
+            self.tasks
+                .spawn(stop.run_until_cancelled_owned(verdicts.run()));
+        }
+        Ok(())
     }
 
     /// Ends every exporter where it stands, and waits until it has. What is not delivered waits in the store.

@@ -53,10 +53,14 @@ impl OtlpLogs {
     }
 
     pub(super) async fn send(&mut self, alerts: &[Alert]) -> Answer {
+        self.export(alerts.iter().map(log_record).collect()).await
+    }
+
+    pub(super) async fn export(&mut self, records: Vec<LogRecord>) -> Answer {
         let request = Request::from_parts(
             self.metadata.clone(),
             Extensions::default(),
-            logs_request(&self.tenant, alerts),
+            logs_request(&self.tenant, records),
         );
         let client = self.client.get_or_insert_with(|| {
             LogsServiceClient::new(self.endpoint.connect_lazy())
@@ -83,7 +87,7 @@ fn taken(reply: ExportLogsServiceResponse) -> Answer {
     }
 }
 
-fn logs_request(tenant: &str, alerts: &[Alert]) -> ExportLogsServiceRequest {
+fn logs_request(tenant: &str, log_records: Vec<LogRecord>) -> ExportLogsServiceRequest {
     let version = env!("CARGO_PKG_VERSION");
     let mut resource = vec![
         text("service.name", "eddy"),
@@ -104,7 +108,7 @@ fn logs_request(tenant: &str, alerts: &[Alert]) -> ExportLogsServiceRequest {
                     version: version.to_owned(),
                     ..InstrumentationScope::default()
                 }),
-                log_records: alerts.iter().map(log_record).collect(),
+                log_records,
                 ..ScopeLogs::default()
             }],
             ..ResourceLogs::default()
@@ -139,7 +143,7 @@ fn log_record(alert: &Alert) -> LogRecord {
 }
 
 /// The trace by which a run is known, if it is known by one: 32 hexadecimal digits.
-fn trace_of(run_id: &str) -> Option<u128> {
+pub(super) fn trace_of(run_id: &str) -> Option<u128> {
     let is_trace = run_id.len() == 32 && run_id.bytes().all(|byte| byte.is_ascii_hexdigit());
     u128::from_str_radix(run_id, 16)
         .ok()
@@ -199,18 +203,18 @@ fn evidence(alert: &Alert) -> Value {
     })
 }
 
-fn text(key: &str, value: &str) -> KeyValue {
+pub(super) fn text(key: &str, value: &str) -> KeyValue {
     attribute(key, Value::StringValue(value.to_owned()))
 }
 
-fn int(key: &str, value: u64) -> KeyValue {
+pub(super) fn int(key: &str, value: u64) -> KeyValue {
     attribute(
         key,
         Value::IntValue(i64::try_from(value).unwrap_or(i64::MAX)),
     )
 }
 
-fn attribute(key: &str, value: Value) -> KeyValue {
+pub(super) fn attribute(key: &str, value: Value) -> KeyValue {
     KeyValue {
         key: key.to_owned(),
         value: Some(AnyValue { value: Some(value) }),
@@ -218,7 +222,7 @@ fn attribute(key: &str, value: Value) -> KeyValue {
     }
 }
 
-fn string(value: &str) -> AnyValue {
+pub(super) fn string(value: &str) -> AnyValue {
     AnyValue {
         value: Some(Value::StringValue(value.to_owned())),
     }

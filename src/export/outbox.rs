@@ -15,6 +15,7 @@ use super::settings::{ExporterSettings, Retry, SettingsError};
 use super::{Answer, Entry, Sink};
 use crate::store::alert::Alert;
 use crate::store::{Store, StoreError};
+use crate::telemetry::spans;
 
 /// Alerts that are looked at together to find the newest revisions. About half a megabyte.
 pub(super) const WINDOW_ALERTS: usize = 256;
@@ -91,7 +92,7 @@ impl Outbox {
             let (batch, answer) = match self.waiting() {
                 Ok(batch) if batch.alerts.is_empty() => (batch, Answer::Taken),
                 Ok(batch) => {
-                    let answer = self.sink.send(&batch.alerts).await;
+                    let answer = self.send(&batch.alerts).await;
                     (batch, answer)
                 }
                 Err(error) => (Batch::empty(self.cursor), Answer::later(error.to_string())),
@@ -112,6 +113,23 @@ impl Outbox {
             let leaving = self.leaving.cancelled();
             let _ = tokio::time::timeout(wait, leaving).await;
         }
+    }
+
+    /// One attempt, which may be measured.
+    async fn send(&mut self, alerts: &[Alert]) -> Answer {
+        let mut span = spans::begin("export");
+        let answer = self.sink.send(alerts).await;
+        if let Some(span) = &mut span {
+            span.name("eddy.exporter", &self.entry.name);
+            span.number("eddy.alerts", alerts.len() as u64);
+            if let Answer::Later { reason, .. }
+            | Answer::Refused { reason }
+            | Answer::Partly { reason, .. } = &answer
+            {
+                span.fail(&shortened(reason));
+            }
+        }
+        answer
     }
 
     /// The next batch; empty if what waited has been removed.
@@ -189,7 +207,7 @@ impl Outbox {
 
     /// Logs a failure where it is news; a receiver that is away for a day fails many hundred times with the same words.
     fn note_failure(&self, reason: &str) {
-        let reason: String = reason.chars().take(REASON_CHARS_MAX).collect();
+        let reason = shortened(reason);
         if self.entry.progress().last_error.as_ref() != Some(&reason) {
             tracing::warn!(
                 exporter = self.entry.name,
@@ -207,6 +225,10 @@ impl Outbox {
         }
         self.entry.update(|progress| progress.last_error = None);
     }
+}
+
+fn shortened(reason: &str) -> String {
+    reason.chars().take(REASON_CHARS_MAX).collect()
 }
 
 /// Where an exporter goes on: behind what it delivered in an earlier process, or behind everything that is published.

@@ -145,6 +145,15 @@ impl ForwardSettings {
     }
 }
 
+/// Where the daemon's own spans go.
+#[derive(Clone, Debug)]
+pub struct TraceSettings {
+    /// The backend.
+    pub receiver: ForwardSettings,
+    /// One in so many turns and deliveries is measured, at least 1.
+    pub one_in: u64,
+}
+
 /// How an upstream is spoken to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ForwardProtocol {

@@ -382,7 +382,7 @@ const fn index() -> [u8; BUCKETS] {
 /// Length, the last two bytes and one from the middle tell the keys apart well enough.
 const fn bucket(key: &[u8]) -> usize {
     let length = key.len();
-    if length < 2 {
+    if length < 3 {
         return length;
     }
     let tail = key[length - 1] as usize * 7 + key[length - 2] as usize * 31;
@@ -412,6 +412,14 @@ fn place(key: &[u8]) -> Option<u8> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Given keys of every short length, they are looked up and not found.
+    #[test]
+    fn short_keys_are_strangers() {
+        for length in 0..40 {
+            assert_eq!(place("~".repeat(length).as_bytes()), None);
+        }
+    }
 
     /// Every key of the table is found at its own place, and a stranger at none: the index is complete.
     #[test]

@@ -98,7 +98,13 @@ pub fn name_hash(name: &str) -> u64 {
     value::id_hash(&[name.as_bytes()]).max(1)
 }
 
-/// A name, without blanks around it and cut at its longest.
+/// An id, as it stands but for blanks around it, and cut at the longest of a name.
+#[must_use]
+pub fn id(text: &str) -> Option<Text> {
+    Some(value::name_in(text).into()).filter(|id: &Text| !id.is_empty())
+}
+
+/// A name, without blanks around it and secrets in it, and cut at its longest.
 #[must_use]
 pub fn name(text: &str) -> Option<Text> {
     Some(value::name(text)).filter(|name| !name.is_empty())

@@ -8,7 +8,7 @@ use std::array;
 
 use crate::engine::event::Text;
 
-use super::hash;
+use super::{hash, value};
 
 /// Places in the table: several times what one program's spans have in use at once.
 const PLACES: usize = 64;
@@ -22,12 +22,23 @@ impl Names {
         Self(array::from_fn(|_| None))
     }
 
-    /// The shared text of a name.
-    pub(super) fn shared(&mut self, name: &str) -> Text {
+    /// The shared text of an id, as it stands.
+    pub(super) fn id(&mut self, id: &str) -> Text {
+        // One place further than a name, so that an id that is written like a name is never taken for one.
+        let place = &mut self.0[(hash::text(id) as usize + 1) % PLACES];
+        match place {
+            Some(known) if **known == *id => Text::clone(known),
+            _ => Text::clone(place.insert(id.into())),
+        }
+    }
+
+    /// The shared text of a name of a tool, agent or model, as [`value::name`] makes it.
+    pub(super) fn name(&mut self, text: &str) -> Text {
+        let name = value::name_in(text);
         let place = &mut self.0[hash::text(name) as usize % PLACES];
         match place {
             Some(known) if **known == *name => Text::clone(known),
-            _ => Text::clone(place.insert(name.into())),
+            _ => Text::clone(place.insert(value::name(text))),
         }
     }
 }
@@ -40,11 +51,15 @@ mod tests {
     #[test]
     fn names_come_back_as_themselves() {
         let mut names = Names::new();
+        let id = "sk-abcdefghijklmnop1234";
+        assert_eq!(&*names.id(id), id);
+        assert!(!names.name(id).contains("sk-"));
         for number in 0..10 * PLACES {
             let name = number.to_string();
-            let first = names.shared(&name);
+            let first = names.name(&name);
             assert_eq!(*first, *name);
-            assert!(Text::ptr_eq(&first, &names.shared(&name)));
+            assert!(Text::ptr_eq(&first, &names.name(&name)));
+            assert_eq!(*names.id(&name), *name);
         }
     }
 }

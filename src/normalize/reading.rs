@@ -63,13 +63,13 @@ impl<'r, 'a> Reading<'r, 'a> {
     /// Says which run the span belongs to.
     pub(super) fn run(&mut self, run_id: Option<&str>) {
         let run_id = run_id.filter(|id| is_usable(id));
-        self.report.run.run_id = run_id.map(|id| self.names.shared(id));
+        self.report.run.run_id = run_id.map(|id| self.names.id(id));
     }
 
     /// Says which session the span belongs to.
     pub(super) fn session(&mut self, session_id: Option<&str>) {
         let session_id = session_id.filter(|id| is_usable(id));
-        self.report.run.session_id = session_id.map(|id| self.names.shared(id));
+        self.report.run.session_id = session_id.map(|id| self.names.id(id));
     }
 
     /// Says which trace the span's trace continues.
@@ -143,12 +143,12 @@ impl<'r, 'a> Reading<'r, 'a> {
 
     fn agent_name(&mut self) -> Option<Text> {
         let agent = self.agent.as_deref()?;
-        Some(self.names.shared(value::name_in(agent)))
+        Some(self.names.name(agent))
     }
 
     /// Tells of a tool call, and of the hand-off that it is, where its name says so and its receiver can be read.
     pub(super) fn tell_call(&mut self, call: &Call<'_>) {
-        let tool = self.names.shared(value::name_in(call.tool));
+        let tool = self.names.name(call.tool);
         let whole = call.result.as_deref();
         let result = whole.map(|whole| wrappers::result(whole).unwrap_or(Cow::Borrowed(whole)));
         let result = result.as_deref();
@@ -203,9 +203,7 @@ impl<'r, 'a> Reading<'r, 'a> {
             .map(|id| value::id_hash(&[id.as_bytes()]));
         let error = self.failure();
         let usage = usage::of(facts);
-        let model = facts
-            .text(Slot::Model)
-            .map(|model| self.names.shared(value::name_in(model)));
+        let model = facts.text(Slot::Model).map(|model| self.names.name(model));
         self.tell(Body::ModelCall(ModelCall {
             model,
             call_id,

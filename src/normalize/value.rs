@@ -81,12 +81,24 @@ pub(super) fn failure(text: &str) -> Failure {
     }
 }
 
-/// A name of a tool, agent or model: without blanks around it and at most [`NAME_BYTES_MAX`] bytes.
+/// Bytes of `#` and four digits of a hash.
+const NAME_HASH_BYTES: usize = 5;
+
+/// A name of a tool, agent or model: without blanks around it, at most [`NAME_BYTES_MAX`] bytes, and without secrets. Names
+/// that differ in a secret alone still differ, by four digits of a hash.
 pub(super) fn name(text: &str) -> Text {
-    name_in(text).into()
+    // Twice the limit, so that a secret which the limit would cut in two is still recognised.
+    let head = cut(text.trim(), NAME_BYTES_MAX * 2);
+    match redact::text(head) {
+        Cow::Borrowed(name) => cut(name, NAME_BYTES_MAX).into(),
+        Cow::Owned(clean) => {
+            let clean = cut(&clean, NAME_BYTES_MAX - NAME_HASH_BYTES);
+            format!("{clean}#{:04x}", hash::text(head) as u16).into()
+        }
+    }
 }
 
-/// The same, not yet made into a text of its own.
+/// What [`name`] makes of a text, but for secrets.
 pub(super) fn name_in(text: &str) -> &str {
     cut(text.trim(), NAME_BYTES_MAX)
 }
@@ -676,6 +688,17 @@ mod tests {
     fn names_are_short_and_ids_keep_their_parts_apart() {
         assert_eq!(&*name("  search_docs \n"), "search_docs");
         assert_eq!(name(&"é".repeat(100)).len(), NAME_BYTES_MAX);
+        let [one, two] = ["1", "2"].map(|end| name(&format!("get sk-abcdefghijklmnop123{end}")));
+        assert!(
+            one.starts_with("get [redacted]#") && one != two,
+            "{one} {two}"
+        );
+        let cut_in_two = name(&format!(
+            "{} sk-abcdefghijklmnop1234",
+            "x".repeat(NAME_BYTES_MAX - 12)
+        ));
+        assert!(!cut_in_two.contains("sk-"), "{cut_in_two}");
+        assert!(cut_in_two.len() <= NAME_BYTES_MAX);
         assert_ne!(id_hash(&[b"ab", b"c"]), id_hash(&[b"a", b"bc"]));
         assert_ne!(id_hash(&[b"a"]), id_hash(&[b"a", b""]));
     }

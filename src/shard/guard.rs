@@ -8,14 +8,16 @@
 
 use std::future::Future;
 use std::pin::pin;
+use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::sync::mpsc::error::TrySendError;
-use tokio::sync::oneshot;
+use tokio::sync::{broadcast, oneshot};
 
 use crate::engine::Change;
 use crate::engine::event::{Event, Text, ToolCall};
-use crate::engine::guard::{self, Caller, Checked, Said, Verdict};
+use crate::engine::guard::policy::VerdictKind;
+use crate::engine::guard::{self, Caller, Checked, Given, Said, Verdict};
 use crate::normalize::guarded;
 use crate::store::{Entry, IndexKey, StoreError};
 
@@ -32,6 +34,9 @@ pub(super) const ASKS_MAX: usize = 1_024;
 
 /// Most answers whose traces are not committed yet; while a disk hangs, whoever comes later is allowed its call.
 const PENDING_MAX: usize = 16_384;
+
+/// Verdicts that wait for those who listen; whoever is further behind misses the oldest.
+pub(super) const VERDICTS_MAX: usize = 1_024;
 
 /// Who asks.
 #[derive(Clone, Copy, Debug, Default)]
@@ -93,6 +98,12 @@ pub(super) struct Pending {
 }
 
 impl Shards {
+    /// The verdicts other than `ALLOW` that are given from now on.
+    #[must_use]
+    pub fn verdicts(&self) -> broadcast::Receiver<Arc<Given>> {
+        self.shared.verdicts.subscribe()
+    }
+
     /// Whether a call should be made. Answers within the deadline, whatever happens.
     pub async fn check(&self, who: &Who<'_>, call: &Told<'_>) -> Answer {
         let policy = self.shared.policy().policy;
@@ -126,7 +137,7 @@ impl Shared {
         let caller = Caller {
             agent: who.agent.and_then(guarded::name),
             worker: who.worker.and_then(guarded::name),
-            session_id: who.session_id.and_then(guarded::name),
+            session_id: who.session_id.and_then(guarded::id),
             round: who.round_id.map_or(0, guarded::name_hash),
             turn: who.turn_id.map_or(0, guarded::name_hash),
             ..Caller::default()
@@ -277,12 +288,13 @@ impl Worker {
             self.pending.push(Pending {
                 key: run.key.clone(),
                 is_new,
-                session_id: caller.session_id,
+                session_id: caller.session_id.clone(),
                 at_ms,
                 events: checked.events.clone(),
                 changes: checked.changes.clone(),
             });
         }
+        self.tell(&run_id, &what, &caller, &checked);
         if let Some(session_id) = session_id
             && let Some(copy) = swarm::copy_of(&run_id, &session_id, &checked.events)
         {
@@ -291,6 +303,27 @@ impl Worker {
         }
         self.count(&what, &checked);
         Ok(())
+    }
+
+    /// Tells those who listen of a verdict.
+    fn tell(&self, run_id: &Text, what: &What, caller: &Caller, checked: &Checked) {
+        let verdicts = &self.shared.verdicts;
+        if checked.decided.kind == VerdictKind::Allow || verdicts.receiver_count() == 0 {
+            return;
+        }
+        let given = Given {
+            at_ms: caller.now_ms(),
+            run_id: run_id.clone(),
+            tool: match what {
+                What::Check(call) | What::Result(call) => Some(call.tool.clone()),
+                What::Message(_) => None,
+            },
+            agent: caller.agent.clone(),
+            verdict: checked.decided.clone(),
+            is_enforced: checked.answered == checked.decided,
+        };
+        // Nobody may listen any more.
+        let _ = verdicts.send(Arc::new(given));
     }
 
     fn count(&self, what: &What, checked: &Checked) {

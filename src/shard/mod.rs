@@ -38,6 +38,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use futures_util::Stream;
+use tokio::sync::broadcast;
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
@@ -46,6 +47,7 @@ use tracing::{info, warn};
 use crate::engine::RunView;
 use crate::engine::event::Text;
 use crate::engine::explain::Explanation;
+use crate::engine::guard::Given;
 use crate::engine::policy::Policy;
 use crate::normalize::Report;
 use crate::store::{Store, StoreError};
@@ -184,6 +186,8 @@ struct Shared {
     failed: AtomicBool,
     /// Cancelled when the shards are given up.
     abandoned: CancellationToken,
+    /// Those who listen to the guard hold the other ends.
+    verdicts: broadcast::Sender<Arc<Given>>,
 }
 
 impl Shards {
@@ -222,6 +226,7 @@ impl Shards {
             stopping: AtomicBool::new(false),
             failed: AtomicBool::new(false),
             abandoned: CancellationToken::new(),
+            verdicts: broadcast::Sender::new(guard::VERDICTS_MAX),
             store,
             settings,
         });

@@ -18,6 +18,7 @@ use crate::engine::{Input, step};
 use crate::store::hashing::FastMap;
 use crate::store::records::encode_run;
 use crate::store::{Entry, IndexKey, StoreError, Turn};
+use crate::telemetry::spans::{self, Span};
 
 use super::NamedPolicy;
 use super::counters;
@@ -130,15 +131,21 @@ impl Worker {
     /// Takes a turn under the present policy. The next one is judged by `next`, and so are questions that are answered
     /// while this one is committed.
     async fn take(&mut self, batch: Batch, next: NamedPolicy) -> Result<(), StoreError> {
+        let mut span = spans::begin("turn");
         let cost = batch.cost;
         let mut draft = self.draft(batch)?;
         self.policy = next;
+        if let Some(span) = &mut span {
+            span.number("eddy.shard", self.number.into());
+            span.number("eddy.events", draft.events);
+            span.number("eddy.runs", draft.touched.len() as u64);
+        }
         if !draft.is_empty() {
             if !draft.removed.is_empty() {
                 // What is being saved must not come back after the removal.
                 self.finish_save().await?;
             }
-            self.commit(&mut draft).await?;
+            self.commit(&mut draft, span.as_ref()).await?;
             self.show(&draft);
             self.hang_out(&draft);
             self.remove(&draft.removed);
@@ -317,14 +324,20 @@ impl Worker {
         Ok(())
     }
 
-    async fn commit(&mut self, draft: &mut Draft) -> Result<(), StoreError> {
+    async fn commit(&mut self, draft: &mut Draft, of: Option<&Span>) -> Result<(), StoreError> {
         let turn = std::mem::take(&mut draft.turn);
         let new_runs = turn.new_runs.len() as u64;
         let next_look_ms = turn.at_ms.saturating_add(self.shared.idle_ms());
         let alerts: Vec<_> = turn.alerts.iter().map(counters::kind).collect();
         let began = Instant::now();
         let store = self.shared.store.clone();
-        let committed = self.meanwhile(store.commit(turn)).await??;
+        let mut span = of.map(|turn| turn.child("commit"));
+        let committed = self.meanwhile(store.commit(turn)).await?;
+        if let (Some(span), Err(error)) = (&mut span, &committed) {
+            span.fail(&error.to_string());
+        }
+        drop(span);
+        let committed = committed?;
         let counters = &self.shared.counters;
         counters
             .commit_micros

@@ -2,7 +2,7 @@
 //!
 //! Rooms write lines through `tracing` with fields, not formatted texts. What an operator looks for by name is a struct in
 //! [`events`], whose line and counter belong together. Every room counts with [`Counter`]; the daemon writes the numbers of
-//! all of them on one [`page`]. Standard output is left to what commands answer.
+//! all of them on one [`page`]. What takes time is measured in [`spans`], where somebody asks for them. Standard output is left to what commands answer.
 
 use std::io::IsTerminal;
 
@@ -14,6 +14,7 @@ use crate::config::{LogFormat, LogLevel, Logs};
 mod counter;
 pub mod events;
 pub mod page;
+pub mod spans;
 
 pub use counter::Counter;
 

@@ -75,3 +75,52 @@ fn a_dead_backend_is_nobody_elses_trouble() {
     let lines = said.matches("could not be passed on").count();
     assert_eq!(lines, 1, "{said}");
 }
+
+/// Given a backend for the daemon's own spans, it gets turns with their commits and attempts to deliver alerts, with numbers
+/// and without anything that telemetry said.
+#[test]
+fn own_spans_are_sent_where_asked() {
+    let backend = tempfile::tempdir().expect("a temporary directory");
+    let received = backend.path().join("spans");
+    let collector = super::support::Collector::start();
+    let (_directory, mut daemon) = configured(&format!(
+        "exporters: {{file: {{path: '{}'}}}}\nservice: {{telemetry: {{traces: {{sampling_ratio: 1, otlp: {{endpoint: 'http://{}', headers: {{x-key: hunter2}}}}}}}}}}\n",
+        received.display(),
+        collector.address
+    ));
+    runtime().block_on(async {
+        let mut sender = Sender::new(daemon.grpc);
+        let mut request = calls(1, 0, 3);
+        for span in &mut request.resource_spans[0].scope_spans[0].spans {
+            for attribute in &mut span.attributes {
+                if attribute.key.ends_with("arguments") || attribute.key.ends_with("result") {
+                    attribute.value = calls(1, 0, 1).resource_spans[0].scope_spans[0].spans[0]
+                        .attributes
+                        .iter()
+                        .find(|first| first.key == attribute.key)
+                        .and_then(|first| first.value.clone());
+                }
+            }
+        }
+        sender.send(Export::Traces(request)).await.expect("taken");
+    });
+    daemon.signal("TERM");
+    assert!(daemon.wait().success());
+    let spans = collector.spans();
+    let named = |name: &str| spans.iter().find(|span| span.name == name);
+    let turn = named("turn").expect("a turn");
+    let commit = spans
+        .iter()
+        .find(|span| span.parent_span_id == turn.span_id);
+    let commit = commit.expect("its commit");
+    assert_eq!(
+        (&*commit.name, &commit.trace_id),
+        ("commit", &turn.trace_id)
+    );
+    assert!(commit.end_time_unix_nano > commit.start_time_unix_nano);
+    assert!(named("export").is_some(), "{spans:?}");
+    let text = format!("{spans:?}");
+    for said in ["search", "item", "found"] {
+        assert!(!text.contains(said), "{text}");
+    }
+}

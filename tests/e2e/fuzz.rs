@@ -23,7 +23,7 @@ use prost::Message;
 use super::support::{Daemon, Dice, Export, http_client, recordings, runtime};
 
 /// Longest that an input may take. Each is small, so this is far above what any of them needs.
-const INPUT_TIMEOUT: Duration = Duration::from_secs(10);
+pub(crate) const INPUT_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Largest input, in bytes: mutations that double an input must not make the test slow.
 const INPUT_MAX: usize = 64 << 10;
@@ -49,13 +49,13 @@ const TEXTS: [&str; 16] = [
 ];
 
 /// How many inputs a door is given, of `usual` in CI.
-fn rounds(usual: u64) -> u64 {
+pub(crate) fn rounds(usual: u64) -> u64 {
     let times = std::env::var("EDDY_FUZZ").ok();
     usual * times.and_then(|times| times.parse().ok()).unwrap_or(1)
 }
 
 /// What a door is given first: the input it is made for, and what has broken it before.
-fn corpus(door: &str, made_for: Vec<Vec<u8>>) -> Vec<Vec<u8>> {
+pub(crate) fn corpus(door: &str, made_for: Vec<Vec<u8>>) -> Vec<Vec<u8>> {
     let kept = Path::new(env!("CARGO_MANIFEST_DIR"))
         .join("tests/corpus")
         .join(door);
@@ -72,7 +72,7 @@ fn corpus(door: &str, made_for: Vec<Vec<u8>>) -> Vec<Vec<u8>> {
 }
 
 /// The input of a seed: the corpus as it stands first, then mutations.
-fn input(corpus: &[Vec<u8>], seed: u64) -> Vec<u8> {
+pub(crate) fn input(corpus: &[Vec<u8>], seed: u64) -> Vec<u8> {
     if let Some(kept) = corpus.get(seed as usize) {
         return kept.clone();
     }
@@ -286,7 +286,7 @@ fn throw(address: SocketAddr, bytes: &[u8]) {
 }
 
 /// Whether a daemon is alive, has had no panic, and takes what is good.
-fn still_well(daemon: &Daemon) {
+pub(crate) fn still_well(daemon: &Daemon) {
     assert_eq!(daemon.get("/healthz").0, 200);
     assert_eq!(daemon.get("/readyz").0, 200);
     let said = daemon.stderr.lock().expect("nobody panics with it").clone();

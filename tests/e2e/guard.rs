@@ -5,6 +5,8 @@
     reason = "a test that cannot read an answer has failed"
 )]
 
+use bytes::Bytes;
+use http_body_util::BodyExt;
 use serde_json::{Value, json};
 
 use eddy::api::v1;
@@ -13,9 +15,14 @@ use opentelemetry_proto::tonic::collector::trace::v1::ExportTraceServiceRequest;
 use opentelemetry_proto::tonic::common::v1::any_value::Value as Any;
 use opentelemetry_proto::tonic::common::v1::{AnyValue, InstrumentationScope, KeyValue};
 use opentelemetry_proto::tonic::trace::v1::{ResourceSpans, ScopeSpans, Span};
+use prost::Message;
 use tonic_types::StatusExt;
+use tower::Service;
 
-use super::support::{Daemon, Dice, Export, Sender, eddy, free_port, http_client, runtime};
+use super::fuzz::{INPUT_TIMEOUT, corpus, input, rounds, still_well};
+use super::support::{
+    Collector, Daemon, Dice, Export, Sender, eddy, free_port, http_client, runtime, until,
+};
 
 /// Asks a path of the guard, and gives status and body.
 fn post(daemon: &Daemon, path: &str, body: &str) -> (u16, Value) {
@@ -539,4 +546,121 @@ fn scripts_ask_by_command() {
     );
     let nobody = free_port().to_string();
     assert_eq!(guard(&nobody, &check), (0, "ALLOW (degraded)\n".to_owned()));
+}
+
+/// Given a backend for log records, each verdict that is not `ALLOW` is one, with what it is about and without arguments, whether
+/// or not a warning was raised.
+#[test]
+fn verdicts_are_log_records() {
+    let collector = Collector::start();
+    let (_directory, daemon) = super::locks::configured(&format!(
+        "detectors: {{profile: agentium}}\nexporters: {{otlp_logs: {{endpoint: 'http://{}'}}}}\n",
+        collector.address
+    ));
+    for number in 1..=5 {
+        let asked = json!({"run_id": "r", "tool": "search", "agent": "a", "arguments": {"q": "hidden"}, "call_id": number.to_string()});
+        check(&daemon, &asked);
+    }
+    let records = runtime().block_on(until(async || {
+        let mut records = collector.records();
+        records.retain(|record| record.event_name == "eddy.guard.verdict");
+        (records.len() == 2).then_some(records)
+    }));
+    let text = format!("{records:?}");
+    for said in [
+        "\"SKIP for search: ",
+        "\"eddy.guard.verdict\"",
+        "\"eddy.guard.enforced\"",
+        "\"gen_ai.agent.name\"",
+    ] {
+        assert!(text.contains(said), "{said}: {text}");
+    }
+    assert!(!text.contains("hidden"), "{text}");
+}
+
+/// Given mutated requests in gRPC's own frames, heads of frames included, each is answered with a code, and the daemon goes on.
+#[test]
+fn mutated_frames_are_answered() {
+    let data = tempfile::tempdir().unwrap();
+    let daemon = Daemon::start(data.path());
+    let framed = |message: Vec<u8>| {
+        let length = (message.len() as u32).to_be_bytes();
+        [&[0][..], &length, &message].concat()
+    };
+    let asked = v1::CheckToolCallRequest {
+        run_id: "r".into(),
+        tool: "search".into(),
+        arguments: Some(r#"{"q":"a","n":[1,2.5,null]}"#.into()),
+        call_id: Some("c1".into()),
+        agent: Some("a".into()),
+        ..Default::default()
+    };
+    let told = v1::ReportToolResultRequest {
+        run_id: "r".into(),
+        tool: "search".into(),
+        status: 1,
+        result: Some(r#"{"items":[]}"#.into()),
+        ..Default::default()
+    };
+    let said = v1::ReportMessageRequest {
+        run_id: "r".into(),
+        kind: 1,
+        text: Some("I will now sum up what there is.".into()),
+        ..Default::default()
+    };
+    let doors = [
+        ("CheckToolCall", framed(asked.encode_to_vec())),
+        ("ReportToolResult", framed(told.encode_to_vec())),
+        ("ReportMessage", framed(said.encode_to_vec())),
+    ];
+    let corpus = corpus("guard", doors.iter().map(|door| door.1.clone()).collect());
+    let url = format!("http://{}", daemon.api);
+    let codes = runtime().block_on(async {
+        let channel = tonic::transport::Endpoint::from_shared(url.clone()).unwrap();
+        let channel = channel.connect().await.unwrap();
+        let mut codes = std::collections::BTreeMap::<String, u64>::new();
+        for first in (0..rounds(10_000).max(corpus.len() as u64)).step_by(50) {
+            let sent = (first..first + 50).map(|seed| {
+                let (method, _) = doors[seed as usize % doors.len()];
+                let uri = format!("{url}/eddy.v1.GuardService/{method}");
+                let mut bytes = input(&corpus, seed);
+                // Most heads are whole, so that the message is looked at.
+                if seed % 4 != 0 {
+                    bytes = framed(bytes.get(5..).unwrap_or_default().to_vec());
+                }
+                let body = http_body_util::Full::new(Bytes::from(bytes));
+                let request = tonic::codegen::http::Request::post(uri)
+                    .header("content-type", "application/grpc")
+                    .header("te", "trailers")
+                    .body(tonic::body::Body::new(body))
+                    .unwrap();
+                let mut channel = channel.clone();
+                async move {
+                    let answered = async {
+                        std::future::poll_fn(|context| channel.poll_ready(context)).await?;
+                        channel.call(request).await
+                    };
+                    let answered = tokio::time::timeout(INPUT_TIMEOUT, answered).await;
+                    let answered = answered.unwrap_or_else(|_| panic!("seed {seed} hangs"));
+                    let response = answered.unwrap_or_else(|error| panic!("seed {seed}: {error}"));
+                    let head = response.headers().get("grpc-status").cloned();
+                    let body = response.into_body().collect().await.unwrap();
+                    let code = head.or_else(|| body.trailers()?.get("grpc-status").cloned());
+                    code.unwrap().to_str().unwrap().to_owned()
+                }
+            });
+            for code in futures_util::future::join_all(sent).await {
+                *codes.entry(code).or_default() += 1;
+            }
+        }
+        codes
+    });
+    // OK, INVALID_ARGUMENT, OUT_OF_RANGE, UNIMPLEMENTED (compression), INTERNAL (what is no message), UNAVAILABLE.
+    let known = ["0", "3", "11", "12", "13", "14"];
+    assert!(
+        codes.keys().all(|code| known.contains(&code.as_str())),
+        "{codes:?}"
+    );
+    assert!(codes["0"] > 100 && codes["3"] > 100, "{codes:?}");
+    still_well(&daemon);
 }

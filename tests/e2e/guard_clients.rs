@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use eddy::guard::{CheckToolCallRequest, Client, Verdict};
 use serde_json::{Value, json};
 
-use super::support::{Daemon, eddy, free_port, runtime};
+use super::support::{Daemon, eddy, free_port, runtime, until};
 
 /// Runs `eddy hook` with an event.
 fn hook(arguments: &[&str], event: &str) -> Output {
@@ -287,5 +287,39 @@ fn the_client_goes_on_without_a_daemon() {
             let took = began.elapsed();
             assert!(took < Duration::from_millis(100), "{took:?}");
         }
+    });
+}
+
+/// Given a client of the library and a daemon that is killed and started again, the same client is answered again, and the new
+/// daemon remembers the calls of before.
+#[test]
+fn the_client_comes_back_with_the_daemon() {
+    let data = tempfile::tempdir().expect("a temporary directory");
+    let api = free_port();
+    let start = || Daemon::start_at(data.path(), api, &["--profile", "agentium"]);
+    let call = || CheckToolCallRequest {
+        run_id: "r".into(),
+        tool: "search".into(),
+        arguments: Some("{}".into()),
+        ..CheckToolCallRequest::default()
+    };
+    let daemon = start();
+    runtime().block_on(async {
+        let client = Client::new(&format!("http://{api}")).expect("an address");
+        let mut client = client.with_deadline(Duration::from_millis(500));
+        for _ in 0..3 {
+            let allowed = client.check(call()).await.expect("a good request");
+            assert_eq!(allowed.verdict(), Verdict::Allow);
+        }
+        until(async || daemon.runs().contains_key("r").then_some(())).await;
+        daemon.kill_9();
+        let alone = client.check(call()).await.expect("a good request");
+        assert!(alone.degraded);
+        let _daemon = start();
+        let answered = until(async || {
+            let answer = client.check(call()).await.expect("a good request");
+            (!answer.degraded).then_some(answer)
+        });
+        assert_eq!(answered.await.verdict(), Verdict::Skip);
     });
 }

@@ -16,7 +16,7 @@ use super::support::{Daemon, Dice, Export, PATIENCE, Sender, free_port, runtime}
 
 pub(crate) const SENDERS: u64 = 4;
 
-fn text(key: &str, value: String) -> KeyValue {
+pub(crate) fn text(key: &str, value: String) -> KeyValue {
     KeyValue {
         key: key.into(),
         value: Some(AnyValue {

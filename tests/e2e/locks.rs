@@ -9,7 +9,9 @@ use tonic::Code;
 use tonic::transport::{Certificate, Channel, ClientTlsConfig, Endpoint, Identity};
 
 use super::kill::calls;
-use super::support::{Daemon, PATIENCE, eddy, free_port, http_client, runtime};
+use super::support::{
+    Daemon, Export, PATIENCE, Sender, eddy, free_port, http_client, runtime, until,
+};
 
 pub(crate) fn fixture(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR"))
@@ -342,4 +344,46 @@ fn http_can_be_switched_off() {
         sent.expect("it is taken");
     });
     assert_eq!(daemon.runs().len(), 1);
+}
+
+/// Given a webhook whose certificate nobody here trusts, no alert goes there, the log says why, and the other exporters get
+/// theirs.
+#[test]
+fn a_webhook_without_a_good_certificate_gets_nothing() {
+    let (_behind, behind) = configured(&format!(
+        "receivers: {{otlp: {{protocols: {{http: {{tls: {{cert_file: {}, key_file: {}}}}}}}}}}}\n",
+        fixture("server.crt").display(),
+        fixture("server.key").display()
+    ));
+    let away = tempfile::tempdir().expect("a temporary directory");
+    let alerts = away.path().join("alerts.jsonl");
+    let (_directory, daemon) = configured(&format!(
+        "exporters:\n  file: {{path: '{}'}}\n  webhook: {{url: 'https://localhost:{}/hook', allow_private: true}}\n",
+        alerts.display(),
+        behind.http.port()
+    ));
+    runtime().block_on(async {
+        let mut sender = Sender::new(daemon.grpc);
+        for request in super::secrets::looping(1) {
+            sender.send(Export::Traces(request)).await.expect("taken");
+        }
+        until(async || {
+            let page = http_client().get(format!("http://{}/metrics", daemon.api));
+            let page = page.send().await.ok()?.text().await.ok()?;
+            let failed = page.lines().any(|line| {
+                line.starts_with("eddy_exporter_retries_total{exporter=\"webhook\"")
+                    && !line.ends_with(" 0")
+            });
+            let written = fs::read_to_string(&alerts).is_ok_and(|text| text.contains("raised"));
+            (failed && written).then_some(())
+        })
+        .await;
+        until(async || {
+            let said = daemon.stderr.lock().expect("whole").clone();
+            said.lines()
+                .any(|line| line.contains("cannot be delivered") && line.contains("webhook"))
+                .then_some(())
+        })
+        .await;
+    });
 }

@@ -23,6 +23,8 @@ mod power;
 mod pressure;
 mod reload;
 mod sdks;
+mod secrets;
+mod soak;
 mod stored;
 mod support;
 mod tenants;

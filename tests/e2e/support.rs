@@ -11,14 +11,22 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use eddy::otlp;
-use opentelemetry_proto::tonic::collector::logs::v1::ExportLogsServiceRequest;
 use opentelemetry_proto::tonic::collector::logs::v1::logs_service_client::LogsServiceClient;
+use opentelemetry_proto::tonic::collector::logs::v1::logs_service_server::{
+    LogsService, LogsServiceServer,
+};
+use opentelemetry_proto::tonic::collector::logs::v1::{
+    ExportLogsServiceRequest, ExportLogsServiceResponse,
+};
 use opentelemetry_proto::tonic::collector::trace::v1::trace_service_client::TraceServiceClient;
+use opentelemetry_proto::tonic::collector::trace::v1::trace_service_server::{
+    TraceService, TraceServiceServer,
+};
 use opentelemetry_proto::tonic::collector::trace::v1::{
     ExportTraceServiceRequest, ExportTraceServiceResponse,
 };
-use opentelemetry_proto::tonic::logs::v1::{ResourceLogs, ScopeLogs};
-use opentelemetry_proto::tonic::trace::v1::{ResourceSpans, ScopeSpans};
+use opentelemetry_proto::tonic::logs::v1::{LogRecord, ResourceLogs, ScopeLogs};
+use opentelemetry_proto::tonic::trace::v1::{ResourceSpans, ScopeSpans, Span};
 use prost::Message;
 use serde_json::Value;
 use tonic::transport::{Channel, Endpoint};
@@ -70,8 +78,22 @@ impl Daemon {
         Self::start_as(shell, data, grpc, arguments)
     }
 
-    fn start_as(mut command: Command, data: &Path, grpc: SocketAddr, arguments: &[&str]) -> Self {
-        let (http, api) = (free_port(), free_port());
+    /// Starts one whose API has a given address, so that its clients find it again after a restart.
+    pub(crate) fn start_at(data: &Path, api: SocketAddr, arguments: &[&str]) -> Self {
+        Self::start_with_api(eddy(), data, (free_port(), api), arguments)
+    }
+
+    fn start_as(command: Command, data: &Path, grpc: SocketAddr, arguments: &[&str]) -> Self {
+        Self::start_with_api(command, data, (grpc, free_port()), arguments)
+    }
+
+    fn start_with_api(
+        mut command: Command,
+        data: &Path,
+        (grpc, api): (SocketAddr, SocketAddr),
+        arguments: &[&str],
+    ) -> Self {
+        let http = free_port();
         let mut child = command
             .args([
                 "serve",
@@ -506,5 +528,78 @@ pub(crate) async fn send_over(daemon: &Daemon, transport: Transport, requests: &
             .send();
         let response = sent.await.expect("it answers");
         assert_eq!(response.status(), 200, "{:?}", response.text().await);
+    }
+}
+
+/// A backend that takes spans and log records and keeps them, ended when dropped.
+pub(crate) struct Collector {
+    pub(crate) address: SocketAddr,
+    kept: Kept,
+    _runtime: tokio::runtime::Runtime,
+}
+
+#[derive(Clone, Default)]
+struct Kept {
+    spans: Arc<Mutex<Vec<Span>>>,
+    records: Arc<Mutex<Vec<LogRecord>>>,
+}
+
+#[tonic::async_trait]
+impl TraceService for Kept {
+    async fn export(
+        &self,
+        request: tonic::Request<ExportTraceServiceRequest>,
+    ) -> Result<tonic::Response<ExportTraceServiceResponse>, tonic::Status> {
+        let resources = request.into_inner().resource_spans.into_iter();
+        let scopes = resources.flat_map(|resource| resource.scope_spans);
+        let mut spans = self.spans.lock().expect("nobody panics with it");
+        spans.extend(scopes.flat_map(|scope| scope.spans));
+        Ok(tonic::Response::new(ExportTraceServiceResponse::default()))
+    }
+}
+
+#[tonic::async_trait]
+impl LogsService for Kept {
+    async fn export(
+        &self,
+        request: tonic::Request<ExportLogsServiceRequest>,
+    ) -> Result<tonic::Response<ExportLogsServiceResponse>, tonic::Status> {
+        let resources = request.into_inner().resource_logs.into_iter();
+        let scopes = resources.flat_map(|resource| resource.scope_logs);
+        let mut records = self.records.lock().expect("nobody panics with it");
+        records.extend(scopes.flat_map(|scope| scope.log_records));
+        let answer = ExportLogsServiceResponse::default();
+        Ok(tonic::Response::new(answer))
+    }
+}
+
+impl Collector {
+    pub(crate) fn start() -> Self {
+        let runtime = runtime();
+        let (address, kept) = (free_port(), Kept::default());
+        let gzip = tonic::codec::CompressionEncoding::Gzip;
+        let traces = TraceServiceServer::new(kept.clone()).accept_compressed(gzip);
+        let logs = LogsServiceServer::new(kept.clone()).accept_compressed(gzip);
+        let server = tonic::transport::Server::builder()
+            .add_service(traces)
+            .add_service(logs);
+        runtime.spawn(server.serve(address));
+        Self {
+            address,
+            kept,
+            _runtime: runtime,
+        }
+    }
+
+    /// The log records that it was sent so far.
+    pub(crate) fn records(&self) -> Vec<LogRecord> {
+        let records = self.kept.records.lock().expect("nobody panics with it");
+        records.clone()
+    }
+
+    /// The spans that it was sent so far.
+    pub(crate) fn spans(&self) -> Vec<Span> {
+        let spans = self.kept.spans.lock().expect("nobody panics with it");
+        spans.clone()
     }
 }

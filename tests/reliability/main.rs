@@ -1,5 +1,7 @@
-//! Sees to it that docs/reliability.md tells the truth about which tests there are, and that what is stored changes its shape
-//! only together with the number of its format.
+//! Sees to it that docs/reliability.md tells the truth about which tests there are, that what is stored changes its shape only
+//! together with the number of its format, and what can be said of the supply chain without a network.
+
+mod supply_chain;
 
 use std::fs;
 use std::path::Path;

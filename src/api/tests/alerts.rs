@@ -204,3 +204,62 @@ async fn server_sent_alerts_are_kept_alive() {
     let mut events = eddy.events("/v1/alerts", "").await;
     assert!(events.next_line().await.unwrap().starts_with(':'));
 }
+
+/// Given ten readers of which one stops reading, the others have each alert within a second; the one that stopped holds less than
+/// a mebibyte back, is told what it missed when it reads again, and gets that by resuming.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_reader_that_stops_holds_up_nobody() {
+    const COMMITS: u64 = 200;
+    const TOGETHER: u64 = 20;
+    let settings = Settings {
+        tail_lag_max: 500,
+        ..Settings::default()
+    };
+    let eddy = Fixture::start_with(&Options::default(), settings).await;
+    let mut stopped = eddy.tail(v1::TailAlertsRequest::default()).await;
+    let mut reading = Vec::new();
+    for _ in 0..9 {
+        let mut tail = eddy.tail(v1::TailAlertsRequest::default()).await;
+        let (seen, at) = tokio::sync::watch::channel(0);
+        tokio::spawn(async move {
+            while let Some(Ok(cursor)) = next(&mut tail).await {
+                seen.send_replace(cursor);
+            }
+        });
+        reading.push(at);
+    }
+    for commit in 1..=COMMITS {
+        eddy.commit_alerts("a", Severity::Warning, TOGETHER as usize)
+            .await;
+        for seen in &mut reading {
+            let has_all = seen.wait_for(|cursor| *cursor == commit * TOGETHER);
+            let in_time = timeout(Duration::from_secs(1), has_all).await;
+            assert!(in_time.is_ok_and(|seen| seen.is_ok()), "commit {commit}");
+        }
+    }
+    let mut held = 0;
+    let (missed, from, to) = loop {
+        match next(&mut stopped).await {
+            Some(Ok(_)) => held += 1,
+            Some(Err(lagged)) => break lagged,
+            None => panic!("it ended"),
+        }
+    };
+    let alert = v1::TailAlertsResponse {
+        message: Some(Message::Alert(v1::Alert {
+            cursor: 1,
+            ..v1::Alert::default()
+        })),
+    };
+    let least = prost::Message::encoded_len(&alert) as u64;
+    assert!(
+        held * least.max(200) < 1 << 20,
+        "{held} alerts were held back"
+    );
+    assert_eq!((from, to), (held + 1, COMMITS * TOGETHER));
+    assert_eq!(missed, to - from + 1);
+    let mut resumed = eddy.tail(after(from - 1)).await;
+    for cursor in from..=to {
+        assert_eq!(next(&mut resumed).await, Some(Ok(cursor)));
+    }
+}

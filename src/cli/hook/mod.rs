@@ -17,8 +17,9 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::failure::{Failure, answer};
-use super::guard_client::{Answer, Call, GuardClient};
+use super::guard_client::{Call, GuardClient};
 use super::reading::ApiArgs;
+use crate::json::VerdictJson;
 use programs::{Moment, Program};
 
 /// Longest event that is read, in bytes. A longer one is passed over: it could not be told to the daemon.
@@ -103,7 +104,7 @@ fn said(args: &HookArgs) -> Result<Option<Value>, String> {
 }
 
 /// Asks the daemon, or tells it what has happened.
-fn ask(guard: &GuardClient, moment: Moment, told: &Told) -> Result<Answer, String> {
+fn ask(guard: &GuardClient, moment: Moment, told: &Told) -> Result<VerdictJson, String> {
     if moment == Moment::Prompt {
         let text = told.prompt.as_deref().unwrap_or_default();
         return guard.user_message(&told.session_id, text);
@@ -122,7 +123,7 @@ fn ask(guard: &GuardClient, moment: Moment, told: &Told) -> Result<Answer, Strin
         return guard.check(&call);
     }
     let result = told.failure().map_or(Ok(&told.tool_response), Err);
-    guard.report(&call, result).map(|()| Answer::default())
+    guard.report(&call, result).map(|()| VerdictJson::default())
 }
 
 impl Told {

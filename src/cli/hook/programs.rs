@@ -19,7 +19,7 @@ use xxhash_rust::xxh3::xxh3_64;
 
 use super::Told;
 use crate::cli::failure::Failure;
-use crate::cli::guard_client::{Answer, Verdict};
+use crate::json::{VerdictJson, VerdictWord};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(super) enum Program {
@@ -133,7 +133,7 @@ impl Program {
 
     /// What the program is told. Nothing means that it goes on, and that its own permissions hold: an explicit `allow`
     /// would overrule them.
-    pub(super) fn says(self, moment: Moment, told: &Told, answer: &Answer) -> Option<Value> {
+    pub(super) fn says(self, moment: Moment, told: &Told, answer: &VerdictJson) -> Option<Value> {
         if moment == Moment::After {
             return self.says_after(told);
         }
@@ -145,28 +145,30 @@ impl Program {
             return Some(context());
         }
         match (self, answer.verdict) {
-            (_, Verdict::Allow) => None,
-            (Self::GeminiCli, Verdict::Nudge) => {
+            (_, VerdictWord::Allow) => None,
+            (Self::GeminiCli, VerdictWord::Nudge) => {
                 keep_nudge(told, &text);
                 None
             }
-            (_, Verdict::Nudge) => Some(context()),
-            (Self::GeminiCli, Verdict::Skip) => Some(json!({"decision": "deny", "reason": text})),
-            (Self::GeminiCli, Verdict::Abort) => Some(
+            (_, VerdictWord::Nudge) => Some(context()),
+            (Self::GeminiCli, VerdictWord::Skip) => {
+                Some(json!({"decision": "deny", "reason": text}))
+            }
+            (Self::GeminiCli, VerdictWord::Abort) => Some(
                 json!({"decision": "deny", "reason": text, "continue": false, "stopReason": text}),
             ),
-            (Self::ClaudeCode, Verdict::Abort) => {
+            (Self::ClaudeCode, VerdictWord::Abort) => {
                 let mut said = denied(event, &text);
                 said["continue"] = json!(false);
                 said["stopReason"] = json!(text);
                 Some(said)
             }
-            (Self::Codex, Verdict::Abort) => {
+            (Self::Codex, VerdictWord::Abort) => {
                 let mut said = denied(event, &text);
                 said["systemMessage"] = json!(text);
                 Some(said)
             }
-            (_, Verdict::Skip) => Some(denied(event, &text)),
+            (_, VerdictWord::Skip) => Some(denied(event, &text)),
         }
     }
 
@@ -224,6 +226,14 @@ fn nudge_file(told: &Told) -> Option<PathBuf> {
 mod tests {
     use super::*;
 
+    fn answer(verdict: VerdictWord) -> VerdictJson {
+        VerdictJson {
+            verdict,
+            message: Some("stop".to_owned()),
+            ..VerdictJson::default()
+        }
+    }
+
     fn told(event: &str) -> Told {
         let text = json!({"session_id": "s", "hook_event_name": event, "tool_name": "Bash"});
         serde_json::from_value(text).unwrap()
@@ -234,11 +244,7 @@ mod tests {
     fn allowing_is_silent() {
         for program in Program::value_variants() {
             let event = program.events()[0].0;
-            let said = program.says(
-                Moment::Before,
-                &told(event),
-                &Answer::of(Verdict::Allow, "stop"),
-            );
+            let said = program.says(Moment::Before, &told(event), &answer(VerdictWord::Allow));
             assert_eq!(said, None);
         }
     }
@@ -250,26 +256,26 @@ mod tests {
             program.says(
                 Moment::Before,
                 &told(program.events()[0].0),
-                &Answer::of(verdict, "stop"),
+                &answer(verdict),
             )
         };
         let context = json!({"hookSpecificOutput": {"hookEventName": "PreToolUse", "additionalContext": "stop"}});
         let deny = json!({"hookSpecificOutput": {"hookEventName": "PreToolUse",
             "permissionDecision": "deny", "permissionDecisionReason": "stop"}});
         for program in [Program::ClaudeCode, Program::Codex] {
-            assert_eq!(says(program, Verdict::Nudge), Some(context.clone()));
-            assert_eq!(says(program, Verdict::Skip), Some(deny.clone()));
+            assert_eq!(says(program, VerdictWord::Nudge), Some(context.clone()));
+            assert_eq!(says(program, VerdictWord::Skip), Some(deny.clone()));
         }
-        let ended = says(Program::ClaudeCode, Verdict::Abort).unwrap();
+        let ended = says(Program::ClaudeCode, VerdictWord::Abort).unwrap();
         assert_eq!(ended["continue"], false);
         // Codex refuses an answer of PreToolUse that has `continue`.
-        let ended = says(Program::Codex, Verdict::Abort).unwrap();
+        let ended = says(Program::Codex, VerdictWord::Abort).unwrap();
         assert_eq!(ended.get("continue"), None);
         assert_eq!(ended["hookSpecificOutput"], deny["hookSpecificOutput"]);
-        let denied = says(Program::GeminiCli, Verdict::Skip);
+        let denied = says(Program::GeminiCli, VerdictWord::Skip);
         assert_eq!(denied, Some(json!({"decision": "deny", "reason": "stop"})));
         assert_eq!(
-            says(Program::GeminiCli, Verdict::Abort).unwrap()["continue"],
+            says(Program::GeminiCli, VerdictWord::Abort).unwrap()["continue"],
             false
         );
     }

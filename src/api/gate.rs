@@ -32,7 +32,7 @@ const OPEN_PATHS: [&str; 4] = [
 const FOREIGN_NAME: &str = "this address answers requests for localhost or for an IP address only; \
      a proxy in front of it must set the Host header so, or a token must be configured (service.api.auth)";
 
-/// Puts the guard before the routes of each tenant. Where there are no tokens, all that comes in is the default tenant's.
+/// Puts the gate before the routes of each tenant. Where there are no tokens, all that comes in is the default tenant's.
 pub(super) fn add(mut routes: BTreeMap<Tenant, Router>, door: &Door) -> Router {
     let tokens = door.tokens().clone();
     if !tokens.is_empty() {
@@ -58,9 +58,9 @@ pub(super) fn add(mut routes: BTreeMap<Tenant, Router>, door: &Door) -> Router {
         .address()
         .is_ok_and(|address| address.ip().is_loopback())
     {
-        let guard =
+        let check =
             |request: Request, next: Next| pass(is_for_here(&request), request, next, foreign_name);
-        return routes.layer(from_fn(guard));
+        return routes.layer(from_fn(check));
     }
     routes
 }

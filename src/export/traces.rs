@@ -1,0 +1,133 @@
+//! The daemon's own spans to an OTLP backend: every second, over a line like those on which telemetry is passed on.
+//!
+//! What cannot be sent is dropped and counted like there. The configuration refuses Eddy's own addresses, and spans that came
+//! back all the same, over somebody in between, tell of no agent: no turn is taken for them, so nothing goes round.
+
+use std::time::Duration;
+
+use opentelemetry_proto::tonic::collector::trace::v1::ExportTraceServiceRequest;
+use opentelemetry_proto::tonic::common::v1::any_value::Value;
+use opentelemetry_proto::tonic::common::v1::{AnyValue, InstrumentationScope, KeyValue};
+use opentelemetry_proto::tonic::resource::v1::Resource;
+use opentelemetry_proto::tonic::trace::v1::span::SpanKind;
+use opentelemetry_proto::tonic::trace::v1::status::StatusCode;
+use opentelemetry_proto::tonic::trace::v1::{ResourceSpans, ScopeSpans, Span, Status};
+use prost::Message;
+use tokio::task::JoinHandle;
+use tokio::time::{Instant, sleep};
+
+use super::forward::{self, Forwards};
+use super::settings::{SettingsError, TraceSettings};
+use crate::otlp::Signal;
+use crate::telemetry::spans::{self, Ended};
+
+/// How often spans are sent.
+const SEND_EVERY: Duration = Duration::from_secs(1);
+
+/// The daemon's own spans on their way.
+pub struct Traces {
+    line: Forwards,
+    task: JoinHandle<()>,
+}
+
+impl Traces {
+    /// Begins to measure and to send. Must be called within a Tokio runtime.
+    ///
+    /// # Errors
+    /// When the settings cannot work.
+    pub fn start(settings: TraceSettings) -> Result<Self, SettingsError> {
+        let line = forward::start(vec![settings.receiver])?;
+        spans::measure(settings.one_in);
+        let sent = line.clone();
+        let task = tokio::spawn(async move {
+            loop {
+                sleep(SEND_EVERY).await;
+                send(&sent);
+            }
+        });
+        Ok(Self { line, task })
+    }
+
+    /// How the line stands.
+    #[must_use]
+    pub fn line(&self) -> &Forwards {
+        &self.line
+    }
+
+    /// Sends what has ended, and stops measuring. What is not sent at the deadline is lost.
+    pub async fn drain(&self, deadline: Instant) {
+        self.task.abort();
+        spans::measure(0);
+        send(&self.line);
+        self.line.drain(deadline).await;
+    }
+}
+
+fn send(line: &Forwards) {
+    let ended = spans::take();
+    if !ended.is_empty() {
+        line.pass(Signal::Traces, &request(&ended).encode_to_vec());
+    }
+}
+
+fn request(ended: &[Ended]) -> ExportTraceServiceRequest {
+    let version = env!("CARGO_PKG_VERSION");
+    ExportTraceServiceRequest {
+        resource_spans: vec![ResourceSpans {
+            resource: Some(Resource {
+                attributes: vec![
+                    text("service.name", "eddy"),
+                    text("service.version", version),
+                ],
+                ..Resource::default()
+            }),
+            scope_spans: vec![ScopeSpans {
+                scope: Some(InstrumentationScope {
+                    name: "eddy".to_owned(),
+                    version: version.to_owned(),
+                    ..InstrumentationScope::default()
+                }),
+                spans: ended.iter().map(span).collect(),
+                ..ScopeSpans::default()
+            }],
+            ..ResourceSpans::default()
+        }],
+    }
+}
+
+fn span(ended: &Ended) -> Span {
+    let parent = Some(ended.parent).filter(|parent| *parent != 0);
+    let numbers = ended.numbers.iter();
+    let numbers = numbers.map(|(key, number)| {
+        let number = i64::try_from(*number).unwrap_or(i64::MAX);
+        attribute(key, Value::IntValue(number))
+    });
+    let names = ended.names.iter().map(|(key, name)| text(key, name));
+    Span {
+        trace_id: ended.trace.to_be_bytes().to_vec(),
+        span_id: ended.id.to_be_bytes().to_vec(),
+        parent_span_id: parent.map_or_else(Vec::new, |parent| parent.to_be_bytes().to_vec()),
+        name: ended.name.to_owned(),
+        kind: SpanKind::Internal.into(),
+        start_time_unix_nano: ended.start_ns,
+        end_time_unix_nano: ended.start_ns.saturating_add(ended.took_ns),
+        attributes: numbers.chain(names).collect(),
+        status: ended.error.as_ref().map(|reason| Status {
+            message: reason.clone(),
+            code: StatusCode::Error.into(),
+        }),
+        ..Span::default()
+    }
+}
+
+fn text(key: &str, value: &str) -> KeyValue {
+    attribute(key, Value::StringValue(value.to_owned()))
+}
+
+fn attribute(key: &str, value: Value) -> KeyValue {
+    KeyValue {
+        key: key.to_owned(),
+        value: Some(AnyValue { value: Some(value) }),
+        ..KeyValue::default()
+    }
+}

@@ -1,0 +1,143 @@
+//! The guard's verdicts to OTLP backends: a log record for each one that is not `ALLOW`, whether or not a warning is raised.
+//!
+//! Alerts lie in the store until they are delivered. Verdicts do not: they wait in a ring of the shards, and a receiver that is
+//! away for longer than that lasts misses the oldest, which is counted. What they bring about in the end, a warning, is an
+//! alert.
+
+use std::sync::Arc;
+
+use opentelemetry_proto::tonic::common::v1::any_value::Value;
+use opentelemetry_proto::tonic::logs::v1::{LogRecord, SeverityNumber};
+use tokio::sync::broadcast::Receiver;
+use tokio::sync::broadcast::error::{RecvError, TryRecvError};
+use tokio::time::timeout;
+use tokio_util::sync::CancellationToken;
+
+use super::otlp_logs::{OtlpLogs, attribute, int, string, text, trace_of};
+use super::retry::Attempts;
+use super::settings::Retry;
+use super::{Answer, Entry};
+use crate::engine::guard::Given;
+use crate::engine::guard::policy::VerdictKind;
+use crate::engine::warning::Rule;
+use crate::json::hex_id;
+
+/// Verdicts sent together.
+const TOGETHER: usize = 256;
+
+/// The verdicts of one tenant on their way to one receiver.
+pub(super) struct Verdicts {
+    pub(super) sink: OtlpLogs,
+    pub(super) retry: Retry,
+    /// What observers see of the exporter.
+    pub(super) entry: Entry,
+    /// The shards hold the other end.
+    pub(super) given: Receiver<Arc<Given>>,
+    /// Cancelled when the daemon leaves.
+    pub(super) leaving: CancellationToken,
+}
+
+impl Verdicts {
+    /// Sends verdicts until the shards have gone, or until it is told to leave and nothing waits.
+    pub(super) async fn run(mut self) {
+        loop {
+            let first = tokio::select! {
+                biased;
+                first = self.given.recv() => first,
+                () = self.leaving.cancelled() => return,
+            };
+            let mut batch = Vec::new();
+            match first {
+                Ok(given) => batch.push(given),
+                Err(RecvError::Lagged(missed)) => self.miss(missed, "too many were waiting"),
+                Err(RecvError::Closed) => return,
+            }
+            while batch.len() < TOGETHER {
+                match self.given.try_recv() {
+                    Ok(given) => batch.push(given),
+                    Err(TryRecvError::Lagged(missed)) => self.miss(missed, "too many were waiting"),
+                    Err(TryRecvError::Empty | TryRecvError::Closed) => break,
+                }
+            }
+            if !batch.is_empty() {
+                self.deliver(&batch).await;
+            }
+        }
+    }
+
+    async fn deliver(&mut self, batch: &[Arc<Given>]) {
+        let all = batch.len() as u64;
+        let mut attempts = Attempts::new(self.retry);
+        loop {
+            let last_attempt = self.leaving.is_cancelled();
+            let records = batch.iter().map(|given| log_record(given)).collect();
+            let (reason, after) = match self.sink.export(records).await {
+                Answer::Taken => return,
+                Answer::Partly { refused, reason } => return self.miss(refused, &reason),
+                Answer::Refused { reason } => return self.miss(all, &reason),
+                Answer::Later { reason, after } => (reason, after),
+            };
+            let wait = attempts.next_wait(after).filter(|_| !last_attempt);
+            let Some(wait) = wait else {
+                return self.miss(all, &reason);
+            };
+            self.entry.update(|progress| progress.retries += 1);
+            let _ = timeout(wait, self.leaving.cancelled()).await;
+        }
+    }
+
+    fn miss(&self, verdicts: u64, reason: &str) {
+        let exporter = &self.entry.name;
+        tracing::warn!(
+            exporter,
+            verdicts,
+            reason,
+            "verdicts of the guard are lost to this receiver"
+        );
+        self.entry.update(|progress| progress.missed += verdicts);
+    }
+}
+
+fn log_record(given: &Given) -> LogRecord {
+    let verdict = &given.verdict;
+    let at_ns = given.at_ms.saturating_mul(1_000_000);
+    let (number, severity) = match verdict.kind {
+        VerdictKind::Allow | VerdictKind::Nudge => (SeverityNumber::Info, "INFO"),
+        VerdictKind::Skip => (SeverityNumber::Warn, "WARN"),
+        VerdictKind::Abort => (SeverityNumber::Error, "ERROR"),
+    };
+    let rule = verdict.rule.map(Rule::name);
+    let about = given.tool.as_deref().unwrap_or("a message");
+    let mut body = format!("{} for {about}", verdict.kind.name());
+    if let Some(rule) = rule {
+        body = format!("{body}: {rule}");
+    }
+    let mut attributes = vec![
+        text("eddy.run.id", &given.run_id),
+        text("eddy.guard.verdict", verdict.kind.name()),
+        attribute("eddy.guard.enforced", Value::BoolValue(given.is_enforced)),
+    ];
+    let warning = verdict.warning_id.map(hex_id);
+    let optional = [
+        ("eddy.warning.rule", rule),
+        ("eddy.warning.id", warning.as_deref()),
+        ("gen_ai.tool.name", given.tool.as_deref()),
+        ("gen_ai.agent.name", given.agent.as_deref()),
+    ];
+    let named = optional.map(|(key, value)| value.map(|value| text(key, value)));
+    attributes.extend(named.into_iter().flatten());
+    let repeats = verdict.repeats;
+    attributes.extend(repeats.map(|repeats| int("eddy.guard.repeats", repeats)));
+    LogRecord {
+        time_unix_nano: at_ns,
+        observed_time_unix_nano: at_ns,
+        severity_number: number.into(),
+        severity_text: severity.to_owned(),
+        event_name: "eddy.guard.verdict".to_owned(),
+        body: Some(string(&body)),
+        attributes,
+        trace_id: trace_of(&given.run_id)
+            .map_or_else(Vec::new, |trace| trace.to_be_bytes().to_vec()),
+        ..LogRecord::default()
+    }
+}
