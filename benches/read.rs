@@ -65,6 +65,12 @@ fn main() {
         &[(call, &output.0), (answer, &output.1)],
     );
     report("700 B of small members as result", &[(answer, &rows)]);
+    // Arguments longer than a sample are sketched, up to 4 kB.
+    let long = |bytes: usize| format!(r#"{{"text":"{}"}}"#, &WORDS.repeat(90)[..bytes]);
+    let (short, medium, long) = (long(200), long(1_000), long(4_000));
+    report("200 B of arguments, no sketch", &[(call, &short)]);
+    report("1 kB of arguments, with a sketch", &[(call, &medium)]);
+    report("4 kB of arguments, with a sketch", &[(call, &long)]);
 }
 
 /// Prints what it costs to walk spans with these values, and to walk and normalize them.

@@ -25,6 +25,12 @@ pub const SAMPLE_BYTES_MAX: usize = 256;
 /// How much of a sample longer than [`SAMPLE_BYTES_MAX`] comes from the start of the value.
 pub const SAMPLE_HEAD_BYTES: usize = 192;
 
+/// Most numbers of a result that are followed from call to call; a result with more is compared as a whole.
+pub const NUMBERS_MAX: usize = 6;
+
+/// What the sample of a result begins with where it holds the result's numbers: a sign that no text keeps.
+pub const NUMBERS_MARK: char = '\u{1}';
+
 /// The sixteen bytes of a trace id (OTLP `trace_id`); all zero where the source has none.
 #[derive(
     Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
@@ -233,16 +239,38 @@ impl Recorded {
 pub struct Value {
     /// Hash of the canonical form (JSON with sorted keys, no insignificant blanks, no null members).
     pub fingerprint: u64,
-    /// The same hash with volatile text (times, ids, durations) masked, so that a result which only looks new counts
-    /// as the same. Equal to `fingerprint` where nothing is volatile.
+    /// Of a result: the hash with volatile text (times, ids, durations) masked and without the order of lists, so that a
+    /// result which only looks new counts as the same. Of arguments longer than a sample: a sketch of their words up to 4 kB,
+    /// of which similar arguments have most bits in common; of shorter ones, `fingerprint`.
     pub masked: u64,
     /// Length of the canonical form in bytes; 0 for a result that is nothing at all (`""`, `null`), which says less than a
     /// result that says there is nothing (`[]`, "no results").
     pub bytes: u32,
     /// Nothing in it: `null`, `""`, `[]`, `{}`, an envelope around one of these, or a phrase that says "no results".
     pub empty: bool,
-    /// Redacted sample of the canonical form for similarity, at most [`SAMPLE_BYTES_MAX`] bytes; empty for results.
+    /// Of arguments: redacted sample of the canonical form for similarity, at most [`SAMPLE_BYTES_MAX`] bytes. Of a result:
+    /// the same where it is kept to be given back; else, where it has numbers and at most [`NUMBERS_MAX`], [`NUMBERS_MARK`], a hash of
+    /// the rest of it in hex digits, and the numbers, with blanks between; else empty.
     pub sample: Text,
+}
+
+impl Value {
+    /// The sample of a result that is kept to be given back; `None` where none is.
+    #[must_use]
+    pub fn kept(&self) -> Option<&Text> {
+        let is_text = !self.sample.is_empty() && !self.sample.starts_with(NUMBERS_MARK);
+        is_text.then_some(&self.sample)
+    }
+
+    /// The sketch of arguments that are longer than a sample; 0 of shorter ones.
+    #[must_use]
+    pub fn sketch(&self) -> u64 {
+        if self.bytes as usize > SAMPLE_BYTES_MAX {
+            self.masked
+        } else {
+            0
+        }
+    }
 }
 
 /// One report of a model call.
@@ -276,8 +304,19 @@ pub enum Answer {
     Unknown,
     /// The model asked for this many tool calls.
     ToolCalls(u32),
-    /// Text alone; the hash of its words where it was recorded, 0 where it is too short to be told from another.
+    /// Text alone; what [`said`] makes of its words where it was recorded, 0 where it is too short to be told from another.
     Text(Option<u64>),
+}
+
+/// How many bits of what is kept of a spoken text are its sketch.
+pub const SAID_BITS: u32 = 58;
+
+/// What is kept of a spoken text: the lower 58 bits of the sketch of its words, of which similar texts have most in common,
+/// and above them how many words it has, 63 for more. Never 0.
+#[must_use]
+pub fn said(sketch: u64, words: u64) -> u64 {
+    let bits = sketch & ((1 << SAID_BITS) - 1);
+    (words.clamp(1, 63) << SAID_BITS) | bits
 }
 
 /// An agent at work.

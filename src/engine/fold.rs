@@ -11,7 +11,7 @@ use std::collections::VecDeque;
 
 use super::calls::{Call, Spoken, Step};
 use super::control::Control;
-use super::event::{AgentSpan, Answer, Body, Event, Recorded, Text, TraceId};
+use super::event::{AgentSpan, Answer, Body, Event, Recorded, Text, TraceId, Value};
 use super::few::{Newest, push_bounded};
 use super::hash::mix;
 use super::judge::{Judged, Outcome};
@@ -88,8 +88,16 @@ pub(crate) struct Totals {
     pub(crate) write_at: u64,
     /// Number of the first tool call, seen or still to come, of the present turn: after the newest message of a user.
     pub(crate) turn_at: u64,
-    /// Number of the newest tool call that brought something new: a new result, or an error not seen before.
+    /// Number of the newest tool call that brought something new: a new result, or an error not seen before; of the first one
+    /// after a message of a user, where that is newer.
     pub(crate) news_at: u64,
+    /// Number of the newest tool call that did something rather than looked: a write, or a call with arguments not seen lately
+    /// that was merely acknowledged; of the first one after a message of a user, where that is newer.
+    pub(crate) acted_at: u64,
+    /// End of the newest call of a tool or a model, those that only wait left out.
+    pub(crate) busy_ns: u64,
+    /// Start of the newest tool call before which the run paused for long.
+    pub(crate) paused_ns: u64,
     /// Tokens and cost of model calls since the last tool call.
     pub(crate) unspent: Spent,
     /// A root span or an explicit end was seen.
@@ -198,6 +206,7 @@ impl Fold {
             return self.take_refused(call, tool, refused, policy);
         }
         let mut judged = self.judge(call, tool, policy);
+        self.note_pause(&judged, policy);
         judged.waiting = Waiting::of(self, &judged, policy);
         judged.similar = rules::similar_group(self, &judged, policy);
         self.speech.hush();
@@ -228,6 +237,7 @@ impl Fold {
             note(&mut self.unpriced, name, UNPRICED_MAX);
         }
         let totals = &mut self.totals;
+        totals.busy_ns = totals.busy_ns.max(call.end_ns);
         totals.model_calls += 1;
         totals.model_spoke = true;
         totals.asked_pending = if let Answer::ToolCalls(asked) = model.answer {
@@ -274,7 +284,11 @@ impl Fold {
                 self.totals.end_trace = event.trace;
             }
             Body::UserMessage => {
-                self.totals.turn_at = self.totals.tool_calls + 1;
+                let next = self.totals.tool_calls + 1;
+                self.totals.turn_at = next;
+                // What a user asks for again is no loop of the agent's.
+                self.totals.news_at = next;
+                self.totals.acted_at = next;
                 self.speech.hush();
                 rules::of_user_message(self);
             }
@@ -347,6 +361,9 @@ impl Fold {
         if judged.outcome == Outcome::Fresh || self.is_new_error(judged) {
             self.totals.news_at = judged.number;
         }
+        if self.acts(judged) {
+            self.totals.acted_at = judged.number;
+        }
         self.know_result(judged);
         if call.hands_off {
             self.know(judged.tool_hash);
@@ -366,6 +383,8 @@ impl Fold {
             round: judged.round,
             outcome: judged.outcome,
             result: judged.result,
+            trend: judged.trend.clone(),
+            sketch: call.input.value().map_or(0, Value::sketch),
             hands_off: call.hands_off,
             gap_ns: judged.waiting.gap_ns,
             waited_ns: judged.waiting.waited_ns,

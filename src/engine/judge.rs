@@ -1,13 +1,15 @@
 //! What a call brought: judged against what was seen before, once, before any rule looks at it.
 
 use super::calls::Call;
-use super::event::Text;
+use super::event::{Failure, Text, Value};
 use super::fold::{Fold, Spent, text_hash};
 use super::hash::mix;
 use super::marks::CallMark;
 use super::policy::{Policy, ToolSettings};
 use super::similarity::shape;
+use super::trend::Trend;
 use super::waiting::Waiting;
+use super::warning::Rule;
 
 /// What a call brought.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -43,6 +45,12 @@ pub(crate) struct Judged<'a> {
     pub(crate) worker: u64,
     /// Hash of what came back, error or result, volatile text masked.
     pub(crate) result: Option<u64>,
+    /// The numbers in the result, and how they move.
+    pub(crate) trend: Option<Box<Trend>>,
+    /// Nothing but numbers is new in the result, and they go up and down.
+    pub(crate) jitters: bool,
+    /// Hash of what an error says besides what the arguments said.
+    pub(crate) gist: Option<u64>,
     pub(crate) spent: Spent,
     /// Hash of the arguments' sample without its digits.
     pub(crate) shape: u64,
@@ -81,11 +89,34 @@ impl Judged<'_> {
             && !has_output
     }
 
+    /// Whether the result is too short, or not known, to show by itself that nothing has changed: `ok`, a file's name.
+    pub(crate) fn is_terse(&self) -> bool {
+        let is_short = |value: &Value| value.bytes <= ACKNOWLEDGEMENT_BYTES_MAX;
+        match self.outcome {
+            Outcome::Unknown => true,
+            Outcome::Fresh | Outcome::Stale => self.call.output.value().is_some_and(is_short),
+            Outcome::Empty => self.silent,
+            Outcome::Failed => false,
+        }
+    }
+
+    /// Whether the result may say no more than that the call was done: it is short, or no longer than what was sent.
+    pub(crate) fn is_acknowledged(&self) -> bool {
+        let sent = self.call.input.value().map_or(0, |value| value.bytes);
+        self.call
+            .output
+            .value()
+            .is_some_and(|value| value.bytes <= ACKNOWLEDGEMENT_BYTES_MAX.max(sent))
+    }
+
     /// What tells this call and what it brought from others; `None` where one of them is unknown.
     pub(crate) fn signature(&self) -> Option<u64> {
         Some(mix(self.key?, self.result?))
     }
 }
+
+/// Longest result that may say no more than that a call was done.
+pub(super) const ACKNOWLEDGEMENT_BYTES_MAX: u32 = 64;
 
 /// Longest error that may tell no more than an exit code: "Command failed with exit code 1" with a little room.
 pub(super) const EXIT_CODE_BYTES_MAX: usize = 40;
@@ -126,8 +157,22 @@ impl Fold {
             .value()
             .map(|value| mix(tool_hash, value.fingerprint));
         let main = call.traits.main.map(|main| mix(tool_hash, main)).or(key);
-        let result = result_of(call);
-        let outcome = self.outcome(call, tool_hash, key);
+        let trend = self.trend(call, key);
+        let jitters = trend.as_ref().is_some_and(|trend| trend.jitters);
+        // Where only numbers jitter, what stays is the result.
+        let frame = trend
+            .as_ref()
+            .filter(|_| jitters)
+            .and_then(|trend| trend.frame());
+        let result = frame.map_or_else(
+            || result_of(call),
+            |frame| Some(mix(tool_hash, frame.into())),
+        );
+        let sample = call.input.value().map_or("", |value| &*value.sample);
+        let outcome = match self.outcome(call, tool_hash, key) {
+            Outcome::Fresh if jitters => Outcome::Stale,
+            outcome => outcome,
+        };
         Judged {
             call,
             tool,
@@ -139,8 +184,11 @@ impl Fold {
             main,
             worker: worker_hash(call.worker, call.agent),
             result,
+            trend,
+            jitters,
+            gist: call.error.map(|failure| gist(failure, sample)),
             spent,
-            shape: shape(call.input.value().map_or("", |value| &*value.sample)),
+            shape: shape(sample),
             similar: None,
             transient: call.error.is_some_and(|failure| failure.transient),
             silent: call
@@ -150,6 +198,17 @@ impl Fold {
             waiting: Waiting::default(),
             settings: policy.tools.of(tool, call.agent.map(|agent| &**agent)),
         }
+    }
+
+    /// The numbers in a call's result, and how they have moved since the same call before.
+    fn trend(&self, call: &Call<'_>, key: Option<u64>) -> Option<Box<Trend>> {
+        let value = call.output.value().filter(|_| call.error.is_none())?;
+        let before = self
+            .recent
+            .iter()
+            .rev()
+            .find(|mark| key.is_some() && mark.key == key);
+        Trend::of(value, before.and_then(|mark| mark.trend.as_deref())).map(Box::new)
     }
 
     fn outcome(&self, call: &Call<'_>, tool: u64, key: Option<u64>) -> Outcome {
@@ -179,6 +238,45 @@ impl Fold {
     pub(super) fn is_new_error(&self, judged: &Judged<'_>) -> bool {
         judged.outcome == Outcome::Failed
             && error_key(judged).is_some_and(|key| !self.is_known(key))
+            && gist_key(judged).is_some_and(|key| !self.is_known(key))
+    }
+
+    /// Whether a call does something rather than looks, as far as can be seen: its arguments are not like those of a newest
+    /// call, and it writes or is merely acknowledged.
+    pub(super) fn acts(&self, judged: &Judged<'_>) -> bool {
+        let known = |mark: &CallMark| mark.key == judged.key;
+        let alone = judged.similar.is_none() || judged.similar == judged.key;
+        let novel = judged.key.is_some() && alone && !self.recent.iter().any(known);
+        let fails = matches!(judged.outcome, Outcome::Failed);
+        novel && !fails && (judged.call.writes || judged.is_terse())
+    }
+
+    /// Whether a tool brought something new among the newest calls.
+    pub(super) fn found_lately(&self, tool: u64) -> bool {
+        let fresh = |mark: &CallMark| mark.tool == tool && mark.outcome == Outcome::Fresh;
+        self.recent.iter().any(fresh)
+    }
+
+    /// Clears a tally of which what it counted says nothing of this call any more.
+    pub(super) fn begin_anew(&mut self, rule: Rule, key: u64, judged: &Judged<'_>) {
+        if judged.is_terse() && self.tallies.has(rule, key) {
+            let number = self.tallies.of(rule, key).number;
+            if self.starts_anew(judged, number) {
+                self.tallies.of(rule, key).clear();
+            }
+        }
+    }
+
+    /// Whether what a tally of this number counted last says nothing of this call any more: the call tells too little to
+    /// show a standstill by itself, and something was found or done since.
+    pub(super) fn starts_anew(&self, judged: &Judged<'_>, number: u64) -> bool {
+        let totals = &self.totals;
+        let changed_at = if judged.silent {
+            totals.news_at
+        } else {
+            totals.acted_at
+        };
+        judged.is_terse() && number < changed_at
     }
 
     /// Takes for granted that a call brings what the same call brought last, as far as that is remembered.
@@ -206,8 +304,10 @@ impl Fold {
 
     /// Remembers what a tool gave.
     pub(super) fn know_result(&mut self, judged: &Judged<'_>) {
-        if let Some(key) = error_key(judged).filter(|_| judged.outcome == Outcome::Failed) {
-            self.know(key);
+        if judged.outcome == Outcome::Failed {
+            for key in [error_key(judged), gist_key(judged)].into_iter().flatten() {
+                self.know(key);
+            }
         }
         if let Some(value) = judged.call.output.value() {
             self.know(mix(judged.tool_hash, value.masked));
@@ -225,6 +325,43 @@ impl Fold {
 /// An error among what is known of a tool: apart from its results.
 fn error_key(judged: &Judged<'_>) -> Option<u64> {
     Some(mix(judged.tool_hash, mix(judged.result?, 1)))
+}
+
+/// The gist of an error among what is known of a tool.
+fn gist_key(judged: &Judged<'_>) -> Option<u64> {
+    Some(mix(judged.tool_hash, mix(judged.gist?, 2)))
+}
+
+/// Fewest words that an error must have besides those of the arguments, to be known by them.
+const GIST_WORDS_MIN: usize = 3;
+
+/// Words behind which a number says where in a file or which time it failed.
+const PLACES: [&str; 4] = ["line", "column", "attempt", "try"];
+
+/// Hash of an error's words without what the arguments said, so that `no user ann` and `no user bob`
+/// are the same error; of the whole error where little else is said.
+fn gist(failure: &Failure, arguments: &str) -> u64 {
+    fn words(text: &str) -> impl Iterator<Item = &str> {
+        let words = text.split(|letter: char| !letter.is_alphanumeric());
+        words.filter(|word| !word.is_empty())
+    }
+    // A word with a digit that is this long is a port, an address or an id.
+    let is_id = |word: &str| word.len() >= 5 && word.bytes().any(|byte| byte.is_ascii_digit());
+    let said = |word: &str| words(arguments).any(|said| said == word);
+    let mut before = "";
+    let own = words(&failure.text).filter(|word| {
+        // Where in a file it happened is not what happened.
+        let is_place = PLACES.contains(&std::mem::replace(&mut before, word));
+        !is_place && !is_id(word) && !said(word)
+    });
+    let (hash, count) = own.fold((0, 0), |(hash, count), word| {
+        (mix(hash, text_hash(word)), count + 1)
+    });
+    if count >= GIST_WORDS_MIN {
+        hash
+    } else {
+        failure.masked
+    }
 }
 
 /// Hash of the worker's name, else the agent's; 0 where neither is known.

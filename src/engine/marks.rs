@@ -4,6 +4,7 @@
 use super::event::{SpanId, Text};
 use super::hash::mix;
 use super::judge::Outcome;
+use super::trend::Trend;
 
 /// A call among the newest ones.
 #[derive(Clone, Debug, PartialEq)]
@@ -25,6 +26,10 @@ pub(crate) struct CallMark {
     pub(crate) outcome: Outcome,
     /// Hash of what came back, as in [`Judged`](super::judge::Judged).
     pub(crate) result: Option<u64>,
+    /// The numbers in the result; `None` where there are none, or too many.
+    pub(crate) trend: Option<Box<Trend>>,
+    /// Sketch of long arguments, as in [`Value`](super::event::Value).
+    pub(crate) sketch: u64,
     pub(crate) hands_off: bool,
     /// As in [`Waiting`](super::waiting::Waiting).
     pub(crate) gap_ns: u64,

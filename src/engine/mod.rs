@@ -27,6 +27,7 @@ pub mod run;
 pub(crate) mod similarity;
 pub(crate) mod speech;
 pub(crate) mod tally;
+pub(crate) mod trend;
 pub mod view;
 pub(crate) mod waiting;
 pub mod warning;

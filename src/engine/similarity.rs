@@ -5,7 +5,7 @@
 //! characters. Most pairs are decided by exact bounds before the bit-parallel LCS (Crochemore and others, *A fast and
 //! practical bit-vector algorithm for the longest common subsequence problem*, 2001) is run on what differs.
 
-use super::event::SAMPLE_BYTES_MAX;
+use super::event::{SAID_BITS, SAMPLE_BYTES_MAX};
 
 const WORDS: usize = SAMPLE_BYTES_MAX.div_ceil(64);
 
@@ -31,6 +31,32 @@ pub(crate) fn similar(left: &str, right: &str, ratio: f64) -> bool {
     let right = &right[prefix..right.len() - suffix];
     let needed = needed - prefix - suffix;
     common_bytes(left, right) >= needed && lcs(left, right) >= needed
+}
+
+/// Whether two sketches of texts (`normalize::sketch`) say that the cosine of their words is at least `ratio` (0 to 1).
+///
+/// Of two texts whose cosine is `c`, each bit differs with a probability of `acos(c) / π`; so at the ratio itself the answer is
+/// right as often as not, and of 64 bits at 0.12 above or below it nineteen times in twenty.
+#[must_use]
+pub(crate) fn near(left: u64, right: u64, ratio: f64) -> bool {
+    differ_little(left ^ right, 64, ratio)
+}
+
+/// Whether two texts, of which [`said`](super::event::said) tells, say the same: the same words, or both have at least
+/// [`WORDS_MIN`] and a cosine of at least `ratio`. In a short text, one other word may say another thing.
+#[must_use]
+pub(crate) fn say_the_same(left: u64, right: u64, ratio: f64) -> bool {
+    let words = (left >> SAID_BITS).min(right >> SAID_BITS);
+    let differing = (left ^ right) & ((1 << SAID_BITS) - 1);
+    left == right || (words >= WORDS_MIN && differ_little(differing, SAID_BITS, ratio))
+}
+
+/// Fewest words of a text of which one may be another.
+const WORDS_MIN: u64 = 16;
+
+fn differ_little(differing: u64, bits: u32, ratio: f64) -> bool {
+    let most = f64::from(bits) * ratio.clamp(-1.0, 1.0).acos() / std::f64::consts::PI;
+    f64::from(differing.count_ones()) <= most
 }
 
 /// Hash of a text without its digits: equal for texts that differ in nothing else, as paging and batches over numbered

@@ -1,7 +1,7 @@
 //! What was said in a run: instructions to agents, and turns of text alone.
 //!
 //! An instruction is kept as the set of its words, by hash, so that the same errand in other words is recognised; a turn of
-//! text as one hash. Neither is ever kept as text.
+//! text as a sketch of 58 bits. Neither is ever kept as text.
 
 use std::collections::VecDeque;
 
@@ -29,7 +29,7 @@ pub(crate) struct Speech {
     pub(crate) said: VecDeque<Said>,
     /// How often a tool call or user message came after such turns.
     pub(crate) silences: u64,
-    /// Hashes of agent and text over the run.
+    /// Sketches of texts over the run, as in [`Said`].
     pub(crate) heard: VecDeque<u64>,
 }
 
@@ -47,7 +47,8 @@ pub(crate) struct Asked {
 /// A turn of text.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Said {
-    /// Hash of agent and text.
+    /// What [`said`](super::event::said) tells of the text, with a hash of the agent laid over it; of texts that say the same, that
+    /// of the first.
     pub(crate) text: u64,
     pub(crate) end_ns: u64,
 }
@@ -61,11 +62,11 @@ impl Speech {
         }
     }
 
-    /// Remembers a turn of text; says whether it was not heard before in this run.
-    pub(crate) fn say(&mut self, said: Said) -> bool {
-        let new = !self.heard.contains(&said.text);
+    /// Remembers a turn of text; says whether its very words were not heard before in this run.
+    pub(crate) fn say(&mut self, said: Said, words: u64) -> bool {
+        let new = !self.heard.contains(&words);
         if new {
-            push_bounded(&mut self.heard, said.text, HEARD_MAX);
+            push_bounded(&mut self.heard, words, HEARD_MAX);
         }
         push_bounded(&mut self.said, said, SAID_MAX);
         new

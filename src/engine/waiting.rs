@@ -6,7 +6,7 @@
 
 use super::fold::Fold;
 use super::judge::Judged;
-use super::policy::Policy;
+use super::policy::{Patience, Policy};
 
 const SECOND_NS: u64 = 1_000_000_000;
 
@@ -19,11 +19,11 @@ const SLEEP_BYTES_MAX: u32 = 48;
 /// What is known of the time since the same call before.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct Waiting {
-    /// From the start of the same call before to the start of this one, nanoseconds; 0 where there is none.
+    /// The longest time so far from the start of the same call to its start the next time, nanoseconds; 0 where there is none.
     pub(crate) gap_ns: u64,
     /// How long the agent has been waiting for another result by now, nanoseconds; 0 where it is not waiting.
     pub(crate) waited_ns: u64,
-    /// The pause is markedly longer than the one before it, as when a client backs off.
+    /// The pause is markedly longer than all before it, as when a client backs off.
     pub(crate) backs_off: bool,
     /// It waits, and has time left.
     pub(crate) patient: bool,
@@ -46,9 +46,14 @@ impl Waiting {
         };
         let gap_ns = judged.call.start_ns.saturating_sub(before.start_ns);
         let grown = gap_ns / 3 >= before.gap_ns / 2;
+        // A client that backs off does nothing else meanwhile.
+        let directly = fold
+            .recent
+            .back()
+            .is_some_and(|mark| mark.key == judged.key);
         let mut waiting = Self {
-            gap_ns,
-            backs_off: before.gap_ns > 0 && grown,
+            gap_ns: gap_ns.max(before.gap_ns),
+            backs_off: directly && before.gap_ns > 0 && grown,
             ..Self::default()
         };
         if let Some(budget_seconds) = declared {
@@ -61,18 +66,39 @@ impl Waiting {
             waiting.patient = waiting.polls;
             return waiting;
         }
-        let same_result = judged.result.is_some() && judged.result == before.result;
+        let same_result =
+            (judged.result.is_some() && judged.result == before.result) || judged.jitters;
         let (Some(settings), true) = (policy.waiting, same_result) else {
             return waiting;
         };
-        let pauses = gap_ns >= settings.pause_seconds.saturating_mul(SECOND_NS)
+        let pauses = fold.totals.paused_ns > before.start_ns
             || (waiting.backs_off && gap_ns >= GROWN_PAUSE_NS);
-        if pauses || waits(judged) {
+        // Who looks at a gauge that moves does not wait for it to come to something.
+        if pauses && judged.jitters {
+            waiting.patient = true;
+        } else if pauses || waits(judged) {
             waiting.waited_ns = before.waited_ns.saturating_add(gap_ns);
             let budget_ns = settings.budget_seconds.saturating_mul(SECOND_NS);
             waiting.patient = waiting.waited_ns <= budget_ns;
         }
         waiting
+    }
+}
+
+impl Fold {
+    /// Notes how long the run did nothing before a call. Time in which a tool or a model works is no pause, but for tools
+    /// that wait.
+    pub(super) fn note_pause(&mut self, judged: &Judged<'_>, policy: &Policy) {
+        let (call, totals) = (judged.call, &mut self.totals);
+        let pause_ns = call.start_ns.saturating_sub(totals.busy_ns);
+        let long =
+            |settings: &Patience| pause_ns >= settings.pause_seconds.saturating_mul(SECOND_NS);
+        if totals.busy_ns > 0 && policy.waiting.as_ref().is_some_and(long) {
+            totals.paused_ns = call.start_ns;
+        }
+        if !waits(judged) {
+            totals.busy_ns = totals.busy_ns.max(call.end_ns);
+        }
     }
 }
 

@@ -172,7 +172,7 @@ fn line(body: &Body) -> String {
                 .error
                 .as_ref()
                 .map(|error| format!(" failed: {}", error.text));
-            let (input, output) = (shown(&call.input), shown(&call.output));
+            let (input, output) = (shown(&call.input), answered(&call.output));
             format!(
                 "call{id} {}({input}) = {output}{}",
                 call.tool,
@@ -199,7 +199,7 @@ fn line(body: &Body) -> String {
                 "agent {}({}) = {}",
                 agent.name,
                 shown(&agent.input),
-                shown(&agent.output)
+                answered(&agent.output)
             )
         }
         Body::Handoff(handoff) => {
@@ -217,7 +217,15 @@ fn line(body: &Body) -> String {
     }
 }
 
-/// A value's sample; results have none and show their size.
+/// How large a result is.
+fn answered(recorded: &Recorded) -> String {
+    match recorded {
+        Recorded::Value(value) => format!("{} bytes", value.bytes),
+        other => shown(other),
+    }
+}
+
+/// A value's sample; one without shows its size.
 fn shown(recorded: &Recorded) -> String {
     match recorded {
         Recorded::Value(value) if value.sample.is_empty() => format!("{} bytes", value.bytes),

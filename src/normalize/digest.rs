@@ -8,13 +8,16 @@
 use std::borrow::Cow;
 use std::io::Write;
 
+use crate::engine::event::Text;
 use crate::engine::policy::ToolSettings;
 use crate::otlp::ValueView;
 
-use super::emptiness::{self, Members};
+use super::emptiness;
 use super::hash::{self, mix};
 use super::json;
 use super::mask;
+use super::nested::{Digest, List, Map, Member, Shape, is_volatile_member};
+use super::numbers::Numbers;
 use super::sample::{Sample, cut};
 
 /// Texts longer than this are not read as JSON but hashed as they are, and masked only this far: reading is linear, and
@@ -32,32 +35,11 @@ const FALSE: u64 = 0x55;
 const INTEGER: u64 = 0x66;
 const FLOAT: u64 = 0x77;
 const BYTES: u64 = 0x88;
-const VOLATILE: u64 = 0x99;
+pub(super) const VOLATILE: u64 = 0x99;
+const NUMBER: u64 = 0xaa;
 
-/// What a value is, as far as its surroundings want to know.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Shape {
-    /// `null`, or the printed address of an object: a member that is left out.
-    Nothing,
-    Flag,
-    Zero,
-    Number,
-    Text,
-    List,
-    Map,
-}
-
-/// All that is kept of a value.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Digest {
-    pub(super) hash: u64,
-    /// The same with volatile text masked.
-    pub(super) masked: u64,
-    /// Length of the canonical form in bytes, with escapes counted as the character that they stand for.
-    pub(super) bytes: usize,
-    pub(super) empty: bool,
-    pub(super) shape: Shape,
-}
+/// Longest text of a result of which the numbers are read one by one; in a longer one, many things are told.
+const NUMBERS_TEXT_BYTES_MAX: usize = 512;
 
 /// Reads one value.
 pub(super) struct Reader<'h> {
@@ -66,6 +48,8 @@ pub(super) struct Reader<'h> {
     /// Results are masked and may say in words that there is nothing; arguments are kept as a sample instead.
     is_output: bool,
     sample: Sample,
+    /// The numbers in a result.
+    numbers: Numbers,
     unwraps: u8,
 }
 
@@ -76,6 +60,7 @@ impl<'h> Reader<'h> {
             how: *how,
             is_output: false,
             sample: Sample::default(),
+            numbers: Numbers::default(),
             unwraps: UNWRAPS_MAX,
         }
     }
@@ -86,6 +71,7 @@ impl<'h> Reader<'h> {
             how: *how,
             is_output: true,
             sample: Sample::default(),
+            numbers: Numbers::default(),
             unwraps: UNWRAPS_MAX,
         }
     }
@@ -93,6 +79,11 @@ impl<'h> Reader<'h> {
     /// The sample of what was read.
     pub(super) fn into_sample(self) -> Sample {
         self.sample
+    }
+
+    /// The numbers in a result, behind the hash of the rest of it; empty where there are none, or too many.
+    pub(super) fn numbers(&self, frame: u64) -> Text {
+        self.numbers.text(frame)
     }
 
     /// Digests a text that is the whole value: JSON if it looks like it, else the text without blanks around it.
@@ -183,10 +174,11 @@ impl<'h> Reader<'h> {
 
     /// Parses JSON; what a failed attempt wrote is taken back.
     fn parse(&mut self, text: &str) -> Option<Digest> {
-        let place = self.sample.place();
+        let (place, count) = (self.sample.place(), self.numbers.count());
         let digest = json::read(text, self);
         if digest.is_none() {
             self.sample.take_back(place);
+            self.numbers.take_back(count);
         }
         digest
     }
@@ -228,6 +220,9 @@ impl<'h> Reader<'h> {
         );
         if number > 0 && mask::is_volatile_integer(magnitude) {
             digest.masked = VOLATILE;
+            digest.frame = VOLATILE;
+        } else {
+            self.number(&mut digest, number as f64);
         }
         digest
     }
@@ -251,8 +246,19 @@ impl<'h> Reader<'h> {
         let mut digest = scalar(mix(FLOAT, number.to_bits()), text.len(), Shape::Number);
         if number >= 0.0 && mask::is_volatile_integer(number as u64) {
             digest.masked = VOLATILE;
+            digest.frame = VOLATILE;
+        } else {
+            self.number(&mut digest, number);
         }
         digest
+    }
+
+    /// Notes a number of a result.
+    fn number(&mut self, digest: &mut Digest, number: f64) {
+        if self.is_output {
+            self.numbers.push(number);
+            digest.frame = NUMBER;
+        }
     }
 
     /// A text within JSON, which may be JSON once more.
@@ -266,18 +272,20 @@ impl<'h> Reader<'h> {
         self.text(text, text.len() + 2)
     }
 
-    fn text(&self, text: &str, bytes: usize) -> Digest {
+    fn text(&mut self, text: &str, bytes: usize) -> Digest {
         if mask::is_object_address(text) {
             return scalar(VOLATILE, bytes, Shape::Nothing);
         }
         let hash = hash::text(text);
+        let (masked, frame) = if self.is_output {
+            self.masked(text, hash)
+        } else {
+            (hash, hash)
+        };
         Digest {
             hash,
-            masked: if self.is_output {
-                masked_hash(text, hash)
-            } else {
-                hash
-            },
+            masked,
+            frame,
             bytes,
             empty: if self.is_output {
                 emptiness::says_there_is_nothing(text, self.how.empty_phrases)
@@ -286,6 +294,26 @@ impl<'h> Reader<'h> {
             },
             shape: Shape::Text,
         }
+    }
+
+    /// The hash of a result's text with its volatile parts masked, given the hash of the whole; and the same without numbers,
+    /// where it is short enough to be no more than a line or two of state.
+    fn masked(&mut self, text: &str, hash: u64) -> (u64, u64) {
+        let (read, rest) = text.split_at(head(text).len());
+        let masked = mask::text(read);
+        let hash = match &masked {
+            Cow::Borrowed(_) => hash,
+            Cow::Owned(masked) if rest.is_empty() => hash::text(masked),
+            Cow::Owned(masked) => mix(hash::text(masked), hash::text(rest)),
+        };
+        let frame = if text.len() <= NUMBERS_TEXT_BYTES_MAX {
+            self.numbers
+                .take_out(&masked)
+                .map(|frame| hash::text(&frame))
+        } else {
+            None
+        };
+        (hash, frame.unwrap_or(hash))
     }
 
     pub(super) fn open_list(&mut self) -> List {
@@ -297,7 +325,13 @@ impl<'h> Reader<'h> {
     pub(super) fn add_item(&mut self, list: &mut List, item: Digest) {
         self.write(|sample| sample.sign(","));
         list.hash = mix(list.hash, item.hash);
-        list.masked = mix(list.masked, item.masked);
+        // The same results in another order are the same results.
+        list.masked = if self.is_output {
+            list.masked.wrapping_add(mix(LIST, item.masked))
+        } else {
+            mix(list.masked, item.masked)
+        };
+        list.frame = mix(list.frame, item.frame);
         list.bytes += item.bytes;
         list.count += 1;
         list.filled |= !item.empty;
@@ -312,6 +346,7 @@ impl<'h> Reader<'h> {
         Digest {
             hash: mix(LIST ^ list.count, list.hash),
             masked: mix(LIST ^ list.count, list.masked),
+            frame: mix(LIST ^ list.count, list.frame),
             bytes: 2 + list.bytes + (list.count as usize).saturating_sub(1),
             empty: !list.filled,
             shape: Shape::List,
@@ -333,6 +368,7 @@ impl<'h> Reader<'h> {
         Member {
             place,
             value: self.sample.place(),
+            numbers: self.numbers.count(),
         }
     }
 
@@ -344,8 +380,13 @@ impl<'h> Reader<'h> {
         }
         if value.shape == Shape::Nothing || is_volatile {
             self.sample.take_back(member.place);
+            self.numbers.take_back(member.numbers);
             return;
         }
+        if is_volatile_member(key, &value) {
+            self.numbers.take_back(member.numbers);
+        }
+        self.numbers.belong_to(member.numbers, key);
         if !self.is_output && super::redact::is_secret_key(key) {
             self.sample.hide(member.value);
         }
@@ -357,6 +398,7 @@ impl<'h> Reader<'h> {
         Digest {
             hash: mix(MAP ^ map.count, map.hash),
             masked: mix(MAP ^ map.count, map.masked),
+            frame: mix(MAP ^ map.count, map.frame),
             bytes: 2 + map.bytes + (map.count as usize).saturating_sub(1),
             empty: if self.is_output {
                 map.members.is_empty()
@@ -365,60 +407,6 @@ impl<'h> Reader<'h> {
             },
             shape: Shape::Map,
         }
-    }
-}
-
-/// Where a member of an object stands in the sample.
-#[derive(Clone, Copy)]
-pub(super) struct Member {
-    place: usize,
-    value: usize,
-}
-
-/// A list being read.
-#[derive(Default)]
-pub(super) struct List {
-    hash: u64,
-    masked: u64,
-    bytes: usize,
-    count: u64,
-    filled: bool,
-}
-
-/// An object being read.
-#[derive(Default)]
-pub(super) struct Map {
-    hash: u64,
-    masked: u64,
-    bytes: usize,
-    count: u64,
-    members: Members,
-}
-
-impl Map {
-    fn add(&mut self, key: &str, value: Digest) {
-        let name = hash::text(key);
-        let is_scalar = !matches!(value.shape, Shape::List | Shape::Map);
-        let masked = if is_scalar && mask::is_volatile_key(key) {
-            VOLATILE
-        } else {
-            value.masked
-        };
-        // Addition makes the order of members meaningless; mixing before it keeps name and value together.
-        self.hash = self.hash.wrapping_add(mix(name, value.hash));
-        self.masked = self.masked.wrapping_add(mix(name, masked));
-        self.bytes += key.len() + 3 + value.bytes;
-        self.count += 1;
-    }
-}
-
-/// The hash of a text with its volatile parts masked, given the hash of the whole.
-fn masked_hash(text: &str, hash: u64) -> u64 {
-    let (read, rest) = text.split_at(head(text).len());
-    match mask::text(read) {
-        Cow::Borrowed(_) => hash,
-        Cow::Owned(masked) if rest.is_empty() => hash::text(&masked),
-        Cow::Owned(masked) => mix(hash::text(&masked), hash::text(rest)),
     }
 }
 
@@ -431,6 +419,7 @@ fn scalar(hash: u64, bytes: usize, shape: Shape) -> Digest {
     Digest {
         hash,
         masked: hash,
+        frame: hash,
         bytes,
         empty: false,
         shape,

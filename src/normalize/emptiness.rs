@@ -4,7 +4,7 @@
 //! sentence. An envelope is empty when everything it was sent to carry is empty, whatever else stands on it: a count of
 //! zero, a flag, the query repeated. A long text that mentions "not found" is not nothing.
 
-use super::digest::{Digest, Shape};
+use super::nested::{Digest, Shape};
 
 /// Longest text that is read as a sentence saying there is nothing; beyond it, it says something else as well.
 const SENTENCE_BYTES_MAX: usize = 80;

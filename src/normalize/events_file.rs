@@ -19,7 +19,7 @@ use crate::engine::event::{
 };
 use crate::engine::policy::{ToolSettings, Tools};
 
-use super::{fingerprint, tool_names, value};
+use super::{fingerprint, reading, tool_names, value};
 
 /// Longest line, in bytes: a thousand calls with results of a hundred kilobytes each still fit.
 const LINE_BYTES_MAX: u64 = 128 * 1024 * 1024;
@@ -234,7 +234,7 @@ impl Told<'_> {
 
     fn bodies(&self, tools: &Tools) -> Result<Vec<Body>, String> {
         Ok(vec![match &*self.kind {
-            "tool_call" => self.tool_call(tools)?,
+            "tool_call" => return self.tool_call(tools),
             "llm_call" => Body::ModelCall(self.model_call(Answer::Unknown)),
             "llm_text" => self.model_text(),
             "handoff" => return self.handoff(),
@@ -256,31 +256,41 @@ impl Told<'_> {
         }])
     }
 
-    fn tool_call(&self, tools: &Tools) -> Result<Body, String> {
+    /// A call; of a tool that passes control, that too.
+    fn tool_call(&self, tools: &Tools) -> Result<Vec<Body>, String> {
         let tool = self.tool.as_deref().unwrap_or_default().trim();
         if tool.is_empty() {
             return Err("a tool_call needs `tool`".to_owned());
         }
         let call_id = self.call_id.as_deref().filter(|id| !id.is_empty());
         let how = tools.of(tool, self.agent.as_deref());
-        Ok(Body::ToolCall(ToolCall {
+        let arguments = self.input.map_or("", RawValue::get);
+        let receiver = tool_names::receiver(tool, arguments);
+        let call = Body::ToolCall(ToolCall {
             tool: value::name(tool),
             call_id: call_id.map(|id| value::id_hash(&[id.as_bytes()])),
             input: self.input(&how),
             output: self.output.map_or(Recorded::NotRecorded, |json| {
                 value::output_json(&how, json.get())
             }),
-            error: self.failure(),
+            error: self.call_failure(),
             hands_off: tool_names::hands_off(tool),
             writes: tool_names::writes(tool),
             guarded: None,
             traits: fingerprint::traits(
                 &how,
                 tool,
-                self.input.map_or("", RawValue::get),
+                arguments,
                 self.output.map_or("", RawValue::get),
             ),
-        }))
+        });
+        let handoff = receiver.map(|to| {
+            Body::Handoff(Handoff {
+                from: self.agent.as_deref().map(value::name),
+                to: value::name(&to),
+            })
+        });
+        Ok(std::iter::once(call).chain(handoff).collect())
     }
 
     /// Arguments that are `null` are not known to be none.
@@ -291,7 +301,14 @@ impl Told<'_> {
         })
     }
 
-    /// The error in words; of `true`, the result's words.
+    /// The error in words; of `true`, the result's words; where nothing is said of one, what the result tells of.
+    fn call_failure(&self) -> Option<Failure> {
+        match self.error {
+            None => reading::failure_of(None, Some(self.output?.get())),
+            Some(_) => self.failure(),
+        }
+    }
+
     fn failure(&self) -> Option<Failure> {
         match self.error?.get() {
             "null" | "false" => None,

@@ -135,7 +135,9 @@ mod tests {
             "{sample}"
         );
         let left = told(Outcome::Success(Some(result)), false);
-        assert_eq!(&*left.output.value().unwrap().sample, "");
+        assert_eq!(left.output.value().unwrap().kept(), None);
+        let number = told(Outcome::Success(Some("45 of 90")), false);
+        assert_eq!(number.output.value().unwrap().kept(), None);
         assert_eq!(
             left.output.value().unwrap().masked,
             kept.output.value().unwrap().masked

@@ -7,7 +7,8 @@
 
 use std::borrow::Cow;
 
-use super::digest::{Digest, Reader};
+use super::digest::Reader;
+use super::nested::Digest;
 
 /// How deep lists and objects may nest, as in `serde_json`: it bounds the stack.
 const DEPTH_MAX: usize = 127;

@@ -19,7 +19,7 @@ use super::dialect::Dialect;
 use super::facts::{Facts, Slot};
 use super::given::ToolAnswer;
 use super::names::Names;
-use super::{Report, answer, fingerprint, given, tool_names, usage, value, wrappers};
+use super::{Report, answer, failing, fingerprint, given, tool_names, usage, value, wrappers};
 
 /// OTLP's status codes.
 const STATUS_OK: i32 = 1;
@@ -239,7 +239,7 @@ impl<'r, 'a> Reading<'r, 'a> {
     }
 
     fn tell_asked(&mut self, asked: &Asked<'_>) {
-        let tool = self.names.shared(value::name_in(&asked.tool));
+        let tool = self.names.name(&asked.tool);
         let how = self.tools.of(&tool, self.agent.as_deref());
         if let Some(call) = asked.report(tool, &how) {
             let id = asked.identity(&self.span.trace_id);
@@ -380,14 +380,20 @@ pub(super) fn failure_of(whole: Option<&str>, result: Option<&str>) -> Option<Fa
     Some(told_by_result(error, result))
 }
 
-/// The failure that a result tells of: `isError`, an `error` with something in it at its top, or the line with
-/// which command runners report how a process ended.
+/// Longest result that is undone from its quotes to see whether it reads as a failure.
+const SHORT_BYTES_MAX: usize = 512;
+
+/// The failure that a result tells of: `isError`, an `error` with something in it at its top, the line with
+/// which command runners report how a process ended, or words with which programs begin to say that they failed.
 fn failure_in(result: &str) -> Option<Failure> {
     if !result.trim_start().starts_with('{') {
-        let code = result.strip_prefix("Process exited with code ")?;
-        return code
-            .starts_with(|digit: char| matches!(digit, '1'..='9'))
-            .then(|| value::failure(result));
+        // What tells it stands at the beginning, or in a result that is short as a whole.
+        let words = if result.len() <= SHORT_BYTES_MAX {
+            value::unquote(result)
+        } else {
+            Cow::Borrowed(result.trim_start().trim_start_matches('"'))
+        };
+        return failing::reads_as_failure(&words).then(|| value::failure(&value::unquote(result)));
     }
     // Nearly every result is spared the walk through its members.
     if !result.contains("rror\"") {

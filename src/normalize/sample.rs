@@ -8,7 +8,7 @@ use std::fmt::Write;
 
 use crate::engine::event::{SAMPLE_BYTES_MAX, SAMPLE_HEAD_BYTES, Text};
 
-use super::redact;
+use super::{redact, sketch};
 
 /// What stands for the part that was cut out.
 const CUT: &str = "…";
@@ -76,6 +76,11 @@ impl Sample {
     pub(super) fn hide(&mut self, place: usize) {
         self.text.truncate(place);
         self.quoted(redact::REDACTED);
+    }
+
+    /// A sketch of what was written.
+    pub(super) fn sketch(&self) -> u64 {
+        sketch::of(&self.text).bits
     }
 
     /// The sample: whole when it is short, else its head and its tail.

@@ -14,10 +14,33 @@ const RECEIVERS: [&str; 8] = [
     "recipient",
 ];
 
-/// First words of the names of tools that change something.
-const WRITES: [&str; 10] = [
+/// Words in the names of tools that change something.
+const WRITES: [&str; 33] = [
     "save", "write", "edit", "create", "update", "delete", "append", "insert", "replace",
-    "remember",
+    "remember", "send", "post", "put", "add", "set", "remove", "cancel", "book", "move", "copy",
+    "rename", "upload", "submit", "assign", "publish", "register", "approve", "pay", "refund",
+    "modify", "apply", "click", "type",
+];
+
+/// Words in the names of tools that look: what follows them is what they look at.
+const LOOKS: [&str; 17] = [
+    "get",
+    "list",
+    "read",
+    "search",
+    "find",
+    "fetch",
+    "query",
+    "lookup",
+    "check",
+    "show",
+    "describe",
+    "view",
+    "grep",
+    "count",
+    "scan",
+    "retrieve",
+    "calculate",
 ];
 
 /// Whether a tool passes control to another agent: `transfer_to_…`, `handoff…`, `hand_off…`, `handover…`, `delegate…`.
@@ -42,19 +65,42 @@ pub(super) fn receiver(tool: &str, arguments: &str) -> Option<String> {
     Some(value::unquote(receiver).into_owned()).filter(|receiver| !receiver.is_empty())
 }
 
-/// Whether a tool writes state, memory or a file, so that calling it is progress in itself.
+/// Whether a tool writes state, memory or a file, or acts on something, so that calling it is progress in itself: the first
+/// word that tells decides, whatever stands before it (`mcp__tracker__create_issue`).
 pub(super) fn writes(tool: &str) -> bool {
     let tool = tool.trim();
-    let first_word = tool
-        .char_indices()
-        .find(|(at, letter)| !letter.is_alphabetic() || (*at > 0 && letter.is_uppercase()))
-        .map_or(tool, |(at, _)| &tool[..at]);
-    WRITES
-        .iter()
-        .any(|word| first_word.eq_ignore_ascii_case(word))
-        || ["apply_patch", "str_replace", "MultiEdit", "NotebookEdit"]
-            .iter()
-            .any(|name| tool.starts_with(name))
+    let editors = [
+        "apply_patch",
+        "str_replace",
+        "search_replace",
+        "MultiEdit",
+        "NotebookEdit",
+    ];
+    if editors.iter().any(|name| tool.starts_with(name)) {
+        return true;
+    }
+    let is_one = |all: &[&str], word: &str| all.iter().any(|one| word.eq_ignore_ascii_case(one));
+    words(tool)
+        .find_map(|word| {
+            let looks = is_one(&LOOKS, word);
+            (looks || is_one(&WRITES, word)).then_some(!looks)
+        })
+        .unwrap_or(false)
+}
+
+/// The words of a name, however it is spelled: `create_issue`, `create-issue`, `createIssue`.
+fn words(name: &str) -> impl Iterator<Item = &str> {
+    let parts = name.split(|letter: char| !letter.is_alphabetic());
+    parts.flat_map(|part| {
+        let mut rest = part;
+        std::iter::from_fn(move || {
+            let mut letters = rest.char_indices().skip(1);
+            let next = letters.find(|(_, letter)| letter.is_uppercase());
+            let (word, behind) = rest.split_at(next.map_or(rest.len(), |(at, _)| at));
+            rest = behind;
+            Some(word).filter(|word| !word.is_empty())
+        })
+    })
 }
 
 /// What follows the verb, in lower case and with `_` between words; `None` where the verb is not one of passing control.
@@ -138,13 +184,32 @@ mod tests {
         }
     }
 
-    /// Writing is told by the first word, whatever the style of the name.
+    /// Writing is told by the first word that tells, whatever the style of the name.
     #[test]
     fn writers_are_told_by_name() {
-        for tool in ["save_note", "Write", "createIssue", "apply_patch", "update"] {
+        for tool in [
+            "save_note",
+            "Write",
+            "createIssue",
+            "apply_patch",
+            "update",
+            "mcp__tracker__create_issue",
+            "browser_click",
+            "github.addComment",
+            "search_replace",
+        ] {
             assert!(writes(tool), "{tool}");
         }
-        for tool in ["search", "updates_feed", "read_written", "Grep"] {
+        for tool in [
+            "search",
+            "updates_feed",
+            "read_written",
+            "Grep",
+            "get_update_status",
+            "listPosts",
+            "settings",
+            "",
+        ] {
             assert!(!writes(tool), "{tool}");
         }
     }

@@ -7,15 +7,19 @@
 
 use std::borrow::Cow;
 
-use crate::engine::event::{ERROR_BYTES_MAX, Failure, NAME_BYTES_MAX, Recorded, Text, Value};
+use crate::engine::event::{
+    ERROR_BYTES_MAX, Failure, NAME_BYTES_MAX, Recorded, SAMPLE_BYTES_MAX, Text, Value, said,
+};
 use crate::engine::policy::ToolSettings;
 use crate::otlp::ValueView;
 
-use super::digest::{Digest, READ_BYTES_MAX, Reader, Shape};
+use super::digest::{READ_BYTES_MAX, Reader};
 use super::hash;
 use super::json;
+use super::nested::{Digest, Shape};
 use super::redact;
 use super::sample::cut;
+use super::sketch;
 use super::transient;
 
 /// Fewest letters of a text of a model that is remembered.
@@ -46,7 +50,9 @@ pub(super) fn output_of(how: &ToolSettings<'_>, view: ValueView<'_>) -> Recorded
     if let Some(known) = without_value(view) {
         return known;
     }
-    output_value(Reader::for_output(how).whole_view(view))
+    let mut reader = Reader::for_output(how);
+    let digest = reader.whole_view(view);
+    output_value(digest, &reader)
 }
 
 /// Arguments of a tool, from JSON text such as [`member`] gives; what is not JSON is taken as a text.
@@ -64,7 +70,9 @@ pub(super) fn output_json(how: &ToolSettings<'_>, text: &str) -> Recorded {
     if is_marker(text) {
         return Recorded::Redacted;
     }
-    output_value(Reader::for_output(how).json(text))
+    let mut reader = Reader::for_output(how);
+    let digest = reader.json(text);
+    output_value(digest, &reader)
 }
 
 /// An error in words: its text redacted and cut at [`ERROR_BYTES_MAX`], its hash over the whole with volatile parts
@@ -103,23 +111,22 @@ pub(super) fn name_in(text: &str) -> &str {
     cut(text.trim(), NAME_BYTES_MAX)
 }
 
-/// Hash of the letters of a text that a model spoke, whatever their case and the numbers, signs and blanks between them; 0 for
-/// a text that is too short to be told from another (`yes` said twice is not said again), `None` for a hidden one.
+/// What is kept of a text that a model spoke, in the form of [`said`]; 0 for a text that is too short to be told from another
+/// (`yes` said twice is not said again), `None` for a hidden one.
 pub(super) fn spoken(text: &str) -> Option<u64> {
     if is_marker(text) {
         return None;
     }
     let letters = cut(text, READ_BYTES_MAX)
         .chars()
-        .filter(|letter| letter.is_alphabetic())
-        .map(|letter| letter.to_ascii_lowercase() as u32);
-    let (mut hash, mut count) = (0x9e37_79b9_7f4a_7c15_u64, 0_usize);
-    for letter in letters {
-        hash = (hash.rotate_left(5) ^ u64::from(letter)).wrapping_mul(0x517c_c1b7_2722_0a95);
-        count += 1;
-    }
-    let enough = count >= SPOKEN_LETTERS_MIN;
-    Some(if enough { hash ^ (hash >> 32) } else { 0 })
+        .filter(|letter| letter.is_alphabetic());
+    let enough = letters.take(SPOKEN_LETTERS_MIN).count() == SPOKEN_LETTERS_MIN;
+    let sketch = sketch::of(text);
+    Some(if enough {
+        said(sketch.bits, sketch.words)
+    } else {
+        0
+    })
 }
 
 /// Identity out of several parts, such as a trace id and a span id. Where one part ends and the next begins matters.
@@ -194,19 +201,25 @@ pub(super) fn unquote(text: &str) -> Cow<'_, str> {
 }
 
 fn input_value(digest: Digest, reader: Reader<'_>) -> Recorded {
+    let sample = reader.into_sample();
     Recorded::Value(Value {
         fingerprint: digest.hash,
-        masked: digest.hash,
+        masked: if digest.bytes > SAMPLE_BYTES_MAX {
+            sample.sketch()
+        } else {
+            digest.hash
+        },
         bytes: u32::try_from(digest.bytes).unwrap_or(u32::MAX),
         empty: digest.empty,
-        sample: reader.into_sample().finish(),
+        sample: sample.finish(),
     })
 }
 
-fn output_value(digest: Digest) -> Recorded {
+fn output_value(digest: Digest, reader: &Reader<'_>) -> Recorded {
     // `""`, `null`, `None`: no list or object that could have held something.
     let says_nothing =
         digest.empty && digest.bytes <= 4 && matches!(digest.shape, Shape::Nothing | Shape::Text);
+    let numbers = reader.numbers(digest.frame);
     Recorded::Value(Value {
         fingerprint: digest.hash,
         masked: digest.masked,
@@ -216,7 +229,7 @@ fn output_value(digest: Digest) -> Recorded {
             u32::try_from(digest.bytes).unwrap_or(u32::MAX)
         },
         empty: digest.empty,
-        sample: Text::default(),
+        sample: numbers,
     })
 }
 

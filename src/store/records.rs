@@ -17,6 +17,7 @@ mod query;
 mod run;
 mod speech;
 mod tables;
+mod trend;
 mod turn;
 mod wire;
 mod work;

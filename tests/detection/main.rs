@@ -5,6 +5,7 @@
 
 mod calibrate;
 mod explain;
+mod families;
 mod lookalikes;
 mod shell;
 mod support;

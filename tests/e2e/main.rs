@@ -1,6 +1,7 @@
 //! End to end: the program as its users run it, over real sockets on loopback, with recordings of real agents.
 
 mod abuse;
+mod asking;
 mod check;
 mod delivery;
 mod disk;

@@ -15,7 +15,7 @@ use super::support::{Daemon, Sender, free_port, http_client, runtime, until};
 const RULE: &str = "repeated_tool_call_exact_input";
 
 /// Identical calls with identical results.
-fn looping(sender: u64, from: u64, to: u64) -> ExportTraceServiceRequest {
+pub(crate) fn looping(sender: u64, from: u64, to: u64) -> ExportTraceServiceRequest {
     let mut request = calls(sender, from, to);
     for span in &mut request.resource_spans[0].scope_spans[0].spans {
         for attribute in &mut span.attributes {

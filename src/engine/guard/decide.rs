@@ -217,8 +217,7 @@ impl Action {
 impl RunState {
     /// Redacted sample of what the same call brought before, where one is kept.
     fn earlier_sample(&self, call: &ToolCall) -> Option<Text> {
-        let sample = self.earlier(call)?.sample;
-        (!sample.is_empty()).then_some(sample)
+        self.earlier(call)?.kept().cloned()
     }
 
     /// Whether the earlier result says no more than that something was done.

@@ -69,6 +69,9 @@ pub struct SimilarRepeats {
     pub calls_weak: Option<u32>,
     /// As in [`Repeats`].
     #[serde(default)]
+    pub calls_moving: Option<u32>,
+    /// As in [`Repeats`].
+    #[serde(default)]
     pub window_calls: Option<u32>,
     /// Share of equal text, 0 to 1, from which two inputs are similar.
     pub similarity: f64,

@@ -12,7 +12,7 @@
 //!
 //! # When it stays silent
 //! Results that were not recorded are not empty. Where progress is known, a new result of the same tool starts the count anew,
-//! several empty answers to one model answer count once, and a call that gave nothing at all and did not even say so (a
+//! several empty answers to one model answer count once, five are needed where the tool found something among the newest calls, and a call that gave nothing at all and did not even say so (a
 //! note-taking tool, a shell's `mkdir`) may not have looked for anything.
 
 use crate::engine::fold::Fold;
@@ -35,11 +35,15 @@ pub(super) fn observe(fold: &mut Fold, judged: &Judged<'_>, policy: &Policy) -> 
     if judged.outcome != Outcome::Empty {
         return None;
     }
+    let found_before = policy.progress_aware && fold.found_lately(tool);
     let tally = fold.tallies.of(RULE, tool);
     tally.expire(judged.number, settings.window_calls);
+    tally.moved |= tally.count == 0 && found_before;
     if policy.progress_aware && tally.count > 0 && tally.round == judged.round {
         return None;
     }
     tally.add(judged);
-    (tally.count >= u64::from(settings.calls)).then(|| Finding::of_calls(tally, tool, judged))
+    let calls = settings.calls_moving.filter(|_| tally.moved);
+    (tally.count >= u64::from(calls.unwrap_or(settings.calls)))
+        .then(|| Finding::of_calls(tally, tool, judged))
 }

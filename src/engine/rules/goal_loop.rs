@@ -2,7 +2,7 @@
 //!
 //! # What it sees
 //! Five of the newest instructions to one agent (its own input, or what it was handed) whose sets of words are nearly equal
-//! (Jaccard at least 0.45); or the same call four times among the newest twelve, under at least three instructions, even if
+//! (Jaccard at least 0.42); or the same call four times among the newest twelve, under at least three instructions, even if
 //! its results differ: the page scrolled down once more, whatever is asked for.
 //!
 //! # Why it matters

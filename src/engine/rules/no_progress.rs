@@ -17,7 +17,8 @@
 //! model answer count once. A call whose result was not recorded counts for nothing, nor does waiting, a failure that may pass
 //! by itself, or a new call that gave nothing at all (a shell's `mkdir`) or failed without a
 //! word but its exit code; after one of these, one call more is needed. Where other tools bring
-//! something new between its calls, more are needed.
+//! something new between its calls, more are needed, and so they are for misses of a tool that found something lately. Short
+//! results start anew where something was done since.
 
 use crate::engine::fold::Fold;
 use crate::engine::judge::{Judged, Outcome};
@@ -47,6 +48,10 @@ pub(super) fn observe(fold: &mut Fold, judged: &Judged<'_>, policy: &Policy) -> 
         return None;
     }
     let news_at = fold.totals.news_at;
+    if policy.progress_aware {
+        fold.begin_anew(RULE, tool, judged);
+    }
+    let found_before = fold.found_lately(tool) && !asked_before;
     let tally = fold.tallies.of(RULE, tool);
     tally.expire(judged.number, settings.window_calls);
     if written_at > tally.number {
@@ -54,6 +59,8 @@ pub(super) fn observe(fold: &mut Fold, judged: &Judged<'_>, policy: &Policy) -> 
     }
     if policy.progress_aware {
         tally.note_news(news_at);
+        // A miss among hits.
+        tally.moved |= tally.count == 0 && found_before;
         match judged.outcome {
             Outcome::Unknown => return None,
             Outcome::Stale if !asked_before => return None,

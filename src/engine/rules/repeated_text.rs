@@ -2,7 +2,8 @@
 //!
 //! # What it sees
 //! Three turns of text alone that only repeat what the agent had said, in rotation too, with no tool call and no message of
-//! the user's in between. Texts are the same when their letters are: case, numbers and signs do not count.
+//! the user's in between. Texts are the same when their words are: case, order and signs do not count; and texts of at least
+//! sixteen words when the cosine of their words is at least 0.85, as far as a sketch of 58 bits tells.
 //!
 //! # Why it matters
 //! An agent that plans, recaps and plans again without acting does not get on, and no rule that looks at tools sees it.
@@ -16,15 +17,20 @@
 //! than 16 letters, and texts that were not recorded, are not known to be the same. One turn that two spans report is one.
 
 use crate::engine::calls::Call;
+use crate::engine::event::SAID_BITS;
 use crate::engine::fold::{Fold, text_hash};
 use crate::engine::hash::mix;
 use crate::engine::judge::Outcome;
 use crate::engine::kept::Finding;
 use crate::engine::policy::Policy;
+use crate::engine::similarity::say_the_same;
 use crate::engine::speech::Said;
 use crate::engine::warning::Rule;
 
 const RULE: Rule = Rule::RepeatedText;
+
+/// Share of words, as a cosine, from which two texts say the same.
+const ALIKE: f64 = 0.85;
 
 pub(super) fn observe(
     fold: &mut Fold,
@@ -33,16 +39,18 @@ pub(super) fn observe(
     policy: &Policy,
 ) -> Option<Finding> {
     let agent = call.agent.map_or(0, |agent| text_hash(agent));
-    let text = mix(agent, text);
-    let earlier = |said: &&Said| said.text == text;
+    // Texts of one agent differ in as many bits as their sketches; those of two agents in half of them.
+    let own = text ^ (mix(agent, 0) >> (64 - SAID_BITS));
+    let earlier = |said: &&Said| say_the_same(said.text, own, ALIKE);
     let again = fold.speech.said.iter().filter(earlier);
     let side_by_side = again.clone().any(|said| call.start_ns < said.end_ns);
-    let repeats = again.count() > 0;
+    let first = again.clone().next().map(|said| said.text);
+    let (text, repeats) = (first.unwrap_or(own), first.is_some());
     if side_by_side {
         return None;
     }
     let end_ns = call.end_ns;
-    if fold.speech.say(Said { text, end_ns }) && policy.progress_aware {
+    if fold.speech.say(Said { text, end_ns }, own) && policy.progress_aware {
         fold.control.note_result(true);
     }
     let settings = policy.rules.repeated_text.as_ref()?;

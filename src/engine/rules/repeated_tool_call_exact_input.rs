@@ -18,7 +18,8 @@
 //! for nothing; where other calls lie between, or results were not recorded, one repeat more is needed, and where something
 //! new came in between, from whatever call, two more than that, unless the call fails in the same way each time. A call that gives
 //! nothing at all (a shell's `sed -i`) cannot show a standstill by itself: where another call brought something new since, it
-//! starts anew.
+//! starts anew; so does one whose result is unknown or short (`ok`, a picture's placeholder) where something was done since. Where
+//! nothing but numbers is new in the result, and they go up and down, the result is an old one, and one repeat more is needed.
 
 use crate::engine::fold::Fold;
 use crate::engine::judge::{Judged, Outcome};
@@ -35,13 +36,14 @@ pub(super) fn observe(fold: &mut Fold, judged: &Judged<'_>, policy: &Policy) -> 
         return None;
     }
     let news_at = fold.totals.news_at;
+    if policy.progress_aware {
+        fold.begin_anew(RULE, key, judged);
+    }
     let tally = fold.tallies.of(RULE, key);
     tally.expire(judged.number, settings.window_calls);
     if policy.progress_aware {
-        if judged.silent && tally.number < news_at {
-            tally.clear();
-        }
-        let new = judged.result.is_some_and(|result| tally.see(result));
+        let unseen = judged.result.is_some_and(|result| tally.see(result));
+        let new = unseen && !judged.jitters;
         if new && tally.count > 0 {
             tally.begin_again();
             tally.add(judged);
@@ -52,7 +54,7 @@ pub(super) fn observe(fold: &mut Fold, judged: &Judged<'_>, policy: &Policy) -> 
         }
         tally.note_news(news_at);
         let between = tally.count > 0 && tally.number + 1 != judged.number;
-        tally.weak |= between || judged.result.is_none();
+        tally.weak |= between || judged.result.is_none() || judged.jitters;
     }
     tally.add(judged);
     let needed = match settings.calls_moving {

@@ -2,7 +2,8 @@
 //!
 //! # What it sees
 //! At least three calls of a tool whose arguments are at least 85 % alike, each compared with the tool's newest calls, so a
-//! query that drifts is followed (threshold: LoopLens manual; the measure is the indel ratio over a sample of the arguments).
+//! query that drifts is followed (threshold: LoopLens manual; the measure is the indel ratio over a sample of the arguments; longer
+//! ones must also be alike by a sketch of their words up to 4 kB).
 //!
 //! # Why it matters
 //! A question asked in other words usually finds what the first one found.
@@ -14,23 +15,27 @@
 //! Arguments that were not recorded, or are redacted, are alike nothing. Where progress is known, a call that brings a
 //! result or an error not seen before starts the count anew; failures that may pass and waiting count for nothing; arguments
 //! that differ in digits only (paging, batches over numbered items) are not alike; calls of one model answer count once; and
-//! where results were not recorded or were nothing at all, or other calls lie between, one more is needed. Calls that gave
-//! nothing at all start anew where another call brought something new since.
+//! where results were not recorded or were nothing at all, or other calls lie between, one more is needed, and where something
+//! new came in between, two more than that, unless the calls fail. Calls that gave nothing at all start anew where another call
+//! brought something new since, those with a short or unknown result where something was done since.
 
-use crate::engine::event::SAMPLE_BYTES_MAX;
+use crate::engine::event::{SAMPLE_BYTES_MAX, Value};
 use crate::engine::fold::Fold;
 use crate::engine::hash::mix;
 use crate::engine::judge::{Judged, Outcome};
 use crate::engine::kept::Finding;
 use crate::engine::marks::CallMark;
 use crate::engine::policy::Policy;
-use crate::engine::similarity::similar;
+use crate::engine::similarity::{near, similar};
 use crate::engine::warning::Rule;
 
 const RULE: Rule = Rule::RepeatedToolCallSimilarInput;
 
 /// Longest result that may be a mere acknowledgement: `{"status": "success"}` with a little room.
 const ACKNOWLEDGEMENT_BYTES_MAX: u32 = 32;
+
+/// Shortest arguments that are a text that is sent rather than a question.
+const SENT_TEXT_BYTES_MIN: u32 = 128;
 
 pub(super) fn observe(fold: &mut Fold, judged: &Judged<'_>, policy: &Policy) -> Option<Finding> {
     let settings = policy.rules.repeated_tool_call_similar_input.as_ref()?;
@@ -39,12 +44,13 @@ pub(super) fn observe(fold: &mut Fold, judged: &Judged<'_>, policy: &Policy) -> 
         return None;
     }
     let news_at = fold.totals.news_at;
-    let tally = fold.tallies.of(RULE, mix(judged.tool_hash, group));
+    let group = mix(judged.tool_hash, group);
+    if policy.progress_aware {
+        fold.begin_anew(RULE, group, judged);
+    }
+    let tally = fold.tallies.of(RULE, group);
     tally.expire(judged.number, settings.window_calls);
     if policy.progress_aware {
-        if judged.silent && tally.number < news_at {
-            tally.clear();
-        }
         let another_error = judged.outcome == Outcome::Failed
             && judged.result.is_some_and(|result| tally.see(result));
         if judged.outcome == Outcome::Fresh || another_error {
@@ -56,26 +62,31 @@ pub(super) fn observe(fold: &mut Fold, judged: &Judged<'_>, policy: &Policy) -> 
         if tally.count > 0 && tally.round == judged.round {
             return None;
         }
+        tally.note_news(news_at);
         let between = tally.count > 0 && tally.number + 1 != judged.number;
         tally.weak |= between || judged.outcome == Outcome::Unknown || judged.silent;
     }
     tally.add(judged);
-    let needed = if tally.weak {
-        settings.calls_weak.unwrap_or(settings.calls)
-    } else {
-        settings.calls
+    let needed = match settings.calls_moving {
+        // News elsewhere is no excuse for a failure that stays the same.
+        Some(calls) if tally.moved && judged.outcome != Outcome::Failed => calls,
+        _ if tally.weak => settings.calls_weak.unwrap_or(settings.calls),
+        _ => settings.calls,
     };
     (tally.count >= u64::from(needed)).then(|| Finding::of_calls(tally, judged.tool_hash, judged))
 }
 
-/// Whether the result is too short to say more than that the call was done. The same acknowledgement of other arguments
-/// is no sign that nothing new came of it.
+/// Whether the result is too short to say more than that the call was done, or no longer than a text that was sent. The same
+/// acknowledgement of other arguments is no sign that nothing new came of it.
 fn is_acknowledgement(judged: &Judged<'_>) -> bool {
-    judged
-        .call
-        .output
-        .value()
-        .is_some_and(|value| value.bytes <= ACKNOWLEDGEMENT_BYTES_MAX)
+    let sent = judged.call.input.value().map_or(0, |value| value.bytes);
+    let short = if sent >= SENT_TEXT_BYTES_MIN {
+        sent
+    } else {
+        ACKNOWLEDGEMENT_BYTES_MAX
+    };
+    let value = judged.call.output.value();
+    value.is_some_and(|value| value.bytes <= short)
 }
 
 /// The group of similar calls that a call joins: that of the newest call of the tool that is like it, else one of its own.
@@ -98,8 +109,18 @@ pub(crate) fn group_of(fold: &Fold, judged: &Judged<'_>, policy: &Policy) -> Opt
             && lengths_allow(mark.input_bytes, value.bytes, settings.similarity)
             && !(policy.progress_aware && mark.shape == judged.shape)
             && similar(&mark.sample, &value.sample, settings.similarity)
+            && sketches_allow(mark, value, settings.similarity)
     };
     Some(of_tool().find(alike).map_or(key, |mark| mark.group))
+}
+
+/// Whether two values are alike beyond what their samples show.
+fn sketches_allow(mark: &CallMark, value: &Value, ratio: f64) -> bool {
+    match (mark.sketch, value.sketch()) {
+        // What is not longer than a sample is compared whole, and what is much longer is not like it.
+        (0, _) | (_, 0) => true,
+        (left, right) => near(left, right, ratio),
+    }
 }
 
 /// Whether two values may be alike by their full lengths, of which the samples show only a part.

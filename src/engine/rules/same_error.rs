@@ -2,7 +2,8 @@
 //!
 //! # What it sees
 //! At least four failed calls of a tool within twelve whose errors are equal once times, ids and the like are masked,
-//! with arguments that may differ.
+//! with arguments that may differ. Five, where the errors are equal but for words that the arguments said (`no user ann`, `no user
+//! bob`), and no call of the tool went well in between.
 //!
 //! # Why it matters
 //! The cause lies outside of what is being tried: a credential, a server, a missing package. Other arguments do not mend it.
@@ -19,6 +20,7 @@ use crate::engine::fold::Fold;
 use crate::engine::hash::mix;
 use crate::engine::judge::{Judged, Outcome};
 use crate::engine::kept::Finding;
+use crate::engine::marks::CallMark;
 use crate::engine::policy::Policy;
 use crate::engine::warning::Rule;
 
@@ -39,17 +41,25 @@ pub(super) fn observe(fold: &mut Fold, judged: &Judged<'_>, policy: &Policy) -> 
     if judged.is_wordless() {
         return None;
     }
-    let error = mix(failure.masked, 0);
+    let (error, gist) = (mix(failure.masked, 0), mix(judged.gist?, 1));
+    let of_tool = |mark: &&CallMark| mark.tool == judged.tool_hash;
+    let failed_before = fold.recent.iter().rev().find(of_tool);
+    let in_a_row = failed_before.is_some_and(|mark| mark.outcome == Outcome::Failed);
     let tally = fold.tallies.of(RULE, judged.tool_hash);
     tally.expire(judged.number, settings.window_calls);
-    if !tally.seen.contains(&error) {
+    let (same, alike) = (tally.seen.contains(&error), tally.seen.contains(&gist));
+    // The same kind of failure between calls that went well is no sign of one cause.
+    let alike = alike && in_a_row;
+    if !same && !alike {
         tally.clear();
         tally.see(error);
+        tally.see(gist);
     }
+    tally.weak |= tally.count > 0 && !same;
     if tally.count > 0 && tally.round == judged.round {
         return None;
     }
     tally.add(judged);
-    (tally.count >= u64::from(settings.calls))
+    (tally.count >= u64::from(settings.calls) + u64::from(tally.weak))
         .then(|| Finding::of_calls(tally, judged.tool_hash, judged))
 }

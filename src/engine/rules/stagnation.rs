@@ -11,8 +11,8 @@
 //! Tell the agent that this source has nothing else, and name another one or let it answer with what is known.
 //!
 //! # When it stays silent
-//! Empty results and errors have rules of their own. A result of up to 64 bytes may be a mere acknowledgement (`ok`, `saved`),
-//! as in a batch over many items, and so may that of a tool that writes. A new result of the tool starts the count anew, and
+//! Empty results and errors have rules of their own. A result of up to 64 bytes, or one no longer than what was sent, may be a mere
+//! acknowledgement (`ok`, `saved`), as in a batch over many items, and so may that of a tool that writes. A new result of the tool starts the count anew, and
 //! the calls of one model answer count once.
 
 use crate::engine::event::SpanId;
@@ -24,13 +24,9 @@ use crate::engine::warning::Rule;
 
 const RULE: Rule = Rule::Stagnation;
 
-/// Longest result that may say no more than that the call was done.
-const ACKNOWLEDGEMENT_BYTES_MAX: u32 = 64;
-
 pub(super) fn observe(fold: &mut Fold, judged: &Judged<'_>, policy: &Policy) -> Option<Finding> {
     let settings = policy.rules.stagnation.as_ref()?;
-    let value = judged.call.output.value()?;
-    let speaks = value.bytes > ACKNOWLEDGEMENT_BYTES_MAX && !judged.call.writes;
+    let speaks = !judged.is_acknowledged() && !judged.call.writes;
     if !speaks || judged.outcome != Outcome::Stale || judged.stands_aside() {
         return None;
     }

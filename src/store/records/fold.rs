@@ -14,6 +14,7 @@ use super::notes::{NotesRecord, notes_record, read_notes};
 use super::query::QueryMarkRecord;
 use super::speech::SpeechRecord;
 use super::tables::{TablesReader, TablesWriter};
+use super::trend::TrendRecord;
 use super::work::WorkRecord;
 
 /// A fold; numbers marked *t*, *c* and *s* are those of texts, traces and spans in the record's tables.
@@ -90,6 +91,12 @@ struct TotalsRecord {
     turn_at: u64,
     #[prost(uint64, tag = "19")]
     news_at: u64,
+    #[prost(uint64, tag = "20")]
+    acted_at: u64,
+    #[prost(fixed64, tag = "21")]
+    busy_ns: u64,
+    #[prost(fixed64, tag = "22")]
+    paused_ns: u64,
     #[prost(uint64, tag = "30")]
     skipped: u64,
     #[prost(message, optional, tag = "31")]
@@ -133,6 +140,10 @@ struct CallMarkRecord {
     asked: u64,
     #[prost(uint64, tag = "15")]
     round: u64,
+    #[prost(fixed64, tag = "16")]
+    sketch: u64,
+    #[prost(message, optional, tag = "17")]
+    trend: Option<TrendRecord>,
 }
 
 impl TablesWriter {
@@ -184,6 +195,8 @@ impl TablesWriter {
             round,
             outcome,
             result,
+            trend,
+            sketch,
             hands_off,
             gap_ns,
             waited_ns,
@@ -199,6 +212,8 @@ impl TablesWriter {
             start_ns: *start_ns,
             outcome: outcome_number(*outcome),
             hands_off: *hands_off,
+            sketch: *sketch,
+            trend: self.trend(trend.as_deref()),
             result: *result,
             gap_ns: *gap_ns,
             waited_ns: *waited_ns,
@@ -266,6 +281,8 @@ impl TablesReader {
             start_ns: record.start_ns,
             outcome: outcome_numbered(record.outcome)?,
             result: record.result,
+            sketch: record.sketch,
+            trend: self.trend(record.trend.as_ref())?,
             hands_off: record.hands_off,
             gap_ns: record.gap_ns,
             waited_ns: record.waited_ns,
@@ -291,6 +308,9 @@ fn totals_record(totals: &Totals, end_trace: u32) -> TotalsRecord {
         write_at,
         turn_at,
         news_at,
+        acted_at,
+        busy_ns,
+        paused_ns,
         unspent,
         root_seen,
         end_trace: _,
@@ -316,6 +336,9 @@ fn totals_record(totals: &Totals, end_trace: u32) -> TotalsRecord {
         write_at,
         turn_at,
         news_at,
+        acted_at,
+        busy_ns,
+        paused_ns,
         unspent: Some(spent_record(unspent)),
         root_seen,
         failed,
@@ -346,6 +369,9 @@ fn read_totals(record: &TotalsRecord, end_trace: TraceId) -> Totals {
         write_at: record.write_at,
         turn_at: record.turn_at,
         news_at: record.news_at,
+        acted_at: record.acted_at,
+        busy_ns: record.busy_ns,
+        paused_ns: record.paused_ns,
         unspent: read_spent(record.unspent),
         root_seen: record.root_seen,
         end_trace,

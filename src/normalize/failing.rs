@@ -1,0 +1,153 @@
+//! Tells a result that is an error in words from any other.
+//!
+//! Many frameworks catch what a tool throws and give the model its words as the result, and say nowhere else that the call
+//! failed. Such a text begins as errors do: with the name of an exception, a status of HTTP's, or the words of a shell. Only the beginning
+//! counts, so that a page about errors, or a log that was read, is a result like any other.
+
+use super::sample::cut;
+
+/// How much of the first line is looked at.
+const LOOKED_AT_BYTES_MAX: usize = 160;
+
+/// Beginnings, in lower case.
+const BEGINNINGS: [&str; 25] = [
+    "error:",
+    "error executing ",
+    "error calling ",
+    "error code:",
+    "fatal:",
+    "exception:",
+    "traceback (most recent call last)",
+    "tool error",
+    "failed to ",
+    "failure:",
+    "permission denied",
+    "access denied",
+    "unauthorized",
+    "forbidden",
+    "rate limit",
+    "too many requests",
+    "read timed out",
+    "request timed out",
+    "connection refused",
+    "connection reset",
+    "service unavailable",
+    "internal server error",
+    "http error ",
+    "request failed",
+    "no replacement was performed",
+];
+
+/// Ends of a first line that is all there is, as shells and their programs print them, in lower case.
+const ENDS: [&str; 4] = [
+    "command not found",
+    "no such file or directory",
+    "permission denied",
+    "not a directory",
+];
+
+/// The statuses of HTTP for failures, with the first word of what they mean.
+const STATUSES: [(&str, &str); 14] = [
+    ("400", "Bad"),
+    ("401", "Unauthorized"),
+    ("402", "Payment"),
+    ("403", "Forbidden"),
+    ("404", "Not"),
+    ("405", "Method"),
+    ("408", "Request"),
+    ("409", "Conflict"),
+    ("422", "Unprocessable"),
+    ("429", "Too"),
+    ("500", "Internal"),
+    ("502", "Bad"),
+    ("503", "Service"),
+    ("504", "Gateway"),
+];
+
+/// Whether a result's words say that the call failed.
+pub(super) fn reads_as_failure(text: &str) -> bool {
+    let text = text.trim();
+    if let Some(code) = text.strip_prefix("Process exited with code ") {
+        return code.starts_with(|digit: char| matches!(digit, '1'..='9'));
+    }
+    let first = text.lines().next().unwrap_or_default();
+    let line = cut(first, LOOKED_AT_BYTES_MAX);
+    let starts = |words: &str| {
+        let start = line.as_bytes().get(..words.len());
+        start.is_some_and(|start| start.eq_ignore_ascii_case(words.as_bytes()))
+    };
+    let ends = |words: &str| {
+        let start = text.len().checked_sub(words.len());
+        let end = start.and_then(|start| text.as_bytes().get(start..));
+        end.is_some_and(|end| end.eq_ignore_ascii_case(words.as_bytes()))
+    };
+    BEGINNINGS.iter().any(|words| starts(words))
+        || names_exception(line)
+        || is_status(line)
+        || (text.len() <= LOOKED_AT_BYTES_MAX
+            && first.len() == text.len()
+            && ENDS.iter().any(|words| ends(words)))
+}
+
+/// `ValueError: …`, `java.io.IOException: …`: one word before the first colon, with such an end.
+fn names_exception(line: &str) -> bool {
+    let Some((name, _)) = line.split_once(':') else {
+        return false;
+    };
+    let is_name = |letter: char| letter.is_alphanumeric() || matches!(letter, '.' | '_');
+    name.chars().all(is_name) && (name.ends_with("Error") || name.ends_with("Exception"))
+}
+
+/// `404 Not Found`, `HTTP 503`: a status of HTTP's for a failure, alone behind that name or with the first word of its meaning.
+fn is_status(line: &str) -> bool {
+    let named = line.strip_prefix("HTTP ");
+    let (code, word) = named
+        .unwrap_or(line)
+        .split_at_checked(3)
+        .unwrap_or_default();
+    let word = word.strip_prefix(' ').unwrap_or(word);
+    STATUSES.iter().any(|(status, means)| {
+        *status == code && (word.starts_with(means) || (word.is_empty() && named.is_some()))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::reads_as_failure;
+
+    /// Words of an error are told from a text that speaks of errors, counts or is a log.
+    #[test]
+    fn errors_begin_as_errors() {
+        for text in [
+            "Error: user not found",
+            "ValueError: invalid literal",
+            "java.io.IOException: closed",
+            "Traceback (most recent call last):\n  File",
+            "429 Too Many Requests",
+            "HTTP 503",
+            "401 Unauthorized: the key has expired",
+            "bash: foo: command not found",
+            "cat: a.txt: No such file or directory",
+            "Read timed out. (read timeout=10)",
+            "Process exited with code 2\nOutput: x",
+            "FATAL: password authentication failed",
+        ] {
+            assert!(reads_as_failure(text), "{text}");
+        }
+        for text in [
+            "",
+            "Errors in Rust are values.",
+            "404 pages were read",
+            "500 Main Street",
+            "Error handling: a guide",
+            "src/error.rs:1: pub enum Error",
+            "2026-11-18 ERROR: disk full",
+            "Process exited with code 0",
+            "a.txt: text\nb.txt: No such file or directory",
+            "Note: ValueError: is raised",
+            "503",
+        ] {
+            assert!(!reads_as_failure(text), "{text}");
+        }
+    }
+}

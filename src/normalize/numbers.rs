@@ -1,0 +1,144 @@
+//! The numbers in a result, by which the engine sees whether they move one way.
+
+use std::fmt::Write;
+
+use crate::engine::event::{NUMBERS_MARK, NUMBERS_MAX, Text};
+
+use super::hash;
+
+/// Numbers being read.
+#[derive(Default)]
+pub(super) struct Numbers {
+    /// Each with a hash of the names of the members that it stands in.
+    all: [(u64, f64); NUMBERS_MAX],
+    /// How many there were, also those for which there is no room.
+    count: usize,
+}
+
+impl Numbers {
+    pub(super) fn count(&self) -> usize {
+        self.count
+    }
+
+    pub(super) fn push(&mut self, number: f64) {
+        if let Some(place) = self.all.get_mut(self.count) {
+            *place = (0, number);
+        }
+        self.count += 1;
+    }
+
+    /// Forgets all but the first so many.
+    pub(super) fn take_back(&mut self, count: usize) {
+        self.count = count;
+    }
+
+    /// Notes that the numbers from here on stand in a member of this name.
+    pub(super) fn belong_to(&mut self, from: usize, name: &str) {
+        if from < self.count.min(NUMBERS_MAX) {
+            let name = hash::text(name);
+            for (within, _) in &mut self.all[from..] {
+                *within = hash::mix(*within, name);
+            }
+        }
+    }
+
+    /// The numbers with blanks between, behind 32 bits of a hash of the rest; empty where there are none, or too many. Their order does not
+    /// depend on the order of members.
+    pub(super) fn text(&self, frame: u64) -> Text {
+        let mut all = match self.all.get(..self.count) {
+            None | Some([]) => return Text::default(),
+            Some(all) => all.to_vec(),
+        };
+        all.sort_by_key(|(within, _)| *within);
+        let mut text = format!("{NUMBERS_MARK}{:08x}", frame as u32);
+        for (_, number) in all {
+            write!(text, " {number}").expect("a String takes everything");
+        }
+        text.into()
+    }
+
+    /// Takes the numbers out of a text; `None` where it has none. Digits within a word or a version are part of it.
+    pub(super) fn take_out(&mut self, text: &str) -> Option<String> {
+        let mut rest = String::new();
+        let mut copied = 0;
+        let mut at = 0;
+        while let Some(from) = text[at..].find(|letter: char| letter.is_ascii_digit()) {
+            let from = at + from;
+            let digits = text[from..].bytes();
+            let length = digits
+                .take_while(|byte| byte.is_ascii_digit() || *byte == b'.')
+                .count();
+            let word = text[from..from + length].trim_end_matches('.');
+            at = from + length;
+            let is_within = text[..from]
+                .ends_with(|letter: char| letter.is_alphanumeric() || matches!(letter, '_' | '.'));
+            let Some(number) = word.parse::<f64>().ok().filter(|_| !is_within) else {
+                continue;
+            };
+            self.push(number);
+            rest.push_str(&text[copied..from]);
+            copied = from + word.len();
+        }
+        if copied == 0 {
+            return None;
+        }
+        rest.push_str(&text[copied..]);
+        Some(rest)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Numbers;
+
+    #[track_caller]
+    fn check(text: &str, numbers: &str, rest: Option<&str>) {
+        let mut read = Numbers::default();
+        assert_eq!(read.take_out(text).as_deref(), rest, "{text}");
+        let told = read.text(0x1_0000_00ab);
+        let expected = ["\u{1}000000ab ", numbers].concat();
+        assert_eq!(
+            *told,
+            *if numbers.is_empty() { "" } else { &expected },
+            "{text}"
+        );
+    }
+
+    /// The order of members does not matter, that of numbers within one does.
+    #[test]
+    fn members_have_no_order() {
+        let text = |members: [(&str, f64); 2]| {
+            let mut read = Numbers::default();
+            for (name, number) in members {
+                let from = read.count();
+                read.push(number);
+                read.push(7.0);
+                read.belong_to(from, name);
+            }
+            read.text(0)
+        };
+        assert_eq!(
+            text([("a", 1.0), ("b", 2.0)]),
+            text([("b", 2.0), ("a", 1.0)])
+        );
+        assert_ne!(
+            text([("a", 1.0), ("b", 2.0)]),
+            text([("a", 2.0), ("b", 1.0)])
+        );
+    }
+
+    /// Numbers that stand by themselves are read, with a unit behind them or not; those within a word or a version are not.
+    #[test]
+    fn numbers_stand_by_themselves() {
+        check(
+            "45% of 1200 rows, load 0.5.",
+            "45 1200 0.5",
+            Some("% of  rows, load ."),
+        );
+        check("512MB free", "512", Some("MB free"));
+        check("v1.2.3 on sha a1b2 and x_7", "", None);
+        check("no numbers", "", None);
+        check("é3 7", "7", Some("é3 "));
+        check("1 2 3 4 5 6 7", "", Some("      "));
+    }
+}

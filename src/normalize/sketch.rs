@@ -1,0 +1,125 @@
+//! What is kept of a long text to compare it with others: 64 bits, of which similar texts have most in common.
+//!
+//! For each bit: do more words of the text have it set in their hash than not (`SimHash`; Charikar, *Similarity estimation techniques
+//! from rounding algorithms*, 2002)? Of two texts whose sets of words have the cosine `c`, each bit differs with a probability of
+//! `acos(c) / π`. The order of words, case and signs do not count.
+
+use super::hash;
+
+/// How much of a text is looked at, in bytes.
+const SKETCHED_BYTES_MAX: usize = 4_096;
+
+/// Digits of a count of all words of a text that long.
+const PLANES: usize = 12;
+
+/// The sketch of a text.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Sketch {
+    pub(super) bits: u64,
+    /// How many words it was made of.
+    pub(super) words: u64,
+}
+
+/// The sketch of a text; a sign of a script without blanks is a word of its own.
+pub(super) fn of(text: &str) -> Sketch {
+    let is_part = |byte: u8| byte.is_ascii_alphanumeric() || byte >= 0x80;
+    let mut votes = Votes::default();
+    let bytes = &text.as_bytes()[..text.len().min(SKETCHED_BYTES_MAX)];
+    let (mut word, mut length) = ([0_u8; 16], 0);
+    for byte in bytes {
+        let ends = !is_part(*byte) || *byte >= 0xe0;
+        if ends && length > 0 {
+            votes.take(hash::bytes(&word[..length.min(word.len())]));
+            length = 0;
+        }
+        if is_part(*byte) {
+            // Of a longer word the last letters stand over the first ones.
+            word[length % word.len()] = byte.to_ascii_lowercase();
+            length += 1;
+        }
+    }
+    if length > 0 {
+        votes.take(hash::bytes(&word[..length.min(word.len())]));
+    }
+    Sketch {
+        bits: votes.majority(),
+        words: votes.words,
+    }
+}
+
+/// Counts, for each of 64 bits, in how many words it is set: a plane holds one binary digit of all the counts.
+#[derive(Default)]
+struct Votes {
+    planes: [u64; PLANES],
+    words: u64,
+}
+
+impl Votes {
+    fn take(&mut self, word: u64) {
+        let mut carry = word;
+        for plane in &mut self.planes {
+            (*plane, carry) = (*plane ^ carry, *plane & carry);
+            if carry == 0 {
+                break;
+            }
+        }
+        self.words += 1;
+    }
+
+    fn majority(&self) -> u64 {
+        let count = |bit: usize| {
+            let digits = self.planes.iter().enumerate();
+            digits.fold(0, |count, (place, plane)| {
+                count + (((plane >> bit) & 1) << place)
+            })
+        };
+        let set = (0..64).filter(|bit| 2 * count(*bit) > self.words);
+        set.fold(0, |sketch, bit| sketch | (1 << bit))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Sketch, of};
+
+    /// A text of made-up words, of which so many differ from those of the plain one.
+    fn text(words: usize, others: usize) -> String {
+        let word = |at: usize| format!("{}{at}", if at % 100 < others { "other" } else { "word" });
+        (0..words).map(word).collect::<Vec<_>>().join(" ")
+    }
+
+    fn distance(left: &str, right: &str) -> u32 {
+        (of(left).bits ^ of(right).bits).count_ones()
+    }
+
+    /// Given texts of which 3, 15, 50 and 100 words in a hundred differ, the bits that differ are about as many as the angle says.
+    #[test]
+    fn distance_follows_the_share_of_other_words() {
+        for words in [100, 300] {
+            let plain = text(words, 0);
+            assert_eq!(distance(&plain, &plain), 0);
+            assert!(distance(&plain, &text(words, 3)) <= 9);
+            assert!((5..=18).contains(&distance(&plain, &text(words, 15))));
+            assert!((13..=30).contains(&distance(&plain, &text(words, 50))));
+            assert!((20..=44).contains(&distance(&plain, &text(words, 100))));
+        }
+    }
+
+    /// Case, signs and the order of words do not count; nor does what lies beyond 4 kB; any text has a sketch.
+    #[test]
+    fn what_does_not_count() {
+        assert_eq!(of("The Stream turns."), of("turns the -- stream"));
+        let long = "stream bank ".repeat(400);
+        assert_eq!(of(&long), of(&format!("{long} and more")));
+        assert_eq!(of(""), Sketch { bits: 0, words: 0 });
+        assert!(
+            distance("流れの中の渦", "流れの外の渦") < distance("流れの中の渦", "銀行の前の庭")
+        );
+    }
+
+    /// Given as many words as fit, counts do not overflow.
+    #[test]
+    fn every_count_fits() {
+        assert_eq!(of(&"a ".repeat(2_048)).bits, of("a").bits);
+    }
+}

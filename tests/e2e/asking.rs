@@ -1,0 +1,99 @@
+//! What a daemon that runs says when it is asked why, and what it has learned.
+
+use std::fs;
+
+use serde_json::Value;
+
+use super::kill::calls;
+use super::reload::looping;
+use super::support::{Daemon, Sender, eddy, free_port, runtime, until};
+
+/// Given a loop, the API says which events show it, that their arguments and results are equal, which settings decided and what
+/// would silence it; after a kill -9 it says the same. Of a warning that is not there, it says so.
+#[test]
+fn a_warning_is_explained() {
+    runtime().block_on(async {
+        let data = tempfile::tempdir().expect("a directory");
+        let daemon = Daemon::start(data.path());
+        let mut sender = Sender::new(daemon.grpc);
+        for call in 0..4 {
+            let looping = looping(0, call, call + 1);
+            sender.traces(looping).await.expect("it is accepted");
+        }
+        let runs = daemon.runs();
+        let (run_id, run) = runs.first_key_value().expect("a run");
+        let warnings = run["warnings"].as_array().expect("warnings");
+        let is_exact = |warning: &&Value| warning["rule"] == "repeated_tool_call_exact_input";
+        let warning = warnings.iter().find(is_exact).expect("a loop");
+        let id = warning["id"].as_str().expect("an id");
+        let path = format!("/v1/warnings/{id}?run_id={run_id}");
+        let (code, told) = daemon.get(&path);
+        assert_eq!(code, 200, "{told}");
+        assert_eq!(told["warning"], *warning);
+        let events = told["events"].as_array().expect("events");
+        let same = |event: &Value| event["arguments"] == "A" && event["result"] == 1;
+        assert!(events.len() == 4 && events.iter().all(same), "{told}");
+        let settings = told["settings"].as_object().expect("settings");
+        assert!(settings.keys().any(|key| key.contains("calls")), "{told}");
+        let silence = told["silence"].as_array().expect("ways");
+        let config = silence[0]["config"].as_str().expect("configuration");
+        assert!(config.contains("repeated_tool_call_exact_input"), "{told}");
+        let (code, unknown) = daemon.get(&format!("/v1/warnings/0000?run_id={run_id}"));
+        assert_eq!(code, 404, "{unknown}");
+        let (code, unnamed) = daemon.get(&format!("/v1/warnings/{id}"));
+        assert_eq!(code, 400, "{unnamed}");
+        daemon.kill_9();
+        let daemon = Daemon::start(data.path());
+        assert_eq!(daemon.get(&path), (200, told));
+    });
+}
+
+/// Given runs that the daemon remembers and that are over, it learns from them what is usual; given too few, it says so. What it
+/// learned is configuration that can be used.
+#[test]
+fn what_is_usual_is_learned_from_the_store() {
+    runtime().block_on(async {
+        let data = tempfile::tempdir().expect("a directory");
+        let config = data.path().join("eddy.yaml");
+        fs::write(&config, "runs: {idle: 1s}\n").expect("written");
+        let path = config.to_str().expect("UTF-8");
+        let daemon = Daemon::start_with(data.path(), free_port(), &["--config", path]);
+        let learn = || {
+            let api = daemon.api.to_string();
+            let command = &mut eddy();
+            let command = command.args(["calibrate", "--from-store", "--api", &api]);
+            command.output().expect("the program runs")
+        };
+        let over = async |runs: usize| {
+            let is_over = |run: &Value| matches!(run["ended"].as_str(), Some("ok" | "idle"));
+            let count = || daemon.runs().values().filter(|run| is_over(run)).count();
+            until(async || (count() >= runs).then_some(())).await;
+        };
+        let mut sender = Sender::new(daemon.grpc);
+        for run in 0..5 {
+            let request = calls(run, 0, 4);
+            sender.traces(request).await.expect("it is accepted");
+        }
+        over(5).await;
+        let few = learn();
+        let said = String::from_utf8_lossy(&few.stderr);
+        assert_eq!(few.status.code(), Some(1), "{said}");
+        assert!(said.contains("5 good runs of 5"), "{said}");
+        for run in 5..40 {
+            let request = calls(run, 0, 4 + run % 5);
+            sender.traces(request).await.expect("it is accepted");
+        }
+        over(40).await;
+        let learned = learn();
+        let said = String::from_utf8_lossy(&learned.stderr);
+        assert!(learned.status.success(), "{said}");
+        let learned = String::from_utf8(learned.stdout).expect("UTF-8");
+        assert!(learned.contains("from 40 good runs"), "{learned}");
+        assert!(learned.contains("calls: 8"), "{learned}");
+        fs::write(&config, learned).expect("written");
+        let valid = eddy().args(["validate", path]).output();
+        let valid = valid.expect("the program runs");
+        let said = String::from_utf8_lossy(&valid.stderr);
+        assert!(valid.status.success(), "{said}");
+    });
+}
