@@ -6,7 +6,7 @@
 //! in one of its own; the forms are told apart by the message, not by who wrote it:
 //!
 //! - the GenAI conventions: a part `tool_call_response`;
-//! - OpenAI's chat and what follows it: a message of the role `tool`; its responses: an item `function_call_output`;
+//! - `OpenAI`'s chat and what follows it: a message of the role `tool`; its responses: an item `function_call_output`;
 //! - Anthropic: a block `tool_result`; Bedrock: a block `toolResult`;
 //! - older versions of traceloop: flat keys, which [`Facts`] has read.
 
@@ -100,19 +100,20 @@ pub(super) fn in_messages(json: &str) -> Vec<ToolAnswer<'_>> {
     let messages: Vec<&RawValue> = list
         .and_then(|list| serde_json::from_str(list).ok())
         .unwrap_or_default();
-    let is_of_model = |message: &&RawValue| is_of_model(message.get());
-    let last = messages.iter().rposition(|message| is_of_model(message));
-    let (seen, newest) = messages.split_at(last.map_or(0, |last| last + 1));
+    let spoken = messages
+        .iter()
+        .rposition(|message| is_of_model(message.get()));
+    let (seen, newest) = messages.split_at(spoken.map_or(0, |place| place + 1));
     let answers = newest.iter().flat_map(|message| of_message(message.get()));
     let mut answers: Vec<_> = answers.collect();
-    let asking = seen.iter().rposition(|message| !is_of_model(message));
-    let asking = &seen[asking.map_or(0, |before| before + 1)..];
+    let before = seen.iter().rposition(|message| !is_of_model(message.get()));
+    let asking = &seen[before.map_or(0, |before| before + 1)..];
     take_asked_ids(&mut answers, asking);
     answers.drain(..answers.len().saturating_sub(ASKED_MAX));
     answers
 }
 
-/// OpenLLMetry asks for a call under the id of the item and answers it under that of the call, where OpenAI's responses
+/// `OpenLLMetry` asks for a call under the id of the item and answers it under that of the call, where `OpenAI`'s responses
 /// have both: answers to calls that nobody asked for take the ids of those that were, in order.
 fn take_asked_ids<'a>(answers: &mut [ToolAnswer<'a>], asking: &[&'a RawValue]) {
     let parts = asking.iter().flat_map(|message| {

@@ -31,11 +31,7 @@ pub(super) fn span(reading: &mut Reading<'_, '_>) -> Outcome {
         }
         "Agent run" => agent(reading),
         "Handoff" => handoff(reading),
-        "OpenAI Agents trace" => {
-            if reading.is_root() {
-                reading.tell_turn();
-            }
-        }
+        "OpenAI Agents trace" if reading.is_root() => reading.tell_turn(),
         _ => {}
     }
     Outcome::Noise

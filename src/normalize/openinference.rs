@@ -611,7 +611,7 @@ mod tests {
         check(span, &["model ? 720+93 ToolCalls(3)"]);
     }
 
-    /// google-adk's result is Gemini's answer of a tool, with the call's id in it; BeeAI's arguments have the run's options
+    /// google-adk's result is Gemini's answer of a tool, with the call's id in it; `BeeAI`'s arguments have the run's options
     /// beside them.
     #[test]
     fn results_and_arguments_are_unwrapped() {

@@ -146,7 +146,7 @@ fn tool(reading: &mut Reading<'_, '_>) {
     call.result = call.result.or_else(|| json_text(facts.value(Slot::Output)));
     unwrap_arguments(&mut call);
     unwrap_result(&mut call);
-    if reading.span.scope_name.ends_with(".agno") {
+    if reading.span.scope_name.rsplit('.').next() == Some("agno") {
         unwrap_printed(&mut call);
     }
     reading.tell_call(&call);

@@ -695,14 +695,18 @@ fn json_shows_what_protobuf_shows() {
 /// How one variant of OTLP/JSON is written.
 #[derive(Clone, Copy, Debug)]
 struct Writing {
-    /// Times and whole numbers as text.
-    numbers_as_text: [bool; 2],
-    upper_case_ids: bool,
+    /// Which of the choices below are taken, a bit for each.
+    choices: u8,
     defaults: Defaults,
-    unknown_fields: bool,
-    structured: bool,
-    indented: bool,
 }
+
+/// The choices of a [`Writing`].
+const TIMES_AS_TEXT: u8 = 1;
+const WHOLE_NUMBERS_AS_TEXT: u8 = 2;
+const UPPER_CASE_IDS: u8 = 4;
+const UNKNOWN_FIELDS: u8 = 8;
+const STRUCTURED: u8 = 16;
+const INDENTED: u8 = 32;
 
 /// What stands where a field has its default.
 #[derive(Clone, Copy, Debug)]
@@ -715,25 +719,17 @@ enum Defaults {
 impl Writing {
     fn all() -> impl Iterator<Item = Self> {
         let defaults = [Defaults::LeftOut, Defaults::Written, Defaults::Null].into_iter();
-        defaults.flat_map(|defaults| {
-            (0..64_u8).map(move |choice| {
-                let is = |bit: u8| choice & 1 << bit != 0;
-                Self {
-                    numbers_as_text: [is(0), is(1)],
-                    upper_case_ids: is(2),
-                    unknown_fields: is(3),
-                    structured: is(4),
-                    indented: is(5),
-                    defaults,
-                }
-            })
-        })
+        defaults.flat_map(|defaults| (0..64).map(move |choices| Self { choices, defaults }))
+    }
+
+    fn takes(self, choice: u8) -> bool {
+        self.choices & choice != 0
     }
 
     fn text(self, request: &ExportTraceServiceRequest) -> String {
         let mut json = serde_json::to_value(request).expect("it can be written");
         self.rewrite("", &mut json);
-        if self.indented {
+        if self.takes(INDENTED) {
             serde_json::to_string_pretty(&json).expect("it can be written")
         } else {
             json.to_string()
@@ -769,19 +765,18 @@ impl Writing {
                         }
                     }
                 }
-                if self.unknown_fields && !members.keys().any(|key| key.ends_with("Value")) {
+                if self.takes(UNKNOWN_FIELDS) && !members.keys().any(|key| key.ends_with("Value")) {
                     members.insert("madeUp".to_owned(), serde_json::json!({"a": [1, null]}));
                 }
             }
             Json::Array(items) => items.iter_mut().for_each(|item| self.rewrite(key, item)),
-            Json::String(text) if key.ends_with("Id") && self.upper_case_ids => {
+            Json::String(text) if key.ends_with("Id") && self.takes(UPPER_CASE_IDS) => {
                 *text = text.to_uppercase();
             }
             Json::String(_) | Json::Number(_) => {
-                let [times, whole] = self.numbers_as_text;
                 let as_text = match key {
-                    "intValue" => whole,
-                    key if key.ends_with("UnixNano") => times,
+                    "intValue" => self.takes(WHOLE_NUMBERS_AS_TEXT),
+                    key if key.ends_with("UnixNano") => self.takes(TIMES_AS_TEXT),
                     _ => return,
                 };
                 let digits = json
@@ -812,7 +807,7 @@ fn variants_request(structured: bool) -> ExportTraceServiceRequest {
         pair("flag", Some(Value::BoolValue(true))),
     ];
     let values = scalars.iter().filter_map(|pair| pair.value.clone());
-    let structures = vec![
+    let nested = vec![
         pair("bytes", Some(Value::BytesValue(vec![0, 255, 7]))),
         pair(
             "list",
@@ -828,7 +823,7 @@ fn variants_request(structured: bool) -> ExportTraceServiceRequest {
         ),
         pair("nothing", None),
     ];
-    let attributes = if structured { structures } else { scalars };
+    let attributes = if structured { nested } else { scalars };
     let full = Span {
         trace_id: (1..=16).map(|byte| byte * 15).collect(),
         span_id: vec![171; 8],
@@ -895,11 +890,12 @@ fn every_writing_of_json_is_its_protobuf_twin() {
     };
     let mut variants = std::collections::BTreeSet::new();
     for writing in Writing::all() {
-        let request = variants_request(writing.structured);
-        let text = writing.text(&request);
-        let bytes = json::traces_to_bytes(&text).unwrap_or_else(|error| panic!("{error}: {text}"));
+        let request = variants_request(writing.takes(STRUCTURED));
+        let written = writing.text(&request);
+        let bytes =
+            json::traces_to_bytes(&written).unwrap_or_else(|error| panic!("{error}: {written}"));
         assert_eq!(seen(&bytes), seen(&request.encode_to_vec()), "{writing:?}");
-        variants.insert(text);
+        variants.insert(written);
     }
     assert!(variants.len() > 100, "only {} variants", variants.len());
 }
