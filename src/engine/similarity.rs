@@ -63,18 +63,39 @@ fn differ_little(differing: u64, bits: u32, ratio: f64) -> bool {
 /// items do, which are not rewordings.
 #[must_use]
 pub(crate) fn shape(text: &str) -> u64 {
+    let text = text.as_bytes();
+    let text = &text[..text.len().min(SAMPLE_BYTES_MAX)];
     let mut words = [0_u8; SAMPLE_BYTES_MAX];
     let mut length = 0;
-    for byte in text.bytes().take(SAMPLE_BYTES_MAX) {
-        words[length] = byte;
-        length += usize::from(!byte.is_ascii_digit());
+    let (eights, rest) = text.as_chunks::<8>();
+    for eight in eights {
+        // Most have no digit, and are taken as they are.
+        let digits = eight
+            .iter()
+            .fold(false, |any, byte| any | byte.is_ascii_digit());
+        if digits {
+            length = without_digits(eight, &mut words, length);
+        } else {
+            words[length..length + 8].copy_from_slice(eight);
+            length += 8;
+        }
     }
+    length = without_digits(rest, &mut words, length);
     words[length..].fill(0);
     let (words, _) = words.as_chunks();
     let used = words.iter().take(length.div_ceil(8));
     used.fold(length as u64, |hash, word| {
         (hash.rotate_left(5) ^ u64::from_le_bytes(*word)).wrapping_mul(0x517c_c1b7_2722_0a95)
     })
+}
+
+/// Copies what is no digit to a place of the words; says where that ends.
+fn without_digits(text: &[u8], words: &mut [u8; SAMPLE_BYTES_MAX], mut length: usize) -> usize {
+    for byte in text {
+        words[length] = *byte;
+        length += usize::from(!byte.is_ascii_digit());
+    }
+    length
 }
 
 /// Lengths of the common prefix and of the common suffix of what is left, compared eight bytes at a time.
