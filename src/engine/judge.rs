@@ -1,7 +1,7 @@
 //! What a call brought: judged against what was seen before, once, before any rule looks at it.
 
 use super::calls::Call;
-use super::event::{Failure, Text, Value};
+use super::event::{ERROR_BYTES_MAX, Failure, Text, Value};
 use super::fold::{Fold, Spent, text_hash};
 use super::hash::mix;
 use super::marks::CallMark;
@@ -119,7 +119,7 @@ impl Judged<'_> {
 pub(super) const ACKNOWLEDGEMENT_BYTES_MAX: u32 = 64;
 
 /// Longest error that may tell no more than an exit code: "Command failed with exit code 1" with a little room.
-pub(super) const EXIT_CODE_BYTES_MAX: usize = 40;
+const EXIT_CODE_BYTES_MAX: usize = 40;
 
 /// Whether an error has no words, or tells only that a command's exit code was not zero.
 fn tells_nothing(error: &str) -> bool {
@@ -332,6 +332,9 @@ fn gist_key(judged: &Judged<'_>) -> Option<u64> {
     Some(mix(judged.tool_hash, mix(judged.gist?, 2)))
 }
 
+/// How much shorter than its longest an error's text may be where it was cut, so that no character is cut in two.
+const GIST_CUT_BYTES: usize = 4;
+
 /// Fewest words that an error must have besides those of the arguments, to be known by them.
 const GIST_WORDS_MIN: usize = 3;
 
@@ -357,7 +360,9 @@ fn gist(failure: &Failure, arguments: &str) -> u64 {
     let (hash, count) = own.fold((0, 0), |(hash, count), word| {
         (mix(hash, text_hash(word)), count + 1)
     });
-    if count >= GIST_WORDS_MIN {
+    // Of a text that was cut, what went wrong may stand in the part that is not there.
+    let is_whole = failure.text.len() + GIST_CUT_BYTES < ERROR_BYTES_MAX;
+    if is_whole && count >= GIST_WORDS_MIN {
         hash
     } else {
         failure.masked

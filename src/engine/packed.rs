@@ -12,7 +12,6 @@ use super::event::{
     Answer, Body, Command, Event, Failure, ModelCall, Part, Recorded, Text, ToolCall, TraceId,
     Traits,
 };
-use super::judge::EXIT_CODE_BYTES_MAX;
 
 pub(super) use reading::Reader;
 
@@ -171,22 +170,18 @@ fn put_recorded(recorded: &Recorded, with_fingerprint: bool, out: &mut Vec<u8>) 
     put_text(&value.sample, out);
 }
 
-/// A failure with as much of its text as tells whether there is more than an exit code in it.
+/// A failure with its text, of which the rules read the words.
 fn put_failure(failure: Option<&Failure>, out: &mut Vec<u8>) {
     let Some(failure) = failure else {
         return out.push(NO_FAILURE);
     };
-    let mut end = failure.text.len().min(EXIT_CODE_BYTES_MAX + 1);
-    while !failure.text.is_char_boundary(end) {
-        end += 1;
-    }
     out.push(if failure.transient {
         TRANSIENT
     } else {
         FAILURE
     });
     put_fixed(failure.masked, out);
-    put_text(&failure.text[..end], out);
+    put_text(&failure.text, out);
 }
 
 fn command_number(command: Option<Command>) -> u8 {

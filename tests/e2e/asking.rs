@@ -36,10 +36,12 @@ fn a_warning_is_explained() {
         let settings = told["settings"].as_object().expect("settings");
         assert!(settings.keys().any(|key| key.contains("calls")), "{told}");
         let silence = told["silence"].as_array().expect("ways");
-        let config = silence[0]["config"].as_str().expect("configuration");
-        assert!(config.contains("repeated_tool_call_exact_input"), "{told}");
+        let off = "detectors: {rules: {repeated_tool_call_exact_input: off}}";
+        assert!(silence.iter().any(|way| way["config"] == off), "{told}");
         let (code, unknown) = daemon.get(&format!("/v1/warnings/0000?run_id={run_id}"));
-        assert_eq!(code, 404, "{unknown}");
+        assert_eq!(code, 400, "{unknown}");
+        let error = unknown["error"].as_str().expect("an error");
+        assert!(error.contains("is no warning of this run"), "{error}");
         let (code, unnamed) = daemon.get(&format!("/v1/warnings/{id}"));
         assert_eq!(code, 400, "{unnamed}");
         daemon.kill_9();
@@ -53,11 +55,12 @@ fn a_warning_is_explained() {
 #[test]
 fn what_is_usual_is_learned_from_the_store() {
     runtime().block_on(async {
-        let data = tempfile::tempdir().expect("a directory");
-        let config = data.path().join("eddy.yaml");
+        let directory = tempfile::tempdir().expect("a directory");
+        let data = directory.path().join("data");
+        let config = directory.path().join("eddy.yaml");
         fs::write(&config, "runs: {idle: 1s}\n").expect("written");
         let path = config.to_str().expect("UTF-8");
-        let daemon = Daemon::start_with(data.path(), free_port(), &["--config", path]);
+        let daemon = Daemon::start_with(&data, free_port(), &["--config", path]);
         let learn = || {
             let api = daemon.api.to_string();
             let command = &mut eddy();
