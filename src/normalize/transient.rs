@@ -34,6 +34,9 @@ const PHRASES: [&str; 21] = [
     "please retry",
 ];
 
+/// What openai-agents says of every tool that raised, whatever went wrong in it; in lower case.
+const SAID_OF_EVERYTHING: &str = "an error occurred while running the tool. please try again.";
+
 /// HTTP's status codes for what may pass.
 const CODES: [&str; 6] = ["408", "429", "500", "502", "503", "504"];
 
@@ -43,7 +46,8 @@ const BEFORE_CODES: [&str; 4] = ["http", "status", "code", "error"];
 /// Whether an error says that trying again later may help.
 pub(super) fn is_transient(error: &str) -> bool {
     let text = cut(error.trim(), LOOKED_AT_BYTES_MAX).to_ascii_lowercase();
-    PHRASES.iter().any(|phrase| text.contains(phrase)) || has_code(&text)
+    let text = text.strip_prefix(SAID_OF_EVERYTHING).unwrap_or(&text);
+    PHRASES.iter().any(|phrase| text.contains(phrase)) || has_code(text)
 }
 
 fn has_code(text: &str) -> bool {
@@ -87,6 +91,7 @@ mod tests {
             "401 Unauthorized",
             "HTTP 404",
             "Connection refused",
+            "An error occurred while running the tool. Please try again. Error: no such table",
         ] {
             assert!(!is_transient(error), "{error}");
         }
