@@ -4,9 +4,11 @@ use std::time::Duration;
 
 use tokio::time::{Instant, sleep, timeout};
 use tonic::Code;
+use tonic::transport::Channel;
 
 use super::{Fixture, PATIENCE, after, next};
 use crate::api::v1::tail_alerts_response::Message;
+use crate::api::v1::warning_service_client::WarningServiceClient;
 use crate::api::{Settings, v1};
 use crate::engine::warning::Severity;
 use crate::store::Options;
@@ -216,14 +218,23 @@ async fn a_reader_that_stops_holds_up_nobody() {
         ..Settings::default()
     };
     let eddy = Fixture::start_with(&Options::default(), settings).await;
-    let mut stopped = eddy.tail(v1::TailAlertsRequest::default()).await;
+    // A client that takes little in advance, or the test would have to send megabytes.
+    let narrow = Channel::from_shared(format!("http://{}", eddy.address)).unwrap();
+    let narrow = narrow.initial_stream_window_size(64 << 10).connect().await;
+    let mut stopped = WarningServiceClient::new(narrow.unwrap())
+        .tail_alerts(v1::TailAlertsRequest::default())
+        .await
+        .unwrap()
+        .into_inner();
     let mut reading = Vec::new();
     for _ in 0..9 {
         let mut tail = eddy.tail(v1::TailAlertsRequest::default()).await;
         let (seen, at) = tokio::sync::watch::channel(0);
         tokio::spawn(async move {
-            while let Some(Ok(cursor)) = next(&mut tail).await {
-                seen.send_replace(cursor);
+            while let Ok(Some(answer)) = tail.message().await {
+                if let Some(Message::Alert(alert)) = answer.message {
+                    seen.send_replace(alert.cursor);
+                }
             }
         });
         reading.push(at);
