@@ -17,7 +17,7 @@ use super::mistake::{Mistake, Mistakes, Place};
 const DEPTH_MAX: usize = 24;
 
 /// Most values in a file, those that aliases repeat included. The reference has some hundred.
-const NODES_MAX: usize = 20_000;
+const NODES_MAX: usize = 10_000;
 
 /// A value and where it stands.
 #[derive(Clone, Debug)]

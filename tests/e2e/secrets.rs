@@ -152,7 +152,9 @@ fn guarded(daemon: &Daemon, run: &str, said: &str) {
         let mut body =
             json!({"run_id": run, "tool": "t", "call_id": call.to_string(), "status": status});
         body[key] = Value::from(format!("it says {said}"));
-        assert_eq!(daemon.post("/v1/guard/report", &body.to_string()).0, 200);
+        // On a busy machine it may not be taken in within the deadline, which a client hears and tells again.
+        let told = (0..100).any(|_| daemon.post("/v1/guard/report", &body.to_string()).0 == 200);
+        assert!(told, "it is never taken in");
     }
 }
 
