@@ -106,8 +106,8 @@ pub(crate) struct Cli {
 enum Command {
     /// Receive telemetry and watch runs; what `eddy` alone does
     #[command(after_help = "\
-Without a file: OTLP/gRPC on 127.0.0.1:4317, OTLP/HTTP on 127.0.0.1:4318, the API on 127.0.0.1:4319,
-warnings on the terminal.
+Without a file: OTLP/gRPC on 127.0.0.1:4317, OTLP/HTTP on 127.0.0.1:4318,
+the API on 127.0.0.1:4319, warnings on the terminal.
 `eddy config reference` shows every key that a file may have.
 SIGTERM or Ctrl-C finishes what is held and leaves; a second one leaves at once.")]
     Serve(ServeArgs),
@@ -116,9 +116,9 @@ SIGTERM or Ctrl-C finishes what is held and leaves; a second one leaves at once.
     /// Follow warnings as they are raised, grow and resolve
     #[command(after_help = "\
 Examples:
-  eddy tail                        from now on
-  eddy tail --after 0              everything that is kept, then from now on
-  eddy tail --json --after 1741    one alert a line, going on after the one with cursor 1741")]
+  eddy tail                      from now on
+  eddy tail --after 0            everything that is kept, then from now on
+  eddy tail --json --after 1741  one alert a line, behind the one with that cursor")]
     Tail(tail::TailArgs),
     /// List runs, newest first
     #[command(after_help = "\

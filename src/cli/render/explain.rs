@@ -54,10 +54,10 @@ fn events(look: Look, explanation: &ExplanationJson) -> Vec<String> {
     let who = width(|event| event.agent.as_deref().unwrap_or_default());
     let mut lines = Vec::new();
     if explanation.earlier > 0 {
-        let more = format!(
-            "  {} earlier ones are not kept one by one",
-            explanation.earlier
-        );
+        let more = match explanation.earlier {
+            1 => "  1 earlier one is not kept by itself".to_owned(),
+            earlier => format!("  {earlier} earlier ones are not kept one by one"),
+        };
         lines.push(look.paint(Paint::Faint, &more));
     }
     for event in events {
