@@ -721,6 +721,7 @@ fn run_state() -> RunState {
     state
 }
 
+mod churn;
 mod crashes;
 mod damage;
 

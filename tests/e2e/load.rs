@@ -7,12 +7,9 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use opentelemetry_proto::tonic::collector::trace::v1::ExportTraceServiceRequest;
-use opentelemetry_proto::tonic::common::v1::AnyValue;
-use opentelemetry_proto::tonic::common::v1::any_value::Value as Any;
 use tonic::Code;
 use tonic_types::StatusExt;
 
-use super::kill::calls;
 use super::support::{Daemon, Sender};
 
 /// A number from the environment, for the long form of a test; else the short one.
@@ -83,23 +80,6 @@ impl Times {
         let place = (self.0.len() * hundredth).div_ceil(100).max(1) - 1;
         self.0.get(place).copied().unwrap_or(Duration::MAX)
     }
-}
-
-/// Calls number `from` to `to` of a run, with arguments and results as long as are kept of them.
-pub(crate) fn long_calls(run: u64, from: u64, to: u64) -> ExportTraceServiceRequest {
-    let mut request = calls(run, from, to);
-    let spans = request.resource_spans[0].scope_spans[0].spans.iter_mut();
-    for (span, number) in spans.zip(from..) {
-        for attribute in &mut span.attributes[3..] {
-            let words = (0..60).map(|word| format!("{:x}", number * 31 + word));
-            let words = words.collect::<Vec<_>>().join(" ");
-            let text = format!(r#"{{"text":"{words}"}}"#);
-            attribute.value = Some(AnyValue {
-                value: Some(Any::StringValue(text)),
-            });
-        }
-    }
-    request
 }
 
 /// What a request came to.

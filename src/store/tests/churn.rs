@@ -1,0 +1,111 @@
+//! A long time of runs that come, grow and are forgotten, in seconds: how much room they leave behind.
+
+use super::*;
+
+/// Runs that begin in a round, and rounds after which they are forgotten.
+const RUNS: u64 = 10;
+const ROUNDS_KEPT: u64 = 20;
+
+/// Rounds in CI.
+const ROUNDS: u64 = 900;
+
+/// Bytes of all files in a directory.
+fn size(dir: &Path) -> u64 {
+    let entries = fs::read_dir(dir).into_iter().flatten().flatten();
+    let sizes = entries.map(|entry| match entry.metadata() {
+        Ok(data) if data.is_dir() => size(&entry.path()),
+        Ok(data) => data.len(),
+        // A snapshot was removed meanwhile.
+        Err(_) => 0,
+    });
+    sizes.sum()
+}
+
+fn name(round: u64, run: u64) -> String {
+    format!("run {round} {run}")
+}
+
+/// The runs of a round, in the state that they have when they are so many rounds old.
+fn states(round: u64, age: u64) -> Vec<SavedRun> {
+    let runs = 0..RUNS;
+    runs.map(|run| {
+        let bytes = 500 + 200 * age + 37 * run;
+        saved(round, &name(round, run), bytes as usize)
+    })
+    .collect()
+}
+
+/// What a round commits: runs begin, and those of long ago are forgotten.
+fn turn(round: u64, told: &Turn) -> Turn {
+    let mut turn = told.clone();
+    turn.new_runs = (0..RUNS).map(|run| key(round, &name(round, run))).collect();
+    turn.alerts.clear();
+    if let Some(old) = round.checked_sub(ROUNDS_KEPT) {
+        turn.removed = (0..RUNS).map(|run| key(old, &name(old, run))).collect();
+        let removed = turn.removed.iter().map(|key| Entry::Removed {
+            run_id: key.run_id.clone(),
+        });
+        turn.entries.extend(removed);
+    }
+    turn
+}
+
+/// Given runs that come, are saved as they grow, and are forgotten, many times as many bytes as are kept at a time (`EDDY_ROUNDS`
+/// rounds): the directory takes at most three times what is of use and 64 MiB, and stops growing.
+#[tokio::test]
+async fn what_is_forgotten_leaves_its_room() {
+    const SEGMENT_BYTES: u64 = 64 << 10;
+    let rounds = std::env::var("EDDY_ROUNDS").ok();
+    let rounds = rounds
+        .and_then(|rounds| rounds.parse().ok())
+        .unwrap_or(ROUNDS);
+    let dir = TempDir::new().unwrap();
+    let options = Options {
+        snapshot_every: Some(Duration::from_millis(20)),
+        ..options()
+    };
+    let opened = open::open(dir.path(), &options).unwrap();
+    let shorter = |journal: &mut journal::Journal| journal.set_segment_bytes(SEGMENT_BYTES);
+    let store = Store::start(opened, dir.path(), &options, shorter).unwrap();
+    store.needed_from(0, 0);
+    let (mut sizes, mut written) = (Vec::new(), 0);
+    let told = samples::tool_calls(300);
+    for round in 0..rounds {
+        let committed = store.commit(turn(round, &told)).await.unwrap();
+        for age in [0, 5, 15] {
+            if let Some(round) = round.checked_sub(age) {
+                let states = states(round, age);
+                written += states.iter().map(|run| run.state.len() as u64).sum::<u64>();
+                store.save_runs(states).await.unwrap();
+            }
+        }
+        store.needed_from(0, committed.position + 1);
+        sizes.push(size(dir.path()));
+        // The database gives room up as it flushes, twice a second.
+        tokio::time::sleep(Duration::from_millis(2)).await;
+    }
+    written += store.counters().journal_bytes;
+    let states = (0..ROUNDS_KEPT).flat_map(|age| states(0, age));
+    let live = states.map(|run| run.state.len() as u64).sum::<u64>();
+    let most = *sizes.iter().max().unwrap();
+    let part = sizes.len().div_ceil(3);
+    let mut usual = sizes.chunks_mut(part).map(|third| {
+        third.sort_unstable();
+        third[third.len() / 2]
+    });
+    let usual = [(); 3].map(|()| usual.next().unwrap());
+    let kib = |bytes: u64| bytes >> 10;
+    println!(
+        "{rounds} rounds: {} KiB written, {} of use; {} at most, {:?} usually in each third",
+        kib(written),
+        kib(live),
+        kib(most),
+        usual.map(kib)
+    );
+    let runs = store.run_ids(None, true, 1_000).unwrap();
+    assert_eq!(runs.len() as u64, RUNS * ROUNDS_KEPT);
+    assert!(most < 3 * live + (64 << 20), "{} KiB", kib(most));
+    assert!(usual[2] < usual[1] + usual[1] / 10, "{usual:?}");
+    assert!(written > 3 * usual[2], "too little was written to tell");
+    store.close().await.unwrap();
+}
