@@ -43,6 +43,16 @@ pub(super) enum ApiError {
         "no run `{0}`: either it was never reported, or it is no longer kept; the list of runs shows those that are"
     )]
     NoRun(String),
+    /// The run has no such warning.
+    #[error(
+        "no warning {warning} of run `{run_id}`: `eddy run` and `/v1/runs` show those that there are"
+    )]
+    NoWarning {
+        /// The warning's id, as it was asked for.
+        warning: String,
+        /// The run.
+        run_id: String,
+    },
     /// All streams are taken. Trying again later helps.
     #[error("{0} streams are open, which is the limit: close one, or try again later")]
     StreamsTaken(usize),
@@ -64,7 +74,7 @@ impl ApiError {
         match self {
             Self::Invalid { .. } | Self::UnknownField(_) => Code::InvalidArgument,
             Self::CursorAhead { .. } => Code::OutOfRange,
-            Self::NoRun(_) => Code::NotFound,
+            Self::NoRun(_) | Self::NoWarning { .. } => Code::NotFound,
             Self::StreamsTaken(_) => Code::ResourceExhausted,
             Self::Unavailable | Self::NotTakenIn => Code::Unavailable,
         }
@@ -75,7 +85,7 @@ impl ApiError {
             Self::Invalid { .. } | Self::UnknownField(_) | Self::CursorAhead { .. } => {
                 StatusCode::BAD_REQUEST
             }
-            Self::NoRun(_) => StatusCode::NOT_FOUND,
+            Self::NoRun(_) | Self::NoWarning { .. } => StatusCode::NOT_FOUND,
             Self::StreamsTaken(_) => StatusCode::TOO_MANY_REQUESTS,
             Self::Unavailable | Self::NotTakenIn => StatusCode::SERVICE_UNAVAILABLE,
         }

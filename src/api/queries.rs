@@ -64,8 +64,10 @@ impl Api {
         })?;
         let explanation = self.shards()?.explain(&run.run_id, id).await;
         let explanation = explanation.map_err(|error| not_read(&error))?;
-        let explanation =
-            explanation.ok_or_else(|| ApiError::invalid("warning", "is no warning of this run"))?;
+        let explanation = explanation.ok_or_else(|| ApiError::NoWarning {
+            warning: warning.to_owned(),
+            run_id: run.run_id.to_string(),
+        })?;
         Ok(ExplanationJson::new(
             &run.run_id,
             &explanation,
