@@ -1,6 +1,6 @@
 //! The newest reports of a run, in the order in which things happened.
 //!
-//! A report is kept as bytes ([`packed`](super::packed)), with a [`Card`] beside it and its *sign*: a hash of what it is
+//! A report is kept as bytes ([`packed`]), with a [`Card`] beside it and its *sign*: a hash of what it is
 //! recognised by. A report that comes in order is compared with the signs, which lie in a few cache lines, and seldom with
 //! cards. Nothing is unpacked before reports have to be folded again, or leave.
 

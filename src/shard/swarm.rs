@@ -8,7 +8,7 @@
 //! is copied.
 //!
 //! What a swarm is warned of, every worker of the session is told at its next question to the guard. Its own shard may be
-//! another one than the swarm's, so warnings are hung out on a [`Board`] once they are committed. The board is in memory:
+//! another one than the swarm's, so warnings are hung out on a board once they are committed. The board is in memory:
 //! after a start, workers are told when the loop goes on.
 
 use std::sync::{Arc, Mutex, PoisonError};

@@ -45,7 +45,7 @@ impl<'a> Reader<'a> {
         self.bytes.is_empty()
     }
 
-    /// A card as [`pack_card`] wrote it, but for the hash of the tool, which the rest tells.
+    /// A card as [`pack_card`](super::pack_card) wrote it, but for the hash of the tool, which the rest tells.
     pub(in crate::engine) fn card(&mut self, before: TraceId) -> Read<Card> {
         let number = usize::from(self.byte()?);
         let kind = *Kind::ALL.get(number).ok_or(NoReport)?;
@@ -78,7 +78,7 @@ impl<'a> Reader<'a> {
         })
     }
 
-    /// The report of a card, from what [`pack`] wrote behind it.
+    /// The report of a card, from what [`pack`](super::pack) wrote behind it.
     pub(in crate::engine) fn event(&mut self, card: &Card) -> Read<Event> {
         let (agent, worker) = (self.name()?, self.name()?);
         let body = match card.kind {
