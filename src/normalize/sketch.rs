@@ -20,21 +20,34 @@ pub(super) struct Sketch {
     pub(super) words: u64,
 }
 
+/// What each byte is within a word: its small letter, or 0 where it belongs to none.
+const LETTERS: [u8; 256] = {
+    let mut letters = [0; 256];
+    let mut byte = 0;
+    while byte < letters.len() {
+        if (byte as u8).is_ascii_alphanumeric() || byte >= 0x80 {
+            letters[byte] = (byte as u8).to_ascii_lowercase();
+        }
+        byte += 1;
+    }
+    letters
+};
+
 /// The sketch of a text; a sign of a script without blanks is a word of its own.
 pub(super) fn of(text: &str) -> Sketch {
-    let is_part = |byte: u8| byte.is_ascii_alphanumeric() || byte >= 0x80;
     let mut votes = Votes::default();
     let bytes = &text.as_bytes()[..text.len().min(SKETCHED_BYTES_MAX)];
     let (mut word, mut length) = ([0_u8; 16], 0);
     for byte in bytes {
-        let ends = !is_part(*byte) || *byte >= 0xe0;
+        let letter = LETTERS[usize::from(*byte)];
+        let ends = letter == 0 || letter >= 0xe0;
         if ends && length > 0 {
             votes.take(hash::bytes(&word[..length.min(word.len())]));
             length = 0;
         }
-        if is_part(*byte) {
+        if letter != 0 {
             // Of a longer word the last letters stand over the first ones.
-            word[length % word.len()] = byte.to_ascii_lowercase();
+            word[length % word.len()] = letter;
             length += 1;
         }
     }
@@ -66,21 +79,25 @@ impl Votes {
         self.words += 1;
     }
 
+    /// The bits that are set in more than half of the words: all counts are compared with the half at once, digit by digit.
     fn majority(&self) -> u64 {
-        let count = |bit: usize| {
-            let digits = self.planes.iter().enumerate();
-            digits.fold(0, |count, (place, plane)| {
-                count + (((plane >> bit) & 1) << place)
-            })
-        };
-        let set = (0..64).filter(|bit| 2 * count(*bit) > self.words);
-        set.fold(0, |sketch, bit| sketch | (1 << bit))
+        let half = self.words / 2;
+        let (mut more, mut equal) = (0, u64::MAX);
+        for (place, plane) in self.planes.iter().enumerate().rev() {
+            if (half >> place) & 1 == 0 {
+                more |= equal & plane;
+                equal &= !plane;
+            } else {
+                equal &= plane;
+            }
+        }
+        more
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{Sketch, of};
+    use super::{Sketch, Votes, hash, of};
 
     /// A text of made-up words, of which so many differ from those of the plain one.
     fn text(words: usize, others: usize) -> String {
@@ -121,5 +138,21 @@ mod tests {
     #[test]
     fn every_count_fits() {
         assert_eq!(of(&"a ".repeat(2_048)).bits, of("a").bits);
+    }
+
+    /// Given words of any hashes, the majority is what counting bit by bit says, also where exactly half have a bit.
+    #[test]
+    fn the_majority_is_counted() {
+        for words in 1..200_u64 {
+            let hashes = (0..words).map(|word| hash::bytes(&(word % 7 * words).to_le_bytes()));
+            let mut votes = Votes::default();
+            hashes.clone().for_each(|hash| votes.take(hash));
+            let count = |bit: u32| hashes.clone().filter(|hash| (hash >> bit) & 1 == 1).count();
+            let set = (0..64).filter(|bit| 2 * count(*bit) > words as usize);
+            assert_eq!(
+                votes.majority(),
+                set.fold(0, |all, bit| all | (1_u64 << bit))
+            );
+        }
     }
 }
