@@ -108,15 +108,13 @@ fn own_spans_are_sent_where_asked() {
     assert!(daemon.wait().success());
     let spans = collector.spans();
     let named = |name: &str| spans.iter().find(|span| span.name == name);
-    let turn = named("turn").expect("a turn");
-    let commit = spans
+    // A turn that only takes time in has nothing to commit.
+    let commit = named("commit").expect("a commit");
+    let turn = spans
         .iter()
-        .find(|span| span.parent_span_id == turn.span_id);
-    let commit = commit.expect("its commit");
-    assert_eq!(
-        (&*commit.name, &commit.trace_id),
-        ("commit", &turn.trace_id)
-    );
+        .find(|span| span.span_id == commit.parent_span_id);
+    let turn = turn.expect("its turn");
+    assert_eq!((&*turn.name, &turn.trace_id), ("turn", &commit.trace_id));
     assert!(commit.end_time_unix_nano > commit.start_time_unix_nano);
     assert!(named("export").is_some(), "{spans:?}");
     let text = format!("{spans:?}");

@@ -29,6 +29,7 @@ use opentelemetry_proto::tonic::logs::v1::{LogRecord, ResourceLogs, ScopeLogs};
 use opentelemetry_proto::tonic::trace::v1::{ResourceSpans, ScopeSpans, Span};
 use prost::Message;
 use serde_json::Value;
+use tonic::transport::server::TcpIncoming;
 use tonic::transport::{Channel, Endpoint};
 
 /// Longest that anything here is waited for.
@@ -576,14 +577,19 @@ impl LogsService for Kept {
 impl Collector {
     pub(crate) fn start() -> Self {
         let runtime = runtime();
-        let (address, kept) = (free_port(), Kept::default());
+        let kept = Kept::default();
+        // Bound before anybody is told of it, so that nobody else can have it.
+        let listener = runtime
+            .block_on(tokio::net::TcpListener::bind("127.0.0.1:0"))
+            .expect("a free port");
+        let address = listener.local_addr().expect("it has an address");
         let gzip = tonic::codec::CompressionEncoding::Gzip;
         let traces = TraceServiceServer::new(kept.clone()).accept_compressed(gzip);
         let logs = LogsServiceServer::new(kept.clone()).accept_compressed(gzip);
         let server = tonic::transport::Server::builder()
             .add_service(traces)
             .add_service(logs);
-        runtime.spawn(server.serve(address));
+        runtime.spawn(server.serve_with_incoming(TcpIncoming::from(listener)));
         Self {
             address,
             kept,
