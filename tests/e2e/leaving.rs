@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use super::kill::calls;
-use super::support::{Daemon, Export, Sender, eddy, free_port, runtime};
+use super::support::{Daemon, Export, Sender, eddy, free_port, output_of, runtime};
 
 /// Given SIGTERM while it holds data, the daemon commits, leaves with 0 within its deadline, and has everything next time.
 #[test]
@@ -40,18 +40,18 @@ fn sigterm_loses_nothing() {
 fn a_second_daemon_says_who_holds_the_directory() {
     let data = tempfile::tempdir().expect("a temporary directory");
     let _first = Daemon::start(data.path());
-    let second = eddy()
-        .args([
-            "serve",
-            "--otlp-grpc",
-            "127.0.0.1:0",
-            "--api",
-            "127.0.0.1:0",
-            "--data-dir",
-        ])
-        .arg(data.path())
-        .output()
-        .expect("the program runs");
+    let second = output_of(
+        eddy()
+            .args([
+                "serve",
+                "--otlp-grpc",
+                "127.0.0.1:0",
+                "--api",
+                "127.0.0.1:0",
+                "--data-dir",
+            ])
+            .arg(data.path()),
+    );
     assert_eq!(second.status.code(), Some(1));
     let said = String::from_utf8_lossy(&second.stderr);
     assert!(said.contains("held"), "{said}");
@@ -91,18 +91,18 @@ fn newer_data_is_refused_and_left_alone() {
     let newer = number.parse::<u32>().expect("a number") + 1;
     fs::write(&format, format!("eddy store format {newer}\n")).expect("it can be written");
     let before = files(data.path());
-    let refused = eddy()
-        .args([
-            "serve",
-            "--otlp-grpc",
-            "127.0.0.1:0",
-            "--otlp-http",
-            "127.0.0.1:0",
-        ])
-        .args(["--api", "127.0.0.1:0", "--data-dir"])
-        .arg(data.path())
-        .output()
-        .expect("the program runs");
+    let refused = output_of(
+        eddy()
+            .args([
+                "serve",
+                "--otlp-grpc",
+                "127.0.0.1:0",
+                "--otlp-http",
+                "127.0.0.1:0",
+            ])
+            .args(["--api", "127.0.0.1:0", "--data-dir"])
+            .arg(data.path()),
+    );
     assert_eq!(refused.status.code(), Some(1));
     let said = String::from_utf8_lossy(&refused.stderr);
     assert!(
@@ -121,18 +121,18 @@ fn a_port_in_use_is_named() {
     let data = tempfile::tempdir().expect("a temporary directory");
     let taken = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
     let address = taken.local_addr().expect("an address").to_string();
-    let output = eddy()
-        .args([
-            "serve",
-            "--otlp-grpc",
-            &address,
-            "--api",
-            "127.0.0.1:0",
-            "--data-dir",
-        ])
-        .arg(data.path())
-        .output()
-        .expect("the program runs");
+    let output = output_of(
+        eddy()
+            .args([
+                "serve",
+                "--otlp-grpc",
+                &address,
+                "--api",
+                "127.0.0.1:0",
+                "--data-dir",
+            ])
+            .arg(data.path()),
+    );
     assert_eq!(output.status.code(), Some(1));
     let said = String::from_utf8_lossy(&output.stderr);
     assert!(said.contains(&address), "{said}");
@@ -144,12 +144,7 @@ fn a_misspelt_key_stops_the_start() {
     let directory = tempfile::tempdir().expect("a temporary directory");
     let file = directory.path().join("eddy.yaml");
     fs::write(&file, "service:\n  api:\n    endpont: 127.0.0.1:1\n").expect("it can be written");
-    let output = eddy()
-        .arg("serve")
-        .arg("--config")
-        .arg(&file)
-        .output()
-        .expect("the program runs");
+    let output = output_of(eddy().arg("serve").arg("--config").arg(&file));
     assert_eq!(output.status.code(), Some(78));
     let said = String::from_utf8_lossy(&output.stderr);
     for part in ["eddy.yaml:3", "endpont", "endpoint"] {

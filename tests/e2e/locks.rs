@@ -10,7 +10,7 @@ use tonic::transport::{Certificate, Channel, ClientTlsConfig, Endpoint, Identity
 
 use super::kill::calls;
 use super::support::{
-    Daemon, Export, PATIENCE, Sender, eddy, free_port, http_client, runtime, until,
+    Daemon, Export, PATIENCE, Sender, eddy, free_port, http_client, output_of, runtime, until,
 };
 
 pub(crate) fn fixture(name: &str) -> PathBuf {
@@ -245,10 +245,7 @@ async fn over_http(daemon: &Daemon, name: &str) -> bool {
 #[test]
 fn open_doors_are_refused() {
     for flag in ["--otlp-grpc", "--otlp-http", "--api"] {
-        let refused = eddy()
-            .args(["serve", flag, "0.0.0.0:0"])
-            .output()
-            .expect("the program starts");
+        let refused = output_of(eddy().args(["serve", flag, "0.0.0.0:0"]));
         assert_eq!(refused.status.code(), Some(78));
         let said = String::from_utf8_lossy(&refused.stderr);
         for part in [flag, "auth.tokens", "tls.client_ca_file", "allow_insecure"] {

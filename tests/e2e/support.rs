@@ -1,11 +1,12 @@
 //! A daemon under test, recordings to send to it, and ways to ask it.
 
 use std::collections::BTreeMap;
+use std::ffi::OsString;
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, ExitStatus, Stdio};
+use std::process::{Child, Command, ExitStatus, Output, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
@@ -35,9 +36,38 @@ use tonic::transport::{Channel, Endpoint};
 /// Longest that anything here is waited for.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
 
+/// Another program than the one that was built with the tests, named by `EDDY_PROGRAM`: a release.
+fn other_program() -> Option<OsString> {
+    std::env::var_os("EDDY_PROGRAM")
+}
+
+/// Whether the program is optimized, so that bounds in time hold.
+pub(crate) fn is_optimized() -> bool {
+    !cfg!(debug_assertions) || other_program().is_some()
+}
+
+fn program() -> OsString {
+    other_program().unwrap_or_else(|| env!("CARGO_BIN_EXE_eddy").into())
+}
+
 /// The program.
 pub(crate) fn eddy() -> Command {
-    Command::new(env!("CARGO_BIN_EXE_eddy"))
+    Command::new(program())
+}
+
+/// What a program says that must end by itself, and soon: one that is to refuse its work must not be found at it.
+pub(crate) fn output_of(command: &mut Command) -> Output {
+    let piped = command.stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = piped.spawn().expect("the program starts");
+    let deadline = Instant::now() + PATIENCE;
+    while child.try_wait().expect("it can be asked").is_none() {
+        if Instant::now() > deadline {
+            let _ = child.kill();
+            panic!("it did not end: {command:?}");
+        }
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    child.wait_with_output().expect("it has ended")
 }
 
 /// A daemon, ended when dropped.
@@ -75,7 +105,7 @@ impl Daemon {
     ) -> Self {
         let mut shell = Command::new("sh");
         let script = format!("{before}; exec \"$0\" \"$@\"");
-        shell.args(["-c", &script, env!("CARGO_BIN_EXE_eddy")]);
+        shell.args(["-c", &script]).arg(program());
         Self::start_as(shell, data, grpc, arguments)
     }
 
