@@ -105,6 +105,7 @@ impl House {
     /// senders send again.
     pub(super) async fn keep(self) {
         let mut last = String::new();
+        let mut had_store = self.seat.shards().is_ok();
         loop {
             tokio::time::sleep(WATCH_EVERY).await;
             match self.seat.shards() {
@@ -112,13 +113,14 @@ impl House {
                 Ok(shards) => self.give_up(shards).await,
                 Err(_) => {}
             }
-            match self.plan.furnish().await {
+            match self.plan.furnish_again(had_store).await {
                 Ok((shards, exporters)) => {
                     // It may have changed while the store was opened.
                     let policy = self.plan.current_policy().clone();
                     if let Err(error) = shards.set_policy(&policy) {
                         tracing::warn!(%error, "the policy of before stays");
                     }
+                    had_store = true;
                     *self.current_exporters() = Some(exporters);
                     self.seat.put(shards);
                     self.reopened.add(1);
@@ -235,6 +237,17 @@ impl Plan {
             plan: Arc::new(self),
             reopened: Arc::default(),
         })
+    }
+
+    /// Where there was a store it is waited for: its disk may not be mounted just now, and in a new one nothing would be found.
+    async fn furnish_again(&self, had_store: bool) -> Result<(Shards, Exporters), StartError> {
+        if had_store && !Store::is_in(&self.dir) {
+            return Err(StartError::Opening {
+                dir: self.dir.clone(),
+                problem: "it is not there any more; is the disk mounted?".to_owned(),
+            });
+        }
+        self.furnish().await
     }
 
     async fn furnish(&self) -> Result<(Shards, Exporters), StartError> {

@@ -124,6 +124,12 @@ impl StoreError {
         }
     }
 
+    /// Whether there is no room on the disk.
+    pub(super) fn is_full(&self) -> bool {
+        let kinds = [io::ErrorKind::StorageFull, io::ErrorKind::QuotaExceeded];
+        matches!(self, Self::Io { source, .. } if kinds.contains(&source.kind()))
+    }
+
     /// What sled refused, in our words.
     pub(crate) fn of_sled(error: sled::Error, action: &'static str, dir: &Path) -> Self {
         match error {

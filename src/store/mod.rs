@@ -139,13 +139,23 @@ struct Inner {
 }
 
 impl Store {
+    /// Whether there is a store in a directory, as far as can be seen.
+    #[must_use]
+    pub fn is_in(dir: &Path) -> bool {
+        !matches!(open::said_format(dir), Ok(None))
+    }
+
     /// Opens the store in a directory, which is made if it is not there.
     ///
-    /// Blocks while the database reads itself: fractions of a second, more after a crash. Where the disk is full, the
-    /// reserve is given up for it.
+    /// Blocks while the database reads itself: fractions of a second, more after a crash. Where the disk is full, what was
+    /// set aside as damaged is given up for it, and the reserve.
     pub fn open(dir: &Path, options: &Options) -> Result<Self, StoreError> {
         let open = || Self::start(open::open(dir, options)?, dir, options, |_| {});
         let store = match open() {
+            Err(error) if error.is_full() && rebuild::forget_oldest(dir, 0) => {
+                tracing::warn!(dir = %dir.display(), "the disk is full; databases that were set aside as damaged are removed");
+                Self::open(dir, options)?
+            }
             Err(error) if error.is_disk_trouble() && reserve::spend(dir) => open()?,
             opened => opened?,
         };

@@ -81,7 +81,7 @@ pub(super) fn rebuild(
     finish(dir)?;
     if let Some(set_aside) = &set_aside {
         let _ = fs::remove_dir_all(set_aside.join(JOURNAL));
-        forget_oldest(dir);
+        forget_oldest(dir, SET_ASIDE_MAX);
     }
     Ok(Rebuilt {
         set_aside,
@@ -190,14 +190,13 @@ fn set_aside(dir: &Path) -> io::Result<Option<PathBuf>> {
     Ok(Some(to))
 }
 
-/// Removes the oldest of those that were set aside, where they become too many.
-fn forget_oldest(dir: &Path) {
+/// Removes the oldest of those that were set aside, but for so many. Says whether there were any.
+pub(super) fn forget_oldest(dir: &Path, kept: usize) -> bool {
     let entries = fs::read_dir(dir).into_iter().flatten().flatten();
     let is_one = |entry: &fs::DirEntry| entry.file_name().to_string_lossy().starts_with(SET_ASIDE);
     let mut found: Vec<_> = entries.filter(is_one).map(|entry| entry.path()).collect();
     found.sort_unstable();
     found.reverse();
-    for old in found.into_iter().skip(SET_ASIDE_MAX) {
-        let _ = fs::remove_dir_all(old);
-    }
+    let old = found.into_iter().skip(kept);
+    old.filter(|old| fs::remove_dir_all(old).is_ok()).count() > 0
 }
