@@ -23,8 +23,11 @@ const PIECE: usize = 64 << 10;
 /// not paid for from the budget.
 const ZSTD_WINDOW_LOG_MAX: u32 = 23;
 
-/// What a sender is told to wait whose request did not arrive in time: its connection is slow, not the daemon.
-const LATE_WAIT: Duration = Duration::from_secs(1);
+/// What a sender is told whose request did not arrive in time: its connection is slow, or the machine has too much to do.
+pub(super) const LATE: Refused = Refused::Busy {
+    why: "the request did not arrive in time",
+    retry_after: Duration::from_secs(1),
+};
 
 /// How a body is compressed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -61,10 +64,7 @@ pub(super) async fn receive(
 ) -> Result<Bytes, Refused> {
     let arrival = arrive(body, settings.message_bytes_max, share);
     let arrived = tokio::time::timeout(settings.arrival_max, arrival).await;
-    arrived.unwrap_or(Err(Refused::Busy {
-        why: "the request did not arrive in time",
-        retry_after: LATE_WAIT,
-    }))
+    arrived.unwrap_or(Err(LATE))
 }
 
 async fn arrive(body: &mut Body, bytes_max: usize, share: &Share) -> Result<Bytes, Refused> {
@@ -139,7 +139,8 @@ fn not_compressed(coding: Coding, error: &io::Error) -> String {
     format!("the body is not the {coding} that its content encoding says: {error}")
 }
 
-fn no_room(retry_after: Duration) -> Refused {
+/// What a sender is told for whose bytes there is no room.
+pub(super) fn no_room(retry_after: Duration) -> Refused {
     Refused::Busy {
         why: "too many bytes are being received",
         retry_after,

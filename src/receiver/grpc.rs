@@ -28,6 +28,7 @@ use tonic::{Code, Status};
 use tonic_types::{ErrorDetails, StatusExt};
 
 use super::Settings;
+use super::body::{LATE, no_room};
 use super::budget::Share;
 use super::intake::{Accepted, Intake, Refused};
 use crate::door::{Tenant, Tokens, UNAUTHENTICATED};
@@ -149,13 +150,9 @@ fn corrected(
     status(&refused).into_http()
 }
 
-fn no_room(intake: &Intake, retry_after: std::time::Duration) -> Status {
-    let refused = Refused::Busy {
-        why: "too many bytes are being received",
-        retry_after,
-    };
-    intake.count_refused(&refused);
-    status(&refused)
+fn not_now(intake: &Intake, refused: &Refused) -> Status {
+    intake.count_refused(refused);
+    status(refused)
 }
 
 /// A request's body on its way in: each piece is paid for from the budget, and all must be there in time.
@@ -176,17 +173,13 @@ impl http_body::Body for Metered {
     ) -> Poll<Option<Result<Frame<Bytes>, Status>>> {
         let Poll::Ready(frame) = Pin::new(&mut self.body).poll_frame(context) else {
             let late = self.deadline.as_mut().poll(context);
-            return late.map(|()| {
-                Some(Err(Status::deadline_exceeded(
-                    "the request did not arrive in time",
-                )))
-            });
+            return late.map(|()| Some(Err(not_now(&self.intake, &LATE))));
         };
         let frame = frame.map(|frame| {
             let frame = frame.map_err(|error| Status::from_error(Box::new(error)))?;
             let bytes = frame.data_ref().map_or(0, Bytes::len);
             let paid = self.share.grow(bytes);
-            paid.map_err(|retry_after| no_room(&self.intake, retry_after))?;
+            paid.map_err(|retry_after| not_now(&self.intake, &no_room(retry_after)))?;
             Ok(frame)
         });
         Poll::Ready(frame)
@@ -242,7 +235,7 @@ impl Decoder for Undecoded {
         let bytes = message.remaining();
         // What has arrived is paid for; what decompression has made of it beyond that is not yet.
         let paid = self.share.grow_to(bytes);
-        paid.map_err(|retry_after| no_room(&self.intake, retry_after))?;
+        paid.map_err(|retry_after| not_now(&self.intake, &no_room(retry_after)))?;
         Ok(Some(message.copy_to_bytes(bytes)))
     }
 }
