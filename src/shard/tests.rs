@@ -656,7 +656,9 @@ async fn the_number_of_runs_has_a_limit_in_any_case() {
         retention_runs: 3,
         ..settings()
     };
+    let idle = three.idle;
     let shards = start(dir.path(), three).await;
+    let began = Instant::now();
     let all: Vec<Report> = (0..200_u8)
         .flat_map(|number| {
             let trace = TraceId([number, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1]);
@@ -665,6 +667,7 @@ async fn the_number_of_runs_has_a_limit_in_any_case() {
         .collect();
     submit(&shards, all).await;
     until(async || (shards.run_count() <= 103).then_some(())).await;
+    assert!(began.elapsed() < idle, "they were quiet by then");
 }
 
 /// Given far too many runs that are at work, none of them is forgotten: a request that would begin another one is refused for
