@@ -13,9 +13,9 @@ use std::path::PathBuf;
 use clap::Args;
 use serde_json::json;
 
-use super::client::Client;
+use super::client::{ApiArgs, Client};
 use super::failure::{Failure, answer};
-use super::reading::{ApiArgs, every_run};
+use super::reading::every_run;
 use super::{ConfigArgs, blocking, check};
 use crate::json::RunJson;
 

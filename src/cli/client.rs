@@ -1,17 +1,60 @@
 //! A daemon's JSON over HTTP, asked from the command line.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use clap::Args;
 use reqwest::header::{AUTHORIZATION, HeaderMap, HeaderValue};
 use reqwest::{Certificate, Identity, Response, Url};
 use serde::de::DeserializeOwned;
 
+use super::API_DEFAULT;
 use super::failure::Failure;
-use super::reading::ApiArgs;
 
 /// Longest wait for a connection. A daemon on this machine answers at once or not at all.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// Where a daemon's API is, and what it asks of those who come.
+#[derive(Clone, Debug, Args)]
+pub(super) struct ApiArgs {
+    /// The daemon's API address
+    #[arg(long, value_name = "ADDR", default_value = API_DEFAULT, env = "EDDY_API", hide_env_values = true)]
+    pub(super) api: String,
+    /// File with the token that the daemon asks for
+    #[arg(
+        long,
+        value_name = "FILE",
+        env = "EDDY_API_TOKEN_FILE",
+        hide_env_values = true
+    )]
+    pub(super) token_file: Option<PathBuf>,
+    /// Authority of the daemon's certificate, in PEM; without one, those that this machine trusts
+    #[arg(
+        long,
+        value_name = "FILE",
+        env = "EDDY_API_CA_FILE",
+        hide_env_values = true
+    )]
+    pub(super) ca_file: Option<PathBuf>,
+    /// Certificate to show to a daemon that asks for one, in PEM, followed by those that lead to its authority
+    #[arg(
+        long,
+        value_name = "FILE",
+        env = "EDDY_API_CERT_FILE",
+        hide_env_values = true,
+        requires = "key_file"
+    )]
+    pub(super) cert_file: Option<PathBuf>,
+    /// Private key of that certificate, in PEM
+    #[arg(
+        long,
+        value_name = "FILE",
+        env = "EDDY_API_KEY_FILE",
+        hide_env_values = true,
+        requires = "cert_file"
+    )]
+    pub(super) key_file: Option<PathBuf>,
+}
 
 /// A daemon's API address.
 #[derive(Clone, Debug)]

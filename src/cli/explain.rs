@@ -7,9 +7,9 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use super::client::Client;
+use super::client::{ApiArgs, Client};
 use super::failure::{Failure, answer, answer_json};
-use super::reading::{ApiArgs, every_run};
+use super::reading::every_run;
 use super::render::explain::explanation_page;
 use super::render::text::Look;
 use super::{ConfigArgs, blocking, check};

@@ -8,9 +8,8 @@ use clap::{Args, Subcommand};
 use serde_json::{Map, Value};
 
 use super::blocking;
-use super::client::{Client, Unanswered};
+use super::client::{ApiArgs, Client, Unanswered};
 use super::failure::{Failure, answer, answer_json};
-use super::reading::ApiArgs;
 use super::render::text::clean;
 use crate::json::VerdictJson;
 

@@ -8,9 +8,8 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use super::blocking;
-use super::client::{Client, Unanswered};
+use super::client::{ApiArgs, Client, Unanswered};
 use super::failure::Failure;
-use super::reading::ApiArgs;
 use crate::json::VerdictJson;
 
 /// Longest that a call is held up. The daemon itself answers within its deadline, which is shorter by far; the rest is

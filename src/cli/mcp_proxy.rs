@@ -16,9 +16,9 @@ use std::thread;
 use clap::Args;
 use serde_json::{Value, json};
 
+use super::client::ApiArgs;
 use super::failure::Failure;
 use super::guard_client::{Call, GuardClient};
-use super::reading::ApiArgs;
 use crate::json::{VerdictJson, VerdictWord};
 
 /// Calls under way that are remembered. Their answers would have to be kept apart for ever from a server that never

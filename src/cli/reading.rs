@@ -1,18 +1,17 @@
 //! `eddy runs` and `eddy run`: what a daemon knows of runs.
 
 use std::io;
-use std::path::PathBuf;
 use std::time::SystemTime;
 
 use clap::Args;
 use serde::Deserialize;
 
-use super::client::Client;
+use super::blocking;
+use super::client::{ApiArgs, Client};
 use super::failure::{Failure, answer, answer_json};
 use super::render::run::run_page;
 use super::render::table::runs_table;
 use super::render::text::Look;
-use super::{API_DEFAULT, blocking};
 use crate::json::RunJson;
 
 /// Most runs that one request asks for: the API gives no more at once.
@@ -46,47 +45,6 @@ pub(super) struct RunArgs {
     json: bool,
     #[command(flatten)]
     api: ApiArgs,
-}
-
-#[derive(Clone, Debug, Args)]
-pub(super) struct ApiArgs {
-    /// The daemon's API address
-    #[arg(long, value_name = "ADDR", default_value = API_DEFAULT, env = "EDDY_API", hide_env_values = true)]
-    pub(super) api: String,
-    /// File with the token that the daemon asks for
-    #[arg(
-        long,
-        value_name = "FILE",
-        env = "EDDY_API_TOKEN_FILE",
-        hide_env_values = true
-    )]
-    pub(super) token_file: Option<PathBuf>,
-    /// Authority of the daemon's certificate, in PEM; without one, those that this machine trusts
-    #[arg(
-        long,
-        value_name = "FILE",
-        env = "EDDY_API_CA_FILE",
-        hide_env_values = true
-    )]
-    pub(super) ca_file: Option<PathBuf>,
-    /// Certificate to show to a daemon that asks for one, in PEM, followed by those that lead to its authority
-    #[arg(
-        long,
-        value_name = "FILE",
-        env = "EDDY_API_CERT_FILE",
-        hide_env_values = true,
-        requires = "key_file"
-    )]
-    pub(super) cert_file: Option<PathBuf>,
-    /// Private key of that certificate, in PEM
-    #[arg(
-        long,
-        value_name = "FILE",
-        env = "EDDY_API_KEY_FILE",
-        hide_env_values = true,
-        requires = "cert_file"
-    )]
-    pub(super) key_file: Option<PathBuf>,
 }
 
 #[derive(Deserialize)]

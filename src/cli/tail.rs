@@ -10,9 +10,8 @@ use clap::Args;
 use serde::Deserialize;
 
 use super::blocking;
-use super::client::{Client, Unanswered};
+use super::client::{ApiArgs, Client, Unanswered};
 use super::failure::{Failure, answer};
-use super::reading::ApiArgs;
 use super::render::alert::Feed;
 use super::render::text::Look;
 use crate::json::AlertJson;

@@ -13,8 +13,8 @@ use serde_json::{Value, json};
 use super::programs::Program;
 use super::settings_file::{Members, list_json, value_json};
 use crate::cli::API_DEFAULT;
+use crate::cli::client::ApiArgs;
 use crate::cli::failure::{Failure, answer};
-use crate::cli::reading::ApiArgs;
 
 /// Enters our command for each event where it is not entered yet.
 pub(super) fn install(program: Program, path: &Path, api: &ApiArgs) -> Result<(), Failure> {

@@ -16,9 +16,9 @@ use clap::Args;
 use serde::Deserialize;
 use serde_json::Value;
 
+use super::client::ApiArgs;
 use super::failure::{Failure, answer};
 use super::guard_client::{Call, GuardClient};
-use super::reading::ApiArgs;
 use crate::json::VerdictJson;
 use programs::{Moment, Program};
 
