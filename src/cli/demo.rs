@@ -102,32 +102,14 @@ impl Drop for Directory {
 }
 
 fn settings(directory: &Path) -> Result<Settings, Failure> {
-    let set = |name, path, value: &str| Flag {
-        name,
-        path,
-        value: value.to_owned(),
-    };
-    let flags = vec![
-        set(
-            "--data-dir",
-            &["service", "data_dir"][..],
-            &directory.to_string_lossy(),
-        ),
-        set(
-            "--otlp-grpc",
-            &["receivers", "otlp", "protocols", "grpc", "endpoint"],
-            "127.0.0.1:0",
-        ),
-        set(
-            "--otlp-http",
-            &["receivers", "otlp", "protocols", "http", "endpoint"],
-            "127.0.0.1:0",
-        ),
-        set("--api", &["service", "api", "endpoint"], "127.0.0.1:0"),
-        // The demo speaks for itself; its daemon only when something is odd.
-        set("demo", &["service", "telemetry", "logs", "level"], "warn"),
-    ];
-    Ok(config::load(&Sources { file: None, flags })?.settings)
+    let mut sources = Sources::apart(directory);
+    // The demo speaks for itself; its daemon only when something is odd.
+    sources.flags.push(Flag {
+        name: "demo",
+        path: &["service", "telemetry", "logs", "level"],
+        value: "warn".to_owned(),
+    });
+    Ok(config::load(&sources)?.settings)
 }
 
 /// Replays every recording, and shows how the runs stand in the end.

@@ -150,7 +150,34 @@ pub struct Sources {
     pub flags: Vec<Flag>,
 }
 
-/// A value set on the command line.
+impl Sources {
+    /// Those of a daemon that may run beside others: its state in a directory of its own, and every address on a free port.
+    #[must_use]
+    pub fn apart(directory: &Path) -> Self {
+        let set = |name, path, value: &str| Flag {
+            name,
+            path,
+            value: value.to_owned(),
+        };
+        let data = directory.to_string_lossy();
+        let grpc = &["receivers", "otlp", "protocols", "grpc", "endpoint"];
+        let http = &["receivers", "otlp", "protocols", "http", "endpoint"];
+        Self {
+            file: None,
+            flags: vec![
+                set("--data-dir", &["service", "data_dir"], &data),
+                set("--otlp-grpc", grpc, FREE_PORT),
+                set("--otlp-http", http, FREE_PORT),
+                set("--api", &["service", "api", "endpoint"], FREE_PORT),
+            ],
+        }
+    }
+}
+
+/// Any port that is free, on this machine only.
+const FREE_PORT: &str = "127.0.0.1:0";
+
+/// A value set on the command line; of several for one key, the last one counts.
 #[derive(Clone, Debug)]
 pub struct Flag {
     /// The flag's name with its dashes, to name in mistakes.

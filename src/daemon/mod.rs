@@ -317,30 +317,12 @@ mod tests {
     use crate::config::{self, Flag, Sources};
 
     fn settings(dir: &Path, otlp: &str) -> Settings {
-        let set = |name, path, value: &str| Flag {
-            name,
-            path,
-            value: value.to_owned(),
-        };
-        let flags = vec![
-            set(
-                "--data-dir",
-                &["service", "data_dir"][..],
-                &dir.to_string_lossy(),
-            ),
-            set(
-                "--otlp-grpc",
-                &["receivers", "otlp", "protocols", "grpc", "endpoint"],
-                otlp,
-            ),
-            set(
-                "--otlp-http",
-                &["receivers", "otlp", "protocols", "http", "endpoint"],
-                "127.0.0.1:0",
-            ),
-            set("--api", &["service", "api", "endpoint"], "127.0.0.1:0"),
-        ];
-        let sources = Sources { file: None, flags };
+        let mut sources = Sources::apart(dir);
+        sources.flags.push(Flag {
+            name: "--otlp-grpc",
+            path: &["receivers", "otlp", "protocols", "grpc", "endpoint"],
+            value: otlp.to_owned(),
+        });
         config::load(&sources).unwrap().settings
     }
 

@@ -30,28 +30,13 @@ impl Guarded {
         let dir = tempfile::tempdir().unwrap();
         let file = dir.path().join("eddy.yaml");
         std::fs::write(&file, format!("exporters: {{}}\n{yaml}")).unwrap();
-        let flag = |path: &'static [&'static str], value: &str| Flag {
-            name: "test",
-            path,
-            value: value.to_owned(),
-        };
-        let data = dir.path().join("data");
-        let sources = Sources {
-            file: Some(file),
-            flags: vec![
-                flag(&["detectors", "profile"], profile.name()),
-                flag(&["service", "data_dir"], data.to_str().unwrap()),
-                flag(&["service", "api", "endpoint"], "127.0.0.1:0"),
-                flag(
-                    &["receivers", "otlp", "protocols", "grpc", "endpoint"],
-                    "127.0.0.1:0",
-                ),
-                flag(
-                    &["receivers", "otlp", "protocols", "http", "endpoint"],
-                    "127.0.0.1:0",
-                ),
-            ],
-        };
+        let mut sources = Sources::apart(&dir.path().join("data"));
+        sources.file = Some(file);
+        sources.flags.push(Flag {
+            name: "--profile",
+            path: &["detectors", "profile"],
+            value: profile.name().to_owned(),
+        });
         let loaded = load(&sources).unwrap_or_else(|mistakes| panic!("{mistakes}"));
         let runtime = Builder::new_multi_thread()
             .worker_threads(2)
