@@ -1,0 +1,248 @@
+//! What is said of bad files.
+
+use super::loaded;
+
+/// Given a bad file, what is said begins with file, line and column, names the key and says what would be right.
+pub(super) fn check(text: &str, expected: &[&str]) {
+    let mistakes = loaded(text).unwrap_err();
+    let lines: Vec<String> = mistakes.0.iter().map(ToString::to_string).collect();
+    assert_eq!(lines.len(), expected.len(), "{text}\n{mistakes}");
+    for (line, expected) in lines.iter().zip(expected) {
+        let (place, rest) = expected.split_once(' ').unwrap();
+        assert!(
+            line.starts_with(&format!("eddy.yaml:{place}")),
+            "{text}\n{line}\n{expected}"
+        );
+        assert!(line.contains(rest), "{text}\n{line}\n{expected}");
+    }
+}
+
+#[test]
+fn misspelt_keys_are_named_with_the_nearest_right_one() {
+    check(
+        "receiver: {}",
+        &["1:1: receiver: unknown key; did you mean `receivers`?"],
+    );
+    check(
+        "service:\n  shard: 3",
+        &["2:3: service.shard: unknown key; did you mean `shards`?"],
+    );
+    check(
+        "receivers:\n  otlp:\n    protocols:\n      grpc:\n        endpont: 127.0.0.1:1",
+        &["5:9: receivers.otlp.protocols.grpc.endpont: unknown key; did you mean `endpoint`?"],
+    );
+    check(
+        "data_dir: /x",
+        &["1:1: data_dir: unknown key here; did you mean `service.data_dir`?"],
+    );
+    check(
+        "processors: {}",
+        &["1:1: processors: unknown key; known here: `receivers`, `exporters`, `service`"],
+    );
+    check(
+        "exporters:\n  webhok: {url: 'http://x'}",
+        &["2:3: exporters.webhok: unknown key; did you mean `webhook`?"],
+    );
+    check(
+        "exporters:\n  webhook:\n    url: http://x\n    tokn: a",
+        &["4:5: exporters.webhook.tokn: unknown key; did you mean `token`?"],
+    );
+    check(
+        "detectors:\n  rules:\n    no_progres: {calls: 3}",
+        &["3:5: detectors.rules.no_progres: unknown key; did you mean `no_progress`?"],
+    );
+    check(
+        "detectors:\n  rules:\n    no_progress: {call: 3}",
+        &["3:19: detectors.rules.no_progress.call: unknown key; did you mean `calls`?"],
+    );
+    check(
+        "runs:\n  retention:\n    max_age: 3d",
+        &["3:5: runs.retention.max_age: unknown key; "],
+    );
+}
+
+#[test]
+fn wrong_values_are_named_with_what_is_expected() {
+    check(
+        "service: {allow_insecure: yes}",
+        &["1:11: service.allow_insecure: expected true or false, found `yes`"],
+    );
+    check(
+        "service:\n  shards: many",
+        &["2:3: service.shards: expected a whole number from 0 to 65535, found `many`"],
+    );
+    check(
+        "service:\n  shards: -1",
+        &["2:3: service.shards: expected a whole number from 0 to 65535, found the number -1"],
+    );
+    check(
+        "service:\n  shards: 0",
+        &["2:3: service.shards: expected 1 to 256, found 0"],
+    );
+    check(
+        "runs:\n  idle: 300",
+        &[
+            "2:3: runs.idle: expected a duration with its unit, such as `30s`, `5m` or `7d`, found the number 300",
+        ],
+    );
+    check(
+        "runs:\n  idle: soon",
+        &["2:3: runs.idle: expected a duration with its unit"],
+    );
+    check(
+        "runs:\n  idle: 0s",
+        &["2:3: runs.idle: must be longer than nothing"],
+    );
+    check(
+        "runs: 5",
+        &["1:1: runs: expected a section with keys, found the number 5"],
+    );
+    check(
+        "- a\n- b",
+        &["1:1: expected a section with keys, found a list"],
+    );
+    check(
+        "detectors:\n  profile: standart",
+        &["2:3: detectors.profile: `standart` is not known; did you mean `standard`?"],
+    );
+    check(
+        "service:\n  durability: none",
+        &["2:3: service.durability: `none` is not known; one of `power`, `process`"],
+    );
+    check(
+        "detectors:\n  cost_budget_usd: -2",
+        &["2:3: detectors.cost_budget_usd: must be more than 0"],
+    );
+    check(
+        "detectors:\n  rules:\n    cost_spike:\n      share: 50",
+        &["4:7: detectors.rules.cost_spike.share: must be between 0 and 1"],
+    );
+    check(
+        "detectors:\n  rules:\n    no_progress:\n      calls: three",
+        &[
+            "4:7: detectors.rules.no_progress.calls: expected a whole number from 0 to 4294967295, found `three`",
+        ],
+    );
+    check(
+        "detectors:\n  rules:\n    no_progress:\n      alarm:\n        severity: grave",
+        &[
+            "5:9: detectors.rules.no_progress.alarm.severity: `grave` is not known; one of `info`, `warning`, `critical`",
+        ],
+    );
+    check(
+        "receivers:\n  otlp:\n    protocols:\n      grpc:\n        max_recv_msg_size_mib: 0",
+        &["5:9: receivers.otlp.protocols.grpc.max_recv_msg_size_mib: expected 1 to 1024, found 0"],
+    );
+}
+
+#[test]
+fn what_does_not_go_together_is_named() {
+    check(
+        "service:\n  api: {endpoint: '0.0.0.0:4319'}",
+        &[
+            "2:9: service.api.endpoint: `0.0.0.0:4319` can be reached from other machines, and nobody is asked for a token: use 127.0.0.1, set `service.api.auth.tokens`",
+        ],
+    );
+    check(
+        "service:\n  api: {endpoint: '127.0.0.1:4317'}",
+        &[
+            "2:9: service.api.endpoint: `127.0.0.1:4317` is the address of the OTLP/gRPC receiver too",
+        ],
+    );
+    check(
+        "receivers: {otlp: {protocols: {http: {endpoint: 'localhost:4317'}}}}",
+        &[
+            "1:39: receivers.otlp.protocols.http.endpoint: `127.0.0.1:4317` is the address of the OTLP/gRPC receiver too",
+        ],
+    );
+    check(
+        "service:\n  api: {tls: {cert_file: /nowhere, key_file: x}}",
+        &["2:15: service.api.tls.cert_file: `/nowhere` cannot be read: "],
+    );
+    check(
+        "service:\n  api: {auth: {tokens: [{}]}}",
+        &["2:16: service.api.auth.tokens: each token needs one of `token` and `token_file`"],
+    );
+    check(
+        "service:\n  api: {auth: {tokens: [{token: a, tenant: Blue/1}]}}",
+        &["2:16: service.api.auth.tokens: a tenant's name has 1 to 64 lower-case letters"],
+    );
+    check(
+        "service:\n  api: {auth: {tokens: [{token: a, tenant: blue}, {token: a, tenant: red}]}}",
+        &["2:16: service.api.auth.tokens: two tenants have the same token"],
+    );
+    check(
+        "exporters:\n  webhook:\n    token: x",
+        &["2:3: exporters.webhook: needs the key `url`"],
+    );
+    check(
+        "exporters:\n  webhook:\n    url: 5",
+        &[
+            "3:5: exporters.webhook.url: expected a text (put it between quotes), found the number 5",
+        ],
+    );
+    check(
+        "exporters:\n  webhook:\n    url: ftp://x",
+        &["3:5: exporters.webhook.url: expected an http:// or https:// address, found `ftp://x`"],
+    );
+    check(
+        "exporters:\n  webhook:\n    url: http://x\n    token: a\n    token_file: b",
+        &["5:5: exporters.webhook.token_file: `token` is given too"],
+    );
+    check(
+        "exporters:\n  webhook:\n    url: http://x\n    token_file: /nowhere/token",
+        &["4:5: exporters.webhook.token_file: `/nowhere/token` cannot be read: "],
+    );
+    check(
+        "exporters:\n  file/: {path: a}",
+        &["2:3: exporters.file/: a name must follow the slash"],
+    );
+    check(
+        "exporters:\n  webhook:\n    url: http://x\n    retry_on_failure: {initial_interval: 2m}",
+        &["4:5: exporters.webhook.retry_on_failure.max_interval: must not be shorter"],
+    );
+    check(
+        "runs: {idle: 5m}\nservice: {}\nruns: {}",
+        &["3:1: runs: given twice; the first is in line 1"],
+    );
+    check(
+        "service:\n  data_dir: ${env:NOWHERE}",
+        &["2:13: service.data_dir: the environment variable NOWHERE is not set"],
+    );
+    check(
+        "service:\n  data_dir: ${HOME}/x",
+        &[
+            "2:13: service.data_dir: `${HOME}` is not known; an environment variable is written `${env:NAME}`",
+        ],
+    );
+    check(
+        "service:\n  data_dir: ${env:HOME",
+        &["2:13: service.data_dir: `${` without a closing `}`"],
+    );
+    check(
+        "service: {api\n",
+        &["1:10: not readable as YAML: unclosed bracket"],
+    );
+    check(
+        "service:\n\tapi: {}",
+        &["2:2: not readable as YAML: tabs disallowed"],
+    );
+}
+
+/// Given many mistakes of every sort, all are said at once, in the order of the file.
+#[test]
+fn all_mistakes_are_said_at_once() {
+    check(
+        "service:\n  shards: x\n  api: {endpoint: '0.0.0.0:1', port: 3}\nruns:\n  idle: 0s\nexporters:\n  file: {}\n\
+         detectors:\n  rules:\n    no_progress: {calls: x, cals: 3}\n",
+        &[
+            "2:3: service.shards: expected a whole number",
+            "3:9: service.api.endpoint: ",
+            "3:32: service.api.port: unknown key; known here: `endpoint`, `tls`",
+            "5:3: runs.idle: must be longer",
+            "7:3: exporters.file: needs the key `path`",
+            "10:19: detectors.rules.no_progress.calls: ",
+            "10:29: detectors.rules.no_progress.cals: unknown key; did you mean `calls`?",
+        ],
+    );
+}
