@@ -33,11 +33,11 @@ impl Budget {
         })
     }
 
-    pub(super) fn share(self: &Arc<Self>) -> Arc<Share> {
-        Arc::new(Share {
+    pub(super) fn share(self: &Arc<Self>) -> Share {
+        Share {
             budget: Arc::clone(self),
             held: AtomicUsize::new(0),
-        })
+        }
     }
 
     fn take(&self, bytes: usize) -> Result<(), Duration> {
@@ -78,11 +78,6 @@ impl Share {
         self.held.fetch_add(bytes, Ordering::Relaxed);
         Ok(())
     }
-
-    /// Takes what is missing to so many bytes in all.
-    pub(super) fn grow_to(&self, bytes: usize) -> Result<(), Duration> {
-        self.grow(bytes.saturating_sub(self.held.load(Ordering::Relaxed)))
-    }
 }
 
 impl Drop for Share {
@@ -102,7 +97,7 @@ mod tests {
         let budget = Budget::of(100);
         let first = budget.share();
         first.grow(40).expect("100 are left");
-        first.grow_to(60).expect("60 are left");
+        first.grow(20).expect("60 are left");
         let second = budget.share();
         second.grow(40).expect("40 are left");
         second.grow(1).expect_err("none are left");

@@ -1,34 +1,27 @@
-//! OTLP/gRPC: the three Export methods, over tonic, without its decoding.
+//! OTLP/gRPC: the three Export methods, on tonic's server, without its codecs.
 //!
-//! tonic undoes framing and compression under the size limit and hands over the message's bytes ([`Frames`]); its body is
-//! metered against the budget as it arrives ([`Metered`]). Where tonic refuses a message itself, it does so with codes
-//! that tell a sender the wrong thing (`OUT_OF_RANGE`, which OTLP senders repeat, for a message too large; `INTERNAL`,
-//! which blames the server, for one that cannot be read), so [`corrected`] puts them right.
-
-use std::pin::Pin;
-use std::sync::Arc;
-use std::task::{Context, Poll};
+//! A call has one message, which comes as any body does ([`body`]): behind five bytes that tell its length and whether it is
+//! compressed (*gRPC over HTTP2*, "Length-Prefixed-Message"). It is read where it arrived. tonic would gather it in a buffer of
+//! its own, and would refuse what it cannot take with codes that tell a sender the wrong thing: `OUT_OF_RANGE`, which OTLP
+//! senders repeat, for a message too large, and `INTERNAL`, which blames the server, for one that cannot be read.
 
 use axum::Router;
 use axum::body::Body;
 use axum::extract::Request;
-use axum::http::Response;
+use axum::http::{HeaderMap, HeaderValue, Response, header};
 use axum::routing::post;
-use bytes::{Buf, BufMut, Bytes};
-use http_body::Frame;
+use bytes::{BufMut, Bytes, BytesMut};
+use http_body_util::{BodyExt, Full};
 use opentelemetry_proto::tonic::collector::trace::v1::{
     ExportTracePartialSuccess, ExportTraceServiceResponse,
 };
 use prost::Message;
-use tokio::time::Sleep;
-use tonic::codec::{Codec, CompressionEncoding, DecodeBuf, Decoder, EncodeBuf, Encoder};
-use tonic::server::Grpc;
 use tonic::service::Routes;
 use tonic::{Code, Status};
 use tonic_types::{ErrorDetails, StatusExt};
 
 use super::Settings;
-use super::body::{LATE, no_room};
+use super::body::{self, Coding, Framing};
 use super::budget::Share;
 use super::intake::{Accepted, Intake, Refused};
 use crate::door::{Tenant, Tokens, UNAUTHENTICATED};
@@ -48,6 +41,25 @@ const METHODS: [(&str, Signal); 3] = [
         Signal::Metrics,
     ),
 ];
+
+/// What stands before a message: whether it is compressed, and its length.
+const PREFIX_BYTES: usize = 5;
+
+const FRAMING: Framing = Framing {
+    prefix_bytes: PREFIX_BYTES,
+    body_bytes: |begun| {
+        let [_, length @ ..] = begun.first_chunk::<PREFIX_BYTES>()?;
+        Some(PREFIX_BYTES + u32::from_be_bytes(*length) as usize)
+    },
+};
+
+/// How messages may be compressed.
+const ENCODINGS: HeaderValue = HeaderValue::from_static("identity,gzip,zstd");
+
+const ENCODING: &str = "grpc-encoding";
+const ACCEPT_ENCODING: &str = "grpc-accept-encoding";
+const STATUS: &str = "grpc-status";
+const GRPC: HeaderValue = HeaderValue::from_static("application/grpc");
 
 /// The methods; every other one is answered `UNIMPLEMENTED`.
 pub(super) fn routes(intake: &Intake, settings: &Settings, tokens: Tokens) -> Routes {
@@ -73,33 +85,85 @@ async fn export(
     intake: Intake,
     settings: Settings,
     signal: Signal,
-    request: Request,
-) -> Response<tonic::body::Body> {
-    let share = intake.share();
-    let tenant = Tenant::of(&request);
-    let request = request.map(|body| Metered {
-        body,
-        deadline: Box::pin(tokio::time::sleep(settings.arrival_max)),
-        intake: intake.clone(),
-        share: Arc::clone(&share),
-    });
-    let frames = Frames {
-        intake: intake.clone(),
-        share,
+    mut request: Request,
+) -> Response<Body> {
+    let Some(coding) = coding(request.headers()) else {
+        intake.count_refused(&Refused::Invalid(String::new()));
+        return unknown_encoding();
     };
-    let method = tower::service_fn(|request: tonic::Request<Bytes>| async {
-        let outcome = intake.export(&tenant, signal, request.into_inner()).await;
-        outcome
-            .map(|accepted| tonic::Response::new(reply(accepted)))
-            .map_err(|refused| status(&refused))
-    });
-    let response = Grpc::new(frames)
-        .accept_compressed(CompressionEncoding::Gzip)
-        .accept_compressed(CompressionEncoding::Zstd)
-        .max_decoding_message_size(settings.message_bytes_max)
-        .unary(method, request)
-        .await;
-    corrected(response, &intake, &settings)
+    let tenant = Tenant::of(&request);
+    let share = intake.share();
+    let message = match message(request.body_mut(), coding, &settings, &share).await {
+        Ok(message) => message,
+        Err(refused) => {
+            intake.count_refused(&refused);
+            return status(&refused).into_http();
+        }
+    };
+    match intake.export(&tenant, signal, message).await {
+        Ok(accepted) => answer(&reply(accepted)),
+        Err(refused) => status(&refused).into_http(),
+    }
+}
+
+/// How a compressed message of a call is compressed; nothing where nobody here can undo it.
+fn coding(headers: &HeaderMap) -> Option<Coding> {
+    match headers.get(ENCODING).map(HeaderValue::as_bytes) {
+        None | Some(b"identity") => Some(Coding::Identity),
+        Some(b"gzip") => Some(Coding::Gzip),
+        Some(b"zstd") => Some(Coding::Zstd),
+        Some(_) => None,
+    }
+}
+
+/// The call's message, without what is around it.
+async fn message(
+    body: &mut Body,
+    coding: Coding,
+    settings: &Settings,
+    share: &Share,
+) -> Result<Bytes, Refused> {
+    let mut message = body::receive(body, &FRAMING, settings, share).await?;
+    let Some((&[flag, ..], rest)) = message.split_first_chunk::<PREFIX_BYTES>() else {
+        return Err(unreadable("it has no message"));
+    };
+    if Some(message.len()) != (FRAMING.body_bytes)(&message) {
+        return Err(unreadable("there is not one whole message"));
+    }
+    message = message.slice_ref(rest);
+    let bytes_max = settings.message_bytes_max;
+    match (flag, coding) {
+        (0, _) => Ok(message),
+        (1, Coding::Gzip | Coding::Zstd) => {
+            body::decompressed(coding, message, bytes_max, share).await
+        }
+        (1, _) => Err(unreadable("it is compressed and does not say how")),
+        _ => Err(unreadable("its first byte is neither 0 nor 1")),
+    }
+}
+
+fn unreadable(why: &str) -> Refused {
+    Refused::Invalid(format!("the gRPC message cannot be read: {why}"))
+}
+
+/// A call's answer, that went well.
+fn answer(message: &[u8]) -> Response<Body> {
+    let mut framed = BytesMut::with_capacity(PREFIX_BYTES + message.len());
+    framed.put_u8(0);
+    framed.put_u32(message.len() as u32);
+    framed.put_slice(message);
+    let ok = HeaderMap::from_iter([(STATUS.parse().expect("a name"), HeaderValue::from(0))]);
+    let framed = Full::new(framed.freeze()).with_trailers(async { Some(Ok(ok)) });
+    let mut response = Response::new(Body::new(framed));
+    response.headers_mut().insert(header::CONTENT_TYPE, GRPC);
+    response
+}
+
+fn unknown_encoding() -> Response<Body> {
+    let text = "messages may be compressed with gzip or zstd (grpc-encoding)";
+    let mut response = Status::unimplemented(text).into_http();
+    response.headers_mut().insert(ACCEPT_ENCODING, ENCODINGS);
+    response
 }
 
 /// The answer's bytes. Those of the other signals are the same: the fields have the same numbers.
@@ -127,115 +191,4 @@ pub(super) fn status(refused: &Refused) -> Status {
         ),
     };
     Status::with_error_details(code, text, details)
-}
-
-/// Replaces what tonic said of a message that it refused. Neither of these codes is ever an answer of ours, save the one
-/// for a message that the budget has no room for, and that has none of them.
-fn corrected(
-    response: Response<tonic::body::Body>,
-    intake: &Intake,
-    settings: &Settings,
-) -> Response<tonic::body::Body> {
-    let Some(said) = Status::from_header_map(response.headers()) else {
-        return response;
-    };
-    let refused = match said.code() {
-        Code::OutOfRange | Code::ResourceExhausted => Refused::TooLarge {
-            bytes_max: settings.message_bytes_max,
-        },
-        Code::Internal => Refused::Invalid("the gRPC message cannot be read".into()),
-        _ => return response,
-    };
-    intake.count_refused(&refused);
-    status(&refused).into_http()
-}
-
-fn not_now(intake: &Intake, refused: &Refused) -> Status {
-    intake.count_refused(refused);
-    status(refused)
-}
-
-/// A request's body on its way in: each piece is paid for from the budget, and all must be there in time.
-struct Metered {
-    body: Body,
-    deadline: Pin<Box<Sleep>>,
-    intake: Intake,
-    share: Arc<Share>,
-}
-
-impl http_body::Body for Metered {
-    type Data = Bytes;
-    type Error = Status;
-
-    fn poll_frame(
-        mut self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, Status>>> {
-        let Poll::Ready(frame) = Pin::new(&mut self.body).poll_frame(context) else {
-            let late = self.deadline.as_mut().poll(context);
-            return late.map(|()| Some(Err(not_now(&self.intake, &LATE))));
-        };
-        let frame = frame.map(|frame| {
-            let frame = frame.map_err(|error| Status::from_error(Box::new(error)))?;
-            let bytes = frame.data_ref().map_or(0, Bytes::len);
-            let paid = self.share.grow(bytes);
-            paid.map_err(|retry_after| not_now(&self.intake, &no_room(retry_after)))?;
-            Ok(frame)
-        });
-        Poll::Ready(frame)
-    }
-}
-
-/// Hands messages over as they are: bytes in, bytes out.
-struct Frames {
-    intake: Intake,
-    share: Arc<Share>,
-}
-
-impl Codec for Frames {
-    type Encode = Vec<u8>;
-    type Decode = Bytes;
-    type Encoder = Encoded;
-    type Decoder = Undecoded;
-
-    fn encoder(&mut self) -> Encoded {
-        Encoded
-    }
-
-    fn decoder(&mut self) -> Undecoded {
-        Undecoded {
-            intake: self.intake.clone(),
-            share: Arc::clone(&self.share),
-        }
-    }
-}
-
-struct Encoded;
-
-impl Encoder for Encoded {
-    type Item = Vec<u8>;
-    type Error = Status;
-
-    fn encode(&mut self, message: Vec<u8>, out: &mut EncodeBuf<'_>) -> Result<(), Status> {
-        out.put_slice(&message);
-        Ok(())
-    }
-}
-
-struct Undecoded {
-    intake: Intake,
-    share: Arc<Share>,
-}
-
-impl Decoder for Undecoded {
-    type Item = Bytes;
-    type Error = Status;
-
-    fn decode(&mut self, message: &mut DecodeBuf<'_>) -> Result<Option<Bytes>, Status> {
-        let bytes = message.remaining();
-        // What has arrived is paid for; what decompression has made of it beyond that is not yet.
-        let paid = self.share.grow_to(bytes);
-        paid.map_err(|retry_after| not_now(&self.intake, &no_room(retry_after)))?;
-        Ok(Some(message.copy_to_bytes(bytes)))
-    }
 }

@@ -18,7 +18,7 @@ use prost::Message;
 use serde_json::json;
 use tonic::service::Routes;
 
-use super::body::{self, Coding};
+use super::body::{self, Coding, Framing};
 use super::grpc::{reply, status};
 use super::intake::{Accepted, Intake, Refused};
 use super::{Settings, budget::Share};
@@ -96,7 +96,7 @@ async fn export(
     let began = Instant::now();
     let tenant = Tenant::of(&request);
     let share = intake.share();
-    let received = body::receive(request.body_mut(), &settings, &share).await;
+    let received = body::receive(request.body_mut(), &Framing::NONE, &settings, &share).await;
     let message = match received {
         Ok(received) => {
             message(

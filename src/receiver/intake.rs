@@ -191,7 +191,7 @@ impl Intake {
     }
 
     /// A share of the bytes that all requests may hold.
-    pub(super) fn share(&self) -> Arc<Share> {
+    pub(super) fn share(&self) -> Share {
         self.0.budget.share()
     }
 
