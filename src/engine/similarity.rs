@@ -2,7 +2,7 @@
 //!
 //! The measure is the indel ratio `2·LCS / (n + m)` over bytes, where LCS is the length of the longest common
 //! subsequence. It is symmetric and, unlike Python's `difflib`, has no shortcut that breaks on texts of more than 200
-//! characters. Most pairs are decided by exact bounds before the bit-parallel LCS (Crochemore and others, *A fast and
+//! characters. Most pairs are decided by exact bounds, from below and from above, before the bit-parallel LCS (Crochemore and others, *A fast and
 //! practical bit-vector algorithm for the longest common subsequence problem*, 2001) is run on what differs.
 
 use super::event::{SAID_BITS, SAMPLE_BYTES_MAX};
@@ -30,7 +30,8 @@ pub(crate) fn similar(left: &str, right: &str, ratio: f64) -> bool {
     let left = &left[prefix..left.len() - suffix];
     let right = &right[prefix..right.len() - suffix];
     let needed = needed - prefix - suffix;
-    common_bytes(left, right) >= needed && lcs(left, right) >= needed
+    in_step(left, right) >= needed
+        || (common_bytes(left, right) >= needed && lcs(left, right) >= needed)
 }
 
 /// Whether two sketches of texts (`normalize::sketch`) say that the cosine of their words is at least `ratio` (0 to 1).
@@ -98,13 +99,9 @@ fn without_digits(text: &[u8], words: &mut [u8; SAMPLE_BYTES_MAX], mut length: u
     length
 }
 
-/// Lengths of the common prefix and of the common suffix of what is left, compared eight bytes at a time.
+/// Lengths of the common prefix and of the common suffix of what is left.
 fn common_ends(left: &[u8], right: &[u8]) -> (usize, usize) {
-    let ((fronts, _), (others, _)) = (left.as_chunks::<8>(), right.as_chunks());
-    let equal = fronts.iter().zip(others).take_while(|(l, r)| l == r);
-    let start = equal.count() * 8;
-    let pairs = left[start..].iter().zip(&right[start..]);
-    let prefix = start + pairs.take_while(|(l, r)| l == r).count();
+    let prefix = common_prefix(left, right);
     let (left, right) = (&left[prefix..], &right[prefix..]);
     let ((_, ends), (_, others)) = (left.as_rchunks::<8>(), right.as_rchunks());
     let equal = ends.iter().rev().zip(others.iter().rev());
@@ -113,6 +110,42 @@ fn common_ends(left: &[u8], right: &[u8]) -> (usize, usize) {
     let right = right[..right.len() - end].iter().rev();
     let pairs = left.zip(right);
     (prefix, end + pairs.take_while(|(l, r)| l == r).count())
+}
+
+/// Length of the common prefix, compared eight bytes at a time.
+fn common_prefix(left: &[u8], right: &[u8]) -> usize {
+    let ((fronts, _), (others, _)) = (left.as_chunks::<8>(), right.as_chunks());
+    let equal = fronts.iter().zip(others).take_while(|(l, r)| l == r);
+    let start = equal.count() * 8;
+    let pairs = left[start..].iter().zip(&right[start..]);
+    start + pairs.take_while(|(l, r)| l == r).count()
+}
+
+/// Longest piece that is passed over on the way through two texts in step.
+const OUT_OF_STEP_BYTES_MAX: usize = 16;
+
+/// Bytes that must agree behind it.
+const IN_STEP_AGAIN_BYTES: usize = 4;
+
+/// Bytes that agree on a way through both texts that passes over short pieces where they do not: a lower bound of the LCS, which
+/// ends where such a piece is too long.
+fn in_step(mut left: &[u8], mut right: &[u8]) -> usize {
+    let mut agree = 0;
+    loop {
+        let prefix = common_prefix(left, right);
+        agree += prefix;
+        (left, right) = (&left[prefix..], &right[prefix..]);
+        let pieces =
+            (1..=OUT_OF_STEP_BYTES_MAX).flat_map(|more| [(more, more), (more, 0), (0, more)]);
+        let again = |(of_left, of_right): &(usize, usize)| {
+            let left = left.get(*of_left..of_left + IN_STEP_AGAIN_BYTES);
+            left.is_some() && left == right.get(*of_right..of_right + IN_STEP_AGAIN_BYTES)
+        };
+        let Some((of_left, of_right)) = pieces.into_iter().find(again) else {
+            return agree;
+        };
+        (left, right) = (&left[of_left..], &right[of_right..]);
+    }
 }
 
 /// Bytes that both have, whatever their order: an upper bound of the LCS.
