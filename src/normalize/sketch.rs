@@ -4,7 +4,7 @@
 //! from rounding algorithms*, 2002)? Of two texts whose sets of words have the cosine `c`, each bit differs with a probability of
 //! `acos(c) / π`. The order of words, case and signs do not count.
 
-use super::hash;
+use super::hash::mix;
 
 /// How much of a text is looked at, in bytes.
 const SKETCHED_BYTES_MAX: usize = 4_096;
@@ -37,22 +37,22 @@ const LETTERS: [u8; 256] = {
 pub(super) fn of(text: &str) -> Sketch {
     let mut votes = Votes::default();
     let bytes = &text.as_bytes()[..text.len().min(SKETCHED_BYTES_MAX)];
-    let (mut word, mut length) = ([0_u8; 16], 0);
+    let (mut word, mut length) = (0_u64, 0);
     for byte in bytes {
         let letter = LETTERS[usize::from(*byte)];
         let ends = letter == 0 || letter >= 0xe0;
         if ends && length > 0 {
-            votes.take(hash::bytes(&word[..length.min(word.len())]));
-            length = 0;
+            votes.take(mix(mix(word, length), word));
+            (word, length) = (0, 0);
         }
         if letter != 0 {
-            // Of a longer word the last letters stand over the first ones.
-            word[length % word.len()] = letter;
+            // Letters of a longer word lie over one another, each place turned further.
+            word = word.rotate_left(9) ^ u64::from(letter);
             length += 1;
         }
     }
     if length > 0 {
-        votes.take(hash::bytes(&word[..length.min(word.len())]));
+        votes.take(mix(mix(word, length), word));
     }
     Sketch {
         bits: votes.majority(),
@@ -97,7 +97,8 @@ impl Votes {
 
 #[cfg(test)]
 mod tests {
-    use super::{Sketch, Votes, hash, of};
+    use super::{Sketch, Votes, of};
+    use crate::normalize::hash;
 
     /// A text of made-up words, of which so many differ from those of the plain one.
     fn text(words: usize, others: usize) -> String {
