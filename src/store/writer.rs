@@ -227,7 +227,7 @@ impl Writer {
         let position = shared.position.load(Ordering::Acquire) + 1;
         let first_cursor = *shared.last_cursor.borrow() + 1;
         let head = group_head(first_cursor);
-        let records = turns.iter().map(|turn| turn.record());
+        let records = turns.iter().flat_map(|turn| turn.record());
         self.journal
             .append(position, iter::once(head.as_slice()).chain(records))
             .map_err(|error| {
@@ -236,10 +236,8 @@ impl Writer {
             })?;
         count(&shared.tally.commits, 1);
         count(&shared.tally.turns, turns.len());
-        count(
-            &shared.tally.journal_bytes,
-            turns.iter().map(|turn| turn.record().len()).sum(),
-        );
+        let bytes = turns.iter().flat_map(|turn| turn.record()).map(<[u8]>::len);
+        count(&shared.tally.journal_bytes, bytes.sum());
         shared.position.store(position, Ordering::Release);
         shared.keep(position, first_cursor, keys)?;
         Ok(Committed { position })

@@ -143,15 +143,30 @@ impl TablesWriter {
         self.texts.field.capacity() + self.texts.places.capacity() * size_of::<(u64, TextPlace)>()
     }
 
-    /// Appends the tables as a [`TablesRecord`], and begins anew.
-    pub(super) fn finish(&mut self, field: u32, out: &mut Vec<u8>) {
+    /// Appends what stands before the tables where they are a field, and the smaller of them; what is missing of the field are
+    /// the [texts](Self::texts), which come behind.
+    pub(super) fn begin(&self, field: u32, out: &mut Vec<u8>) {
         wire::tag(out, field, 2);
         let [texts, traces, spans] = [&self.texts.field, &self.trace_bytes, &self.span_bytes];
         let length = texts.len() + wire::bytes_len(2, traces) + wire::bytes_len(3, spans);
         wire::varint(out, length as u64);
-        out.extend_from_slice(texts);
         wire::bytes(out, 2, traces);
         wire::bytes(out, 3, spans);
+    }
+
+    /// The texts as a field of a [`TablesRecord`].
+    pub(super) fn texts(&self) -> &[u8] {
+        &self.texts.field
+    }
+
+    /// Appends the tables as a [`TablesRecord`].
+    pub(super) fn finish(&self, field: u32, out: &mut Vec<u8>) {
+        self.begin(field, out);
+        out.extend_from_slice(self.texts());
+    }
+
+    /// Forgets what was written, and keeps the memory.
+    pub(super) fn clear(&mut self) {
         self.texts.places.clear();
         self.texts.count = 0;
         self.texts.field.clear();

@@ -124,13 +124,15 @@ pub(crate) fn group_head(first_cursor: u64) -> [u8; GROUP_HEAD_BYTES] {
 #[derive(Default)]
 pub(crate) struct TurnWriter {
     tables: TablesWriter,
+    /// The head, but for the texts.
+    head: Vec<u8>,
     rows: Vec<u8>,
-    record: Vec<u8>,
 }
 
 impl TurnWriter {
     /// Writes a turn over the one before. Answers what the database is to hold of it.
     pub(crate) fn write(&mut self, turn: Turn) -> Keys {
+        self.tables.clear();
         self.rows.clear();
         for entry in &turn.entries {
             let kind = Some(entry_kind(&mut self.tables, turn.at_ms, entry));
@@ -153,13 +155,13 @@ impl TurnWriter {
             removed: turn.removed.iter().map(index_record).collect(),
             alerts: turn.alerts.iter().map(encode_alert).collect(),
         };
-        let (record, tables) = (&mut self.record, &mut self.tables);
-        record.clear();
-        wire::delimited(record, |record| {
-            head.encode(record).expect(HAS_ROOM);
-            tables.finish(4, record);
-        });
-        record.extend_from_slice(&self.rows);
+        // The texts are the head's last field, and by far its largest: they are left where they are.
+        let mut fields = head.encode_to_vec();
+        self.tables.begin(4, &mut fields);
+        self.head.clear();
+        let length = fields.len() + self.tables.texts().len();
+        wire::varint(&mut self.head, length as u64);
+        self.head.extend_from_slice(&fields);
         Keys {
             new_runs: turn.new_runs,
             aliases: turn.aliases,
@@ -168,14 +170,14 @@ impl TurnWriter {
         }
     }
 
-    /// The turn that was written last.
-    pub(crate) fn record(&self) -> &[u8] {
-        &self.record
+    /// The turn that was written last, in pieces.
+    pub(crate) fn record(&self) -> [&[u8]; 3] {
+        [&self.head, self.tables.texts(), &self.rows]
     }
 
     /// Bytes that it keeps.
     pub(crate) fn capacity(&self) -> usize {
-        self.rows.capacity() + self.record.capacity() + self.tables.capacity()
+        self.head.capacity() + self.rows.capacity() + self.tables.capacity()
     }
 }
 
@@ -329,7 +331,7 @@ mod tests {
     fn encode_turn(turn: Turn) -> (Vec<u8>, Keys) {
         let mut writer = TurnWriter::default();
         let keys = writer.write(turn);
-        (writer.record, keys)
+        (writer.record().concat(), keys)
     }
 
     proptest! {
@@ -341,7 +343,7 @@ mod tests {
                 .iter()
                 .map(|turn| {
                     let keys = writer.write(turn.clone());
-                    (writer.record().to_vec(), keys)
+                    (writer.record().concat(), keys)
                 })
                 .unzip();
             let group = [group_head(cursor).to_vec(), records.concat()].concat();
