@@ -254,6 +254,7 @@ fn input(index: u64, novelty: u64) -> Input {
             bytes: 300,
             empty: false,
             sample,
+            numbers: None,
         })
     };
     let result = |number: u64| match value(number) {

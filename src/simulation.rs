@@ -106,6 +106,7 @@ fn event(trace: TraceId, place: usize, variety: usize, dice: &mut Dice) -> Event
             bytes: 20,
             empty: false,
             sample: format!("{{\"of\":{of}}}").into(),
+            numbers: None,
         })
     };
     let body = if dice.one_in(5) {

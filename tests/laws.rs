@@ -8,8 +8,8 @@ use std::sync::Arc;
 
 use eddy::engine::event::{
     AgentSpan, Answer, Body, Command, ERROR_BYTES_MAX, Event, Failure, Handoff, ModelCall,
-    NAME_BYTES_MAX, Recorded, RunEnd, SAMPLE_BYTES_MAX, SpanId, Text, ToolCall, TraceId, Traits,
-    Value,
+    NAME_BYTES_MAX, NUMBERS_MAX, Numbers, Recorded, RunEnd, SAMPLE_BYTES_MAX, SpanId, Text,
+    ToolCall, TraceId, Traits, Value,
 };
 use eddy::engine::guard::{self, Caller, Said};
 use eddy::engine::policy::Policy;
@@ -42,6 +42,17 @@ fn value(number: u64, empty: bool) -> Recorded {
         bytes: sample.len() as u32,
         empty,
         sample,
+        numbers: (number & 1 == 1).then(|| numbers(&[number as f64])),
+    })
+}
+
+fn numbers(told: &[f64]) -> Box<Numbers> {
+    let mut all = [0.0; NUMBERS_MAX];
+    all[..told.len()].copy_from_slice(told);
+    Box::new(Numbers {
+        frame: 7,
+        count: told.len() as u8,
+        all,
     })
 }
 
@@ -448,6 +459,7 @@ fn large_event(index: usize, kind: u8, again: bool) -> Event {
             bytes: u32::MAX,
             empty: kind & 1 == 0,
             sample: long(number ^ salt << 40, bytes),
+            numbers: Some(numbers(&[number as f64; NUMBERS_MAX])),
         })
     };
     let error = (kind & 2 == 0).then(|| Failure {
@@ -641,6 +653,7 @@ fn plain_event(index: usize, plain: Plain) -> Event {
             bytes: 100,
             empty: false,
             sample: format!("{{\"q\":{number}}}").into(),
+            numbers: None,
         })
     };
     let body = match plain {

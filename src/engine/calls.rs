@@ -516,6 +516,7 @@ mod tests {
             bytes: 9,
             empty: false,
             sample: Text::default(),
+            numbers: None,
         })
     }
 

@@ -28,9 +28,6 @@ pub const SAMPLE_HEAD_BYTES: usize = 192;
 /// Most numbers of a result that are followed from call to call; a result with more is compared as a whole.
 pub const NUMBERS_MAX: usize = 6;
 
-/// What the sample of a result begins with where it holds the result's numbers: a sign that no text keeps.
-pub const NUMBERS_MARK: char = '\u{1}';
-
 /// The sixteen bytes of a trace id (OTLP `trace_id`); all zero where the source has none.
 #[derive(
     Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
@@ -249,17 +246,28 @@ pub struct Value {
     /// Nothing in it: `null`, `""`, `[]`, `{}`, an envelope around one of these, or a phrase that says "no results".
     pub empty: bool,
     /// Of arguments: redacted sample of the canonical form for similarity, at most [`SAMPLE_BYTES_MAX`] bytes. Of a result:
-    /// the same where it is kept to be given back; else, where it has numbers and at most [`NUMBERS_MAX`], [`NUMBERS_MARK`], a hash of
-    /// the rest of it in hex digits, and the numbers, with blanks between; else empty.
+    /// the same where it is kept to be given back, else empty.
     pub sample: Text,
+    /// The numbers in a result, where there are some and not too many.
+    pub numbers: Option<Box<Numbers>>,
+}
+
+/// The numbers in a result, by which it is seen whether they move one way from call to call.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Numbers {
+    /// Hash of the result without them.
+    pub frame: u32,
+    /// How many there are: 1 to [`NUMBERS_MAX`].
+    pub count: u8,
+    /// These, in an order that does not depend on that of an object's members, and zeros behind.
+    pub all: [f64; NUMBERS_MAX],
 }
 
 impl Value {
     /// The sample of a result that is kept to be given back; `None` where none is.
     #[must_use]
     pub fn kept(&self) -> Option<&Text> {
-        let is_text = !self.sample.is_empty() && !self.sample.starts_with(NUMBERS_MARK);
-        is_text.then_some(&self.sample)
+        Some(&self.sample).filter(|sample| !sample.is_empty())
     }
 
     /// The sketch of arguments that are longer than a sample; 0 of shorter ones.

@@ -163,7 +163,7 @@ impl Fold {
         let frame = trend
             .as_ref()
             .filter(|_| jitters)
-            .and_then(|trend| trend.frame());
+            .map(|trend| trend.frame());
         let result = frame.map_or_else(
             || result_of(call),
             |frame| Some(mix(tool_hash, frame.into())),
@@ -203,12 +203,14 @@ impl Fold {
     /// The numbers in a call's result, and how they have moved since the same call before.
     fn trend(&self, call: &Call<'_>, key: Option<u64>) -> Option<Box<Trend>> {
         let value = call.output.value().filter(|_| call.error.is_none())?;
+        let numbers = value.numbers.as_deref()?;
         let before = self
             .recent
             .iter()
             .rev()
             .find(|mark| key.is_some() && mark.key == key);
-        Trend::of(value, before.and_then(|mark| mark.trend.as_deref())).map(Box::new)
+        let before = before.and_then(|mark| mark.trend.as_deref());
+        Some(Box::new(Trend::of(numbers, before)))
     }
 
     fn outcome(&self, call: &Call<'_>, tool: u64, key: Option<u64>) -> Outcome {

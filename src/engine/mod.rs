@@ -20,7 +20,7 @@ mod health;
 pub(crate) mod judge;
 pub(crate) mod kept;
 pub(crate) mod marks;
-mod packed;
+pub(crate) mod packed;
 pub mod policy;
 mod rules;
 pub mod run;

@@ -9,11 +9,12 @@ mod reading;
 
 use super::card::{CALL_ID, CONTENT, Card, QUESTION};
 use super::event::{
-    Answer, Body, Command, Event, Failure, ModelCall, Part, Recorded, Text, ToolCall, TraceId,
-    Traits,
+    Answer, Body, Command, Event, Failure, ModelCall, Numbers, Part, Recorded, Text, ToolCall,
+    TraceId, Traits,
 };
 
 pub(super) use reading::Reader;
+pub(crate) use reading::{numbers_in, numbers_of_format_3};
 
 /// Bits of a tool call's first byte.
 const HANDS_OFF: u8 = 1;
@@ -28,6 +29,7 @@ const RECORDED: u8 = 2;
 /// Bits of the first byte of a value that is there.
 const EMPTY: u8 = 1 << 2;
 const MASKED: u8 = 1 << 3;
+const NUMBERS: u8 = 1 << 4;
 
 /// What a failure's first byte says.
 const NO_FAILURE: u8 = 0;
@@ -159,7 +161,9 @@ fn put_recorded(recorded: &Recorded, with_fingerprint: bool, out: &mut Vec<u8>) 
     };
     let is_masked = value.masked != value.fingerprint;
     let empty = if value.empty { EMPTY } else { 0 };
-    out.push(RECORDED | empty | if is_masked { MASKED } else { 0 });
+    let masked = if is_masked { MASKED } else { 0 };
+    let numbers = if value.numbers.is_some() { NUMBERS } else { 0 };
+    out.push(RECORDED | empty | masked | numbers);
     if with_fingerprint {
         put_fixed(value.fingerprint, out);
     }
@@ -168,6 +172,18 @@ fn put_recorded(recorded: &Recorded, with_fingerprint: bool, out: &mut Vec<u8>) 
     }
     put_number(value.bytes.into(), out);
     put_text(&value.sample, out);
+    if let Some(numbers) = &value.numbers {
+        out.push(numbers.count);
+        put_numbers(numbers, out);
+    }
+}
+
+/// The hash and the numbers of a result, but not how many there are.
+pub(crate) fn put_numbers(numbers: &Numbers, out: &mut Vec<u8>) {
+    out.extend_from_slice(&numbers.frame.to_le_bytes());
+    for number in numbers.all.iter().take(numbers.count.into()) {
+        out.extend_from_slice(&number.to_le_bytes());
+    }
 }
 
 /// A failure with its text, of which the rules read the words.

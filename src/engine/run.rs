@@ -7,11 +7,12 @@
 //! order of arrival within the window gives the same state. A report older than all of the window, when something has
 //! already left it, is counted as late and changes nothing.
 //!
-//! *Not all of it again.* Where calls are told of twice (by two spans, or by the guard and a span), the second report comes
-//! soon after the first. So a fold of what lies before the newest such call is kept (`near`), and what comes into its place
-//! behind it is folded on top of that. A run whose reports come in order has none.
+//! *Not all of it again.* A fold of the first reports of the window is kept (`near`). Where calls are told of twice (by two
+//! spans, or by the guard and a span), the second report comes soon after the first: the fold is then of what lies before
+//! the newest such call, and what comes into its place behind it is folded on top of that. Where reports come in order, it
+//! is of those that leave next, and takes the place of `base` when they do: then no report is folded twice.
 //!
-//! *Bounds.* Reports leave when there are too many or when they take too many bytes, the oldest quarter at a time, with all
+//! *Bounds.* Reports leave when there are too many or when they take too many bytes, the older half at a time, with all
 //! that belongs to their calls.
 
 use super::announce::Published;
@@ -82,6 +83,8 @@ pub struct RunState {
     pub(crate) heard_ms: u64,
     /// The newest reports, in the order of [`Place`].
     pub(crate) window: Window,
+    /// How many of them were there when others left last, or came before one of those later: about half of a full window.
+    pub(crate) older: usize,
     /// What has left the window.
     pub(crate) base: Fold,
     /// Reports before this have left the window.
@@ -247,7 +250,7 @@ impl RunState {
         let known = cards.position(|other| other.id == event.id && place < other.place());
         match known {
             Some(known) => {
-                self.window.remove_all(&[known]);
+                self.remove_all(&[known]);
                 self.near = None;
                 self.disturb(known);
                 self.insert(&Card::of(event), event);
@@ -280,24 +283,88 @@ impl RunState {
     /// Puts a report into its place among the others.
     fn insert(&mut self, card: &Card, event: &Event) {
         let place = self.window.insert(card, event);
+        self.older += usize::from(place < self.older);
         self.disturb(place);
         self.near.take_if(|near| place < near.places);
+    }
+
+    fn remove_all(&mut self, places: &[usize]) {
+        self.older -= places.iter().filter(|place| **place < self.older).count();
+        self.window.remove_all(places);
     }
 
     fn disturb(&mut self, place: usize) {
         self.disturbed = Some(self.disturbed.map_or(place, |known| known.min(place)));
     }
 
-    /// Folds the oldest quarter of the window into the base.
+    /// Lets the older half of the window go into the base.
     fn leave(&mut self, policy: &Policy) {
-        let leaving = (self.window.len() / 4).max(1);
-        let entwined = self.window.has_asked(leaving) || self.window.is_entwined_at(leaving, &[]);
-        let reports = if entwined {
-            self.window.unpack_all()
+        let length = self.window.len();
+        let is_about_half = (length / 4..=length - length / 4).contains(&self.older);
+        let half = if is_about_half {
+            self.older
         } else {
-            self.window.unpack(0..leaving)
+            length / 2
         };
+        let leaving = half.max(1);
+        if self.window.has_asked(leaving) || self.window.is_entwined_at(leaving, &[]) {
+            let gone = self.fold_entwined(leaving, policy);
+            self.note_gone(&gone);
+            self.remove_all(&gone);
+        } else {
+            self.fold_first(leaving, policy);
+            self.note_gone(&Vec::from_iter(0..leaving));
+            self.window.remove_first(leaving);
+        }
+        self.older = self.window.len();
+    }
+
+    /// Notes that the reports at these places leave.
+    fn note_gone(&mut self, gone: &[usize]) {
+        for place in gone {
+            if let Some(id) = call_id(&self.window.cards()[*place]) {
+                self.folded_calls.push(id);
+            }
+        }
+        let before = |place: usize| place - gone.iter().filter(|other| **other < place).count();
+        self.disturbed = self.disturbed.map(before);
+        self.near = self.near.take().and_then(|near| near.without(gone));
+    }
+
+    /// Folds the first reports into the base, to which none of the others belongs.
+    fn fold_first(&mut self, leaving: usize, policy: &Policy) {
+        let until = self.window.cards()[leaving - 1].place();
+        self.base_until = self.base_until.max(Some(until));
+        let mut spare = match self.near.take_if(|near| near.places == leaving) {
+            Some(mut near) => {
+                std::mem::swap(&mut self.base, &mut near.fold);
+                near.fold
+            }
+            None => {
+                let reports = self.window.unpack(0..leaving);
+                for step in &calls::steps(&self.window, &reports) {
+                    self.base.apply(step, policy);
+                }
+                Box::default()
+            }
+        };
+        // Where what stays is in order, the same can be done with that.
+        let places = self.window.len();
+        let is_in_order = self.disturbed.is_none() && !self.window.has_asked(places);
+        if let (Some(tip), None, true) = (&self.tip, &self.near, is_in_order) {
+            spare.clone_from(tip);
+            self.near = Some(Near {
+                places,
+                asked: Vec::new(),
+                fold: spare,
+            });
+        }
+    }
+
+    /// Folds the first reports into the base, with all that belongs to their calls; says which reports have gone with that.
+    fn fold_entwined(&mut self, leaving: usize, policy: &Policy) -> Vec<usize> {
         let mut gone = Vec::with_capacity(leaving);
+        let reports = self.window.unpack_all();
         for step in &calls::steps(&self.window, &reports) {
             let first = step.first_place();
             if first < leaving {
@@ -310,15 +377,7 @@ impl RunState {
         // What was asked for stays with a call that stays, but not so much of it that nothing would ever leave.
         let staying: Vec<usize> = (0..leaving).filter(|place| !gone.contains(place)).collect();
         gone.extend(staying.iter().rev().skip(ASKED_KEPT_MAX.min(leaving / 2)));
-        for place in &gone {
-            if let Some(id) = call_id(&self.window.cards()[*place]) {
-                self.folded_calls.push(id);
-            }
-        }
-        self.window.remove_all(&gone);
-        let before = |place: usize| place - gone.iter().filter(|other| **other < place).count();
-        self.disturbed = self.disturbed.map(before);
-        self.near = self.near.take().and_then(|near| near.without(&gone));
+        gone
     }
 
     pub(super) fn ensure_tip(&mut self, policy: &Policy) {

@@ -5,17 +5,17 @@
 //! the same way for three calls since jitters; where all that moved jitter, the result brought nothing new. A number that
 //! always grows is taken for progress, whatever it counts.
 
-use super::event::{NUMBERS_MARK, NUMBERS_MAX, Text, Value};
+use super::event::{NUMBERS_MAX, Numbers};
 
 /// Calls for which a number must go the same way, after it has turned back, to be progress again: of random numbers one in
 /// twelve does.
 const SAME_WAY_MIN: i8 = 3;
 
 /// The numbers in a result, and how they have moved over the calls with the same arguments.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct Trend {
-    /// The result's sample: a hash of the result without its numbers, and these.
-    pub(crate) numbers: Text,
+    /// The result's numbers.
+    pub(crate) numbers: Numbers,
     /// For each number, how many times in a row it went up, or down (negative).
     pub(crate) runs: [i8; NUMBERS_MAX],
     /// For each number, whether it turned back; the lowest bit is the first number.
@@ -25,31 +25,34 @@ pub(crate) struct Trend {
 }
 
 impl Trend {
-    /// What the numbers of a result add to how they moved before; `None` where it has none, or too many.
-    pub(crate) fn of(value: &Value, before: Option<&Self>) -> Option<Self> {
-        let (frame, _) = read(&value.sample)?;
+    /// What the numbers of a result add to how they moved before.
+    pub(crate) fn of(numbers: &Numbers, before: Option<&Self>) -> Self {
         let new = Self {
-            numbers: value.sample.clone(),
+            numbers: *numbers,
             ..Self::default()
         };
-        let same = before.filter(|before| before.frame() == Some(frame));
-        Some(same.and_then(|before| new.after(before)).unwrap_or(new))
+        let is_same = |before: &&Self| {
+            before.numbers.frame == numbers.frame && before.numbers.count == numbers.count
+        };
+        before
+            .filter(is_same)
+            .map_or(new, |before| new.after(before))
     }
 
     /// Hash of the result without its numbers.
-    pub(crate) fn frame(&self) -> Option<u32> {
-        read(&self.numbers).map(|(frame, _)| frame)
+    pub(crate) fn frame(&self) -> u32 {
+        self.numbers.frame
     }
 
-    fn after(&self, before: &Self) -> Option<Self> {
-        let ((_, old), (_, new)) = (read(&before.numbers)?, read(&self.numbers)?);
+    fn after(self, before: &Self) -> Self {
         let mut next = Self {
             runs: before.runs,
             turned: before.turned,
-            ..self.clone()
+            ..self
         };
+        let pairs = before.numbers.all.iter().zip(&self.numbers.all);
         let mut goes_on = false;
-        for (place, (old, new)) in old.zip(new).enumerate() {
+        for (place, (old, new)) in pairs.enumerate() {
             let way = i8::from(new > old) - i8::from(new < old);
             if way == 0 {
                 continue;
@@ -67,21 +70,8 @@ impl Trend {
             goes_on |= next.turned & bit == 0;
         }
         next.jitters = next.turned != 0 && !goes_on;
-        Some(next)
+        next
     }
-}
-
-/// The hash and the numbers of a result's sample; `None` where it has none, or is that of a text.
-fn read(sample: &str) -> Option<(u32, impl Iterator<Item = f64>)> {
-    let (frame, numbers) = sample.strip_prefix(NUMBERS_MARK)?.split_once(' ')?;
-    let frame = u32::from_str_radix(frame, 16).ok()?;
-    let mut all = [0.0; NUMBERS_MAX];
-    let mut count = 0;
-    for word in numbers.split(' ') {
-        *all.get_mut(count)? = word.parse().ok()?;
-        count += 1;
-    }
-    Some((frame, all.into_iter().take(count)))
 }
 
 #[cfg(test)]
@@ -92,17 +82,16 @@ mod tests {
     fn jitters(results: &[&str]) -> Vec<bool> {
         let mut before: Option<Trend> = None;
         let step = |numbers: &&str| {
-            let value = Value {
-                fingerprint: 7,
-                masked: 8,
-                bytes: 20,
-                empty: false,
-                sample: format!("{NUMBERS_MARK}0000000f {numbers}").into(),
-            };
-            let trend = Trend::of(&value, before.as_ref());
-            let jitters = trend.as_ref().is_some_and(|trend| trend.jitters);
-            before = trend;
-            jitters
+            let mut all = [0.0; NUMBERS_MAX];
+            let words = numbers.split(' ');
+            let count = words.clone().count() as u8;
+            for (place, word) in all.iter_mut().zip(words) {
+                *place = word.parse().expect("a number");
+            }
+            let frame = 15;
+            let trend = Trend::of(&Numbers { frame, count, all }, before.as_ref());
+            before = Some(trend);
+            trend.jitters
         };
         results.iter().map(step).collect()
     }
@@ -130,14 +119,5 @@ mod tests {
             jitters(&["5 1", "7 2", "6 3", "8 4", "7 4"]),
             [false, false, false, false, true]
         );
-    }
-
-    /// Given a text that is not all numbers, or too many of them, nothing is said.
-    #[test]
-    fn other_texts_have_no_trend() {
-        for sample in ["", "12 1", "\u{1}12", "\u{1}12 a", "\u{1}12 1 2 3 4 5 6 7"] {
-            assert!(read(sample).is_none(), "{sample}");
-        }
-        assert!(read("\u{1}12 1").is_some());
     }
 }

@@ -187,8 +187,28 @@ impl Window {
         let used = self.bytes.len();
         if self.bytes.capacity() - used < REPORT_BYTES_MAX {
             let most = (WINDOW_BYTES_MAX + REPORT_BYTES_MAX).saturating_sub(used);
-            let more = used.min(2 * REPORT_BYTES_MAX).min(most);
-            self.bytes.reserve_exact(more.max(REPORT_BYTES_MAX));
+            self.bytes
+                .reserve_exact(used.min(most).max(REPORT_BYTES_MAX));
+        }
+    }
+
+    /// Lets the first reports go.
+    pub(crate) fn remove_first(&mut self, count: usize) {
+        if !self.spots.is_sorted() {
+            // They lie in the order of arrival, which is another one here.
+            return self.remove_all(&Vec::from_iter(0..count));
+        }
+        let gone = self
+            .spots
+            .get(count)
+            .map_or(self.bytes.len(), |spot| spot.0 as usize);
+        self.cards.drain(..count);
+        self.signs.drain(..count);
+        self.spots.drain(..count);
+        self.bytes.drain(..gone);
+        for (start, end) in &mut self.spots {
+            *start -= gone as u32;
+            *end -= gone as u32;
         }
     }
 

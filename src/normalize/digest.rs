@@ -8,7 +8,7 @@
 use std::borrow::Cow;
 use std::io::Write;
 
-use crate::engine::event::Text;
+use crate::engine::event;
 use crate::engine::policy::ToolSettings;
 use crate::otlp::ValueView;
 
@@ -81,9 +81,9 @@ impl<'h> Reader<'h> {
         self.sample
     }
 
-    /// The numbers in a result, behind the hash of the rest of it; empty where there are none, or too many.
-    pub(super) fn numbers(&self, frame: u64) -> Text {
-        self.numbers.text(frame)
+    /// The numbers in a result, with the hash of the rest of it; nothing where there are none, or too many.
+    pub(super) fn numbers(&self, frame: u64) -> Option<event::Numbers> {
+        self.numbers.told(frame)
     }
 
     /// Digests a text that is the whole value: JSON if it looks like it, else the text without blanks around it.

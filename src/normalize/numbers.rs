@@ -1,8 +1,6 @@
 //! The numbers in a result, by which the engine sees whether they move one way.
 
-use std::fmt::Write;
-
-use crate::engine::event::{NUMBERS_MARK, NUMBERS_MAX, Text};
+use crate::engine::event::{self, NUMBERS_MAX};
 
 use super::hash;
 
@@ -42,19 +40,21 @@ impl Numbers {
         }
     }
 
-    /// The numbers with blanks between, behind 32 bits of a hash of the rest; empty where there are none, or too many. Their order does not
-    /// depend on the order of members.
-    pub(super) fn text(&self, frame: u64) -> Text {
-        let mut all = match self.all.get(..self.count) {
-            None | Some([]) => return Text::default(),
-            Some(all) => all.to_vec(),
-        };
-        all.sort_by_key(|(within, _)| *within);
-        let mut text = format!("{NUMBERS_MARK}{:08x}", frame as u32);
-        for (_, number) in all {
-            write!(text, " {number}").expect("a String takes everything");
+    /// The numbers, with 32 bits of a hash of the rest; nothing where there are none, or too many. Their order does not depend on
+    /// the order of members.
+    pub(super) fn told(&self, frame: u64) -> Option<event::Numbers> {
+        let mut own = self.all;
+        let own = own.get_mut(..self.count).filter(|all| !all.is_empty())?;
+        own.sort_by_key(|(within, _)| *within);
+        let mut all = [0.0; NUMBERS_MAX];
+        for (place, (_, number)) in all.iter_mut().zip(own) {
+            *place = *number;
         }
-        text.into()
+        Some(event::Numbers {
+            frame: frame as u32,
+            count: self.count as u8,
+            all,
+        })
     }
 
     /// Takes the numbers out of a text; `None` where it has none. Digits within a word or a version are part of it.
@@ -95,13 +95,13 @@ mod tests {
     fn check(text: &str, numbers: &str, rest: Option<&str>) {
         let mut read = Numbers::default();
         assert_eq!(read.take_out(text).as_deref(), rest, "{text}");
-        let told = read.text(0x1_0000_00ab);
-        let expected = ["\u{1}000000ab ", numbers].concat();
-        assert_eq!(
-            *told,
-            *if numbers.is_empty() { "" } else { &expected },
-            "{text}"
-        );
+        let told = read.told(0x1_0000_00ab);
+        let words = told.map(|told| {
+            assert_eq!(told.frame, 0xab);
+            let all = told.all.iter().take(told.count.into());
+            all.map(ToString::to_string).collect::<Vec<_>>().join(" ")
+        });
+        assert_eq!(words.unwrap_or_default(), numbers, "{text}");
     }
 
     /// The order of members does not matter, that of numbers within one does.
@@ -115,7 +115,7 @@ mod tests {
                 read.push(7.0);
                 read.belong_to(from, name);
             }
-            read.text(0)
+            read.told(0)
         };
         assert_eq!(
             text([("a", 1.0), ("b", 2.0)]),

@@ -212,6 +212,7 @@ fn input_value(digest: Digest, reader: Reader<'_>) -> Recorded {
         bytes: u32::try_from(digest.bytes).unwrap_or(u32::MAX),
         empty: digest.empty,
         sample: sample.finish(),
+        numbers: None,
     })
 }
 
@@ -229,7 +230,8 @@ fn output_value(digest: Digest, reader: &Reader<'_>) -> Recorded {
             u32::try_from(digest.bytes).unwrap_or(u32::MAX)
         },
         empty: digest.empty,
-        sample: numbers,
+        sample: Text::default(),
+        numbers: numbers.map(Box::new),
     })
 }
 

@@ -93,6 +93,7 @@ fn value(of: u64) -> Recorded {
         bytes: 20,
         empty: false,
         sample: "".into(),
+        numbers: None,
     })
 }
 

@@ -22,7 +22,7 @@ use super::snapshot::{self, SNAPSHOTS};
 use super::{Durability, Options};
 
 /// Format that this release writes, and the newest that it can read.
-pub(super) const SCHEMA_KNOWN: u32 = 3;
+pub(super) const SCHEMA_KNOWN: u32 = 4;
 
 /// The oldest format that this release can read, which makes it the newest by opening it. In format 1, which was never
 /// released, the journal lay in sled; in format 2 the window of a state was written as records.

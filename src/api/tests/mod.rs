@@ -216,6 +216,7 @@ fn tool_call(run_id: &str, agent: &str, call: u64) -> Event {
         bytes: 2,
         empty: false,
         sample: "{}".into(),
+        numbers: None,
     };
     let start_ns = 1_700_000_000_000_000_000 + call * 1_000_000_000;
     Event {

@@ -2,14 +2,14 @@
 
 use crate::engine::card::{CALL_ID, CONTENT, Card, Kind, QUESTION, kind};
 use crate::engine::event::{
-    AgentSpan, Answer, Body, Command, Event, Failure, Guarded, Handoff, ModelCall, Nudge, Part,
-    Recorded, RunEnd, SpanId, Text, ToolCall, TraceId, Traits, Value,
+    AgentSpan, Answer, Body, Command, Event, Failure, Guarded, Handoff, ModelCall, NUMBERS_MAX,
+    Nudge, Numbers, Part, Recorded, RunEnd, SpanId, Text, ToolCall, TraceId, Traits, Value,
 };
 use crate::engine::warning::Rule;
 
 use super::{
-    EMPTY, FAILURE, HANDS_OFF, HAS_MAIN, MASKED, NO_FAILURE, NOT_RECORDED, RECORDED, REDACTED,
-    TESTS_FAILED, TRANSIENT, WRITES,
+    EMPTY, FAILURE, HANDS_OFF, HAS_MAIN, MASKED, NO_FAILURE, NOT_RECORDED, NUMBERS, RECORDED,
+    REDACTED, TESTS_FAILED, TRANSIENT, WRITES,
 };
 
 /// Bytes that are no report.
@@ -23,6 +23,42 @@ pub(in crate::engine) struct Reader<'a> {
     bytes: &'a [u8],
     /// Names that were read before: reports of one run share them.
     names: Vec<Text>,
+}
+
+const FRAME_BYTES: usize = size_of::<u32>();
+const NUMBER_BYTES: usize = size_of::<f64>();
+
+/// The numbers of a result as [`put_numbers`](super::put_numbers) wrote them; nothing where these bytes are none.
+pub(crate) fn numbers_in(bytes: &[u8]) -> Option<Numbers> {
+    let (frame, bytes) = bytes.split_first_chunk()?;
+    let (words, []) = bytes.as_chunks::<NUMBER_BYTES>() else {
+        return None;
+    };
+    let mut all = [0.0; NUMBERS_MAX];
+    all.get_mut(..words.len())?.fill_with({
+        let mut words = words.iter().copied();
+        move || words.next().map_or(0.0, f64::from_le_bytes)
+    });
+    Some(Numbers {
+        frame: u32::from_le_bytes(*frame),
+        count: u8::try_from(words.len()).ok().filter(|count| *count > 0)?,
+        all,
+    })
+}
+
+/// The numbers of a result as formats up to 3 have them: instead of its sample, behind a sign that no text keeps and a hash in
+/// hex digits, with blanks between.
+pub(crate) fn numbers_of_format_3(sample: &str) -> Option<Numbers> {
+    let (frame, words) = sample.strip_prefix('\u{1}')?.split_once(' ')?;
+    let mut numbers = Numbers {
+        frame: u32::from_str_radix(frame, 16).ok()?,
+        ..Numbers::default()
+    };
+    for word in words.split(' ') {
+        *numbers.all.get_mut(usize::from(numbers.count))? = word.parse().ok()?;
+        numbers.count += 1;
+    }
+    Some(numbers)
 }
 
 /// Most names that are remembered while reading.
@@ -220,13 +256,29 @@ impl<'a> Reader<'a> {
         } else {
             self.fixed()?
         };
+        let bytes = self.small_number()?;
+        let sample = self.text()?;
+        let (sample, numbers) = match numbers_of_format_3(sample) {
+            Some(numbers) => ("", Some(numbers)),
+            None if marks & NUMBERS == 0 => (sample, None),
+            None => (sample, Some(self.numbers()?)),
+        };
         Ok(Recorded::Value(Value {
             fingerprint,
             masked,
-            bytes: self.small_number()?,
+            bytes,
             empty: marks & EMPTY != 0,
-            sample: self.text()?.into(),
+            sample: sample.into(),
+            numbers: numbers.map(Box::new),
         }))
+    }
+
+    fn numbers(&mut self) -> Read<Numbers> {
+        let count = usize::from(self.byte()?);
+        let length = FRAME_BYTES + count * NUMBER_BYTES;
+        let (numbers, rest) = self.bytes.split_at_checked(length).ok_or(NoReport)?;
+        self.bytes = rest;
+        numbers_in(numbers).ok_or(NoReport)
     }
 
     fn failure(&mut self) -> Read<Option<Failure>> {
@@ -316,5 +368,34 @@ impl<'a> Reader<'a> {
             }
         }
         Err(NoReport)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Given the text in which formats up to 3 have a result's numbers, these come back; any other text is a sample.
+    #[test]
+    fn numbers_of_format_3_are_read() {
+        let read = |text| {
+            numbers_of_format_3(text).map(|numbers| (numbers.frame, numbers.count, numbers.all))
+        };
+        assert_eq!(
+            read("\u{1}0000000f 1 -2.5"),
+            Some((15, 2, [1.0, -2.5, 0.0, 0.0, 0.0, 0.0]))
+        );
+        for other in ["", "12 1", "\u{1}12", "\u{1}12 a", "\u{1}12 1 2 3 4 5 6 7"] {
+            assert_eq!(read(other), None, "{other}");
+        }
+    }
+
+    /// Given bytes that are no numbers, they are not taken for some.
+    #[test]
+    fn other_bytes_are_no_numbers() {
+        for length in [0, 4, 5, 11, 4 + 7 * 8] {
+            assert_eq!(numbers_in(&vec![1; length]), None, "{length}");
+        }
+        assert!(numbers_in(&[1; 4 + 6 * 8]).is_some());
     }
 }

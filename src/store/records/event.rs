@@ -1,9 +1,10 @@
 //! One event of the journal or of a saved state. A tool call without sample takes about 80 bytes.
 
 use crate::engine::event::{
-    AgentSpan, Answer, Body, Event, Failure, Handoff, ModelCall, Recorded, RunEnd, SpanId,
+    AgentSpan, Answer, Body, Event, Failure, Handoff, ModelCall, Recorded, RunEnd, SpanId, Text,
     ToolCall, Traits, Value,
 };
+use crate::engine::packed::{numbers_in, numbers_of_format_3, put_numbers};
 
 use super::RecordError;
 use super::command::{command_number, command_numbered};
@@ -170,7 +171,7 @@ pub(super) struct FailureRecord {
 }
 
 /// A recorded or redacted value; one that is not recorded has no record.
-#[derive(Clone, Copy, PartialEq, prost::Message)]
+#[derive(Clone, PartialEq, prost::Message)]
 pub(super) struct ValueRecord {
     #[prost(fixed64, tag = "1")]
     fingerprint: u64,
@@ -186,6 +187,9 @@ pub(super) struct ValueRecord {
     sample: u32,
     #[prost(bool, tag = "6")]
     redacted: bool,
+    /// The numbers of a result, as `engine::packed` writes them.
+    #[prost(bytes = "vec", optional, tag = "7")]
+    numbers: Option<Vec<u8>>,
 }
 
 impl TablesWriter {
@@ -293,6 +297,9 @@ impl TablesWriter {
                 wire::number(out, 3, value.bytes.into());
                 wire::flag(out, 4, value.empty);
                 wire::number(out, 5, self.text(&value.sample).into());
+                if let Some(numbers) = &value.numbers {
+                    wire::message(out, 7, |out| put_numbers(numbers, out));
+                }
             }),
             Recorded::Redacted => wire::message(out, field, |out| wire::flag(out, 6, true)),
             Recorded::NotRecorded => {}
@@ -327,8 +334,8 @@ impl TablesReader {
             BodyRecord::ModelCall(call) => Body::ModelCall(self.model_call(&call)?),
             BodyRecord::AgentSpan(span) => Body::AgentSpan(AgentSpan {
                 name: self.text(span.name)?,
-                input: self.recorded(span.input)?,
-                output: self.recorded(span.output)?,
+                input: self.recorded(span.input.as_ref())?,
+                output: self.recorded(span.output.as_ref())?,
             }),
             BodyRecord::Handoff(handoff) => Body::Handoff(Handoff {
                 from: self.optional(handoff.from)?,
@@ -351,8 +358,8 @@ impl TablesReader {
         Ok(ToolCall {
             tool: self.text(record.tool)?,
             call_id: record.call_id,
-            input: self.recorded(record.input)?,
-            output: self.recorded(record.output)?,
+            input: self.recorded(record.input.as_ref())?,
+            output: self.recorded(record.output.as_ref())?,
             error: self.failure(record.error)?,
             hands_off: record.hands_off,
             writes: record.writes,
@@ -402,17 +409,33 @@ impl TablesReader {
             .transpose()
     }
 
-    pub(super) fn recorded(&self, record: Option<ValueRecord>) -> Result<Recorded, RecordError> {
+    pub(super) fn recorded(&self, record: Option<&ValueRecord>) -> Result<Recorded, RecordError> {
         Ok(match record {
             None => Recorded::NotRecorded,
             Some(record) if record.redacted => Recorded::Redacted,
-            Some(record) => Recorded::Value(Value {
-                fingerprint: record.fingerprint,
-                masked: record.masked.unwrap_or(record.fingerprint),
-                bytes: record.bytes,
-                empty: record.empty,
-                sample: self.text(record.sample)?,
-            }),
+            Some(record) => {
+                let sample = self.text(record.sample)?;
+                let old = numbers_of_format_3(&sample);
+                let numbers = match &record.numbers {
+                    None => old,
+                    Some(bytes) => Some(
+                        numbers_in(bytes)
+                            .ok_or_else(|| RecordError::missing("a result's number"))?,
+                    ),
+                };
+                Recorded::Value(Value {
+                    fingerprint: record.fingerprint,
+                    masked: record.masked.unwrap_or(record.fingerprint),
+                    bytes: record.bytes,
+                    empty: record.empty,
+                    sample: if old.is_some() {
+                        Text::default()
+                    } else {
+                        sample
+                    },
+                    numbers: numbers.map(Box::new),
+                })
+            }
         })
     }
 }

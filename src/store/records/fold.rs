@@ -107,7 +107,7 @@ struct TotalsRecord {
     round_name: Option<u64>,
 }
 
-#[derive(Clone, Copy, PartialEq, prost::Message)]
+#[derive(Clone, PartialEq, prost::Message)]
 struct CallMarkRecord {
     #[prost(fixed64, optional, tag = "2")]
     key: Option<u64>,
@@ -213,7 +213,7 @@ impl TablesWriter {
             outcome: outcome_number(*outcome),
             hands_off: *hands_off,
             sketch: *sketch,
-            trend: self.trend(trend.as_deref()),
+            trend: Self::trend(trend.as_deref()),
             result: *result,
             gap_ns: *gap_ns,
             waited_ns: *waited_ns,

@@ -74,6 +74,8 @@ struct StateRecord {
     /// The window in the engine's own form (`engine::packed`).
     #[prost(bytes = "vec", tag = "17")]
     window: Vec<u8>,
+    #[prost(uint32, tag = "18")]
+    older: u32,
 }
 
 #[derive(Clone, Copy, PartialEq, prost::Message)]
@@ -136,6 +138,7 @@ pub fn encode_run(state: &RunState) -> Vec<u8> {
         service,
         heard_ms,
         window,
+        older,
         base,
         base_until,
         recent_ids,
@@ -159,6 +162,7 @@ pub fn encode_run(state: &RunState) -> Vec<u8> {
         heard_ms: *heard_ms,
         events: Vec::new(),
         window: window.packed(),
+        older: *older as u32,
         base: Some(tables.fold(base)),
         base_until: base_until.as_ref().map(place_record),
         recent_ids: recent_ids.iter().collect(),
@@ -188,12 +192,14 @@ pub fn decode_run(bytes: &[u8]) -> Result<RunState, RecordError> {
     let id = tables.text(record.id)?;
     let mut base = tables.fold(base)?;
     base.is_swarm = is_swarm(&id);
+    let window = read_window(&mut tables, record.events, &record.window)?;
     Ok(RunState {
         id,
         session_id: tables.optional(record.session_id)?,
         service: tables.optional(record.service)?,
         heard_ms: record.heard_ms,
-        window: read_window(&mut tables, record.events, &record.window)?,
+        older: (record.older as usize).min(window.len()),
+        window,
         base,
         base_until: record.base_until.map(read_place),
         recent_ids: record.recent_ids.into_iter().collect(),

@@ -4,8 +4,8 @@ use proptest::option;
 use proptest::prelude::*;
 
 use crate::engine::event::{
-    AgentSpan, Answer, Body, Command, Event, Failure, Guarded, Handoff, ModelCall, Nudge, Part,
-    Recorded, RunEnd, SpanId, Text, ToolCall, TraceId, Traits, Value,
+    AgentSpan, Answer, Body, Command, Event, Failure, Guarded, Handoff, ModelCall, NUMBERS_MAX,
+    Nudge, Numbers, Part, Recorded, RunEnd, SpanId, Text, ToolCall, TraceId, Traits, Value,
 };
 use crate::engine::guard::policy::VerdictKind;
 use crate::engine::warning::{ChangeKind, Rule, Severity, Warning, WarningState};
@@ -28,6 +28,19 @@ fn failure() -> impl Strategy<Value = Failure> {
     })
 }
 
+fn numbers() -> impl Strategy<Value = Numbers> {
+    let all = prop::collection::vec(-1e9..1e9, 1..=NUMBERS_MAX);
+    (any::<u32>(), all).prop_map(|(frame, told)| {
+        let mut all = [0.0; NUMBERS_MAX];
+        all[..told.len()].copy_from_slice(&told);
+        Numbers {
+            frame,
+            count: told.len() as u8,
+            all,
+        }
+    })
+}
+
 pub(super) fn recorded() -> impl Strategy<Value = Recorded> {
     let value = (
         any::<u64>(),
@@ -35,17 +48,19 @@ pub(super) fn recorded() -> impl Strategy<Value = Recorded> {
         any::<u32>(),
         any::<bool>(),
         text(),
+        option::of(numbers()),
     );
     prop_oneof![
         Just(Recorded::NotRecorded),
         Just(Recorded::Redacted),
-        value.prop_map(|(fingerprint, masked, bytes, empty, sample)| {
+        value.prop_map(|(fingerprint, masked, bytes, empty, sample, numbers)| {
             Recorded::Value(Value {
                 fingerprint,
                 masked: masked.unwrap_or(fingerprint),
                 bytes,
                 empty,
                 sample,
+                numbers: numbers.map(Box::new),
             })
         }),
     ]
@@ -239,6 +254,7 @@ fn plausible_value(number: u64) -> Recorded {
             bytes: 20,
             empty: number == 3,
             sample: format!("{{\"query\":\"number {number}\"}}").into(),
+            numbers: None,
         }),
     }
 }
@@ -412,6 +428,7 @@ fn tool_call_event(i: u64, start_ns: u64) -> Event {
             bytes: 812,
             empty: false,
             sample: Text::from(""),
+            numbers: None,
         })
     };
     Event {
