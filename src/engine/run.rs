@@ -7,25 +7,23 @@
 //! order of arrival within the window gives the same state. A report older than all of the window, when something has
 //! already left it, is counted as late and changes nothing.
 //!
-//! *Not all of it again.* A fold of the first reports of the window is kept (`near`). Where calls are told of twice (by two
-//! spans, or by the guard and a span), the second report comes soon after the first: the fold is then of what lies before
-//! the newest such call, and what comes into its place behind it is folded on top of that. Where reports come in order, it
-//! is of those that leave next, and takes the place of `base` when they do: then no report is folded twice.
-//!
 //! *Bounds.* Reports leave when there are too many or when they take too many bytes, the older half at a time, with all
 //! that belongs to their calls.
 
-use super::announce::Published;
+mod folding;
+
 use std::collections::VecDeque;
 
-use super::calls::{self, Step};
+use super::announce::Published;
+use super::calls::Step;
 use super::card::{Card, Kind};
-use super::event::{Body, Event, Text};
+use super::event::{Event, Text};
 use super::few::Newest;
 use super::fold::{Fold, text_hash};
 use super::policy::Policy;
 use super::warning::Change;
 use super::window::Window;
+use folding::Near;
 
 /// Most reports that a run keeps to put late ones into their place: as many as the agents of a run send in some seconds, which
 /// is how long exporters hold spans back.
@@ -34,12 +32,6 @@ pub const WINDOW_EVENTS_MAX: usize = 64;
 /// Most bytes that they take, without what has a fixed length: more than that many with names and arguments of usual length,
 /// fewer where these are long.
 pub(super) const WINDOW_BYTES_MAX: usize = 13 * 1024;
-
-/// Newest reports among which a question whose answer is still to come is kept in front of what is folded again.
-const OPEN_QUESTION_REPORTS: usize = 16;
-
-/// Most tools asked for that stay in the window, beyond their time, with the calls that came of them: half of those that leave.
-const ASKED_KEPT_MAX: usize = WINDOW_EVENTS_MAX / 8;
 
 /// Reports whose identity is remembered to recognise repeats; beyond them the window's age does.
 pub(crate) const RECENT_IDS_MAX: usize = 256;
@@ -83,7 +75,8 @@ pub struct RunState {
     pub(crate) heard_ms: u64,
     /// The newest reports, in the order of [`Place`].
     pub(crate) window: Window,
-    /// How many of them were there when others left last, or came before one of those later: about half of a full window.
+    /// How many of them are the older half: those that were there when others left last or when the window was half full for the
+    /// first time, and what came into its place among these.
     pub(crate) older: usize,
     /// What has left the window.
     pub(crate) base: Fold,
@@ -106,16 +99,6 @@ pub struct RunState {
     pub(crate) disturbed: Option<usize>,
     /// `base` with the first reports of the window on top: derived, never stored.
     pub(crate) near: Option<Near>,
-}
-
-/// A fold of the first reports of the window, to which none of the others belongs.
-#[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Near {
-    /// How many reports it holds.
-    places: usize,
-    /// Of these, what a model asked for and none of their calls has taken.
-    asked: Vec<usize>,
-    fold: Box<Fold>,
 }
 
 /// What the id of a swarm begins with: a run in which the workers of a session are seen together, whatever their runs.
@@ -275,9 +258,7 @@ impl RunState {
         } else {
             self.insert(&card, event);
         }
-        while self.window.is_full() {
-            self.leave(policy);
-        }
+        self.make_room(policy);
     }
 
     /// Puts a report into its place among the others.
@@ -297,160 +278,6 @@ impl RunState {
         self.disturbed = Some(self.disturbed.map_or(place, |known| known.min(place)));
     }
 
-    /// Lets the older half of the window go into the base.
-    fn leave(&mut self, policy: &Policy) {
-        let length = self.window.len();
-        let is_about_half = (length / 4..=length - length / 4).contains(&self.older);
-        let half = if is_about_half {
-            self.older
-        } else {
-            length / 2
-        };
-        let leaving = half.max(1);
-        if self.window.has_asked(leaving) || self.window.is_entwined_at(leaving, &[]) {
-            let gone = self.fold_entwined(leaving, policy);
-            self.note_gone(&gone);
-            self.remove_all(&gone);
-        } else {
-            self.fold_first(leaving, policy);
-            self.note_gone(&Vec::from_iter(0..leaving));
-            self.window.remove_first(leaving);
-        }
-        self.older = self.window.len();
-    }
-
-    /// Notes that the reports at these places leave.
-    fn note_gone(&mut self, gone: &[usize]) {
-        for place in gone {
-            if let Some(id) = call_id(&self.window.cards()[*place]) {
-                self.folded_calls.push(id);
-            }
-        }
-        let before = |place: usize| place - gone.iter().filter(|other| **other < place).count();
-        self.disturbed = self.disturbed.map(before);
-        self.near = self.near.take().and_then(|near| near.without(gone));
-    }
-
-    /// Folds the first reports into the base, to which none of the others belongs.
-    fn fold_first(&mut self, leaving: usize, policy: &Policy) {
-        let until = self.window.cards()[leaving - 1].place();
-        self.base_until = self.base_until.max(Some(until));
-        let mut spare = match self.near.take_if(|near| near.places == leaving) {
-            Some(mut near) => {
-                std::mem::swap(&mut self.base, &mut near.fold);
-                near.fold
-            }
-            None => {
-                let reports = self.window.unpack(0..leaving);
-                for step in &calls::steps(&self.window, &reports) {
-                    self.base.apply(step, policy);
-                }
-                Box::default()
-            }
-        };
-        // Where what stays is in order, the same can be done with that.
-        let places = self.window.len();
-        let is_in_order = self.disturbed.is_none() && !self.window.has_asked(places);
-        if let (Some(tip), None, true) = (&self.tip, &self.near, is_in_order) {
-            spare.clone_from(tip);
-            self.near = Some(Near {
-                places,
-                asked: Vec::new(),
-                fold: spare,
-            });
-        }
-    }
-
-    /// Folds the first reports into the base, with all that belongs to their calls; says which reports have gone with that.
-    fn fold_entwined(&mut self, leaving: usize, policy: &Policy) -> Vec<usize> {
-        let mut gone = Vec::with_capacity(leaving);
-        let reports = self.window.unpack_all();
-        for step in &calls::steps(&self.window, &reports) {
-            let first = step.first_place();
-            if first < leaving {
-                self.base.apply(step, policy);
-                let until = self.window.cards()[first].place();
-                self.base_until = self.base_until.max(Some(until));
-                gone.extend(step.places());
-            }
-        }
-        // What was asked for stays with a call that stays, but not so much of it that nothing would ever leave.
-        let staying: Vec<usize> = (0..leaving).filter(|place| !gone.contains(place)).collect();
-        gone.extend(staying.iter().rev().skip(ASKED_KEPT_MAX.min(leaving / 2)));
-        gone
-    }
-
-    pub(super) fn ensure_tip(&mut self, policy: &Policy) {
-        match (&self.tip, self.disturbed) {
-            (Some(_), None) => {}
-            (Some(_), Some(place)) => self.fold_again(place, policy),
-            (None, _) => self.tip = Some(Box::new(self.fold_window(policy))),
-        }
-        self.disturbed = None;
-    }
-
-    pub(super) fn fold_window(&self, policy: &Policy) -> Fold {
-        let mut fold = self.base.clone();
-        let reports = self.window.unpack_all();
-        for step in calls::steps(&self.window, &reports) {
-            fold.apply(&step, policy);
-        }
-        fold
-    }
-
-    /// Folds again what has changed from a place of the window on, and keeps the fold of what lies before that.
-    fn fold_again(&mut self, disturbed: usize, policy: &Policy) {
-        let is_apart = |near: &Near| !self.window.is_entwined_at(near.places, &near.asked);
-        let near = self.near.take().filter(is_apart);
-        let from = near.unwrap_or_else(|| Near {
-            places: 0,
-            asked: Vec::new(),
-            fold: Box::new(self.base.clone()),
-        });
-        let places = from.asked.iter().copied();
-        let reports = self
-            .window
-            .unpack(places.chain(from.places..self.window.len()));
-        let steps = calls::steps(&self.window, &reports);
-        let places = self.quiet_places(&steps, disturbed).max(from.places);
-        let mut fold = from.fold;
-        let is_before = |step: &&Step<'_>| step.first_place() < places;
-        for step in steps.iter().filter(is_before) {
-            fold.apply(step, policy);
-        }
-        let mut tip = self.tip.take().unwrap_or_default();
-        tip.clone_from(&fold);
-        for step in steps.iter().filter(|step| !is_before(step)) {
-            tip.apply(step, policy);
-        }
-        self.tip = Some(tip);
-        let asked = asked_before(&steps, places);
-        self.near = Some(Near {
-            places,
-            asked,
-            fold,
-        })
-        .filter(|_| places > 0);
-    }
-
-    /// How many of the first reports will probably not be disturbed soon: those before the calls from a place on, and before a
-    /// question whose answer is still to come; and to which none of the others belongs.
-    fn quiet_places(&self, steps: &[Step<'_>], disturbed: usize) -> usize {
-        let newest = self.window.len().saturating_sub(OPEN_QUESTION_REPORTS);
-        let open = steps.iter().filter(|step| step.is_open());
-        let open = open.map(Step::first_place).filter(|place| *place >= newest);
-        let mut quiet = open.fold(disturbed, usize::min);
-        loop {
-            let reaches = |step: &&Step<'_>| step.reports().any(|place| place >= quiet);
-            let firsts = steps.iter().filter(reaches).map(Step::first_place);
-            let first = firsts.fold(quiet, usize::min);
-            if first == quiet {
-                return quiet;
-            }
-            quiet = first;
-        }
-    }
-
     fn absorb(&mut self, other: &Self, policy: &Policy) {
         self.heard_ms = self.heard_ms.max(other.heard_ms);
         self.label(other.session_id.as_ref(), other.service.as_ref());
@@ -465,33 +292,6 @@ impl RunState {
         let reports = other.window.unpack_all();
         self.take(reports.iter().map(|(_, event)| event), policy);
     }
-}
-
-impl Near {
-    /// What it is when reports have left the window; nothing where some of them did not come before it.
-    fn without(mut self, gone: &[usize]) -> Option<Self> {
-        if gone.iter().any(|place| *place >= self.places) {
-            return None;
-        }
-        self.asked.retain(|place| !gone.contains(place));
-        for place in &mut self.asked {
-            *place -= gone.iter().filter(|other| *other < place).count();
-        }
-        self.places -= gone.len();
-        Some(self).filter(|near| near.places > 0)
-    }
-}
-
-/// Places of what a model asked for in the first reports and none of their calls has taken.
-fn asked_before(steps: &[Step<'_>], places: usize) -> Vec<usize> {
-    let untaken = steps.iter().filter_map(|step| match step {
-        Step::Tool(call) if step.first_place() >= places => call.asked.map(|(place, _)| place),
-        Step::Other(place, event) => matches!(event.body, Body::Asked(_)).then_some(*place),
-        _ => None,
-    });
-    let mut untaken: Vec<_> = untaken.filter(|place| *place < places).collect();
-    untaken.sort_unstable();
-    untaken
 }
 
 impl Place {

@@ -121,8 +121,8 @@ fn common_prefix(left: &[u8], right: &[u8]) -> usize {
     start + pairs.take_while(|(l, r)| l == r).count()
 }
 
-/// Longest piece that is passed over on the way through two texts in step.
-const OUT_OF_STEP_BYTES_MAX: usize = 16;
+/// Longest piece of either text that is passed over on the way through both in step: a number, an id's half, a short word.
+const OUT_OF_STEP_BYTES_MAX: usize = 8;
 
 /// Bytes that must agree behind it.
 const IN_STEP_AGAIN_BYTES: usize = 4;
@@ -135,17 +135,24 @@ fn in_step(mut left: &[u8], mut right: &[u8]) -> usize {
         let prefix = common_prefix(left, right);
         agree += prefix;
         (left, right) = (&left[prefix..], &right[prefix..]);
-        let pieces =
-            (1..=OUT_OF_STEP_BYTES_MAX).flat_map(|more| [(more, more), (more, 0), (0, more)]);
-        let again = |(of_left, of_right): &(usize, usize)| {
-            let left = left.get(*of_left..of_left + IN_STEP_AGAIN_BYTES);
-            left.is_some() && left == right.get(*of_right..of_right + IN_STEP_AGAIN_BYTES)
-        };
-        let Some((of_left, of_right)) = pieces.into_iter().find(again) else {
+        let Some((of_left, of_right)) = out_of_step(left, right) else {
             return agree;
         };
         (left, right) = (&left[of_left..], &right[of_right..]);
     }
+}
+
+/// Lengths of the shortest pieces behind which two texts agree again.
+fn out_of_step(left: &[u8], right: &[u8]) -> Option<(usize, usize)> {
+    (1..=2 * OUT_OF_STEP_BYTES_MAX).find_map(|both| {
+        let least = both.saturating_sub(OUT_OF_STEP_BYTES_MAX);
+        (least..=both - least).find_map(|of_left| {
+            let of_right = both - of_left;
+            let left = left.get(of_left..)?.first_chunk::<IN_STEP_AGAIN_BYTES>()?;
+            let right = right.get(of_right..)?.first_chunk()?;
+            (left == right).then_some((of_left, of_right))
+        })
+    })
 }
 
 /// Bytes that both have, whatever their order: an upper bound of the LCS.

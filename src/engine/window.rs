@@ -45,6 +45,11 @@ impl Window {
         self.len() >= WINDOW_EVENTS_MAX || self.bytes.len() >= WINDOW_BYTES_MAX
     }
 
+    /// Whether half as many are here as may be.
+    pub(crate) fn is_half_full(&self) -> bool {
+        self.len() >= WINDOW_EVENTS_MAX / 2 || self.bytes.len() >= WINDOW_BYTES_MAX / 2
+    }
+
     pub(crate) fn cards(&self) -> &[Card] {
         &self.cards
     }

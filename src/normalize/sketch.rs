@@ -33,32 +33,46 @@ const LETTERS: [u8; 256] = {
     letters
 };
 
+/// Bytes of a text whose words are found before they are counted.
+const PIECE_BYTES: usize = 128;
+
 /// The sketch of a text; a sign of a script without blanks is a word of its own.
+///
+/// Where a word ends cannot be foreseen, by a processor either: so nothing is decided on the way through a piece of the text,
+/// and the words found in it are counted afterwards.
 pub(super) fn of(text: &str) -> Sketch {
     let mut votes = Votes::default();
     let bytes = &text.as_bytes()[..text.len().min(SKETCHED_BYTES_MAX)];
-    let (mut word, mut length) = (0_u64, 0);
-    for byte in bytes {
-        let letter = LETTERS[usize::from(*byte)];
-        let ends = letter == 0 || letter >= 0xe0;
-        if ends && length > 0 {
-            votes.take(mix(mix(word, length), word));
-            (word, length) = (0, 0);
+    let mut words = [0; PIECE_BYTES];
+    let (mut word, mut is_within) = (0_u64, false);
+    for piece in bytes.chunks(PIECE_BYTES) {
+        let mut found = 0;
+        for byte in piece {
+            let letter = LETTERS[usize::from(*byte)];
+            let begins = letter == 0 || letter >= 0xe0;
+            words[found % PIECE_BYTES] = word;
+            found += usize::from(begins & is_within);
+            is_within = letter != 0;
+            let before = if begins { 0 } else { word };
+            // Letters of a long word lie over one another, each place turned further; its length is in it, too.
+            let grown = (before.rotate_left(9) ^ u64::from(letter)).wrapping_add(LENGTHENED);
+            word = if is_within { grown } else { 0 };
         }
-        if letter != 0 {
-            // Letters of a longer word lie over one another, each place turned further.
-            word = word.rotate_left(9) ^ u64::from(letter);
-            length += 1;
-        }
+        words[..found]
+            .iter()
+            .for_each(|word| votes.take(mix(*word, *word)));
     }
-    if length > 0 {
-        votes.take(mix(mix(word, length), word));
+    if is_within {
+        votes.take(mix(word, word));
     }
     Sketch {
         bits: votes.majority(),
         words: votes.words,
     }
 }
+
+/// What a word grows by with each letter.
+const LENGTHENED: u64 = 0x9e37_79b9_7f4a_7c15;
 
 /// Counts, for each of 64 bits, in how many words it is set: a plane holds one binary digit of all the counts.
 #[derive(Default)]
@@ -69,14 +83,13 @@ struct Votes {
 
 impl Votes {
     fn take(&mut self, word: u64) {
-        let mut carry = word;
-        for plane in &mut self.planes {
-            (*plane, carry) = (*plane ^ carry, *plane & carry);
-            if carry == 0 {
-                break;
-            }
-        }
         self.words += 1;
+        // No count is above that of the words.
+        let digits = self.words.ilog2() as usize + 1;
+        let mut carry = word;
+        for plane in self.planes.iter_mut().take(digits) {
+            (*plane, carry) = (*plane ^ carry, *plane & carry);
+        }
     }
 
     /// The bits that are set in more than half of the words: all counts are compared with the half at once, digit by digit.

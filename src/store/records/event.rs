@@ -182,14 +182,16 @@ pub(super) struct ValueRecord {
     bytes: u32,
     #[prost(bool, tag = "4")]
     empty: bool,
-    /// *t*
+    /// *t*: where formats up to 3 have the sample, or a result's numbers as a text. No longer written.
     #[prost(uint32, tag = "5")]
-    sample: u32,
+    text: u32,
     #[prost(bool, tag = "6")]
     redacted: bool,
     /// The numbers of a result, as `engine::packed` writes them.
     #[prost(bytes = "vec", optional, tag = "7")]
     numbers: Option<Vec<u8>>,
+    #[prost(string, tag = "8")]
+    sample: String,
 }
 
 impl TablesWriter {
@@ -296,7 +298,10 @@ impl TablesWriter {
                 }
                 wire::number(out, 3, value.bytes.into());
                 wire::flag(out, 4, value.empty);
-                wire::number(out, 5, self.text(&value.sample).into());
+                // Samples seldom recur: they stand where they belong.
+                if !value.sample.is_empty() {
+                    wire::bytes(out, 8, value.sample.as_bytes());
+                }
                 if let Some(numbers) = &value.numbers {
                     wire::message(out, 7, |out| put_numbers(numbers, out));
                 }
@@ -414,7 +419,10 @@ impl TablesReader {
             None => Recorded::NotRecorded,
             Some(record) if record.redacted => Recorded::Redacted,
             Some(record) => {
-                let sample = self.text(record.sample)?;
+                let sample = match record.text {
+                    0 => Text::from(&*record.sample),
+                    text => self.text(text)?,
+                };
                 let old = numbers_of_format_3(&sample);
                 let numbers = match &record.numbers {
                     None => old,
