@@ -42,18 +42,18 @@ fn value(number: u64, empty: bool) -> Recorded {
         bytes: sample.len() as u32,
         empty,
         sample,
-        numbers: (number & 1 == 1).then(|| numbers(&[number as f64])),
+        numbers: (number & 1 == 1).then(|| Box::new(numbers(&[number as f64]))),
     })
 }
 
-fn numbers(told: &[f64]) -> Box<Numbers> {
+fn numbers(told: &[f64]) -> Numbers {
     let mut all = [0.0; NUMBERS_MAX];
     all[..told.len()].copy_from_slice(told);
-    Box::new(Numbers {
+    Numbers {
         frame: 7,
         count: told.len() as u8,
         all,
-    })
+    }
 }
 
 fn recorded() -> impl Strategy<Value = Recorded> {
@@ -459,7 +459,7 @@ fn large_event(index: usize, kind: u8, again: bool) -> Event {
             bytes: u32::MAX,
             empty: kind & 1 == 0,
             sample: long(number ^ salt << 40, bytes),
-            numbers: Some(numbers(&[number as f64; NUMBERS_MAX])),
+            numbers: Some(Box::new(numbers(&[number as f64; NUMBERS_MAX]))),
         })
     };
     let error = (kind & 2 == 0).then(|| Failure {

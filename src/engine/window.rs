@@ -201,7 +201,7 @@ impl Window {
     pub(crate) fn remove_first(&mut self, count: usize) {
         if !self.spots.is_sorted() {
             // They lie in the order of arrival, which is another one here.
-            return self.remove_all(&Vec::from_iter(0..count));
+            return self.remove_all(&(0..count).collect::<Vec<_>>());
         }
         let gone = self
             .spots

@@ -15,6 +15,10 @@ pub(super) struct Draft {
     pub(super) turn: Turn,
     /// Number of events in it.
     pub(super) events: u64,
+    /// Number of runs that were closed because they were idle.
+    pub(super) idle: u64,
+    /// Number of runs of which another one goes on.
+    pub(super) moved: u64,
     /// Runs that were stepped.
     pub(super) touched: Vec<Slot>,
     /// Runs that are forgotten.

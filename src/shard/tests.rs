@@ -14,15 +14,16 @@ use tokio::time::Instant;
 use super::clock::Clock;
 use super::{Refusal, RunFilter, Settings, Shards};
 use crate::config::profile;
-use crate::engine::RunView;
 use crate::engine::event::{
     Body, Event, Recorded, RunEnd, SpanId, Text, ToolCall, TraceId, Traits, Value,
 };
 use crate::engine::policy::Policy;
 use crate::engine::view::{Ended, Status};
 use crate::engine::warning::{ChangeKind, WarningState};
+use crate::engine::{Input, RunState, RunView, step};
 use crate::normalize::{Report, RunRef};
-use crate::store::{Durability, Entry, Options, Store, StoreError, Turn};
+use crate::store::records::encode_run;
+use crate::store::{Durability, Options, Store, StoreError, Turn};
 
 const NOW_MS: u64 = 1_700_000_000_000;
 const A: TraceId = TraceId([0xaa; 16]);
@@ -469,16 +470,14 @@ async fn an_interrupted_move_is_finished() {
     assert_eq!(run.tool_calls, 4);
     assert_eq!(listed(&shards, &RunFilter::default()).await, ["r"]);
     // The old run again, as if its removal had not been committed.
-    let old = shards
-        .store()
-        .replay()
-        .filter_map(Result::ok)
-        .find_map(|(_, entries, _)| {
-            entries.into_iter().find_map(|entry| match entry {
-                Entry::Absorb { state, .. } => Some(state),
-                _ => None,
-            })
-        });
+    let mut old = RunState::new(hex(A));
+    let told = Input::Reports {
+        at_ms: NOW_MS,
+        session_id: None,
+        service: None,
+        events: (0..3).map(|n| call(A, n)).collect(),
+    };
+    step(&mut old, &told, &policy());
     let key = crate::store::IndexKey {
         created_ms: NOW_MS,
         run_id: hex(A),
@@ -493,7 +492,7 @@ async fn an_interrupted_move_is_finished() {
     let saved = crate::store::SavedRun {
         key,
         position: 1_000,
-        state: old.expect("the move is in the journal"),
+        state: encode_run(&old),
     };
     shards.store().save_runs(vec![saved]).await.unwrap();
     kill(shards).await;

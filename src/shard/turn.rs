@@ -271,7 +271,7 @@ impl Worker {
         let at_ms = draft.turn.at_ms;
         self.step(draft, &run_id, &Input::Idle { at_ms }, at_ms)?;
         draft.turn.entries.push(Entry::Idle { run_id, at_ms });
-        self.shared.counters.runs_idle.add(1);
+        draft.idle += 1;
         Ok(())
     }
 
@@ -317,7 +317,7 @@ impl Worker {
                 draft.announce(changes, &run.state, &self.policy.policy);
                 draft.remove(run.key.clone());
                 draft.done.push(done);
-                self.shared.counters.runs_moved.add(1);
+                draft.moved += 1;
             }
             Some(_) => draft.moves.push(Move { from, into, done }),
         }
@@ -345,6 +345,8 @@ impl Worker {
         counters.turns.add(1);
         counters.events.add(draft.events);
         counters.runs_created.add(new_runs);
+        counters.runs_idle.add(draft.idle);
+        counters.runs_moved.add(draft.moved);
         if !alerts.is_empty() {
             counters.alerts.add(&alerts);
         }

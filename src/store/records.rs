@@ -19,6 +19,7 @@ mod speech;
 mod tables;
 mod trend;
 mod turn;
+mod value;
 mod wire;
 mod work;
 

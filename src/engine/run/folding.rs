@@ -58,7 +58,7 @@ impl RunState {
             self.remove_all(&gone);
         } else {
             self.fold_first(leaving, policy);
-            self.note_gone(&Vec::from_iter(0..leaving));
+            self.note_gone(&(0..leaving).collect::<Vec<_>>());
             self.window.remove_first(leaving);
         }
         self.older = self.window.len();
@@ -80,19 +80,18 @@ impl RunState {
     fn fold_first(&mut self, leaving: usize, policy: &Policy) {
         let until = self.window.cards()[leaving - 1].place();
         self.base_until = self.base_until.max(Some(until));
-        let spare = match self.near.take_if(|near| near.places == leaving) {
-            Some(mut near) => {
-                std::mem::swap(&mut self.base, &mut near.fold);
-                near.fold
+        let ready = self.near.take_if(|near| near.places == leaving);
+        let spare = if let Some(mut near) = ready {
+            std::mem::swap(&mut self.base, &mut near.fold);
+            near.fold
+        } else {
+            let reports = self.window.unpack(0..leaving);
+            for step in &calls::steps(&self.window, &reports) {
+                self.base.apply(step, policy);
             }
-            None => {
-                let reports = self.window.unpack(0..leaving);
-                for step in &calls::steps(&self.window, &reports) {
-                    self.base.apply(step, policy);
-                }
-                Box::default()
-            }
+            Box::default()
         };
+        // Where what stays is in order, the same can be done with that.
         self.keep_near(spare);
     }
 

@@ -1,0 +1,128 @@
+//! Arguments, results and failures, as part of an event.
+
+use crate::engine::event::{Failure, Recorded, Text, Value};
+use crate::engine::packed::{numbers_in, numbers_of_format_3, put_numbers};
+
+use super::RecordError;
+use super::tables::{TablesReader, TablesWriter};
+use super::wire;
+
+/// A failure.
+#[derive(Clone, Copy, PartialEq, prost::Message)]
+pub(super) struct FailureRecord {
+    /// *t*
+    #[prost(uint32, tag = "1")]
+    text: u32,
+    #[prost(fixed64, tag = "2")]
+    masked: u64,
+    #[prost(bool, tag = "3")]
+    transient: bool,
+}
+
+/// A recorded or redacted value; one that is not recorded has no record.
+#[derive(Clone, PartialEq, prost::Message)]
+pub(super) struct ValueRecord {
+    #[prost(fixed64, tag = "1")]
+    fingerprint: u64,
+    /// Absent where it equals the fingerprint.
+    #[prost(fixed64, optional, tag = "2")]
+    masked: Option<u64>,
+    #[prost(uint32, tag = "3")]
+    bytes: u32,
+    #[prost(bool, tag = "4")]
+    empty: bool,
+    /// *t*: where formats up to 3 have the sample, or a result's numbers as a text. No longer written.
+    #[prost(uint32, tag = "5")]
+    text: u32,
+    #[prost(bool, tag = "6")]
+    redacted: bool,
+    /// The numbers of a result, as `engine::packed` writes them.
+    #[prost(bytes = "vec", optional, tag = "7")]
+    numbers: Option<Vec<u8>>,
+    #[prost(string, tag = "8")]
+    sample: String,
+}
+
+impl TablesWriter {
+    pub(super) fn failure(&mut self, field: u32, failure: Option<&Failure>, out: &mut Vec<u8>) {
+        if let Some(failure) = failure {
+            wire::message(out, field, |out| {
+                wire::number(out, 1, self.text(&failure.text).into());
+                wire::fixed(out, 2, failure.masked);
+                wire::flag(out, 3, failure.transient);
+            });
+        }
+    }
+
+    pub(super) fn recorded(field: u32, recorded: &Recorded, out: &mut Vec<u8>) {
+        match recorded {
+            Recorded::Value(value) => wire::message(out, field, |out| {
+                wire::fixed(out, 1, value.fingerprint);
+                if value.masked != value.fingerprint {
+                    wire::fixed(out, 2, value.masked);
+                }
+                wire::number(out, 3, value.bytes.into());
+                wire::flag(out, 4, value.empty);
+                // Samples seldom recur: they stand where they belong.
+                if !value.sample.is_empty() {
+                    wire::bytes(out, 8, value.sample.as_bytes());
+                }
+                if let Some(numbers) = &value.numbers {
+                    wire::message(out, 7, |out| put_numbers(numbers, out));
+                }
+            }),
+            Recorded::Redacted => wire::message(out, field, |out| wire::flag(out, 6, true)),
+            Recorded::NotRecorded => {}
+        }
+    }
+}
+
+impl TablesReader {
+    pub(super) fn failure(
+        &self,
+        record: Option<FailureRecord>,
+    ) -> Result<Option<Failure>, RecordError> {
+        record
+            .map(|record| {
+                Ok(Failure {
+                    text: self.text(record.text)?,
+                    masked: record.masked,
+                    transient: record.transient,
+                })
+            })
+            .transpose()
+    }
+
+    pub(super) fn recorded(&self, record: Option<&ValueRecord>) -> Result<Recorded, RecordError> {
+        Ok(match record {
+            None => Recorded::NotRecorded,
+            Some(record) if record.redacted => Recorded::Redacted,
+            Some(record) => {
+                let sample = match record.text {
+                    0 => Text::from(&*record.sample),
+                    text => self.text(text)?,
+                };
+                let old = numbers_of_format_3(&sample);
+                let numbers = match &record.numbers {
+                    None => old,
+                    Some(bytes) => Some(
+                        numbers_in(bytes)
+                            .ok_or_else(|| RecordError::missing("a result's number"))?,
+                    ),
+                };
+                Recorded::Value(Value {
+                    fingerprint: record.fingerprint,
+                    masked: record.masked.unwrap_or(record.fingerprint),
+                    bytes: record.bytes,
+                    empty: record.empty,
+                    sample: if old.is_some() {
+                        Text::default()
+                    } else {
+                        sample
+                    },
+                    numbers: numbers.map(Box::new),
+                })
+            }
+        })
+    }
+}
