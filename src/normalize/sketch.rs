@@ -60,15 +60,20 @@ pub(super) fn of(text: &str) -> Sketch {
         }
         words[..found]
             .iter()
-            .for_each(|word| votes.take(mix(*word, *word)));
+            .for_each(|word| votes.take(spread(*word)));
     }
     if is_within {
-        votes.take(mix(word, word));
+        votes.take(spread(word));
     }
     Sketch {
         bits: votes.majority(),
         words: votes.words,
     }
+}
+
+/// Has every bit depend on all of a word.
+fn spread(word: u64) -> u64 {
+    mix(mix(word, LENGTHENED), word)
 }
 
 /// What a word grows by with each letter.

@@ -12,8 +12,8 @@
 //! Ask for one concrete action or for the final answer; check that the agent has the tools that it needs.
 //!
 //! # When it stays silent
-//! An agent that has solved its task may go on repeating its closing words: where it is one text that comes again, it must be
-//! said four times more, and the tool call before it must have failed or found nothing, or there was none. Texts of fewer
+//! An agent that has solved its task may go on repeating its closing words: where it is one text, word for word, that comes
+//! again, it must be said four times more, and the tool call before it must have failed or found nothing, or there was none. Texts of fewer
 //! than 16 letters, and texts that were not recorded, are not known to be the same. One turn that two spans report is one.
 
 use crate::engine::calls::Call;
@@ -68,7 +68,8 @@ pub(super) fn observe(
         tally.clear();
         tally.round = silences;
     }
-    tally.see(text);
+    // Said in other words it is another text: only one that stays the same may be somebody's closing words.
+    tally.see(own);
     tally.add_span(call.span, call.start_ns);
     tally.number = number;
     let found = if tally.seen.len() > 1 {
