@@ -3,7 +3,7 @@
 //! The same tool call is reported by up to three spans and two log records, and a model call by a span and a log record
 //! (`conventions.md` §0.3), or by two spans, one of a library and one of the client that it wraps. [`steps`] walks a
 //! run's window in the order of events and puts together what belongs together, so that rules see each call once. The
-//! rule (`conventions.md` §8.5): the same call id; or the same tool in the same trace where not both have a call id, not
+//! rule (`conventions.md` §8.5): the same call id, unless two spans of the tool follow each other; or the same tool in the same trace where not both have a call id, not
 //! both have arguments that differ, they are not siblings, and one is the other's parent or lies wholly within it in
 //! time. A report that names no tool is known by its call id alone, and is nothing as long as nobody names it; two model
 //! reports without a common id are one call where one is the other's parent and lies around it.
@@ -123,7 +123,8 @@ pub(crate) fn tell_of_one_call(left: &Card, right: &Card) -> bool {
             match (left.call_id(), right.call_id()) {
                 // A report that names no tool has a call id, and that is enough.
                 (Some(id), Some(other)) => {
-                    id == other && (same_tool || left.tool == 0 || right.tool == 0)
+                    let may_be = same_tool || left.tool == 0 || right.tool == 0;
+                    id == other && may_be && !are_apart(left, right)
                 }
                 _ => {
                     same_tool
@@ -150,6 +151,16 @@ pub(crate) fn tell_of_one_call(left: &Card, right: &Card) -> bool {
 fn are_kin(left: &Card, right: &Card) -> bool {
     (right.parent.is_set() && left.span == right.parent)
         || (left.parent.is_set() && right.span == left.parent)
+}
+
+/// Two spans, one after the other: some providers number the calls of each answer anew (`call_0`), so that an id comes again
+/// with every call. Records of a call have no span, and may come after it.
+fn are_apart(left: &Card, right: &Card) -> bool {
+    let follows = |first: &Card, second: &Card| {
+        first.end_ns <= second.start_ns && first.start_ns < second.start_ns
+    };
+    let are_spans = left.span.is_set() && right.span.is_set() && left.span != right.span;
+    are_spans && !are_kin(left, right) && (follows(left, right) || follows(right, left))
 }
 
 fn share_time(left: &Card, right: &Card) -> bool {
@@ -323,6 +334,14 @@ impl<'a> Call<'a> {
             (Some(own), Some(other)) if own != other => return false,
             (own, other) => own.is_some() && own == other,
         };
+        // A record between two spans would hold them together.
+        if same_id
+            && self
+                .places()
+                .any(|known| are_apart(&cards[known], &cards[place]))
+        {
+            return false;
+        }
         // A span belongs to a question only as long as no other one does.
         let by_time = report.guarded.is_none() && self.asking.seen && !same_id;
         self.places()
@@ -456,6 +475,36 @@ mod tests {
             cost_is_estimate,
             ..ModelCall::default()
         }
+    }
+
+    /// Given an id that comes again with every answer: each span is a call of its own, though a record of the first lies
+    /// between them; a second span of one call, which shares its time, is not.
+    #[test]
+    fn an_id_that_comes_again_is_another_call() {
+        let tool = |span: u8, parent: u8, times: (u64, u64)| Event {
+            body: Body::ToolCall(ToolCall {
+                tool: "search".into(),
+                call_id: Some(7),
+                ..ToolCall::default()
+            }),
+            id: u64::from(span) * 100 + times.0,
+            span: if span == 0 {
+                SpanId::default()
+            } else {
+                SpanId([span; 8])
+            },
+            ..model(span, parent, times, ModelCall::default())
+        };
+        let calls = |events: &[Event]| {
+            let window: Window = events.iter().cloned().collect();
+            let reports = window.unpack_all();
+            steps(&window, &reports).len()
+        };
+        let (first, record) = (tool(1, 9, (10, 20)), tool(0, 1, (20, 20)));
+        let (second, third) = (tool(2, 9, (30, 40)), tool(3, 9, (50, 50)));
+        assert_eq!(calls(&[first.clone(), record, second.clone(), third]), 3);
+        assert_eq!(calls(&[first.clone(), tool(4, 8, (12, 22))]), 1);
+        assert_eq!(calls(&[first, tool(5, 1, (20, 25))]), 1);
     }
 
     fn models(window: &[Event]) -> Vec<Spoken> {
