@@ -24,16 +24,22 @@ pub(super) const OPERATION_DETAILS: &str = "gen_ai.client.inference.operation.de
 
 /// Reads the answer from whichever keys carry it.
 pub(super) fn of(span: &SpanView<'_>, facts: &Facts<'_>) -> Answer {
-    flat(facts)
+    let told = flat(facts)
         .or_else(|| messages(&output_messages(span, facts)?))
         .or_else(|| vercel(facts))
         .or_else(|| choice(span))
-        .or_else(|| google_adk(facts))
-        .unwrap_or_else(|| match (completion(facts), finish_reason(facts)) {
-            (Some(Answer::Text(_)), asked @ Answer::ToolCalls(_)) => asked,
-            (Some(answer), _) => answer,
-            (None, reason) => reason,
-        })
+        .or_else(|| google_adk(facts));
+    // A text without words beside a reason that speaks of tools is what a message is when its calls are left out.
+    match (told, finish_reason(facts)) {
+        (Some(Answer::Text(None)), asked @ Answer::ToolCalls(_)) => return asked,
+        (Some(answer), _) => return answer,
+        (None, _) => {}
+    }
+    match (completion(facts), finish_reason(facts)) {
+        (Some(Answer::Text(_)), asked @ Answer::ToolCalls(_)) => asked,
+        (Some(answer), _) => answer,
+        (None, reason) => reason,
+    }
 }
 
 /// The GenAI conventions' messages: an attribute, or an attribute of the event that tells the details.
@@ -70,14 +76,20 @@ pub(super) fn asked<'a>(span: &SpanView<'a>, facts: &Facts<'a>) -> Vec<Asked<'a>
         return flat;
     }
     if let Some(messages) = output_messages(span, facts) {
-        return owned(asked_in(&messages));
+        let asked = owned(asked_in(&messages));
+        // Messages as a provider writes them.
+        return if asked.is_empty() {
+            owned(asked_of(&messages))
+        } else {
+            asked
+        };
     }
     whole_output(facts).map_or_else(Vec::new, |output| owned(asked_of(&output)))
 }
 
 /// What came out of the span, in the form of whoever made it.
 fn whole_output<'a>(facts: &Facts<'a>) -> Option<Cow<'a, str>> {
-    let output = [Slot::Output, Slot::LogfireOutput].into_iter();
+    let output = [Slot::Output, Slot::PlainOutput].into_iter();
     let mut output = output.filter_map(|slot| json_text(facts.value(slot)));
     output.next()
 }
@@ -210,12 +222,16 @@ pub(super) fn messages(json: &str) -> Option<Answer> {
     if calls > 0 {
         return Some(Answer::ToolCalls(calls));
     }
+    if let Some(calls) = tool_calls(json) {
+        return Some(Answer::ToolCalls(calls.len() as u32));
+    }
     let messages: Vec<Message<'_>> = serde_json::from_str(json).ok()?;
     let mut parts = messages.iter().flat_map(|message| &message.parts);
     let text = parts.find(|part| part.kind == "text")?;
     Some(
         text.content
             .as_deref()
+            .filter(|text| !text.trim().is_empty())
             .map_or(Answer::Text(None), text_alone),
     )
 }

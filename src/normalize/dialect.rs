@@ -4,6 +4,8 @@
 //! another behind. Where the scope name is somebody's own tracer, the keys decide, in the order in which they can be
 //! trusted (`openinference.span.kind` before `gen_ai.operation.name`, and so on).
 
+use crate::otlp::SpanView;
+
 use super::facts::{Facts, Slot};
 
 /// A family of spans that is read by one file.
@@ -33,14 +35,20 @@ pub(super) enum Dialect {
     Codex,
     /// Gemini CLI.
     GeminiCli,
+    /// Haystack's own tracer.
+    Haystack,
+    /// Whoever says in a key of its own which kind of span it is.
+    Plain,
     /// Nobody we know.
     None,
 }
 
 impl Dialect {
     /// The dialect of a span.
-    pub(super) fn of_span(scope_name: &str, facts: &Facts<'_>) -> Self {
-        match Self::of_scope(scope_name) {
+    pub(super) fn of_span(span: &SpanView<'_>, facts: &Facts<'_>) -> Self {
+        match Self::of_scope(span.scope_name) {
+            // Its spans come from the program's tracer, and say in their names what they are.
+            Self::None if span.name.starts_with("haystack.") => Self::Haystack,
             Self::None => Self::of_keys(facts),
             // A processor has rewritten the framework's own spans and taken the old keys away.
             Self::GenAi if facts.has(Slot::OpenInferenceKind) && !facts.has(Slot::Operation) => {
@@ -75,14 +83,7 @@ impl Dialect {
             "watsonx",
             "writer",
         ];
-        const INSTRUMENTED: [&str; 4] = [
-            "openinference.instrumentation.",
-            "opentelemetry.instrumentation.",
-            "openlit.instrumentation.",
-            "logfire.",
-        ];
-        let mut instrumented = INSTRUMENTED.iter();
-        let Some(what) = instrumented.find_map(|prefix| scope_name.strip_prefix(prefix)) else {
+        let Some(what) = watched(scope_name) else {
             return matches!(Self::of_scope(scope_name), Self::None | Self::Langfuse);
         };
         let is_one = |part: &str| CLIENTS.iter().any(|name| part.starts_with(name));
@@ -98,15 +99,28 @@ impl Dialect {
             "langsmith" => Self::LangSmith,
             "logfire.openai_agents" => Self::Logfire,
             "langfuse-sdk" => Self::Langfuse,
-            "pydantic-ai" | "agent_framework" | "autogen-core" | "gen_ai" => Self::GenAi,
-            _ if scope_name.starts_with("openinference.") => Self::OpenInference,
-            _ if scope_name.starts_with("opentelemetry.instrumentation.") => Self::OpenLlmetry,
+            // The last is its maker's own, whatever the name says.
+            "pydantic-ai"
+            | "agent_framework"
+            | "autogen-core"
+            | "gen_ai"
+            | "opentelemetry.instrumentation.ag2" => Self::GenAi,
+            _ if starts_with_one(scope_name, &["openinference.", "@arizeai/openinference-"]) => {
+                Self::OpenInference
+            }
+            _ if starts_with_one(
+                scope_name,
+                &[
+                    "opentelemetry.instrumentation.",
+                    "@traceloop/instrumentation-",
+                ],
+            ) =>
+            {
+                Self::OpenLlmetry
+            }
             _ if scope_name.starts_with("com.anthropic.claude_code") => Self::ClaudeCode,
             _ if scope_name.starts_with("codex_") => Self::Codex,
-            _ if ["autogen ", "strands", "semantic_kernel"]
-                .iter()
-                .any(|start| scope_name.starts_with(start)) =>
-            {
+            _ if starts_with_one(scope_name, &["autogen ", "strands", "semantic_kernel"]) => {
                 Self::GenAi
             }
             _ => Self::None,
@@ -122,12 +136,33 @@ impl Dialect {
             (Slot::VercelOperation, Self::Vercel),
             (Slot::LangfuseKind, Self::Langfuse),
             (Slot::McpMethod, Self::Mcp),
+            (Slot::OwnKind, Self::Plain),
             (Slot::ToolName, Self::GenAi),
             (Slot::Model, Self::GenAi),
         ];
         let known = rows.into_iter().find(|(slot, _)| facts.has(*slot));
         known.map_or(Self::None, |(_, dialect)| dialect)
     }
+}
+
+/// What an instrumentation watches, as its scope name says: `langchain` for `openinference.instrumentation.langchain` and for
+/// `@arizeai/openinference-instrumentation-langchain`. `None` where the scope is no instrumentation's.
+pub(super) fn watched(scope_name: &str) -> Option<&str> {
+    const PREFIXES: [&str; 7] = [
+        "openinference.instrumentation.",
+        "opentelemetry.instrumentation.",
+        "openlit.instrumentation.",
+        "logfire.",
+        "@arizeai/openinference-instrumentation-",
+        "@traceloop/instrumentation-",
+        "@opentelemetry/instrumentation-",
+    ];
+    let mut prefixes = PREFIXES.iter();
+    prefixes.find_map(|prefix| scope_name.strip_prefix(prefix))
+}
+
+fn starts_with_one(text: &str, starts: &[&str]) -> bool {
+    starts.iter().any(|start| text.starts_with(start))
 }
 
 #[cfg(test)]
@@ -147,6 +182,9 @@ mod tests {
             "opentelemetry.instrumentation.genai.anthropic",
             "opentelemetry.instrumentation.botocore.bedrock-runtime",
             "openlit.instrumentation.openai",
+            "@arizeai/openinference-instrumentation-openai",
+            "@traceloop/instrumentation-anthropic",
+            "@opentelemetry/instrumentation-openai",
         ] {
             assert!(Dialect::is_client(scope), "{scope}");
         }
@@ -159,6 +197,8 @@ mod tests {
             "opentelemetry.instrumentation.genai.langchain",
             "opentelemetry.instrumentation.llamaindex",
             "openlit.instrumentation.langchain",
+            "@arizeai/openinference-instrumentation-langchain",
+            "@traceloop/instrumentation-langchain",
         ] {
             assert!(!Dialect::is_client(scope), "{scope}");
         }

@@ -42,10 +42,17 @@ facts! {
     LogfireTemplate: "logfire.msg_template";
     /// What Logfire's span of openai-agents is about.
     LogfireName: "name";
-    /// What went into it.
-    LogfireInput: "input";
+    /// What somebody who follows no convention calls the kind of span.
+    OwnKind: "mastra.span.type" "langwatch.span.type" "lmnr.span.type" "mlflow.spanType" "agentops.span.kind"
+        "ag2.span.type" "genkit:metadata:subtype" "genkit:type" "spring.ai.kind" "gen_ai.span.kind"
+        "braintrust.span_attributes" "span.type" "entity.type";
+    /// What went into it, under the key of whoever follows no convention.
+    PlainInput: "input" "langwatch.input" "lmnr.span.input" "mlflow.spanInputs" "agentops.entity.input" "genkit:input"
+        "braintrust.input_json" "braintrust.input"
+        "haystack.agent.step.tool.input";
     /// What came out of it.
-    LogfireOutput: "output";
+    PlainOutput: "output" "langwatch.output" "lmnr.span.output" "mlflow.spanOutputs" "agentops.entity.output"
+        "genkit:output" "braintrust.output_json" "braintrust.output" "haystack.agent.step.tool.output" "haystack.agent.step.llm.output" "haystack.component.output";
     /// The Vercel AI SDK's operation.
     VercelOperation: "ai.operationId";
     /// The MCP method.
@@ -55,9 +62,9 @@ facts! {
     /// The agent at work.
     Agent: "gen_ai.agent.name" "agent.name" "graph.node.name" "graph.node.id" "agent_name"
         "traceloop.association.properties.lc_agent_name" "langsmith.metadata.lc_agent_name"
-        "ai.telemetry.functionId";
+        "ai.telemetry.functionId" "entity.name";
     /// The agent's id.
-    AgentId: "gen_ai.agent.id";
+    AgentId: "gen_ai.agent.id" "agent.id";
     /// Where a message between agents goes.
     Destination: "messaging.destination";
     /// The conversation.
@@ -77,14 +84,17 @@ facts! {
     /// What traceloop calls the thing at work.
     EntityName: "traceloop.entity.name";
     /// The tool.
-    ToolName: "gen_ai.tool.name" "tool.name" "ai.toolCall.name" "tool_name";
+    ToolName: "gen_ai.tool.name" "tool.name" "ai.toolCall.name" "tool_name" "haystack.tool.name" "spring.ai.tool.definition.name"
+        "lk.function_tool.name";
     /// The call's id.
-    CallId: "gen_ai.tool.call.id" "gen_ai.tool.call_id" "ai.toolCall.id" "tool_call.id" "tool.id" "tool_use_id";
+    CallId: "gen_ai.tool.call.id" "gen_ai.tool.call_id" "ai.toolCall.id" "tool_call.id" "tool.id" "tool.call.id" "tool_use_id";
     /// Its arguments.
     Arguments: "gen_ai.tool.call.arguments" "gen_ai.tool.arguments" "gen_ai.tool.input" "ai.toolCall.args"
-        "tool_arguments";
+        "tool_arguments" "gen_ai.tool.call.input" "spring.ai.tool.call.arguments" "lk.function_tool.arguments"
+        "tool.arguments" "tool.input";
     /// Its result.
-    Result: "gen_ai.tool.call.result" "gen_ai.tool.result" "gen_ai.tool.output" "ai.toolCall.result" "tool_response";
+    Result: "gen_ai.tool.call.result" "gen_ai.tool.result" "gen_ai.tool.output" "ai.toolCall.result" "tool_response"
+        "gen_ai.tool.call.output" "spring.ai.tool.call.result" "lk.function_tool.output" "tool.output" "tool.result";
     /// Its arguments as google-adk writes them, or a stand-in for them.
     AdkArguments: "gcp.vertex.agent.tool_call_args";
     /// Its result as google-adk writes it, or a stand-in for it.
@@ -101,23 +111,23 @@ facts! {
     LlmRequest: "llm.request.type";
     /// The model.
     Model: "gen_ai.response.model" "gen_ai.request.model" "llm.model_name" "ai.response.model" "ai.model.id"
-        "langfuse.observation.model.name" "langsmith.metadata.ls_model_name";
+        "langfuse.observation.model.name" "langsmith.metadata.ls_model_name" "llm.model" "mlflow.llm.model" "genkit:name";
     /// Tokens read.
     InputTokens: "gen_ai.usage.input_tokens" "gen_ai.usage.prompt_tokens" "llm.token_count.prompt" "ai.usage.promptTokens"
-        "ai.usage.inputTokens";
+        "ai.usage.inputTokens" "llm.usage.prompt_tokens";
     /// Of these, from the provider's cache.
     CachedTokens: "gen_ai.usage.cache_read.input_tokens" "gen_ai.usage.cache_read_input_tokens"
         "llm.token_count.prompt_details.cache_read" "ai.usage.cachedInputTokens" "ai.usage.inputTokenDetails.cacheReadTokens"
         "gen_ai.usage.cached_tokens" "gen_ai.usage.details.cache_read_tokens";
     /// Tokens written.
     OutputTokens: "gen_ai.usage.output_tokens" "gen_ai.usage.completion_tokens" "llm.token_count.completion"
-        "ai.usage.completionTokens" "ai.usage.outputTokens";
+        "ai.usage.completionTokens" "ai.usage.outputTokens" "llm.usage.completion_tokens";
     /// Tokens read and written, where a span gives the sum alone.
     TotalTokens: "gen_ai.usage.total_tokens" "llm.token_count.total" "llm.usage.total_tokens" "ai.usage.totalTokens";
-    /// Langfuse's tokens, by kind.
-    UsageDetails: "langfuse.observation.usage_details";
+    /// Tokens by kind, as an object.
+    UsageDetails: "langfuse.observation.usage_details" "mlflow.chat.tokenUsage" "langwatch.metrics";
     /// The cost in US dollars.
-    Cost: "operation.cost" "llm.cost.total" "gen_ai.usage.cost" "langfuse.observation.cost_details";
+    Cost: "operation.cost" "llm.cost.total" "gen_ai.usage.cost" "gen_ai.cost.total_cost" "langfuse.observation.cost_details";
     /// The id of the model's answer.
     ResponseId: "gen_ai.response.id" "ai.response.id";
     /// Why the model stopped.

@@ -25,7 +25,7 @@ use super::call::Call;
 use super::dialect::Dialect;
 use super::facts::Slot;
 use super::reading::{Reading, event_text, json_text, member_text};
-use super::{Outcome, value, wrappers};
+use super::{Outcome, plain, value, wrappers};
 
 /// Reads one span.
 pub(super) fn span(reading: &mut Reading<'_, '_>) -> Outcome {
@@ -36,7 +36,15 @@ pub(super) fn span(reading: &mut Reading<'_, '_>) -> Outcome {
     let operation = facts.text(Slot::Operation);
     place(reading, operation.unwrap_or_default());
     match operation {
-        Some(operation) => return operate(reading, operation),
+        Some(operation) => {
+            let outcome = operate(reading, operation);
+            return match outcome {
+                // Somebody's own word for it, beside a kind of their own.
+                Outcome::UnknownOperation if facts.has(Slot::OwnKind) => plain::span(reading),
+                known => known,
+            };
+        }
+        None if facts.has(Slot::OwnKind) => return plain::span(reading),
         None if facts.has(Slot::ToolName) => tool(reading),
         // pydantic-ai's agents before the conventions had a name for them; they carry a model, too.
         None if reading.span.scope_name == "pydantic-ai" && reading.span.name == "agent run" => {
@@ -59,7 +67,7 @@ pub(super) fn operate(reading: &mut Reading<'_, '_>, operation: &str) -> Outcome
             reading.tell_model_call_and_asked();
         }
         "chat" | "generate_content" | "text_completion" => reading.tell_model_call(),
-        "execute_tool" => tool(reading),
+        "execute_tool" | "tool" | "tool_call" | "call_tool" => tool(reading),
         "invoke_agent" => agent(reading),
         // What agents work within is no agent: told as one, it would seem to hand over to each of them.
         "invoke_workflow" | "invoke_swarm" | "invoke_graph" => {
@@ -71,6 +79,7 @@ pub(super) fn operate(reading: &mut Reading<'_, '_>, operation: &str) -> Outcome
             reading.tell(Body::MemoryWrite);
         }
         "create_agent"
+        | "orchestrate_tools"
         | "create_memory_store"
         | "delete_memory_store"
         | "search_memory"
@@ -90,7 +99,9 @@ pub(super) fn operate(reading: &mut Reading<'_, '_>, operation: &str) -> Outcome
 pub(super) fn place(reading: &mut Reading<'_, '_>, operation: &str) {
     let conversation = reading.facts.id(Slot::Conversation);
     let is_pydantic_ai = reading.span.scope_name == "pydantic-ai";
-    if !is_pydantic_ai && !operation.starts_with("invoke_") {
+    // AG2's conversation is what its agents work within, and has a trace of its own.
+    let is_around = operation.starts_with("invoke_") || operation == "conversation";
+    if !is_pydantic_ai && !is_around {
         reading.run(conversation.as_deref());
     }
     if !is_pydantic_ai || reading.is_root() {
@@ -107,10 +118,19 @@ fn agent(reading: &mut Reading<'_, '_>) {
     if let Some(run) = autogen_run(reading) {
         reading.run(Some(run));
     }
-    reading.tell_agent(input, output);
+    if !is_executor(reading) {
+        reading.tell_agent(input, output);
+    }
     if reading.is_root() {
         reading.tell_turn();
     }
+}
+
+/// Whether the span is that of AG2's agent that makes the calls that another asked for: control goes to and fro between
+/// the two at every call, and nobody hands over.
+fn is_executor(reading: &Reading<'_, '_>) -> bool {
+    let messages = reading.facts.text(Slot::OutputMessages);
+    messages.is_some_and(|messages| value::member(messages, &["0", "role"]) == Some("\"tool\""))
 }
 
 fn tool(reading: &mut Reading<'_, '_>) {
@@ -141,7 +161,12 @@ fn tool(reading: &mut Reading<'_, '_>) {
 /// The name of a tool without the plugin that semantic-kernel puts before it: `PLUGIN-function`.
 pub(super) fn tool_name<'t>(scope_name: &str, tool: &'t str) -> &'t str {
     match tool.split_once('-') {
-        Some((_, function)) if scope_name.starts_with("semantic_kernel") => function,
+        Some((_, function))
+            if scope_name.starts_with("semantic_kernel")
+                || scope_name.starts_with("Microsoft.SemanticKernel") =>
+        {
+            function
+        }
         _ => tool,
     }
 }

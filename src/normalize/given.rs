@@ -18,7 +18,7 @@ use crate::engine::event::{Recorded, ToolCall};
 use crate::engine::policy::ToolSettings;
 use crate::otlp::SpanView;
 
-use super::answer::OPERATION_DETAILS;
+use super::answer::{Asked, OPERATION_DETAILS};
 use super::facts::{ASKED_MAX, Facts, Slot};
 use super::reading::{event_text, failure_of, json_text, member_text};
 use super::{value, wrappers};
@@ -65,11 +65,7 @@ pub(super) fn tool_answers<'a>(span: &SpanView<'a>, facts: &Facts<'a>) -> Vec<To
     if !flat.is_empty() {
         return flat;
     }
-    let messages = [Slot::InputMessages, Slot::Input]
-        .into_iter()
-        .find_map(|slot| json_text(facts.value(slot)))
-        .or_else(|| event_text(span, OPERATION_DETAILS, "gen_ai.input.messages"));
-    match messages {
+    match given_messages(span, facts) {
         Some(Cow::Borrowed(messages)) => in_messages(messages),
         Some(Cow::Owned(messages)) => {
             let answers = in_messages(&messages).into_iter();
@@ -77,6 +73,14 @@ pub(super) fn tool_answers<'a>(span: &SpanView<'a>, facts: &Facts<'a>) -> Vec<To
         }
         None => Vec::new(),
     }
+}
+
+/// What a span's model was given, as JSON.
+pub(super) fn given_messages<'a>(span: &SpanView<'a>, facts: &Facts<'a>) -> Option<Cow<'a, str>> {
+    [Slot::InputMessages, Slot::Input]
+        .into_iter()
+        .find_map(|slot| json_text(facts.value(slot)))
+        .or_else(|| event_text(span, OPERATION_DETAILS, "gen_ai.input.messages"))
 }
 
 impl ToolAnswer<'_> {
@@ -91,15 +95,7 @@ impl ToolAnswer<'_> {
 
 /// What tools answered in a list of messages, or in a request that has such a list.
 pub(super) fn in_messages(json: &str) -> Vec<ToolAnswer<'_>> {
-    const LISTS: [&str; 3] = ["messages", "input", "contents"];
-    let list = match json.trim_start().as_bytes().first() {
-        Some(b'[') => Some(json),
-        Some(b'{') => LISTS.iter().find_map(|key| value::member(json, &[key])),
-        _ => None,
-    };
-    let messages: Vec<&RawValue> = list
-        .and_then(|list| serde_json::from_str(list).ok())
-        .unwrap_or_default();
+    let messages = history(json);
     let spoken = messages
         .iter()
         .rposition(|message| is_of_model(message.get()));
@@ -107,10 +103,93 @@ pub(super) fn in_messages(json: &str) -> Vec<ToolAnswer<'_>> {
     let answers = newest.iter().flat_map(|message| of_message(message.get()));
     let mut answers: Vec<_> = answers.collect();
     let before = seen.iter().rposition(|message| !is_of_model(message.get()));
-    let asking = &seen[before.map_or(0, |before| before + 1)..];
+    let (earlier, asking) = seen.split_at(before.map_or(0, |before| before + 1));
     take_asked_ids(&mut answers, asking);
+    let place = Place::behind(&messages, earlier.len());
+    for (nth, answer) in answers.iter_mut().enumerate() {
+        if !earlier
+            .iter()
+            .all(|message| is_new(&answer.id, message.get()))
+        {
+            answer.id = Cow::Owned(place.id(nth));
+        }
+    }
     answers.drain(..answers.len().saturating_sub(ASKED_MAX));
     answers
+}
+
+/// The messages of a list, or of a request that has such a list.
+fn history(json: &str) -> Vec<&RawValue> {
+    const LISTS: [&str; 3] = ["messages", "input", "contents"];
+    let list = match json.trim_start().as_bytes().first() {
+        Some(b'[') => Some(json),
+        Some(b'{') => LISTS.iter().find_map(|key| value::member(json, &[key])),
+        _ => None,
+    };
+    list.and_then(|list| serde_json::from_str(list).ok())
+        .unwrap_or_default()
+}
+
+/// Whether an id can tell a call from those of these messages: it is there, and was not used for one of them.
+fn is_new(id: &str, messages: &str) -> bool {
+    !id.is_empty() && !messages.contains(&format!("\"{id}\""))
+}
+
+/// Gives calls that are asked for names by which they can be told apart, where the provider's ids cannot; `given` is what the
+/// model was given.
+pub(super) fn name_asked<'a>(
+    asked: &mut [Asked<'_>],
+    given: impl FnOnce() -> Option<Cow<'a, str>>,
+) {
+    let Some(given) = (!asked.is_empty()).then(given).flatten() else {
+        return;
+    };
+    let mut place = None;
+    for (nth, asked) in asked.iter_mut().enumerate() {
+        if !is_new(&asked.id, &given) {
+            let place = place.get_or_insert_with(|| Place::after(&given));
+            asked.id = Cow::Owned(place.id(nth));
+        }
+    }
+}
+
+/// Where in which history an answer of the model stands. Gemini's calls have no ids, and some make up one that comes again
+/// with every answer (`search_0`): there the place of the answer that asked for a call, and the call's own within it, are what
+/// asking and answering have in common.
+#[derive(Clone, Copy)]
+struct Place {
+    history: u64,
+    messages: usize,
+}
+
+impl Place {
+    /// The place behind so many messages of a history, which is known by its first.
+    fn behind(messages: &[&RawValue], count: usize) -> Self {
+        const WORDS: [&[&str]; 3] = [
+            &["parts", "0", "content"],
+            &["parts", "0", "text"],
+            &["content"],
+        ];
+        let first = messages.first().map_or("", |message| message.get());
+        // Spans and log records write the same message in different forms, but with the same words.
+        let mut words = WORDS.iter().filter_map(|path| member_text(first, path));
+        let words = words.next().unwrap_or_default();
+        Self {
+            history: value::id_hash(&[b"history", words.as_bytes()]),
+            messages: count,
+        }
+    }
+
+    /// The place of the answer to these messages.
+    fn after(json: &str) -> Self {
+        let messages = history(json);
+        Self::behind(&messages, messages.len())
+    }
+
+    /// What stands for the id of one of the calls that the answer asks for.
+    fn id(&self, nth: usize) -> String {
+        format!("@{:x}.{}.{nth}", self.history, self.messages)
+    }
 }
 
 /// `OpenLLMetry` asks for a call under the id of the item and answers it under that of the call, where `OpenAI`'s responses
@@ -123,8 +202,12 @@ fn take_asked_ids<'a>(answers: &mut [ToolAnswer<'a>], asking: &[&'a RawValue]) {
     let calls = parts.filter(|part| value::member(part.get(), &["type"]) == Some("\"tool_call\""));
     let asked: Vec<_> = calls
         .filter_map(|call| member_text(call.get(), &["id"]))
+        .filter(|id| !id.is_empty())
         .collect();
-    if asked.len() == answers.len() && !answers.iter().any(|answer| asked.contains(&answer.id)) {
+    if !asked.is_empty()
+        && asked.len() == answers.len()
+        && !answers.iter().any(|answer| asked.contains(&answer.id))
+    {
         for (answer, id) in answers.iter_mut().zip(asked) {
             answer.id = id;
         }
@@ -160,8 +243,16 @@ fn of_part(part: &str) -> Option<ToolAnswer<'_>> {
     if let Some(result) = value::member(part, &["toolResult"]) {
         return answer(result, "toolUseId", &["content"]);
     }
+    let gemini = ["function_response", "functionResponse"].iter();
+    let mut gemini = gemini.filter_map(|key| value::member(part, &[key]));
+    if let Some(response) = gemini.next().filter(|json| json.starts_with('{')) {
+        return Some(without_id(response, &["response"]));
+    }
     match member_text(part, &["type"])?.as_ref() {
-        "tool_call_response" => answer(part, "id", &["response", "result", "content"]),
+        "tool_call_response" => {
+            let content = ["response", "result", "content"];
+            answer(part, "id", &content).or_else(|| Some(without_id(part, &content)))
+        }
         "tool_result" => answer(part, "tool_use_id", &["content"])
             .or_else(|| answer(part, "id", &["content", "result"])),
         _ => None,
@@ -180,6 +271,21 @@ fn answer<'a>(json: &'a str, id: &str, content: &[&str]) -> Option<ToolAnswer<'a
         content,
         failed,
     })
+}
+
+/// An answer whose id may be missing, as Gemini's are; what a function returned is a member of it.
+fn without_id<'a>(json: &'a str, content: &[&str]) -> ToolAnswer<'a> {
+    let mut contents = content.iter();
+    let content = contents.find_map(|key| member_text(json, &[key]));
+    ToolAnswer {
+        id: member_text(json, &["id"])
+            .filter(|id| id != "null")
+            .unwrap_or_default(),
+        content: content.map(|content| {
+            wrappers::within(content, |content| wrappers::only_member(content, "result"))
+        }),
+        failed: false,
+    }
 }
 
 /// What tools answered, as flat keys tell it: `gen_ai.prompt.4.tool_call_id`, `gen_ai.prompt.4.content`.
@@ -256,6 +362,7 @@ impl<'a> Given<'a> {
 mod tests {
     use serde_json::{Value, json};
 
+    use super::super::answer;
     use super::*;
 
     fn check(messages: &Value, expected: &[(&str, &str)]) {
@@ -311,8 +418,59 @@ mod tests {
         check(&anthropic, &expected);
         let bedrock = json!([{"role": "user", "content": [{"toolResult": {"toolUseId": "c1", "content": "[]"}}]}]);
         check(&bedrock, &expected[..1]);
+        let named = json!({"contents": [
+            {"role": "model", "parts": [{"function_call": {"id": "c1", "name": "t"}}]},
+            {"role": "user", "parts": [{"function_response": {"id": "c1", "name": "t", "response": {"result": "[]"}}}]},
+        ]});
+        check(&named, &expected[..1]);
         check(&json!("no messages"), &[]);
         check(&json!([{"role": "user", "content": "only a user"}]), &[]);
+    }
+
+    /// Given calls without ids: what a tool answered has the name of the place that was asked from, which grows with the
+    /// history and is another in another history.
+    #[test]
+    fn calls_without_ids_have_places() {
+        let asking =
+            json!({"role": "model", "parts": [{"function_call": {"name": "t", "args": {}}}]});
+        let answering = json!({"role": "user", "parts": [{"function_response": {"name": "t", "response": {"result": "[]"}}}]});
+        let history = |first: &str, rounds: usize| {
+            let first = json!({"role": "user", "parts": [{"text": first}]});
+            let rounds = (0..rounds).flat_map(|_| [asking.clone(), answering.clone()]);
+            Value::Array([first].into_iter().chain(rounds).collect()).to_string()
+        };
+        for rounds in [1, 2] {
+            let asked = Place::after(&history("Go.", rounds - 1)).id(0);
+            check(
+                &serde_json::from_str(&history("Go.", rounds)).unwrap(),
+                &[(&asked, "[]")],
+            );
+            assert_ne!(asked, Place::after(&history("Go.", rounds)).id(0));
+            assert_ne!(asked, Place::after(&history("Come.", rounds - 1)).id(0));
+        }
+    }
+
+    /// Given ids that come again with every answer: the first call has the id, those after it the names of their places.
+    #[test]
+    fn ids_that_come_again_are_told_apart() {
+        let asking = json!({"role": "assistant", "parts": [{"type": "tool_call", "id": "t_0", "name": "t"}]});
+        let answering = json!({"role": "user", "parts": [{"type": "tool_call_response", "id": "t_0", "response": "[]"}]});
+        let user = json!({"role": "user", "parts": []});
+        let mut given = json!([user]);
+        let mut seen = Vec::new();
+        for _ in 0..3 {
+            let before = given.to_string();
+            let mut asked =
+                answer::asked_in(r#"[{"parts":[{"type":"tool_call","id":"t_0","name":"t"}]}]"#);
+            name_asked(&mut asked, || Some(Cow::Borrowed(&*before)));
+            let id = asked.remove(0).id.into_owned();
+            let messages = given.as_array_mut().unwrap();
+            messages.extend([asking.clone(), answering.clone()]);
+            check(&given, &[(&id, "[]")]);
+            assert!(!seen.contains(&id), "{id} comes again");
+            seen.push(id);
+        }
+        assert_eq!(seen[0], "t_0");
     }
 
     /// A failed tool's message says so.

@@ -25,8 +25,14 @@ const NOT_TOLD: [&str; 8] = [
 
 /// Tells of what a node wrote, if that is an update of the state. `output` is what the node returned, as JSON.
 pub(super) fn tell_update(reading: &mut Reading<'_, '_>, output: &str) {
+    // In JavaScript what a node returned stands within `output`, where it is no object of the state.
+    let within = value::member(output, &["output"]).filter(|inner| inner.contains("\"lg_name\""));
+    let output = within.unwrap_or(output);
     let first = value::member(output, &["0"]);
-    let is_command = |returned| value::member(returned, &["goto"]).is_some();
+    let is_command = |returned| {
+        value::member(returned, &["goto"]).is_some()
+            || value::member(returned, &["lg_name"]) == Some("\"Command\"")
+    };
     let update = match first.unwrap_or(output) {
         command if is_command(command) => value::member(command, &["update"]),
         _ if first.is_some() => None,

@@ -40,8 +40,8 @@ pub(super) fn span(reading: &mut Reading<'_, '_>) -> Outcome {
 fn tool(reading: &mut Reading<'_, '_>) {
     let facts = reading.facts;
     let call = Call {
-        arguments: json_text(facts.value(Slot::LogfireInput)),
-        result: json_text(facts.value(Slot::LogfireOutput)).filter(|result| result != "null"),
+        arguments: json_text(facts.value(Slot::PlainInput)),
+        result: json_text(facts.value(Slot::PlainOutput)).filter(|result| result != "null"),
         ..Call::of(facts.text(Slot::LogfireName).unwrap_or_default(), facts)
     };
     reading.tell_call(&call);

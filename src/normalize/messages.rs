@@ -252,7 +252,11 @@ fn details(record: &mut Record<'_, '_>, facts: &Facts<'_>) {
         ..ModelCall::default()
     };
     tell_model_call(record, call);
-    for asked in answer::asked_in(&output) {
+    let mut asked = answer::asked_in(&output);
+    if Dialect::is_client(record.log.scope_name) {
+        given::name_asked(&mut asked, || Some(Cow::Borrowed(&*input)));
+    }
+    for asked in asked {
         tell_asked(record, &asked);
     }
 }

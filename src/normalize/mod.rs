@@ -33,6 +33,7 @@ mod given;
 mod google_adk;
 pub mod guarded;
 mod hash;
+mod haystack;
 mod json;
 mod langfuse;
 mod langgraph;
@@ -46,10 +47,12 @@ mod nested;
 mod numbers;
 mod openinference;
 mod openllmetry;
+mod plain;
 mod prices;
 mod reading;
 mod records;
 mod redact;
+mod reply;
 mod sample;
 mod shell;
 mod sketch;
@@ -290,7 +293,7 @@ impl<'a> Batch<'_, 'a> {
         let workers = &self.normalizer.workers;
         let facts = Facts::of(&span.attributes, workers);
         let mut report = Report::about(span.trace_id);
-        let dialect = Dialect::of_span(span.scope_name, &facts);
+        let dialect = Dialect::of_span(span, &facts);
         let how = (&self.policy.tools, self.traits);
         let mut reading = Reading::new(span, &facts, &mut report, &mut self.names, how);
         let outcome = match dialect {
@@ -305,6 +308,8 @@ impl<'a> Batch<'_, 'a> {
             Dialect::Mcp => mcp::span(&mut reading),
             Dialect::ClaudeCode => claude_code::span(&mut reading),
             Dialect::GeminiCli => gemini_cli::span(&mut reading),
+            Dialect::Haystack => haystack::span(&mut reading),
+            Dialect::Plain => plain::span(&mut reading),
             // Its spans are internals of the program; everything an agent did is in its log records.
             Dialect::Codex => Outcome::Noise,
             Dialect::None => Outcome::NoDialect,
@@ -336,6 +341,8 @@ impl<'a> Batch<'_, 'a> {
             | Dialect::GenAi
             | Dialect::Vercel
             | Dialect::Mcp
+            | Dialect::Haystack
+            | Dialect::Plain
             | Dialect::None => messages::log(log, &mut report, tools, &mut self.history, out),
         };
         let workers = &self.normalizer.workers;

@@ -22,6 +22,7 @@ use crate::otlp::ValueView;
 
 use super::answer::FINAL_ANSWER;
 use super::call::Call;
+use super::dialect::watched;
 use super::facts::Slot;
 use super::reading::{Reading, json_text, member_text};
 use super::{Outcome, langgraph, value, wrappers};
@@ -69,14 +70,15 @@ enum Framework {
     LlamaIndex,
     GoogleAdk,
     BeeAi,
+    Dspy,
     Other,
 }
 
 impl Framework {
     fn of(scope_name: &str) -> Self {
-        match scope_name.rsplit('.').next().unwrap_or_default() {
-            "langchain" => Self::LangChain,
-            "openai_agents" => Self::OpenAiAgents,
+        match watched(scope_name).unwrap_or_default() {
+            "langchain" | "langchain-v0" => Self::LangChain,
+            "openai_agents" | "openai-agents" => Self::OpenAiAgents,
             "smolagents" => Self::Smolagents,
             "crewai" => Self::CrewAi,
             "autogen_agentchat" | "autogen" => Self::Autogen,
@@ -84,6 +86,7 @@ impl Framework {
             "llama_index" => Self::LlamaIndex,
             "google_adk" => Self::GoogleAdk,
             "beeai" => Self::BeeAi,
+            "dspy" => Self::Dspy,
             _ => Self::Other,
         }
     }
@@ -147,6 +150,10 @@ fn model(reading: &mut Reading<'_, '_>, framework: Framework) {
 
 fn agent(reading: &mut Reading<'_, '_>, framework: Framework) {
     let facts = reading.facts;
+    if framework == Framework::BeeAi && reading.span.name == FINAL_ANSWER {
+        // Its tool to answer is a step that is marked as an agent, too.
+        return;
+    }
     if reading.agent.is_none() {
         reading.agent = match framework {
             // Its workflow span: not an agent, though it is marked as one.
@@ -229,9 +236,13 @@ fn tool(reading: &mut Reading<'_, '_>, framework: Framework) {
     }
     let tool = facts
         .text(Slot::ToolName)
-        .unwrap_or_else(|| name.trim_end_matches(".run"));
-    if framework == Framework::Smolagents && tool == FINAL_ANSWER {
-        return;
+        .unwrap_or_else(|| function_in(name));
+    // Their agents' way to say that they are done.
+    match (framework, tool) {
+        (Framework::Smolagents | Framework::BeeAi, FINAL_ANSWER) | (Framework::Dspy, "finish") => {
+            return;
+        }
+        _ => {}
     }
     if framework == Framework::Autogen && reading.agent.is_none() {
         let agent = name
@@ -268,6 +279,14 @@ fn tool(reading: &mut Reading<'_, '_>, framework: Framework) {
         _ => {}
     }
     reading.tell_call(&call);
+}
+
+/// The tool in the name of a span that is called after the function: `search.run`, `search.__call__`.
+fn function_in(span: &str) -> &str {
+    let mut methods = [".run", ".__call__", ".acall"].iter();
+    methods
+        .find_map(|method| span.strip_suffix(method))
+        .unwrap_or(span)
 }
 
 /// openai-agents' hand-off: from whom and to whom stand where a tool has its arguments and its result.
@@ -488,6 +507,8 @@ mod tests {
         check(span("plan", &command), &["StateUpdate"]);
         for output in [
             json!({"messages": messages}),
+            json!({"output": [{"lg_name": "Command", "update": {"messages": messages}}]}),
+            json!({"output": [{"lg_name": "Send", "node": "tools", "args": {"plan": "read"}}]}),
             json!({"steps": 3, "done": true, "plan": null, "notes": []}),
             json!([{"graph": null, "update": {"messages": messages, "active_agent": "b"}, "goto": "b"}]),
             json!([{"name": "search", "args": {"query": "x"}, "id": "c"}]),

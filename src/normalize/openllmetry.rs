@@ -17,6 +17,7 @@ use std::borrow::Cow;
 use crate::engine::event::{Answer, Body, ModelCall, Recorded};
 
 use super::call::Call;
+use super::dialect::watched;
 use super::facts::Slot;
 use super::reading::{Reading, json_text, member_text};
 use super::{Outcome, gen_ai, langgraph, value, wrappers};
@@ -25,7 +26,7 @@ use super::{Outcome, gen_ai, langgraph, value, wrappers};
 pub(super) fn span(reading: &mut Reading<'_, '_>) -> Outcome {
     place(reading);
     let facts = reading.facts;
-    if reading.span.scope_name.contains(".crewai") {
+    if watches(reading, "crewai") {
         return crew(reading);
     }
     match (facts.text(Slot::Operation), facts.text(Slot::TraceloopKind)) {
@@ -34,16 +35,25 @@ pub(super) fn span(reading: &mut Reading<'_, '_>) -> Outcome {
         (None, Some("agent")) => return gen_ai::operate(reading, "invoke_agent"),
         (Some("handoff"), _) => handoff(reading),
         (Some("execute_task"), _) => node(reading),
-        (None, Some("task")) if reading.span.scope_name.ends_with(".llamaindex") => {
+        (None, Some("task")) if watches(reading, "llamaindex") => {
             llama_index_tool(reading);
         }
-        (Some("goto"), _) | (None | Some("invoke_agent"), Some("task")) => {}
+        // The last are the ends of an MCP call, around the tool's own span.
+        (Some("goto"), _)
+        | (None | Some("invoke_agent"), Some("task"))
+        | (None, Some("server" | "client" | "session")) => {}
         (Some("chat" | "text_completion"), _) => model(reading),
         (Some(operation), _) => return gen_ai::operate(reading, operation),
         (None, None) => return unnamed(reading),
         (None, Some(_)) => return Outcome::UnknownOperation,
     }
     Outcome::Noise
+}
+
+/// Whether the instrumentation is that of a framework.
+fn watches(reading: &Reading<'_, '_>, framework: &str) -> bool {
+    let watched = watched(reading.span.scope_name).unwrap_or_default();
+    watched.rsplit('.').next() == Some(framework)
 }
 
 /// A span without an operation and without a kind: an older version's model call, or nothing of ours, since web and
@@ -62,7 +72,7 @@ fn unnamed(reading: &mut Reading<'_, '_>) -> Outcome {
 
 /// LangChain's tool spans carry the id of the call in its wrapper, openai-agents' nowhere.
 fn model(reading: &mut Reading<'_, '_>) {
-    if reading.span.scope_name.ends_with(".langchain") {
+    if watches(reading, "langchain") {
         reading.tell_model_call();
     } else {
         reading.tell_model_call_and_asked();
@@ -138,15 +148,24 @@ fn tool(reading: &mut Reading<'_, '_>) {
         .text(Slot::ToolName)
         .or_else(|| facts.text(Slot::EntityName));
     let tool = tool.unwrap_or_else(|| reading.span.name.trim_end_matches(".tool"));
-    let mut call = Call::of(tool, facts);
+    // In JavaScript the span is named for the class of the tool.
+    let output = facts
+        .text(Slot::Output)
+        .filter(|_| !facts.has(Slot::ToolName));
+    let message = output.and_then(wrappers::langchain_message);
+    let named = message.and_then(|message| message.tool);
+    let mut call = Call::of(named.as_deref().unwrap_or(tool), facts);
     // Older versions had no keys of their own for them.
     call.arguments = call
         .arguments
         .or_else(|| json_text(facts.value(Slot::Input)));
     call.result = call.result.or_else(|| json_text(facts.value(Slot::Output)));
+    if watches(reading, "instrumentation") && reading.span.scope_name.contains(".mcp.") {
+        unwrap_request(&mut call);
+    }
     unwrap_arguments(&mut call);
     unwrap_result(&mut call);
-    if reading.span.scope_name.rsplit('.').next() == Some("agno") {
+    if watches(reading, "agno") {
         unwrap_printed(&mut call);
     }
     reading.tell_call(&call);
@@ -180,6 +199,20 @@ fn llama_index_tool(reading: &mut Reading<'_, '_>) {
     };
     call.unwrap_tool_output();
     reading.tell_call(&call);
+}
+
+/// What an MCP client sends, the tool's name beside its arguments, and gets back, where a server wraps a text.
+fn unwrap_request(call: &mut Call<'_>) {
+    call.arguments = call.arguments.take().map(|request| {
+        wrappers::within(request, |request| {
+            value::member(request, &["tool_name"])?;
+            member_text(request, &["arguments"])
+        })
+    });
+    call.result = call
+        .result
+        .take()
+        .map(|result| wrappers::within(result, |result| wrappers::only_member(result, "result")));
 }
 
 /// agno's result of a call as Python prints it: `status='success' result='…' error=None …`.
@@ -277,6 +310,52 @@ mod tests {
         assert_eq!(
             call(2, "call_1").report().unwrap().run.run_id.as_deref(),
             Some("t")
+        );
+    }
+
+    /// MCP's requests name the tool beside its arguments; the same call without the wrappers.
+    #[test]
+    fn mcp_requests_are_unwrapped() {
+        let span = Captured::new(
+            "opentelemetry.instrumentation.mcp.instrumentation",
+            "search.tool",
+            &json!({"traceloop.span.kind": "tool", "traceloop.entity.name": "search",
+                "traceloop.entity.input": "{\"tool_name\": \"search\", \"arguments\": {\"query\": \"x\"}}",
+                "traceloop.entity.output": "{\"result\": \"[]\"}"}),
+        );
+        check(span, &[r#"call search({"query":"x"}) = 2 bytes"#]);
+        let server =
+            json!({"traceloop.span.kind": "server", "traceloop.entity.name": "mcp.server"});
+        check(
+            Captured::new(
+                "opentelemetry.instrumentation.mcp.instrumentation",
+                "mcp.server",
+                &server,
+            ),
+            &[],
+        );
+    }
+
+    /// In JavaScript a tool's span is named for its class, and the message around the result names the tool; a text without
+    /// words beside a reason that speaks of tools asks for one.
+    #[test]
+    fn javascript_is_read() {
+        const LANGCHAIN_JS: &str = "@traceloop/instrumentation-langchain";
+        let message = json!({"lc": 1, "type": "constructor", "kwargs": {"name": "search", "content": "[]",
+            "tool_call_id": "call_1", "status": "success"}});
+        let tool = json!({"gen_ai.operation.name": "execute_tool", "traceloop.span.kind": "task",
+            "traceloop.entity.name": "DynamicStructuredTool",
+            "traceloop.entity.input": "{\"args\":[\"{\\\"query\\\":\\\"x\\\"}\"]}",
+            "traceloop.entity.output": message.to_string()});
+        check(
+            Captured::new(LANGCHAIN_JS, "execute_tool DynamicStructuredTool", &tool),
+            &[r#"call with id search({"query":"x"}) = 2 bytes"#],
+        );
+        let answer = json!({"gen_ai.operation.name": "chat", "gen_ai.response.finish_reasons": ["tool_call"],
+            "gen_ai.output.messages": "[{\"role\":\"assistant\",\"parts\":[{\"type\":\"text\",\"content\":\"\"}]}]"});
+        check(
+            Captured::new(LANGCHAIN_JS, "chat", &answer),
+            &["model ? 0+0 ToolCalls(1)"],
         );
     }
 

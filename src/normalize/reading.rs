@@ -7,8 +7,8 @@
 use std::borrow::Cow;
 
 use crate::engine::event::{
-    AgentSpan, Body, Event, Failure, Handoff, ModelCall, NAME_BYTES_MAX, Recorded, RunEnd, SpanId,
-    Text, ToolCall, TraceId,
+    AgentSpan, Answer, Body, Event, Failure, Handoff, ModelCall, NAME_BYTES_MAX, Recorded, RunEnd,
+    SpanId, Text, ToolCall, TraceId,
 };
 use crate::engine::policy::Tools;
 use crate::otlp::{SpanView, ValueView};
@@ -19,6 +19,7 @@ use super::dialect::Dialect;
 use super::facts::{Facts, Slot};
 use super::given::ToolAnswer;
 use super::names::Names;
+use super::reply::Reply;
 use super::{Report, answer, failing, fingerprint, given, tool_names, usage, value, wrappers};
 
 /// OTLP's status codes.
@@ -149,13 +150,20 @@ impl<'r, 'a> Reading<'r, 'a> {
     /// Tells of a tool call, and of the hand-off that it is, where its name says so and its receiver can be read.
     pub(super) fn tell_call(&mut self, call: &Call<'_>) {
         let tool = self.names.name(call.tool);
-        let whole = call.result.as_deref();
+        // LangChain's message around a result, whoever watched; it has the call's id.
+        let message = call.result.as_deref().and_then(wrappers::langchain_message);
+        let (inner, inner_id, said_failed) = message.map_or((None, None, false), |message| {
+            (Some(message.content), message.call_id, message.failed)
+        });
+        let id = call.id.as_deref().or(inner_id.as_deref());
+        let failed = call.failed || said_failed;
+        let whole = inner.as_deref().or(call.result.as_deref());
         let result = whole.map(|whole| wrappers::result(whole).unwrap_or(Cow::Borrowed(whole)));
         let result = result.as_deref();
         let arguments = call.arguments.as_deref().map(wrappers::arguments);
         let error = self
             .failure()
-            .or_else(|| call.failed.then(|| value::failure("")))
+            .or_else(|| failed.then(|| value::failure("")))
             .map(|error| told_by_result(error, result))
             .or_else(|| failure_of(whole, result));
         let hands_off = tool_names::hands_off(&tool);
@@ -166,9 +174,7 @@ impl<'r, 'a> Reading<'r, 'a> {
             fingerprint::traits(&how, &tool, arguments, result)
         });
         self.tell(Body::ToolCall(ToolCall {
-            call_id: call
-                .id
-                .as_deref()
+            call_id: id
                 .filter(|id| !id.is_empty())
                 .map(|id| value::id_hash(&[id.as_bytes()])),
             input: arguments.map_or(Recorded::NotRecorded, |json| value::input_json(&how, json)),
@@ -197,13 +203,26 @@ impl<'r, 'a> Reading<'r, 'a> {
 
     /// Tells of a model call, with the model, the tokens and the cost that the facts carry.
     pub(super) fn tell_model_call(&mut self) {
+        self.tell_model_call_with(&Reply::default());
+    }
+
+    /// Tells of a model call with what the facts carry, and where they say nothing, with what stands in its reply.
+    pub(super) fn tell_model_call_with(&mut self, reply: &Reply) {
         let facts = self.facts;
         let call_id = facts
             .text(Slot::ResponseId)
             .map(|id| value::id_hash(&[id.as_bytes()]));
         let error = self.failure();
-        let usage = usage::of(facts);
-        let model = facts.text(Slot::Model).map(|model| self.names.name(model));
+        let mut usage = usage::of(facts);
+        if usage.input_tokens + usage.output_tokens == 0 {
+            (usage.input_tokens, usage.output_tokens) = (reply.input_tokens, reply.output_tokens);
+        }
+        let model = facts.text(Slot::Model).or(reply.model.as_deref());
+        let model = model.map(|model| self.names.name(model));
+        let answer = match answer::of(self.span, facts) {
+            Answer::Unknown => reply.answer,
+            known => known,
+        };
         self.tell(Body::ModelCall(ModelCall {
             model,
             call_id,
@@ -212,7 +231,7 @@ impl<'r, 'a> Reading<'r, 'a> {
             output_tokens: usage.output_tokens,
             cost_microusd: usage.cost_microusd,
             cost_is_estimate: false,
-            answer: answer::of(self.span, facts),
+            answer,
             error,
         }));
         if facts.count(Slot::ResendCount) > 0 {
@@ -227,7 +246,11 @@ impl<'r, 'a> Reading<'r, 'a> {
     pub(super) fn tell_model_call_and_asked(&mut self) {
         let is_client = Dialect::is_client(self.span.scope_name);
         self.tell_model_call();
-        for mut asked in answer::asked(self.span, self.facts) {
+        let mut asked = answer::asked(self.span, self.facts);
+        if is_client {
+            given::name_asked(&mut asked, || given::given_messages(self.span, self.facts));
+        }
+        for mut asked in asked {
             asked.arguments = asked.arguments.filter(|_| is_client);
             self.tell_asked(&asked);
         }

@@ -17,6 +17,8 @@ use super::value;
 pub(super) struct ToolMessage<'t> {
     pub(super) content: Cow<'t, str>,
     pub(super) call_id: Option<Cow<'t, str>>,
+    /// The tool, where the message names it.
+    pub(super) tool: Option<Cow<'t, str>>,
     /// The message itself says that the tool failed.
     pub(super) failed: bool,
 }
@@ -77,9 +79,23 @@ pub(super) fn named_arguments(call: &str) -> Option<Cow<'_, str>> {
     let named = value::member(call, &["kwargs"]).filter(|named| named.starts_with('{'));
     match (value::member(call, &["args"]), named) {
         (None | Some("[]"), named) => named.map(Cow::Borrowed),
-        (Some(unnamed), None | Some("{}")) => Some(Cow::Borrowed(unnamed)),
+        (Some(unnamed), None | Some("{}")) => {
+            // A single argument that is an object, as JavaScript's are, perhaps written as text, has the names in it.
+            let only = value::member(unnamed, &["1"]).is_none();
+            let object = member_text(unnamed, &["0"]).filter(|text| text.starts_with("{\""));
+            object.filter(|_| only).or(Some(Cow::Borrowed(unnamed)))
+        }
         (Some(unnamed), Some(named)) => Some(Cow::Owned(format!("[{unnamed},{named}]"))),
     }
+}
+
+/// LangChain's message around a result where it is unmistakable: it names the call. Nearly every result is spared the walk
+/// through its members.
+pub(super) fn langchain_message(result: &str) -> Option<ToolMessage<'_>> {
+    if !result.contains("\"tool_call_id\"") {
+        return None;
+    }
+    tool_message(result).filter(|message| message.call_id.is_some())
 }
 
 /// LangChain's message around a result, in any of the forms in which it is printed: plain, under `data`, under `kwargs`,
@@ -108,6 +124,7 @@ pub(super) fn tool_message(printed: &str) -> Option<ToolMessage<'_>> {
     Some(ToolMessage {
         content,
         call_id,
+        tool: member_text(body, &["name"]),
         failed: value::member(body, &["status"]) == Some("\"error\""),
     })
 }
@@ -283,6 +300,12 @@ mod tests {
             (r#"{"kwargs": {"a": 1}}"#, Some(r#"{"a": 1}"#)),
             (r#"{"args": [7], "kwargs": {}}"#, Some("[7]")),
             (r#"{"args": [7]}"#, Some("[7]")),
+            (r#"{"args": [{"a": 1}]}"#, Some(r#"{"a": 1}"#)),
+            (
+                r#"{"args": ["{\"a\": 1}"], "kwargs": {}}"#,
+                Some(r#"{"a": 1}"#),
+            ),
+            (r#"{"args": [{"a": 1}, 2]}"#, Some(r#"[{"a": 1}, 2]"#)),
             (
                 r#"{"args": [7], "kwargs": {"a": 1}}"#,
                 Some(r#"[[7],{"a": 1}]"#),

@@ -9,9 +9,12 @@ pub(crate) fn hidden(recording: &Recording) -> Option<&'static str> {
     let name = recording.name.as_str();
     let is_exact = recording.scenario().starts_with("exact-loop");
     match name {
-        _ if name.starts_with("haystack") => Some("no tool spans: the run is called blind"),
+        _ if name.starts_with("haystack-openinference") => {
+            Some("no tool spans: the run is called blind")
+        }
         "autogen-native-exact-loop"
         | "fastmcp-native-exact-loop"
+        | "fastmcp-v4-native-exact-loop"
         | "google-adk-native-exact-loop"
             if is_exact =>
         {
@@ -100,7 +103,7 @@ fn recorded_runs_are_judged_rightly() {
             );
         }
     }
-    assert_eq!(loops, 88, "recordings of loops that can be seen");
+    assert_eq!(loops, 128, "recordings of loops that can be seen");
 }
 
 /// Given each recorded run that shows its tool calls, however many spans and log records tell of each, it has as many as were
@@ -113,7 +116,7 @@ fn every_call_counts_once() {
         // those alone that a later call of the model was told of.
         let lost = recording.scenario() == "crash" || recording.name.starts_with("crewai-openai");
         let made = recording.tool_calls - usize::from(lost);
-        if hand_off || recording.name.starts_with("haystack") {
+        if hand_off || recording.name.starts_with("haystack-openinference") {
             continue;
         }
         let shown = check(&recording, &[])
@@ -129,7 +132,7 @@ fn every_call_counts_once() {
 fn runs_without_tool_telemetry_are_blind() {
     for recording in recordings()
         .iter()
-        .filter(|recording| recording.name.starts_with("haystack"))
+        .filter(|recording| recording.name.starts_with("haystack-openinference"))
     {
         let expected = if recording.scenario() == "text-only" {
             "healthy"

@@ -1,0 +1,161 @@
+//! Haystack's own tracer: spans of the program's tracer whose names begin with `haystack.`.
+//!
+//! *Version 3* has a span for each call of a model and of a tool within the steps of an agent. *Version 2* has one for each
+//! component that ran: the tool invoker's holds all calls of one answer, each with its id, and the chat generator's the
+//! model's reply. Values are there where the program switched content tracing on.
+//!
+//! *Errors.* A tool that raised leaves the span well: version 3 has a flag, version 2 one beside the result, and the result
+//! says what happened.
+//!
+//! *Hand-offs* do not exist, and agents have no names. *Runs.* The trace; a root agent or pipeline is a request.
+
+use std::borrow::Cow;
+
+use serde_json::value::RawValue;
+
+use crate::otlp::ValueView;
+
+use super::call::Call;
+use super::facts::Slot;
+use super::reading::{Reading, json_text, member_text};
+use super::{Outcome, reply, value};
+
+/// Reads one span.
+pub(super) fn span(reading: &mut Reading<'_, '_>) -> Outcome {
+    match reading.span.name {
+        "haystack.agent.run" | "haystack.pipeline.run" | "haystack.async_pipeline.run"
+            if reading.is_root() =>
+        {
+            reading.tell_turn();
+        }
+        "haystack.agent.step.llm" => model(reading),
+        "haystack.agent.step.tool" => tool(reading),
+        "haystack.component.run" => component(reading),
+        _ => {}
+    }
+    Outcome::Noise
+}
+
+fn model(reading: &mut Reading<'_, '_>) {
+    let output = json_text(reading.facts.value(Slot::PlainOutput));
+    let reply = output.as_deref().map(reply::of);
+    reading.tell_model_call_with(&reply.unwrap_or_default());
+}
+
+fn tool(reading: &mut Reading<'_, '_>) {
+    let facts = reading.facts;
+    let failed = reading.span.attributes.find("haystack.tool.error");
+    let call = Call {
+        arguments: json_text(facts.value(Slot::PlainInput)),
+        result: json_text(facts.value(Slot::PlainOutput)),
+        failed: matches!(failed, Some(ValueView::Bool(true))),
+        ..Call::of(facts.text(Slot::ToolName).unwrap_or_default(), facts)
+    };
+    reading.tell_call(&call);
+}
+
+/// A component: its output says whether it called tools or a model.
+fn component(reading: &mut Reading<'_, '_>) {
+    let Some(output) = json_text(reading.facts.value(Slot::PlainOutput)) else {
+        return;
+    };
+    if let Some(messages) = value::member(&output, &["tool_messages"]) {
+        let messages: Vec<&RawValue> = serde_json::from_str(messages).unwrap_or_default();
+        for message in messages {
+            invoked(reading, message.get());
+        }
+    } else if value::member(&output, &["replies", "0", "meta"]).is_some() {
+        model(reading);
+    }
+}
+
+/// One call of the tool invoker: the result, and where it came from.
+fn invoked(reading: &mut Reading<'_, '_>, message: &str) {
+    let Some(answer) = value::member(message, &["content", "0", "tool_call_result"]) else {
+        return;
+    };
+    let of_origin = |key| member_text(answer, &["origin", key]);
+    let tool = of_origin("tool_name").unwrap_or_default();
+    reading.tell_call(&Call {
+        tool: &tool,
+        id: of_origin("id"),
+        arguments: value::member(answer, &["origin", "arguments"]).map(Cow::Borrowed),
+        result: member_text(answer, &["result"]),
+        failed: value::member(answer, &["error"]) == Some("true"),
+        ..Call::default()
+    });
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::super::captured::Captured;
+
+    fn told(name: &str, attributes: &Value) -> Vec<String> {
+        Captured::new("my-application", name, attributes).told()
+    }
+
+    fn replies() -> Value {
+        json!({"replies": [{"role": "assistant", "content": [{"tool_call": {"tool_name": "t", "arguments": {}, "id": "c"}}],
+            "meta": {"model": "m", "usage": {"prompt_tokens": 110, "completion_tokens": 20}}}]})
+    }
+
+    /// Version 3: a span a call, and a flag for a tool that raised.
+    #[test]
+    fn steps_of_an_agent() {
+        let output = replies().to_string();
+        assert_eq!(
+            told(
+                "haystack.agent.step.llm",
+                &json!({"haystack.agent.step.llm.output": output})
+            ),
+            ["model m 110+20 ToolCalls(1)"]
+        );
+        let mut call = json!({"haystack.tool.name": "search", "haystack.agent.step.tool.input": "{\"query\": \"x\"}",
+            "haystack.agent.step.tool.output": "[]"});
+        assert_eq!(
+            told("haystack.agent.step.tool", &call),
+            [r#"call search({"query":"x"}) = 2 bytes"#]
+        );
+        call["haystack.tool.error"] = json!(true);
+        call["haystack.agent.step.tool.output"] = json!("refused");
+        assert_eq!(
+            told("haystack.agent.step.tool", &call),
+            [r#"call search({"query":"x"}) = 7 bytes failed: refused"#]
+        );
+        assert!(told("haystack.agent.step", &json!({"haystack.agent.step": 0})).is_empty());
+    }
+
+    /// Version 2: the invoker tells all calls of an answer, the generator the reply, other components nothing.
+    #[test]
+    fn components() {
+        let answer = |id: &str, error: bool| {
+            json!({"role": "tool", "content": [{"tool_call_result": {"result": "[]", "error": error,
+                "origin": {"tool_name": "search", "arguments": {"query": "x"}, "id": id}}}]})
+        };
+        let run = |output: &Value| {
+            told(
+                "haystack.component.run",
+                &json!({"haystack.component.output": output.to_string()}),
+            )
+        };
+        assert_eq!(
+            run(&json!({"tool_messages": [answer("a", false), answer("b", true)], "state": {}})),
+            [
+                r#"call with id search({"query":"x"}) = 2 bytes"#,
+                r#"call with id search({"query":"x"}) = 2 bytes failed: []"#,
+            ]
+        );
+        assert_eq!(run(&replies()), ["model m 110+20 ToolCalls(1)"]);
+        assert!(run(&json!({"documents": []})).is_empty());
+    }
+
+    /// A root agent or pipeline is a request; within another it is none.
+    #[test]
+    fn requests() {
+        let span = || Captured::new("my-application", "haystack.agent.run", &json!({}));
+        assert_eq!(span().root().told(), ["UserMessage", "end"]);
+        assert!(span().told().is_empty());
+    }
+}

@@ -1,0 +1,286 @@
+//! Spans that follow no convention, but say in a key of their maker's own what kind of span they are: Mastra, `VoltAgent`,
+//! Genkit, AG2, Spring AI, and what observers' decorators make (`LangWatch`, Laminar, `MLflow`, `AgentOps`, Braintrust).
+//!
+//! Each has its own key for the kind and its own for what went in and came out, but the words for kinds are nearly the same
+//! everywhere, and so are the values: plain JSON. One reading serves them all, and most of those that are still to come. A
+//! kind that is not known here is taken for no agent's: `span.type` may as well be somebody's database.
+//!
+//! *Wrappers.* `LangWatch` names the type of a value beside it; `MLflow` writes every attribute as JSON, names as well;
+//! Braintrust's kind is a member of an object.
+//!
+//! *Model calls.* Tokens and answer may stand in the reply alone ([`reply`]). Mastra has a generation around its steps: it
+//! is told where it has the tokens of them all.
+//!
+//! *Runs.* The trace; a root of any kind is a request. The session is shown.
+
+use std::borrow::Cow;
+
+use super::call::Call;
+use super::facts::Slot;
+use super::reading::{Reading, json_text, member_text};
+use super::{Outcome, reply, value, wrappers};
+
+/// Reads one span.
+pub(super) fn span(reading: &mut Reading<'_, '_>) -> Outcome {
+    let facts = reading.facts;
+    let Some(kind) = facts.text(Slot::OwnKind).and_then(Kind::named) else {
+        return Outcome::NoDialect;
+    };
+    let session = facts.id(Slot::Session);
+    reading.session(session.as_deref());
+    match kind {
+        Kind::Tool => tool(reading),
+        Kind::Generation if !facts.has(Slot::InputTokens) => {}
+        Kind::Generation | Kind::Model => model(reading),
+        Kind::Agent => agent(reading),
+        Kind::Request | Kind::Step => {}
+    }
+    if reading.is_root() && matches!(kind, Kind::Agent | Kind::Request) {
+        reading.tell_turn();
+    }
+    Outcome::Noise
+}
+
+/// What a span stands for.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Tool,
+    Model,
+    /// Several calls of a model with what lies between them.
+    Generation,
+    Agent,
+    /// What a program is asked for, where it is a root; else a step.
+    Request,
+    Step,
+}
+
+impl Kind {
+    /// The kind by its word, which may be JSON.
+    fn named(word: &str) -> Option<Self> {
+        let within = member_text(word, &["type"]);
+        let word = within.as_deref().unwrap_or(word);
+        let word = word.trim_matches('"').to_ascii_lowercase();
+        Some(match word.as_str() {
+            "tool" | "tool_call" | "mcp_tool_call" | "client_tool_call" | "provider_tool_call"
+            | "function" | "function_call" => Self::Tool,
+            "llm" | "model" | "chat" | "chat_model" | "completion" | "generation"
+            | "model_inference" => Self::Model,
+            "model_generation" => Self::Generation,
+            "agent" | "agent_run" | "subagent" => Self::Agent,
+            "chat_client" | "workflow" | "workflow_run" | "flow" | "chain" | "session"
+            | "conversation" | "multi_conversation" | "task" | "operation" | "request"
+            | "graph" | "pipeline" | "action" | "span" | "default" | "unknown" => Self::Request,
+            "advisor" | "vector_store" | "step" | "model_step" | "model_chunk"
+            | "workflow_step" | "usage" | "human_input" | "speaker_selection"
+            | "code_execution" | "memory" | "retriever" | "retrieval" | "rag" | "embedding"
+            | "embedder" | "reranker" | "indexer" | "parser" | "prompt" | "util" | "helper"
+            | "component" | "module" | "processor_run" | "guardrail" | "evaluation"
+            | "evaluator" | "scorer" => Self::Step,
+            _ => return None,
+        })
+    }
+}
+
+fn tool(reading: &mut Reading<'_, '_>) {
+    let facts = reading.facts;
+    let tool = facts
+        .text(Slot::ToolName)
+        .unwrap_or_else(|| named_in(reading.span.name));
+    let mut call = Call::of(tool, facts);
+    call.arguments = call
+        .arguments
+        .or_else(|| json_text(facts.value(Slot::PlainInput)))
+        .or_else(|| json_text(facts.value(Slot::Input)))
+        .map(|arguments| wrappers::within(arguments, typed));
+    call.result = call
+        .result
+        .or_else(|| json_text(facts.value(Slot::PlainOutput)))
+        .or_else(|| json_text(facts.value(Slot::Output)))
+        .map(|result| wrappers::within(result, typed));
+    reading.tell_call(&call);
+}
+
+fn model(reading: &mut Reading<'_, '_>) {
+    let facts = reading.facts;
+    let output = json_text(facts.value(Slot::PlainOutput));
+    let reply = output.as_deref().map(reply::of);
+    reading.tell_model_call_with(&reply.unwrap_or_default());
+}
+
+fn agent(reading: &mut Reading<'_, '_>) {
+    let (facts, name) = (reading.facts, reading.span.name);
+    if reading.agent.is_none() {
+        let named = facts.text(Slot::AgentId).unwrap_or_else(|| named_in(name));
+        reading.agent = Some(Cow::Borrowed(named));
+    }
+    reading.tell_agent(
+        value::input(facts.value(Slot::PlainInput)),
+        value::output(facts.value(Slot::PlainOutput)),
+    );
+}
+
+/// The name of the thing in a span's name, without the word for its kind: `tool.execution:search`, `tool: search`,
+/// `search.tool`, `agent.support`.
+fn named_in(span: &str) -> &str {
+    const BEFORE: [&str; 8] = [
+        "execute_tool ",
+        "tool.execution:",
+        "tool.execute ",
+        "tool:",
+        "tool ",
+        "invoke_agent ",
+        "agent run: ",
+        "agent.",
+    ];
+    let before = BEFORE.iter().find_map(|word| span.strip_prefix(word));
+    let named = before.unwrap_or(span).trim();
+    let named = named.strip_suffix(".tool").unwrap_or(named);
+    named.trim_matches('\'')
+}
+
+/// A value with its type beside it: `{"type": "json", "value": …}`.
+fn typed(whole: &str) -> Option<Cow<'_, str>> {
+    if !whole.starts_with('{') || value::members(whole).count() != 2 {
+        return None;
+    }
+    value::member(whole, &["type"])?;
+    member_text(whole, &["value"])
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::super::captured::Captured;
+
+    fn check(scope: &'static str, name: &str, attributes: &Value, expected: &[&str]) {
+        assert_eq!(Captured::new(scope, name, attributes).told(), expected);
+    }
+
+    /// Tools, each as its maker writes it, are the same call.
+    #[test]
+    fn tools_of_many_makers() {
+        let (given, got) = (r#"{"query":"x"}"#, r#"{"results":[]}"#);
+        let expected = [r#"call search({"query":"x"}) = 14 bytes"#];
+        for (name, attributes) in [
+            (
+                "tool.execute search",
+                json!({"gen_ai.operation.name": "tool.execute", "mastra.span.type": "tool_call",
+                    "gen_ai.tool.name": "search", "input": given, "output": got}),
+            ),
+            (
+                "search",
+                json!({"genkit:type": "action", "genkit:metadata:subtype": "tool", "genkit:input": given,
+                    "genkit:output": got}),
+            ),
+            (
+                "search",
+                json!({"langwatch.span.type": "tool",
+                    "langwatch.input": {"type": "json", "value": {"query": "x"}},
+                    "langwatch.output": {"type": "text", "value": got}}),
+            ),
+            (
+                "search",
+                json!({"lmnr.span.type": "TOOL", "lmnr.span.input": given, "lmnr.span.output": got}),
+            ),
+            (
+                "search",
+                json!({"mlflow.spanType": "\"TOOL\"", "mlflow.spanInputs": given, "mlflow.spanOutputs": got}),
+            ),
+            (
+                "search.tool",
+                json!({"agentops.span.kind": "tool", "agentops.entity.input": given,
+                    "agentops.entity.output": got}),
+            ),
+            (
+                "tool_call search",
+                json!({"gen_ai.operation.name": "framework", "spring.ai.kind": "tool_call",
+                    "spring.ai.tool.definition.name": "search", "spring.ai.tool.call.arguments": given,
+                    "spring.ai.tool.call.result": got}),
+            ),
+            (
+                "search",
+                json!({"gen_ai.span.kind": "TOOL", "tool.name": "search", "input.value": given, "output.value": got}),
+            ),
+            (
+                "search",
+                json!({"braintrust.span_attributes": "{\"type\": \"tool\", \"name\": \"search\"}",
+                    "braintrust.input_json": given, "braintrust.output_json": got}),
+            ),
+            (
+                "function_tool",
+                json!({"lk.function_tool.name": "search", "lk.function_tool.arguments": given,
+                    "lk.function_tool.output": got}),
+            ),
+            (
+                "tool.execution:search",
+                json!({"span.type": "tool", "entity.type": "agent", "input": given, "output": got}),
+            ),
+        ] {
+            check("somebody's", name, &attributes, &expected);
+        }
+    }
+
+    /// Agents have names in one of several places; the outermost span of any kind is a request.
+    #[test]
+    fn agents_and_requests() {
+        let volt = json!({"entity.type": "agent", "entity.name": "support", "input": "Go."});
+        check(
+            "@voltagent/core",
+            "support",
+            &volt,
+            &["support: agent support(Go.) = -"],
+        );
+        let mastra = json!({"gen_ai.operation.name": "agent.run", "mastra.span.type": "agent_run", "agent.id": "support"});
+        let told = Captured::new("@mastra/otel", "agent.support", &mastra).root();
+        assert_eq!(
+            told.told(),
+            [
+                "support: agent support(-) = -",
+                "support: UserMessage",
+                "support: end"
+            ]
+        );
+        let flow = json!({"genkit:type": "action", "genkit:metadata:subtype": "flow"});
+        let told = Captured::new("genkit-tracer", "flow", &flow);
+        assert!(told.told().is_empty());
+        let told = Captured::new("genkit-tracer", "flow", &flow).root();
+        assert_eq!(told.told(), ["UserMessage", "end"]);
+    }
+
+    /// A model's tokens and answer may stand in its reply alone; a generation without tokens, its steps and the notes about
+    /// usage are no model calls.
+    #[test]
+    fn model_calls_are_told_once() {
+        let reply = json!({"finishReason": "stop", "usage": {"inputTokens": 110, "outputTokens": 20},
+            "message": {"role": "model", "content": [{"toolRequest": {"name": "search", "input": {}}}]}});
+        check(
+            "genkit-tracer",
+            "oai/gpt",
+            &json!({"genkit:type": "action", "genkit:metadata:subtype": "model", "genkit:output": reply.to_string()}),
+            &["model ? 110+20 ToolCalls(1)"],
+        );
+        for (operation, kind) in [
+            ("model_generation", "model_generation"),
+            ("model_chunk", "model_chunk"),
+            ("agent_step", "model_step"),
+        ] {
+            let attributes = json!({"gen_ai.operation.name": operation, "mastra.span.type": kind});
+            check("@mastra/otel-exporter", operation, &attributes, &[]);
+        }
+        let usage = json!({"ag2.span.type": "usage", "gen_ai.response.model": "m", "gen_ai.usage.input_tokens": 1});
+        check(
+            "opentelemetry.instrumentation.ag2",
+            "record_usage",
+            &usage,
+            &[],
+        );
+    }
+
+    /// Kinds of others are not ours.
+    #[test]
+    fn strangers_are_left_alone() {
+        let web = json!({"span.type": "web", "input": "x", "output": "y"});
+        check("datadog", "GET /", &web, &[]);
+    }
+}
