@@ -152,7 +152,7 @@ mod tests {
 
     use super::*;
     use crate::export::samples::{alert, publish, resolved, store, wait_for};
-    use crate::export::{ExporterSettings, Kind, Retry, Secret, start};
+    use crate::export::{ExporterSettings, Kind, Retry, SEND_TIMEOUT, Secret, start};
 
     /// A receiver that answers everything in one way and keeps what it was sent.
     struct Receiver {
@@ -303,11 +303,14 @@ mod tests {
             ..WebhookSettings::new(format!("http://{address}"))
         };
         let mut webhook = Webhook::new("pager", "", &settings).expect("settings that work");
+        let began = tokio::time::Instant::now();
         let answer = webhook.send(&[alert(1, 1)]).await;
         assert!(
             matches!(&answer, Answer::Later { reason, .. } if reason.contains("timed out")),
             "{answer:?}"
         );
+        let took = began.elapsed();
+        assert!(took < SEND_TIMEOUT + Duration::from_secs(1), "{took:?}");
         drop(listener);
         let answer = webhook.send(&[alert(1, 1)]).await;
         assert!(

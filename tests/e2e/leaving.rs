@@ -33,6 +33,9 @@ fn sigterm_loses_nothing() {
         .filter_map(|run| run["tool_calls"].as_u64())
         .sum();
     assert_eq!(calls, 40);
+    // After a crash it would have been in the journal alone.
+    let said = daemon.stderr.lock().expect("whole").clone();
+    assert!(!said.contains("journal replayed"), "{said}");
 }
 
 /// Given a directory that another daemon holds, the second one says who holds it and leaves.

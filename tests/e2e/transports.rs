@@ -403,12 +403,12 @@ fn taken(response: &[u8]) -> Said {
 }
 
 /// Given a daemon that is told to leave, nobody hears that a request is lost: it is acknowledged, or to be sent again, or the
-/// connection is gone.
+/// connection is gone; and what was acknowledged is there.
 #[test]
 fn leaving_loses_nothing() {
     let data = tempfile::tempdir().expect("a temporary directory");
     let mut daemon = Daemon::start(data.path());
-    runtime().block_on(async {
+    let taken = runtime().block_on(async {
         let client = http_client();
         let mut heard = Vec::new();
         for nth in 0..400_u64 {
@@ -431,8 +431,12 @@ fn leaving_loses_nothing() {
             heard.iter().all(|status| [200, 503].contains(status)),
             "{heard:?}"
         );
+        heard.iter().filter(|status| **status == 200).count()
     });
     assert!(daemon.wait().success());
+    let daemon = Daemon::start(data.path());
+    let kept = daemon.runs().len();
+    assert!(kept >= taken, "{kept} of {taken} are there");
 }
 
 /// Hands bytes over as they are.

@@ -124,8 +124,9 @@ async fn answers_survive_eviction_and_crashes() {
     let shards = start_with(dir.path(), agentium(), settings()).await;
     let runs: Vec<String> = (0..12).map(|n| format!("run {n}")).collect();
     for _ in 0..5 {
-        futures_util::future::join_all(runs.iter().map(|run| ask(&shards, run))).await;
-        submit(&shards, calls(A, Some("other"), 0..1)).await;
+        // Some are asked while a turn is being committed.
+        let asked = futures_util::future::join_all(runs.iter().map(|run| ask(&shards, run)));
+        tokio::join!(asked, submit(&shards, calls(A, Some("other"), 0..1)));
     }
     let shown = |shards: Shards| async move {
         let mut shown = Vec::new();
