@@ -17,7 +17,7 @@ pub type Text = Arc<str>;
 pub const NAME_BYTES_MAX: usize = 96;
 
 /// Longest error text that an event carries, in bytes.
-pub const ERROR_BYTES_MAX: usize = 128;
+pub const ERROR_BYTES_MAX: usize = 256;
 
 /// Longest sample of a recorded value, in bytes: [`SAMPLE_HEAD_BYTES`] from its start and the rest from its end.
 pub const SAMPLE_BYTES_MAX: usize = 256;

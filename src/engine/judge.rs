@@ -1,5 +1,7 @@
 //! What a call brought: judged against what was seen before, once, before any rule looks at it.
 
+use std::borrow::Cow;
+
 use super::calls::Call;
 use super::event::{ERROR_BYTES_MAX, Failure, Text, Value};
 use super::fold::{Fold, Spent, text_hash};
@@ -117,6 +119,10 @@ impl Judged<'_> {
 
 /// Longest result that may say no more than that a call was done.
 pub(super) const ACKNOWLEDGEMENT_BYTES_MAX: u32 = 64;
+
+/// Repeats among the newest thirteen calls from which they are most of what a run does. An agent that goes through cases and
+/// looks at the same page for each, does two other things for each as well, makes five.
+const CROWD_CALLS_MIN: usize = 6;
 
 /// Longest error that may tell no more than an exit code: "Command failed with exit code 1" with a little room.
 const EXIT_CODE_BYTES_MAX: usize = 40;
@@ -259,6 +265,33 @@ impl Fold {
         self.recent.iter().any(fresh)
     }
 
+    /// Whether repeats that brought nothing new, the present call among them, are so many of the newest calls that what came
+    /// between them does not excuse them.
+    pub(super) fn repeats_crowd(&self, judged: &Judged<'_>) -> bool {
+        let present = (
+            judged.key,
+            judged.tool_hash,
+            judged.similar.unwrap_or(0),
+            judged.result,
+        );
+        let told = |mark: &CallMark| (mark.key, mark.tool, mark.group, mark.result);
+        let repeats = self.recent.iter().enumerate().filter(|(place, mark)| {
+            // The first call of a loop was new, and is part of it.
+            let again = |(key, tool, group, result)| {
+                let alike =
+                    mark.key == key || (mark.tool == tool && group != 0 && mark.group == group);
+                alike && (mark.outcome != Outcome::Fresh || mark.result == result)
+            };
+            let mut others = self
+                .recent
+                .iter()
+                .enumerate()
+                .filter(|(other, _)| other != place);
+            mark.key.is_some() && (again(present) || others.any(|(_, other)| again(told(other))))
+        });
+        repeats.count() + 1 >= CROWD_CALLS_MIN
+    }
+
     /// Clears a tally of which what it counted says nothing of this call any more.
     pub(super) fn begin_anew(&mut self, rule: Rule, key: u64, judged: &Judged<'_>) {
         if judged.is_terse() && self.tallies.has(rule, key) {
@@ -343,6 +376,12 @@ const GIST_WORDS_MIN: usize = 3;
 /// Words behind which a number says where in a file or which time it failed.
 const PLACES: [&str; 4] = ["line", "column", "attempt", "try"];
 
+/// Words that hold an error's sentence together and name nothing: that a query has one of them as well says nothing.
+const GRAMMAR: [&str; 16] = [
+    "a", "an", "and", "at", "by", "for", "from", "in", "is", "no", "not", "of", "on", "or", "the",
+    "to",
+];
+
 /// Hash of an error's words without what the arguments said, so that `no user ann` and `no user bob`
 /// are the same error; of the whole error where little else is said.
 fn gist(failure: &Failure, arguments: &str) -> u64 {
@@ -352,11 +391,15 @@ fn gist(failure: &Failure, arguments: &str) -> u64 {
     }
     // A word with a digit that is this long is a port, an address or an id.
     let is_id = |word: &str| word.len() >= 5 && word.bytes().any(|byte| byte.is_ascii_digit());
-    let said = |word: &str| words(arguments).any(|said| said == word);
+    let said = |word: &str| !GRAMMAR.contains(&word) && words(arguments).any(|said| said == word);
     let mut before = "";
-    let own = words(&failure.text).filter(|word| {
+    let text = without_echo(&failure.text, arguments);
+    let own = words(&text).filter(|word| {
         // Where in a file it happened is not what happened.
-        let is_place = PLACES.contains(&std::mem::replace(&mut before, word));
+        let before = std::mem::replace(&mut before, word);
+        let is_place = PLACES
+            .iter()
+            .any(|place| before.eq_ignore_ascii_case(place));
         !is_place && !is_id(word) && !said(word)
     });
     let (hash, count) = own.fold((0, 0), |(hash, count), word| {
@@ -369,6 +412,23 @@ fn gist(failure: &Failure, arguments: &str) -> u64 {
     } else {
         failure.masked
     }
+}
+
+/// Shortest argument that is cut out of an error as a whole.
+const ECHO_BYTES_MIN: usize = 8;
+
+/// An error's text without the arguments that it repeats word by word, such as a query.
+fn without_echo<'t>(text: &'t str, arguments: &str) -> Cow<'t, str> {
+    let echoes = arguments
+        .split('"')
+        .filter(|said| said.len() >= ECHO_BYTES_MIN);
+    echoes.fold(Cow::Borrowed(text), |text, said| {
+        if text.contains(said) {
+            Cow::Owned(text.replacen(said, " ", 1))
+        } else {
+            text
+        }
+    })
 }
 
 /// Hash of the worker's name, else the agent's; 0 where neither is known.

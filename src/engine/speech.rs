@@ -78,11 +78,11 @@ impl Speech {
 pub(crate) struct Words(pub(crate) Few<u32, WORDS_MAX>);
 
 impl Words {
-    /// The words of a text, each once, at most [`WORDS_MAX`].
-    pub(crate) fn of(text: &str) -> Self {
+    /// The words of a text that are at least so many bytes long, each once, at most [`WORDS_MAX`].
+    pub(crate) fn of(text: &str, bytes_min: usize) -> Self {
         let mut words = Few::default();
         for word in text.split(|letter: char| !letter.is_alphanumeric()) {
-            if word.is_empty() {
+            if word.is_empty() || word.len() < bytes_min {
                 continue;
             }
             let hash = stable(&[word.to_lowercase().as_bytes()]) as u32;

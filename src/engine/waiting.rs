@@ -5,13 +5,17 @@
 //! a budget of time, not of calls; when that is used up, the calls count like any others.
 
 use super::fold::Fold;
-use super::judge::Judged;
+use super::judge::{Judged, Outcome};
+use super::marks::CallMark;
 use super::policy::{Patience, Policy};
 
 const SECOND_NS: u64 = 1_000_000_000;
 
 /// Shortest pause that counts as a longer one than the pause before it: below it, pauses are how long models take.
 const GROWN_PAUSE_NS: u64 = 4 * SECOND_NS;
+
+/// What is failing has a smaller part of the time: this often it goes into that of waiting for a state.
+const FAILING_SHARE: u64 = 5;
 
 /// Longest arguments in which a `sleep` is the whole of a shell's command, and not a part of a longer one.
 const SLEEP_BYTES_MAX: u32 = 48;
@@ -36,7 +40,8 @@ impl Waiting {
     pub(crate) fn of(fold: &Fold, judged: &Judged<'_>, policy: &Policy) -> Self {
         let same_call = |key| fold.recent.iter().rev().find(|mark| mark.key == Some(key));
         let declared = judged.settings.polling_seconds;
-        let Some(before) = judged.key.and_then(same_call) else {
+        let known = judged.key.and_then(same_call);
+        let Some(before) = known.or_else(|| fold.before_sleep(judged)) else {
             let polls = declared.is_some_and(|seconds| seconds > 0);
             return Self {
                 polls,
@@ -74,11 +79,16 @@ impl Waiting {
         let pauses = fold.totals.paused_ns > before.start_ns
             || (waiting.backs_off && gap_ns >= GROWN_PAUSE_NS);
         // Who looks at a gauge that moves does not wait for it to come to something.
-        if pauses && judged.jitters {
+        if pauses && (judged.jitters || fold.rested(judged, before.start_ns, &settings)) {
             waiting.patient = true;
-        } else if pauses || waits(judged) {
+        } else if pauses || waits(judged) || sleeps_first(judged) {
             waiting.waited_ns = before.waited_ns.saturating_add(gap_ns);
-            let budget_ns = settings.budget_seconds.saturating_mul(SECOND_NS);
+            let patience = if judged.outcome == Outcome::Failed {
+                FAILING_SHARE
+            } else {
+                1
+            };
+            let budget_ns = settings.budget_seconds.saturating_mul(SECOND_NS) / patience;
             waiting.patient = waiting.waited_ns <= budget_ns;
         }
         waiting
@@ -86,6 +96,31 @@ impl Waiting {
 }
 
 impl Fold {
+    /// The newest call of a shell, where the present one first sleeps and then brings the same again: `sleep 4; curl …` after
+    /// `sleep 2; curl …`.
+    fn before_sleep(&self, judged: &Judged<'_>) -> Option<&CallMark> {
+        let newest = self
+            .recent
+            .iter()
+            .rev()
+            .find(|mark| mark.tool == judged.tool_hash);
+        let is_same = |mark: &&CallMark| judged.result.is_some() && mark.result == judged.result;
+        newest.filter(is_same).filter(|_| sleeps_first(judged))
+    }
+
+    /// Whether no call was made for half of the time that waiting may take, since the same call before: who looks in every
+    /// hour begins anew each time.
+    fn rested(&self, judged: &Judged<'_>, since_ns: u64, settings: &Patience) -> bool {
+        let long_ns = settings.budget_seconds.saturating_mul(SECOND_NS) / 2;
+        let mut later_ns = judged.call.start_ns;
+        let starts = self.recent.iter().rev().map(|mark| mark.start_ns);
+        starts
+            .take_while(|start_ns| *start_ns >= since_ns)
+            .any(|start_ns| {
+                std::mem::replace(&mut later_ns, start_ns).saturating_sub(start_ns) >= long_ns
+            })
+    }
+
     /// Notes how long the run did nothing before a call. Time in which a tool or a model works is no pause, but for tools
     /// that wait.
     pub(super) fn note_pause(&mut self, judged: &Judged<'_>, policy: &Policy) {
@@ -100,6 +135,12 @@ impl Fold {
             totals.busy_ns = totals.busy_ns.max(call.end_ns);
         }
     }
+}
+
+/// Whether a shell's command begins with a `sleep`, whatever it does then.
+fn sleeps_first(judged: &Judged<'_>) -> bool {
+    let input = judged.call.input.value();
+    input.is_some_and(|value| value.sample.contains("\"sleep "))
 }
 
 /// Whether the tool is one for waiting, or the call is a shell's `sleep`.

@@ -108,10 +108,10 @@ pub(crate) fn what_to_try(kept: &Kept) -> &'static str {
             "Tell the agent what the earlier queries found, and ask for another source or for an answer with what is known."
         }
         (Rule::RepeatedToolCallExactInput | Rule::NoProgress, Severity::Critical) => {
-            "Stop the run, or give the agent what it lacks: the earlier result, a decision, or a tool that waits."
+            "Stop the run, or give the agent what it lacks: a cause mended where the calls fail, else the earlier result, a decision, or a tool that waits."
         }
         (Rule::RepeatedToolCallExactInput, _) => {
-            "Give the agent the earlier result; if it waits for something, let it wait in the tool instead of asking again."
+            "If the calls fail, mend the cause that the error names; if not, give the agent the earlier result. If it waits for something, let it wait in the tool instead of asking again."
         }
         (Rule::NoProgress, _) => {
             "Give the run what it lacks (a credential, a file, a decision), or stop it."

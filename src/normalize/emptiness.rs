@@ -11,7 +11,7 @@ const SENTENCE_BYTES_MAX: usize = 80;
 
 /// Sentences that say so. They must stand as words of their own: neither "100 results" nor "piano results" is nothing.
 /// Each begins with `n` or `0`.
-const NOTHING: [&str; 18] = [
+const NOTHING: [&str; 22] = [
     "no results",
     "no result",
     "no matches",
@@ -30,6 +30,10 @@ const NOTHING: [&str; 18] = [
     "no rows",
     "no output",
     "no content",
+    "no more results",
+    "no further results",
+    "nothing to commit",
+    "nothing to do",
 ];
 
 /// Whether a result's text holds nothing, or says so in a sentence that is known or one of the user's. Of arguments only

@@ -10,12 +10,13 @@ use super::sample::cut;
 const LOOKED_AT_BYTES_MAX: usize = 160;
 
 /// Beginnings, in lower case.
-const BEGINNINGS: [&str; 25] = [
+const BEGINNINGS: [&str; 26] = [
     "error:",
     "error executing ",
     "error calling ",
     "error code:",
     "fatal:",
+    "curl: (",
     "exception:",
     "traceback (most recent call last)",
     "tool error",
@@ -45,6 +46,9 @@ const ENDS: [&str; 4] = [
     "permission denied",
     "not a directory",
 ];
+
+/// Beginnings of a last line, with which package managers and compilers close what they printed, in lower case.
+const CLOSINGS: [&str; 4] = ["e: ", "error: ", "fatal: ", "npm err! "];
 
 /// The statuses of HTTP for failures, with the first word of what they mean.
 const STATUSES: [(&str, &str); 14] = [
@@ -84,9 +88,20 @@ pub(super) fn reads_as_failure(text: &str) -> bool {
     BEGINNINGS.iter().any(|words| starts(words))
         || names_exception(line)
         || is_status(line)
+        || closes_with_failure(text)
         || (text.len() <= LOOKED_AT_BYTES_MAX
             && first.len() == text.len()
             && ENDS.iter().any(|words| ends(words)))
+}
+
+/// Whether the last of several lines says that it failed.
+fn closes_with_failure(text: &str) -> bool {
+    let last = text.rsplit_once('\n').map_or("", |(_, last)| last);
+    let starts = |words: &&str| {
+        let start = last.as_bytes().get(..words.len());
+        start.is_some_and(|start| start.eq_ignore_ascii_case(words.as_bytes()))
+    };
+    CLOSINGS.iter().any(|words| starts(&words))
 }
 
 /// `ValueError: …`, `java.io.IOException: …`: one word before the first colon, with such an end.

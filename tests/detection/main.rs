@@ -10,6 +10,7 @@ mod lookalikes;
 mod shell;
 mod support;
 mod tools;
+mod transformed;
 
 use std::fs;
 

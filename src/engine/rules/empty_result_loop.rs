@@ -12,7 +12,7 @@
 //!
 //! # When it stays silent
 //! Results that were not recorded are not empty. Where progress is known, a new result of the same tool starts the count anew,
-//! several empty answers to one model answer count once, five are needed where the tool found something among the newest calls, and a call that gave nothing at all and did not even say so (a
+//! and so does a new result of any tool where the question is another one; several empty answers to one model answer count once, five are needed where the tool found something among the newest calls, and a call that gave nothing at all and did not even say so (a
 //! note-taking tool, a shell's `mkdir`) may not have looked for anything.
 
 use crate::engine::fold::Fold;
@@ -36,8 +36,14 @@ pub(super) fn observe(fold: &mut Fold, judged: &Judged<'_>, policy: &Policy) -> 
         return None;
     }
     let found_before = policy.progress_aware && fold.found_lately(tool);
+    let asked_before = fold.recent.iter().any(|mark| mark.key == judged.key);
+    let news_at = fold.totals.news_at;
     let tally = fold.tallies.of(RULE, tool);
     tally.expire(judged.number, settings.window_calls);
+    // Another question, amid work that gets on.
+    if policy.progress_aware && !asked_before && tally.number < news_at {
+        tally.clear();
+    }
     tally.moved |= tally.count == 0 && found_before;
     if policy.progress_aware && tally.count > 0 && tally.round == judged.round {
         return None;

@@ -2,7 +2,7 @@
 //!
 //! # What it sees
 //! Five of the newest instructions to one agent (its own input, or what it was handed) whose sets of words are nearly equal
-//! (Jaccard at least 0.42); or the same call four times among the newest twelve, under at least three instructions, even if
+//! (Jaccard at least 0.37, of words of four bytes and more, since shorter ones join others in any errand); or the same call four times among the newest twelve, under at least three instructions, even if
 //! its results differ: the page scrolled down once more, whatever is asked for.
 //!
 //! # Why it matters
@@ -13,7 +13,7 @@
 //!
 //! # When it stays silent
 //! It is a warning and never critical, for long work on one thing looks alike. Instructions in JSON are a program's state and
-//! not an errand; an instruction of fewer than four words says too little; a span within another of the same agent tells of
+//! not an errand; an instruction of fewer than three such words says too little; a span within another of the same agent tells of
 //! one instruction. Asking a job for its state, again and again, under one instruction is no loop of this kind.
 
 use crate::engine::event::{AgentSpan, Event};
@@ -28,8 +28,11 @@ use crate::engine::warning::Rule;
 
 const RULE: Rule = Rule::GoalLoop;
 
-/// Fewest words of an instruction.
-const WORDS_MIN: usize = 4;
+/// Fewest words of an instruction that are long enough to be compared.
+const WORDS_MIN: usize = 3;
+
+/// Shortest word that is compared: of shorter ones nearly all join others, in most languages.
+const WORD_BYTES_MIN: usize = 4;
 
 /// Instructions under which an equal call must have been made.
 const INSTRUCTIONS_MIN: usize = 3;
@@ -95,7 +98,7 @@ pub(crate) fn is_new_errand(
 }
 
 fn instruction(event: &Event, agent: &AgentSpan) -> Option<Asked> {
-    let words = Words::of(agent.instruction()?);
+    let words = Words::of(agent.instruction()?, WORD_BYTES_MIN);
     (words.0.len() >= WORDS_MIN).then(|| Asked {
         agent: text_hash(&agent.name),
         words,

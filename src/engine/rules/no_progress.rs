@@ -18,7 +18,8 @@
 //! by itself, or a new call that gave nothing at all (a shell's `mkdir`) or failed without a
 //! word but its exit code; after one of these, one call more is needed. Where other tools bring
 //! something new between its calls, more are needed, and so they are for misses of a tool that found something lately. Short
-//! results start anew where something was done since.
+//! results start anew where something was done since, and so does a new question that finds nothing where something new came
+//! since. Where other tools bring something new, repeats must be six of the newest thirteen calls, unless the calls fail.
 
 use crate::engine::fold::Fold;
 use crate::engine::judge::{Judged, Outcome};
@@ -58,6 +59,10 @@ pub(super) fn observe(fold: &mut Fold, judged: &Judged<'_>, policy: &Policy) -> 
         tally.clear();
     }
     if policy.progress_aware {
+        // A blank drawn by another question, amid work that gets on.
+        if judged.outcome == Outcome::Empty && !asked_before && tally.number < news_at {
+            tally.clear();
+        }
         tally.note_news(news_at);
         // A miss among hits.
         tally.moved |= tally.count == 0 && found_before;
@@ -77,5 +82,10 @@ pub(super) fn observe(fold: &mut Fold, judged: &Judged<'_>, policy: &Policy) -> 
     }
     let calls = settings.calls_moving.filter(|_| tally.moved);
     let needed = u64::from(calls.unwrap_or(settings.calls)) + u64::from(tally.weak);
-    (tally.count >= needed).then(|| Finding::of_calls(tally, tool, judged))
+    if tally.count < needed {
+        return None;
+    }
+    let (moved, finding) = (tally.moved, Finding::of_calls(tally, tool, judged));
+    let excused = moved && judged.outcome != Outcome::Failed && !fold.repeats_crowd(judged);
+    (!excused).then_some(finding)
 }

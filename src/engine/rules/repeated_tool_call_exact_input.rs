@@ -8,18 +8,20 @@
 //! Asking the same question again does not change the answer; every repeat costs a model call and its tokens.
 //!
 //! # What to try
-//! Give the agent the earlier result, or say what it may do when the result does not help. If it waits for something, let it
-//! wait in the tool instead of asking again.
+//! If the calls fail, mend the cause that the error names. If not, give the agent the earlier result, or say what it may do when
+//! the result does not help. If it waits for something, let it wait in the tool instead of asking again.
 //!
 //! # When it stays silent
 //! Arguments that were not recorded, or are redacted, equal nothing. Where progress is known, a repeat that brings a result
 //! not seen for this call starts the count anew (polling that moves is progress); the same calls of one model answer count
 //! once; failures that may pass by themselves, and waiting (long or growing pauses, a tool that waits) within its time, count
 //! for nothing; where other calls lie between, or results were not recorded, one repeat more is needed, and where something
-//! new came in between, from whatever call, two more than that, unless the call fails in the same way each time. A call that gives
+//! new came in between, from whatever call, two more than that, while repeats of whatever call must be six of the newest thirteen calls, unless the call fails in
+//! the same way each time. A call that gives
 //! nothing at all (a shell's `sed -i`) cannot show a standstill by itself: where another call brought something new since, it
 //! starts anew; so does one whose result is unknown or short (`ok`, a picture's placeholder) where something was done since. Where
-//! nothing but numbers is new in the result, and they go up and down, the result is an old one, and one repeat more is needed.
+//! nothing but numbers is new in the result, and they go up and down, the result is an old one, and one repeat more is needed;
+//! where other calls brought something new meanwhile, it is a gauge and does not count.
 
 use crate::engine::fold::Fold;
 use crate::engine::judge::{Judged, Outcome};
@@ -53,6 +55,10 @@ pub(super) fn observe(fold: &mut Fold, judged: &Judged<'_>, policy: &Policy) -> 
             return None;
         }
         tally.note_news(news_at);
+        // A gauge that is read while the work goes on, such as a die that is thrown between moves.
+        if tally.moved && judged.jitters {
+            return None;
+        }
         let between = tally.count > 0 && tally.number + 1 != judged.number;
         tally.weak |= between || judged.result.is_none() || judged.jitters;
     }
@@ -69,5 +75,10 @@ pub(super) fn observe(fold: &mut Fold, judged: &Judged<'_>, policy: &Policy) -> 
     } else {
         judged.tool_hash
     };
-    (tally.count >= u64::from(needed)).then(|| Finding::of_calls(tally, group, judged))
+    if tally.count < u64::from(needed) {
+        return None;
+    }
+    let (moved, finding) = (tally.moved, Finding::of_calls(tally, group, judged));
+    let excused = moved && judged.outcome != Outcome::Failed && !fold.repeats_crowd(judged);
+    (!excused).then_some(finding)
 }

@@ -16,8 +16,10 @@
 //! result or an error not seen before starts the count anew; failures that may pass and waiting count for nothing; arguments
 //! that differ in digits only (paging, batches over numbered items) are not alike; calls of one model answer count once; and
 //! where results were not recorded or were nothing at all, or other calls lie between, one more is needed, and where something
-//! new came in between, two more than that, unless the calls fail. Calls that gave nothing at all start anew where another call
-//! brought something new since, those with a short or unknown result where something was done since.
+//! new came in between, two more than that, while repeats of whatever call must be six of the newest thirteen calls, unless the calls fail. Calls that gave
+//! nothing at all start anew where another call brought something new since, those with a short or unknown result where something was
+//! done since; and these are alike only where two thirds of the words of both are the same, since to touch another file is to
+//! do another thing.
 
 use crate::engine::event::{SAMPLE_BYTES_MAX, Value};
 use crate::engine::fold::Fold;
@@ -27,12 +29,19 @@ use crate::engine::kept::Finding;
 use crate::engine::marks::CallMark;
 use crate::engine::policy::Policy;
 use crate::engine::similarity::{near, similar};
+use crate::engine::speech::Words;
 use crate::engine::warning::Rule;
 
 const RULE: Rule = Rule::RepeatedToolCallSimilarInput;
 
 /// Longest result that may be a mere acknowledgement: `{"status": "success"}` with a little room.
 const ACKNOWLEDGEMENT_BYTES_MAX: u32 = 32;
+
+/// Shortest word that names something: shorter ones are flags and the like.
+const NAME_BYTES_MIN: usize = 3;
+
+/// Share of the words of both arguments from which they name the same things.
+const NAMES_ALIKE: f64 = 0.66;
 
 /// Shortest arguments that are a text that is sent rather than a question.
 const SENT_TEXT_BYTES_MIN: u32 = 128;
@@ -73,7 +82,15 @@ pub(super) fn observe(fold: &mut Fold, judged: &Judged<'_>, policy: &Policy) -> 
         _ if tally.weak => settings.calls_weak.unwrap_or(settings.calls),
         _ => settings.calls,
     };
-    (tally.count >= u64::from(needed)).then(|| Finding::of_calls(tally, judged.tool_hash, judged))
+    if tally.count < u64::from(needed) {
+        return None;
+    }
+    let (moved, finding) = (
+        tally.moved,
+        Finding::of_calls(tally, judged.tool_hash, judged),
+    );
+    let excused = moved && judged.outcome != Outcome::Failed && !fold.repeats_crowd(judged);
+    (!excused).then_some(finding)
 }
 
 /// Whether the result is too short to say more than that the call was done, or no longer than a text that was sent. The same
@@ -110,8 +127,16 @@ pub(crate) fn group_of(fold: &Fold, judged: &Judged<'_>, policy: &Policy) -> Opt
             && !(policy.progress_aware && mark.shape == judged.shape)
             && similar(&mark.sample, &value.sample, settings.similarity)
             && sketches_allow(mark, value, settings.similarity)
+            && (!policy.progress_aware || !judged.is_terse() || names_the_same(mark, value))
     };
     Some(of_tool().find(alike).map_or(key, |mark| mark.group))
+}
+
+/// Whether the arguments of two calls name the same things: most of their words are those of both. Of calls that merely give
+/// an acknowledgement, those that name others do others: `touch a.txt`, `touch b.txt`.
+fn names_the_same(mark: &CallMark, value: &Value) -> bool {
+    let words = |sample| Words::of(sample, NAME_BYTES_MIN);
+    words(&mark.sample).likeness(&words(&value.sample)) >= NAMES_ALIKE
 }
 
 /// Whether two values are alike beyond what their samples show.

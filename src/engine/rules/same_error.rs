@@ -3,7 +3,7 @@
 //! # What it sees
 //! At least four failed calls of a tool within twelve whose errors are equal once times, ids and the like are masked,
 //! with arguments that may differ. Five, where the errors are equal but for words that the arguments said (`no user ann`, `no user
-//! bob`), and no call of the tool went well in between.
+//! bob`), and no call of the tool brought anything new in between.
 //!
 //! # Why it matters
 //! The cause lies outside of what is being tried: a credential, a server, a missing package. Other arguments do not mend it.
@@ -42,8 +42,11 @@ pub(super) fn observe(fold: &mut Fold, judged: &Judged<'_>, policy: &Policy) -> 
         return None;
     }
     let (error, gist) = (mix(failure.masked, 0), mix(judged.gist?, 1));
-    let of_tool = |mark: &&CallMark| mark.tool == judged.tool_hash;
-    let failed_before = fold.recent.iter().rev().find(of_tool);
+    // What brought nothing new in between is no call that went well: a look at the same file, an edit without a word.
+    let telling = |mark: &&CallMark| {
+        mark.tool == judged.tool_hash && matches!(mark.outcome, Outcome::Failed | Outcome::Fresh)
+    };
+    let failed_before = fold.recent.iter().rev().find(telling);
     let in_a_row = failed_before.is_some_and(|mark| mark.outcome == Outcome::Failed);
     let tally = fold.tallies.of(RULE, judged.tool_hash);
     tally.expire(judged.number, settings.window_calls);

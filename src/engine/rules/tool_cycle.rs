@@ -12,7 +12,7 @@
 //!
 //! # When it stays silent
 //! Where a result was not recorded or is another one; while the agent waits (a sleep and a look at a job make a round, too);
-//! after failures that may pass by themselves; for calls that one model answer asked for together; for the same call again and again, which other rules see.
+//! over a message of a user, who may ask for the same again; after failures that may pass by themselves; for calls that one model answer asked for together; for the same call again and again, which other rules see.
 
 use crate::engine::event::SpanId;
 use crate::engine::fold::{Fold, RECENT_CALLS_MAX};
@@ -34,6 +34,10 @@ pub(super) fn observe(fold: &mut Fold, judged: &Judged<'_>, policy: &Policy) -> 
     }
     let period = (2..=longest).find(|period| goes_round(fold, newest, judged.round, *period))?;
     let calls = period + needed(period) - 1;
+    // What a user asks for again is no loop.
+    if judged.number.saturating_sub(fold.totals.turn_at) < calls as u64 {
+        return None;
+    }
     let before: Vec<_> = fold
         .recent
         .iter()

@@ -4,6 +4,8 @@
 mod lookalikes;
 mod loops;
 mod made;
+mod shell_runs;
+mod trades;
 
 use std::fmt::Write as _;
 use std::fs;
@@ -69,14 +71,15 @@ fn runs(kinds: &[(&str, Vec<Made>)]) -> Vec<Value> {
 /// known, and so are their reasons (`docs/detection.md`).
 #[test]
 fn loops_are_seen() {
+    let all = [loops::LOOPS, shell_runs::LOOPS, trades::LOOPS].concat();
     let kinds: Vec<_> = (0..)
-        .zip(loops::LOOPS)
+        .zip(&all)
         .map(|(number, (kind, _, make))| (*kind, variants(number, *make)))
         .collect();
     let mut verdicts = verdicts(&runs(&kinds)).into_iter();
     let (mut table, mut bad) = (String::new(), Vec::new());
     let mut in_time_all = 0;
-    for ((kind, made), (_, due, _)) in kinds.iter().zip(loops::LOOPS) {
+    for ((kind, made), (_, due, _)) in kinds.iter().zip(&all) {
         let (mut seen, mut in_time) = (0, 0);
         for made in made {
             let verdict = verdicts.next().expect("a verdict");
@@ -105,17 +108,20 @@ fn loops_are_seen() {
 /// Given work that looks like a loop, hardly any is warned of, and none as critical.
 #[test]
 fn work_is_not_warned_of() {
+    let all = [lookalikes::WORK, shell_runs::WORK, trades::WORK].concat();
     let kinds: Vec<_> = (100..)
-        .zip(lookalikes::WORK)
+        .zip(&all)
         .map(|(number, (kind, make))| (*kind, variants(number, *make)))
         .collect();
     let mut verdicts = verdicts(&runs(&kinds)).into_iter();
-    let (mut table, mut flagged_all) = (String::new(), 0);
+    let (mut table, mut flagged_all, mut critical) = (String::new(), 0, Vec::new());
     for (kind, made) in &kinds {
         let (mut flagged, mut told) = (0, String::new());
         for (variant, _) in made.iter().enumerate() {
             let verdict = verdicts.next().expect("a verdict");
-            assert_eq!(verdict["critical"], false, "{kind} {variant}: {verdict}");
+            if verdict["critical"] == true {
+                critical.push(format!("{kind} {variant}"));
+            }
             if verdict["flagged"] == true {
                 flagged += 1;
                 let (at, rules) = (&verdict["first_flag_event"], &verdict["rules"]);
@@ -126,6 +132,7 @@ fn work_is_not_warned_of() {
         flagged_all += flagged;
     }
     println!("{table}");
+    assert!(critical.is_empty(), "{critical:?}\n{table}");
     let all = VARIANTS * kinds.len() as u64;
     assert!(flagged_all * 100 <= all, "{flagged_all} of {all}\n{table}");
 }
