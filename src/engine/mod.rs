@@ -24,7 +24,7 @@ pub(crate) mod packed;
 pub mod policy;
 mod rules;
 pub mod run;
-pub(crate) mod similarity;
+pub mod similarity;
 pub(crate) mod speech;
 pub(crate) mod tally;
 pub(crate) mod trend;

@@ -11,7 +11,7 @@ const WORDS: usize = SAMPLE_BYTES_MAX.div_ceil(64);
 
 /// Whether the ratio of two texts is at least `ratio` (0 to 1). Texts beyond [`SAMPLE_BYTES_MAX`] are cut there.
 #[must_use]
-pub(crate) fn similar(left: &str, right: &str, ratio: f64) -> bool {
+pub fn similar(left: &str, right: &str, ratio: f64) -> bool {
     let left = &left.as_bytes()[..left.len().min(SAMPLE_BYTES_MAX)];
     let right = &right.as_bytes()[..right.len().min(SAMPLE_BYTES_MAX)];
     let total = left.len() + right.len();
@@ -34,12 +34,12 @@ pub(crate) fn similar(left: &str, right: &str, ratio: f64) -> bool {
         || (common_bytes(left, right) >= needed && lcs(left, right) >= needed)
 }
 
-/// Whether two sketches of texts (`normalize::sketch`) say that the cosine of their words is at least `ratio` (0 to 1).
+/// Whether two sketches of texts, of 64 bits, say that the cosine of their words is at least `ratio` (0 to 1).
 ///
 /// Of two texts whose cosine is `c`, each bit differs with a probability of `acos(c) / π`; so at the ratio itself the answer is
 /// right as often as not, and of 64 bits at 0.12 above or below it nineteen times in twenty.
 #[must_use]
-pub(crate) fn near(left: u64, right: u64, ratio: f64) -> bool {
+pub fn near(left: u64, right: u64, ratio: f64) -> bool {
     differ_little(left ^ right, 64, ratio)
 }
 
