@@ -97,11 +97,11 @@ pub(super) fn reads_as_failure(text: &str) -> bool {
 /// Whether the last of several lines says that it failed.
 fn closes_with_failure(text: &str) -> bool {
     let last = text.rsplit_once('\n').map_or("", |(_, last)| last);
-    let starts = |words: &&str| {
+    let starts = |words: &str| {
         let start = last.as_bytes().get(..words.len());
         start.is_some_and(|start| start.eq_ignore_ascii_case(words.as_bytes()))
     };
-    CLOSINGS.iter().any(|words| starts(&words))
+    CLOSINGS.iter().any(|words| starts(words))
 }
 
 /// `ValueError: …`, `java.io.IOException: …`: one word before the first colon, with such an end.
