@@ -126,6 +126,11 @@ fn receiver(page: &mut Page, intake: &Intake) {
     ] {
         family.sample(&[("outcome", outcome)], counter.value());
     }
+    page.gauge(
+        "receiver_held_bytes",
+        "Bytes of requests that are arriving, being read, or waiting for their answer.",
+    )
+    .value(intake.bytes_held());
     page.counter("receiver_accepted_spans_total", "Spans acknowledged.")
         .value(counters.spans.accepted.value());
     page.counter(

@@ -20,6 +20,7 @@ const REFUSALS_PER_DOUBLING: u64 = 16;
 /// The bytes that are left, shared by all requests.
 #[derive(Debug)]
 pub(super) struct Budget {
+    bytes: usize,
     left: AtomicUsize,
     /// Refusals since bytes were last given.
     refused_in_row: AtomicU64,
@@ -28,9 +29,15 @@ pub(super) struct Budget {
 impl Budget {
     pub(super) fn of(bytes: usize) -> Arc<Self> {
         Arc::new(Self {
+            bytes,
             left: AtomicUsize::new(bytes),
             refused_in_row: AtomicU64::new(0),
         })
+    }
+
+    /// What all shares hold.
+    pub(super) fn held(&self) -> usize {
+        self.bytes - self.left.load(Ordering::Relaxed)
     }
 
     pub(super) fn share(self: &Arc<Self>) -> Share {

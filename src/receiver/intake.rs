@@ -190,6 +190,12 @@ impl Intake {
         &self.0.normalizer
     }
 
+    /// Bytes that requests hold which are arriving, being read, or waiting for their answer.
+    #[must_use]
+    pub fn bytes_held(&self) -> usize {
+        self.0.budget.held()
+    }
+
     /// A share of the bytes that all requests may hold.
     pub(super) fn share(&self) -> Share {
         self.0.budget.share()

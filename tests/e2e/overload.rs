@@ -8,6 +8,7 @@ use opentelemetry_proto::tonic::collector::trace::v1::trace_service_client::Trac
 use prost::Message;
 
 use super::kill::calls;
+use super::load::metric;
 use super::locks::configured;
 use super::support::{Daemon, PATIENCE, Transport, runtime};
 use super::transports::{Coding, Said, Signal, send};
@@ -92,17 +93,18 @@ fn overload_is_for_now() {
     };
     let large = LARGEST / 4;
     for (run, transport) in (100..).zip(Transport::ALL) {
-        // What the slow ones have sent may still be under way, and a large one take the room for it.
+        // A large one must not take the room for what the slow ones have sent and is still under way.
         let began = std::time::Instant::now();
-        let mut said = say(transport, run, large);
-        while said != Said::Later && began.elapsed() < PATIENCE {
+        while metric(&daemon, "eddy_receiver_held_bytes") < 8 * (LARGEST as u64 - 8192) {
+            assert!(began.elapsed() < PATIENCE, "the slow ones hold too little");
             for (nth, slow) in slow.iter_mut().enumerate() {
                 if slow.is_refused() {
                     *slow = Slow::begin(&daemon, nth as u64);
                 }
             }
-            said = say(transport, run, large);
+            std::thread::sleep(std::time::Duration::from_millis(20));
         }
+        let said = say(transport, run, large);
         assert_eq!(said, Said::Later, "{transport:?}");
         assert_eq!(
             say(transport, run + 100, 10),
