@@ -146,7 +146,7 @@ fn overload_costs_little_and_passes() {
             capacity, goodput, time, refused, again, before.percentile(50), recovered, peak_mib(&daemon)
         );
         assert!(refused > 0);
-        assert_eq!(refused, metric(&daemon, "eddy_shard_refused_overloaded_total"));
+        assert_eq!(refused, metric(&daemon, "eddy_receiver_requests_total{outcome=\"busy\"}"));
         assert!(goodput > 0.8 * capacity.min(again), "{goodput} of {capacity}, {again}");
         assert!(peak_mib(&daemon) < 512.0);
     });
