@@ -153,9 +153,7 @@ fn waits(judged: &Judged<'_>) -> bool {
             .iter()
             .any(|name| word.eq_ignore_ascii_case(name))
     };
-    let sleeps =
-        judged.call.input.value().is_some_and(|value| {
-            value.bytes <= SLEEP_BYTES_MAX && value.sample.contains("\"sleep ")
-        });
-    sleeps || words.into_iter().any(is_wait)
+    let input = judged.call.input.value();
+    let is_short = input.is_some_and(|value| value.bytes <= SLEEP_BYTES_MAX);
+    (is_short && sleeps_first(judged)) || words.into_iter().any(is_wait)
 }

@@ -104,7 +104,7 @@ mod tests {
         let budget = Budget::of(100);
         let first = budget.share();
         first.grow(40).expect("100 are left");
-        first.grow(20).expect("60 are left");
+        first.grow(20).expect("60 are left of 100");
         let second = budget.share();
         second.grow(40).expect("40 are left");
         second.grow(1).expect_err("none are left");

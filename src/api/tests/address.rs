@@ -17,22 +17,22 @@ async fn streams_end_at_shutdown() {
     let mut events = eddy.events("/v1/alerts", "").await;
     let mut health = HealthClient::new(eddy.channel().await);
     let watch = health.watch(HealthCheckRequest::default()).await;
-    let mut watch = watch.unwrap().into_inner();
+    let mut watch = watch.expect("health is watched").into_inner();
     eddy.shutdown.cancel();
     assert_eq!(next(&mut tail).await, None);
     assert_eq!(events.next().await, None);
     // The health watch tells that Eddy is leaving, and ends too.
     while timeout(PATIENCE, watch.message())
         .await
-        .unwrap()
-        .unwrap()
+        .expect("in time")
+        .expect("no error")
         .is_some()
     {}
     timeout(PATIENCE, eddy.served)
         .await
-        .unwrap()
-        .unwrap()
-        .unwrap();
+        .expect("in time")
+        .expect("no panic")
+        .expect("served to the end");
 }
 
 /// Alive and ready while it works; not ready, with the reason, once the shards have stopped; `grpc.health.v1` follows.
@@ -49,23 +49,31 @@ async fn readiness_is_shown() {
         let request = HealthCheckRequest {
             service: service.into(),
         };
-        let status = client.check(request).await.unwrap().into_inner().status();
+        let answer = client.check(request).await.expect("it is answered");
+        let status = answer.into_inner().status();
         assert_eq!(status.as_str_name(), "SERVING", "{service}");
     }
-    let watch = client.watch(HealthCheckRequest::default()).await.unwrap();
+    let watch = client
+        .watch(HealthCheckRequest::default())
+        .await
+        .expect("health is watched");
     let mut watch = watch.into_inner();
-    watch.message().await.unwrap().unwrap();
+    watch.message().await.expect("no error").expect("a message");
 
     eddy.shards.stop(Instant::now() + PATIENCE).await;
     let (status, json) = eddy.get("/readyz").await;
     assert_eq!(status, 503);
-    assert_eq!(json["reasons"].as_array().unwrap().len(), 1, "{json}");
+    assert_eq!(
+        json["reasons"].as_array().expect("reasons").len(),
+        1,
+        "{json}"
+    );
     assert_eq!(eddy.get("/healthz").await.0, 200);
     let change = timeout(PATIENCE, watch.message())
         .await
-        .unwrap()
-        .unwrap()
-        .unwrap();
+        .expect("in time")
+        .expect("no error")
+        .expect("a message");
     assert_eq!(change.status().as_str_name(), "NOT_SERVING");
 }
 
@@ -75,15 +83,15 @@ async fn what_is_not_offered_is_refused() {
     let eddy = Fixture::start().await;
     let mut socket = eddy.ask("DELETE", "/v1/runs/a", "").await;
     let mut text = String::new();
-    socket.read_to_string(&mut text).await.unwrap();
+    socket.read_to_string(&mut text).await.expect("an answer");
     assert!(
         text.contains(" 405 ") && text.contains("\"error\""),
         "{text}"
     );
 
     let mut grpc = tonic::client::Grpc::new(eddy.channel().await);
-    grpc.ready().await.unwrap();
-    let path = "/eddy.v1.NoService/Ask".parse().unwrap();
+    grpc.ready().await.expect("the channel is open");
+    let path = "/eddy.v1.NoService/Ask".parse().expect("a path");
     let codec = tonic_prost::ProstCodec::<v1::GetRunRequest, v1::GetRunResponse>::default();
     let request = tonic::Request::new(v1::GetRunRequest::default());
     let refusal = grpc.unary(request, path, codec).await.unwrap_err();
