@@ -13,6 +13,11 @@ use super::warning::{Change, ChangeKind, Severity, WarningState};
 /// Counts up to this one are all announced.
 const EVERY_COUNT_UP_TO: u64 = 10;
 
+/// How much a count has to grow beyond them to be announced again, in hundredths: of the warning that leads its incident a tenth
+/// part, of the others, which see what the leading one sees, as much again.
+const GROWTH_LEADING: u64 = 110;
+const GROWTH_OTHERS: u64 = 200;
+
 /// Announcements that are remembered.
 pub(crate) const PUBLISHED_MAX: usize = 48;
 
@@ -46,8 +51,15 @@ impl RunState {
             return Vec::new();
         };
         let mut changes = Vec::new();
-        for kept in most_telling_first(&tip.warnings) {
-            self.announce_one(kept, &mut changes);
+        let order = most_telling_first(&tip.warnings);
+        for (place, kept) in order.iter().enumerate() {
+            let leads = |other: &&Kept| other.open && other.incident == kept.incident;
+            let growth = if order[..place].iter().any(leads) {
+                GROWTH_OTHERS
+            } else {
+                GROWTH_LEADING
+            };
+            self.announce_one(kept, growth, &mut changes);
         }
         let run_id = &self.id;
         let is_kept = |known: &Published| tip.warnings.iter().any(|kept| known.kept.is_same(kept));
@@ -65,7 +77,7 @@ impl RunState {
         changes
     }
 
-    fn announce_one(&mut self, kept: &Kept, changes: &mut Vec<Change>) {
+    fn announce_one(&mut self, kept: &Kept, growth: u64, changes: &mut Vec<Change>) {
         let place = self
             .published
             .iter()
@@ -86,7 +98,7 @@ impl RunState {
             (WarningState::Resolved, WarningState::Open) => ChangeKind::Reopened,
             _ if known.severity == kept.severity
                 && known.kept.verdict == kept.verdict
-                && !known.is_worth_an_update(kept.count) =>
+                && !known.is_worth_an_update(kept.count, growth) =>
             {
                 return;
             }
@@ -127,11 +139,11 @@ impl Published {
         }
     }
 
-    /// Whether a count is worth saying after the one that was said: every step up to ten, then every tenth part more, so
+    /// Whether a count is worth saying after the one that was said: every step up to ten, then whenever it has grown so much, so
     /// that a loop of a hundred thousand calls makes a hundred alerts. The run itself always shows the true count.
-    fn is_worth_an_update(&self, count: u64) -> bool {
+    fn is_worth_an_update(&self, count: u64, growth: u64) -> bool {
         let few = count <= EVERY_COUNT_UP_TO && count != self.count;
-        few || count < self.count || count.saturating_mul(10) >= self.count.saturating_mul(11)
+        few || count < self.count || count.saturating_mul(100) >= self.count.saturating_mul(growth)
     }
 
     fn take_back(&mut self, run_id: &Text) -> Change {
