@@ -7,8 +7,6 @@
 
 use super::event::{SAID_BITS, SAMPLE_BYTES_MAX};
 
-const WORDS: usize = SAMPLE_BYTES_MAX.div_ceil(64);
-
 /// Whether the ratio of two texts is at least `ratio` (0 to 1). Texts beyond [`SAMPLE_BYTES_MAX`] are cut there.
 #[must_use]
 pub fn similar(left: &str, right: &str, ratio: f64) -> bool {
@@ -170,28 +168,33 @@ fn common_bytes(left: &[u8], right: &[u8]) -> usize {
     common
 }
 
-/// Length of the longest common subsequence, 64 bytes of `left` at a time.
+/// Length of the longest common subsequence, 64 bytes of the shorter text at a time: where they end, what is carried on by
+/// each byte of the longer one is kept for the next 64.
 fn lcs(left: &[u8], right: &[u8]) -> usize {
-    let mut positions = [[0_u64; WORDS]; 256];
-    for (index, byte) in left.iter().enumerate() {
-        positions[usize::from(*byte)][index / 64] |= 1 << (index % 64);
-    }
-    let words = left.len().div_ceil(64);
-    let mut row = [u64::MAX; WORDS];
-    for byte in right {
-        let matches = &positions[usize::from(*byte)];
-        let mut carry = false;
-        for word in 0..words {
-            let hits = row[word] & matches[word];
-            let (sum, first) = row[word].overflowing_add(hits);
-            let (sum, second) = sum.overflowing_add(u64::from(carry));
-            carry = first || second;
-            row[word] = sum | (row[word] & !matches[word]);
+    let (short, long) = if left.len() <= right.len() {
+        (left, right)
+    } else {
+        (right, left)
+    };
+    let mut carries = [false; SAMPLE_BYTES_MAX];
+    let mut length = 0;
+    for piece in short.chunks(64) {
+        let mut positions = [0_u64; 256];
+        for (index, byte) in piece.iter().enumerate() {
+            positions[usize::from(*byte)] |= 1 << index;
         }
+        let mut row = u64::MAX;
+        for (byte, carry) in long.iter().zip(&mut carries) {
+            let hits = row & positions[usize::from(*byte)];
+            let (sum, first) = row.overflowing_add(hits);
+            let (sum, second) = sum.overflowing_add(u64::from(*carry));
+            *carry = first | second;
+            row = sum | (row - hits);
+        }
+        let unused = u64::MAX.checked_shl(piece.len() as u32).unwrap_or(0);
+        length += (row | unused).count_zeros() as usize;
     }
-    (0..left.len())
-        .filter(|index| row[index / 64] & (1 << (index % 64)) == 0)
-        .count()
+    length
 }
 
 #[cfg(test)]

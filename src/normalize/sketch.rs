@@ -20,50 +20,36 @@ pub(super) struct Sketch {
     pub(super) words: u64,
 }
 
-/// What each byte is within a word: its small letter, or 0 where it belongs to none.
-const LETTERS: [u8; 256] = {
-    let mut letters = [0; 256];
-    let mut byte = 0;
-    while byte < letters.len() {
-        if (byte as u8).is_ascii_alphanumeric() || byte >= 0x80 {
-            letters[byte] = (byte as u8).to_ascii_lowercase();
-        }
-        byte += 1;
-    }
-    letters
-};
-
-/// Bytes of a text whose words are found before they are counted.
-const PIECE_BYTES: usize = 128;
+/// Bytes whose words are told apart at a time: a bit of a number for each.
+const PIECE_BYTES: usize = 64;
 
 /// The sketch of a text; a sign of a script without blanks is a word of its own.
 ///
-/// Where a word ends cannot be foreseen, by a processor either: so nothing is decided on the way through a piece of the text,
-/// and the words found in it are counted afterwards.
+/// Where a word ends cannot be foreseen, by a processor either: so letters are told from other signs many at a time, and what
+/// is walked are the places where a word begins or ends.
 pub(super) fn of(text: &str) -> Sketch {
     let mut votes = Votes::default();
     let bytes = &text.as_bytes()[..text.len().min(SKETCHED_BYTES_MAX)];
-    let mut words = [0; PIECE_BYTES];
-    let (mut word, mut is_within) = (0_u64, false);
-    for piece in bytes.chunks(PIECE_BYTES) {
-        let mut found = 0;
-        for byte in piece {
-            let letter = LETTERS[usize::from(*byte)];
-            let begins = letter == 0 || letter >= 0xe0;
-            words[found % PIECE_BYTES] = word;
-            found += usize::from(begins & is_within);
-            is_within = letter != 0;
-            let before = if begins { 0 } else { word };
-            // Letters of a long word lie over one another, each place turned further; its length is in it, too.
-            let grown = (before.rotate_left(9) ^ u64::from(letter)).wrapping_add(LENGTHENED);
-            word = if is_within { grown } else { 0 };
+    let (mut begin, mut is_within) = (0, false);
+    for (piece, start) in bytes.chunks(PIECE_BYTES).zip((0..).step_by(PIECE_BYTES)) {
+        let Signs { letters, leads } = Signs::of(piece);
+        let behind_letters = letters << 1 | u64::from(is_within);
+        let begins = letters & (!behind_letters | leads);
+        let ends = behind_letters & (!letters | leads);
+        let mut turns = begins | ends;
+        while turns != 0 {
+            let at = turns.trailing_zeros();
+            let place = (start + at as usize).min(bytes.len());
+            if ends >> at & 1 == 1 {
+                votes.take(word(bytes, begin, place));
+            }
+            begin = place;
+            turns &= turns - 1;
         }
-        words[..found]
-            .iter()
-            .for_each(|word| votes.take(spread(*word)));
+        is_within = letters >> (PIECE_BYTES - 1) == 1;
     }
     if is_within {
-        votes.take(spread(word));
+        votes.take(word(bytes, begin, bytes.len()));
     }
     Sketch {
         bits: votes.majority(),
@@ -71,13 +57,72 @@ pub(super) fn of(text: &str) -> Sketch {
     }
 }
 
-/// Has every bit depend on all of a word.
-fn spread(word: u64) -> u64 {
-    mix(mix(word, LENGTHENED), word)
+/// A bit for each byte of a piece; of those behind its end, none.
+#[derive(Default)]
+struct Signs {
+    /// The byte belongs to a word.
+    letters: u64,
+    /// It is the first of the three or four of a sign, which begins a word.
+    leads: u64,
 }
 
-/// What a word grows by with each letter.
-const LENGTHENED: u64 = 0x9e37_79b9_7f4a_7c15;
+/// A byte's highest bit, in each of eight.
+const HIGH: u64 = 0x8080_8080_8080_8080;
+
+impl Signs {
+    fn of(piece: &[u8]) -> Self {
+        let mut signs = Self::default();
+        for (eight, place) in piece.chunks(8).zip((0..).step_by(8)) {
+            let eight = load(eight);
+            let letters = between(eight | SMALL, b'a', b'z') | between(eight, b'0', b'9') | eight;
+            signs.letters |= gathered(letters & HIGH) << place;
+            let leads = eight & (eight << 1) & (eight << 2);
+            signs.leads |= gathered(leads & HIGH) << place;
+        }
+        signs
+    }
+}
+
+/// The bit that small letters have and large ones have not, in each of eight bytes.
+const SMALL: u64 = HIGH >> 2;
+
+/// Has the highest bit of each byte say whether the rest of it, as ASCII, is one of the signs from `first` to `last`; that of a
+/// byte beyond ASCII says anything.
+fn between(eight: u64, first: u8, last: u8) -> u64 {
+    let each = |byte: u8| u64::from_ne_bytes([byte; 8]);
+    let ascii = eight & !HIGH;
+    (ascii + each(0x80 - first)) & !(ascii + each(0x7f - last))
+}
+
+/// The highest bits of eight bytes, side by side.
+fn gathered(high: u64) -> u64 {
+    // Each factor's bit moves one byte's to its place at the top, and no two meet on the way.
+    (high >> 7).wrapping_mul(0x0102_0408_1020_4080) >> 56
+}
+
+/// Up to eight bytes as a number, zeros behind them.
+fn load(bytes: &[u8]) -> u64 {
+    bytes.first_chunk().map_or_else(
+        || {
+            let last_first = bytes.iter().rev();
+            last_first.fold(0, |eight, byte| eight << 8 | u64::from(*byte))
+        },
+        |eight| u64::from_le_bytes(*eight),
+    )
+}
+
+/// The hash of a word, whatever the case of its ASCII letters.
+fn word(text: &[u8], begin: usize, end: usize) -> u64 {
+    let mut hash = (end - begin) as u64;
+    for place in (begin..end).step_by(8) {
+        let eight = load(&text[place..]) & u64::MAX >> (64 - 8 * (end - place).min(8));
+        hash = mix(hash ^ SALT, eight | (!eight & HIGH) >> 2);
+    }
+    mix(hash, SALT)
+}
+
+/// Any odd number with as many ones as zeros.
+const SALT: u64 = 0x9e37_79b9_7f4a_7c15;
 
 /// Counts, for each of 64 bits, in how many words it is set: a plane holds one binary digit of all the counts.
 #[derive(Default)]
@@ -148,9 +193,35 @@ mod tests {
         let long = "stream bank ".repeat(400);
         assert_eq!(of(&long), of(&format!("{long} and more")));
         assert_eq!(of(""), Sketch { bits: 0, words: 0 });
-        assert!(
-            distance("流れの中の渦", "流れの外の渦") < distance("流れの中の渦", "銀行の前の庭")
-        );
+        let [plain, reworded, other] = [
+            "流れの中の渦と川の岸を見る人",
+            "流れの中の渦と川の岸を見た人",
+            "銀行の前の庭に犬が三匹いた",
+        ];
+        assert_eq!(of(plain).words, 14);
+        assert!(distance(plain, reworded) < 10 && distance(plain, other) > 10);
+    }
+
+    /// Given texts of letters and other signs that begin and end anywhere, the words are those that a reader of one byte after the
+    /// other finds.
+    #[test]
+    fn words_are_found_wherever_they_lie() {
+        let is_letter = |byte: u8| byte.is_ascii_alphanumeric() || byte >= 0x80;
+        for length in 0..300 {
+            let text: String = (0..length)
+                .map(|at| ["ab c", "Zz09@[`{/:", "\u{7f} é¿", "渦", "🌀x"][at % 5])
+                .collect();
+            for begin in (0..20).filter(|begin| text.is_char_boundary(*begin)) {
+                let text = &text[begin..];
+                let bytes = &text.as_bytes()[..text.len().min(super::SKETCHED_BYTES_MAX)];
+                let begins = |at: usize| {
+                    let within = at > 0 && is_letter(bytes[at - 1]) && bytes[at] < 0xe0;
+                    is_letter(bytes[at]) && !within
+                };
+                let words = (0..bytes.len()).filter(|at| begins(*at)).count();
+                assert_eq!(of(text).words, words as u64, "{text}");
+            }
+        }
     }
 
     /// Given as many words as fit, counts do not overflow.

@@ -125,8 +125,8 @@ pub(crate) fn group_of(fold: &Fold, judged: &Judged<'_>, policy: &Policy) -> Opt
         mark.key.is_some()
             && lengths_allow(mark.input_bytes, value.bytes, settings.similarity)
             && !(policy.progress_aware && mark.shape == judged.shape)
-            && similar(&mark.sample, &value.sample, settings.similarity)
             && sketches_allow(mark, value, settings.similarity)
+            && similar(&mark.sample, &value.sample, settings.similarity)
             && (!policy.progress_aware || !judged.is_terse() || names_the_same(mark, value))
     };
     Some(of_tool().find(alike).map_or(key, |mark| mark.group))
