@@ -18,9 +18,9 @@ use crate::normalize::{Normalizer, Report};
 use crate::otlp::{self, Limits, Problem, Reason, Signal};
 use crate::shard::{NamedPolicy, Refusal, Seat, Shards};
 
-/// Items read without letting other tasks run. Some 256 spans take about a millisecond; a guard call must not wait for
+/// Items read without letting other tasks run. Some 64 spans take about half a millisecond; a guard call must not wait for
 /// ten thousand.
-const ITEMS_AT_ONCE: usize = 256;
+const ITEMS_AT_ONCE: usize = 64;
 
 /// What senders are told to wait while the daemon is leaving: its successor should be up by then.
 const STOPPING_WAIT: Duration = Duration::from_secs(2);

@@ -229,12 +229,14 @@ impl Answer {
 }
 
 impl Worker {
-    /// Answers the questions that wait.
-    pub(super) fn answer_waiting(&mut self) -> Result<(), StoreError> {
+    /// Answers the questions that wait. Says whether there were any.
+    pub(super) fn answer_waiting(&mut self) -> Result<bool, StoreError> {
+        let mut any = false;
         while let Ok(ask) = self.tray.asks.try_recv() {
             self.answer_ask(ask)?;
+            any = true;
         }
-        Ok(())
+        Ok(any)
     }
 
     /// Waits for something, and answers questions meanwhile.
@@ -285,14 +287,15 @@ impl Worker {
         if !checked.events.is_empty() || is_new {
             // Until this is committed, the run is neither saved nor let go.
             run.is_ahead = true;
-            self.pending.push(Pending {
+            let pending = Pending {
                 key: run.key.clone(),
                 is_new,
                 session_id: caller.session_id.clone(),
                 at_ms,
                 events: checked.events.clone(),
                 changes: checked.changes.clone(),
-            });
+            };
+            self.keep_pending(pending);
         }
         self.tell(&run_id, &what, &caller, &checked);
         if let Some(session_id) = session_id

@@ -12,6 +12,8 @@
 use std::sync::atomic::Ordering;
 use std::time::Instant;
 
+use tokio::task::yield_now;
+
 use crate::engine::event::{Text, TraceId};
 use crate::engine::run::WINDOW_EVENTS_MAX;
 use crate::engine::{Input, step};
@@ -133,7 +135,7 @@ impl Worker {
     async fn take(&mut self, batch: Batch, next: NamedPolicy) -> Result<(), StoreError> {
         let mut span = spans::begin("turn");
         let cost = batch.cost;
-        let mut draft = self.draft(batch)?;
+        let mut draft = self.draft(batch).await?;
         self.policy = next;
         if let Some(span) = &mut span {
             span.number("eddy.shard", self.number.into());
@@ -167,7 +169,7 @@ impl Worker {
     }
 
     /// Steps every run of the batch.
-    fn draft(&mut self, batch: Batch) -> Result<Draft, StoreError> {
+    async fn draft(&mut self, batch: Batch) -> Result<Draft, StoreError> {
         let mut draft = Draft {
             turn: Turn {
                 shard: self.number,
@@ -187,9 +189,11 @@ impl Worker {
             self.bring_near(near.map(|group| &group.run_id));
             for group in groups.by_ref().take(NEAR_RUNS) {
                 self.step_reports(&mut draft, group)?;
-                // Questions do not wait for the whole turn.
-                self.answer_waiting()?;
-                self.settle_pending(&mut draft);
+                // Questions do not wait for the whole turn, and the tasks that carry the answers not for this thread.
+                if self.answer_waiting()? {
+                    self.settle_pending(&mut draft);
+                    yield_now().await;
+                }
             }
         }
         for absorb in batch.absorbs {

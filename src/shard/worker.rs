@@ -9,7 +9,7 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use tokio::task::JoinHandle;
-use tokio::time::{Instant, Interval, MissedTickBehavior, interval};
+use tokio::time::{Instant, Interval, MissedTickBehavior, interval, sleep_until};
 use tracing::error;
 
 use crate::engine::RunView;
@@ -35,6 +35,10 @@ const SAVE_TOGETHER: usize = 200;
 /// Unsaved states from which they are saved at once. Bounds the replay after a crash, and how long leaving takes.
 const UNSAVED_MAX: usize = 4_000;
 
+/// How long what the guard did to runs may wait for reports to share a turn with: a commit for each question costs more than
+/// answering it.
+pub(super) const PENDING_WAIT: Duration = Duration::from_millis(5);
+
 /// A shard.
 pub(super) struct Worker {
     pub(super) number: u16,
@@ -45,6 +49,8 @@ pub(super) struct Worker {
     pub(super) watchers: Watchers,
     /// What questions to the guard did to runs since the last turn.
     pub(super) pending: Vec<Pending>,
+    /// When that is committed at the latest, where there is any.
+    commit_at: Instant,
     /// Position of the newest commit of this shard; 0 before the first.
     pub(super) position: u64,
     /// A message that belongs to the next turn, since it is to be judged by another policy than this one.
@@ -100,6 +106,7 @@ impl Worker {
             idle,
             watchers: Watchers::default(),
             pending: Vec::new(),
+            commit_at: Instant::now(),
             kept_back: None,
             position: 0,
             saving: None,
@@ -122,7 +129,9 @@ impl Worker {
     async fn serve(&mut self) -> Result<(), StoreError> {
         loop {
             self.answer_waiting()?;
-            self.commit_pending().await?;
+            if self.commit_at <= Instant::now() {
+                self.commit_pending().await?;
+            }
             while let Ok(query) = self.tray.queries.try_recv() {
                 if self.answer(query).await? {
                     return Ok(());
@@ -144,9 +153,18 @@ impl Worker {
                 },
                 saved = finished(&mut self.saving) => self.save_finished(saved)?,
                 _ = self.tick.tick() => self.mind_the_time().await?,
+                () = sleep_until(self.commit_at), if !self.pending.is_empty() => {}
                 Some(message) = self.tray.messages.recv() => self.take_turn(message).await?,
             }
         }
+    }
+
+    /// Keeps what a question to the guard did, to be committed with the next turn.
+    pub(super) fn keep_pending(&mut self, pending: Pending) {
+        if self.pending.is_empty() {
+            self.commit_at = Instant::now() + PENDING_WAIT;
+        }
+        self.pending.push(pending);
     }
 
     /// Commits what questions to the guard did, together with the reports that wait.

@@ -4,12 +4,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::{
-    A, B, Clock, Instant, NOW_MS, Path, Policy, Settings, Shards, calls, hex, kill, open, profile,
-    still, stop, submit, view,
+    A, B, Clock, Instant, NOW_MS, Path, Policy, Settings, Shards, calls, hex, kill, moment, open,
+    profile, still, stop, submit, view,
 };
 use crate::engine::guard::policy::VerdictKind;
 use crate::engine::warning::Rule;
 use crate::shard::guard::{ASKS_MAX, Answer, Outcome, Spoken, Told, Who};
+use crate::shard::worker::PENDING_WAIT;
 
 fn agentium() -> Policy {
     profile::Name::Agentium.policy()
@@ -90,6 +91,35 @@ async fn a_late_answer_is_none() {
     assert_eq!(shards.counters().guard.degraded_late.value(), 6);
     let run = view(&shards, "r").await;
     assert_eq!((run.tool_calls, run.skipped_calls), (6, 0));
+}
+
+/// Given questions one after the other and no reports, what they did is committed together, and soon.
+#[tokio::test(start_paused = true)]
+async fn answers_share_a_commit() {
+    let _still = still();
+    let dir = tempfile::tempdir().unwrap();
+    let shards = start_with(dir.path(), agentium(), one_shard()).await;
+    let committed = |runs: u64| {
+        let counters = shards.counters();
+        async move {
+            tokio::time::advance(PENDING_WAIT).await;
+            for _ in 0..1_000 {
+                if counters.runs_created.value() < runs {
+                    moment().await;
+                }
+            }
+            counters.turns.value()
+        }
+    };
+    // The first time at which a shard minds the time is when it starts.
+    ask(&shards, "run 0").await;
+    let before = committed(1).await;
+    for run in 1..20 {
+        ask(&shards, &format!("run {run}")).await;
+    }
+    assert_eq!(shards.counters().turns.value(), before);
+    assert_eq!(committed(20).await, before + 1);
+    assert_eq!(shards.counters().runs_created.value(), 20);
 }
 
 /// Given a daemon that leaves, or whose store has failed, calls are allowed.
