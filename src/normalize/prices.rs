@@ -153,6 +153,11 @@ mod tests {
             ("claude-opus-4-5", 5.00),
             ("anthropic/claude-3-5-haiku-latest", 0.80),
             ("models/gemini-2.5-pro", 1.25),
+            ("us.anthropic.claude-opus-5-v1:0", 5.00),
+            ("claude-opus-5-5", 4.00),
+            ("claude-sonnet-5@20260601", 2.00),
+            ("gpt-5.2-codex", 1.75),
+            ("gpt-5.4-mini-2026-03-17", 0.75),
         ] {
             let cost = prices.cost_microusd(&call(model, 1_000_000, 0, 0));
             assert_eq!(cost, Some((dollars * 1e6) as u64), "{model}");
