@@ -26,6 +26,9 @@ pub(super) struct Call {
     pub(super) id: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) turn_id: Option<String>,
+    /// Who makes it, where it is not the one with whom the user speaks.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) agent: Option<String>,
 }
 
 /// `POST /v1/guard/report`.
@@ -36,6 +39,8 @@ struct Report<'a> {
     arguments: &'a Value,
     #[serde(skip_serializing_if = "Option::is_none")]
     call_id: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    agent: Option<&'a str>,
     status: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
     result: Option<&'a Value>,
@@ -71,6 +76,7 @@ impl GuardClient {
             tool: &call.tool,
             arguments: &call.arguments,
             call_id: call.id.as_deref(),
+            agent: call.agent.as_deref(),
             status: if result.is_ok() { "success" } else { "error" },
             result: result.ok(),
             error: result.err(),

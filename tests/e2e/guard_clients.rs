@@ -188,7 +188,7 @@ fn hooks_refuse_in_the_form_of_the_program() {
         let event = |name: &str, nth: u32| {
             json!({
                 "session_id": program, "hook_event_name": name, "tool_name": "Bash", "tool_use_id": format!("c{nth}"),
-                "tool_input": {"command": "ls"}, "tool_response": {"stdout": "a b"}
+                "agent_id": "explorer", "tool_input": {"command": "ls"}, "tool_response": {"stdout": "a b"}
             })
             .to_string()
         };
@@ -208,6 +208,7 @@ fn hooks_refuse_in_the_form_of_the_program() {
         let (_, run) = daemon.get(&format!("/v1/runs/{program}"));
         assert_eq!(run["tool_calls"], 3, "{run}");
         assert_eq!(run["skipped_calls"], 1, "{run}");
+        assert_eq!(run["agents"], json!(["explorer"]), "{run}");
     }
 }
 

@@ -50,6 +50,9 @@ struct Told {
     hook_event_name: String,
     #[serde(default)]
     turn_id: Option<String>,
+    /// The sub-agent within which it happens, for Claude Code and Codex.
+    #[serde(default)]
+    agent_id: Option<String>,
     #[serde(default)]
     tool_name: Option<String>,
     #[serde(default)]
@@ -118,6 +121,7 @@ fn ask(guard: &GuardClient, moment: Moment, told: &Told) -> Result<VerdictJson, 
         arguments: told.tool_input.clone(),
         id: told.tool_use_id.clone(),
         turn_id: told.turn_id.clone(),
+        agent: told.agent_id.clone(),
     };
     if moment == Moment::Before {
         return guard.check(&call);
