@@ -12,11 +12,12 @@
 //! order of arrival cannot matter. How what the guard was told joins a span is in `guard::join`.
 
 use super::asked::Asked;
-use super::card::{Card, Kind};
+use super::card::{Card, may_name_one_tool};
 use super::event::{
     Answer, Body, Event, Failure, ModelCall, Recorded, SpanId, Text, ToolCall, Traits,
 };
-use super::guard::join::{self, Asking};
+use super::guard::join::Asking;
+use super::kin::{are_apart, tell_of_one_call};
 use super::window::Window;
 
 /// What the fold takes at a time: one call, however many reports, or one other event.
@@ -110,65 +111,6 @@ fn known(steps: &[Step<'_>], cards: &[Card], place: usize, event: &Event) -> Opt
     let belongs = |step: &Step<'_>| step.belongs(cards, place, event);
     let known = steps.iter().rposition(belongs);
     known.or_else(|| steps.iter().position(|step| step.was_asked_as(event)))
-}
-
-/// Whether two reports, taken alone, tell of one call.
-pub(crate) fn tell_of_one_call(left: &Card, right: &Card) -> bool {
-    match (left.kind, right.kind) {
-        (Kind::Tool, Kind::Tool) => {
-            if left.question().is_some() || right.question().is_some() {
-                return join::tell_of_one_call(left, right);
-            }
-            let same_tool = left.tool == right.tool;
-            match (left.call_id(), right.call_id()) {
-                // A report that names no tool has a call id, and that is enough.
-                (Some(id), Some(other)) => {
-                    let may_be = same_tool || left.tool == 0 || right.tool == 0;
-                    id == other && may_be && !are_apart(left, right)
-                }
-                _ => {
-                    same_tool
-                        && (are_kin(left, right) || share_time(left, right))
-                        && left.trace == right.trace
-                }
-            }
-        }
-        (Kind::Model, Kind::Model) => {
-            if let (Some(one), Some(other)) = (left.call_id(), right.call_id()) {
-                return one == other;
-            }
-            // A library that wraps another's client: two spans of one request, one directly below the other. Or a log
-            // record, which is a moment, below its span.
-            let is_moment = |card: &Card| card.start_ns == card.end_ns;
-            let together = share_time(left, right) || is_moment(left) || is_moment(right);
-            (left.trace == right.trace && are_kin(left, right) && together)
-                || join::are_one_answer(left, right)
-        }
-        _ => false,
-    }
-}
-
-fn are_kin(left: &Card, right: &Card) -> bool {
-    (right.parent.is_set() && left.span == right.parent)
-        || (left.parent.is_set() && right.span == left.parent)
-}
-
-/// Two spans, one after the other: some providers number the calls of each answer anew (`call_0`), so that an id comes again
-/// with every call. Records of a call have no span, and may come after it.
-fn are_apart(left: &Card, right: &Card) -> bool {
-    let follows = |first: &Card, second: &Card| {
-        first.end_ns <= second.start_ns && first.start_ns < second.start_ns
-    };
-    let are_spans = left.span.is_set() && right.span.is_set() && left.span != right.span;
-    are_spans && !are_kin(left, right) && (follows(left, right) || follows(right, left))
-}
-
-fn share_time(left: &Card, right: &Card) -> bool {
-    let within = |outer: &Card, inner: &Card| {
-        outer.start_ns <= inner.start_ns && inner.end_ns <= outer.end_ns
-    };
-    let lasts = |card: &Card| card.start_ns < card.end_ns;
-    lasts(left) && lasts(right) && (within(left, right) || within(right, left))
 }
 
 impl<'a> Step<'a> {
@@ -327,7 +269,8 @@ impl<'a> Call<'a> {
     }
 
     fn is_told_by(&self, cards: &[Card], place: usize, event: &Event, report: &ToolCall) -> bool {
-        if !self.asking.may_take(report) {
+        let named = self.tool.map_or("", |tool| &**tool);
+        if !self.asking.may_take(report) || !may_name_one_tool(named, &report.tool) {
             return false;
         }
         let same_id = match (self.call_id, report.call_id) {
@@ -348,7 +291,7 @@ impl<'a> Call<'a> {
             .map(|known| &cards[known])
             .filter(|known| !by_time || known.question().is_none())
             .any(|known| tell_of_one_call(known, &cards[place]))
-            && (same_id || !(self.differs_from(&report.input) || self.has_sibling(event)))
+            && (same_id || !(self.differs_from(&report.input) || self.has_peer(event, report)))
     }
 
     /// Places of its reports.
@@ -361,6 +304,16 @@ impl<'a> Call<'a> {
             (Some(left), Some(right)) => left.fingerprint != right.fingerprint,
             _ => false,
         }
+    }
+
+    /// Whether one of its reports stands beside this one, as those of two calls do. A client and a server that tell of one call
+    /// beside each other have different names for the tool.
+    fn has_peer(&self, event: &Event, report: &ToolCall) -> bool {
+        let alike = |known: &Event| matches!(&known.body, Body::ToolCall(call) if call.tool == report.tool || report.tool.is_empty());
+        event.parent.is_set()
+            && self
+                .reports()
+                .any(|known| known.parent == event.parent && alike(known))
     }
 
     fn has_sibling(&self, event: &Event) -> bool {
@@ -379,10 +332,27 @@ impl<'a> Call<'a> {
         output: &'a Recorded,
         error: Option<&'a Failure>,
     ) {
+        // A span knows better than the answer that came before it, as it does where it comes first.
+        let is_answer =
+            |event: &Event| matches!(&event.body, Body::ToolCall(report) if report.tool.is_empty());
+        let leads = !is_answer(event) && self.reports().all(is_answer);
+        let [(known_input, input), (known_output, output)] =
+            [(self.input, input), (self.output, output)].map(|(known, other)| {
+                if leads {
+                    (other, known)
+                } else {
+                    (known, other)
+                }
+            });
+        let (known_error, error) = if leads {
+            (error, self.error)
+        } else {
+            (self.error, error)
+        };
         self.more.push((index, event));
-        self.input = fuller(self.input, input);
-        self.output = fuller(self.output, output);
-        self.error = match self.error {
+        self.input = fuller(known_input, input);
+        self.output = fuller(known_output, output);
+        self.error = match known_error {
             Some(known) if !known.text.is_empty() => Some(known),
             known => error.or(known),
         };
@@ -392,9 +362,7 @@ impl<'a> Call<'a> {
             self.span = event.span;
         }
         // An answer that names no tool came to the model some time after the call.
-        let is_answer = matches!(&event.body, Body::ToolCall(report) if report.tool.is_empty())
-            && event.start_ns == event.end_ns;
-        if !is_answer {
+        if !(is_answer(event) && event.start_ns == event.end_ns) {
             self.start_ns = self.start_ns.min(event.start_ns);
             self.end_ns = self.end_ns.max(event.end_ns);
         }
@@ -475,6 +443,152 @@ mod tests {
             cost_is_estimate,
             ..ModelCall::default()
         }
+    }
+
+    fn named(tool: &str, span: u8, parent: u8, times: (u64, u64)) -> Event {
+        Event {
+            body: Body::ToolCall(ToolCall {
+                tool: tool.into(),
+                ..ToolCall::default()
+            }),
+            ..model(span, parent, times, ModelCall::default())
+        }
+    }
+
+    fn count(events: &[Event]) -> usize {
+        let window: Window = events.iter().cloned().collect();
+        let reports = window.unpack_all();
+        steps(&window, &reports).len()
+    }
+
+    /// Given a client that names a tool with its server, and the server's span beside it: one call, under the client's name.
+    /// Two servers' tools of one name stay two, and so do two calls beside each other.
+    #[test]
+    fn a_servers_span_is_its_clients_call() {
+        let client = named("mcp__docs__search", 1, 9, (10, 40));
+        let server = named("search", 2, 9, (20, 30));
+        let together = [client.clone(), server];
+        assert_eq!(count(&together), 1);
+        let window: Window = together.into_iter().collect();
+        let reports = window.unpack_all();
+        let Step::Tool(call) = &steps(&window, &reports)[0] else {
+            panic!("a tool call")
+        };
+        assert_eq!(call.tool.map(|tool| &**tool), Some("mcp__docs__search"));
+        let other = named("mcp__web__search", 2, 9, (20, 30));
+        assert_eq!(count(&[client.clone(), other]), 2);
+        let beside = named("mcp__docs__search", 2, 9, (20, 30));
+        assert_eq!(count(&[client, beside]), 2);
+    }
+
+    /// Given a tracer that leaves a span that raised open for what comes after it: each call counts. A child within its
+    /// parent's time is the same call, whether it failed or not.
+    #[test]
+    fn calls_below_one_that_failed_before_are_calls() {
+        let failed = |span, parent, times| {
+            let mut event = named("run_query", span, parent, times);
+            if let Body::ToolCall(call) = &mut event.body {
+                call.error = Some(Failure {
+                    text: "refused".into(),
+                    masked: 1,
+                    transient: false,
+                });
+            }
+            event
+        };
+        let calls = [
+            failed(1, 9, (10, 20)),
+            failed(2, 1, (30, 40)),
+            failed(3, 2, (50, 60)),
+        ];
+        assert_eq!(count(&calls), 3);
+        assert_eq!(count(&[failed(1, 9, (10, 20)), failed(2, 1, (12, 18))]), 1);
+        assert_eq!(count(&[failed(1, 9, (10, 20)), failed(2, 1, (19, 22))]), 1);
+    }
+
+    /// Given clocks of whole milliseconds: the span of a short call begins when the model is told its answer. It is one call
+    /// with the answer to the same question, and not with that to another.
+    #[test]
+    fn an_answer_may_come_with_its_span() {
+        let told = |id: u64, tool: &str, call_id: u64, body: fn(ToolCall) -> Body| Event {
+            id,
+            body: body(ToolCall {
+                tool: tool.into(),
+                call_id: Some(call_id),
+                ..ToolCall::default()
+            }),
+            ..named(tool, 0, 8, (10, 10))
+        };
+        let moment = |mut event: Event, at: u64| {
+            (event.start_ns, event.end_ns) = (at, at);
+            event.span = SpanId::default();
+            event
+        };
+        let asked = |tool, call_id| moment(told(100 + call_id, tool, call_id, Body::Asked), 2);
+        let answer = |call_id| moment(told(200 + call_id, "", call_id, Body::ToolCall), 10);
+        let span = |tool, number| named(tool, number, 9, (10, 12));
+        let calls = |events: &[Event]| {
+            let window: Window = events.iter().cloned().collect();
+            let reports = window.unpack_all();
+            let steps = steps(&window, &reports);
+            let is_tool = |step: &&Step<'_>| matches!(step, Step::Tool(_));
+            steps.iter().filter(is_tool).count()
+        };
+        let one = [asked("search", 7), answer(7), span("search", 1)];
+        assert_eq!(calls(&one), 1);
+        let failure = |text: &str| Failure {
+            text: text.into(),
+            masked: 1,
+            transient: false,
+        };
+        let failing = |mut event: Event, text| {
+            if let Body::ToolCall(call) = &mut event.body {
+                call.error = Some(failure(text));
+            }
+            event
+        };
+        let both = [
+            asked("search", 7),
+            failing(answer(7), "Error: refused"),
+            failing(span("search", 1), "refused"),
+        ];
+        let window: Window = both.into_iter().collect();
+        let reports = window.unpack_all();
+        let steps_of_both = steps(&window, &reports);
+        let told = steps_of_both.iter().find_map(|step| match step {
+            Step::Tool(call) => call.error,
+            _ => None,
+        });
+        assert_eq!(told.map(|error| &*error.text), Some("refused"));
+        let two = [
+            asked("search", 7),
+            asked("read", 8),
+            answer(7),
+            answer(8),
+            span("search", 1),
+            span("read", 2),
+        ];
+        assert_eq!(calls(&two), 2);
+    }
+
+    /// Given two spans of one model call by two tracers, which round differently: one call, though the inner one seems to
+    /// outlast the outer.
+    #[test]
+    fn tracers_may_round_differently() {
+        let inner = ModelCall {
+            call_id: Some(7),
+            ..tokens(3)
+        };
+        let together = [
+            model(1, 9, (10, 20), tokens(3)),
+            model(2, 1, (12, 21), inner),
+        ];
+        assert_eq!(count(&together), 1);
+        let apart = [
+            model(1, 9, (10, 20), tokens(3)),
+            model(2, 1, (20, 21), tokens(3)),
+        ];
+        assert_eq!(count(&apart), 2);
     }
 
     /// Given an id that comes again with every answer: each span is a call of its own, though a record of the first lies

@@ -50,7 +50,7 @@ pub(crate) struct Card {
     pub(crate) parent: SpanId,
     pub(crate) start_ns: u64,
     pub(crate) end_ns: u64,
-    /// Hash of the tool's name; 0 where it names none.
+    /// Hash of the tool's bare name; 0 where it names none.
     pub(crate) tool: u64,
     pub(super) ids: [u64; 3],
     pub(crate) kind: Kind,
@@ -87,7 +87,7 @@ impl Card {
         match &event.body {
             Body::ToolCall(call) | Body::Asked(call) => {
                 if !call.tool.is_empty() {
-                    card.tool = text_hash(&call.tool);
+                    card.tool = text_hash(bare_name(&call.tool));
                 }
                 card.note(CALL_ID, call.call_id);
                 card.note(CONTENT, call.input.value().map(|value| value.fingerprint));
@@ -150,6 +150,11 @@ impl Card {
         self.kind == Kind::Tool && self.marks & (FAILED | ANSWERED) == ANSWERED
     }
 
+    /// It tells of a call that failed.
+    pub(crate) fn has_failed(&self) -> bool {
+        self.marks & FAILED != 0
+    }
+
     /// The guard kept the agent from making the call.
     pub(crate) fn is_refused(&self) -> bool {
         self.marks & REFUSED != 0
@@ -175,6 +180,19 @@ impl Card {
     pub(crate) fn place(&self) -> Place {
         Place::from_parts(self.kind, self.id, self.start_ns, self.end_ns)
     }
+}
+
+/// A tool's name without the server from which a client has it, `mcp__SERVER__TOOL`: the server's own spans leave it out.
+pub(crate) fn bare_name(tool: &str) -> &str {
+    let of_server = tool.strip_prefix("mcp__");
+    let bare = of_server.and_then(|rest| rest.split_once("__"));
+    bare.map_or(tool, |(_, name)| name)
+}
+
+/// Whether two reports may name one tool: alike, or one by its bare name, or not at all.
+pub(crate) fn may_name_one_tool(one: &str, other: &str) -> bool {
+    let bare = |name: &str, other: &str| name == bare_name(other);
+    one == other || one.is_empty() || other.is_empty() || bare(one, other) || bare(other, one)
 }
 
 pub(super) fn kind(body: &Body) -> Kind {

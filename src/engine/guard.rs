@@ -17,7 +17,7 @@ pub mod policy;
 
 use std::sync::Arc;
 
-use super::card::{Card, Kind};
+use super::card::{Card, Kind, bare_name, may_name_one_tool};
 use super::event::{
     Answer, Body, Event, Guarded, ModelCall, Nudge, Part, SpanId, Text, ToolCall, TraceId, Value,
 };
@@ -384,15 +384,19 @@ impl RunState {
     /// What the newest earlier call of the same tool with the same arguments brought.
     fn earlier(&self, call: &ToolCall) -> Option<Value> {
         let input = call.input.value()?.fingerprint;
-        let tool = text_hash(&call.tool);
+        let tool = text_hash(bare_name(&call.tool));
         let is_same = |known: &Card| {
             known.has_result() && (known.tool, known.content()) == (tool, Some(input))
         };
-        let place = self.window.cards().iter().rposition(is_same)?;
-        match self.window.event(place).body {
-            Body::ToolCall(known) => known.output.value().cloned(),
+        let cards = self.window.cards().iter().enumerate().rev();
+        let mut same = cards.filter(|(_, known)| is_same(known));
+        same.find_map(|(place, _)| match self.window.event(place).body {
+            // Two servers may have tools of one name.
+            Body::ToolCall(known) if may_name_one_tool(&known.tool, &call.tool) => {
+                known.output.value().cloned()
+            }
             _ => None,
-        }
+        })
     }
 }
 
@@ -400,5 +404,5 @@ impl RunState {
 fn is_alike(known: &Card, call: &ToolCall) -> bool {
     let input = call.input.value().map(|value| value.fingerprint);
     let differs = matches!((known.content(), input), (Some(one), Some(other)) if one != other);
-    known.tool == text_hash(&call.tool) && !differs
+    known.tool == text_hash(bare_name(&call.tool)) && !differs
 }

@@ -19,6 +19,7 @@ mod hash;
 mod health;
 pub(crate) mod judge;
 pub(crate) mod kept;
+mod kin;
 pub(crate) mod marks;
 pub(crate) mod packed;
 pub mod policy;

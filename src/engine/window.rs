@@ -4,10 +4,10 @@
 //! recognised by. A report that comes in order is compared with the signs, which lie in a few cache lines, and seldom with
 //! cards. Nothing is unpacked before reports have to be folded again, or leave.
 
-use super::calls;
 use super::card::{Card, Kind};
 use super::event::{Event, TraceId};
 use super::hash::mix;
+use super::kin;
 use super::packed::{self, Reader};
 use super::run::{Place, WINDOW_BYTES_MAX, WINDOW_EVENTS_MAX};
 
@@ -86,7 +86,7 @@ impl Window {
         self.cards.last().is_none_or(|last| last.place() < place)
     }
 
-    /// Whether a report may belong to a call of which a report is here. Never says no where [`calls::steps`] would put
+    /// Whether a report may belong to a call of which a report is here. Never says no where [`steps`](super::calls::steps) would put
     /// them together.
     pub(crate) fn may_tell_more(&self, card: &Card) -> bool {
         self.may_join(self.len(), sign(card), card)
@@ -132,7 +132,7 @@ impl Window {
         (sign == without_id || others.contains(&without_id))
             && self.cards[..before]
                 .iter()
-                .any(|other| calls::tell_of_one_call(other, card))
+                .any(|other| kin::tell_of_one_call(other, card))
     }
 
     /// Whether a report may belong to a call that knows its id only from the model's answer, which is none of these.

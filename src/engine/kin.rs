@@ -1,0 +1,99 @@
+//! Whether two reports tell of one call, as far as their cards show: by the call's id, by kinship of spans and by time.
+//!
+//! Spans are kin where one is the other's parent. What frameworks do with parents and clocks is not always what they mean; the
+//! exceptions stand here, each beside its reason. What stands in the reports themselves is compared in [`calls`](super::calls).
+
+use super::card::{Card, Kind};
+use super::guard::join;
+
+/// Whether two reports, taken alone, tell of one call.
+pub(crate) fn tell_of_one_call(left: &Card, right: &Card) -> bool {
+    match (left.kind, right.kind) {
+        (Kind::Tool, Kind::Tool) => {
+            if left.question().is_some() || right.question().is_some() {
+                return join::tell_of_one_call(left, right);
+            }
+            let same_tool = left.tool == right.tool;
+            match (left.call_id(), right.call_id()) {
+                // A report that names no tool has a call id, and that is enough.
+                (Some(id), Some(other)) => {
+                    let may_be = same_tool || left.tool == 0 || right.tool == 0;
+                    id == other && may_be && !are_apart(left, right)
+                }
+                _ if left.trace == right.trace && are_answer_and_span(left, right) => true,
+                _ => {
+                    same_tool
+                        && (are_kin(left, right) && !is_leaked(left, right)
+                            || share_time(left, right))
+                        && left.trace == right.trace
+                }
+            }
+        }
+        (Kind::Model, Kind::Model) => {
+            if let (Some(one), Some(other)) = (left.call_id(), right.call_id()) {
+                return one == other;
+            }
+            // A library that wraps another's client: two spans of one request, one directly below the other. Or a log
+            // record, which is a moment, below its span.
+            let is_moment = |card: &Card| card.start_ns == card.end_ns;
+            let together = overlap(left, right) || is_moment(left) || is_moment(right);
+            (left.trace == right.trace && are_kin(left, right) && together)
+                || join::are_one_answer(left, right)
+        }
+        _ => false,
+    }
+}
+
+fn are_kin(left: &Card, right: &Card) -> bool {
+    (right.parent.is_set() && left.span == right.parent)
+        || (left.parent.is_set() && right.span == left.parent)
+}
+
+/// Whether one is below the other only because that failed: some tracers leave a span that raised open for what comes after
+/// it, though it has ended.
+fn is_leaked(left: &Card, right: &Card) -> bool {
+    let leaks = |parent: &Card, child: &Card| {
+        parent.span == child.parent
+            && parent.has_failed()
+            && parent.start_ns < parent.end_ns
+            && parent.end_ns <= child.start_ns
+    };
+    leaks(left, right) || leaks(right, left)
+}
+
+/// Two spans, one after the other: some providers number the calls of each answer anew (`call_0`), so that an id comes again
+/// with every call. Records of a call have no span, and may come after it.
+pub(super) fn are_apart(left: &Card, right: &Card) -> bool {
+    let follows = |first: &Card, second: &Card| {
+        first.end_ns <= second.start_ns && first.start_ns < second.start_ns
+    };
+    let are_spans = left.span.is_set() && right.span.is_set() && left.span != right.span;
+    are_spans && !are_kin(left, right) && (follows(left, right) || follows(right, left))
+}
+
+/// Whether one is what a model was told that a tool answered, and the other a span that began at that very moment: with clocks
+/// of whole milliseconds a short call and the model's next one begin together, and the answer comes first.
+fn are_answer_and_span(left: &Card, right: &Card) -> bool {
+    let meet = |answer: &Card, span: &Card| {
+        answer.tool == 0
+            && answer.start_ns == answer.end_ns
+            && span.tool != 0
+            && span.span.is_set()
+            && span.start_ns == answer.start_ns
+    };
+    meet(left, right) || meet(right, left)
+}
+
+/// Whether two spans, one below the other, have a moment in common: two tracers of one program may round differently.
+fn overlap(left: &Card, right: &Card) -> bool {
+    let lasts = |card: &Card| card.start_ns < card.end_ns;
+    lasts(left) && lasts(right) && left.start_ns < right.end_ns && right.start_ns < left.end_ns
+}
+
+fn share_time(left: &Card, right: &Card) -> bool {
+    let within = |outer: &Card, inner: &Card| {
+        outer.start_ns <= inner.start_ns && inner.end_ns <= outer.end_ns
+    };
+    let lasts = |card: &Card| card.start_ns < card.end_ns;
+    lasts(left) && lasts(right) && (within(left, right) || within(right, left))
+}
