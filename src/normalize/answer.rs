@@ -22,6 +22,9 @@ pub(super) const FINAL_ANSWER: &str = "final_answer";
 /// The event in which the GenAI conventions put messages, where these are not attributes.
 pub(super) const OPERATION_DETAILS: &str = "gen_ai.client.inference.operation.details";
 
+/// The attribute in which some put all that an event of the older conventions says.
+pub(super) const EVENT_CONTENT: &str = "gen_ai.event.content";
+
 /// Reads the answer from whichever keys carry it.
 pub(super) fn of(span: &SpanView<'_>, facts: &Facts<'_>) -> Answer {
     let told = flat(facts)
@@ -72,9 +75,19 @@ pub(super) fn asked<'a>(span: &SpanView<'a>, facts: &Facts<'a>) -> Vec<Asked<'a>
             arguments: (!asked.arguments.is_empty()).then_some(asked.arguments.into()),
         })
         .collect();
-    if !flat.is_empty() {
+    if flat.iter().any(|asked| !asked.id.is_empty()) {
         return flat;
     }
+    let elsewhere = asked_elsewhere(span, facts);
+    if elsewhere.is_empty() {
+        flat
+    } else {
+        elsewhere
+    }
+}
+
+/// The calls that the answer asks for, where flat keys do not say which they are.
+fn asked_elsewhere<'a>(span: &SpanView<'a>, facts: &Facts<'a>) -> Vec<Asked<'a>> {
     if let Some(messages) = output_messages(span, facts) {
         let asked = owned(asked_in(&messages));
         // Messages as a provider writes them.
@@ -84,7 +97,50 @@ pub(super) fn asked<'a>(span: &SpanView<'a>, facts: &Facts<'a>) -> Vec<Asked<'a>
             asked
         };
     }
+    if let Some(choice) = event_text(span, "gen_ai.choice", EVENT_CONTENT) {
+        return owned(of_choice(&choice).1);
+    }
     whole_output(facts).map_or_else(Vec::new, |output| owned(asked_of(&output)))
+}
+
+/// The calls that one message of a history asks for, whichever form it has.
+pub(super) fn asked_by(message: &str) -> Vec<Asked<'_>> {
+    let parts = value::member(message, &["parts"]).unwrap_or_default();
+    let parts: Vec<&RawValue> = serde_json::from_str(parts).unwrap_or_default();
+    let calls = parts.into_iter().map(RawValue::get);
+    let calls = calls.filter(|part| value::member(part, &["type"]) == Some("\"tool_call\""));
+    let calls: Vec<_> = calls.map(Asked::of).collect();
+    match value::member(message, &["type"]) {
+        _ if !calls.is_empty() => calls,
+        Some("\"function_call\"") => vec![Asked::of(message)],
+        _ => asked_of(message),
+    }
+}
+
+/// What the event `gen_ai.choice` says: what was answered, and the calls that the answer asks for.
+pub(super) fn of_choice(body: &str) -> (Answer, Vec<Asked<'_>>) {
+    let message = value::member(body, &["message"]).unwrap_or(body);
+    let asked = calls_of(message);
+    let said = || {
+        let content = value::member(message, &["content"])?;
+        let first = value::member(content, &["0", "text"]).unwrap_or(content);
+        let words = value::unquote(first);
+        (!matches!(&*words, "" | "null")).then(|| text_alone(&words))
+    };
+    let answer = match (asked.len(), member_text(body, &["finish_reason"])) {
+        (0, Some(reason)) if speaks_of_tools(&reason) => Answer::ToolCalls(1),
+        (0, _) => said().unwrap_or_default(),
+        (calls, _) => Answer::ToolCalls(calls as u32),
+    };
+    (answer, asked)
+}
+
+/// The tools that a message asks for: `{"tool_calls": [{"id": …, "function": {"name": …, "arguments": …}}]}`.
+fn calls_of(message: &str) -> Vec<Asked<'_>> {
+    let calls = value::member(message, &["tool_calls"]).unwrap_or_default();
+    let calls: Vec<&RawValue> = serde_json::from_str(calls).unwrap_or_default();
+    let calls = calls.into_iter().take(ASKED_MAX);
+    calls.map(|call| Asked::of(call.get())).collect()
 }
 
 /// What came out of the span, in the form of whoever made it.
@@ -256,8 +312,12 @@ fn vercel(facts: &Facts<'_>) -> Option<Answer> {
     facts.text(Slot::ResponseText).map(text_alone)
 }
 
-/// The event with which strands tells its answer: `[{"text": "…"}, {"toolUse": {…}}]`.
+/// The event with which strands tells its answer: `[{"text": "…"}, {"toolUse": {…}}]`; others put all of it into one
+/// attribute.
 fn choice(span: &SpanView<'_>) -> Option<Answer> {
+    if let Some(whole) = event_text(span, "gen_ai.choice", EVENT_CONTENT) {
+        return Some(of_choice(&whole).0);
+    }
     let message = event_text(span, "gen_ai.choice", "message")?;
     let calls = message.matches("\"toolUse\"").count() as u32;
     if calls > 0 {
@@ -269,9 +329,11 @@ fn choice(span: &SpanView<'_>) -> Option<Answer> {
 /// google-adk's own copy of a response.
 fn google_adk(facts: &Facts<'_>) -> Option<Answer> {
     let response = facts.text(Slot::AdkResponse)?;
-    let calls = response.matches("\"function_call\"").count() as u32;
+    // The one for JavaScript writes Gemini's own names.
+    let keys = ["\"function_call\"", "\"functionCall\""];
+    let calls: usize = keys.iter().map(|key| response.matches(key).count()).sum();
     if calls > 0 {
-        return Some(Answer::ToolCalls(calls));
+        return Some(Answer::ToolCalls(calls as u32));
     }
     Some(text_alone(&member_text(
         response,

@@ -33,7 +33,7 @@ pub(super) enum Dialect {
     ClaudeCode,
     /// Codex.
     Codex,
-    /// Gemini CLI.
+    /// Gemini CLI and Qwen Code, which is made of it.
     GeminiCli,
     /// Haystack's own tracer.
     Haystack,
@@ -66,7 +66,7 @@ impl Dialect {
     /// Whether a scope is that of a provider's client, or a program's own: it sees what goes into a model and what comes
     /// out of it, and of the tools in between no more than that. A framework with agents tells of its tools itself.
     pub(super) fn is_client(scope_name: &str) -> bool {
-        const CLIENTS: [&str; 15] = [
+        const CLIENTS: [&str; 19] = [
             "openai",
             "anthropic",
             "bedrock",
@@ -82,6 +82,10 @@ impl Dialect {
             "portkey",
             "watsonx",
             "writer",
+            "vllm",
+            "deepseek",
+            "huggingface",
+            "xai",
         ];
         let Some(what) = watched(scope_name) else {
             return matches!(Self::of_scope(scope_name), Self::None | Self::Langfuse);
@@ -94,7 +98,7 @@ impl Dialect {
         match scope_name {
             "ai" => Self::Vercel,
             "fastmcp" | "mcp-python-sdk" => Self::Mcp,
-            "gemini-cli" => Self::GeminiCli,
+            "gemini-cli" | "qwen-code" => Self::GeminiCli,
             "gcp.vertex.agent" => Self::GoogleAdk,
             "langsmith" => Self::LangSmith,
             "logfire.openai_agents" => Self::Logfire,
@@ -148,7 +152,7 @@ impl Dialect {
 /// What an instrumentation watches, as its scope name says: `langchain` for `openinference.instrumentation.langchain` and for
 /// `@arizeai/openinference-instrumentation-langchain`. `None` where the scope is no instrumentation's.
 pub(super) fn watched(scope_name: &str) -> Option<&str> {
-    const PREFIXES: [&str; 7] = [
+    const PREFIXES: [&str; 8] = [
         "openinference.instrumentation.",
         "opentelemetry.instrumentation.",
         "openlit.instrumentation.",
@@ -156,6 +160,7 @@ pub(super) fn watched(scope_name: &str) -> Option<&str> {
         "@arizeai/openinference-instrumentation-",
         "@traceloop/instrumentation-",
         "@opentelemetry/instrumentation-",
+        "@openlit/instrumentation-",
     ];
     let mut prefixes = PREFIXES.iter();
     prefixes.find_map(|prefix| scope_name.strip_prefix(prefix))

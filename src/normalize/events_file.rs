@@ -19,7 +19,7 @@ use crate::engine::event::{
 };
 use crate::engine::policy::{ToolSettings, Tools};
 
-use super::{fingerprint, reading, tool_names, value};
+use super::{failing, fingerprint, tool_names, value};
 
 /// Longest line, in bytes: a thousand calls with results of a hundred kilobytes each still fit.
 const LINE_BYTES_MAX: u64 = 128 * 1024 * 1024;
@@ -304,7 +304,7 @@ impl Told<'_> {
     /// The error in words; of `true`, the result's words; where nothing is said of one, what the result tells of.
     fn call_failure(&self) -> Option<Failure> {
         match self.error {
-            None => reading::failure_of(None, Some(self.output?.get())),
+            None => failing::failure_of(None, Some(self.output?.get())),
             Some(_) => self.failure(),
         }
     }

@@ -44,14 +44,16 @@ facts! {
     LogfireName: "name";
     /// What somebody who follows no convention calls the kind of span.
     OwnKind: "mastra.span.type" "langwatch.span.type" "lmnr.span.type" "mlflow.spanType" "agentops.span.kind"
-        "ag2.span.type" "genkit:metadata:subtype" "genkit:type" "spring.ai.kind" "gen_ai.span.kind"
-        "braintrust.span_attributes" "span.type" "entity.type";
+        "ag2.span.type" "genkit:metadata:subtype" "genkit:type" "spring.ai.kind" "gen_ai.span.kind" "gen_ai.span_kind_name"
+        "braintrust.span_attributes" "span.type" "entity.type" "lmnr.association.properties.trace_type";
     /// What went into it, under the key of whoever follows no convention.
     PlainInput: "input" "langwatch.input" "lmnr.span.input" "mlflow.spanInputs" "agentops.entity.input" "genkit:input"
+        "agentops.tool.input" "agentops.task.input" "agentops.agent.input" "agentops.operation.input" "agentops.workflow.input"
         "braintrust.input_json" "braintrust.input"
         "haystack.agent.step.tool.input";
     /// What came out of it.
     PlainOutput: "output" "langwatch.output" "lmnr.span.output" "mlflow.spanOutputs" "agentops.entity.output"
+        "agentops.tool.output" "agentops.task.output" "agentops.agent.output" "agentops.operation.output" "agentops.workflow.output"
         "genkit:output" "braintrust.output_json" "braintrust.output" "haystack.agent.step.tool.output" "haystack.agent.step.llm.output" "haystack.component.output";
     /// The Vercel AI SDK's operation.
     VercelOperation: "ai.operationId";
@@ -87,14 +89,18 @@ facts! {
     ToolName: "gen_ai.tool.name" "tool.name" "ai.toolCall.name" "tool_name" "haystack.tool.name" "spring.ai.tool.definition.name"
         "lk.function_tool.name";
     /// The call's id.
-    CallId: "gen_ai.tool.call.id" "gen_ai.tool.call_id" "ai.toolCall.id" "tool_call.id" "tool.id" "tool.call.id" "tool_use_id";
+    CallId: "gen_ai.tool.call.id" "gen_ai.tool.call_id" "ai.toolCall.id" "tool_call.id" "tool.id" "tool.call.id" "tool_use_id"
+        "lk.function_tool.id";
     /// Its arguments.
     Arguments: "gen_ai.tool.call.arguments" "gen_ai.tool.arguments" "gen_ai.tool.input" "ai.toolCall.args"
         "tool_arguments" "gen_ai.tool.call.input" "spring.ai.tool.call.arguments" "lk.function_tool.arguments"
+        "lk.pii.function_tool.arguments"
         "tool.arguments" "tool.input";
     /// Its result.
     Result: "gen_ai.tool.call.result" "gen_ai.tool.result" "gen_ai.tool.output" "ai.toolCall.result" "tool_response"
-        "gen_ai.tool.call.output" "spring.ai.tool.call.result" "lk.function_tool.output" "tool.output" "tool.result";
+        "gen_ai.tool.call.output" "spring.ai.tool.call.result" "lk.function_tool.output" "lk.pii.function_tool.output" "tool.output" "tool.result";
+    /// What `AgentOps` calls the arguments that a model asks with, and OpenInference the form of them.
+    ToolParameters: "tool.parameters";
     /// Its arguments as google-adk writes them, or a stand-in for them.
     AdkArguments: "gcp.vertex.agent.tool_call_args";
     /// Its result as google-adk writes it, or a stand-in for it.

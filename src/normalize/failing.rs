@@ -1,10 +1,15 @@
-//! Tells a result that is an error in words from any other.
+//! Tells a result that is an error, in words or in its envelope, from any other.
 //!
 //! Many frameworks catch what a tool throws and give the model its words as the result, and say nowhere else that the call
 //! failed. Such a text begins as errors do: with the name of an exception, a status of HTTP's, or the words of a shell. Only the beginning
 //! counts, so that a page about errors, or a log that was read, is a result like any other.
 
+use std::borrow::Cow;
+
+use crate::engine::event::Failure;
+
 use super::sample::cut;
+use super::value;
 
 /// How much of the first line is looked at.
 const LOOKED_AT_BYTES_MAX: usize = 160;
@@ -124,6 +129,50 @@ fn is_status(line: &str) -> bool {
     STATUSES.iter().any(|(status, means)| {
         *status == code && (word.starts_with(means) || (word.is_empty() && named.is_some()))
     })
+}
+
+/// The failure that only the result tells of, in its envelope or within.
+pub(super) fn failure_of(whole: Option<&str>, result: Option<&str>) -> Option<Failure> {
+    let error = whole.and_then(failure_in).or_else(|| failure_in(result?))?;
+    Some(told_by_result(error, result))
+}
+
+/// Longest result that is undone from its quotes to see whether it reads as a failure.
+const SHORT_BYTES_MAX: usize = 512;
+
+/// The failure that a result tells of: `isError`, an `error` with something in it at its top, the line with
+/// which command runners report how a process ended, or words with which programs begin to say that they failed.
+fn failure_in(result: &str) -> Option<Failure> {
+    if !result.trim_start().starts_with('{') {
+        // What tells it stands at the beginning, or in a result that is short as a whole.
+        let words = if result.len() <= SHORT_BYTES_MAX {
+            value::unquote(result)
+        } else {
+            Cow::Borrowed(result.trim_start().trim_start_matches('"'))
+        };
+        return reads_as_failure(&words).then(|| value::failure(&value::unquote(result)));
+    }
+    // Nearly every result is spared the walk through its members.
+    if !result.contains("rror\"") {
+        return None;
+    }
+    let is_error = ["isError", "is_error"]
+        .iter()
+        .any(|key| value::member(result, &[key]) == Some("true"));
+    if is_error {
+        return Some(value::failure(""));
+    }
+    let error = value::member(result, &["error"])?;
+    let nothing = matches!(error, "null" | "false" | "\"\"" | "0" | "{}" | "[]");
+    (!nothing).then(|| value::failure(&value::unquote(error)))
+}
+
+/// A failure without words takes the result's, which is then all that was said.
+pub(super) fn told_by_result(error: Failure, result: Option<&str>) -> Failure {
+    match result {
+        Some(result) if error.text.is_empty() => value::failure(result),
+        _ => error,
+    }
 }
 
 #[cfg(test)]

@@ -9,6 +9,8 @@
 //! session and the tokens, which grow with the conversation, are the same in both and make the id. Failed ones are told
 //! by the record `gemini_cli.api_error` alone.
 //!
+//! *Qwen Code* was made of it and writes the same records, `qwen-code.tool_call` and so on, which name sub-agents as well.
+//!
 //! *Hand-offs* do not exist.
 //!
 //! *Runs.* Each model call and each batch of tool calls is a trace of its own, so no root is the end of anything; the
@@ -45,9 +47,14 @@ pub(super) fn span(reading: &mut Reading<'_, '_>) -> Outcome {
 
 /// Reads one log record.
 pub(super) fn log(log: &LogView<'_>, report: &mut Report, tools: &Tools) -> Outcome {
-    let [event, session] = pick(&log.attributes, ["event.name", "session.id"]);
+    let [event, session, agent] = pick(
+        &log.attributes,
+        ["event.name", "session.id", "subagent_name"],
+    );
     let mut record = Record::new(log, text(session).unwrap_or_default(), report, tools);
-    match text(event).map(|event| event.trim_start_matches("gemini_cli.")) {
+    record.agent = text(agent).map(Cow::Borrowed);
+    let event = text(event).and_then(|event| event.split_once('.'));
+    match event.map(|(_, what)| what) {
         Some("tool_call") => tool_record(&mut record),
         Some("api_response") => model_record(&mut record),
         Some("api_error") => failed_model(&mut record),
@@ -469,6 +476,20 @@ mod tests {
             piece(json!({"text": "so"}))
         ]));
         assert_eq!(calls, Answer::ToolCalls(1));
+    }
+
+    /// Qwen Code's records are Gemini CLI's under another name; its sub-agents are agents.
+    #[test]
+    fn qwen_code_is_read() {
+        let record = json!({"event.name": "qwen-code.tool_call", "session.id": "s", "function_name": "read_file",
+            "function_args": "{\n  \"file_path\": \"a\"\n}", "success": false, "error": "no such file", "subagent_name": "Explore"});
+        let event = events("qwen-code", false, &record).remove(0);
+        assert_eq!(event.agent.as_deref(), Some("Explore"));
+        let Body::ToolCall(call) = event.body else {
+            panic!("no tool call")
+        };
+        assert_eq!(&*call.tool, "read_file");
+        assert_eq!(&*call.error.expect("a failure").text, "no such file");
     }
 
     /// Given a call known only by its record, a wordless failure still differs from another one.

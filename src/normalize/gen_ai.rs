@@ -20,12 +20,12 @@ use std::borrow::Cow;
 
 use crate::engine::event::{Body, TraceId};
 
-use super::answer::OPERATION_DETAILS;
+use super::answer::{Asked, OPERATION_DETAILS};
 use super::call::Call;
 use super::dialect::Dialect;
 use super::facts::Slot;
 use super::reading::{Reading, event_text, json_text, member_text};
-use super::{Outcome, plain, value, wrappers};
+use super::{Outcome, plain, shell, value, wrappers};
 
 /// Reads one span.
 pub(super) fn span(reading: &mut Reading<'_, '_>) -> Outcome {
@@ -45,12 +45,13 @@ pub(super) fn span(reading: &mut Reading<'_, '_>) -> Outcome {
             };
         }
         None if facts.has(Slot::OwnKind) => return plain::span(reading),
+        None if is_request(reading) => request(reading),
         None if facts.has(Slot::ToolName) => tool(reading),
         // pydantic-ai's agents before the conventions had a name for them; they carry a model, too.
         None if reading.span.scope_name == "pydantic-ai" && reading.span.name == "agent run" => {
             agent(reading);
         }
-        None if facts.has(Slot::Model) => reading.tell_model_call(),
+        None if is_model_call(reading) => model(reading),
         // Agent Framework's workflows around agents.
         None if reading.span.name == "workflow.run" && reading.is_root() => reading.tell_turn(),
         None => {}
@@ -61,12 +62,7 @@ pub(super) fn span(reading: &mut Reading<'_, '_>) -> Outcome {
 /// Reads one span of a known operation.
 pub(super) fn operate(reading: &mut Reading<'_, '_>, operation: &str) -> Outcome {
     match operation {
-        "chat" | "generate_content" | "text_completion"
-            if Dialect::is_client(reading.span.scope_name) =>
-        {
-            reading.tell_model_call_and_asked();
-        }
-        "chat" | "generate_content" | "text_completion" => reading.tell_model_call(),
+        "chat" | "generate_content" | "text_completion" => model(reading),
         "execute_tool" | "tool" | "tool_call" | "call_tool" => tool(reading),
         "invoke_agent" => agent(reading),
         // What agents work within is no agent: told as one, it would seem to hand over to each of them.
@@ -79,6 +75,17 @@ pub(super) fn operate(reading: &mut Reading<'_, '_>, operation: &str) -> Outcome
             reading.tell(Body::MemoryWrite);
         }
         "create_agent"
+        | "step"
+        | "create_thread"
+        | "create_message"
+        | "create_conversation"
+        | "list_conversation_items"
+        | "list_messages"
+        | "list_run_steps"
+        | "start_thread_run"
+        | "get_thread_run"
+        | "process_thread_run"
+        | "submit_tool_outputs"
         | "orchestrate_tools"
         | "create_memory_store"
         | "delete_memory_store"
@@ -92,6 +99,51 @@ pub(super) fn operate(reading: &mut Reading<'_, '_>, operation: &str) -> Outcome
         _ => return Outcome::UnknownOperation,
     }
     Outcome::Noise
+}
+
+/// Whether a span without an operation is a model's: it names one, and says more of it than that it was to be asked, as the
+/// steps around a model call do.
+fn is_model_call(reading: &Reading<'_, '_>) -> bool {
+    const MORE: [Slot; 8] = [
+        Slot::InputTokens,
+        Slot::OutputTokens,
+        Slot::TotalTokens,
+        Slot::UsageDetails,
+        Slot::ResponseId,
+        Slot::FinishReason,
+        Slot::OutputMessages,
+        Slot::Output,
+    ];
+    let facts = reading.facts;
+    facts.has(Slot::Model)
+        && (MORE.into_iter().any(|slot| facts.has(slot))
+            || facts.answered.calls > 0
+            || facts.answered.text.is_some()
+            || reading.failure().is_some())
+}
+
+fn model(reading: &mut Reading<'_, '_>) {
+    if Dialect::is_client(reading.span.scope_name) {
+        reading.tell_model_call_and_asked();
+    } else {
+        reading.tell_model_call();
+    }
+}
+
+/// Whether the span stands for a call that a model asked for: `AgentOps` makes one of each, below the model's.
+fn is_request(reading: &Reading<'_, '_>) -> bool {
+    let span = reading.span;
+    span.scope_name.starts_with("agentops.instrumentation.") && span.name.starts_with("tool_call.")
+}
+
+fn request(reading: &mut Reading<'_, '_>) {
+    let facts = reading.facts;
+    let asked = Asked {
+        id: json_text(facts.value(Slot::CallId)).unwrap_or_default(),
+        tool: facts.text(Slot::ToolName).unwrap_or_default().into(),
+        arguments: json_text(facts.value(Slot::ToolParameters)),
+    };
+    reading.tell_asked(&asked);
 }
 
 /// Whose span it is. Model and tool spans key the run; an agent's span follows them, since mixed instrumentations put
@@ -151,6 +203,13 @@ fn tool(reading: &mut Reading<'_, '_>) {
         .or_else(|| json_text(facts.value(Slot::Output)))
         .or_else(|| event_text(span, "gen_ai.choice", "message"))
         .or_else(|| told_in_messages(reading, false));
+    let ran = call.result.as_deref().and_then(shell::without_session);
+    if let Some((printed, exit_code)) = ran {
+        let command = call.arguments.as_deref().unwrap_or_default();
+        let command = member_text(command, &["command"]).unwrap_or_default();
+        call.failed |= shell::failed(&command, exit_code, printed);
+        call.result = Some(Cow::Owned(printed.to_owned()));
+    }
     reading.tell_call(&call);
     if facts.count(Slot::RetryAttempt) > 0 {
         let tool = Some(value::name(tool));
@@ -321,6 +380,159 @@ mod tests {
         );
         assert!(told(r#"{"isError": true, "content": []}"#).contains(" failed: "));
         assert_eq!(told(r#"{"error": null}"#), "call t(-) = 2 bytes");
+    }
+
+    /// A step around a model call names the model that is to be asked, and is none; tokens, an answer or a failure make one.
+    #[test]
+    fn steps_around_model_calls_are_none() {
+        let asked = json!({"gen_ai.request.model": "m", "lk.retry_count": 0});
+        check(Captured::new("livekit-agents", "llm_node", &asked), &[]);
+        check(
+            Captured::new("livekit-agents", "llm_node", &asked).failed("refused"),
+            &["model m 0+0 Unknown failed: refused"],
+        );
+        let used = json!({"gen_ai.request.model": "m", "gen_ai.usage.input_tokens": 3});
+        check(Captured::new("x", "y", &used), &["model m 3+0 Unknown"]);
+    }
+
+    /// Pipecat's spans, constructed from its tracing module: the answer's words alone, and the calls in the next history.
+    #[test]
+    fn pipecats_calls_stand_in_the_history() {
+        let history = json!([{"role": "user", "content": "Go."},
+            {"role": "assistant", "tool_calls": [{"id": "c1", "type": "function",
+                "function": {"name": "search", "arguments": "{\"query\": \"x\"}"}}]},
+            {"role": "tool", "tool_call_id": "c1", "content": "[]"}]);
+        let attributes = json!({"gen_ai.operation.name": "chat", "gen_ai.request.model": "m", "output": "Done.",
+            "input": history.to_string(), "gen_ai.usage.input_tokens": 3, "gen_ai.usage.output_tokens": 4});
+        check(
+            Captured::new("pipecat", "llm", &attributes),
+            &[
+                "model m 3+4 Text(",
+                r#"asked search({"query":"x"})"#,
+                "call with id (-) = 2 bytes",
+            ],
+        );
+    }
+
+    /// Copilot's shell: the session's number in the last line comes off, and the exit code tells how the command ended.
+    #[test]
+    fn copilots_shell_is_read() {
+        let told = |result: &str| {
+            let attributes = json!({"gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": "bash",
+                "gen_ai.tool.call.arguments": "{\"command\":\"cat a\"}", "gen_ai.tool.call.result": result});
+            Captured::new("github.copilot", "execute_tool bash", &attributes).told()
+        };
+        let expected = [r#"call bash({"command":"cat a"}) = 3 bytes"#];
+        assert_eq!(
+            told("abc\n<shellId: 0 completed with exit code 0>"),
+            expected
+        );
+        assert_eq!(
+            told("abc\n<shellId: 7 completed with exit code 0>"),
+            expected
+        );
+        assert!(told("abc\n<shellId: 7 completed with exit code 2>")[0].ends_with("failed: abc"));
+        assert!(told("abc <shellId: 7 is gone>")[0].ends_with(" = 24 bytes"));
+    }
+
+    /// `AgentOps` tells what a model asks for in spans below the model's, and what was called in spans of its own.
+    #[test]
+    fn agentops_tells_of_questions_and_calls() {
+        let asked = json!({"tool.name": "search", "tool.parameters": "{\"query\": \"x\"}", "tool.call.id": "call_1"});
+        let scope = "agentops.instrumentation.providers.openai.wrappers.chat";
+        check(
+            Captured::new(scope, "tool_call.search", &asked),
+            &[r#"asked search({"query":"x"})"#],
+        );
+        let called = json!({"agentops.span.kind": "tool", "agentops.tool.output": "[]",
+            "agentops.tool.input": "{\"args\": [], \"kwargs\": {\"query\": \"x\"}}"});
+        check(
+            Captured::new("agentops", "search.tool", &called),
+            &[r#"call search({"query":"x"}) = 2 bytes"#],
+        );
+    }
+
+    /// The older conventions' span events, a message each, with all that it says as JSON in one attribute or in several: the
+    /// answer, what it asks for, and what tools answered since the one before.
+    #[test]
+    fn messages_in_span_events_are_read() {
+        let model = json!({"gen_ai.operation.name": "chat", "gen_ai.request.model": "m"});
+        let content = |json: serde_json::Value| json!({"gen_ai.event.content": json.to_string()});
+        let call = json!([{"id": "c2", "type": "function", "function": {"name": "search", "arguments": "{\"query\": \"x\"}"}}]);
+        let asking = content(
+            json!({"message": {"content": null, "tool_calls": call}, "finish_reason": "tool_calls", "index": 0}),
+        );
+        let expected = [
+            "model m 0+0 ToolCalls(1)",
+            r#"asked search({"query":"x"})"#,
+            "call with id (-) = 2 bytes",
+        ];
+        let azure = Captured::new(
+            "azure.core.tracing.ext.opentelemetry_span",
+            "chat m",
+            &model,
+        )
+        .said(
+            "gen_ai.user.message",
+            &content(json!({"role": "user", "content": "Go."})),
+        )
+        .said(
+            "gen_ai.assistant.message",
+            &content(json!({"role": "assistant", "tool_calls": [{"id": "c1"}]})),
+        )
+        .said(
+            "gen_ai.tool.message",
+            &content(json!({"role": "tool", "tool_call_id": "c1", "content": "[]"})),
+        )
+        .said("gen_ai.choice", &asking);
+        check(azure, &expected);
+        let plain = Captured::new("my.agent", "chat m", &model)
+            .said(
+                "gen_ai.assistant.message",
+                &json!({"tool_calls": "[{\"id\": \"c1\"}]"}),
+            )
+            .said("gen_ai.tool.message", &json!({"id": "c1", "content": "[]"}))
+            .said("gen_ai.choice", &asking);
+        check(plain, &expected);
+        let said =
+            content(json!({"message": {"content": "Done."}, "finish_reason": "stop", "index": 0}));
+        check(
+            Captured::new("my.agent", "chat m", &model).said("gen_ai.choice", &said),
+            &["model m 0+0 Text("],
+        );
+    }
+
+    /// A client alone makes a trace of every call of a model: the id of the first call, which stands in all that follows it,
+    /// is what they have in common. Ids that are counted, and spans that have a parent, tell nothing.
+    #[test]
+    fn a_conversation_is_known_by_its_first_call() {
+        const FIRST: &str = "call_9f2c41d07b3e4a55";
+        let told = |input: &serde_json::Value, output: &serde_json::Value| {
+            let attributes = json!({"gen_ai.operation.name": "chat", "gen_ai.request.model": "m",
+                "gen_ai.input.messages": input.to_string(), "gen_ai.output.messages": output.to_string()});
+            Captured::new(
+                "opentelemetry.instrumentation.openai_v2",
+                "chat m",
+                &attributes,
+            )
+        };
+        let run = |span: Captured| span.report().unwrap().run.run_id.map(|id| id.to_string());
+        let user = json!({"role": "user", "parts": [{"type": "text", "content": "Go."}]});
+        let asking = |id: &str| json!({"role": "assistant", "parts": [{"type": "tool_call", "id": id, "name": "search"}]});
+        let answer = json!({"role": "tool", "parts": [{"type": "tool_call_response", "id": FIRST, "response": "[]"}]});
+        let first = told(&json!([user]), &json!([asking(FIRST)]));
+        assert_eq!(run(first.root()).as_deref(), Some(FIRST));
+        let later = json!([user, asking(FIRST), answer]);
+        let second = || told(&later, &json!([asking("call_0011223344556677")]));
+        assert_eq!(run(second().root()).as_deref(), Some(FIRST));
+        assert_eq!(run(second()), None);
+        let stateful = told(&json!([answer]), &json!([user]));
+        assert_eq!(run(stateful.root()).as_deref(), Some(FIRST));
+        for counted in ["call_1", "a_search_tool_call_0", "search_documents_of_mine"] {
+            let counted = told(&json!([user]), &json!([asking(counted)]));
+            assert_eq!(run(counted.root()), None);
+        }
+        assert_eq!(run(told(&json!([user]), &json!([user])).root()), None);
     }
 
     /// autogen's messages name the team's run; where they name none, the link says what is continued. Neither they nor

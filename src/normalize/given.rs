@@ -8,7 +8,8 @@
 //! - the GenAI conventions: a part `tool_call_response`;
 //! - `OpenAI`'s chat and what follows it: a message of the role `tool`; its responses: an item `function_call_output`;
 //! - Anthropic: a block `tool_result`; Bedrock: a block `toolResult`;
-//! - older versions of traceloop: flat keys, which [`Facts`] has read.
+//! - older versions of traceloop: flat keys, which [`Facts`] has read;
+//! - older conventions: a span event a message (`gen_ai.tool.message`), its members in the event's attributes, or as JSON in one.
 
 use std::borrow::Cow;
 
@@ -18,9 +19,10 @@ use crate::engine::event::{Recorded, ToolCall};
 use crate::engine::policy::ToolSettings;
 use crate::otlp::SpanView;
 
-use super::answer::{Asked, OPERATION_DETAILS};
+use super::answer::{self, Asked, EVENT_CONTENT, OPERATION_DETAILS};
 use super::facts::{ASKED_MAX, Facts, Slot};
-use super::reading::{event_text, failure_of, json_text, member_text};
+use super::failing::failure_of;
+use super::reading::{event_text, json_text, member_text};
 use super::{value, wrappers};
 
 /// What a tool answered to one call.
@@ -60,37 +62,92 @@ impl ToolAnswer<'_> {
 
 /// What tools answered since the model's last answer, from whichever keys of a span carry it, the newest
 /// `ASKED_MAX` at most.
-pub(super) fn tool_answers<'a>(span: &SpanView<'a>, facts: &Facts<'a>) -> Vec<ToolAnswer<'a>> {
+pub(super) fn tool_answers<'a>(facts: &Facts<'a>, given: Option<&'a str>) -> Vec<ToolAnswer<'a>> {
     let flat = facts.given.newest();
-    if !flat.is_empty() {
-        return flat;
-    }
-    match given_messages(span, facts) {
-        Some(Cow::Borrowed(messages)) => in_messages(messages),
-        Some(Cow::Owned(messages)) => {
-            let answers = in_messages(&messages).into_iter();
-            answers.map(ToolAnswer::into_owned).collect()
-        }
-        None => Vec::new(),
+    if flat.is_empty() {
+        given.map(in_messages).unwrap_or_default()
+    } else {
+        flat
     }
 }
 
 /// What a span's model was given, as JSON.
 pub(super) fn given_messages<'a>(span: &SpanView<'a>, facts: &Facts<'a>) -> Option<Cow<'a, str>> {
-    [Slot::InputMessages, Slot::Input]
+    [Slot::InputMessages, Slot::Input, Slot::PlainInput]
         .into_iter()
         .find_map(|slot| json_text(facts.value(slot)))
         .or_else(|| event_text(span, OPERATION_DETAILS, "gen_ai.input.messages"))
+        .or_else(|| in_events(span).map(Cow::Owned))
 }
 
-impl ToolAnswer<'_> {
-    fn into_owned(self) -> ToolAnswer<'static> {
-        ToolAnswer {
-            id: Cow::Owned(self.id.into_owned()),
-            content: self.content.map(|content| Cow::Owned(content.into_owned())),
-            failed: self.failed,
+/// The messages of a span's events, one an event, as a list of messages in the form of `OpenAI`'s chat.
+fn in_events(span: &SpanView<'_>) -> Option<String> {
+    let messages = span.events.iter().filter_map(|event| {
+        let role = match event.name {
+            "gen_ai.system.message" => "system",
+            "gen_ai.user.message" => "user",
+            "gen_ai.assistant.message" => "assistant",
+            "gen_ai.tool.message" => "tool",
+            _ => return None,
+        };
+        let whole = event.attributes.find(EVENT_CONTENT).and_then(json_text);
+        let part = |key| match &whole {
+            Some(whole) => value::member(whole, &[key]).map(str::to_owned),
+            None => event.attributes.find(key).and_then(json_text).map(quoted),
+        };
+        let members = [("content", "content"), ("tool_calls", "tool_calls")].into_iter();
+        let ids = [("tool_call_id", "tool_call_id"), ("tool_call_id", "id")];
+        let id = ids.into_iter().find(|(_, key)| part(key).is_some());
+        let members = members.chain(id.filter(|_| role == "tool"));
+        let mut message = format!(r#"{{"role":"{role}""#);
+        for (name, key) in members {
+            if let Some(said) = part(key) {
+                message.extend([",\"", name, "\":", &said]);
+            }
         }
+        Some(message + "}")
+    });
+    let messages: Vec<_> = messages.collect();
+    (!messages.is_empty()).then(|| format!("[{}]", messages.join(",")))
+}
+
+/// A value of its own as JSON: a list or an object stands as it is, a text in quotes.
+fn quoted(text: Cow<'_, str>) -> String {
+    if serde_json::from_str::<&RawValue>(&text).is_ok_and(|json| json.get().starts_with(['[', '{']))
+    {
+        return text.into_owned();
     }
+    serde_json::Value::from(text).to_string()
+}
+
+/// Shortest id that no two calls of different conversations have by chance: providers' ids are longer.
+const TELLING_BYTES_MIN: usize = 16;
+
+/// The id of the first call of a conversation, which stands in everything that the model is given after it. It holds the
+/// conversation together where nothing else does: a client alone, without a span of the program around it, makes a trace of
+/// every call of a model. `None` where nothing was called yet, or where ids are counted and not drawn.
+pub(super) fn first_call(facts: &Facts<'_>, given: &str, asked: &[Asked<'_>]) -> Option<String> {
+    let telling = |id: &str, tool: &str| {
+        id.len() >= TELLING_BYTES_MIN
+            && !id.starts_with('@')
+            && id.bytes().any(|byte| byte.is_ascii_digit())
+            && (tool.is_empty() || !id.contains(tool))
+    };
+    let now = asked.first().map(|asked| (&*asked.id, &*asked.tool));
+    let flat = facts.given.first.map(|(_, id)| (id, ""));
+    let mut before = history(given).into_iter().filter_map(|message| {
+        let message = message.get();
+        let asked = answer::asked_by(message).into_iter();
+        let mut ids = asked.map(|asked| (asked.id.into_owned(), asked.tool.into_owned()));
+        ids.next().or_else(|| {
+            let answer = of_message(message).into_iter().next()?;
+            Some((answer.id.into_owned(), String::new()))
+        })
+    });
+    let before = before.next();
+    let before = before.as_ref().map(|(id, tool)| (&**id, &**tool));
+    let (id, tool) = flat.or(before).or(now)?;
+    telling(id, tool).then(|| id.to_owned())
 }
 
 /// What tools answered in a list of messages, or in a request that has such a list.
@@ -104,7 +161,13 @@ pub(super) fn in_messages(json: &str) -> Vec<ToolAnswer<'_>> {
     let mut answers: Vec<_> = answers.collect();
     let before = seen.iter().rposition(|message| !is_of_model(message.get()));
     let (earlier, asking) = seen.split_at(before.map_or(0, |before| before + 1));
-    take_asked_ids(&mut answers, asking);
+    if answers.is_empty() {
+        answers.extend(newest.iter().filter_map(|message| unnamed(message.get())));
+        take_asked_ids(&mut answers, asking);
+        answers.retain(|answer| !answer.id.is_empty());
+    } else {
+        take_asked_ids(&mut answers, asking);
+    }
     let place = Place::behind(&messages, earlier.len());
     for (nth, answer) in answers.iter_mut().enumerate() {
         if !earlier
@@ -116,6 +179,16 @@ pub(super) fn in_messages(json: &str) -> Vec<ToolAnswer<'_>> {
     }
     answers.drain(..answers.len().saturating_sub(ASKED_MAX));
     answers
+}
+
+/// The calls for which the model asked in its last answer, as the history has it.
+pub(super) fn asked_before(json: &str) -> Vec<Asked<'_>> {
+    let messages = history(json);
+    let spoken = messages
+        .iter()
+        .rposition(|message| is_of_model(message.get()));
+    let last = spoken.map_or("", |place| messages[place].get());
+    answer::asked_by(last)
 }
 
 /// The messages of a list, or of a request that has such a list.
@@ -195,15 +268,11 @@ impl Place {
 /// `OpenLLMetry` asks for a call under the id of the item and answers it under that of the call, where `OpenAI`'s responses
 /// have both: answers to calls that nobody asked for take the ids of those that were, in order.
 fn take_asked_ids<'a>(answers: &mut [ToolAnswer<'a>], asking: &[&'a RawValue]) {
-    let parts = asking.iter().flat_map(|message| {
-        let parts = value::member(message.get(), &["parts"]).unwrap_or_default();
-        serde_json::from_str::<Vec<&RawValue>>(parts).unwrap_or_default()
-    });
-    let calls = parts.filter(|part| value::member(part.get(), &["type"]) == Some("\"tool_call\""));
-    let asked: Vec<_> = calls
-        .filter_map(|call| member_text(call.get(), &["id"]))
-        .filter(|id| !id.is_empty())
-        .collect();
+    let asked = asking
+        .iter()
+        .flat_map(|message| answer::asked_by(message.get()));
+    let asked = asked.map(|asked| asked.id).filter(|id| !id.is_empty());
+    let asked: Vec<_> = asked.collect();
     if !asked.is_empty()
         && asked.len() == answers.len()
         && !answers.iter().any(|answer| asked.contains(&answer.id))
@@ -237,6 +306,21 @@ pub(super) fn of_message(message: &str) -> Vec<ToolAnswer<'_>> {
     });
     let parts = parts.next().unwrap_or_default().into_iter();
     parts.filter_map(|part| of_part(part.get())).collect()
+}
+
+/// What a tool answered in a message of the conventions whose one part is text, which leaves out which call it was. (In other
+/// forms, what has the role of a tool and names no call may be a tool's definition.)
+fn unnamed(message: &str) -> Option<ToolAnswer<'_>> {
+    let of_tool = value::member(message, &["role"]) == Some("\"tool\"");
+    let parts = value::member(message, &["parts"]).filter(|_| of_tool)?;
+    let only = value::member(parts, &["0"])?;
+    let is_text = value::member(only, &["type"]) == Some("\"text\"");
+    let single = is_text && value::member(parts, &["1"]).is_none();
+    Some(ToolAnswer {
+        id: Cow::Borrowed(""),
+        content: Some(member_text(only, &["content"]).filter(|_| single)?),
+        failed: false,
+    })
 }
 
 fn of_part(part: &str) -> Option<ToolAnswer<'_>> {
@@ -293,6 +377,8 @@ fn without_id<'a>(json: &'a str, content: &[&str]) -> ToolAnswer<'a> {
 pub(super) struct Given<'a> {
     /// The place behind the model's last answer.
     after: u32,
+    /// The first call that is spoken of: the place of its message and its id.
+    first: Option<(u32, &'a str)>,
     answers: Vec<Flat<'a>>,
 }
 
@@ -312,6 +398,10 @@ impl<'a> Given<'a> {
         let Ok(place) = place.parse::<u32>() else {
             return;
         };
+        let is_id = key == "tool_call_id" || key == "tool_calls.0.id";
+        if is_id && self.first.is_none_or(|(first, _)| place < first) {
+            self.first = Some((place, text));
+        }
         match key {
             "role" if matches!(text, "assistant" | "model") => {
                 self.after = self.after.max(place.saturating_add(1));
@@ -403,6 +493,15 @@ mod tests {
             {"role": "tool", "parts": [{"type": "tool_call_response", "id": "call_2", "response": "x"}]},
         ]);
         check(&two_ids, &expected);
+        let unnamed = json!([
+            {"role": "assistant", "parts": [{"type": "tool_call", "id": "c1"}, {"type": "tool_call", "id": "c2"}]},
+            {"role": "tool", "parts": [{"type": "text", "content": "[]"}]},
+            {"role": "tool", "parts": [{"type": "text", "content": "x"}]},
+        ]);
+        check(&unnamed, &expected);
+        let definition = json!([{"role": "assistant", "tool_calls": [{"id": "c1"}]},
+            {"role": "tool", "content": {"type": "function", "function": {"name": "t"}}}]);
+        check(&definition, &[]);
         let responses = json!([
             {"type": "function_call_output", "call_id": "old", "output": "seen"},
             {"type": "function_call", "call_id": "c1", "name": "t", "arguments": "{}"},

@@ -21,11 +21,11 @@ use std::borrow::Cow;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use crate::engine::event::{Answer, Body, ModelCall};
+use crate::engine::event::{Body, ModelCall};
 use crate::engine::policy::Tools;
 use crate::otlp::LogView;
 
-use super::answer::{self, Asked, OPERATION_DETAILS};
+use super::answer::{self, Asked, EVENT_CONTENT, OPERATION_DETAILS};
 use super::dialect::Dialect;
 use super::facts::{ASKED_MAX, Facts, Slot};
 use super::given::ToolAnswer;
@@ -111,9 +111,11 @@ impl History {
     }
 }
 
-/// The body as JSON text; some write it as such, others as a structure.
+/// The body as JSON text; some write it as such, others as a structure, or in an attribute.
 fn body<'a>(log: &LogView<'a>) -> Cow<'a, str> {
-    json_text(log.body).unwrap_or_default()
+    json_text(log.body)
+        .or_else(|| json_text(log.attributes.find(EVENT_CONTENT)?))
+        .unwrap_or_default()
 }
 
 fn user_message(record: &mut Record<'_, '_>, body: &str) {
@@ -159,19 +161,7 @@ fn choice(record: &mut Record<'_, '_>, body: &str) {
     if value::member(body, &["index"]).is_some_and(|index| index != "0") {
         return;
     }
-    let message = value::member(body, &["message"]).unwrap_or(body);
-    let asked = calls_of(message);
-    let said = || {
-        let content = value::member(message, &["content"])?;
-        let first = value::member(content, &["0", "text"]).unwrap_or(content);
-        let words = value::unquote(first);
-        (!matches!(&*words, "" | "null")).then(|| answer::text_alone(&words))
-    };
-    let answer = match (asked.len(), member_text(body, &["finish_reason"])) {
-        (0, Some(reason)) if answer::speaks_of_tools(&reason) => Answer::ToolCalls(1),
-        (0, _) => said().unwrap_or_default(),
-        (calls, _) => Answer::ToolCalls(calls as u32),
-    };
+    let (answer, asked) = answer::of_choice(body);
     let call = ModelCall {
         answer,
         ..ModelCall::default()
@@ -180,14 +170,6 @@ fn choice(record: &mut Record<'_, '_>, body: &str) {
     for asked in asked {
         tell_asked(record, &asked);
     }
-}
-
-/// The tools that a message asks for: `{"tool_calls": [{"id": …, "function": {"name": …, "arguments": …}}]}`.
-fn calls_of(message: &str) -> Vec<Asked<'_>> {
-    let calls = value::member(message, &["tool_calls"]).unwrap_or_default();
-    let calls: Vec<&RawValue> = serde_json::from_str(calls).unwrap_or_default();
-    let calls = calls.into_iter().take(ASKED_MAX);
-    calls.map(|call| Asked::of(call.get())).collect()
 }
 
 fn tell_model_call(record: &mut Record<'_, '_>, call: ModelCall) {

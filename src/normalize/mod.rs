@@ -20,6 +20,8 @@ mod captured;
 mod claude_code;
 mod clock;
 mod codex;
+#[cfg(test)]
+mod conventions;
 mod dialect;
 mod digest;
 mod emptiness;

@@ -682,5 +682,18 @@ mod tests {
             span("openinference.instrumentation.agno"),
             &["model m 0+0 ToolCalls(1)", "asked search(-)"],
         );
+        // Mistral's flat keys leave out the id that the response has.
+        let response = json!({"choices": [{"message": {"tool_calls": [{"id": "c2", "function": {"name": "search",
+            "arguments": "{\"query\": \"x\"}"}}]}}]});
+        let attributes = json!({"openinference.span.kind": "LLM", "llm.model_name": "m", "output.value": response.to_string(),
+            "llm.output_messages.0.message.tool_calls.0.tool_call.function.name": "search"});
+        check(
+            Captured::new(
+                "openinference.instrumentation.mistralai",
+                "chat",
+                &attributes,
+            ),
+            &["model m 0+0 ToolCalls(1)", r#"asked search({"query":"x"})"#],
+        );
     }
 }

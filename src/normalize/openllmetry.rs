@@ -53,7 +53,8 @@ pub(super) fn span(reading: &mut Reading<'_, '_>) -> Outcome {
 /// Whether the instrumentation is that of a framework.
 fn watches(reading: &Reading<'_, '_>, framework: &str) -> bool {
     let watched = watched(reading.span.scope_name).unwrap_or_default();
-    watched.rsplit('.').next() == Some(framework)
+    // Newer versions name the module within: `crewai.instrumentation`.
+    watched.split('.').any(|part| part == framework)
 }
 
 /// A span without an operation and without a kind: an older version's model call, or nothing of ours, since web and
@@ -160,7 +161,7 @@ fn tool(reading: &mut Reading<'_, '_>) {
         .arguments
         .or_else(|| json_text(facts.value(Slot::Input)));
     call.result = call.result.or_else(|| json_text(facts.value(Slot::Output)));
-    if watches(reading, "instrumentation") && reading.span.scope_name.contains(".mcp.") {
+    if watches(reading, "mcp") {
         unwrap_request(&mut call);
     }
     unwrap_arguments(&mut call);
@@ -431,7 +432,11 @@ mod tests {
         let span = |name: &str, more: &str| {
             let attributes = json!({"gen_ai.operation.name": "invoke_agent", "traceloop.span.kind": "agent",
                 "crewai.agent.role": "researcher", "crewai.agent.tools": more});
-            Captured::new("opentelemetry.instrumentation.crewai", name, &attributes)
+            Captured::new(
+                "opentelemetry.instrumentation.crewai.instrumentation",
+                name,
+                &attributes,
+            )
         };
         check(span("crewai.workflow", "").root(), &["UserMessage", "end"]);
         check(span("look into it.task", ""), &[]);

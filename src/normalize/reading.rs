@@ -17,10 +17,11 @@ use super::answer::Asked;
 use super::call::Call;
 use super::dialect::Dialect;
 use super::facts::{Facts, Slot};
+use super::failing::{failure_of, told_by_result};
 use super::given::ToolAnswer;
 use super::names::Names;
 use super::reply::Reply;
-use super::{Report, answer, failing, fingerprint, given, tool_names, usage, value, wrappers};
+use super::{Report, answer, fingerprint, given, tool_names, usage, value, wrappers};
 
 /// OTLP's status codes.
 const STATUS_OK: i32 = 1;
@@ -247,21 +248,34 @@ impl<'r, 'a> Reading<'r, 'a> {
         let is_client = Dialect::is_client(self.span.scope_name);
         self.tell_model_call();
         let mut asked = answer::asked(self.span, self.facts);
-        if is_client {
-            given::name_asked(&mut asked, || given::given_messages(self.span, self.facts));
-        }
-        for mut asked in asked {
-            asked.arguments = asked.arguments.filter(|_| is_client);
-            self.tell_asked(&asked);
-        }
-        if is_client {
-            for answer in given::tool_answers(self.span, self.facts) {
-                self.tell_tool_answer(&answer);
+        if !is_client {
+            for asked in &mut asked {
+                asked.arguments = None;
+                self.tell_asked(asked);
             }
+            return;
+        }
+        let given = given::given_messages(self.span, self.facts);
+        let given = given.as_deref();
+        given::name_asked(&mut asked, || given.map(Cow::Borrowed));
+        if self.is_root() && self.report.run.run_id.is_none() {
+            let first = given::first_call(self.facts, given.unwrap_or_default(), &asked);
+            self.run(first.as_deref());
+        }
+        // Pipecat's spans have an answer's words alone: what it asked for stands in what the model is given next.
+        if self.span.scope_name == "pipecat" {
+            asked = given.map(given::asked_before).unwrap_or_default();
+        }
+        for asked in &asked {
+            self.tell_asked(asked);
+        }
+        for answer in given::tool_answers(self.facts, given) {
+            self.tell_tool_answer(&answer);
         }
     }
 
-    fn tell_asked(&mut self, asked: &Asked<'_>) {
+    /// Tells that a model asked for a call.
+    pub(super) fn tell_asked(&mut self, asked: &Asked<'_>) {
         let tool = self.names.name(&asked.tool);
         let how = self.tools.of(&tool, self.agent.as_deref());
         if let Some(call) = asked.report(tool, &how) {
@@ -395,48 +409,4 @@ pub(super) fn event_text<'a>(span: &SpanView<'a>, event: &str, key: &str) -> Opt
 /// The member of a JSON text at a path: a text without its quotation marks, anything else as JSON.
 pub(super) fn member_text<'t>(json: &'t str, path: &[&str]) -> Option<Cow<'t, str>> {
     value::member(json, path).map(value::unquote)
-}
-
-/// The failure that only the result tells of, in its envelope or within.
-pub(super) fn failure_of(whole: Option<&str>, result: Option<&str>) -> Option<Failure> {
-    let error = whole.and_then(failure_in).or_else(|| failure_in(result?))?;
-    Some(told_by_result(error, result))
-}
-
-/// Longest result that is undone from its quotes to see whether it reads as a failure.
-const SHORT_BYTES_MAX: usize = 512;
-
-/// The failure that a result tells of: `isError`, an `error` with something in it at its top, the line with
-/// which command runners report how a process ended, or words with which programs begin to say that they failed.
-fn failure_in(result: &str) -> Option<Failure> {
-    if !result.trim_start().starts_with('{') {
-        // What tells it stands at the beginning, or in a result that is short as a whole.
-        let words = if result.len() <= SHORT_BYTES_MAX {
-            value::unquote(result)
-        } else {
-            Cow::Borrowed(result.trim_start().trim_start_matches('"'))
-        };
-        return failing::reads_as_failure(&words).then(|| value::failure(&value::unquote(result)));
-    }
-    // Nearly every result is spared the walk through its members.
-    if !result.contains("rror\"") {
-        return None;
-    }
-    let is_error = ["isError", "is_error"]
-        .iter()
-        .any(|key| value::member(result, &[key]) == Some("true"));
-    if is_error {
-        return Some(value::failure(""));
-    }
-    let error = value::member(result, &["error"])?;
-    let nothing = matches!(error, "null" | "false" | "\"\"" | "0" | "{}" | "[]");
-    (!nothing).then(|| value::failure(&value::unquote(error)))
-}
-
-/// A failure without words takes the result's, which is then all that was said.
-fn told_by_result(error: Failure, result: Option<&str>) -> Failure {
-    match result {
-        Some(result) if error.text.is_empty() => value::failure(result),
-        _ => error,
-    }
 }

@@ -14,6 +14,15 @@ pub(super) fn failed(command: &str, exit_code: i64, printed: &str) -> bool {
     exit_code != 0 && !found_nothing
 }
 
+/// What a command printed and its exit code, where the last line tells of the session it ran in, as Copilot's shell does:
+/// `<shellId: 3 completed with exit code 0>`. The session is another one each time.
+pub(super) fn without_session(result: &str) -> Option<(&str, i64)> {
+    let (printed, last) = result.rsplit_once("<shellId: ")?;
+    let (_, code) = last.trim_end().split_once(" completed with exit code ")?;
+    let code = code.strip_suffix('>')?.parse().ok()?;
+    Some((printed.trim_end_matches('\n'), code))
+}
+
 /// Programs that do nothing but show a file.
 const READERS: [&str; 7] = ["cat", "head", "tail", "less", "more", "nl", "bat"];
 

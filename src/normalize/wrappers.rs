@@ -140,8 +140,14 @@ pub(super) fn arguments(recorded: &str) -> Cow<'_, str> {
 /// A result without what frameworks put around it, where there is something around it.
 pub(super) fn result(recorded: &str) -> Option<Cow<'_, str>> {
     content(recorded).or_else(|| {
-        let is_printed = recorded.starts_with("content='") || recorded.starts_with("content=\"");
-        let printed = is_printed.then(|| printed_member(recorded, "content"));
+        // Some write the printed text as JSON once more.
+        let text = if recorded.starts_with("\"content=") {
+            value::unquote(recorded)
+        } else {
+            Cow::Borrowed(recorded)
+        };
+        let is_printed = text.starts_with("content='") || text.starts_with("content=\"");
+        let printed = is_printed.then(|| printed_member(&text, "content"));
         printed.flatten().map(Cow::Owned)
     })
 }
@@ -223,20 +229,26 @@ pub(super) fn python_dictionary(printed: &str) -> Option<String> {
                 let text = python_text(&mut rest, letter)?;
                 json.push_str(&serde_json::Value::from(text).to_string());
             }
+            '(' => json.push('['),
+            ')' => json.push(']'),
+            // Within a number, as in `1e-05`, a letter is part of it.
+            letter if letter.is_alphabetic() && !json.ends_with(|last: char| last.is_numeric()) => {
+                let after = rest.as_str();
+                let (end, word) = match letter {
+                    'T' => ("rue", "true"),
+                    'F' => ("alse", "false"),
+                    'N' => ("one", "null"),
+                    _ => return None,
+                };
+                json.push_str(word);
+                rest = after.strip_prefix(end)?.chars();
+            }
             other => json.push(other),
         }
     }
-    if serde_json::from_str::<IgnoredAny>(&json).is_ok() {
-        return Some(json);
-    }
-    // Python's words outside of quoted text; within it they are data, and then the text above was read already.
-    let words = json
-        .replace(": True", ": true")
-        .replace(": False", ": false")
-        .replace(": None", ": null");
-    serde_json::from_str::<IgnoredAny>(&words)
+    serde_json::from_str::<IgnoredAny>(&json)
         .is_ok()
-        .then_some(words)
+        .then_some(json)
 }
 
 #[cfg(test)]
@@ -326,6 +338,12 @@ mod tests {
                 r#"{'q': "it's", 'n': 3, 'on': True, 'no': None}"#,
                 Some(r#"{"q": "it's", "n": 3, "on": true, "no": null}"#),
             ),
+            (
+                "{'a': [True, None], 'b': (1e-05, 'True')}",
+                Some(r#"{"a": [true, null], "b": [1e-05, "True"]}"#),
+            ),
+            ("{'a': Trues}", None),
+            ("{'a': nan}", None),
             (r"{'a': 'line\nline\''}", Some(r#"{"a": "line\nline'"}"#)),
             ("{'a': <object at 0x7f>}", None),
             (r"{'a': '\x00'}", None),
@@ -345,6 +363,8 @@ mod tests {
         assert_eq!(printed_member("no members here", "result"), None);
         let message = r#"content='{"a": 1}' name='t' tool_call_id='call_1'"#;
         assert_eq!(result(message).as_deref(), Some(r#"{"a": 1}"#));
+        let quoted = serde_json::Value::from(message).to_string();
+        assert_eq!(result(&quoted).as_deref(), Some(r#"{"a": 1}"#));
         assert_eq!(result("content of a page"), None);
     }
 

@@ -1,0 +1,291 @@
+//! Every key and word in which a fact is known to stand, read one by one: what a renamed attribute, an older version or another
+//! instrumentation calls a tool, its arguments, tokens, a kind of span. The rows are those of the facts' table and of the
+//! conventions that it was made from; what dialects do with the facts is tested in their own files.
+
+use serde_json::{Value, json};
+
+use super::captured::Captured;
+
+const ANYBODY: &str = "somebody's tracer";
+
+/// A span of nobody's scope with these attributes and one more.
+fn with(attributes: &Value, key: &str, value: &Value) -> Captured {
+    let mut all = attributes.clone();
+    all[key] = value.clone();
+    Captured::new(ANYBODY, "span", &all)
+}
+
+#[track_caller]
+fn check(span: Captured, expected: &str, about: &str) {
+    assert_eq!(span.told(), [expected], "{about}");
+}
+
+/// A tool's name, its call's id, its arguments and its result, under every key that anybody uses.
+#[test]
+fn every_key_of_a_call() {
+    let tool = json!({"gen_ai.operation.name": "execute_tool"});
+    for key in [
+        "gen_ai.tool.name",
+        "tool.name",
+        "ai.toolCall.name",
+        "tool_name",
+        "haystack.tool.name",
+        "spring.ai.tool.definition.name",
+        "lk.function_tool.name",
+    ] {
+        check(
+            with(&tool, key, &json!("search")),
+            "call search(-) = -",
+            key,
+        );
+    }
+    let named = json!({"gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": "search"});
+    for key in [
+        "gen_ai.tool.call.id",
+        "gen_ai.tool.call_id",
+        "ai.toolCall.id",
+        "tool_call.id",
+        "tool.id",
+        "tool.call.id",
+        "tool_use_id",
+        "lk.function_tool.id",
+    ] {
+        check(
+            with(&named, key, &json!("c1")),
+            "call with id search(-) = -",
+            key,
+        );
+    }
+    for key in [
+        "gen_ai.tool.call.arguments",
+        "gen_ai.tool.arguments",
+        "gen_ai.tool.input",
+        "ai.toolCall.args",
+        "tool_arguments",
+        "gen_ai.tool.call.input",
+        "spring.ai.tool.call.arguments",
+        "lk.function_tool.arguments",
+        "lk.pii.function_tool.arguments",
+        "tool.arguments",
+        "tool.input",
+        "input.value",
+        "traceloop.entity.input",
+        "langfuse.observation.input",
+    ] {
+        let expected = r#"call search({"query":"x"}) = -"#;
+        check(with(&named, key, &json!({"query": "x"})), expected, key);
+        check(
+            with(&named, key, &json!(r#"{"query": "x"}"#)),
+            expected,
+            key,
+        );
+        // Written as JSON twice, and as Python prints it.
+        check(with(&named, key, &json!("{'query': 'x'}")), expected, key);
+        check(
+            with(&named, key, &json!(r#""{\"query\":\"x\"}""#)),
+            expected,
+            key,
+        );
+    }
+    for key in [
+        "gen_ai.tool.call.result",
+        "gen_ai.tool.result",
+        "gen_ai.tool.output",
+        "ai.toolCall.result",
+        "tool_response",
+        "gen_ai.tool.call.output",
+        "spring.ai.tool.call.result",
+        "lk.function_tool.output",
+        "lk.pii.function_tool.output",
+        "tool.output",
+        "tool.result",
+        "output.value",
+        "traceloop.entity.output",
+        "langfuse.observation.output",
+    ] {
+        let expected = "call search(-) = 14 bytes";
+        check(with(&named, key, &json!({"results": []})), expected, key);
+        check(
+            with(&named, key, &json!(r#"{"results":[]}"#)),
+            expected,
+            key,
+        );
+    }
+}
+
+/// Arguments that an attribute limit cut off are what is left of them, and two that were cut alike are the same.
+#[test]
+fn what_was_cut_off_is_still_read() {
+    let cut = json!({"gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": "search",
+        "gen_ai.tool.call.arguments": "{\"query\": \"a long qu", "gen_ai.tool.call.result": "{\"results\": [\"a"});
+    let told = Captured::new(ANYBODY, "span", &cut).told();
+    assert_eq!(told.len(), 1);
+    assert!(told[0].starts_with("call search("), "{told:?}");
+    assert!(!told[0].contains("failed"), "{told:?}");
+}
+
+/// Tokens, model and cost, under every key.
+#[test]
+fn every_key_of_a_model_call() {
+    let call = json!({"gen_ai.operation.name": "chat"});
+    for key in [
+        "gen_ai.response.model",
+        "gen_ai.request.model",
+        "llm.model_name",
+        "ai.response.model",
+        "ai.model.id",
+        "langfuse.observation.model.name",
+        "langsmith.metadata.ls_model_name",
+    ] {
+        check(with(&call, key, &json!("m")), "model m 0+0 Unknown", key);
+    }
+    for (input, output) in [
+        ("gen_ai.usage.input_tokens", "gen_ai.usage.output_tokens"),
+        (
+            "gen_ai.usage.prompt_tokens",
+            "gen_ai.usage.completion_tokens",
+        ),
+        ("llm.token_count.prompt", "llm.token_count.completion"),
+        ("ai.usage.promptTokens", "ai.usage.completionTokens"),
+        ("ai.usage.inputTokens", "ai.usage.outputTokens"),
+        ("llm.usage.prompt_tokens", "llm.usage.completion_tokens"),
+    ] {
+        let mut used = call.clone();
+        used[input] = json!(3);
+        check(
+            with(&used, output, &json!("4")),
+            "model ? 3+4 Unknown",
+            input,
+        );
+    }
+    for key in [
+        "gen_ai.usage.cache_read.input_tokens",
+        "gen_ai.usage.cache_read_input_tokens",
+        "llm.token_count.prompt_details.cache_read",
+        "ai.usage.cachedInputTokens",
+        "gen_ai.usage.cached_tokens",
+    ] {
+        let used = json!({"gen_ai.operation.name": "chat", "gen_ai.usage.input_tokens": 5});
+        let report = with(&used, key, &json!(2)).report().expect(key);
+        let crate::engine::event::Body::ModelCall(call) = &report.events[0].body else {
+            panic!("no model call: {key}")
+        };
+        assert_eq!(call.cached_tokens, 2, "{key}");
+    }
+}
+
+/// That a model asked for tools, in every spelling of the reason for which it stopped.
+#[test]
+fn every_spelling_of_a_reason() {
+    let call = json!({"gen_ai.operation.name": "chat"});
+    let keys = [
+        "gen_ai.response.finish_reasons",
+        "gen_ai.response.finish_reason",
+        "llm.finish_reason",
+        "llm.response.finish_reason",
+        "ai.response.finishReason",
+        "stop_reason",
+        "gen_ai.completion.0.finish_reason",
+        "anthropic.message.stop_reason",
+    ];
+    for key in keys {
+        for reason in [
+            json!("tool_calls"),
+            json!("tool_call"),
+            json!("tool-calls"),
+            json!("tool_use"),
+            json!("FinishReason.TOOL_CALLS"),
+            json!("function_call"),
+            json!(["tool_calls"]),
+            json!(r#"["tool_calls"]"#),
+        ] {
+            let about = format!("{key} {reason}");
+            check(
+                with(&call, key, &reason),
+                "model ? 0+0 ToolCalls(1)",
+                &about,
+            );
+        }
+        check(with(&call, key, &json!("stop")), "model ? 0+0 Unknown", key);
+    }
+}
+
+/// What operations are, by the conventions' own words and by those of others.
+#[test]
+fn every_operation() {
+    for word in ["chat", "generate_content", "text_completion"] {
+        let model = json!({"gen_ai.operation.name": word, "gen_ai.request.model": "m"});
+        check(
+            Captured::new(ANYBODY, "span", &model),
+            "model m 0+0 Unknown",
+            word,
+        );
+    }
+    for word in ["execute_tool", "tool", "tool_call", "call_tool"] {
+        let tool = json!({"gen_ai.operation.name": word, "gen_ai.tool.name": "t"});
+        check(Captured::new(ANYBODY, "span", &tool), "call t(-) = -", word);
+    }
+    let agent = json!({"gen_ai.operation.name": "invoke_agent", "gen_ai.agent.name": "a"});
+    check(
+        Captured::new(ANYBODY, "span", &agent),
+        "a: agent a(-) = -",
+        "invoke_agent",
+    );
+    for word in [
+        "create_memory",
+        "update_memory",
+        "upsert_memory",
+        "delete_memory",
+    ] {
+        let memory = json!({"gen_ai.operation.name": word});
+        check(Captured::new(ANYBODY, "span", &memory), "MemoryWrite", word);
+    }
+    for word in [
+        "invoke_workflow",
+        "create_agent",
+        "plan",
+        "embeddings",
+        "retrieval",
+        "search_memory",
+    ] {
+        let quiet = json!({"gen_ai.operation.name": word, "gen_ai.agent.name": "a", "gen_ai.request.model": "m"});
+        assert!(
+            Captured::new(ANYBODY, "span", &quiet).told().is_empty(),
+            "{word}"
+        );
+    }
+    let run = json!({"gen_ai.operation.name": "invoke_workflow"});
+    assert_eq!(
+        Captured::new(ANYBODY, "span", &run).root().told(),
+        ["UserMessage", "end"]
+    );
+}
+
+/// The session and the conversation, under every key.
+#[test]
+fn every_key_of_a_session() {
+    let tool = json!({"gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": "t"});
+    for key in [
+        "session.id",
+        "gen_ai.session.id",
+        "langfuse.session.id",
+        "traceloop.association.properties.session_id",
+        "langsmith.metadata.session_id",
+        "ai.telemetry.metadata.sessionId",
+        "ai.telemetry.metadata.threadId",
+        "gcp.vertex.agent.session_id",
+    ] {
+        let run = with(&tool, key, &json!("s")).report().expect(key).run;
+        assert_eq!(
+            (run.session_id.as_deref(), run.run_id),
+            (Some("s"), None),
+            "{key}"
+        );
+    }
+    let conversation = with(&tool, "gen_ai.conversation.id", &json!("c"));
+    let run = conversation.report().expect("a report").run;
+    assert_eq!(
+        (run.run_id.as_deref(), run.session_id.as_deref()),
+        (Some("c"), Some("c"))
+    );
+}
