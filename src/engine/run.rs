@@ -174,6 +174,12 @@ impl RunState {
         self.heard_ms ^ self.published.len() as u64 ^ self.window.bring_near() ^ ids ^ tip
     }
 
+    /// The service that reports it.
+    #[must_use]
+    pub fn service(&self) -> Option<&Text> {
+        self.service.as_ref()
+    }
+
     /// The session, where it was named apart from the run.
     #[must_use]
     pub fn session_id(&self) -> Option<&Text> {

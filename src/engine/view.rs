@@ -1,5 +1,6 @@
 //! A run as it is shown: derived from its state at each look, never saved.
 
+use std::borrow::Cow;
 use std::cmp::Reverse;
 
 use serde::{Deserialize, Serialize};
@@ -136,13 +137,7 @@ impl RunState {
     /// The run as it is shown.
     #[must_use]
     pub fn view(&self, policy: &Policy) -> RunView {
-        let folded;
-        let tip = if let Some(tip) = &self.tip {
-            tip
-        } else {
-            folded = Box::new(self.fold_window(policy));
-            &folded
-        };
+        let tip = &*self.seen(policy);
         let totals = &tip.totals;
         let lost = health::lost(tip, policy);
         let mut warnings: Vec<Warning> =
@@ -181,6 +176,18 @@ impl RunState {
             notes: notes(tip),
             late_events: self.late,
         }
+    }
+
+    /// The score alone, 0 to 100, as the [`view`](Self::view) has it.
+    #[must_use]
+    pub fn score(&self, policy: &Policy) -> u32 {
+        100 - health::lost(&self.seen(policy), policy)
+    }
+
+    /// The fold of all reports, made now where it is not there.
+    fn seen(&self, policy: &Policy) -> Cow<'_, Fold> {
+        let made = || Cow::Owned(self.fold_window(policy));
+        self.tip.as_deref().map_or_else(made, Cow::Borrowed)
     }
 
     pub(super) fn ended(&self, tip: &Fold) -> Ended {

@@ -56,16 +56,16 @@ impl Draft {
         if warnings.is_empty() {
             return;
         }
-        let view = state.view(policy);
+        let score = state.score(policy);
         self.turn
             .alerts
             .extend(warnings.into_iter().map(|(kind, warning)| Alert {
                 cursor: 0,
                 at_ms: self.turn.at_ms,
                 change: kind,
-                run_id: view.run_id.clone(),
-                service: view.service.clone(),
-                score: view.score,
+                run_id: state.id().clone(),
+                service: state.service().cloned(),
+                score,
                 warning: *warning,
             }));
     }
