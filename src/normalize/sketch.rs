@@ -52,8 +52,8 @@ pub(super) fn of(text: &str) -> Sketch {
         votes.take(word(bytes, begin, bytes.len()));
     }
     Sketch {
-        bits: votes.majority(),
         words: votes.words,
+        bits: votes.majority(),
     }
 }
 
@@ -129,21 +129,40 @@ const SALT: u64 = 0x9e37_79b9_7f4a_7c15;
 struct Votes {
     planes: [u64; PLANES],
     words: u64,
+    /// The words since the last three that were counted together.
+    waiting: [u64; 2],
 }
 
 impl Votes {
     fn take(&mut self, word: u64) {
+        let place = (self.words % 3) as usize;
         self.words += 1;
+        if let Some(waiting) = self.waiting.get_mut(place) {
+            *waiting = word;
+            return;
+        }
+        // Three words are one of ones and one of twos, which costs less to add than three.
+        let [first, second] = std::mem::take(&mut self.waiting);
+        let (differ, both) = (first ^ second, first & second);
+        self.add(0, differ ^ word);
+        self.add(1, both | differ & word);
+    }
+
+    /// Adds a digit to all counts, at a place.
+    fn add(&mut self, place: usize, digit: u64) {
         // No count is above that of the words.
-        let digits = self.words.ilog2() as usize + 1;
-        let mut carry = word;
-        for plane in self.planes.iter_mut().take(digits) {
+        let digits = (u64::BITS - self.words.leading_zeros()) as usize;
+        let mut carry = digit;
+        for plane in self.planes.iter_mut().take(digits).skip(place) {
             (*plane, carry) = (*plane ^ carry, *plane & carry);
         }
     }
 
     /// The bits that are set in more than half of the words: all counts are compared with the half at once, digit by digit.
-    fn majority(&self) -> u64 {
+    fn majority(mut self) -> u64 {
+        for word in self.waiting {
+            self.add(0, word);
+        }
         let half = self.words / 2;
         let (mut more, mut equal) = (0, u64::MAX);
         for (place, plane) in self.planes.iter().enumerate().rev() {
