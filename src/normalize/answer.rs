@@ -13,7 +13,7 @@ use crate::engine::policy::ToolSettings;
 use crate::otlp::{SpanView, ValueView};
 
 use super::facts::{ASKED_MAX, Facts, Slot};
-use super::reading::{event_text, json_text, member_text};
+use super::reading::{event_text, json_text, member_text, messages_text};
 use super::{fingerprint, tool_names, value};
 
 /// The tool with which smolagents' agents give their answer.
@@ -47,7 +47,7 @@ pub(super) fn of(span: &SpanView<'_>, facts: &Facts<'_>) -> Answer {
 
 /// The GenAI conventions' messages: an attribute, or an attribute of the event that tells the details.
 fn output_messages<'a>(span: &SpanView<'a>, facts: &Facts<'a>) -> Option<Cow<'a, str>> {
-    json_text(facts.value(Slot::OutputMessages))
+    messages_text(facts.value(Slot::OutputMessages))
         .or_else(|| event_text(span, OPERATION_DETAILS, "gen_ai.output.messages"))
 }
 

@@ -502,6 +502,32 @@ mod tests {
         );
     }
 
+    /// Messages as a structure, as text, as text written as text once more, and as a list of texts: the same.
+    #[test]
+    fn messages_are_read_however_they_are_written() {
+        let answer = json!({"role": "tool", "parts": [{"type": "tool_call_response", "id": "c1", "response": "[]"}]});
+        let asking = json!({"role": "assistant", "parts": [{"type": "tool_call", "id": "c2", "name": "search", "arguments": {"query": "x"}}]});
+        let ways: [fn(&serde_json::Value) -> serde_json::Value; 5] = [
+            serde_json::Value::clone,
+            |messages| json!(messages.to_string()),
+            |messages| json!(json!(messages.to_string()).to_string()),
+            |messages| json!([messages[0].to_string()]),
+            |messages| json!(json!([messages[0].to_string()]).to_string()),
+        ];
+        for way in ways {
+            let attributes = json!({"gen_ai.operation.name": "chat", "gen_ai.request.model": "m",
+                "gen_ai.input.messages": way(&json!([answer])), "gen_ai.output.messages": way(&json!([asking]))});
+            check(
+                Captured::new("my.agent", "chat m", &attributes),
+                &[
+                    "model m 0+0 ToolCalls(1)",
+                    r#"asked search({"query":"x"})"#,
+                    "call with id (-) = 2 bytes",
+                ],
+            );
+        }
+    }
+
     /// A client alone makes a trace of every call of a model: the id of the first call, which stands in all that follows it,
     /// is what they have in common. Ids that are counted, and spans that have a parent, tell nothing.
     #[test]

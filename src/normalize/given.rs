@@ -22,7 +22,7 @@ use crate::otlp::SpanView;
 use super::answer::{self, Asked, EVENT_CONTENT, OPERATION_DETAILS};
 use super::facts::{ASKED_MAX, Facts, Slot};
 use super::failing::failure_of;
-use super::reading::{event_text, json_text, member_text};
+use super::reading::{event_text, json_text, member_text, messages_text};
 use super::{value, wrappers};
 
 /// What a tool answered to one call.
@@ -75,7 +75,7 @@ pub(super) fn tool_answers<'a>(facts: &Facts<'a>, given: Option<&'a str>) -> Vec
 pub(super) fn given_messages<'a>(span: &SpanView<'a>, facts: &Facts<'a>) -> Option<Cow<'a, str>> {
     [Slot::InputMessages, Slot::Input, Slot::PlainInput]
         .into_iter()
-        .find_map(|slot| json_text(facts.value(slot)))
+        .find_map(|slot| messages_text(facts.value(slot)))
         .or_else(|| event_text(span, OPERATION_DETAILS, "gen_ai.input.messages"))
         .or_else(|| in_events(span).map(Cow::Owned))
 }

@@ -29,7 +29,7 @@ use super::answer::{self, Asked, EVENT_CONTENT, OPERATION_DETAILS};
 use super::dialect::Dialect;
 use super::facts::{ASKED_MAX, Facts, Slot};
 use super::given::ToolAnswer;
-use super::reading::{json_text, member_text};
+use super::reading::{json_text, member_text, messages_text};
 use super::records::{Record, text};
 use super::workers::Workers;
 use super::{Outcome, Report, gen_ai, given, usage, value};
@@ -208,7 +208,7 @@ impl Message<'_> {
 
 /// A call of a model with all that went in and came out.
 fn details(record: &mut Record<'_, '_>, facts: &Facts<'_>) {
-    let input = json_text(facts.value(Slot::InputMessages)).unwrap_or_default();
+    let input = messages_text(facts.value(Slot::InputMessages)).unwrap_or_default();
     for message in newest(&input).iter().rev().take(ASKED_MAX).rev() {
         if message.is_of("user") {
             let parts = message.parts.iter().map(|part| part.get());
@@ -219,7 +219,7 @@ fn details(record: &mut Record<'_, '_>, facts: &Facts<'_>) {
     for answer in given::in_messages(&input) {
         tell_answer(record, &answer);
     }
-    let output = json_text(facts.value(Slot::OutputMessages)).unwrap_or_default();
+    let output = messages_text(facts.value(Slot::OutputMessages)).unwrap_or_default();
     let usage = usage::of(facts);
     let call = ModelCall {
         model: facts.text(Slot::Model).map(value::name),

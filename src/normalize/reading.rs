@@ -400,6 +400,23 @@ pub(super) fn json_text(value: ValueView<'_>) -> Option<Cow<'_, str>> {
     }
 }
 
+/// Messages as a JSON list, however often they were written as text: as a whole, or each on its own.
+pub(super) fn messages_text(messages: ValueView<'_>) -> Option<Cow<'_, str>> {
+    let text = json_text(messages)?;
+    let text = if text.starts_with('"') {
+        Cow::Owned(value::unquote(&text).into_owned())
+    } else {
+        text
+    };
+    if !text.starts_with("[\"{") {
+        return Some(text);
+    }
+    let Ok(each) = serde_json::from_str::<Vec<Cow<'_, str>>>(&text) else {
+        return Some(text);
+    };
+    Some(Cow::Owned(format!("[{}]", each.join(","))))
+}
+
 /// What an event of a name says under a key, the first that has it.
 pub(super) fn event_text<'a>(span: &SpanView<'a>, event: &str, key: &str) -> Option<Cow<'a, str>> {
     let mut named = span.events.iter().filter(|other| other.name == event);
