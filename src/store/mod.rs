@@ -252,7 +252,8 @@ impl Store {
         let _ = self.inner.orders.send(Order::Cut(until));
     }
 
-    /// Keeps a policy under its hash, for replays. To be called before the first turn that names it.
+    /// Keeps a policy under its hash, for replays. To be called before the first turn that names it; it waits for the disk
+    /// where the policy is a new one.
     pub fn put_policy(&self, hash: u64, json: &str) -> Result<(), StoreError> {
         self.inner.shared.put_policy(hash, json)
     }

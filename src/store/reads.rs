@@ -131,14 +131,20 @@ impl Shared {
             .map_err(|error| unreadable("policy", &key, &RecordError::from(error.utf8_error())))
     }
 
+    /// Keeps a policy, on disk when this returns: the journal is synced before the database is, and names it.
     pub(super) fn put_policy(&self, hash: u64, json: &str) -> Result<(), StoreError> {
         let key = keys::policy(hash);
+        let kept = self.read(|db| pieces::get(db, &key))?;
+        if kept.is_some_and(|kept| kept == json.as_bytes()) {
+            return Ok(());
+        }
         self.write(|db| {
             let mut writes = Writes::default();
             writes.remove_stored(db, &key)?;
             writes.put_pieces(&key, json.as_bytes());
             writes.apply(db)
-        })
+        })?;
+        self.write_through()
     }
 
     pub(super) fn exporter_cursor(&self, name: &str) -> Result<u64, StoreError> {

@@ -1,6 +1,7 @@
 //! What the callers of the store and its thread hold in common: the database, how far it is, and whether it is well.
 
 use std::collections::BTreeMap;
+use std::fs::File;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -10,13 +11,13 @@ use tokio::sync::watch;
 
 use super::error::StoreError;
 use super::keys;
-use super::open::{self, DATABASE, JOURNAL};
+use super::open::{self, DATABASE, JOURNAL, LOG};
 use super::pending::Pending;
 use super::pieces;
 use super::rebuild::Rebuilt;
 use super::records::TurnWriter;
 use super::snapshot;
-use super::{Counters, Mended, Options};
+use super::{Counters, Durability, Mended, Options};
 
 /// Writers of turns that are kept: as many as shards usually write at a time.
 const SPARES_MAX: usize = 4;
@@ -32,6 +33,7 @@ pub(super) struct Shared {
     /// The newest committed journal position; written by the store's thread.
     pub(super) position: AtomicU64,
     /// The first journal position that somebody may need; written by the store's thread.
+    durability: Durability,
     pub(super) journal_start: AtomicU64,
     /// The first journal position that the newest snapshot needs; written by the thread that makes them.
     pub(super) snapshot_start: AtomicU64,
@@ -109,6 +111,7 @@ impl Shared {
             first_cursor: AtomicU64::new(1),
             last_cursor: watch::Sender::new(0),
             pending: Mutex::default(),
+            durability: options.durability,
             spare: Mutex::default(),
             needed: Mutex::default(),
             failure: OnceLock::new(),
@@ -287,6 +290,18 @@ impl Shared {
     }
 
     fn needed(&self) -> MutexGuard<'_, BTreeMap<u16, u64>> {
+    /// Brings to the disk what has been written to the database by now.
+    pub(super) fn write_through(&self) -> Result<(), StoreError> {
+        self.write(|db| {
+            db.flush()?;
+            if self.durability == Durability::Power {
+                // On Linux sled's own flush does not reach through the disk's cache.
+                File::open(self.dir.join(DATABASE).join(LOG))?.sync_data()?;
+            }
+            Ok(())
+        })
+    }
+
         self.needed.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -159,6 +159,61 @@ fn thresholds_apply_from_the_next_report() {
     }
 }
 
+/// Given a configuration that changes twice, with reports in between, and a process that is killed right after: what was read
+/// under each is judged by it after the start, and what comes then by the file's newest.
+#[test]
+fn what_was_judged_stays_judged_after_kill_9() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let config = directory.path().join("eddy.yaml");
+    let path = config.to_string_lossy().into_owned();
+    let data = directory.path().join("data");
+    // What the database has not written by itself half a second later must not be missed. A few rounds, since it may have.
+    for round in 0..3 {
+        let runs = [1, 2, 3, 4].map(|run| 10 * round + run);
+        let [first, second, third, fourth] = runs;
+        // Each is a policy that no round before had.
+        let on = |more: u64| {
+            let seconds = 1_000 + 10 * round + more;
+            format!("detectors: {{rules: {{long_running_step: {{seconds: {seconds}}}}}}}\n")
+        };
+        let off = format!(
+            "detectors: {{rules: {{{RULE}: off, long_running_step: {{seconds: {}}}}}}}\n",
+            2_000 + round
+        );
+        put(&config, &on(1));
+        let daemon = Daemon::start_with(&data, free_port(), &["--config", &path]);
+        runtime().block_on(async {
+            let mut sender = Sender::new(daemon.grpc);
+            sender.traces(looping(first, 0, 3)).await.expect("taken");
+            put(&config, &off);
+            daemon.signal("HUP");
+            reloaded(&daemon, "taken", 1).await;
+            sender.traces(looping(second, 0, 3)).await.expect("taken");
+            put(&config, &on(2));
+            daemon.signal("HUP");
+            reloaded(&daemon, "taken", 2).await;
+            sender.traces(looping(third, 0, 3)).await.expect("taken");
+        });
+        let before = daemon.runs();
+        daemon.kill_9();
+        let daemon = Daemon::start_with(&data, free_port(), &["--config", &path]);
+        let after = daemon.runs();
+        for run in [first, second, third] {
+            let id = format!("{:032x}", run + 1);
+            assert_eq!(after[&id], before[&id], "run {run} of round {round}");
+        }
+        let open = Some("open".to_owned());
+        let found = [first, second, third].map(|run| warning(&daemon, run));
+        assert_eq!(found, [open.clone(), None, open.clone()]);
+        runtime().block_on(async {
+            let mut sender = Sender::new(daemon.grpc);
+            sender.traces(looping(fourth, 0, 3)).await.expect("taken");
+        });
+        assert_eq!(warning(&daemon, fourth), open);
+        daemon.kill_9();
+    }
+}
+
 /// Given a changed `tools` section, calls are read and judged by it from the next report on.
 #[test]
 fn tools_are_read_anew() {
