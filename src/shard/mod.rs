@@ -180,8 +180,6 @@ struct Shared {
     desks: Vec<Desk>,
     /// Requests refused since one was accepted.
     refused_in_row: AtomicU64,
-    /// Runs that the store's index holds.
-    runs: AtomicU64,
     stopping: AtomicBool,
     failed: AtomicBool,
     /// Cancelled when the shards are given up.
@@ -211,7 +209,6 @@ impl Shards {
     ) -> Result<Self, StartError> {
         let named = replay::keep_policy(&store, &policy)?;
         let residences = replay::replay(&store, &policy, &settings).await?;
-        let survey = retire::survey(&store)?;
         let (desks, trays): (Vec<_>, Vec<_>) =
             (0..settings.shards.max(1)).map(|_| inbox::desk()).unzip();
         let shared = Arc::new(Shared {
@@ -222,7 +219,6 @@ impl Shards {
             swarms: swarm::Board::default(),
             desks,
             refused_in_row: AtomicU64::new(0),
-            runs: AtomicU64::new(survey.runs),
             stopping: AtomicBool::new(false),
             failed: AtomicBool::new(false),
             abandoned: CancellationToken::new(),
@@ -230,15 +226,15 @@ impl Shards {
             store,
             settings,
         });
-        shared.move_again(survey.aliased)?;
         let mut tasks = Vec::new();
         for (number, (tray, residence)) in trays.into_iter().zip(residences).enumerate() {
             let worker = Worker::new(number as u16, shared.clone(), tray, residence);
             tasks.push(tokio::spawn(worker.work()));
         }
         tasks.push(tokio::spawn(retire::walk(shared.clone())));
+        tasks.push(tokio::spawn(retire::finish_moves(shared.clone())));
         info!(
-            runs = survey.runs,
+            runs = shared.store.run_count(),
             shards = shared.desks.len(),
             "shards started"
         );
@@ -345,7 +341,7 @@ impl Shards {
     /// Runs known, in memory or on disk.
     #[must_use]
     pub fn run_count(&self) -> u64 {
-        self.shared.runs.load(Ordering::Relaxed)
+        self.shared.store.run_count()
     }
 
     /// Has what comes from now on read and judged by another policy. Warnings that are open stay, until the run recovers.

@@ -3,11 +3,9 @@
 //! Only the owner of a run may forget it, so the walk hands the owners a few runs at a time to be looked at
 //! ([`Review`]), and waits for them. The first round passes every run, to find those that were still open when the daemon
 //! ended and have no place in a queue of idle runs; later rounds go only as far as runs can be too old, or too many.
-//! What is done at the start, before that, is a survey of the ids alone: how many there are, and which of them should
-//! have moved to another run when the daemon ended.
+//! Beside it, once, goes a survey of the ids alone: which of them should have moved to another run when the daemon ended.
 
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use tokio::sync::oneshot;
@@ -17,7 +15,7 @@ use crate::engine::RunState;
 use crate::engine::event::{Text, TraceId};
 use crate::normalize::RunRef;
 use crate::store::records::decode_run;
-use crate::store::{IndexKey, Store, StoreError};
+use crate::store::{IndexKey, StoreError};
 
 use super::inbox::{Message, Move, Query, Review};
 use super::router::trace_of;
@@ -35,8 +33,11 @@ const STEPS_TOGETHER: usize = 64;
 /// Most runs looked at in a step; an owner does so between two turns.
 const STEP_RUNS: usize = 128;
 
-/// Ids read at once by the survey.
-const SURVEY_RUNS: usize = 4_096;
+/// Ids read at once by the survey: some two milliseconds of work.
+const SURVEY_RUNS: usize = 256;
+
+/// The pause after that, which others have. A million runs take some twenty seconds.
+const SURVEY_PAUSE: Duration = Duration::from_millis(3);
 
 /// By how much the number of runs may exceed the limit while those in excess are at work, as a share of the limit (one
 /// part in this many) and a number on top for small limits. Beyond that, runs that were heard of only once are forgotten,
@@ -47,35 +48,20 @@ const EXCESS_MORE: u64 = 100;
 /// How long a run of one report is left alone, however many there are.
 const FIRST_REPORT: Duration = Duration::from_secs(2);
 
-/// What the ids of the stored runs tell.
-pub(super) struct Survey {
-    pub(super) runs: u64,
-    /// Runs named after a trace that was said to belong elsewhere.
-    pub(super) aliased: Vec<(TraceId, Text)>,
-}
-
-/// Reads the ids of all runs.
-pub(super) fn survey(store: &Store) -> Result<Survey, StoreError> {
-    let mut survey = Survey {
-        runs: 0,
-        aliased: Vec::new(),
-    };
+/// Moves the runs that should have moved to another one when the daemon ended: those that are named after a trace which was
+/// said to belong elsewhere. Until then both are shown; what comes for the trace goes to the right one.
+pub(super) async fn finish_moves(shared: Arc<Shared>) {
     let mut after = None;
     loop {
-        let keys = store.run_ids(after.as_ref(), false, SURVEY_RUNS)?;
-        for IndexKey { run_id, .. } in &keys {
-            let Some(trace) = trace_of(run_id) else {
-                continue;
-            };
-            if store.alias(trace)?.is_some_and(|into| into != *run_id) {
-                survey.aliased.push((trace, run_id.clone()));
+        match shared.move_again(after.as_ref()) {
+            Ok(None) => return,
+            Ok(next) => after = next,
+            Err(error) => {
+                warn!(%error, "the index of runs cannot be read; runs that should have moved stay until the next start");
+                return;
             }
         }
-        survey.runs += keys.len() as u64;
-        after = keys.into_iter().next_back();
-        if after.is_none() {
-            return Ok(survey);
-        }
+        tokio::time::sleep(SURVEY_PAUSE).await;
     }
 }
 
@@ -111,7 +97,7 @@ impl Walk {
     /// Has the next runs looked at. Returns whether the next step should follow at once.
     async fn step(&mut self, shared: &Shared) -> Result<bool, StoreError> {
         let most = shared.settings.retention_runs;
-        let excess = shared.runs.load(Ordering::Relaxed).saturating_sub(most);
+        let excess = shared.store.run_count().saturating_sub(most);
         let why = match excess {
             0 => Review::Age,
             _ if excess > shared.settings.excess_max() => Review::NumberAtAnyPrice,
@@ -147,7 +133,7 @@ impl Shared {
     /// Whether there are so many runs that none may be begun: those that are there matter more than those to come.
     pub(super) fn is_crowded(&self) -> bool {
         let most = self.settings.retention_runs + 2 * self.settings.excess_max();
-        self.runs.load(Ordering::Relaxed) >= most
+        self.store.run_count() >= most
     }
 
     /// The time before which a run must have been heard of last to be forgotten, milliseconds since 1970.
@@ -172,33 +158,45 @@ impl Shared {
         retired
     }
 
-    /// Moves the runs that the survey found, as if their traces had just been learned.
-    pub(super) fn move_again(&self, aliased: Vec<(TraceId, Text)>) -> Result<(), StoreError> {
+    /// Moves those of the next runs that should have moved, as if their traces had just been learned. Answers how far it came;
+    /// nothing at the end.
+    fn move_again(&self, after: Option<&IndexKey>) -> Result<Option<IndexKey>, StoreError> {
+        let keys = self.store.run_ids(after, false, SURVEY_RUNS)?;
+        for IndexKey { run_id: from, .. } in &keys {
+            let Some(trace) = trace_of(from) else {
+                continue;
+            };
+            if self.store.alias(trace)?.is_some_and(|into| into != *from) {
+                self.move_one_again(trace, from)?;
+            }
+        }
+        Ok(keys.into_iter().next_back())
+    }
+
+    fn move_one_again(&self, trace: TraceId, from: &Text) -> Result<(), StoreError> {
         let mut router = self
             .router
             .lock()
             .expect("nobody panics holding the router");
-        for (trace, from) in aliased {
-            let run = RunRef {
-                trace,
-                ..RunRef::default()
-            };
-            let mut failure = None;
-            let route = router.route(&run, &mut |trace| {
-                self.store.alias(trace).unwrap_or_else(|error| {
-                    failure = Some(error);
-                    None
-                })
-            });
-            if let Some(error) = failure {
-                return Err(error);
-            }
-            if let Some(route) = route {
-                let (done, _) = oneshot::channel();
-                let into = route.run_id;
-                let desk = self.desk_of(&from);
-                desk.send(Message::Move(Move { from, into, done }));
-            }
+        let run = RunRef {
+            trace,
+            ..RunRef::default()
+        };
+        let mut failure = None;
+        let route = router.route(&run, &mut |trace| {
+            self.store.alias(trace).unwrap_or_else(|error| {
+                failure = Some(error);
+                None
+            })
+        });
+        if let Some(error) = failure {
+            return Err(error);
+        }
+        if let Some(route) = route {
+            let (done, _) = oneshot::channel();
+            let (from, into) = (from.clone(), route.run_id);
+            let desk = self.desk_of(&from);
+            desk.send(Message::Move(Move { from, into, done }));
         }
         Ok(())
     }

@@ -9,7 +9,6 @@
 //! old run is removed. A crash in between leaves both, and the next start moves the old one again: absorbing twice
 //! changes nothing.
 
-use std::sync::atomic::Ordering;
 use std::time::Instant;
 
 use tokio::task::yield_now;
@@ -357,7 +356,6 @@ impl Worker {
         counters
             .runs_unreadable
             .add(self.residence.take_unreadable());
-        self.shared.runs.fetch_add(new_runs, Ordering::Relaxed);
         self.position = committed.position;
         for slot in &draft.touched {
             self.residence.committed(*slot, committed.position);
@@ -404,9 +402,6 @@ impl Worker {
             self.idle.remove(run_id);
             self.watchers.end(run_id);
         }
-        self.shared
-            .runs
-            .fetch_sub(removed.len() as u64, Ordering::Relaxed);
     }
 
     /// Hands a copy of a run to the owner of the run that it belongs to.

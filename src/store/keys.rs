@@ -4,6 +4,7 @@
 //! |---|---|
 //! | `!schema` | format of the whole store, u32 |
 //! | `!journal` | first position of the journal that somebody may need, u64 |
+//! | `!runs` | number of runs, and the journal position of which it is, two u64 |
 //! | `!position` | newest journal position contained in states, where the database was rebuilt, u64 |
 //! | `a` cursor | alert |
 //! | `b` length, run id, warning id | cursor of the warning's newest alert, u64 |
@@ -28,6 +29,9 @@ pub(super) const SCHEMA: &[u8] = b"!schema";
 
 /// First position of the journal that somebody may need.
 pub(super) const JOURNAL_START: &[u8] = b"!journal";
+
+/// How many runs there are, and up to which position of the journal this counts them.
+pub(super) const RUNS: &[u8] = b"!runs";
 
 /// The newest position that states in a rebuilt database contain; see [`super::rebuild`].
 pub(super) const POSITION: &[u8] = b"!position";

@@ -226,6 +226,12 @@ impl Store {
         self.inner.shared.run_ids(after, newest_first, limit)
     }
 
+    /// How many runs there are: those that were begun and not removed.
+    #[must_use]
+    pub fn run_count(&self) -> u64 {
+        self.inner.shared.run_count()
+    }
+
     /// Removes the state of a run, for a replay that finds the run removed. The rest of it went when the turn that removed
     /// it was committed, or when the store was opened.
     pub fn forget_state(&self, run_id: &str) -> Result<(), StoreError> {
@@ -464,6 +470,7 @@ impl Shared {
         let given = self.position.load(Ordering::Acquire);
         let newest = journal.newest().max(start - 1).max(given);
         self.position.store(newest, Ordering::Release);
+        self.find_run_count()?;
         Ok(Writer::new(Arc::clone(self), log, journal))
     }
 }

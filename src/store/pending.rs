@@ -54,6 +54,12 @@ impl Shared {
         turns: Vec<Keys>,
     ) -> Result<(), StoreError> {
         let (mut alerts, mut forgotten) = (Vec::new(), BTreeSet::new());
+        let count = |of: fn(&Keys) -> usize| turns.iter().map(of).sum();
+        self.count_runs(
+            position,
+            count(|turn| turn.new_runs.len()),
+            count(|turn| turn.removed.len()),
+        );
         for turn in turns {
             let waiting = {
                 let mut pending = self.pending();
@@ -117,12 +123,14 @@ impl Shared {
                 Ok((first_cursor, turns)) => self.keep(position, first_cursor, turns),
                 Err(error) => {
                     tracing::warn!(position, %error, "the keys of a journal record cannot be read and are lost");
+                    self.lose_run_count();
                     Ok(())
                 }
             },
             Found::Missing { from, until } => {
                 // The replay will say so.
                 count(&self.tally.lost_records, (until - from) as usize);
+                self.lose_run_count();
                 Ok(())
             }
             Found::Torn => {

@@ -25,15 +25,18 @@ const SPARES_MAX: usize = 4;
 /// Most that a writer may keep: enough for a turn of four thousand events.
 const SPARE_BYTES_MAX: usize = 8 << 20;
 
+/// In place of a position: how many runs there are is not known.
+const NOT_COUNTED: u64 = u64::MAX;
+
 /// The database and everything about it that more than one thread looks at.
 pub(super) struct Shared {
     pub(super) db: sled::Db,
     pub(super) dir: PathBuf,
     pub(super) alerts_max: u64,
+    durability: Durability,
     /// The newest committed journal position; written by the store's thread.
     pub(super) position: AtomicU64,
     /// The first journal position that somebody may need; written by the store's thread.
-    durability: Durability,
     pub(super) journal_start: AtomicU64,
     /// The first journal position that the newest snapshot needs; written by the thread that makes them.
     pub(super) snapshot_start: AtomicU64,
@@ -44,6 +47,10 @@ pub(super) struct Shared {
     /// The newest committed alert; sent by the store's thread.
     pub(super) last_cursor: watch::Sender<u64>,
     pub(super) pending: Mutex<Pending>,
+    /// How many runs there are; written by the store's thread.
+    runs: AtomicU64,
+    /// Up to which position of the journal they are counted; [`NOT_COUNTED`] while that is not known.
+    runs_counted: AtomicU64,
     /// Writers of turns that wait for their next turn.
     #[expect(
         clippy::vec_box,
@@ -104,6 +111,7 @@ impl Shared {
             db,
             dir,
             alerts_max: options.alerts_max.max(1),
+            durability: options.durability,
             position: AtomicU64::new(0),
             journal_start: AtomicU64::new(1),
             snapshot_start: AtomicU64::new(0),
@@ -111,7 +119,8 @@ impl Shared {
             first_cursor: AtomicU64::new(1),
             last_cursor: watch::Sender::new(0),
             pending: Mutex::default(),
-            durability: options.durability,
+            runs: AtomicU64::new(0),
+            runs_counted: AtomicU64::new(NOT_COUNTED),
             spare: Mutex::default(),
             needed: Mutex::default(),
             failure: OnceLock::new(),
@@ -123,6 +132,12 @@ impl Shared {
         shared
             .journal_start
             .store(start.unwrap_or(1).max(1), Ordering::Release);
+        if let Some((runs, position)) = shared.saved_run_count()?
+            && position + 1 >= start.unwrap_or(1)
+        {
+            shared.runs.store(runs, Ordering::Relaxed);
+            shared.runs_counted.store(position, Ordering::Relaxed);
+        }
         let given = shared.read(|db| db.get(keys::POSITION))?;
         let given = given.and_then(|value| pieces::read_number(&value));
         shared.position.store(given.unwrap_or(0), Ordering::Release);
@@ -140,6 +155,64 @@ impl Shared {
         shared.last_cursor.send_replace(newest);
         shared.thin_alerts(oldest, all_from)?;
         Ok(shared)
+    }
+
+    /// How many runs there are.
+    pub(super) fn run_count(&self) -> u64 {
+        self.runs.load(Ordering::Relaxed)
+    }
+
+    /// How many there were when the journal was cut last, and at which position.
+    fn saved_run_count(&self) -> Result<Option<(u64, u64)>, StoreError> {
+        let saved = self.read(|db| db.get(keys::RUNS))?;
+        let numbers = saved.and_then(|saved| {
+            let (runs, position) = saved.split_first_chunk()?;
+            Some((u64::from_be_bytes(*runs), pieces::read_number(position)?))
+        });
+        Ok(numbers)
+    }
+
+    /// What is to be saved of the number of runs whenever the journal is cut.
+    pub(super) fn run_count_to_save(&self) -> [u8; 16] {
+        let numbers = [self.run_count(), self.position.load(Ordering::Acquire)];
+        let mut bytes = [0; 16];
+        for (place, number) in bytes.chunks_exact_mut(8).zip(numbers) {
+            place.copy_from_slice(&number.to_be_bytes());
+        }
+        bytes
+    }
+
+    /// Counts what the record at this position began and removed, unless it is counted already.
+    pub(super) fn count_runs(&self, position: u64, begun: usize, removed: usize) {
+        if position <= self.runs_counted.load(Ordering::Relaxed) {
+            return;
+        }
+        let runs = self.run_count().saturating_add(begun as u64);
+        let runs = runs.saturating_sub(removed as u64);
+        self.runs.store(runs, Ordering::Relaxed);
+        self.runs_counted.store(position, Ordering::Relaxed);
+    }
+
+    /// The number of runs cannot be told from what was saved: there is a gap in the journal behind it.
+    pub(super) fn lose_run_count(&self) {
+        self.runs_counted.store(NOT_COUNTED, Ordering::Relaxed);
+    }
+
+    /// Counts the runs of the index one by one where their number is not known: in a database that was made anew, behind a
+    /// gap in the journal, and where the journal has lost its end.
+    pub(super) fn find_run_count(&self) -> Result<(), StoreError> {
+        let position = self.position.load(Ordering::Acquire);
+        if self.runs_counted.load(Ordering::Relaxed) <= position {
+            return Ok(());
+        }
+        self.settle()?;
+        let runs = self.read(|db| {
+            let mut keys = db.range(keys::all(keys::INDEX)).keys();
+            keys.try_fold(0, |runs, key| key.map(|_| runs + 1))
+        })?;
+        self.runs.store(runs, Ordering::Relaxed);
+        self.runs_counted.store(position, Ordering::Relaxed);
+        Ok(())
     }
 
     /// What the making of another database came to, once the journal has been read.
@@ -217,6 +290,18 @@ impl Shared {
         done
     }
 
+    /// Brings to the disk what has been written to the database by now.
+    pub(super) fn write_through(&self) -> Result<(), StoreError> {
+        self.write(|db| {
+            db.flush()?;
+            if self.durability == Durability::Power {
+                // On Linux sled's own flush does not reach through the disk's cache.
+                File::open(self.dir.join(DATABASE).join(LOG))?.sync_data()?;
+            }
+            Ok(())
+        })
+    }
+
     /// The first journal position that the newest snapshot may need.
     pub(super) fn kept_for_snapshots(&self) -> u64 {
         self.snapshot_start.load(Ordering::Acquire)
@@ -290,18 +375,6 @@ impl Shared {
     }
 
     fn needed(&self) -> MutexGuard<'_, BTreeMap<u16, u64>> {
-    /// Brings to the disk what has been written to the database by now.
-    pub(super) fn write_through(&self) -> Result<(), StoreError> {
-        self.write(|db| {
-            db.flush()?;
-            if self.durability == Durability::Power {
-                // On Linux sled's own flush does not reach through the disk's cache.
-                File::open(self.dir.join(DATABASE).join(LOG))?.sync_data()?;
-            }
-            Ok(())
-        })
-    }
-
         self.needed.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

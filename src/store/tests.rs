@@ -194,7 +194,7 @@ async fn a_large_turn_comes_back_and_is_cut() {
     store.needed_from(0, u64::MAX);
     store.close().await.unwrap();
     let left = raw::keys(dir.path());
-    assert_eq!(left, ["!journal", "!schema", "i"]);
+    assert_eq!(left, ["!journal", "!runs", "!schema", "i"]);
 }
 
 /// Given shards that need the journal from different positions on, it is cut behind the lowest; positions go on where
@@ -435,7 +435,7 @@ async fn deleted_runs_leave_nothing_behind() {
     store.commit(removing("old2")).await.unwrap();
     store.needed_from(0, u64::MAX);
     store.close().await.unwrap();
-    assert_eq!(raw::keys(dir.path()), ["!journal", "!schema"]);
+    assert_eq!(raw::keys(dir.path()), ["!journal", "!runs", "!schema"]);
 }
 
 /// Given a directory that is open, a second opening says who holds it; once it is let go, it opens.
@@ -500,7 +500,7 @@ fn a_newer_format_is_left_alone() {
         panic!("the store is refused as newer");
     };
     assert_eq!((found, known), (7, open::SCHEMA_KNOWN));
-    assert_eq!(raw::keys(dir.path()), ["!journal", "!schema"]);
+    assert_eq!(raw::keys(dir.path()), ["!journal", "!runs", "!schema"]);
 
     // A format that is not even a database of ours any more is known by the file.
     fs::remove_dir_all(dir.path().join("store")).unwrap();

@@ -309,6 +309,8 @@ impl Writer {
         let start = shared.journal_start.load(Ordering::Acquire);
         let start = start.max(self.cut_until);
         shared.write(|db| {
+            // First, since without it what the journal has behind the cut would have to be counted.
+            db.insert(keys::RUNS, &shared.run_count_to_save())?;
             db.insert(keys::JOURNAL_START, &start.to_be_bytes())?;
             if durably {
                 // On Linux sled's own flush does not reach through the disk's cache.

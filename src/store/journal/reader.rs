@@ -8,7 +8,8 @@
 //! and lies where the next one goes.
 //!
 //! The reader takes a record for what it claims to be if its hash is right and its position is not below the one that
-//! comes next: what was in a segment before it was written anew has lower ones. Where there is no such record, the rest
+//! comes next: what was in a segment before it was written anew has lower ones, and whole ones of these are stepped over.
+//! Where there is no record, the rest
 //! of the segment is searched for one, so that damage costs what it hit and not what follows. What is not found is
 //! reported by its position as soon as a later record shows that it was there; what comes behind the last
 //! record of all was torn by a crash before anybody had been answered, and is left out.
@@ -16,6 +17,7 @@
 use std::collections::VecDeque;
 use std::fs;
 use std::io;
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use xxhash_rust::xxh3::xxh3_64_with_seed;
@@ -25,6 +27,13 @@ pub(super) const END_MARK_BYTES: usize = 8;
 
 /// Records begin at multiples of this.
 pub(super) const ALIGNMENT: usize = 8;
+
+/// Further above the one that comes next no position is: so many commits there never are between two records.
+const POSITIONS_AHEAD: u64 = 1 << 32;
+
+/// How often the bytes of a segment may be hashed in the search for a record, all together. What merely looks like the head
+/// of one is rare, unless somebody has put it into what was recorded, to make each start long.
+const SEARCH_MAX: usize = 16;
 
 const EXTENSION: &str = "log";
 
@@ -87,19 +96,32 @@ pub(super) fn frame<'a>(
     record.resize(record.len().next_multiple_of(ALIGNMENT) + END_MARK_BYTES, 0);
 }
 
-/// The record that begins at this byte, if one does: its position, its payload and where it ends.
-fn record_at(bytes: &[u8], at: usize, least: u64) -> Option<(u64, &[u8], usize)> {
+/// Where a record lies in its segment.
+struct Framed {
+    position: u64,
+    payload: Range<usize>,
+    /// Where it ends, and another one may begin.
+    end: usize,
+    is_whole: bool,
+}
+
+/// What claims to be a record at this byte, if anything does that has one of these positions.
+fn record_at(bytes: &[u8], at: usize, positions: Range<u64>) -> Option<Framed> {
     let header = bytes.get(at..at + HEADER_BYTES)?;
     let (numbers, _) = header.as_chunks();
     let [length, hash, position] = [0, 1, 2].map(|place| u64::from_le_bytes(numbers[place]));
-    if position < least || length == 0 {
+    if !positions.contains(&position) || length == 0 {
         return None;
     }
     let start = at + HEADER_BYTES;
     let end = start.checked_add(usize::try_from(length).ok()?)?;
     let payload = bytes.get(start..end)?;
-    let is_whole = hash == xxh3_64_with_seed(payload, position);
-    is_whole.then_some((position, payload, end.next_multiple_of(ALIGNMENT)))
+    Some(Framed {
+        position,
+        payload: start..end,
+        end: end.next_multiple_of(ALIGNMENT),
+        is_whole: hash == xxh3_64_with_seed(payload, position),
+    })
 }
 
 /// Name of a segment.
@@ -133,6 +155,8 @@ pub(in crate::store) struct Reader {
     bytes: Vec<u8>,
     segment: u64,
     at: usize,
+    /// Whether a record of this segment was told of.
+    has_records: bool,
     /// Position that the next record should have.
     expected: u64,
 }
@@ -146,6 +170,7 @@ impl Reader {
             bytes: Vec::new(),
             segment: 0,
             at: 0,
+            has_records: false,
             expected: start,
         })
     }
@@ -153,7 +178,40 @@ impl Reader {
     /// Something other than the end mark, where nothing but a record or an end mark should be.
     fn is_torn(&self) -> bool {
         let next = self.bytes.get(self.at..self.at + END_MARK_BYTES);
-        self.at > 0 && next.is_some_and(|next| next.iter().any(|byte| *byte != 0))
+        self.has_records && next.is_some_and(|next| next.iter().any(|byte| *byte != 0))
+    }
+
+    /// Steps over whole records that nobody asked for.
+    fn pass_by_older(&mut self) {
+        while let Some(record) = record_at(&self.bytes, self.at, 0..self.expected)
+            && record.is_whole
+        {
+            self.at = record.end;
+        }
+    }
+
+    /// The next record that is there, from here on.
+    fn search(&self) -> Option<Framed> {
+        let positions = self.expected..self.expected.saturating_add(POSITIONS_AHEAD);
+        // Where damage has left the length of a record as it was, the next one lies behind it.
+        if let Some(hit) = record_at(&self.bytes, self.at, positions.clone())
+            && !hit.is_whole
+            && let Some(next) = record_at(&self.bytes, hit.end, positions.clone())
+            && next.is_whole
+        {
+            return Some(next);
+        }
+        let mut left = SEARCH_MAX * self.bytes.len();
+        for at in (self.at..self.bytes.len()).step_by(ALIGNMENT) {
+            let Some(record) = record_at(&self.bytes, at, positions.clone()) else {
+                continue;
+            };
+            if record.is_whole {
+                return Some(record);
+            }
+            left = left.checked_sub(record.payload.len())?;
+        }
+        None
     }
 }
 
@@ -162,25 +220,21 @@ impl Iterator for Reader {
 
     fn next(&mut self) -> Option<Self::Item> {
         loop {
-            let mut places = (self.at..self.bytes.len()).step_by(ALIGNMENT);
-            let found = places.find_map(|at| {
-                let (position, payload, end) = record_at(&self.bytes, at, self.expected)?;
-                Some((at, position, payload, end))
-            });
-            if let Some((at, position, payload, end)) = found {
-                if position > self.expected {
-                    self.at = at;
-                    let from = std::mem::replace(&mut self.expected, position);
-                    let until = position;
+            self.pass_by_older();
+            if let Some(record) = self.search() {
+                self.has_records = true;
+                if record.position > self.expected {
+                    self.at = record.payload.start - HEADER_BYTES;
+                    let from = std::mem::replace(&mut self.expected, record.position);
+                    let until = record.position;
                     return Some(Ok(Found::Missing { from, until }));
                 }
                 self.expected += 1;
-                let payload = payload.to_vec();
-                self.at = end;
+                self.at = record.end;
                 return Some(Ok(Found::Record {
                     segment: self.segment,
-                    position,
-                    payload,
+                    position: record.position,
+                    payload: self.bytes[record.payload].to_vec(),
                 }));
             }
             if self.is_torn() {
@@ -189,6 +243,7 @@ impl Iterator for Reader {
             }
             self.segment = self.segments.pop_front()?;
             self.at = 0;
+            self.has_records = false;
             match fs::read(path(&self.dir, self.segment)) {
                 Ok(bytes) => self.bytes = bytes,
                 // It was given up a moment ago: nobody needs it.
@@ -196,5 +251,59 @@ impl Iterator for Reader {
                 Err(error) => return Some(Err(error)),
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::{Duration, Instant};
+
+    use super::*;
+
+    /// Bytes in which a head of a record begins at each third word: of a long record, with this position.
+    fn like_heads(bytes: usize, position: u64) -> Vec<u8> {
+        let head = [bytes as u64 / 2, 7, position].map(u64::to_le_bytes);
+        head.concat().repeat(bytes / HEADER_BYTES)
+    }
+
+    /// What a reader from `start` on finds in a segment, by position: records as they are, what is missing up to where.
+    fn found(segment: &[u8], start: u64) -> Vec<(u64, Option<u64>)> {
+        let dir = tempfile::tempdir().unwrap();
+        fs::write(path(dir.path(), 1), segment).unwrap();
+        let began = Instant::now();
+        let found = Reader::new(dir.path(), start).unwrap();
+        let found = found.filter_map(|found| match found.unwrap() {
+            Found::Record { position, .. } => Some((position, None)),
+            Found::Missing { from, until } => Some((from, Some(until))),
+            Found::Torn => None,
+        });
+        let found = found.collect();
+        assert!(began.elapsed() < Duration::from_secs(10));
+        found
+    }
+
+    /// Given a journal of which only the end is wanted, what lies before it is passed by, record by record: what was
+    /// recorded is not searched for records.
+    #[test]
+    fn what_nobody_asks_for_is_passed_by() {
+        let (mut segment, mut record) = (Vec::new(), Vec::new());
+        let payload = like_heads(1 << 20, 100);
+        for position in 1..=8 {
+            frame(&mut record, position, [payload.as_slice()].into_iter());
+            segment.truncate(segment.len().saturating_sub(END_MARK_BYTES));
+            segment.extend_from_slice(&record);
+        }
+        assert_eq!(found(&segment, 7), [(7, None), (8, None)]);
+        assert_eq!(found(&segment, 9), []);
+        // With damage in it, what follows the damage is found.
+        let third = 2 * (HEADER_BYTES + payload.len());
+        segment[third + HEADER_BYTES] ^= 1;
+        assert_eq!(found(&segment, 3)[..2], [(3, Some(4)), (4, None)]);
+    }
+
+    /// Given a file of nothing but what looks like heads of records, it is given up in time.
+    #[test]
+    fn what_looks_like_records_does_not_hold_up_the_start() {
+        assert_eq!(found(&like_heads(16 << 20, 1), 1), []);
     }
 }

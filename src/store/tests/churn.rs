@@ -109,3 +109,31 @@ async fn what_is_forgotten_leaves_its_room() {
     assert!(written > 3 * usual[2], "too little was written to tell");
     store.close().await.unwrap();
 }
+
+/// Given runs that come and go, their number is right at each moment, and after a crash at any moment: without a look at each,
+/// and with one where the database does not say it.
+#[tokio::test]
+async fn runs_are_counted_as_they_come_and_go() {
+    let dir = TempDir::new().unwrap();
+    let store = open_with(dir.path(), |journal| journal.set_segment_bytes(1_000));
+    store.needed_from(0, 0);
+    for round in 0..50 {
+        let committed = store.commit(turn(round, &Turn::default())).await.unwrap();
+        let expected = RUNS * (round + 1).min(ROUNDS_KEPT);
+        assert_eq!(store.run_count(), expected);
+        if round % 3 == 0 {
+            store.needed_from(0, committed.position.saturating_sub(2));
+        }
+        if round % 7 == 0 {
+            let copied = TempDir::new().unwrap();
+            copy(dir.path(), copied.path());
+            let again = open(copied.path());
+            assert_eq!(again.run_count(), expected, "after round {round}");
+            let listed = again.run_ids(None, false, 1_000).unwrap();
+            assert_eq!(listed.len() as u64, expected);
+            drop(again);
+            raw::put(copied.path(), keys::RUNS, b"nonsense");
+            assert_eq!(open(copied.path()).run_count(), expected);
+        }
+    }
+}
