@@ -2,8 +2,10 @@
 
 use std::time::Duration;
 
+use axum::body::Body;
 use axum::extract::Request;
 use axum::http::{Version, header};
+use futures_util::FutureExt;
 use http_body_util::BodyExt;
 use tokio::time::timeout;
 
@@ -13,24 +15,36 @@ const BYTES_MAX: usize = 64 << 20;
 /// Reads what is left of a refused request's body and forgets it, within limits.
 ///
 /// Over HTTP/1.1 a sender that is still writing when the connection ends does not see the answer, takes it for a bad
-/// connection, and sends everything again. Over HTTP/2 the answer has a way of its own, and a sender that waits for `100
-/// Continue` has not begun to write.
+/// connection, and sends everything again: its body is read before it is answered. A sender that waits for `100
+/// Continue` has not begun to write. Over HTTP/2 the answer has a way of its own, and the body is read beside it. Not to
+/// read it would be to reset the stream, and a connection is closed when data for many streams come after their reset,
+/// with all that was well on it.
 pub async fn discard(request: Request, time_max: Duration) {
-    if request.version() > Version::HTTP_11 || request.headers().contains_key(header::EXPECT) {
+    if request.headers().contains_key(header::EXPECT) {
         return;
     }
-    let mut body = request.into_body();
-    let reading = async {
-        let mut left = BYTES_MAX;
-        while let Some(Ok(frame)) = body.frame().await {
-            left = left.saturating_sub(frame.data_ref().map_or(0, bytes_of));
-            if left == 0 {
-                return;
-            }
+    let is_http1 = request.version() <= Version::HTTP_11;
+    // A sender that is slower does not see the answer, or has its stream reset.
+    let reading = timeout(time_max, forget(request.into_body()));
+    if is_http1 {
+        let _ = reading.await;
+        return;
+    }
+    let mut reading = Box::pin(reading);
+    // Most bodies are short and have come with their headers. A connection has only so many streams that others may be on.
+    if reading.as_mut().now_or_never().is_none() {
+        tokio::spawn(reading);
+    }
+}
+
+async fn forget(mut body: Body) {
+    let mut left = BYTES_MAX;
+    while let Some(Ok(frame)) = body.frame().await {
+        left = left.saturating_sub(frame.data_ref().map_or(0, bytes_of));
+        if left == 0 {
+            return;
         }
-    };
-    // A sender that is slower does not see the answer.
-    let _ = timeout(time_max, reading).await;
+    }
 }
 
 fn bytes_of(data: &impl AsRef<[u8]>) -> usize {

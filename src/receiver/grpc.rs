@@ -24,7 +24,7 @@ use super::Settings;
 use super::body::{self, Coding, Framing};
 use super::budget::Share;
 use super::intake::{Accepted, Intake, Refused};
-use crate::door::{Tenant, Tokens, UNAUTHENTICATED};
+use crate::door::{Tenant, Tokens, UNAUTHENTICATED, discard};
 use crate::otlp::Signal;
 
 const METHODS: [(&str, Signal); 3] = [
@@ -89,13 +89,19 @@ async fn export(
 ) -> Response<Body> {
     let Some(coding) = coding(request.headers()) else {
         intake.count_refused(&Refused::Invalid(String::new()));
+        discard(request, settings.arrival_max).await;
         return unknown_encoding();
     };
     let tenant = Tenant::of(&request);
     let share = intake.share();
-    let message = match message(request.body_mut(), coding, &settings, &share).await {
+    let received = match intake.turn_away(&tenant, signal) {
+        Ok(()) => message(request.body_mut(), coding, &settings, &share).await,
+        Err(refused) => Err(refused),
+    };
+    let message = match received {
         Ok(message) => message,
         Err(refused) => {
+            discard(request, settings.arrival_max).await;
             intake.count_refused(&refused);
             return status(&refused).into_http();
         }

@@ -96,7 +96,10 @@ async fn export(
     let began = Instant::now();
     let tenant = Tenant::of(&request);
     let share = intake.share();
-    let received = body::receive(request.body_mut(), &Framing::NONE, &settings, &share).await;
+    let received = match intake.turn_away(&tenant, signal) {
+        Ok(()) => body::receive(request.body_mut(), &Framing::NONE, &settings, &share).await,
+        Err(refused) => Err(refused),
+    };
     let message = match received {
         Ok(received) => {
             message(
@@ -110,6 +113,8 @@ async fn export(
             .await
         }
         Err(refused) => {
+            // What had come is forgotten.
+            drop(share);
             // One time for the arrival, whether it is of use or not.
             let left = settings.arrival_max.saturating_sub(began.elapsed());
             discard(request, left).await;

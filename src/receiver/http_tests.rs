@@ -1,6 +1,7 @@
 //! OTLP/HTTP as senders meet it: status, headers and body of every answer, in both languages.
 
 use std::io::Write;
+use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -319,6 +320,28 @@ async fn refusals_for_now() {
         let answer = send(&willing(), post(content_type, "", stuck)).await;
         check(answer, content_type, "1");
     }
+}
+
+/// Given shards that hold nearly all they may, a request is refused for now before it is looked at, whatever is in it, and a
+/// sender that asks whether to send at all is told so at once.
+#[tokio::test]
+async fn what_would_be_refused_is_not_received() {
+    let intake = Intake::full(Arc::new(AtomicBool::new(true)));
+    for content_type in [PROTOBUF, JSON] {
+        // More than would be taken, and nothing that could be unfolded.
+        let request = post(content_type, "gzip", vec![0; 100 << 10]);
+        let answer = send(&intake, request).await;
+        assert_eq!((answer.status, answer.code()), (503, 14));
+        assert_eq!(answer.header("retry-after"), "2");
+        assert_eq!(intake.bytes_held(), 0);
+    }
+    let waiting = stream::pending::<Result<Bytes, std::io::Error>>();
+    let mut request = post(PROTOBUF, "identity", Body::from_stream(waiting));
+    let expect = "100-continue".parse().unwrap();
+    request.headers_mut().insert("expect", expect);
+    let sending = tokio::time::timeout(Duration::from_millis(100), send(&intake, request));
+    assert_eq!(sending.await.unwrap().status, 503);
+    assert_eq!(intake.counters().requests_busy.value(), 3);
 }
 
 /// Given a door with tokens, only requests that show one are read.

@@ -80,15 +80,25 @@ enum Inbox {
     Shards(BTreeMap<Tenant, Seat>),
     #[cfg(test)]
     Fake(Box<dyn Fn(Vec<Report>) -> Result<(), Refusal> + Send + Sync>),
+    /// Refuses everything before it is received, as long as it is told to.
+    #[cfg(test)]
+    Full(Arc<std::sync::atomic::AtomicBool>),
 }
 
 impl Inbox {
-    /// Refuses what is not worth reading.
+    /// Refuses what is not worth receiving, or reading.
     fn turn_away(&self, tenant: &Tenant) -> Result<(), Refusal> {
         match self {
             Self::Shards(seats) => shards_of(seats, tenant)?.turn_away(),
             #[cfg(test)]
             Self::Fake(_) => Ok(()),
+            #[cfg(test)]
+            Self::Full(is_full) if is_full.load(std::sync::atomic::Ordering::SeqCst) => {
+                let retry_after = Duration::from_millis(1_500);
+                Err(Refusal::Overloaded { retry_after })
+            }
+            #[cfg(test)]
+            Self::Full(_) => Ok(()),
         }
     }
 
@@ -97,7 +107,7 @@ impl Inbox {
         match self {
             Self::Shards(seats) => Ok(shards_of(seats, tenant)?.policy()),
             #[cfg(test)]
-            Self::Fake(_) => Ok(NamedPolicy::new(
+            Self::Fake(_) | Self::Full(_) => Ok(NamedPolicy::new(
                 crate::config::profile::Name::Standard.policy().into(),
             )),
         }
@@ -113,6 +123,8 @@ impl Inbox {
             Self::Shards(seats) => shards_of(seats, tenant)?.submit(reports, policy).await,
             #[cfg(test)]
             Self::Fake(submit) => submit(reports),
+            #[cfg(test)]
+            Self::Full(_) => Ok(()),
         }
     }
 }
@@ -152,6 +164,14 @@ impl Intake {
             in_flight_bytes_max,
             None,
         )
+    }
+
+    /// An intake that has no room as long as it is told so.
+    #[cfg(test)]
+    pub(super) fn full(is_full: Arc<std::sync::atomic::AtomicBool>) -> Self {
+        let normalizer = Arc::new(Normalizer::new());
+        let limits = Limits::default();
+        Self::with_inbox(normalizer, Inbox::Full(is_full), limits, 1 << 20, None)
     }
 
     #[cfg(test)]
@@ -206,6 +226,18 @@ impl Intake {
         self.0.pass_on.is_some()
     }
 
+    /// Refuses a request of which nobody has received anything but the headers, where it would most likely be refused
+    /// after. Under a load that is several times too much, what is received, decompressed and read in vain would leave
+    /// little for those that are taken.
+    pub(super) fn turn_away(&self, tenant: &Tenant, signal: Signal) -> Result<(), Refused> {
+        // Metrics go nowhere where there could be too many.
+        if signal == Signal::Metrics {
+            return Ok(());
+        }
+        let welcome = self.0.inbox.turn_away(tenant);
+        welcome.map_err(|refusal| busy(&refusal))
+    }
+
     /// Takes one request, decompressed. Resolves when everything in it that can be used is committed.
     pub async fn export(
         &self,
@@ -243,10 +275,8 @@ impl Intake {
         signal: Signal,
         request: &[u8],
     ) -> Result<Accepted, Refused> {
-        if signal != Signal::Metrics {
-            let welcome = self.0.inbox.turn_away(tenant);
-            welcome.map_err(|refusal| busy(&refusal))?;
-        }
+        // While it arrived others may have filled the inboxes.
+        self.turn_away(tenant, signal)?;
         let limits = &self.0.limits;
         let mut tally = Tally::default();
         let mut reports = Vec::new();

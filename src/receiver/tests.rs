@@ -2,11 +2,11 @@
 
 use std::io::Write;
 use std::net::SocketAddr;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use axum::http::Request;
+use axum::http::{Request, Version};
 use bytes::Bytes;
 use futures_util::{StreamExt, stream};
 use http_body::Frame;
@@ -124,6 +124,7 @@ async fn send_body(
     body: Body,
 ) -> Result<ExportTraceServiceResponse, Status> {
     let request = Request::post(path)
+        .version(Version::HTTP_2)
         .header("content-type", "application/grpc")
         .header("grpc-encoding", encoding)
         .body(body)
@@ -351,7 +352,8 @@ async fn requests_must_arrive_in_time() {
         arrival_max: Duration::from_millis(1),
         ..settings()
     };
-    let request = Request::post(TRACES).body(stuck(Bytes::from_static(&[0])));
+    let request = Request::post(TRACES).version(Version::HTTP_2);
+    let request = request.body(stuck(Bytes::from_static(&[0])));
     let response =
         grpc::routes(&intake, &settings, Tokens::default()).oneshot(request.expect("good"));
     let response = response.await.expect("routes are infallible");
@@ -369,6 +371,54 @@ async fn bytes_are_paid_for_as_they_arrive() {
     let status = status.expect_err("refused");
     assert_eq!(read(&status), BUSY);
     assert!(status.message().contains("too many bytes"), "{status}");
+}
+
+/// Given shards that hold nearly all they may, a request is refused for now before any of it has come, and nothing is paid for;
+/// metrics, which go nowhere, are taken.
+#[tokio::test]
+async fn what_would_be_refused_is_not_received() {
+    let intake = Intake::full(Arc::new(AtomicBool::new(true)));
+    for path in [TRACES, LOGS] {
+        let sending = send_body(&intake, path, "gzip", stuck(Bytes::from_static(&[1])));
+        let status = tokio::time::timeout(Duration::from_secs(5), sending).await;
+        let status = status.expect("answered at once").expect_err("refused");
+        assert_eq!(read(&status), BUSY);
+        assert_eq!(intake.bytes_held(), 0);
+    }
+    let taken = send(&intake, METRICS, "identity", framed(false, b"")).await;
+    taken.expect("taken");
+    assert_eq!(intake.counters().requests_busy.value(), 2);
+}
+
+/// Given many requests at once that are refused while their bodies are on the way, each is told so in full, and the connection
+/// stays: it takes the next ones as soon as there is room.
+#[tokio::test]
+async fn a_connection_outlives_what_is_refused_on_it() {
+    let is_full = Arc::new(AtomicBool::new(true));
+    let intake = Intake::full(Arc::clone(&is_full));
+    let (address, shutdown, _serving) = listening(intake.clone()).await;
+    let client = TraceServiceClient::connect(format!("http://{address}")).await;
+    let client = client.expect("connected");
+    let name = "x".repeat(100 << 10);
+    let large = Span {
+        name,
+        ..span(vec![1; 16])
+    };
+    let large = ExportTraceServiceRequest::decode(traces(vec![large])).expect("a request");
+    let refused = (0..500).map(|_| {
+        let (mut client, large) = (client.clone(), large.clone());
+        async move { client.export(large).await }
+    });
+    for status in futures_util::future::join_all(refused).await {
+        assert_eq!(read(&status.expect_err("refused")), BUSY);
+    }
+    is_full.store(false, Ordering::SeqCst);
+    let request = ExportTraceServiceRequest::decode(recorded()).expect("recorded");
+    for _ in 0..20 {
+        client.clone().export(request.clone()).await.expect("taken");
+    }
+    assert_eq!(intake.counters().requests_busy.value(), 500);
+    shutdown.cancel();
 }
 
 /// Given a method that is not OTLP's, or a compression that is not supported, the sender is told so.
