@@ -3,6 +3,7 @@
 //! A run is generated from a small alphabet of tools, arguments, results, agents and failures, so that loops are common. Each
 //! law compares states reached in different ways, or watches the changes that steps announce.
 
+use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -179,10 +180,15 @@ fn outcome(state: &RunState, policy: &Policy) -> RunView {
 
 /// Generated cases are the same in every run of the tests, and few enough for every commit.
 fn law<S: Strategy>(strategy: &S, check: impl Fn(S::Value, &Policy)) {
+    law_of(40, strategy, check);
+}
+
+/// The same with so many cases for each policy.
+fn law_of<S: Strategy>(cases: u32, strategy: &S, check: impl Fn(S::Value, &Policy)) {
     for policy in policies() {
         let mut runner = TestRunner::new_with_rng(
             Config {
-                cases: 40,
+                cases,
                 max_shrink_iters: 200,
                 failure_persistence: None,
                 ..Config::default()
@@ -332,6 +338,91 @@ fn small_disorder_does_not_matter_in_long_runs() {
             expected.tool_calls
         );
     });
+}
+
+/// A run as reports of usual length that tell of one thing each, in order.
+fn plain_reports(events: Vec<Event>) -> Vec<Event> {
+    let mut events = sorted(events);
+    for (event, second) in events.iter_mut().zip(0..) {
+        event.start_ns = 1_000_000_000_000 + second * 1_000_000_000;
+        event.end_ns = event.start_ns + 1_000;
+        if let Body::ToolCall(call) = &mut event.body {
+            call.call_id = Some(event.id);
+            if call.tool.is_empty() {
+                call.tool = "search".into();
+            }
+        }
+    }
+    events.retain(|event| !matches!(event.body, Body::Asked(_) | Body::AgentSpan(_)));
+    events
+}
+
+/// The number of reports that a report may come late by, however many come late. One alone may come twice as late: those that
+/// were put into the older half of the window leave with it, so that up to three quarters do.
+const LATE_MAX: usize = WINDOW_EVENTS_MAX / 4;
+
+/// Given a run of any length of which many reports come late, but none behind more than a quarter of a window of later ones, it
+/// ends as if they had come in order, and none is counted as late.
+#[test]
+fn up_to_a_quarter_of_the_window_late_is_not_late() {
+    let delay = prop_oneof![Just(LATE_MAX), 1..=LATE_MAX];
+    let delays = proptest::collection::vec(proptest::option::weighted(0.1, delay), 400);
+    let reached = Cell::new(0);
+    law(&(run(400), delays), |(events, delays), policy| {
+        let in_order = plain_reports(events);
+        let delay = |place: usize| delays[place].unwrap_or(0);
+        let mut places: Vec<_> = (0..in_order.len()).collect();
+        // One that is to come behind so many later ones comes right behind the last of these.
+        places.sort_by_key(|place| (place + delay(*place), usize::MAX - place));
+        let late: Vec<_> = places
+            .iter()
+            .map(|place| in_order[*place].clone())
+            .collect();
+        for (at, place) in places.iter().enumerate() {
+            let later = places[..at].iter().filter(|before| *before > place).count();
+            assert!(later <= LATE_MAX);
+            reached.set(reached.get().max(later));
+        }
+        let expected = outcome(&deliver(policy, &one_by_one(&in_order)).0, policy);
+        let found = outcome(&deliver(policy, &one_by_one(&late)).0, policy);
+        assert_eq!(found.late_events, 0);
+        assert!(found == expected, "{found:?} and not {expected:?}");
+    });
+    assert_eq!(reached.get(), LATE_MAX, "the edge was not reached");
+}
+
+/// Given a run of which one report comes behind a whole window of later ones, the run ends as if that report had never come,
+/// and it is counted as late.
+#[test]
+fn what_is_later_than_the_window_is_counted() {
+    let longer = proptest::collection::vec(body(), 3 * WINDOW_EVENTS_MAX);
+    let place = (0..WINDOW_EVENTS_MAX, 0..WINDOW_EVENTS_MAX);
+    law(
+        &(run(100), longer, place),
+        |(events, bodies, (place, more)), policy| {
+            let mut events = plain_reports(events);
+            let more_events = bodies.into_iter().zip(1_000_u64..);
+            let template = poll(0, 0);
+            events.extend(more_events.map(|(body, number)| Event {
+                id: number.wrapping_mul(0x9e37_79b9_7f4a_7c15),
+                span: SpanId(number.to_be_bytes()),
+                start_ns: number * 1_000_000_000_000,
+                agent: None,
+                body,
+                ..template.clone()
+            }));
+            let mut events = plain_reports(events);
+            let place = place % (events.len() - WINDOW_EVENTS_MAX);
+            let late = events.remove(place);
+            let without = outcome(&deliver(policy, &one_by_one(&events)).0, policy);
+            let behind = (place + WINDOW_EVENTS_MAX + more).min(events.len());
+            events.insert(behind, late);
+            let mut found = outcome(&deliver(policy, &one_by_one(&events)).0, policy);
+            assert_eq!(found.late_events, 1);
+            found.late_events = 0;
+            assert!(found == without, "{found:?} and not {without:?}");
+        },
+    );
 }
 
 /// Given a run of any length delivered twice, the second delivery announces nothing and changes nothing (P2).
@@ -640,7 +731,13 @@ enum Plain {
 fn plain_run() -> impl Strategy<Value = Vec<Plain>> {
     let part = prop_oneof![
         6 => (0_u8..2, 0_u64..4, 0_u64..3, proptest::option::weighted(0.3, 0_u64..2))
-            .prop_map(|(tool, input, output, error)| Plain::Call(tool, input, output, error)),
+            .prop_map(|(tool, input, output, error)| {
+                // What fails brings nothing else.
+                let output = if error.is_some() { 0 } else { output };
+                Plain::Call(tool, input, output, error)
+            }),
+        // New arguments, the same result.
+        3 => (0_u8..2, 0_u64..6).prop_map(|(tool, input)| Plain::Call(tool, input, 0, None)),
         3 => (1_u64..4).prop_map(Plain::Text),
     ];
     // Short pieces that are repeated, so that rounds are common.
@@ -653,11 +750,11 @@ fn plain_run() -> impl Strategy<Value = Vec<Plain>> {
 }
 
 fn plain_event(index: usize, plain: Plain) -> Event {
-    let long = |number: u64| {
+    let long = |number: u64, bytes: u32| {
         Recorded::Value(Value {
             fingerprint: number,
             masked: number,
-            bytes: 100,
+            bytes,
             empty: false,
             sample: format!("{{\"q\":{number}}}").into(),
             numbers: None,
@@ -667,8 +764,12 @@ fn plain_event(index: usize, plain: Plain) -> Event {
         Plain::Call(tool, input, output, error) => Body::ToolCall(ToolCall {
             tool: ["search", "run"][usize::from(tool)].into(),
             call_id: None,
-            input: long(input),
-            output: long(output),
+            // A result that is no longer than what was sent may be a mere acknowledgement.
+            input: long(input, 100),
+            output: match error {
+                Some(_) => Recorded::NotRecorded,
+                None => long(output, 200),
+            },
             error: error.map(|masked| Failure {
                 text: "refused".into(),
                 masked,
@@ -713,7 +814,10 @@ impl Told {
     fn is_fresh(&self, at: usize) -> bool {
         let (tool, _, output, error) = self.0[at];
         let before = &self.0[..at];
-        error.is_none() && !before.iter().any(|call| (call.0, call.2) == (tool, output))
+        let brought_it = |call: &&(u8, u64, u64, Option<u64>)| {
+            call.3.is_none() && (call.0, call.2) == (tool, output)
+        };
+        error.is_none() && !before.iter().any(|call| brought_it(&call))
     }
 
     /// As the page of `tool_cycle` says: each call of the newest round and some more as a round before.
@@ -802,10 +906,12 @@ fn same_text(left: Plain, right: Plain) -> bool {
 }
 
 /// Given any simple run, each rule has spoken by some event where, and only where, a look at all of the run so far by the
-/// rule's page of the manual finds it at that event or an earlier one.
+/// rule's page of the manual finds it at that event or an earlier one. Each rule speaks in some of the runs, and in some not.
 #[test]
 fn rules_agree_with_their_pages() {
-    law(&plain_run(), |run, policy| {
+    const RULES: [&str; 4] = ["tool_cycle", "stagnation", "same_error", "repeated_text"];
+    let (runs, spoke) = (Cell::new(0), RULES.map(|_| Cell::new(0)));
+    law_of(500, &plain_run(), |run, policy| {
         if !policy.progress_aware {
             return;
         }
@@ -830,9 +936,18 @@ fn rules_agree_with_their_pages() {
             }
             expected[3] |= says_again(so_far);
             let warnings = state.view(&policy).warnings;
-            let found = ["tool_cycle", "stagnation", "same_error", "repeated_text"]
-                .map(|name| warnings.iter().any(|warning| warning.rule.name() == name));
+            let found =
+                RULES.map(|name| warnings.iter().any(|warning| warning.rule.name() == name));
             assert_eq!(found, expected, "after {index} of {run:?}");
         }
+        runs.set(runs.get() + 1);
+        for (spoke, found) in spoke.iter().zip(expected) {
+            spoke.set(spoke.get() + u32::from(found));
+        }
     });
+    for (rule, spoke) in RULES.iter().zip(spoke) {
+        let (spoke, runs) = (spoke.get(), runs.get());
+        println!("{rule} spoke in {spoke} of {runs} runs");
+        assert!(0 < spoke && spoke < runs, "{rule}: {spoke} of {runs}");
+    }
 }
