@@ -16,7 +16,7 @@ use crate::engine::work::AgentWork;
 use crate::store::alert::Alert;
 
 pub use explanation::{ExplanationJson, ShownJson, SilenceJson};
-pub use verdict::{VerdictJson, VerdictWord};
+pub use verdict::VerdictJson;
 
 /// A run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

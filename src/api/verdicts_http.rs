@@ -21,7 +21,8 @@ use super::error::{ApiError, failure};
 use super::queries::Api;
 use super::v1;
 use super::verdicts::REQUEST_BYTES_MAX;
-use crate::json::{VerdictJson, VerdictWord};
+use crate::engine::guard::policy::VerdictKind;
+use crate::json::VerdictJson;
 
 /// The routes of the guard.
 pub(super) fn routes() -> Router<Api> {
@@ -153,14 +154,14 @@ struct TotalsJson {
 #[derive(Serialize)]
 struct VerdictCountJson {
     rule: String,
-    verdict: VerdictWord,
+    verdict: &'static str,
     count: u64,
 }
 
 async fn totals(State(api): State<Api>) -> Result<Json<TotalsJson>, ApiError> {
     let totals = api.guard_totals()?;
     let verdicts = totals.verdicts.into_iter().map(|count| VerdictCountJson {
-        verdict: word(count.verdict()),
+        verdict: word(count.verdict()).name(),
         rule: count.rule,
         count: count.count,
     });
@@ -181,12 +182,12 @@ fn too_large(rejection: &BytesRejection) -> Response {
     failure(rejection.status(), &text)
 }
 
-fn word(verdict: v1::Verdict) -> VerdictWord {
+fn word(verdict: v1::Verdict) -> VerdictKind {
     match verdict {
-        v1::Verdict::Nudge => VerdictWord::Nudge,
-        v1::Verdict::Skip => VerdictWord::Skip,
-        v1::Verdict::Abort => VerdictWord::Abort,
-        v1::Verdict::Allow | v1::Verdict::Unspecified => VerdictWord::Allow,
+        v1::Verdict::Nudge => VerdictKind::Nudge,
+        v1::Verdict::Skip => VerdictKind::Skip,
+        v1::Verdict::Abort => VerdictKind::Abort,
+        v1::Verdict::Allow | v1::Verdict::Unspecified => VerdictKind::Allow,
     }
 }
 

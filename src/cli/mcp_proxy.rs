@@ -19,7 +19,8 @@ use serde_json::{Value, json};
 use super::client::ApiArgs;
 use super::failure::Failure;
 use super::guard_client::{Call, GuardClient};
-use crate::json::{VerdictJson, VerdictWord};
+use crate::engine::guard::policy::VerdictKind;
+use crate::json::VerdictJson;
 
 /// Calls under way that are remembered. Their answers would have to be kept apart for ever from a server that never
 /// answers; the calls beyond are checked, and not reported.
@@ -132,14 +133,14 @@ impl Proxy {
         });
         let text = answered.text().unwrap_or_default();
         if answered.verdict.refuses() {
-            let is_error = answered.verdict == VerdictWord::Abort;
+            let is_error = answered.verdict == VerdictKind::Abort;
             let result = json!({"content": [text_content(&text)], "isError": is_error});
             let refusal = json!({"jsonrpc": "2.0", "id": id, "result": result});
             // A client that has gone is noticed by the thread that reads from it.
             let _ = self.say(format!("{refusal}\n").as_bytes());
             return false;
         }
-        let nudge = (answered.verdict == VerdictWord::Nudge).then_some(text);
+        let nudge = (answered.verdict == VerdictKind::Nudge).then_some(text);
         let mut under_way = self.under_way();
         if under_way.len() < UNDER_WAY_MAX {
             under_way.insert(id.to_string(), UnderWay { call, nudge });

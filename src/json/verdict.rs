@@ -1,13 +1,15 @@
 //! The guard's answer, as the API writes it and the commands read it.
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+use crate::engine::guard::policy::VerdictKind;
 
 /// The guard's answer to a question; to a message, at most what the agent is to be told.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct VerdictJson {
     /// What the caller should do.
-    #[serde(default)]
-    pub verdict: VerdictWord,
+    #[serde(default, serialize_with = "word", deserialize_with = "of_word")]
+    pub verdict: VerdictKind,
     /// What the agent is to be told.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub message: Option<String>,
@@ -28,39 +30,20 @@ pub struct VerdictJson {
     pub degraded: bool,
 }
 
-/// A verdict as a word.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "UPPERCASE")]
-pub enum VerdictWord {
-    /// Make the call, and tell the agent something.
-    Nudge,
-    /// Do not make the call.
-    Skip,
-    /// End the run.
-    Abort,
-    /// Make the call. Also what a word of a newer daemon is read as.
-    #[default]
-    #[serde(other)]
-    Allow,
+/// Writes a verdict by the word that the API shows.
+#[allow(
+    clippy::trivially_copy_pass_by_ref,
+    reason = "serde hands over a reference"
+)]
+fn word<S: Serializer>(verdict: &VerdictKind, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_str(verdict.name())
 }
 
-impl VerdictWord {
-    /// The word.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Allow => "ALLOW",
-            Self::Nudge => "NUDGE",
-            Self::Skip => "SKIP",
-            Self::Abort => "ABORT",
-        }
-    }
-
-    /// Whether the call is not to be made.
-    #[must_use]
-    pub fn refuses(self) -> bool {
-        matches!(self, Self::Skip | Self::Abort)
-    }
+/// Reads it; a word of a newer daemon is read as one that lets the call be made.
+fn of_word<'de, D: Deserializer<'de>>(deserializer: D) -> Result<VerdictKind, D::Error> {
+    let word = String::deserialize(deserializer)?;
+    let mut all = VerdictKind::ALL.into_iter();
+    Ok(all.find(|kind| kind.name() == word).unwrap_or_default())
 }
 
 impl VerdictJson {
@@ -83,7 +66,7 @@ mod tests {
     #[test]
     fn answers_are_read_as_they_are_written() {
         let answer = VerdictJson {
-            verdict: VerdictWord::Skip,
+            verdict: VerdictKind::Skip,
             message: Some("again".to_owned()),
             repeats: Some(4),
             ..VerdictJson::default()

@@ -19,7 +19,8 @@ use xxhash_rust::xxh3::xxh3_64;
 
 use super::Told;
 use crate::cli::failure::Failure;
-use crate::json::{VerdictJson, VerdictWord};
+use crate::engine::guard::policy::VerdictKind;
+use crate::json::VerdictJson;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(super) enum Program {
@@ -145,30 +146,30 @@ impl Program {
             return Some(context());
         }
         match (self, answer.verdict) {
-            (_, VerdictWord::Allow) => None,
-            (Self::GeminiCli, VerdictWord::Nudge) => {
+            (_, VerdictKind::Allow) => None,
+            (Self::GeminiCli, VerdictKind::Nudge) => {
                 keep_nudge(told, &text);
                 None
             }
-            (_, VerdictWord::Nudge) => Some(context()),
-            (Self::GeminiCli, VerdictWord::Skip) => {
+            (_, VerdictKind::Nudge) => Some(context()),
+            (Self::GeminiCli, VerdictKind::Skip) => {
                 Some(json!({"decision": "deny", "reason": text}))
             }
-            (Self::GeminiCli, VerdictWord::Abort) => Some(
+            (Self::GeminiCli, VerdictKind::Abort) => Some(
                 json!({"decision": "deny", "reason": text, "continue": false, "stopReason": text}),
             ),
-            (Self::ClaudeCode, VerdictWord::Abort) => {
+            (Self::ClaudeCode, VerdictKind::Abort) => {
                 let mut said = denied(event, &text);
                 said["continue"] = json!(false);
                 said["stopReason"] = json!(text);
                 Some(said)
             }
-            (Self::Codex, VerdictWord::Abort) => {
+            (Self::Codex, VerdictKind::Abort) => {
                 let mut said = denied(event, &text);
                 said["systemMessage"] = json!(text);
                 Some(said)
             }
-            (_, VerdictWord::Skip) => Some(denied(event, &text)),
+            (_, VerdictKind::Skip) => Some(denied(event, &text)),
         }
     }
 
@@ -226,7 +227,7 @@ fn nudge_file(told: &Told) -> Option<PathBuf> {
 mod tests {
     use super::*;
 
-    fn answer(verdict: VerdictWord) -> VerdictJson {
+    fn answer(verdict: VerdictKind) -> VerdictJson {
         VerdictJson {
             verdict,
             message: Some("stop".to_owned()),
@@ -244,7 +245,7 @@ mod tests {
     fn allowing_is_silent() {
         for program in Program::value_variants() {
             let event = program.events()[0].0;
-            let said = program.says(Moment::Before, &told(event), &answer(VerdictWord::Allow));
+            let said = program.says(Moment::Before, &told(event), &answer(VerdictKind::Allow));
             assert_eq!(said, None);
         }
     }
@@ -263,19 +264,19 @@ mod tests {
         let deny = json!({"hookSpecificOutput": {"hookEventName": "PreToolUse",
             "permissionDecision": "deny", "permissionDecisionReason": "stop"}});
         for program in [Program::ClaudeCode, Program::Codex] {
-            assert_eq!(says(program, VerdictWord::Nudge), Some(context.clone()));
-            assert_eq!(says(program, VerdictWord::Skip), Some(deny.clone()));
+            assert_eq!(says(program, VerdictKind::Nudge), Some(context.clone()));
+            assert_eq!(says(program, VerdictKind::Skip), Some(deny.clone()));
         }
-        let ended = says(Program::ClaudeCode, VerdictWord::Abort).unwrap();
+        let ended = says(Program::ClaudeCode, VerdictKind::Abort).unwrap();
         assert_eq!(ended["continue"], false);
         // Codex refuses an answer of PreToolUse that has `continue`.
-        let ended = says(Program::Codex, VerdictWord::Abort).unwrap();
+        let ended = says(Program::Codex, VerdictKind::Abort).unwrap();
         assert_eq!(ended.get("continue"), None);
         assert_eq!(ended["hookSpecificOutput"], deny["hookSpecificOutput"]);
-        let denied = says(Program::GeminiCli, VerdictWord::Skip);
+        let denied = says(Program::GeminiCli, VerdictKind::Skip);
         assert_eq!(denied, Some(json!({"decision": "deny", "reason": "stop"})));
         assert_eq!(
-            says(Program::GeminiCli, VerdictWord::Abort).unwrap()["continue"],
+            says(Program::GeminiCli, VerdictKind::Abort).unwrap()["continue"],
             false
         );
     }
