@@ -749,6 +749,16 @@ fn plain_run() -> impl Strategy<Value = Vec<Plain>> {
     )
 }
 
+/// Arguments that may all be one question in wholly other words.
+const QUESTIONS: [&str; 6] = [
+    "tide tables",
+    "who rents boats",
+    "ferry from Oslo",
+    "harbour fees by season",
+    "late arrivals",
+    "old maps of canals",
+];
+
 fn plain_event(index: usize, plain: Plain) -> Event {
     let long = |number: u64, bytes: u32| {
         Recorded::Value(Value {
@@ -756,7 +766,7 @@ fn plain_event(index: usize, plain: Plain) -> Event {
             masked: number,
             bytes,
             empty: false,
-            sample: format!("{{\"q\":{number}}}").into(),
+            sample: format!("{{\"q\":\"{}\"}}", QUESTIONS[number as usize]).into(),
             numbers: None,
         })
     };
@@ -839,18 +849,22 @@ impl Told {
         if error.is_some() || self.is_fresh(newest) {
             return false;
         }
-        let mut inputs = vec![input];
-        for at in (newest.saturating_sub(11)..newest).rev() {
-            let (other, input, result, error) = self.0[at];
-            let same = result == output && error.is_none();
-            if other == tool && !same && self.is_fresh(at) {
+        let (mut same, mut others, mut wordings) = (0, 0, Vec::new());
+        let of_tool = (newest.saturating_sub(11)..newest).filter(|at| self.0[*at].0 == tool);
+        for at in of_tool.rev() {
+            let (_, asked, result, error) = self.0[at];
+            if result == output && error.is_none() {
+                same += 1;
+                wordings.extend((asked != input).then_some(asked));
+            } else if self.is_fresh(at) {
                 break;
-            }
-            if other == tool && same && !inputs.contains(&input) {
-                inputs.push(input);
+            } else {
+                others += usize::from(error.is_none());
             }
         }
-        inputs.len() >= 4
+        wordings.sort_unstable();
+        wordings.dedup();
+        same >= 3 && same >= others && wordings.len() >= 2
     }
 
     /// As the page of `same_error` says.

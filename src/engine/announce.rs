@@ -5,6 +5,7 @@ use std::cmp::Reverse;
 
 use super::event::Text;
 use super::few::push_bounded;
+use super::fold::Fold;
 use super::kept::Kept;
 use super::run::RunState;
 use super::view::{Ended, shown, warning_id};
@@ -59,7 +60,7 @@ impl RunState {
             } else {
                 GROWTH_LEADING
             };
-            self.announce_one(kept, growth, &mut changes);
+            self.announce_one(&tip, kept, growth, &mut changes);
         }
         let run_id = &self.id;
         let is_kept = |known: &Published| tip.warnings.iter().any(|kept| known.kept.is_same(kept));
@@ -77,7 +78,7 @@ impl RunState {
         changes
     }
 
-    fn announce_one(&mut self, kept: &Kept, growth: u64, changes: &mut Vec<Change>) {
+    fn announce_one(&mut self, tip: &Fold, kept: &Kept, growth: u64, changes: &mut Vec<Change>) {
         let place = self
             .published
             .iter()
@@ -85,10 +86,10 @@ impl RunState {
         let Some(known) = place.and_then(|place| self.published.get_mut(place)) else {
             let id = warning_id(&self.id, kept);
             let mut known = Published::first(id, kept);
-            changes.push(known.change(&self.id, ChangeKind::Raised));
+            changes.push(known.change(&self.id, ChangeKind::Raised, tip.fails(kept)));
             if !kept.open {
                 known.revision += 1;
-                changes.push(known.change(&self.id, ChangeKind::Resolved));
+                changes.push(known.change(&self.id, ChangeKind::Resolved, tip.fails(kept)));
             }
             push_bounded(&mut self.published, known, PUBLISHED_MAX);
             return;
@@ -109,7 +110,7 @@ impl RunState {
             revision,
             ..Published::first(known.id, kept)
         };
-        changes.push(known.change(&self.id, kind));
+        changes.push(known.change(&self.id, kind, tip.fails(kept)));
     }
 }
 
@@ -132,10 +133,10 @@ impl Published {
         }
     }
 
-    fn change(&self, run_id: &Text, kind: ChangeKind) -> Change {
+    fn change(&self, run_id: &Text, kind: ChangeKind, fails: Option<bool>) -> Change {
         Change::Warning {
             kind,
-            warning: Box::new(shown(run_id, &self.kept, self.revision)),
+            warning: Box::new(shown(run_id, &self.kept, self.revision, fails)),
         }
     }
 
@@ -150,6 +151,6 @@ impl Published {
         self.revision += 1;
         self.state = WarningState::Resolved;
         self.kept.open = false;
-        self.change(run_id, ChangeKind::Resolved)
+        self.change(run_id, ChangeKind::Resolved, None)
     }
 }

@@ -7,7 +7,7 @@
 
 use super::event::{Event, SpanId, Text};
 use super::few::Few;
-use super::fold::text_hash;
+use super::fold::{Fold, text_hash};
 use super::warning::EVIDENCE_MAX;
 
 /// Deepest nesting of agents that is followed.
@@ -112,6 +112,15 @@ impl Control {
         self.holder = Some(to.clone());
     }
 
+    /// Whether the newest hand-off gave control to an agent, at that time or later.
+    fn gave(&self, to: &Text, since_ns: u64) -> bool {
+        let given = self
+            .last
+            .as_ref()
+            .is_some_and(|(_, receiver)| receiver == to);
+        given && self.holder.as_ref() == Some(to) && self.last_ns >= since_ns
+    }
+
     /// A call or an answer: what is new ends a bounce.
     pub(crate) fn note_result(&mut self, news: bool) {
         if news {
@@ -150,5 +159,15 @@ impl Control {
         self.bounces += 1;
         self.trail.push(text_hash(to));
         self.last = Some((from.clone(), to.clone()));
+    }
+}
+
+impl Fold {
+    /// Whether a hand-off to an agent has been counted already: a transfer tool and a hand-off that is said tell of one, where
+    /// nobody did anything in between.
+    pub(super) fn was_handed(&self, to: &Text) -> bool {
+        let transfer = self.recent.back().filter(|mark| mark.hands_off);
+        !self.totals.model_spoke
+            && transfer.is_some_and(|mark| self.control.gave(to, mark.start_ns))
     }
 }

@@ -264,6 +264,9 @@ impl Fold {
             Body::Handoff(handoff) => {
                 self.note_agent(handoff.from.as_ref());
                 self.note_agent(Some(&handoff.to));
+                if self.was_handed(&handoff.to) {
+                    return;
+                }
                 self.control
                     .hand_off(handoff.from.as_ref(), &handoff.to, event);
                 let findings = rules::of_hand_off(self, policy);

@@ -8,6 +8,7 @@ use super::fold::{Fold, Spent, text_hash};
 use super::hash::mix;
 use super::marks::CallMark;
 use super::policy::{Policy, ToolSettings};
+use super::question::{Relation, relation};
 use super::similarity::shape;
 use super::trend::Trend;
 use super::waiting::Waiting;
@@ -265,6 +266,16 @@ impl Fold {
         self.recent.iter().any(fresh)
     }
 
+    /// Whether the tool drew a blank lately when it was asked for the same in other words, or for the next number.
+    pub(super) fn drew_blank_before(&self, judged: &Judged<'_>) -> bool {
+        let sample = judged.call.input.value().map_or("", |value| &*value.sample);
+        let blank =
+            |mark: &&CallMark| mark.tool == judged.tool_hash && mark.outcome == Outcome::Empty;
+        let mut blanks = self.recent.iter().filter(blank);
+        judged.outcome == Outcome::Empty
+            && blanks.any(|mark| relation(&mark.sample, sample) != Relation::Other)
+    }
+
     /// Whether repeats that brought nothing new, the present call among them, are so many of the newest calls that what came
     /// between them does not excuse them.
     pub(super) fn repeats_crowd(&self, judged: &Judged<'_>) -> bool {
@@ -314,10 +325,15 @@ impl Fold {
         judged.is_terse() && number < changed_at
     }
 
-    /// Takes for granted that a call brings what the same call brought last, as far as that is remembered.
+    /// Takes for granted that a call brings what the same call brought last, as far as that is remembered; else what the same
+    /// question brought in other words, where that was nothing new.
     pub(super) fn expect(&self, judged: &mut Judged<'_>) {
         let same_call = |mark: &&CallMark| judged.key.is_some() && mark.key == judged.key;
-        let Some(before) = self.recent.iter().rev().find(same_call) else {
+        let sample = judged.call.input.value().map_or("", |value| &*value.sample);
+        let in_vain =
+            |mark: &&CallMark| judged.key.is_some() && mark.asks_in_vain(judged.tool_hash, sample);
+        let newest = || self.recent.iter().rev();
+        let Some(before) = newest().find(same_call).or_else(|| newest().find(in_vain)) else {
             return;
         };
         judged.result = before.result;

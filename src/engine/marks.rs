@@ -4,6 +4,7 @@
 use super::event::{SpanId, Text};
 use super::hash::mix;
 use super::judge::Outcome;
+use super::question::{Relation, relation};
 use super::trend::Trend;
 
 /// A call among the newest ones.
@@ -42,6 +43,15 @@ impl CallMark {
     /// As in [`Judged::signature`](super::judge::Judged::signature).
     pub(crate) fn signature(&self) -> Option<u64> {
         Some(mix(self.key?, self.result?))
+    }
+
+    /// Whether the call asked a tool for the same in other words, or for another number of it, and brought nothing new.
+    pub(crate) fn asks_in_vain(&self, tool: u64, sample: &str) -> bool {
+        let in_vain = matches!(
+            self.outcome,
+            Outcome::Stale | Outcome::Empty | Outcome::Failed
+        );
+        in_vain && self.tool == tool && relation(&self.sample, sample) != Relation::Other
     }
 }
 

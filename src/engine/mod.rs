@@ -23,6 +23,7 @@ mod kin;
 pub(crate) mod marks;
 pub(crate) mod packed;
 pub mod policy;
+mod question;
 mod rules;
 pub mod run;
 pub mod similarity;

@@ -44,6 +44,20 @@ pub(crate) struct Asked {
     pub(crate) end_ns: u64,
 }
 
+/// Most words that two instructions have of their own where one is the other about another thing.
+const OWN_WORDS_MAX: usize = 2;
+
+impl Asked {
+    /// Whether both say the same words but for one or two on either side.
+    pub(crate) fn differs_little(&self, other: &Self) -> bool {
+        let own = |left: &Words, right: &Words| {
+            let own = left.0.iter().filter(|word| !right.0.contains(word));
+            (1..=OWN_WORDS_MAX).contains(&own.count())
+        };
+        own(&self.words, &other.words) && own(&other.words, &self.words)
+    }
+}
+
 /// A turn of text.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Said {
@@ -60,6 +74,13 @@ impl Speech {
             self.said.clear();
             self.silences += 1;
         }
+    }
+
+    /// Whether an instruction names something that no instruction to the agent named before.
+    pub(crate) fn asks_about_another(&self, asked: &Asked) -> bool {
+        let earlier = || self.asked.iter().filter(|other| other.agent == asked.agent);
+        let named = |word: &u32| earlier().any(|other| other.words.0.contains(word));
+        !asked.words.0.iter().all(named)
     }
 
     /// Remembers a turn of text; says whether its very words were not heard before in this run.

@@ -10,7 +10,9 @@ use super::fold::Fold;
 use super::guard::policy::VerdictKind;
 use super::hash::stable;
 use super::health;
+use super::judge::Outcome;
 use super::kept::Kept;
+use super::marks::CallMark;
 use super::policy::Policy;
 use super::run::{RunState, is_swarm};
 use super::warning::{Rule, Warning, WarningState};
@@ -140,8 +142,11 @@ impl RunState {
         let tip = &*self.seen(policy);
         let totals = &tip.totals;
         let lost = health::lost(tip, policy);
-        let mut warnings: Vec<Warning> =
-            tip.warnings.iter().map(|kept| self.warning(kept)).collect();
+        let mut warnings: Vec<Warning> = tip
+            .warnings
+            .iter()
+            .map(|kept| self.warning(tip, kept))
+            .collect();
         warnings.sort_by_key(|warning| {
             (
                 warning.state == WarningState::Resolved,
@@ -202,14 +207,14 @@ impl RunState {
         }
     }
 
-    fn warning(&self, kept: &Kept) -> Warning {
+    fn warning(&self, tip: &Fold, kept: &Kept) -> Warning {
         let id = warning_id(&self.id, kept);
         let revision = self
             .published
             .iter()
             .find(|known| known.id == id)
             .map_or(1, |known| known.revision);
-        shown(&self.id, kept, revision)
+        shown(&self.id, kept, revision, tip.fails(kept))
     }
 }
 
@@ -227,8 +232,8 @@ pub(super) fn id_of_warning(run_id: &Text, rule: Rule, group: u64) -> u64 {
     ])
 }
 
-/// A warning as it is shown.
-pub(super) fn shown(run_id: &Text, kept: &Kept, revision: u32) -> Warning {
+/// A warning as it is shown. Whether its calls fail is told where it is known.
+pub(super) fn shown(run_id: &Text, kept: &Kept, revision: u32, fails: Option<bool>) -> Warning {
     Warning {
         id: warning_id(run_id, kept),
         incident: stable(&[run_id.as_bytes(), b"incident", &kept.incident.to_be_bytes()]),
@@ -248,7 +253,24 @@ pub(super) fn shown(run_id: &Text, kept: &Kept, revision: u32) -> Warning {
         verdict: Some(kept.verdict).filter(|verdict| *verdict != VerdictKind::Allow),
         what_happened: wording::what_happened(kept),
         why_it_matters: wording::why_it_matters(kept).to_owned(),
-        what_to_try: wording::what_to_try(kept).to_owned(),
+        what_to_try: wording::what_to_try(kept, fails).to_owned(),
+    }
+}
+
+impl Fold {
+    /// Whether the calls of a warning fail, by the newest of them; where that lies too far back, by whether another warning of
+    /// the same calls is about failures. `None` where nothing is known of it.
+    pub(super) fn fails(&self, kept: &Kept) -> Option<bool> {
+        let is_part = |mark: &&CallMark| mark.key == Some(kept.group) || mark.tool == kept.group;
+        let newest = self.recent.iter().rev().find(is_part);
+        let told = newest.map(|mark| mark.outcome == Outcome::Failed);
+        told.or_else(|| {
+            let about_failures = |other: &&Kept| {
+                other.incident == kept.incident
+                    && matches!(other.rule, Rule::SameError | Rule::RetryStorm)
+            };
+            self.warnings.iter().find(about_failures).map(|_| true)
+        })
     }
 }
 

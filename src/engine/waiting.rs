@@ -143,7 +143,7 @@ fn sleeps_first(judged: &Judged<'_>) -> bool {
     input.is_some_and(|value| value.sample.contains("\"sleep "))
 }
 
-/// Whether the tool is one for waiting, or the call is a shell's `sleep`.
+/// Whether the tool is one for waiting, the call says that it waits, or it is a shell's `sleep`.
 fn waits(judged: &Judged<'_>) -> bool {
     let words = judged
         .tool
@@ -155,5 +155,21 @@ fn waits(judged: &Judged<'_>) -> bool {
     };
     let input = judged.call.input.value();
     let is_short = input.is_some_and(|value| value.bytes <= SLEEP_BYTES_MAX);
-    (is_short && sleeps_first(judged)) || words.into_iter().any(is_wait)
+    (is_short && sleeps_first(judged))
+        || words.into_iter().any(is_wait)
+        || input.is_some_and(|value| says_it_waits(&value.sample))
+}
+
+/// Whether an argument's name or a value is `wait`, as in `{"action": "wait"}` and `{"queue": "a", "wait_seconds": 20}`.
+fn says_it_waits(sample: &str) -> bool {
+    let mut words = sample.split('"').skip(1);
+    words.any(|word| {
+        let rest = word
+            .strip_prefix("wait")
+            .or_else(|| word.strip_prefix("Wait"));
+        rest.is_some_and(|rest| {
+            rest.is_empty()
+                || rest.starts_with(|next: char| next == '_' || next.is_ascii_uppercase())
+        })
+    })
 }

@@ -98,9 +98,12 @@ pub(crate) fn why_it_matters(kept: &Kept) -> &'static str {
     }
 }
 
-/// What to try.
-pub(crate) fn what_to_try(kept: &Kept) -> &'static str {
+/// What to try; whether the calls fail is told where it is known.
+pub(crate) fn what_to_try(kept: &Kept, fails: Option<bool>) -> &'static str {
     match (kept.rule, kept.severity) {
+        (Rule::RepeatedToolCallExactInput | Rule::NoProgress, severity) if fails.is_some() => {
+            standstill(severity, fails == Some(true))
+        }
         (Rule::RepeatedToolCall, _) => {
             "Look at the latest results; say in the instructions when to stop using this tool."
         }
@@ -144,6 +147,24 @@ pub(crate) fn what_to_try(kept: &Kept) -> &'static str {
             _,
         ) => prior::what_to_try(kept),
         (rule, _) => own::what_to_try(rule),
+    }
+}
+
+/// What to try where the same brings the same.
+fn standstill(severity: Severity, fails: bool) -> &'static str {
+    match (severity, fails) {
+        (Severity::Critical, true) => {
+            "Stop the run, or mend the cause that the error names: tried again as it is, the call will fail again."
+        }
+        (Severity::Critical, false) => {
+            "Stop the run, or give the agent what it lacks: the earlier result, a decision, or a tool that waits."
+        }
+        (_, true) => {
+            "Mend the cause that the error names, or tell the agent that this call cannot succeed and what it may do instead."
+        }
+        (_, false) => {
+            "Give the agent the earlier result, or say what it may do when the result does not help. If it waits for something, let it wait in the tool instead of asking again."
+        }
     }
 }
 

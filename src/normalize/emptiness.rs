@@ -36,6 +36,33 @@ const NOTHING: [&str; 22] = [
     "nothing to do",
 ];
 
+/// Sentences that say so in other languages, in lower case; each has a letter that English has not.
+const ABROAD: [&str; 13] = [
+    "aucun résultat",
+    "aucune donnée",
+    "keine einträge",
+    "ningún resultado",
+    "no se encontró",
+    "não encontrado",
+    "ничего не найдено",
+    "не найдено",
+    "見つかりません",
+    "没有找到",
+    "未找到",
+    "沒有找到",
+    "결과가 없습니다",
+];
+
+/// The same in languages that are written in the letters of English.
+const ABROAD_ASCII: [&str; 6] = [
+    "keine ergebnisse",
+    "keine treffer",
+    "nichts gefunden",
+    "sin resultados",
+    "nessun risultato",
+    "nenhum resultado",
+];
+
 /// Whether a result's text holds nothing, or says so in a sentence that is known or one of the user's. Of arguments only
 /// blank ones hold nothing: a query for "not found" is a query.
 pub(super) fn says_there_is_nothing(text: &str, phrases: &[String]) -> bool {
@@ -49,7 +76,21 @@ pub(super) fn says_there_is_nothing(text: &str, phrases: &[String]) -> bool {
     text.eq_ignore_ascii_case("none")
         || text.eq_ignore_ascii_case("null")
         || says_nothing(text.as_bytes())
+        || says_nothing_abroad(text)
         || (!phrases.is_empty() && says_one_of(text, phrases))
+}
+
+/// Whether one of the sentences of other languages begins the text.
+fn says_nothing_abroad(text: &str) -> bool {
+    let starts = |words: &&str| {
+        let start = text.as_bytes().get(..words.len());
+        start.is_some_and(|start| start.eq_ignore_ascii_case(words.as_bytes()))
+    };
+    let is_abroad = || {
+        let text = text.to_lowercase();
+        ABROAD.iter().any(|words| text.contains(words))
+    };
+    ABROAD_ASCII.iter().any(starts) || (!text.is_ascii() && is_abroad())
 }
 
 /// Whether one of the user's sentences stands in the text, whatever its case.
@@ -81,6 +122,10 @@ fn says(text: &[u8]) -> bool {
 
 /// What an object's members say about its emptiness.
 #[derive(Clone, Copy, Debug, Default)]
+#[allow(
+    clippy::struct_excessive_bools,
+    reason = "five facts that do not depend on each other"
+)]
 pub(super) struct Members {
     /// A member that was sent to carry the result is there, and empty.
     payload: bool,
@@ -88,6 +133,10 @@ pub(super) struct Members {
     filled: bool,
     /// Some member that is not empty is more than decoration.
     holds: bool,
+    /// A list is there that was sent to carry the result, and is empty.
+    listed: bool,
+    /// Some member counts the pages, of which this result is one.
+    counted: bool,
 }
 
 impl Members {
@@ -98,6 +147,10 @@ impl Members {
         }
         if value.empty {
             self.payload |= is_payload || value.shape == Shape::List || carries(key);
+            self.listed |= value.shape == Shape::List && !tells_mishaps(key);
+        } else if value.shape == Shape::Number && !is_payload && counts_pages(key) {
+            self.counted = true;
+            self.filled = true;
         } else {
             self.filled = true;
             self.holds = !is_volatile && (is_payload || !is_decoration(key, value.shape));
@@ -106,7 +159,7 @@ impl Members {
 
     /// Whether the object holds nothing. `{"count": 0}` alone is a number that was asked for.
     pub(super) fn is_empty(self) -> bool {
-        !self.holds && (self.payload || !self.filled)
+        !self.holds && (self.payload || !self.filled) && (self.listed || !self.counted)
     }
 }
 
@@ -152,6 +205,28 @@ fn is_count(key: &str) -> bool {
         .any(|part| key.contains(part))
 }
 
+/// Names of numbers that tell how many pages there are, and nothing of this one.
+fn counts_pages(key: &str) -> bool {
+    key.contains("page") && is_count(key)
+}
+
+/// Names of lists that tell what went wrong, of which it is good that they are empty.
+fn tells_mishaps(key: &str) -> bool {
+    [
+        "error",
+        "warning",
+        "fail",
+        "skip",
+        "conflict",
+        "issue",
+        "problem",
+        "missing",
+        "violation",
+    ]
+    .iter()
+    .any(|part| key.contains(part))
+}
+
 /// Names under which a service repeats the question, or tells how it was answered.
 fn is_echo(key: &str) -> bool {
     matches!(
@@ -188,5 +263,9 @@ fn is_echo(key: &str) -> bool {
             | "tool_call_id"
             | "timestamp"
             | "took"
+            | "columns"
+            | "column_names"
+            | "headers"
+            | "schema"
     )
 }

@@ -94,10 +94,33 @@ pub(super) fn reads_as_failure(text: &str) -> bool {
         || names_exception(line)
         || is_status(line)
         || closes_with_failure(text)
+        || end_of_traceback(text).is_some()
         || (text.len() <= LOOKED_AT_BYTES_MAX
             && first.len() == text.len()
             && ENDS.iter().any(|words| ends(words)))
 }
+
+/// What a traceback says in the end, `KeyError: 'name'`; what stands before it is the way there, which is another one each time that
+/// the program was changed.
+pub(super) fn end_of_traceback(text: &str) -> Option<&str> {
+    let text = text.trim_end_matches(|letter: char| letter.is_whitespace() || letter == '"');
+    let mut start = text.len().saturating_sub(LAST_LINE_BYTES_MAX);
+    while !text.is_char_boundary(start) {
+        start += 1;
+    }
+    // A result may still be JSON text, in which the end of a line is written as two signs.
+    let end = &text[start..];
+    let ends = [end.rsplit_once('\n'), end.rsplit_once("\\n")];
+    let lines = ends.into_iter().flatten().map(|(_, last)| last.trim());
+    let last = lines.min_by_key(|last| last.len())?;
+    (names_exception(last) && text.contains(TRACEBACK)).then_some(last)
+}
+
+/// Longest last line that is looked at: no more of an error is kept.
+const LAST_LINE_BYTES_MAX: usize = 256;
+
+/// How Python begins to tell where a program failed.
+const TRACEBACK: &str = "Traceback (most recent call last)";
 
 /// Whether the last of several lines says that it failed.
 fn closes_with_failure(text: &str) -> bool {
@@ -177,7 +200,29 @@ pub(super) fn told_by_result(error: Failure, result: Option<&str>) -> Failure {
 
 #[cfg(test)]
 mod tests {
-    use super::reads_as_failure;
+    use super::{end_of_traceback, reads_as_failure};
+
+    /// Given a traceback, its last line is what went wrong; a text that speaks of one is none.
+    #[test]
+    fn tracebacks_end_with_what_went_wrong() {
+        let check = |text: &str, expected: Option<&str>| {
+            assert_eq!(end_of_traceback(text), expected, "{text}");
+            assert_eq!(reads_as_failure(text), expected.is_some(), "{text}");
+        };
+        check(
+            "-----\nKeyError      Traceback (most recent call last)\nCell In[3], line 1\nKeyError: 'size'\n",
+            Some("KeyError: 'size'"),
+        );
+        check(
+            "ran\\nTraceback (most recent call last):\\n  File\\nValueError: no\"",
+            Some("ValueError: no"),
+        );
+        check(
+            "A note:\nTraceback (most recent call last) is how it begins.",
+            None,
+        );
+        check("ran\nValueError: no", None);
+    }
 
     /// Words of an error are told from a text that speaks of errors, counts or is a log.
     #[test]

@@ -5,7 +5,7 @@
 use crate::engine::event::{Failure, Recorded, Text, ToolCall, Value};
 use crate::engine::policy::ToolSettings;
 
-use super::{fingerprint, tool_names, value};
+use super::{failing, fingerprint, tool_names, value};
 
 /// A call as it is told to the guard. Texts that are JSON are read as JSON.
 #[derive(Clone, Copy, Debug, Default)]
@@ -61,7 +61,9 @@ fn outcome<'t>(
     match outcome {
         None | Some(Outcome::Success(None)) => (Recorded::NotRecorded, None, ""),
         Some(Outcome::Success(Some(result))) => {
-            (sampled(result, result, how, keep_result), None, result)
+            // A program may not know that its tool failed, and hand the words on as a result.
+            let failure = failing::failure_of(None, Some(result));
+            (sampled(result, result, how, keep_result), failure, result)
         }
         Some(Outcome::NoData(words)) => (
             sampled("[]", words.unwrap_or("[]"), how, keep_result),

@@ -14,6 +14,7 @@ use crate::engine::policy::ToolSettings;
 use crate::otlp::ValueView;
 
 use super::digest::{READ_BYTES_MAX, Reader};
+use super::failing;
 use super::hash;
 use super::json;
 use super::nested::{Digest, Shape};
@@ -76,8 +77,9 @@ pub(super) fn output_json(how: &ToolSettings<'_>, text: &str) -> Recorded {
 }
 
 /// An error in words: its text redacted and cut at [`ERROR_BYTES_MAX`], its hash over the whole with volatile parts
-/// masked.
+/// masked. Of a traceback, the last line is the error.
 pub(super) fn failure(text: &str) -> Failure {
+    let text = failing::end_of_traceback(text).unwrap_or(text);
     // Twice the limit, so that a secret which the limit would cut in two is still recognised.
     let head = cut(text.trim(), ERROR_BYTES_MAX * 2);
     Failure {
@@ -549,6 +551,8 @@ mod tests {
             r#"{"result":false}"#,
             r#"{"results":[],"answer":"42"}"#,
             r#"{"results":[],"total":12}"#,
+            r#"{"page_count":3,"errors":[]}"#,
+            r#"{"text":"","page_count":3}"#,
             r#"{"data":[1],"results":[]}"#,
             r#"{"ok":true}"#,
             r#"{"stdout":"","exit_code":0}"#,

@@ -31,7 +31,7 @@ fn news(number: usize) -> Value {
     json!({"kind": "tool_call", "tool": "read_file", "input": {"path": format!("page-{number}")}, "output": format!("the text of page {number}")})
 }
 
-/// Two errands in two wordings each, which share most of their words, and none with the other errand.
+/// Two errands in two wordings each, which share more than three fifths of their words, and none with the other errand.
 const ERRANDS: [[&str; 2]; 2] = [
     [
         "please find the archive page of August and read it",
@@ -47,7 +47,7 @@ fn errand((agent, which, wording): (usize, usize, usize)) -> Value {
     json!({"kind": "handoff", "from_agent": "lead", "to_agent": AGENTS[agent], "input": ERRANDS[which][wording]})
 }
 
-/// Agents that were given one errand five times among the newest twelve of all.
+/// Agents that were given one errand four times, nearly word for word, among the newest twelve of all.
 fn errands_again(errands: &[(usize, usize, usize)]) -> Vec<String> {
     let again = |at: usize| {
         let (agent, which, _) = errands[at];
@@ -55,7 +55,7 @@ fn errands_again(errands: &[(usize, usize, usize)]) -> Vec<String> {
         let same = newest
             .iter()
             .filter(|other| (other.0, other.1) == (agent, which));
-        (same.count() >= 5).then(|| AGENTS[agent].to_owned())
+        (same.count() >= 4).then(|| AGENTS[agent].to_owned())
     };
     let mut agents: Vec<String> = (0..errands.len()).filter_map(again).collect();
     agents.sort();

@@ -266,3 +266,89 @@ fn counts_of_the_whole_run_last() {
         .find(|warning| warning["rule"] == "long_running_step");
     assert_eq!(long.expect("a warning")["count"], 3);
 }
+
+/// Given one question of many things, with equal answers or blanks, it is a batch; given one question in other words, it is not.
+#[test]
+fn one_question_of_many_things() {
+    let answer =
+        "Checked 1 file in the project. No fixes were applied, and nothing is left to do here.";
+    let files = ["a.ts", "b.ts", "c.ts", "d.ts", "e.ts", "f.ts"];
+    check(
+        &files.map(|file| call("bash", &format!("npx biome check src/{file}"), answer)),
+        &[],
+    );
+    let tables = ["ships", "crews", "ports", "tides", "fees", "maps"];
+    check(
+        &tables.map(|table| {
+            call(
+                "sql",
+                &format!("SELECT id FROM {table} WHERE name IS NULL"),
+                "[]",
+            )
+        }),
+        &[],
+    );
+    let forms = [
+        "SELECT id FROM ships WHERE name = 'Ann'",
+        "select id, name from ships where lower(name) like '%Ann%'",
+        "SELECT count(id) FROM ships WHERE trim(name) = 'Ann'",
+    ];
+    check(
+        &forms.map(|form| call("sql", form, "[]")),
+        &["empty_result_loop"],
+    );
+}
+
+/// Given a hand-off that a transfer tool and a hand-off span tell of, it is one: two of them are no bounce.
+#[test]
+fn a_hand_off_that_is_told_twice() {
+    let transfer = |from: &str, to: &str| -> Vec<Value> {
+        vec![
+            json!({"kind": "tool_call", "agent": from, "tool": format!("transfer_to_{to}"), "input": {}, "output": "done"}),
+            json!({"kind": "handoff", "from_agent": from, "to_agent": to}),
+        ]
+    };
+    let twice = [transfer("ann", "bob"), transfer("bob", "ann")].concat();
+    check(&twice, &[]);
+    let more = [twice.clone(), twice].concat();
+    check(&more, &["handoff_bounce"]);
+}
+
+/// Given calls whose arguments say that they wait, they have the time of waiting; without, they are a loop.
+#[test]
+fn arguments_that_say_to_wait() {
+    let receive = |input: Value| {
+        let event = json!({"kind": "tool_call", "agent": "a", "tool": "receive", "input": input, "output": []});
+        vec![event; 5]
+    };
+    check(&receive(json!({"queue": "in", "wait_seconds": 20})), &[]);
+    check(
+        &receive(json!({"queue": "in"})),
+        &[
+            "empty_result_loop",
+            "no_progress",
+            "repeated_tool_call_exact_input",
+            "repeated_tool_call_similar_input",
+        ],
+    );
+}
+
+/// Given equal calls, what to try is told by whether they fail.
+#[test]
+fn advice_is_told_by_how_calls_go() {
+    let advice = |event: Value| -> String {
+        let answer = checked("", &vec![event; 3]);
+        let warnings = answer["runs"][0]["warnings"].as_array().expect("warnings");
+        let exact = warnings
+            .iter()
+            .find(|warning| warning["rule"] == "repeated_tool_call_exact_input");
+        exact.expect("a warning")["what_to_try"].to_string()
+    };
+    let works = advice(call("read", "a.txt", "the same text as before"));
+    assert!(works.contains("earlier result"), "{works}");
+    let fails = advice(failed("read", "a.txt", "permission denied for this file"));
+    assert!(
+        fails.contains("cause") && !fails.contains("earlier result"),
+        "{fails}"
+    );
+}

@@ -7,7 +7,7 @@ use crate::engine::fold::{Fold, Spent, TOLD_MAX, text_hash};
 use crate::engine::hash::mix;
 use crate::engine::judge::{Judged, Outcome};
 use crate::engine::kept::{Finding, Kept};
-use crate::engine::marks::Told;
+use crate::engine::marks::{CallMark, Told};
 use crate::engine::policy::Policy;
 use crate::engine::rules;
 use crate::engine::run::RunState;
@@ -61,17 +61,17 @@ pub(super) fn decide(
         if !action.concerns(Some(&call.tool), caller.agent.as_ref()) {
             continue;
         }
-        let matter = match (action.when, &foreseen) {
-            (When::Owed, _) => owed(state, tip, action, caller),
-            (When::Call, Some(fold)) => foreseen_matter(state, fold, &findings, action, call),
-            (When::Call, None) => None,
+        let matters = match (action.when, &foreseen) {
+            (When::Owed, _) => Vec::from_iter(owed(state, tip, action, caller)),
+            (When::Call, Some(fold)) => foreseen_matters(state, fold, &findings, action, call),
+            (When::Call, None) => Vec::new(),
         };
-        let holds = |matter: &Matter| {
+        let holds = |matter: &&Matter| {
             (!action.after_nudge || tip.was_told(matter))
                 && (!action.unchanged || is_unchanged(state, tip, call))
         };
-        if let Some(matter) = matter.filter(holds) {
-            return verdict(state, action, &matter, Some(call), caller, policy);
+        if let Some(matter) = matters.iter().find(holds) {
+            return verdict(state, action, matter, Some(call), caller, policy);
         }
     }
     Decision::default()
@@ -152,43 +152,52 @@ fn limit(policy: &Policy, matter: &Matter, agent: Option<&Text>) -> u64 {
     calls.map_or_else(|| matter.count.saturating_sub(1), u64::from)
 }
 
-/// What a rule would find at the call.
-fn foreseen_matter(
+/// What the rules of an action would find at the call.
+fn foreseen_matters(
     state: &RunState,
     fold: &Fold,
     findings: &[Finding],
     action: &Action,
     call: &ToolCall,
-) -> Option<Matter> {
-    let finding = findings
+) -> Vec<Matter> {
+    let concerned = findings
         .iter()
-        .find(|finding| action.rules.contains(&finding.rule) && finding.count >= action.count)?;
-    let tip = state.tip.as_ref()?;
-    let known = tip.warnings.iter().find(|kept| kept.is_about(finding));
-    let before = known.map_or(0, |kept| if kept.open { kept.before } else { kept.count });
-    Some(Matter {
-        rule: finding.rule,
-        group: finding.group,
-        count: finding.count,
-        warned: before + finding.count,
-        tool: call.tool.clone(),
-        arguments: call
-            .input
-            .value()
-            .map_or_else(Text::default, |value| value.sample.clone()),
-        workers: fold.workers(finding.rule, finding.group),
-        warning_id: id_of_warning(state.id(), finding.rule, finding.group),
-    })
+        .filter(|finding| action.rules.contains(&finding.rule) && finding.count >= action.count);
+    let warnings = state.tip.iter().flat_map(|tip| &tip.warnings);
+    let matter = |finding: &Finding| {
+        let known = warnings.clone().find(|kept| kept.is_about(finding));
+        let before = known.map_or(0, |kept| if kept.open { kept.before } else { kept.count });
+        Matter {
+            rule: finding.rule,
+            group: finding.group,
+            count: finding.count,
+            warned: before + finding.count,
+            tool: call.tool.clone(),
+            arguments: call
+                .input
+                .value()
+                .map_or_else(Text::default, |value| value.sample.clone()),
+            workers: fold.workers(finding.rule, finding.group),
+            warning_id: id_of_warning(state.id(), finding.rule, finding.group),
+        }
+    };
+    concerned.map(matter).collect()
 }
 
-/// Whether asking the same again must bring the same: the earlier result says more than that something was done, the tool
-/// does not write, and every call since is a repeat that brought nothing new.
+/// Whether asking the same again, or the same in other words, must bring the same: the earlier result says more than that
+/// something was done, the tool does not write, and every call since is a repeat that brought nothing new.
 fn is_unchanged(state: &RunState, tip: &Fold, call: &ToolCall) -> bool {
     let Some(input) = call.input.value().filter(|_| !call.writes) else {
         return false;
     };
-    let key = mix(text_hash(&call.tool), input.fingerprint);
-    let Some(last) = tip.recent.iter().rposition(|mark| mark.key == Some(key)) else {
+    let tool = text_hash(&call.tool);
+    let key = mix(tool, input.fingerprint);
+    let same = tip.recent.iter().rposition(|mark| mark.key == Some(key));
+    let reworded = || {
+        let is_it = |mark: &CallMark| mark.asks_in_vain(tool, &input.sample);
+        tip.recent.iter().rposition(is_it)
+    };
+    let Some(last) = same.or_else(reworded) else {
         return false;
     };
     let is_repeat = |place: usize| {
@@ -252,6 +261,8 @@ impl Fold {
     ) -> Judged<'a> {
         let mut judged = self.judge(call, tool, policy);
         self.expect(&mut judged);
+        // Who asks again after a while waits, whether the call is made or only asked for.
+        self.note_pause(&judged, policy);
         judged.waiting = Waiting::of(self, &judged, policy);
         judged.similar = rules::similar_group(self, &judged, policy);
         judged
@@ -330,8 +341,11 @@ impl Fold {
         push_bounded(&mut self.told, told, TOLD_MAX);
     }
 
+    /// Whether somebody was told of a loop when it was shorter. What was told of an earlier row that ended is told again: a poll
+    /// that gets each state twice is not refused.
     fn was_told(&self, matter: &Matter) -> bool {
         let about = about(matter.rule, matter.group);
-        self.told.iter().any(|told| told.about == about)
+        let earlier = |told: &Told| told.about == about && told.count < matter.warned;
+        self.told.iter().any(earlier)
     }
 }

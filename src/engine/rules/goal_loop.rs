@@ -2,7 +2,8 @@
 //!
 //! # What it sees
 //! Five of the newest instructions to one agent (its own input, or what it was handed) whose sets of words are nearly equal
-//! (Jaccard at least 0.37, of words of four bytes and more, since shorter ones join others in any errand); or the same call four times among the newest twelve, under at least three instructions, even if
+//! (Jaccard at least 0.37, of words of four bytes and more, since shorter ones join others in any errand), or four of which the words of the
+//! newest are three fifths of both; or the same call four times among the newest twelve, under at least three instructions, even if
 //! its results differ: the page scrolled down once more, whatever is asked for.
 //!
 //! # Why it matters
@@ -12,7 +13,8 @@
 //! Change the plan: another source, a smaller question, or an answer with what is known.
 //!
 //! # When it stays silent
-//! It is a warning and never critical, for long work on one thing looks alike. Instructions in JSON are a program's state and
+//! It is a warning and never critical, for long work on one thing looks alike. An instruction that puts
+//! another thing into the words of an earlier one (the next town, the next file) is another errand. Instructions in JSON are a program's state and
 //! not an errand; an instruction of fewer than three such words says too little; a span within another of the same agent tells of
 //! one instruction. Asking a job for its state, again and again, under one instruction is no loop of this kind.
 
@@ -34,6 +36,9 @@ const WORDS_MIN: usize = 3;
 /// Shortest word that is compared: of shorter ones nearly all join others, in most languages.
 const WORD_BYTES_MIN: usize = 4;
 
+/// Share of the words of both from which two instructions are nearly the same word for word: three of five.
+const NEAR: f64 = 0.6;
+
 /// Instructions under which an equal call must have been made.
 const INSTRUCTIONS_MIN: usize = 3;
 
@@ -45,6 +50,7 @@ pub(super) fn observe_instruction(
 ) -> Option<Finding> {
     let settings = policy.rules.goal_loop.as_ref()?;
     let asked = instruction(event, agent)?;
+    let about_another = fold.speech.asks_about_another(&asked);
     let alike = |other: &&Asked| {
         other.agent == asked.agent && other.words.likeness(&asked.words) >= settings.similarity
     };
@@ -58,9 +64,13 @@ pub(super) fn observe_instruction(
     {
         return None;
     }
-    let earlier: Vec<_> = fold.speech.asked.iter().filter(alike).cloned().collect();
+    let same = |other: &&Asked| alike(other) && !(about_another && other.differs_little(&asked));
+    let earlier: Vec<_> = fold.speech.asked.iter().filter(same).cloned().collect();
     let group = asked.agent;
-    let found = earlier.len() as u64 + 1 >= u64::from(settings.instructions);
+    // Nearly word for word, one fewer is enough.
+    let near = |other: &&Asked| other.words.likeness(&asked.words) >= NEAR;
+    let near = earlier.iter().filter(near).count() as u64 + 2 >= u64::from(settings.instructions);
+    let found = earlier.len() as u64 + 1 >= u64::from(settings.instructions) || near;
     fold.speech.instructions += 1;
     push_bounded(&mut fold.speech.asked, asked, ASKED_MAX);
     if !found {

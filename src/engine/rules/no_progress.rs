@@ -17,7 +17,8 @@
 //! model answer count once. A call whose result was not recorded counts for nothing, nor does waiting, a failure that may pass
 //! by itself, or a new call that gave nothing at all (a shell's `mkdir`) or failed without a
 //! word but its exit code; after one of these, one call more is needed. Where other tools bring
-//! something new between its calls, more are needed, and so they are for misses of a tool that found something lately. Short
+//! something new between its calls, more are needed, and so they are for misses of a tool that found something lately. A question about
+//! another thing that finds nothing counts for nothing. Short
 //! results start anew where something was done since, and so does a new question that finds nothing where something new came
 //! since. Where other tools bring something new, repeats must be six of the newest thirteen calls, unless the calls fail.
 
@@ -53,6 +54,7 @@ pub(super) fn observe(fold: &mut Fold, judged: &Judged<'_>, policy: &Policy) -> 
         fold.begin_anew(RULE, tool, judged);
     }
     let found_before = fold.found_lately(tool) && !asked_before;
+    let drew_blank = policy.progress_aware && fold.drew_blank_before(judged);
     let tally = fold.tallies.of(RULE, tool);
     tally.expire(judged.number, settings.window_calls);
     if written_at > tally.number {
@@ -69,6 +71,7 @@ pub(super) fn observe(fold: &mut Fold, judged: &Judged<'_>, policy: &Policy) -> 
         match judged.outcome {
             Outcome::Unknown => return None,
             Outcome::Stale if !asked_before => return None,
+            Outcome::Empty if !asked_before && !drew_blank => return None,
             _ if tally.count > 0 && tally.round == judged.round => return None,
             Outcome::Failed if judged.result.is_some_and(|result| tally.see(result)) => {
                 // Another error is news, such as one test less that fails: the count starts with it.

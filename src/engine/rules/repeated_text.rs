@@ -14,10 +14,11 @@
 //! # When it stays silent
 //! An agent that has solved its task may go on repeating its closing words: where it is one text, word for word, that comes
 //! again, it must be said four times more, and the tool call before it must have failed or found nothing, or there was none. Texts of fewer
-//! than 16 letters, and texts that were not recorded, are not known to be the same. One turn that two spans report is one.
+//! than 16 letters, and texts that were not recorded, are not known to be the same. One turn that two spans report is one. Where
+//! several agents talk, the cosine must be 0.95: a reviewer says much the same of each version.
 
 use crate::engine::calls::Call;
-use crate::engine::event::SAID_BITS;
+use crate::engine::event::{SAID_BITS, Text};
 use crate::engine::fold::{Fold, text_hash};
 use crate::engine::hash::mix;
 use crate::engine::judge::Outcome;
@@ -32,6 +33,12 @@ const RULE: Rule = Rule::RepeatedText;
 /// Share of words, as a cosine, from which two texts say the same.
 const ALIKE: f64 = 0.85;
 
+/// Names under which telemetry shows what a person says.
+const USERS: [&str; 2] = ["user", "human"];
+
+/// The same where several agents talk, and answer each other in each other's words.
+const ALIKE_AMONG_OTHERS: f64 = 0.95;
+
 pub(super) fn observe(
     fold: &mut Fold,
     call: &Call<'_>,
@@ -41,7 +48,13 @@ pub(super) fn observe(
     let agent = call.agent.map_or(0, |agent| text_hash(agent));
     // Texts of one agent differ in as many bits as their sketches; those of two agents in half of them.
     let own = text ^ (mix(agent, 0) >> (64 - SAID_BITS));
-    let earlier = |said: &&Said| say_the_same(said.text, own, ALIKE);
+    let is_agent = |name: &&Text| !USERS.iter().any(|user| name.eq_ignore_ascii_case(user));
+    let ratio = if fold.agents.iter().filter(is_agent).count() > 1 {
+        ALIKE_AMONG_OTHERS
+    } else {
+        ALIKE
+    };
+    let earlier = |said: &&Said| say_the_same(said.text, own, ratio);
     let again = fold.speech.said.iter().filter(earlier);
     let side_by_side = again.clone().any(|said| call.start_ns < said.end_ns);
     let first = again.clone().next().map(|said| said.text);

@@ -14,7 +14,8 @@
 //! # When it stays silent
 //! Arguments that were not recorded, or are redacted, are alike nothing. Where progress is known, a call that brings a
 //! result or an error not seen before starts the count anew; failures that may pass and waiting count for nothing; arguments
-//! that differ in digits only (paging, batches over numbered items) are not alike; calls of one model answer count once; and
+//! that differ in digits only (paging, batches over numbered items) are not alike, nor are those that name another thing
+//! in the same frame (another file, user or page), however long the frame is; calls of one model answer count once; and
 //! where results were not recorded or were nothing at all, or other calls lie between, one more is needed, and where something
 //! new came in between, two more than that, while repeats of whatever call must be six of the newest thirteen calls, unless the calls fail. Calls that gave
 //! nothing at all start anew where another call brought something new since, those with a short or unknown result where something was
@@ -28,6 +29,7 @@ use crate::engine::judge::{Judged, Outcome};
 use crate::engine::kept::Finding;
 use crate::engine::marks::CallMark;
 use crate::engine::policy::Policy;
+use crate::engine::question::{Relation, relation};
 use crate::engine::similarity::{near, similar};
 use crate::engine::speech::Words;
 use crate::engine::warning::Rule;
@@ -127,6 +129,7 @@ pub(crate) fn group_of(fold: &Fold, judged: &Judged<'_>, policy: &Policy) -> Opt
             && !(policy.progress_aware && mark.shape == judged.shape)
             && sketches_allow(mark, value, settings.similarity)
             && similar(&mark.sample, &value.sample, settings.similarity)
+            && (!policy.progress_aware || relation(&mark.sample, &value.sample) != Relation::Other)
             && (!policy.progress_aware || !judged.is_terse() || names_the_same(mark, value))
     };
     Some(of_tool().find(alike).map_or(key, |mark| mark.group))

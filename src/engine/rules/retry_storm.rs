@@ -3,7 +3,7 @@
 //! # What it sees
 //! At least three retries in the run (LoopLens manual). A retry is what the framework reports as one; where the profile
 //! infers, it is also a call that follows a failed call of the same tool with the same arguments (or with arguments that
-//! were not recorded) and fails in the same way.
+//! were not recorded) and fails in the same way, or in a way that may pass by itself.
 //!
 //! # Why it matters
 //! What failed three times in the same way will fail again, and retries against a struggling service make it worse.
@@ -58,8 +58,10 @@ pub(super) fn observe_call(
         .rev()
         .find(|mark| mark.tool == judged.tool_hash);
     let tried = previous.filter(|mark| mark.outcome == Outcome::Failed && mark.key == judged.key);
-    let same =
-        tried.is_some_and(|mark| judged.outcome == Outcome::Failed && mark.result == judged.result);
+    // What may pass by itself is told in other words each time: another port, a time-out and then a broken connection.
+    let same = tried.is_some_and(|mark| {
+        judged.outcome == Outcome::Failed && (judged.transient || mark.result == judged.result)
+    });
     let tool = judged.tool_hash;
     if !same {
         fold.tallies.end(RULE, tool);

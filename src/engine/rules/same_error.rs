@@ -36,7 +36,7 @@ pub(super) fn observe(fold: &mut Fold, judged: &Judged<'_>, policy: &Policy) -> 
         if judged.outcome == Outcome::Fresh {
             fold.tallies.end(RULE, judged.tool_hash);
         }
-        return None;
+        return expected(fold, judged, settings.calls);
     };
     if judged.is_wordless() {
         return None;
@@ -65,4 +65,15 @@ pub(super) fn observe(fold: &mut Fold, judged: &Judged<'_>, policy: &Policy) -> 
     tally.add(judged);
     (tally.count >= u64::from(settings.calls) + u64::from(tally.weak))
         .then(|| Finding::of_calls(tally, judged.tool_hash, judged))
+}
+
+/// A call that the guard is asked about, and that is expected to fail as the one before did.
+fn expected(fold: &mut Fold, judged: &Judged<'_>, calls: u32) -> Option<Finding> {
+    let failed = judged.outcome == Outcome::Failed && fold.tallies.has(RULE, judged.tool_hash);
+    if !failed {
+        return None;
+    }
+    let tally = fold.tallies.of(RULE, judged.tool_hash);
+    tally.add(judged);
+    (tally.count >= u64::from(calls)).then(|| Finding::of_calls(tally, judged.tool_hash, judged))
 }

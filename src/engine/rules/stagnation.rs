@@ -1,33 +1,41 @@
 //! `stagnation`: other arguments, the same result.
 //!
 //! # What it sees
-//! At least four calls of a tool within twelve whose arguments differ and whose results are equal once times, ids and the
-//! like are masked.
+//! At least four calls of a tool within twelve that ask for the same in other words, and whose results are equal once times, ids and
+//! the like are masked, or differ in a few numbers alone, such as scores.
 //!
 //! # Why it matters
-//! The arguments only look like headway. Comparing arguments alone misses a question that is asked in wholly other words.
+//! The arguments only look like headway. Comparing arguments alone misses a question that is asked in other words.
 //!
 //! # What to try
 //! Tell the agent that this source has nothing else, and name another one or let it answer with what is known.
 //!
 //! # When it stays silent
-//! Empty results and errors have rules of their own. A result of up to 64 bytes, or one no longer than what was sent, may be a mere
-//! acknowledgement (`ok`, `saved`), as in a batch over many items, and so may that of a tool that writes. A new result of the tool starts the count anew, and
-//! the calls of one model answer count once.
+//! Empty results and errors have rules of their own. Calls that ask the same of other things (another file, user or page in one
+//! frame) are a batch, whose answers may well be equal. A result of up to 64 bytes, or one no longer than what was sent, may be a mere
+//! acknowledgement (`ok`, `saved`), and so may that of a tool that writes. A new result of the tool starts the count anew; where
+//! other results of the tool are more than these, it has more than one to give; and the calls of one model answer count once.
 
 use crate::engine::event::SpanId;
 use crate::engine::fold::Fold;
 use crate::engine::judge::{Judged, Outcome};
 use crate::engine::kept::Finding;
+use crate::engine::marks::CallMark;
 use crate::engine::policy::Policy;
+use crate::engine::question::{Relation, relation};
+use crate::engine::trend::Trend;
 use crate::engine::warning::Rule;
 
 const RULE: Rule = Rule::Stagnation;
 
+/// Fewest other wordings of the question: with fewer, it is the same call again.
+const WORDINGS_MIN: usize = 2;
+
 pub(super) fn observe(fold: &mut Fold, judged: &Judged<'_>, policy: &Policy) -> Option<Finding> {
     let settings = policy.rules.stagnation.as_ref()?;
     let speaks = !judged.is_acknowledged() && !judged.call.writes;
-    if !speaks || judged.outcome != Outcome::Stale || judged.stands_aside() {
+    let old = judged.outcome == Outcome::Stale || judged.trend.is_some();
+    if !speaks || !old || judged.stands_aside() {
         return None;
     }
     let window = settings.window_calls.unwrap_or(u32::MAX);
@@ -38,7 +46,7 @@ pub(super) fn observe(fold: &mut Fold, judged: &Judged<'_>, policy: &Policy) -> 
     let tally = fold.tallies.of(RULE, judged.tool_hash);
     tally.expire(judged.number, settings.window_calls);
     if tally.count == 0 {
-        for (span, start_ns) in same.into_iter().rev() {
+        for (span, start_ns) in same {
             tally.add_span(span, start_ns);
         }
     }
@@ -46,28 +54,54 @@ pub(super) fn observe(fold: &mut Fold, judged: &Judged<'_>, policy: &Policy) -> 
     Some(Finding::of_calls(tally, judged.tool_hash, judged))
 }
 
-/// The calls of the tool among the newest ones that gave this result for other arguments, each arguments and each round once,
-/// newest first, back to where the tool gave something else that was new.
+/// The calls of the tool among the newest ones that asked for the same in other words and got this result, each round once, back
+/// to where the tool gave something else that was new. Nothing where fewer than [`WORDINGS_MIN`] others are among them.
 fn same_results(fold: &Fold, judged: &Judged<'_>, window: usize) -> Option<Vec<(SpanId, u64)>> {
     let own = judged.key?;
-    let mut seen = vec![(own, judged.round)];
-    let mut same = Vec::new();
+    let sample = &*judged.call.input.value()?.sample;
+    let mut rounds = vec![judged.round];
+    let (mut same, mut others) = (Vec::new(), 0);
     let marks = fold.recent.iter().rev().take(window - 1);
     for mark in marks.filter(|mark| mark.tool == judged.tool_hash) {
-        let is_same = mark.result == judged.result;
+        let is_same = gave_the_same(mark, judged);
         if !is_same && mark.outcome == Outcome::Fresh {
             break;
         }
-        let Some(key) = mark.key.filter(|_| is_same) else {
-            continue;
-        };
-        if seen
-            .iter()
-            .all(|(other, round)| *other != key && *round != mark.round)
-        {
-            seen.push((key, mark.round));
-            same.push((mark.span, mark.start_ns));
+        if !is_same || mark.key.is_none() {
+            others += usize::from(mark.outcome == Outcome::Stale);
+        } else if !rounds.contains(&mark.round) {
+            rounds.push(mark.round);
+            same.push(mark);
         }
     }
-    Some(same)
+    let same = reworded(sample, same);
+    let mut wordings: Vec<_> = same.iter().filter_map(|mark| mark.key).collect();
+    wordings.retain(|key| *key != own);
+    wordings.sort_unstable();
+    wordings.dedup();
+    let mut places: Vec<_> = same.iter().map(|mark| (mark.span, mark.start_ns)).collect();
+    places.sort_by_key(|(_, start_ns)| *start_ns);
+    (places.len() >= others && wordings.len() >= WORDINGS_MIN).then_some(places)
+}
+
+/// Whether a call got the same result, or one that differs in numbers alone.
+fn gave_the_same(mark: &CallMark, judged: &Judged<'_>) -> bool {
+    let frame = |trend: Option<&Trend>| trend.map(|trend| (trend.frame(), trend.numbers.count));
+    let (theirs, own) = (frame(mark.trend.as_deref()), frame(judged.trend.as_deref()));
+    mark.result == judged.result || (own.is_some() && theirs == own)
+}
+
+/// Of some calls those that are a rewording of the present one, or of one that is.
+fn reworded<'m>(sample: &str, mut rest: Vec<&'m CallMark>) -> Vec<&'m CallMark> {
+    let mut found: Vec<&CallMark> = Vec::new();
+    loop {
+        let alike = |mark: &&&CallMark| {
+            let says_the_same = |other: &str| relation(&mark.sample, other) == Relation::Reworded;
+            says_the_same(sample) || found.iter().any(|other| says_the_same(&other.sample))
+        };
+        let Some(place) = rest.iter().position(|mark| alike(&mark)) else {
+            return found;
+        };
+        found.push(rest.remove(place));
+    }
 }

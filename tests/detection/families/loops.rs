@@ -46,13 +46,30 @@ pub(super) const LOOPS: &[Loop] = &[
     ("errand reworded", 6, errand_reworded),
 ];
 
-/// Kinds that are not seen.
-pub(super) const MISSED: [&str; 5] = [
+/// Kinds that are not seen, for the reasons that `docs/detection.md` gives.
+pub(super) const MISSED: [&str; 9] = [
     "plan restated by a tool",
     "page that only grows by noise",
-    "retrieval: same pieces, other scores",
-    "research: empty pages that tell a count",
     "game: into the wall",
+    "editor: an edit that breaks the syntax",
+    "elements: clicks on numbers that move",
+    "research: open, find, open",
+    "scraper: empty pages by number",
+    "pipeline: pushed, the same job fails",
+    "adventure: the door stays shut",
+];
+
+/// Kinds that are seen in some of their runs, or late.
+pub(super) const PARTLY: [&str; 9] = [
+    "shell: nothing to commit",
+    "editor: two tests break in turn",
+    "envelope: greps that print nothing",
+    "sub-agents: the same search sent out",
+    "sums: one sum in other words",
+    "pair: thanks for thanks",
+    "service: asks for a yes that was given",
+    "tickets: a field is missing",
+    "chat channel: posts nobody answers",
 ];
 
 const ROUNDS: usize = 9;

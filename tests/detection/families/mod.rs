@@ -1,9 +1,13 @@
 //! Runs that no threshold was fitted to: kinds of loops and of work that looks like them, each in many variants that a seed
 //! chooses. What the default profile finds of them is held to bars kind by kind.
 
+mod crews;
+mod desks;
+mod guarded;
 mod lookalikes;
 mod loops;
 mod made;
+mod scores;
 mod shell_runs;
 mod trades;
 
@@ -17,6 +21,30 @@ use made::Made;
 
 /// Runs of each kind.
 const VARIANTS: u64 = 12;
+
+/// All kinds of loops.
+fn all_loops() -> Vec<loops::Loop> {
+    [
+        loops::LOOPS,
+        shell_runs::LOOPS,
+        trades::LOOPS,
+        desks::LOOPS,
+        crews::LOOPS,
+    ]
+    .concat()
+}
+
+/// All kinds of work that looks like them.
+fn all_work() -> Vec<lookalikes::Work> {
+    [
+        lookalikes::WORK,
+        shell_runs::WORK,
+        trades::WORK,
+        desks::WORK,
+        crews::WORK,
+    ]
+    .concat()
+}
 
 /// What the program says of runs, in their order.
 fn verdicts(runs: &[Value]) -> Vec<Value> {
@@ -40,6 +68,11 @@ fn verdicts(runs: &[Value]) -> Vec<Value> {
 
 /// The variants of one kind.
 fn variants(kind: u64, build: fn(&mut Made)) -> Vec<Made> {
+    variants_of(kind, build, VARIANTS)
+}
+
+/// So many variants of one kind.
+fn variants_of(kind: u64, build: fn(&mut Made), count: u64) -> Vec<Made> {
     let first = std::env::var("EDDY_FIRST_SEED")
         .ok()
         .and_then(|seed| seed.parse().ok())
@@ -49,7 +82,7 @@ fn variants(kind: u64, build: fn(&mut Made)) -> Vec<Made> {
         build(&mut made);
         made
     };
-    (first..first + VARIANTS).map(made).collect()
+    (first..first + count).map(made).collect()
 }
 
 fn run(kind: &str, variant: usize, made: &Made) -> Value {
@@ -71,7 +104,7 @@ fn runs(kinds: &[(&str, Vec<Made>)]) -> Vec<Value> {
 /// known, and so are their reasons (`docs/detection.md`).
 #[test]
 fn loops_are_seen() {
-    let all = [loops::LOOPS, shell_runs::LOOPS, trades::LOOPS].concat();
+    let all = all_loops();
     let kinds: Vec<_> = (0..)
         .zip(&all)
         .map(|(number, (kind, _, make))| (*kind, variants(number, *make)))
@@ -90,6 +123,12 @@ fn loops_are_seen() {
             in_time += u64::from(first.is_some_and(|first| (begins..=last).contains(&first)));
         }
         writeln!(table, "| {kind} | {due} | {in_time} | {seen} |").expect("written");
+        if loops::PARTLY.contains(kind) {
+            if seen == 0 {
+                bad.push(*kind);
+            }
+            continue;
+        }
         in_time_all += in_time;
         let missed = loops::MISSED.contains(kind);
         if missed != (seen == 0) || (!missed && (seen < VARIANTS || in_time + 2 < VARIANTS)) {
@@ -98,7 +137,7 @@ fn loops_are_seen() {
     }
     println!("{table}");
     assert!(bad.is_empty(), "{bad:?}\n{table}");
-    let all = VARIANTS * (kinds.len() - loops::MISSED.len()) as u64;
+    let all = VARIANTS * (kinds.len() - loops::MISSED.len() - loops::PARTLY.len()) as u64;
     assert!(
         in_time_all * 100 >= all * 97,
         "{in_time_all} of {all}\n{table}"
@@ -108,7 +147,7 @@ fn loops_are_seen() {
 /// Given work that looks like a loop, hardly any is warned of, and none as critical.
 #[test]
 fn work_is_not_warned_of() {
-    let all = [lookalikes::WORK, shell_runs::WORK, trades::WORK].concat();
+    let all = all_work();
     let kinds: Vec<_> = (100..)
         .zip(&all)
         .map(|(number, (kind, make))| (*kind, variants(number, *make)))

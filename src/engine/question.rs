@@ -1,0 +1,225 @@
+//! Whether two calls ask for the same in other words, or each for something else.
+//!
+//! A batch asks one question of many things: its calls have a frame in common and name another thing in it
+//! (`{"issue": "ABC-1"}`, `check a.py`). An agent that rewords a question says the same words in another order, with other words
+//! around them. Both look alike as texts, and both may get the same answer each time; only the second one goes round. So what
+//! both say in the same places is the frame, value by value, and what is left is compared.
+
+use std::iter::zip;
+
+/// Shortest word that names something, in bytes: shorter ones are flags and grammar.
+const NAME_BYTES_MIN: usize = 3;
+
+/// Words that hold a question together and name nothing.
+const GRAMMAR: [&str; 12] = [
+    "and", "for", "from", "where", "with", "the", "that", "are", "was", "what", "how", "not",
+];
+
+/// How two questions stand to each other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Relation {
+    /// The same in other words, or with something added.
+    Reworded,
+    /// The same but for numbers, as pages and items of a list have them.
+    Numbered,
+    /// The same of another thing.
+    Other,
+}
+
+/// How the samples of two calls' arguments stand to each other.
+pub(crate) fn relation(left: &str, right: &str) -> Relation {
+    let (mut only_left, mut only_right) = (Vec::new(), Vec::new());
+    let mut is_framed = false;
+    for (left, right) in values(left, right) {
+        let (left, right) = (words(left), words(right));
+        let (own, others) = without_frame(&left, &right);
+        // A whole phrase in place of another is a question in other words; a single word is a name.
+        is_framed |= own.len() < left.len() || own.len() == 1 || others.len() == 1;
+        only_left.extend(own);
+        only_right.extend(others);
+    }
+    let names = |words: &[&str]| words.iter().any(|word| is_name(word));
+    match (names(&only_left), names(&only_right)) {
+        (false, false) => Relation::Numbered,
+        (true, true) if !is_framed || share_half(&only_left, &only_right) => Relation::Reworded,
+        // One says the other's words and more.
+        (true, false) if only_right.is_empty() => Relation::Reworded,
+        (false, true) if only_left.is_empty() => Relation::Reworded,
+        _ => Relation::Other,
+    }
+}
+
+/// The values of both that differ, side by side; the whole texts where they are not built alike.
+fn values<'t>(left: &'t str, right: &'t str) -> Vec<(&'t str, &'t str)> {
+    let (lefts, rights) = (pieces(left), pieces(right));
+    if lefts.len() != rights.len() {
+        return vec![(left, right)];
+    }
+    let pairs = zip(lefts, rights);
+    pairs.filter(|(left, right)| left != right).collect()
+}
+
+/// A JSON text, cut at its quotation marks.
+fn pieces(json: &str) -> Vec<&str> {
+    let mut is_escaped = false;
+    let is_mark = |letter: char| {
+        let is_mark = letter == '"' && !is_escaped;
+        is_escaped = letter == '\\' && !is_escaped;
+        is_mark
+    };
+    json.split(is_mark).collect()
+}
+
+/// The words of a text. A path, an address or an id is one word.
+fn words(text: &str) -> Vec<&str> {
+    let apart = |letter: char| letter.is_whitespace() || "()[]{},;='`*\\\"?!".contains(letter);
+    let words = text.split(apart).map(|word| word.trim_matches(['.', ':']));
+    words.filter(|word| !word.is_empty()).collect()
+}
+
+/// Both without the words that both say in the same places: counted from the beginning where they are equally long, else from
+/// both ends.
+fn without_frame<'t>(left: &[&'t str], right: &[&'t str]) -> (Vec<&'t str>, Vec<&'t str>) {
+    if left.len() == right.len() {
+        let differing = zip(left, right).filter(|(l, r)| l != r);
+        return differing.map(|(l, r)| (*l, *r)).unzip();
+    }
+    let start = zip(left, right).take_while(|(l, r)| l == r).count();
+    let (left, right) = (&left[start..], &right[start..]);
+    let ends = zip(left.iter().rev(), right.iter().rev());
+    let end = ends.take_while(|(l, r)| l == r).count();
+    let without = |words: &[&'t str]| words[..words.len() - end].to_vec();
+    (without(left), without(right))
+}
+
+/// Whether a word names something: not a word of grammar, and no number with a few letters around it, as `user14`, `W4711` and
+/// `3rd` are. A day is a name.
+fn is_name(word: &str) -> bool {
+    let digits = word.bytes().filter(u8::is_ascii_digit).count();
+    let is_day = word.len() == 10 && digits == 8 && word.matches('-').count() == 2;
+    let is_word = word.len() >= NAME_BYTES_MIN && word.contains(char::is_alphabetic) && digits == 0;
+    is_day
+        || (is_word
+            && !GRAMMAR
+                .iter()
+                .any(|grammar| word.eq_ignore_ascii_case(grammar)))
+}
+
+/// Whether at least half of the names in one are also in the other: two of them, or the only one.
+fn share_half(left: &[&str], right: &[&str]) -> bool {
+    fn names<'t>(words: &[&'t str]) -> Vec<&'t str> {
+        let mut names: Vec<_> = words.iter().copied().filter(|word| is_name(word)).collect();
+        names.sort_unstable();
+        names.dedup();
+        names
+    }
+    let (left, right) = (names(left), names(right));
+    let shared = |word: &&&str| right.iter().any(|other| is_same(word, other));
+    let (common, fewer) = (
+        left.iter().filter(shared).count(),
+        left.len().min(right.len()),
+    );
+    common >= fewer.min(SHARED_MIN) && common * 2 >= fewer
+}
+
+/// Fewest names that two questions have in common, if both have so many: one may be the same by chance.
+const SHARED_MIN: usize = 2;
+
+/// Whether two words are one, or forms of one, such as `config` and `configs`.
+fn is_same(left: &str, right: &str) -> bool {
+    let (short, long) = (left.len().min(right.len()), left.len().max(right.len()));
+    let common = zip(left.bytes(), right.bytes()).take_while(|(l, r)| l.eq_ignore_ascii_case(r));
+    let common = common.count();
+    common == long || (common == short && long - short <= FORM_BYTES_MAX && short > FORM_BYTES_MAX)
+}
+
+/// Longest end by which one form of a word differs from another, in bytes.
+const FORM_BYTES_MAX: usize = 2;
+
+#[cfg(test)]
+mod tests {
+    use super::{Relation, relation};
+
+    #[track_caller]
+    fn check(left: &str, right: &str, expected: Relation) {
+        assert_eq!(relation(left, right), expected, "{left} {right}");
+        assert_eq!(relation(right, left), expected, "{right} {left}");
+    }
+
+    /// Given a question in other words, in another order, or with something added, it is the same question.
+    #[test]
+    fn questions_in_other_words() {
+        check(
+            r#"{"query":"harbour ferry times"}"#,
+            r#"{"query":"when does the ferry leave the harbour"}"#,
+            Relation::Reworded,
+        );
+        check(
+            r#"{"query":"harbour ferry times"}"#,
+            r#"{"query":"harbour ferry times winter"}"#,
+            Relation::Reworded,
+        );
+        check(
+            r#"{"command":"grep -rn 'open_door' src"}"#,
+            r#"{"command":"rg open_door"}"#,
+            Relation::Reworded,
+        );
+    }
+
+    /// Given whole phrases that have nothing in common, they may be one question in wholly other words; single words are names.
+    #[test]
+    fn phrases_and_names() {
+        check(
+            r#"{"query":"who pays hotels"}"#,
+            r#"{"query":"refund after a strike"}"#,
+            Relation::Reworded,
+        );
+        check(
+            r#"{"url":"https://a.example/harbour/health"}"#,
+            r#"{"url":"https://a.example/ferry/health"}"#,
+            Relation::Other,
+        );
+        check(
+            r#"{"command":"grep -rn \"run_config\" src"}"#,
+            r#"{"command":"grep -rn \"run_configs\" src"}"#,
+            Relation::Reworded,
+        );
+    }
+
+    /// Given one question about other things, however long the frame is, each is another question; where the things are numbers,
+    /// that is said.
+    #[test]
+    fn questions_about_other_things() {
+        check(r#"{"user":"ann"}"#, r#"{"user":"bob"}"#, Relation::Other);
+        check(
+            r#"{"command":"npx biome check src/a.ts"}"#,
+            r#"{"command":"npx biome check src/b.ts"}"#,
+            Relation::Other,
+        );
+        check(
+            r#"{"description":"Review parser","prompt":"Review the module parser for leaks."}"#,
+            r#"{"description":"Review writer","prompt":"Review the module writer for leaks."}"#,
+            Relation::Other,
+        );
+        check(
+            r#"{"sql":"SELECT orchid FROM garden WHERE orchid IS NULL"}"#,
+            r#"{"sql":"SELECT copper FROM tunnel WHERE copper IS NULL"}"#,
+            Relation::Other,
+        );
+        check(
+            r#"{"day":"2027-03-04"}"#,
+            r#"{"day":"2027-03-05"}"#,
+            Relation::Other,
+        );
+        check(
+            r#"{"page":1,"q":"a b"}"#,
+            r#"{"page":2,"q":"a b"}"#,
+            Relation::Numbered,
+        );
+        check(
+            r#"{"email":"user14@mail.example","zip":"10000"}"#,
+            r#"{"email":"user7@mail.example","zip":"20000"}"#,
+            Relation::Numbered,
+        );
+    }
+}

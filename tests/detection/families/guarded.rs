@@ -1,0 +1,261 @@
+//! Agents that ask the guard of profile `standard` before each call, on all kinds of loops and of work.
+//!
+//! An agent makes the calls of its run. In a loop it goes round until it has tried [`TRIES_MAX`] calls since the onset, which is what it
+//! would cost without a guard. Neither agent is of any help: both are deaf to nudges. One leaves its loop when it has been refused
+//! three times; the other one never leaves, and picks another call of its loop at random when one is refused.
+
+use std::fmt::Write as _;
+
+use eddy::config::profile::Name;
+use eddy::engine::guard::{self, Caller};
+use eddy::engine::policy::Policy;
+use eddy::engine::{Input, RunState, step};
+use eddy::normalize::events_file;
+use eddy::normalize::guarded::{Outcome, Told, tool_call};
+use serde_json::{Value, json};
+
+use super::made::Made;
+use super::{all_loops, all_work, variants_of};
+
+/// Calls that an agent tries after the onset before its framework stops it.
+const TRIES_MAX: usize = 40;
+
+/// Refusals after which an agent leaves its loop that can be brought to leave.
+const REFUSALS_MAX: usize = 3;
+
+/// Runs of each kind.
+const VARIANTS: u64 = 4;
+
+#[derive(Clone, Copy, PartialEq)]
+enum Manner {
+    Leaves,
+    Wanders,
+}
+
+/// An agent, and the run that its telemetry and its questions make.
+struct Agent {
+    policy: Policy,
+    state: RunState,
+    clock_ns: u64,
+    number: usize,
+    tried: usize,
+    made: usize,
+    refused: usize,
+}
+
+impl Agent {
+    fn new() -> Self {
+        Self {
+            policy: Name::Standard.policy(),
+            state: RunState::new("run".into()),
+            clock_ns: 0,
+            number: 0,
+            tried: 0,
+            made: 0,
+            refused: 0,
+        }
+    }
+
+    /// Takes one step of the script so many nanoseconds after the one before; says whether it was refused.
+    fn step(&mut self, event: &Value, pause_ns: u64) -> bool {
+        self.clock_ns += pause_ns;
+        self.number += 1;
+        if event["kind"] != "tool_call" {
+            self.tell(event);
+            return false;
+        }
+        self.tried += 1;
+        let is_refused = self.call(event);
+        self.refused += usize::from(is_refused);
+        self.made += usize::from(!is_refused);
+        is_refused
+    }
+
+    /// What the agent's own telemetry tells besides its calls.
+    fn tell(&mut self, event: &Value) {
+        let mut event = event.clone();
+        event["i"] = json!(self.number);
+        event["t_ms"] = json!(self.clock_ns / 1_000_000);
+        let line = json!({"run_id": "run", "events": [event]}).to_string();
+        let run = events_file::runs(line.as_bytes()).expect("runs").next();
+        let input = Input::Reports {
+            at_ms: self.clock_ns / 1_000_000,
+            session_id: None,
+            service: None,
+            events: run.expect("a run").expect("events").events,
+        };
+        step(&mut self.state, &input, &self.policy);
+    }
+
+    fn call(&mut self, event: &Value) -> bool {
+        let tool = event["tool"].as_str().expect("a tool");
+        let arguments = event["input"].to_string();
+        let id = format!("call-{}", self.number);
+        let how = self.policy.tools.of(tool, event["agent"].as_str());
+        let told = Told {
+            tool,
+            call_id: Some(&id),
+            arguments: Some(&arguments),
+            outcome: None,
+        };
+        let caller = Caller {
+            agent: event["agent"].as_str().map(Into::into),
+            worker: event["worker"].as_str().map(Into::into),
+            now_ns: self.clock_ns,
+            ..Caller::default()
+        };
+        let question = tool_call(&told, &how, false);
+        let answer = guard::check(&mut self.state, &question, &caller, &self.policy).answered;
+        if answer.kind.refuses() {
+            return true;
+        }
+        let output = text_of(&event["output"]);
+        let outcome = match &event["error"] {
+            Value::Null => Outcome::Success(output.as_deref()),
+            Value::String(error) => Outcome::Error(error),
+            _ => Outcome::Error(output.as_deref().unwrap_or_default()),
+        };
+        let brought = Told {
+            outcome: Some(outcome),
+            ..told
+        };
+        let brought = tool_call(&brought, &how, false);
+        let caller = Caller {
+            now_ns: self.clock_ns + 1_000_000,
+            ..caller
+        };
+        guard::result(&mut self.state, &brought, &caller, &self.policy);
+        false
+    }
+}
+
+fn text_of(value: &Value) -> Option<String> {
+    match value {
+        Value::Null => None,
+        Value::String(text) => Some(text.clone()),
+        other => Some(other.to_string()),
+    }
+}
+
+/// The time between an event and the one before it.
+fn pause_ns(events: &[Value], place: usize) -> u64 {
+    let at = |place: usize| events[place]["t_ms"].as_u64().expect("a time");
+    let ms = place
+        .checked_sub(1)
+        .map_or(at(place), |before| at(place) - at(before));
+    ms * 1_000_000
+}
+
+/// Plays a loop; the calls that were made since the onset, and those that were tried.
+fn play_loop(made: &Made, manner: Manner, chance: &mut Made) -> (usize, usize) {
+    let (mut agent, events) = (Agent::new(), &made.events);
+    for (place, event) in events[..made.begins].iter().enumerate() {
+        agent.step(event, pause_ns(events, place));
+    }
+    (agent.tried, agent.made, agent.refused) = (0, 0, 0);
+    let mut place = made.begins;
+    // A loop without calls of tools ends, too.
+    for _ in 0..TRIES_MAX * 20 {
+        if agent.tried == TRIES_MAX {
+            break;
+        }
+        let is_refused = agent.step(&events[place], pause_ns(events, place.max(1)));
+        if agent.refused == REFUSALS_MAX && manner == Manner::Leaves {
+            break;
+        }
+        place = if is_refused && manner == Manner::Wanders {
+            chance.between(made.begins, events.len() - 1)
+        } else if place + 1 == events.len() {
+            made.begins
+        } else {
+            place + 1
+        };
+    }
+    (agent.made, if agent.tried == 0 { 0 } else { TRIES_MAX })
+}
+
+/// Given work that looks like a loop, not one call of it is refused.
+#[test]
+fn no_call_of_work_is_refused() {
+    let mut refused = Vec::new();
+    for (number, (kind, make)) in (100..).zip(&all_work()) {
+        for made in variants_of(number, *make, VARIANTS) {
+            let mut agent = Agent::new();
+            for (place, event) in made.events.iter().enumerate() {
+                if agent.step(event, pause_ns(&made.events, place)) {
+                    refused.push(format!("{kind}, event {place}"));
+                }
+            }
+        }
+    }
+    assert!(refused.is_empty(), "{refused:#?}");
+}
+
+/// Kinds of which each round asks for what was asked, and changes nothing in between: what the guard may refuse.
+const ASKED_AGAIN: [&str; 26] = [
+    "exact",
+    "exact, volatile result",
+    "exact, jittering numbers",
+    "exact, stale calls between",
+    "cycle of 2",
+    "cycle of 3",
+    "reworded query, same result",
+    "reworded query, nothing found",
+    "reworded query, hits in another order",
+    "same call, failing in other words",
+    "other calls, error that names them",
+    "ranges of a file again",
+    "long code, same failure",
+    "swarm",
+    "shell: sed that never matches",
+    "browser: scrolling at the end",
+    "sql: reworded, same error",
+    "retrieval: same pieces, other scores",
+    "service: one order again and again",
+    "research: pages behind the end",
+    "approval: nobody answers",
+    "notebook: a cell run again",
+    "retrieval: reworded, same passages, timed",
+    "sql: reworded, no rows",
+    "job: failed, and asked for again",
+    "customers: looked up in other spellings",
+];
+
+/// Given loops of all kinds, an agent that does not listen makes fewer calls than without the guard: at least 60 % where each
+/// round only asks again, and a third over all kinds, many of which change something in each round, or are not known to be in
+/// vain.
+#[test]
+fn loops_are_cut_short() {
+    let (mut table, mut chance) = (String::new(), Made::new(7));
+    // By manner: the sums over all kinds, and over those that ask again.
+    let mut sums = [[(0, 0); 2]; 2];
+    for (number, (kind, _, make)) in (0..).zip(&all_loops()) {
+        let mut fewer = [0.0; 2];
+        for (which, manner) in [Manner::Leaves, Manner::Wanders].into_iter().enumerate() {
+            let (mut made_all, mut tried_all) = (0, 0);
+            for made in variants_of(number, *make, VARIANTS) {
+                let (made, tried) = play_loop(&made, manner, &mut chance);
+                (made_all, tried_all) = (made_all + made, tried_all + tried);
+            }
+            let asks = ASKED_AGAIN.contains(kind);
+            for sum in &mut sums[which][..=usize::from(asks)] {
+                *sum = (sum.0 + made_all, sum.1 + tried_all);
+            }
+            fewer[which] = 100.0 - 100.0 * made_all as f64 / tried_all.max(1) as f64;
+        }
+        let [leaves, wanders] = fewer;
+        writeln!(table, "{kind}: {leaves:.0} % and {wanders:.0} % fewer").expect("written");
+    }
+    let fewer =
+        sums.map(|both| both.map(|(made, tried)| 100.0 - 100.0 * made as f64 / tried as f64));
+    println!("{table}fewer: all and asked again, by who leaves and who wanders: {fewer:?}");
+    let [leaves, wanders] = fewer;
+    assert!(
+        leaves[0] >= 40.0 && leaves[1] >= 70.0,
+        "{leaves:?}\n{table}"
+    );
+    assert!(
+        wanders[0] >= 33.0 && wanders[1] >= 60.0,
+        "{wanders:?}\n{table}"
+    );
+}
