@@ -5,10 +5,11 @@
 //! With numbers, the pipeline alone is measured, at these numbers of spans a request; `EDDY_PROGRAM` names another build of
 //! the daemon to be measured.
 //!
-//! *Flatness*: time of one engine step late in a run against early in a run, the median of many short blocks. *Pipeline*: CPU time per span of the whole
-//! daemon (receive, read, normalize, detect, commit to disk, answer) against a tonic server that decodes the same requests
-//! with prost and drops them. Each server is a process of its own; the load comes from this process and is the same for
-//! both; rounds alternate and the median is printed. These are CPU times from `/proc`, since the machine may be busy.
+//! *Flatness*: time of one engine step late in a run against early in a run, the median of many short blocks. *Pipeline*: CPU
+//! time per span of the whole daemon (receive, read, normalize, detect, commit to disk, answer) against a tonic server that
+//! decodes the same requests with prost and drops them. Each server is a process of its own; the load comes from this process
+//! and is the same for both; rounds alternate and the median is printed. These are CPU times from `/proc`, since the machine
+//! may be busy.
 
 use std::fs;
 use std::io::{BufRead, BufReader};

@@ -2,8 +2,8 @@
 //!
 //!     cargo bench --bench similar
 //!
-//! A comparison is of samples of at most 256 bytes, whatever the arguments are long, and beyond that of two sketches. Of many short
-//! blocks the median and the slowest are printed; on a busy machine the slowest tells what interrupted it.
+//! A comparison is of samples of at most 256 bytes, whatever the arguments are long, and beyond that of two sketches. Of many
+//! short blocks the median and the slowest are printed; on a busy machine the slowest tells what interrupted it.
 
 use std::hint::black_box;
 use std::time::Instant;

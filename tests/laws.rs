@@ -546,7 +546,8 @@ fn long(number: u64, bytes: usize) -> Text {
     seed.repeat(bytes.div_ceil(seed.len()))[..bytes].into()
 }
 
-/// An event with names, samples and errors as long as they can be. Its names and values never came before unless it comes `again`.
+/// An event with names, samples and errors as long as they can be. Its names and values never came before unless it comes
+/// `again`.
 fn large_event(index: usize, kind: u8, again: bool) -> Event {
     let number = if again { 1 } else { index as u64 + 1 };
     let name = |salt: u64| long(number ^ salt << 32, NAME_BYTES_MAX);

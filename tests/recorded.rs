@@ -504,8 +504,8 @@ fn model_calls_are_told() {
         let Some(turns) = run.truth["model_turns"].as_array() else {
             continue;
         };
-        // The last has one span for all model calls of a request.
-        // So have the agents of VoltAgent and the first Mastra; dspy's have no tokens, and LangWatch's decorators are for tools.
+        // The last has one span for all model calls of a request. So have the agents of VoltAgent and the first Mastra; dspy's
+        // have no tokens, and LangWatch's decorators are for tools.
         let none = [
             "crewai",
             "haystack-openinference",

@@ -354,6 +354,28 @@ fn files_are_explained_and_short() {
     }
 }
 
+/// Longest line of a comment that is neither a table's nor all link: what a page shows beside another one.
+const COMMENT_BYTES_MAX: usize = 132;
+
+/// Given every comment, its lines fit the page; `rustfmt` does not see to that.
+#[test]
+fn comments_fit_the_page() {
+    for folder in ["src", "tests", "benches", "examples"] {
+        for path in rust_files(&Path::new(ROOT).join(folder)) {
+            let text = fs::read_to_string(&path).expect("a readable file");
+            for (line, number) in text.lines().zip(1..) {
+                let Some((indent, comment)) = line.split_once("//") else {
+                    continue;
+                };
+                let words = comment.trim_start_matches(['/', '!', ' ']);
+                let is_table = words.starts_with('|') || !words.contains(' ');
+                let fits = is_table || !indent.trim().is_empty() || line.len() <= COMMENT_BYTES_MAX;
+                assert!(fits, "{}:{number} is too long", path.display());
+            }
+        }
+    }
+}
+
 /// Given `src/`, each of its folders is a room that the list above knows.
 #[test]
 fn every_room_is_known() {

@@ -1,5 +1,5 @@
-//! The guard over HTTP: `POST /v1/guard/check`, `/v1/guard/report` and `/v1/guard/message`, and `GET /v1/guard/totals`, with the fields of
-//! `eddy.v1.GuardService` under the same names.
+//! The guard over HTTP: `POST /v1/guard/check`, `/v1/guard/report` and `/v1/guard/message`, and `GET /v1/guard/totals`, with
+//! the fields of `eddy.v1.GuardService` under the same names.
 //!
 //! A body is read field by field, so that whatever is wrong is said with the field's name. `arguments` and `result` may be any
 //! JSON or a text; enums are words.

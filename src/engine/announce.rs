@@ -14,8 +14,8 @@ use super::warning::{Change, ChangeKind, Severity, WarningState};
 /// Counts up to this one are all announced.
 const EVERY_COUNT_UP_TO: u64 = 10;
 
-/// How much a count has to grow beyond them to be announced again, in hundredths: of the warning that leads its incident a tenth
-/// part, of the others, which see what the leading one sees, as much again.
+/// How much a count has to grow beyond them to be announced again, in hundredths: of the warning that leads its incident a
+/// tenth part, of the others, which see what the leading one sees, as much again.
 const GROWTH_LEADING: u64 = 110;
 const GROWTH_OTHERS: u64 = 200;
 
@@ -140,8 +140,8 @@ impl Published {
         }
     }
 
-    /// Whether a count is worth saying after the one that was said: every step up to ten, then whenever it has grown so much, so
-    /// that a loop of a hundred thousand calls makes a hundred alerts. The run itself always shows the true count.
+    /// Whether a count is worth saying after the one that was said: every step up to ten, then whenever it has grown so much,
+    /// so that a loop of a hundred thousand calls makes a hundred alerts. The run itself always shows the true count.
     fn is_worth_an_update(&self, count: u64, growth: u64) -> bool {
         let few = count <= EVERY_COUNT_UP_TO && count != self.count;
         few || count < self.count || count.saturating_mul(100) >= self.count.saturating_mul(growth)

@@ -1,15 +1,15 @@
 //! One call out of the reports of it.
 //!
 //! The same tool call is reported by up to three spans and two log records, and a model call by a span and a log record
-//! (`conventions.md` §0.3), or by two spans, one of a library and one of the client that it wraps. [`steps`] walks a
-//! run's window in the order of events and puts together what belongs together, so that rules see each call once. The
-//! rule (`conventions.md` §8.5): the same call id, unless two spans of the tool follow each other; or the same tool in the same trace where not both have a call id, not
-//! both have arguments that differ, they are not siblings, and one is the other's parent or lies wholly within it in
-//! time. A report that names no tool is known by its call id alone, and is nothing as long as nobody names it; two model
-//! reports without a common id are one call where one is the other's parent and lies around it.
+//! (`conventions.md` §0.3), or by two spans, one of a library and one of the client that it wraps. [`steps`] walks a run's
+//! window in the order of events and puts together what belongs together, so that rules see each call once. The rule
+//! (`conventions.md` §8.5): the same call id, unless two spans of the tool follow each other; or the same tool in the same
+//! trace where not both have a call id, not both have arguments that differ, they are not siblings, and one is the other's
+//! parent or lies wholly within it in time. A report that names no tool is known by its call id alone, and is nothing as long
+//! as nobody names it; two model reports without a common id are one call where one is the other's parent and lies around it.
 //!
-//! What a model asked for completes the call that came of it (`asked`). Putting together happens at every fold, over all of the window, so the
-//! order of arrival cannot matter. How what the guard was told joins a span is in `guard::join`.
+//! What a model asked for completes the call that came of it (`asked`). Putting together happens at every fold, over all of the
+//! window, so the order of arrival cannot matter. How what the guard was told joins a span is in `guard::join`.
 
 use super::asked::Asked;
 use super::card::{Card, may_name_one_tool};

@@ -1,9 +1,9 @@
 //! Whether two calls ask for the same in other words, or each for something else.
 //!
-//! A batch asks one question of many things: its calls have a frame in common and name another thing in it
-//! (`{"issue": "ABC-1"}`, `check a.py`). An agent that rewords a question says the same words in another order, with other words
-//! around them. Both look alike as texts, and both may get the same answer each time; only the second one goes round. So what
-//! both say in the same places is the frame, value by value, and what is left is compared.
+//! A batch asks one question of many things: its calls have a frame in common and name another thing in it (`{"issue":
+//! "ABC-1"}`, `check a.py`). An agent that rewords a question says the same words in another order, with other words around
+//! them. Both look alike as texts, and both may get the same answer each time; only the second one goes round. So what both say
+//! in the same places is the frame, value by value, and what is left is compared.
 
 use std::iter::zip;
 
@@ -186,8 +186,8 @@ mod tests {
         );
     }
 
-    /// Given one question about other things, however long the frame is, each is another question; where the things are numbers,
-    /// that is said.
+    /// Given one question about other things, however long the frame is, each is another question; where the things are
+    /// numbers, that is said.
     #[test]
     fn questions_about_other_things() {
         check(r#"{"user":"ann"}"#, r#"{"user":"bob"}"#, Relation::Other);

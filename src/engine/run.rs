@@ -75,8 +75,8 @@ pub struct RunState {
     pub(crate) heard_ms: u64,
     /// The newest reports, in the order of [`Place`].
     pub(crate) window: Window,
-    /// How many of them are the older half: those that were there when others left last or when the window was half full for the
-    /// first time, and what came into its place among these.
+    /// How many of them are the older half: those that were there when others left last or when the window was half full for
+    /// the first time, and what came into its place among these.
     pub(crate) older: usize,
     /// What has left the window.
     pub(crate) base: Fold,

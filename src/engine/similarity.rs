@@ -1,8 +1,8 @@
 //! How alike two texts are: the share of text that one has in common with the other, in order.
 //!
-//! The measure is the indel ratio `2·LCS / (n + m)` over bytes, where LCS is the length of the longest common
-//! subsequence. It is symmetric and, unlike Python's `difflib`, has no shortcut that breaks on texts of more than 200
-//! characters. Most pairs are decided by exact bounds, from below and from above, before the bit-parallel LCS (Crochemore and others, *A fast and
+//! The measure is the indel ratio `2·LCS / (n + m)` over bytes, where LCS is the length of the longest common subsequence. It
+//! is symmetric and, unlike Python's `difflib`, has no shortcut that breaks on texts of more than 200 characters. Most pairs
+//! are decided by exact bounds, from below and from above, before the bit-parallel LCS (Crochemore and others, *A fast and
 //! practical bit-vector algorithm for the longest common subsequence problem*, 2001) is run on what differs.
 
 use super::event::{SAID_BITS, SAMPLE_BYTES_MAX};
@@ -125,8 +125,8 @@ const OUT_OF_STEP_BYTES_MAX: usize = 8;
 /// Bytes that must agree behind it.
 const IN_STEP_AGAIN_BYTES: usize = 4;
 
-/// Bytes that agree on a way through both texts that passes over short pieces where they do not: a lower bound of the LCS, which
-/// ends where such a piece is too long.
+/// Bytes that agree on a way through both texts that passes over short pieces where they do not: a lower bound of the LCS,
+/// which ends where such a piece is too long.
 fn in_step(mut left: &[u8], mut right: &[u8]) -> usize {
     let mut agree = 0;
     loop {

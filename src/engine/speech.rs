@@ -61,8 +61,8 @@ impl Asked {
 /// A turn of text.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Said {
-    /// What [`said`](super::event::said) tells of the text, with a hash of the agent laid over it; of texts that say the same, that
-    /// of the first.
+    /// What [`said`](super::event::said) tells of the text, with a hash of the agent laid over it; of texts that say the same,
+    /// that of the first.
     pub(crate) text: u64,
     pub(crate) end_ns: u64,
 }

@@ -2,8 +2,9 @@
 //!
 //! A tally belongs to a rule and a key (a tool, or a tool with its arguments). It starts again when something new comes, or
 //! when its last call lies too far back; the oldest one makes room when there are [`TALLIES_MAX`], but none of those that count
-//! over the whole run, of which a run has three at most. One that ended gives its place back at once. Most steps look for several
-//! that are not there and make two that will not be needed again, so what is searched lies close together, apart from them.
+//! over the whole run, of which a run has three at most. One that ended gives its place back at once. Most steps look for
+//! several that are not there and make two that will not be needed again, so what is searched lies close together, apart from
+//! them.
 
 use super::event::SpanId;
 use super::few::Seldom;

@@ -86,8 +86,8 @@ impl Window {
         self.cards.last().is_none_or(|last| last.place() < place)
     }
 
-    /// Whether a report may belong to a call of which a report is here. Never says no where [`steps`](super::calls::steps) would put
-    /// them together.
+    /// Whether a report may belong to a call of which a report is here. Never says no where [`steps`](super::calls::steps)
+    /// would put them together.
     pub(crate) fn may_tell_more(&self, card: &Card) -> bool {
         self.may_join(self.len(), sign(card), card)
     }

@@ -62,7 +62,8 @@ impl VerdictJson {
 mod tests {
     use super::*;
 
-    /// Given an answer, it is written by the words of the manual and read back; given one of a newer daemon, the call is allowed.
+    /// Given an answer, it is written by the words of the manual and read back; given one of a newer daemon, the call is
+    /// allowed.
     #[test]
     fn answers_are_read_as_they_are_written() {
         let answer = VerdictJson {

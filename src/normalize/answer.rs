@@ -400,7 +400,8 @@ fn finish_reason(facts: &Facts<'_>) -> Answer {
     }
 }
 
-/// Whether a finish reason says that tools are asked for: `tool_calls`, `tool-calls`, `tool_use`, `FinishReason.TOOL_CALLS`, `function_call`, and JSON text of these.
+/// Whether a finish reason says that tools are asked for: `tool_calls`, `tool-calls`, `tool_use`, `FinishReason.TOOL_CALLS`,
+/// `function_call`, and JSON text of these.
 pub(super) fn speaks_of_tools(reason: &str) -> bool {
     let reason = reason.to_ascii_lowercase();
     reason.contains("tool") || reason.contains("function_call")

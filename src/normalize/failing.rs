@@ -1,8 +1,8 @@
 //! Tells a result that is an error, in words or in its envelope, from any other.
 //!
 //! Many frameworks catch what a tool throws and give the model its words as the result, and say nowhere else that the call
-//! failed. Such a text begins as errors do: with the name of an exception, a status of HTTP's, or the words of a shell. Only the beginning
-//! counts, so that a page about errors, or a log that was read, is a result like any other.
+//! failed. Such a text begins as errors do: with the name of an exception, a status of HTTP's, or the words of a shell. Only
+//! the beginning counts, so that a page about errors, or a log that was read, is a result like any other.
 
 use std::borrow::Cow;
 
@@ -100,8 +100,8 @@ pub(super) fn reads_as_failure(text: &str) -> bool {
             && ENDS.iter().any(|words| ends(words)))
 }
 
-/// What a traceback says in the end, `KeyError: 'name'`; what stands before it is the way there, which is another one each time that
-/// the program was changed.
+/// What a traceback says in the end, `KeyError: 'name'`; what stands before it is the way there, which is another one each time
+/// that the program was changed.
 pub(super) fn end_of_traceback(text: &str) -> Option<&str> {
     let text = text.trim_end_matches(|letter: char| letter.is_whitespace() || letter == '"');
     let mut start = text.len().saturating_sub(LAST_LINE_BYTES_MAX);

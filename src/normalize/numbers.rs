@@ -40,8 +40,8 @@ impl Numbers {
         }
     }
 
-    /// The numbers, with 32 bits of a hash of the rest; nothing where there are none, or too many. Their order does not depend on
-    /// the order of members.
+    /// The numbers, with 32 bits of a hash of the rest; nothing where there are none, or too many. Their order does not depend
+    /// on the order of members.
     pub(super) fn told(&self, frame: u64) -> Option<event::Numbers> {
         let mut own = self.all;
         let own = own.get_mut(..self.count).filter(|all| !all.is_empty())?;

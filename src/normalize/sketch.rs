@@ -1,8 +1,8 @@
 //! What is kept of a long text to compare it with others: 64 bits, of which similar texts have most in common.
 //!
-//! For each bit: do more words of the text have it set in their hash than not (`SimHash`; Charikar, *Similarity estimation techniques
-//! from rounding algorithms*, 2002)? Of two texts whose sets of words have the cosine `c`, each bit differs with a probability of
-//! `acos(c) / π`. The order of words, case and signs do not count.
+//! For each bit: do more words of the text have it set in their hash than not (`SimHash`; Charikar, *Similarity estimation
+//! techniques from rounding algorithms*, 2002)? Of two texts whose sets of words have the cosine `c`, each bit differs with a
+//! probability of `acos(c) / π`. The order of words, case and signs do not count.
 
 use super::hash::mix;
 
@@ -192,7 +192,8 @@ mod tests {
         (of(left).bits ^ of(right).bits).count_ones()
     }
 
-    /// Given texts of which 3, 15, 50 and 100 words in a hundred differ, the bits that differ are about as many as the angle says.
+    /// Given texts of which 3, 15, 50 and 100 words in a hundred differ, the bits that differ are about as many as the angle
+    /// says.
     #[test]
     fn distance_follows_the_share_of_other_words() {
         for words in [100, 300] {
@@ -221,8 +222,8 @@ mod tests {
         assert!(distance(plain, reworded) < 10 && distance(plain, other) > 10);
     }
 
-    /// Given texts of letters and other signs that begin and end anywhere, the words are those that a reader of one byte after the
-    /// other finds.
+    /// Given texts of letters and other signs that begin and end anywhere, the words are those that a reader of one byte after
+    /// the other finds.
     #[test]
     fn words_are_found_wherever_they_lie() {
         let is_letter = |byte: u8| byte.is_ascii_alphanumeric() || byte >= 0x80;

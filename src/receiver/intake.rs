@@ -136,8 +136,8 @@ fn shards_of(seats: &BTreeMap<Tenant, Seat>, tenant: &Tenant) -> Result<Shards, 
 }
 
 impl Intake {
-    /// An intake that hands reports to the shards of their tenant. `in_flight_bytes_max` bounds what all requests hold together while
-    /// they arrive and are read; it should be several times the largest request. What is acknowledged is given to
+    /// An intake that hands reports to the shards of their tenant. `in_flight_bytes_max` bounds what all requests hold together
+    /// while they arrive and are read; it should be several times the largest request. What is acknowledged is given to
     /// `pass_on`, too.
     #[must_use]
     pub fn new(

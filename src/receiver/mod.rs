@@ -1,11 +1,13 @@
 //! Where OTLP comes in.
 //!
-//! A request's bytes go from the socket through `body`, which gathers and decompresses them, and `grpc` or `http`, which know what
-//! is around them, to [`Intake`], which reads the items in place, has them normalized, and hands the reports to the shards. The answer goes
-//! back when they are committed. What a request may cost is bounded before it is read: by its size ([`Settings`]), and
-//! by what all requests together may hold (`budget`). Whatever is refused is counted by reason ([`Counters`]).
+//! A request's bytes go from the socket through `body`, which gathers and decompresses them, and `grpc` or `http`, which know
+//! what is around them, to [`Intake`], which reads the items in place, has them normalized, and hands the reports to the
+//! shards. The answer goes back when they are committed. What a request may cost is bounded before it is read: by its size
+//! ([`Settings`]), and by what all requests together may hold (`budget`). Whatever is refused is counted by reason
+//! ([`Counters`]).
 //!
-//! [`Intake`] knows nothing of transports, and nothing of who may get what was acknowledged after it ([`PassOn`]). OTLP/HTTP stands beside gRPC: `http` takes protobuf or JSON on three paths and turns each [`Refused`] into its HTTP status as `grpc`
+//! [`Intake`] knows nothing of transports, and nothing of who may get what was acknowledged after it ([`PassOn`]). OTLP/HTTP
+//! stands beside gRPC: `http` takes protobuf or JSON on three paths and turns each [`Refused`] into its HTTP status as `grpc`
 //! turns it into a gRPC one. Who may send at all is asked at the [`door`](crate::door).
 //!
 //! Pages in browsers are let in by `cors`.

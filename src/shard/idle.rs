@@ -1,8 +1,9 @@
 //! When to look whether a run has gone quiet.
 //!
-//! Every run that is heard of has one place in this queue, whether its state is in memory or on disk. Hearing of it again
-//! moves nothing, and costs a lookup only where the run's state has just come into memory: only when its time comes is the run looked at, and put back if it was heard of in
-//! the meantime. Most work is thus done once per run and idle time, however many reports it gets.
+//! Every run that is heard of has one place in this queue, whether its state is in memory or on disk. Hearing of it again moves
+//! nothing, and costs a lookup only where the run's state has just come into memory: only when its time comes is the run looked
+//! at, and put back if it was heard of in the meantime. Most work is thus done once per run and idle time, however many reports
+//! it gets.
 
 use std::collections::{BTreeSet, HashMap};
 

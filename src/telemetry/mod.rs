@@ -1,8 +1,9 @@
 //! The daemon's own log: lines on the standard error stream, as text or JSON.
 //!
 //! Rooms write lines through `tracing` with fields, not formatted texts. What an operator looks for by name is a struct in
-//! [`events`], whose line and counter belong together. Every room counts with [`Counter`]; the daemon writes the numbers of
-//! all of them on one [`page`]. What takes time is measured in [`spans`], where somebody asks for them. Standard output is left to what commands answer.
+//! [`events`], whose line and counter belong together. Every room counts with [`Counter`]; the daemon writes the numbers of all
+//! of them on one [`page`]. What takes time is measured in [`spans`], where somebody asks for them. Standard output is left to
+//! what commands answer.
 
 use std::io::IsTerminal;
 

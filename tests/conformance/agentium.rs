@@ -1,7 +1,7 @@
 //! The page *Tool Loop Detection* of agentium.
 //!
-//! The first half is about what spans tell, the second about what the guard answers. One difference is meant: the page counts `{a, b}` and `{b, a}` apart because that
-//! is how its key is made; here the order of keys does not matter.
+//! The first half is about what spans tell, the second about what the guard answers. One difference is meant: the page counts
+//! `{a, b}` and `{b, a}` apart because that is how its key is made; here the order of keys does not matter.
 
 use eddy::config::profile::Name;
 use eddy::engine::policy::Policy;

@@ -267,7 +267,8 @@ fn counts_of_the_whole_run_last() {
     assert_eq!(long.expect("a warning")["count"], 3);
 }
 
-/// Given one question of many things, with equal answers or blanks, it is a batch; given one question in other words, it is not.
+/// Given one question of many things, with equal answers or blanks, it is a batch; given one question in other words, it is
+/// not.
 #[test]
 fn one_question_of_many_things() {
     let answer =

@@ -1,5 +1,5 @@
-//! Detection as a whole: the bars that the default profile holds on labelled runs, look-alikes of every rule, settings of single
-//! tools, and the manual.
+//! Detection as a whole: the bars that the default profile holds on labelled runs, look-alikes of every rule, settings of
+//! single tools, and the manual.
 //!
 //! Everything goes through the program itself, `eddy eval` and `eddy check`, as a user would do it.
 

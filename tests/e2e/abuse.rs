@@ -307,8 +307,8 @@ fn slow_peers_hold_up_nobody() {
     println!("{:.0} MiB after", comes_back_to(&mut client, before));
 }
 
-/// Given a daemon that may open 256 files, and 450 peers that connect and say nothing, the store goes on and who is connected is
-/// served; when they are gone, everybody is.
+/// Given a daemon that may open 256 files, and 450 peers that connect and say nothing, the store goes on and who is connected
+/// is served; when they are gone, everybody is.
 #[cfg(target_os = "linux")]
 #[test]
 fn peers_do_not_take_the_files_of_the_store() {

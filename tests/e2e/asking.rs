@@ -50,8 +50,8 @@ fn a_warning_is_explained() {
     });
 }
 
-/// Given runs that the daemon remembers and that are over, it learns from them what is usual; given too few, it says so. What it
-/// learned is configuration that can be used.
+/// Given runs that the daemon remembers and that are over, it learns from them what is usual; given too few, it says so. What
+/// it learned is configuration that can be used.
 #[test]
 fn what_is_usual_is_learned_from_the_store() {
     runtime().block_on(async {

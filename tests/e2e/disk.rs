@@ -310,9 +310,9 @@ fn a_disk_that_is_full() {
     assert_eq!(counted(&daemon, 9), acknowledged);
 }
 
-/// Given a file system that an error makes read-only under load (with `EDDY_DISK=1`, by root): requests are refused for now, the
-/// process is alive and not ready and lets go of all files, so that the disk can be taken away and mended; it makes no store of
-/// its own meanwhile, goes on when the disk is there again, and nothing that was acknowledged is lost or counts twice.
+/// Given a file system that an error makes read-only under load (with `EDDY_DISK=1`, by root): requests are refused for now,
+/// the process is alive and not ready and lets go of all files, so that the disk can be taken away and mended; it makes no
+/// store of its own meanwhile, goes on when the disk is there again, and nothing that was acknowledged is lost or counts twice.
 #[cfg(target_os = "linux")]
 #[test]
 fn a_disk_that_becomes_read_only() {

@@ -548,8 +548,8 @@ fn scripts_ask_by_command() {
     assert_eq!(guard(&nobody, &check), (0, "ALLOW (degraded)\n".to_owned()));
 }
 
-/// Given a backend for log records, each verdict that is not `ALLOW` is one, with what it is about and without arguments, whether
-/// or not a warning was raised.
+/// Given a backend for log records, each verdict that is not `ALLOW` is one, with what it is about and without arguments,
+/// whether or not a warning was raised.
 #[test]
 fn verdicts_are_log_records() {
     let collector = Collector::start();

@@ -76,7 +76,8 @@ async fn at_capacity(grpc: std::net::SocketAddr, senders: u64, time: Duration) -
     (spans as f64 / began.elapsed().as_secs_f64(), all)
 }
 
-/// Sends so many spans a second, whatever becomes of them. Answers how many a second were taken, and how many requests were not.
+/// Sends so many spans a second, whatever becomes of them. Answers how many a second were taken, and how many requests were
+/// not.
 async fn at_a_pace(grpc: std::net::SocketAddr, pace: f64, time: Duration) -> (f64, u64) {
     /// As many connections as a fleet of agents may have, or each would be held back by how much may be under way on it.
     const CONNECTIONS: u64 = 16;

@@ -226,8 +226,8 @@ fn found_in(bytes: &[u8], planted: &[Planted]) -> BTreeSet<usize> {
     found
 }
 
-/// Given some two hundred secrets in arguments, results, names, errors, resources and what the guard is told, none is in alerts,
-/// logs at trace level, metrics, the tail, the API's answers, database, snapshots or a backup.
+/// Given some two hundred secrets in arguments, results, names, errors, resources and what the guard is told, none is in
+/// alerts, logs at trace level, metrics, the tail, the API's answers, database, snapshots or a backup.
 #[test]
 fn planted_secrets_are_nowhere() {
     let collector = Collector::start();

@@ -31,8 +31,8 @@ async fn measured(daemon: &Daemon) -> [f64; 2] {
     })
 }
 
-/// Given load that goes on (new runs, long runs, tails and questions that come and go), memory and open files stay flat once the
-/// first fifth of the time is over.
+/// Given load that goes on (new runs, long runs, tails and questions that come and go), memory and open files stay flat once
+/// the first fifth of the time is over.
 #[test]
 fn nothing_grows_for_ever() {
     let seconds = std::env::var("EDDY_SOAK").ok();

@@ -1,5 +1,5 @@
-//! What can be said of the supply chain without a network: `deny.toml` and the lock file agree. `cargo deny check` itself also asks
-//! for advisories, which change from day to day.
+//! What can be said of the supply chain without a network: `deny.toml` and the lock file agree. `cargo deny check` itself also
+//! asks for advisories, which change from day to day.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;

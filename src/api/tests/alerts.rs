@@ -207,8 +207,8 @@ async fn server_sent_alerts_are_kept_alive() {
     assert!(events.next_line().await.unwrap().starts_with(':'));
 }
 
-/// Given ten readers of which one stops reading, the others have each alert within a second; the one that stopped holds less than
-/// a mebibyte back, is told what it missed when it reads again, and gets that by resuming.
+/// Given ten readers of which one stops reading, the others have each alert within a second; the one that stopped holds less
+/// than a mebibyte back, is told what it missed when it reads again, and gets that by resuming.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_reader_that_stops_holds_up_nobody() {
     const COMMITS: u64 = 200;

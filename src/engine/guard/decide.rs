@@ -341,8 +341,8 @@ impl Fold {
         push_bounded(&mut self.told, told, TOLD_MAX);
     }
 
-    /// Whether somebody was told of a loop when it was shorter. What was told of an earlier row that ended is told again: a poll
-    /// that gets each state twice is not refused.
+    /// Whether somebody was told of a loop when it was shorter. What was told of an earlier row that ended is told again: a
+    /// poll that gets each state twice is not refused.
     fn was_told(&self, matter: &Matter) -> bool {
         let about = about(matter.rule, matter.group);
         let earlier = |told: &Told| told.about == about && told.count < matter.warned;

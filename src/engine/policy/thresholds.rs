@@ -45,7 +45,8 @@ pub struct Repeats {
     pub alarm: Alarm,
     /// Repeats that raise it, the first call included.
     pub calls: u32,
-    /// Repeats that raise it where the evidence is weaker: results were not recorded, or other calls lie between. Absent: the same as `calls`.
+    /// Repeats that raise it where the evidence is weaker: results were not recorded, or other calls lie between. Absent: the
+    /// same as `calls`.
     #[serde(default)]
     pub calls_weak: Option<u32>,
     /// Calls that raise it where something new came between them, if not from them. Absent: news elsewhere do not matter.

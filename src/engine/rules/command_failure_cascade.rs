@@ -13,8 +13,8 @@
 //! `cat`, `echo` and `sed`.
 //!
 //! # When it stays silent
-//! A command that worked ends the row; calls of other tools in between do not. Each worker has a row of its own. Where neither an error nor a result was
-//! recorded, the command tells nothing.
+//! A command that worked ends the row; calls of other tools in between do not. Each worker has a row of its own. Where neither
+//! an error nor a result was recorded, the command tells nothing.
 
 use crate::engine::event::Command;
 use crate::engine::fold::Fold;

@@ -12,8 +12,9 @@
 //! Another approach or another tool; or have the agent say what blocks it, or that the task is done.
 //!
 //! # When it stays silent
-//! Any other call of the same worker (or agent) ends its row, so two calls that take turns are not seen here. Arguments that were not recorded equal
-//! nothing. The row is not cut at the ten calls that attocode looks back: a longer one shows its true length.
+//! Any other call of the same worker (or agent) ends its row, so two calls that take turns are not seen here. Arguments that
+//! were not recorded equal nothing. The row is not cut at the ten calls that attocode looks back: a longer one shows its true
+//! length.
 
 use crate::engine::fold::Fold;
 use crate::engine::hash::mix;

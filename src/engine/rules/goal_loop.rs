@@ -2,9 +2,9 @@
 //!
 //! # What it sees
 //! Five of the newest instructions to one agent (its own input, or what it was handed) whose sets of words are nearly equal
-//! (Jaccard at least 0.37, of words of four bytes and more, since shorter ones join others in any errand), or four of which the words of the
-//! newest are three fifths of both; or the same call four times among the newest twelve, under at least three instructions, even if
-//! its results differ: the page scrolled down once more, whatever is asked for.
+//! (Jaccard at least 0.37, of words of four bytes and more, since shorter ones join others in any errand), or four of which the
+//! words of the newest are three fifths of both; or the same call four times among the newest twelve, under at least three
+//! instructions, even if its results differ: the page scrolled down once more, whatever is asked for.
 //!
 //! # Why it matters
 //! Every step looks different and none of them leads nearer to the goal. Rules for tight loops hardly see it.
@@ -13,9 +13,9 @@
 //! Change the plan: another source, a smaller question, or an answer with what is known.
 //!
 //! # When it stays silent
-//! It is a warning and never critical, for long work on one thing looks alike. An instruction that puts
-//! another thing into the words of an earlier one (the next town, the next file) is another errand. Instructions in JSON are a program's state and
-//! not an errand; an instruction of fewer than three such words says too little; a span within another of the same agent tells of
+//! It is a warning and never critical, for long work on one thing looks alike. An instruction that puts another thing into the
+//! words of an earlier one (the next town, the next file) is another errand. Instructions in JSON are a program's state and not
+//! an errand; an instruction of fewer than three such words says too little; a span within another of the same agent tells of
 //! one instruction. Asking a job for its state, again and again, under one instruction is no loop of this kind.
 
 use crate::engine::event::{AgentSpan, Event};

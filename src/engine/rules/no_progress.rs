@@ -15,12 +15,11 @@
 //! # When it stays silent
 //! Where progress is known, a new result, a written file, a state update or a memory write starts the count anew, calls of one
 //! model answer count once. A call whose result was not recorded counts for nothing, nor does waiting, a failure that may pass
-//! by itself, or a new call that gave nothing at all (a shell's `mkdir`) or failed without a
-//! word but its exit code; after one of these, one call more is needed. Where other tools bring
-//! something new between its calls, more are needed, and so they are for misses of a tool that found something lately. A question about
-//! another thing that finds nothing counts for nothing. Short
-//! results start anew where something was done since, and so does a new question that finds nothing where something new came
-//! since. Where other tools bring something new, repeats must be six of the newest thirteen calls, unless the calls fail.
+//! by itself, or a new call that gave nothing at all (a shell's `mkdir`) or failed without a word but its exit code; after one
+//! of these, one call more is needed. Where other tools bring something new between its calls, more are needed, and so they are
+//! for misses of a tool that found something lately. A question about another thing that finds nothing counts for nothing.
+//! Short results start anew where something was done since, and so does a new question that finds nothing where something new
+//! came since. Where other tools bring something new, repeats must be six of the newest thirteen calls, unless the calls fail.
 
 use crate::engine::fold::Fold;
 use crate::engine::judge::{Judged, Outcome};

@@ -13,9 +13,9 @@
 //!
 //! # When it stays silent
 //! An agent that has solved its task may go on repeating its closing words: where it is one text, word for word, that comes
-//! again, it must be said four times more, and the tool call before it must have failed or found nothing, or there was none. Texts of fewer
-//! than 16 letters, and texts that were not recorded, are not known to be the same. One turn that two spans report is one. Where
-//! several agents talk, the cosine must be 0.95: a reviewer says much the same of each version.
+//! again, it must be said four times more, and the tool call before it must have failed or found nothing, or there was none.
+//! Texts of fewer than 16 letters, and texts that were not recorded, are not known to be the same. One turn that two spans
+//! report is one. Where several agents talk, the cosine must be 0.95: a reviewer says much the same of each version.
 
 use crate::engine::calls::Call;
 use crate::engine::event::{SAID_BITS, Text};

@@ -8,20 +8,20 @@
 //! Asking the same question again does not change the answer; every repeat costs a model call and its tokens.
 //!
 //! # What to try
-//! If the calls fail, mend the cause that the error names. If not, give the agent the earlier result, or say what it may do when
-//! the result does not help. If it waits for something, let it wait in the tool instead of asking again.
+//! If the calls fail, mend the cause that the error names. If not, give the agent the earlier result, or say what it may do
+//! when the result does not help. If it waits for something, let it wait in the tool instead of asking again.
 //!
 //! # When it stays silent
-//! Arguments that were not recorded, or are redacted, equal nothing. Where progress is known, a repeat that brings a result
-//! not seen for this call starts the count anew (polling that moves is progress); the same calls of one model answer count
-//! once; failures that may pass by themselves, and waiting (long or growing pauses, a tool that waits) within its time, count
-//! for nothing; where other calls lie between, or results were not recorded, one repeat more is needed, and where something
-//! new came in between, from whatever call, two more than that, while repeats of whatever call must be six of the newest thirteen calls, unless the call fails in
-//! the same way each time. A call that gives
-//! nothing at all (a shell's `sed -i`) cannot show a standstill by itself: where another call brought something new since, it
-//! starts anew; so does one whose result is unknown or short (`ok`, a picture's placeholder) where something was done since. Where
-//! nothing but numbers is new in the result, and they go up and down, the result is an old one, and one repeat more is needed;
-//! where other calls brought something new meanwhile, it is a gauge and does not count.
+//! Arguments that were not recorded, or are redacted, equal nothing. Where progress is known, a repeat that brings a result not
+//! seen for this call starts the count anew (polling that moves is progress); the same calls of one model answer count once;
+//! failures that may pass by themselves, and waiting (long or growing pauses, a tool that waits) within its time, count for
+//! nothing; where other calls lie between, or results were not recorded, one repeat more is needed, and where something new
+//! came in between, from whatever call, two more than that, while repeats of whatever call must be six of the newest thirteen
+//! calls, unless the call fails in the same way each time. A call that gives nothing at all (a shell's `sed -i`) cannot show a
+//! standstill by itself: where another call brought something new since, it starts anew; so does one whose result is unknown or
+//! short (`ok`, a picture's placeholder) where something was done since. Where nothing but numbers is new in the result, and
+//! they go up and down, the result is an old one, and one repeat more is needed; where other calls brought something new
+//! meanwhile, it is a gauge and does not count.
 
 use crate::engine::fold::Fold;
 use crate::engine::judge::{Judged, Outcome};

@@ -2,8 +2,8 @@
 //!
 //! # What it sees
 //! At least three calls of a tool whose arguments are at least 85 % alike, each compared with the tool's newest calls, so a
-//! query that drifts is followed (threshold: LoopLens manual; the measure is the indel ratio over a sample of the arguments; longer
-//! ones must also be alike by a sketch of their words up to 4 kB).
+//! query that drifts is followed (threshold: LoopLens manual; the measure is the indel ratio over a sample of the arguments;
+//! longer ones must also be alike by a sketch of their words up to 4 kB).
 //!
 //! # Why it matters
 //! A question asked in other words usually finds what the first one found.
@@ -12,15 +12,15 @@
 //! Tell the agent what the earlier queries found, and ask for another source or for the answer with what is known.
 //!
 //! # When it stays silent
-//! Arguments that were not recorded, or are redacted, are alike nothing. Where progress is known, a call that brings a
-//! result or an error not seen before starts the count anew; failures that may pass and waiting count for nothing; arguments
-//! that differ in digits only (paging, batches over numbered items) are not alike, nor are those that name another thing
-//! in the same frame (another file, user or page), however long the frame is; calls of one model answer count once; and
-//! where results were not recorded or were nothing at all, or other calls lie between, one more is needed, and where something
-//! new came in between, two more than that, while repeats of whatever call must be six of the newest thirteen calls, unless the calls fail. Calls that gave
-//! nothing at all start anew where another call brought something new since, those with a short or unknown result where something was
-//! done since; and these are alike only where two thirds of the words of both are the same, since to touch another file is to
-//! do another thing.
+//! Arguments that were not recorded, or are redacted, are alike nothing. Where progress is known, a call that brings a result
+//! or an error not seen before starts the count anew; failures that may pass and waiting count for nothing; arguments that
+//! differ in digits only (paging, batches over numbered items) are not alike, nor are those that name another thing in the same
+//! frame (another file, user or page), however long the frame is; calls of one model answer count once; and where results were
+//! not recorded or were nothing at all, or other calls lie between, one more is needed, and where something new came in
+//! between, two more than that, while repeats of whatever call must be six of the newest thirteen calls, unless the calls fail.
+//! Calls that gave nothing at all start anew where another call brought something new since, those with a short or unknown
+//! result where something was done since; and these are alike only where two thirds of the words of both are the same, since to
+//! touch another file is to do another thing.
 
 use crate::engine::event::{SAMPLE_BYTES_MAX, Value};
 use crate::engine::fold::Fold;

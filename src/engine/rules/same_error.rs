@@ -1,8 +1,8 @@
 //! `same_error`: the same error whatever is called.
 //!
 //! # What it sees
-//! At least four failed calls of a tool within twelve whose errors are equal once times, ids and the like are masked,
-//! with arguments that may differ. Five, where the errors are equal but for words that the arguments said (`no user ann`, `no user
+//! At least four failed calls of a tool within twelve whose errors are equal once times, ids and the like are masked, with
+//! arguments that may differ. Five, where the errors are equal but for words that the arguments said (`no user ann`, `no user
 //! bob`), and no call of the tool brought anything new in between.
 //!
 //! # Why it matters

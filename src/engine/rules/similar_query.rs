@@ -12,9 +12,10 @@
 //! Use what the earlier query found, or ask about something that really differs.
 //!
 //! # When it stays silent
-//! Queries that differ in a telling word (delete, deactivate) are never alike, and one with no letter or digit is like
-//! nothing. A tool counts as one that searches where the section `tools` says so (`search: true`). Where progress is known, a
-//! query that brings a new result starts the count anew. Calls of one model answer are not compared with each other. The very same call again is `duplicate_call`.
+//! Queries that differ in a telling word (delete, deactivate) are never alike, and one with no letter or digit is like nothing.
+//! A tool counts as one that searches where the section `tools` says so (`search: true`). Where progress is known, a query that
+//! brings a new result starts the count anew. Calls of one model answer are not compared with each other. The very same call
+//! again is `duplicate_call`.
 
 use crate::engine::event::Text;
 use crate::engine::few::push_bounded;

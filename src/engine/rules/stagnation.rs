@@ -1,8 +1,8 @@
 //! `stagnation`: other arguments, the same result.
 //!
 //! # What it sees
-//! At least four calls of a tool within twelve that ask for the same in other words, and whose results are equal once times, ids and
-//! the like are masked, or differ in a few numbers alone, such as scores.
+//! At least four calls of a tool within twelve that ask for the same in other words, and whose results are equal once times,
+//! ids and the like are masked, or differ in a few numbers alone, such as scores.
 //!
 //! # Why it matters
 //! The arguments only look like headway. Comparing arguments alone misses a question that is asked in other words.
@@ -12,9 +12,10 @@
 //!
 //! # When it stays silent
 //! Empty results and errors have rules of their own. Calls that ask the same of other things (another file, user or page in one
-//! frame) are a batch, whose answers may well be equal. A result of up to 64 bytes, or one no longer than what was sent, may be a mere
-//! acknowledgement (`ok`, `saved`), and so may that of a tool that writes. A new result of the tool starts the count anew; where
-//! other results of the tool are more than these, it has more than one to give; and the calls of one model answer count once.
+//! frame) are a batch, whose answers may well be equal. A result of up to 64 bytes, or one no longer than what was sent, may be
+//! a mere acknowledgement (`ok`, `saved`), and so may that of a tool that writes. A new result of the tool starts the count
+//! anew; where other results of the tool are more than these, it has more than one to give; and the calls of one model answer
+//! count once.
 
 use crate::engine::event::SpanId;
 use crate::engine::fold::Fold;
@@ -54,8 +55,8 @@ pub(super) fn observe(fold: &mut Fold, judged: &Judged<'_>, policy: &Policy) -> 
     Some(Finding::of_calls(tally, judged.tool_hash, judged))
 }
 
-/// The calls of the tool among the newest ones that asked for the same in other words and got this result, each round once, back
-/// to where the tool gave something else that was new. Nothing where fewer than [`WORDINGS_MIN`] others are among them.
+/// The calls of the tool among the newest ones that asked for the same in other words and got this result, each round once,
+/// back to where the tool gave something else that was new. Nothing where fewer than [`WORDINGS_MIN`] others are among them.
 fn same_results(fold: &Fold, judged: &Judged<'_>, window: usize) -> Option<Vec<(SpanId, u64)>> {
     let own = judged.key?;
     let sample = &*judged.call.input.value()?.sample;

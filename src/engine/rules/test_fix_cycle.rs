@@ -11,8 +11,8 @@
 //! Read the error messages again from the start; ask whether the approach is right; mend it in another way.
 //!
 //! # When it stays silent
-//! A run in which all tests passed ends the row; edits and other calls in between do not. Each worker has a row of its own. A result that was not recorded
-//! tells nothing. "0 failed" is no failure, and a file with `test` in its name is no test run.
+//! A run in which all tests passed ends the row; edits and other calls in between do not. Each worker has a row of its own. A
+//! result that was not recorded tells nothing. "0 failed" is no failure, and a file with `test` in its name is no test run.
 
 use crate::engine::event::Command;
 use crate::engine::fold::Fold;

@@ -12,7 +12,8 @@
 //!
 //! # When it stays silent
 //! Where a result was not recorded or is another one; while the agent waits (a sleep and a look at a job make a round, too);
-//! over a message of a user, who may ask for the same again; after failures that may pass by themselves; for calls that one model answer asked for together; for the same call again and again, which other rules see.
+//! over a message of a user, who may ask for the same again; after failures that may pass by themselves; for calls that one
+//! model answer asked for together; for the same call again and again, which other rules see.
 
 use crate::engine::event::SpanId;
 use crate::engine::fold::{Fold, RECENT_CALLS_MAX};

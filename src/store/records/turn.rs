@@ -1,8 +1,9 @@
 //! Turns in the journal. A journal record is a group of them: the cursor of the group's first alert, then the turns.
 //!
-//! A turn is a row of messages, each behind its length: the head with the tables and the keys, and then every entry with
-//! its events behind it. The head says how long the rest is, so that a look at the keys can pass over it. One message around all would be nicer to look at, but prost would measure each event once for every
-//! level around it, and this is what every event passes.
+//! A turn is a row of messages, each behind its length: the head with the tables and the keys, and then every entry with its
+//! events behind it. The head says how long the rest is, so that a look at the keys can pass over it. One message around all
+//! would be nicer to look at, but prost would measure each event once for every level around it, and this is what every event
+//! passes.
 
 use prost::Message;
 

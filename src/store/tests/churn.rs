@@ -50,8 +50,8 @@ fn turn(round: u64, told: &Turn) -> Turn {
     turn
 }
 
-/// Given runs that come, are saved as they grow, and are forgotten, many times as many bytes as are kept at a time (`EDDY_ROUNDS`
-/// rounds): the directory takes at most three times what is of use and 64 MiB, and stops growing.
+/// Given runs that come, are saved as they grow, and are forgotten, many times as many bytes as are kept at a time
+/// (`EDDY_ROUNDS` rounds): the directory takes at most three times what is of use and 64 MiB, and stops growing.
 #[tokio::test]
 async fn what_is_forgotten_leaves_its_room() {
     const SEGMENT_BYTES: u64 = 64 << 10;

@@ -1,6 +1,6 @@
-//! Agents among others, and in offices: crews that delegate, supervisors, polite pairs, customers' service with its questions back,
-//! clusters and pipelines that are watched, mail, tickets, pictures, games; loops, and work that looks like them. Written before it
-//! was measured what is found of them.
+//! Agents among others, and in offices: crews that delegate, supervisors, polite pairs, customers' service with its questions
+//! back, clusters and pipelines that are watched, mail, tickets, pictures, games; loops, and work that looks like them. Written
+//! before it was measured what is found of them.
 
 use serde_json::json;
 

@@ -1,6 +1,6 @@
-//! Agents at a desk of their own, as known frameworks run them: editors and shells with their observations, browsers that tell a page's
-//! elements, notebooks, research, databases; loops, and work that looks like them. Written before it was measured what is found of
-//! them.
+//! Agents at a desk of their own, as known frameworks run them: editors and shells with their observations, browsers that tell
+//! a page's elements, notebooks, research, databases; loops, and work that looks like them. Written before it was measured what
+//! is found of them.
 
 use serde_json::json;
 

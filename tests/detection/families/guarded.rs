@@ -1,8 +1,8 @@
 //! Agents that ask the guard of profile `standard` before each call, on all kinds of loops and of work.
 //!
-//! An agent makes the calls of its run. In a loop it goes round until it has tried [`TRIES_MAX`] calls since the onset, which is what it
-//! would cost without a guard. Neither agent is of any help: both are deaf to nudges. One leaves its loop when it has been refused
-//! three times; the other one never leaves, and picks another call of its loop at random when one is refused.
+//! An agent makes the calls of its run. In a loop it goes round until it has tried [`TRIES_MAX`] calls since the onset, which
+//! is what it would cost without a guard. Neither agent is of any help: both are deaf to nudges. One leaves its loop when it
+//! has been refused three times; the other one never leaves, and picks another call of its loop at random when one is refused.
 
 use std::fmt::Write as _;
 

@@ -1,4 +1,5 @@
-//! Agents whose only tool is a shell: loops, and work that looks like them. Written before it was measured what is found of them.
+//! Agents whose only tool is a shell: loops, and work that looks like them. Written before it was measured what is found of
+//! them.
 
 use serde_json::json;
 
