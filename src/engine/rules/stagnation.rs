@@ -36,7 +36,8 @@ pub(super) fn observe(fold: &mut Fold, judged: &Judged<'_>, policy: &Policy) -> 
     let settings = policy.rules.stagnation.as_ref()?;
     let speaks = !judged.is_acknowledged() && !judged.call.writes;
     let old = judged.outcome == Outcome::Stale || judged.trend.is_some();
-    if !speaks || !old || judged.stands_aside() {
+    let failed = judged.outcome == Outcome::Failed;
+    if !speaks || !old || failed || judged.stands_aside() {
         return None;
     }
     let window = settings.window_calls.unwrap_or(u32::MAX);
@@ -89,7 +90,8 @@ fn same_results(fold: &Fold, judged: &Judged<'_>, window: usize) -> Option<Vec<(
 fn gave_the_same(mark: &CallMark, judged: &Judged<'_>) -> bool {
     let frame = |trend: Option<&Trend>| trend.map(|trend| (trend.frame(), trend.numbers.count));
     let (theirs, own) = (frame(mark.trend.as_deref()), frame(judged.trend.as_deref()));
-    mark.result == judged.result || (own.is_some() && theirs == own)
+    let is_equal = mark.result == judged.result || (own.is_some() && theirs == own);
+    is_equal && mark.outcome != Outcome::Failed
 }
 
 /// Of some calls those that are a rewording of the present one, or of one that is.
