@@ -7,6 +7,8 @@
 
 use std::iter::zip;
 
+use super::similarity::common_ends;
+
 /// Shortest word that names something, in bytes: shorter ones are flags and grammar.
 const NAME_BYTES_MIN: usize = 3;
 
@@ -51,12 +53,29 @@ pub(crate) fn relation(left: &str, right: &str) -> Relation {
 
 /// The values of both that differ, side by side; the whole texts where they are not built alike.
 fn values<'t>(left: &'t str, right: &'t str) -> Vec<(&'t str, &'t str)> {
-    let (lefts, rights) = (pieces(left), pieces(right));
+    let (own, others) = without_equal_ends(left, right);
+    let (lefts, rights) = (pieces(own), pieces(others));
     if lefts.len() != rights.len() {
         return vec![(left, right)];
     }
     let pairs = zip(lefts, rights);
     pairs.filter(|(left, right)| left != right).collect()
+}
+
+/// Both without the values that are equal at the beginning and at the end, which are most of what two calls of a tool say. They
+/// are cut at quotation marks alone, and at none behind a backslash, which may not be one.
+fn without_equal_ends<'t>(left: &'t str, right: &'t str) -> (&'t str, &'t str) {
+    let is_mark = |bytes: &[u8]| matches!(bytes, [b'"'] | [.., 0..b'\\' | b']'.., b'"']);
+    let (prefix, _) = common_ends(left.as_bytes(), right.as_bytes());
+    let mut starts = (1..=prefix).rev();
+    let start = starts.find(|at| is_mark(&left.as_bytes()[..*at]));
+    let (left, right) = (&left[start.unwrap_or(0)..], &right[start.unwrap_or(0)..]);
+    let (_, suffix) = common_ends(left.as_bytes(), right.as_bytes());
+    // The sign before a mark has to be common as well.
+    let mut ends = left.len() - suffix + 2..=left.len();
+    let end = ends.find(|at| is_mark(&left.as_bytes()[..*at]));
+    let behind = end.map_or(0, |at| left.len() + 1 - at);
+    (&left[..left.len() - behind], &right[..right.len() - behind])
 }
 
 /// A JSON text, cut at its quotation marks.
@@ -138,7 +157,9 @@ const FORM_BYTES_MAX: usize = 2;
 
 #[cfg(test)]
 mod tests {
-    use super::{Relation, relation};
+    use std::iter::zip;
+
+    use super::{Relation, pieces, relation, values};
 
     #[track_caller]
     fn check(left: &str, right: &str, expected: Relation) {
@@ -221,5 +242,19 @@ mod tests {
             r#"{"email":"user7@mail.example","zip":"20000"}"#,
             Relation::Numbered,
         );
+    }
+
+    proptest::proptest! {
+        /// Given any texts, leaving out what is equal at their ends changes nothing of what differs.
+        #[test]
+        fn equal_ends_do_not_matter(start in "[\"\\\\aé]{0,6}", own in "[\"\\\\ab1]{0,6}", other in "[\"\\\\ab1]{0,6}", end in "[\"\\\\aé]{0,6}") {
+            let (left, right) = (format!("{start}{own}{end}"), format!("{start}{other}{end}"));
+            let (lefts, rights) = (pieces(&left), pieces(&right));
+            let mut expected: Vec<_> = zip(&lefts, &rights).map(|(l, r)| (*l, *r)).filter(|(l, r)| l != r).collect();
+            if lefts.len() != rights.len() {
+                expected = vec![(&*left, &*right)];
+            }
+            proptest::prop_assert_eq!(values(&left, &right), expected);
+        }
     }
 }

@@ -98,7 +98,7 @@ fn without_digits(text: &[u8], words: &mut [u8; SAMPLE_BYTES_MAX], mut length: u
 }
 
 /// Lengths of the common prefix and of the common suffix of what is left.
-fn common_ends(left: &[u8], right: &[u8]) -> (usize, usize) {
+pub(crate) fn common_ends(left: &[u8], right: &[u8]) -> (usize, usize) {
     let prefix = common_prefix(left, right);
     let (left, right) = (&left[prefix..], &right[prefix..]);
     let ((_, ends), (_, others)) = (left.as_rchunks::<8>(), right.as_rchunks());

@@ -40,11 +40,9 @@ pub(super) fn observe(fold: &mut Fold, judged: &Judged<'_>, policy: &Policy) -> 
     if !speaks || !old || failed || judged.stands_aside() {
         return None;
     }
-    let window = settings.window_calls.unwrap_or(u32::MAX);
-    let same = same_results(fold, judged, window as usize)?;
-    if same.len() as u64 + 1 < u64::from(settings.calls) {
-        return None;
-    }
+    let window = settings.window_calls.unwrap_or(u32::MAX) as usize;
+    let enough = settings.calls.saturating_sub(1) as usize;
+    let same = same_results(fold, judged, window, enough)?;
     let tally = fold.tallies.of(RULE, judged.tool_hash);
     tally.expire(judged.number, settings.window_calls);
     if tally.count == 0 {
@@ -57,8 +55,14 @@ pub(super) fn observe(fold: &mut Fold, judged: &Judged<'_>, policy: &Policy) -> 
 }
 
 /// The calls of the tool among the newest ones that asked for the same in other words and got this result, each round once,
-/// back to where the tool gave something else that was new. Nothing where fewer than [`WORDINGS_MIN`] others are among them.
-fn same_results(fold: &Fold, judged: &Judged<'_>, window: usize) -> Option<Vec<(SpanId, u64)>> {
+/// back to where the tool gave something else that was new. Nothing where they are not enough, or fewer than [`WORDINGS_MIN`] others are
+/// among them.
+fn same_results(
+    fold: &Fold,
+    judged: &Judged<'_>,
+    window: usize,
+    enough: usize,
+) -> Option<Vec<(SpanId, u64)>> {
     let own = judged.key?;
     let sample = &*judged.call.input.value()?.sample;
     let mut rounds = vec![judged.round];
@@ -76,14 +80,17 @@ fn same_results(fold: &Fold, judged: &Judged<'_>, window: usize) -> Option<Vec<(
             same.push(mark);
         }
     }
-    let same = reworded(sample, same);
+    if same.len() < enough {
+        return None;
+    }
+    let same = reworded((sample, judged.shape), same);
     let mut wordings: Vec<_> = same.iter().filter_map(|mark| mark.key).collect();
     wordings.retain(|key| *key != own);
     wordings.sort_unstable();
     wordings.dedup();
     let mut places: Vec<_> = same.iter().map(|mark| (mark.span, mark.start_ns)).collect();
     places.sort_by_key(|(_, start_ns)| *start_ns);
-    (places.len() >= others && wordings.len() >= WORDINGS_MIN).then_some(places)
+    (places.len() >= enough.max(others) && wordings.len() >= WORDINGS_MIN).then_some(places)
 }
 
 /// Whether a call got the same result, or one that differs in numbers alone.
@@ -94,13 +101,16 @@ fn gave_the_same(mark: &CallMark, judged: &Judged<'_>) -> bool {
     is_equal && mark.outcome != Outcome::Failed
 }
 
-/// Of some calls those that are a rewording of the present one, or of one that is.
-fn reworded<'m>(sample: &str, mut rest: Vec<&'m CallMark>) -> Vec<&'m CallMark> {
+/// Of some calls those that are a rewording of the present one, or of one that is; what differs in numbers alone is none.
+fn reworded<'m>(own: (&str, u64), mut rest: Vec<&'m CallMark>) -> Vec<&'m CallMark> {
     let mut found: Vec<&CallMark> = Vec::new();
     loop {
         let alike = |mark: &&&CallMark| {
-            let says_the_same = |other: &str| relation(&mark.sample, other) == Relation::Reworded;
-            says_the_same(sample) || found.iter().any(|other| says_the_same(&other.sample))
+            let says_the_same = |(sample, shape): (&str, u64)| {
+                mark.shape != shape && relation(&mark.sample, sample) == Relation::Reworded
+            };
+            let mut others = found.iter().map(|other| (&*other.sample, other.shape));
+            says_the_same(own) || others.any(says_the_same)
         };
         let Some(place) = rest.iter().position(|mark| alike(&mark)) else {
             return found;
