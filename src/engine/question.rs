@@ -65,7 +65,10 @@ fn values<'t>(left: &'t str, right: &'t str) -> Vec<(&'t str, &'t str)> {
 /// Both without the values that are equal at the beginning and at the end, which are most of what two calls of a tool say. They
 /// are cut at quotation marks alone, and at none behind a backslash, which may not be one.
 fn without_equal_ends<'t>(left: &'t str, right: &'t str) -> (&'t str, &'t str) {
-    let is_mark = |bytes: &[u8]| matches!(bytes, [b'"'] | [.., 0..b'\\' | b']'.., b'"']);
+    let is_mark = |bytes: &[u8]| match bytes {
+        [.., before, b'"'] => *before != b'\\',
+        _ => bytes == b"\"",
+    };
     let (prefix, _) = common_ends(left.as_bytes(), right.as_bytes());
     let mut starts = (1..=prefix).rev();
     let start = starts.find(|at| is_mark(&left.as_bytes()[..*at]));

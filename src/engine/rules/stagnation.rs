@@ -55,8 +55,8 @@ pub(super) fn observe(fold: &mut Fold, judged: &Judged<'_>, policy: &Policy) -> 
 }
 
 /// The calls of the tool among the newest ones that asked for the same in other words and got this result, each round once,
-/// back to where the tool gave something else that was new. Nothing where they are not enough, or fewer than [`WORDINGS_MIN`] others are
-/// among them.
+/// back to where the tool gave something else that was new. Nothing where they are not enough, or fewer than [`WORDINGS_MIN`]
+/// others are among them.
 fn same_results(
     fold: &Fold,
     judged: &Judged<'_>,
