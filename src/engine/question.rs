@@ -147,16 +147,18 @@ fn share_half(left: &[&str], right: &[&str]) -> bool {
 /// Fewest names that two questions have in common, if both have so many: one may be the same by chance.
 const SHARED_MIN: usize = 2;
 
-/// Whether two words are one, or forms of one, such as `config` and `configs`.
+/// Whether two words are one, or one is a form of the other: `config`, `configs`, `the_config`.
 fn is_same(left: &str, right: &str) -> bool {
-    let (short, long) = (left.len().min(right.len()), left.len().max(right.len()));
-    let common = zip(left.bytes(), right.bytes()).take_while(|(l, r)| l.eq_ignore_ascii_case(r));
-    let common = common.count();
-    common == long || (common == short && long - short <= FORM_BYTES_MAX && short > FORM_BYTES_MAX)
+    let (short, long) = if left.len() < right.len() {
+        (left, right)
+    } else {
+        (right, left)
+    };
+    left.eq_ignore_ascii_case(right) || (short.len() >= FORM_BYTES_MIN && long.contains(short))
 }
 
-/// Longest end by which one form of a word differs from another, in bytes.
-const FORM_BYTES_MAX: usize = 2;
+/// Shortest word that is known in its forms, in bytes.
+const FORM_BYTES_MIN: usize = 5;
 
 #[cfg(test)]
 mod tests {
