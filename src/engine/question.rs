@@ -33,10 +33,9 @@ pub(crate) fn relation(left: &str, right: &str) -> Relation {
     let (mut only_left, mut only_right) = (Vec::new(), Vec::new());
     let mut is_framed = false;
     for (left, right) in values(left, right) {
-        let (left, right) = (words(left), words(right));
-        let (own, others) = without_frame(&left, &right);
+        let (own, others, has_frame) = differing(left, right);
         // A whole phrase in place of another is a question in other words; a single word is a name.
-        is_framed |= own.len() < left.len() || own.len() == 1 || others.len() == 1;
+        is_framed |= has_frame || own.len() == 1 || others.len() == 1;
         only_left.extend(own);
         only_right.extend(others);
     }
@@ -53,8 +52,14 @@ pub(crate) fn relation(left: &str, right: &str) -> Relation {
 
 /// The values of both that differ, side by side; the whole texts where they are not built alike.
 fn values<'t>(left: &'t str, right: &'t str) -> Vec<(&'t str, &'t str)> {
-    let (own, others) = without_equal_ends(left, right);
-    let (lefts, rights) = (pieces(own), pieces(others));
+    // None behind a backslash, which may not be a mark.
+    let is_mark = |bytes: &[u8]| match bytes {
+        [.., before, b'"'] => *before != b'\\',
+        _ => bytes == b"\"",
+    };
+    let (start, end) = equal_ends(left, right, is_mark);
+    let lefts = pieces(&left[start..left.len() - end]);
+    let rights = pieces(&right[start..right.len() - end]);
     if lefts.len() != rights.len() {
         return vec![(left, right)];
     }
@@ -62,27 +67,39 @@ fn values<'t>(left: &'t str, right: &'t str) -> Vec<(&'t str, &'t str)> {
     pairs.filter(|(left, right)| left != right).collect()
 }
 
-/// Both without the values that are equal at the beginning and at the end, which are most of what two calls of a tool say. They
-/// are cut at quotation marks alone, and at none behind a backslash, which may not be one.
-fn without_equal_ends<'t>(left: &'t str, right: &'t str) -> (&'t str, &'t str) {
-    let is_mark = |bytes: &[u8]| match bytes {
-        [.., before, b'"'] => *before != b'\\',
-        _ => bytes == b"\"",
-    };
-    let (prefix, _) = common_ends(left.as_bytes(), right.as_bytes());
+/// The words that only one of two values has in its place, and whether they have others in common.
+fn differing<'t>(left: &'t str, right: &'t str) -> (Vec<&'t str>, Vec<&'t str>, bool) {
+    let is_end = |bytes: &[u8]| bytes.last().is_some_and(|byte| is_apart((*byte).into()));
+    let (start, end) = equal_ends(left, right, is_end);
+    let (begin, rest) = left.split_at(start);
+    let (middle, behind) = rest.split_at(rest.len() - end);
+    let (lefts, rights) = (words(middle), words(&right[start..right.len() - end]));
+    let (own, others) = without_frame(&lefts, &rights);
+    let is_word = |letter: char| !is_apart(letter) && !AROUND_WORDS.contains(&letter);
+    let has_frame = own.len() < lefts.len() || begin.contains(is_word) || behind.contains(is_word);
+    (own, others, has_frame)
+}
+
+/// How much is equal at the beginning and at the end of two texts, which is most of what two calls of a tool say: from signs on
+/// behind which a text may be cut, which are ASCII, and of which the one at the end and the sign before it belong to what is
+/// equal.
+fn equal_ends(left: &str, right: &str, is_cut: impl Fn(&[u8]) -> bool) -> (usize, usize) {
+    let (left, right) = (left.as_bytes(), right.as_bytes());
+    let (prefix, _) = common_ends(left, right);
     let mut starts = (1..=prefix).rev();
-    let start = starts.find(|at| is_mark(&left.as_bytes()[..*at]));
-    let (left, right) = (&left[start.unwrap_or(0)..], &right[start.unwrap_or(0)..]);
-    let (_, suffix) = common_ends(left.as_bytes(), right.as_bytes());
-    // The sign before a mark has to be common as well.
+    let start = starts.find(|at| is_cut(&left[..*at])).unwrap_or(0);
+    let (left, right) = (&left[start..], &right[start..]);
+    let (_, suffix) = common_ends(left, right);
     let mut ends = left.len() - suffix + 2..=left.len();
-    let end = ends.find(|at| is_mark(&left.as_bytes()[..*at]));
-    let behind = end.map_or(0, |at| left.len() + 1 - at);
-    (&left[..left.len() - behind], &right[..right.len() - behind])
+    let end = ends.find(|at| is_cut(&left[..*at]));
+    (start, end.map_or(0, |at| left.len() + 1 - at))
 }
 
 /// A JSON text, cut at its quotation marks.
 fn pieces(json: &str) -> Vec<&str> {
+    if !json.contains('\\') {
+        return json.split('"').collect();
+    }
     let mut is_escaped = false;
     let is_mark = |letter: char| {
         let is_mark = letter == '"' && !is_escaped;
@@ -92,11 +109,19 @@ fn pieces(json: &str) -> Vec<&str> {
     json.split(is_mark).collect()
 }
 
+/// Signs around a word that do not belong to it, and within one do.
+const AROUND_WORDS: [char; 2] = ['.', ':'];
+
 /// The words of a text. A path, an address or an id is one word.
 fn words(text: &str) -> Vec<&str> {
-    let apart = |letter: char| letter.is_whitespace() || "()[]{},;='`*\\\"?!".contains(letter);
-    let words = text.split(apart).map(|word| word.trim_matches(['.', ':']));
+    let words = text.split(is_apart);
+    let words = words.map(|word| word.trim_matches(AROUND_WORDS));
     words.filter(|word| !word.is_empty()).collect()
+}
+
+/// Whether a sign stands between words.
+fn is_apart(letter: char) -> bool {
+    letter.is_whitespace() || "()[]{},;='`*\\\"?!".contains(letter)
 }
 
 /// Both without the words that both say in the same places: counted from the beginning where they are equally long, else from
@@ -164,7 +189,7 @@ const FORM_BYTES_MIN: usize = 5;
 mod tests {
     use std::iter::zip;
 
-    use super::{Relation, pieces, relation, values};
+    use super::{Relation, differing, pieces, relation, values, without_frame, words};
 
     #[track_caller]
     fn check(left: &str, right: &str, expected: Relation) {
@@ -252,14 +277,31 @@ mod tests {
     proptest::proptest! {
         /// Given any texts, leaving out what is equal at their ends changes nothing of what differs.
         #[test]
-        fn equal_ends_do_not_matter(start in "[\"\\\\aé]{0,6}", own in "[\"\\\\ab1]{0,6}", other in "[\"\\\\ab1]{0,6}", end in "[\"\\\\aé]{0,6}") {
+        fn equal_ends_do_not_matter(
+            start in "[\"\\\\a .é]{0,6}",
+            own in "[\"\\\\ab. 1]{0,6}",
+            other in "[\"\\\\ab. 1]{0,6}",
+            end in "[\"\\\\a .é]{0,6}",
+        ) {
             let (left, right) = (format!("{start}{own}{end}"), format!("{start}{other}{end}"));
             let (lefts, rights) = (pieces(&left), pieces(&right));
-            let mut expected: Vec<_> = zip(&lefts, &rights).map(|(l, r)| (*l, *r)).filter(|(l, r)| l != r).collect();
+            let pairs = zip(&lefts, &rights).map(|(left, right)| (*left, *right));
+            let mut expected: Vec<_> = pairs.filter(|(left, right)| left != right).collect();
             if lefts.len() != rights.len() {
                 expected = vec![(&*left, &*right)];
             }
             proptest::prop_assert_eq!(values(&left, &right), expected);
+            let (lefts, rights) = (words(&left), words(&right));
+            // Of one word said twice, either may be the other's.
+            let sorted = |mut words: Vec<_>| {
+                words.sort_unstable();
+                words
+            };
+            let (own, others) = without_frame(&lefts, &rights);
+            let has_frame = own.len() < lefts.len();
+            let expected = (sorted(own), sorted(others), has_frame);
+            let (own, others, has_frame) = differing(&left, &right);
+            proptest::prop_assert_eq!((sorted(own), sorted(others), has_frame), expected);
         }
     }
 }
