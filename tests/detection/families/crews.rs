@@ -174,7 +174,7 @@ fn plan_once_more(made: &mut Made) {
             ),
         };
         handoff(made, "MagenticOneOrchestrator", "FileSurfer", &errand);
-        made.says(&format!("Address: file:///work/\nViewport position: page 1 of 1.\n=======================\n# Index of /work/\n{} {}", about[3], round % 2));
+        made.says(&format!("Address: file:///data/\nViewport position: page 1 of 1.\n=======================\n# Index of /data/\n{} {}", about[3], round % 2));
         handoff(made, "FileSurfer", "MagenticOneOrchestrator", "");
         made.again();
     }
