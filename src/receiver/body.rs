@@ -3,13 +3,13 @@
 //! Every piece is paid for from the budget as it arrives and as it is decompressed, and both the body and what becomes of
 //! it are bounded by the size limit, so that a body that unfolds to a thousand times its size is given up at the limit.
 
-use std::io::{self, Read};
+use std::io::{self, BufRead, Read};
 use std::time::Duration;
 
 use axum::body::Body;
 use axum::http::{HeaderMap, header};
 use bytes::{Bytes, BytesMut};
-use flate2::read::{MultiGzDecoder, ZlibDecoder};
+use flate2::bufread::{GzDecoder, ZlibDecoder};
 use http_body_util::BodyExt;
 
 use super::Settings;
@@ -18,6 +18,13 @@ use super::intake::Refused;
 
 /// Decompressed between two looks at the limits, in bytes; other tasks run in between.
 const PIECE: usize = 64 << 10;
+
+/// Compressed bytes that are read before other tasks run, whatever they come to: some hundred microseconds of work where they
+/// come to nothing.
+const COMPRESSED_PIECE: usize = 4 << 10;
+
+/// Most members of a body in gzip. Senders write one; each costs some microseconds, also an empty one of twenty bytes.
+const MEMBERS_MAX: usize = 1024;
 
 /// Largest window of a zstd frame, as a power of two: 8 MiB, which RFC 8878 wants every decoder to support. The window is
 /// not paid for from the budget.
@@ -166,42 +173,121 @@ pub(super) async fn decompressed(
     bytes_max: usize,
     share: &Share,
 ) -> Result<Bytes, Refused> {
-    let unreadable = |error| not_compressed(coding, &error);
+    let paced = Paced::of(&body);
     let whole = match coding {
         Coding::Identity => return Ok(body),
-        Coding::Gzip => unfold(MultiGzDecoder::new(&*body), bytes_max, share).await?,
-        Coding::Deflate => unfold(ZlibDecoder::new(&*body), bytes_max, share).await?,
-        Coding::Zstd => {
-            let decoder = zstd::stream::read::Decoder::with_buffer(&*body).map_err(unreadable);
-            let mut decoder = decoder.map_err(Refused::Invalid)?;
-            let bounded = decoder.window_log_max(ZSTD_WINDOW_LOG_MAX);
-            bounded.map_err(unreadable).map_err(Refused::Invalid)?;
-            unfold(decoder, bytes_max, share).await?
-        }
+        Coding::Gzip => unfold(|| Ok(Members::of(paced)), bytes_max, share).await?,
+        Coding::Deflate => unfold(|| Ok(ZlibDecoder::new(paced)), bytes_max, share).await?,
+        Coding::Zstd => unfold(|| zstd_decoder(paced), bytes_max, share).await?,
     };
-    whole.map_err(unreadable).map_err(Refused::Invalid)
+    whole.map_err(|error| Refused::Invalid(not_compressed(coding, &error)))
+}
+
+fn zstd_decoder(paced: Paced<'_>) -> io::Result<impl Read> {
+    let mut decoder = zstd::stream::read::Decoder::with_buffer(paced)?;
+    decoder.window_log_max(ZSTD_WINDOW_LOG_MAX)?;
+    Ok(decoder)
 }
 
 /// Everything that a decoder gives, or its error; refused where there is too much of it.
-async fn unfold(
-    mut decoder: impl Read,
+async fn unfold<D: Read>(
+    begin: impl FnOnce() -> io::Result<D>,
     bytes_max: usize,
     share: &Share,
 ) -> Result<io::Result<Bytes>, Refused> {
+    let _place = share.decoder().await;
+    let mut decoder = match begin() {
+        Ok(decoder) => decoder,
+        Err(error) => return Ok(Err(error)),
+    };
     let mut whole = Vec::new();
     let mut piece = vec![0; PIECE];
     loop {
-        let read = match decoder.read(&mut piece) {
+        match decoder.read(&mut piece) {
             Ok(0) => return Ok(Ok(whole.into())),
-            Ok(read) => read,
+            Ok(read) if whole.len() + read > bytes_max => {
+                return Err(Refused::TooLarge { bytes_max });
+            }
+            Ok(read) => {
+                share.grow(read).map_err(no_room)?;
+                whole.extend_from_slice(&piece[..read]);
+            }
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
             Err(error) => return Ok(Err(error)),
-        };
-        if whole.len() + read > bytes_max {
-            return Err(Refused::TooLarge { bytes_max });
         }
-        share.grow(read).map_err(no_room)?;
-        whole.extend_from_slice(&piece[..read]);
         tokio::task::yield_now().await;
+    }
+}
+
+/// Compressed bytes, some at a time: a decoder that found nothing in them would otherwise read all of them, for seconds.
+/// Between two pieces they say [`io::ErrorKind::WouldBlock`], once.
+#[derive(Clone, Copy)]
+struct Paced<'a> {
+    rest: &'a [u8],
+    /// What is still given of this piece.
+    left: usize,
+}
+
+impl<'a> Paced<'a> {
+    fn of(rest: &'a [u8]) -> Self {
+        let left = COMPRESSED_PIECE;
+        Self { rest, left }
+    }
+}
+
+impl BufRead for Paced<'_> {
+    fn fill_buf(&mut self) -> io::Result<&[u8]> {
+        if self.left == 0 && !self.rest.is_empty() {
+            self.left = COMPRESSED_PIECE;
+            return Err(io::ErrorKind::WouldBlock.into());
+        }
+        Ok(&self.rest[..self.left.min(self.rest.len())])
+    }
+
+    fn consume(&mut self, bytes: usize) {
+        self.rest = &self.rest[bytes..];
+        self.left -= bytes;
+    }
+}
+
+impl Read for Paced<'_> {
+    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        let given = self.fill_buf()?;
+        let bytes = given.len().min(into.len());
+        into[..bytes].copy_from_slice(&given[..bytes]);
+        self.consume(bytes);
+        Ok(bytes)
+    }
+}
+
+/// The members of a body in gzip, one behind the other, as many as there may be.
+struct Members<'a> {
+    decoder: GzDecoder<Paced<'a>>,
+    /// How many there may still be.
+    left: usize,
+}
+
+impl<'a> Members<'a> {
+    fn of(paced: Paced<'a>) -> Self {
+        Self {
+            decoder: GzDecoder::new(paced),
+            left: MEMBERS_MAX - 1,
+        }
+    }
+}
+
+impl Read for Members<'_> {
+    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        let read = self.decoder.read(into)?;
+        let rest = *self.decoder.get_ref();
+        if read > 0 || rest.rest.is_empty() {
+            return Ok(read);
+        }
+        let left = self.left.checked_sub(1);
+        self.left = left
+            .ok_or_else(|| io::Error::other(format!("it has more than {MEMBERS_MAX} members")))?;
+        self.decoder.reset(rest);
+        Err(io::ErrorKind::WouldBlock.into())
     }
 }
 
@@ -215,5 +301,116 @@ fn no_room(retry_after: Duration) -> Refused {
     Refused::Busy {
         why: "too many bytes are being received",
         retry_after,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    use super::super::budget::Budget;
+    use super::*;
+
+    const BYTES_MAX: usize = 1 << 20;
+
+    fn gzip(content: &[u8]) -> Vec<u8> {
+        let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+        encoder.write_all(content).expect("a Vec takes everything");
+        encoder.finish().expect("a Vec takes everything")
+    }
+
+    /// A frame of zstd with so many blocks, of which none has anything in it.
+    fn zstd_of_nothing(blocks: usize) -> Vec<u8> {
+        let mut frame = vec![0x28, 0xb5, 0x2f, 0xfd, 0, 0x58];
+        frame.extend([0, 0, 0].repeat(blocks));
+        frame.extend([1, 0, 0]);
+        frame
+    }
+
+    /// Given members of gzip one behind the other, they are one body, up to a number; beyond it the body is refused for good.
+    #[tokio::test]
+    async fn members_are_counted() {
+        let budget = Budget::of(BYTES_MAX);
+        let unfold = async |members: usize| {
+            let body = [gzip(b"a"), gzip(b"").repeat(members - 2), gzip(b"b")].concat();
+            let share = budget.share();
+            decompressed(Coding::Gzip, body.into(), BYTES_MAX, &share).await
+        };
+        assert_eq!(unfold(MEMBERS_MAX).await, Ok(Bytes::from("ab")));
+        let refused = unfold(MEMBERS_MAX + 1).await.expect_err("too many");
+        assert!(matches!(refused, Refused::Invalid(why) if why.contains("1024 members")));
+    }
+
+    /// Given a mebibyte of compressed bytes that come to nothing, others run meanwhile, in every coding that allows it.
+    #[tokio::test]
+    async fn others_run_while_nothing_comes_of_much() {
+        let deflate = [
+            &b"\x78\x01"[..],
+            &b"\0\0\0\xff\xff".repeat(BYTES_MAX / 5),
+            b"\x01\0\0\xff\xff\0\0\0\x01",
+        ]
+        .concat();
+        let gzip = [
+            &gzip(b"")[..10],
+            &b"\0\0\0\xff\xff".repeat(BYTES_MAX / 5),
+            b"\x01\0\0\xff\xff\0\0\0\0\0\0\0\0",
+        ]
+        .concat();
+        for (coding, body) in [
+            (Coding::Deflate, deflate),
+            (Coding::Gzip, gzip),
+            (Coding::Zstd, zstd_of_nothing(BYTES_MAX / 3)),
+        ] {
+            let turns = AtomicUsize::new(0);
+            let others = async {
+                loop {
+                    turns.fetch_add(1, Ordering::Relaxed);
+                    tokio::task::yield_now().await;
+                }
+            };
+            let budget = Budget::of(BYTES_MAX);
+            let share = budget.share();
+            tokio::select! {
+                whole = decompressed(coding, body.into(), BYTES_MAX, &share) => {
+                    assert_eq!(whole, Ok(Bytes::new()), "{coding:?}");
+                }
+                () = others => {}
+            }
+            let turns = turns.into_inner();
+            assert!(turns >= BYTES_MAX / COMPRESSED_PIECE, "{coding:?}: {turns}");
+        }
+    }
+
+    /// Given a frame of zstd that asks for a window of 8 MiB, it is read; for one of 16 MiB, it is refused for good.
+    #[tokio::test]
+    async fn windows_have_a_limit() {
+        let budget = Budget::of(BYTES_MAX);
+        for (exponent, is_read) in [(13, true), (14, false)] {
+            let frame = [0x28, 0xb5, 0x2f, 0xfd, 0, exponent << 3, 9, 0, 0, b'a'];
+            let (share, body) = (budget.share(), Bytes::copy_from_slice(&frame));
+            let whole = decompressed(Coding::Zstd, body, BYTES_MAX, &share).await;
+            assert_eq!(whole.is_ok(), is_read, "{whole:?}");
+        }
+    }
+
+    /// Given as many bodies being decompressed as there may be, the next one waits for one of them to end; one that is not
+    /// compressed does not.
+    #[tokio::test]
+    async fn decoders_are_counted() {
+        let budget = Budget::of(BYTES_MAX);
+        let share = budget.share();
+        let mut places = Vec::new();
+        for _ in 0..super::super::budget::DECODERS_MAX {
+            places.push(share.decoder().await);
+        }
+        let plain = decompressed(Coding::Identity, Bytes::from("a"), BYTES_MAX, &share);
+        assert_eq!(plain.await, Ok(Bytes::from("a")));
+        let compressed = decompressed(Coding::Gzip, gzip(b"a").into(), BYTES_MAX, &share);
+        let mut compressed = std::pin::pin!(compressed);
+        let soon = Duration::from_millis(50);
+        assert!(tokio::time::timeout(soon, &mut compressed).await.is_err());
+        places.pop();
+        assert_eq!(compressed.await, Ok(Bytes::from("a")));
     }
 }

@@ -1,4 +1,4 @@
-//! How many bytes all requests together may hold.
+//! How many bytes all requests together may hold, and how many may be decompressed at once.
 //!
 //! Each request has a [`Share`], which grows as its bytes arrive and as they are decompressed, and is given back when the
 //! request has been answered. When the budget is used up, a request that needs more is refused for now. Without it, 256
@@ -7,6 +7,12 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
+
+use tokio::sync::{Semaphore, SemaphorePermit};
+
+/// Requests that are decompressed at once; others wait. A decoder has some 100 KiB of its own, a window of up to 8 MiB beside
+/// that, and each is a task that keeps the others of the daemon waiting for its turn.
+pub(super) const DECODERS_MAX: usize = 8;
 
 /// The wait told to the first sender that is refused; it grows from here.
 const WAIT_MIN: Duration = Duration::from_millis(250);
@@ -24,6 +30,7 @@ pub(super) struct Budget {
     left: AtomicUsize,
     /// Refusals since bytes were last given.
     refused_in_row: AtomicU64,
+    decoders: Semaphore,
 }
 
 impl Budget {
@@ -32,6 +39,7 @@ impl Budget {
             bytes,
             left: AtomicUsize::new(bytes),
             refused_in_row: AtomicU64::new(0),
+            decoders: Semaphore::new(DECODERS_MAX),
         })
     }
 
@@ -84,6 +92,12 @@ impl Share {
         self.budget.take(bytes)?;
         self.held.fetch_add(bytes, Ordering::Relaxed);
         Ok(())
+    }
+
+    /// A place to decompress in, when there is one.
+    pub(super) async fn decoder(&self) -> SemaphorePermit<'_> {
+        let place = self.budget.decoders.acquire().await;
+        place.expect("nobody closes it")
     }
 }
 
