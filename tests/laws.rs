@@ -225,6 +225,81 @@ fn order_and_batching_do_not_matter() {
     });
 }
 
+/// Texts of many scripts, in which signs begin with the same bytes, and some of whose bytes are blanks in other encodings.
+fn of_any_script() -> impl Strategy<Value = Text> {
+    "[校样全公关 à\u{a0}\u{2003}a1é…\"\\\\{}:,.\n😀]{0,120}".prop_map(|text| {
+        let mut text: String = text;
+        while text.len() > SAMPLE_BYTES_MAX {
+            text.pop();
+        }
+        Text::from(text)
+    })
+}
+
+/// Given texts of any script and signs in any order, a run is judged as any other: its reports may come in any batches.
+#[test]
+fn scripts_do_not_matter() {
+    let said = || {
+        (of_any_script(), 0_u64..3).prop_map(|(sample, masked)| {
+            Recorded::Value(Value {
+                fingerprint: masked ^ sample.len() as u64,
+                masked,
+                bytes: 2 * sample.len() as u32,
+                empty: false,
+                sample,
+                numbers: None,
+            })
+        })
+    };
+    let texts = (
+        said(),
+        said(),
+        proptest::option::weighted(0.2, of_any_script()),
+        0_u8..4,
+    );
+    let runs = proptest::collection::vec(texts, 1..30);
+    law(&runs, |texts, policy| {
+        let events: Vec<_> = texts.into_iter().enumerate().map(of_texts).collect();
+        let expected = outcome(&deliver(policy, std::slice::from_ref(&events)).0, policy);
+        let in_order = deliver(policy, &one_by_one(&events)).0;
+        assert_eq!(outcome(&in_order, policy), expected);
+    });
+}
+
+/// A call, or something that was said, in these texts.
+fn of_texts(
+    (index, (input, output, error, kind)): (usize, (Recorded, Recorded, Option<Text>, u8)),
+) -> Event {
+    let error = error.map(|text| Failure {
+        text,
+        masked: u64::from(kind),
+        transient: false,
+    });
+    let body = match kind {
+        0 => Body::AgentSpan(AgentSpan {
+            name: "writer".into(),
+            input,
+            output,
+        }),
+        _ => Body::ToolCall(ToolCall {
+            error,
+            ..call("搜索".into(), None, input, output)
+        }),
+    };
+    let number = index as u64 + 1;
+    Event {
+        id: number,
+        trace: TraceId([1; 16]),
+        span: SpanId(number.to_be_bytes()),
+        parent: SpanId::default(),
+        start_ns: number * 1_000_000_000,
+        end_ns: number * 1_000_000_000 + 1,
+        agent: None,
+        worker: None,
+        body,
+    }
+}
+
 /// What an agent with a guard does: it asks about a call (and makes it if it may), tells what the last one brought, or talks.
 #[derive(Clone, Debug)]
 enum Deed {

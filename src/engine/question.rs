@@ -30,28 +30,29 @@ pub(crate) enum Relation {
 
 /// How the samples of two calls' arguments stand to each other.
 pub(crate) fn relation(left: &str, right: &str) -> Relation {
-    let (mut only_left, mut only_right) = (Vec::new(), Vec::new());
+    let mut only = Only::default();
     let mut is_framed = false;
     for (left, right) in values(left, right) {
-        let (own, others, has_frame) = differing(left, right);
+        let before = (only.left.len(), only.right.len());
+        let has_frame = only.add(left, right);
         // A whole phrase in place of another is a question in other words; a single word is a name.
-        is_framed |= has_frame || own.len() == 1 || others.len() == 1;
-        only_left.extend(own);
-        only_right.extend(others);
+        let is_word = only.left.len() == before.0 + 1 || only.right.len() == before.1 + 1;
+        is_framed |= has_frame || is_word;
     }
+    let Only { left, right } = only;
     let names = |words: &[&str]| words.iter().any(|word| is_name(word));
-    match (names(&only_left), names(&only_right)) {
+    match (names(&left), names(&right)) {
         (false, false) => Relation::Numbered,
-        (true, true) if !is_framed || share_half(&only_left, &only_right) => Relation::Reworded,
+        (true, true) if !is_framed || share_half(&left, &right) => Relation::Reworded,
         // One says the other's words and more.
-        (true, false) if only_right.is_empty() => Relation::Reworded,
-        (false, true) if only_left.is_empty() => Relation::Reworded,
+        (true, false) if right.is_empty() => Relation::Reworded,
+        (false, true) if left.is_empty() => Relation::Reworded,
         _ => Relation::Other,
     }
 }
 
 /// The values of both that differ, side by side; the whole texts where they are not built alike.
-fn values<'t>(left: &'t str, right: &'t str) -> Vec<(&'t str, &'t str)> {
+fn values<'t>(left: &'t str, right: &'t str) -> impl Iterator<Item = (&'t str, &'t str)> {
     // None behind a backslash, which may not be a mark.
     let is_mark = |bytes: &[u8]| match bytes {
         [.., before, b'"'] => *before != b'\\',
@@ -60,24 +61,60 @@ fn values<'t>(left: &'t str, right: &'t str) -> Vec<(&'t str, &'t str)> {
     let (start, end) = equal_ends(left, right, is_mark);
     let lefts = pieces(&left[start..left.len() - end]);
     let rights = pieces(&right[start..right.len() - end]);
-    if lefts.len() != rights.len() {
-        return vec![(left, right)];
-    }
-    let pairs = zip(lefts, rights);
-    pairs.filter(|(left, right)| left != right).collect()
+    let are_alike = lefts.clone().count() == rights.clone().count();
+    let pieces = are_alike.then(|| zip(lefts, rights));
+    let whole = (!are_alike).then_some((left, right));
+    let pairs = pieces.into_iter().flatten().chain(whole);
+    pairs.filter(|(left, right)| left != right)
 }
 
-/// The words that only one of two values has in its place, and whether they have others in common.
-fn differing<'t>(left: &'t str, right: &'t str) -> (Vec<&'t str>, Vec<&'t str>, bool) {
-    let is_end = |bytes: &[u8]| bytes.last().is_some_and(|byte| is_apart((*byte).into()));
-    let (start, end) = equal_ends(left, right, is_end);
-    let (begin, rest) = left.split_at(start);
-    let (middle, behind) = rest.split_at(rest.len() - end);
-    let (lefts, rights) = (words(middle), words(&right[start..right.len() - end]));
-    let (own, others) = without_frame(&lefts, &rights);
-    let is_word = |letter: char| !is_apart(letter) && !AROUND_WORDS.contains(&letter);
-    let has_frame = own.len() < lefts.len() || begin.contains(is_word) || behind.contains(is_word);
-    (own, others, has_frame)
+/// The words that only one of two questions has in its place.
+#[derive(Default)]
+struct Only<'t> {
+    left: Vec<&'t str>,
+    right: Vec<&'t str>,
+}
+
+impl<'t> Only<'t> {
+    /// Adds those of two values; says whether they have others in common.
+    fn add(&mut self, left: &'t str, right: &'t str) -> bool {
+        let is_end = |bytes: &[u8]| match bytes.last() {
+            // Beyond ASCII, a byte is not a sign.
+            Some(byte) => byte.is_ascii() && is_apart((*byte).into()),
+            None => false,
+        };
+        let (start, end) = equal_ends(left, right, is_end);
+        let (begin, rest) = left.split_at(start);
+        let (middle, behind) = rest.split_at(rest.len() - end);
+        let is_word = |letter: char| !is_apart(letter) && !AROUND_WORDS.contains(&letter);
+        let around = begin.contains(is_word) || behind.contains(is_word);
+        self.add_without_frame(words(middle), words(&right[start..right.len() - end])) || around
+    }
+
+    /// Adds the words of both without those that both say in the same places: counted from the beginning where they are equally
+    /// many, else from both ends. Says whether there are any such.
+    fn add_without_frame(
+        &mut self,
+        left: impl DoubleEndedIterator<Item = &'t str> + Clone,
+        right: impl DoubleEndedIterator<Item = &'t str> + Clone,
+    ) -> bool {
+        let (lefts, rights) = (left.clone().count(), right.clone().count());
+        let before = self.left.len();
+        if lefts == rights {
+            for (left, right) in zip(left, right).filter(|(left, right)| left != right) {
+                self.left.push(left);
+                self.right.push(right);
+            }
+        } else {
+            let is_same = |(left, right): &(&str, &str)| left == right;
+            let start = zip(left.clone(), right.clone()).take_while(is_same).count();
+            let ends = zip(left.clone().rev(), right.clone().rev()).take(lefts.min(rights) - start);
+            let framed = start + ends.take_while(is_same).count();
+            self.left.extend(left.skip(start).take(lefts - framed));
+            self.right.extend(right.skip(start).take(rights - framed));
+        }
+        self.left.len() - before < lefts
+    }
 }
 
 /// How much is equal at the beginning and at the end of two texts, which is most of what two calls of a tool say: from signs on
@@ -96,47 +133,39 @@ fn equal_ends(left: &str, right: &str, is_cut: impl Fn(&[u8]) -> bool) -> (usize
 }
 
 /// A JSON text, cut at its quotation marks.
-fn pieces(json: &str) -> Vec<&str> {
-    if !json.contains('\\') {
-        return json.split('"').collect();
-    }
+fn pieces(json: &str) -> impl Iterator<Item = &str> + Clone {
     let mut is_escaped = false;
-    let is_mark = |letter: char| {
+    json.split(move |letter| {
         let is_mark = letter == '"' && !is_escaped;
         is_escaped = letter == '\\' && !is_escaped;
         is_mark
-    };
-    json.split(is_mark).collect()
+    })
 }
 
 /// Signs around a word that do not belong to it, and within one do.
 const AROUND_WORDS: [char; 2] = ['.', ':'];
 
-/// The words of a text. A path, an address or an id is one word.
-fn words(text: &str) -> Vec<&str> {
+/// The words of a text. A path, an address or an id is one word, and so is each sign of a script without blanks.
+fn words(text: &str) -> impl DoubleEndedIterator<Item = &str> + Clone {
     let words = text.split(is_apart);
+    let words = words.flat_map(|word| word.split_inclusive(is_sign_of_many));
     let words = words.map(|word| word.trim_matches(AROUND_WORDS));
-    words.filter(|word| !word.is_empty()).collect()
+    words.filter(|word| !word.is_empty())
+}
+
+/// Whether a sign is of a script that has no blanks between words, as the sketches of long texts have it: one
+/// of at least three bytes.
+fn is_sign_of_many(letter: char) -> bool {
+    letter.len_utf8() >= 3
 }
 
 /// Whether a sign stands between words.
 fn is_apart(letter: char) -> bool {
-    letter.is_whitespace() || "()[]{},;='`*\\\"?!".contains(letter)
-}
-
-/// Both without the words that both say in the same places: counted from the beginning where they are equally long, else from
-/// both ends.
-fn without_frame<'t>(left: &[&'t str], right: &[&'t str]) -> (Vec<&'t str>, Vec<&'t str>) {
-    if left.len() == right.len() {
-        let differing = zip(left, right).filter(|(l, r)| l != r);
-        return differing.map(|(l, r)| (*l, *r)).unzip();
+    match letter {
+        '(' | ')' | '[' | ']' | '{' | '}' | ',' | ';' | '=' | '\'' | '`' | '*' | '\\' | '"'
+        | '?' | '!' => true,
+        _ => letter.is_whitespace(),
     }
-    let start = zip(left, right).take_while(|(l, r)| l == r).count();
-    let (left, right) = (&left[start..], &right[start..]);
-    let ends = zip(left.iter().rev(), right.iter().rev());
-    let end = ends.take_while(|(l, r)| l == r).count();
-    let without = |words: &[&'t str]| words[..words.len() - end].to_vec();
-    (without(left), without(right))
 }
 
 /// Whether a word names something: not a word of grammar, and no number with a few letters around it, as `user14`, `W4711` and
@@ -189,7 +218,7 @@ const FORM_BYTES_MIN: usize = 5;
 mod tests {
     use std::iter::zip;
 
-    use super::{Relation, differing, pieces, relation, values, without_frame, words};
+    use super::{Only, Relation, pieces, relation, values, words};
 
     #[track_caller]
     fn check(left: &str, right: &str, expected: Relation) {
@@ -274,34 +303,58 @@ mod tests {
         );
     }
 
+    /// Given texts of a script without blanks, their signs are compared as words are.
+    #[test]
+    fn scripts_without_blanks() {
+        // The first two bytes of both are the same, of which the second is a blank in another encoding.
+        check(r#"{"q":"校"}"#, r#"{"q":"样"}"#, Relation::Other);
+        check(
+            r#"{"q":"查询用户张三"}"#,
+            r#"{"q":"查询用户李四"}"#,
+            Relation::Other,
+        );
+        check(
+            r#"{"q":"北京天气"}"#,
+            r#"{"q":"北京今天天气"}"#,
+            Relation::Reworded,
+        );
+    }
+
     proptest::proptest! {
         /// Given any texts, leaving out what is equal at their ends changes nothing of what differs.
         #[test]
         fn equal_ends_do_not_matter(
-            start in "[\"\\\\a .é]{0,6}",
-            own in "[\"\\\\ab. 1]{0,6}",
-            other in "[\"\\\\ab. 1]{0,6}",
-            end in "[\"\\\\a .é]{0,6}",
+            start in "[\"\\\\a .é校]{0,6}",
+            own in "[\"\\\\ab. 1校样]{0,6}",
+            other in "[\"\\\\ab. 1校样]{0,6}",
+            end in "[\"\\\\a .é样]{0,6}",
         ) {
             let (left, right) = (format!("{start}{own}{end}"), format!("{start}{other}{end}"));
-            let (lefts, rights) = (pieces(&left), pieces(&right));
+            let lefts: Vec<_> = pieces(&left).collect();
+            let rights: Vec<_> = pieces(&right).collect();
             let pairs = zip(&lefts, &rights).map(|(left, right)| (*left, *right));
             let mut expected: Vec<_> = pairs.filter(|(left, right)| left != right).collect();
             if lefts.len() != rights.len() {
                 expected = vec![(&*left, &*right)];
             }
-            proptest::prop_assert_eq!(values(&left, &right), expected);
-            let (lefts, rights) = (words(&left), words(&right));
+            proptest::prop_assert_eq!(values(&left, &right).collect::<Vec<_>>(), expected);
             // Of one word said twice, either may be the other's.
-            let sorted = |mut words: Vec<_>| {
-                words.sort_unstable();
-                words
+            let told = |(only, has_frame): (Only<'_>, bool)| {
+                let [mut left, mut right] = [only.left, only.right].map(|words| words.join(" "));
+                let sorted = |words: &mut String| {
+                    let mut apart: Vec<_> = words.split(' ').collect();
+                    apart.sort_unstable();
+                    *words = apart.join(" ");
+                };
+                sorted(&mut left);
+                sorted(&mut right);
+                (left, right, has_frame)
             };
-            let (own, others) = without_frame(&lefts, &rights);
-            let has_frame = own.len() < lefts.len();
-            let expected = (sorted(own), sorted(others), has_frame);
-            let (own, others, has_frame) = differing(&left, &right);
-            proptest::prop_assert_eq!((sorted(own), sorted(others), has_frame), expected);
+            let mut whole = Only::default();
+            let has_frame = whole.add_without_frame(words(&left), words(&right));
+            let mut middle = Only::default();
+            let finds_frame = middle.add(&left, &right);
+            proptest::prop_assert_eq!(told((middle, finds_frame)), told((whole, has_frame)));
         }
     }
 }
