@@ -25,6 +25,9 @@ pub const SAMPLE_BYTES_MAX: usize = 256;
 /// How much of a sample longer than [`SAMPLE_BYTES_MAX`] comes from the start of the value.
 pub const SAMPLE_HEAD_BYTES: usize = 192;
 
+/// What stands in a sample for what was cut out of it.
+pub const SAMPLE_CUT: &str = "…";
+
 /// Most numbers of a result that are followed from call to call; a result with more is compared as a whole.
 pub const NUMBERS_MAX: usize = 6;
 

@@ -5,7 +5,7 @@
 //! are decided by exact bounds, from below and from above, before the bit-parallel LCS (Crochemore and others, *A fast and
 //! practical bit-vector algorithm for the longest common subsequence problem*, 2001) is run on what differs.
 
-use super::event::{SAID_BITS, SAMPLE_BYTES_MAX};
+use super::event::{SAID_BITS, SAMPLE_BYTES_MAX, SAMPLE_CUT, SAMPLE_HEAD_BYTES};
 
 /// Whether the ratio of two texts is at least `ratio` (0 to 1). Texts beyond [`SAMPLE_BYTES_MAX`] are cut there.
 #[must_use]
@@ -58,28 +58,27 @@ fn differ_little(differing: u64, bits: u32, ratio: f64) -> bool {
     f64::from(differing.count_ones()) <= most
 }
 
-/// Hash of a text without its digits: equal for texts that differ in nothing else, as paging and batches over numbered
+/// Hash of a sample without its digits: equal for texts that differ in nothing else, as paging and batches over numbered
 /// items do, which are not rewordings.
+///
+/// A number with a digit more moves the places where a long text is cut, so what lies next to the cut does not count: so much
+/// of it as there may be digits.
 #[must_use]
 pub(crate) fn shape(text: &str) -> u64 {
     let text = text.as_bytes();
     let text = &text[..text.len().min(SAMPLE_BYTES_MAX)];
     let mut words = [0_u8; SAMPLE_BYTES_MAX];
-    let mut length = 0;
-    let (eights, rest) = text.as_chunks::<8>();
-    for eight in eights {
-        // Most have no digit, and are taken as they are.
-        let digits = eight
-            .iter()
-            .fold(false, |any, byte| any | byte.is_ascii_digit());
-        if digits {
-            length = without_digits(eight, &mut words, length);
-        } else {
-            words[length..length + 8].copy_from_slice(eight);
-            length += 8;
+    let length = match at_cut(text) {
+        None => without_digits(text, &mut words),
+        Some((head, tail)) => {
+            let head = without_digits(head, &mut words).min(HEAD_SIGNS);
+            let mut ending = [0_u8; SAMPLE_BYTES_MAX];
+            let length = without_digits(tail, &mut ending);
+            let ending = &ending[length.saturating_sub(TAIL_SIGNS)..length];
+            words[head..head + ending.len()].copy_from_slice(ending);
+            head + ending.len()
         }
-    }
-    length = without_digits(rest, &mut words, length);
+    };
     words[length..].fill(0);
     let (words, _) = words.as_chunks();
     let used = words.iter().take(length.div_ceil(8));
@@ -88,8 +87,47 @@ pub(crate) fn shape(text: &str) -> u64 {
     })
 }
 
+/// How much of a sample's head counts beside its digits, in bytes: all but 32.
+const HEAD_SIGNS: usize = SAMPLE_HEAD_BYTES - 32;
+
+/// How much of its tail does: all but 16, and the bytes of the cut.
+const TAIL_SIGNS: usize = SAMPLE_BYTES_MAX - SAMPLE_HEAD_BYTES - 16 - SAMPLE_CUT.len();
+
+/// Head and tail of a sample that was cut.
+fn at_cut(sample: &[u8]) -> Option<(&[u8], &[u8])> {
+    // Where the cut would have parted a sign, it is up to three bytes before its place, and the tail as much shorter.
+    const PARTED_MAX: usize = 3;
+    if sample.len() < SAMPLE_BYTES_MAX - 2 * PARTED_MAX {
+        return None;
+    }
+    let places = SAMPLE_HEAD_BYTES - PARTED_MAX..=SAMPLE_HEAD_BYTES;
+    places.rev().find_map(|place| {
+        let (head, tail) = sample.split_at_checked(place)?;
+        Some((head, tail.strip_prefix(SAMPLE_CUT.as_bytes())?))
+    })
+}
+
+/// Copies what is no digit to the words; says how long it is.
+fn without_digits(text: &[u8], words: &mut [u8; SAMPLE_BYTES_MAX]) -> usize {
+    let mut length = 0;
+    let (eights, rest) = text.as_chunks::<8>();
+    for eight in eights {
+        // Most have no digit, and are taken as they are.
+        let digits = eight
+            .iter()
+            .fold(false, |any, byte| any | byte.is_ascii_digit());
+        if digits {
+            length = take_others(eight, words, length);
+        } else {
+            words[length..length + 8].copy_from_slice(eight);
+            length += 8;
+        }
+    }
+    take_others(rest, words, length)
+}
+
 /// Copies what is no digit to a place of the words; says where that ends.
-fn without_digits(text: &[u8], words: &mut [u8; SAMPLE_BYTES_MAX], mut length: usize) -> usize {
+fn take_others(text: &[u8], words: &mut [u8; SAMPLE_BYTES_MAX], mut length: usize) -> usize {
     for byte in text {
         words[length] = *byte;
         length += usize::from(!byte.is_ascii_digit());
@@ -199,7 +237,7 @@ fn lcs(left: &[u8], right: &[u8]) -> usize {
 
 #[cfg(test)]
 mod tests {
-    use super::{lcs, shape, similar};
+    use super::{SAMPLE_BYTES_MAX, SAMPLE_CUT, SAMPLE_HEAD_BYTES, lcs, shape, similar};
 
     /// The textbook table, to compare with.
     fn lcs_by_table(left: &[u8], right: &[u8]) -> usize {
@@ -246,5 +284,18 @@ mod tests {
     fn paging_is_told_from_rewording() {
         assert_eq!(shape(r#"{"page":1}"#), shape(r#"{"page":12}"#));
         assert_ne!(shape(r#"{"q":"rust"}"#), shape(r#"{"q":"rusts"}"#));
+        // The same where the text is so long that it was cut: with a digit more, elsewhere.
+        let text = "stream turns upon itself where the bank is steep ".repeat(8);
+        let cut = |page: u64, text: &str| {
+            let text = format!("{{\"page\":{page},\"text\":\"{text}\"}}");
+            let tail = text.len() - (SAMPLE_BYTES_MAX - SAMPLE_HEAD_BYTES - SAMPLE_CUT.len());
+            format!("{}…{}", &text[..SAMPLE_HEAD_BYTES], &text[tail..])
+        };
+        assert_eq!(shape(&cut(9, &text)), shape(&cut(10_000, &text)));
+        assert_ne!(
+            shape(&cut(9, &text)),
+            shape(&cut(9, &text.replacen("turns", "runs", 1)))
+        );
+        assert_ne!(shape(&cut(9, &text)), shape(&cut(9, &format!("{text}."))));
     }
 }

@@ -6,12 +6,9 @@
 
 use std::fmt::Write;
 
-use crate::engine::event::{SAMPLE_BYTES_MAX, SAMPLE_HEAD_BYTES, Text};
+use crate::engine::event::{SAMPLE_BYTES_MAX, SAMPLE_CUT, SAMPLE_HEAD_BYTES, Text};
 
 use super::{redact, sketch};
-
-/// What stands for the part that was cut out.
-const CUT: &str = "…";
 
 /// A sample being written.
 #[derive(Default)]
@@ -87,12 +84,12 @@ impl Sample {
     pub(super) fn finish(mut self) -> Text {
         if self.text.len() > SAMPLE_BYTES_MAX {
             let head = cut(&self.text, SAMPLE_HEAD_BYTES).len();
-            let tail_bytes = SAMPLE_BYTES_MAX - SAMPLE_HEAD_BYTES - CUT.len();
+            let tail_bytes = SAMPLE_BYTES_MAX - SAMPLE_HEAD_BYTES - SAMPLE_CUT.len();
             let mut tail = self.text.len() - tail_bytes;
             while !self.text.is_char_boundary(tail) {
                 tail += 1;
             }
-            self.text.replace_range(head..tail, CUT);
+            self.text.replace_range(head..tail, SAMPLE_CUT);
         }
         self.text.into()
     }
@@ -182,7 +179,7 @@ mod tests {
         let text = sample.finish();
         assert!(text.len() <= SAMPLE_BYTES_MAX);
         assert!(text.len() > SAMPLE_BYTES_MAX - 8);
-        assert!(text.contains(CUT));
+        assert!(text.contains(SAMPLE_CUT));
     }
 
     /// Given blanks and quotes within a text, blanks become one and quotes stay JSON.
