@@ -17,10 +17,12 @@ pub(super) fn failed(command: &str, exit_code: i64, printed: &str) -> bool {
 /// What a command printed and its exit code, where the last line tells of the session it ran in, as Copilot's shell does:
 /// `<shellId: 3 completed with exit code 0>`. The session is another one each time.
 pub(super) fn without_session(result: &str) -> Option<(&str, i64)> {
-    let (printed, last) = result.rsplit_once("<shellId: ")?;
-    let (_, code) = last.trim_end().split_once(" completed with exit code ")?;
-    let code = code.strip_suffix('>')?.parse().ok()?;
-    Some((printed.trim_end_matches('\n'), code))
+    let (printed, last) = result
+        .trim_end()
+        .strip_suffix('>')?
+        .rsplit_once("<shellId: ")?;
+    let (_, code) = last.split_once(" completed with exit code ")?;
+    Some((printed.trim_end_matches('\n'), code.parse().ok()?))
 }
 
 /// Programs that do nothing but show a file.
