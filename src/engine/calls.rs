@@ -6,7 +6,8 @@
 //! (`conventions.md` §8.5): the same call id, unless two spans of the tool follow each other; or the same tool in the same
 //! trace where not both have a call id, not both have arguments that differ, they are not siblings, and one is the other's
 //! parent or lies wholly within it in time. A report that names no tool is known by its call id alone, and is nothing as long
-//! as nobody names it; two model reports without a common id are one call where one is the other's parent and lies around it.
+//! as nobody names it; two model reports without a common id are one call where one is the other's parent and lies around it, or
+//! where two tracers tell the same of the same time ([`witness`](super::witness)).
 //!
 //! What a model asked for completes the call that came of it (`asked`). Putting together happens at every fold, over all of the
 //! window, so the order of arrival cannot matter. How what the guard was told joins a span is in `guard::join`.
@@ -17,7 +18,7 @@ use super::event::{
     Answer, Body, Event, Failure, ModelCall, Recorded, SpanId, Text, ToolCall, Traits,
 };
 use super::guard::join::Asking;
-use super::kin::{are_apart, tell_of_one_call};
+use super::kin::{are_apart, are_two_calls, tell_of_one_call};
 use super::window::Window;
 
 /// What the fold takes at a time: one call, however many reports, or one other event.
@@ -164,8 +165,9 @@ impl<'a> Step<'a> {
             }
             (Self::Model(call, _), Body::ModelCall(report)) => {
                 let same_id = call.call_id.is_some() && call.call_id == report.call_id;
-                tell_of_one_call(&cards[call.first.0], &cards[place])
-                    && (same_id || !call.has_sibling(event))
+                let known = || call.places().map(|known| &cards[known]);
+                known().any(|known| tell_of_one_call(known, &cards[place]))
+                    && (same_id || !known().any(|known| are_two_calls(known, &cards[place])))
             }
             _ => false,
         }
@@ -316,10 +318,6 @@ impl<'a> Call<'a> {
                 .any(|known| known.parent == event.parent && alike(known))
     }
 
-    fn has_sibling(&self, event: &Event) -> bool {
-        event.parent.is_set() && self.reports().any(|known| known.parent == event.parent)
-    }
-
     fn reports(&self) -> impl Iterator<Item = &'a Event> {
         std::iter::once(self.first.1).chain(self.more.iter().map(|(_, event)| *event))
     }
@@ -414,6 +412,7 @@ impl Spoken {
 mod tests {
     use super::*;
     use crate::engine::event::TraceId;
+    use crate::engine::witness::Witness;
 
     fn model(span: u8, parent: u8, times: (u64, u64), call: ModelCall) -> Event {
         Event {
@@ -656,6 +655,79 @@ mod tests {
         };
         let inner = model(2, 1, (15, 45), tokens(120));
         assert_eq!(models(&[other_id(&outer, 1), other_id(&inner, 2)]).len(), 2);
+    }
+
+    fn told_by(tracer: &str, name: &str, input_tokens: u64) -> ModelCall {
+        ModelCall {
+            witness: Some(Witness::of(tracer, Some(name), input_tokens, 20)),
+            ..tokens(input_tokens)
+        }
+    }
+
+    /// Given two tracers of one program whose spans stand beside each other or far apart, and share the time and the tokens: one
+    /// call. Two calls of one tracer are two, however alike they are, and each tracer's part of them is found.
+    #[test]
+    fn two_tracers_tell_of_one_call() {
+        let one = |number, parent, times| model(number, parent, times, told_by("a", "gpt-4o", 110));
+        let other = |number, parent, times| {
+            model(number, parent, times, told_by("b", "openai/gpt-4o", 110))
+        };
+        for parent in [9, 8] {
+            let together = [one(1, 9, (10, 40)), other(2, parent, (12, 38))];
+            assert_eq!(models(&together), [Spoken::of(&tokens(110))], "{parent}");
+        }
+        assert_eq!(count(&[one(1, 9, (10, 40)), other(2, 9, (40, 60))]), 2);
+        let cheaper = model(2, 9, (12, 38), told_by("b", "gpt-4o", 50));
+        assert_eq!(count(&[one(1, 9, (10, 40)), cheaper]), 2);
+        let parallel = [
+            one(1, 9, (10, 40)),
+            one(2, 9, (11, 41)),
+            one(3, 9, (12, 42)),
+        ];
+        assert_eq!(count(&parallel), 3);
+        let mut watched_twice = parallel.to_vec();
+        watched_twice.extend([13, 14, 15].map(|at| other(at, 8, (u64::from(at), 38))));
+        assert_eq!(count(&watched_twice), 3);
+        let elsewhere = |mut event: Event| {
+            event.trace = TraceId([2; 16]);
+            event
+        };
+        assert_eq!(
+            count(&[one(1, 9, (10, 40)), elsewhere(other(2, 9, (12, 38)))]),
+            2
+        );
+    }
+
+    /// Given a framework around a client, and a second tracer of the client below it: three spans, one below the other and one
+    /// beside, are one call.
+    #[test]
+    fn layers_and_witnesses_are_one_call() {
+        let untold = model(1, 9, (10, 40), told_by("framework", "gpt-4o", 0));
+        let client = model(2, 1, (12, 38), told_by("a", "gpt-4o", 110));
+        let below = model(3, 2, (13, 37), told_by("b", "gpt-4o", 110));
+        let beside = model(4, 9, (14, 36), told_by("c", "gpt-4o", 110));
+        let all = [untold, client, below, beside];
+        assert_eq!(models(&all), [Spoken::of(&tokens(110))]);
+    }
+
+    /// Given a framework's span around a client that tries again: the try that failed is a call of its own, and the tokens of
+    /// the other count once.
+    #[test]
+    fn a_request_made_again_is_another_call() {
+        let framework = model(1, 9, (10, 60), told_by("a", "gpt-4o", 110));
+        let failed = ModelCall {
+            error: Some(Failure {
+                text: "429".into(),
+                masked: 1,
+                transient: true,
+            }),
+            ..told_by("b", "gpt-4o", 0)
+        };
+        let first = model(2, 1, (12, 20), failed);
+        let second = model(3, 1, (30, 55), told_by("b", "gpt-4o", 110));
+        let input = |spoken: &Spoken| spoken.input_tokens;
+        let told = models(&[framework, first, second]);
+        assert_eq!(told.iter().map(input).collect::<Vec<_>>(), [110, 0]);
     }
 
     /// Given an estimate and a stated cost of one call, the stated one stands, whichever came first and is larger.

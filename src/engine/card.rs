@@ -7,6 +7,7 @@
 use super::event::{Answer, Body, Event, Part, Recorded, SpanId, TraceId};
 use super::fold::text_hash;
 use super::run::Place;
+use super::witness::Witness;
 
 /// What an event is about, in the order of the numbers on disk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -62,6 +63,8 @@ pub(crate) struct Card {
 pub(super) const CALL_ID: usize = 0;
 pub(super) const CONTENT: usize = 1;
 pub(super) const QUESTION: usize = 2;
+/// The same place on the card of a model call: who tells of it.
+pub(super) const WITNESS: usize = QUESTION;
 /// Bits of [`Card::marks`]: the guard tells a result, or refused the call; the call failed; a result was recorded.
 const RESULT: u8 = 1 << 3;
 const REFUSED: u8 = 1 << 4;
@@ -103,6 +106,8 @@ impl Card {
             }
             Body::ModelCall(model) => {
                 card.note(CALL_ID, model.call_id);
+                card.note(WITNESS, model.witness.map(|witness| witness.0));
+                card.mark(FAILED, model.error.is_some());
                 if let Answer::Text(words) = model.answer {
                     card.note(CONTENT, words);
                 }
@@ -137,7 +142,13 @@ impl Card {
 
     /// Where this report is the guard's: the question that it is about, 0 where nobody asked.
     pub(crate) fn question(&self) -> Option<u64> {
-        self.id_at(QUESTION)
+        self.id_at(QUESTION).filter(|_| self.kind != Kind::Model)
+    }
+
+    /// Who tells of a model call.
+    pub(crate) fn witness(&self) -> Option<Witness> {
+        let is_model = self.kind == Kind::Model;
+        self.id_at(WITNESS).filter(|_| is_model).map(Witness)
     }
 
     /// The guard was told what the call brought.

@@ -9,6 +9,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use super::warning::Rule;
+use super::witness::Witness;
 
 /// A shared, immutable, bounded text. Events, windows and warnings of one run point at the same bytes.
 pub type Text = Arc<str>;
@@ -291,6 +292,8 @@ pub struct ModelCall {
     pub model: Option<Text>,
     /// Hash of the response or request id, where several reports may tell of the same call.
     pub call_id: Option<u64>,
+    /// Who tells of it, where a span does.
+    pub witness: Option<Witness>,
     /// Tokens read, cached ones included.
     pub input_tokens: u64,
     /// Of the tokens read, those that came from the provider's cache.

@@ -33,18 +33,35 @@ pub(crate) fn tell_of_one_call(left: &Card, right: &Card) -> bool {
             if let (Some(one), Some(other)) = (left.call_id(), right.call_id()) {
                 return one == other;
             }
-            // A library that wraps another's client: two spans of one request, one directly below the other. Or a log
-            // record, which is a moment, below its span.
-            let is_moment = |card: &Card| card.start_ns == card.end_ns;
-            let together = overlap(left, right) || is_moment(left) || is_moment(right);
-            (left.trace == right.trace && are_kin(left, right) && together)
+            left.trace == right.trace && (are_layers(left, right) || are_witnesses(left, right))
                 || join::are_one_answer(left, right)
         }
         _ => false,
     }
 }
 
-fn are_kin(left: &Card, right: &Card) -> bool {
+/// A library that wraps another's client: two spans of one request, one directly below the other. Or a log record, which is a
+/// moment, below its span. A request that failed within one that went well is one that was made again.
+fn are_layers(left: &Card, right: &Card) -> bool {
+    let is_moment = |card: &Card| card.start_ns == card.end_ns;
+    let is_retried = |outer: &Card, inner: &Card| {
+        outer.span == inner.parent && inner.has_failed() && !outer.has_failed()
+    };
+    are_kin(left, right)
+        && !(is_retried(left, right) || is_retried(right, left))
+        && (overlap(left, right) || is_moment(left) || is_moment(right))
+}
+
+/// Two tracers of one program that tell the same of a model call at the same time, wherever their spans hang.
+fn are_witnesses(left: &Card, right: &Card) -> bool {
+    let (Some(one), Some(other)) = (left.witness(), right.witness()) else {
+        return false;
+    };
+    one.bears_out(other) && overlap(left, right) && left.has_failed() == right.has_failed()
+}
+
+/// Whether one is the other's parent.
+pub(super) fn are_kin(left: &Card, right: &Card) -> bool {
     (right.parent.is_set() && left.span == right.parent)
         || (left.parent.is_set() && right.span == left.parent)
 }
@@ -59,6 +76,18 @@ fn is_leaked(left: &Card, right: &Card) -> bool {
             && parent.end_ns <= child.start_ns
     };
     leaks(left, right) || leaks(right, left)
+}
+
+/// Whether two reports of model calls are of two calls, whatever else they have in common: they stand beside each other below
+/// one span and not by two tracers, or one tracer tells both and neither is the other's parent.
+pub(super) fn are_two_calls(left: &Card, right: &Card) -> bool {
+    let same_tracer = match (left.witness(), right.witness()) {
+        (Some(one), Some(other)) => Some(one.is_same_tracer(other)),
+        _ => None,
+    };
+    let are_siblings = left.parent.is_set() && left.parent == right.parent;
+    (are_siblings && same_tracer != Some(false))
+        || (same_tracer == Some(true) && !are_kin(left, right))
 }
 
 /// Two spans, one after the other: some providers number the calls of each answer anew (`call_0`), so that an id comes again

@@ -34,6 +34,7 @@ pub mod view;
 pub(crate) mod waiting;
 pub mod warning;
 pub(crate) mod window;
+pub mod witness;
 mod wording;
 pub mod work;
 

@@ -15,6 +15,17 @@
 
 mod answer;
 mod call;
+/// Writes down which tracer told of the calls of models in a span's report.
+fn bear_witness(tracer: &str, report: &mut Report) {
+    for event in &mut report.events {
+        if let Body::ModelCall(call) = &mut event.body {
+            let model = call.model.as_deref();
+            let witness = Witness::of(tracer, model, call.input_tokens, call.output_tokens);
+            call.witness = Some(witness);
+        }
+    }
+}
+
 #[cfg(test)]
 mod captured;
 mod claude_code;
@@ -72,6 +83,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::engine::event::{Body, Event, ModelCall, Text, TraceId};
 use crate::engine::policy::Policy;
+use crate::engine::witness::Witness;
 use crate::otlp::{Attributes, LogView, SpanView};
 
 use self::dialect::Dialect;
@@ -323,6 +335,7 @@ impl<'a> Batch<'_, 'a> {
                 workers.among(&span.attributes)
             }
         };
+        bear_witness(span.scope_name, &mut report);
         self.close(report, outcome, (worker, &span.resource), out);
     }
 

@@ -232,6 +232,7 @@ impl<'r, 'a> Reading<'r, 'a> {
             output_tokens: usage.output_tokens,
             cost_microusd: usage.cost_microusd,
             cost_is_estimate: false,
+            witness: None,
             answer,
             error,
         }));

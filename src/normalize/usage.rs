@@ -30,6 +30,10 @@ pub(super) fn of(facts: &Facts<'_>) -> Usage {
         // A sum alone: most tokens of an agent are read.
         usage.input_tokens = facts.count(Slot::TotalTokens);
         details(facts, &mut usage);
+    } else if usage.input_tokens == 0 {
+        // OpenLLMetry's spans of OpenAI's responses.
+        let total = facts.count(Slot::TotalTokens);
+        usage.input_tokens = total.saturating_sub(usage.output_tokens);
     }
     if usage.cached_tokens > usage.input_tokens {
         usage.input_tokens = usage.input_tokens.saturating_add(usage.cached_tokens);

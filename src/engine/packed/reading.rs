@@ -229,6 +229,7 @@ impl<'a> Reader<'a> {
         Ok(ModelCall {
             model,
             call_id: card.call_id(),
+            witness: card.witness(),
             input_tokens,
             cached_tokens,
             output_tokens,

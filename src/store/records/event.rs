@@ -3,6 +3,7 @@
 use crate::engine::event::{
     AgentSpan, Answer, Body, Event, Handoff, ModelCall, RunEnd, SpanId, ToolCall, Traits,
 };
+use crate::engine::witness::Witness;
 
 use super::RecordError;
 use super::command::{command_number, command_numbered};
@@ -118,6 +119,8 @@ struct ModelCallRecord {
     cached_tokens: u64,
     #[prost(bool, tag = "11")]
     cost_is_estimate: bool,
+    #[prost(fixed64, optional, tag = "12")]
+    witness: Option<u64>,
 }
 
 #[derive(Clone, Copy, PartialEq, prost::Oneof)]
@@ -240,6 +243,9 @@ impl TablesWriter {
         self.failure(9, call.error.as_ref(), out);
         wire::number(out, 10, call.cached_tokens);
         wire::flag(out, 11, call.cost_is_estimate);
+        if let Some(witness) = call.witness {
+            wire::fixed(out, 12, witness.0);
+        }
     }
 }
 
@@ -315,6 +321,7 @@ impl TablesReader {
         Ok(ModelCall {
             model: self.optional(record.model)?,
             call_id: record.call_id,
+            witness: record.witness.map(Witness),
             input_tokens: record.input_tokens,
             cached_tokens: record.cached_tokens,
             output_tokens: record.output_tokens,

@@ -9,6 +9,7 @@ use crate::engine::event::{
 };
 use crate::engine::guard::policy::VerdictKind;
 use crate::engine::warning::{ChangeKind, Rule, Severity, Warning, WarningState};
+use crate::engine::witness::Witness;
 use crate::store::alert::Alert;
 use crate::store::turn::{Entry, IndexKey, Turn};
 
@@ -127,13 +128,15 @@ fn model_call() -> impl Strategy<Value = ModelCall> {
         option::of(any::<u64>()),
         any::<[u64; 3]>(),
         option::of(any::<u64>()),
+        option::of(any::<u64>()),
         answer(),
         option::of(failure()),
     )
         .prop_map(
-            |(model, call_id, tokens, cost_microusd, answer, error)| ModelCall {
+            |(model, call_id, tokens, witness, cost_microusd, answer, error)| ModelCall {
                 model,
                 call_id,
+                witness: witness.map(Witness),
                 input_tokens: tokens[0],
                 cached_tokens: tokens[2],
                 output_tokens: tokens[1],
