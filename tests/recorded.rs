@@ -7,6 +7,9 @@
 // A test that cannot read its own recordings has failed; there is nothing more to say.
 #![allow(clippy::unwrap_used)]
 
+#[path = "recorded/damaged.rs"]
+mod damaged;
+
 use std::collections::BTreeMap;
 use std::fs;
 
