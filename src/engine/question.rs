@@ -8,6 +8,7 @@
 use std::iter::zip;
 
 use super::similarity::common_ends;
+use super::speech::is_word_alone;
 
 /// Shortest word that names something, in bytes: shorter ones are flags and grammar.
 const NAME_BYTES_MIN: usize = 3;
@@ -148,15 +149,9 @@ const AROUND_WORDS: [char; 2] = ['.', ':'];
 /// The words of a text. A path, an address or an id is one word, and so is each sign of a script without blanks.
 fn words(text: &str) -> impl DoubleEndedIterator<Item = &str> + Clone {
     let words = text.split(is_apart);
-    let words = words.flat_map(|word| word.split_inclusive(is_sign_of_many));
+    let words = words.flat_map(|word| word.split_inclusive(is_word_alone));
     let words = words.map(|word| word.trim_matches(AROUND_WORDS));
     words.filter(|word| !word.is_empty())
-}
-
-/// Whether a sign is of a script that has no blanks between words, as the sketches of long texts have it: one
-/// of at least three bytes.
-fn is_sign_of_many(letter: char) -> bool {
-    letter.len_utf8() >= 3
 }
 
 /// Whether a sign stands between words.

@@ -94,6 +94,12 @@ impl Speech {
     }
 }
 
+/// Whether a sign is of a script that has no blanks between words, where each sign is taken for a word, as in the sketches of
+/// long texts: one of at least three bytes.
+pub(crate) fn is_word_alone(letter: char) -> bool {
+    letter.len_utf8() >= 3
+}
+
 /// The set of a text's words, lower case, by hash.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct Words(pub(crate) Few<u32, WORDS_MAX>);
@@ -102,7 +108,8 @@ impl Words {
     /// The words of a text that are at least so many bytes long, each once, at most [`WORDS_MAX`].
     pub(crate) fn of(text: &str, bytes_min: usize) -> Self {
         let mut words = Few::default();
-        for word in text.split(|letter: char| !letter.is_alphanumeric()) {
+        let pieces = text.split(|letter: char| !letter.is_alphanumeric());
+        for word in pieces.flat_map(|piece| piece.split_inclusive(is_word_alone)) {
             if word.is_empty() || word.len() < bytes_min {
                 continue;
             }
@@ -122,5 +129,20 @@ impl Words {
             return 0.0;
         }
         common as f64 / all as f64
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Words;
+
+    /// Given a text in a script without blanks, each of its signs is a word.
+    #[test]
+    fn signs_are_words_where_there_are_no_blanks() {
+        let words = |text| Words::of(text, 3);
+        assert_eq!(words("find 河流的漩涡, the eddy").0.len(), 3 + 5);
+        let one = words("请在文件中找到河流的漩涡");
+        assert!(one.likeness(&words("请在档案中找到河流的漩涡")) > 0.7);
+        assert!(one.likeness(&words("今天北京的天气怎么样")) < 0.2);
     }
 }
