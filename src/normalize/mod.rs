@@ -402,7 +402,7 @@ impl<'a> Batch<'_, 'a> {
         let (None, Some(model)) = (call.cost_microusd, &call.model) else {
             return;
         };
-        if call.input_tokens + call.output_tokens == 0 {
+        if (call.input_tokens, call.output_tokens) == (0, 0) {
             return;
         }
         if let Some(cost) = self.normalizer.settings.prices.cost_microusd(call) {

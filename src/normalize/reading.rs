@@ -215,7 +215,7 @@ impl<'r, 'a> Reading<'r, 'a> {
             .map(|id| value::id_hash(&[id.as_bytes()]));
         let error = self.failure();
         let mut usage = usage::of(facts);
-        if usage.input_tokens + usage.output_tokens == 0 {
+        if (usage.input_tokens, usage.output_tokens) == (0, 0) {
             (usage.input_tokens, usage.output_tokens) = (reply.input_tokens, reply.output_tokens);
         }
         let model = facts.text(Slot::Model).or(reply.model.as_deref());

@@ -26,7 +26,7 @@ pub(super) fn of(facts: &Facts<'_>) -> Usage {
         output_tokens: facts.count(Slot::OutputTokens),
         cost_microusd: cost(facts),
     };
-    if usage.input_tokens + usage.output_tokens == 0 {
+    if (usage.input_tokens, usage.output_tokens) == (0, 0) {
         // A sum alone: most tokens of an agent are read.
         usage.input_tokens = facts.count(Slot::TotalTokens);
         details(facts, &mut usage);
@@ -59,7 +59,7 @@ fn details(facts: &Facts<'_>, usage: &mut Usage) {
         "cache_read_input_tokens",
         "input_cache_read",
     ]);
-    if usage.input_tokens + usage.output_tokens == 0 {
+    if (usage.input_tokens, usage.output_tokens) == (0, 0) {
         usage.input_tokens = count(["total", "total_tokens", "total"]);
     }
 }
