@@ -351,7 +351,9 @@ fn model_call(attributes: &Attributes<'_>, session: &str) -> ModelCall {
     ModelCall {
         model: text(model).map(value::name),
         call_id: answered.then(|| value::id_hash(&[session.as_bytes(), &figures])),
-        input_tokens: input + cache_read + cache_written,
+        input_tokens: input
+            .saturating_add(cache_read)
+            .saturating_add(cache_written),
         cached_tokens: cache_read,
         output_tokens: output,
         ..ModelCall::default()

@@ -224,7 +224,9 @@ fn haystack_agent(reading: &mut Reading<'_, '_>) {
 /// The sum of an object's whole-number members: `{"search": 2, "read": 1}`.
 fn sum_of_members(object: &str) -> u32 {
     serde_json::from_str(object).map_or(0, |counts: BTreeMap<Cow<'_, str>, u32>| {
-        counts.values().sum()
+        counts
+            .values()
+            .fold(0, |sum, count| sum.saturating_add(*count))
     })
 }
 
