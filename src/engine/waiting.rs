@@ -162,6 +162,10 @@ fn waits(judged: &Judged<'_>) -> bool {
 
 /// Whether an argument's name or a value is `wait`, as in `{"action": "wait"}` and `{"queue": "a", "wait_seconds": 20}`.
 fn says_it_waits(sample: &str) -> bool {
+    // Nearly every call is spared the walk through its words.
+    if !sample.contains("ait") {
+        return false;
+    }
     let mut words = sample.split('"').skip(1);
     words.any(|word| {
         let rest = word
