@@ -99,6 +99,11 @@ fn process(page: &mut Page, began: Instant) {
         .sample(&[("outcome", "taken")], events::CONFIG_TAKEN.value())
         .sample(&[("outcome", "refused")], events::CONFIG_REFUSED.value());
     page.counter(
+        "process_panics_total",
+        "Defects that showed; the log says where.",
+    )
+    .value(events::PANICS.value());
+    page.counter(
         "process_stages_cut_short_total",
         "Stages of leaving that did not finish in their time.",
     )

@@ -46,6 +46,18 @@ impl RunState {
         open.map(|known| known.take_back(&run_id)).collect()
     }
 
+    /// Forgets everything but what was announced, which is resolved.
+    #[must_use]
+    pub fn begin_anew(&mut self) -> Vec<Change> {
+        let changes = self.retire();
+        *self = Self {
+            heard_ms: self.heard_ms,
+            published: std::mem::take(&mut self.published),
+            ..Self::new(self.id.clone())
+        };
+        changes
+    }
+
     /// What differs between what is kept and what was announced.
     pub(super) fn announce(&mut self) -> Vec<Change> {
         let Some(tip) = self.tip.take() else {

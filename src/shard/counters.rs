@@ -36,6 +36,8 @@ pub struct Counters {
     pub runs_evicted: Counter,
     /// States of runs that could not be read; these runs began anew.
     pub runs_unreadable: Counter,
+    /// Runs whose judging failed by a defect of Eddy; they began anew.
+    pub runs_broken: Counter,
     /// Requests refused because an inbox was full.
     pub refused_overloaded: Counter,
     /// Requests refused because they would have begun runs, of which there were too many.

@@ -21,6 +21,7 @@ use crate::engine::guard::{self, Caller, Checked, Given, Said, Verdict};
 use crate::normalize::guarded;
 use crate::store::{Entry, IndexKey, StoreError};
 
+use super::defect::contained;
 use super::draft::Draft;
 use super::inbox::{Cost, Message, Part, Routed};
 use super::router::named;
@@ -277,14 +278,22 @@ impl Worker {
             .filter(|_| policy.watches_swarms())
             .and_then(|named| named.clone().or_else(|| run.state.session_id().cloned()));
         caller.swarm = self.shared.swarms.of(session_id.as_ref());
-        let checked = match &what {
-            What::Check(call) => guard::check(&mut run.state, call, &caller, &policy),
-            What::Result(call) => guard::result(&mut run.state, call, &caller, &policy),
-            What::Message(said) => guard::message(&mut run.state, *said, &caller, &policy),
-        };
+        let checked = contained(&mut run.state, |state| match &what {
+            What::Check(call) => guard::check(state, call, &caller, &policy),
+            What::Result(call) => guard::result(state, call, &caller, &policy),
+            What::Message(said) => guard::message(state, *said, &caller, &policy),
+        });
+        let checked = checked.unwrap_or_else(|changes| {
+            self.shared.counters.runs_broken.add(1);
+            // No defect of ours keeps an agent from a call.
+            Checked {
+                changes,
+                ..Checked::default()
+            }
+        });
         // Whoever asked may have stopped waiting just now.
         let _ = reply.send(checked.answered.clone());
-        if !checked.events.is_empty() || is_new {
+        if !checked.events.is_empty() || !checked.changes.is_empty() || is_new {
             // Until this is committed, the run is neither saved nor let go.
             run.is_ahead = true;
             let pending = Pending {

@@ -16,6 +16,7 @@
 mod admit;
 mod clock;
 mod counters;
+mod defect;
 mod draft;
 pub mod guard;
 mod idle;

@@ -16,6 +16,7 @@ use crate::engine::{Input, step};
 use crate::store::records::decode_run;
 use crate::store::{Entry, Store, StoreError};
 
+use super::defect::contained;
 use super::residence::Residence;
 use super::router::shard_of;
 use super::{NamedPolicy, Settings};
@@ -132,7 +133,8 @@ fn apply(
                 let (slot, _) = residence.open(&told.run_id, told.created_ms)?;
                 let run = residence.at(slot);
                 if run.position < position {
-                    step(&mut run.state, &told.input, policy);
+                    // Of what changed, and of what failed, was told when it was done first.
+                    let _ = contained(&mut run.state, |state| step(state, &told.input, policy));
                     touched.push((shard, told.run_id));
                 }
             }

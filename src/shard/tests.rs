@@ -1,5 +1,6 @@
 //! The room as a whole, over a real store in a directory of its own and the real engine.
 
+mod defect;
 mod guard;
 mod policy;
 

@@ -23,6 +23,7 @@ use crate::telemetry::spans::{self, Span};
 
 use super::NamedPolicy;
 use super::counters;
+use super::defect::contained;
 use super::draft::Draft;
 use super::inbox::{Absorb, Cost, Done, Message, Move, Part, Release, Routed};
 use super::worker::Worker;
@@ -84,6 +85,8 @@ impl Batch {
 
     fn add_part(&mut self, part: Part) {
         self.policy.get_or_insert(part.policy);
+        self.groups.reserve(part.reports.len());
+        self.by_run.reserve(part.reports.len());
         for report in part.reports {
             self.work += report.events.len();
             if let Some(&group) = self.by_run.get(&report.run_id) {
@@ -290,8 +293,12 @@ impl Worker {
         let (slot, is_new) = self.residence.open(run_id, created_ms)?;
         let run = self.residence.at(slot);
         let late_before = run.state.late_events();
-        let changes = step(&mut run.state, input, policy);
-        let late = run.state.late_events() - late_before;
+        let stepped = contained(&mut run.state, |state| step(state, input, policy));
+        let changes = stepped.unwrap_or_else(|taken_back| {
+            self.shared.counters.runs_broken.add(1);
+            taken_back
+        });
+        let late = run.state.late_events().saturating_sub(late_before);
         self.shared.counters.late_events.add(late);
         if is_new {
             draft.turn.new_runs.push(run.key.clone());

@@ -28,6 +28,30 @@ pub static CONFIG_TAKEN: Counter = Counter::new();
 /// Times that a changed configuration had mistakes and was not taken.
 pub static CONFIG_REFUSED: Counter = Counter::new();
 
+/// Panics, those of libraries that are dealt with among them.
+pub static PANICS: Counter = Counter::new();
+
+/// Some code panicked.
+#[derive(Debug)]
+pub struct Panicked<'a> {
+    /// File, line and column.
+    pub place: &'a str,
+    /// The functions that led there, innermost first.
+    pub way: &'a str,
+}
+
+impl Panicked<'_> {
+    /// Writes the line and counts.
+    pub fn emit(&self) {
+        PANICS.add(1);
+        let (place, way) = (self.place, self.way);
+        error!(
+            place,
+            way, "panicked: a defect of Eddy or of a library, please report the place"
+        );
+    }
+}
+
 /// A changed configuration has been taken.
 #[derive(Debug)]
 pub struct ConfigTaken<'a> {

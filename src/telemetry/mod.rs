@@ -15,6 +15,7 @@ use crate::config::{LogFormat, LogLevel, Logs};
 mod counter;
 pub mod events;
 pub mod page;
+mod panics;
 pub mod spans;
 
 pub use counter::Counter;
@@ -33,7 +34,7 @@ pub struct BadFilter {
 }
 
 /// Begins to log. `filter` is what stands in [`FILTER_VARIABLE`]. A second call in one process changes nothing, so that
-/// tests may start several daemons.
+/// tests may start several daemons. From then on panics are logged too, without their text, which may tell what was sent.
 ///
 /// # Errors
 /// When the filter cannot be read.
@@ -56,7 +57,9 @@ pub fn start(logs: Logs, filter: Option<&str>) -> Result<(), BadFilter> {
         LogFormat::Json => lines.json().flatten_event(true).try_init(),
     };
     // The only failure is that another subscriber is there already.
-    drop(started);
+    if started.is_ok() {
+        panics::log_places_only();
+    }
     Ok(())
 }
 

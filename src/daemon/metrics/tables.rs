@@ -143,6 +143,11 @@ pub(super) const SHARD_COUNTERS: &[Number<shard::Counters>] = &[
         "Runs begun anew, since their state cannot be read.",
         |of| of.runs_unreadable.value(),
     ),
+    (
+        "runs_broken_total",
+        "Runs begun anew, since judging them failed by a defect of Eddy.",
+        |of| of.runs_broken.value(),
+    ),
 ];
 
 pub(super) const STORE_COUNTERS: &[Number<store::Counters>] = &[

@@ -1,0 +1,66 @@
+//! A defect of the engine ends one run.
+
+use std::collections::BTreeSet;
+
+use super::{A, B, calls, kill, settings, start, still, stop, submit, view};
+use crate::engine::guard::Verdict;
+use crate::engine::view::Status;
+use crate::engine::warning::ChangeKind;
+use crate::shard::defect::DEFECTIVE;
+use crate::shard::guard::{Spoken, Who};
+
+/// Given a run whose judging panics, its reports are taken all the same, its warnings are taken back once and it begins anew;
+/// other runs, in the same request too, are judged as ever, and so is it when the defect is mended. A start that replays the
+/// journal does not end by it either.
+#[tokio::test(start_paused = true)]
+async fn a_defect_ends_one_run() {
+    let _still = still();
+    let dir = tempfile::tempdir().unwrap();
+    let shards = start(dir.path(), settings()).await;
+    submit(&shards, calls(A, Some("broken"), 0..3)).await;
+    let warned = view(&shards, "broken").await.warnings.len();
+    assert!(warned > 0);
+
+    DEFECTIVE.set("broken".to_owned());
+    let both = [
+        calls(A, Some("broken"), 3..5),
+        calls(B, Some("sound"), 0..3),
+    ];
+    submit(&shards, both.concat()).await;
+    let broken = view(&shards, "broken").await;
+    assert_eq!((broken.tool_calls, broken.status), (0, Status::Healthy));
+    assert_eq!(view(&shards, "sound").await.tool_calls, 3);
+    let alerts = shards.store().alerts_after(0, 100).unwrap();
+    let told = |change| {
+        let of_run = alerts.iter().filter(|alert| &*alert.run_id == "broken");
+        let told: BTreeSet<_> = of_run
+            .filter(|alert| alert.change == change)
+            .map(|alert| alert.warning.id)
+            .collect();
+        told
+    };
+    let (raised, taken_back) = (told(ChangeKind::Raised), told(ChangeKind::Resolved));
+    assert!(!raised.is_empty() && raised.is_subset(&taken_back));
+    assert_eq!(shards.counters().runs_broken.value(), 1);
+    let who = Who {
+        run_id: "broken",
+        ..Who::default()
+    };
+    let answer = shards.message(&who, Spoken::ByUser).await;
+    assert_eq!(
+        (answer.verdict, answer.degraded),
+        (Verdict::default(), false)
+    );
+    assert_eq!(shards.counters().runs_broken.value(), 2);
+
+    kill(shards).await;
+    let shards = start(dir.path(), settings()).await;
+    assert_eq!(view(&shards, "broken").await.tool_calls, 0);
+    DEFECTIVE.set(String::new());
+    submit(&shards, calls(A, Some("broken"), 5..8)).await;
+    let mended = view(&shards, "broken").await;
+    let revisions = mended.warnings.iter().map(|warning| warning.revision);
+    assert_eq!((mended.tool_calls, mended.warnings.len()), (3, warned));
+    assert!(revisions.min() > Some(1), "{:?}", mended.warnings);
+    stop(&shards).await;
+}
