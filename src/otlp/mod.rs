@@ -108,17 +108,20 @@ pub enum Reason {
     TooDeep,
     /// The bytes are not a message of this kind.
     Malformed,
+    /// Nothing is wrong with it, but finding out what it says failed: a defect of Eddy.
+    Defect,
 }
 
 impl Reason {
     /// Every reason, in the order of [`Reason::index`].
-    pub const ALL: [Self; 6] = [
+    pub const ALL: [Self; 7] = [
         Self::TraceId,
         Self::SpanId,
         Self::Utf8,
         Self::TooLarge,
         Self::TooDeep,
         Self::Malformed,
+        Self::Defect,
     ];
 
     /// The reason as the value of a metric's label.
@@ -131,6 +134,7 @@ impl Reason {
             Self::TooLarge => "too_large",
             Self::TooDeep => "too_deep",
             Self::Malformed => "malformed",
+            Self::Defect => "defect",
         }
     }
 
@@ -150,6 +154,7 @@ impl std::fmt::Display for Reason {
             Self::TooLarge => "too large",
             Self::TooDeep => "nested too deeply",
             Self::Malformed => "malformed message",
+            Self::Defect => "reading failed by a defect of Eddy",
         })
     }
 }

@@ -6,6 +6,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -288,8 +289,9 @@ impl Intake {
                 for span in otlp::spans(request, limits) {
                     match span {
                         Ok(span) => {
-                            tally.read(span.attributes_left_out);
-                            batch.span(&span, &mut reports);
+                            let left_out = span.attributes_left_out;
+                            tally
+                                .tell(left_out, &mut reports, |reports| batch.span(&span, reports));
                         }
                         Err(problem) => tally.note(problem),
                     }
@@ -300,8 +302,8 @@ impl Intake {
                 for log in otlp::logs(request, limits) {
                     match log {
                         Ok(log) => {
-                            tally.read(log.attributes_left_out);
-                            batch.log(&log, &mut reports);
+                            let left_out = log.attributes_left_out;
+                            tally.tell(left_out, &mut reports, |reports| batch.log(&log, reports));
                         }
                         Err(problem) => tally.note(problem),
                     }
@@ -342,7 +344,20 @@ struct Tally {
 }
 
 impl Tally {
-    fn read(&mut self, attributes_left_out: u32) {
+    /// Has an item told as reports. A defect of Eddy in that costs the item and not the request, which its sender would send
+    /// again.
+    fn tell(
+        &mut self,
+        attributes_left_out: u32,
+        reports: &mut Vec<Report>,
+        tell: impl FnOnce(&mut Vec<Report>),
+    ) {
+        let before = reports.len();
+        if catch_unwind(AssertUnwindSafe(|| tell(reports))).is_err() {
+            reports.truncate(before);
+            self.note(Problem::Refused(Reason::Defect));
+            return;
+        }
         self.read += 1;
         self.attributes_left_out += u64::from(attributes_left_out);
     }
@@ -414,4 +429,35 @@ fn busy(refusal: &Refusal) -> Refused {
         Refusal::Failed => ("nothing can be committed at present", FAILED_WAIT),
     };
     Refused::Busy { why, retry_after }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Tally;
+    use crate::normalize::{Report, RunRef};
+
+    /// Given an item that cannot be told for a defect of ours, it is refused and leaves no report; the others are taken.
+    #[test]
+    fn a_defect_costs_one_item() {
+        let report = || Report {
+            run: RunRef::default(),
+            events: Vec::new(),
+        };
+        let (mut tally, mut reports) = (Tally::default(), Vec::new());
+        tally.tell(1, &mut reports, |reports| reports.push(report()));
+        tally.tell(1, &mut reports, |reports| {
+            reports.push(report());
+            panic!("a defect");
+        });
+        assert_eq!(
+            (reports.len(), tally.read, tally.attributes_left_out),
+            (1, 1, 1)
+        );
+        let accepted = tally.verdict().expect("one was taken");
+        assert_eq!(accepted.rejected, 1);
+        assert_eq!(
+            accepted.message,
+            "1 of 2 items rejected: 1 reading failed by a defect of Eddy"
+        );
+    }
 }
