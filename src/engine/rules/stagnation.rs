@@ -107,19 +107,20 @@ fn gave_the_same(mark: &CallMark, judged: &Judged<'_>) -> bool {
 }
 
 /// Of some calls those that are a rewording of the present one, or of one that is; what differs in numbers alone is none.
-fn reworded<'m>(own: (&str, u64), mut rest: Vec<&'m CallMark>) -> Vec<&'m CallMark> {
+fn reworded<'m>(own: (&'m str, u64), mut rest: Vec<&'m CallMark>) -> Vec<&'m CallMark> {
     let mut found: Vec<&CallMark> = Vec::new();
+    let mut compared = 0;
+    let (mut sample, mut shape) = own;
     loop {
-        let alike = |mark: &&&CallMark| {
-            let says_the_same = |(sample, shape): (&str, u64)| {
-                mark.shape != shape && relation(&mark.sample, sample) == Relation::Reworded
-            };
-            let mut others = found.iter().map(|other| (&*other.sample, other.shape));
-            says_the_same(own) || others.any(says_the_same)
-        };
-        let Some(place) = rest.iter().position(|mark| alike(&mark)) else {
+        let (alike, others): (Vec<_>, Vec<_>) = rest.into_iter().partition(|mark| {
+            mark.shape != shape && relation(&mark.sample, sample) == Relation::Reworded
+        });
+        found.extend(alike);
+        rest = others;
+        let Some(next) = found.get(compared).filter(|_| !rest.is_empty()) else {
             return found;
         };
-        found.push(rest.remove(place));
+        compared += 1;
+        (sample, shape) = (&next.sample, next.shape);
     }
 }
