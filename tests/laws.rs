@@ -8,9 +8,9 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use eddy::engine::event::{
-    AgentSpan, Answer, Body, Command, ERROR_BYTES_MAX, Event, Failure, Handoff, ModelCall,
-    NAME_BYTES_MAX, NUMBERS_MAX, Numbers, Recorded, RunEnd, SAMPLE_BYTES_MAX, SpanId, Text,
-    ToolCall, TraceId, Traits, Value,
+    AgentSpan, Answer, Body, Command, ERROR_BYTES_MAX, Event, Failure, Handoff, ID_BYTES_MAX,
+    ModelCall, NAME_BYTES_MAX, NUMBERS_MAX, Numbers, Recorded, RunEnd, SAMPLE_BYTES_MAX, SpanId,
+    Text, ToolCall, TraceId, Traits, Value,
 };
 use eddy::engine::guard::{self, Caller, Said};
 use eddy::engine::policy::Policy;
@@ -701,7 +701,7 @@ fn a_state_is_bounded() {
         for (index, (kind, again)) in kinds.into_iter().enumerate() {
             let input = Input::Reports {
                 at_ms: u64::MAX,
-                session_id: Some(long(8, NAME_BYTES_MAX)),
+                session_id: Some(long(8, ID_BYTES_MAX)),
                 service: Some(long(9, NAME_BYTES_MAX)),
                 events: vec![large_event(index, kind, again)],
             };

@@ -17,6 +17,10 @@ pub type Text = Arc<str>;
 /// Longest tool, agent, worker, model or error text that an event carries, in bytes.
 pub const NAME_BYTES_MAX: usize = 96;
 
+/// Longest id of a run or a session, in bytes; what is longer is a text and no id. Generous: where a cloud names a session by the
+/// way to it (`projects/…/locations/…/reasoningEngines/…/sessions/…`), it has some 120.
+pub const ID_BYTES_MAX: usize = 1_024;
+
 /// Longest error text that an event carries, in bytes.
 pub const ERROR_BYTES_MAX: usize = 256;
 

@@ -340,6 +340,21 @@ mod tests {
         assert_eq!((run.run_id, run.session_id), (None, None));
     }
 
+    /// Given a conversation that is named by the way to it, as clouds do, that is its id; a text is none.
+    #[test]
+    fn ids_may_be_long() {
+        let of = |id: &str| {
+            let attributes = json!({
+                "gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": "search", "gen_ai.conversation.id": id,
+            });
+            let span = Captured::new("x", "execute_tool search", &attributes);
+            span.report().unwrap().run.run_id
+        };
+        let resource = "projects/1234567890123/locations/europe-west1/reasoningEngines/1234567890123456789/sessions/1234567890123456789";
+        assert_eq!(of(resource).as_deref(), Some(resource));
+        assert_eq!(of(&"word ".repeat(300)), None);
+    }
+
     /// The answer is read from the messages, whatever the finish reason says; costs become millionths.
     #[test]
     fn answers_are_read_from_messages() {

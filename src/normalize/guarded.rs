@@ -2,7 +2,7 @@
 //!
 //! Only here may a result keep a sample, and only where the profile keeps results (`guard.keep_results`).
 
-use crate::engine::event::{Failure, Recorded, Text, ToolCall, Value};
+use crate::engine::event::{Failure, ID_BYTES_MAX, Recorded, Text, ToolCall, Value};
 use crate::engine::policy::ToolSettings;
 
 use super::{failing, fingerprint, tool_names, value};
@@ -100,10 +100,12 @@ pub fn name_hash(name: &str) -> u64 {
     value::id_hash(&[name.as_bytes()]).max(1)
 }
 
-/// An id, as it stands but for blanks around it, and cut at the longest of a name.
+/// An id, as it stands; nothing where it is none, as in telemetry.
 #[must_use]
 pub fn id(text: &str) -> Option<Text> {
-    Some(value::name_in(text).into()).filter(|id: &Text| !id.is_empty())
+    (1..=ID_BYTES_MAX)
+        .contains(&text.len())
+        .then(|| text.into())
 }
 
 /// A name, without blanks around it and secrets in it, and cut at its longest.

@@ -7,7 +7,7 @@
 use std::borrow::Cow;
 
 use crate::engine::event::{
-    AgentSpan, Answer, Body, Event, Failure, Handoff, ModelCall, NAME_BYTES_MAX, Recorded, RunEnd,
+    AgentSpan, Answer, Body, Event, Failure, Handoff, ID_BYTES_MAX, ModelCall, Recorded, RunEnd,
     SpanId, Text, ToolCall, TraceId,
 };
 use crate::engine::policy::Tools;
@@ -383,9 +383,9 @@ fn without_traceback(message: &str) -> &str {
     message[..end.unwrap_or(message.len())].trim()
 }
 
-/// An id counts as it stands. One that is longer than any name is no id, and cut short it would be somebody else's.
+/// An id counts as it stands. Cut short it would be somebody else's.
 fn is_usable(id: &str) -> bool {
-    (1..=NAME_BYTES_MAX).contains(&id.len())
+    (1..=ID_BYTES_MAX).contains(&id.len())
 }
 
 /// A value as text: the text itself, or the JSON of a structured value; `None` where there is none.
