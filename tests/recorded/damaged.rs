@@ -215,19 +215,24 @@ fn read(normalizer: &Normalizer, request: &[u8], is_logs: bool, reports: &mut Ve
     }
 }
 
-/// Lets the engine judge reports, as those of one run.
+/// Lets the engine judge reports, as those of one run, and then the same reports once more, which changes nothing (P2).
 fn judge(reports: &[Report], profile: Name) {
     let policy = profile.policy();
     let mut state = RunState::new("run".into());
-    for report in reports {
-        let input = Input::Reports {
-            at_ms: 1,
-            session_id: None,
-            service: None,
-            events: report.events.clone(),
-        };
-        step(&mut state, &input, &policy);
-    }
+    let mut judged = || {
+        for report in reports {
+            let input = Input::Reports {
+                at_ms: 1,
+                session_id: None,
+                service: None,
+                events: report.events.clone(),
+            };
+            step(&mut state, &input, &policy);
+        }
+        state.view(&policy)
+    };
+    let once = judged();
+    assert_eq!(judged(), once, "twice");
     let found = decode_run(&encode_run(&state)).unwrap();
-    assert_eq!(found.view(&policy), state.view(&policy));
+    assert_eq!(found.view(&policy), once, "from the disk");
 }
