@@ -8,7 +8,9 @@
 use std::fs;
 
 use eddy::config::profile::Name;
-use eddy::engine::{Input, RunState, step};
+use eddy::engine::policy::Policy;
+use eddy::engine::run::WINDOW_EVENTS_MAX;
+use eddy::engine::{Input, RunState, RunView, step};
 use eddy::normalize::{Normalizer, Report};
 use eddy::otlp::{self, Limits};
 use eddy::store::records::{decode_run, encode_run};
@@ -215,24 +217,42 @@ fn read(normalizer: &Normalizer, request: &[u8], is_logs: bool, reports: &mut Ve
     }
 }
 
-/// Lets the engine judge reports, as those of one run, and then the same reports once more, which changes nothing (P2).
+/// Lets the engine judge reports, as those of one run: their order does not matter as long as they fit the window (P3), and once
+/// more they change nothing (P2).
 fn judge(reports: &[Report], profile: Name) {
     let policy = profile.policy();
     let mut state = RunState::new("run".into());
-    let mut judged = || {
-        for report in reports {
-            let input = Input::Reports {
-                at_ms: 1,
-                session_id: None,
-                service: None,
-                events: report.events.clone(),
-            };
-            step(&mut state, &input, &policy);
-        }
-        state.view(&policy)
-    };
-    let once = judged();
-    assert_eq!(judged(), once, "twice");
+    tell(&mut state, reports.iter(), &policy);
+    let once = state.view(&policy);
+    tell(&mut state, reports.iter(), &policy);
+    assert_eq!(state.view(&policy), once, "twice");
     let found = decode_run(&encode_run(&state)).unwrap();
     assert_eq!(found.view(&policy), once, "from the disk");
+    let events = reports.iter().map(|report| report.events.len());
+    if events.sum::<usize>() <= WINDOW_EVENTS_MAX / 2 {
+        let mut state = RunState::new("run".into());
+        tell(&mut state, reports.iter().rev(), &policy);
+        let backwards = state.view(&policy);
+        assert_eq!(without_revisions(backwards), without_revisions(once));
+    }
+}
+
+fn tell<'r>(state: &mut RunState, reports: impl Iterator<Item = &'r Report>, policy: &Policy) {
+    for report in reports {
+        let input = Input::Reports {
+            at_ms: 1,
+            session_id: None,
+            service: None,
+            events: report.events.clone(),
+        };
+        step(state, &input, policy);
+    }
+}
+
+/// What the way of arrival may not change: revisions count announcements.
+fn without_revisions(mut view: RunView) -> RunView {
+    for warning in &mut view.warnings {
+        warning.revision = 0;
+    }
+    view
 }
