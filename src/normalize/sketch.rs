@@ -34,17 +34,21 @@ pub(super) fn of(text: &str) -> Sketch {
     for (piece, start) in bytes.chunks(PIECE_BYTES).zip((0..).step_by(PIECE_BYTES)) {
         let Signs { letters, leads } = Signs::of(piece);
         let behind_letters = letters << 1 | u64::from(is_within);
-        let begins = letters & (!behind_letters | leads);
-        let ends = behind_letters & (!letters | leads);
-        let mut turns = begins | ends;
-        while turns != 0 {
-            let at = turns.trailing_zeros();
-            let place = (start + at as usize).min(bytes.len());
-            if ends >> at & 1 == 1 {
-                votes.take(word(bytes, begin, place));
-            }
-            begin = place;
-            turns &= turns - 1;
+        let mut begins = letters & (!behind_letters | leads);
+        let mut ends = behind_letters & (!letters | leads);
+        // Each word ends where the next end is; one that began in an earlier piece comes first.
+        let mut next = |begin: &mut usize| {
+            *begin = start + begins.trailing_zeros() as usize;
+            begins &= begins.wrapping_sub(1);
+        };
+        if !is_within {
+            next(&mut begin);
+        }
+        while ends != 0 {
+            let end = start + ends.trailing_zeros() as usize;
+            votes.take(word(bytes, begin, end));
+            ends &= ends - 1;
+            next(&mut begin);
         }
         is_within = letters >> (PIECE_BYTES - 1) == 1;
     }
@@ -113,10 +117,18 @@ fn load(bytes: &[u8]) -> u64 {
 
 /// The hash of a word, whatever the case of its ASCII letters.
 fn word(text: &[u8], begin: usize, end: usize) -> u64 {
-    let mut hash = (end - begin) as u64;
+    let length = end - begin;
+    let small = |eight: u64| eight | (!eight & HIGH) >> 2;
+    if length <= 8
+        && let Some(eight) = text[begin..].first_chunk()
+    {
+        let eight = u64::from_le_bytes(*eight) & u64::MAX >> (64 - 8 * length);
+        return mix(mix(length as u64 ^ SALT, small(eight)), SALT);
+    }
+    let mut hash = length as u64;
     for place in (begin..end).step_by(8) {
         let eight = load(&text[place..]) & u64::MAX >> (64 - 8 * (end - place).min(8));
-        hash = mix(hash ^ SALT, eight | (!eight & HIGH) >> 2);
+        hash = mix(hash ^ SALT, small(eight));
     }
     mix(hash, SALT)
 }
@@ -124,45 +136,49 @@ fn word(text: &[u8], begin: usize, end: usize) -> u64 {
 /// Any odd number with as many ones as zeros.
 const SALT: u64 = 0x9e37_79b9_7f4a_7c15;
 
+/// Words that are counted together.
+const TOGETHER: usize = 7;
+
 /// Counts, for each of 64 bits, in how many words it is set: a plane holds one binary digit of all the counts.
 #[derive(Default)]
 struct Votes {
     planes: [u64; PLANES],
     words: u64,
-    /// The words since the last three that were counted together.
-    waiting: [u64; 2],
+    /// The words since the last that were counted.
+    waiting: [u64; TOGETHER],
+    waits: usize,
 }
 
 impl Votes {
     fn take(&mut self, word: u64) {
-        let place = (self.words % 3) as usize;
         self.words += 1;
-        if let Some(waiting) = self.waiting.get_mut(place) {
-            *waiting = word;
-            return;
+        self.waiting[self.waits] = word;
+        self.waits += 1;
+        if self.waits == TOGETHER {
+            self.count();
         }
-        // Three words are one of ones and one of twos, which costs less to add than three.
-        let [first, second] = std::mem::take(&mut self.waiting);
-        let (differ, both) = (first ^ second, first & second);
-        self.add(0, differ ^ word);
-        self.add(1, both | differ & word);
     }
 
-    /// Adds a digit to all counts, at a place.
-    fn add(&mut self, place: usize, digit: u64) {
+    /// Counts the words that wait: seven are added up to a number of three digits first, which costs less than adding each.
+    fn count(&mut self) {
+        let [a, b, c, d, e, f, g] = std::mem::take(&mut self.waiting);
+        self.waits = 0;
+        let (first, second) = (added(a, b, c), added(d, e, f));
+        let ones = added(first.0, second.0, g);
+        let twos = added(first.1, second.1, ones.1);
+        let number = [ones.0, twos.0, twos.1];
         // No count is above that of the words.
         let digits = (u64::BITS - self.words.leading_zeros()) as usize;
-        let mut carry = digit;
-        for plane in self.planes.iter_mut().take(digits).skip(place) {
-            (*plane, carry) = (*plane ^ carry, *plane & carry);
+        let mut carry = 0;
+        for (place, plane) in self.planes.iter_mut().take(digits).enumerate() {
+            let digit = number.get(place).copied().unwrap_or(0);
+            (*plane, carry) = added(*plane, digit, carry);
         }
     }
 
     /// The bits that are set in more than half of the words: all counts are compared with the half at once, digit by digit.
     fn majority(mut self) -> u64 {
-        for word in self.waiting {
-            self.add(0, word);
-        }
+        self.count();
         let half = self.words / 2;
         let (mut more, mut equal) = (0, u64::MAX);
         for (place, plane) in self.planes.iter().enumerate().rev() {
@@ -175,6 +191,12 @@ impl Votes {
         }
         more
     }
+}
+
+/// Three digits at each of 64 places: their sum, and what is carried on.
+fn added(first: u64, second: u64, third: u64) -> (u64, u64) {
+    let differ = first ^ second;
+    (differ ^ third, first & second | differ & third)
 }
 
 #[cfg(test)]
