@@ -161,10 +161,13 @@ impl Votes {
 
     /// Counts the words that wait: seven are added up to a number of three digits first, which costs less than adding each.
     fn count(&mut self) {
-        let [a, b, c, d, e, f, g] = std::mem::take(&mut self.waiting);
+        let words = std::mem::take(&mut self.waiting);
         self.waits = 0;
-        let (first, second) = (added(a, b, c), added(d, e, f));
-        let ones = added(first.0, second.0, g);
+        let (first, second) = (
+            added(words[0], words[1], words[2]),
+            added(words[3], words[4], words[5]),
+        );
+        let ones = added(first.0, second.0, words[6]);
         let twos = added(first.1, second.1, ones.1);
         let number = [ones.0, twos.0, twos.1];
         // No count is above that of the words.
