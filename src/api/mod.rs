@@ -5,6 +5,8 @@
 //! `http` answers them in the JSON of [`crate::json`]. What cannot be answered is an `error`, worded once. Readiness
 //! (`ready`) is shown as `grpc.health.v1` and as `/readyz`.
 //!
+//! How much may be asked at once is bounded before anything else (`places`).
+//!
 //! What an agent asks and tells before and after a tool call goes to the shards' guard (`verdicts`, `verdicts_http`).
 //!
 //! Answers show committed state only, but for the guard's, which come from memory. Deliberately absent: decisions, and any
@@ -16,6 +18,7 @@ mod convert;
 mod error;
 mod gate;
 mod http;
+mod places;
 mod queries;
 mod ready;
 mod runs;
@@ -39,6 +42,7 @@ use tonic::transport::Server;
 use crate::door::{Door, Tenant};
 use crate::shard::Seat;
 
+use places::Places;
 use queries::Api;
 use ready::Everyone;
 use v1::run_service_server::RunServiceServer;
@@ -58,6 +62,13 @@ pub struct Settings {
     /// Most tails and watches open at a time, over gRPC and HTTP together. One costs up to about 100 KiB while its
     /// client is slow.
     pub streams_max: usize,
+    /// Most questions under way, of all tenants, streams apart: from their headers to the end of their answers.
+    pub questions_max: usize,
+    /// How many of them may be for pages of runs or warnings. A page of a thousand takes a mebibyte and more, and a shard some
+    /// milliseconds in which it does nothing else.
+    pub pages_max: usize,
+    /// Longest time for a question to arrive.
+    pub arrival_max: Duration,
     /// How often a quiet server-sent stream carries a comment, so that proxies between do not close it.
     pub keep_alive: Duration,
 }
@@ -67,6 +78,9 @@ impl Default for Settings {
         Self {
             tail_lag_max: 10_000,
             streams_max: 500,
+            questions_max: 2_048,
+            pages_max: 16,
+            arrival_max: Duration::from_secs(10),
             keep_alive: Duration::from_secs(15),
         }
     }
@@ -109,6 +123,7 @@ pub async fn serve(
         (tenant, http::add_routes(grpc.into_axum_router(), api, page))
     });
     let routes = gate::add(routes.collect(), &door);
+    let routes = Places::new(&settings).around(routes);
     let (connections, watch) = door.open();
     let serving = Server::builder()
         .accept_http1(true)

@@ -7,10 +7,15 @@ use axum::extract::Request;
 use axum::http::{Version, header};
 use futures_util::FutureExt;
 use http_body_util::BodyExt;
+use tokio::sync::Semaphore;
 use tokio::time::timeout;
 
 /// Most bytes that are read only to be forgotten. OTLP recommends senders to stay below.
 const BYTES_MAX: usize = 64 << 20;
+
+/// Bodies that are read beside their answers at once, of all doors: each costs about 6 KiB. Of more, the streams are reset,
+/// because a peer that begins streams and sends nothing must not take all memory.
+static BESIDE: Semaphore = Semaphore::const_new(1024);
 
 /// Reads what is left of a refused request's body and forgets it, within limits.
 ///
@@ -32,8 +37,14 @@ pub async fn discard(request: Request, time_max: Duration) {
     }
     let mut reading = Box::pin(reading);
     // Most bodies are short and have come with their headers. A connection has only so many streams that others may be on.
-    if reading.as_mut().now_or_never().is_none() {
-        tokio::spawn(reading);
+    if reading.as_mut().now_or_never().is_some() {
+        return;
+    }
+    if let Ok(place) = BESIDE.try_acquire() {
+        tokio::spawn(async move {
+            let _ = reading.await;
+            drop(place);
+        });
     }
 }
 

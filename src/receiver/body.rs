@@ -90,7 +90,8 @@ pub(super) async fn receive(
     share: &Share,
 ) -> Result<Bytes, Refused> {
     let arrival = arrive(body, framing, settings.message_bytes_max, share);
-    let arrived = tokio::time::timeout(settings.arrival_max, arrival).await;
+    let time_max = share.time_to_arrive(settings.arrival_max);
+    let arrived = tokio::time::timeout(time_max, arrival).await;
     arrived.unwrap_or(Err(LATE))
 }
 
@@ -334,7 +335,7 @@ mod tests {
         let budget = Budget::of(BYTES_MAX);
         let unfold = async |members: usize| {
             let body = [gzip(b"a"), gzip(b"").repeat(members - 2), gzip(b"b")].concat();
-            let share = budget.share();
+            let share = budget.share().expect("a place");
             decompressed(Coding::Gzip, body.into(), BYTES_MAX, &share).await
         };
         assert_eq!(unfold(MEMBERS_MAX).await, Ok(Bytes::from("ab")));
@@ -370,7 +371,7 @@ mod tests {
                 }
             };
             let budget = Budget::of(BYTES_MAX);
-            let share = budget.share();
+            let share = budget.share().expect("a place");
             tokio::select! {
                 whole = decompressed(coding, body.into(), BYTES_MAX, &share) => {
                     assert_eq!(whole, Ok(Bytes::new()), "{coding:?}");
@@ -388,7 +389,10 @@ mod tests {
         let budget = Budget::of(BYTES_MAX);
         for (exponent, is_read) in [(13, true), (14, false)] {
             let frame = [0x28, 0xb5, 0x2f, 0xfd, 0, exponent << 3, 9, 0, 0, b'a'];
-            let (share, body) = (budget.share(), Bytes::copy_from_slice(&frame));
+            let (share, body) = (
+                budget.share().expect("a place"),
+                Bytes::copy_from_slice(&frame),
+            );
             let whole = decompressed(Coding::Zstd, body, BYTES_MAX, &share).await;
             assert_eq!(whole.is_ok(), is_read, "{whole:?}");
         }
@@ -399,7 +403,7 @@ mod tests {
     #[tokio::test]
     async fn decoders_are_counted() {
         let budget = Budget::of(BYTES_MAX);
-        let share = budget.share();
+        let share = budget.share().expect("a place");
         let mut places = Vec::new();
         for _ in 0..super::super::budget::DECODERS_MAX {
             places.push(share.decoder().await);

@@ -1,14 +1,24 @@
-//! How many bytes all requests together may hold, and how many may be decompressed at once.
+//! How many bytes all requests together may hold, how many there may be, and how many may be decompressed at once.
 //!
 //! Each request has a [`Share`], which grows as its bytes arrive and as they are decompressed, and is given back when the
 //! request has been answered. When the budget is used up, a request that needs more is refused for now. Without it, 256
-//! requests a connection and any number of connections could each hold a message of the largest size.
+//! requests a connection and any number of connections could each hold a message of the largest size. A request that has not
+//! sent a byte costs some kibibytes too, so their number is bounded beside.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use tokio::sync::{Semaphore, SemaphorePermit};
+
+/// Requests under way at once, of all connections: each costs about 6 KiB besides its bytes, most of it for the server.
+const REQUESTS_MAX: usize = 4096;
+
+/// Requests under way beyond which there is no time for slow ones.
+const REQUESTS_MANY: usize = REQUESTS_MAX / 2;
+
+/// By how much the time to arrive is shorter then.
+const HASTE: u32 = 10;
 
 /// Requests that are decompressed at once; others wait. A decoder has some 100 KiB of its own, a window of up to 8 MiB beside
 /// that, and each is a task that keeps the others of the daemon waiting for its turn.
@@ -28,6 +38,7 @@ const REFUSALS_PER_DOUBLING: u64 = 16;
 pub(super) struct Budget {
     bytes: usize,
     left: AtomicUsize,
+    requests: AtomicUsize,
     /// Refusals since bytes were last given.
     refused_in_row: AtomicU64,
     decoders: Semaphore,
@@ -38,6 +49,7 @@ impl Budget {
         Arc::new(Self {
             bytes,
             left: AtomicUsize::new(bytes),
+            requests: AtomicUsize::new(0),
             refused_in_row: AtomicU64::new(0),
             decoders: Semaphore::new(DECODERS_MAX),
         })
@@ -48,11 +60,18 @@ impl Budget {
         self.bytes - self.left.load(Ordering::Relaxed)
     }
 
-    pub(super) fn share(self: &Arc<Self>) -> Share {
-        Share {
+    /// The share of one request more, or when to try again where there are too many.
+    pub(super) fn share(self: &Arc<Self>) -> Result<Share, Duration> {
+        let before = self.requests.fetch_add(1, Ordering::Relaxed);
+        let share = Share {
             budget: Arc::clone(self),
             held: AtomicUsize::new(0),
+            is_hasty: before >= REQUESTS_MANY,
+        };
+        if before >= REQUESTS_MAX {
+            return Err(wait(self.refused_in_row.fetch_add(1, Ordering::Relaxed)));
         }
+        Ok(share)
     }
 
     fn take(&self, bytes: usize) -> Result<(), Duration> {
@@ -84,9 +103,16 @@ fn wait(refused_before: u64) -> Duration {
 pub(super) struct Share {
     budget: Arc<Budget>,
     held: AtomicUsize,
+    /// Whether there were many requests when this one came.
+    is_hasty: bool,
 }
 
 impl Share {
+    /// How long the request may take to arrive, of the time that there usually is.
+    pub(super) fn time_to_arrive(&self, usual: Duration) -> Duration {
+        if self.is_hasty { usual / HASTE } else { usual }
+    }
+
     /// Takes so many bytes more, or says when to try again.
     pub(super) fn grow(&self, bytes: usize) -> Result<(), Duration> {
         self.budget.take(bytes)?;
@@ -105,6 +131,7 @@ impl Drop for Share {
     fn drop(&mut self) {
         let held = self.held.load(Ordering::Relaxed);
         self.budget.left.fetch_add(held, Ordering::Relaxed);
+        self.budget.requests.fetch_sub(1, Ordering::Relaxed);
     }
 }
 
@@ -116,14 +143,34 @@ mod tests {
     #[test]
     fn shares_take_and_give_back() {
         let budget = Budget::of(100);
-        let first = budget.share();
+        let first = budget.share().expect("it is the first");
         first.grow(40).expect("100 are left");
         first.grow(20).expect("60 are left of 100");
-        let second = budget.share();
+        let second = budget.share().expect("there is one");
         second.grow(40).expect("40 are left");
         second.grow(1).expect_err("none are left");
         drop(first);
         second.grow(60).expect("60 are left");
+    }
+
+    /// Given as many requests as there may be, the next one is told to come again, until one of them has gone; half as many are
+    /// given less time to arrive.
+    #[test]
+    fn requests_are_counted() {
+        let budget = Budget::of(100);
+        let usual = Duration::from_secs(30);
+        let mut requests: Vec<_> = (0..REQUESTS_MAX)
+            .map(|_| budget.share().expect("there are fewer"))
+            .collect();
+        let times =
+            [REQUESTS_MANY - 1, REQUESTS_MANY].map(|nth| requests[nth].time_to_arrive(usual));
+        assert_eq!(times, [usual, usual / HASTE]);
+        budget.share().expect_err("there are too many");
+        budget
+            .share()
+            .expect_err("those that were refused do not count");
+        requests.pop();
+        budget.share().expect("one has gone");
     }
 
     /// Given refusals in a row, the waits grow, differ from each other and stay bounded.

@@ -93,13 +93,15 @@ async fn export(
         return unknown_encoding();
     };
     let tenant = Tenant::of(&request);
-    let share = intake.share();
-    let received = match intake.turn_away(&tenant, signal) {
-        Ok(()) => message(request.body_mut(), coding, &settings, &share).await,
+    let received = match intake.admit(&tenant, signal) {
+        Ok(share) => {
+            let message = message(request.body_mut(), coding, &settings, &share).await;
+            message.map(|message| (message, share))
+        }
         Err(refused) => Err(refused),
     };
-    let message = match received {
-        Ok(message) => message,
+    let (message, _share) = match received {
+        Ok(received) => received,
         Err(refused) => {
             discard(request, settings.arrival_max).await;
             intake.count_refused(&refused);

@@ -95,33 +95,27 @@ async fn export(
     };
     let began = Instant::now();
     let tenant = Tenant::of(&request);
-    let share = intake.share();
-    let received = match intake.turn_away(&tenant, signal) {
-        Ok(()) => body::receive(request.body_mut(), &Framing::NONE, &settings, &share).await,
+    let received = match intake.admit(&tenant, signal) {
+        Ok(share) => {
+            let whole = body::receive(request.body_mut(), &Framing::NONE, &settings, &share).await;
+            whole.map(|whole| (whole, share))
+        }
         Err(refused) => Err(refused),
     };
     let message = match received {
-        Ok(received) => {
-            message(
-                received,
-                coding,
-                (format, signal),
-                &intake,
-                &settings,
-                &share,
-            )
-            .await
+        Ok((whole, share)) => {
+            let kind = (format, signal);
+            let message = message(whole, coding, kind, &intake, &settings, &share).await;
+            message.map(|message| (message, share))
         }
         Err(refused) => {
-            // What had come is forgotten.
-            drop(share);
             // One time for the arrival, whether it is of use or not.
             let left = settings.arrival_max.saturating_sub(began.elapsed());
             discard(request, left).await;
             Err(refused)
         }
     };
-    let message = match message {
+    let (message, _share) = match message {
         Ok(message) => message,
         Err(refused) => {
             intake.count_refused(&refused);

@@ -217,20 +217,24 @@ impl Intake {
         self.0.budget.held()
     }
 
-    /// A share of the bytes that all requests may hold.
-    pub(super) fn share(&self) -> Share {
-        self.0.budget.share()
-    }
-
     /// Whether somebody gets what is acknowledged. Metrics are then more than something to be polite about.
     pub(super) fn passes_on(&self) -> bool {
         self.0.pass_on.is_some()
     }
 
-    /// Refuses a request of which nobody has received anything but the headers, where it would most likely be refused
-    /// after. Under a load that is several times too much, what is received, decompressed and read in vain would leave
-    /// little for those that are taken.
-    pub(super) fn turn_away(&self, tenant: &Tenant, signal: Signal) -> Result<(), Refused> {
+    /// The share that a request has of what all may hold, to be kept until it is answered. A request of which nobody has
+    /// received anything but the headers is refused where it would most likely be refused after: under a load that is several
+    /// times too much, what is received, decompressed and read in vain would leave little for those that are taken.
+    pub(super) fn admit(&self, tenant: &Tenant, signal: Signal) -> Result<Share, Refused> {
+        self.turn_away(tenant, signal)?;
+        let share = self.0.budget.share();
+        share.map_err(|retry_after| Refused::Busy {
+            why: "too many requests are under way",
+            retry_after,
+        })
+    }
+
+    fn turn_away(&self, tenant: &Tenant, signal: Signal) -> Result<(), Refused> {
         // Metrics go nowhere where there could be too many.
         if signal == Signal::Metrics {
             return Ok(());

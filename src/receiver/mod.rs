@@ -24,6 +24,8 @@ mod http;
 #[cfg(test)]
 mod http_tests;
 mod intake;
+#[cfg(test)]
+mod refusal_tests;
 mod serve;
 #[cfg(test)]
 mod tests;

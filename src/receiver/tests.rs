@@ -28,8 +28,8 @@ use tonic_types::StatusExt;
 use tower::ServiceExt;
 
 use super::{Intake, Protocol, Settings, grpc, serve};
-use crate::door::Tokens;
-use crate::otlp::{Reason, delimited};
+use crate::door::{Tenant, Tokens};
+use crate::otlp::{Reason, Signal, delimited};
 use crate::shard::Refusal;
 
 const TRACES: &str = "/opentelemetry.proto.collector.trace.v1.TraceService/Export";
@@ -60,7 +60,7 @@ fn counting() -> (Intake, Arc<AtomicUsize>) {
 }
 
 /// A request of a run that called a tool.
-fn recorded() -> Bytes {
+pub(super) fn recorded() -> Bytes {
     let recording = include_bytes!("../../tests/recorded/fastmcp-native-error-retry.otlp.binpb");
     let requests = delimited(recording).map(|request| request.expect("a whole recording"));
     Bytes::copy_from_slice(requests.max_by_key(|request| request.len()).expect("some"))
@@ -103,7 +103,7 @@ fn logs(records: Vec<LogRecord>) -> Bytes {
 }
 
 /// A message in gRPC's framing.
-fn framed(compressed: bool, message: &[u8]) -> Bytes {
+pub(super) fn framed(compressed: bool, message: &[u8]) -> Bytes {
     let mut frame = vec![u8::from(compressed)];
     frame.extend((message.len() as u32).to_be_bytes());
     frame.extend(message);
@@ -325,7 +325,9 @@ async fn the_budget_is_shared() {
         (zipped, unfolded),
     ] {
         let intake = Intake::fake(room, |_| Ok(()));
-        let held = intake.share();
+        let held = intake
+            .admit(&Tenant::default(), Signal::Traces)
+            .expect("there is room");
         held.grow(6).expect("room");
         let status = send(&intake, TRACES, "gzip", frame.clone()).await;
         assert_eq!(read(&status.expect_err("refused")), BUSY);
@@ -390,37 +392,6 @@ async fn what_would_be_refused_is_not_received() {
     assert_eq!(intake.counters().requests_busy.value(), 2);
 }
 
-/// Given many requests at once that are refused while their bodies are on the way, each is told so in full, and the connection
-/// stays: it takes the next ones as soon as there is room.
-#[tokio::test]
-async fn a_connection_outlives_what_is_refused_on_it() {
-    let is_full = Arc::new(AtomicBool::new(true));
-    let intake = Intake::full(Arc::clone(&is_full));
-    let (address, shutdown, _serving) = listening(intake.clone()).await;
-    let client = TraceServiceClient::connect(format!("http://{address}")).await;
-    let client = client.expect("connected");
-    let name = "x".repeat(100 << 10);
-    let large = Span {
-        name,
-        ..span(vec![1; 16])
-    };
-    let large = ExportTraceServiceRequest::decode(traces(vec![large])).expect("a request");
-    let refused = (0..500).map(|_| {
-        let (mut client, large) = (client.clone(), large.clone());
-        async move { client.export(large).await }
-    });
-    for status in futures_util::future::join_all(refused).await {
-        assert_eq!(read(&status.expect_err("refused")), BUSY);
-    }
-    is_full.store(false, Ordering::SeqCst);
-    let request = ExportTraceServiceRequest::decode(recorded()).expect("recorded");
-    for _ in 0..20 {
-        client.clone().export(request.clone()).await.expect("taken");
-    }
-    assert_eq!(intake.counters().requests_busy.value(), 500);
-    shutdown.cancel();
-}
-
 /// Given a method that is not OTLP's, or a compression that is not supported, the sender is told so.
 #[tokio::test]
 async fn the_unknown_is_unimplemented() {
@@ -437,11 +408,18 @@ async fn the_unknown_is_unimplemented() {
 
 /// A receiver on a port of its own.
 async fn listening(intake: Intake) -> (SocketAddr, CancellationToken, tokio::task::JoinHandle<()>) {
+    listening_for(Protocol::Grpc, intake).await
+}
+
+pub(super) async fn listening_for(
+    protocol: Protocol,
+    intake: Intake,
+) -> (SocketAddr, CancellationToken, tokio::task::JoinHandle<()>) {
     let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
     let address = listener.local_addr().expect("bound");
     let shutdown = CancellationToken::new();
     let serving = serve(
-        Protocol::Grpc,
+        protocol,
         listener.into(),
         intake,
         settings(),

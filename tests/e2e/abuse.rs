@@ -15,16 +15,22 @@ use super::load::{Times, resident_mib, set_by};
 use super::locks::{configured, fixture};
 use super::support::{Daemon, PATIENCE, Sender, free_port, runtime};
 
-const DATA: u8 = 0;
-const HEADERS: u8 = 1;
+pub(crate) const DATA: u8 = 0;
+pub(crate) const HEADERS: u8 = 1;
 const RST_STREAM: u8 = 3;
 const SETTINGS: u8 = 4;
 const PING: u8 = 6;
 const CONTINUATION: u8 = 9;
-const END_HEADERS: u8 = 4;
+pub(crate) const END_HEADERS: u8 = 4;
+
+/// How `:method` is written, by its number in the static table.
+pub(crate) const GET: u8 = 0x82;
+pub(crate) const POST: u8 = 0x83;
+
+pub(crate) const EXPORT: &str = "/opentelemetry.proto.collector.trace.v1.TraceService/Export";
 
 /// A frame of HTTP/2.
-fn frame(kind: u8, flags: u8, stream: u32, payload: &[u8]) -> Vec<u8> {
+pub(crate) fn frame(kind: u8, flags: u8, stream: u32, payload: &[u8]) -> Vec<u8> {
     let length = payload.len() as u32;
     let mut frame = length.to_be_bytes()[1..].to_vec();
     frame.extend([kind, flags]);
@@ -34,7 +40,7 @@ fn frame(kind: u8, flags: u8, stream: u32, payload: &[u8]) -> Vec<u8> {
 }
 
 /// How a peer begins.
-fn preface() -> Vec<u8> {
+pub(crate) fn preface() -> Vec<u8> {
     [
         b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n".to_vec(),
         frame(SETTINGS, 0, 0, &[]),
@@ -42,17 +48,20 @@ fn preface() -> Vec<u8> {
     .concat()
 }
 
-/// The headers of an Export over gRPC, by RFC 7541: fields of the static table, and literals that are not indexed.
+/// The headers of an Export over gRPC.
 fn headers() -> Vec<u8> {
+    headers_of(EXPORT, POST, "application/grpc")
+}
+
+/// The headers of a request, by RFC 7541: fields of the static table, and literals that are not indexed.
+pub(crate) fn headers_of(path: &str, method: u8, content_type: &str) -> Vec<u8> {
     let text = |text: &str| [&[text.len() as u8], text.as_bytes()].concat();
-    let mut block = vec![0x83, 0x86, 0x04];
-    block.extend(text(
-        "/opentelemetry.proto.collector.trace.v1.TraceService/Export",
-    ));
+    let mut block = vec![method, 0x86, 0x04];
+    block.extend(text(path));
     block.push(0x01);
     block.extend(text("localhost"));
     block.extend([0x0f, 0x10]);
-    block.extend(text("application/grpc"));
+    block.extend(text(content_type));
     block.push(0x00);
     block.extend(text("te"));
     block.extend(text("trailers"));

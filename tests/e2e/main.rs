@@ -3,6 +3,7 @@
 mod abuse;
 mod asking;
 mod check;
+mod crowd;
 mod delivery;
 mod disk;
 mod doors;

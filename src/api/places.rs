@@ -1,0 +1,304 @@
+//! How much may be asked at once.
+//!
+//! A question costs some 10 KiB from the moment its headers have come until its answer has been taken, and a page of runs up to
+//! some mebibytes. HTTP/2 lets a peer begin hundreds of questions on each connection and take none of the answers, which
+//! would be gibibytes. So there are only so many places for questions, and few for pages; who finds none is told to come again.
+//! A question must arrive in time, or it gives its place back. An answer keeps its place until the last of it is given to the
+//! connection, which takes it in small pieces, as its client does.
+//!
+//! Streams have places of their own ([`Settings::streams_max`]) once they have begun. Whether Eddy is alive and ready is told
+//! in any case.
+
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
+
+use axum::body::Body;
+use axum::extract::Request;
+use axum::http::StatusCode;
+use axum::middleware::{Next, from_fn};
+use axum::response::Response;
+use axum::{BoxError, Router};
+use bytes::Bytes;
+use http_body::{Frame, SizeHint};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::time::Sleep;
+
+use super::Settings;
+use super::error::failure;
+use super::gate::is_grpc;
+
+/// What is answered however many ask.
+const ALWAYS: [&str; 2] = ["/healthz", "/readyz"];
+
+/// What is answered with a page of runs or warnings.
+const PAGES: [&str; 3] = [
+    "/v1/runs",
+    "/eddy.v1.RunService/ListRuns",
+    "/eddy.v1.WarningService/ListWarnings",
+];
+
+/// A stream of questions, which may be quiet for as long as its agent is.
+const SESSION: &str = "/eddy.v1.GuardService/Session";
+
+/// What is answered without an end.
+const STREAMS: [&str; 4] = [
+    "/v1/alerts",
+    "/eddy.v1.WarningService/TailAlerts",
+    "/eddy.v1.RunService/WatchRun",
+    SESSION,
+];
+
+/// The piece in which an answer is given to its connection, in bytes: what HTTP/2 sends in a frame.
+const PIECE: usize = 16 << 10;
+
+/// What somebody is told for whom there is no place.
+const NO_PLACE: &str = "too many questions are under way; try again";
+
+/// The places of an address. Clones share them.
+#[derive(Clone)]
+pub(super) struct Places {
+    questions: Arc<Semaphore>,
+    pages: Arc<Semaphore>,
+    arrival_max: Duration,
+}
+
+/// What a question holds until its answer has been taken: its own place, and one of those for pages.
+type Place = (OwnedSemaphorePermit, Option<OwnedSemaphorePermit>);
+
+impl Places {
+    pub(super) fn new(settings: &Settings) -> Self {
+        Self {
+            questions: Arc::new(Semaphore::new(settings.questions_max)),
+            pages: Arc::new(Semaphore::new(settings.pages_max)),
+            arrival_max: settings.arrival_max,
+        }
+    }
+
+    /// Lets a question through where there is a place for it.
+    pub(super) fn around(self, routes: Router) -> Router {
+        routes.layer(from_fn(move |request: Request, next: Next| {
+            let places = self.clone();
+            async move { places.answer(request, next).await }
+        }))
+    }
+
+    async fn answer(&self, request: Request, next: Next) -> Response {
+        let path = request.uri().path();
+        if ALWAYS.contains(&path) {
+            return next.run(request).await;
+        }
+        let Some(place) = self.place(path) else {
+            return no_place(&request);
+        };
+        let is_stream = STREAMS.contains(&path);
+        let request = if path == SESSION {
+            request
+        } else {
+            request.map(|body| Body::new(Arriving::new(body, self.arrival_max)))
+        };
+        let response = next.run(request).await;
+        if is_stream {
+            return response;
+        }
+        response.map(|body| {
+            Body::new(Answer {
+                body,
+                rest: Bytes::new(),
+                _place: place,
+            })
+        })
+    }
+
+    fn place(&self, path: &str) -> Option<Place> {
+        let take = |places: &Arc<Semaphore>| Arc::clone(places).try_acquire_owned().ok();
+        let question = take(&self.questions)?;
+        if PAGES.contains(&path) {
+            return Some((question, Some(take(&self.pages)?)));
+        }
+        Some((question, None))
+    }
+}
+
+fn no_place(request: &Request) -> Response {
+    if is_grpc(request) {
+        return tonic::Status::unavailable(NO_PLACE).into_http();
+    }
+    failure(StatusCode::SERVICE_UNAVAILABLE, NO_PLACE)
+}
+
+/// The body of a question, which must come in time.
+struct Arriving {
+    body: Body,
+    time_max: Duration,
+    /// When the time is over; set by the first wait.
+    over: Option<Pin<Box<Sleep>>>,
+}
+
+impl Arriving {
+    fn new(body: Body, time_max: Duration) -> Self {
+        Self {
+            body,
+            time_max,
+            over: None,
+        }
+    }
+}
+
+impl http_body::Body for Arriving {
+    type Data = Bytes;
+    type Error = BoxError;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, BoxError>>> {
+        if let Poll::Ready(frame) = Pin::new(&mut self.body).poll_frame(context) {
+            return Poll::Ready(frame.map(|frame| frame.map_err(Into::into)));
+        }
+        let time_max = self.time_max;
+        let over = self
+            .over
+            .get_or_insert_with(|| Box::pin(tokio::time::sleep(time_max)));
+        ready!(over.as_mut().poll(context));
+        Poll::Ready(Some(Err("the question did not arrive in time".into())))
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
+    }
+}
+
+/// The body of an answer, in small pieces. Dropped, it gives its place back.
+struct Answer {
+    body: Body,
+    /// What is left of the piece that was cut.
+    rest: Bytes,
+    _place: Place,
+}
+
+impl http_body::Body for Answer {
+    type Data = Bytes;
+    type Error = axum::Error;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
+        if self.rest.is_empty() {
+            let frame = ready!(Pin::new(&mut self.body).poll_frame(context));
+            match frame.map(|frame| frame.map(Frame::into_data)) {
+                Some(Ok(Ok(data))) => self.rest = data,
+                Some(Ok(Err(trailers))) => return Poll::Ready(Some(Ok(trailers))),
+                Some(Err(error)) => return Poll::Ready(Some(Err(error))),
+                None => return Poll::Ready(None),
+            }
+        }
+        let piece = self.rest.len().min(PIECE);
+        Poll::Ready(Some(Ok(Frame::data(self.rest.split_to(piece)))))
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.rest.is_empty() && self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        let (inner, rest) = (self.body.size_hint(), self.rest.len() as u64);
+        let mut hint = SizeHint::new();
+        hint.set_lower(inner.lower() + rest);
+        if let Some(upper) = inner.upper() {
+            hint.set_upper(upper + rest);
+        }
+        hint
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use axum::routing::{get, post};
+    use http_body_util::BodyExt;
+    use tower::ServiceExt;
+
+    use super::*;
+
+    const PAGE_BYTES: usize = 100_000;
+
+    /// Some questions with two places, one of them for pages.
+    fn routes() -> Router {
+        let routes = Router::new()
+            .route("/v1/runs", get(|| async { vec![b'x'; PAGE_BYTES] }))
+            .route("/v1/guard/check", post(|body: Bytes| async { body }))
+            .route("/healthz", get(|| async { "alive" }));
+        let settings = Settings {
+            questions_max: 2,
+            pages_max: 1,
+            ..Settings::default()
+        };
+        Places::new(&settings).around(routes)
+    }
+
+    async fn ask(routes: &Router, path: &str, body: Body) -> Response {
+        let request = if path.contains("guard") {
+            Request::post(path)
+        } else {
+            Request::get(path)
+        };
+        let request = request.body(body).expect("a good request");
+        let answer = routes.clone().oneshot(request).await;
+        answer.expect("routes are infallible")
+    }
+
+    async fn status(routes: &Router, path: &str) -> u16 {
+        ask(routes, path, Body::empty()).await.status().as_u16()
+    }
+
+    /// Given an answer that nobody takes, its place is not free, and it is given out in small pieces; once it has been taken, or
+    /// nobody waits for it any more, the place is free.
+    #[tokio::test]
+    async fn answers_hold_their_place_until_they_are_taken() {
+        let routes = routes();
+        let page = ask(&routes, "/v1/runs", Body::empty()).await;
+        assert_eq!(page.headers()["content-length"], "100000");
+        assert_eq!(status(&routes, "/v1/runs").await, 503);
+        let other = ask(&routes, "/v1/guard/check", Body::empty()).await;
+        assert_eq!(other.status(), 200);
+        assert_eq!(status(&routes, "/v1/guard/check").await, 503);
+        assert_eq!(status(&routes, "/healthz").await, 200);
+        drop(other);
+        assert_eq!(status(&routes, "/v1/guard/check").await, 200);
+        let (mut body, mut taken) = (page.into_body(), 0);
+        while let Some(frame) = body.frame().await {
+            let data = frame.expect("no error").into_data().expect("no trailers");
+            assert!(data.len() <= PIECE, "{}", data.len());
+            taken += data.len();
+        }
+        assert_eq!(taken, PAGE_BYTES);
+        drop(body);
+        assert_eq!(status(&routes, "/v1/runs").await, 200);
+    }
+
+    /// Given questions that do not arrive, they hold their places for a time and no longer.
+    #[tokio::test(start_paused = true)]
+    async fn questions_must_arrive_in_time() {
+        let routes = routes();
+        let stuck =
+            || Body::from_stream(futures_util::stream::pending::<Result<Bytes, BoxError>>());
+        let waiting = [(); 2].map(|()| {
+            let (routes, stuck) = (routes.clone(), stuck());
+            tokio::spawn(async move { ask(&routes, "/v1/guard/check", stuck).await })
+        });
+        tokio::time::sleep(Settings::default().arrival_max / 2).await;
+        assert_eq!(status(&routes, "/v1/guard/check").await, 503);
+        for one in waiting {
+            let answer = tokio::time::timeout(Settings::default().arrival_max, one).await;
+            let answer = answer.expect("in time").expect("no panic");
+            assert!(answer.status().is_client_error(), "{answer:?}");
+        }
+        assert_eq!(status(&routes, "/v1/guard/check").await, 200);
+    }
+}

@@ -1,0 +1,267 @@
+//! What becomes of a connection on which requests are refused by their headers, while its sender goes on sending their bodies:
+//! it stays, over HTTP/2 with frames written by hand and over HTTP/1.1.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use bytes::Bytes;
+use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
+use tokio::net::TcpStream;
+use tokio::time::timeout;
+
+use super::tests::{framed, listening_for, recorded};
+use super::{Intake, Protocol};
+
+const DATA: u8 = 0;
+const HEADERS: u8 = 1;
+const RESET: u8 = 3;
+const SETTINGS: u8 = 4;
+const GO_AWAY: u8 = 7;
+const WINDOW_UPDATE: u8 = 8;
+const END_STREAM: u8 = 1;
+const END_HEADERS: u8 = 4;
+
+/// The setting that tells how much may be sent on a stream that has just begun.
+const INITIAL_WINDOW: u16 = 4;
+
+/// What a peer may send at first, on a connection and on a stream, and in a frame (RFC 9113).
+const FIRST_WINDOW: i64 = 65_535;
+const FRAME_BYTES: i64 = 16 << 10;
+
+/// Requests that are refused on one connection, and how large each is.
+const REFUSED: u64 = 1_000;
+const LARGE: usize = 100 << 10;
+
+/// How long what must come is waited for.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// A request under way.
+struct Stream {
+    window: i64,
+    left: Bytes,
+    is_answered: bool,
+}
+
+/// A sender that keeps to HTTP/2's windows, and sends its bodies to their ends whatever it is answered.
+struct Peer {
+    socket: BufReader<TcpStream>,
+    window: i64,
+    /// The most that the window has been.
+    window_max: i64,
+    stream_window: i64,
+    next: u32,
+    streams: BTreeMap<u32, Stream>,
+}
+
+impl Peer {
+    async fn connect(address: std::net::SocketAddr) -> Self {
+        let socket = TcpStream::connect(address).await.expect("it listens");
+        let mut peer = Self {
+            socket: BufReader::new(socket),
+            window: FIRST_WINDOW,
+            window_max: FIRST_WINDOW,
+            stream_window: FIRST_WINDOW,
+            next: 1,
+            streams: BTreeMap::new(),
+        };
+        let preface = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
+        peer.socket.write_all(preface).await.expect("it is taken");
+        peer.write(SETTINGS, 0, 0, &[]).await;
+        peer
+    }
+
+    async fn write(&mut self, kind: u8, flags: u8, stream: u32, payload: &[u8]) {
+        let mut frame = (payload.len() as u32).to_be_bytes()[1..].to_vec();
+        frame.extend([kind, flags]);
+        frame.extend(stream.to_be_bytes());
+        frame.extend(payload);
+        self.socket.write_all(&frame).await.expect("it is taken");
+    }
+
+    /// Begins a request of which only the headers are sent yet.
+    async fn begin(&mut self, body: Bytes) {
+        let text = |text: &str| [&[text.len() as u8], text.as_bytes()].concat();
+        let path = "/opentelemetry.proto.collector.trace.v1.TraceService/Export";
+        let block = [
+            &[0x83, 0x86, 0x04][..],
+            &text(path),
+            &[0x01],
+            &text("localhost"),
+            &[0x0f, 0x10],
+            &text("application/grpc"),
+        ]
+        .concat();
+        self.write(HEADERS, END_HEADERS, self.next, &block).await;
+        let stream = Stream {
+            window: self.stream_window,
+            left: body,
+            is_answered: false,
+        };
+        self.streams.insert(self.next, stream);
+        self.next += 2;
+    }
+
+    /// Sends all bodies to their ends and takes all answers.
+    async fn finish(&mut self) {
+        loop {
+            let has_sent = self.send_some().await;
+            self.streams
+                .retain(|_, stream| !stream.is_answered || !stream.left.is_empty());
+            if self.streams.is_empty() {
+                return;
+            }
+            if !has_sent {
+                self.read_one().await;
+            }
+        }
+    }
+
+    /// A frame of each body, as far as the windows allow.
+    async fn send_some(&mut self) -> bool {
+        let mut pieces = Vec::new();
+        for (id, stream) in &mut self.streams {
+            let most = self.window.min(stream.window).min(FRAME_BYTES);
+            let most = usize::try_from(most).unwrap_or(0).min(stream.left.len());
+            if most > 0 {
+                let piece = stream.left.split_to(most);
+                stream.window -= most as i64;
+                self.window -= most as i64;
+                let flags = if stream.left.is_empty() {
+                    END_STREAM
+                } else {
+                    0
+                };
+                pieces.push((*id, flags, piece));
+            }
+        }
+        for (id, flags, piece) in &pieces {
+            self.write(DATA, *flags, *id, piece).await;
+        }
+        !pieces.is_empty()
+    }
+
+    async fn read_one(&mut self) {
+        let mut head = [0; 9];
+        let read = timeout(PATIENCE, self.socket.read_exact(&mut head)).await;
+        read.expect("the windows open again")
+            .expect("it is not closed");
+        let [l0, l1, l2, kind, flags, id @ ..] = head;
+        let mut payload = vec![0; u32::from_be_bytes([0, l0, l1, l2]) as usize];
+        let read = self.socket.read_exact(&mut payload).await;
+        read.expect("a whole frame");
+        self.take(kind, flags, u32::from_be_bytes(id), &payload)
+            .await;
+    }
+
+    async fn take(&mut self, kind: u8, flags: u8, id: u32, payload: &[u8]) {
+        match kind {
+            GO_AWAY => panic!("the connection is given up: {payload:?}"),
+            RESET => panic!("stream {id} is reset: {payload:?}"),
+            SETTINGS if flags == 0 => {
+                for setting in payload.chunks(6) {
+                    let name = u16::from_be_bytes([setting[0], setting[1]]);
+                    let value = i64::from(number(&setting[2..]));
+                    if name == INITIAL_WINDOW {
+                        let more = value - self.stream_window;
+                        self.stream_window = value;
+                        let streams = self.streams.values_mut();
+                        streams.for_each(|stream| stream.window += more);
+                    }
+                }
+                self.write(SETTINGS, 1, 0, &[]).await;
+            }
+            WINDOW_UPDATE if id == 0 => {
+                self.window += i64::from(number(payload));
+                self.window_max = self.window_max.max(self.window);
+            }
+            WINDOW_UPDATE => {
+                if let Some(stream) = self.streams.get_mut(&id) {
+                    stream.window += i64::from(number(payload));
+                }
+            }
+            HEADERS | DATA if flags & END_STREAM != 0 => {
+                let stream = self.streams.get_mut(&id).expect("it was asked");
+                stream.is_answered = true;
+            }
+            _ => {}
+        }
+    }
+}
+
+fn number(bytes: &[u8]) -> u32 {
+    u32::from_be_bytes(bytes.try_into().expect("four bytes"))
+}
+
+/// Given a thousand large requests on one connection of HTTP/2 that are refused by their headers, and a sender that sends all of
+/// their bodies nevertheless, no stream is reset, the connection stays, its window is as wide as before, and the next request
+/// is acknowledged.
+#[tokio::test]
+async fn a_connection_outlives_what_is_refused_on_it() {
+    let is_full = Arc::new(AtomicBool::new(true));
+    let intake = Intake::full(Arc::clone(&is_full));
+    let (address, shutdown, _serving) = listening_for(Protocol::Grpc, intake.clone()).await;
+    let mut peer = Peer::connect(address).await;
+    let large = framed(false, &vec![0; LARGE]);
+    for _ in 0..REFUSED / 100 {
+        for _ in 0..100 {
+            peer.begin(large.clone()).await;
+        }
+        peer.finish().await;
+    }
+    assert_eq!(intake.counters().requests_busy.value(), REFUSED);
+    is_full.store(false, Ordering::SeqCst);
+    peer.begin(framed(false, &recorded())).await;
+    peer.finish().await;
+    assert_eq!(intake.counters().requests_accepted.value(), 1);
+    // It is opened again once half of it is used.
+    let (window, most) = (peer.window, peer.window_max);
+    assert!(window >= most / 2, "{window} of {most} bytes");
+    shutdown.cancel();
+}
+
+/// Sends a request of HTTP/1.1 and answers the head of its answer.
+async fn send_http1(socket: &mut BufReader<TcpStream>, body: &[u8]) -> String {
+    let head = format!(
+        "POST /v1/traces HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/x-protobuf\r\n\
+         content-length: {}\r\n\r\n",
+        body.len()
+    );
+    let request = [head.as_bytes(), body].concat();
+    socket.write_all(&request).await.expect("it is taken");
+    let mut head = String::new();
+    while !head.ends_with("\r\n\r\n") {
+        let read = timeout(PATIENCE, socket.read_line(&mut head)).await;
+        let read = read.expect("it answers").expect("it is not closed");
+        assert!(read > 0, "it is closed after {head:?}");
+    }
+    head.make_ascii_lowercase();
+    let length = head.split("content-length: ").nth(1);
+    let length = length.and_then(|rest| rest.split("\r\n").next()?.parse().ok());
+    let mut answer = vec![0; length.expect("a length")];
+    let read = socket.read_exact(&mut answer).await;
+    read.expect("a whole answer");
+    head
+}
+
+/// Given large requests one after the other on one connection of HTTP/1.1 that are refused by their headers, each is answered once
+/// it has been sent, the connection stays, and the next request is acknowledged on it.
+#[tokio::test]
+async fn a_connection_of_http1_outlives_what_is_refused_on_it() {
+    let is_full = Arc::new(AtomicBool::new(true));
+    let intake = Intake::full(Arc::clone(&is_full));
+    let (address, shutdown, _serving) = listening_for(Protocol::Http, intake.clone()).await;
+    let socket = TcpStream::connect(address).await.expect("it listens");
+    let mut socket = BufReader::new(socket);
+    for _ in 0..100 {
+        let head = send_http1(&mut socket, &vec![0; LARGE]).await;
+        assert!(head.starts_with("http/1.1 503"), "{head}");
+        assert!(head.contains("retry-after"), "{head}");
+        assert!(!head.contains("connection: close"), "{head}");
+    }
+    is_full.store(false, Ordering::SeqCst);
+    let head = send_http1(&mut socket, &recorded()).await;
+    assert!(head.starts_with("http/1.1 200"), "{head}");
+    shutdown.cancel();
+}

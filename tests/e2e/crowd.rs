@@ -1,0 +1,113 @@
+//! Peers that begin far more requests than they end, or ask far more than they take: what that costs, and what is left for
+//! others.
+
+use std::io::Write;
+use std::net::{SocketAddr, TcpStream};
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use super::abuse::{END_HEADERS, EXPORT, GET, HEADERS, POST, frame, headers_of, preface};
+use super::flood::{TOGETHER, invented};
+use super::kill::calls;
+use super::load::{metric, peak_mib, resident_mib, send_patiently};
+use super::support::{Daemon, PATIENCE, Sender, runtime};
+
+/// Says that the headers are all that there is of a request.
+const END_STREAM: u8 = 1;
+
+/// Connections with so many requests of the same headers, whose answers nobody takes.
+fn crowd(
+    to: SocketAddr,
+    connections: usize,
+    streams: u32,
+    flags: u8,
+    headers: &[u8],
+) -> Vec<TcpStream> {
+    let begin = |_| {
+        let mut socket = TcpStream::connect(to).expect("it listens");
+        let requests =
+            (0..streams).flat_map(|nth| frame(HEADERS, END_HEADERS | flags, 2 * nth + 1, headers));
+        let bytes: Vec<u8> = preface().into_iter().chain(requests).collect();
+        socket
+            .set_write_timeout(Some(PATIENCE))
+            .expect("a time can be set");
+        socket.write_all(&bytes).expect("it is taken");
+        socket
+    };
+    (0..connections).map(begin).collect()
+}
+
+/// Asks the guard until it answers.
+fn ask_patiently(daemon: &Daemon) {
+    let began = Instant::now();
+    let question = r#"{"run_id": "asked", "tool": "search", "arguments": {}}"#;
+    while daemon.post("/v1/guard/check", question).0 != 200 {
+        assert!(began.elapsed() < PATIENCE, "nobody is answered");
+        std::thread::sleep(Duration::from_millis(100));
+    }
+}
+
+fn started(data: &Path) -> (Daemon, tokio::runtime::Runtime, f64) {
+    let (daemon, runtime) = (Daemon::start(data), runtime());
+    let mut sender = runtime.block_on(async { Sender::new(daemon.grpc) });
+    // A page of a thousand runs, and what it costs to write one.
+    for from in (0..1_000).step_by(TOGETHER as usize) {
+        runtime.block_on(send_patiently(&mut sender, &invented(from)));
+    }
+    daemon.get("/v1/runs?limit=1000");
+    let before = resident_mib(&daemon);
+    (daemon, runtime, before)
+}
+
+/// Given ten thousand requests that begin and do not go on, memory stays within bounds, those that are too many are told to come
+/// again, and so is who keeps to the rules: a sender is served within seconds, although the others stay.
+#[cfg(target_os = "linux")]
+#[test]
+fn requests_that_do_not_go_on_leave_room() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let (daemon, runtime, before) = started(directory.path());
+    let headers = headers_of(EXPORT, POST, "application/grpc");
+    let peers = crowd(daemon.grpc, 40, 256, 0, &headers);
+    let began = Instant::now();
+    let refused = || metric(&daemon, "eddy_receiver_requests_total{outcome=\"busy\"}");
+    while refused() < 5_000 {
+        assert!(began.elapsed() < PATIENCE, "{} were refused", refused());
+        std::thread::sleep(Duration::from_millis(100));
+    }
+    let mut sender = runtime.block_on(async { Sender::new(daemon.grpc) });
+    runtime.block_on(send_patiently(&mut sender, &calls(0, 0, 3)));
+    let (served, most) = (began.elapsed(), peak_mib(&daemon) - before);
+    println!("served after {served:.1?}, {most:.0} MiB for 10,240 requests");
+    drop(peers);
+    assert!(served < Duration::from_secs(20), "{served:?}");
+    assert!(most < 64.0, "{most} MiB");
+}
+
+/// Given eight thousand questions that begin and do not go on, and a thousand pages of a mebibyte that nobody takes, memory stays
+/// within bounds, liveness and readiness are told, and the guard answers within seconds, although the others stay.
+#[cfg(target_os = "linux")]
+#[test]
+fn questions_that_nobody_ends_leave_room() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let (daemon, _runtime, before) = started(directory.path());
+    let check = headers_of(
+        "/eddy.v1.GuardService/CheckToolCall",
+        POST,
+        "application/grpc",
+    );
+    let page = headers_of("/v1/runs?limit=1000", GET, "text/plain");
+    let peers = [
+        crowd(daemon.api, 40, 200, 0, &check),
+        crowd(daemon.api, 5, 200, END_STREAM, &page),
+    ];
+    for path in ["/healthz", "/readyz"] {
+        assert_eq!(daemon.get(path).0, 200, "{path}");
+    }
+    let began = Instant::now();
+    ask_patiently(&daemon);
+    let (served, most) = (began.elapsed(), peak_mib(&daemon) - before);
+    println!("served after {served:.1?}, {most:.0} MiB for 9,000 questions");
+    drop(peers);
+    assert!(served < Duration::from_secs(20), "{served:?}");
+    assert!(most < 96.0, "{most} MiB");
+}
