@@ -150,6 +150,8 @@ const ROOMS: &[Room] = &[
             "axum",
             "bytes",
             "futures_util",
+            "http_body",
+            "http_body_util",
             "humantime",
             "prost",
             "serde",

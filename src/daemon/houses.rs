@@ -109,7 +109,7 @@ impl House {
         loop {
             tokio::time::sleep(WATCH_EVERY).await;
             match self.seat.shards() {
-                Ok(shards) if shards.is_ready() => continue,
+                Ok(shards) if is_well(&shards).await => continue,
                 Ok(shards) => self.give_up(shards).await,
                 Err(_) => {}
             }
@@ -160,6 +160,17 @@ impl House {
             exporters.stop().await;
         }
     }
+}
+
+/// Whether shards take reports, and their store is where it was.
+async fn is_well(shards: &Shards) -> bool {
+    let store = shards.store().clone();
+    // Who looks waits for the disk.
+    let looked = tokio::task::spawn_blocking(move || {
+        store.look();
+        !store.is_poisoned()
+    });
+    shards.is_ready() && looked.await.unwrap_or(true)
 }
 
 /// A house for each tenant that a token names, and for the default one, which comes first: its directory holds the others.

@@ -341,6 +341,18 @@ impl Store {
         self.inner.shared.failure()
     }
 
+    /// Sees whether the directory is still where it was opened. Where it was moved or removed, the store fails: what is committed
+    /// would go to files that nobody finds again. It waits for the disk.
+    pub fn look(&self) {
+        let lost = self.inner.lock.as_ref().map(|lock| {
+            let dir = &self.inner.shared.dir;
+            open::in_place(dir, lock)
+        });
+        if let Some(Err(error)) = lost {
+            self.inner.shared.fail(&error);
+        }
+    }
+
     /// Whether a write has failed.
     #[must_use]
     pub fn is_poisoned(&self) -> bool {

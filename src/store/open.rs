@@ -294,6 +294,40 @@ fn lock(dir: &Path) -> Result<File, StoreError> {
     Ok(file)
 }
 
+/// Whether a directory is the one whose lock is held, with its database and its journal. Where that cannot be told, it is: a write
+/// that fails will say more.
+pub(super) fn in_place(dir: &Path, held: &File) -> Result<(), StoreError> {
+    let database = dir.join(DATABASE);
+    for path in [dir.join(LOCK), database.join(LOG), database.join(JOURNAL)] {
+        match fs::metadata(&path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                return Err(StoreError::io("cannot find any more", path, error));
+            }
+            _ => {}
+        }
+    }
+    let path = dir.join(LOCK);
+    match (fs::metadata(&path), held.metadata()) {
+        (Ok(there), Ok(held)) if !is_same(&there, &held) => {
+            let error = io::Error::new(io::ErrorKind::NotFound, "another one is there");
+            Err(StoreError::io("cannot find any more", path, error))
+        }
+        _ => Ok(()),
+    }
+}
+
+#[cfg(unix)]
+fn is_same(one: &fs::Metadata, other: &fs::Metadata) -> bool {
+    use std::os::unix::fs::MetadataExt;
+    (one.dev(), one.ino()) == (other.dev(), other.ino())
+}
+
+/// Other systems do not let a file that is held be moved or removed.
+#[cfg(not(unix))]
+fn is_same(_: &fs::Metadata, _: &fs::Metadata) -> bool {
+    true
+}
+
 fn sign(file: &mut File) -> io::Result<()> {
     file.set_len(0)?;
     file.seek(SeekFrom::Start(0))?;

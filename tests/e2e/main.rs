@@ -29,5 +29,6 @@ mod secrets;
 mod soak;
 mod stored;
 mod support;
+mod taken_away;
 mod tenants;
 mod transports;
