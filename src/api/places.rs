@@ -257,8 +257,8 @@ mod tests {
         ask(routes, path, Body::empty()).await.status().as_u16()
     }
 
-    /// Given an answer that nobody takes, its place is not free, and it is given out in small pieces; once it has been taken, or
-    /// nobody waits for it any more, the place is free.
+    /// Given an answer that nobody takes, its place is not free, and it is given out in small pieces; once it has been taken,
+    /// or nobody waits for it any more, the place is free.
     #[tokio::test]
     async fn answers_hold_their_place_until_they_are_taken() {
         let routes = routes();

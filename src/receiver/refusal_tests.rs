@@ -194,9 +194,9 @@ fn number(bytes: &[u8]) -> u32 {
     u32::from_be_bytes(bytes.try_into().expect("four bytes"))
 }
 
-/// Given a thousand large requests on one connection of HTTP/2 that are refused by their headers, and a sender that sends all of
-/// their bodies nevertheless, no stream is reset, the connection stays, its window is as wide as before, and the next request
-/// is acknowledged.
+/// Given a thousand large requests on one connection of HTTP/2 that are refused by their headers, and a sender that sends all
+/// of their bodies nevertheless, no stream is reset, the connection stays, its window is as wide as before, and the next
+/// request is acknowledged.
 #[tokio::test]
 async fn a_connection_outlives_what_is_refused_on_it() {
     let is_full = Arc::new(AtomicBool::new(true));
@@ -245,8 +245,8 @@ async fn send_http1(socket: &mut BufReader<TcpStream>, body: &[u8]) -> String {
     head
 }
 
-/// Given large requests one after the other on one connection of HTTP/1.1 that are refused by their headers, each is answered once
-/// it has been sent, the connection stays, and the next request is acknowledged on it.
+/// Given large requests one after the other on one connection of HTTP/1.1 that are refused by their headers, each is answered
+/// once it has been sent, the connection stays, and the next request is acknowledged on it.
 #[tokio::test]
 async fn a_connection_of_http1_outlives_what_is_refused_on_it() {
     let is_full = Arc::new(AtomicBool::new(true));

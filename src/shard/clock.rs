@@ -5,7 +5,8 @@
 //! What cannot be true is put right by [`settle`] and counted, before the journal sees it, so that a replay after a crash
 //! gives the same.
 
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use crate::engine::event::Event;
 
@@ -19,8 +20,8 @@ const MOVED_DURATION_MAX: Duration = Duration::from_secs(24 * 60 * 60);
 /// Where the time comes from.
 #[derive(Clone, Debug)]
 pub(crate) enum Clock {
-    /// The system's clock, which goes on while a laptop sleeps.
-    System,
+    /// The system's clock, but for its way back.
+    System(Arc<Forward>),
     /// Tokio's clock, which a test can stop, beginning at a given time in milliseconds since 1970.
     #[cfg(test)]
     Paused {
@@ -32,12 +33,15 @@ pub(crate) enum Clock {
 }
 
 impl Clock {
+    /// The clock of this machine.
+    pub(crate) fn system() -> Self {
+        Self::System(Arc::default())
+    }
+
     /// Nanoseconds since 1970.
     pub(super) fn now_ns(&self) -> u64 {
         match self {
-            Self::System => SystemTime::now()
-                .duration_since(UNIX_EPOCH)
-                .map_or(0, |since| since.as_nanos() as u64),
+            Self::System(forward) => forward.now_ns(),
             #[cfg(test)]
             Self::Paused { .. } => self.now_ms() * 1_000_000,
         }
@@ -46,12 +50,38 @@ impl Clock {
     /// Milliseconds since 1970.
     pub(super) fn now_ms(&self) -> u64 {
         match self {
-            Self::System => SystemTime::now()
-                .duration_since(UNIX_EPOCH)
-                .map_or(0, |since| since.as_millis() as u64),
+            Self::System(forward) => forward.now_ns() / 1_000_000,
             #[cfg(test)]
             Self::Paused { began_ms, began } => began_ms + began.elapsed().as_millis() as u64,
         }
+    }
+}
+
+/// A clock that follows the system's ahead, as after the sleep of a laptop, and does not follow it back. Set back by a day, it
+/// would put whatever comes before everything that came, where a run no longer looks. It goes at half the pace then, until
+/// the system's clock has caught up: many small steps back must not add up to a clock that is hours ahead.
+#[derive(Debug, Default)]
+pub(crate) struct Forward {
+    /// What it showed last, in nanoseconds since 1970, and when that was.
+    shown: Mutex<Option<(u64, Instant)>>,
+}
+
+impl Forward {
+    fn now_ns(&self) -> u64 {
+        let since = SystemTime::now().duration_since(UNIX_EPOCH);
+        let system_ns = since.map_or(0, |since| since.as_nanos() as u64);
+        self.at(system_ns, Instant::now())
+    }
+
+    fn at(&self, system_ns: u64, now: Instant) -> u64 {
+        let mut shown = self.shown.lock().unwrap_or_else(PoisonError::into_inner);
+        let gone_on = shown.map_or(0, |(ns, at)| {
+            let passed = now.saturating_duration_since(at).as_nanos() as u64;
+            ns.saturating_add(passed / 2)
+        });
+        let ns = system_ns.max(gone_on);
+        *shown = Some((ns, now));
+        ns
     }
 }
 
@@ -104,6 +134,24 @@ mod tests {
         let changed = settle(&mut event, NOW_MS, place);
         assert_eq!((event.start_ns, event.end_ns), expected, "{claimed:?}");
         assert_eq!(changed, claimed != expected);
+    }
+
+    /// Given a system's clock that is set ahead, it is followed; set back, time goes on at half the pace until it has caught
+    /// up.
+    #[test]
+    fn time_never_goes_back() {
+        let (clock, began) = (Forward::default(), Instant::now());
+        let second = Duration::from_secs(1).as_nanos() as u64;
+        let shown = |system: u64, passed: u64| {
+            let ns = clock.at(NOW + system * second, began + Duration::from_secs(passed));
+            (ns - NOW) / second
+        };
+        assert_eq!(shown(0, 0), 0);
+        assert_eq!(shown(5_000, 1), 5_000);
+        assert_eq!(shown(1_000, 1), 5_000);
+        assert_eq!(shown(1_100, 101), 5_050);
+        assert_eq!(shown(5_060, 111), 5_060);
+        assert_eq!(shown(5_061, 112), 5_061);
     }
 
     #[test]

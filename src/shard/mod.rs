@@ -199,7 +199,7 @@ impl Shards {
         policy: Arc<Policy>,
         settings: Settings,
     ) -> Result<Self, StartError> {
-        Self::start_at(Clock::System, store, policy, settings).await
+        Self::start_at(Clock::system(), store, policy, settings).await
     }
 
     pub(crate) async fn start_at(

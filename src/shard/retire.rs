@@ -143,7 +143,7 @@ impl Shared {
     }
 
     /// Has runs looked at by their owners.
-    async fn review(&self, keys: Vec<IndexKey>, why: Review) -> u64 {
+    pub(super) async fn review(&self, keys: Vec<IndexKey>, why: Review) -> u64 {
         let mut by_shard: Vec<Vec<IndexKey>> = self.desks.iter().map(|_| Vec::new()).collect();
         for key in keys {
             by_shard[usize::from(self.shard_of(&key.run_id))].push(key);
@@ -261,6 +261,8 @@ impl Worker {
         };
         let saved = match self.shared.store.load_run(&key.run_id) {
             Ok(Some(saved)) => saved,
+            // It moved to another run, or was forgotten, after the walk came by: nothing is to be removed once more.
+            Ok(None) if !self.shared.store.is_listed(key)? => return Ok(None),
             Ok(None) | Err(StoreError::Unreadable { .. }) => return Ok(Some(nothing)),
             Err(error) => return Err(error),
         };

@@ -625,6 +625,32 @@ async fn old_runs_are_forgotten() {
     assert_eq!(listed(&shards, &RunFilter::default()).await, ["working"]);
 }
 
+/// Given a run whose turn to be looked at comes after it has gone, it is not forgotten once more, and the number of runs is
+/// right.
+#[tokio::test(start_paused = true)]
+async fn a_run_is_forgotten_once() {
+    let _still = still();
+    let dir = tempfile::tempdir().unwrap();
+    let hour = Settings {
+        retention_age: Duration::from_secs(3_600),
+        ..settings()
+    };
+    let shards = start(dir.path(), hour).await;
+    submit(&shards, calls(A, Some("old"), 0..1)).await;
+    let old = shards.shared.store.run_ids(None, false, 10).unwrap();
+    assert_eq!(old.len(), 1);
+    pass(70, 60 * SECOND).await;
+    submit(&shards, calls(B, Some("working"), 0..1)).await;
+    until(async || (shards.run_count() == 1).then_some(())).await;
+    assert_eq!(listed(&shards, &RunFilter::default()).await, ["working"]);
+    assert_eq!(
+        shards.shared.review(old, super::inbox::Review::Age).await,
+        0
+    );
+    assert_eq!(shards.run_count(), 1);
+    assert_eq!(shards.counters().runs_retired.value(), 1);
+}
+
 /// Given more runs than are kept, those begun first are forgotten as they go quiet, except one that is at work.
 #[tokio::test(start_paused = true)]
 async fn too_many_runs_are_forgotten() {

@@ -226,6 +226,11 @@ impl Store {
         self.inner.shared.run_ids(after, newest_first, limit)
     }
 
+    /// Whether a run has this place in the index.
+    pub fn is_listed(&self, run: &IndexKey) -> Result<bool, StoreError> {
+        self.inner.shared.is_listed(run)
+    }
+
     /// How many runs there are: those that were begun and not removed.
     #[must_use]
     pub fn run_count(&self) -> u64 {
@@ -341,8 +346,8 @@ impl Store {
         self.inner.shared.failure()
     }
 
-    /// Sees whether the directory is still where it was opened. Where it was moved or removed, the store fails: what is committed
-    /// would go to files that nobody finds again. It waits for the disk.
+    /// Sees whether the directory is still where it was opened. Where it was moved or removed, the store fails: what is
+    /// committed would go to files that nobody finds again. It waits for the disk.
     pub fn look(&self) {
         let lost = self.inner.lock.as_ref().map(|lock| {
             let dir = &self.inner.shared.dir;

@@ -294,8 +294,8 @@ fn lock(dir: &Path) -> Result<File, StoreError> {
     Ok(file)
 }
 
-/// Whether a directory is the one whose lock is held, with its database and its journal. Where that cannot be told, it is: a write
-/// that fails will say more.
+/// Whether a directory is the one whose lock is held, with its database and its journal. Where that cannot be told, it is: a
+/// write that fails will say more.
 pub(super) fn in_place(dir: &Path, held: &File) -> Result<(), StoreError> {
     let database = dir.join(DATABASE);
     for path in [dir.join(LOCK), database.join(LOG), database.join(JOURNAL)] {

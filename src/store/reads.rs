@@ -62,6 +62,13 @@ impl Shared {
         Ok(runs)
     }
 
+    /// Whether a run has this place in the index.
+    pub(super) fn is_listed(&self, run: &IndexKey) -> Result<bool, StoreError> {
+        // It comes into the database before it leaves here.
+        let is_waiting = self.pending().new_runs.contains(run);
+        Ok(is_waiting || self.read(|db| db.contains_key(keys::index(run)))?)
+    }
+
     /// Runs behind `after` that may not be in the database yet.
     fn waiting_runs(&self, after: Option<&IndexKey>, newest_first: bool) -> Vec<IndexKey> {
         let is_behind = |run: &&IndexKey| match after {

@@ -59,8 +59,8 @@ fn started(data: &Path) -> (Daemon, tokio::runtime::Runtime, f64) {
     (daemon, runtime, before)
 }
 
-/// Given twenty thousand requests that begin and do not go on, memory stays within bounds, those that are too many are told to come
-/// again, and so is who keeps to the rules: a sender is served within seconds, although the others stay.
+/// Given twenty thousand requests that begin and do not go on, memory stays within bounds, those that are too many are told to
+/// come again, and so is who keeps to the rules: a sender is served within seconds, although the others stay.
 #[cfg(target_os = "linux")]
 #[test]
 fn requests_that_do_not_go_on_leave_room() {
@@ -83,8 +83,8 @@ fn requests_that_do_not_go_on_leave_room() {
     assert!(most < 64.0, "{most} MiB");
 }
 
-/// Given a thousand pages of a mebibyte that nobody takes, and eight thousand questions that begin and do not go on, memory stays
-/// within bounds, liveness and readiness are told, and the guard answers within seconds, although the others stay.
+/// Given a thousand pages of a mebibyte that nobody takes, and eight thousand questions that begin and do not go on, memory
+/// stays within bounds, liveness and readiness are told, and the guard answers within seconds, although the others stay.
 #[cfg(target_os = "linux")]
 #[test]
 fn questions_that_nobody_ends_leave_room() {

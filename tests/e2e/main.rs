@@ -3,6 +3,7 @@
 mod abuse;
 mod asking;
 mod check;
+mod clock;
 mod crowd;
 mod delivery;
 mod disk;

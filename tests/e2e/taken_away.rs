@@ -51,8 +51,8 @@ fn moved(from: &Path, to: &Path) {
 }
 
 /// Given a data directory that is moved away under load and comes back, requests are refused for now meanwhile, readiness says
-/// why, and then it goes on, with all that was acknowledged. Given one that is removed, nothing is acknowledged any more, and none
-/// is begun until the daemon is started again.
+/// why, and then it goes on, with all that was acknowledged. Given one that is removed, nothing is acknowledged any more, and
+/// none is begun until the daemon is started again.
 #[test]
 fn a_directory_that_is_taken_away_is_missed() {
     let beside = tempfile::tempdir().expect("a directory");
@@ -66,7 +66,8 @@ fn a_directory_that_is_taken_away_is_missed() {
     is_not_ready(&daemon);
     moved(&away, &data);
     let back = async {
-        let sending = send_patiently(&mut sender, &calls(1, 5, 10));
+        let request = calls(1, 5, 10);
+        let sending = send_patiently(&mut sender, &request);
         tokio::time::timeout(PATIENCE, sending).await
     };
     runtime.block_on(back).expect("it goes on");

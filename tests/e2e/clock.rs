@@ -1,0 +1,69 @@
+//! A system whose clock is set while the daemon runs, as by somebody's hand or by a time server after a wrong start.
+//!
+//! A small library (`clock.c`) is loaded into the daemon and sets the clock for it alone.
+
+use std::fs::File;
+use std::os::unix::fs::FileExt;
+use std::path::Path;
+use std::process::Command;
+
+use super::kill::calls;
+use super::load::{metric, send_patiently};
+use super::support::{Daemon, Sender, free_port, runtime, until};
+
+const DAY_SECONDS: i64 = 86_400;
+
+/// Calls between two settings: more than a window holds.
+const CALLS: u64 = 200;
+
+/// Given a clock that is set back by a day, ahead by two and right again, under a run that goes on: every call counts, none is
+/// late, the guard answers, and the run is open.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_clock_that_is_set_harms_no_run() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let path = |name: &str| directory.path().join(name);
+    let (library, offset) = (path("clock.so"), path("offset"));
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/e2e/clock.c");
+    let compiled = Command::new("cc")
+        .args(["-O1", "-shared", "-fPIC", "-o"])
+        .args([&library, &source])
+        .status();
+    assert!(compiled.expect("there is a C compiler").success());
+    let file = File::create(&offset).expect("it can be made");
+    let set = |days: i64| {
+        let bytes = (days * DAY_SECONDS).to_ne_bytes();
+        // The daemon looks at it all the time, so it must never be empty.
+        file.write_all_at(&bytes, 0).expect("it can be written");
+    };
+    set(0);
+    let before = format!(
+        "export EDDY_CLOCK={} LD_PRELOAD={}",
+        offset.display(),
+        library.display()
+    );
+    let daemon = Daemon::start_under(&before, &path("data"), free_port(), &[]);
+    let runtime = runtime();
+    let mut sender = runtime.block_on(async { Sender::new(daemon.grpc) });
+    for (round, days) in [0, -1, 1, 0].into_iter().enumerate() {
+        set(days);
+        let from = round as u64 * CALLS;
+        for number in (from..from + CALLS).step_by(10) {
+            let request = calls(0, number, number + 10);
+            runtime.block_on(send_patiently(&mut sender, &request));
+        }
+        let question = r#"{"run_id": "asked", "tool": "search", "arguments": {}}"#;
+        let (code, verdict) = daemon.post("/v1/guard/check", question);
+        assert_eq!((code, &verdict["verdict"]), (200, &"ALLOW".into()));
+        let run = runtime.block_on(until(async || {
+            let (_, run) = daemon.get(&format!("/v1/runs/{:032x}", 1));
+            (run["tool_calls"] == from + CALLS).then_some(run)
+        }));
+        assert_eq!(run["ended"], "open", "{days} days: {run}");
+        assert_eq!(
+            metric(&daemon, "eddy_shard_late_events_total"),
+            0,
+            "{days} days"
+        );
+    }
+}
