@@ -19,6 +19,7 @@ mod error;
 pub(crate) mod hashing;
 mod journal;
 mod keys;
+mod lock;
 mod open;
 mod pending;
 mod pieces;
@@ -349,9 +350,9 @@ impl Store {
     /// Sees whether the directory is still where it was opened. Where it was moved or removed, the store fails: what is
     /// committed would go to files that nobody finds again. It waits for the disk.
     pub fn look(&self) {
-        let lost = self.inner.lock.as_ref().map(|lock| {
+        let lost = self.inner.lock.as_ref().map(|held| {
             let dir = &self.inner.shared.dir;
-            open::in_place(dir, lock)
+            lock::in_place(dir, held)
         });
         if let Some(Err(error)) = lost {
             self.inner.shared.fail(&error);

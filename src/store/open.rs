@@ -5,8 +5,8 @@
 //! has it and whose text says who; `store`, the database with the journal; and `snapshots`, from which a damaged database is
 //! made anew. The format is said twice, since a database whose beginning is damaged looks like a new one.
 
-use std::fs::{self, File, OpenOptions, TryLockError};
-use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::fs::{self, File, OpenOptions};
+use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::sync::mpsc;
@@ -16,6 +16,7 @@ use std::time::{Duration, Instant};
 use super::error::{StoreError, is_held};
 use super::journal::{Found, Reader};
 use super::keys;
+use super::lock::{LOCK, lock};
 use super::pieces::{self, SEGMENT_BYTES};
 use super::rebuild::{self, Rebuilt};
 use super::snapshot::{self, SNAPSHOTS};
@@ -32,7 +33,6 @@ pub(super) const SCHEMA_OLDEST: u32 = 2;
 const FORMAT_SIGN: &str = "eddy store format ";
 
 const FORMAT: &str = "FORMAT";
-const LOCK: &str = "LOCK";
 pub(super) const DATABASE: &str = "store";
 
 /// Directory of the journal, in the one of the database.
@@ -266,82 +266,6 @@ fn foreign(dir: &Path, found: &str) -> StoreError {
     StoreError::Foreign {
         dir: dir.to_owned(),
         found: found.to_owned(),
-    }
-}
-
-/// Takes the lock and leaves our process id in the file. A file that a dead process left is not locked.
-fn lock(dir: &Path) -> Result<File, StoreError> {
-    let path = dir.join(LOCK);
-    let refused = |error| StoreError::io("cannot lock", &path, error);
-    let mut file = OpenOptions::new()
-        .read(true)
-        .write(true)
-        .create(true)
-        .truncate(false)
-        .open(&path)
-        .map_err(refused)?;
-    match file.try_lock() {
-        Ok(()) => {}
-        Err(TryLockError::WouldBlock) => {
-            return Err(StoreError::Held {
-                dir: dir.to_owned(),
-                holder: holder(&mut file),
-            });
-        }
-        Err(TryLockError::Error(error)) => return Err(refused(error)),
-    }
-    sign(&mut file).map_err(refused)?;
-    Ok(file)
-}
-
-/// Whether a directory is the one whose lock is held, with its database and its journal. Where that cannot be told, it is: a
-/// write that fails will say more.
-pub(super) fn in_place(dir: &Path, held: &File) -> Result<(), StoreError> {
-    let database = dir.join(DATABASE);
-    for path in [dir.join(LOCK), database.join(LOG), database.join(JOURNAL)] {
-        match fs::metadata(&path) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                return Err(StoreError::io("cannot find any more", path, error));
-            }
-            _ => {}
-        }
-    }
-    let path = dir.join(LOCK);
-    match (fs::metadata(&path), held.metadata()) {
-        (Ok(there), Ok(held)) if !is_same(&there, &held) => {
-            let error = io::Error::new(io::ErrorKind::NotFound, "another one is there");
-            Err(StoreError::io("cannot find any more", path, error))
-        }
-        _ => Ok(()),
-    }
-}
-
-#[cfg(unix)]
-fn is_same(one: &fs::Metadata, other: &fs::Metadata) -> bool {
-    use std::os::unix::fs::MetadataExt;
-    (one.dev(), one.ino()) == (other.dev(), other.ino())
-}
-
-/// Other systems do not let a file that is held be moved or removed.
-#[cfg(not(unix))]
-fn is_same(_: &fs::Metadata, _: &fs::Metadata) -> bool {
-    true
-}
-
-fn sign(file: &mut File) -> io::Result<()> {
-    file.set_len(0)?;
-    file.seek(SeekFrom::Start(0))?;
-    writeln!(file, "pid {}", std::process::id())
-}
-
-/// What the holder wrote. On systems whose locks keep others from reading, that is nothing.
-fn holder(file: &mut File) -> String {
-    const TEXT_BYTES_MAX: u64 = 64;
-    let mut text = String::new();
-    let read = file.take(TEXT_BYTES_MAX).read_to_string(&mut text);
-    match (read, text.trim()) {
-        (Ok(_), text) if !text.is_empty() => text.to_owned(),
-        _ => "which did not say who it is".to_owned(),
     }
 }
 

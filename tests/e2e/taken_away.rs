@@ -31,7 +31,7 @@ fn is_not_ready(daemon: &Daemon) {
     loop {
         assert_eq!(daemon.get("/healthz").0, 200);
         let (code, why) = daemon.get("/readyz");
-        if code == 503 && why.to_string().contains("not there any more") {
+        if code == 503 && why.to_string().contains("cannot find any more") {
             return;
         }
         assert!(began.elapsed() < SOON, "{code}: {why}");
