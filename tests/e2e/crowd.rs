@@ -80,7 +80,7 @@ fn requests_that_do_not_go_on_leave_room() {
     println!("served after {served:.1?}, {most:.0} MiB for 20,480 requests");
     drop(peers);
     assert!(served < Duration::from_secs(20), "{served:?}");
-    assert!(most < 64.0, "{most} MiB");
+    assert!(most < 80.0, "{most} MiB");
 }
 
 /// Given a thousand pages of a mebibyte that nobody takes, and eight thousand questions that begin and do not go on, memory
