@@ -3,7 +3,7 @@
 //! *One event a message* (`gen_ai.user.message`, `gen_ai.tool.message`, `gen_ai.choice` and so on): the whole history is
 //! written again for every call of the model. A message has no identity, so it is told under one made of its trace and its
 //! words or its call's id, and told again it changes nothing; where the history comes in one request, as it mostly does,
-//! only what follows the last answer in it is told at all ([`History`]).
+//! only what follows the last answer in it is told at all ([`Retold`]).
 //!
 //! *One event a call* (`gen_ai.client.inference.operation.details`): input and output stand in its attributes, and only
 //! what follows the last answer in the input is new.
@@ -18,7 +18,6 @@
 
 use std::borrow::Cow;
 
-use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use crate::engine::event::{Body, ModelCall};
@@ -29,6 +28,7 @@ use super::answer::{self, Asked, EVENT_CONTENT, OPERATION_DETAILS};
 use super::dialect::Dialect;
 use super::facts::{ASKED_MAX, Facts, Slot};
 use super::given::ToolAnswer;
+use super::history::History;
 use super::reading::{json_text, member_text, messages_text};
 use super::records::{Record, text};
 use super::workers::Workers;
@@ -39,11 +39,11 @@ pub(super) fn log(
     log: &LogView<'_>,
     report: &mut Report,
     tools: &Tools,
-    history: &mut History,
+    retold: &mut Retold,
     out: &mut Vec<Report>,
 ) -> Outcome {
     let name = name_of(log);
-    history.meet(name, log.span_id, out);
+    retold.meet(name, log.span_id, out);
     if !name.starts_with("gen_ai.") {
         return match Dialect::of_log(log.scope_name) {
             Dialect::None => Outcome::NoDialect,
@@ -84,12 +84,12 @@ fn name_of<'a>(log: &LogView<'a>) -> &'a str {
 /// What a program writes again for each call of a model, in one request: everything up to an answer that the model gave
 /// before has been told before, and what was told of it now is taken back.
 #[derive(Default)]
-pub(super) struct History {
+pub(super) struct Retold {
     /// The model call's span, and how many reports there were before its first message.
     began: Option<([u8; 8], usize)>,
 }
 
-impl History {
+impl Retold {
     /// Looks at a record of a span before it is read.
     fn meet(&mut self, name: &str, of_span: [u8; 8], out: &mut Vec<Report>) {
         let is_input = match name {
@@ -191,32 +191,15 @@ fn tell_asked(record: &mut Record<'_, '_>, asked: &Asked<'_>) {
     }
 }
 
-/// A message of the newer conventions.
-#[derive(Deserialize)]
-struct Message<'a> {
-    #[serde(default)]
-    role: Option<Cow<'a, str>>,
-    #[serde(borrow, default)]
-    parts: Vec<&'a RawValue>,
-}
-
-impl Message<'_> {
-    fn is_of(&self, role: &str) -> bool {
-        self.role.as_deref() == Some(role)
-    }
-}
-
 /// A call of a model with all that went in and came out.
 fn details(record: &mut Record<'_, '_>, facts: &Facts<'_>) {
     let input = messages_text(facts.value(Slot::InputMessages)).unwrap_or_default();
-    for message in newest(&input).iter().rev().take(ASKED_MAX).rev() {
-        if message.is_of("user") {
-            let parts = message.parts.iter().map(|part| part.get());
-            let words = parts.filter(|part| value::member(part, &["type"]) == Some("\"text\""));
-            tell_turn(record, &words.collect::<String>());
-        }
+    let given = History::of(&input);
+    let newest = given.newest().rev().take(ASKED_MAX).rev();
+    for words in newest.filter_map(words_of_user) {
+        tell_turn(record, &words);
     }
-    for answer in given::in_messages(&input) {
+    for answer in given.tool_answers() {
         tell_answer(record, &answer);
     }
     let output = messages_text(facts.value(Slot::OutputMessages)).unwrap_or_default();
@@ -236,20 +219,24 @@ fn details(record: &mut Record<'_, '_>, facts: &Facts<'_>) {
     tell_model_call(record, call);
     let mut asked = answer::asked_in(&output);
     if Dialect::is_client(record.log.scope_name) {
-        given::name_asked(&mut asked, || Some(Cow::Borrowed(&*input)));
+        given.name_asked(&mut asked);
     }
     for asked in asked {
         tell_asked(record, &asked);
     }
 }
 
-/// The messages after the model's last answer: those that it had not seen before.
-fn newest(input: &str) -> Vec<Message<'_>> {
-    let mut messages: Vec<Message<'_>> = serde_json::from_str(input).unwrap_or_default();
-    let answered = messages
-        .iter()
-        .rposition(|message| message.is_of("assistant") || message.is_of("model"));
-    messages.split_off(answered.map_or(0, |place| place + 1))
+/// What a user says in a message of the newer conventions, the parts that are text one after another.
+fn words_of_user(message: &str) -> Option<String> {
+    let role = value::member(message, &["role"])?;
+    let parts = value::member(message, &["parts"]).filter(|_| role == "\"user\"")?;
+    let parts: Vec<&RawValue> = serde_json::from_str(parts).ok()?;
+    let parts = parts.into_iter().map(RawValue::get);
+    Some(
+        parts
+            .filter(|part| value::member(part, &["type"]) == Some("\"text\""))
+            .collect(),
+    )
 }
 
 #[cfg(test)]

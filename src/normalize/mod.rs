@@ -47,6 +47,7 @@ mod google_adk;
 pub mod guarded;
 mod hash;
 mod haystack;
+mod history;
 mod json;
 mod langfuse;
 mod langgraph;
@@ -88,7 +89,7 @@ use crate::otlp::{Attributes, LogView, SpanView};
 
 use self::dialect::Dialect;
 use self::facts::Facts;
-use self::messages::History;
+use self::messages::Retold;
 use self::names::Names;
 use self::reading::Reading;
 use self::workers::Workers;
@@ -229,7 +230,7 @@ impl Normalizer {
             policy,
             traits: policy.rules.read_traits(),
             names: Names::new(),
-            history: History::default(),
+            retold: Retold::default(),
             origin: None,
             unpriced: Vec::new(),
         }
@@ -279,7 +280,7 @@ pub struct Batch<'n, 'a> {
     policy: &'n Policy,
     traits: bool,
     names: Names,
-    history: History,
+    retold: Retold,
     /// The resource of the item read last, and what it says of all its items.
     origin: Option<(Attributes<'a>, Origin)>,
     /// Models without a price in this request, each with its calls: all receivers share the list they go to at its end.
@@ -358,7 +359,7 @@ impl<'a> Batch<'_, 'a> {
             | Dialect::Mcp
             | Dialect::Haystack
             | Dialect::Plain
-            | Dialect::None => messages::log(log, &mut report, tools, &mut self.history, out),
+            | Dialect::None => messages::log(log, &mut report, tools, &mut self.retold, out),
         };
         let workers = &self.normalizer.workers;
         let worker = || workers.among(&log.attributes);

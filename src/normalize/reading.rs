@@ -19,6 +19,7 @@ use super::dialect::Dialect;
 use super::facts::{Facts, Slot};
 use super::failing::{failure_of, told_by_result};
 use super::given::ToolAnswer;
+use super::history::History;
 use super::names::Names;
 use super::reply::Reply;
 use super::{Report, answer, fingerprint, given, tool_names, usage, value, wrappers};
@@ -256,21 +257,21 @@ impl<'r, 'a> Reading<'r, 'a> {
             }
             return;
         }
-        let given = given::given_messages(self.span, self.facts);
-        let given = given.as_deref();
-        given::name_asked(&mut asked, || given.map(Cow::Borrowed));
+        let given = given::given_messages(self.span, self.facts).unwrap_or_default();
+        let given = History::of(&given);
+        given.name_asked(&mut asked);
         if self.is_root() && self.report.run.run_id.is_none() {
-            let first = given::first_call(self.facts, given.unwrap_or_default(), &asked);
+            let first = given::first_call(self.facts, &given, &asked);
             self.run(first.as_deref());
         }
         // Pipecat's spans have an answer's words alone: what it asked for stands in what the model is given next.
         if self.span.scope_name == "pipecat" {
-            asked = given.map(given::asked_before).unwrap_or_default();
+            asked = given.asked_before();
         }
         for asked in &asked {
             self.tell_asked(asked);
         }
-        for answer in given::tool_answers(self.facts, given) {
+        for answer in given::tool_answers(self.facts, &given) {
             self.tell_tool_answer(&answer);
         }
     }

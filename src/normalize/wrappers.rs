@@ -148,8 +148,27 @@ pub(super) fn result(recorded: &str) -> Option<Cow<'_, str>> {
         };
         let is_printed = text.starts_with("content='") || text.starts_with("content=\"");
         let printed = is_printed.then(|| printed_member(&text, "content"));
-        printed.flatten().map(Cow::Owned)
+        let printed = printed.flatten().map(Cow::Owned);
+        printed.or_else(|| without_note(recorded).map(Cow::Owned))
     })
+}
+
+/// A result without the note that `PraisonAI` puts behind those that bring nothing new, `[loop-guard] Limited progress in 4
+/// tool calls.`: it counts on, so that each result would look like a new one.
+fn without_note(recorded: &str) -> Option<String> {
+    const MARK: &str = "[loop-guard]";
+    const NOTE_BYTES_MAX: usize = 256;
+    if !recorded.trim_end_matches('"').ends_with('.') {
+        return None;
+    }
+    let end = recorded.len().saturating_sub(NOTE_BYTES_MAX);
+    let tail = (end..=recorded.len()).find_map(|from| recorded.get(from..))?;
+    let place = recorded.len() - tail.len() + tail.find(MARK)?;
+    // The blank line before it may be written as in JSON.
+    let kept = recorded[..place].trim_end_matches(|sign: char| sign.is_whitespace());
+    let kept = kept.trim_end_matches("\\n");
+    let is_quoted = recorded.starts_with('"') && recorded.ends_with('"');
+    Some(format!("{kept}{}", if is_quoted { "\"" } else { "" }))
 }
 
 /// Gemini's answer of a tool, `{"id": …, "name": …, "response": {"result": …}}`: the response alone.
@@ -278,6 +297,21 @@ mod tests {
             ("", None),
         ] {
             assert_eq!(content(result).as_deref(), expected, "{result}");
+        }
+    }
+
+    /// Given results with and without the note of a framework that watches for loops itself: they are the same, as text and as
+    /// JSON, and no other text is cut.
+    #[test]
+    fn a_note_behind_a_result_comes_off() {
+        let note = "[loop-guard] Limited progress in 4 tool calls. Consider changing approach.";
+        let told = format!("{{\"a\": 1}}\n\n{note}");
+        assert_eq!(result(&told).as_deref(), Some(r#"{"a": 1}"#));
+        let written = serde_json::Value::from(told).to_string();
+        assert_eq!(result(&written).as_deref(), Some(r#""{\"a\": 1}""#));
+        let long = format!("{note}{}.", "é".repeat(200));
+        for text in ["done.", "", ".", "\"", &long] {
+            assert_eq!(result(text), None, "{text}");
         }
     }
 

@@ -1,0 +1,322 @@
+//! One walk over what a model was given: the messages of a conversation, oldest first.
+//!
+//! The history comes again with every call of a model and is the longest text of a span, so it is taken apart into messages
+//! once ([`History::of`]); what is wanted of it is read from these. The forms of a single message are read in
+//! [`given`](super::given) (what tools answered) and [`answer`](super::answer) (what the model asked for).
+
+use std::borrow::Cow;
+
+use serde_json::value::RawValue;
+
+use super::answer::{self, Asked};
+use super::facts::ASKED_MAX;
+use super::given::{self, ToolAnswer};
+use super::reading::member_text;
+use super::value;
+
+/// What a model was given.
+#[derive(Default)]
+pub(super) struct History<'a> {
+    json: &'a str,
+    messages: Vec<&'a RawValue>,
+    /// How many of the messages the model had seen before: all up to its last answer.
+    seen: usize,
+}
+
+impl<'a> History<'a> {
+    /// The messages of a list, or of a request that has such a list; none of anything else.
+    pub(super) fn of(json: &'a str) -> Self {
+        const LISTS: [&str; 3] = ["messages", "input", "contents"];
+        let list = match json.trim_start().as_bytes().first() {
+            Some(b'[') => Some(json),
+            Some(b'{') => LISTS.iter().find_map(|key| value::member(json, &[key])),
+            _ => None,
+        };
+        let messages: Vec<&RawValue> = list
+            .and_then(|list| serde_json::from_str(list).ok())
+            .unwrap_or_default();
+        let spoken = messages
+            .iter()
+            .rposition(|message| is_of_model(message.get()));
+        Self {
+            json,
+            messages,
+            seen: spoken.map_or(0, |place| place + 1),
+        }
+    }
+
+    /// The messages after the model's last answer: those that it had not seen before.
+    pub(super) fn newest(&self) -> impl DoubleEndedIterator<Item = &'a str> + ExactSizeIterator {
+        self.messages[self.seen..]
+            .iter()
+            .map(|message| message.get())
+    }
+
+    /// The calls for which the model asked in its last answer.
+    pub(super) fn asked_before(&self) -> Vec<Asked<'a>> {
+        let last = self.seen.checked_sub(1);
+        last.map_or_else(Vec::new, |last| answer::asked_by(self.messages[last].get()))
+    }
+
+    /// Id and tool of the first call that is spoken of.
+    pub(super) fn first_call(&self) -> Option<(Cow<'a, str>, Cow<'a, str>)> {
+        self.messages.iter().find_map(|message| {
+            let message = message.get();
+            let asked = answer::asked_by(message).into_iter().next();
+            asked.map(|asked| (asked.id, asked.tool)).or_else(|| {
+                let answer = given::of_message(message).into_iter().next()?;
+                Some((answer.id, Cow::Borrowed("")))
+            })
+        })
+    }
+
+    /// What tools answered since the model's last answer, the newest `ASKED_MAX` at most.
+    pub(super) fn tool_answers(&self) -> Vec<ToolAnswer<'a>> {
+        let mut answers: Vec<_> = self.newest().flat_map(given::of_message).collect();
+        let seen = &self.messages[..self.seen];
+        let before = seen.iter().rposition(|message| !is_of_model(message.get()));
+        let earlier = before.map_or(0, |before| before + 1);
+        let asking = &seen[earlier..];
+        if answers.is_empty() {
+            answers.extend(self.newest().filter_map(given::unnamed));
+            take_asked_ids(&mut answers, asking);
+            answers.retain(|answer| !answer.id.is_empty());
+        } else {
+            take_asked_ids(&mut answers, asking);
+        }
+        for (nth, answer) in answers.iter_mut().enumerate() {
+            if !is_new(&answer.id, self.until(earlier)) {
+                answer.id = Cow::Owned(self.place(earlier).id(nth));
+            }
+        }
+        answers.drain(..answers.len().saturating_sub(ASKED_MAX));
+        answers
+    }
+
+    /// Gives calls that are asked for after this history names by which they can be told apart, where the provider's ids
+    /// cannot.
+    pub(super) fn name_asked(&self, asked: &mut [Asked<'_>]) {
+        if self.json.is_empty() {
+            return;
+        }
+        for (nth, asked) in asked.iter_mut().enumerate() {
+            if !is_new(&asked.id, self.json) {
+                asked.id = Cow::Owned(self.place(self.messages.len()).id(nth));
+            }
+        }
+    }
+
+    /// The text up to and with so many messages.
+    fn until(&self, count: usize) -> &'a str {
+        let Some(last) = count.checked_sub(1) else {
+            return "";
+        };
+        let last = self.messages[last].get();
+        let end = last.as_ptr() as usize + last.len() - self.json.as_ptr() as usize;
+        &self.json[..end]
+    }
+
+    /// The place behind so many messages. A history is known by its first.
+    fn place(&self, count: usize) -> Place {
+        const WORDS: [&[&str]; 3] = [
+            &["parts", "0", "content"],
+            &["parts", "0", "text"],
+            &["content"],
+        ];
+        let first = self.messages.first().map_or("", |message| message.get());
+        // Spans and log records write the same message in different forms, but with the same words.
+        let mut words = WORDS.iter().filter_map(|path| member_text(first, path));
+        let words = words.next().unwrap_or_default();
+        Place {
+            history: value::id_hash(&[b"history", words.as_bytes()]),
+            messages: count,
+        }
+    }
+}
+
+/// Whether an id can tell a call from those in a text: it is there, and was not used for one of them.
+fn is_new(id: &str, text: &str) -> bool {
+    !id.is_empty() && !text.contains(&format!("\"{id}\""))
+}
+
+/// Where in which history an answer of the model stands. Gemini's calls have no ids, and some make up one that comes again
+/// with every answer (`search_0`): there the place of the answer that asked for a call, and the call's own within it, are what
+/// asking and answering have in common.
+#[derive(Clone, Copy)]
+struct Place {
+    history: u64,
+    messages: usize,
+}
+
+impl Place {
+    /// What stands for the id of one of the calls that the answer asks for.
+    fn id(&self, nth: usize) -> String {
+        format!("@{:x}.{}.{nth}", self.history, self.messages)
+    }
+}
+
+/// `OpenLLMetry` asks for a call under the id of the item and answers it under that of the call, where `OpenAI`'s responses
+/// have both: answers to calls that nobody asked for take the ids of those that were, in order.
+fn take_asked_ids<'a>(answers: &mut [ToolAnswer<'a>], asking: &[&'a RawValue]) {
+    let asked = asking
+        .iter()
+        .flat_map(|message| answer::asked_by(message.get()));
+    let asked = asked.map(|asked| asked.id).filter(|id| !id.is_empty());
+    let asked: Vec<_> = asked.collect();
+    if !asked.is_empty()
+        && asked.len() == answers.len()
+        && !answers.iter().any(|answer| asked.contains(&answer.id))
+    {
+        for (answer, id) in answers.iter_mut().zip(asked) {
+            answer.id = id;
+        }
+    }
+}
+
+/// Whether the model said it.
+fn is_of_model(message: &str) -> bool {
+    let role = member_text(message, &["role"]);
+    match role.as_deref() {
+        Some(role) => matches!(role, "assistant" | "model" | "ai"),
+        None => value::member(message, &["type"]) == Some("\"function_call\""),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::super::answer;
+    use super::*;
+
+    fn check(messages: &Value, expected: &[(&str, &str)]) {
+        let json = messages.to_string();
+        let history = History::of(&json);
+        let answers = history.tool_answers();
+        let answers: Vec<_> = answers
+            .iter()
+            .map(|answer| (&*answer.id, answer.content.as_deref().unwrap_or("-")))
+            .collect();
+        assert_eq!(answers, expected, "{json}");
+    }
+
+    /// Given the forms in which providers and conventions keep messages: what tools answered since the model's last answer
+    /// is read, in order, and nothing that was given before.
+    #[test]
+    fn every_form_is_read() {
+        let chat = json!([
+            {"role": "user", "content": "Go."},
+            {"role": "assistant", "tool_calls": [{"id": "old"}]},
+            {"role": "tool", "tool_call_id": "old", "content": "seen"},
+            {"role": "assistant", "content": null, "tool_calls": [{"id": "c1"}, {"id": "c2"}]},
+            {"role": "tool", "tool_call_id": "c1", "content": "[]"},
+            {"role": "tool", "tool_call_id": "c2", "content": "x"},
+        ]);
+        let expected = [("c1", "[]"), ("c2", "x")];
+        check(&chat, &expected);
+        check(&json!({"model": "m", "messages": chat}), &expected);
+        let parts = json!([
+            {"role": "assistant", "parts": [{"type": "tool_call", "id": "c1"}]},
+            {"role": "tool", "parts": [{"type": "tool_call_response", "id": "c1", "response": "[]"},
+                {"type": "tool_call_response", "id": "c2", "result": "x"}]},
+        ]);
+        check(&parts, &expected);
+        let two_ids = json!([
+            {"role": "assistant", "parts": [{"type": "tool_call", "id": "c1"}]},
+            {"role": "assistant", "parts": [{"type": "tool_call", "id": "c2"}]},
+            {"role": "tool", "parts": [{"type": "tool_call_response", "id": "call_1", "response": "[]"}]},
+            {"role": "tool", "parts": [{"type": "tool_call_response", "id": "call_2", "response": "x"}]},
+        ]);
+        check(&two_ids, &expected);
+        let unnamed = json!([
+            {"role": "assistant", "parts": [{"type": "tool_call", "id": "c1"}, {"type": "tool_call", "id": "c2"}]},
+            {"role": "tool", "parts": [{"type": "text", "content": "[]"}]},
+            {"role": "tool", "parts": [{"type": "text", "content": "x"}]},
+        ]);
+        check(&unnamed, &expected);
+        let definition = json!([{"role": "assistant", "tool_calls": [{"id": "c1"}]},
+            {"role": "tool", "content": {"type": "function", "function": {"name": "t"}}}]);
+        check(&definition, &[]);
+        let responses = json!([
+            {"type": "function_call_output", "call_id": "old", "output": "seen"},
+            {"type": "function_call", "call_id": "c1", "name": "t", "arguments": "{}"},
+            {"type": "function_call_output", "call_id": "c1", "output": "[]"},
+            {"type": "function_call_output", "call_id": "c2", "output": "x"},
+        ]);
+        check(&json!({"input": responses}), &expected);
+        let anthropic = json!([
+            {"role": "assistant", "content": [{"type": "tool_use", "id": "c1"}]},
+            {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "c1", "content": "[]"},
+                {"type": "text", "text": "go on"}, {"type": "tool_result", "tool_use_id": "c2", "content": "x"}]},
+        ]);
+        check(&anthropic, &expected);
+        let bedrock = json!([{"role": "user", "content": [{"toolResult": {"toolUseId": "c1", "content": "[]"}}]}]);
+        check(&bedrock, &expected[..1]);
+        let named = json!({"contents": [
+            {"role": "model", "parts": [{"function_call": {"id": "c1", "name": "t"}}]},
+            {"role": "user", "parts": [{"function_response": {"id": "c1", "name": "t", "response": {"result": "[]"}}}]},
+        ]});
+        check(&named, &expected[..1]);
+        check(&json!("no messages"), &[]);
+        check(&json!([{"role": "user", "content": "only a user"}]), &[]);
+    }
+
+    /// Given calls without ids: what a tool answered has the name of the place that was asked from, which grows with the
+    /// history and is another in another history.
+    #[test]
+    fn calls_without_ids_have_places() {
+        let asking =
+            json!({"role": "model", "parts": [{"function_call": {"name": "t", "args": {}}}]});
+        let answering = json!({"role": "user", "parts": [{"function_response": {"name": "t", "response": {"result": "[]"}}}]});
+        let history = |first: &str, rounds: usize| {
+            let first = json!({"role": "user", "parts": [{"text": first}]});
+            let rounds = (0..rounds).flat_map(|_| [asking.clone(), answering.clone()]);
+            Value::Array([first].into_iter().chain(rounds).collect()).to_string()
+        };
+        let after = |json: &str| {
+            let history = History::of(json);
+            history.place(history.messages.len()).id(0)
+        };
+        for rounds in [1, 2] {
+            let asked = after(&history("Go.", rounds - 1));
+            check(
+                &serde_json::from_str(&history("Go.", rounds)).unwrap(),
+                &[(&asked, "[]")],
+            );
+            assert_ne!(asked, after(&history("Go.", rounds)));
+            assert_ne!(asked, after(&history("Come.", rounds - 1)));
+        }
+    }
+
+    /// Given ids that come again with every answer: the first call has the id, those after it the names of their places.
+    #[test]
+    fn ids_that_come_again_are_told_apart() {
+        let asking = json!({"role": "assistant", "parts": [{"type": "tool_call", "id": "t_0", "name": "t"}]});
+        let answering = json!({"role": "user", "parts": [{"type": "tool_call_response", "id": "t_0", "response": "[]"}]});
+        let user = json!({"role": "user", "parts": []});
+        let mut given = json!([user]);
+        let mut seen = Vec::new();
+        for _ in 0..3 {
+            let before = given.to_string();
+            let mut asked =
+                answer::asked_in(r#"[{"parts":[{"type":"tool_call","id":"t_0","name":"t"}]}]"#);
+            History::of(&before).name_asked(&mut asked);
+            let id = asked.remove(0).id.into_owned();
+            let messages = given.as_array_mut().unwrap();
+            messages.extend([asking.clone(), answering.clone()]);
+            check(&given, &[(&id, "[]")]);
+            assert!(!seen.contains(&id), "{id} comes again");
+            seen.push(id);
+        }
+        assert_eq!(seen[0], "t_0");
+    }
+
+    /// A failed tool's message says so.
+    #[test]
+    fn a_failure_is_seen() {
+        let message = r#"[{"role":"user","content":[{"type":"tool_result","tool_use_id":"c","is_error":true,"content":"no"}]}]"#;
+        assert!(History::of(message).tool_answers()[0].failed);
+        let status = r#"[{"role":"user","content":[{"toolResult":{"toolUseId":"c","status":"error","content":[{"text":"no"}]}}]}]"#;
+        assert!(History::of(status).tool_answers()[0].failed);
+    }
+}
