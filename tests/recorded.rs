@@ -535,6 +535,7 @@ fn model_calls_are_told() {
             "anthropic-client",
             "anthropic-js-client",
             "llama-index-openinference",
+            "litellm-client-native",
         ];
         let is_nested = nested
             .iter()
@@ -669,6 +670,7 @@ fn events_are_well_formed() {
             "fastmcp-v4",
             "mcp-traceloop",
             "strands-js",
+            "strands-adot",
             "livekit",
             "langgraph-splunk",
         ];

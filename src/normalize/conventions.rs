@@ -4,6 +4,8 @@
 
 use serde_json::{Value, json};
 
+use crate::engine::event::Body;
+
 use super::captured::Captured;
 
 const ANYBODY: &str = "somebody's tracer";
@@ -20,9 +22,9 @@ fn check(span: Captured, expected: &str, about: &str) {
     assert_eq!(span.told(), [expected], "{about}");
 }
 
-/// A tool's name, its call's id, its arguments and its result, under every key that anybody uses.
+/// A tool's name and its call's id, under every key that anybody uses.
 #[test]
-fn every_key_of_a_call() {
+fn every_key_of_a_tool() {
     let tool = json!({"gen_ai.operation.name": "execute_tool"});
     for key in [
         "gen_ai.tool.name",
@@ -56,6 +58,12 @@ fn every_key_of_a_call() {
             key,
         );
     }
+}
+
+/// A tool's arguments, under every key and in every form.
+#[test]
+fn every_key_of_arguments() {
+    let named = json!({"gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": "search"});
     for key in [
         "gen_ai.tool.call.arguments",
         "gen_ai.tool.arguments",
@@ -87,6 +95,12 @@ fn every_key_of_a_call() {
             key,
         );
     }
+}
+
+/// A tool's result, under every key.
+#[test]
+fn every_key_of_a_result() {
+    let named = json!({"gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": "search"});
     for key in [
         "gen_ai.tool.call.result",
         "gen_ai.tool.result",
@@ -136,6 +150,8 @@ fn every_key_of_a_model_call() {
         "ai.model.id",
         "langfuse.observation.model.name",
         "langsmith.metadata.ls_model_name",
+        "llm.model",
+        "mlflow.llm.model",
     ] {
         check(with(&call, key, &json!("m")), "model m 0+0 Unknown", key);
     }
@@ -164,10 +180,12 @@ fn every_key_of_a_model_call() {
         "llm.token_count.prompt_details.cache_read",
         "ai.usage.cachedInputTokens",
         "gen_ai.usage.cached_tokens",
+        "gen_ai.usage.details.cache_read_tokens",
+        "ai.usage.inputTokenDetails.cacheReadTokens",
     ] {
         let used = json!({"gen_ai.operation.name": "chat", "gen_ai.usage.input_tokens": 5});
         let report = with(&used, key, &json!(2)).report().expect(key);
-        let crate::engine::event::Body::ModelCall(call) = &report.events[0].body else {
+        let Body::ModelCall(call) = &report.events[0].body else {
             panic!("no model call: {key}")
         };
         assert_eq!(call.cached_tokens, 2, "{key}");
@@ -288,4 +306,171 @@ fn every_key_of_a_session() {
         (run.run_id.as_deref(), run.session_id.as_deref()),
         (Some("c"), Some("c"))
     );
+}
+
+/// Tokens as a sum or as an object, and the answer's id.
+#[test]
+fn every_other_form_of_tokens() {
+    let call = json!({"gen_ai.operation.name": "chat"});
+    for key in [
+        "gen_ai.usage.total_tokens",
+        "llm.token_count.total",
+        "llm.usage.total_tokens",
+        "ai.usage.totalTokens",
+    ] {
+        check(with(&call, key, &json!(7)), "model ? 7+0 Unknown", key);
+        let mut written = call.clone();
+        written["gen_ai.usage.output_tokens"] = json!(2);
+        check(with(&written, key, &json!(7)), "model ? 5+2 Unknown", key);
+    }
+    for (key, used) in [
+        (
+            "langfuse.observation.usage_details",
+            json!({"input": 3, "output": 4}),
+        ),
+        (
+            "mlflow.chat.tokenUsage",
+            json!({"input_tokens": 3, "output_tokens": 4}),
+        ),
+        (
+            "langwatch.metrics",
+            json!({"prompt_tokens": 3, "completion_tokens": 4}),
+        ),
+    ] {
+        check(
+            with(&call, key, &json!(used.to_string())),
+            "model ? 3+4 Unknown",
+            key,
+        );
+    }
+    for key in ["gen_ai.response.id", "ai.response.id"] {
+        let report = with(&call, key, &json!("r1")).report().expect(key);
+        let Body::ModelCall(call) = &report.events[0].body else {
+            panic!("no model call: {key}")
+        };
+        assert!(call.call_id.is_some(), "{key}");
+    }
+}
+
+/// What a call of a model cost, under every key, as a number or by kind.
+#[test]
+fn every_key_of_a_cost() {
+    let call = json!({"gen_ai.operation.name": "chat", "gen_ai.usage.input_tokens": 5});
+    let told = |key: &str, cost: &Value| {
+        let report = with(&call, key, cost).report().expect(key);
+        match &report.events[0].body {
+            Body::ModelCall(call) => (call.cost_microusd, call.cost_is_estimate),
+            other => panic!("no model call: {other:?}"),
+        }
+    };
+    for key in [
+        "operation.cost",
+        "llm.cost.total",
+        "gen_ai.usage.cost",
+        "gen_ai.cost.total_cost",
+    ] {
+        assert_eq!(told(key, &json!(0.5)), (Some(500_000), false), "{key}");
+        assert_eq!(told(key, &json!("0.5")), (Some(500_000), false), "{key}");
+    }
+    let by_kind = json!(r#"{"input": 0.2, "output": 0.3}"#);
+    let told = told("langfuse.observation.cost_details", &by_kind);
+    assert_eq!(told, (Some(500_000), false));
+}
+
+/// That a tool failed, in every word for it, and that it was tried again; words that it went well are no failure.
+#[test]
+fn every_key_of_a_failure() {
+    let tool = json!({"gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": "search"});
+    for (key, word) in [
+        ("error.type", "TimeoutError"),
+        ("gen_ai.tool.status", "error"),
+        ("gen_ai.task.status", "failure"),
+        ("tool.status", "failed"),
+        ("langfuse.observation.level", "ERROR"),
+    ] {
+        let told = with(&tool, key, &json!(word)).told();
+        let failed = told[0].starts_with("call search(-) = - failed:");
+        assert!(failed && told.len() == 1, "{key}: {told:?}");
+    }
+    for (key, word) in [
+        ("gen_ai.tool.status", "success"),
+        ("gen_ai.task.status", "success"),
+        ("langfuse.observation.level", "DEFAULT"),
+    ] {
+        check(with(&tool, key, &json!(word)), "call search(-) = -", key);
+    }
+    let mut level = tool.clone();
+    level["langfuse.observation.level"] = json!("ERROR");
+    check(
+        with(
+            &level,
+            "langfuse.observation.status_message",
+            &json!("refused"),
+        ),
+        "call search(-) = - failed: refused",
+        "words",
+    );
+    let chat = json!({"gen_ai.operation.name": "chat"});
+    let again = with(&chat, "http.request.resend_count", &json!(1)).told();
+    assert_eq!(again, ["model ? 0+0 Unknown", "Retry { tool: None }"]);
+}
+
+/// The kinds of spans, by the keys of those who have a key of their own for it.
+#[test]
+fn every_kind_of_span() {
+    let model = "model m 0+0 Unknown";
+    let tool = "call t(-) = -";
+    for (key, kind, expected) in [
+        ("openinference.span.kind", "LLM", model),
+        ("openinference.span.kind", "TOOL", tool),
+        ("langsmith.span.kind", "llm", model),
+        ("langsmith.span.kind", "tool", tool),
+        ("langfuse.observation.type", "generation", model),
+        ("langfuse.observation.type", "tool", tool),
+        ("traceloop.span.kind", "tool", tool),
+        ("ai.operationId", "ai.generateText.doGenerate", model),
+        ("ai.operationId", "ai.streamText.doStream", model),
+        ("ai.operationId", "ai.toolCall", tool),
+    ] {
+        let facts = if expected == model {
+            json!({"gen_ai.request.model": "m"})
+        } else {
+            json!({"gen_ai.tool.name": "t"})
+        };
+        check(with(&facts, key, &json!(kind)), expected, kind);
+    }
+    for (key, kind) in [
+        ("openinference.span.kind", "CHAIN"),
+        ("openinference.span.kind", "RETRIEVER"),
+        ("openinference.span.kind", "RERANKER"),
+        ("openinference.span.kind", "EMBEDDING"),
+        ("openinference.span.kind", "GUARDRAIL"),
+        ("openinference.span.kind", "EVALUATOR"),
+        ("openinference.span.kind", "PROMPT"),
+        ("langfuse.observation.type", "event"),
+        ("langfuse.observation.type", "retriever"),
+        ("traceloop.span.kind", "task"),
+    ] {
+        let told = with(&json!({}), key, &json!(kind)).told();
+        assert!(told.is_empty(), "{key} {kind}: {told:?}");
+    }
+}
+
+/// Who was at work, under every key.
+#[test]
+fn every_key_of_an_agent() {
+    let tool = json!({"gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": "t"});
+    for key in [
+        "gen_ai.agent.name",
+        "agent.name",
+        "graph.node.name",
+        "graph.node.id",
+        "agent_name",
+        "traceloop.association.properties.lc_agent_name",
+        "langsmith.metadata.lc_agent_name",
+        "ai.telemetry.functionId",
+        "entity.name",
+    ] {
+        check(with(&tool, key, &json!("a")), "a: call t(-) = -", key);
+    }
 }

@@ -7,6 +7,7 @@
 use crate::otlp::SpanView;
 
 use super::facts::{Facts, Slot};
+use super::litellm;
 
 /// A family of spans that is read by one file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,6 +36,8 @@ pub(super) enum Dialect {
     Codex,
     /// Gemini CLI and Qwen Code, which is made of it.
     GeminiCli,
+    /// `LiteLLM`'s own callback: what went to a provider and came back.
+    LiteLlm,
     /// Haystack's own tracer.
     Haystack,
     /// Whoever says in a key of its own which kind of span it is.
@@ -49,6 +52,7 @@ impl Dialect {
         match Self::of_scope(span.scope_name) {
             // Its spans come from the program's tracer, and say in their names what they are.
             Self::None if span.name.starts_with("haystack.") => Self::Haystack,
+            Self::None if span.name == litellm::RAW_REQUEST => Self::LiteLlm,
             Self::None => Self::of_keys(facts),
             // A processor has rewritten the framework's own spans and taken the old keys away.
             Self::GenAi if facts.has(Slot::OpenInferenceKind) && !facts.has(Slot::Operation) => {

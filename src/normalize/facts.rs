@@ -136,6 +136,8 @@ facts! {
     Cost: "operation.cost" "llm.cost.total" "gen_ai.usage.cost" "gen_ai.cost.total_cost" "langfuse.observation.cost_details";
     /// The id of the model's answer.
     ResponseId: "gen_ai.response.id" "ai.response.id";
+    /// `LiteLLM`'s id of a call, which its callback writes on whichever span is around the call.
+    LiteLlmCall: "litellm.call_id";
     /// Why the model stopped.
     FinishReason: "gen_ai.response.finish_reasons" "gen_ai.response.finish_reason" "llm.finish_reason"
         "llm.response.finish_reason" "ai.response.finishReason" "stop_reason" "gen_ai.completion.0.finish_reason"

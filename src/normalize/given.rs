@@ -153,7 +153,10 @@ fn quoted(text: Cow<'_, str>) -> String {
 pub(super) fn of_message(message: &str) -> Vec<ToolAnswer<'_>> {
     let whole = answer(message, "tool_call_id", &["content"])
         .or_else(|| answer(message, "call_id", &["output"]));
-    if let Some(whole) = whole {
+    if let Some(mut whole) = whole {
+        // LiteLLM writes the id as OpenAI does, and the content as the conventions do.
+        let in_parts = || unnamed(message).and_then(|answer| answer.content);
+        whole.content = whole.content.take().or_else(in_parts);
         return vec![whole];
     }
     let parts = ["parts", "content"].iter();

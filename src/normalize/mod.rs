@@ -52,6 +52,7 @@ mod json;
 mod langfuse;
 mod langgraph;
 mod langsmith;
+mod litellm;
 mod logfire;
 mod mask;
 mod mcp;
@@ -324,6 +325,7 @@ impl<'a> Batch<'_, 'a> {
             Dialect::ClaudeCode => claude_code::span(&mut reading),
             Dialect::GeminiCli => gemini_cli::span(&mut reading),
             Dialect::Haystack => haystack::span(&mut reading),
+            Dialect::LiteLlm => litellm::span(&mut reading),
             Dialect::Plain => plain::span(&mut reading),
             // Its spans are internals of the program; everything an agent did is in its log records.
             Dialect::Codex => Outcome::Noise,
@@ -358,6 +360,7 @@ impl<'a> Batch<'_, 'a> {
             | Dialect::Vercel
             | Dialect::Mcp
             | Dialect::Haystack
+            | Dialect::LiteLlm
             | Dialect::Plain
             | Dialect::None => messages::log(log, &mut report, tools, &mut self.retold, out),
         };

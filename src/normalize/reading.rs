@@ -20,6 +20,7 @@ use super::facts::{Facts, Slot};
 use super::failing::{failure_of, told_by_result};
 use super::given::ToolAnswer;
 use super::history::History;
+use super::litellm;
 use super::names::Names;
 use super::reply::Reply;
 use super::{Report, answer, fingerprint, given, tool_names, usage, value, wrappers};
@@ -249,6 +250,10 @@ impl<'r, 'a> Reading<'r, 'a> {
     pub(super) fn tell_model_call_and_asked(&mut self) {
         let is_client = Dialect::is_client(self.span.scope_name);
         self.tell_model_call();
+        if self.facts.has(Slot::LiteLlmCall) && self.span.scope_name != litellm::SCOPE {
+            // Of the last call within a span that began before the first: `litellm` reads each where it stands.
+            return;
+        }
         let mut asked = answer::asked(self.span, self.facts);
         if !is_client {
             for asked in &mut asked {
@@ -268,10 +273,15 @@ impl<'r, 'a> Reading<'r, 'a> {
         if self.span.scope_name == "pipecat" {
             asked = given.asked_before();
         }
-        for asked in &asked {
+        self.tell_exchange(&asked, given::tool_answers(self.facts, &given));
+    }
+
+    /// Tells what a model asked for, and what the tools that it had asked for before answered.
+    pub(super) fn tell_exchange(&mut self, asked: &[Asked<'_>], answers: Vec<ToolAnswer<'_>>) {
+        for asked in asked {
             self.tell_asked(asked);
         }
-        for answer in given::tool_answers(self.facts, &given) {
+        for answer in answers {
             self.tell_tool_answer(&answer);
         }
     }

@@ -236,10 +236,13 @@ fn python_text(letters: &mut Chars<'_>, end: char) -> Option<String> {
 
 /// Arguments that Python printed (`{'query': 'x', 'exact': True}`) as JSON.
 pub(super) fn python_dictionary(printed: &str) -> Option<String> {
+    let is_dictionary = printed.trim_start().starts_with("{'");
+    is_dictionary.then(|| python_literal(printed)).flatten()
+}
+
+/// Dictionaries, lists, texts and numbers as Python prints them, as JSON; `None` for anything else.
+pub(super) fn python_literal(printed: &str) -> Option<String> {
     let printed = printed.trim();
-    if !printed.starts_with("{'") {
-        return None;
-    }
     let mut json = String::with_capacity(printed.len() + 8);
     let mut rest = printed.chars();
     while let Some(letter) = rest.next() {
