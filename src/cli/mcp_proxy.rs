@@ -5,7 +5,11 @@
 //! it. A refused call is answered here, as a result of the tool, since that is what the model reads; a nudge is one more
 //! piece of text behind the result. Whatever cannot be read or asked goes through.
 //!
-//! (Model Context Protocol, revision 2025-06-18: transports, tools.)
+//! A refusal says that it is an error, since clients refuse a result without structured content of a tool that declares some,
+//! unless it is one. A call that asks for input is made again with that, which is the same call: it is not checked
+//! again, and what it comes to is its result. A call that is cancelled has none.
+//!
+//! (Model Context Protocol, revisions 2025-06-18 to 2026-07-28: transports, tools, cancellation, input.)
 
 use std::collections::HashMap;
 use std::io::{self, BufRead, BufReader, Write};
@@ -124,33 +128,49 @@ impl Proxy {
 
     /// Checks a line that is a call of a tool, and answers one that is refused.
     fn is_let_through(&self, line: &[u8]) -> bool {
-        let Some((id, call)) = self.call(line) else {
+        let Ok(message) = serde_json::from_slice::<Value>(line) else {
             return true;
         };
+        let params = &message["params"];
+        if message["method"] == "notifications/cancelled" {
+            self.under_way().remove(&params["requestId"].to_string());
+        }
+        let Some((id, call)) = self.call(&message) else {
+            return true;
+        };
+        let goes_on = ["inputResponses", "requestState"];
+        if goes_on.iter().any(|key| params.get(key).is_some()) {
+            self.note(&id, UnderWay { call, nudge: None });
+            return true;
+        }
         let answered = self.guard.check(&call).unwrap_or_else(|reason| {
             eprintln!("eddy mcp-proxy: the call goes on unguarded: {reason}");
             VerdictJson::default()
         });
         let text = answered.text().unwrap_or_default();
         if answered.verdict.refuses() {
-            let is_error = answered.verdict == VerdictKind::Abort;
-            let result = json!({"content": [text_content(&text)], "isError": is_error});
+            let content = [text_content(&text)];
+            let result = json!({"content": content, "isError": true, "resultType": "complete"});
             let refusal = json!({"jsonrpc": "2.0", "id": id, "result": result});
             // A client that has gone is noticed by the thread that reads from it.
             let _ = self.say(format!("{refusal}\n").as_bytes());
             return false;
         }
         let nudge = (answered.verdict == VerdictKind::Nudge).then_some(text);
-        let mut under_way = self.under_way();
-        if under_way.len() < UNDER_WAY_MAX {
-            under_way.insert(id.to_string(), UnderWay { call, nudge });
-        }
+        self.note(&id, UnderWay { call, nudge });
         true
     }
 
-    /// The request's id and the call, where a line is one.
-    fn call(&self, line: &[u8]) -> Option<(Value, Call)> {
-        let message: Value = serde_json::from_slice(line).ok()?;
+    /// Remembers a call until it is answered.
+    fn note(&self, id: &Value, call: UnderWay) {
+        let mut under_way = self.under_way();
+        if under_way.len() < UNDER_WAY_MAX {
+            under_way.insert(id.to_string(), call);
+        }
+    }
+
+    /// The request's id and the call, where a message is one.
+    fn call(&self, message: &Value) -> Option<(Value, Call)> {
         let params = message.get("params")?;
         if message.get("method")? != "tools/call" {
             return None;
@@ -175,6 +195,9 @@ impl Proxy {
         let UnderWay { call, nudge } = self.under_way().remove(&id)?;
         let failed = message.get("error");
         let result = message.get("result").unwrap_or(&Value::Null);
+        if result["resultType"] == "input_required" {
+            return None;
+        }
         let content = result.get("structuredContent").or(result.get("content"));
         let content = content.unwrap_or(result);
         let outcome = match failed {

@@ -250,7 +250,33 @@ fn the_proxy_answers_refused_calls() {
     let refused: Value = serde_json::from_str(refused).expect("it is JSON");
     let text = refused["result"]["content"][0]["text"].as_str();
     assert!(text.is_some_and(|text| text.contains("ls")), "{refused}");
+    // Without these, clients do not take it for the result of a tool that declares what it gives.
+    assert_eq!(refused["result"]["isError"], true);
+    assert_eq!(refused["result"]["resultType"], "complete");
     assert_eq!(daemon.get("/v1/runs/r").1["skipped_calls"], 1);
+}
+
+/// Given a call that asks for input and is made again with it, it is one call with the result that it came to.
+#[cfg(unix)]
+#[test]
+fn a_call_that_asks_for_input_is_one_call() {
+    let data = tempfile::tempdir().expect("a temporary directory");
+    let daemon = Daemon::start_with(data.path(), free_port(), &["--profile", "agentium"]);
+    let call = |id: u32, more: &str| {
+        format!(
+            r#"{{"jsonrpc":"2.0","id":{id},"method":"tools/call","params":{{"name":"ls","arguments":{{}}{more}}}}}"#
+        )
+    };
+    let server = r#"
+        read -r line; echo '{"jsonrpc":"2.0","id":0,"result":{"resultType":"input_required","requestState":"s"}}'
+        read -r line; echo '{"jsonrpc":"2.0","id":1,"result":{"resultType":"complete","content":[{"type":"text","text":"a"}]}}'
+        read -r line"#;
+    let calls = [call(0, ""), call(1, r#","requestState":"s""#)].join("\n") + "\n";
+    let api = daemon.api.to_string();
+    let proxy = ["mcp-proxy", "--run-id", "r", "--api", &api, "--"];
+    ended(eddy().args(proxy).args(["sh", "-c", server]), &calls);
+    let (_, run) = daemon.get("/v1/runs/r");
+    assert_eq!(run["tool_calls"], 1, "{run}");
 }
 
 /// Given a client of the library and a daemon that is killed, each of its questions is answered within 100 ms, with or without
