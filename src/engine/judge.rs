@@ -1,10 +1,9 @@
 //! What a call brought: judged against what was seen before, once, before any rule looks at it.
 
-use std::borrow::Cow;
-
 use super::calls::Call;
-use super::event::{ERROR_BYTES_MAX, Failure, Text, Value};
+use super::event::{Text, Value};
 use super::fold::{Fold, Spent, text_hash};
+use super::gist::gist;
 use super::hash::mix;
 use super::marks::CallMark;
 use super::policy::{Policy, ToolSettings};
@@ -77,6 +76,13 @@ impl Judged<'_> {
     /// Whether no rule about loops looks at it: its tool is exempt, or may poll and has time left.
     pub(crate) fn is_exempt(&self) -> bool {
         self.settings.exempt || self.waiting.polls
+    }
+
+    /// Whether it failed in a way that may pass, after a call that failed and asked for the same but for numbers, such as that
+    /// of the attempt.
+    pub(crate) fn tries_again(&self, before: &CallMark) -> bool {
+        let same_question = before.tool == self.tool_hash && before.shape == self.shape;
+        self.transient && self.key.is_some() && same_question && before.outcome == Outcome::Failed
     }
 
     /// Whether it failed and neither the error nor the output says why.
@@ -276,9 +282,25 @@ impl Fold {
             && blanks.any(|mark| relation(&mark.sample, sample) != Relation::Other)
     }
 
+    /// Number of the newest call since which a repeat weighs less: one that brought something new. Of a call that fails, only
+    /// what was done may have mended its cause.
+    pub(super) fn changed_at(&self, judged: &Judged<'_>) -> u64 {
+        if judged.outcome == Outcome::Failed {
+            self.totals.acted_at
+        } else {
+            self.totals.news_at
+        }
+    }
+
+    /// Whether what came between repeats excuses them: something new, unless the call fails or repeats are most of what the run
+    /// does.
+    pub(super) fn excuses(&self, moved: bool, judged: &Judged<'_>) -> bool {
+        moved && judged.outcome != Outcome::Failed && !self.repeats_crowd(judged)
+    }
+
     /// Whether repeats that brought nothing new, the present call among them, are so many of the newest calls that what came
     /// between them does not excuse them.
-    pub(super) fn repeats_crowd(&self, judged: &Judged<'_>) -> bool {
+    fn repeats_crowd(&self, judged: &Judged<'_>) -> bool {
         let present = (
             judged.key,
             judged.tool_hash,
@@ -300,7 +322,29 @@ impl Fold {
                 .filter(|(other, _)| other != place);
             mark.key.is_some() && (again(present) || others.any(|(_, other)| again(told(other))))
         });
-        repeats.count() + 1 >= CROWD_CALLS_MIN
+        repeats.count() + 1 >= CROWD_CALLS_MIN && !self.returns_from_news(judged)
+    }
+
+    /// Whether something new was found between each two of the newest calls that are like this one, by a question that was not
+    /// asked before: who comes back to a list after each of its items makes headway.
+    fn returns_from_news(&self, judged: &Judged<'_>) -> bool {
+        let group = judged.similar.unwrap_or(0);
+        let is_same = |mark: &CallMark| {
+            let is_alike = mark.tool == judged.tool_hash && group != 0 && mark.group == group;
+            mark.key == judged.key || is_alike
+        };
+        let is_news = |mark: &CallMark| {
+            let same_question = self.recent.iter().filter(|other| other.key == mark.key);
+            mark.outcome == Outcome::Fresh && same_question.count() == 1
+        };
+        let mut found = false;
+        for mark in self.recent.iter().rev() {
+            if is_same(mark) && !std::mem::take(&mut found) {
+                return false;
+            }
+            found |= !is_same(mark) && is_news(mark);
+        }
+        true
     }
 
     /// Clears a tally of which what it counted says nothing of this call any more.
@@ -381,70 +425,6 @@ fn error_key(judged: &Judged<'_>) -> Option<u64> {
 /// The gist of an error among what is known of a tool.
 fn gist_key(judged: &Judged<'_>) -> Option<u64> {
     Some(mix(judged.tool_hash, mix(judged.gist?, 2)))
-}
-
-/// How much shorter than its longest an error's text may be where it was cut, so that no character is cut in two.
-const GIST_CUT_BYTES: usize = 4;
-
-/// Fewest words that an error must have besides those of the arguments, to be known by them.
-const GIST_WORDS_MIN: usize = 3;
-
-/// Words behind which a number says where in a file or which time it failed.
-const PLACES: [&str; 4] = ["line", "column", "attempt", "try"];
-
-/// Words that hold an error's sentence together and name nothing: that a query has one of them as well says nothing.
-const GRAMMAR: [&str; 16] = [
-    "a", "an", "and", "at", "by", "for", "from", "in", "is", "no", "not", "of", "on", "or", "the",
-    "to",
-];
-
-/// Hash of an error's words without what the arguments said, so that `no user ann` and `no user bob`
-/// are the same error; of the whole error where little else is said.
-fn gist(failure: &Failure, arguments: &str) -> u64 {
-    fn words(text: &str) -> impl Iterator<Item = &str> {
-        let words = text.split(|letter: char| !letter.is_alphanumeric());
-        words.filter(|word| !word.is_empty())
-    }
-    // A word with a digit that is this long is a port, an address or an id.
-    let is_id = |word: &str| word.len() >= 5 && word.bytes().any(|byte| byte.is_ascii_digit());
-    let said = |word: &str| !GRAMMAR.contains(&word) && words(arguments).any(|said| said == word);
-    let mut before = "";
-    let text = without_echo(&failure.text, arguments);
-    let own = words(&text).filter(|word| {
-        // Where in a file it happened is not what happened.
-        let before = std::mem::replace(&mut before, word);
-        let is_place = PLACES
-            .iter()
-            .any(|place| before.eq_ignore_ascii_case(place));
-        !is_place && !is_id(word) && !said(word)
-    });
-    let (hash, count) = own.fold((0, 0), |(hash, count), word| {
-        (mix(hash, text_hash(word)), count + 1)
-    });
-    // Of a text that was cut, what went wrong may stand in the part that is not there.
-    let is_whole = failure.text.len() + GIST_CUT_BYTES < ERROR_BYTES_MAX;
-    if is_whole && count >= GIST_WORDS_MIN {
-        hash
-    } else {
-        failure.masked
-    }
-}
-
-/// Shortest argument that is cut out of an error as a whole.
-const ECHO_BYTES_MIN: usize = 8;
-
-/// An error's text without the arguments that it repeats word by word, such as a query.
-fn without_echo<'t>(text: &'t str, arguments: &str) -> Cow<'t, str> {
-    let echoes = arguments
-        .split('"')
-        .filter(|said| said.len() >= ECHO_BYTES_MIN);
-    echoes.fold(Cow::Borrowed(text), |text, said| {
-        if text.contains(said) {
-            Cow::Owned(text.replacen(said, " ", 1))
-        } else {
-            text
-        }
-    })
 }
 
 /// Hash of the worker's name, else the agent's; 0 where neither is known.

@@ -14,6 +14,7 @@ pub mod event;
 pub mod explain;
 pub(crate) mod few;
 pub(crate) mod fold;
+mod gist;
 pub mod guard;
 mod hash;
 mod health;

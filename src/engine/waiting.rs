@@ -41,7 +41,14 @@ impl Waiting {
         let same_call = |key| fold.recent.iter().rev().find(|mark| mark.key == Some(key));
         let declared = judged.settings.polling_seconds;
         let known = judged.key.and_then(same_call);
-        let Some(before) = known.or_else(|| fold.before_sleep(judged)) else {
+        let tried = || {
+            fold.recent
+                .iter()
+                .rev()
+                .find(|mark| judged.tries_again(mark))
+        };
+        let before = known.or_else(|| fold.before_sleep(judged)).or_else(tried);
+        let Some(before) = before else {
             let polls = declared.is_some_and(|seconds| seconds > 0);
             return Self {
                 polls,
@@ -50,12 +57,12 @@ impl Waiting {
             };
         };
         let gap_ns = judged.call.start_ns.saturating_sub(before.start_ns);
-        let grown = gap_ns / 3 >= before.gap_ns / 2;
+        let grown = gap_ns / 5 >= before.gap_ns / 4;
         // A client that backs off does nothing else meanwhile.
         let directly = fold
             .recent
             .back()
-            .is_some_and(|mark| mark.key == judged.key);
+            .is_some_and(|mark| mark.key == judged.key || judged.tries_again(mark));
         let mut waiting = Self {
             gap_ns: gap_ns.max(before.gap_ns),
             backs_off: directly && before.gap_ns > 0 && grown,

@@ -19,7 +19,8 @@ use crate::engine::event::{
 };
 use crate::engine::policy::{ToolSettings, Tools};
 
-use super::{failing, fingerprint, tool_names, value};
+use super::ended::ended;
+use super::{fingerprint, tool_names, value};
 
 /// Longest line, in bytes: a thousand calls with results of a hundred kilobytes each still fit.
 const LINE_BYTES_MAX: u64 = 128 * 1024 * 1024;
@@ -266,14 +267,23 @@ impl Told<'_> {
         let how = tools.of(tool, self.agent.as_deref());
         let arguments = self.input.map_or("", RawValue::get);
         let receiver = tool_names::receiver(tool, arguments);
+        let ended = self
+            .output
+            .map(|json| ended(tool, arguments, None, json.get()));
+        let (result, told) =
+            ended.map_or((None, None), |ended| (Some(ended.result), ended.failure));
         let call = Body::ToolCall(ToolCall {
             tool: value::name(tool),
             call_id: call_id.map(|id| value::id_hash(&[id.as_bytes()])),
             input: self.input(&how),
-            output: self.output.map_or(Recorded::NotRecorded, |json| {
-                value::output_json(&how, json.get())
+            output: result.map_or(Recorded::NotRecorded, |json| {
+                value::output_json(&how, &json)
             }),
-            error: self.call_failure(),
+            error: if self.error.is_some() {
+                self.failure()
+            } else {
+                told
+            },
             hands_off: tool_names::hands_off(tool),
             writes: tool_names::writes(tool),
             guarded: None,
@@ -301,14 +311,7 @@ impl Told<'_> {
         })
     }
 
-    /// The error in words; of `true`, the result's words; where nothing is said of one, what the result tells of.
-    fn call_failure(&self) -> Option<Failure> {
-        match self.error {
-            None => failing::failure_of(None, Some(self.output?.get())),
-            Some(_) => self.failure(),
-        }
-    }
-
+    /// The error in words; of `true`, the result's words.
     fn failure(&self) -> Option<Failure> {
         match self.error?.get() {
             "null" | "false" => None,

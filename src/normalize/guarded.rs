@@ -5,7 +5,8 @@
 use crate::engine::event::{Failure, ID_BYTES_MAX, Recorded, Text, ToolCall, Value};
 use crate::engine::policy::ToolSettings;
 
-use super::{failing, fingerprint, tool_names, value};
+use super::ended::ended;
+use super::{fingerprint, tool_names, value};
 
 /// A call as it is told to the guard. Texts that are JSON are read as JSON.
 #[derive(Clone, Copy, Debug, Default)]
@@ -35,7 +36,7 @@ pub enum Outcome<'a> {
 #[must_use]
 pub fn tool_call(told: &Told<'_>, how: &ToolSettings<'_>, keep_result: bool) -> ToolCall {
     let arguments = told.arguments.unwrap_or_default();
-    let (output, error, result) = outcome(told.outcome, how, keep_result);
+    let (output, error, result) = outcome(told, how, keep_result);
     let call_id = told.call_id.filter(|id| !id.is_empty());
     ToolCall {
         tool: value::name(told.tool),
@@ -54,16 +55,18 @@ pub fn tool_call(told: &Told<'_>, how: &ToolSettings<'_>, keep_result: bool) -> 
 }
 
 fn outcome<'t>(
-    outcome: Option<Outcome<'t>>,
+    told: &Told<'t>,
     how: &ToolSettings<'_>,
     keep_result: bool,
 ) -> (Recorded, Option<Failure>, &'t str) {
-    match outcome {
+    match told.outcome {
         None | Some(Outcome::Success(None)) => (Recorded::NotRecorded, None, ""),
         Some(Outcome::Success(Some(result))) => {
             // A program may not know that its tool failed, and hand the words on as a result.
-            let failure = failing::failure_of(None, Some(result));
-            (sampled(result, result, how, keep_result), failure, result)
+            let arguments = told.arguments.unwrap_or_default();
+            let ended = ended(told.tool, arguments, None, result);
+            let output = sampled(&ended.result, result, how, keep_result);
+            (output, ended.failure, result)
         }
         Some(Outcome::NoData(words)) => (
             sampled("[]", words.unwrap_or("[]"), how, keep_result),

@@ -36,6 +36,7 @@ mod conventions;
 mod dialect;
 mod digest;
 mod emptiness;
+mod ended;
 pub mod events_file;
 mod facts;
 mod failing;

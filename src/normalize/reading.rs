@@ -16,8 +16,9 @@ use crate::otlp::{SpanView, ValueView};
 use super::answer::Asked;
 use super::call::Call;
 use super::dialect::Dialect;
+use super::ended;
 use super::facts::{Facts, Slot};
-use super::failing::{failure_of, told_by_result};
+use super::failing::told_by_result;
 use super::given::ToolAnswer;
 use super::history::History;
 use super::litellm;
@@ -162,13 +163,14 @@ impl<'r, 'a> Reading<'r, 'a> {
         let failed = call.failed || said_failed;
         let whole = inner.as_deref().or(call.result.as_deref());
         let result = whole.map(|whole| wrappers::result(whole).unwrap_or(Cow::Borrowed(whole)));
-        let result = result.as_deref();
         let arguments = call.arguments.as_deref().map(wrappers::arguments);
+        let (result, told) = ended::told(&tool, arguments.as_deref(), whole, result.as_deref());
+        let result = result.as_deref();
         let error = self
             .failure()
             .or_else(|| failed.then(|| value::failure("")))
             .map(|error| told_by_result(error, result))
-            .or_else(|| failure_of(whole, result));
+            .or(told);
         let hands_off = tool_names::hands_off(&tool);
         let how = self.tools.of(&tool, self.agent.as_deref());
         let arguments = arguments.as_deref();

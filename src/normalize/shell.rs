@@ -7,6 +7,16 @@ const SEARCHES: [&str; 12] = [
     "grep", "egrep", "fgrep", "zgrep", "rg", "ag", "ack", "pgrep", "which", "diff", "cmp", "test",
 ];
 
+/// Of these, those that print what they find, and others that do.
+const FINDERS: [&str; 12] = [
+    "grep", "egrep", "fgrep", "zgrep", "rg", "ag", "ack", "pgrep", "which", "find", "fd", "locate",
+];
+
+/// Whether a command line ends in a program that prints what it finds.
+pub(super) fn looks_for(command: &str) -> bool {
+    is_of(command, &FINDERS)
+}
+
 /// Whether a command failed, from its exit code and what it printed. A search that finds nothing ends with 1 and prints
 /// nothing; that is an empty result.
 pub(super) fn failed(command: &str, exit_code: i64, printed: &str) -> bool {
@@ -166,6 +176,11 @@ fn file_name(program: &str) -> &str {
 
 /// Whether the last program of a command line, whose exit code it is, is a search.
 fn is_search(command: &str) -> bool {
+    is_of(command, &SEARCHES)
+}
+
+/// Whether the last program of a command line is one of these, or `git` doing the same.
+fn is_of(command: &str, programs: &[&str]) -> bool {
     let last = command
         .rsplit(['|', ';', '&', '\n'])
         .map(str::trim)
@@ -173,8 +188,12 @@ fn is_search(command: &str) -> bool {
         .unwrap_or_default();
     let mut words = last.split_whitespace();
     let program = file_name(words.next().unwrap_or_default());
-    SEARCHES.contains(&program)
-        || (program == "git" && matches!(words.next(), Some("grep" | "diff")))
+    let program = if program == "git" {
+        words.next().unwrap_or_default()
+    } else {
+        program
+    };
+    programs.contains(&program)
 }
 
 #[cfg(test)]

@@ -10,7 +10,7 @@ use super::sample::cut;
 const LOOKED_AT_BYTES_MAX: usize = 512;
 
 /// In lower case.
-const PHRASES: [&str; 21] = [
+const PHRASES: [&str; 23] = [
     "too many requests",
     "rate limit",
     "rate-limit",
@@ -21,6 +21,8 @@ const PHRASES: [&str; 21] = [
     "timeout",
     "time-out",
     "connection reset",
+    "reset by peer",
+    "reset by the peer",
     "econnreset",
     "etimedout",
     "connection aborted",

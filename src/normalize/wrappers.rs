@@ -58,7 +58,7 @@ pub(super) fn content(result: &str) -> Option<Cow<'_, str>> {
 }
 
 /// Whether the first member of an object has one of these names: enough to know an envelope, without reading it all.
-fn begins_with(object: &str, names: &[&str]) -> bool {
+pub(super) fn begins_with(object: &str, names: &[&str]) -> bool {
     let first = object
         .strip_prefix('{')
         .and_then(|rest| rest.trim_start().strip_prefix('"'));

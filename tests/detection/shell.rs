@@ -214,7 +214,14 @@ fn searches() {
             )
         })
         .collect();
-    check(&misses, &["repeated_tool_call_similar_input"]);
+    check(
+        &misses,
+        &[
+            "empty_result_loop",
+            "no_progress",
+            "repeated_tool_call_similar_input",
+        ],
+    );
 }
 
 /// Given long work of other commands with other results, it is silent, however long.

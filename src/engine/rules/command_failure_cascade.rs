@@ -13,8 +13,8 @@
 //! `cat`, `echo` and `sed`.
 //!
 //! # When it stays silent
-//! A command that worked ends the row; calls of other tools in between do not. Each worker has a row of its own. Where neither
-//! an error nor a result was recorded, the command tells nothing.
+//! A command that worked ends the row, and so do tests that were run and failed (`test_fix_cycle`); calls of other tools in
+//! between do not. Each worker has a row of its own. Where neither an error nor a result was recorded, the command tells nothing.
 
 use crate::engine::event::Command;
 use crate::engine::fold::Fold;
@@ -38,7 +38,7 @@ pub(super) fn observe(fold: &mut Fold, judged: &Judged<'_>, policy: &Policy) -> 
     if judged.outcome == Outcome::Unknown {
         return None;
     }
-    if judged.outcome != Outcome::Failed {
+    if judged.outcome != Outcome::Failed || judged.call.traits.tests_failed {
         fold.tallies.end(RULE, judged.worker);
         return None;
     }

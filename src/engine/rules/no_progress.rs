@@ -88,6 +88,5 @@ pub(super) fn observe(fold: &mut Fold, judged: &Judged<'_>, policy: &Policy) -> 
         return None;
     }
     let (moved, finding) = (tally.moved, Finding::of_calls(tally, tool, judged));
-    let excused = moved && judged.outcome != Outcome::Failed && !fold.repeats_crowd(judged);
-    (!excused).then_some(finding)
+    (!fold.excuses(moved, judged)).then_some(finding)
 }

@@ -17,11 +17,12 @@
 //! failures that may pass by themselves, and waiting (long or growing pauses, a tool that waits) within its time, count for
 //! nothing; where other calls lie between, or results were not recorded, one repeat more is needed, and where something new
 //! came in between, from whatever call, two more than that, while repeats of whatever call must be six of the newest thirteen
-//! calls, unless the call fails in the same way each time. A call that gives nothing at all (a shell's `sed -i`) cannot show a
-//! standstill by itself: where another call brought something new since, it starts anew; so does one whose result is unknown or
-//! short (`ok`, a picture's placeholder) where something was done since. Where nothing but numbers is new in the result, and
-//! they go up and down, the result is an old one, and one repeat more is needed; where other calls brought something new
-//! meanwhile, it is a gauge and does not count.
+//! calls, and not each follow something that was newly asked and found, as from a list to each of its items and back. A call
+//! that fails in the same way each time needs one more where something was done in between, which may have mended it. A call
+//! that gives nothing at all (a shell's `sed -i`) cannot show a standstill by itself: where another call brought something new
+//! since, it starts anew; so does one whose result is unknown or short (`ok`, a picture's placeholder) where something was done
+//! since. Where nothing but numbers is new in the result, and they go up and down, the result is an old one, and one repeat
+//! more is needed; where other calls brought something new meanwhile, it is a gauge and does not count.
 
 use crate::engine::fold::Fold;
 use crate::engine::judge::{Judged, Outcome};
@@ -37,7 +38,7 @@ pub(super) fn observe(fold: &mut Fold, judged: &Judged<'_>, policy: &Policy) -> 
     if policy.progress_aware && judged.stands_aside() {
         return None;
     }
-    let news_at = fold.totals.news_at;
+    let changed_at = fold.changed_at(judged);
     if policy.progress_aware {
         fold.begin_anew(RULE, key, judged);
     }
@@ -54,7 +55,7 @@ pub(super) fn observe(fold: &mut Fold, judged: &Judged<'_>, policy: &Policy) -> 
         if tally.count > 0 && tally.round == judged.round {
             return None;
         }
-        tally.note_news(news_at);
+        tally.note_news(changed_at);
         // A gauge that is read while the work goes on, such as a die that is thrown between moves.
         if tally.moved && judged.jitters {
             return None;
@@ -64,9 +65,9 @@ pub(super) fn observe(fold: &mut Fold, judged: &Judged<'_>, policy: &Policy) -> 
     }
     tally.add(judged);
     let needed = match settings.calls_moving {
-        // News elsewhere is no excuse for a failure that stays the same.
         Some(calls) if tally.moved && judged.outcome != Outcome::Failed => calls,
-        _ if tally.weak => settings.calls_weak.unwrap_or(settings.calls),
+        // What was done may have mended what fails.
+        _ if tally.weak => settings.calls_weak.unwrap_or(settings.calls) + u32::from(tally.moved),
         _ => settings.calls,
     };
     // LoopLens keeps one warning for a rule and tool; with progress known each loop has its own.
@@ -79,6 +80,5 @@ pub(super) fn observe(fold: &mut Fold, judged: &Judged<'_>, policy: &Policy) -> 
         return None;
     }
     let (moved, finding) = (tally.moved, Finding::of_calls(tally, group, judged));
-    let excused = moved && judged.outcome != Outcome::Failed && !fold.repeats_crowd(judged);
-    (!excused).then_some(finding)
+    (!fold.excuses(moved, judged)).then_some(finding)
 }

@@ -17,7 +17,8 @@
 //! differ in digits only (paging, batches over numbered items) are not alike, nor are those that name another thing in the same
 //! frame (another file, user or page), however long the frame is; calls of one model answer count once; and where results were
 //! not recorded or were nothing at all, or other calls lie between, one more is needed, and where something new came in
-//! between, two more than that, while repeats of whatever call must be six of the newest thirteen calls, unless the calls fail.
+//! between, two more than that, while repeats of whatever call must be six of the newest thirteen calls, unless the calls fail:
+//! those need one more where something was done in between.
 //! Calls that gave nothing at all start anew where another call brought something new since, those with a short or unknown
 //! result where something was done since; and these are alike only where two thirds of the words of both are the same, since to
 //! touch another file is to do another thing.
@@ -54,7 +55,7 @@ pub(super) fn observe(fold: &mut Fold, judged: &Judged<'_>, policy: &Policy) -> 
     if policy.progress_aware && judged.stands_aside() {
         return None;
     }
-    let news_at = fold.totals.news_at;
+    let changed_at = fold.changed_at(judged);
     let group = mix(judged.tool_hash, group);
     if policy.progress_aware {
         fold.begin_anew(RULE, group, judged);
@@ -73,15 +74,15 @@ pub(super) fn observe(fold: &mut Fold, judged: &Judged<'_>, policy: &Policy) -> 
         if tally.count > 0 && tally.round == judged.round {
             return None;
         }
-        tally.note_news(news_at);
+        tally.note_news(changed_at);
         let between = tally.count > 0 && tally.number + 1 != judged.number;
         tally.weak |= between || judged.outcome == Outcome::Unknown || judged.silent;
     }
     tally.add(judged);
     let needed = match settings.calls_moving {
-        // News elsewhere is no excuse for a failure that stays the same.
         Some(calls) if tally.moved && judged.outcome != Outcome::Failed => calls,
-        _ if tally.weak => settings.calls_weak.unwrap_or(settings.calls),
+        // What was done may have mended what fails.
+        _ if tally.weak => settings.calls_weak.unwrap_or(settings.calls) + u32::from(tally.moved),
         _ => settings.calls,
     };
     if tally.count < u64::from(needed) {
@@ -91,8 +92,7 @@ pub(super) fn observe(fold: &mut Fold, judged: &Judged<'_>, policy: &Policy) -> 
         tally.moved,
         Finding::of_calls(tally, judged.tool_hash, judged),
     );
-    let excused = moved && judged.outcome != Outcome::Failed && !fold.repeats_crowd(judged);
-    (!excused).then_some(finding)
+    (!fold.excuses(moved, judged)).then_some(finding)
 }
 
 /// Whether the result is too short to say more than that the call was done, or no longer than a text that was sent. The same

@@ -3,7 +3,8 @@
 //! # What it sees
 //! At least three retries in the run (LoopLens manual). A retry is what the framework reports as one; where the profile
 //! infers, it is also a call that follows a failed call of the same tool with the same arguments (or with arguments that
-//! were not recorded) and fails in the same way, or in a way that may pass by itself.
+//! were not recorded) and fails in the same way, or in a way that may pass by itself; of these, also one whose arguments differ
+//! in numbers alone, such as that of the attempt.
 //!
 //! # Why it matters
 //! What failed three times in the same way will fail again, and retries against a struggling service make it worse.
@@ -12,9 +13,10 @@
 //! Read the error; mend its cause, wait longer between tries, or give up with a clear message.
 //!
 //! # When it stays silent
-//! Where the profile infers, a success of the tool or another error starts its count anew, and retries that the framework
-//! reports of a tool are not counted again. Failures that may pass by themselves (too many requests, time-outs) need more
-//! retries, and a retry after a markedly longer pause than the one before is an honest one and does not count.
+//! Where the profile infers, a success of the tool, another error or something done in between starts its count anew, and
+//! retries that the framework reports of a tool are not counted again. Failures that may pass by themselves (too many requests,
+//! time-outs) need more retries, and a retry after a markedly longer pause than the one before is an honest one and does not
+//! count.
 
 use crate::engine::event::{Event, Text};
 use crate::engine::fold::Fold;
@@ -52,16 +54,19 @@ pub(super) fn observe_call(
     if !settings.infer {
         return None;
     }
-    let previous = fold
-        .recent
-        .iter()
-        .rev()
-        .find(|mark| mark.tool == judged.tool_hash);
+    let mut newest = (1..).zip(fold.recent.iter().rev());
+    let previous = newest.find(|(_, mark)| mark.tool == judged.tool_hash);
+    // What was done in between may have mended the cause.
+    let untouched = |back: &u64| fold.totals.acted_at + back <= judged.number;
+    let previous = previous
+        .filter(|(back, _)| untouched(back))
+        .map(|(_, mark)| mark);
     let tried = previous.filter(|mark| mark.outcome == Outcome::Failed && mark.key == judged.key);
     // What may pass by itself is told in other words each time: another port, a time-out and then a broken connection.
-    let same = tried.is_some_and(|mark| {
-        judged.outcome == Outcome::Failed && (judged.transient || mark.result == judged.result)
-    });
+    let same = previous.is_some_and(|mark| judged.tries_again(mark))
+        || tried.is_some_and(|mark| {
+            judged.outcome == Outcome::Failed && (judged.transient || mark.result == judged.result)
+        });
     let tool = judged.tool_hash;
     if !same {
         fold.tallies.end(RULE, tool);

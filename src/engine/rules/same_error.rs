@@ -14,6 +14,7 @@
 //! # When it stays silent
 //! Errors that may pass by themselves (too many requests, time-outs) neither count nor end the count. An error without words,
 //! or one that only tells the exit code of a command, is not known to be the same one again unless the output is recorded.
+//! One call more is needed where something was done in between, which may have mended the cause.
 //! A new result of the tool starts the count anew; the calls of one model answer count once.
 
 use crate::engine::fold::Fold;
@@ -48,8 +49,10 @@ pub(super) fn observe(fold: &mut Fold, judged: &Judged<'_>, policy: &Policy) -> 
     };
     let failed_before = fold.recent.iter().rev().find(telling);
     let in_a_row = failed_before.is_some_and(|mark| mark.outcome == Outcome::Failed);
+    let acted_at = fold.totals.acted_at;
     let tally = fold.tallies.of(RULE, judged.tool_hash);
     tally.expire(judged.number, settings.window_calls);
+    tally.note_news(acted_at);
     let (same, alike) = (tally.seen.contains(&error), tally.seen.contains(&gist));
     // The same kind of failure between calls that went well is no sign of one cause.
     let alike = alike && in_a_row;
@@ -63,7 +66,8 @@ pub(super) fn observe(fold: &mut Fold, judged: &Judged<'_>, policy: &Policy) -> 
         return None;
     }
     tally.add(judged);
-    (tally.count >= u64::from(settings.calls) + u64::from(tally.weak))
+    let more = u64::from(tally.weak) + u64::from(tally.moved);
+    (tally.count >= u64::from(settings.calls) + more)
         .then(|| Finding::of_calls(tally, judged.tool_hash, judged))
 }
 

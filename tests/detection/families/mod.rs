@@ -8,6 +8,7 @@ mod lookalikes;
 mod loops;
 mod made;
 mod scores;
+mod services;
 mod shell_runs;
 mod trades;
 
@@ -30,6 +31,7 @@ fn all_loops() -> Vec<loops::Loop> {
         trades::LOOPS,
         desks::LOOPS,
         crews::LOOPS,
+        services::LOOPS,
     ]
     .concat()
 }
@@ -42,6 +44,7 @@ fn all_work() -> Vec<lookalikes::Work> {
         trades::WORK,
         desks::WORK,
         crews::WORK,
+        services::WORK,
     ]
     .concat()
 }

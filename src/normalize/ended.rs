@@ -1,0 +1,336 @@
+//! How a command ended: what it printed and its exit code, where the result of a shell tells both.
+//!
+//! Frameworks give a model what a command printed together with its exit code, the directory and the like, each in its own
+//! way. What was printed is the result; an exit code other than 0 is a failure, whoever knows of it. A search that printed
+//! nothing found nothing, and tests that failed are a failure, even where no exit code is told.
+
+use std::borrow::Cow;
+
+use crate::engine::event::{Command, Failure};
+
+use super::failing;
+use super::shell;
+use super::value;
+use super::wrappers;
+
+/// How far before the end of a result its exit code stands.
+const TAIL_BYTES_MAX: usize = 256;
+
+/// The exit code of a command that was ended because it took too long, as `timeout` gives it.
+const TIMED_OUT: i64 = 124;
+
+/// Longest last line of tests that is looked at.
+const LINE_BYTES_MAX: usize = 96;
+
+/// Members under which the result of a shell begins, as an object.
+const MEMBERS: [&str; 7] = [
+    "stdout",
+    "stderr",
+    "exit_code",
+    "exitCode",
+    "returncode",
+    "return_code",
+    "exit_status",
+];
+
+/// What a call brought.
+pub(super) struct Ended<'t> {
+    /// The result, without what stands around what a command printed.
+    pub(super) result: Cow<'t, str>,
+    /// The failure that the result tells of.
+    pub(super) failure: Option<Failure>,
+}
+
+/// The result and the failure of a call, as far as something was recorded.
+pub(super) fn told<'t>(
+    tool: &str,
+    arguments: Option<&str>,
+    whole: Option<&str>,
+    result: Option<&'t str>,
+) -> (Option<Cow<'t, str>>, Option<Failure>) {
+    let Some(result) = result else {
+        return (None, None);
+    };
+    let ended = ended(tool, arguments.unwrap_or_default(), whole, result);
+    (Some(ended.result), ended.failure)
+}
+
+/// What a call brought, by its result: a text, or JSON. `whole` is the result with its message around it, if there is one.
+pub(super) fn ended<'t>(
+    tool: &str,
+    arguments: &str,
+    whole: Option<&str>,
+    result: &'t str,
+) -> Ended<'t> {
+    let (printed, code) = without_envelope(result).unwrap_or((Cow::Borrowed(result), None));
+    let command = || value::command_line(arguments).unwrap_or_default();
+    let is_blank = matches!(printed.trim(), "" | "\"\"");
+    if is_blank && code.is_none_or(|code| code <= 1) && shell::looks_for(&command()) {
+        return Ended {
+            result: Cow::Borrowed("[]"),
+            failure: None,
+        };
+    }
+    let failed = code.is_some_and(|code| shell::failed(&command(), code, words(&printed)));
+    let told = || failing::failure_of(whole, Some(&printed));
+    let tests = || tells_failed_tests(&printed) && (says_tests(tool) || runs_tests(&command()));
+    let failure = if code == Some(TIMED_OUT) {
+        Some(ended_in_vain())
+    } else if failed || tests() {
+        Some(value::failure(&value::unquote(words(&printed))))
+    } else {
+        told()
+    };
+    Ended {
+        result: printed,
+        failure,
+    }
+}
+
+/// The failure of a command that was ended because it took too long: what it had printed until then is no error, and it will
+/// not pass by itself, unlike a server that does not answer in time.
+fn ended_in_vain() -> Failure {
+    Failure {
+        transient: false,
+        ..value::failure("the command did not end in its time")
+    }
+}
+
+/// What a command printed, and its exit code if it is told, where the result is in an envelope that is known.
+fn without_envelope(result: &str) -> Option<(Cow<'_, str>, Option<i64>)> {
+    let text = result.trim();
+    if text.starts_with('{') {
+        if !wrappers::begins_with(text, &MEMBERS) {
+            return None;
+        }
+        let code = MEMBERS[2..]
+            .iter()
+            .find_map(|name| value::member(text, &[name]));
+        let printed = if words(text).is_empty() { "" } else { result };
+        return Some((
+            Cow::Borrowed(printed),
+            code.and_then(|code| code.parse().ok()),
+        ));
+    }
+    let inner = text.strip_prefix('"').unwrap_or(text);
+    let end = inner.trim_end_matches('"').trim_end();
+    let may_begin = inner.starts_with("<returncode>") || inner.starts_with("Exit code");
+    if !may_begin && !end.ends_with([']', '$']) {
+        return None;
+    }
+    match value::unquote(text) {
+        Cow::Borrowed(text) => printed(text).map(|(text, code)| (Cow::Borrowed(text), code)),
+        Cow::Owned(text) => printed(&text).map(|(text, code)| (Cow::Owned(text.to_owned()), code)),
+    }
+}
+
+/// The same of a text.
+fn printed(text: &str) -> Option<(&str, Option<i64>)> {
+    if let Some(rest) = text.strip_prefix("<returncode>") {
+        let (code, rest) = rest.split_once("</returncode>")?;
+        let rest = rest.trim_start();
+        let output = rest.strip_prefix("<output>").unwrap_or(rest);
+        let output = output
+            .trim_end()
+            .strip_suffix("</output>")
+            .unwrap_or(output);
+        return Some((output.trim(), code.trim().parse().ok()));
+    }
+    if let Some(rest) = text.strip_prefix("Exit code") {
+        let (line, rest) = rest.split_once('\n').unwrap_or((rest, ""));
+        let code = line.trim_start_matches([':', ' ']).trim().parse().ok()?;
+        let output = rest.split_once("Output:\n").map(|(_, output)| output);
+        return Some((output.unwrap_or(rest).trim_end(), Some(code)));
+    }
+    let tail = text.len().saturating_sub(TAIL_BYTES_MAX);
+    let mut place = text.len();
+    let mut code = None;
+    // From the last line up, as long as each says something of the shell and not of the command.
+    for line in text.rsplit('\n') {
+        let start = place - line.len();
+        let known = line.is_empty() || is_prompt(line) || is_bracketed(line);
+        if start < tail || !known {
+            break;
+        }
+        code = code.or_else(|| exit_code(line));
+        place = start.saturating_sub(1);
+    }
+    let is_told = code.is_some() || text.ends_with("\nbash-$");
+    is_told.then(|| (text[..place].trim_end(), code))
+}
+
+/// The prompt behind which a shell waits for the next command.
+fn is_prompt(line: &str) -> bool {
+    line == "bash-$"
+}
+
+/// A line about the shell: `[Current working directory: /app]`, `(Open file: n/a)`.
+fn is_bracketed(line: &str) -> bool {
+    (line.starts_with('[') && line.ends_with(']')) || (line.starts_with('(') && line.ends_with(')'))
+}
+
+/// The number behind `exit code`.
+fn exit_code(line: &str) -> Option<i64> {
+    let (_, behind) = line.split_once("xit code")?;
+    let behind = behind.trim_start_matches([':', ' ']);
+    let end = behind.find(|sign: char| !sign.is_ascii_digit() && sign != '-');
+    behind[..end.unwrap_or(behind.len())].parse().ok()
+}
+
+/// What stands for the words of a result: of a shell's object, what it printed.
+fn words(result: &str) -> &str {
+    if !result.trim_start().starts_with('{') {
+        return result;
+    }
+    let member = |name| value::member(result, &[name]).filter(|text| text.len() > 2);
+    member("stderr")
+        .or_else(|| member("stdout"))
+        .unwrap_or_default()
+}
+
+/// Whether the last line that was printed says that tests failed.
+fn tells_failed_tests(printed: &str) -> bool {
+    let text = printed.trim_end_matches(['"', ' ', '\n']);
+    let mut start = text.len().saturating_sub(LINE_BYTES_MAX);
+    while !text.is_char_boundary(start) {
+        start += 1;
+    }
+    let tail = &text[start..];
+    let lines = [tail.rsplit_once('\n'), tail.rsplit_once("\\n")];
+    let last = lines.into_iter().flatten().map(|(_, last)| last);
+    let last = last.min_by_key(|last| last.len()).unwrap_or(tail);
+    shell::tests_failed(last)
+}
+
+fn says_tests(tool: &str) -> bool {
+    tool.to_ascii_lowercase().contains("test")
+}
+
+fn runs_tests(command: &str) -> bool {
+    shell::kind(command, &[]) == Command::RunsTests
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(command: &str, result: &str, expected: &str, failure: Option<&str>) {
+        let arguments = serde_json::json!({"command": command}).to_string();
+        let told = ended("bash", &arguments, None, result);
+        assert_eq!(told.result, expected, "{result}");
+        let failure_told = told.failure.as_ref().map(|failure| &*failure.text);
+        assert_eq!(failure_told, failure, "{result}");
+        // The same as JSON, as spans and files of events have it.
+        let quoted = serde_json::Value::from(result).to_string();
+        let quoted = ended("bash", &arguments, None, &quoted);
+        assert_eq!(quoted.failure, told.failure, "{result}");
+        assert_eq!(value::unquote(&quoted.result), told.result, "{result}");
+    }
+
+    /// Given what a shell printed in the envelopes of known frameworks, what was printed is the result, and an exit code other
+    /// than 0 makes it a failure.
+    #[test]
+    fn envelopes_of_shells() {
+        check(
+            "python a.py",
+            "no such user\n[The command completed with exit code 1.]\n[Current working directory: /app]\n[Python interpreter: /usr/bin/python3]",
+            "no such user",
+            Some("no such user"),
+        );
+        check(
+            "make",
+            "<returncode>2</returncode>\n<output>\nno rule\n</output>",
+            "no rule",
+            Some("no rule"),
+        );
+        check(
+            "ls",
+            "<returncode>0</returncode>\n<output>\na.py\n</output>",
+            "a.py",
+            None,
+        );
+        check(
+            "make",
+            "Exit code: 1\nWall time: 0.3 seconds\nOutput:\nstop",
+            "stop",
+            Some("stop"),
+        );
+        check(
+            "ls",
+            "a.py\n(Open file: n/a)\n(Current directory: /app)\nbash-$",
+            "a.py",
+            None,
+        );
+        check("ls", "a.py\n[exit code: 0]", "a.py", None);
+    }
+
+    /// Given a text that only looks like an envelope, it stays as it is.
+    #[test]
+    fn other_texts_stay() {
+        for text in [
+            "[1, 2]",
+            "a list\n[3]",
+            "costs 5 $",
+            "Exit codes are numbers.",
+            "(see above)",
+        ] {
+            check("cat a.txt", text, text, None);
+        }
+    }
+
+    /// Given a shell's object, its exit code counts, and where nothing was printed the result is nothing.
+    #[test]
+    fn objects_of_shells() {
+        let told = |result| ended("terminal", r#"{"cmd":"make"}"#, None, result);
+        let failed = told(r#"{"stdout":"","stderr":"no rule","exit_code":2}"#);
+        assert_eq!(&*failed.failure.expect("a failure").text, "no rule");
+        let silent = told(r#"{"stdout":"","stderr":"","exit_code":0}"#);
+        assert_eq!(silent.result, "");
+        assert!(silent.failure.is_none());
+        let other = told(r#"{"exit":1,"stdout":"a"}"#);
+        assert_eq!(other.result, r#"{"exit":1,"stdout":"a"}"#);
+        assert!(other.failure.is_none());
+    }
+
+    /// Given a search that printed nothing, it found nothing, which is no failure; a command that is no search did its work.
+    #[test]
+    fn searches_that_print_nothing() {
+        check(
+            "grep -rn a src",
+            "<returncode>1</returncode>\n<output>\n</output>",
+            "[]",
+            None,
+        );
+        check("cd /app && find . -name a", "", "[]", None);
+        check("git grep a", "", "[]", None);
+        check("sed -i s/a/b/ c", "", "", None);
+        check("sed s/a/b/ c | grep d > e; touch f", "", "", None);
+    }
+
+    /// Given a test run whose last line says that tests failed, the call failed; what is read of failures did not.
+    #[test]
+    fn tests_that_fail() {
+        let printed = "test_a\n1 failed, 41 passed in 0.4s";
+        check("python -m pytest -q", printed, printed, Some(printed));
+        check("cat log", printed, printed, None);
+        check("pytest", "0 failed, 42 passed", "0 failed, 42 passed", None);
+        let by_tool = ended("run_tests", "{}", None, printed);
+        assert!(by_tool.failure.is_some());
+    }
+
+    /// Given a command that was ended because it took too long, that is its failure, whatever it had printed, and trying again
+    /// does not help.
+    #[test]
+    fn commands_that_do_not_end() {
+        let failures = ["port 3000", "port 3001"].map(|printed| {
+            let result =
+                format!("<returncode>124</returncode>\n<output>\ntimed out: {printed}\n</output>");
+            ended("bash", r#"{"command":"npm start"}"#, None, &result)
+                .failure
+                .expect("a failure")
+        });
+        assert_eq!(failures[0], failures[1]);
+        assert!(!failures[0].transient);
+    }
+}
