@@ -3,13 +3,17 @@
 use std::time::{Duration, Instant};
 
 use super::kill::calls;
-use super::support::{Daemon, Export, Sender, http_client, runtime};
+use super::support::{Daemon, Export, Sender, free_port, http_client, runtime};
 
 /// What the daemon may grow by in the short form, in bytes: caches that fill.
 const SHORT_GROWTH_MAX: f64 = 24e6;
 
 /// What it may grow by in an hour of the long form, in bytes.
 const HOURLY_GROWTH_MAX: f64 = 1e6;
+
+/// Runs that stay in memory: so few that there are more of them before anything is measured. By default it takes half an hour
+/// until all ten thousand have come, and memory grows for so long.
+const RESIDENT_MAX: &str = "runs: {resident_max: 50}\n";
 
 /// Open files that may come and go: connections, files of the journal.
 const FILES_MAX: f64 = 8.0;
@@ -38,7 +42,11 @@ fn nothing_grows_for_ever() {
     let seconds = std::env::var("EDDY_SOAK").ok();
     let seconds: u64 = seconds.and_then(|text| text.parse().ok()).unwrap_or(10);
     let directory = tempfile::tempdir().expect("a temporary directory");
-    let daemon = Daemon::start(directory.path());
+    let config = directory.path().join("eddy.yaml");
+    std::fs::write(&config, RESIDENT_MAX).expect("it can be written");
+    let config = config.to_str().expect("a name in UTF-8");
+    let data = directory.path().join("data");
+    let daemon = Daemon::start_with(&data, free_port(), &["--config", config]);
     let began = Instant::now();
     let whole = Duration::from_secs(seconds);
     let mut samples: Vec<(f64, [f64; 2])> = Vec::new();
