@@ -78,6 +78,9 @@ pub(super) fn ended<'t>(
         Some(ended_in_vain())
     } else if failed || tests() {
         Some(value::failure(&value::unquote(words(&printed))))
+    } else if code == Some(0) {
+        // The shell knows better than words do.
+        None
     } else {
         told()
     };
@@ -248,6 +251,12 @@ mod tests {
             "ls",
             "<returncode>0</returncode>\n<output>\na.py\n</output>",
             "a.py",
+            None,
+        );
+        check(
+            "make",
+            "<returncode>0</returncode>\n<output>\nError: none\n</output>",
+            "Error: none",
             None,
         );
         check(

@@ -21,10 +21,9 @@ use crate::otlp::SpanView;
 
 use super::answer::{Asked, EVENT_CONTENT, OPERATION_DETAILS};
 use super::facts::{ASKED_MAX, Facts, Slot};
-use super::failing::failure_of;
 use super::history::History;
 use super::reading::{event_text, json_text, member_text, messages_text};
-use super::{value, wrappers};
+use super::{ended, value, wrappers};
 
 /// What a tool answered to one call.
 #[derive(Debug, PartialEq)]
@@ -42,8 +41,8 @@ impl ToolAnswer<'_> {
     pub(super) fn report(&self, how: &ToolSettings<'_>) -> ToolCall {
         let whole = self.content.as_deref();
         let content = whole.map(|whole| wrappers::result(whole).unwrap_or(Cow::Borrowed(whole)));
+        let (content, said) = ended::told("", None, whole, content.as_deref());
         let content = content.as_deref();
-        let said = failure_of(whole, content);
         ToolCall {
             call_id: Some(value::id_hash(&[self.id.as_bytes()])),
             output: content.map_or(Recorded::NotRecorded, |text| value::output_json(how, text)),
