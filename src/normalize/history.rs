@@ -2,7 +2,7 @@
 //!
 //! The history comes again with every call of a model and is the longest text of a span, so it is taken apart into messages
 //! once ([`History::of`]); what is wanted of it is read from these. The forms of a single message are read in
-//! [`given`](super::given) (what tools answered) and [`answer`](super::answer) (what the model asked for).
+//! [`given`] (what tools answered) and [`answer`] (what the model asked for).
 
 use std::borrow::Cow;
 
