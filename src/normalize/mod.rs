@@ -15,17 +15,6 @@
 
 mod answer;
 mod call;
-/// Writes down which tracer told of the calls of models in a span's report.
-fn bear_witness(tracer: &str, report: &mut Report) {
-    for event in &mut report.events {
-        if let Body::ModelCall(call) = &mut event.body {
-            let model = call.model.as_deref();
-            let witness = Witness::of(tracer, model, call.input_tokens, call.output_tokens);
-            call.witness = Some(witness);
-        }
-    }
-}
-
 #[cfg(test)]
 mod captured;
 mod claude_code;
@@ -451,6 +440,17 @@ impl Report {
                 ..RunRef::default()
             },
             events: Vec::new(),
+        }
+    }
+}
+
+/// Writes down which tracer told of the calls of models in a span's report.
+fn bear_witness(tracer: &str, report: &mut Report) {
+    for event in &mut report.events {
+        if let Body::ModelCall(call) = &mut event.body {
+            let model = call.model.as_deref();
+            let witness = Witness::of(tracer, model, call.input_tokens, call.output_tokens);
+            call.witness = Some(witness);
         }
     }
 }
