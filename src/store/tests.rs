@@ -730,11 +730,19 @@ mod raw {
     use std::path::Path;
 
     fn database(dir: &Path) -> sled::Db {
-        sled::Config::new()
+        let config = sled::Config::new()
             .path(dir.join("store"))
-            .segment_size(super::pieces::SEGMENT_BYTES)
-            .open()
-            .expect("the database opens")
+            .segment_size(super::pieces::SEGMENT_BYTES);
+        // The threads of a database that was closed let go of its lock a while after.
+        for _ in 0..1_000 {
+            match config.open() {
+                Err(sled::Error::Io(error)) if error.to_string().contains("acquire lock") => {
+                    std::thread::sleep(std::time::Duration::from_millis(10));
+                }
+                opened => return opened.expect("the database opens"),
+            }
+        }
+        panic!("somebody keeps the database open");
     }
 
     /// The keys, those of the index without what follows the prefix.
