@@ -17,8 +17,8 @@
 //! failures that may pass by themselves, and waiting (long or growing pauses, a tool that waits) within its time, count for
 //! nothing; where other calls lie between, or results were not recorded, one repeat more is needed, and where something new
 //! came in between, from whatever call, two more than that, while repeats of whatever call must be six of the newest thirteen
-//! calls, and not each follow something that was newly asked and found, as from a list to each of its items and back. A call
-//! that fails in the same way each time needs one more where something was done in between, which may have mended it. A call
+//! calls, and not each follow something that was newly asked and found, as from a list to each of its items and back; a call
+//! that fails in the same way each time needs no more than that one. A call
 //! that gives nothing at all (a shell's `sed -i`) cannot show a standstill by itself: where another call brought something new
 //! since, it starts anew; so does one whose result is unknown or short (`ok`, a picture's placeholder) where something was done
 //! since. Where nothing but numbers is new in the result, and they go up and down, the result is an old one, and one repeat
@@ -66,8 +66,8 @@ pub(super) fn observe(fold: &mut Fold, judged: &Judged<'_>, policy: &Policy) -> 
     tally.add(judged);
     let needed = match settings.calls_moving {
         Some(calls) if tally.moved && judged.outcome != Outcome::Failed => calls,
-        // What was done may have mended what fails.
-        _ if tally.weak => settings.calls_weak.unwrap_or(settings.calls) + u32::from(tally.moved),
+        // News elsewhere is no excuse for a failure that stays the same.
+        _ if tally.weak => settings.calls_weak.unwrap_or(settings.calls),
         _ => settings.calls,
     };
     // LoopLens keeps one warning for a rule and tool; with progress known each loop has its own.
