@@ -20,8 +20,11 @@ async fn a_tail_begins_now() {
     eddy.commit_alerts("old", Severity::Warning, 3).await;
     let mut tail = eddy.tail(v1::TailAlertsRequest::default()).await;
     eddy.report_loop("new", "scout", 0..4).await;
-    let answer = timeout(PATIENCE, tail.message()).await.unwrap().unwrap();
-    let Some(Message::Alert(alert)) = answer.unwrap().message else {
+    let answer = timeout(PATIENCE, tail.message())
+        .await
+        .expect("in time")
+        .expect("no error");
+    let Some(Message::Alert(alert)) = answer.expect("an alert").message else {
         panic!("not an alert");
     };
     assert_eq!(
@@ -163,9 +166,10 @@ async fn server_sent_alerts_resume() {
     let eddy = Fixture::start().await;
     eddy.commit_alerts("a", Severity::Warning, 3).await;
     let mut events = eddy.events("/v1/alerts?cursor=0", "").await;
-    let first = events.next().await.unwrap();
+    let first = events.next().await.expect("an event");
     assert_eq!((first.id.as_str(), first.event.as_str()), ("1", ""));
-    let alert: crate::json::AlertJson = serde_json::from_str(&first.data).unwrap();
+    let alert: crate::json::AlertJson =
+        serde_json::from_str(&first.data).expect("an alert in JSON");
     assert_eq!(
         (alert.cursor, alert.run_id.as_str(), alert.change.as_str()),
         (1, "a", "raised")
@@ -175,9 +179,9 @@ async fn server_sent_alerts_resume() {
     let mut events = eddy
         .events("/v1/alerts?cursor=0", "last-event-id: 2\r\n")
         .await;
-    assert_eq!(events.next().await.unwrap().id, "3");
+    assert_eq!(events.next().await.expect("an event").id, "3");
     eddy.commit_alerts("a", Severity::Warning, 1).await;
-    assert_eq!(events.next().await.unwrap().id, "4");
+    assert_eq!(events.next().await.expect("an event").id, "4");
 }
 
 /// A server-sent stream says what it left out, and its id is where to go on.
@@ -190,7 +194,7 @@ async fn server_sent_alerts_show_what_is_left_out() {
     let eddy = Fixture::start_with(&Options::default(), settings).await;
     let mut events = eddy.events("/v1/alerts", "").await;
     eddy.commit_alerts("a", Severity::Warning, 9).await;
-    let lagged = events.next().await.unwrap();
+    let lagged = events.next().await.expect("an event");
     assert_eq!((lagged.id.as_str(), lagged.event.as_str()), ("9", "lagged"));
     assert_eq!(lagged.data, r#"{"from":1,"missed":9,"to":9}"#);
 }
@@ -204,7 +208,7 @@ async fn server_sent_alerts_are_kept_alive() {
     };
     let eddy = Fixture::start_with(&Options::default(), settings).await;
     let mut events = eddy.events("/v1/alerts", "").await;
-    assert!(events.next_line().await.unwrap().starts_with(':'));
+    assert!(events.next_line().await.expect("a line").starts_with(':'));
 }
 
 /// Given ten readers of which one stops reading, the others have each alert within a second; the one that stopped holds less
