@@ -12,35 +12,36 @@ mod samples;
 pub mod table;
 pub mod text;
 
-use crate::json::WarningJson;
+use crate::json::{RunJson, WarningJson};
 
 use text::{Look, Paint, clean, columns, money, short_number, wrap};
 
 /// Widest that sentences are set; longer lines are hard to read.
 const SENTENCE_COLUMNS_MAX: usize = 110;
 
-/// The line that says who loops with what, and what it has cost; nothing where none of it is known.
-fn place_of(warning: &WarningJson) -> Option<String> {
+/// Who loops with what, and what it has cost; nothing where none of it is known.
+fn place_of(look: Look, warning: &WarningJson) -> Vec<String> {
     let mut parts = Vec::new();
-    parts.extend(
-        warning
-            .agent
-            .as_ref()
-            .map(|agent| format!("agent {}", clean(agent))),
-    );
-    parts.extend(
-        warning
-            .tool
-            .as_ref()
-            .map(|tool| format!("tool {}", clean(tool))),
-    );
+    let agent = warning.agent.as_ref();
+    parts.extend(agent.map(|agent| format!("agent {}", clean(agent))));
+    let tool = warning.tool.as_ref();
+    parts.extend(tool.map(|tool| format!("tool {}", clean(tool))));
     if warning.tokens > 0 {
         parts.push(format!("{} tokens", short_number(warning.tokens)));
     }
     if warning.cost_usd > 0.0 {
         parts.push(money(warning.cost_usd));
     }
-    (!parts.is_empty()).then(|| joined(&parts))
+    if parts.is_empty() {
+        return Vec::new();
+    }
+    hanging("", &joined(&parts), look)
+}
+
+/// What a run cost; nothing where no price is known of its models.
+fn cost(run: &RunJson) -> Option<String> {
+    let is_known = run.cost_usd > 0.0 || run.unpriced_models.is_empty();
+    is_known.then(|| money(run.cost_usd))
 }
 
 /// Lines behind a coloured bar, which holds them together. Ends with a line break.

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, VecDeque};
 
 use super::text::{Look, Paint, clean, columns, fit};
 use super::{
-    barred, clock, gravity, joined, place_of, rule_and_count, sentence, severity_paint,
+    barred, clock, gravity, hanging, joined, place_of, rule_and_count, sentence, severity_paint,
     severity_word,
 };
 use crate::json::{AlertJson, WarningJson};
@@ -115,8 +115,9 @@ pub fn alert_block(look: Look, alert: &AlertJson) -> String {
         head.push_str(&look.paint(paint, "  again"));
     }
     head.push_str(&look.paint(Paint::Faint, &format!("  {}", clock(alert.at.as_deref()))));
-    let mut lines = vec![head, run_of_alert(look, alert)];
-    lines.extend(place_of(warning));
+    let mut lines = vec![head];
+    lines.extend(run_of_alert(look, alert));
+    lines.extend(place_of(look, warning));
     lines.push(String::new());
     lines.extend(sentence(look, "what", &warning.what_happened));
     lines.extend(sentence(look, "try", &warning.what_to_try));
@@ -167,26 +168,22 @@ fn short_line(look: Look, paint: Paint, sign: &str, alert: &AlertJson) -> String
     format!("{sign}  {rule}  {rest}\n")
 }
 
-/// The line of an alert that names its run.
-fn run_of_alert(look: Look, alert: &AlertJson) -> String {
-    let service = alert
-        .service
-        .as_ref()
-        .map(|service| format!(" · service {}", clean(service)));
-    let tenant = alert
-        .tenant
-        .as_ref()
-        .map(|tenant| format!(" · tenant {}", clean(tenant)));
-    let run = format!(
-        "run {}{}{}",
-        clean(&alert.run_id),
-        tenant.unwrap_or_default(),
-        service.unwrap_or_default()
-    );
-    format!(
-        "{run} · score {}",
-        look.paint(score_paint(alert.score), &alert.score.to_string())
-    )
+/// What names the run of an alert, and how it stands.
+fn run_of_alert(look: Look, alert: &AlertJson) -> Vec<String> {
+    let mut parts = vec![format!("run {}", clean(&alert.run_id))];
+    let tenant = alert.tenant.as_ref();
+    parts.extend(tenant.map(|tenant| format!("tenant {}", clean(tenant))));
+    let service = alert.service.as_ref();
+    parts.extend(service.map(|service| format!("service {}", clean(service))));
+    let score = alert.score.to_string();
+    parts.push(format!("score {score}"));
+    let mut lines = hanging("", &joined(&parts), look);
+    if let Some(last) = lines.last_mut() {
+        // A number is never broken over two lines, so it stands at the end.
+        let before = last.len() - score.len();
+        last.replace_range(before.., &look.paint(score_paint(alert.score), &score));
+    }
+    lines
 }
 
 /// The colour of the status that a score alone would have.

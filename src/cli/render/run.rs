@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use super::text::{Look, Paint, clean, money, short_number, short_time};
 use super::{
-    barred, clock, hanging, joined, place_of, rule_and_count, sentence, severity_paint,
+    barred, clock, cost, hanging, joined, place_of, rule_and_count, sentence, severity_paint,
     status_paint, words,
 };
 use crate::json::{RunJson, WarningJson};
@@ -101,7 +101,7 @@ fn warning_page(look: Look, warning: &WarningJson, others: &[&WarningJson]) -> S
         let _ = write!(head, "  −{} points", warning.penalty);
     }
     let mut lines = vec![head];
-    lines.extend(place_of(warning));
+    lines.extend(place_of(look, warning));
     lines.push(period(
         warning.first_seen.as_deref(),
         warning.last_seen.as_deref(),
@@ -142,50 +142,69 @@ fn saved(run: &RunJson) -> Option<String> {
 
 /// The lines of a run's page that say who did how much, and when.
 fn summary(run: &RunJson) -> Vec<String> {
-    let mut who = Vec::new();
-    who.extend(
-        run.service
-            .as_ref()
-            .map(|service| format!("service {service}")),
-    );
-    who.extend(
-        run.session_id
-            .as_ref()
-            .map(|session| format!("session {session}")),
-    );
-    if !run.agents.is_empty() {
-        who.push(format!("agents {}", run.agents.join(", ")));
-    }
-    let mut what = vec![format!("{} tool calls", short_number(run.tool_calls))];
-    if run.skipped_calls > 0 {
-        what.push(format!(
-            "{} more kept back by the guard",
-            short_number(run.skipped_calls)
-        ));
-        what.extend(saved(run));
-    }
-    what.push(format!("{} model calls", short_number(run.model_calls)));
-    what.push(format!("{} tokens", short_number(run.tokens)));
-    what.push(money(run.cost_usd));
-    if !run.unpriced_models.is_empty() {
-        what.push(format!("no price for {}", run.unpriced_models.join(", ")));
-    }
-    let mut when = vec![period(run.first_seen.as_deref(), run.last_seen.as_deref())];
-    when.push(match run.ended.as_str() {
-        "ok" => "ended well".to_owned(),
-        "failed" => "ended in failure".to_owned(),
-        "idle" => "went quiet without an end".to_owned(),
-        _ => "still open".to_owned(),
-    });
-    when.push(format!("lowest score {}", run.lowest_score));
-    if run.late_events > 0 {
-        when.push(format!("{} reports too late to count", run.late_events));
-    }
-    [who, what, when]
+    [who(run), what(run), when(run)]
         .into_iter()
         .map(|parts| clean(&joined(&parts)).into_owned())
         .filter(|line| !line.is_empty())
         .collect()
+}
+
+fn who(run: &RunJson) -> Vec<String> {
+    let service = run.service.as_ref();
+    let session = run.session_id.as_ref();
+    let agents = match run.agents.len() {
+        0 => None,
+        1 => Some(format!("agent {}", run.agents[0])),
+        _ => Some(format!("agents {}", run.agents.join(", "))),
+    };
+    let parts = [
+        service.map(|service| format!("service {service}")),
+        session.map(|session| format!("session {session}")),
+        agents,
+    ];
+    parts.into_iter().flatten().collect()
+}
+
+fn what(run: &RunJson) -> Vec<String> {
+    let mut parts = vec![counted(run.tool_calls, "tool call")];
+    if run.skipped_calls > 0 {
+        parts.push(format!(
+            "{} more kept back by the guard",
+            short_number(run.skipped_calls)
+        ));
+        parts.extend(saved(run));
+    }
+    parts.push(counted(run.model_calls, "model call"));
+    parts.push(counted(run.tokens, "token"));
+    parts.extend(cost(run));
+    if !run.unpriced_models.is_empty() {
+        parts.push(format!("no price for {}", run.unpriced_models.join(", ")));
+    }
+    parts
+}
+
+fn when(run: &RunJson) -> Vec<String> {
+    let ended = match run.ended.as_str() {
+        "ok" => "ended well",
+        "failed" => "ended in failure",
+        "idle" => "went quiet without an end",
+        _ => "still open",
+    };
+    let mut parts = vec![
+        period(run.first_seen.as_deref(), run.last_seen.as_deref()),
+        ended.to_owned(),
+        format!("lowest score {}", run.lowest_score),
+    ];
+    if run.late_events > 0 {
+        parts.push(counted(run.late_events, "report") + " too late to count");
+    }
+    parts
+}
+
+/// So many of something: `1 tool call`, `12.4k tokens`.
+fn counted(number: u64, what: &str) -> String {
+    let more = if number == 1 { "" } else { "s" };
+    format!("{} {what}{more}", short_number(number))
 }
 
 /// From when to when, the date only once where it is the same, and how long that was.
@@ -300,10 +319,11 @@ Notes
         run.warnings.clear();
         run.notes.clear();
         run.skipped_calls = 0;
+        (run.tool_calls, run.cost_usd) = (1, 0.0);
         run.unpriced_models = vec!["homemade".to_owned()];
         let expected = "\
 run 4bf92f3577b34da6a3ce929d0e0e4736  LIKELY STUCK  score 45
-  34 tool calls · 51 model calls · 120.4k tokens · $0.41 · no price for homemade
+  1 tool call · 51 model calls · 120.4k tokens · no price for homemade
   time not known · still open · lowest score 40
 
 No warnings

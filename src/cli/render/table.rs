@@ -3,8 +3,8 @@
 
 use std::time::SystemTime;
 
-use super::text::{Look, Paint, clean, columns, fit, money, pad, short_number, short_time};
-use super::{rule_and_count, severity_paint, status_paint, words};
+use super::text::{Look, Paint, clean, columns, fit, pad, short_number, short_time};
+use super::{cost, rule_and_count, severity_paint, status_paint, words};
 use crate::json::{RunJson, WarningJson};
 
 /// Room left for the worst warning at the end of a table's row; with less it gets a line of its own.
@@ -64,10 +64,12 @@ const HEADS: [&str; COLUMNS] = [
 
 const AGENTS: usize = 3;
 
+const LAST_SEEN: usize = 7;
+
 const RIGHT_ALIGNED: [usize; 4] = [1, 4, 5, 6];
 
-/// Columns that a narrow page goes without, the first to leave first: cost, tokens, calls, agents.
-const DISPENSABLE: [usize; 4] = [6, 5, 4, AGENTS];
+/// Columns that a narrow page goes without, the first to leave first: cost, tokens, calls, agents, last seen.
+const DISPENSABLE: [usize; 5] = [6, 5, 4, AGENTS, LAST_SEEN];
 
 /// Makes the table narrower until it fits or nothing more can leave. A column of width 0 is not shown.
 fn squeeze(widths: &mut [usize; COLUMNS], room: usize) {
@@ -110,7 +112,7 @@ impl Row {
                 fit(&clean(&run.agents.join(", ")), AGENTS_COLUMNS_MAX),
                 short_number(run.tool_calls),
                 short_number(run.tokens),
-                money(run.cost_usd),
+                cost(run).unwrap_or_else(|| "–".to_owned()),
                 age(run.last_seen.as_deref(), now),
             ],
             status: status_paint(&run.status),
@@ -196,17 +198,18 @@ mod tests {
         well.status = "healthy".to_owned();
         well.score = 100;
         well.warnings.clear();
+        (well.cost_usd, well.unpriced_models) = (0.0, vec!["homemade".to_owned()]);
         let now = humantime::parse_rfc3339("2026-11-21T14:05:00Z").expect("a time");
         runs_table(plain(width), &[run(), well], now)
     }
 
-    // Given a wide page; a run is a line with its worst warning.
+    // Given a wide page; a run is a line with its worst warning, and a cost that nobody knows is not said to be nothing.
     #[test]
     fn a_wide_table_has_a_line_for_a_run() {
         let expected = "\
 STATUS        SCORE  RUN                               AGENTS              CALLS  TOKENS   COST  LAST SEEN  WORST WARNING
 likely stuck     45  4bf92f3577b34da6a3ce929d0e0e4736  researcher, writer     34  120.4k  $0.41  1 min ago  repeated_tool_call_exact_input ×4 · web_…
-healthy         100  thread_搜索                       assistant              34  120.4k  $0.41  1 min ago
+healthy         100  thread_搜索                       assistant              34  120.4k      –  1 min ago
 ";
         assert_eq!(table(149), expected);
     }
@@ -218,7 +221,7 @@ healthy         100  thread_搜索                       assistant              
 STATUS        SCORE  RUN                               AGENTS      CALLS  TOKENS   COST  LAST SEEN
 likely stuck     45  4bf92f3577b34da6a3ce929d0e0e4736  researche…     34  120.4k  $0.41  1 min ago
   └ repeated_tool_call_exact_input ×4 · web_search
-healthy         100  thread_搜索                       assistant      34  120.4k  $0.41  1 min ago
+healthy         100  thread_搜索                       assistant      34  120.4k      –  1 min ago
 ";
         assert_eq!(table(100), expected);
         let expected = "\
@@ -228,6 +231,13 @@ likely stuck     45  4bf92f3577b34da6a3ce929d0e0e4736  researc…  1 min ago
 healthy         100  thread_搜索                       assista…  1 min ago
 ";
         assert_eq!(table(80), expected);
+        let expected = "\
+STATUS        SCORE  RUN
+likely stuck     45  4bf92f3577b34da6a3ce929d0e0e4736
+  └ repeated_tool_call_exact_input ×4 · web_search
+healthy         100  thread_搜索
+";
+        assert_eq!(table(60), expected);
     }
 
     // Given colours; they take no columns.

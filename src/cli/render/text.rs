@@ -8,7 +8,7 @@ use std::env;
 use std::fmt::Write as _;
 use std::io::IsTerminal;
 
-/// Columns assumed where `COLUMNS` does not tell.
+/// Columns of a page that no terminal shows and `COLUMNS` does not set: one that is piped, or goes into a file.
 const COLUMNS_DEFAULT: usize = 100;
 
 /// Narrowest page that is laid out; below it lines are simply too long.
@@ -24,15 +24,17 @@ pub struct Look {
 }
 
 impl Look {
-    /// The look for a stream: colours if it is a terminal and `NO_COLOR` is unset or empty, as wide as `COLUMNS` says,
-    /// else 100.
+    /// The look for a stream: colours if it is a terminal and `NO_COLOR` is unset or empty; as wide as `COLUMNS` says, else as
+    /// the terminal is now, else 100 columns.
     #[must_use]
     pub fn of(stream: &impl IsTerminal) -> Self {
+        let is_terminal = stream.is_terminal();
         let no_color = env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
-        let columns = env::var("COLUMNS").ok().and_then(|text| text.parse().ok());
+        let set = env::var("COLUMNS").ok();
+        let shown = is_terminal.then(terminal_size::terminal_size).flatten();
         Self {
-            color: stream.is_terminal() && !no_color,
-            width: columns.unwrap_or(COLUMNS_DEFAULT).max(COLUMNS_MIN),
+            color: is_terminal && !no_color,
+            width: width(set.as_deref(), shown.map(|(width, _)| width.0)),
         }
     }
 
@@ -76,6 +78,14 @@ impl Paint {
             Self::Faint => "2",
         }
     }
+}
+
+/// Columns of a page, by what `COLUMNS` says and by what a terminal says of itself.
+fn width(set: Option<&str>, shown: Option<u16>) -> usize {
+    let set = set.and_then(|text| text.parse().ok());
+    // A terminal that does not know its size says 0.
+    let shown = shown.map(usize::from).filter(|columns| *columns > 0);
+    set.or(shown).unwrap_or(COLUMNS_DEFAULT).max(COLUMNS_MIN)
 }
 
 /// The text with everything visible that a terminal would obey: control characters (C0, DEL, C1), line and paragraph
@@ -262,6 +272,22 @@ mod tests {
         assert_eq!(money(12.345), "$12.35");
         assert_eq!(short_time(59), "59 s");
         assert_eq!(short_time(3_700), "1 h");
+    }
+
+    // Given `COLUMNS`, a terminal, both or none; the first that tells counts, and no page is narrower than can be laid out.
+    #[test]
+    fn a_page_is_as_wide_as_its_terminal() {
+        for (set, shown, expected) in [
+            (Some("72"), Some(120), 72),
+            (None, Some(120), 120),
+            (Some("wide"), Some(120), 120),
+            (None, Some(0), COLUMNS_DEFAULT),
+            (None, None, COLUMNS_DEFAULT),
+            (Some("0"), None, COLUMNS_MIN),
+            (None, Some(20), COLUMNS_MIN),
+        ] {
+            assert_eq!(width(set, shown), expected, "{set:?} {shown:?}");
+        }
     }
 
     // Given a look without colours; painting leaves the text alone.
