@@ -46,7 +46,7 @@ impl RunState {
         open.map(|known| known.take_back(&run_id)).collect()
     }
 
-    /// Forgets everything but what was announced, which is resolved.
+    /// Forgets everything but what was announced, which is resolved, and that it has done so.
     #[must_use]
     pub fn begin_anew(&mut self) -> Vec<Change> {
         let changes = self.retire();
@@ -55,6 +55,7 @@ impl RunState {
             published: std::mem::take(&mut self.published),
             ..Self::new(self.id.clone())
         };
+        self.base.notes.begun_anew = true;
         changes
     }
 

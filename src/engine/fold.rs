@@ -135,7 +135,7 @@ impl Spent {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[allow(
     clippy::struct_excessive_bools,
-    reason = "five facts that do not depend on each other"
+    reason = "six facts that do not depend on each other"
 )]
 pub(crate) struct Notes {
     pub(crate) input_missing: bool,
@@ -143,6 +143,7 @@ pub(crate) struct Notes {
     pub(crate) output_missing: bool,
     pub(crate) warnings_full: bool,
     pub(crate) absorbed: bool,
+    pub(crate) begun_anew: bool,
 }
 
 impl Fold {
@@ -172,6 +173,7 @@ impl Fold {
     pub(crate) fn absorb(&mut self, other: &Self) {
         let (totals, more) = (&mut self.totals, &other.totals);
         self.notes.absorbed |= more.tool_calls + more.model_calls > 0;
+        self.notes.begun_anew |= other.notes.begun_anew;
         totals.tool_calls += more.tool_calls;
         totals.model_calls += more.model_calls;
         totals.tokens = totals.tokens.saturating_add(more.tokens);

@@ -296,6 +296,9 @@ fn notes(tip: &Fold) -> Vec<&'static str> {
     if facts.warnings_full {
         notes.push("the run has more warnings than are kept");
     }
+    if facts.begun_anew {
+        notes.push("judging the run failed by a defect of Eddy, and it began anew: what came before does not count");
+    }
     if facts.absorbed {
         notes.push(
             "the beginning of the run was kept under another id and is only part of the totals",

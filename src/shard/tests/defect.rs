@@ -3,13 +3,15 @@
 use std::collections::BTreeSet;
 
 use super::{A, B, calls, kill, settings, start, still, stop, submit, view};
+use crate::engine::RunView;
 use crate::engine::guard::Verdict;
 use crate::engine::view::Status;
 use crate::engine::warning::ChangeKind;
 use crate::shard::defect::DEFECTIVE;
 use crate::shard::guard::{Spoken, Who};
 
-/// Given a run whose judging panics, its reports are taken all the same, its warnings are taken back once and it begins anew;
+/// Given a run whose judging panics, its reports are taken all the same, its warnings are taken back once and it begins anew,
+/// which it says of itself from then on;
 /// other runs, in the same request too, are judged as ever, and so is it when the defect is mended. A start that replays the
 /// journal does not end by it either.
 #[tokio::test(start_paused = true)]
@@ -29,6 +31,9 @@ async fn a_defect_ends_one_run() {
     submit(&shards, both.concat()).await;
     let broken = view(&shards, "broken").await;
     assert_eq!((broken.tool_calls, broken.status), (0, Status::Healthy));
+    let says_so = |run: &RunView| run.notes.iter().any(|note| note.contains("began anew"));
+    assert!(says_so(&broken), "{:?}", broken.notes);
+    assert!(!says_so(&view(&shards, "sound").await));
     assert_eq!(view(&shards, "sound").await.tool_calls, 3);
     let alerts = shards.store().alerts_after(0, 100).unwrap();
     let told = |change| {
@@ -62,5 +67,6 @@ async fn a_defect_ends_one_run() {
     let revisions = mended.warnings.iter().map(|warning| warning.revision);
     assert_eq!((mended.tool_calls, mended.warnings.len()), (3, warned));
     assert!(revisions.min() > Some(1), "{:?}", mended.warnings);
+    assert!(says_so(&mended), "{:?}", mended.notes);
     stop(&shards).await;
 }

@@ -5,7 +5,7 @@ use crate::engine::fold::Notes;
 #[derive(Clone, Copy, PartialEq, prost::Message)]
 #[allow(
     clippy::struct_excessive_bools,
-    reason = "five facts that do not depend on each other"
+    reason = "six facts that do not depend on each other"
 )]
 pub(super) struct NotesRecord {
     #[prost(bool, tag = "1")]
@@ -18,6 +18,8 @@ pub(super) struct NotesRecord {
     warnings_full: bool,
     #[prost(bool, tag = "5")]
     absorbed: bool,
+    #[prost(bool, tag = "6")]
+    begun_anew: bool,
 }
 
 pub(super) fn notes_record(notes: Notes) -> NotesRecord {
@@ -27,6 +29,7 @@ pub(super) fn notes_record(notes: Notes) -> NotesRecord {
         output_missing,
         warnings_full,
         absorbed,
+        begun_anew,
     } = notes;
     NotesRecord {
         input_missing,
@@ -34,6 +37,7 @@ pub(super) fn notes_record(notes: Notes) -> NotesRecord {
         output_missing,
         warnings_full,
         absorbed,
+        begun_anew,
     }
 }
 
@@ -44,5 +48,6 @@ pub(super) fn read_notes(record: NotesRecord) -> Notes {
         output_missing: record.output_missing,
         warnings_full: record.warnings_full,
         absorbed: record.absorbed,
+        begun_anew: record.begun_anew,
     }
 }
