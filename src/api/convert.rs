@@ -9,6 +9,7 @@ use super::v1;
 use crate::engine::RunView;
 use crate::engine::view::{Ended, Status};
 use crate::engine::warning::{ChangeKind, Severity, Warning, WarningState};
+use crate::engine::work::AgentWork;
 use crate::json::{dollars, hex_id, hex_span};
 use crate::store::alert::Alert;
 
@@ -26,6 +27,7 @@ impl From<&RunView> for v1::Run {
             score: run.score,
             lowest_score: run.lowest_score,
             tool_calls: run.tool_calls,
+            work: run.work.iter().map(v1::AgentWork::from).collect(),
             skipped_calls: run.skipped_calls,
             saved_tokens_estimate: run.saved_tokens,
             saved_cost_usd_estimate: dollars(run.saved_cost_microusd),
@@ -43,6 +45,16 @@ impl From<&RunView> for v1::Run {
                 .iter()
                 .map(ToString::to_string)
                 .collect(),
+        }
+    }
+}
+
+impl From<&AgentWork> for v1::AgentWork {
+    fn from(work: &AgentWork) -> Self {
+        Self {
+            agent: work.agent.to_string(),
+            calls: work.calls,
+            repeats: work.repeats,
         }
     }
 }

@@ -2,6 +2,8 @@
 //!
 //! The client reads what it can do about it. What went wrong inside goes to the log, at the place where it is found.
 
+use std::borrow::Cow;
+
 use axum::Json;
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
@@ -16,13 +18,10 @@ pub(super) enum ApiError {
     #[error("{field}: {problem}")]
     Invalid {
         /// The field at fault, named as the client named it.
-        field: &'static str,
+        field: Cow<'static, str>,
         /// What is wrong with it, and what would be right.
         problem: String,
     },
-    /// The question has a field that is not known.
-    #[error("{0}: is not a field of this request")]
-    UnknownField(String),
     /// What the guard was told could not be taken in in time. Telling it again may help.
     #[error(
         "not taken in within the guard's deadline: Eddy is busy or stopping; the agent may go on"
@@ -63,16 +62,16 @@ pub(super) enum ApiError {
 
 impl ApiError {
     /// An [`ApiError::Invalid`].
-    pub(super) fn invalid(field: &'static str, problem: impl Into<String>) -> Self {
+    pub(super) fn invalid(field: impl Into<Cow<'static, str>>, problem: impl Into<String>) -> Self {
         Self::Invalid {
-            field,
+            field: field.into(),
             problem: problem.into(),
         }
     }
 
     fn code(&self) -> Code {
         match self {
-            Self::Invalid { .. } | Self::UnknownField(_) => Code::InvalidArgument,
+            Self::Invalid { .. } => Code::InvalidArgument,
             Self::CursorAhead { .. } => Code::OutOfRange,
             Self::NoRun(_) | Self::NoWarning { .. } => Code::NotFound,
             Self::StreamsTaken(_) => Code::ResourceExhausted,
@@ -82,9 +81,7 @@ impl ApiError {
 
     fn http_status(&self) -> StatusCode {
         match self {
-            Self::Invalid { .. } | Self::UnknownField(_) | Self::CursorAhead { .. } => {
-                StatusCode::BAD_REQUEST
-            }
+            Self::Invalid { .. } | Self::CursorAhead { .. } => StatusCode::BAD_REQUEST,
             Self::NoRun(_) | Self::NoWarning { .. } => StatusCode::NOT_FOUND,
             Self::StreamsTaken(_) => StatusCode::TOO_MANY_REQUESTS,
             Self::Unavailable | Self::NotTakenIn => StatusCode::SERVICE_UNAVAILABLE,
@@ -96,7 +93,7 @@ impl From<ApiError> for tonic::Status {
     fn from(error: ApiError) -> Self {
         let mut details = ErrorDetails::new();
         if let ApiError::Invalid { field, problem } = &error {
-            details.add_bad_request_violation(*field, problem.as_str());
+            details.add_bad_request_violation(field.as_ref(), problem.as_str());
         }
         Self::with_error_details(error.code(), error.to_string(), details)
     }

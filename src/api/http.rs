@@ -196,12 +196,16 @@ async fn unknown_path(request: Request) -> Response {
     }
     failure(
         StatusCode::NOT_FOUND,
-        "no such path; there are /v1/runs, /v1/runs/ID, /v1/warnings/ID, /v1/alerts, /healthz, /readyz and /metrics",
+        "no such path; there are /v1/runs, /v1/runs/ID, /v1/warnings/ID, /v1/alerts, /v1/guard/check, /v1/guard/report, \
+         /v1/guard/message, /v1/guard/totals, /healthz, /readyz and /metrics",
     )
 }
 
 async fn wrong_method() -> Response {
-    failure(StatusCode::METHOD_NOT_ALLOWED, "this path answers GET only")
+    failure(
+        StatusCode::METHOD_NOT_ALLOWED,
+        "this path has another method: POST for /v1/guard/check, /v1/guard/report and /v1/guard/message, else GET",
+    )
 }
 
 /// Statuses by their public ids, separated by commas.
@@ -256,5 +260,11 @@ fn last_event_id(headers: &HeaderMap) -> Result<Option<u64>, ApiError> {
 }
 
 fn bad_query(rejection: &QueryRejection) -> ApiError {
-    ApiError::invalid("query", rejection.body_text())
+    let told = rejection.body_text();
+    // What failed, then the parameter where it is known which, then what is wrong.
+    let wrong = told.split_once(": ").map_or(&*told, |(_, wrong)| wrong);
+    match wrong.split_once(": ") {
+        Some((field, problem)) => ApiError::invalid(field.to_owned(), problem),
+        None => ApiError::invalid("query", wrong),
+    }
 }

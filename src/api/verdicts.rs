@@ -267,7 +267,7 @@ fn taken_in(answer: &Answer) -> Result<(), ApiError> {
 
 fn session_error(error: &ApiError) -> v1::SessionError {
     let (field, problem) = match error {
-        ApiError::Invalid { field, problem } => ((*field).to_owned(), problem.clone()),
+        ApiError::Invalid { field, problem } => (field.clone().into_owned(), problem.clone()),
         other => (String::new(), other.to_string()),
     };
     v1::SessionError { field, problem }

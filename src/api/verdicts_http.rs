@@ -249,7 +249,7 @@ impl<'a> Fields<'a> {
     fn end(self) -> Result<(), ApiError> {
         match self.0.into_keys().next() {
             None => Ok(()),
-            Some(field) => Err(ApiError::UnknownField(field)),
+            Some(field) => Err(ApiError::invalid(field, "is not a field of this request")),
         }
     }
 }

@@ -85,7 +85,9 @@ async fn what_is_not_offered_is_refused() {
     let mut text = String::new();
     socket.read_to_string(&mut text).await.expect("an answer");
     assert!(
-        text.contains(" 405 ") && text.contains("\"error\""),
+        text.contains(" 405 ")
+            && text.contains("\"error\"")
+            && text.contains("POST for /v1/guard/check"),
         "{text}"
     );
 

@@ -37,6 +37,12 @@ async fn a_run_is_shown_with_its_warning() {
         rules,
         ["repeated_tool_call_exact_input", "repeated_tool_call"]
     );
+    let work = [v1::AgentWork {
+        agent: "scout".into(),
+        calls: 4,
+        repeats: 3,
+    }];
+    assert_eq!(run.work, work);
     let warning = &run.warnings[0];
     assert_eq!(warning.severity(), v1::Severity::Warning);
     assert_eq!(warning.state(), v1::WarningState::Open);
@@ -45,6 +51,7 @@ async fn a_run_is_shown_with_its_warning() {
     assert_eq!(status, 200);
     assert_eq!(json["run_id"], "chat/1");
     assert_eq!(json["score"], 75);
+    assert_eq!(json["work"][0]["repeats"], 3);
     assert_eq!(json["warnings"][0]["id"], warning.warning_id.as_str());
     assert_eq!(eddy.get("/v1/runs/chat%2F1").await.1, json);
 }
@@ -194,47 +201,33 @@ async fn runs_are_filtered() {
     }
 }
 
-/// A question that is wrong is refused with the name of the field at fault.
+/// A question over gRPC that is wrong is refused with the name of the field at fault, in words and as a detail.
 #[tokio::test]
 async fn wrong_questions_are_refused_by_field() {
     let eddy = Fixture::start().await;
-    let mut runs = eddy.runs().await;
     let list = v1::ListRunsRequest::default;
-    let status_filter = |number| v1::RunFilter {
-        statuses: vec![number],
-        ..v1::RunFilter::default()
+    let of_status = |number| v1::ListRunsRequest {
+        filter: Some(v1::RunFilter {
+            statuses: vec![number],
+            ..v1::RunFilter::default()
+        }),
+        ..list()
+    };
+    let negative = v1::ListRunsRequest {
+        page_size: -1,
+        ..list()
+    };
+    let nonsense = v1::ListRunsRequest {
+        page_token: "nonsense".into(),
+        ..list()
     };
     for (field, request) in [
-        (
-            "page_size",
-            v1::ListRunsRequest {
-                page_size: -1,
-                ..list()
-            },
-        ),
-        (
-            "page_token",
-            v1::ListRunsRequest {
-                page_token: "nonsense".into(),
-                ..list()
-            },
-        ),
-        (
-            "filter.statuses",
-            v1::ListRunsRequest {
-                filter: Some(status_filter(0)),
-                ..list()
-            },
-        ),
-        (
-            "filter.statuses",
-            v1::ListRunsRequest {
-                filter: Some(status_filter(99)),
-                ..list()
-            },
-        ),
+        ("page_size", negative),
+        ("page_token", nonsense),
+        ("filter.statuses", of_status(0)),
+        ("filter.statuses", of_status(99)),
     ] {
-        let refusal = runs.list_runs(request).await.unwrap_err();
+        let refusal = eddy.runs().await.list_runs(request).await.unwrap_err();
         assert_eq!(refusal.code(), Code::InvalidArgument, "{field}");
         assert!(refusal.message().starts_with(field), "{refusal}");
         let details = refusal.get_details_bad_request().unwrap();
@@ -245,30 +238,35 @@ async fn wrong_questions_are_refused_by_field() {
             page_token: token.into(),
             ..v1::ListWarningsRequest::default()
         };
-        let refusal = eddy
-            .warnings()
-            .await
-            .list_warnings(request)
-            .await
-            .unwrap_err();
-        assert_eq!(refusal.code(), Code::InvalidArgument, "{token}");
+        let refused = eddy.warnings().await.list_warnings(request).await;
+        assert_eq!(
+            refused.unwrap_err().code(),
+            Code::InvalidArgument,
+            "{token}"
+        );
     }
+}
 
-    for (path, word) in [
+/// A question over HTTP that is wrong is refused with the name of the parameter at fault before the colon.
+#[tokio::test]
+async fn wrong_parameters_are_named() {
+    let eddy = Fixture::start().await;
+    eddy.report_loop("r", "scout", 0..1).await;
+    for (path, parameter) in [
         ("/v1/runs?limit=-1", "limit"),
         ("/v1/runs?limit=many", "limit"),
         ("/v1/runs?page_token=nonsense", "page_token"),
-        ("/v1/runs?status=sick", "likely_stuck"),
+        ("/v1/runs?status=sick", "status"),
         ("/v1/runs?staus=healthy", "staus"),
         ("/v1/alerts?cursor=first", "cursor"),
-        ("/v1/alerts?min_severity=loud", "critical"),
+        ("/v1/alerts?min_severity=loud", "min_severity"),
+        ("/v1/warnings/nonsense?run_id=r", "warning"),
+        // Which one is missing is said in words.
+        ("/v1/warnings/0123456789abcdef", "query"),
     ] {
         let (status, json) = eddy.get(path).await;
-        assert_eq!(status, 400, "{path}");
-        assert!(
-            json["error"].as_str().unwrap().contains(word),
-            "{path}: {json}"
-        );
+        let (named, _) = json["error"].as_str().unwrap().split_once(": ").unwrap();
+        assert_eq!((status, named), (400, parameter), "{path}: {json}");
     }
 }
 
