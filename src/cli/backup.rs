@@ -7,8 +7,8 @@ use std::time::{Duration, UNIX_EPOCH};
 use clap::Args;
 
 use super::failure::{Failure, answer};
-use super::{ConfigArgs, set_data_dir};
-use crate::config;
+use super::{FileArgs, data_dir_flag};
+use crate::config::{self, Sources};
 use crate::daemon::TENANTS;
 use crate::store::{self, Copied};
 
@@ -17,7 +17,7 @@ pub(crate) struct BackupArgs {
     /// Where the copy goes: a directory that is new or empty
     to: PathBuf,
     #[command(flatten)]
-    config: ConfigArgs,
+    file: FileArgs,
     /// The data directory that is copied
     #[arg(short, long, value_name = "DIR")]
     data_dir: Option<String>,
@@ -28,27 +28,29 @@ pub(crate) struct RestoreArgs {
     /// A directory that `eddy backup` has made
     from: PathBuf,
     #[command(flatten)]
-    config: ConfigArgs,
+    file: FileArgs,
     /// The data directory that is made: new or empty
     #[arg(short, long, value_name = "DIR")]
     data_dir: Option<String>,
 }
 
 pub(super) fn backup(args: &BackupArgs) -> Result<(), Failure> {
-    let data_dir = data_dir(&args.config, args.data_dir.as_ref())?;
+    let data_dir = data_dir(&args.file, args.data_dir.as_ref())?;
     let copied = copy(&data_dir, &args.to)?;
     told("saved", &copied, &args.to)
 }
 
 pub(super) fn restore(args: &RestoreArgs) -> Result<(), Failure> {
-    let data_dir = data_dir(&args.config, args.data_dir.as_ref())?;
+    let data_dir = data_dir(&args.file, args.data_dir.as_ref())?;
     let copied = copy(&args.from, &data_dir)?;
     told("restored", &copied, &data_dir)
 }
 
-fn data_dir(config: &ConfigArgs, data_dir: Option<&String>) -> Result<PathBuf, Failure> {
-    let mut sources = config.sources();
-    set_data_dir(&mut sources, data_dir);
+fn data_dir(file: &FileArgs, data_dir: Option<&String>) -> Result<PathBuf, Failure> {
+    let sources = Sources {
+        file: file.config.clone(),
+        flags: data_dir_flag(data_dir).into_iter().collect(),
+    };
     Ok(config::load(&sources)?.settings.data_dir)
 }
 

@@ -16,6 +16,7 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Where a daemon's API is, and what it asks of those who come.
 #[derive(Clone, Debug, Args)]
+#[command(next_help_heading = "Options of the connection")]
 pub(super) struct ApiArgs {
     /// The daemon's API address
     #[arg(long, value_name = "ADDR", default_value = API_DEFAULT, env = "EDDY_API", hide_env_values = true)]
@@ -190,13 +191,13 @@ impl Client {
     }
 
     fn unreachable(&self, error: &reqwest::Error) -> Unanswered {
-        let address = self.address();
+        let (address, cause) = (self.address(), innermost(error));
         Unanswered::Unreachable(if error.is_connect() || error.is_timeout() {
             format!(
-                "no daemon answers at {address}: start one with `eddy`, or say with `--api ADDR` where it is"
+                "no daemon answers at {address} ({cause}): start one with `eddy`, or say with `--api ADDR` where it is"
             )
         } else {
-            format!("the connection to {address} broke: {}", innermost(error))
+            format!("the connection to {address} broke: {cause}")
         })
     }
 

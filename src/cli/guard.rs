@@ -47,8 +47,6 @@ pub(super) struct CallArgs {
     /// The worker of a swarm
     #[arg(long, value_name = "NAME")]
     worker: Option<String>,
-    #[command(flatten)]
-    api: ApiArgs,
 }
 
 #[derive(Clone, Debug, Args)]
@@ -67,6 +65,8 @@ pub(super) struct CheckArgs {
     /// Print the answer as JSON
     #[arg(long)]
     json: bool,
+    #[command(flatten)]
+    api: ApiArgs,
 }
 
 #[derive(Clone, Debug, Args)]
@@ -85,6 +85,8 @@ pub(super) struct ReportArgs {
     /// Why the call failed; with `error`
     #[arg(long, value_name = "TEXT")]
     error: Option<String>,
+    #[command(flatten)]
+    api: ApiArgs,
 }
 
 pub(super) fn run(command: &GuardCommand) -> Result<(), Failure> {
@@ -102,7 +104,7 @@ fn check(args: &CheckArgs) -> Result<(), Failure> {
         ("round_id", &args.round),
     ];
     add(&mut body, &more);
-    let client = Client::new(&args.call.api)?;
+    let client = Client::new(&args.api)?;
     let body = Value::Object(body);
     let path = ["v1", "guard", "check"];
     let asked = blocking(async { Ok(client.post::<VerdictJson>(&path, &body).await) })?;
@@ -140,7 +142,7 @@ fn report(args: &ReportArgs) -> Result<(), Failure> {
         ("error", &args.error),
     ];
     add(&mut body, &more);
-    let client = Client::new(&args.call.api)?;
+    let client = Client::new(&args.api)?;
     let body = Value::Object(body);
     let path = ["v1", "guard", "report"];
     let _: Value = blocking(async { Ok(client.post(&path, &body).await?) })?;

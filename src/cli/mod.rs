@@ -88,7 +88,6 @@ Examples:
     version,
     help_template = HELP,
     args_conflicts_with_subcommands = true,
-    disable_help_subcommand = true,
     disable_help_flag = true,
     max_term_width = 100
 )]
@@ -181,7 +180,7 @@ Example:
     Restore(backup::RestoreArgs),
     /// Guard a coding agent: Claude Code, Codex or Gemini CLI
     #[command(after_help = "\
-Without --install it is the hook itself: it reads an event from standard input, asks the daemon, and answers as the
+Without --install it is the hook itself: it reads an event from standard input, asks the daemon, and answers as the \
 program expects. Where there is no daemon it stays silent, and the agent goes on.
 
 Examples:
@@ -190,8 +189,8 @@ Examples:
     Hook(hook::HookArgs),
     /// Guard the tools of an MCP server, whatever agent uses them
     #[command(after_help = "\
-Stands in front of a server that speaks MCP over standard input and output: name it in the agent's settings in place of the
-server, with the server's command behind it. Without a daemon it passes everything through.
+Stands in front of a server that speaks MCP over standard input and output: name it in the agent's settings in place of \
+the server, with the server's command behind it. Without a daemon it passes everything through.
 
 Example:
   eddy mcp-proxy -- npx -y @modelcontextprotocol/server-filesystem .")]
@@ -209,6 +208,16 @@ Example:
 /// Where the configuration comes from.
 #[derive(Clone, Debug, Default, Args)]
 struct ConfigArgs {
+    #[command(flatten)]
+    file: FileArgs,
+    /// What counts as a loop, whatever the file says
+    #[arg(short, long, value_name = "NAME")]
+    profile: Option<Name>,
+}
+
+/// The file of the configuration.
+#[derive(Clone, Debug, Default, Args)]
+struct FileArgs {
     /// Configuration file; without one, defaults apply
     #[arg(
         short,
@@ -218,9 +227,6 @@ struct ConfigArgs {
         hide_env_values = true
     )]
     config: Option<PathBuf>,
-    /// What counts as a loop, whatever the file says
-    #[arg(short, long, value_name = "NAME")]
-    profile: Option<Name>,
 }
 
 impl ConfigArgs {
@@ -231,7 +237,7 @@ impl ConfigArgs {
             value: name.name().to_owned(),
         });
         Sources {
-            file: self.config.clone(),
+            file: self.file.config.clone(),
             flags: profile.into_iter().collect(),
         }
     }
@@ -258,7 +264,7 @@ struct ServeArgs {
 impl ServeArgs {
     fn sources(&self) -> Sources {
         let mut sources = self.config.sources();
-        set_data_dir(&mut sources, self.data_dir.as_ref());
+        sources.flags.extend(data_dir_flag(self.data_dir.as_ref()));
         let mut set = |name, path, value: &Option<String>| {
             if let Some(value) = value.clone() {
                 sources.flags.push(Flag { name, path, value });
@@ -280,12 +286,12 @@ impl ServeArgs {
 }
 
 /// Has `--data-dir` count for more than the file.
-fn set_data_dir(sources: &mut Sources, data_dir: Option<&String>) {
-    sources.flags.extend(data_dir.map(|dir| Flag {
+fn data_dir_flag(data_dir: Option<&String>) -> Option<Flag> {
+    data_dir.map(|dir| Flag {
         name: "--data-dir",
         path: &["service", "data_dir"],
         value: dir.clone(),
-    }));
+    })
 }
 
 #[derive(Clone, Debug, Args)]

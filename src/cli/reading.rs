@@ -4,6 +4,7 @@ use std::io;
 use std::time::SystemTime;
 
 use clap::Args;
+use clap::builder::NonEmptyStringValueParser;
 use serde::Deserialize;
 
 use super::blocking;
@@ -38,7 +39,7 @@ pub(super) struct RunsArgs {
 #[derive(Clone, Debug, Args)]
 pub(super) struct RunArgs {
     /// The run's id
-    #[arg(value_name = "ID")]
+    #[arg(value_name = "ID", value_parser = NonEmptyStringValueParser::new())]
     id: String,
     /// Print a JSON object
     #[arg(long)]

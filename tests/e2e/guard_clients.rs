@@ -62,6 +62,11 @@ fn installing_leaves_the_rest_alone() {
     fs::write(&settings, before).expect("it can be written");
     let said = change("claude-code", "--install", &settings);
     assert!(said.contains("hook claude-code\""), "{said}");
+    let undo = format!(
+        "hook claude-code --uninstall --settings {}\n",
+        settings.display()
+    );
+    assert!(said.ends_with(&undo), "{said}");
     let first = fs::read_to_string(&settings).expect("it is there");
     assert!(
         first.contains(r#""env": {"B": "1",   "A": "2"}"#),

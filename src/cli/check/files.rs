@@ -94,7 +94,11 @@ impl Reader {
                 let breaks = bytes[..begins].iter().filter(|byte| **byte == b'\n');
                 wrong(path, format!("line {}: {error}", 1 + breaks.count()))
             };
-            let object = object.map_err(|error| wrong(path, error))?.get();
+            let object = object.map_err(|error| match begins {
+                0 if !error.is_eof() => wrong(path, format!("{NOT_KNOWN}: {error}")),
+                _ => wrong(path, format!("not whole JSON: {error}")),
+            })?;
+            let object = object.get();
             let keys: Keys = serde_json::from_str(object).map_err(|error| place(&error))?;
             let (signal, request) = if keys.spans.is_some() {
                 (Signal::Traces, otlp::json::traces_to_bytes(object))

@@ -36,7 +36,7 @@ pub(super) struct CheckArgs {
     files: Vec<PathBuf>,
     #[command(flatten)]
     config: ConfigArgs,
-    /// Exit with code 3 if any run scores less than N, 0 to 100
+    /// Exit with code 3 if any run scores less than N, 0 to 100, and with 1 if there is no run
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(0..=100))]
     fail_below: Option<u32>,
     /// Print a JSON object
@@ -130,6 +130,12 @@ fn judge(args: &CheckArgs, runs: &[RunJson]) -> Result<(), Failure> {
     let Some(least) = args.fail_below else {
         return Ok(());
     };
+    if runs.is_empty() {
+        return Err(Failure::Other(
+            "there is no run to judge: has the telemetry of an agent been written to these files?"
+                .to_owned(),
+        ));
+    }
     let low: Vec<&RunJson> = runs.iter().filter(|run| run.score < least).collect();
     let Some(worst) = low.iter().min_by_key(|run| run.score) else {
         return Ok(());
@@ -213,6 +219,15 @@ mod tests {
         assert_eq!(judge(&args, &runs).unwrap_err().code(), 3);
     }
 
+    /// Given telemetry in which there is no run, a build that asks for a score does not pass.
+    #[test]
+    fn nothing_to_judge_fails_the_check() {
+        let mut args = args(&[]);
+        judge(&args, &[]).unwrap();
+        args.fail_below = Some(0);
+        assert_eq!(judge(&args, &[]).unwrap_err().code(), 1);
+    }
+
     /// Given files of every kind as one stream, the order in which spans and records arrive changes nothing.
     #[test]
     fn order_of_arrival_changes_nothing() {
@@ -283,10 +298,11 @@ mod tests {
             (
                 "b.jsonl",
                 "{\"resourceSpans\":[]}\n{\"x\"",
-                "b.jsonl: EOF while parsing",
+                "b.jsonl: not whole JSON: EOF while parsing",
             ),
             ("c.otlp.binpb", "\u{5}ab", "c.otlp.binpb: request 1: "),
             ("d.events.jsonl", "{}", "d.events.jsonl: line 1: "),
+            ("e.txt", "hello", "e.txt: neither OTLP/JSON"),
         ];
         for (name, text, expected) in files {
             let path = dir.path().join(name);

@@ -32,8 +32,9 @@ pub(super) fn install(program: Program, path: &Path, api: &ApiArgs) -> Result<()
     }
     let backup = file.save()?;
     let events: Vec<&str> = program.events().iter().map(|(event, _)| *event).collect();
+    let settings = quoted(&absolute(path)?);
     answer(&format!(
-        "Entered into {} for {}:\n\n  {}\n\n{}{}\nTo take it out again: eddy hook {} --uninstall\n",
+        "Entered into {} for {}:\n\n  {}\n\n{}{}\nTo take it out again: eddy hook {} --uninstall --settings {settings}\n",
         path.display(),
         events.join(", "),
         value_json(&entry, 1),
@@ -93,12 +94,12 @@ fn command(program: Program, api: &ApiArgs) -> Result<String, Failure> {
     let files = [
         ("--token-file", &api.token_file),
         ("--ca-file", &api.ca_file),
+        ("--cert-file", &api.cert_file),
+        ("--key-file", &api.key_file),
     ];
     for (flag, file) in files {
         if let Some(file) = file {
-            let file = std::path::absolute(file)
-                .map_err(|error| Failure::Other(format!("finding {}: {error}", file.display())))?;
-            words.extend([flag.to_owned(), file.to_string_lossy().into_owned()]);
+            words.extend([flag.to_owned(), absolute(file)?]);
         }
     }
     Ok(words
@@ -106,6 +107,13 @@ fn command(program: Program, api: &ApiArgs) -> Result<String, Failure> {
         .map(|word| quoted(word))
         .collect::<Vec<_>>()
         .join(" "))
+}
+
+/// A path that means the same wherever the program is started.
+fn absolute(path: &Path) -> Result<String, Failure> {
+    let absolute = std::path::absolute(path)
+        .map_err(|error| Failure::Other(format!("finding {}: {error}", path.display())))?;
+    Ok(absolute.to_string_lossy().into_owned())
 }
 
 /// A word as a shell reads it back.
