@@ -7,6 +7,7 @@ RUN cargo build --release --locked --bin eddy
 
 FROM debian:bookworm-slim
 COPY --from=build /eddy/target/release/eddy /usr/local/bin/eddy
+COPY config/docker.yaml /etc/eddy/eddy.yaml
 RUN mkdir /var/lib/eddy && chown 65532:65532 /var/lib/eddy
 USER 65532:65532
 VOLUME /var/lib/eddy

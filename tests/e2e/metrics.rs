@@ -125,6 +125,7 @@ fn the_page_is_true_and_bounded() {
         let waiting = "{exporter=\"otlp_forward/away\"}";
         assert!(value(&page, "eddy_forward_queue_size", waiting) >= 1);
         the_manual_lists(&page);
+        the_rules_ask_for(&page);
     });
 }
 
@@ -158,6 +159,37 @@ fn a_tenant_sees_its_own_numbers() {
         }
         assert_eq!(scraped(&daemon, "blue-in").await.0, 401);
     });
+}
+
+/// Every number that an alert of `config/alerts.yaml` asks for is on the page, with each label that it names.
+fn the_rules_ask_for(page: &BTreeMap<String, Family>) {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("config/alerts.yaml");
+    let rules = fs::read_to_string(path).expect("the rules are there");
+    let is_rule = |line: &&str| line.trim_start().starts_with("expr: ");
+    let mut asked = 0;
+    for rule in rules.lines().filter(is_rule) {
+        for (start, _) in rule.match_indices("eddy_") {
+            let rest = &rule[start..];
+            let is_name = |letter: char| letter.is_ascii_alphanumeric() || letter == '_';
+            let end = rest.find(|letter| !is_name(letter)).unwrap_or(rest.len());
+            let family = page.get(&rest[..end]);
+            let family = family.unwrap_or_else(|| panic!("{rule}: no {}", &rest[..end]));
+            let selector = rest[end..].strip_prefix('{');
+            let selector = selector.and_then(|rest| rest.split('}').next());
+            let matchers = selector
+                .into_iter()
+                .flat_map(|selector| selector.split(','));
+            for (label, _) in matchers.filter_map(|one| one.split_once(['=', '!'])) {
+                let known = family
+                    .samples
+                    .keys()
+                    .any(|labels| labels.contains(&format!("{label}=")));
+                assert!(known, "{rule}: no label {label}");
+            }
+            asked += 1;
+        }
+    }
+    assert!(asked > 10, "{asked} numbers are asked for");
 }
 
 fn the_manual_lists(page: &BTreeMap<String, Family>) {
