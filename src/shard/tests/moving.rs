@@ -1,0 +1,163 @@
+//! Runs that get their name late, and traces that are one run.
+
+use super::{
+    A, B, NOW_MS, call, calls, hex, kill, listed, policy, report, settings, start, still, submit,
+    until, view,
+};
+use crate::engine::warning::WarningState;
+use crate::engine::{Input, RunState, step};
+use crate::shard::{RunFilter, Settings};
+use crate::store::Turn;
+use crate::store::records::encode_run;
+
+/// Given a trace whose name comes last, all of it is in the named run, none in the run named after the trace, whose
+/// warnings are resolved; asked for by its old id, it is found.
+#[tokio::test(start_paused = true)]
+async fn a_late_name_moves_the_run() {
+    let _still = still();
+    for shards in 1..5 {
+        let settings = Settings {
+            shards,
+            ..settings()
+        };
+        check_late_name(settings).await;
+    }
+}
+
+async fn check_late_name(settings: Settings) {
+    let dir = tempfile::tempdir().unwrap();
+    let shards = start(dir.path(), settings.clone()).await;
+    submit(&shards, calls(A, None, 0..3)).await;
+    let old = view(&shards, &hex(A)).await;
+    assert!(!old.warnings.is_empty());
+    submit(&shards, calls(A, Some("r"), 3..4)).await;
+    submit(&shards, calls(A, None, 4..5)).await;
+    let run = view(&shards, "r").await;
+    assert_eq!(run.tool_calls, 5);
+    assert_eq!(view(&shards, &hex(A)).await, run);
+    assert_eq!(listed(&shards, &RunFilter::default()).await, ["r"]);
+    assert_eq!(shards.counters().runs_moved.value(), 1);
+    let alerts = shards.store().alerts_after(0, 100).unwrap();
+    for warning in old.warnings {
+        let newest = alerts.iter().rfind(|alert| alert.warning.id == warning.id);
+        assert_eq!(newest.unwrap().warning.state, WarningState::Resolved);
+    }
+    kill(shards).await;
+    let shards = start(dir.path(), settings).await;
+    assert_eq!(view(&shards, "r").await, run);
+    submit(&shards, calls(A, None, 5..6)).await;
+    assert_eq!(view(&shards, "r").await.tool_calls, 6);
+    assert_eq!(listed(&shards, &RunFilter::default()).await, ["r"]);
+}
+
+/// Given several traces with one name, whatever the order and the batches, they are one run.
+#[tokio::test(start_paused = true)]
+async fn traces_with_one_name_are_one_run() {
+    let _still = still();
+    let whole = || {
+        let mut reports = calls(A, None, 0..2);
+        reports.extend(calls(A, Some("r"), 2..3));
+        reports.extend(calls(B, Some("r"), 10..11));
+        reports.extend(calls(B, None, 11..13));
+        reports
+    };
+    let mut views = Vec::new();
+    for (reversed, together) in [(false, 1), (true, 1), (false, 3), (true, 2), (false, 100)] {
+        let dir = tempfile::tempdir().unwrap();
+        let shards = start(dir.path(), settings()).await;
+        let mut reports = whole();
+        if reversed {
+            reports.reverse();
+        }
+        for batch in reports.chunks(together) {
+            submit(&shards, batch.to_vec()).await;
+        }
+        let mut run = view(&shards, "r").await;
+        assert_eq!(run.tool_calls, 6);
+        assert_eq!(listed(&shards, &RunFilter::default()).await, ["r"]);
+        run.heard_ms = 0;
+        for warning in &mut run.warnings {
+            warning.revision = 0;
+        }
+        views.push(run);
+    }
+    assert!(views.iter().all(|run| *run == views[0]), "{views:#?}");
+}
+
+/// Given a trace that continues another, both are one run, by the first one's id until that gets a name.
+#[tokio::test(start_paused = true)]
+async fn a_continued_trace_is_the_same_run() {
+    let _still = still();
+    let dir = tempfile::tempdir().unwrap();
+    let shards = start(dir.path(), settings()).await;
+    submit(&shards, calls(B, None, 5..6)).await;
+    let mut continuing = report(B, None, vec![call(B, 6)]);
+    continuing.run.continues = Some(A);
+    submit(&shards, vec![continuing]).await;
+    submit(&shards, calls(A, None, 0..1)).await;
+    assert_eq!(view(&shards, &hex(A)).await.tool_calls, 3);
+    assert_eq!(listed(&shards, &RunFilter::default()).await, [&*hex(A)]);
+    submit(&shards, calls(A, Some("r"), 1..2)).await;
+    submit(&shards, calls(B, None, 7..8)).await;
+    assert_eq!(view(&shards, "r").await.tool_calls, 5);
+    assert_eq!(listed(&shards, &RunFilter::default()).await, ["r"]);
+}
+
+/// Given a crash after the alias was committed and before the run had moved, the next start moves it; given one after
+/// the run was absorbed and before the old one was removed, nothing counts twice.
+#[tokio::test(start_paused = true)]
+async fn an_interrupted_move_is_finished() {
+    let _still = still();
+    let dir = tempfile::tempdir().unwrap();
+    let shards = start(dir.path(), settings()).await;
+    submit(&shards, calls(A, None, 0..3)).await;
+    submit(&shards, calls(B, Some("r"), 10..11)).await;
+    let state = shards.store().clone();
+    let alias = Turn {
+        at_ms: NOW_MS,
+        policy: shards.shared.policy().hash,
+        aliases: vec![(A, "r".into())],
+        ..Turn::default()
+    };
+    state.commit(alias).await.unwrap();
+    drop(state);
+    kill(shards).await;
+
+    let shards = start(dir.path(), settings()).await;
+    until(async || (shards.counters().runs_moved.value() == 1).then_some(())).await;
+    let run = view(&shards, "r").await;
+    assert_eq!(run.tool_calls, 4);
+    assert_eq!(listed(&shards, &RunFilter::default()).await, ["r"]);
+    // The old run again, as if its removal had not been committed.
+    let mut old = RunState::new(hex(A));
+    let told = Input::Reports {
+        at_ms: NOW_MS,
+        session_id: None,
+        service: None,
+        events: (0..3).map(|n| call(A, n)).collect(),
+    };
+    step(&mut old, &told, &policy());
+    let key = crate::store::IndexKey {
+        created_ms: NOW_MS,
+        run_id: hex(A),
+    };
+    let again = Turn {
+        at_ms: NOW_MS,
+        policy: shards.shared.policy().hash,
+        new_runs: vec![key.clone()],
+        ..Turn::default()
+    };
+    shards.store().commit(again).await.unwrap();
+    let saved = crate::store::SavedRun {
+        key,
+        position: 1_000,
+        state: encode_run(&old),
+    };
+    shards.store().save_runs(vec![saved]).await.unwrap();
+    kill(shards).await;
+
+    let shards = start(dir.path(), settings()).await;
+    until(async || (shards.counters().runs_moved.value() == 1).then_some(())).await;
+    assert_eq!(view(&shards, "r").await, run);
+    assert_eq!(listed(&shards, &RunFilter::default()).await, ["r"]);
+}

@@ -1,0 +1,122 @@
+//! The log of alerts: cursors without gaps, and which alerts stay.
+
+use super::*;
+use crate::engine::warning::Warning;
+
+/// Given alerts of several shards, over two lives of the store, cursors have no gap and follow the order of commits.
+#[tokio::test]
+async fn cursors_have_no_gap_across_shards_and_reopening() {
+    let dir = TempDir::new().unwrap();
+    for life in 0..2 {
+        let store = open(dir.path());
+        let published = store.published();
+        let commits = (0..20).map(|i| store.commit(alerting(i % 4, usize::from(i % 3))));
+        futures_util::future::join_all(commits).await;
+        let last = 19 * (life + 1);
+        assert_eq!((store.first_cursor(), store.last_cursor()), (1, last));
+        assert_eq!(*published.borrow(), last);
+        assert_eq!(cursors(&store), (1..=last).collect::<Vec<_>>());
+    }
+    let store = open(dir.path());
+    let some = store.alerts_after(5, 3).unwrap();
+    assert_eq!(
+        some.iter().map(|alert| alert.cursor).collect::<Vec<_>>(),
+        [6, 7, 8]
+    );
+    assert_eq!(store.alerts_after(38, 3).unwrap(), []);
+}
+
+/// Given more alerts than are kept, the newest one of each warning stays, however old it is, until a newer one comes or its run
+/// is forgotten; where an exporter has not had it then, it is counted as lost.
+#[tokio::test]
+async fn the_newest_alert_of_a_warning_stays() {
+    let dir = TempDir::new().unwrap();
+    let keep = Options {
+        alerts_max: 5,
+        ..options()
+    };
+    let of = |run_id: &str, warning: u64| Turn {
+        alerts: vec![Alert {
+            warning: Warning {
+                id: warning,
+                ..samples::raised(run_id).warning
+            },
+            ..samples::raised(run_id)
+        }],
+        ..Turn::default()
+    };
+    {
+        let store = Store::open(dir.path(), &keep).unwrap();
+        for warning in 1..=3 {
+            store.commit(of("old", warning)).await.unwrap();
+        }
+        store.commit(of("gone", 4)).await.unwrap();
+        store.commit(of("delivered", 5)).await.unwrap();
+        for _ in 0..10 {
+            store.commit(of("busy", 6)).await.unwrap();
+        }
+        assert_eq!(cursors(&store), [1, 2, 3, 4, 5, 11, 12, 13, 14, 15]);
+        assert_eq!((store.first_cursor(), store.last_cursor()), (11, 15));
+        // A newer alert of an old warning takes its place.
+        store.commit(of("old", 2)).await.unwrap();
+        assert_eq!(cursors(&store), [1, 3, 4, 5, 12, 13, 14, 15, 16]);
+    }
+    let store = Store::open(dir.path(), &keep).unwrap();
+    assert_eq!(cursors(&store), [1, 3, 4, 5, 12, 13, 14, 15, 16]);
+    let read = |cursor, limit| {
+        let alerts = store.alerts_after(cursor, limit).unwrap();
+        alerts.iter().map(|alert| alert.cursor).collect::<Vec<_>>()
+    };
+    assert_eq!(read(1, 2), [3, 4]);
+    assert_eq!(read(5, 2), [12, 13]);
+    store.commit(removing("gone")).await.unwrap();
+    assert_eq!(store.counters().alerts_lost, 0, "there is no exporter");
+    store.set_exporter_cursor("pager", 6).unwrap();
+    store.commit(removing("delivered")).await.unwrap();
+    assert_eq!(store.counters().alerts_lost, 0, "the exporter has had it");
+    store.set_exporter_cursor("pager", 2).unwrap();
+    store.commit(removing("old")).await.unwrap();
+    assert_eq!(store.counters().alerts_lost, 1, "it has had the first");
+    assert_eq!(cursors(&store), [12, 13, 14, 15, 16]);
+    // What is announced with the removal of its run does not stay.
+    let last = Turn {
+        alerts: of("busy", 6).alerts,
+        ..removing("busy")
+    };
+    store.commit(last).await.unwrap();
+    for warning in 10..20 {
+        store.commit(of("new", warning)).await.unwrap();
+    }
+    assert_eq!(cursors(&store), (18..=27).collect::<Vec<_>>());
+}
+
+/// Given more alerts than are kept, the oldest leave and are counted; a smaller limit holds from the next opening on.
+#[tokio::test]
+async fn the_oldest_alerts_leave_and_are_counted() {
+    let dir = TempDir::new().unwrap();
+    let keep = |alerts_max| Options {
+        alerts_max,
+        ..options()
+    };
+    {
+        let store = Store::open(dir.path(), &keep(5)).unwrap();
+        store.commit(alerting(0, 4)).await.unwrap();
+        assert_eq!(cursors(&store), [1, 2, 3, 4]);
+        store.commit(alerting(0, 3)).await.unwrap();
+        assert_eq!(cursors(&store), [3, 4, 5, 6, 7]);
+        store.commit(alerting(0, 8)).await.unwrap();
+        assert_eq!(cursors(&store), [11, 12, 13, 14, 15]);
+        assert_eq!(
+            (store.first_cursor(), store.counters().alerts_removed),
+            (11, 10)
+        );
+    }
+    let store = Store::open(dir.path(), &keep(2)).unwrap();
+    assert_eq!(cursors(&store), [14, 15]);
+    assert_eq!(
+        (store.first_cursor(), store.counters().alerts_removed),
+        (14, 3)
+    );
+    store.commit(alerting(0, 1)).await.unwrap();
+    assert_eq!(cursors(&store), [15, 16]);
+}

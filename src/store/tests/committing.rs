@@ -1,0 +1,197 @@
+//! What is committed is there afterwards, in order and whole, and the journal keeps what is still needed.
+
+use std::fs::File;
+
+use super::*;
+
+/// Given a committed turn, everything in it is there after the store has been opened anew.
+#[tokio::test]
+async fn what_is_committed_is_there_after_reopening() {
+    let dir = TempDir::new().unwrap();
+    let mut turn = samples::tool_calls(3);
+    turn.aliases = vec![(TRACE, "run".into())];
+    turn.alerts = vec![samples::raised("run")];
+    {
+        let store = open(dir.path());
+        let committed = store.commit(turn.clone()).await.unwrap();
+        assert_eq!(committed.position, 1);
+        store.put_policy(9, "{}").unwrap();
+        store.set_exporter_cursor("webhook", 1).unwrap();
+    }
+    let store = open(dir.path());
+    assert_eq!(replayed(&store), [(1, turn.entries, turn.policy)]);
+    assert_eq!(store.run_ids(None, true, 9).unwrap(), turn.new_runs);
+    assert_eq!(store.alias(TRACE).unwrap().as_deref(), Some("run"));
+    assert_eq!(store.alias(TraceId([8; 16])).unwrap(), None);
+    assert_eq!(
+        store.alerts_after(0, 9).unwrap(),
+        [Alert {
+            cursor: 1,
+            ..samples::raised("run")
+        }]
+    );
+    assert_eq!(store.policy(9).unwrap().as_deref(), Some("{}"));
+    assert_eq!(store.policy(8).unwrap(), None);
+    assert_eq!(store.exporter_cursor("webhook").unwrap(), 1);
+    assert_eq!(store.exporter_cursor("file").unwrap(), 0);
+}
+
+/// Given a store that syncs for power cuts, a turn is committed like any other.
+#[tokio::test]
+async fn the_durable_way_commits_too() {
+    let dir = TempDir::new().unwrap();
+    let store = Store::open(dir.path(), &Options::default()).unwrap();
+    assert_eq!(store.commit(idle("run", 1)).await.unwrap().position, 1);
+}
+
+/// Given many turns at once, each has a position, positions never fall, and a replay gives the turns in the order of
+/// their positions.
+#[tokio::test]
+async fn turns_at_once_are_replayed_in_order() {
+    let dir = TempDir::new().unwrap();
+    let store = open(dir.path());
+    let commits = (0..200).map(|i| store.commit(idle("run", i)));
+    let committed = futures_util::future::join_all(commits).await;
+    let positions: Vec<u64> = committed
+        .into_iter()
+        .map(|done| done.unwrap().position)
+        .collect();
+    assert!(positions.is_sorted());
+
+    let expected: Vec<_> = (0..)
+        .zip(&positions)
+        .map(|(i, position)| (*position, idle("run", i).entries, 9))
+        .collect();
+    assert_eq!(replayed(&store), expected);
+    assert_eq!(store.counters().turns, 200);
+}
+
+/// Given turns that wait when the thread comes to them, one record and one sync serve them all.
+#[test]
+fn turns_that_wait_are_committed_together() {
+    let dir = TempDir::new().unwrap();
+    let opened = open::open(dir.path(), &options()).unwrap();
+    let shared = Arc::new(Shared::new(opened.db, dir.path().to_owned(), &options()).unwrap());
+    let journal = Journal::open(&shared.journal_dir(), false, 0, 0, |_| Ok(())).unwrap();
+    let (orders, inbox) = mpsc::channel();
+    let answers: Vec<_> = (0..200)
+        .map(|i| {
+            let mut writer = Box::new(records::TurnWriter::default());
+            let keys = writer.write(idle("run", i));
+            let (answer, answered) = oneshot::channel();
+            let order = Order::Commit {
+                writer,
+                keys,
+                answer,
+            };
+            orders.send(order).unwrap();
+            answered
+        })
+        .collect();
+    drop(orders);
+    Writer::new(Arc::clone(&shared), None, journal).run(&inbox);
+    for answered in answers {
+        assert_eq!(answered.blocking_recv().unwrap().unwrap().position, 1);
+    }
+    let counters = shared.tally.read();
+    assert_eq!((counters.turns, counters.commits), (200, 1));
+}
+
+/// Given a turn far larger than one value of the database may be, it comes back whole and is cut whole.
+#[tokio::test]
+async fn a_large_turn_comes_back_and_is_cut() {
+    let dir = TempDir::new().unwrap();
+    let turn = samples::tool_calls(2000);
+    let store = open(dir.path());
+    store.commit(turn.clone()).await.unwrap();
+    assert_eq!(replayed(&store)[0].1, turn.entries);
+    store.needed_from(0, u64::MAX);
+    store.close().await.unwrap();
+    let left = raw::keys(dir.path());
+    assert_eq!(left, ["!journal", "!runs", "!schema", "i"]);
+}
+
+/// Given shards that need the journal from different positions on, it is cut behind the lowest; positions go on where
+/// they were, also when nothing is left.
+#[tokio::test]
+async fn the_journal_is_cut_behind_the_lowest_need() {
+    let dir = TempDir::new().unwrap();
+    {
+        let store = open(dir.path());
+        store.needed_from(0, 0);
+        store.needed_from(1, 0);
+        for i in 0..10 {
+            store.commit(idle("run", i)).await.unwrap();
+        }
+        store.needed_from(0, u64::MAX);
+        store.needed_from(1, 4);
+        store.close().await.unwrap();
+    }
+    {
+        let store = open(dir.path());
+        let positions: Vec<u64> = replayed(&store).iter().map(|turn| turn.0).collect();
+        assert_eq!(positions, [4, 5, 6, 7, 8, 9, 10]);
+        store.needed_from(0, u64::MAX);
+        store.close().await.unwrap();
+    }
+    let store = open(dir.path());
+    assert_eq!(replayed(&store), []);
+    assert_eq!(store.commit(idle("run", 1)).await.unwrap().position, 11);
+}
+
+/// Given a shard that needed nothing of what was committed when it said so, what is committed later is kept.
+#[tokio::test]
+async fn nothing_needed_does_not_speak_for_later_turns() {
+    let dir = TempDir::new().unwrap();
+    let store = open(dir.path());
+    store.commit(idle("run", 1)).await.unwrap();
+    store.needed_from(0, u64::MAX);
+    store.commit(idle("run", 2)).await.unwrap();
+    store.needed_from(1, u64::MAX);
+    store.clone().close().await.unwrap();
+    assert_eq!(replayed(&store).len(), 1);
+}
+
+/// Given a write or a sync that fails, the turn is refused, and so is every later one.
+#[tokio::test]
+async fn after_a_failed_commit_nothing_is_committed() {
+    let unwritable = File::open("/dev/null").unwrap();
+    // A device without a disk behind it cannot be synced.
+    let unsynced = File::options().write(true).open("/dev/null").unwrap();
+    for file in [unwritable, unsynced] {
+        let dir = TempDir::new().unwrap();
+        let store = open_with(dir.path(), |journal| journal.divert(file));
+        assert!(!store.is_poisoned());
+        let first = store.commit(alerting(0, 1)).await;
+        assert!(matches!(first, Err(StoreError::Failed { .. })), "{first:?}");
+        assert!(store.is_poisoned());
+        assert_eq!(
+            (store.last_cursor(), cursors(&store).len()),
+            (0, 0),
+            "nothing was announced"
+        );
+        let later = store.commit(idle("run", 1)).await;
+        assert!(matches!(later, Err(StoreError::Failed { .. })), "{later:?}");
+        let saved = store.save_runs(vec![saved(1, "run", 1)]).await;
+        assert!(matches!(saved, Err(StoreError::Failed { .. })), "{saved:?}");
+        assert!(store.set_exporter_cursor("file", 1).is_err());
+        assert!(store.close().await.is_err());
+    }
+}
+
+/// Given a closed store, writes are refused as such, and reads still answer.
+#[tokio::test]
+async fn a_closed_store_can_still_be_read() {
+    let dir = TempDir::new().unwrap();
+    let store = open(dir.path());
+    store.commit(alerting(0, 1)).await.unwrap();
+    store.clone().close().await.unwrap();
+    assert!(matches!(
+        store.commit(idle("run", 1)).await,
+        Err(StoreError::Closed)
+    ));
+    assert!(matches!(store.put_policy(1, "{}"), Err(StoreError::Closed)));
+    assert_eq!(cursors(&store), [1]);
+    assert!(store.size_bytes() > 0);
+    store.close().await.unwrap();
+}

@@ -1,0 +1,104 @@
+//! Whose a data directory is: ours, somebody else's, of a format that we know.
+
+use super::*;
+
+/// Given a directory that is open, a second opening says who holds it; once it is let go, it opens.
+#[tokio::test]
+async fn a_second_holder_is_told_who_holds_the_directory() {
+    let dir = TempDir::new().unwrap();
+    let store = open(dir.path());
+    let Err(StoreError::Held { holder, .. }) = Store::open(dir.path(), &options()) else {
+        panic!("the second opening is refused as held");
+    };
+    assert_eq!(holder, format!("pid {}", std::process::id()));
+    drop(store);
+    open(dir.path());
+}
+
+/// Given a lock file that a dead process left, the directory opens.
+#[test]
+fn a_stale_lock_file_does_not_block() {
+    let dir = TempDir::new().unwrap();
+    fs::write(
+        dir.path().join("LOCK"),
+        "pid 1, and some more text than we would write",
+    )
+    .unwrap();
+    let _store = open(dir.path());
+    let text = fs::read_to_string(dir.path().join("LOCK")).unwrap();
+    assert_eq!(text, format!("pid {}\n", std::process::id()));
+}
+
+/// Given a directory with other people's files, it is refused and left as it was.
+#[test]
+fn a_foreign_directory_is_left_alone() {
+    let dir = TempDir::new().unwrap();
+    fs::write(dir.path().join("thesis.txt"), "precious").unwrap();
+    let Err(StoreError::Foreign { found, .. }) = Store::open(dir.path(), &options()) else {
+        panic!("the directory is refused as foreign");
+    };
+    assert_eq!(found, "thesis.txt");
+    assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 1);
+}
+
+/// Given a database that another program wrote, it is refused and not changed.
+#[test]
+fn a_foreign_database_is_left_alone() {
+    let dir = TempDir::new().unwrap();
+    raw::put(dir.path(), b"theirs", b"data");
+    assert!(matches!(
+        Store::open(dir.path(), &options()),
+        Err(StoreError::Foreign { .. })
+    ));
+    assert_eq!(raw::keys(dir.path()), ["theirs"]);
+}
+
+/// Given a store of a newer format, it is refused with both numbers and not changed.
+#[test]
+fn a_newer_format_is_left_alone() {
+    let dir = TempDir::new().unwrap();
+    drop(open(dir.path()));
+    raw::put(dir.path(), keys::SCHEMA, &7_u32.to_be_bytes());
+    let Err(StoreError::SchemaNewer { found, known, .. }) = Store::open(dir.path(), &options())
+    else {
+        panic!("the store is refused as newer");
+    };
+    assert_eq!((found, known), (7, open::SCHEMA_KNOWN));
+    assert_eq!(raw::keys(dir.path()), ["!journal", "!runs", "!schema"]);
+
+    // A format that is not even a database of ours any more is known by the file.
+    fs::remove_dir_all(dir.path().join("store")).unwrap();
+    fs::write(dir.path().join("FORMAT"), "eddy store format 8\n").unwrap();
+    let refused = Store::open(dir.path(), &options()).err();
+    assert!(
+        matches!(refused, Some(StoreError::SchemaNewer { found: 8, .. })),
+        "{refused:?}"
+    );
+    assert!(!dir.path().join("store").exists());
+}
+
+/// Given a store of a format that was never released, it is refused with both numbers and not changed.
+#[test]
+fn a_format_that_is_too_old_is_left_alone() {
+    let dir = TempDir::new().unwrap();
+    fs::write(dir.path().join("FORMAT"), "eddy store format 1\n").unwrap();
+    let Err(StoreError::SchemaOlder { found, known, .. }) = Store::open(dir.path(), &options())
+    else {
+        panic!("the store is refused as older");
+    };
+    assert_eq!((found, known), (1, open::SCHEMA_OLDEST));
+    assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 1);
+}
+
+/// Given a path that is a file, the refusal names it.
+#[test]
+fn a_path_that_is_no_directory_is_refused() {
+    let dir = TempDir::new().unwrap();
+    let path = dir.path().join("file");
+    fs::write(&path, "").unwrap();
+    let Err(error) = Store::open(&path, &options()) else {
+        panic!("a file is refused");
+    };
+    assert!(matches!(error, StoreError::Io { .. }), "{error}");
+    assert!(error.to_string().contains("file"), "{error}");
+}

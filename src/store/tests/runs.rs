@@ -1,0 +1,85 @@
+//! Saved states of runs and their index.
+
+use super::*;
+
+/// Given saved states of any size, the newest of each run comes back, also after reopening.
+#[tokio::test]
+async fn the_newest_saved_state_comes_back() {
+    let dir = TempDir::new().unwrap();
+    {
+        let store = open(dir.path());
+        let runs = (0..300)
+            .map(|i| saved(i, &format!("run {i}"), 100 * i as usize))
+            .collect();
+        store.save_runs(runs).await.unwrap();
+        let again = vec![saved(7, "run 7", 60_000), saved(7, "run 7", 10)];
+        store.save_runs(again).await.unwrap();
+        assert_eq!(store.counters().runs_saved, 301);
+    }
+    let store = open(dir.path());
+    assert_eq!(
+        store.load_run("run 7").unwrap(),
+        Some(saved(7, "run 7", 10))
+    );
+    assert_eq!(
+        store.load_run("run 299").unwrap(),
+        Some(saved(299, "run 299", 29_900))
+    );
+    assert_eq!(store.load_run("run").unwrap(), None);
+}
+
+/// Given runs in the index, they are listed by age from both ends, and from the middle on.
+#[tokio::test]
+async fn the_index_is_listed_from_both_ends() {
+    let dir = TempDir::new().unwrap();
+    let store = open(dir.path());
+    let runs = [key(1, "b"), key(2, "a"), key(2, "aa"), key(300, "c")];
+    store
+        .commit(Turn {
+            new_runs: runs.to_vec(),
+            ..Turn::default()
+        })
+        .await
+        .unwrap();
+    let listed =
+        |after: Option<&IndexKey>, newest_first| store.run_ids(after, newest_first, 2).unwrap();
+    assert_eq!(listed(None, false), runs[..2]);
+    assert_eq!(listed(Some(&runs[1]), false), runs[2..]);
+    assert_eq!(listed(None, true), [runs[3].clone(), runs[2].clone()]);
+    assert_eq!(
+        listed(Some(&runs[2]), true),
+        [runs[1].clone(), runs[0].clone()]
+    );
+    assert_eq!(listed(Some(&runs[0]), true), []);
+    assert_eq!(listed(Some(&runs[3]), false), []);
+}
+
+/// Given deleted runs, nothing of them is left; aliases that went over to another run stay with it.
+#[tokio::test]
+async fn deleted_runs_leave_nothing_behind() {
+    let dir = TempDir::new().unwrap();
+    let store = open(dir.path());
+    let moved = TraceId([8; 16]);
+    let turn = |run_id: &str, traces: &[TraceId]| Turn {
+        new_runs: vec![key(1, run_id)],
+        aliases: traces.iter().map(|trace| (*trace, run_id.into())).collect(),
+        ..Turn::default()
+    };
+    store.commit(turn("old", &[TRACE, moved])).await.unwrap();
+    store.commit(turn("old2", &[moved])).await.unwrap();
+    store
+        .save_runs(vec![saved(1, "old", 60_000), saved(1, "old2", 1)])
+        .await
+        .unwrap();
+    store.commit(removing("old")).await.unwrap();
+
+    assert_eq!(store.run_ids(None, true, 9).unwrap(), [key(1, "old2")]);
+    assert_eq!(store.load_run("old").unwrap(), None);
+    assert!(store.load_run("old2").unwrap().is_some());
+    assert_eq!(store.alias(TRACE).unwrap(), None);
+    assert_eq!(store.alias(moved).unwrap().as_deref(), Some("old2"));
+    store.commit(removing("old2")).await.unwrap();
+    store.needed_from(0, u64::MAX);
+    store.close().await.unwrap();
+    assert_eq!(raw::keys(dir.path()), ["!journal", "!runs", "!schema"]);
+}
