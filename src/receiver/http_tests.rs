@@ -20,6 +20,7 @@ use prost::Message;
 use serde_json::{Value, json};
 use tower::ServiceExt;
 
+use super::fake::Fake;
 use super::{Intake, Settings, http};
 use crate::door::{Lock, Token, Tokens};
 use crate::otlp::Signal;
@@ -326,7 +327,7 @@ async fn refusals_for_now() {
 /// sender that asks whether to send at all is told so at once.
 #[tokio::test]
 async fn what_would_be_refused_is_not_received() {
-    let intake = Intake::full(Arc::new(AtomicBool::new(true)));
+    let intake = Intake::over(1 << 20, Fake::full_while(Arc::new(AtomicBool::new(true))));
     for content_type in [PROTOBUF, JSON] {
         // More than would be taken, and nothing that could be unfolded.
         let request = post(content_type, "gzip", vec![0; 100 << 10]);

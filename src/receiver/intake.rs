@@ -14,6 +14,8 @@ use bytes::Bytes;
 
 use super::budget::{Budget, Share};
 use super::counters::Counters;
+#[cfg(test)]
+use super::fake::Fake;
 use crate::door::Tenant;
 use crate::normalize::{Normalizer, Report};
 use crate::otlp::{self, Limits, Problem, Reason, Signal};
@@ -80,10 +82,7 @@ struct Inner {
 enum Inbox {
     Shards(BTreeMap<Tenant, Seat>),
     #[cfg(test)]
-    Fake(Box<dyn Fn(Vec<Report>) -> Result<(), Refusal> + Send + Sync>),
-    /// Refuses everything before it is received, as long as it is told to.
-    #[cfg(test)]
-    Full(Arc<std::sync::atomic::AtomicBool>),
+    Fake(Fake),
 }
 
 impl Inbox {
@@ -92,14 +91,7 @@ impl Inbox {
         match self {
             Self::Shards(seats) => shards_of(seats, tenant)?.turn_away(),
             #[cfg(test)]
-            Self::Fake(_) => Ok(()),
-            #[cfg(test)]
-            Self::Full(is_full) if is_full.load(std::sync::atomic::Ordering::SeqCst) => {
-                let retry_after = Duration::from_millis(1_500);
-                Err(Refusal::Overloaded { retry_after })
-            }
-            #[cfg(test)]
-            Self::Full(_) => Ok(()),
+            Self::Fake(fake) => fake.turn_away(),
         }
     }
 
@@ -108,9 +100,7 @@ impl Inbox {
         match self {
             Self::Shards(seats) => Ok(shards_of(seats, tenant)?.policy()),
             #[cfg(test)]
-            Self::Fake(_) | Self::Full(_) => Ok(NamedPolicy::new(
-                crate::config::profile::Name::Standard.policy().into(),
-            )),
+            Self::Fake(_) => Ok(Fake::policy()),
         }
     }
 
@@ -123,9 +113,7 @@ impl Inbox {
         match self {
             Self::Shards(seats) => shards_of(seats, tenant)?.submit(reports, policy).await,
             #[cfg(test)]
-            Self::Fake(submit) => submit(reports),
-            #[cfg(test)]
-            Self::Full(_) => Ok(()),
+            Self::Fake(fake) => fake.submit(reports),
         }
     }
 }
@@ -152,27 +140,25 @@ impl Intake {
         Self::with_inbox(normalizer, inbox, limits, in_flight_bytes_max, pass_on)
     }
 
+    /// An intake whose shards a test plays.
     #[cfg(test)]
-    pub(super) fn fake(
-        in_flight_bytes_max: usize,
-        submit: impl Fn(Vec<Report>) -> Result<(), Refusal> + Send + Sync + 'static,
-    ) -> Self {
-        let inbox = Inbox::Fake(Box::new(submit));
+    pub(super) fn over(in_flight_bytes_max: usize, fake: Fake) -> Self {
         Self::with_inbox(
             Arc::new(Normalizer::new()),
-            inbox,
+            Inbox::Fake(fake),
             Limits::default(),
             in_flight_bytes_max,
             None,
         )
     }
 
-    /// An intake that has no room as long as it is told so.
+    /// The same, with shards that have room and answer what `submit` says.
     #[cfg(test)]
-    pub(super) fn full(is_full: Arc<std::sync::atomic::AtomicBool>) -> Self {
-        let normalizer = Arc::new(Normalizer::new());
-        let limits = Limits::default();
-        Self::with_inbox(normalizer, Inbox::Full(is_full), limits, 1 << 20, None)
+    pub(super) fn fake(
+        in_flight_bytes_max: usize,
+        submit: impl Fn(Vec<Report>) -> Result<(), Refusal> + Send + Sync + 'static,
+    ) -> Self {
+        Self::over(in_flight_bytes_max, Fake::answering(submit))
     }
 
     #[cfg(test)]

@@ -19,6 +19,8 @@ mod body;
 mod budget;
 mod cors;
 mod counters;
+#[cfg(test)]
+mod fake;
 mod grpc;
 mod http;
 #[cfg(test)]

@@ -11,6 +11,7 @@ use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::TcpStream;
 use tokio::time::timeout;
 
+use super::fake::Fake;
 use super::tests::{framed, listening_for, recorded};
 use super::{Intake, Protocol};
 
@@ -200,7 +201,7 @@ fn number(bytes: &[u8]) -> u32 {
 #[tokio::test]
 async fn a_connection_outlives_what_is_refused_on_it() {
     let is_full = Arc::new(AtomicBool::new(true));
-    let intake = Intake::full(Arc::clone(&is_full));
+    let intake = Intake::over(1 << 20, Fake::full_while(Arc::clone(&is_full)));
     let (address, shutdown, _serving) = listening_for(Protocol::Grpc, intake.clone()).await;
     let mut peer = Peer::connect(address).await;
     let large = framed(false, &vec![0; LARGE]);
@@ -250,7 +251,7 @@ async fn send_http1(socket: &mut BufReader<TcpStream>, body: &[u8]) -> String {
 #[tokio::test]
 async fn a_connection_of_http1_outlives_what_is_refused_on_it() {
     let is_full = Arc::new(AtomicBool::new(true));
-    let intake = Intake::full(Arc::clone(&is_full));
+    let intake = Intake::over(1 << 20, Fake::full_while(Arc::clone(&is_full)));
     let (address, shutdown, _serving) = listening_for(Protocol::Http, intake.clone()).await;
     let socket = TcpStream::connect(address).await.expect("it listens");
     let mut socket = BufReader::new(socket);

@@ -27,6 +27,7 @@ use tonic::{Code, Status};
 use tonic_types::StatusExt;
 use tower::ServiceExt;
 
+use super::fake::Fake;
 use super::{Intake, Protocol, Settings, grpc, serve};
 use crate::door::{Tenant, Tokens};
 use crate::otlp::{Reason, Signal, delimited};
@@ -379,7 +380,7 @@ async fn bytes_are_paid_for_as_they_arrive() {
 /// metrics, which go nowhere, are taken.
 #[tokio::test]
 async fn what_would_be_refused_is_not_received() {
-    let intake = Intake::full(Arc::new(AtomicBool::new(true)));
+    let intake = Intake::over(1 << 20, Fake::full_while(Arc::new(AtomicBool::new(true))));
     for path in [TRACES, LOGS] {
         let sending = send_body(&intake, path, "gzip", stuck(Bytes::from_static(&[1])));
         let status = tokio::time::timeout(Duration::from_secs(5), sending).await;

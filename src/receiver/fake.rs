@@ -1,0 +1,55 @@
+//! Stands in for the shards in tests of the receiver: takes reports or refuses them as the test says, and has no room at all
+//! while the test says so.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use crate::config::profile;
+use crate::normalize::Report;
+use crate::shard::{NamedPolicy, Refusal};
+
+type Answer = dyn Fn(Vec<Report>) -> Result<(), Refusal> + Send + Sync;
+
+/// Shards that a test plays.
+pub(super) struct Fake {
+    answer: Box<Answer>,
+    /// The test holds the other end.
+    is_full: Arc<AtomicBool>,
+}
+
+impl Fake {
+    /// Has room, and answers what `answer` says.
+    pub(super) fn answering(
+        answer: impl Fn(Vec<Report>) -> Result<(), Refusal> + Send + Sync + 'static,
+    ) -> Self {
+        Self {
+            answer: Box::new(answer),
+            is_full: Arc::default(),
+        }
+    }
+
+    /// Takes everything, but turns it away while it is full.
+    pub(super) fn full_while(is_full: Arc<AtomicBool>) -> Self {
+        Self {
+            answer: Box::new(|_| Ok(())),
+            is_full,
+        }
+    }
+
+    pub(super) fn turn_away(&self) -> Result<(), Refusal> {
+        if self.is_full.load(Ordering::SeqCst) {
+            let retry_after = Duration::from_millis(1_500);
+            return Err(Refusal::Overloaded { retry_after });
+        }
+        Ok(())
+    }
+
+    pub(super) fn policy() -> NamedPolicy {
+        NamedPolicy::new(profile::Name::Standard.policy().into())
+    }
+
+    pub(super) fn submit(&self, reports: Vec<Report>) -> Result<(), Refusal> {
+        (self.answer)(reports)
+    }
+}
