@@ -85,10 +85,10 @@ impl Shared {
             Err(refusal) => Err(refusal),
         };
         match &outcome {
-            Ok(()) => {}
+            // Who leaves is asked for no numbers any more; the receiver counts the request.
+            Ok(()) | Err(Refusal::Stopping) => {}
             Err(Refusal::Overloaded { .. }) => self.counters.refused_overloaded.add(1),
             Err(Refusal::Crowded { .. }) => self.counters.refused_crowded.add(1),
-            Err(Refusal::Stopping) => self.counters.refused_stopping.add(1),
             Err(Refusal::Failed) => self.counters.refused_failed.add(1),
         }
         outcome

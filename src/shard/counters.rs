@@ -42,8 +42,6 @@ pub struct Counters {
     pub refused_overloaded: Counter,
     /// Requests refused because they would have begun runs, of which there were too many.
     pub refused_crowded: Counter,
-    /// Requests refused because the daemon was leaving.
-    pub refused_stopping: Counter,
     /// Requests refused, or left without an answer, because a commit had failed.
     pub refused_failed: Counter,
     /// Events that came too late to be put into their place.
