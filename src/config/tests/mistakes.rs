@@ -61,6 +61,7 @@ fn misspelt_keys_are_named_with_the_nearest_right_one() {
     );
 }
 
+/// Given a value of another kind or out of its range, what is expected is said.
 #[test]
 fn wrong_values_are_named_with_what_is_expected() {
     check(
@@ -101,6 +102,11 @@ fn wrong_values_are_named_with_what_is_expected() {
         "- a\n- b",
         &["1:1: expected a section with keys, found a list"],
     );
+}
+
+/// Given a name that is not one of those known, or a number that a rule cannot have, it is said which there are.
+#[test]
+fn wrong_names_and_thresholds_are_named() {
     check(
         "detectors:\n  profile: standart",
         &["2:3: detectors.profile: `standart` is not known; did you mean `standard`?"],
@@ -135,8 +141,9 @@ fn wrong_values_are_named_with_what_is_expected() {
     );
 }
 
+/// Given doors that nobody locks, that take each other's place or whose keys do not fit, each is named.
 #[test]
-fn what_does_not_go_together_is_named() {
+fn doors_that_cannot_be_are_named() {
     check(
         "service:\n  api: {endpoint: '0.0.0.0:4319'}",
         &[
@@ -171,6 +178,11 @@ fn what_does_not_go_together_is_named() {
         "service:\n  api: {auth: {tokens: [{token: a, tenant: blue}, {token: a, tenant: red}]}}",
         &["2:16: service.api.auth.tokens: two tenants have the same token"],
     );
+}
+
+/// Given exporters that lack something, or have what does not go together, each is named.
+#[test]
+fn exporters_that_cannot_be_are_named() {
     check(
         "exporters:\n  webhook:\n    token: x",
         &["2:3: exporters.webhook: needs the key `url`"],
@@ -201,6 +213,11 @@ fn what_does_not_go_together_is_named() {
         "exporters:\n  webhook:\n    url: http://x\n    retry_on_failure: {initial_interval: 2m}",
         &["4:5: exporters.webhook.retry_on_failure.max_interval: must not be shorter"],
     );
+}
+
+/// Given a file that cannot be read as it stands (a key twice, a variable that is not there, broken YAML), the place is named.
+#[test]
+fn what_cannot_be_read_is_named() {
     check(
         "runs: {idle: 5m}\nservice: {}\nruns: {}",
         &["3:1: runs: given twice; the first is in line 1"],

@@ -116,38 +116,40 @@ impl Writing {
     }
 }
 
-/// A request of two spans: one with all there is, one with the least.
-fn variants_request(structured: bool) -> ExportTraceServiceRequest {
-    let pair = |key: &str, value| KeyValue {
+fn pair(key: &str, value: Option<Value>) -> KeyValue {
+    KeyValue {
         key: key.to_owned(),
         value: Some(AnyValue { value }),
         ..KeyValue::default()
-    };
-    let scalars = vec![
+    }
+}
+
+fn scalars() -> Vec<KeyValue> {
+    vec![
         pair("text", Some(Value::StringValue("a \"b\"\n".to_owned()))),
         pair("whole", Some(Value::IntValue(-3))),
         pair("part", Some(Value::DoubleValue(0.5))),
         pair("flag", Some(Value::BoolValue(true))),
-    ];
-    let values = scalars.iter().filter_map(|pair| pair.value.clone());
-    let nested = vec![
+    ]
+}
+
+fn structures() -> Vec<KeyValue> {
+    let values = scalars().into_iter().filter_map(|pair| pair.value);
+    let list = ArrayValue {
+        values: values.collect(),
+    };
+    let map = KeyValueList { values: scalars() };
+    vec![
         pair("bytes", Some(Value::BytesValue(vec![0, 255, 7]))),
-        pair(
-            "list",
-            Some(Value::ArrayValue(ArrayValue {
-                values: values.collect(),
-            })),
-        ),
-        pair(
-            "map",
-            Some(Value::KvlistValue(KeyValueList {
-                values: scalars.clone(),
-            })),
-        ),
+        pair("list", Some(Value::ArrayValue(list))),
+        pair("map", Some(Value::KvlistValue(map))),
         pair("nothing", None),
-    ];
-    let attributes = if structured { nested } else { scalars };
-    let full = Span {
+    ]
+}
+
+/// A span with all there is.
+fn full_span(attributes: &[KeyValue]) -> Span {
+    Span {
         trace_id: (1..=16).map(|byte| byte * 15).collect(),
         span_id: vec![171; 8],
         parent_span_id: vec![205; 8],
@@ -155,17 +157,17 @@ fn variants_request(structured: bool) -> ExportTraceServiceRequest {
         kind: 3,
         start_time_unix_nano: 1_700_000_000_000_000_001,
         end_time_unix_nano: 1_700_000_000_000_000_009,
-        attributes: attributes.clone(),
+        attributes: attributes.to_vec(),
         events: vec![Event {
             time_unix_nano: 1_700_000_000_000_000_005,
             name: "exception".to_owned(),
-            attributes: attributes.clone(),
+            attributes: attributes.to_vec(),
             dropped_attributes_count: 2,
         }],
         links: vec![Link {
             trace_id: vec![239; 16],
             span_id: vec![239; 8],
-            attributes: attributes.clone(),
+            attributes: attributes.to_vec(),
             ..Link::default()
         }],
         status: Some(Status {
@@ -173,7 +175,12 @@ fn variants_request(structured: bool) -> ExportTraceServiceRequest {
             code: 2,
         }),
         ..Span::default()
-    };
+    }
+}
+
+/// A request of two spans: one with all there is, one with the least.
+fn variants_request(structured: bool) -> ExportTraceServiceRequest {
+    let attributes = if structured { structures() } else { scalars() };
     let least = Span {
         trace_id: vec![1; 16],
         span_id: vec![2; 8],
@@ -184,7 +191,7 @@ fn variants_request(structured: bool) -> ExportTraceServiceRequest {
             name: "lib".to_owned(),
             ..InstrumentationScope::default()
         }),
-        spans: vec![full, least],
+        spans: vec![full_span(&attributes), least],
         ..ScopeSpans::default()
     }];
     let resource = Resource {
