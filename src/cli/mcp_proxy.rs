@@ -5,11 +5,14 @@
 //! it. A refused call is answered here, as a result of the tool, since that is what the model reads; a nudge is one more
 //! piece of text behind the result. Whatever cannot be read or asked goes through.
 //!
+//! A batch, which revisions before 2025-06-18 know, goes on as its messages, a line each, so that each call in it is guarded
+//! like any other. Both sides find what an answer answers by its id.
+//!
 //! A refusal says that it is an error, since clients refuse a result without structured content of a tool that declares some,
 //! unless it is one. A call that asks for input is made again with that, which is the same call: it is not checked
 //! again, and what it comes to is its result. A call that is cancelled has none.
 //!
-//! (Model Context Protocol, revisions 2025-06-18 to 2026-07-28: transports, tools, cancellation, input.)
+//! (Model Context Protocol, revisions 2024-11-05 to 2026-07-28: transports, tools, cancellation, input.)
 
 use std::collections::HashMap;
 use std::io::{self, BufRead, BufReader, Write};
@@ -18,6 +21,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 
 use clap::Args;
+use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
 use super::client::ApiArgs;
@@ -103,7 +107,7 @@ fn seconds() -> u64 {
 impl Proxy {
     /// From the client to the server, until either has gone. The server's input is closed then, and it ends.
     fn requests(&self, mut server: ChildStdin) {
-        for line in lines(io::stdin().lock()) {
+        for line in lines(io::stdin().lock()).flat_map(messages) {
             let goes_on = self.is_let_through(&line);
             if goes_on
                 && server
@@ -118,7 +122,7 @@ impl Proxy {
 
     /// From the server to the client, until either has gone.
     fn answers(&self, server: ChildStdout) {
-        for line in lines(BufReader::new(server)) {
+        for line in lines(BufReader::new(server)).flat_map(messages) {
             let line = self.reported(&line).unwrap_or(line);
             if self.say(&line).is_err() {
                 return;
@@ -246,4 +250,18 @@ fn lines(mut from: impl BufRead) -> impl Iterator<Item = Vec<u8>> {
         let read = from.read_until(b'\n', &mut line).ok()?;
         (read > 0).then_some(line)
     })
+}
+
+/// A batch as its messages, a line each, to the letter; any other line as it is.
+fn messages(line: Vec<u8>) -> Vec<Vec<u8>> {
+    if line.trim_ascii_start().first() != Some(&b'[') {
+        return vec![line];
+    }
+    match serde_json::from_slice::<Vec<&RawValue>>(&line) {
+        Ok(batch) if !batch.is_empty() => {
+            let message = |message: &&RawValue| format!("{message}\n").into_bytes();
+            batch.iter().map(message).collect()
+        }
+        _ => vec![line],
+    }
 }

@@ -261,6 +261,40 @@ fn the_proxy_answers_refused_calls() {
     assert_eq!(daemon.get("/v1/runs/r").1["skipped_calls"], 1);
 }
 
+/// Given calls in a batch, as revisions before 2025-06-18 allow, each is guarded: the fourth of the same is refused, the others
+/// come to the server, and what it answers in a batch is what they came to.
+#[cfg(unix)]
+#[test]
+fn the_proxy_guards_each_call_of_a_batch() {
+    let data = tempfile::tempdir().expect("a temporary directory");
+    let daemon = Daemon::start_with(data.path(), free_port(), &["--profile", "agentium"]);
+    let call = |id: u32| json!({"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": {"name": "ls", "arguments": {}}});
+    let answer = |id: u32| json!({"jsonrpc": "2.0", "id": id, "result": {"content": [{"type": "text", "text": "a"}]}});
+    let answers = json!([answer(0), answer(1), answer(2)]);
+    let server = format!("read -r a; read -r b; read -r c; echo '{answers}'; cat");
+    let said = format!("{}\n", json!([call(0), call(1), call(2), call(3)]));
+    let api = daemon.api.to_string();
+    let proxy = ["mcp-proxy", "--run-id", "r", "--api", &api, "--"];
+    let output = ended(eddy().args(proxy).args(["sh", "-c", &server]), &said);
+    let lines = String::from_utf8_lossy(&output.stdout).into_owned();
+    let mut told: Vec<(u64, bool)> = lines
+        .lines()
+        .map(|line| serde_json::from_str(line).expect("one message a line"))
+        .map(|line: Value| {
+            let is_refused = line["result"]["isError"] == true;
+            (line["id"].as_u64().expect("an id"), is_refused)
+        })
+        .collect();
+    told.sort_unstable();
+    assert_eq!(told, [(0, false), (1, false), (2, false), (3, true)]);
+    let (_, run) = daemon.get("/v1/runs/r");
+    assert_eq!(
+        (&run["tool_calls"], &run["skipped_calls"]),
+        (&json!(3), &json!(1)),
+        "{run}"
+    );
+}
+
 /// Given a call that asks for input and is made again with it, it is one call with the result that it came to.
 #[cfg(unix)]
 #[test]
