@@ -29,6 +29,7 @@ mod sdks;
 mod secrets;
 mod soak;
 mod stored;
+mod streamed;
 mod support;
 mod taken_away;
 mod tenants;
