@@ -336,6 +336,10 @@ fn every_other_form_of_tokens() {
             "langwatch.metrics",
             json!({"prompt_tokens": 3, "completion_tokens": 4}),
         ),
+        (
+            "langwatch.metrics",
+            json!({"type": "json", "value": {"promptTokens": 3, "completionTokens": 4}}),
+        ),
     ] {
         check(
             with(&call, key, &json!(used.to_string())),
@@ -470,6 +474,7 @@ fn every_key_of_an_agent() {
         "langsmith.metadata.lc_agent_name",
         "ai.telemetry.functionId",
         "entity.name",
+        "lc_agent_name",
     ] {
         check(with(&tool, key, &json!("a")), "a: call t(-) = -", key);
     }

@@ -7,7 +7,7 @@
 use crate::otlp::SpanView;
 
 use super::facts::{Facts, Slot};
-use super::litellm;
+use super::{litellm, llama_index, monocle};
 
 /// A family of spans that is read by one file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,6 +38,10 @@ pub(super) enum Dialect {
     GeminiCli,
     /// `LiteLLM`'s own callback: what went to a provider and came back.
     LiteLlm,
+    /// llama-index's own tracer.
+    LlamaIndex,
+    /// Monocle's tracer of whatever framework.
+    Monocle,
     /// Haystack's own tracer.
     Haystack,
     /// Whoever says in a key of its own which kind of span it is.
@@ -107,6 +111,8 @@ impl Dialect {
             "langsmith" => Self::LangSmith,
             "logfire.openai_agents" => Self::Logfire,
             "langfuse-sdk" => Self::Langfuse,
+            llama_index::SCOPE => Self::LlamaIndex,
+            monocle::SCOPE => Self::Monocle,
             // The last is its maker's own, whatever the name says.
             "pydantic-ai"
             | "agent_framework"

@@ -2,8 +2,8 @@
 //!
 //! The table below is what all dialects have in common: a row is a fact, and its keys stand in the order in which they
 //! are trusted, whichever order the span carries them in. Reading a span costs one hash and one comparison of text an
-//! attribute, and nothing is allocated but for tools that a model asks for; the dialects ask for slots and never go through
-//! the attributes again.
+//! attribute, and nothing is allocated but for tools that a model asks for; the dialects ask for slots, and look among the
+//! attributes again for what nobody else says.
 
 use std::borrow::Cow;
 
@@ -64,7 +64,7 @@ facts! {
     /// The agent at work.
     Agent: "gen_ai.agent.name" "agent.name" "graph.node.name" "graph.node.id" "agent_name"
         "traceloop.association.properties.lc_agent_name" "langsmith.metadata.lc_agent_name"
-        "ai.telemetry.functionId" "entity.name";
+        "ai.telemetry.functionId" "entity.name" "lc_agent_name";
     /// The agent's id.
     AgentId: "gen_ai.agent.id" "agent.id";
     /// Where a message between agents goes.

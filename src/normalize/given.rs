@@ -158,6 +158,11 @@ pub(super) fn of_message(message: &str) -> Vec<ToolAnswer<'_>> {
         whole.content = whole.content.take().or_else(in_parts);
         return vec![whole];
     }
+    let beside = value::member(message, &["additional_kwargs"]);
+    if let Some(mut answer) = beside.and_then(|beside| answer(beside, "tool_call_id", &[])) {
+        answer.content = only_block(message);
+        return vec![answer];
+    }
     let parts = ["parts", "content"].iter();
     let mut parts = parts.filter_map(|key| {
         let parts: Vec<&RawValue> = serde_json::from_str(value::member(message, &[key])?).ok()?;
@@ -165,6 +170,12 @@ pub(super) fn of_message(message: &str) -> Vec<ToolAnswer<'_>> {
     });
     let parts = parts.next().unwrap_or_default().into_iter();
     parts.filter_map(|part| of_part(part.get())).collect()
+}
+
+/// The text of a message of llama-index, which keeps the call's id beside what all messages have.
+fn only_block(message: &str) -> Option<Cow<'_, str>> {
+    let single = value::member(message, &["blocks", "1"]).is_none();
+    member_text(message, &["blocks", "0", "text"]).filter(|_| single)
 }
 
 /// What a tool answered in a message of the conventions whose one part is text, which leaves out which call it was. (In other

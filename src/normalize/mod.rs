@@ -43,10 +43,12 @@ mod langfuse;
 mod langgraph;
 mod langsmith;
 mod litellm;
+mod llama_index;
 mod logfire;
 mod mask;
 mod mcp;
 mod messages;
+mod monocle;
 mod names;
 mod nested;
 mod numbers;
@@ -316,6 +318,8 @@ impl<'a> Batch<'_, 'a> {
             Dialect::GeminiCli => gemini_cli::span(&mut reading),
             Dialect::Haystack => haystack::span(&mut reading),
             Dialect::LiteLlm => litellm::span(&mut reading),
+            Dialect::LlamaIndex => llama_index::span(&mut reading),
+            Dialect::Monocle => monocle::span(&mut reading),
             Dialect::Plain => plain::span(&mut reading),
             // Its spans are internals of the program; everything an agent did is in its log records.
             Dialect::Codex => Outcome::Noise,
@@ -351,6 +355,8 @@ impl<'a> Batch<'_, 'a> {
             | Dialect::Mcp
             | Dialect::Haystack
             | Dialect::LiteLlm
+            | Dialect::LlamaIndex
+            | Dialect::Monocle
             | Dialect::Plain
             | Dialect::None => messages::log(log, &mut report, tools, &mut self.retold, out),
         };

@@ -103,6 +103,7 @@ fn tool(reading: &mut Reading<'_, '_>) {
 fn model(reading: &mut Reading<'_, '_>) {
     let facts = reading.facts;
     let output = json_text(facts.value(Slot::PlainOutput));
+    let output = output.map(|output| wrappers::within(output, typed));
     let reply = output.as_deref().map(reply::of);
     reading.tell_model_call_with(&reply.unwrap_or_default());
 }
@@ -274,6 +275,23 @@ mod tests {
             "record_usage",
             &usage,
             &[],
+        );
+    }
+
+    /// `LangWatch` names the type of the messages and of the tokens, too.
+    #[test]
+    fn typed_messages_and_tokens_are_read() {
+        let asked = json!([{"role": "assistant", "content": null, "tool_calls": [{"id": "c", "type": "function"}]}]);
+        let attributes = json!({
+            "langwatch.span.type": "llm", "gen_ai.request.model": "m",
+            "langwatch.output": json!({"type": "chat_messages", "value": asked}).to_string(),
+            "langwatch.metrics": r#"{"type":"json","value":{"promptTokens":110,"completionTokens":20}}"#,
+        });
+        check(
+            "somebody's",
+            "llm",
+            &attributes,
+            &["model m 110+20 ToolCalls(1)"],
         );
     }
 

@@ -19,11 +19,12 @@ pub(super) struct Reply {
 
 /// Reads a reply; what it does not say is missing.
 pub(super) fn of(output: &str) -> Reply {
-    const MESSAGES: [&[&str]; 4] = [
+    const MESSAGES: [&[&str]; 5] = [
         &["message"],
         &["replies", "0"],
         &["choices", "0", "message"],
         &["candidates", "0", "content"],
+        &["0"],
     ];
     let mut messages = MESSAGES.iter();
     let message = messages

@@ -41,26 +41,32 @@ pub(super) fn of(facts: &Facts<'_>) -> Usage {
     usage
 }
 
-/// Langfuse's tokens: an object of counts by kind.
+/// Langfuse's and others' tokens: an object of counts by kind, to which `LangWatch` adds its type.
 fn details(facts: &Facts<'_>, usage: &mut Usage) {
     let Some(details) = json_text(facts.value(Slot::UsageDetails)) else {
         return;
     };
-    let count = |names: [&str; 3]| {
+    let details = value::member(&details, &["value"]).unwrap_or(&details);
+    let count = |names: &[&str]| {
         let mut counts = names
-            .into_iter()
-            .filter_map(|name| value::member(&details, &[name]));
+            .iter()
+            .filter_map(|name| value::member(details, &[name]));
         counts.find_map(|count| count.parse().ok()).unwrap_or(0)
     };
-    usage.input_tokens = count(["input", "prompt_tokens", "input_tokens"]);
-    usage.output_tokens = count(["output", "completion_tokens", "output_tokens"]);
-    usage.cached_tokens = count([
+    usage.input_tokens = count(&["input", "prompt_tokens", "input_tokens", "promptTokens"]);
+    usage.output_tokens = count(&[
+        "output",
+        "completion_tokens",
+        "output_tokens",
+        "completionTokens",
+    ]);
+    usage.cached_tokens = count(&[
         "input_cached_tokens",
         "cache_read_input_tokens",
         "input_cache_read",
     ]);
     if (usage.input_tokens, usage.output_tokens) == (0, 0) {
-        usage.input_tokens = count(["total", "total_tokens", "total"]);
+        usage.input_tokens = count(&["total", "total_tokens"]);
     }
 }
 

@@ -1,0 +1,194 @@
+//! llama-index's own tracer (`llama-index-observability-otel`): a span a method, and all that is said in span events.
+//!
+//! *Calls.* The span of a tool (`FunctionTool.acall`) has the event of the workflow's step, as Python prints it and cut short
+//! where it is long, and no result. So calls are told like those of a provider's client as well: what a model asks for in its
+//! answer, and what tools answered since its last one, which it is given next. The id makes one call of them.
+//!
+//! *Model calls.* `LLMChatEndEvent` has the messages that went in and the one that came out, its calls as blocks; what the
+//! provider said beside it lies under `response.raw` and among other arguments. A call that failed has only begun.
+//!
+//! *Hand-offs* are calls of the tool `handoff`.
+//!
+//! *Runs.* The trace; its root is a request.
+
+use std::borrow::Cow;
+
+use serde_json::value::RawValue;
+
+use crate::engine::event::Answer;
+use crate::otlp::SpanView;
+
+use super::answer::{self, Asked};
+use super::call::Call;
+use super::history::History;
+use super::reading::{Reading, event_text, member_text};
+use super::reply::Reply;
+use super::{Outcome, value, wrappers};
+
+/// The scope of its tracer.
+pub(super) const SCOPE: &str = "llamaindex.opentelemetry.tracer";
+
+const BEGUN: &str = "LLMChatStartEvent";
+const ENDED: &str = "LLMChatEndEvent";
+
+/// Reads one span.
+pub(super) fn span(reading: &mut Reading<'_, '_>) -> Outcome {
+    let span = reading.span;
+    let is = |name| span.events.iter().any(|event| event.name == name);
+    if is(ENDED) {
+        model(reading);
+    } else if is(BEGUN) && reading.failure().is_some() {
+        reading.tell_model_call();
+    } else if span.name.contains("Tool.") {
+        tool(reading);
+    }
+    if reading.is_root() {
+        reading.tell_turn();
+    }
+    Outcome::Noise
+}
+
+fn tool(reading: &mut Reading<'_, '_>) {
+    let step = reading
+        .span
+        .attributes
+        .find("llamaindex.step.input_summary");
+    let called = step.and_then(|step| called(step.as_str()?));
+    if let Some((tool, arguments, id)) = called {
+        reading.tell_call(&Call {
+            tool,
+            id: Some(Cow::Borrowed(id)),
+            arguments: wrappers::python_dictionary(arguments).map(Cow::Owned),
+            ..Call::default()
+        });
+    }
+}
+
+/// Tool, arguments and id in `ToolCall(tool_name='…', tool_kwargs={…}, tool_id='…')`, where that was not cut short.
+fn called(step: &str) -> Option<(&str, &str, &str)> {
+    let call = step.strip_prefix("ToolCall(tool_name='")?;
+    let (call, id) = call.strip_suffix("')")?.rsplit_once(", tool_id='")?;
+    let (tool, arguments) = call.split_once("', tool_kwargs=")?;
+    Some((tool, arguments, id))
+}
+
+fn model(reading: &mut Reading<'_, '_>) {
+    let ended = |key| event_text(reading.span, ENDED, key);
+    let blocks = ended("response.message.blocks").unwrap_or_default();
+    let asked = asked_in(&blocks);
+    let words = member_text(&blocks, &["0", "text"]);
+    let reply = Reply {
+        model: model_name(reading.span).map(Cow::into_owned),
+        input_tokens: tokens(reading.span, ["prompt_tokens", "input_tokens"]),
+        output_tokens: tokens(reading.span, ["completion_tokens", "output_tokens"]),
+        answer: match asked.len() {
+            0 => words.map_or(Answer::Unknown, |words| answer::text_alone(&words)),
+            calls => Answer::ToolCalls(calls as u32),
+        },
+    };
+    reading.tell_model_call_with(&reply);
+    let given = event_text(reading.span, ENDED, "messages").unwrap_or_default();
+    reading.tell_exchange(&asked, History::of(&given).tool_answers());
+}
+
+/// The model that answered, else the one that was to.
+fn model_name<'a>(span: &SpanView<'a>) -> Option<Cow<'a, str>> {
+    event_text(span, ENDED, "response.raw.model")
+        .or_else(|| event_text(span, BEGUN, "model_dict.model_name"))
+        .or_else(|| event_text(span, BEGUN, "model_dict.model"))
+}
+
+/// Tokens under one of two names, beside the message or in what the provider said.
+fn tokens(span: &SpanView<'_>, names: [&str; 2]) -> u64 {
+    let places = ["response.additional_kwargs", "response.raw.usage"];
+    let mut keys = places
+        .iter()
+        .flat_map(|place| names.map(|name| format!("{place}.{name}")));
+    keys.find_map(|key| event_text(span, ENDED, &key)?.parse().ok())
+        .unwrap_or(0)
+}
+
+/// The calls among the blocks of a message.
+fn asked_in(blocks: &str) -> Vec<Asked<'_>> {
+    let blocks: Vec<&RawValue> = serde_json::from_str(blocks).unwrap_or_default();
+    let blocks = blocks.into_iter().map(RawValue::get);
+    let calls =
+        blocks.filter(|block| value::member(block, &["block_type"]) == Some("\"tool_call\""));
+    let member = |call, key| member_text(call, &[key]);
+    calls
+        .map(|call| Asked {
+            id: member(call, "tool_call_id").unwrap_or_default(),
+            tool: member(call, "tool_name").unwrap_or_default(),
+            arguments: member(call, "tool_kwargs"),
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::super::captured::Captured;
+    use super::{BEGUN, ENDED, SCOPE};
+
+    /// A tool's span, whole and cut short.
+    #[test]
+    fn tools_are_told_by_their_step() {
+        let told = |step: &str| {
+            let attributes = json!({"llamaindex.step.input_event": "ToolCall", "llamaindex.step.input_summary": step});
+            Captured::new(SCOPE, "FunctionTool.acall", &attributes)
+        };
+        let step = "ToolCall(tool_name='search', tool_kwargs={'query': \"x's\"}, tool_id='c')";
+        assert_eq!(
+            told(step).told(),
+            [r#"call with id search({"query":"x's"}) = -"#]
+        );
+        assert_eq!(
+            told(step).failed("refused").told(),
+            [r#"call with id search({"query":"x's"}) = - failed: refused"#]
+        );
+        assert!(
+            told("ToolCall(tool_name='search', tool_kwargs={'query': 'a long...")
+                .told()
+                .is_empty()
+        );
+    }
+
+    /// A model's span: the call, what it asks for, and what was answered since the last one.
+    #[test]
+    fn exchanges_are_told() {
+        let ended = json!({
+            "messages": json!([
+                {"role": "user", "additional_kwargs": {}, "blocks": [{"block_type": "text", "text": "Go."}]},
+                {"role": "assistant", "additional_kwargs": {}, "blocks": [{"block_type": "tool_call", "tool_call_id": "a"}]},
+                {"role": "tool", "additional_kwargs": {"tool_call_id": "a"}, "blocks": [{"block_type": "text", "text": "[]"}]},
+            ]).to_string(),
+            "response.message.blocks": json!([{"block_type": "tool_call", "tool_call_id": "b", "tool_name": "search",
+                "tool_kwargs": "{\"query\": \"x\"}"}]).to_string(),
+            "response.raw.model": "m", "response.additional_kwargs.prompt_tokens": "110",
+            "response.raw.usage.completion_tokens": "20",
+        });
+        let span = Captured::new(SCOPE, "OpenAI.achat", &json!({}));
+        assert_eq!(
+            span.said(BEGUN, &json!({})).said(ENDED, &ended).told(),
+            [
+                "model m 110+20 ToolCalls(1)",
+                r#"asked search({"query":"x"})"#,
+                "call with id (-) = 2 bytes"
+            ]
+        );
+        let words = json!({"response.message.blocks": r#"[{"block_type": "text", "text": "Done, all of it."}]"#});
+        let span = Captured::new(SCOPE, "OpenAI.achat", &json!({})).said(ENDED, &words);
+        assert!(span.told()[0].starts_with("model ? 0+0 Text("));
+        let failed = Captured::new(SCOPE, "OpenAI.achat", &json!({})).said(BEGUN, &json!({}));
+        assert_eq!(failed.failed("refused").told().len(), 1);
+    }
+
+    /// The root is the request; steps tell nothing.
+    #[test]
+    fn the_root_is_the_request() {
+        let root = || Captured::new(SCOPE, "FunctionAgent.run", &json!({}));
+        assert_eq!(root().root().told(), ["UserMessage", "end"]);
+        assert!(root().told().is_empty());
+    }
+}
