@@ -467,8 +467,6 @@ fn every_key_of_an_agent() {
     for key in [
         "gen_ai.agent.name",
         "agent.name",
-        "graph.node.name",
-        "graph.node.id",
         "agent_name",
         "traceloop.association.properties.lc_agent_name",
         "langsmith.metadata.lc_agent_name",
@@ -477,5 +475,17 @@ fn every_key_of_an_agent() {
         "lc_agent_name",
     ] {
         check(with(&tool, key, &json!("a")), "a: call t(-) = -", key);
+    }
+}
+
+/// A node of a graph is an agent where the span is one; the nodes of models and tools are their own.
+#[test]
+fn every_key_of_a_node() {
+    let span = |kind: &str| json!({"openinference.span.kind": kind, "tool.name": "t", "llm.model_name": "m"});
+    for key in ["graph.node.name", "graph.node.id"] {
+        let told = |kind| with(&span(kind), key, &json!("a"));
+        check(told("AGENT"), "a: agent a(-) = -", key);
+        check(told("TOOL"), "call t(-) = -", key);
+        check(told("LLM"), "model m 0+0 Unknown", key);
     }
 }

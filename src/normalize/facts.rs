@@ -62,9 +62,11 @@ facts! {
 
     // Whose it is.
     /// The agent at work.
-    Agent: "gen_ai.agent.name" "agent.name" "graph.node.name" "graph.node.id" "agent_name"
+    Agent: "gen_ai.agent.name" "agent.name" "agent_name"
         "traceloop.association.properties.lc_agent_name" "langsmith.metadata.lc_agent_name"
         "ai.telemetry.functionId" "entity.name" "lc_agent_name";
+    /// The node of a graph that the span stands for: an agent where the span is one, else a model's or a tool's own.
+    GraphNode: "graph.node.name" "graph.node.id";
     /// The agent's id.
     AgentId: "gen_ai.agent.id" "agent.id";
     /// Where a message between agents goes.

@@ -155,11 +155,13 @@ fn agent(reading: &mut Reading<'_, '_>, framework: Framework) {
         return;
     }
     if reading.agent.is_none() {
-        reading.agent = match framework {
+        let named = match framework {
             // Its workflow span: not an agent, though it is marked as one.
             Framework::OpenAiAgents => None,
-            _ => Some(Cow::Borrowed(reading.span.name.trim_end_matches(".run"))),
+            _ => Some(reading.span.name.trim_end_matches(".run")),
         };
+        let named = facts.text(Slot::GraphNode).or(named);
+        reading.agent = named.map(Cow::Borrowed);
     }
     let (input, output) = (facts.value(Slot::Input), facts.value(Slot::Output));
     let (input, output) = match framework {
