@@ -92,10 +92,28 @@ pub(super) fn named_arguments(call: &str) -> Option<Cow<'_, str>> {
 /// LangChain's message around a result where it is unmistakable: it names the call. Nearly every result is spared the walk
 /// through its members.
 pub(super) fn langchain_message(result: &str) -> Option<ToolMessage<'_>> {
-    if !result.contains("\"tool_call_id\"") {
+    if !result.contains("tool_call_id") {
         return None;
     }
-    tool_message(result).filter(|message| message.call_id.is_some())
+    tool_message(result)
+        .filter(|message| message.call_id.is_some())
+        .or_else(|| printed_message(result))
+}
+
+/// The same message as Python prints it, alone or as a member `output`: `content='…' name='…' tool_call_id='…'`.
+fn printed_message(result: &str) -> Option<ToolMessage<'static>> {
+    let output = only_member(result, "output");
+    let printed = output.as_deref().unwrap_or(result);
+    if !printed.starts_with("content=") {
+        return None;
+    }
+    let member = |name| printed_member(printed, name).map(Cow::Owned);
+    Some(ToolMessage {
+        content: member("content")?,
+        call_id: Some(member("tool_call_id")?),
+        tool: member("name"),
+        failed: member("status").as_deref() == Some("error"),
+    })
 }
 
 /// LangChain's message around a result, in any of the forms in which it is printed: plain, under `data`, under `kwargs`,
@@ -336,8 +354,20 @@ mod tests {
             );
             assert!(message.failed);
         }
+        let printed = "content='[]' name='t' tool_call_id='call_1' status='error'";
+        for printed in [printed.to_owned(), format!(r#"{{"output": "{printed}"}}"#)] {
+            let message = langchain_message(&printed).expect(&printed);
+            assert_eq!(
+                (&*message.content, message.call_id.as_deref()),
+                ("[]", Some("call_1"))
+            );
+            assert!(message.failed);
+        }
         for other in [r#"{"content":"x"}"#, r#"{"output":"x"}"#, "x", "{"] {
             assert!(tool_message(other).is_none(), "{other}");
+        }
+        for other in ["the tool_call_id", "content='x'", "content='tool_call_id"] {
+            assert!(langchain_message(other).is_none(), "{other}");
         }
     }
 
