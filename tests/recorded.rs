@@ -182,7 +182,8 @@ fn expected(run: &str, call: &Json) -> Expected {
     let arguments = call["args"].as_object().unwrap();
     let mut inputs = vec![plain(&call["args"]).input];
     let by_openinference = run.contains("openinference") || is_watched_twice(run);
-    let is_langchain = run.starts_with("langgraph") && by_openinference;
+    let of_langchain = run.starts_with("langgraph") || run.starts_with("deepagents");
+    let is_langchain = of_langchain && by_openinference;
     if is_langchain && arguments.len() == 1 {
         inputs.push(plain(arguments.values().next().unwrap()).input);
     }
@@ -513,14 +514,15 @@ fn model_calls_are_told() {
             continue;
         };
         // The last has one span for all model calls of a request. So have the agents of VoltAgent and the first Mastra; dspy's
-        // have no tokens, and LangWatch's decorators are for tools.
+        // have no tokens, LangWatch's decorators are for tools, and NVIDIA's toolkit needs its profiler for them.
         let none = [
             "crewai",
             "haystack-openinference",
             "voltagent",
             "mastra-v0",
             "dspy",
-            "openai-loop-langwatch",
+            "openai-loop-langwatch-",
+            "nat-native",
             "claude-agent-sdk",
             "autogen-native",
             "agno-traceloop",

@@ -8,6 +8,9 @@
 //! and hand-offs. smolagents runs the other agent inside a step: nested agent spans, nothing else. autogen's tool span
 //! encloses the `execute_tool` span of autogen itself, which tells the hand-off; it is not told twice.
 //!
+//! *Tools that are chains.* NVIDIA's toolkit (`nat`) writes its spans in this convention itself, and calls whatever it runs a
+//! chain; a chain of a function's name is a call of it.
+//!
 //! *State.* LangGraph's nodes are chains of the node's name; what they write is read by [`super::langgraph`].
 //!
 //! *Runs.* A parentless AGENT or CHAIN span is a request to the framework, and its end is the run's. openai-agents gives
@@ -42,6 +45,7 @@ pub(super) fn span(reading: &mut Reading<'_, '_>) -> Outcome {
             }
             node
         }
+        Some("CHAIN") if framework == Framework::Nat && is_function(reading) => tool,
         Some("CHAIN") if !reading.is_root() && framework != Framework::Haystack => {
             return Outcome::Noise;
         }
@@ -71,6 +75,7 @@ enum Framework {
     GoogleAdk,
     BeeAi,
     Dspy,
+    Nat,
     Other,
 }
 
@@ -87,6 +92,7 @@ impl Framework {
             "google_adk" => Self::GoogleAdk,
             "beeai" => Self::BeeAi,
             "dspy" => Self::Dspy,
+            _ if scope_name == "nat" => Self::Nat,
             _ => Self::Other,
         }
     }
@@ -127,6 +133,14 @@ fn is_node(reading: &Reading<'_, '_>) -> bool {
         let node = member_text(&metadata, &["langgraph_node"]);
         node.as_deref() == Some(reading.span.name)
     })
+}
+
+/// Whether a chain of NVIDIA's toolkit is a call of one of its functions, which are its agents' tools: neither the workflow nor
+/// a step of the framework within a function.
+fn is_function(reading: &Reading<'_, '_>) -> bool {
+    let function = reading.span.attributes.find("nat.function.name");
+    let name = reading.span.name;
+    name != "<workflow>" && function.and_then(|function| function.as_str()) == Some(name)
 }
 
 fn node(reading: &mut Reading<'_, '_>, _: Framework) {
@@ -320,6 +334,22 @@ mod tests {
 
     fn check(span: Captured, expected: &[&str]) {
         assert_eq!(span.told(), expected);
+    }
+
+    /// A function of NVIDIA's toolkit is a tool; its workflow and what LangChain does within are not.
+    #[test]
+    fn functions_of_nat_are_tools() {
+        let told = |name: &str, function: &str| {
+            let attributes = json!({"openinference.span.kind": "CHAIN", "nat.function.name": function,
+                "input.value": r#"{"query":"x"}"#, "output.value": "[]"});
+            Captured::new("nat", name, &attributes).told()
+        };
+        assert_eq!(
+            told("search", "search"),
+            [r#"call search({"query":"x"}) = 2 bytes"#]
+        );
+        assert!(told("<workflow>", "<workflow>").is_empty());
+        assert!(told("LangGraph", "<workflow>").is_empty());
     }
 
     const LANGCHAIN: &str = "openinference.instrumentation.langchain";
