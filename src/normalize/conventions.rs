@@ -152,6 +152,7 @@ fn every_key_of_a_model_call() {
         "langsmith.metadata.ls_model_name",
         "llm.model",
         "mlflow.llm.model",
+        "judgment.llm.model",
     ] {
         check(with(&call, key, &json!("m")), "model m 0+0 Unknown", key);
     }
@@ -165,6 +166,10 @@ fn every_key_of_a_model_call() {
         ("ai.usage.promptTokens", "ai.usage.completionTokens"),
         ("ai.usage.inputTokens", "ai.usage.outputTokens"),
         ("llm.usage.prompt_tokens", "llm.usage.completion_tokens"),
+        (
+            "judgment.usage.non_cached_input_tokens",
+            "judgment.usage.output_tokens",
+        ),
     ] {
         let mut used = call.clone();
         used[input] = json!(3);
@@ -181,6 +186,8 @@ fn every_key_of_a_model_call() {
         "ai.usage.cachedInputTokens",
         "gen_ai.usage.cached_tokens",
         "gen_ai.usage.details.cache_read_tokens",
+        "judgment.usage.cache_read_input_tokens",
+        "gen_ai.usage.cache_read_tokens",
         "ai.usage.inputTokenDetails.cacheReadTokens",
     ] {
         let used = json!({"gen_ai.operation.name": "chat", "gen_ai.usage.input_tokens": 5});
@@ -292,6 +299,7 @@ fn every_key_of_a_session() {
         "ai.telemetry.metadata.sessionId",
         "ai.telemetry.metadata.threadId",
         "gcp.vertex.agent.session_id",
+        "judgment.session_id",
     ] {
         let run = with(&tool, key, &json!("s")).report().expect(key).run;
         assert_eq!(
@@ -372,6 +380,8 @@ fn every_key_of_a_cost() {
         "llm.cost.total",
         "gen_ai.usage.cost",
         "gen_ai.cost.total_cost",
+        "gen_ai.cost.total",
+        "judgment.usage.total_cost_usd",
     ] {
         assert_eq!(told(key, &json!(0.5)), (Some(500_000), false), "{key}");
         assert_eq!(told(key, &json!("0.5")), (Some(500_000), false), "{key}");

@@ -45,16 +45,17 @@ facts! {
     /// What somebody who follows no convention calls the kind of span.
     OwnKind: "mastra.span.type" "langwatch.span.type" "lmnr.span.type" "mlflow.spanType" "agentops.span.kind"
         "ag2.span.type" "genkit:metadata:subtype" "genkit:type" "spring.ai.kind" "gen_ai.span.kind" "gen_ai.span_kind_name"
-        "braintrust.span_attributes" "span.type" "entity.type" "lmnr.association.properties.trace_type";
+        "braintrust.span_attributes" "judgment.span_kind" "span.type" "entity.type"
+        "lmnr.association.properties.trace_type";
     /// What went into it, under the key of whoever follows no convention.
     PlainInput: "input" "langwatch.input" "lmnr.span.input" "mlflow.spanInputs" "agentops.entity.input" "genkit:input"
         "agentops.tool.input" "agentops.task.input" "agentops.agent.input" "agentops.operation.input" "agentops.workflow.input"
-        "braintrust.input_json" "braintrust.input"
+        "braintrust.input_json" "braintrust.input" "judgment.input"
         "haystack.agent.step.tool.input";
     /// What came out of it.
     PlainOutput: "output" "langwatch.output" "lmnr.span.output" "mlflow.spanOutputs" "agentops.entity.output"
         "agentops.tool.output" "agentops.task.output" "agentops.agent.output" "agentops.operation.output" "agentops.workflow.output"
-        "genkit:output" "braintrust.output_json" "braintrust.output" "haystack.agent.step.tool.output" "haystack.agent.step.llm.output" "haystack.component.output";
+        "genkit:output" "braintrust.output_json" "braintrust.output" "judgment.output" "haystack.agent.step.tool.output" "haystack.agent.step.llm.output" "haystack.component.output";
     /// The Vercel AI SDK's operation.
     VercelOperation: "ai.operationId";
     /// The MCP method.
@@ -80,7 +81,7 @@ facts! {
     Session: "session.id" "gen_ai.session.id" "langfuse.session.id" "traceloop.association.properties.session_id"
         "langsmith.metadata.session_id" "ai.telemetry.metadata.sessionId" "ai.telemetry.metadata.session_id"
         "ai.telemetry.metadata.conversationId" "ai.telemetry.metadata.threadId" "ai.telemetry.metadata.chatId"
-        "gcp.vertex.agent.session_id";
+        "gcp.vertex.agent.session_id" "judgment.session_id";
     /// OpenInference's JSON text of framework facts.
     Metadata: "metadata";
 
@@ -119,23 +120,27 @@ facts! {
     LlmRequest: "llm.request.type";
     /// The model.
     Model: "gen_ai.response.model" "gen_ai.request.model" "llm.model_name" "ai.response.model" "ai.model.id"
-        "langfuse.observation.model.name" "langsmith.metadata.ls_model_name" "llm.model" "mlflow.llm.model" "genkit:name";
+        "langfuse.observation.model.name" "langsmith.metadata.ls_model_name" "llm.model" "mlflow.llm.model" "genkit:name"
+        "judgment.llm.model";
     /// Tokens read.
     InputTokens: "gen_ai.usage.input_tokens" "gen_ai.usage.prompt_tokens" "llm.token_count.prompt" "ai.usage.promptTokens"
-        "ai.usage.inputTokens" "llm.usage.prompt_tokens";
+        "ai.usage.inputTokens" "llm.usage.prompt_tokens" "judgment.usage.non_cached_input_tokens";
     /// Of these, from the provider's cache.
     CachedTokens: "gen_ai.usage.cache_read.input_tokens" "gen_ai.usage.cache_read_input_tokens"
         "llm.token_count.prompt_details.cache_read" "ai.usage.cachedInputTokens" "ai.usage.inputTokenDetails.cacheReadTokens"
-        "gen_ai.usage.cached_tokens" "gen_ai.usage.details.cache_read_tokens";
+        "gen_ai.usage.cached_tokens" "gen_ai.usage.details.cache_read_tokens" "judgment.usage.cache_read_input_tokens"
+        "gen_ai.usage.cache_read_tokens";
     /// Tokens written.
     OutputTokens: "gen_ai.usage.output_tokens" "gen_ai.usage.completion_tokens" "llm.token_count.completion"
-        "ai.usage.completionTokens" "ai.usage.outputTokens" "llm.usage.completion_tokens";
+        "ai.usage.completionTokens" "ai.usage.outputTokens" "llm.usage.completion_tokens" "judgment.usage.output_tokens";
     /// Tokens read and written, where a span gives the sum alone.
     TotalTokens: "gen_ai.usage.total_tokens" "llm.token_count.total" "llm.usage.total_tokens" "ai.usage.totalTokens";
     /// Tokens by kind, as an object.
     UsageDetails: "langfuse.observation.usage_details" "mlflow.chat.tokenUsage" "langwatch.metrics";
     /// The cost in US dollars.
-    Cost: "operation.cost" "llm.cost.total" "gen_ai.usage.cost" "gen_ai.cost.total_cost" "langfuse.observation.cost_details";
+    Cost: "operation.cost" "llm.cost.total" "gen_ai.usage.cost" "gen_ai.cost.total_cost" "gen_ai.cost.total"
+        "langfuse.observation.cost_details"
+        "judgment.usage.total_cost_usd";
     /// The id of the model's answer.
     ResponseId: "gen_ai.response.id" "ai.response.id";
     /// `LiteLLM`'s id of a call, which its callback writes on whichever span is around the call.

@@ -32,7 +32,11 @@ pub(super) fn span(reading: &mut Reading<'_, '_>) -> Outcome {
     match (facts.text(Slot::Operation), facts.text(Slot::TraceloopKind)) {
         (Some("execute_tool"), _) | (None, Some("tool")) => tool(reading),
         (_, Some("workflow")) => workflow(reading),
-        (None, Some("agent")) => return gen_ai::operate(reading, "invoke_agent"),
+        (None, Some("agent")) => {
+            let named = reading.agent.take();
+            reading.agent = named.or_else(|| facts.text(Slot::EntityName).map(Cow::Borrowed));
+            return gen_ai::operate(reading, "invoke_agent");
+        }
         (Some("handoff"), _) => handoff(reading),
         (Some("execute_task"), _) => node(reading),
         (None, Some("task")) if watches(reading, "llamaindex") => {
@@ -286,6 +290,14 @@ mod tests {
 
     const LANGCHAIN: &str = "opentelemetry.instrumentation.langchain";
     const OPENAI_AGENTS: &str = "opentelemetry.instrumentation.openai_agents";
+
+    /// A decorated function that is an agent has its name as an entity alone.
+    #[test]
+    fn agents_are_named_as_entities() {
+        let agent = json!({"traceloop.span.kind": "agent", "traceloop.entity.name": "support"});
+        let span = Captured::new("traceloop.tracer", "support.agent", &agent);
+        check(span, &["support: agent support(-) = -"]);
+    }
 
     /// Two identical calls look different in LangChain's wrapper; unwrapped they are the same.
     #[test]

@@ -1,5 +1,6 @@
 //! Spans that follow no convention, but say in a key of their maker's own what kind of span they are: Mastra, `VoltAgent`,
-//! Genkit, AG2, Spring AI, and what observers' decorators make (`LangWatch`, Laminar, `MLflow`, `AgentOps`, Braintrust).
+//! Genkit, AG2, Spring AI, and what observers' decorators make (`LangWatch`, Laminar, `MLflow`, `AgentOps`, Braintrust,
+//! Judgeval).
 //!
 //! Each has its own key for the kind and its own for what went in and came out, but the words for kinds are nearly the same
 //! everywhere, and so are the values: plain JSON. One reading serves them all, and most of those that are still to come. A
@@ -207,6 +208,10 @@ mod tests {
                 "search",
                 json!({"braintrust.span_attributes": "{\"type\": \"tool\", \"name\": \"search\"}",
                     "braintrust.input_json": given, "braintrust.output_json": got}),
+            ),
+            (
+                "search",
+                json!({"judgment.span_kind": "tool", "judgment.input": given, "judgment.output": got}),
             ),
             (
                 "function_tool",
