@@ -19,6 +19,7 @@
 use std::borrow::Cow;
 
 use crate::engine::event::{Body, TraceId};
+use crate::otlp::ValueView;
 
 use super::answer::{Asked, OPERATION_DETAILS};
 use super::call::Call;
@@ -203,17 +204,31 @@ fn tool(reading: &mut Reading<'_, '_>) {
         .or_else(|| json_text(facts.value(Slot::Output)))
         .or_else(|| event_text(span, "gen_ai.choice", "message"))
         .or_else(|| told_in_messages(reading, false));
-    let ran = call.result.as_deref().and_then(shell::without_session);
-    if let Some((printed, exit_code)) = ran {
-        let command = call.arguments.as_deref().unwrap_or_default();
-        let command = member_text(command, &["command"]).unwrap_or_default();
-        call.failed |= shell::failed(&command, exit_code, printed);
-        call.result = Some(Cow::Owned(printed.to_owned()));
-    }
+    read_exit_code(reading, &mut call);
     reading.tell_call(&call);
     if facts.count(Slot::RetryAttempt) > 0 {
         let tool = Some(value::name(tool));
         reading.tell_at(reading.span.end_ns, Body::Retry { tool });
+    }
+}
+
+/// A command's exit code, which Copilot's shell prints behind what the command printed, and the conventions have as an
+/// attribute of tools that run commands.
+fn read_exit_code(reading: &Reading<'_, '_>, call: &mut Call<'_>) {
+    let whole = call.result.as_deref().unwrap_or_default();
+    let ended = shell::without_session(whole);
+    let told = || match reading.span.attributes.find("process.exit.code")? {
+        ValueView::Int(exit_code) => Some((whole, exit_code)),
+        _ => None,
+    };
+    let Some((printed, exit_code)) = ended.or_else(told) else {
+        return;
+    };
+    let command = call.arguments.as_deref().unwrap_or_default();
+    let command = member_text(command, &["command"]).unwrap_or_default();
+    call.failed |= shell::failed(&command, exit_code, printed);
+    if ended.is_some() {
+        call.result = Some(Cow::Owned(printed.to_owned()));
     }
 }
 
@@ -317,6 +332,20 @@ mod tests {
         check(told(json!(r#"{"limit": 3, "query": "x"}"#)), &expected);
         let run = told(json!("")).report().unwrap().run;
         assert_eq!(run.run_id.as_deref(), Some("conversation"));
+    }
+
+    /// A command that ended badly failed, whatever the status of its span; a search that found nothing did not.
+    #[test]
+    fn exit_codes_are_read() {
+        let told = |command: &str, exit_code: i64| {
+            let attributes = json!({"gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": "shell",
+                "gen_ai.tool.call.arguments": {"command": command}, "process.exit.code": exit_code});
+            let told = Captured::new("somebody's tracer", "shell make", &attributes).told();
+            told[0].ends_with(" failed: ")
+        };
+        assert!(told("make", 2));
+        assert!(!told("make", 0));
+        assert!(!told("grep x y", 1));
     }
 
     /// pydantic-ai: content off leaves nothing recorded; a retry is told; a delegated agent's conversation keys nothing.
