@@ -34,6 +34,10 @@ use super::{Outcome, langgraph, value, wrappers};
 pub(super) fn span(reading: &mut Reading<'_, '_>) -> Outcome {
     let framework = Framework::of(reading.span.scope_name);
     let facts = reading.facts;
+    if framework == Framework::BeeAi && matches!(reading.span.name, "error" | "retry") {
+        // What happened within a tool or a model's call, as a span of the same kind below it.
+        return Outcome::Noise;
+    }
     let tell: fn(&mut Reading<'_, '_>, Framework) = match facts.text(Slot::OpenInferenceKind) {
         Some("LLM") => model,
         Some("TOOL") => tool,
@@ -334,6 +338,22 @@ mod tests {
 
     fn check(span: Captured, expected: &[&str]) {
         assert_eq!(span.told(), expected);
+    }
+
+    /// `BeeAI`'s tool that raised has another span of its kind below it, for the error.
+    #[test]
+    fn errors_of_beeai_are_no_calls() {
+        let scope = "openinference.instrumentation.beeai";
+        let tool = json!({"openinference.span.kind": "TOOL", "tool.name": "search"});
+        let call = Captured::new(scope, "search", &tool).failed("refused");
+        assert_eq!(call.told(), ["call search(-) = - failed: refused"]);
+        let error = json!({"openinference.span.kind": "TOOL"});
+        assert!(
+            Captured::new(scope, "error", &error)
+                .failed("refused")
+                .told()
+                .is_empty()
+        );
     }
 
     /// A function of NVIDIA's toolkit is a tool; its workflow and what LangChain does within are not.
