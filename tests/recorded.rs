@@ -514,7 +514,7 @@ fn model_calls_are_told() {
             continue;
         };
         // The last has one span for all model calls of a request. So have the agents of VoltAgent and the first Mastra; dspy's
-        // have no tokens, LangWatch's decorators are for tools, and NVIDIA's toolkit needs its profiler for them.
+        // have no tokens, LangWatch's and Respan's decorators are for tools, and NVIDIA's toolkit needs its profiler for them.
         let none = [
             "crewai",
             "haystack-openinference",
@@ -522,6 +522,7 @@ fn model_calls_are_told() {
             "mastra-v0",
             "dspy",
             "openai-loop-langwatch-",
+            "openai-loop-respan",
             "nat-native",
             "claude-agent-sdk",
             "autogen-native",
