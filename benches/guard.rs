@@ -6,11 +6,13 @@
 //! connections) and asked about 1,000 calls a second over one gRPC connection for [`SECONDS`] seconds; each call is reported
 //! afterwards. Questions are sent on time, whether or not earlier ones are answered, so that a slow answer does not hide
 //! others; the time runs from the sending of a question to its answer. Goals: p50 at most 0.5 ms, p99 at most 2 ms, nothing
-//! degraded. Load and daemon share the machine, so what is printed is an upper bound. `EDDY_GUARD_LOAD=10` sends a tenth of
-//! all that, for machines and builds that are slow.
+//! degraded. Load and daemon share the machine, so the same load is sent to a bare server as well, which decodes the spans,
+//! drops them and allows every call at once: what an agent waits there, it waits for the machine. `EDDY_GUARD_LOAD=10` sends a
+//! tenth of all that, for machines and builds that are slow; `EDDY_PROGRAM` names another build of the daemon.
 
 use std::io::{BufRead, BufReader};
 use std::net::{SocketAddr, TcpListener};
+use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -18,12 +20,21 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use eddy::api::v1;
 use eddy::api::v1::guard_service_client::GuardServiceClient;
-use opentelemetry_proto::tonic::collector::trace::v1::ExportTraceServiceRequest;
+use eddy::api::v1::guard_service_server::{GuardService, GuardServiceServer};
 use opentelemetry_proto::tonic::collector::trace::v1::trace_service_client::TraceServiceClient;
+use opentelemetry_proto::tonic::collector::trace::v1::trace_service_server::{
+    TraceService, TraceServiceServer,
+};
+use opentelemetry_proto::tonic::collector::trace::v1::{
+    ExportTraceServiceRequest, ExportTraceServiceResponse,
+};
 use opentelemetry_proto::tonic::common::v1::any_value::Value as Any;
 use opentelemetry_proto::tonic::common::v1::{AnyValue, InstrumentationScope, KeyValue};
 use opentelemetry_proto::tonic::trace::v1::{ResourceSpans, ScopeSpans, Span};
-use tonic::transport::Channel;
+use tonic::service::Routes;
+use tonic::transport::server::TcpIncoming;
+use tonic::transport::{Channel, Server};
+use tonic::{Request, Response, Status, Streaming};
 
 const SECONDS: u64 = 10;
 const SPANS_PER_SECOND: u64 = 20_000;
@@ -36,20 +47,29 @@ const RUNS: u64 = 200;
 const WARM_UP: usize = 500;
 
 fn main() {
-    if std::env::args().any(|argument| argument == "--test") {
+    let arguments: Vec<String> = std::env::args().collect();
+    if arguments.iter().any(|argument| argument == "--test") {
         return;
     }
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .build()
         .expect("a runtime starts");
-    let data = tempfile::tempdir().expect("a directory");
-    let (daemon, otlp, api) = start(data.path());
-    let _ends = Ends(daemon);
-    runtime.block_on(measure(otlp, api));
+    if let [_, bare, otlp, api] = &arguments[..]
+        && bare == "--bare"
+    {
+        return runtime.block_on(serve_bare(otlp, api));
+    }
+    println!("goals: p50 0.5 ms, p99 2 ms");
+    for name in ["bare server", "eddy"] {
+        let data = tempfile::tempdir().expect("a directory");
+        let (otlp, api) = (free(), free());
+        let _ends = Ends(start(name == "eddy", data.path(), otlp, api));
+        runtime.block_on(measure(name, otlp, api));
+    }
 }
 
-/// Ends the daemon with the measurement.
+/// Ends the server with the measurement.
 struct Ends(Child);
 
 impl Drop for Ends {
@@ -64,26 +84,106 @@ fn free() -> SocketAddr {
     listener.local_addr().expect("it has an address")
 }
 
-fn start(data: &std::path::Path) -> (Child, SocketAddr, SocketAddr) {
-    let (otlp, http, api) = (free(), free(), free());
-    let mut child = Command::new(env!("CARGO_BIN_EXE_eddy"))
-        .args(["serve", "--otlp-grpc", &otlp.to_string()])
-        .args(["--otlp-http", &http.to_string(), "--api", &api.to_string()])
-        .arg("--data-dir")
-        .arg(data)
+fn start(is_eddy: bool, data: &Path, otlp: SocketAddr, api: SocketAddr) -> Child {
+    let (otlp, api) = (otlp.to_string(), api.to_string());
+    let mut command = if is_eddy {
+        let program = std::env::var_os("EDDY_PROGRAM");
+        let mut command = Command::new(program.unwrap_or(env!("CARGO_BIN_EXE_eddy").into()));
+        command.args(["serve", "--otlp-grpc", &otlp, "--api", &api]);
+        command.args(["--otlp-http", "127.0.0.1:0", "--data-dir"]);
+        command.arg(data);
+        command
+    } else {
+        let mut command = Command::new(std::env::current_exe().expect("this program has a path"));
+        command.args(["--bare", &otlp, &api]);
+        command
+    };
+    let mut child = command
         .stdout(Stdio::null())
         .stderr(Stdio::piped())
         .spawn()
-        .expect("the program starts");
+        .expect("the server starts");
     let stderr = child.stderr.take().expect("its stderr is ours");
     let mut lines = BufReader::new(stderr).lines().map_while(Result::ok);
     let is_ready = lines.any(|line| line.contains("ready"));
-    assert!(is_ready, "the daemon did not start");
+    assert!(is_ready, "the server did not start");
     std::thread::spawn(move || lines.for_each(drop));
-    (child, otlp, api)
+    child
 }
 
-async fn measure(otlp: SocketAddr, api: SocketAddr) {
+/// Drops every span and allows every call.
+#[derive(Clone, Default)]
+struct Bare;
+
+#[tonic::async_trait]
+impl TraceService for Bare {
+    async fn export(
+        &self,
+        request: Request<ExportTraceServiceRequest>,
+    ) -> Result<Response<ExportTraceServiceResponse>, Status> {
+        std::hint::black_box(request.into_inner());
+        Ok(Response::new(ExportTraceServiceResponse::default()))
+    }
+}
+
+#[tonic::async_trait]
+impl GuardService for Bare {
+    async fn check_tool_call(
+        &self,
+        _: Request<v1::CheckToolCallRequest>,
+    ) -> Result<Response<v1::CheckToolCallResponse>, Status> {
+        Ok(Response::new(v1::CheckToolCallResponse::default()))
+    }
+
+    async fn report_tool_result(
+        &self,
+        _: Request<v1::ReportToolResultRequest>,
+    ) -> Result<Response<v1::ReportToolResultResponse>, Status> {
+        Ok(Response::new(v1::ReportToolResultResponse::default()))
+    }
+
+    async fn report_message(
+        &self,
+        _: Request<v1::ReportMessageRequest>,
+    ) -> Result<Response<v1::ReportMessageResponse>, Status> {
+        Err(Status::unimplemented("nobody asks"))
+    }
+
+    type SessionStream = tokio_stream::Empty<Result<v1::SessionResponse, Status>>;
+
+    async fn session(
+        &self,
+        _: Request<Streaming<v1::SessionRequest>>,
+    ) -> Result<Response<Self::SessionStream>, Status> {
+        Err(Status::unimplemented("nobody asks"))
+    }
+
+    async fn get_totals(
+        &self,
+        _: Request<v1::GetTotalsRequest>,
+    ) -> Result<Response<v1::GetTotalsResponse>, Status> {
+        Err(Status::unimplemented("nobody asks"))
+    }
+}
+
+async fn serve_bare(otlp: &str, api: &str) {
+    let serve = |service: Routes, address: &str| {
+        let address = address.parse().expect("an address");
+        let incoming = TcpIncoming::bind(address).expect("the port is free");
+        let server = Server::builder().add_routes(service);
+        server.serve_with_incoming(incoming.with_nodelay(Some(true)))
+    };
+    let spans = TraceServiceServer::new(Bare).max_decoding_message_size(64 << 20);
+    let both = (
+        serve(Routes::new(spans), otlp),
+        serve(Routes::new(GuardServiceServer::new(Bare)), api),
+    );
+    eprintln!("ready");
+    let (spans, guard) = tokio::join!(both.0, both.1);
+    spans.and(guard).expect("it serves");
+}
+
+async fn measure(name: &str, otlp: SocketAddr, api: SocketAddr) {
     let sent = Arc::new(AtomicU64::new(0));
     let senders: Vec<_> = (0..SENDERS)
         .map(|sender| tokio::spawn(send_spans(otlp, sender, sent.clone())))
@@ -104,15 +204,14 @@ async fn measure(otlp: SocketAddr, api: SocketAddr) {
     };
     let spans = sent.load(Ordering::Relaxed) as f64 / seconds;
     let calls = waits.len() as f64 / seconds;
-    println!("guard: {calls:.0} questions/s beside {spans:.0} acknowledged spans/s");
+    println!("{name}: {calls:.0} questions/s beside {spans:.0} acknowledged spans/s");
     println!(
-        "       p50 {:.3} ms  p90 {:.3} ms  p99 {:.3} ms  p99.9 {:.3} ms  degraded {degraded}  failed {failed}",
+        "    p50 {:.3} ms  p90 {:.3} ms  p99 {:.3} ms  p99.9 {:.3} ms  degraded {degraded}  failed {failed}",
         at(0.5),
         at(0.9),
         at(0.99),
         at(0.999),
     );
-    println!("       goals: p50 0.5 ms, p99 2 ms");
 }
 
 fn agent() -> tokio::runtime::Runtime {

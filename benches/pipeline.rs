@@ -2,27 +2,23 @@
 //!
 //!     cargo bench --bench pipeline [-- SPANS_PER_REQUEST...]
 //!
-//! With numbers, the pipeline alone is measured, at these numbers of spans a request; `EDDY_PROGRAM` names another build of
-//! the daemon to be measured.
+//! `EDDY_PROGRAM` names another build of the daemon to be measured. `EDDY_BESIDE` is the command line of another OTLP
+//! receiver to be measured beside it, with `ADDRESS` where it is to listen for gRPC: `rotel-agent start --otlp-grpc-endpoint
+//! ADDRESS --exporter blackhole`, say.
 //!
-//! *Flatness*: time of one engine step late in a run against early in a run, the median of many short blocks. *Pipeline*: CPU
-//! time per span of the whole daemon (receive, read, normalize, detect, commit to disk, answer) against a tonic server that
+//! CPU time per span of the whole daemon (receive, read, normalize, detect, commit to disk, answer) against a tonic server that
 //! decodes the same requests with prost and drops them. Each server is a process of its own; the load comes from this process
 //! and is the same for both; rounds alternate and the median is printed. These are CPU times from `/proc`, since the machine
 //! may be busy.
 
 use std::fs;
-use std::io::{BufRead, BufReader};
+use std::net::{SocketAddr, TcpStream};
+use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use bytes::{Buf, BufMut, Bytes};
-use eddy::engine::event::{
-    Body, Event, Guarded, Part, Recorded, SpanId, Text, ToolCall, TraceId, Traits, Value,
-};
-use eddy::engine::policy::Policy;
-use eddy::engine::{Input, RunState, step};
 use opentelemetry_proto::tonic::collector::trace::v1::trace_service_server::{
     TraceService, TraceServiceServer,
 };
@@ -44,6 +40,8 @@ const RUNS: usize = 63 * CONNECTIONS * IN_FLIGHT;
 const CONNECTIONS: usize = 4;
 const IN_FLIGHT: usize = 4;
 const ROUNDS: usize = 3;
+/// How long a server may take until it listens.
+const START_MAX: Duration = Duration::from_secs(20);
 
 fn main() {
     let arguments: Vec<String> = std::env::args().collect();
@@ -60,13 +58,13 @@ fn main() {
         .iter()
         .filter_map(|arg| arg.parse().ok())
         .collect();
-    if !wanted.is_empty() {
-        return wanted.into_iter().for_each(pipeline);
-    }
-    flatness();
-    told_twice();
-    many_runs();
-    [100, 10, 1].into_iter().for_each(pipeline);
+    let usual = [100, 10, 1];
+    let wanted = if wanted.is_empty() {
+        &usual[..]
+    } else {
+        &wanted
+    };
+    wanted.iter().copied().for_each(pipeline);
 }
 
 fn runtime() -> tokio::runtime::Runtime {
@@ -109,256 +107,117 @@ fn median(mut values: Vec<f64>) -> f64 {
     values[values.len() / 2]
 }
 
-fn standard() -> Policy {
-    serde_saphyr::from_str(include_str!("../config/profiles/standard.yaml"))
-        .expect("the profile parses")
-}
-
-fn flatness() {
-    let policy = standard();
-    for (name, novelty) in [("a loop", 1), ("ever new calls", u64::MAX)] {
-        let input = |index| input(index, novelty);
-        let [early, late] = [100, 100_000].map(|before| step_cost_ns(&policy, before, &input));
-        println!(
-            "engine, {name}: {early:.0} ns an event at 100, {late:.0} ns at 100000: ratio {:.2}",
-            late / early
-        );
-    }
-}
-
-/// Cost of a step where each call of a run is told of by two reports, the second a while after the first.
-fn told_twice() {
-    let policy = standard();
-    let kinds: [(&str, &dyn Fn(u64) -> Input); 2] = [
-        ("two spans a call", &of_two_spans),
-        ("asked, then told", &of_the_guard),
-    ];
-    for (name, input) in kinds {
-        let costs = [100, 10_000, 100_000].map(|before| step_cost_ns(&policy, before, input));
-        let [early, middle, late] = costs;
-        println!(
-            "engine, {name}: {early:.0} ns a report at 100, {middle:.0} ns at 10000, {late:.0} ns at 100000: ratio {:.2}",
-            late / early
-        );
-    }
-}
-
-/// A call's inner span and then, with the next number, the outer one around it.
-fn of_two_spans(index: u64) -> Input {
-    with_event(input(index / 2, u64::MAX), |event| {
-        let outer = SpanId((index | 1 | 1 << 40).to_be_bytes());
-        if index.is_multiple_of(2) {
-            event.parent = outer;
-        } else {
-            event.id ^= 1;
-            event.span = outer;
-            event.start_ns -= 1_000;
-            event.end_ns += 1_000;
-        }
-    })
-}
-
-/// What the guard is asked and then, with the next number, what it is told of the call.
-fn of_the_guard(index: u64) -> Input {
-    with_event(input(index / 2, u64::MAX), |event| {
-        event.trace = TraceId::default();
-        (event.span, event.parent) = (SpanId::default(), SpanId::default());
-        let Body::ToolCall(call) = &mut event.body else {
-            return;
-        };
-        let part = if index.is_multiple_of(2) {
-            call.output = Recorded::NotRecorded;
-            event.end_ns = event.start_ns;
-            Part::Asked
-        } else {
-            event.id ^= 1;
-            Part::Result
-        };
-        call.guarded = Some(Box::new(Guarded {
-            asked: index / 2 + 1,
-            part,
-            round: 0,
-            turn: 0,
-        }));
-    })
-}
-
-fn with_event(mut input: Input, change: impl Fn(&mut Event)) -> Input {
-    if let Input::Reports { events, .. } = &mut input {
-        events.iter_mut().for_each(change);
-    }
-    input
-}
-
-/// Cost of a step where each is for another run, so that nothing of a run is near when its turn comes.
-fn many_runs() {
-    const AT_ONCE: u64 = 1_000;
-    let policy = standard();
-    let mut states: Vec<RunState> = (0..AT_ONCE)
-        .map(|run| RunState::new(format!("run {run}").into()))
-        .collect();
-    let mut rounds = Vec::new();
-    let mut before_mib = 0;
-    for index in 0..300 {
-        let inputs: Vec<Input> = (0..AT_ONCE).map(|_| input(index, u64::MAX)).collect();
-        if index == 0 {
-            before_mib = process_rss_mib(std::process::id());
-        }
-        let start = Instant::now();
-        for (state, input) in states.iter_mut().zip(&inputs) {
-            std::hint::black_box(step(state, input, &policy));
-        }
-        rounds.push(start.elapsed().as_nanos() as f64 / AT_ONCE as f64);
-    }
-    let full = rounds.split_off(100);
-    let mean = full.iter().sum::<f64>() / full.len() as f64;
-    println!(
-        "engine, {AT_ONCE} runs in turn: {mean:.0} ns an event, median {:.0} ns; {} KiB a run",
-        median(full),
-        (process_rss_mib(std::process::id()) - before_mib) * 1_024 / AT_ONCE
-    );
-}
-
-/// Median time of a step among blocks of fifty, after `before` steps of a run, the median of some such. Blocks are short, so
-/// that few of them are interrupted, and the median leaves those out.
-fn step_cost_ns(policy: &Policy, before: u64, input: &dyn Fn(u64) -> Input) -> f64 {
-    const STEPS: u64 = 50;
-    let block = |state: &mut RunState| {
-        let inputs: Vec<Input> = (before..before + STEPS).map(input).collect();
-        let start = Instant::now();
-        for input in &inputs {
-            std::hint::black_box(step(state, input, policy));
-        }
-        start.elapsed().as_nanos() as f64 / STEPS as f64
-    };
-    let mut state = RunState::new("run".into());
-    for index in 0..before {
-        step(&mut state, &input(index), policy);
-    }
-    // Each block starts from the same state, so that it stands for this point of the run.
-    median((0..1_000).map(|_| block(&mut state.clone())).collect())
-}
-
-fn input(index: u64, novelty: u64) -> Input {
-    let value = |number: u64| {
-        let sample = Text::from(format!(
-            "{{\"limit\":10,\"query\":\"{}\",\"text\":\"{}\"}}",
-            number % 977,
-            "stream turns upon itself where the bank is steep "
-                .repeat(5)
-                .split_at(200)
-                .0
-        ));
-        Recorded::Value(Value {
-            fingerprint: number,
-            masked: number,
-            bytes: 300,
-            empty: false,
-            sample,
-            numbers: None,
-        })
-    };
-    let result = |number: u64| match value(number) {
-        Recorded::Value(value) => Recorded::Value(Value {
-            sample: Text::default(),
-            ..value
-        }),
-        other => other,
-    };
-    let event = Event {
-        id: (index + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15),
-        trace: TraceId([7; 16]),
-        span: SpanId((index + 1).to_be_bytes()),
-        parent: SpanId([9; 8]),
-        start_ns: 1_000_000_000_000 + index * 1_000_000,
-        end_ns: 1_000_000_000_000 + index * 1_000_000 + 500_000,
-        agent: Some("agent".into()),
-        worker: None,
-        body: Body::ToolCall(ToolCall {
-            tool: ["search", "read", "write"][index as usize % 3].into(),
-            call_id: Some(index),
-            input: value(index % novelty),
-            output: result(index % novelty),
-            error: None,
-            hands_off: false,
-            writes: false,
-            traits: Traits::default(),
-            guarded: None,
-        }),
-    };
-    Input::Reports {
-        at_ms: 1,
-        session_id: None,
-        service: None,
-        events: vec![event],
-    }
-}
-
 fn pipeline(spans_per_request: usize) {
     let requests = Arc::new(requests(spans_per_request));
     let spans = requests.len() * spans_per_request;
-    let mut costs = [Vec::new(), Vec::new()];
-    let mut rss = 0;
+    let beside = std::env::var("EDDY_BESIDE").ok();
+    let servers: Vec<Receiver> = [Receiver::DecodeAndDrop, Receiver::Eddy]
+        .into_iter()
+        .chain(beside.map(Receiver::Beside))
+        .collect();
+    let mut costs = vec![Vec::new(); servers.len()];
+    let mut held = vec![0; servers.len()];
     for _ in 0..ROUNDS {
-        for (server, costs) in costs.iter_mut().enumerate() {
-            let server = Running::start(server == 1);
-            let before = process_cpu_us(server.child.id());
-            runtime().block_on(load(&server.address, &requests));
-            costs.push((process_cpu_us(server.child.id()) - before) as f64 / spans as f64);
-            rss = process_rss_mib(server.child.id());
+        for (place, server) in servers.iter().enumerate() {
+            let running = Running::start(server);
+            let pid = running.child.id();
+            let before = process_cpu_us(pid);
+            runtime().block_on(load(&running.address, &requests));
+            costs[place].push((process_cpu_us(pid) - before) as f64 / spans as f64);
+            held[place] = process_rss_mib(pid);
         }
     }
-    let [decode, eddy] = costs.map(median);
-    println!(
-        "pipeline, {spans_per_request} spans a request: decode-and-drop {decode:.2} µs a span, eddy {eddy:.2} µs: ratio {:.2}; eddy holds {rss} MiB",
-        eddy / decode
-    );
+    println!("{spans_per_request} spans a request");
+    let costs: Vec<f64> = costs.into_iter().map(median).collect();
+    for ((server, cost), held) in servers.iter().zip(&costs).zip(held) {
+        println!(
+            "  {:16} {cost:6.2} µs a span, {:5.2} × decode-and-drop; holds {held} MiB",
+            server.name(),
+            cost / costs[0]
+        );
+    }
+}
+
+/// What is measured.
+enum Receiver {
+    DecodeAndDrop,
+    Eddy,
+    /// By its command line.
+    Beside(String),
+}
+
+impl Receiver {
+    fn name(&self) -> &str {
+        match self {
+            Self::DecodeAndDrop => "decode-and-drop",
+            Self::Eddy => "eddy",
+            Self::Beside(line) => {
+                let program = line.split_whitespace().next().unwrap_or_default();
+                program.rsplit('/').next().unwrap_or_default()
+            }
+        }
+    }
+
+    fn command(&self, data: &Path, address: SocketAddr) -> Command {
+        let address = address.to_string();
+        match self {
+            Self::DecodeAndDrop => {
+                let mut command =
+                    Command::new(std::env::current_exe().expect("this program has a path"));
+                command.args(["--decode-and-drop", &address]);
+                command
+            }
+            Self::Eddy => {
+                let program = std::env::var_os("EDDY_PROGRAM");
+                let mut command =
+                    Command::new(program.unwrap_or(env!("CARGO_BIN_EXE_eddy").into()));
+                command.arg("serve").arg("--data-dir").arg(data);
+                command.args(["--otlp-grpc", &address, "--api", "127.0.0.1:0"]);
+                command
+            }
+            Self::Beside(line) => {
+                let mut words = line.split_whitespace();
+                let mut command = Command::new(words.next().expect("a program is named"));
+                command.args(words.map(|word| word.replace("ADDRESS", &address)));
+                command
+            }
+        }
+    }
 }
 
 /// A server under test, ended when dropped.
 struct Running {
     child: Child,
     address: String,
-    _data: Option<tempfile::TempDir>,
+    _data: tempfile::TempDir,
 }
 
 impl Running {
-    fn start(is_eddy: bool) -> Self {
+    fn start(server: &Receiver) -> Self {
         let data = tempfile::tempdir().expect("a temporary directory");
-        let port = std::net::TcpListener::bind("127.0.0.1:0")
+        let address = std::net::TcpListener::bind("127.0.0.1:0")
             .and_then(|free| free.local_addr())
             .expect("a free port");
-        let mut command = if is_eddy {
-            let program = std::env::var_os("EDDY_PROGRAM");
-            let mut command = Command::new(program.unwrap_or(env!("CARGO_BIN_EXE_eddy").into()));
-            command.arg("serve").arg("--data-dir").arg(data.path());
-            command.args(["--otlp-grpc", &port.to_string(), "--api", "127.0.0.1:0"]);
-            command
-        } else {
-            let mut command =
-                Command::new(std::env::current_exe().expect("this program has a path"));
-            command.args(["--decode-and-drop", &port.to_string()]);
-            command
-        };
-        let mut child = command
+        let mut child = server
+            .command(data.path(), address)
             .stdout(Stdio::null())
-            .stderr(Stdio::piped())
+            .stderr(Stdio::null())
             .spawn()
             .expect("the server starts");
-        let mut lines = BufReader::new(child.stderr.take().expect("its stderr is ours"));
-        let mut line = String::new();
-        while !line.contains("ready") {
-            line.clear();
+        let limit = Instant::now() + START_MAX;
+        while TcpStream::connect(address).is_err() {
+            let ended = child.try_wait().expect("its state is known");
             assert!(
-                lines.read_line(&mut line).expect("a line") > 0,
-                "the server ended"
+                ended.is_none() && Instant::now() < limit,
+                "{} does not listen",
+                server.name()
             );
+            std::thread::sleep(Duration::from_millis(20));
         }
-        std::thread::spawn(move || std::io::copy(&mut lines, &mut std::io::sink()));
         Self {
             child,
-            address: format!("http://{port}"),
-            _data: Some(data),
+            address: format!("http://{address}"),
+            _data: data,
         }
     }
 }
@@ -559,7 +418,6 @@ async fn serve_decode_and_drop() {
     let incoming = tonic::transport::server::TcpIncoming::bind(address)
         .expect("the port is free")
         .with_nodelay(Some(true));
-    eprintln!("ready");
     let service = TraceServiceServer::new(Drops).max_decoding_message_size(64 << 20);
     Server::builder()
         .add_service(service)
