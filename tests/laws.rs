@@ -154,15 +154,19 @@ fn deliver(policy: &Policy, batches: &[Vec<Event>]) -> (RunState, Vec<Change>) {
     let mut state = RunState::new("run".into());
     let mut changes = Vec::new();
     for events in batches {
-        let input = Input::Reports {
-            at_ms: 1,
-            session_id: None,
-            service: None,
-            events: events.clone(),
-        };
-        changes.extend(step(&mut state, &input, policy));
+        changes.extend(tell(&mut state, events.clone(), policy));
     }
     (state, changes)
+}
+
+fn tell(state: &mut RunState, events: Vec<Event>, policy: &Policy) -> Vec<Change> {
+    let input = Input::Reports {
+        at_ms: 1,
+        session_id: None,
+        service: None,
+        events,
+    };
+    step(state, &input, policy)
 }
 
 fn one_by_one(events: &[Event]) -> Vec<Vec<Event>> {
@@ -287,25 +291,32 @@ fn of_texts(
         }),
     };
     let number = index as u64 + 1;
+    span_at(number * 1_000_000_000, number, body)
+}
+
+/// What a span tells that took a moment.
+fn span_at(start_ns: u64, number: u64, body: Body) -> Event {
     Event {
         id: number,
         trace: TraceId([1; 16]),
         span: SpanId(number.to_be_bytes()),
         parent: SpanId::default(),
-        start_ns: number * 1_000_000_000,
-        end_ns: number * 1_000_000_000 + 1,
+        start_ns,
+        end_ns: start_ns + 1,
         agent: None,
         worker: None,
         body,
     }
 }
 
-/// What an agent with a guard does: it asks about a call (and makes it if it may), tells what the last one brought, or talks.
+/// What an agent with a guard does: it asks about a call (and makes it if it may), tells what the last one brought, talks, or
+/// makes a call without asking, of which a span tells.
 #[derive(Clone, Debug)]
 enum Deed {
     Ask(ToolCall),
     Tell(Recorded, Option<Failure>),
     Talk(Said),
+    Call(ToolCall),
 }
 
 fn deeds() -> impl Strategy<Value = Vec<(Deed, u64, Option<Text>)>> {
@@ -326,7 +337,10 @@ fn deeds() -> impl Strategy<Value = Vec<(Deed, u64, Option<Text>)>> {
             guarded: None,
         });
     let deed = prop_oneof![
-        5 => call.prop_map(Deed::Ask),
+        7 => (call, proptest::option::weighted(0.3, recorded())).prop_map(|(call, told)| match told {
+            None => Deed::Ask(call),
+            Some(output) => Deed::Call(ToolCall { output, call_id: None, ..call }),
+        }),
         4 => (recorded(), failure()).prop_map(|(output, error)| Deed::Tell(output, error)),
         1 => Just(Deed::Talk(Said::ByUser)),
         1 => (0_u64..2).prop_map(|words| Deed::Talk(Said::ByModel(Some(words)))),
@@ -363,6 +377,13 @@ fn guarded(deeds: &[(Deed, u64, Option<Text>)], policy: &Policy) -> (RunState, V
                 guard::result(&mut state, &call, &caller, policy)
             }
             Deed::Talk(said) => guard::message(&mut state, *said, &caller, policy),
+            Deed::Call(call) => {
+                let number = events.len() as u64 + 1;
+                let span = span_at(caller.now_ns, number, Body::ToolCall(call.clone()));
+                tell(&mut state, vec![span.clone()], policy);
+                events.push(span);
+                continue;
+            }
         };
         events.extend(checked.events);
     }

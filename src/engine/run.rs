@@ -17,7 +17,7 @@ use std::collections::VecDeque;
 use super::announce::Published;
 use super::calls::Step;
 use super::card::{Card, Kind};
-use super::event::{Event, Text};
+use super::event::{Body, Event, Part, Text};
 use super::few::Newest;
 use super::fold::{Fold, text_hash};
 use super::policy::Policy;
@@ -257,6 +257,9 @@ impl RunState {
             return;
         }
         if self.window.ends_before(place) && !self.window.may_tell_more(&card) {
+            if is_question(event) {
+                self.keep_before_question();
+            }
             if let (None, Some(tip)) = (self.disturbed, &mut self.tip) {
                 tip.apply(&Step::first(0, event), policy);
             }
@@ -326,6 +329,15 @@ impl Place {
 /// and histories say again what came of a call.
 fn may_come_last(card: &Card) -> bool {
     card.kind == Kind::Agent || (card.kind == Kind::Tool && card.tool == 0)
+}
+
+/// Whether it tells that an agent asked the guard, and not yet what came of it.
+fn is_question(event: &Event) -> bool {
+    let Body::ToolCall(call) = &event.body else {
+        return false;
+    };
+    let guarded = call.guarded.as_ref();
+    guarded.is_some_and(|guarded| guarded.part == Part::Asked)
 }
 
 fn call_id(card: &Card) -> Option<u64> {

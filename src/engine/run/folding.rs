@@ -6,7 +6,7 @@
 //! Where reports come in order, `near` holds those that leave next, and takes the place of `base` when they do: no report is
 //! folded twice. Where calls are told of twice (by two spans, or by the guard and a span), the second report comes soon after
 //! the first: then `near` holds what lies before the newest such call, and what comes into its place behind that is folded on
-//! top of it.
+//! top of it. A question of the guard is such a call from the start.
 
 use super::{RunState, WINDOW_EVENTS_MAX, call_id};
 use crate::engine::calls::{self, Step};
@@ -96,13 +96,29 @@ impl RunState {
     }
 
     /// Keeps the fold of all reports of the window, in this memory, where they are in order: it is that of what leaves next.
-    fn keep_near(&mut self, mut memory: Box<Fold>) {
-        let places = self.window.len();
-        let is_in_order = self.disturbed.is_none() && !self.window.has_asked(places);
-        if let (Some(tip), None, true) = (&self.tip, &self.near, is_in_order) {
+    fn keep_near(&mut self, memory: Box<Fold>) {
+        if self.near.is_none() && self.is_in_order() {
+            self.keep_tip(memory);
+        }
+    }
+
+    /// Keeps the fold of all reports of the window before a question: what came of the call will be put into its place soon.
+    pub(super) fn keep_before_question(&mut self) {
+        if self.window.len() > 0 && self.is_in_order() {
+            let memory = self.near.take().map(|near| near.fold);
+            self.keep_tip(memory.unwrap_or_default());
+        }
+    }
+
+    fn is_in_order(&self) -> bool {
+        self.disturbed.is_none() && !self.window.has_asked(self.window.len())
+    }
+
+    fn keep_tip(&mut self, mut memory: Box<Fold>) {
+        if let Some(tip) = &self.tip {
             memory.clone_from(tip);
             self.near = Some(Near {
-                places,
+                places: self.window.len(),
                 asked: Vec::new(),
                 fold: memory,
             });
