@@ -325,10 +325,7 @@ impl Fold {
         let Some(enough) = policy.recovery_calls else {
             return;
         };
-        let novel = judged.outcome == Outcome::Unknown
-            && judged.key.is_some()
-            && !self.recent.iter().any(|mark| mark.key == judged.key);
-        if judged.outcome == Outcome::Fresh || novel {
+        if judged.outcome == Outcome::Fresh || self.may_be_news(judged) {
             for kept in &mut self.warnings {
                 kept.recover(enough);
             }

@@ -98,6 +98,11 @@ impl Judged<'_> {
             && !has_output
     }
 
+    /// Whether it failed, and said how, so that it can be known to fail in the same way.
+    pub(crate) fn fails_in_words(&self) -> bool {
+        self.outcome == Outcome::Failed && !self.is_wordless()
+    }
+
     /// Whether the result is too short, or not known, to show by itself that nothing has changed: `ok`, a file's name.
     pub(crate) fn is_terse(&self) -> bool {
         let is_short = |value: &Value| value.bytes <= ACKNOWLEDGEMENT_BYTES_MAX;
@@ -118,6 +123,19 @@ impl Judged<'_> {
             .is_some_and(|value| value.bytes <= ACKNOWLEDGEMENT_BYTES_MAX.max(sent))
     }
 
+    /// Whether the result says no more than that the call was done: it is shorter still, or no longer than a text that was sent.
+    /// The same to other arguments is no sign that nothing new came of them.
+    pub(crate) fn merely_says_done(&self) -> bool {
+        let sent = self.call.input.value().map_or(0, |value| value.bytes);
+        let done = if sent >= SENT_TEXT_BYTES_MIN {
+            sent
+        } else {
+            DONE_BYTES_MAX
+        };
+        let value = self.call.output.value();
+        value.is_some_and(|value| value.bytes <= done)
+    }
+
     /// What tells this call and what it brought from others; `None` where one of them is unknown.
     pub(crate) fn signature(&self) -> Option<u64> {
         Some(mix(self.key?, self.result?))
@@ -126,6 +144,12 @@ impl Judged<'_> {
 
 /// Longest result that may say no more than that a call was done.
 pub(super) const ACKNOWLEDGEMENT_BYTES_MAX: u32 = 64;
+
+/// Longest result that says nothing but that a call was done: `{"status": "success"}` with a little room.
+const DONE_BYTES_MAX: u32 = 32;
+
+/// Shortest arguments that are a text that is sent rather than a question.
+const SENT_TEXT_BYTES_MIN: u32 = 128;
 
 /// Repeats among the newest thirteen calls from which they are most of what a run does. An agent that goes through cases and
 /// looks at the same page for each, does two other things for each as well, makes five.
@@ -230,22 +254,15 @@ impl Fold {
         if call.error.is_some() {
             return Outcome::Failed;
         }
-        let Some(value) = call.output.value() else {
-            return Outcome::Unknown;
-        };
-        if value.empty {
-            return Outcome::Empty;
-        }
-        let written = call.writes
-            && key.is_some()
-            && !self
-                .recent
-                .iter()
-                .any(|mark| mark.key == key && mark.outcome != Outcome::Failed);
-        if written || !self.is_known(mix(tool, value.masked)) {
-            Outcome::Fresh
-        } else {
-            Outcome::Stale
+        let done = |mark: &CallMark| mark.key == key && mark.outcome != Outcome::Failed;
+        let written = || call.writes && key.is_some() && !self.recent.iter().any(done);
+        match call.output.value() {
+            Some(value) if value.empty => Outcome::Empty,
+            // What is written changes something, whatever is answered.
+            _ if written() => Outcome::Fresh,
+            Some(value) if self.is_known(mix(tool, value.masked)) => Outcome::Stale,
+            Some(_) => Outcome::Fresh,
+            None => Outcome::Unknown,
         }
     }
 
@@ -259,17 +276,20 @@ impl Fold {
     /// Whether a call does something rather than looks, as far as can be seen: its arguments are not like those of a newest
     /// call, and it writes or is merely acknowledged.
     pub(super) fn acts(&self, judged: &Judged<'_>) -> bool {
-        let known = |mark: &CallMark| mark.key == judged.key;
         let alone = judged.similar.is_none() || judged.similar == judged.key;
-        let novel = judged.key.is_some() && alone && !self.recent.iter().any(known);
-        let fails = matches!(judged.outcome, Outcome::Failed);
-        novel && !fails && (judged.call.writes || judged.is_terse())
+        let novel = judged.key.is_some() && alone && !self.asked_before(judged);
+        novel && judged.outcome != Outcome::Failed && (judged.call.writes || judged.is_terse())
+    }
+
+    /// Whether the same was asked among the newest calls; what is not known was not.
+    pub(super) fn asked_before(&self, judged: &Judged<'_>) -> bool {
+        judged.key.is_some() && self.recent.iter().any(|mark| mark.key == judged.key)
     }
 
     /// Whether a tool brought something new among the newest calls.
     pub(super) fn found_lately(&self, tool: u64) -> bool {
-        let fresh = |mark: &CallMark| mark.tool == tool && mark.outcome == Outcome::Fresh;
-        self.recent.iter().any(fresh)
+        let mut marks = self.recent.iter();
+        marks.any(|mark| mark.tool == tool && mark.outcome == Outcome::Fresh)
     }
 
     /// Whether the tool drew a blank lately when it was asked for the same in other words, or for the next number.
@@ -292,10 +312,10 @@ impl Fold {
         }
     }
 
-    /// Whether what came between repeats excuses them: something new, unless the call fails or repeats are most of what the run
-    /// does.
+    /// Whether what came between repeats excuses them: something new, unless the call is known to fail in the same way or repeats
+    /// are most of what the run does.
     pub(super) fn excuses(&self, moved: bool, judged: &Judged<'_>) -> bool {
-        moved && judged.outcome != Outcome::Failed && !self.repeats_crowd(judged)
+        moved && !judged.fails_in_words() && !self.repeats_crowd(judged)
     }
 
     /// Whether repeats that brought nothing new, the present call among them, are so many of the newest calls that what came
@@ -409,11 +429,20 @@ impl Fold {
         }
     }
 
+    /// Whether a call may have brought something new: it is not known what came back, but nobody asked this before.
+    pub(super) fn may_be_news(&self, judged: &Judged<'_>) -> bool {
+        judged.outcome == Outcome::Unknown && judged.key.is_some() && !self.asked_before(judged)
+    }
+
     /// Whether a call tells against a hand-off loop. The first answer of an agent that was handed a task tells nothing:
-    /// only one that differs from an earlier one does.
+    /// only one that differs from an earlier one does, or where answers are not known, an errand unlike those before it.
     pub(super) fn brings_news(&self, judged: &Judged<'_>) -> bool {
-        judged.outcome == Outcome::Fresh
-            && (!judged.call.hands_off || self.is_known(judged.tool_hash))
+        match judged.outcome {
+            Outcome::Fresh => !judged.call.hands_off || self.is_known(judged.tool_hash),
+            _ => {
+                self.may_be_news(judged) && (!judged.call.hands_off || judged.similar == judged.key)
+            }
+        }
     }
 }
 

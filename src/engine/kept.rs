@@ -31,6 +31,8 @@ pub(crate) struct Finding {
     pub(crate) tool: Option<Text>,
     pub(crate) agent: Option<Text>,
     pub(crate) proof: Proof,
+    /// What was asked or what came of it is not known: it is never critical.
+    pub(crate) is_guess: bool,
 }
 
 impl Finding {
@@ -52,6 +54,7 @@ impl Finding {
             tool: None,
             agent: None,
             proof: tally.proof.clone(),
+            is_guess: false,
         }
     }
 }
@@ -119,7 +122,7 @@ impl Kept {
         let critical = alarm
             .critical_count
             .is_some_and(|critical| self.count - self.before >= critical);
-        if critical {
+        if critical && !finding.is_guess {
             self.severity = Severity::Critical;
         }
         self.penalty = alarm.penalty;

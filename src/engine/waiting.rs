@@ -78,8 +78,8 @@ impl Waiting {
             waiting.patient = waiting.polls;
             return waiting;
         }
-        let same_result =
-            (judged.result.is_some() && judged.result == before.result) || judged.jitters;
+        // Where neither was recorded, pauses are all that is known.
+        let same_result = judged.result == before.result || judged.jitters;
         let (Some(settings), true) = (policy.waiting, same_result) else {
             return waiting;
         };

@@ -7,6 +7,7 @@ mod calibrate;
 mod explain;
 mod families;
 mod lookalikes;
+mod retold;
 mod shell;
 mod support;
 mod tools;

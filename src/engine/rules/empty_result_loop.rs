@@ -14,8 +14,8 @@
 //! Results that were not recorded are not empty. Where progress is known, a new result of the same tool starts the count anew,
 //! and so does a new result of any tool where the question is another one; questions about other things (another table, another
 //! user in one frame) do not count together; several empty answers to one model answer count once, five are needed where the
-//! tool found something among the newest calls, and a call that gave nothing at all and did not even say so (a note-taking
-//! tool, a shell's `mkdir`) may not have looked for anything.
+//! tool found something among the newest calls or the arguments were not recorded, and a call that gave nothing at all and did
+//! not even say so (a note-taking tool, a shell's `mkdir`) may not have looked for anything.
 
 use crate::engine::fold::Fold;
 use crate::engine::judge::{Judged, Outcome};
@@ -38,7 +38,7 @@ pub(super) fn observe(fold: &mut Fold, judged: &Judged<'_>, policy: &Policy) -> 
         return None;
     }
     let found_before = policy.progress_aware && fold.found_lately(tool);
-    let asked_before = fold.recent.iter().any(|mark| mark.key == judged.key);
+    let asked_before = fold.asked_before(judged);
     let drew_blank = policy.progress_aware && fold.drew_blank_before(judged);
     let news_at = fold.totals.news_at;
     let tally = fold.tallies.of(RULE, tool);
@@ -47,7 +47,8 @@ pub(super) fn observe(fold: &mut Fold, judged: &Judged<'_>, policy: &Policy) -> 
     if policy.progress_aware && !asked_before && tally.number < news_at {
         tally.clear();
     }
-    tally.moved |= tally.count == 0 && found_before;
+    // Unknown questions may be about other things each.
+    tally.moved |= judged.key.is_none() || (tally.count == 0 && found_before);
     // Several questions, each about another thing: that one has no answer tells nothing of the next.
     if policy.progress_aware && tally.count > 0 && !asked_before && !drew_blank {
         return None;

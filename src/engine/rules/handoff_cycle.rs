@@ -42,6 +42,7 @@ pub(super) fn observe(fold: &Fold, policy: &Policy) -> Option<Finding> {
             last_ns: control.last_ns,
             spent: Spent::default(),
         },
+        is_guess: false,
     })
 }
 

@@ -18,6 +18,7 @@
 //! by itself, or a new call that gave nothing at all (a shell's `mkdir`) or failed without a word but its exit code; after one
 //! of these, one call more is needed. Where other tools bring something new between its calls, more are needed, and so they are
 //! for misses of a tool that found something lately. A question about another thing that finds nothing counts for nothing.
+//! Where arguments were not recorded, one call more is needed, and mere acknowledgements count for nothing.
 //! Short results start anew where something was done since, and so does a new question that finds nothing where something new
 //! came since. Where other tools bring something new, repeats must be six of the newest thirteen calls, unless the calls fail.
 
@@ -33,9 +34,10 @@ pub(super) fn observe(fold: &mut Fold, judged: &Judged<'_>, policy: &Policy) -> 
     let settings = policy.rules.no_progress.as_ref()?;
     let written_at = fold.totals.write_at;
     // An old result of new arguments may be an acknowledgement; only the same question again shows a standstill.
-    let asked_before =
-        judged.key.is_none() || fold.recent.iter().any(|mark| mark.key == judged.key);
+    let asked_before = fold.asked_before(judged);
     let aside = judged.stands_aside() || ((judged.silent || judged.is_wordless()) && !asked_before);
+    // Where nobody knows what was asked, a result that says something may be that of the same question.
+    let may_ask_again = judged.key.is_none() && !judged.merely_says_done();
     let tool = judged.tool_hash;
     if policy.progress_aware && aside {
         // It may have changed something that the telemetry does not show: one call more is needed.
@@ -52,7 +54,7 @@ pub(super) fn observe(fold: &mut Fold, judged: &Judged<'_>, policy: &Policy) -> 
     if policy.progress_aware {
         fold.begin_anew(RULE, tool, judged);
     }
-    let found_before = fold.found_lately(tool) && !asked_before;
+    let found_before = fold.found_lately(tool) && !asked_before && !may_ask_again;
     let drew_blank = policy.progress_aware && fold.drew_blank_before(judged);
     let tally = fold.tallies.of(RULE, tool);
     tally.expire(judged.number, settings.window_calls);
@@ -69,7 +71,7 @@ pub(super) fn observe(fold: &mut Fold, judged: &Judged<'_>, policy: &Policy) -> 
         tally.moved |= tally.count == 0 && found_before;
         match judged.outcome {
             Outcome::Unknown => return None,
-            Outcome::Stale if !asked_before => return None,
+            Outcome::Stale if !asked_before && !may_ask_again => return None,
             Outcome::Empty if !asked_before && !drew_blank => return None,
             _ if tally.count > 0 && tally.round == judged.round => return None,
             Outcome::Failed if judged.result.is_some_and(|result| tally.see(result)) => {
@@ -83,10 +85,15 @@ pub(super) fn observe(fold: &mut Fold, judged: &Judged<'_>, policy: &Policy) -> 
         tally.add(judged);
     }
     let calls = settings.calls_moving.filter(|_| tally.moved);
-    let needed = u64::from(calls.unwrap_or(settings.calls)) + u64::from(tally.weak);
+    let less_sure = tally.weak || judged.key.is_none();
+    let needed = u64::from(calls.unwrap_or(settings.calls)) + u64::from(less_sure);
     if tally.count < needed {
         return None;
     }
-    let (moved, finding) = (tally.moved, Finding::of_calls(tally, tool, judged));
+    let moved = tally.moved;
+    let finding = Finding {
+        is_guess: policy.progress_aware && judged.key.is_none(),
+        ..Finding::of_calls(tally, tool, judged)
+    };
     (!fold.excuses(moved, judged)).then_some(finding)
 }

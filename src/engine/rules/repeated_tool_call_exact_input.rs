@@ -25,7 +25,7 @@
 //! more is needed; where other calls brought something new meanwhile, it is a gauge and does not count.
 
 use crate::engine::fold::Fold;
-use crate::engine::judge::{Judged, Outcome};
+use crate::engine::judge::Judged;
 use crate::engine::kept::Finding;
 use crate::engine::policy::Policy;
 use crate::engine::warning::Rule;
@@ -65,7 +65,7 @@ pub(super) fn observe(fold: &mut Fold, judged: &Judged<'_>, policy: &Policy) -> 
     }
     tally.add(judged);
     let needed = match settings.calls_moving {
-        Some(calls) if tally.moved && judged.outcome != Outcome::Failed => calls,
+        Some(calls) if tally.moved && !judged.fails_in_words() => calls,
         // News elsewhere is no excuse for a failure that stays the same.
         _ if tally.weak => settings.calls_weak.unwrap_or(settings.calls),
         _ => settings.calls,
@@ -79,6 +79,10 @@ pub(super) fn observe(fold: &mut Fold, judged: &Judged<'_>, policy: &Policy) -> 
     if tally.count < u64::from(needed) {
         return None;
     }
-    let (moved, finding) = (tally.moved, Finding::of_calls(tally, group, judged));
+    let moved = tally.moved;
+    let finding = Finding {
+        is_guess: policy.progress_aware && judged.result.is_none(),
+        ..Finding::of_calls(tally, group, judged)
+    };
     (!fold.excuses(moved, judged)).then_some(finding)
 }

@@ -16,8 +16,8 @@
 //! or an error not seen before starts the count anew; failures that may pass and waiting count for nothing; arguments that
 //! differ in digits only (paging, batches over numbered items) are not alike, nor are those that name another thing in the same
 //! frame (another file, user or page), however long the frame is; calls of one model answer count once; and where results were
-//! not recorded or were nothing at all, or other calls lie between, one more is needed, and where something new came in
-//! between, two more than that, while repeats of whatever call must be six of the newest thirteen calls, unless the calls fail:
+//! nothing at all, or other calls lie between, one more is needed, and where something new came in between, or results were not
+//! recorded, two more than that, while repeats of whatever call must be six of the newest thirteen calls, unless the calls fail:
 //! those need one more where something was done in between.
 //! Calls that gave nothing at all start anew where another call brought something new since, those with a short or unknown
 //! result where something was done since; and these are alike only where two thirds of the words of both are the same, since to
@@ -37,17 +37,11 @@ use crate::engine::warning::Rule;
 
 const RULE: Rule = Rule::RepeatedToolCallSimilarInput;
 
-/// Longest result that may be a mere acknowledgement: `{"status": "success"}` with a little room.
-const ACKNOWLEDGEMENT_BYTES_MAX: u32 = 32;
-
 /// Shortest word that names something: shorter ones are flags and the like.
 const NAME_BYTES_MIN: usize = 3;
 
 /// Share of the words of both arguments from which they name the same things.
 const NAMES_ALIKE: f64 = 0.66;
-
-/// Shortest arguments that are a text that is sent rather than a question.
-const SENT_TEXT_BYTES_MIN: u32 = 128;
 
 pub(super) fn observe(fold: &mut Fold, judged: &Judged<'_>, policy: &Policy) -> Option<Finding> {
     let settings = policy.rules.repeated_tool_call_similar_input.as_ref()?;
@@ -68,7 +62,7 @@ pub(super) fn observe(fold: &mut Fold, judged: &Judged<'_>, policy: &Policy) -> 
         if judged.outcome == Outcome::Fresh || another_error {
             tally.begin_again();
         }
-        if judged.outcome == Outcome::Stale && is_acknowledgement(judged) && tally.number > 0 {
+        if judged.outcome == Outcome::Stale && judged.merely_says_done() && tally.number > 0 {
             return None;
         }
         if tally.count > 0 && tally.round == judged.round {
@@ -76,11 +70,13 @@ pub(super) fn observe(fold: &mut Fold, judged: &Judged<'_>, policy: &Policy) -> 
         }
         tally.note_news(changed_at);
         let between = tally.count > 0 && tally.number + 1 != judged.number;
-        tally.weak |= between || judged.outcome == Outcome::Unknown || judged.silent;
+        tally.weak |= between || judged.silent;
     }
     tally.add(judged);
     let needed = match settings.calls_moving {
-        Some(calls) if tally.moved && judged.outcome != Outcome::Failed => calls,
+        Some(calls) if tally.moved && !judged.fails_in_words() => calls,
+        // Nobody knows what came of it.
+        Some(calls) if judged.outcome == Outcome::Unknown => calls,
         // What was done may have mended what fails.
         _ if tally.weak => settings.calls_weak.unwrap_or(settings.calls) + u32::from(tally.moved),
         _ => settings.calls,
@@ -93,19 +89,6 @@ pub(super) fn observe(fold: &mut Fold, judged: &Judged<'_>, policy: &Policy) -> 
         Finding::of_calls(tally, judged.tool_hash, judged),
     );
     (!fold.excuses(moved, judged)).then_some(finding)
-}
-
-/// Whether the result is too short to say more than that the call was done, or no longer than a text that was sent. The same
-/// acknowledgement of other arguments is no sign that nothing new came of it.
-fn is_acknowledgement(judged: &Judged<'_>) -> bool {
-    let sent = judged.call.input.value().map_or(0, |value| value.bytes);
-    let short = if sent >= SENT_TEXT_BYTES_MIN {
-        sent
-    } else {
-        ACKNOWLEDGEMENT_BYTES_MAX
-    };
-    let value = judged.call.output.value();
-    value.is_some_and(|value| value.bytes <= short)
 }
 
 /// The group of similar calls that a call joins: that of the newest call of the tool that is like it, else one of its own.

@@ -52,6 +52,7 @@ pub(super) fn observe(fold: &Fold, judged: &Judged<'_>, policy: &Policy) -> Vec<
             last_ns: judged.call.start_ns,
             spent: judged.spent,
         },
+        is_guess: false,
     };
     let long = (work.calls > usual.calls).then(|| finding(CALLS, work.calls));
     let repeats = work.repeats > usual.repeats && work.repeated;
