@@ -101,12 +101,17 @@ pub(super) fn file_read(line: &str) -> Option<&str> {
     Some(file.strip_prefix("./").unwrap_or(file)).filter(|file| !file.is_empty())
 }
 
+/// What every word of failing begins with.
+const FAIL: &[u8] = b"fail";
+
 /// Whether what a test run printed says that tests failed: a number above zero beside a word of failing, or such a word in
 /// capitals.
 pub(super) fn tests_failed(printed: &str) -> bool {
-    printed
-        .match_indices(['f', 'F'])
-        .any(|(at, _)| tells_failure(printed, at))
+    let mut fours = printed.as_bytes().windows(FAIL.len()).enumerate();
+    fours.any(|(at, four)| {
+        let may_be_word = matches!(four[0], b'f' | b'F') && four.eq_ignore_ascii_case(FAIL);
+        may_be_word && tells_failure(printed, at)
+    })
 }
 
 fn tells_failure(printed: &str, at: usize) -> bool {
