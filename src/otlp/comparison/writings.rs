@@ -13,7 +13,7 @@ use opentelemetry_proto::tonic::trace::v1::{ResourceSpans, ScopeSpans, Span, Sta
 use prost::Message;
 
 use super::super::{Limits, json, spans};
-use super::seen_span;
+use super::seen::seen_span;
 
 /// How one variant of OTLP/JSON is written.
 #[derive(Clone, Copy, Debug)]
