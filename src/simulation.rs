@@ -13,6 +13,9 @@
 //!
 //! `EDDY_SEEDS=FROM..TO` runs other seeds than CI does; one seed replays alone as `EDDY_SEEDS=N..M` with M = N + 1.
 
+mod process;
+mod workload;
+
 use std::collections::BTreeMap;
 use std::fs::{self, OpenOptions};
 use std::ops::Range;
@@ -23,21 +26,17 @@ use std::thread::{self, available_parallelism};
 use std::time::Duration;
 
 use tempfile::TempDir;
-use tokio::task::JoinHandle;
 use tokio::time::Instant;
-use tokio_util::sync::CancellationToken;
 
 use crate::config::profile;
-use crate::engine::event::{
-    Body, Event, ModelCall, Recorded, SpanId, Text, ToolCall, TraceId, Traits, Value,
-};
+use crate::engine::event::{Body, TraceId};
 use crate::engine::policy::Policy;
 use crate::engine::warning::{Warning, WarningState};
 use crate::engine::{Input, RunState, RunView, step};
-use crate::export::{Exporters, Scripted, fix_shares};
-use crate::normalize::{Report, RunRef};
-use crate::shard::{Clock, Refusal, Settings, Shards};
-use crate::store::{ByHand, Durability, Options, Store};
+use crate::export::{Scripted, fix_shares};
+use crate::shard::Clock;
+use process::{Process, settings, yield_often};
+use workload::{Dice, Request, Run, requests, run};
 
 const BEGAN_MS: u64 = 1_700_000_000_000;
 
@@ -49,147 +48,6 @@ const STEPS: usize = 120;
 
 /// Rounds without faults after which everything must be done: some hours of the world's time.
 const ROUNDS_MAX: usize = 2_000;
-
-/// Numbers that depend on the seed alone (a linear congruential generator with Knuth's constants).
-struct Dice(u64);
-
-impl Dice {
-    fn below(&mut self, limit: usize) -> usize {
-        self.0 = self
-            .0
-            .wrapping_mul(6_364_136_223_846_793_005)
-            .wrapping_add(1_442_695_040_888_963_407);
-        (self.0 >> 33) as usize % limit
-    }
-
-    /// Whether something happens that does so once in so many times.
-    fn one_in(&mut self, times: usize) -> bool {
-        self.below(times) == 0
-    }
-}
-
-/// A run and all that happens in it.
-struct Run {
-    id: Text,
-    trace: TraceId,
-    /// Whether reports say which run they belong to; otherwise it is named after its trace.
-    is_named: bool,
-    events: Vec<Event>,
-}
-
-fn run(number: u8, dice: &mut Dice) -> Run {
-    let trace = TraceId([number + 1; 16]);
-    let is_named = !dice.one_in(3);
-    let id = if is_named {
-        format!("run-{number}")
-    } else {
-        format!("{:02x}", number + 1).repeat(16)
-    };
-    let variety = 1 + dice.below(4);
-    let events = (0..5 + dice.below(35)).map(|place| event(trace, place, variety, dice));
-    Run {
-        id: id.into(),
-        trace,
-        is_named,
-        events: events.collect(),
-    }
-}
-
-/// Something that happens in a trace: mostly a call, of few kinds, so that there are loops.
-fn event(trace: TraceId, place: usize, variety: usize, dice: &mut Dice) -> Event {
-    let id = u64::from(trace.0[0]) << 32 | (place as u64 + 1);
-    let start_ns = (BEGAN_MS - 600_000 + 1_000 * place as u64) * 1_000_000;
-    let value = |of: usize| {
-        Recorded::Value(Value {
-            fingerprint: of as u64,
-            masked: of as u64,
-            bytes: 20,
-            empty: false,
-            sample: format!("{{\"of\":{of}}}").into(),
-            numbers: None,
-        })
-    };
-    let body = if dice.one_in(5) {
-        Body::ModelCall(ModelCall {
-            input_tokens: 100,
-            ..ModelCall::default()
-        })
-    } else {
-        Body::ToolCall(ToolCall {
-            tool: "search".into(),
-            call_id: None,
-            input: value(dice.below(variety)),
-            output: value(dice.below(variety)),
-            error: None,
-            hands_off: false,
-            writes: false,
-            guarded: None,
-            traits: Traits::default(),
-        })
-    };
-    Event {
-        id,
-        trace,
-        span: SpanId(id.to_be_bytes()),
-        parent: SpanId::default(),
-        start_ns,
-        end_ns: start_ns + 1_000,
-        agent: Some("agent".into()),
-        worker: None,
-        body,
-    }
-}
-
-/// One request: reports of one run.
-#[derive(Clone)]
-struct Request {
-    run: usize,
-    reports: Vec<Report>,
-}
-
-/// The run's reports, cut and out of order; some twice. Where a run has a name, most reports say it, and the last does.
-fn requests(runs: &[Run], dice: &mut Dice) -> Vec<Request> {
-    let mut requests = Vec::new();
-    for (number, run) in runs.iter().enumerate() {
-        let mut rest = run.events.as_slice();
-        while !rest.is_empty() {
-            let (some, others) = rest.split_at((1 + dice.below(6)).min(rest.len()));
-            rest = others;
-            let says_name = run.is_named && (rest.is_empty() || !dice.one_in(4));
-            let report = Report {
-                run: RunRef {
-                    trace: run.trace,
-                    run_id: says_name.then(|| run.id.clone()),
-                    ..RunRef::default()
-                },
-                events: some.to_vec(),
-            };
-            let request = Request {
-                run: number,
-                reports: vec![report],
-            };
-            if dice.one_in(8) {
-                requests.push(request.clone());
-            }
-            requests.push(request);
-        }
-    }
-    for index in (1..requests.len()).rev() {
-        requests.swap(index, dice.below(index + 1));
-    }
-    requests
-}
-
-/// A process: what is gone after a kill.
-struct Process {
-    store: Store,
-    hand: ByHand,
-    shards: Shards,
-    exporters: Exporters,
-    kill: CancellationToken,
-    /// Requests that nobody has answered yet.
-    waiting: Vec<(Request, JoinHandle<Result<(), Refusal>>)>,
-}
 
 /// Everything.
 struct World {
@@ -208,77 +66,6 @@ struct World {
     delivered: Vec<(u64, u32)>,
     process: Process,
     starts: usize,
-}
-
-fn options() -> Options {
-    Options {
-        durability: Durability::Process,
-        cache_bytes: 1 << 20,
-        ..Options::default()
-    }
-}
-
-fn settings(dice: &mut Dice) -> Settings {
-    Settings {
-        shards: 1 + dice.below(3) as u16,
-        turn_events_max: 1 + dice.below(20),
-        inbox_reports_max: 8 + dice.below(30),
-        resident_runs_max: 1 + dice.below(4),
-        idle: Duration::from_secs(300),
-        save_every: Duration::from_secs(1 + dice.below(5) as u64),
-        ..Settings::default()
-    }
-}
-
-/// Lets tasks get on, as far as they do without the store.
-async fn yield_often(times: usize) {
-    for _ in 0..times {
-        tokio::task::yield_now().await;
-    }
-}
-
-/// Waits for something while the store does what waits.
-async fn working<T>(hand: &mut ByHand, future: impl Future<Output = T>) -> T {
-    let mut future = Box::pin(future);
-    loop {
-        tokio::select! {
-            biased;
-            done = &mut future => return done,
-            () = tokio::task::yield_now() => drop(hand.work()),
-        }
-    }
-}
-
-impl Process {
-    async fn view(&mut self, run_id: &str) -> Option<RunView> {
-        let view = working(&mut self.hand, self.shards.run(run_id)).await;
-        view.expect("it can be read")
-    }
-
-    /// Starts over the files of a directory.
-    async fn start(
-        dir: &Path,
-        clock: &Clock,
-        policy: &Arc<Policy>,
-        settings: Settings,
-        receiver: &Scripted,
-    ) -> Self {
-        let (store, mut hand) = Store::by_hand(dir, &options()).expect("the store opens");
-        let starting = Shards::start_at(clock.clone(), store.clone(), policy.clone(), settings);
-        let shards = working(&mut hand, starting).await;
-        let shards = shards.expect("the shards start");
-        let kill = CancellationToken::new();
-        let exporter = receiver.exporter("receiver");
-        let exporters = crate::export::start(store.clone(), vec![exporter], &kill);
-        Self {
-            exporters: exporters.expect("settings that work"),
-            store,
-            hand,
-            shards,
-            kill,
-            waiting: Vec::new(),
-        }
-    }
 }
 
 impl World {
@@ -349,10 +136,8 @@ impl World {
             let shards = self.process.shards.clone();
             let reports = request.reports.clone();
             let answer = tokio::spawn(async move {
-                {
-                    let policy = shards.policy();
-                    shards.submit(reports, policy).await
-                }
+                let policy = shards.policy();
+                shards.submit(reports, policy).await
             });
             self.process.waiting.push((request, answer));
         }
