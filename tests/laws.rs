@@ -611,6 +611,33 @@ fn health_is_derived() {
     });
 }
 
+/// Given more agents than are known by name, the calls of the others are counted together, as of nobody in particular.
+#[test]
+fn calls_of_many_agents_are_counted() {
+    let policy = &policies()[0];
+    let by = |number: u64| Event {
+        agent: Some(format!("agent {}", number % 20).into()),
+        ..span_at(
+            number * 1_000_000_000,
+            number,
+            Body::ToolCall(call(
+                "search".into(),
+                None,
+                Recorded::NotRecorded,
+                Recorded::NotRecorded,
+            )),
+        )
+    };
+    let events: Vec<Event> = (1..=40).map(by).collect();
+    let view = deliver(policy, &one_by_one(&events)).0.view(policy);
+    let (named, others): (Vec<_>, Vec<_>) =
+        view.work.iter().partition(|work| !work.agent.is_empty());
+    assert_eq!(named.len(), 16);
+    assert!(named.iter().all(|work| work.calls == 2), "{named:?}");
+    let others: Vec<u64> = others.iter().map(|work| work.calls).collect();
+    assert_eq!(others, [8]);
+}
+
 /// Given arguments that were not recorded, or are redacted, no rule that compares arguments ever speaks.
 #[test]
 fn unknown_arguments_equal_nothing() {

@@ -61,7 +61,7 @@ pub(crate) struct Fold {
     /// What the guard told of warnings, newest last, at most [`TOLD_MAX`].
     pub(crate) told: VecDeque<Told>,
     pub(crate) notes: Notes,
-    /// What each agent has done, at most [`AGENTS_MAX`].
+    /// What each agent has done, at most [`AGENTS_MAX`], and what all the others have.
     pub(crate) work: Vec<Work>,
 }
 

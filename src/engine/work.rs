@@ -6,7 +6,7 @@ use super::event::Text;
 use super::fold::{AGENTS_MAX, Fold, text_hash};
 use super::judge::Judged;
 
-/// The tool calls of one agent; those of agents beyond the sixteenth count as done by nobody in particular.
+/// The tool calls of one agent; those of agents beyond [`AGENTS_MAX`] count as done by nobody in particular.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Work {
     /// Hash of the agent's name; 0 where it is not known.
@@ -39,17 +39,7 @@ impl Fold {
         let repeated =
             signature.is_some() && self.recent.iter().any(|mark| mark.signature() == signature);
         let agent = judged.call.agent.map_or(0, |agent| text_hash(agent));
-        let known = self.work.iter().position(|work| work.agent == agent);
-        let place = known.unwrap_or_else(|| {
-            if self.work.len() < AGENTS_MAX {
-                self.work.push(Work {
-                    agent,
-                    ..Work::default()
-                });
-            }
-            self.work.len() - 1
-        });
-        let work = &mut self.work[place];
+        let work = self.work_by(agent);
         work.calls += 1;
         work.repeats += u64::from(repeated);
         work.repeated = repeated;
@@ -58,14 +48,30 @@ impl Fold {
     /// Adds what another run's agents had done.
     pub(super) fn absorb_work(&mut self, others: &[Work]) {
         for other in others {
-            let known = self.work.iter().position(|work| work.agent == other.agent);
-            if let Some(place) = known {
-                self.work[place].calls += other.calls;
-                self.work[place].repeats += other.repeats;
-            } else if self.work.len() < AGENTS_MAX {
-                self.work.push(*other);
-            }
+            let work = self.work_by(other.agent);
+            work.calls += other.calls;
+            work.repeats += other.repeats;
         }
+    }
+
+    /// Where the calls of an agent are counted: with those of nobody in particular, where there is no room for one more.
+    fn work_by(&mut self, agent: u64) -> &mut Work {
+        let place_of = |all: &[Work], agent| all.iter().position(|work| work.agent == agent);
+        let known = place_of(&self.work, agent);
+        let agent = if known.is_none() && self.work.len() >= AGENTS_MAX {
+            0
+        } else {
+            agent
+        };
+        let place = known.or_else(|| place_of(&self.work, agent));
+        let place = place.unwrap_or_else(|| {
+            self.work.push(Work {
+                agent,
+                ..Work::default()
+            });
+            self.work.len() - 1
+        });
+        &mut self.work[place]
     }
 
     /// What an agent has done.

@@ -131,9 +131,9 @@ fn silence(warning: &Warning, settings: &Map<String, Value>) -> Vec<SilenceJson>
         ways.push(SilenceJson { config, effect });
     };
     if let Some(tool) = &warning.tool {
-        let name = match &warning.agent {
-            Some(agent) if !agent.is_empty() => format!("{tool}@{agent}"),
-            _ => tool.to_string(),
+        let (name, whose) = match &warning.agent {
+            Some(agent) if !agent.is_empty() => (format!("{tool}@{agent}"), " by this agent"),
+            _ => (tool.to_string(), ""),
         };
         let name = json!(name);
         if waits(warning.rule) {
@@ -153,7 +153,7 @@ fn silence(warning: &Warning, settings: &Map<String, Value>) -> Vec<SilenceJson>
         } else {
             way(
                 format!("tools: {{{name}: {{exempt: true}}}}"),
-                "calls of this tool by this agent are part of no loop",
+                &format!("calls of this tool{whose} are part of no loop"),
             );
         }
     }
