@@ -16,9 +16,9 @@
 //! or an error not seen before starts the count anew; failures that may pass and waiting count for nothing; arguments that
 //! differ in digits only (paging, batches over numbered items) are not alike, nor are those that name another thing in the same
 //! frame (another file, user or page), however long the frame is; calls of one model answer count once; and where results were
-//! nothing at all, or other calls lie between, one more is needed, and where something new came in between, or results were not
-//! recorded, two more than that, while repeats of whatever call must be six of the newest thirteen calls, unless the calls fail:
-//! those need one more where something was done in between.
+//! nothing at all or not recorded, or other calls lie between, one more is needed, and where something new came in between, or
+//! results were not recorded and other calls lie between, two more than that, while repeats of whatever call must be six of the
+//! newest thirteen calls, unless the calls fail: those need one more where something was done in between.
 //! Calls that gave nothing at all start anew where another call brought something new since, those with a short or unknown
 //! result where something was done since; and these are alike only where two thirds of the words of both are the same, since to
 //! touch another file is to do another thing.
@@ -73,12 +73,15 @@ pub(super) fn observe(fold: &mut Fold, judged: &Judged<'_>, policy: &Policy) -> 
         tally.weak |= between || judged.silent;
     }
     tally.add(judged);
+    let is_unknown = judged.outcome == Outcome::Unknown;
     let needed = match settings.calls_moving {
         Some(calls) if tally.moved && !judged.fails_in_words() => calls,
-        // Nobody knows what came of it.
-        Some(calls) if judged.outcome == Outcome::Unknown => calls,
+        // Nobody knows what came of it, and other calls lie between.
+        Some(calls) if is_unknown && tally.weak => calls,
         // What was done may have mended what fails.
-        _ if tally.weak => settings.calls_weak.unwrap_or(settings.calls) + u32::from(tally.moved),
+        _ if tally.weak || is_unknown => {
+            settings.calls_weak.unwrap_or(settings.calls) + u32::from(tally.moved)
+        }
         _ => settings.calls,
     };
     if tally.count < u64::from(needed) {
