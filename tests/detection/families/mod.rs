@@ -17,6 +17,7 @@ use std::fs;
 
 use serde_json::{Value, json};
 
+use crate::retold::WITH_LESS;
 use crate::support::eddy;
 use made::Made;
 
@@ -147,14 +148,39 @@ fn loops_are_seen() {
     );
 }
 
+/// The variants of all kinds of work.
+fn work() -> Vec<(&'static str, Vec<Made>)> {
+    let numbered = (100..).zip(all_work());
+    numbered
+        .map(|(number, (kind, make))| (kind, variants(number, make)))
+        .collect()
+}
+
+/// Given the same work without its arguments, or without its results, most of it is warned of no more, and next to none as
+/// critical.
+#[test]
+fn work_of_which_less_is_told_is_hardly_critical() {
+    let runs = runs(&work());
+    for (name, change) in WITH_LESS {
+        if !["arguments not recorded", "results not recorded"].contains(&name) {
+            continue;
+        }
+        let mut told = runs.clone();
+        told.iter_mut().for_each(change);
+        let verdicts = verdicts(&told);
+        let is = |key: &str, verdict: &Value| verdict[key] == true;
+        let count = |key: &str| verdicts.iter().filter(|verdict| is(key, verdict)).count();
+        let (flagged, critical, all) = (count("flagged"), count("critical"), runs.len());
+        println!("| {name} | {flagged} of {all} | {critical} |");
+        assert!(flagged * 100 <= all * 15, "{name}: {flagged} of {all}");
+        assert!(critical * 100 <= all, "{name}: {critical} of {all}");
+    }
+}
+
 /// Given work that looks like a loop, hardly any is warned of, and none as critical.
 #[test]
 fn work_is_not_warned_of() {
-    let all = all_work();
-    let kinds: Vec<_> = (100..)
-        .zip(&all)
-        .map(|(number, (kind, make))| (*kind, variants(number, *make)))
-        .collect();
+    let kinds = work();
     let mut verdicts = verdicts(&runs(&kinds)).into_iter();
     let (mut table, mut flagged_all, mut critical) = (String::new(), 0, Vec::new());
     for (kind, made) in &kinds {
