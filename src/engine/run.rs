@@ -71,6 +71,8 @@ pub struct RunState {
     pub(crate) id: Text,
     pub(crate) session_id: Option<Text>,
     pub(crate) service: Option<Text>,
+    /// When what that service reported began, in nanoseconds since 1970; of several services, it is the first that stands.
+    pub(crate) service_ns: u64,
     /// When it was last heard of, milliseconds since 1970.
     pub(crate) heard_ms: u64,
     /// The newest reports, in the order of [`Place`].
@@ -130,7 +132,9 @@ pub fn step(state: &mut RunState, input: &Input, policy: &Policy) -> Vec<Change>
             events,
         } => {
             state.heard_ms = state.heard_ms.max(*at_ms);
-            state.label(session_id.as_ref(), service.as_ref());
+            let began_ns = events.iter().map(|event| event.start_ns).min();
+            let began_ns = began_ns.unwrap_or(u64::MAX);
+            state.label(session_id.as_ref(), service.as_ref(), began_ns);
             state.take(events, policy);
         }
         Input::Idle { at_ms } => {
@@ -204,12 +208,17 @@ impl RunState {
         self.closed
     }
 
-    fn label(&mut self, session_id: Option<&Text>, service: Option<&Text>) {
+    /// Takes in the session, and the service if what it reports began before what was known.
+    fn label(&mut self, session_id: Option<&Text>, service: Option<&Text>, began_ns: u64) {
         if self.session_id.is_none() {
             self.session_id = session_id.cloned();
         }
-        if self.service.is_none() {
+        let known = self.service.as_ref();
+        let is_first =
+            known.is_none_or(|known| (began_ns, service) < (self.service_ns, Some(known)));
+        if service.is_some() && is_first {
             self.service = service.cloned();
+            self.service_ns = began_ns;
         }
     }
 
@@ -289,7 +298,8 @@ impl RunState {
 
     fn absorb(&mut self, other: &Self, policy: &Policy) {
         self.heard_ms = self.heard_ms.max(other.heard_ms);
-        self.label(other.session_id.as_ref(), other.service.as_ref());
+        let service = other.service.as_ref();
+        self.label(other.session_id.as_ref(), service, other.service_ns);
         let name = text_hash(&other.id);
         if !self.absorbed.contains(name) {
             self.absorbed.push(name);

@@ -103,11 +103,21 @@ impl Batch {
 }
 
 impl Routed {
-    /// Adds another report of the same run.
+    /// Adds another report of the same run. Of two services, the one whose report began first stands.
     fn join(&mut self, other: Self) {
+        if self.service != other.service {
+            let later = (other.began_ns(), &other.service) > (self.began_ns(), &self.service);
+            if self.service.is_none() || (other.service.is_some() && !later) {
+                self.service = other.service;
+            }
+        }
         self.session_id = self.session_id.take().or(other.session_id);
-        self.service = self.service.take().or(other.service);
         self.events.extend(other.events);
+    }
+
+    fn began_ns(&self) -> u64 {
+        let starts = self.events.iter().map(|event| event.start_ns);
+        starts.min().unwrap_or(u64::MAX)
     }
 }
 

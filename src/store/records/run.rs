@@ -76,6 +76,9 @@ struct StateRecord {
     window: Vec<u8>,
     #[prost(uint32, tag = "18")]
     older: u32,
+    /// 0 where an earlier release wrote it: its service stands.
+    #[prost(fixed64, tag = "19")]
+    service_ns: u64,
 }
 
 #[derive(Clone, Copy, PartialEq, prost::Message)]
@@ -136,6 +139,7 @@ pub fn encode_run(state: &RunState) -> Vec<u8> {
         id,
         session_id,
         service,
+        service_ns,
         heard_ms,
         window,
         older,
@@ -159,6 +163,7 @@ pub fn encode_run(state: &RunState) -> Vec<u8> {
         id: tables.text(id),
         session_id: tables.optional(session_id.as_ref()),
         service: tables.optional(service.as_ref()),
+        service_ns: *service_ns,
         heard_ms: *heard_ms,
         events: Vec::new(),
         window: window.packed(),
@@ -197,6 +202,7 @@ pub fn decode_run(bytes: &[u8]) -> Result<RunState, RecordError> {
         id,
         session_id: tables.optional(record.session_id)?,
         service: tables.optional(record.service)?,
+        service_ns: record.service_ns,
         heard_ms: record.heard_ms,
         older: (record.older as usize).min(window.len()),
         window,
