@@ -41,6 +41,15 @@ pub(super) struct Ended<'t> {
     pub(super) failure: Option<Failure>,
 }
 
+impl Ended<'_> {
+    fn into_owned<'o>(self) -> Ended<'o> {
+        Ended {
+            result: Cow::Owned(self.result.into_owned()),
+            failure: self.failure,
+        }
+    }
+}
+
 /// The result and the failure of a call, as far as something was recorded.
 pub(super) fn told<'t>(
     tool: &str,
@@ -53,6 +62,20 @@ pub(super) fn told<'t>(
     };
     let ended = ended(tool, arguments.unwrap_or_default(), whole, result);
     (Some(ended.result), ended.failure)
+}
+
+/// The same of a result that comes as JSON, perhaps in an envelope of content blocks as MCP servers write it.
+pub(super) fn told_in_blocks<'t>(
+    tool: &str,
+    arguments: &str,
+    recorded: &'t str,
+) -> (Cow<'t, str>, Option<Failure>) {
+    let whole = value::unquote(recorded);
+    let Ended { result, failure } = match wrappers::content(&whole) {
+        Some(inner) => ended(tool, arguments, Some(&whole), &inner).into_owned(),
+        None => ended(tool, arguments, None, recorded),
+    };
+    (result, failure)
 }
 
 /// What a call brought, by its result: a text, or JSON. `whole` is the result with its message around it, if there is one.

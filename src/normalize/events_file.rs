@@ -19,7 +19,7 @@ use crate::engine::event::{
 };
 use crate::engine::policy::{ToolSettings, Tools};
 
-use super::ended::ended;
+use super::ended;
 use super::{fingerprint, tool_names, value};
 
 /// Longest line, in bytes: a thousand calls with results of a hundred kilobytes each still fit.
@@ -267,18 +267,20 @@ impl Told<'_> {
         let how = tools.of(tool, self.agent.as_deref());
         let arguments = self.input.map_or("", RawValue::get);
         let receiver = tool_names::receiver(tool, arguments);
-        let ended = self
-            .output
-            .map(|json| ended(tool, arguments, None, json.get()));
-        let (result, told) =
-            ended.map_or((None, None), |ended| (Some(ended.result), ended.failure));
+        let (result, told) = match self.output {
+            Some(json) => {
+                let (result, told) = ended::told_in_blocks(tool, arguments, json.get());
+                (Some(result), told)
+            }
+            None => (None, None),
+        };
         let call = Body::ToolCall(ToolCall {
             tool: value::name(tool),
             call_id: call_id.map(|id| value::id_hash(&[id.as_bytes()])),
             input: self.input(&how),
-            output: result.map_or(Recorded::NotRecorded, |json| {
-                value::output_json(&how, &json)
-            }),
+            output: result
+                .as_deref()
+                .map_or(Recorded::NotRecorded, |json| value::output_json(&how, json)),
             error: if self.error.is_some() {
                 self.failure()
             } else {
@@ -291,7 +293,7 @@ impl Told<'_> {
                 &how,
                 tool,
                 arguments,
-                self.output.map_or("", RawValue::get),
+                result.as_deref().unwrap_or_default(),
             ),
         });
         let handoff = receiver.map(|to| {
@@ -476,6 +478,15 @@ mod tests {
             text.input.value().unwrap().fingerprint,
             json.input.value().unwrap().fingerprint
         );
+        // Content blocks around one text come off, whether they stand there as JSON or as a text.
+        let plain = call_of(r#"{"i":1,"kind":"tool_call","tool":"t","output":"saved"}"#).output;
+        for blocks in [
+            r#"{"content":[{"type":"text","text":"saved"}]}"#,
+            r#""[{\"type\":\"text\",\"text\":\"saved\"}]""#,
+        ] {
+            let line = format!(r#"{{"i":1,"kind":"tool_call","tool":"t","output":{blocks}}}"#);
+            assert_eq!(call_of(&line).output, plain, "{blocks}");
+        }
         let failed = call_of(
             r#"{"i":1,"kind":"tool_call","tool":"t","output":"no such table","error":true}"#,
         );

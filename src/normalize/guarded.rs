@@ -5,7 +5,7 @@
 use crate::engine::event::{Failure, ID_BYTES_MAX, Recorded, Text, ToolCall, Value};
 use crate::engine::policy::ToolSettings;
 
-use super::ended::ended;
+use super::ended;
 use super::{fingerprint, tool_names, value};
 
 /// A call as it is told to the guard. Texts that are JSON are read as JSON.
@@ -64,9 +64,9 @@ fn outcome<'t>(
         Some(Outcome::Success(Some(result))) => {
             // A program may not know that its tool failed, and hand the words on as a result.
             let arguments = told.arguments.unwrap_or_default();
-            let ended = ended(told.tool, arguments, None, result);
-            let output = sampled(&ended.result, result, how, keep_result);
-            (output, ended.failure, result)
+            let (inner, failure) = ended::told_in_blocks(told.tool, arguments, result);
+            let output = sampled(&inner, result, how, keep_result);
+            (output, failure, result)
         }
         Some(Outcome::NoData(words)) => (
             sampled("[]", words.unwrap_or("[]"), how, keep_result),

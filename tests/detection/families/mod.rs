@@ -17,7 +17,7 @@ use std::fs;
 
 use serde_json::{Value, json};
 
-use crate::retold::WITH_LESS;
+use crate::retold::{OTHERWISE, WITH_LESS};
 use crate::support::eddy;
 use made::Made;
 
@@ -174,6 +174,22 @@ fn work_of_which_less_is_told_is_hardly_critical() {
         println!("| {name} | {flagged} of {all} | {critical} |");
         assert!(flagged * 100 <= all * 15, "{name}: {flagged} of {all}");
         assert!(critical * 100 <= all, "{name}: {critical} of {all}");
+    }
+}
+
+/// Given the same work with its results in the envelopes of MCP servers, it is judged alike.
+#[test]
+fn work_in_envelopes_is_the_same_work() {
+    let plain = runs(&work());
+    let mut wrapped = plain.clone();
+    let mut ways = OTHERWISE.iter();
+    let (_, wrap) = ways
+        .find(|(name, _)| *name == "results in envelopes")
+        .expect("a way to tell runs");
+    wrapped.iter_mut().for_each(wrap);
+    let judged = [plain, wrapped].map(|runs| verdicts(&runs));
+    for (plain, wrapped) in judged[0].iter().zip(&judged[1]) {
+        assert_eq!(plain["rules"], wrapped["rules"], "{}", plain["run_id"]);
     }
 }
 
