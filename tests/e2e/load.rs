@@ -91,8 +91,13 @@ pub(crate) enum Sent {
 
 /// Sends a request once. Whatever is not taken must be refused as the protocol asks, with the time to come again.
 pub(crate) async fn send(sender: &mut Sender, request: ExportTraceServiceRequest) -> Sent {
-    match sender.traces(request).await {
-        Ok(_) => Sent::Taken,
+    sent(sender.traces(request).await.map(drop))
+}
+
+/// What an answer says of a request.
+pub(crate) fn sent(answer: Result<(), tonic::Status>) -> Sent {
+    match answer {
+        Ok(()) => Sent::Taken,
         Err(status) => {
             assert_eq!(status.code(), Code::Unavailable, "{status}");
             let details = status.get_details_retry_info();

@@ -440,7 +440,7 @@ fn leaving_loses_nothing() {
 }
 
 /// Hands bytes over as they are.
-struct Raw;
+pub(crate) struct Raw;
 
 impl Codec for Raw {
     type Encode = Vec<u8>;
