@@ -164,7 +164,7 @@ fn owned(asked: Vec<Asked<'_>>) -> Vec<Asked<'static>> {
 }
 
 /// The calls that a provider's message asks for, or a whole response of it: a list `tool_calls`, blocks `tool_use`, items
-/// `function_call`.
+/// `function_call`; any-agent has a list of tools' names and arguments, without ids.
 fn asked_of(output: &str) -> Vec<Asked<'_>> {
     if let Some(list) = tool_calls(output) {
         return list
@@ -180,10 +180,9 @@ fn asked_of(output: &str) -> Vec<Asked<'_>> {
     let blocks = blocks.find(|list| list.starts_with('[')).unwrap_or(output);
     let blocks: Vec<&RawValue> = serde_json::from_str(blocks).unwrap_or_default();
     let calls = blocks.into_iter().map(RawValue::get).filter(|block| {
-        matches!(
-            value::member(block, &["type"]),
-            Some("\"tool_use\"" | "\"function_call\"")
-        )
+        let kind = value::member(block, &["type"]);
+        matches!(kind, Some("\"tool_use\"" | "\"function_call\""))
+            || value::member(block, &["tool.name"]).is_some()
     });
     calls.take(ASKED_MAX).map(Asked::of).collect()
 }

@@ -7,7 +7,7 @@ use std::borrow::Cow;
 
 use super::facts::{Facts, Slot};
 use super::reading::{json_text, member_text};
-use super::{value, wrappers};
+use super::{shell, value, wrappers};
 
 /// A tool call as a dialect has read it: wrappers undone, values still as they stand, as text or JSON text.
 #[derive(Default)]
@@ -60,6 +60,14 @@ impl<'c> Call<'c> {
         call.unwrap_message();
         call.result = call.result.map(|result| taken_out(result, output));
         call
+    }
+
+    /// Notes how a command ended, by its exit code and what it printed.
+    pub(super) fn note_exit_code(&mut self, exit_code: i64) {
+        let arguments = self.arguments.as_deref().unwrap_or_default();
+        let command = member_text(arguments, &["command"]).unwrap_or_default();
+        let printed = self.result.as_deref().unwrap_or_default();
+        self.failed |= shell::failed(&command, exit_code, printed);
     }
 
     /// Takes the result out of the LangChain message that it may be in, and the call's id with it.

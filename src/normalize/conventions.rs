@@ -51,6 +51,7 @@ fn every_key_of_a_tool() {
         "tool.call.id",
         "tool_use_id",
         "lk.function_tool.id",
+        "tool.call_id",
     ] {
         check(
             with(&named, key, &json!("c1")),
@@ -76,6 +77,7 @@ fn every_key_of_arguments() {
         "lk.pii.function_tool.arguments",
         "tool.arguments",
         "tool.input",
+        "gen_ai.tool.args",
         "input.value",
         "traceloop.entity.input",
         "langfuse.observation.input",
@@ -116,6 +118,7 @@ fn every_key_of_a_result() {
         "output.value",
         "traceloop.entity.output",
         "langfuse.observation.output",
+        "gen_ai.output",
     ] {
         let expected = "call search(-) = 14 bytes";
         check(with(&named, key, &json!({"results": []})), expected, key);
@@ -238,7 +241,7 @@ fn every_spelling_of_a_reason() {
 /// What operations are, by the conventions' own words and by those of others.
 #[test]
 fn every_operation() {
-    for word in ["chat", "generate_content", "text_completion"] {
+    for word in ["chat", "generate_content", "text_completion", "call_llm"] {
         let model = json!({"gen_ai.operation.name": word, "gen_ai.request.model": "m"});
         check(
             Captured::new(ANYBODY, "span", &model),
@@ -300,6 +303,7 @@ fn every_key_of_a_session() {
         "ai.telemetry.metadata.threadId",
         "gcp.vertex.agent.session_id",
         "judgment.session_id",
+        "lmnr.association.properties.session_id",
     ] {
         let run = with(&tool, key, &json!("s")).report().expect(key).run;
         assert_eq!(

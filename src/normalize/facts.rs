@@ -81,7 +81,8 @@ facts! {
     Session: "session.id" "gen_ai.session.id" "langfuse.session.id" "traceloop.association.properties.session_id"
         "langsmith.metadata.session_id" "ai.telemetry.metadata.sessionId" "ai.telemetry.metadata.session_id"
         "ai.telemetry.metadata.conversationId" "ai.telemetry.metadata.threadId" "ai.telemetry.metadata.chatId"
-        "gcp.vertex.agent.session_id" "judgment.session_id";
+        "gcp.vertex.agent.session_id" "judgment.session_id"
+        "lmnr.association.properties.session_id";
     /// OpenInference's JSON text of framework facts.
     Metadata: "metadata";
 
@@ -93,12 +94,12 @@ facts! {
         "lk.function_tool.name";
     /// The call's id.
     CallId: "gen_ai.tool.call.id" "gen_ai.tool.call_id" "ai.toolCall.id" "tool_call.id" "tool.id" "tool.call.id" "tool_use_id"
-        "lk.function_tool.id";
+        "lk.function_tool.id" "tool.call_id";
     /// Its arguments.
     Arguments: "gen_ai.tool.call.arguments" "gen_ai.tool.arguments" "gen_ai.tool.input" "ai.toolCall.args"
         "tool_arguments" "gen_ai.tool.call.input" "spring.ai.tool.call.arguments" "lk.function_tool.arguments"
         "lk.pii.function_tool.arguments"
-        "tool.arguments" "tool.input";
+        "tool.arguments" "tool.input" "gen_ai.tool.args";
     /// Its result.
     Result: "gen_ai.tool.call.result" "gen_ai.tool.result" "gen_ai.tool.output" "ai.toolCall.result" "tool_response"
         "gen_ai.tool.call.output" "spring.ai.tool.call.result" "lk.function_tool.output" "lk.pii.function_tool.output" "tool.output" "tool.result";
@@ -113,7 +114,7 @@ facts! {
         "request_data";
     /// What came out of the span, whatever it is.
     Output: "output.value" "traceloop.entity.output" "gen_ai.task.output" "final_result" "gen_ai.completion"
-        "langfuse.observation.output" "response_data";
+        "langfuse.observation.output" "response_data" "gen_ai.output";
 
     // A model call.
     /// What older versions of traceloop call the operation of a model.

@@ -26,7 +26,7 @@ use super::call::Call;
 use super::dialect::Dialect;
 use super::facts::Slot;
 use super::reading::{Reading, event_text, json_text, member_text};
-use super::{Outcome, plain, shell, value, wrappers};
+use super::{Outcome, agentscope, plain, shell, value, wrappers};
 
 /// Reads one span.
 pub(super) fn span(reading: &mut Reading<'_, '_>) -> Outcome {
@@ -63,7 +63,7 @@ pub(super) fn span(reading: &mut Reading<'_, '_>) -> Outcome {
 /// Reads one span of a known operation.
 pub(super) fn operate(reading: &mut Reading<'_, '_>, operation: &str) -> Outcome {
     match operation {
-        "chat" | "generate_content" | "text_completion" => model(reading),
+        "chat" | "generate_content" | "text_completion" | "call_llm" => model(reading),
         "execute_tool" | "tool" | "tool_call" | "call_tool" => tool(reading),
         "invoke_agent" => agent(reading),
         // What agents work within is no agent: told as one, it would seem to hand over to each of them.
@@ -204,6 +204,9 @@ fn tool(reading: &mut Reading<'_, '_>) {
         .or_else(|| json_text(facts.value(Slot::Output)))
         .or_else(|| event_text(span, "gen_ai.choice", "message"))
         .or_else(|| told_in_messages(reading, false));
+    if span.scope_name == agentscope::SCOPE {
+        agentscope::unwrap_response(&mut call);
+    }
     read_exit_code(reading, &mut call);
     reading.tell_call(&call);
     if facts.count(Slot::RetryAttempt) > 0 {
@@ -224,12 +227,10 @@ fn read_exit_code(reading: &Reading<'_, '_>, call: &mut Call<'_>) {
     let Some((printed, exit_code)) = ended.or_else(told) else {
         return;
     };
-    let command = call.arguments.as_deref().unwrap_or_default();
-    let command = member_text(command, &["command"]).unwrap_or_default();
-    call.failed |= shell::failed(&command, exit_code, printed);
     if ended.is_some() {
         call.result = Some(Cow::Owned(printed.to_owned()));
     }
+    call.note_exit_code(exit_code);
 }
 
 /// The name of a tool without the plugin that semantic-kernel puts before it: `PLUGIN-function`.
@@ -332,6 +333,25 @@ mod tests {
         check(told(json!(r#"{"limit": 3, "query": "x"}"#)), &expected);
         let run = told(json!("")).report().unwrap().run;
         assert_eq!(run.run_id.as_deref(), Some("conversation"));
+    }
+
+    /// any-agent's words and keys for a call of a model and of a tool.
+    #[test]
+    fn any_agent_is_read() {
+        let asks = r#"[{"tool.name": "search", "tool.args": "{\"query\": \"x\"}"}]"#;
+        let model = |output: &str| {
+            let attributes = json!({"gen_ai.operation.name": "call_llm", "gen_ai.request.model": "m",
+                "gen_ai.usage.input_tokens": 3, "gen_ai.usage.output_tokens": 4, "gen_ai.output": output});
+            Captured::new("any_agent", "call_llm m", &attributes)
+        };
+        check(model(asks), &["model m 3+4 ToolCalls(1)"]);
+        check(model("Done."), &["model m 3+4 Text("]);
+        let tool = json!({"gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": "search",
+            "gen_ai.tool.args": "{\"query\": \"x\"}", "gen_ai.output": "[]"});
+        check(
+            Captured::new("any_agent", "execute_tool search", &tool),
+            &[r#"call search({"query":"x"}) = 2 bytes"#],
+        );
     }
 
     /// A command that ended badly failed, whatever the status of its span; a search that found nothing did not.

@@ -13,6 +13,7 @@
 //! Adding a dialect: a variant and a scope name in `dialect`, its keys in the table of `facts`, a file with its
 //! exceptions, a captured span and its expected event. `docs/dialects.md` walks through it.
 
+mod agentscope;
 mod answer;
 mod call;
 #[cfg(test)]
@@ -39,6 +40,7 @@ mod hash;
 mod haystack;
 mod history;
 mod json;
+mod laminar;
 mod langfuse;
 mod langgraph;
 mod langsmith;

@@ -19,7 +19,7 @@ use std::borrow::Cow;
 use super::call::Call;
 use super::facts::Slot;
 use super::reading::{Reading, json_text, member_text};
-use super::{Outcome, reply, value, wrappers};
+use super::{Outcome, laminar, reply, value, wrappers};
 
 /// Reads one span.
 pub(super) fn span(reading: &mut Reading<'_, '_>) -> Outcome {
@@ -83,6 +83,9 @@ impl Kind {
 }
 
 fn tool(reading: &mut Reading<'_, '_>) {
+    if laminar::tell_call(reading) {
+        return;
+    }
     let facts = reading.facts;
     let tool = facts
         .text(Slot::ToolName)
@@ -107,6 +110,9 @@ fn model(reading: &mut Reading<'_, '_>) {
     let output = output.map(|output| wrappers::within(output, typed));
     let reply = output.as_deref().map(reply::of);
     reading.tell_model_call_with(&reply.unwrap_or_default());
+    if laminar::is_client(reading) {
+        reading.tell_asked_and_answered();
+    }
 }
 
 fn agent(reading: &mut Reading<'_, '_>) {

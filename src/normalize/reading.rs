@@ -250,20 +250,23 @@ impl<'r, 'a> Reading<'r, 'a> {
     /// What a provider's client tells is all that there is of a loop written by hand around it, so there the arguments are
     /// told too, and what the tools answered: together a call, where no span of a tool tells of it.
     pub(super) fn tell_model_call_and_asked(&mut self) {
-        let is_client = Dialect::is_client(self.span.scope_name);
         self.tell_model_call();
         if self.facts.has(Slot::LiteLlmCall) && self.span.scope_name != litellm::SCOPE {
             // Of the last call within a span that began before the first: `litellm` reads each where it stands.
             return;
         }
-        let mut asked = answer::asked(self.span, self.facts);
-        if !is_client {
-            for asked in &mut asked {
-                asked.arguments = None;
-                self.tell_asked(asked);
-            }
-            return;
+        if Dialect::is_client(self.span.scope_name) {
+            return self.tell_asked_and_answered();
         }
+        for mut asked in answer::asked(self.span, self.facts) {
+            asked.arguments = None;
+            self.tell_asked(&asked);
+        }
+    }
+
+    /// Tells what a client's call of a model shows of tools: what the model asks for, and what answered since it was last asked.
+    pub(super) fn tell_asked_and_answered(&mut self) {
+        let mut asked = answer::asked(self.span, self.facts);
         let given = given::given_messages(self.span, self.facts).unwrap_or_default();
         let given = History::of(&given);
         given.name_asked(&mut asked);

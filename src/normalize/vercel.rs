@@ -6,13 +6,18 @@
 //!
 //! *Hand-offs* do not exist; an agent that calls another as a tool shows as nested requests with different function ids.
 //!
+//! *Opencode* and what is made of it tell of themselves with this SDK; each call has a span of Opencode's own around its work,
+//! too, with name and id alone.
+//!
 //! *Runs.* The session that the application puts into the telemetry's metadata stands on every span and keys the run.
 //! A request without a parent ends the run, or this turn of it.
 
+use std::borrow::Cow;
+
 use super::call::Call;
 use super::facts::Slot;
-use super::reading::Reading;
-use super::{Outcome, value};
+use super::reading::{Reading, member_text};
+use super::{Outcome, value, wrappers};
 
 /// Reads one span.
 pub(super) fn span(reading: &mut Reading<'_, '_>) -> Outcome {
@@ -50,7 +55,27 @@ fn request(reading: &mut Reading<'_, '_>) {
 fn tool(reading: &mut Reading<'_, '_>) {
     let facts = reading.facts;
     let tool = facts.text(Slot::ToolName).unwrap_or_default();
-    reading.tell_call(&Call::of(tool, facts));
+    let mut call = Call::of(tool, facts);
+    unwrap_titled(&mut call);
+    reading.tell_call(&call);
+}
+
+/// Takes the result out of the object in which Opencode's tools have it, under a title and beside facts about it: of a command,
+/// how it ended.
+fn unwrap_titled(call: &mut Call<'_>) {
+    let whole = call.result.as_deref().unwrap_or_default();
+    if !wrappers::begins_with(whole, &["title"]) || value::member(whole, &["metadata"]).is_none() {
+        return;
+    }
+    let Some(output) = member_text(whole, &["output"]) else {
+        return;
+    };
+    let exit_code = value::member(whole, &["metadata", "exit"]);
+    let exit_code = exit_code.and_then(|code| code.parse().ok());
+    call.result = Some(Cow::Owned(output.into_owned()));
+    if let Some(exit_code) = exit_code {
+        call.note_exit_code(exit_code);
+    }
 }
 
 #[cfg(test)]
@@ -87,6 +112,25 @@ mod tests {
             span.failed("refused").raised("Error", "refused")
         });
         assert_eq!(failed, ["demo: call search(-) = - failed: Error: refused"]);
+    }
+
+    /// Opencode's results come in an object, which knows how a command ended.
+    #[test]
+    fn opencode_is_unwrapped() {
+        let bash = |exit_code: u8| {
+            let result = format!(
+                r#"{{"title":"make","metadata":{{"output":"made","exit":{exit_code}}},"output":"made"}}"#
+            );
+            let call = json!({"ai.toolCall.name": "bash", "ai.toolCall.args": "{\"command\":\"make\"}",
+                "ai.toolCall.result": result});
+            told("ai.toolCall", &call, |span| span)
+        };
+        let expected = r#"demo: call bash({"command":"make"}) = 4 bytes"#;
+        assert_eq!(bash(0), [expected]);
+        assert_eq!(bash(2), [format!("{expected} failed: made")]);
+        let own = json!({"tool.name": "bash", "tool.call_id": "c1", "session.id": "s"});
+        let own = Captured::new("opencode", "Tool.execute", &own);
+        assert_eq!(own.told(), ["call with id bash(-) = -"]);
     }
 
     /// Each try of a model call is one; the request around them is the agent's and ends the run.

@@ -233,6 +233,14 @@ pub(super) fn printed_member(printed: &str, name: &str) -> Option<String> {
     }
 }
 
+/// The text with which something begins that Python printed, and what follows it.
+pub(super) fn printed_text(printed: &str) -> Option<(String, &str)> {
+    let mut letters = printed.chars();
+    let end = letters.next().filter(|mark| matches!(mark, '\'' | '"'))?;
+    let text = python_text(&mut letters, end)?;
+    Some((text, letters.as_str()))
+}
+
 /// Reads a text that Python printed up to the mark that ends it.
 fn python_text(letters: &mut Chars<'_>, end: char) -> Option<String> {
     let mut text = String::new();
