@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 
 use crate::engine::event::Body;
 
+use super::Normalizer;
 use super::captured::Captured;
 
 const ANYBODY: &str = "somebody's tracer";
@@ -501,5 +502,200 @@ fn every_key_of_a_node() {
         check(told("AGENT"), "a: agent a(-) = -", key);
         check(told("TOOL"), "call t(-) = -", key);
         check(told("LLM"), "model m 0+0 Unknown", key);
+    }
+}
+
+/// The kinds of spans that are an agent's or a request's, by each of those who have a word for it.
+#[test]
+fn every_kind_of_agent() {
+    for (key, kind) in [
+        ("openinference.span.kind", "AGENT"),
+        ("langfuse.observation.type", "agent"),
+        ("traceloop.span.kind", "agent"),
+        ("gen_ai.operation.name", "invoke_agent"),
+    ] {
+        let told = with(&json!({"gen_ai.agent.name": "a"}), key, &json!(kind)).told();
+        assert_eq!(
+            told.first().map(String::as_str),
+            Some("a: agent a(-) = -"),
+            "{key}"
+        );
+    }
+    for (key, kind) in [
+        ("openinference.span.kind", "CHAIN"),
+        ("langsmith.span.kind", "chain"),
+        ("langfuse.observation.type", "span"),
+        ("langfuse.observation.type", "chain"),
+        ("traceloop.span.kind", "workflow"),
+        ("gen_ai.operation.name", "invoke_workflow"),
+        ("gen_ai.operation.name", "invoke_swarm"),
+    ] {
+        let told = with(&json!({}), key, &json!(kind)).root().told();
+        assert_eq!(told, ["UserMessage", "end"], "{key} {kind}");
+        let told = with(&json!({}), key, &json!(kind)).told();
+        assert!(told.is_empty(), "{key} {kind} within: {told:?}");
+    }
+}
+
+/// Words for operations that frameworks have of their own, and that tell of nothing by themselves: known, and not counted as
+/// strangers.
+#[test]
+fn every_operation_of_a_framework() {
+    for (scope, word) in [
+        ("strands.telemetry.tracer", "execute_event_loop_cycle"),
+        ("gen_ai", "agent_step"),
+        ("opentelemetry.instrumentation.langchain", "execute_task"),
+        ("gemini-cli", "schedule_tool_calls"),
+        ("autogen-core", "create_agent"),
+    ] {
+        let span = json!({"gen_ai.operation.name": word, "gen_ai.agent.name": "a", "gen_ai.usage.input_tokens": 9});
+        let normalizer = Normalizer::new();
+        let reports = Captured::new(scope, word, &span).reports(&normalizer);
+        assert!(
+            reports.iter().all(|report| report.events.is_empty()),
+            "{word}: {reports:?}"
+        );
+        assert_eq!(normalizer.counts().unknown_operation, 0, "{word}");
+    }
+    let normalizer = Normalizer::new();
+    let strange = json!({"gen_ai.operation.name": "ponder"});
+    Captured::new(ANYBODY, "span", &strange).reports(&normalizer);
+    assert_eq!(normalizer.counts().unknown_operation, 1);
+}
+
+/// The conversation on which a dialect keys its runs, and ids that are none: a connection's, a step's, a framework's own.
+#[test]
+fn every_key_of_a_run() {
+    let thread = "thread_id";
+    for (scope, kind, word, key) in [
+        (
+            "langsmith",
+            "langsmith.span.kind",
+            "tool",
+            "langsmith.metadata.thread_id",
+        ),
+        (
+            "opentelemetry.instrumentation.langchain",
+            "gen_ai.operation.name",
+            "execute_tool",
+            "traceloop.association.properties.thread_id",
+        ),
+        (
+            "ai",
+            "ai.operationId",
+            "ai.toolCall",
+            "ai.telemetry.metadata.sessionId",
+        ),
+        (
+            "ai",
+            "ai.operationId",
+            "ai.toolCall",
+            "ai.telemetry.metadata.session_id",
+        ),
+        (
+            "ai",
+            "ai.operationId",
+            "ai.toolCall",
+            "ai.telemetry.metadata.conversationId",
+        ),
+        (
+            "ai",
+            "ai.operationId",
+            "ai.toolCall",
+            "ai.telemetry.metadata.chatId",
+        ),
+    ] {
+        let span = json!({kind: word, "gen_ai.tool.name": "t", key: thread});
+        let run = Captured::new(scope, "t", &span).report().expect(key).run;
+        assert_eq!(run.run_id.as_deref(), Some(thread), "{key}");
+    }
+    for key in [
+        "mcp.session.id",
+        "agno.run.id",
+        "crew_id",
+        "task_id",
+        "gcp.vertex.agent.invocation_id",
+        "event_loop.cycle_id",
+        "traceloop.correlation.id",
+        "langsmith.trace.session_name",
+        "gen_ai.agent.call.id",
+    ] {
+        let span =
+            json!({"gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": "t", key: "x"});
+        let run = Captured::new(ANYBODY, "t", &span).report().expect(key).run;
+        assert_eq!((run.run_id, run.session_id), (None, None), "{key}");
+    }
+}
+
+/// Arguments as any kind of value; members without a value and addresses of objects tell no two calls apart.
+#[test]
+fn every_form_of_arguments() {
+    let named = json!({"gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": "search"});
+    for (value, expected) in [
+        (json!(true), "true"),
+        (json!(7), "7"),
+        (json!(1.5), "1.5"),
+        (json!(["x", 1]), r#"["x",1]"#),
+        (json!({"b": {"c": [1]}, "a": null}), r#"{"b":{"c":[1]}}"#),
+        (json!(r#"{"b": 1, "a": null}"#), r#"{"b":1}"#),
+        (
+            json!(r#"{"b": 1, "context": "<demo.Context object at 0x7f00aa>"}"#),
+            r#"{"b":1}"#,
+        ),
+    ] {
+        let told = with(&named, "gen_ai.tool.call.arguments", &value).told();
+        assert_eq!(told, [format!("call search({expected}) = -")], "{value}");
+    }
+}
+
+/// What raises to pass control on is no failure; words and envelopes of errors are, on a span that ended well.
+#[test]
+fn every_failure_of_a_result() {
+    let tool = json!({"gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": "search"});
+    for kind in [
+        "ParentCommand",
+        "GraphInterrupt",
+        "langgraph.errors.ParentCommand",
+    ] {
+        let told = Captured::new(ANYBODY, "span", &tool)
+            .failed("x")
+            .raised(kind, "y")
+            .told();
+        assert_eq!(told, ["call search(-) = -"], "{kind}");
+    }
+    let told = Captured::new(ANYBODY, "span", &tool)
+        .failed("Command(goto='b')")
+        .told();
+    assert_eq!(told, ["call search(-) = -"]);
+    for result in [
+        json!({"error": "refused"}),
+        json!({"isError": true, "content": [{"type": "text", "text": "refused"}]}),
+        json!("Error: refused"),
+        json!("Process exited with code 2\nOutput:\nno such target"),
+    ] {
+        let told = with(&tool, "gen_ai.tool.call.result", &result).told();
+        assert!(told[0].contains(" failed: "), "{result}: {told:?}");
+    }
+}
+
+/// Tokens are a model's alone: agents, steps and workflows repeat their sums.
+#[test]
+fn sums_of_tokens_are_nobodys() {
+    let used = json!({"gen_ai.usage.input_tokens": 9, "gen_ai.usage.output_tokens": 9,
+        "gen_ai.aggregated_usage.input_tokens": 9, "gen_ai.agent.name": "a", "gen_ai.request.model": "m"});
+    for (key, kind) in [
+        ("gen_ai.operation.name", "invoke_agent"),
+        ("gen_ai.operation.name", "invoke_workflow"),
+        ("gen_ai.operation.name", "agent_step"),
+        ("openinference.span.kind", "AGENT"),
+        ("traceloop.span.kind", "agent"),
+        ("langfuse.observation.type", "agent"),
+        ("ai.operationId", "ai.generateText"),
+    ] {
+        let told = with(&used, key, &json!(kind)).told();
+        assert!(
+            told.iter().all(|event| !event.contains("model m")),
+            "{kind}: {told:?}"
+        );
     }
 }
