@@ -53,9 +53,8 @@ impl RunState {
         *self = Self {
             heard_ms: self.heard_ms,
             published: std::mem::take(&mut self.published),
-            ..Self::new(self.id.clone())
+            ..Self::begun_anew(self.id.clone())
         };
-        self.base.notes.begun_anew = true;
         changes
     }
 

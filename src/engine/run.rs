@@ -162,6 +162,14 @@ impl RunState {
         }
     }
 
+    /// A run of which nothing is known any more, which it says of itself.
+    #[must_use]
+    pub fn begun_anew(run_id: Text) -> Self {
+        let mut run = Self::new(run_id);
+        run.base.notes.begun_anew = true;
+        run
+    }
+
     /// The run's id.
     #[must_use]
     pub fn id(&self) -> &Text {

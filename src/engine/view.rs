@@ -297,7 +297,10 @@ fn notes(tip: &Fold) -> Vec<&'static str> {
         notes.push("the run has more warnings than are kept");
     }
     if facts.begun_anew {
-        notes.push("judging the run failed by a defect of Eddy, and it began anew: what came before does not count");
+        notes.push(
+            "what was known of the run could not be read, or judging it failed by a defect of Eddy (the log says which), \
+             and it began anew: what came before does not count",
+        );
     }
     if facts.absorbed {
         notes.push(

@@ -8,10 +8,10 @@ use std::sync::Arc;
 use futures_util::{Stream, StreamExt, future, stream};
 use tokio_stream::wrappers::WatchStream;
 
-use crate::engine::RunView;
 use crate::engine::event::Text;
 use crate::engine::explain::Explanation;
 use crate::engine::view::Status;
+use crate::engine::{RunState, RunView};
 use crate::store::records::decode_run;
 use crate::store::{IndexKey, StoreError};
 
@@ -173,15 +173,16 @@ impl Shared {
         Ok(state.and_then(|state| state.explain(warning, &self.policy().policy)))
     }
 
-    /// A run as it lies on disk; none if its state cannot be read.
-    pub(super) fn saved_view(&self, run_id: &str) -> Result<Option<RunView>, StoreError> {
-        match self.store.load_run(run_id) {
-            Ok(saved) => Ok(saved
-                .and_then(|saved| decode_run(&saved.state).ok())
-                .map(|state| state.view(&self.policy().policy))),
-            Err(StoreError::Unreadable { .. }) => Ok(None),
-            Err(error) => Err(error),
-        }
+    /// A run as it lies on disk. One whose state cannot be read is shown as it will begin anew.
+    pub(super) fn saved_view(&self, run_id: &Text) -> Result<Option<RunView>, StoreError> {
+        let anew = || RunState::begun_anew(run_id.clone());
+        let state = match self.store.load_run(run_id) {
+            Ok(Some(saved)) => decode_run(&saved.state).unwrap_or_else(|_| anew()),
+            Ok(None) => return Ok(None),
+            Err(StoreError::Unreadable { .. }) => anew(),
+            Err(error) => return Err(error),
+        };
+        Ok(Some(state.view(&self.policy().policy)))
     }
 }
 

@@ -41,6 +41,16 @@ pub(super) struct Resident {
     is_used: bool,
 }
 
+/// What became of looking for a run.
+enum Found {
+    /// It is in memory now.
+    InMemory(Slot),
+    /// There is no such run.
+    Nowhere,
+    /// It is on disk, and not even its place in the index can be read.
+    Unreadable,
+}
+
 /// The runs of one shard that are in memory.
 pub(super) struct Residence {
     store: Store,
@@ -111,8 +121,10 @@ impl Residence {
 
     /// A run, brought into memory if it is on disk.
     pub(super) fn fetch(&mut self, run_id: &Text) -> Result<Option<&mut Resident>, StoreError> {
-        let slot = self.find(run_id)?;
-        Ok(slot.map(|slot| self.at(slot)))
+        match self.find(run_id)? {
+            Found::InMemory(slot) => Ok(Some(self.at(slot))),
+            Found::Nowhere | Found::Unreadable => Ok(None),
+        }
     }
 
     /// A run, begun now if it is nowhere. Says whether it was begun.
@@ -121,46 +133,48 @@ impl Residence {
         run_id: &Text,
         created_ms: u64,
     ) -> Result<(Slot, bool), StoreError> {
-        if let Some(slot) = self.find(run_id)? {
-            return Ok((slot, false));
-        }
+        let state = match self.find(run_id)? {
+            Found::InMemory(slot) => return Ok((slot, false)),
+            Found::Nowhere => RunState::new(run_id.clone()),
+            Found::Unreadable => RunState::begun_anew(run_id.clone()),
+        };
         let key = IndexKey {
             created_ms,
             run_id: run_id.clone(),
         };
-        let run = Resident::new(RunState::new(run_id.clone()), key, 0);
-        Ok((self.admit(run), true))
+        Ok((self.admit(Resident::new(state, key, 0)), true))
     }
 
-    fn find(&mut self, run_id: &Text) -> Result<Option<Slot>, StoreError> {
+    /// Looks for a run, and brings it into memory if it is on disk. One whose state cannot be read begins anew.
+    fn find(&mut self, run_id: &Text) -> Result<Found, StoreError> {
         if let Some(slot) = self.slots.get(run_id) {
             let slot = *slot;
             self.at(slot).is_used = true;
-            return Ok(Some(slot));
+            return Ok(Found::InMemory(slot));
         }
-        let run = self.load(run_id)?;
-        Ok(run.map(|run| self.admit(run)))
-    }
-
-    /// A run as it lies on disk, without bringing it into memory. A state that cannot be read counts as none, for the
-    /// run's sake: it begins anew.
-    pub(super) fn load(&mut self, run_id: &str) -> Result<Option<Resident>, StoreError> {
         let saved = match self.store.load_run(run_id) {
             Ok(Some(saved)) => saved,
-            Ok(None) => return Ok(None),
-            Err(error @ StoreError::Unreadable { .. }) => return Ok(self.unreadable(&error)),
+            Ok(None) => return Ok(Found::Nowhere),
+            Err(error @ StoreError::Unreadable { .. }) => {
+                self.unreadable(&error);
+                return Ok(Found::Unreadable);
+            }
             Err(error) => return Err(error),
         };
-        match decode_run(&saved.state) {
-            Ok(state) => Ok(Some(Resident::new(state, saved.key, saved.position))),
-            Err(error) => Ok(self.unreadable(&error)),
-        }
+        let run = match decode_run(&saved.state) {
+            Ok(state) => Resident::new(state, saved.key, saved.position),
+            Err(error) => {
+                self.unreadable(&error);
+                // What the journal still has of it is told to it again.
+                Resident::new(RunState::begun_anew(run_id.clone()), saved.key, 0)
+            }
+        };
+        Ok(Found::InMemory(self.admit(run)))
     }
 
-    fn unreadable(&mut self, error: &dyn std::error::Error) -> Option<Resident> {
+    fn unreadable(&mut self, error: &dyn std::error::Error) {
         warn!(%error, "the state of a run cannot be read; the run begins anew");
         self.unreadable += 1;
-        None
     }
 
     fn admit(&mut self, run: Resident) -> Slot {

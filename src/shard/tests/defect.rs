@@ -1,14 +1,20 @@
-//! A defect of the engine ends one run.
+//! A defect of the engine ends one run, and so does a state that cannot be read.
 
 use std::collections::BTreeSet;
 
-use super::{A, B, calls, kill, settings, start, still, stop, submit, view};
+use super::{A, B, calls, kill, listed, open, settings, start, still, stop, submit, view};
 use crate::engine::RunView;
 use crate::engine::guard::Verdict;
 use crate::engine::view::Status;
 use crate::engine::warning::ChangeKind;
+use crate::shard::RunFilter;
 use crate::shard::defect::DEFECTIVE;
 use crate::shard::guard::{Spoken, Who};
+use crate::store::SavedRun;
+
+fn says_so(run: &RunView) -> bool {
+    run.notes.iter().any(|note| note.contains("began anew"))
+}
 
 /// Given a run whose judging panics, its reports are taken all the same, its warnings are taken back once and it begins anew,
 /// which it says of itself from then on;
@@ -31,7 +37,6 @@ async fn a_defect_ends_one_run() {
     submit(&shards, both.concat()).await;
     let broken = view(&shards, "broken").await;
     assert_eq!((broken.tool_calls, broken.status), (0, Status::Healthy));
-    let says_so = |run: &RunView| run.notes.iter().any(|note| note.contains("began anew"));
     assert!(says_so(&broken), "{:?}", broken.notes);
     assert!(!says_so(&view(&shards, "sound").await));
     assert_eq!(view(&shards, "sound").await.tool_calls, 3);
@@ -68,5 +73,45 @@ async fn a_defect_ends_one_run() {
     assert_eq!((mended.tool_calls, mended.warnings.len()), (3, warned));
     assert!(revisions.min() > Some(1), "{:?}", mended.warnings);
     assert!(says_so(&mended), "{:?}", mended.notes);
+    stop(&shards).await;
+}
+
+/// Given a saved state that cannot be read, the run is there all the same, says that it began anew before and after it is heard
+/// of again, goes on in its place, and is counted; the run beside it is as it was.
+#[tokio::test(start_paused = true)]
+async fn a_state_that_cannot_be_read_begins_anew() {
+    let _still = still();
+    let dir = tempfile::tempdir().unwrap();
+    let shards = start(dir.path(), settings()).await;
+    let both = [
+        calls(A, Some("spoilt"), 0..3),
+        calls(B, Some("sound"), 0..3),
+    ];
+    submit(&shards, both.concat()).await;
+    stop(&shards).await;
+    kill(shards).await;
+    let store = open(dir.path()).await;
+    let saved = store.load_run("spoilt").unwrap().expect("it was saved");
+    let spoilt = SavedRun {
+        state: b"\xff\xff".to_vec(),
+        ..saved
+    };
+    store.save_runs(vec![spoilt]).await.unwrap();
+    store.close().await.unwrap();
+
+    let shards = start(dir.path(), settings()).await;
+    let spoilt = view(&shards, "spoilt").await;
+    assert_eq!(spoilt.tool_calls, 0);
+    assert!(says_so(&spoilt), "{:?}", spoilt.notes);
+    submit(&shards, calls(A, Some("spoilt"), 3..6)).await;
+    let spoilt = view(&shards, "spoilt").await;
+    assert_eq!(spoilt.tool_calls, 3);
+    assert!(says_so(&spoilt), "{:?}", spoilt.notes);
+    assert_eq!(shards.counters().runs_unreadable.value(), 1);
+    let sound = view(&shards, "sound").await;
+    assert_eq!((sound.tool_calls, says_so(&sound)), (3, false));
+    let mut ids = listed(&shards, &RunFilter::default()).await;
+    ids.sort();
+    assert_eq!(ids, ["sound", "spoilt"]);
     stop(&shards).await;
 }
