@@ -5,11 +5,11 @@
 //! server's affair (time for headers, signs of life, number of streams).
 
 use std::fs;
-use std::future::ready;
+use std::future;
 use std::io;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use futures_util::{Stream, StreamExt, stream};
@@ -21,6 +21,7 @@ use tokio_rustls::TlsAcceptor;
 use tokio_rustls::server::TlsStream;
 use tonic::transport::server::Connected;
 
+use super::reading::Reading;
 use super::tls::Tls;
 
 /// Connections at once, of one door, where the system gives the process file descriptors enough.
@@ -64,7 +65,7 @@ pub(super) fn incoming(
     accepted
         .map(move |(socket, place)| begin(socket, place, tls.clone()))
         .buffer_unordered(most)
-        .filter_map(|connection| ready(connection.map(Ok)))
+        .filter_map(|connection| future::ready(connection.map(Ok)))
 }
 
 /// Connections at once, of one door, under these limits (as Linux shows them): a store that has no file descriptor left can
@@ -114,6 +115,7 @@ async fn begin(
     };
     Some(Connection {
         wire,
+        reading: Reading::default(),
         read: 0,
         opening: Some(Box::pin(tokio::time::sleep(OPENING_MAX))),
         _place: place,
@@ -128,6 +130,8 @@ enum Wire {
 /// A peer that has come in.
 pub struct Connection {
     wire: Wire,
+    /// Its requests hold the other ends.
+    reading: Reading,
     /// Bytes read while it is opening.
     read: usize,
     /// How long it may still take to begin; nothing once it has.
@@ -169,6 +173,7 @@ impl AsyncRead for Connection {
         context: &mut Context<'_>,
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
+        ready!(self.reading.poll(context));
         let before = buffer.filled().len();
         let Poll::Ready(read) = self.wire_read().poll_read(context, buffer) else {
             return self.overdue(context);
@@ -217,9 +222,11 @@ impl AsyncWrite for Connection {
 }
 
 impl Connected for Connection {
-    type ConnectInfo = ();
+    type ConnectInfo = Reading;
 
-    fn connect_info(&self) {}
+    fn connect_info(&self) -> Reading {
+        self.reading.clone()
+    }
 }
 
 #[cfg(test)]

@@ -15,7 +15,7 @@ const BYTES_MAX: usize = 64 << 20;
 
 /// Bodies that are read beside their answers at once, of all doors: each costs about 6 KiB. Of more, the streams are reset,
 /// because a peer that begins streams and sends nothing must not take all memory.
-static BESIDE: Semaphore = Semaphore::const_new(1024);
+static BESIDE: Semaphore = Semaphore::const_new(4096);
 
 /// Reads what is left of a refused request's body and forgets it, within limits.
 ///

@@ -1,9 +1,10 @@
 //! The addresses that others reach: who may come in, over what, and how many at a time.
 //!
 //! A [`Door`] is a listening socket with its lock. Connections come in one by one (`connection`): each is counted, has to begin
-//! in time, and goes through TLS where certificates are set (`tls`). Every request then shows its token where tokens are set
-//! (`token`); the token also says which [`Tenant`] the request belongs to. Certificates and tokens are read again when their
-//! files change (`watch`), so that they can be renewed under a running daemon; what cannot be used leaves the old in place.
+//! in time, goes through TLS where certificates are set (`tls`), and is read from while there is room (`reading`). Every request
+//! then shows its token where tokens are set (`token`); the token also says which [`Tenant`] the request belongs to.
+//! Certificates and tokens are read again when their files change (`watch`), so that they can be renewed under a running daemon;
+//! what cannot be used leaves the old in place.
 //!
 //! The three addresses (OTLP over gRPC, OTLP over HTTP, the API) are doors of the same kind. How a refusal looks is each
 //! one's own affair.
@@ -11,6 +12,7 @@
 mod connection;
 mod discard;
 mod file;
+mod reading;
 #[cfg(test)]
 mod tests;
 mod tls;
@@ -19,6 +21,7 @@ mod token;
 pub use connection::Connection;
 pub use discard::discard;
 pub use file::warn_if_public;
+pub use reading::Reading;
 pub use tls::{TlsFiles, TlsVersion};
 pub use token::{Credential, Tenant, Token, Tokens, UNAUTHENTICATED};
 

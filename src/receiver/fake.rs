@@ -16,6 +16,7 @@ pub(super) struct Fake {
     answer: Box<Answer>,
     /// The test holds the other end.
     is_full: Arc<AtomicBool>,
+    has_pauses: bool,
 }
 
 impl Fake {
@@ -26,6 +27,7 @@ impl Fake {
         Self {
             answer: Box::new(answer),
             is_full: Arc::default(),
+            has_pauses: false,
         }
     }
 
@@ -34,7 +36,14 @@ impl Fake {
         Self {
             answer: Box::new(|_| Ok(())),
             is_full,
+            has_pauses: false,
         }
+    }
+
+    /// Has connections wait on which it turned something away.
+    pub(super) fn with_pauses(mut self) -> Self {
+        self.has_pauses = true;
+        self
     }
 
     pub(super) fn turn_away(&self) -> Result<(), Refusal> {
@@ -43,6 +52,16 @@ impl Fake {
             return Err(Refusal::Overloaded { retry_after });
         }
         Ok(())
+    }
+
+    /// Resolves when it is not full, where it is to be waited for.
+    pub(super) fn room(&self) -> Option<impl Future<Output = ()> + Send + use<>> {
+        let is_full = Arc::clone(&self.is_full);
+        self.has_pauses.then_some(async move {
+            while is_full.load(Ordering::SeqCst) {
+                tokio::time::sleep(Duration::from_millis(1)).await;
+            }
+        })
     }
 
     pub(super) fn policy() -> NamedPolicy {

@@ -24,7 +24,7 @@ use super::Settings;
 use super::body::{self, Coding, Framing};
 use super::budget::Share;
 use super::intake::{Accepted, Intake, Refused};
-use crate::door::{Tenant, Tokens, UNAUTHENTICATED, discard};
+use crate::door::{Reading, Tenant, Tokens, UNAUTHENTICATED, discard};
 use crate::otlp::Signal;
 
 const METHODS: [(&str, Signal); 3] = [
@@ -92,7 +92,7 @@ async fn export(
         discard(request, settings.arrival_max).await;
         return unknown_encoding();
     };
-    let tenant = Tenant::of(&request);
+    let (tenant, reading) = (Tenant::of(&request), Reading::of(&request));
     let received = match intake.admit(&tenant, signal) {
         Ok(share) => {
             let message = message(request.body_mut(), coding, &settings, &share).await;
@@ -100,17 +100,20 @@ async fn export(
         }
         Err(refused) => Err(refused),
     };
-    let (message, _share) = match received {
-        Ok(received) => received,
+    let taken = match received {
+        Ok((message, _share)) => intake.export(&tenant, signal, message).await,
         Err(refused) => {
             discard(request, settings.arrival_max).await;
             intake.count_refused(&refused);
-            return status(&refused).into_http();
+            Err(refused)
         }
     };
-    match intake.export(&tenant, signal, message).await {
+    match taken {
         Ok(accepted) => answer(&reply(accepted)),
-        Err(refused) => status(&refused).into_http(),
+        Err(refused) => {
+            intake.pause(&tenant, &reading, &refused);
+            status(&refused).into_http()
+        }
     }
 }
 

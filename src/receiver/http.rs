@@ -22,7 +22,7 @@ use super::body::{self, Coding, Framing};
 use super::grpc::{reply, status};
 use super::intake::{Accepted, Intake, Refused};
 use super::{Settings, budget::Share};
-use crate::door::{Tenant, Tokens, UNAUTHENTICATED, discard};
+use crate::door::{Reading, Tenant, Tokens, UNAUTHENTICATED, discard};
 use crate::otlp::{Signal, json as otlp_json};
 
 const PATHS: [(&str, Signal); 3] = [
@@ -94,7 +94,7 @@ async fn export(
         }
     };
     let began = Instant::now();
-    let tenant = Tenant::of(&request);
+    let (tenant, reading) = (Tenant::of(&request), Reading::of(&request));
     let received = match intake.admit(&tenant, signal) {
         Ok(share) => {
             let whole = body::receive(request.body_mut(), &Framing::NONE, &settings, &share).await;
@@ -115,16 +115,19 @@ async fn export(
             Err(refused)
         }
     };
-    let (message, _share) = match message {
-        Ok(message) => message,
+    let taken = match message {
+        Ok((message, _share)) => intake.export(&tenant, signal, message).await,
         Err(refused) => {
             intake.count_refused(&refused);
-            return refusal(format, &refused);
+            Err(refused)
         }
     };
-    match intake.export(&tenant, signal, message).await {
+    match taken {
         Ok(accepted) => acknowledgement(format, signal, accepted),
-        Err(refused) => refusal(format, &refused),
+        Err(refused) => {
+            intake.pause(&tenant, &reading, &refused);
+            refusal(format, &refused)
+        }
     }
 }
 

@@ -11,12 +11,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
+use futures_util::FutureExt;
+use futures_util::future::BoxFuture;
 
 use super::budget::{Budget, Share};
 use super::counters::Counters;
 #[cfg(test)]
 use super::fake::Fake;
-use crate::door::Tenant;
+use crate::door::{Reading, Tenant};
 use crate::normalize::{Normalizer, Report};
 use crate::otlp::{self, Limits, Problem, Reason, Signal};
 use crate::shard::{NamedPolicy, Refusal, Seat, Shards};
@@ -92,6 +94,15 @@ impl Inbox {
             Self::Shards(seats) => shards_of(seats, tenant)?.turn_away(),
             #[cfg(test)]
             Self::Fake(fake) => fake.turn_away(),
+        }
+    }
+
+    /// Resolves when there is room; nothing where there are no shards.
+    fn room(&self, tenant: &Tenant) -> Option<BoxFuture<'static, ()>> {
+        match self {
+            Self::Shards(seats) => Some(shards_of(seats, tenant).ok()?.room().boxed()),
+            #[cfg(test)]
+            Self::Fake(fake) => Some(fake.room()?.boxed()),
         }
     }
 
@@ -218,6 +229,13 @@ impl Intake {
             why: "too many requests are under way",
             retry_after,
         })
+    }
+
+    /// Has nothing more read from a connection on which a request was refused for now, until there is room in the inboxes.
+    pub(super) fn pause(&self, tenant: &Tenant, reading: &Reading, refused: &Refused) {
+        if let (Refused::Busy { .. }, Some(room)) = (refused, self.0.inbox.room(tenant)) {
+            reading.pause_until(room);
+        }
     }
 
     fn turn_away(&self, tenant: &Tenant, signal: Signal) -> Result<(), Refused> {

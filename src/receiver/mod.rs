@@ -59,7 +59,7 @@ impl Default for Settings {
     fn default() -> Self {
         Self {
             message_bytes_max: 16 << 20,
-            streams_per_connection_max: 256,
+            streams_per_connection_max: 100,
             arrival_max: Duration::from_secs(30),
             cors: Cors::default(),
             shutdown_grace: Duration::from_secs(5),

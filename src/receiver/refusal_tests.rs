@@ -266,3 +266,39 @@ async fn a_connection_of_http1_outlives_what_is_refused_on_it() {
     assert!(head.starts_with("http/1.1 200"), "{head}");
     shutdown.cancel();
 }
+
+/// Given a request that was refused for want of room, nothing more is read from its connection until there is some, over either
+/// protocol; then what has come meanwhile is taken, without having been refused.
+#[tokio::test]
+async fn a_connection_waits_for_room() {
+    const WHILE: Duration = Duration::from_millis(200);
+    let is_full = Arc::new(AtomicBool::new(true));
+    let fake = Fake::full_while(Arc::clone(&is_full)).with_pauses();
+    let intake = Intake::over(1 << 20, fake);
+    let (address, over_http1, _serving) = listening_for(Protocol::Http, intake.clone()).await;
+    let (grpc, over_grpc, _serving) = listening_for(Protocol::Grpc, intake.clone()).await;
+    let mut socket = BufReader::new(TcpStream::connect(address).await.expect("it listens"));
+    let mut peer = Peer::connect(grpc).await;
+    let head = send_http1(&mut socket, &recorded()).await;
+    assert!(head.starts_with("http/1.1 503"), "{head}");
+    let request = framed(false, &recorded());
+    peer.begin(request.clone()).await;
+    peer.finish().await;
+    assert_eq!(intake.counters().requests_busy.value(), 2);
+    peer.begin(request).await;
+    let body = recorded();
+    let (mut of_http1, mut of_grpc) = (
+        Box::pin(send_http1(&mut socket, &body)),
+        Box::pin(peer.finish()),
+    );
+    timeout(WHILE, &mut of_http1).await.expect_err("it waits");
+    timeout(WHILE, &mut of_grpc).await.expect_err("it waits");
+    is_full.store(false, Ordering::SeqCst);
+    let head = of_http1.await;
+    assert!(head.starts_with("http/1.1 200"), "{head}");
+    of_grpc.await;
+    assert_eq!(intake.counters().requests_busy.value(), 2);
+    assert_eq!(intake.counters().requests_accepted.value(), 2);
+    over_http1.cancel();
+    over_grpc.cancel();
+}

@@ -2,8 +2,6 @@
 //! over, so that a request is taken whole or not at all. A request that is refused has left nothing behind, not even in
 //! the router's memory.
 
-use std::hash::{BuildHasher, RandomState};
-use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use tokio::sync::oneshot;
@@ -14,15 +12,9 @@ use crate::normalize::{Report, RunRef};
 use crate::store::StoreError;
 
 use super::clock;
-use super::inbox::{Cost, Message, Move, Part, Routed};
+use super::inbox::{Cost, Held, Message, Move, Part, Routed};
 use super::router::{Lesson, Router};
 use super::{NamedPolicy, Settings, Shared, swarm};
-
-/// Shortest time after which a refused sender is asked to come again: some turns of a busy shard.
-const RETRY_MIN: Duration = Duration::from_millis(250);
-
-/// Longest one. Senders give up after minutes, so that they must get several tries.
-const RETRY_MAX: Duration = Duration::from_secs(30);
 
 /// An inbox is nearly full when less than this part of it is empty.
 const NEARLY: usize = 16;
@@ -126,7 +118,7 @@ impl Shared {
             return Ok(());
         }
         self.counters.refused_overloaded.add(1);
-        let retry_after = self.wait_after_refusal();
+        let retry_after = self.room.refuse();
         Err(Refusal::Overloaded { retry_after })
     }
 
@@ -147,7 +139,7 @@ impl Shared {
         let sorted = match self.sort(&mut router, reports, policy.policy.watches_swarms()) {
             Ok(sorted) => sorted,
             Err(Unsorted::Crowded) => {
-                let retry_after = self.wait_after_refusal();
+                let retry_after = self.room.refuse();
                 return Err(Refusal::Crowded { retry_after });
             }
             Err(Unsorted::Unread(error)) => {
@@ -157,12 +149,18 @@ impl Shared {
         };
         if !self.has_room(&sorted) {
             unlearn(&mut router, sorted.lessons);
-            let retry_after = self.wait_after_refusal();
+            let retry_after = self.room.refuse();
             return Err(Refusal::Overloaded { retry_after });
         }
-        self.refused_in_row.store(0, Ordering::Relaxed);
+        self.room.take();
         self.counters.unattributed.add(sorted.unattributed);
         Ok(self.hand_over(sorted, policy))
+    }
+
+    /// Gives back the room that a turn's reports took in an inbox.
+    pub(super) fn give_back(&self, held: &Held, cost: Cost) {
+        held.release(cost);
+        self.room.look(held.cost(), most(&self.settings));
     }
 
     /// Puts the times of what has just arrived right.
@@ -285,15 +283,6 @@ impl Shared {
             }
         }
         waiting
-    }
-
-    /// When one that is refused for lack of room shall come again: the later, the more were refused since one was taken.
-    fn wait_after_refusal(&self) -> Duration {
-        let refused = self.refused_in_row.fetch_add(1, Ordering::Relaxed);
-        let grown = RETRY_MIN * (1 + refused / 4).min(1_000) as u32;
-        let jitter = RandomState::new().hash_one(refused) % 1_000;
-        let jittered = grown.min(RETRY_MAX) * (500 + jitter as u32) / 1_000;
-        jittered.max(RETRY_MIN / 2)
     }
 }
 

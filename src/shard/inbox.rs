@@ -253,7 +253,7 @@ impl Desk {
 }
 
 impl Held {
-    fn cost(&self) -> Cost {
+    pub(super) fn cost(&self) -> Cost {
         Cost {
             reports: self.reports.load(Ordering::Acquire),
             bytes: self.bytes.load(Ordering::Acquire),

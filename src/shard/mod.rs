@@ -25,6 +25,7 @@ mod query;
 mod replay;
 mod residence;
 mod retire;
+mod room;
 pub mod router;
 mod seat;
 pub mod swarm;
@@ -34,7 +35,7 @@ mod turn;
 mod watchers;
 mod worker;
 
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -64,6 +65,7 @@ pub(crate) use clock::Clock;
 #[cfg(not(test))]
 use clock::Clock;
 use inbox::Desk;
+use room::Room;
 use router::Router;
 use worker::Worker;
 
@@ -179,8 +181,8 @@ struct Shared {
     swarms: swarm::Board,
     /// The way into each shard, by number.
     desks: Vec<Desk>,
-    /// Requests refused since one was accepted.
-    refused_in_row: AtomicU64,
+    /// Whoever was refused may wait for it.
+    room: Arc<Room>,
     stopping: AtomicBool,
     failed: AtomicBool,
     /// Cancelled when the shards are given up.
@@ -219,7 +221,7 @@ impl Shards {
             router: Mutex::new(Router::new(settings.traces_max)),
             swarms: swarm::Board::default(),
             desks,
-            refused_in_row: AtomicU64::new(0),
+            room: Arc::default(),
             stopping: AtomicBool::new(false),
             failed: AtomicBool::new(false),
             abandoned: CancellationToken::new(),
@@ -248,6 +250,11 @@ impl Shards {
     /// Whether a request is worth reading: not while all shards hold nearly as much as they may.
     pub fn turn_away(&self) -> Result<(), Refusal> {
         self.shared.turn_away()
+    }
+
+    /// Resolves when a request is worth sending again, also for those that were told to come later.
+    pub fn room(&self) -> impl Future<Output = ()> + Send + use<> {
+        Arc::clone(&self.shared.room).made()
     }
 
     /// Takes the reports of one request, and the policy by which they were read. Resolves when all of them are committed:

@@ -164,7 +164,7 @@ impl Worker {
             self.hang_out(&draft);
             self.remove(&draft.removed);
         }
-        self.tray.held.release(cost);
+        self.shared.give_back(&self.tray.held, cost);
         self.shared.counters.reports.add(cost.reports as u64);
         for done in draft.done {
             // The sender may have gone; what it sent is committed all the same.

@@ -1,0 +1,140 @@
+//! Who is refused for lack of room, when to come again, and when to be listened to again.
+//!
+//! Senders are told a time, which grows while more are refused than taken: so many come again later as can be taken then.
+//! Those that do not keep to it would have requests refused as fast as they can send them, which costs what those need that
+//! are taken. Their connections wait here ([`Room::made`]): each turn that leaves an inbox half empty lets one of them go on,
+//! which fills it again before the next turn.
+
+use std::hash::{BuildHasher, RandomState};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::Duration;
+
+use tokio::sync::Notify;
+
+use super::inbox::Cost;
+
+/// Shortest time after which a refused sender is asked to come again: some turns of a busy shard.
+const RETRY_MIN: Duration = Duration::from_millis(250);
+
+/// Longest one. Senders give up after minutes, so that they must get several tries.
+const RETRY_MAX: Duration = Duration::from_secs(30);
+
+/// Requests refused for which the time grows by the shortest one: a slow machine takes as many in that time.
+const REFUSED_PER_STEP: u64 = 64;
+
+/// Longest time for which a connection waits: others may have gone away, and what comes over it may be of other use.
+const WAIT_MAX: Duration = Duration::from_secs(1);
+
+/// Room in the inboxes, as those see it who found none.
+#[derive(Default)]
+pub(super) struct Room {
+    /// Requests refused, less those that were taken since.
+    behind: AtomicU64,
+    /// Whether somebody was refused since there was room.
+    is_wanted: AtomicBool,
+    made: Notify,
+}
+
+impl Room {
+    /// Notes that a request was refused. Answers when its sender shall come again, which differs from sender to sender.
+    pub(super) fn refuse(&self) -> Duration {
+        self.is_wanted.store(true, Ordering::Relaxed);
+        let behind = self.behind.fetch_add(1, Ordering::Relaxed);
+        let grown = RETRY_MIN * (1 + behind / REFUSED_PER_STEP).min(1_000) as u32;
+        let jitter = RandomState::new().hash_one(behind) % 1_000;
+        let jittered = grown.min(RETRY_MAX) * (500 + jitter as u32) / 1_000;
+        jittered.max(RETRY_MIN / 2)
+    }
+
+    /// Notes that a request was taken.
+    pub(super) fn take(&self) {
+        let less = |behind: u64| behind.checked_sub(1);
+        let _ = (self.behind).fetch_update(Ordering::Relaxed, Ordering::Relaxed, less);
+    }
+
+    /// Looks whether a turn has left room, and lets a connection that waits go on, or all of them when nothing else is left to
+    /// do.
+    pub(super) fn look(&self, held: Cost, most: Cost) {
+        if held.reports > most.reports / 2 || held.bytes > most.bytes / 2 {
+            return;
+        }
+        self.is_wanted.store(false, Ordering::Relaxed);
+        if held.reports == 0 {
+            self.made.notify_waiters();
+        } else {
+            self.made.notify_one();
+        }
+    }
+
+    /// Waits until there is room.
+    pub(super) async fn made(self: Arc<Self>) {
+        let mut made = std::pin::pin!(self.made.notified());
+        made.as_mut().enable();
+        if self.is_wanted.load(Ordering::Relaxed) {
+            let _ = tokio::time::timeout(WAIT_MAX, made).await;
+        }
+    }
+
+    #[cfg(test)]
+    pub(super) fn behind(&self) -> u64 {
+        self.behind.load(Ordering::Relaxed)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use futures_util::FutureExt;
+
+    use super::*;
+
+    const MOST: Cost = Cost {
+        reports: 100,
+        bytes: 1_000,
+    };
+
+    /// What a shard holds that has so many reports.
+    fn held(reports: usize) -> Cost {
+        Cost { reports, bytes: 0 }
+    }
+
+    /// Given three that wait for room, a turn that leaves more than half lets none go on, one that leaves half lets the first,
+    /// and one that leaves nothing all; who comes then does not wait. Without any, they go on after a second.
+    #[tokio::test(start_paused = true)]
+    async fn each_turn_with_room_lets_one_go_on() {
+        let room = Arc::<Room>::default();
+        assert!(Arc::clone(&room).made().now_or_never().is_some());
+        room.refuse();
+        let mut waiting: Vec<_> = (0..3).map(|_| Box::pin(Arc::clone(&room).made())).collect();
+        let mut gone = || {
+            let before = waiting.len();
+            waiting.retain_mut(|one| one.now_or_never().is_none());
+            before - waiting.len()
+        };
+        for (reports, go_on) in [(100, 0), (51, 0), (50, 1), (0, 2)] {
+            assert_eq!(gone(), 0);
+            room.look(held(reports), MOST);
+            assert_eq!(gone(), go_on, "{reports}");
+        }
+        assert!(Arc::clone(&room).made().now_or_never().is_some());
+        room.refuse();
+        let began = tokio::time::Instant::now();
+        Arc::clone(&room).made().await;
+        assert_eq!(began.elapsed().as_secs(), WAIT_MAX.as_secs());
+    }
+
+    /// Given more refused than taken, they are told to come later; those that are taken bring the time back.
+    #[test]
+    fn waits_grow_with_those_that_wait() {
+        let room = Room::default();
+        let mean = || (0..64).map(|_| room.refuse()).sum::<Duration>() / 64;
+        let (first, second) = (mean(), mean());
+        assert!((RETRY_MIN / 2..RETRY_MIN * 2).contains(&first), "{first:?}");
+        assert!(second > first * 3 / 2, "{first:?} and {second:?}");
+        for _ in 0..200 {
+            room.take();
+        }
+        assert_eq!(room.behind(), 0);
+        assert!(room.refuse() < RETRY_MIN * 2);
+    }
+}
