@@ -1,10 +1,12 @@
 //! More than there is room for, for a while: a run without an end, several times the load that can be done, and a tenant that
 //! sends all it can beside one that does not.
 
+use std::fmt;
+use std::net::SocketAddr;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
+use bytes::Bytes;
 use opentelemetry_proto::tonic::collector::trace::v1::ExportTraceServiceRequest;
 use opentelemetry_proto::tonic::collector::trace::v1::trace_service_client::TraceServiceClient;
 use prost::Message;
@@ -14,10 +16,10 @@ use tonic::transport::{Channel, Endpoint};
 use super::flood::{self, invented};
 use super::kill::calls;
 use super::load::{
-    Beside, Sent, Times, metric, peak_mib, processor_time, resident_mib, send_patiently, sent,
+    Numbers, Sent, Times, metric, peak_mib, processor_time, resident_mib, send_patiently, sent,
     set_by, value_in,
 };
-use super::support::{Daemon, Sender, runtime};
+use super::support::{Daemon, Sender, is_optimized, runtime};
 use super::tenants::{self, with_token};
 use super::transports::Raw;
 
@@ -59,147 +61,255 @@ fn a_run_without_an_end_stays_cheap() {
     assert!(resident[9] < 1.1 * resident[1] + 8.0, "{resident:?}");
 }
 
-/// Requests as fast as so many senders can have them taken, and how long each took.
-async fn at_capacity(grpc: std::net::SocketAddr, senders: u64, time: Duration) -> (f64, Times) {
+/// What came of sending for a while.
+struct Told {
+    /// Spans taken a second.
+    rate: f64,
+    /// Spans taken for each second that the daemon spent on a processor, which does not depend on what else the machine does.
+    efficiency: f64,
+    /// Requests taken.
+    taken: u64,
+    /// Requests refused.
+    refused: u64,
+    /// Requests that their senders gave up waiting for.
+    given_up: u64,
+}
+
+impl fmt::Display for Told {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self {
+            rate,
+            efficiency,
+            taken,
+            refused,
+            given_up,
+        } = self;
+        write!(
+            f,
+            "{rate:.0} spans/s, {efficiency:.0} for a second on a processor; {taken} requests taken, {refused} refused, {given_up} given up"
+        )
+    }
+}
+
+/// What senders count while they are at it.
+#[derive(Default)]
+struct Tally {
+    refused: u64,
+    given_up: u64,
+    times: Times,
+}
+
+impl Tally {
+    fn add(&mut self, mut other: Self) {
+        self.refused += other.refused;
+        self.given_up += other.given_up;
+        self.times.0.append(&mut other.times.0);
+    }
+}
+
+/// Has senders send, and tells what came of it.
+async fn observed(daemon: &Daemon, sending: impl Future<Output = Tally>) -> Told {
+    let (began, before) = (Instant::now(), processor_time(daemon));
+    let Tally {
+        refused,
+        given_up,
+        times,
+    } = sending.await;
+    let taken = times.0.len() as u64;
+    let spans = (taken * TOGETHER) as f64;
+    let cost = processor_time(daemon).saturating_sub(before);
+    Told {
+        rate: spans / began.elapsed().as_secs_f64(),
+        efficiency: spans / cost.as_secs_f64(),
+        taken,
+        refused,
+        given_up,
+    }
+}
+
+/// Senders that each wait for the answer before they send the next request, for a while, and when they are refused for as long
+/// as they are told, as OpenTelemetry's exporters do. Each sends so many requests a second at most.
+async fn patient(grpc: SocketAddr, senders: u64, pace: f64, time: Duration) -> Tally {
     let began = Instant::now();
+    let end = tokio::time::Instant::from_std(began + time);
     let sending = (0..senders).map(|number| {
         tokio::spawn(async move {
-            let (sender, mut times) = (Encoded::of(grpc, number), Times::default());
-            while began.elapsed() < time {
-                let sending = Instant::now();
-                match sender.send().await {
-                    Sent::Taken => times.0.push(sending.elapsed()),
-                    Sent::Later(wait) => tokio::time::sleep(wait.min(Duration::from_secs(2))).await,
+            let (sender, mut tally) = (Encoded::of(grpc, number), Tally::default());
+            let sending = async {
+                let mut due = tokio::time::Instant::from_std(began);
+                loop {
+                    tokio::time::sleep_until(due).await;
+                    due =
+                        due.max(tokio::time::Instant::now()) + Duration::from_secs_f64(1.0 / pace);
+                    while let Some(wait) = sender.send_once(&mut tally).await {
+                        tokio::time::sleep(wait).await;
+                    }
                 }
-            }
-            times
+            };
+            let _: Result<(), _> = tokio::time::timeout_at(end, sending).await;
+            tally
         })
     });
-    let mut all = Times::default();
+    let mut all = Tally::default();
     for one in sending.collect::<Vec<_>>() {
-        all.0.append(&mut one.await.expect("no panic").0);
+        all.add(one.await.expect("no panic"));
     }
-    let spans = all.0.len() as u64 * TOGETHER;
-    (spans as f64 / began.elapsed().as_secs_f64(), all)
+    all
 }
 
 /// A request as bytes and the connection that it goes over, so that to send it costs next to nothing of the machine that is
 /// to answer it.
 struct Encoded {
     channel: Channel,
-    request: Vec<u8>,
+    request: Bytes,
 }
 
 impl Encoded {
-    fn of(grpc: std::net::SocketAddr, run: u64) -> Self {
+    fn of(grpc: SocketAddr, run: u64) -> Self {
         let endpoint = Endpoint::from_shared(format!("http://{grpc}"));
         Self {
             channel: endpoint.expect("an address").connect_lazy(),
-            request: calls(run, 0, TOGETHER).encode_to_vec(),
+            request: calls(run, 0, TOGETHER).encode_to_vec().into(),
         }
     }
 
-    async fn send(&self) -> Sent {
+    /// Sends it once, and answers how long to wait where it is to be sent again.
+    async fn send_once(&self, tally: &mut Tally) -> Option<Duration> {
+        let began = Instant::now();
+        match self.send().await {
+            Some(Sent::Taken) => {
+                tally.times.0.push(began.elapsed());
+                None
+            }
+            Some(Sent::Later(wait)) => {
+                tally.refused += 1;
+                Some(wait)
+            }
+            None => {
+                tally.given_up += 1;
+                Some(Duration::ZERO)
+            }
+        }
+    }
+
+    /// Nothing where no answer comes within the time that OpenTelemetry's exporters wait.
+    async fn send(&self) -> Option<Sent> {
+        const TIMEOUT: Duration = Duration::from_secs(10);
         let path = PathAndQuery::from_static(
             "/opentelemetry.proto.collector.trace.v1.TraceService/Export",
         );
         let mut client = tonic::client::Grpc::new(self.channel.clone());
-        client.ready().await.expect("the channel is open");
-        let request = tonic::Request::new(self.request.clone());
-        sent(client.unary(request, path, Raw).await.map(drop))
+        let request = tonic::Request::new(self.request.to_vec());
+        let sending = async {
+            client.ready().await.expect("the channel is open");
+            client.unary(request, path, Raw).await.map(drop)
+        };
+        let answered = tokio::time::timeout(TIMEOUT, sending).await.ok()?;
+        Some(sent(answered))
     }
 }
 
-/// Sends so many spans a second, whatever becomes of them. Answers how many a second were taken, and how many requests were
-/// not.
-async fn at_a_pace(grpc: std::net::SocketAddr, pace: f64, time: Duration) -> (f64, u64) {
+/// Sends so many requests a second, whatever becomes of them.
+async fn reckless(grpc: SocketAddr, pace: f64, time: Duration) -> Tally {
     /// As many connections as a fleet of agents may have, or each would be held back by how much may be under way on it.
     const CONNECTIONS: u64 = 16;
     let senders: Vec<_> = (0..CONNECTIONS)
         .map(|run| Arc::new(Encoded::of(grpc, run)))
         .collect();
     let mut sending = tokio::task::JoinSet::new();
-    let (mut taken, mut refused) = (0, 0);
     let began = Instant::now();
     for number in 0_u64.. {
-        let due = Duration::from_secs_f64((number * TOGETHER) as f64 / pace);
-        // A slow machine takes long to fill the inboxes.
-        if due > time && (refused > 100 || due > 5 * time) {
+        let due = Duration::from_secs_f64(number as f64 / pace);
+        if due > time {
             break;
         }
         tokio::time::sleep_until((began + due).into()).await;
         let one = (number % CONNECTIONS) as usize;
         let sender = Arc::clone(&senders[one]);
-        sending.spawn(async move { sender.send().await });
-        while let Some(sent) = sending.try_join_next() {
-            match sent.expect("no panic") {
-                Sent::Taken => taken += 1,
-                Sent::Later(_) => refused += 1,
-            }
-        }
+        sending.spawn(async move {
+            let began = Instant::now();
+            (sender.send().await, began.elapsed())
+        });
     }
+    let mut tally = Tally::default();
     while let Some(sent) = sending.join_next().await {
         match sent.expect("no panic") {
-            Sent::Taken => taken += 1,
-            Sent::Later(_) => refused += 1,
+            (Some(Sent::Taken), time) => tally.times.0.push(time),
+            (Some(Sent::Later(_)), _) => tally.refused += 1,
+            (None, _) => tally.given_up += 1,
         }
     }
-    let spans = taken * TOGETHER;
-    (spans as f64 / began.elapsed().as_secs_f64(), refused)
+    tally
 }
 
-/// Given three times the load that can be done (for `EDDY_OVERLOAD` seconds), at least two fifths of what can be done is still
-/// done (the goal of four fifths is missed: `docs/reliability.md`, 34), what is not taken is refused with the time to come
-/// again, memory stays bounded, and as soon as it is over requests take as long as before.
+/// The share of what can be done that must still be done under three times as much: of what a second of the daemon's
+/// processors brings, and of what a second brings on a machine that the senders share with it. Where nothing is optimized, a
+/// refusal costs more beside the reading of a request than it will.
+fn shares_held() -> [f64; 2] {
+    if is_optimized() {
+        [0.8, 0.5]
+    } else {
+        [0.6, 0.4]
+    }
+}
+
+/// Given three times the load that can be done (for `EDDY_OVERLOAD` seconds), of senders that send whatever becomes of it and of
+/// many that come again when they are told, most of what can be done is still done, fewer requests are refused than taken, with
+/// the time to come again and never otherwise, memory stays bounded, and as soon as it is over requests take as long as before.
 #[cfg(target_os = "linux")]
 #[test]
 fn overload_costs_little_and_passes() {
+    const MANY: u64 = 300;
     let time = Duration::from_secs(set_by("EDDY_OVERLOAD", 6));
     let directory = tempfile::tempdir().expect("a directory");
     let daemon = Daemon::start(directory.path());
     let grpc = daemon.grpc;
+    let alone = |senders, time| patient(grpc, senders, f64::INFINITY, time);
     runtime().block_on(async {
-        let _warm = at_capacity(grpc, 8, Duration::from_secs(1)).await;
-        let mut refused_in_all = 0;
+        alone(8, Duration::from_secs(1)).await;
+        let (mut refused, mut capacity) = (0, 0.0_f64);
         // What else a machine does only makes it less: the best of three counts.
         for last in [false, false, true] {
-            let (capacity, _) = at_capacity(grpc, 8, Duration::from_secs(3)).await;
-            let (_, mut before) = at_capacity(grpc, 1, Duration::from_secs(1)).await;
-            let (goodput, refused) = at_a_pace(grpc, 3.0 * capacity, time).await;
+            let usual = observed(&daemon, alone(8, Duration::from_secs(3))).await;
+            let mut one = alone(1, Duration::from_secs(1)).await;
+            capacity = capacity.max(usual.rate);
+            let thrice = 3.0 * capacity / TOGETHER as f64;
+            let reckless = observed(&daemon, reckless(grpc, thrice, time)).await;
+            capacity = capacity.max(reckless.rate);
             let over = Instant::now();
-            let normal = 2 * before.percentile(50) + Duration::from_millis(20);
-            let recovered = loop {
-                let (_, mut after) = at_capacity(grpc, 1, Duration::from_secs(1)).await;
-                if after.percentile(50) < normal {
-                    break over.elapsed();
-                }
-                assert!(over.elapsed() < Duration::from_secs(10), "{after:?}");
-            };
-            let (again, _) = at_capacity(grpc, 8, Duration::from_secs(3)).await;
+            let normal = 2 * one.times.percentile(50) + Duration::from_millis(20);
+            while alone(1, Duration::from_secs(1)).await.times.percentile(50) > normal {
+                assert!(over.elapsed() < Duration::from_secs(10), "it does not pass");
+            }
+            let over = over.elapsed();
+            let patient = observed(&daemon, patient(grpc, MANY, thrice / MANY as f64, time)).await;
             println!(
-                "{:.0} spans/s before, {:.0} under three times that for {:.0?} with {} requests refused, {:.0} after; \
-                 requests of {:.0?} again within {:.1?}; peak {:.0} MiB",
-                capacity, goodput, time, refused, again, before.percentile(50), recovered, peak_mib(&daemon)
+                "at most: {usual}\nreckless senders: {reckless}\npatient ones: {patient}\n\
+                 peak {:.0} MiB, over within {over:.1?}",
+                peak_mib(&daemon)
             );
-            assert!(refused > 0);
-            refused_in_all += refused;
-            let is_enough = goodput > 0.4 * capacity.min(again);
-            assert!(is_enough || !last, "{goodput} of {capacity}, {again}");
+            assert!(reckless.refused > 0);
+            refused += usual.refused + reckless.refused + patient.refused;
+            let is_enough = [&reckless, &patient].into_iter().all(|told| {
+                let shares = [told.efficiency / usual.efficiency, told.rate / usual.rate];
+                let mut shares = shares.iter().zip(shares_held());
+                shares.all(|(share, held)| *share > held) && told.refused < told.taken
+            });
+            assert!(is_enough || !last, "too little is done");
             if is_enough {
                 break;
             }
         }
-        assert_eq!(
-            refused_in_all,
-            metric(&daemon, "eddy_receiver_requests_total{outcome=\"busy\"}")
-        );
+        let counted = metric(&daemon, "eddy_receiver_requests_total{outcome=\"busy\"}");
+        assert!(counted >= refused, "{counted} of {refused}");
         assert!(peak_mib(&daemon) < 512.0);
     });
 }
 
-/// Sends at a pace for a while. Answers the shares of the requests that were taken, and how long they took.
+/// Sends at a pace for a while. Answers the share of the requests that were taken within a second, and how long they took.
 async fn steadily(daemon: &Daemon, tenant: &str, from: u64, time: Duration) -> (f64, Times) {
     const PACE: Duration = Duration::from_millis(20);
+    const SOON: Duration = Duration::from_secs(1);
     let client = TraceServiceClient::connect(format!("http://{}", daemon.grpc)).await;
     let client = client.expect("connected");
     let (began, mut sending) = (Instant::now(), tokio::task::JoinSet::new());
@@ -214,44 +324,50 @@ async fn steadily(daemon: &Daemon, tenant: &str, from: u64, time: Duration) -> (
         );
         sending.spawn(async move {
             let began = Instant::now();
-            client.export(request).await.map(|_| began.elapsed())
+            let answered = tokio::time::timeout(SOON, client.export(request)).await;
+            answered.ok()?.ok().map(|_| began.elapsed())
         });
         sent += 1;
     }
-    // What is not answered by then was not done in this time.
-    let end = tokio::time::Instant::from_std(began + time + PACE);
     let mut times = Times::default();
-    while let Ok(Some(answered)) = tokio::time::timeout_at(end, sending.join_next()).await {
+    while let Some(answered) = sending.join_next().await {
         times.0.extend(answered.expect("no panic"));
     }
     (times.0.len() as f64 / f64::from(sent), times)
 }
 
-/// Invents runs of a tenant, as fast as one sender can, until it is told to stop.
-async fn invent(
-    grpc: std::net::SocketAddr,
-    tenant: &str,
-    first: u64,
-    beside: Arc<std::sync::atomic::AtomicBool>,
-) -> u64 {
-    let client = TraceServiceClient::connect(format!("http://{grpc}")).await;
-    let mut client = client.expect("connected");
-    let mut number = first;
-    while !beside.load(Ordering::Relaxed) {
-        let request: ExportTraceServiceRequest = invented(number);
-        let sent = client
-            .export(with_token(request, &format!("{tenant}-in")))
-            .await;
-        if sent.is_err() {
-            tokio::time::sleep(Duration::from_millis(50)).await;
+/// Invents runs of a tenant, as fast as it can with so many requests at once that an inbox does not hold them. What is refused
+/// is not waited for.
+async fn invent(grpc: SocketAddr, tenant: &'static str) {
+    const CONNECTIONS: u64 = 8;
+    const AT_ONCE: u64 = 8;
+    /// Each request has so many times the usual number of spans.
+    const PARTS: u64 = 20;
+    let numbers = Numbers::default();
+    let mut inventing = tokio::task::JoinSet::new();
+    for _ in 0..CONNECTIONS {
+        let client = TraceServiceClient::connect(format!("http://{grpc}")).await;
+        let client = client.expect("connected");
+        for _ in 0..AT_ONCE {
+            let (mut client, numbers) = (client.clone(), numbers.clone());
+            inventing.spawn(async move {
+                while let Some(first) = numbers.take(PARTS * flood::TOGETHER, u64::MAX) {
+                    let parts = (0..PARTS).map(|part| invented(first + part * flood::TOGETHER));
+                    let request = ExportTraceServiceRequest {
+                        resource_spans: parts.flat_map(|part| part.resource_spans).collect(),
+                    };
+                    let request = with_token(request, &format!("{tenant}-in"));
+                    let _ = client.export(request).await;
+                }
+            });
         }
-        number += flood::TOGETHER;
     }
-    number - first
+    inventing.join_next().await;
 }
 
-/// Given a tenant that invents runs as fast as it can, another one that sends at its own pace has at least nine tenths of its
-/// requests taken in time, as when it is alone, and none of its runs leaves memory or is forgotten.
+/// Given a tenant that invents runs as fast as it can, more than it may have waiting, another one that sends at its own pace has
+/// at least nine tenths of its requests taken within a second, as when it is alone, and none of its runs leaves memory or is
+/// forgotten.
 #[cfg(target_os = "linux")]
 #[test]
 fn a_flood_of_one_tenant_leaves_the_other_alone() {
@@ -260,18 +376,16 @@ fn a_flood_of_one_tenant_leaves_the_other_alone() {
     let daemon = tenants::start(directory.path());
     runtime().block_on(async {
         let (alone, mut before) = steadily(&daemon, "red", 0, time).await;
-        let grpc = daemon.grpc;
-        let flooding: Vec<_> = (0..2)
-            .map(|one| Beside::begin(move |stop| invent(grpc, "blue", one * 500_000_000, stop)))
-            .collect();
+        let flooding = tokio::spawn(invent(daemon.grpc, "blue"));
         tokio::time::sleep(Duration::from_secs(1)).await;
         let (beside, mut during) = steadily(&daemon, "red", 1_000_000, time).await;
-        let mut invented = 0;
-        for one in flooding {
-            invented += one.end().await;
-        }
+        flooding.abort();
+        let (_, blue) = tenants::page(&daemon, "blue", "/metrics").await;
+        let [invented, refused] = ["eddy_runs_created_total", "eddy_shard_refused_overloaded_total"]
+            .map(|name| value_in(&blue, name));
         println!(
-            "{:.1} % of the requests in time alone and {:.1} % beside {invented} invented runs; p99 {:.0?} and {:.0?}",
+            "{:.1} % of the requests in time alone and {:.1} % beside {invented} invented runs and {refused} refused requests; \
+             p99 {:.0?} and {:.0?}",
             100.0 * alone, 100.0 * beside, before.percentile(99), during.percentile(99)
         );
         assert!(alone > 0.9, "the machine is too busy to tell");
