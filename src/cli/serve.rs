@@ -33,11 +33,14 @@ pub(super) fn run(args: &ServeArgs) -> Result<(), Failure> {
 pub(super) fn multithreaded<T>(
     future: impl Future<Output = Result<T, Failure>>,
 ) -> Result<T, Failure> {
-    tokio::runtime::Builder::new_multi_thread()
+    let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .build()
-        .map_err(|error| Failure::Other(format!("starting the runtime: {error}")))?
-        .block_on(future)
+        .map_err(|error| Failure::Other(format!("starting the runtime: {error}")))?;
+    let outcome = runtime.block_on(future);
+    // Whatever still waits for a disk or for somebody who reads a pipe has had its time, and may wait for ever.
+    runtime.shutdown_background();
+    outcome
 }
 
 pub(super) async fn start(settings: &Settings) -> Result<Daemon, Failure> {

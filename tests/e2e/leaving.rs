@@ -2,9 +2,13 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
 use super::kill::calls;
-use super::support::{Daemon, Export, Sender, eddy, free_port, output_of, runtime};
+use super::load::metric;
+use super::locks::configured;
+use super::reload::looping;
+use super::support::{Daemon, Export, PATIENCE, Sender, eddy, free_port, output_of, runtime};
 
 /// Given SIGTERM while it holds data, the daemon commits, leaves with 0 within its deadline, and has everything next time.
 #[test]
@@ -36,6 +40,33 @@ fn sigterm_loses_nothing() {
     // After a crash it would have been in the journal alone.
     let said = daemon.stderr.lock().expect("whole").clone();
     assert!(!said.contains("journal replayed"), "{said}");
+}
+
+/// Given a pipe in the place of a file of alerts, which nobody reads, the daemon leaves within its deadline all the same.
+#[cfg(unix)]
+#[test]
+fn a_pipe_that_nobody_reads_does_not_hold_it_up() {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let pipe = directory.path().join("alerts");
+    let made = std::process::Command::new("mkfifo").arg(&pipe).status();
+    assert!(made.expect("there is such a command").success());
+    let text = format!(
+        "exporters: {{file: {{path: {}}}}}\nservice: {{shutdown_deadline: 2s}}\n",
+        pipe.display()
+    );
+    let (_directory, mut daemon) = configured(&text);
+    runtime().block_on(async {
+        Sender::new(daemon.grpc)
+            .send_all(&[Export::Traces(looping(1, 0, 5))])
+            .await;
+    });
+    let began = Instant::now();
+    while metric(&daemon, "eddy_exporter_queue_size") == 0 {
+        assert!(began.elapsed() < PATIENCE, "there is no alert");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    daemon.signal("TERM");
+    assert_eq!(daemon.wait().code(), Some(0));
 }
 
 /// Given a directory that another daemon holds, the second one says who holds it and leaves.
