@@ -87,11 +87,12 @@ impl Webhook {
 /// What the reply means. Whatever the receiver may mend is tried again; that it does not want the request is final.
 async fn answer(reply: Response) -> Answer {
     let status = reply.status();
-    let after = asked_wait(&reply);
-    let text = quote(&read_bounded(reply).await);
     if status.is_success() {
+        // What is said beside that may come a byte at a time.
         return Answer::Taken;
     }
+    let after = asked_wait(&reply);
+    let text = quote(&read_bounded(reply).await);
     let reason = refusal(status, &text);
     let temporary = status.is_server_error()
         || status == StatusCode::REQUEST_TIMEOUT
@@ -291,6 +292,25 @@ mod tests {
         // More than is read fits into the buffers of the sockets, but not without limit.
         let chunks = CHUNKS.load(Ordering::Relaxed);
         assert!(chunks < 512, "{chunks} chunks were sent");
+    }
+
+    // Given a reply that comes a byte at a time; a good one counts at once, and a bad one is tried again in the end.
+    #[tokio::test(start_paused = true)]
+    async fn slow_replies_hold_up_nothing() {
+        fn slow(status: u16) -> Response<Body> {
+            let bytes = stream::unfold((), |()| async {
+                tokio::time::sleep(Duration::from_secs(1)).await;
+                Some((Ok::<_, std::io::Error>(Bytes::from("x")), ()))
+            });
+            let reply = Response::builder().status(status);
+            reply.body(Body::from_stream(bytes)).expect("a reply")
+        }
+        let began = tokio::time::Instant::now();
+        assert_eq!(posted(|| slow(200)).await, Answer::Taken);
+        assert!(began.elapsed() < Duration::from_secs(1));
+        let answer = posted(|| slow(500)).await;
+        assert!(matches!(answer, Answer::Later { .. }), "{answer:?}");
+        assert!(began.elapsed() < SEND_TIMEOUT + Duration::from_secs(2));
     }
 
     // Given a receiver that accepts a connection and never answers, and one that is not there; both are tried again.
