@@ -1,6 +1,7 @@
 //! `eddy backup` and `eddy restore`: a copy of the data directory, tenants included, beside a daemon that runs or without one.
 
 use std::fs;
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, UNIX_EPOCH};
 
@@ -58,8 +59,14 @@ fn data_dir(file: &FileArgs, data_dir: Option<&String>) -> Result<PathBuf, Failu
 fn copy(from: &Path, to: &Path) -> Result<Vec<(String, Copied)>, Failure> {
     let failed = |error: store::StoreError| Failure::Other(error.to_string());
     let mut copied = vec![(String::new(), store::copy(from, to).map_err(failed)?)];
-    for tenant in fs::read_dir(from.join(TENANTS)).into_iter().flatten() {
-        let tenant = tenant.map_err(|error| Failure::Other(error.to_string()))?;
+    let tenants = from.join(TENANTS);
+    let unread = |error| Failure::Other(format!("cannot read `{}`: {error}", tenants.display()));
+    let found = match fs::read_dir(&tenants) {
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(copied),
+        found => found.map_err(unread)?,
+    };
+    for tenant in found {
+        let tenant = tenant.map_err(unread)?;
         let name = tenant.file_name();
         let one = store::copy(&tenant.path(), &to.join(TENANTS).join(&name)).map_err(failed)?;
         copied.push((name.to_string_lossy().into_owned(), one));

@@ -73,13 +73,16 @@ fn copy_once(from: &Path, to: &Path) -> io::Result<Copied> {
         }
         None => None,
     };
+    // Where it is missing, the database is being set aside just now, and the journal with it.
     let files = from.join(DATABASE).join(JOURNAL);
-    if files.is_dir() {
-        for file in fs::read_dir(files)? {
-            let file = file?;
-            if file.file_type()?.is_file() {
-                copy_file(&file.path(), &journal.join(file.file_name()))?;
-            }
+    let unread = |error: io::Error| {
+        let text = format!("cannot read `{}`: {error}", files.display());
+        io::Error::new(error.kind(), text)
+    };
+    for file in fs::read_dir(&files).map_err(unread)? {
+        let file = file?;
+        if file.file_type()?.is_file() {
+            copy_file(&file.path(), &journal.join(file.file_name()))?;
         }
     }
     let mut records = 0;

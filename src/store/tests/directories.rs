@@ -102,3 +102,20 @@ fn a_path_that_is_no_directory_is_refused() {
     assert!(matches!(error, StoreError::Io { .. }), "{error}");
     assert!(error.to_string().contains("file"), "{error}");
 }
+
+/// Given a store whose journal is not there, as while its database is being set aside, no copy is made of it: it would lack what
+/// was acknowledged last.
+#[tokio::test]
+async fn no_copy_lacks_the_journal() {
+    let (dir, copies) = (TempDir::new().unwrap(), TempDir::new().unwrap());
+    let store = open(dir.path());
+    store.commit(idle("run", 1)).await.unwrap();
+    store.close().await.unwrap();
+    let to = copies.path().join("copy");
+    assert_eq!(backup::copy(dir.path(), &to).unwrap().records, 1);
+    fs::remove_dir_all(dir.path().join("store")).unwrap();
+    let to = copies.path().join("other");
+    let refused = backup::copy(dir.path(), &to).unwrap_err().to_string();
+    assert!(refused.contains("journal"), "{refused}");
+    assert_eq!(fs::read_dir(&to).unwrap().count(), 0);
+}
