@@ -73,13 +73,7 @@ impl Reloader {
             }
         };
         let waiting = self.loaded.differences(&loaded);
-        if let Err(error) = daemon.set_policy(&loaded.settings.policy) {
-            let mistakes = error.to_string();
-            return ConfigRefused {
-                mistakes: &mistakes,
-            }
-            .emit();
-        }
+        daemon.set_policy(&loaded.settings.policy);
         let profile = &loaded.settings.policy.profile;
         let taken = ConfigTaken {
             profile,

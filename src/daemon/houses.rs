@@ -77,16 +77,18 @@ impl House {
         self.current_exporters().clone()
     }
 
-    /// Judges by another policy from the next report on, and after the store has been opened anew.
-    ///
-    /// # Errors
-    /// When the store does not take it; then the old one stays.
-    pub(super) fn set_policy(&self, policy: &Arc<Policy>) -> Result<(), StoreError> {
-        if let Ok(shards) = self.seat.shards() {
-            shards.set_policy(policy)?;
-        }
+    /// Judges by another policy from the next report on. A store that does not take it has failed: no report is judged before it
+    /// has been opened anew, with this policy.
+    pub(super) fn set_policy(&self, policy: &Arc<Policy>) {
         self.plan.current_policy().clone_from(policy);
-        Ok(())
+        let taken = self.seat.shards().map(|shards| shards.set_policy(policy));
+        if let Ok(Err(error)) = taken {
+            tracing::warn!(
+                tenant = self.tenant.name(),
+                %error,
+                "the changed configuration counts when the store has been opened anew"
+            );
+        }
     }
 
     /// How often its store was opened anew, since it had failed.

@@ -206,12 +206,10 @@ impl Daemon {
     }
 
     /// Judges by another policy from the next report on, for every tenant.
-    ///
-    /// # Errors
-    /// When a store does not take it.
-    pub fn set_policy(&self, policy: &Arc<Policy>) -> Result<(), StoreError> {
-        let mut houses = self.rooms.houses.values();
-        houses.try_for_each(|house| house.set_policy(policy))
+    pub fn set_policy(&self, policy: &Arc<Policy>) {
+        for house in self.rooms.houses.values() {
+            house.set_policy(policy);
+        }
     }
 
     /// Waits until the daemon cannot go on by itself.
