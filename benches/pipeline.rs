@@ -10,6 +10,9 @@
 //! decodes the same requests with prost and drops them. Each server is a process of its own; the load comes from this process
 //! and is the same for both; rounds alternate and the median is printed. These are CPU times from `/proc`, since the machine
 //! may be busy.
+//!
+//! The spans of a request belong to as many runs (as from a gateway before many agents), and once more all to one run (as from
+//! the exporter within an agent).
 
 use std::fs;
 use std::net::{SocketAddr, TcpStream};
@@ -64,7 +67,30 @@ fn main() {
     } else {
         &wanted
     };
-    wanted.iter().copied().for_each(pipeline);
+    for spans_per_request in wanted.iter().copied() {
+        pipeline(spans_per_request, Mix::ManyRuns);
+        if spans_per_request > 1 {
+            pipeline(spans_per_request, Mix::OneRun);
+        }
+    }
+}
+
+/// Whose the spans of a request are.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Mix {
+    /// Each belongs to another run than the one before it.
+    ManyRuns,
+    /// All belong to one.
+    OneRun,
+}
+
+impl Mix {
+    fn describe(self) -> &'static str {
+        match self {
+            Self::ManyRuns => "each of another run",
+            Self::OneRun => "all of one run",
+        }
+    }
 }
 
 fn runtime() -> tokio::runtime::Runtime {
@@ -107,8 +133,8 @@ fn median(mut values: Vec<f64>) -> f64 {
     values[values.len() / 2]
 }
 
-fn pipeline(spans_per_request: usize) {
-    let requests = Arc::new(requests(spans_per_request));
+fn pipeline(spans_per_request: usize, mix: Mix) {
+    let requests = Arc::new(requests(spans_per_request, mix));
     let spans = requests.len() * spans_per_request;
     let beside = std::env::var("EDDY_BESIDE").ok();
     let servers: Vec<Receiver> = [Receiver::DecodeAndDrop, Receiver::Eddy]
@@ -127,7 +153,7 @@ fn pipeline(spans_per_request: usize) {
             held[place] = process_rss_mib(pid);
         }
     }
-    println!("{spans_per_request} spans a request");
+    println!("{spans_per_request} spans a request, {}", mix.describe());
     let costs: Vec<f64> = costs.into_iter().map(median).collect();
     for ((server, cost), held) in servers.iter().zip(&costs).zip(held) {
         println!(
@@ -307,7 +333,7 @@ impl Decoder for Raw {
 }
 
 /// Requests of tool spans with twelve attributes, 300 bytes of arguments and 700 of result; a tenth of the runs loop.
-fn requests(spans_per_request: usize) -> Vec<Bytes> {
+fn requests(spans_per_request: usize, mix: Mix) -> Vec<Bytes> {
     let count = (SPANS / spans_per_request).min(20_000);
     let now = std::time::SystemTime::now()
         .duration_since(std::time::UNIX_EPOCH)
@@ -316,12 +342,15 @@ fn requests(spans_per_request: usize) -> Vec<Bytes> {
     (0..count)
         .map(|request| {
             let streams = CONNECTIONS * IN_FLIGHT;
-            let spans = (0..spans_per_request)
-                .map(|index| {
+            let run = |index: usize| match mix {
+                Mix::ManyRuns => {
                     let nth = request / streams * spans_per_request + index;
-                    let run = (nth * streams + request % streams) % RUNS;
-                    span(run, request * spans_per_request + index, now)
-                })
+                    (nth * streams + request % streams) % RUNS
+                }
+                Mix::OneRun => request % RUNS,
+            };
+            let spans = (0..spans_per_request)
+                .map(|index| span(run(index), request * spans_per_request + index, now))
                 .collect();
             let request = ExportTraceServiceRequest {
                 resource_spans: vec![ResourceSpans {
