@@ -6,6 +6,8 @@ COPY . .
 RUN cargo build --release --locked --bin eddy
 
 FROM debian:bookworm-slim
+# The authorities that webhooks and OTLP backends show certificates of.
+RUN apt-get update && apt-get install -y --no-install-recommends ca-certificates && rm -rf /var/lib/apt/lists/*
 COPY --from=build /eddy/target/release/eddy /usr/local/bin/eddy
 COPY config/docker.yaml /etc/eddy/eddy.yaml
 RUN mkdir /var/lib/eddy && chown 65532:65532 /var/lib/eddy

@@ -108,15 +108,19 @@ impl Client {
         if let Some(path) = &api.ca_file {
             let authorities = Certificate::from_pem_bundle(&read(path)?);
             http = http.tls_certs_only(authorities.map_err(|error| unusable(path, &error))?);
+        } else if base.scheme() == "http" {
+            // Without this, plain HTTP would fail on machines that have no root certificates, as containers often are.
+            http = http.tls_certs_only([]);
         }
         if let (Some(certificate), Some(key)) = (&api.cert_file, &api.key_file) {
             let identity = [read(key)?, b"\n".to_vec(), read(certificate)?].concat();
             let identity = Identity::from_pem(&identity);
             http = http.identity(identity.map_err(|error| unusable(certificate, &error))?);
         }
-        let http = http
-            .build()
-            .map_err(|error| Failure::Other(format!("preparing to ask {address}: {error}")))?;
+        let http = http.build().map_err(|error| {
+            let cause = innermost(&error);
+            Failure::Other(format!("preparing to ask {address}: {cause}"))
+        })?;
         Ok(Self { base, http })
     }
 

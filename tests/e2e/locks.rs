@@ -109,6 +109,34 @@ fn tokens_are_asked_for_at_every_address() {
     );
 }
 
+/// Given a machine that trusts no authority, as a container without certificates, a daemon is asked over plain HTTP all the same;
+/// over TLS the client says what it lacks.
+#[test]
+fn plain_http_needs_no_authority() {
+    let (_directory, daemon) = configured("{}\n");
+    let none = tempfile::tempdir().expect("a directory");
+    let runs = |api: String| {
+        let mut command = eddy();
+        command.args(["runs", "--api", &api]);
+        command
+            .env("SSL_CERT_FILE", none.path().join("none.pem"))
+            .env("SSL_CERT_DIR", none.path());
+        command.output().expect("the program starts")
+    };
+    let shown = runs(daemon.api.to_string());
+    assert!(
+        shown.status.success(),
+        "{}",
+        String::from_utf8_lossy(&shown.stderr)
+    );
+    let refused = runs(format!("https://{}", daemon.api));
+    let said = String::from_utf8_lossy(&refused.stderr);
+    assert!(
+        !refused.status.success() && said.contains("certificates"),
+        "{said}"
+    );
+}
+
 /// Given certificates and an authority of clients, a sender with a certificate of it is heard; a stranger, or one without TLS,
 /// is not.
 #[test]
