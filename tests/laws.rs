@@ -16,7 +16,7 @@ use eddy::engine::guard::{self, Caller, Said};
 use eddy::engine::policy::Policy;
 use eddy::engine::run::WINDOW_EVENTS_MAX;
 use eddy::engine::warning::{Change, ChangeKind, WarningState};
-use eddy::engine::{Input, RunState, RunView, step};
+use eddy::engine::{Input, RunState, RunView, Service, step};
 use eddy::shard::router::RUN_ID_BYTES_MAX;
 use eddy::store::records::encode_run;
 use proptest::prelude::{Just, Strategy, any, prop_oneof};
@@ -750,7 +750,10 @@ fn a_state_is_bounded() {
             let input = Input::Reports {
                 at_ms: u64::MAX,
                 session_id: Some(long(8, ID_BYTES_MAX)),
-                service: Some(long(9, NAME_BYTES_MAX)),
+                service: Some(Service {
+                    since_ns: u64::MAX,
+                    name: long(9, NAME_BYTES_MAX),
+                }),
                 events: vec![large_event(index, kind, again)],
             };
             step(&mut state, &input, policy);

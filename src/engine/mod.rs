@@ -39,6 +39,6 @@ pub mod witness;
 mod wording;
 pub mod work;
 
-pub use run::{Input, RunState, step};
+pub use run::{Input, RunState, Service, step};
 pub use view::RunView;
 pub use warning::{Change, Warning};

@@ -42,6 +42,39 @@ pub(crate) const FOLDED_CALLS_MAX: usize = 64;
 /// Runs whose absorption is remembered, so that it happens once.
 pub(crate) const ABSORBED_MAX: usize = 16;
 
+/// A service that reported something of a run. Of several, the first in this order names the run.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Service {
+    /// When the first of what it reported began, in nanoseconds since 1970.
+    pub since_ns: u64,
+    /// Its name.
+    pub name: Text,
+}
+
+impl Service {
+    /// The service that reported these events.
+    #[must_use]
+    pub fn of(name: Text, events: &[Event]) -> Self {
+        Self {
+            since_ns: first_start_ns(events),
+            name,
+        }
+    }
+
+    /// The first of two, as far as there are any.
+    #[must_use]
+    pub fn first(one: Option<Self>, other: Option<Self>) -> Option<Self> {
+        one.into_iter().chain(other).min()
+    }
+}
+
+/// When the first of these events began.
+#[must_use]
+pub fn first_start_ns(events: &[Event]) -> u64 {
+    let starts = events.iter().map(|event| event.start_ns);
+    starts.min().unwrap_or(u64::MAX)
+}
+
 /// What a run is told.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Input {
@@ -51,8 +84,8 @@ pub enum Input {
         at_ms: u64,
         /// The session, where it is named apart from the run.
         session_id: Option<Text>,
-        /// The service that sent them.
-        service: Option<Text>,
+        /// The first of the services that sent them.
+        service: Option<Service>,
         /// What happened.
         events: Vec<Event>,
     },
@@ -70,9 +103,7 @@ pub enum Input {
 pub struct RunState {
     pub(crate) id: Text,
     pub(crate) session_id: Option<Text>,
-    pub(crate) service: Option<Text>,
-    /// When what that service reported began, in nanoseconds since 1970; of several services, it is the first that stands.
-    pub(crate) service_ns: u64,
+    pub(crate) service: Option<Service>,
     /// When it was last heard of, milliseconds since 1970.
     pub(crate) heard_ms: u64,
     /// The newest reports, in the order of [`Place`].
@@ -132,9 +163,7 @@ pub fn step(state: &mut RunState, input: &Input, policy: &Policy) -> Vec<Change>
             events,
         } => {
             state.heard_ms = state.heard_ms.max(*at_ms);
-            let began_ns = events.iter().map(|event| event.start_ns).min();
-            let began_ns = began_ns.unwrap_or(u64::MAX);
-            state.label(session_id.as_ref(), service.as_ref(), began_ns);
+            state.label(session_id.as_ref(), service.as_ref());
             state.take(events, policy);
         }
         Input::Idle { at_ms } => {
@@ -189,7 +218,7 @@ impl RunState {
     /// The service that reports it.
     #[must_use]
     pub fn service(&self) -> Option<&Text> {
-        self.service.as_ref()
+        self.service.as_ref().map(|service| &service.name)
     }
 
     /// The session, where it was named apart from the run.
@@ -216,18 +245,11 @@ impl RunState {
         self.closed
     }
 
-    /// Takes in the session, and the service if what it reports began before what was known.
-    fn label(&mut self, session_id: Option<&Text>, service: Option<&Text>, began_ns: u64) {
+    fn label(&mut self, session_id: Option<&Text>, service: Option<&Service>) {
         if self.session_id.is_none() {
             self.session_id = session_id.cloned();
         }
-        let known = self.service.as_ref();
-        let is_first =
-            known.is_none_or(|known| (began_ns, service) < (self.service_ns, Some(known)));
-        if service.is_some() && is_first {
-            self.service = service.cloned();
-            self.service_ns = began_ns;
-        }
+        self.service = Service::first(self.service.take(), service.cloned());
     }
 
     fn take<'a>(&mut self, events: impl IntoIterator<Item = &'a Event>, policy: &Policy) {
@@ -306,8 +328,7 @@ impl RunState {
 
     fn absorb(&mut self, other: &Self, policy: &Policy) {
         self.heard_ms = self.heard_ms.max(other.heard_ms);
-        let service = other.service.as_ref();
-        self.label(other.session_id.as_ref(), service, other.service_ns);
+        self.label(other.session_id.as_ref(), other.service.as_ref());
         let name = text_hash(&other.id);
         if !self.absorbed.contains(name) {
             self.absorbed.push(name);

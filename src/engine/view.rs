@@ -159,7 +159,7 @@ impl RunState {
         RunView {
             run_id: self.id.clone(),
             session_id: self.session_id.clone(),
-            service: self.service.clone(),
+            service: self.service().cloned(),
             agents: tip.agents.clone(),
             work: tip.shown_work(),
             status: health::status(tip, policy),

@@ -7,6 +7,7 @@ use std::time::Duration;
 use tokio::sync::oneshot;
 use tracing::warn;
 
+use crate::engine::Service;
 use crate::engine::event::{Event, Text, TraceId};
 use crate::normalize::{Report, RunRef};
 use crate::store::StoreError;
@@ -301,7 +302,7 @@ impl Draft {
             self.reports.push(Routed {
                 run_id,
                 session_id: run.session_id,
-                service: run.service,
+                service: run.service.map(|name| Service::of(name, &events)),
                 events,
             });
         }

@@ -14,7 +14,7 @@ use tokio::sync::{mpsc, oneshot, watch};
 
 use crate::engine::event::{Body, Event, Text, TraceId};
 use crate::engine::explain::Explanation;
-use crate::engine::{RunState, RunView};
+use crate::engine::{RunState, RunView, Service};
 use crate::store::IndexKey;
 
 use super::guard::{ASKS_MAX, Ask};
@@ -53,7 +53,7 @@ pub(super) struct Part {
 pub(super) struct Routed {
     pub(super) run_id: Text,
     pub(super) session_id: Option<Text>,
-    pub(super) service: Option<Text>,
+    pub(super) service: Option<Service>,
     pub(super) events: Vec<Event>,
 }
 

@@ -15,7 +15,7 @@ use tokio::task::yield_now;
 
 use crate::engine::event::{Text, TraceId};
 use crate::engine::run::WINDOW_EVENTS_MAX;
-use crate::engine::{Input, step};
+use crate::engine::{Input, Service, step};
 use crate::store::hashing::FastMap;
 use crate::store::records::encode_run;
 use crate::store::{Entry, IndexKey, StoreError, Turn};
@@ -103,21 +103,11 @@ impl Batch {
 }
 
 impl Routed {
-    /// Adds another report of the same run. Of two services, the one whose report began first stands.
+    /// Adds another report of the same run.
     fn join(&mut self, other: Self) {
-        if self.service != other.service {
-            let later = (other.began_ns(), &other.service) > (self.began_ns(), &self.service);
-            if self.service.is_none() || (other.service.is_some() && !later) {
-                self.service = other.service;
-            }
-        }
         self.session_id = self.session_id.take().or(other.session_id);
+        self.service = Service::first(self.service.take(), other.service);
         self.events.extend(other.events);
-    }
-
-    fn began_ns(&self) -> u64 {
-        let starts = self.events.iter().map(|event| event.start_ns);
-        starts.min().unwrap_or(u64::MAX)
     }
 }
 

@@ -1,5 +1,6 @@
 //! What a shard hands over to be committed and saved, and what it gets back.
 
+use crate::engine::Service;
 use crate::engine::event::{Event, Text, TraceId};
 
 use super::alert::Alert;
@@ -55,8 +56,8 @@ pub enum Entry {
         at_ms: u64,
         /// The session, where it is named apart from the run.
         session_id: Option<Text>,
-        /// The service that sent them.
-        service: Option<Text>,
+        /// The first of the services that sent them.
+        service: Option<Service>,
         /// What happened.
         events: Vec<Event>,
     },

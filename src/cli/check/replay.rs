@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crate::engine::event::{Event, Text};
 use crate::engine::policy::Policy;
-use crate::engine::{Input, RunState, RunView, step};
+use crate::engine::{Input, RunState, RunView, Service, step};
 use crate::normalize::Report;
 use crate::shard::router::Router;
 use crate::shard::swarm;
@@ -50,6 +50,7 @@ impl Replay {
             self.tell(&run_id, report.run.session_id.clone(), None, events);
         }
         let (session_id, service) = (report.run.session_id, report.run.service);
+        let service = service.map(|name| Service::of(name, &report.events));
         self.tell(&route.run_id, session_id, service, report.events);
     }
 
@@ -57,7 +58,7 @@ impl Replay {
         &mut self,
         run_id: &Text,
         session_id: Option<Text>,
-        service: Option<Text>,
+        service: Option<Service>,
         events: Vec<Event>,
     ) {
         let at_ms = events.iter().map(end_ms).max().unwrap_or(0);

@@ -35,6 +35,45 @@ async fn what_is_acknowledged_is_effective() {
     );
 }
 
+/// Given reports of two services and of none, in any order, at once or one by one, the run has the service whose reports began
+/// first, also after a crash.
+#[tokio::test(start_paused = true)]
+async fn the_first_service_names_the_run() {
+    let _still = still();
+    let sent = |ns: u64, service: Option<&str>| {
+        let mut report = report(A, Some("r"), vec![call(A, ns)]);
+        report.run.service = service.map(Text::from);
+        report
+    };
+    let reports = [sent(1, None), sent(5, Some("late")), sent(3, Some("first"))];
+    for order in [
+        [0, 1, 2],
+        [0, 2, 1],
+        [1, 0, 2],
+        [1, 2, 0],
+        [2, 0, 1],
+        [2, 1, 0],
+    ] {
+        for at_once in 1..=3 {
+            let dir = tempfile::tempdir().unwrap();
+            let shards = start(dir.path(), settings()).await;
+            for part in order.chunks(at_once) {
+                let part = part.iter().map(|place| reports[*place].clone());
+                submit(&shards, part.collect()).await;
+            }
+            let told = view(&shards, "r").await.service;
+            assert_eq!(told.as_deref(), Some("first"), "{order:?} by {at_once}");
+            kill(shards).await;
+            let shards = start(dir.path(), settings()).await;
+            assert_eq!(
+                view(&shards, "r").await.service,
+                told,
+                "{order:?} by {at_once}"
+            );
+        }
+    }
+}
+
 /// Given reports without events, or without anything to find their run by, no run comes of them.
 #[tokio::test(start_paused = true)]
 async fn reports_without_content_make_no_runs() {

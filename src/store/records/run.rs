@@ -5,12 +5,12 @@
 
 use prost::Message;
 
-use crate::engine::RunState;
 use crate::engine::announce::Published;
 use crate::engine::event::Text;
 use crate::engine::run::{Place, is_swarm};
 use crate::engine::warning::WarningState;
 use crate::engine::window::Window;
+use crate::engine::{RunState, Service};
 use crate::store::turn::{IndexKey, SavedRun};
 
 use super::RecordError;
@@ -139,7 +139,6 @@ pub fn encode_run(state: &RunState) -> Vec<u8> {
         id,
         session_id,
         service,
-        service_ns,
         heard_ms,
         window,
         older,
@@ -162,8 +161,8 @@ pub fn encode_run(state: &RunState) -> Vec<u8> {
         tables: None,
         id: tables.text(id),
         session_id: tables.optional(session_id.as_ref()),
-        service: tables.optional(service.as_ref()),
-        service_ns: *service_ns,
+        service: tables.optional(service.as_ref().map(|service| &service.name)),
+        service_ns: service.as_ref().map_or(0, |service| service.since_ns),
         heard_ms: *heard_ms,
         events: Vec::new(),
         window: window.packed(),
@@ -201,8 +200,10 @@ pub fn decode_run(bytes: &[u8]) -> Result<RunState, RecordError> {
     Ok(RunState {
         id,
         session_id: tables.optional(record.session_id)?,
-        service: tables.optional(record.service)?,
-        service_ns: record.service_ns,
+        service: tables.optional(record.service)?.map(|name| Service {
+            since_ns: record.service_ns,
+            name,
+        }),
         heard_ms: record.heard_ms,
         older: (record.older as usize).min(window.len()),
         window,

@@ -3,6 +3,7 @@
 use proptest::option;
 use proptest::prelude::*;
 
+use crate::engine::Service;
 use crate::engine::event::{
     AgentSpan, Answer, Body, Command, Event, Failure, Guarded, Handoff, ModelCall, NUMBERS_MAX,
     Nudge, Numbers, Part, Recorded, RunEnd, SpanId, Text, ToolCall, TraceId, Traits, Value,
@@ -275,12 +276,16 @@ fn bounded(body: Body) -> Body {
     }
 }
 
+fn service() -> impl Strategy<Value = Service> {
+    (any::<u64>(), text()).prop_map(|(since_ns, name)| Service { since_ns, name })
+}
+
 fn entry() -> impl Strategy<Value = Entry> {
     let reports = (
         text(),
         any::<u64>(),
         option::of(text()),
-        option::of(text()),
+        option::of(service()),
         prop::collection::vec(event(), 0..6),
     );
     prop_oneof![
@@ -400,7 +405,7 @@ pub(super) fn alert() -> impl Strategy<Value = Alert> {
 /// A turn as a shard makes it: calls of one run, each with hashes that share nothing.
 pub(in crate::store) fn tool_calls(count: u64) -> Turn {
     let start_ns = 1_790_000_000_000_000_000;
-    let events = (1..=count)
+    let events: Vec<Event> = (1..=count)
         .map(|i| tool_call_event(i, start_ns + i * 1_700_000_000))
         .collect();
     Turn {
@@ -411,7 +416,7 @@ pub(in crate::store) fn tool_calls(count: u64) -> Turn {
             run_id: "0af7651916cd43dd8448eb211c80319c".into(),
             at_ms: start_ns / 1_000_000,
             session_id: None,
-            service: Some("billing-agent".into()),
+            service: Some(Service::of("billing-agent".into(), &events)),
             events,
         }],
         new_runs: vec![IndexKey {

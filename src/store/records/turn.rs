@@ -7,7 +7,9 @@
 
 use prost::Message;
 
+use crate::engine::Service;
 use crate::engine::event::{Text, TraceId};
+use crate::engine::run::first_start_ns;
 use crate::store::turn::{Entry, IndexKey, Keys, Turn};
 
 use super::RecordError;
@@ -95,6 +97,9 @@ struct ReportsRecord {
     /// How many events follow.
     #[prost(uint32, tag = "5")]
     events: u32,
+    /// When the first of what the service reported began, where that is not the first of the events.
+    #[prost(fixed64, optional, tag = "6")]
+    service_ns: Option<u64>,
 }
 
 #[derive(Clone, Copy, PartialEq, prost::Message)]
@@ -271,8 +276,12 @@ fn entry_kind(tables: &mut TablesWriter, turn_ms: u64, entry: &Entry) -> EntryKi
             run_id: tables.text(run_id),
             after_ms: at_ms.wrapping_sub(turn_ms) as i64,
             session_id: tables.optional(session_id.as_ref()),
-            service: tables.optional(service.as_ref()),
+            service: tables.optional(service.as_ref().map(|service| &service.name)),
             events: events.len() as u32,
+            service_ns: service
+                .as_ref()
+                .map(|service| service.since_ns)
+                .filter(|since_ns| *since_ns != first_start_ns(events)),
         }),
         Entry::Idle { run_id, at_ms } => EntryKind::Idle(IdleRecord {
             run_id: tables.text(run_id),
@@ -296,15 +305,21 @@ fn read_entry(
     let kind = EntryRecord::decode_length_delimited(&mut *bytes)?.kind;
     Ok(
         match kind.ok_or_else(|| RecordError::missing("an entry's kind"))? {
-            EntryKind::Reports(reports) => Entry::Reports {
-                run_id: tables.text(reports.run_id)?,
-                at_ms: at_ms(reports.after_ms),
-                session_id: tables.optional(reports.session_id)?,
-                service: tables.optional(reports.service)?,
-                events: (0..reports.events)
+            EntryKind::Reports(reports) => {
+                let events = (0..reports.events)
                     .map(|_| tables.event(EventRecord::decode_length_delimited(&mut *bytes)?))
-                    .collect::<Result<_, _>>()?,
-            },
+                    .collect::<Result<Vec<_>, _>>()?;
+                let service = tables.optional(reports.service)?;
+                let since_ns = reports.service_ns;
+                let since_ns = since_ns.unwrap_or_else(|| first_start_ns(&events));
+                Entry::Reports {
+                    run_id: tables.text(reports.run_id)?,
+                    at_ms: at_ms(reports.after_ms),
+                    session_id: tables.optional(reports.session_id)?,
+                    service: service.map(|name| Service { since_ns, name }),
+                    events,
+                }
+            }
             EntryKind::Idle(idle) => Entry::Idle {
                 run_id: tables.text(idle.run_id)?,
                 at_ms: at_ms(idle.after_ms),
