@@ -187,7 +187,7 @@ fn expected(run: &str, call: &Json) -> Expected {
     let arguments = call["args"].as_object().unwrap();
     let mut inputs = vec![plain(&call["args"]).input];
     let by_openinference = run.contains("openinference") || is_watched_twice(run);
-    let of_langchain = run.starts_with("langgraph") || run.starts_with("deepagents");
+    let of_langchain = starts_with_one(run, &["langgraph", "deepagents", "langflow"]);
     let is_langchain = of_langchain && by_openinference;
     if is_langchain && arguments.len() == 1 {
         inputs.push(plain(arguments.values().next().unwrap()).input);

@@ -11,6 +11,9 @@
 //! *Tools that are chains.* NVIDIA's toolkit (`nat`) writes its spans in this convention itself, and calls whatever it runs a
 //! chain; a chain of a function's name is a call of it.
 //!
+//! *Components.* Langflow has a span for each component of a flow, in a trace of its own beside that of the agent in it, which
+//! LangChain's instrumentation tells: they are steps, whatever kinds they have.
+//!
 //! *State.* LangGraph's nodes are chains of the node's name; what they write is read by [`super::langgraph`].
 //!
 //! *Runs.* A parentless AGENT or CHAIN span is a request to the framework, and its end is the run's. openai-agents gives
@@ -36,6 +39,9 @@ pub(super) fn span(reading: &mut Reading<'_, '_>) -> Outcome {
     let facts = reading.facts;
     if framework == Framework::BeeAi && matches!(reading.span.name, "error" | "retry") {
         // What happened within a tool or a model's call, as a span of the same kind below it.
+        return Outcome::Noise;
+    }
+    if reading.span.scope_name.starts_with("langflow.") {
         return Outcome::Noise;
     }
     let tell: fn(&mut Reading<'_, '_>, Framework) = match facts.text(Slot::OpenInferenceKind) {
@@ -471,6 +477,21 @@ mod tests {
                 "demo: end, failed: Max turns exceeded",
             ],
         );
+    }
+
+    /// Langflow's components are steps, in whichever words it names their kinds.
+    #[test]
+    fn components_of_langflow_are_steps() {
+        for kind in ["agent", "chain", "tool", "llm"] {
+            let attributes =
+                json!({"openinference.span.kind": kind, "input.value": "{}", "output.value": "{}"});
+            let span = Captured::new(
+                "langflow.services.tracing.arize_phoenix",
+                "Agent",
+                &attributes,
+            );
+            check(span.root(), &[]);
+        }
     }
 
     /// smolagents' arguments are those of the tool's function, and its agents' way to answer is no tool.
