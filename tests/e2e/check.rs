@@ -56,13 +56,21 @@ fn is_alarm(warning: &Value) -> bool {
 }
 
 /// Given each recorded run, the loops among them end with a warning and the honest ones with none; what the telemetry cannot
-/// show is said, and arguments that are not there are never called equal.
+/// show is said, arguments that are not there are never called equal, and a call without a span is no evidence.
 #[test]
 fn recorded_runs_are_judged_rightly() {
     let mut loops = 0;
     for recording in recordings() {
         let name = &recording.name;
         let runs = check(&recording, &[]);
+        let nowhere = json!("0000000000000000");
+        let mut evidence = warnings(&runs)
+            .into_iter()
+            .filter_map(|warning| warning["evidence"].as_array());
+        assert!(
+            !evidence.any(|spans| spans.contains(&nowhere)),
+            "{name}: evidence that is no span"
+        );
         let alarms: Vec<_> = warnings(&runs)
             .into_iter()
             .filter(|warning| is_alarm(warning))

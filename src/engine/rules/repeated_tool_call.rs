@@ -41,6 +41,7 @@ pub(super) fn observe(fold: &mut Fold, judged: &Judged<'_>, policy: &Policy) -> 
         let mut evidence: Vec<_> = same.clone().map(|mark| mark.span).collect();
         evidence.reverse();
         evidence.push(judged.call.span);
+        evidence.retain(|span| span.is_set());
         (
             evidence.into_iter().collect(),
             same.last()

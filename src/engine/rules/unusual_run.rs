@@ -47,7 +47,10 @@ pub(super) fn observe(fold: &Fold, judged: &Judged<'_>, policy: &Policy) -> Vec<
         tool: (what == REPEATS).then(|| judged.tool.clone()),
         agent: judged.call.agent.cloned(),
         proof: Proof {
-            evidence: [judged.call.span].into_iter().collect(),
+            evidence: [judged.call.span]
+                .into_iter()
+                .filter(|span| span.is_set())
+                .collect(),
             first_ns: judged.call.start_ns,
             last_ns: judged.call.start_ns,
             spent: judged.spent,
