@@ -3,7 +3,8 @@
 //! Senders are told a time, which grows while more are refused than taken: so many come again later as can be taken then.
 //! Those that do not keep to it would have requests refused as fast as they can send them, which costs what those need that
 //! are taken. Their connections wait here ([`Room::made`]): each turn that leaves an inbox half empty lets one of them go on,
-//! which fills it again before the next turn.
+//! which fills it again before the next turn. Where that brings nothing, and nothing is left to do, the others go on one after
+//! the other until there is something again.
 
 use std::hash::{BuildHasher, RandomState};
 use std::sync::Arc;
@@ -11,6 +12,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 use tokio::sync::Notify;
+use tokio::time::timeout;
 
 use super::inbox::Cost;
 
@@ -23,23 +25,35 @@ const RETRY_MAX: Duration = Duration::from_secs(30);
 /// Requests refused for which the time grows by the shortest one: a slow machine takes as many in that time.
 const REFUSED_PER_STEP: u64 = 64;
 
-/// Longest time for which a connection waits: others may have gone away, and what comes over it may be of other use.
-const WAIT_MAX: Duration = Duration::from_secs(1);
+/// How often a connection that waits looks whether anything is left to do.
+const LOOK_EVERY: Duration = Duration::from_millis(100);
+
+/// Longest time for which a connection waits, half of the time after which senders give up.
+const WAIT_MAX: Duration = Duration::from_secs(5);
 
 /// Room in the inboxes, as those see it who found none.
-#[derive(Default)]
 pub(super) struct Room {
     /// Requests refused, less those that were taken since.
     behind: AtomicU64,
-    /// Whether somebody was refused since there was room.
-    is_wanted: AtomicBool,
+    /// Whether a turn has left nothing to do, and nothing has come since.
+    is_idle: AtomicBool,
     made: Notify,
+}
+
+impl Default for Room {
+    fn default() -> Self {
+        Self {
+            behind: AtomicU64::new(0),
+            is_idle: AtomicBool::new(true),
+            made: Notify::new(),
+        }
+    }
 }
 
 impl Room {
     /// Notes that a request was refused. Answers when its sender shall come again, which differs from sender to sender.
     pub(super) fn refuse(&self) -> Duration {
-        self.is_wanted.store(true, Ordering::Relaxed);
+        self.is_idle.store(false, Ordering::Relaxed);
         let behind = self.behind.fetch_add(1, Ordering::Relaxed);
         let grown = RETRY_MIN * (1 + behind / REFUSED_PER_STEP).min(1_000) as u32;
         let jitter = RandomState::new().hash_one(behind) % 1_000;
@@ -49,20 +63,15 @@ impl Room {
 
     /// Notes that a request was taken.
     pub(super) fn take(&self) {
+        self.is_idle.store(false, Ordering::Relaxed);
         let less = |behind: u64| behind.checked_sub(1);
         let _ = (self.behind).fetch_update(Ordering::Relaxed, Ordering::Relaxed, less);
     }
 
-    /// Looks whether a turn has left room, and lets a connection that waits go on, or all of them when nothing else is left to
-    /// do.
+    /// Looks whether a turn has left room, and lets a connection that waits go on.
     pub(super) fn look(&self, held: Cost, most: Cost) {
-        if held.reports > most.reports / 2 || held.bytes > most.bytes / 2 {
-            return;
-        }
-        self.is_wanted.store(false, Ordering::Relaxed);
-        if held.reports == 0 {
-            self.made.notify_waiters();
-        } else {
+        if held.reports <= most.reports / 2 && held.bytes <= most.bytes / 2 {
+            self.is_idle.store(held.reports == 0, Ordering::Relaxed);
             self.made.notify_one();
         }
     }
@@ -71,9 +80,14 @@ impl Room {
     pub(super) async fn made(self: Arc<Self>) {
         let mut made = std::pin::pin!(self.made.notified());
         made.as_mut().enable();
-        if self.is_wanted.load(Ordering::Relaxed) {
-            let _ = tokio::time::timeout(WAIT_MAX, made).await;
-        }
+        let waiting = async {
+            while !self.is_idle.load(Ordering::Relaxed) {
+                if timeout(LOOK_EVERY, made.as_mut()).await.is_ok() {
+                    return;
+                }
+            }
+        };
+        let _ = timeout(WAIT_MAX, waiting).await;
     }
 
     #[cfg(test)]
@@ -85,6 +99,7 @@ impl Room {
 #[cfg(test)]
 mod tests {
     use futures_util::FutureExt;
+    use tokio::time::Instant;
 
     use super::*;
 
@@ -98,29 +113,41 @@ mod tests {
         Cost { reports, bytes: 0 }
     }
 
-    /// Given three that wait for room, a turn that leaves more than half lets none go on, one that leaves half lets the first,
-    /// and one that leaves nothing all; who comes then does not wait. Without any, they go on after a second.
+    /// Given three that wait for room, a turn that leaves more than half lets none go on, and one that leaves half the first;
+    /// where one leaves nothing to do, the second goes on and then the third, and who comes then does not wait. Without a turn,
+    /// they wait for a bounded time.
     #[tokio::test(start_paused = true)]
     async fn each_turn_with_room_lets_one_go_on() {
         let room = Arc::<Room>::default();
-        assert!(Arc::clone(&room).made().now_or_never().is_some());
+        let made = || Box::pin(Arc::clone(&room).made());
+        assert!(made().now_or_never().is_some());
         room.refuse();
-        let mut waiting: Vec<_> = (0..3).map(|_| Box::pin(Arc::clone(&room).made())).collect();
+        let mut waiting: Vec<_> = (0..3).map(|_| made()).collect();
         let mut gone = || {
             let before = waiting.len();
             waiting.retain_mut(|one| one.now_or_never().is_none());
             before - waiting.len()
         };
-        for (reports, go_on) in [(100, 0), (51, 0), (50, 1), (0, 2)] {
+        for (reports, go_on) in [(100, 0), (51, 0), (50, 1), (0, 1)] {
             assert_eq!(gone(), 0);
             room.look(held(reports), MOST);
             assert_eq!(gone(), go_on, "{reports}");
         }
-        assert!(Arc::clone(&room).made().now_or_never().is_some());
-        room.refuse();
-        let began = tokio::time::Instant::now();
-        Arc::clone(&room).made().await;
-        assert_eq!(began.elapsed().as_secs(), WAIT_MAX.as_secs());
+        let began = Instant::now();
+        waiting.remove(0).await;
+        assert!(began.elapsed() <= LOOK_EVERY);
+        assert!(made().now_or_never().is_some());
+        let refuse = |room: &Room| {
+            room.refuse();
+        };
+        for came in [Room::take, refuse] {
+            came(&room);
+            let began = Instant::now();
+            made().await;
+            assert!((WAIT_MAX..2 * WAIT_MAX).contains(&began.elapsed()));
+            room.look(held(0), MOST);
+            made().await;
+        }
     }
 
     /// Given more refused than taken, they are told to come later; those that are taken bring the time back.
