@@ -42,7 +42,9 @@ pub(super) fn tell_call(reading: &mut Reading<'_, '_>) -> bool {
         return false;
     }
     let output = json_text(facts.value(Slot::PlainOutput));
-    if let Some(parameters) = value::member(&input, &["params"]) {
+    // Somebody else's tool may have parameters of these names.
+    let is_named = member_text(&input, &["action"]).as_deref() == Some(reading.span.name);
+    if let Some(parameters) = value::member(&input, &["params"]).filter(|_| is_named) {
         tell_browser_use(reading, parameters, output.as_deref());
         return true;
     }
@@ -210,6 +212,10 @@ mod tests {
         assert_eq!(
             tool("search", &input, &output(None, Some("refused"))),
             [r#"call search({"query":"x"}) = 7 bytes failed: refused"#]
+        );
+        assert_eq!(
+            tool("browser", &input, &json!("[]")),
+            [r#"call browser({"action":"search","params":{"query":"x"}}) = 2 bytes"#]
         );
         let done = json!({"action": "done", "params": {"text": "Done.", "success": true}});
         assert!(tool("done", &done, &output(Some("Done."), None)).is_empty());
