@@ -346,21 +346,8 @@ impl<'a> Batch<'_, 'a> {
             Dialect::ClaudeCode => claude_code::log(log, &mut report, tools),
             Dialect::Codex => codex::log(log, &mut report, tools),
             Dialect::GeminiCli => gemini_cli::log(log, &mut report, tools),
-            Dialect::OpenInference
-            | Dialect::OpenLlmetry
-            | Dialect::LangSmith
-            | Dialect::Langfuse
-            | Dialect::Logfire
-            | Dialect::GoogleAdk
-            | Dialect::GenAi
-            | Dialect::Vercel
-            | Dialect::Mcp
-            | Dialect::Haystack
-            | Dialect::LiteLlm
-            | Dialect::LlamaIndex
-            | Dialect::Monocle
-            | Dialect::Plain
-            | Dialect::None => messages::log(log, &mut report, tools, &mut self.retold, out),
+            // The conventions' log events are read alike from whoever writes them.
+            _ => messages::log(log, &mut report, tools, &mut self.retold, out),
         };
         let workers = &self.normalizer.workers;
         let worker = || workers.among(&log.attributes);
