@@ -103,6 +103,16 @@ impl Judged<'_> {
         self.outcome == Outcome::Failed && !self.is_wordless()
     }
 
+    /// Whether tests failed of which others passed: they have run, and that is an answer.
+    fn tells_of_tests(&self) -> bool {
+        let said = self.call.error.map_or("", |failure| &failure.text);
+        let mut counts = said.match_indices(" passed").map(|(end, _)| &said[..end]);
+        counts.any(|before| {
+            let digits = before.trim_end_matches(|digit: char| digit.is_ascii_digit());
+            before[digits.len()..].bytes().any(|digit| digit != b'0')
+        })
+    }
+
     /// Whether the result is too short, or not known, to show by itself that nothing has changed: `ok`, a file's name.
     pub(crate) fn is_terse(&self) -> bool {
         let is_short = |value: &Value| value.bytes <= ACKNOWLEDGEMENT_BYTES_MAX;
@@ -159,7 +169,7 @@ const CROWD_CALLS_MIN: usize = 6;
 const EXIT_CODE_BYTES_MAX: usize = 40;
 
 /// Whether an error has no words, or tells only that a command's exit code was not zero.
-fn tells_nothing(error: &str) -> bool {
+pub(super) fn tells_nothing(error: &str) -> bool {
     let names = ["exit", "exited", "exitcode", "exit_code"];
     let is_name = |word: &str| {
         let word = word.trim_end_matches(':');
@@ -302,20 +312,52 @@ impl Fold {
             && blanks.any(|mark| relation(&mark.sample, sample) != Relation::Other)
     }
 
+    /// Whether tests were run of another thing than lately, such as another version: that some fail is what was asked.
+    pub(super) fn tests_another(&self, judged: &Judged<'_>) -> bool {
+        let sample = judged.call.input.value().map_or("", |value| &*value.sample);
+        let of_tool = |mark: &&CallMark| mark.tool == judged.tool_hash;
+        judged.tells_of_tests()
+            && judged.key.is_some()
+            && !self.asked_before(judged)
+            && self.recent.iter().rev().find(of_tool).is_some_and(|mark| {
+                mark.key.is_some() && relation(&mark.sample, sample) != Relation::Reworded
+            })
+    }
+
     /// Number of the newest call since which a repeat weighs less: one that brought something new. Of a call that fails, only
-    /// what was done may have mended its cause.
+    /// what was done, or shows in another answer, may have mended its cause.
     pub(super) fn changed_at(&self, judged: &Judged<'_>) -> u64 {
         if judged.outcome == Outcome::Failed {
-            self.totals.acted_at
+            self.totals.acted_at.max(self.moved_on_at(judged))
         } else {
             self.totals.news_at
         }
     }
 
-    /// Whether what came between repeats excuses them: something new, unless the call is known to fail in the same way or repeats
-    /// are most of what the run does.
+    /// Whether what came between repeats excuses them: something new, unless repeats are most of what the run does. A call that
+    /// fails in the same way is excused only where the same question brought another answer elsewhere.
     pub(super) fn excuses(&self, moved: bool, judged: &Judged<'_>) -> bool {
-        moved && !judged.fails_in_words() && !self.repeats_crowd(judged)
+        let excused = moved && (!judged.fails_in_words() || self.has_moved_on(judged));
+        excused && !self.repeats_crowd(judged)
+    }
+
+    /// Whether that is so since the newest call of the same arguments.
+    fn has_moved_on(&self, judged: &Judged<'_>) -> bool {
+        let newest = self.recent.iter().rev();
+        let since = newest.take_while(|mark| mark.key != judged.key).count() as u64;
+        self.moved_on_at(judged) + since >= judged.number
+    }
+
+    /// Number of the newest call that brought another answer to a question that was asked before: as from one version of a
+    /// program to the next. 0 where none of the newest calls did.
+    fn moved_on_at(&self, judged: &Judged<'_>) -> u64 {
+        let mut newest = self.recent.iter().enumerate().rev();
+        let back = newest.position(|(place, mark)| {
+            let mut before = self.recent.iter().take(place);
+            let is_fresh = mark.outcome == Outcome::Fresh && mark.key.is_some();
+            is_fresh && before.any(|other| other.key == mark.key)
+        });
+        back.map_or(0, |back| judged.number.saturating_sub(back as u64 + 1))
     }
 
     /// Whether repeats that brought nothing new, the present call among them, are so many of the newest calls that what came
@@ -346,16 +388,22 @@ impl Fold {
     }
 
     /// Whether something new was found between each two of the newest calls that are like this one, by a question that was not
-    /// asked before: who comes back to a list after each of its items makes headway.
+    /// asked before, or where every second call brings something new: who comes back to a list after each of its items makes
+    /// headway.
     fn returns_from_news(&self, judged: &Judged<'_>) -> bool {
         let group = judged.similar.unwrap_or(0);
         let is_same = |mark: &CallMark| {
             let is_alike = mark.tool == judged.tool_hash && group != 0 && mark.group == group;
             mark.key == judged.key || is_alike
         };
+        let all_fresh = self
+            .recent
+            .iter()
+            .filter(|mark| mark.outcome == Outcome::Fresh);
+        let is_half_new = all_fresh.count() * 2 >= self.recent.len();
         let is_news = |mark: &CallMark| {
             let same_question = self.recent.iter().filter(|other| other.key == mark.key);
-            mark.outcome == Outcome::Fresh && same_question.count() == 1
+            mark.outcome == Outcome::Fresh && (is_half_new || same_question.count() == 1)
         };
         let mut found = false;
         for mark in self.recent.iter().rev() {
@@ -386,7 +434,7 @@ impl Fold {
         } else {
             totals.acted_at
         };
-        judged.is_terse() && number < changed_at
+        judged.is_terse() && number < changed_at.max(self.moved_on_at(judged))
     }
 
     /// Takes for granted that a call brings what the same call brought last, as far as that is remembered; else what the same

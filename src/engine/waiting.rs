@@ -88,7 +88,7 @@ impl Waiting {
         // Who looks at a gauge that moves does not wait for it to come to something.
         if pauses && (judged.jitters || fold.rested(judged, before.start_ns, &settings)) {
             waiting.patient = true;
-        } else if pauses || waits(judged) || sleeps_first(judged) {
+        } else if pauses || waits(judged) || sleeps_first(judged) || fold.has_just_waited() {
             waiting.waited_ns = before.waited_ns.saturating_add(gap_ns);
             let patience = if judged.outcome == Outcome::Failed {
                 FAILING_SHARE
@@ -113,6 +113,12 @@ impl Fold {
             .find(|mark| mark.tool == judged.tool_hash);
         let is_same = |mark: &&CallMark| judged.result.is_some() && mark.result == judged.result;
         newest.filter(is_same).filter(|_| sleeps_first(judged))
+    }
+
+    /// Whether the newest call did nothing but wait: what is looked at then is looked at after a while.
+    fn has_just_waited(&self) -> bool {
+        let newest = self.recent.back();
+        newest.is_some_and(|mark| does_nothing_but_wait(&mark.sample, mark.input_bytes))
     }
 
     /// Whether no call was made for half of the time that waiting may take, since the same call before: who looks in every
@@ -147,7 +153,7 @@ impl Fold {
 /// Whether a shell's command begins with a `sleep`, whatever it does then.
 fn sleeps_first(judged: &Judged<'_>) -> bool {
     let input = judged.call.input.value();
-    input.is_some_and(|value| value.sample.contains("\"sleep "))
+    input.is_some_and(|value| value.sample.contains(SLEEP))
 }
 
 /// Whether the tool is one for waiting, the call says that it waits, or it is a shell's `sleep`.
@@ -161,11 +167,22 @@ fn waits(judged: &Judged<'_>) -> bool {
             .any(|name| word.eq_ignore_ascii_case(name))
     };
     let input = judged.call.input.value();
-    let is_short = input.is_some_and(|value| value.bytes <= SLEEP_BYTES_MAX);
-    (is_short && sleeps_first(judged))
-        || words.into_iter().any(is_wait)
-        || input.is_some_and(|value| says_it_waits(&value.sample))
+    words.into_iter().any(is_wait)
+        || input.is_some_and(|value| does_nothing_but_wait(&value.sample, value.bytes))
 }
+
+/// Whether arguments say that a call waits, or are a shell's `sleep` alone.
+fn does_nothing_but_wait(sample: &str, bytes: u32) -> bool {
+    says_it_waits(sample)
+        || (bytes <= SLEEP_BYTES_MAX && sample.contains(SLEEP))
+        || sample.contains(NOTHING_TYPED)
+}
+
+/// How a shell's `sleep` begins.
+const SLEEP: &str = "\"sleep ";
+
+/// Nothing is typed into a session: it is looked at for what it has printed meanwhile.
+const NOTHING_TYPED: &str = r#""chars":"""#;
 
 /// Whether an argument's name or a value is `wait`, as in `{"action": "wait"}` and `{"queue": "a", "wait_seconds": 20}`.
 fn says_it_waits(sample: &str) -> bool {

@@ -16,7 +16,7 @@ use super::emptiness;
 use super::hash::{self, mix};
 use super::json;
 use super::mask;
-use super::nested::{Digest, List, Map, Member, Shape, is_volatile_member};
+use super::nested::{Digest, List, Map, Member, Shape, is_volatile_member, repeats_question};
 use super::numbers::Numbers;
 use super::sample::{Sample, cut};
 
@@ -383,7 +383,7 @@ impl<'h> Reader<'h> {
             self.numbers.take_back(member.numbers);
             return;
         }
-        if is_volatile_member(key, &value) {
+        if is_volatile_member(key, &value) || repeats_question(key, &value) {
             self.numbers.take_back(member.numbers);
         }
         self.numbers.belong_to(member.numbers, key);
@@ -395,10 +395,11 @@ impl<'h> Reader<'h> {
 
     pub(super) fn close_map(&mut self, map: &Map) -> Digest {
         self.write(|sample| sample.sign("}"));
+        let (masked, frame) = map.told();
         Digest {
             hash: mix(MAP ^ map.count, map.hash),
-            masked: mix(MAP ^ map.count, map.masked),
-            frame: mix(MAP ^ map.count, map.frame),
+            masked: mix(MAP ^ map.count, masked),
+            frame: mix(MAP ^ map.count, frame),
             bytes: 2 + map.bytes + (map.count as usize).saturating_sub(1),
             empty: if self.is_output {
                 map.members.is_empty()

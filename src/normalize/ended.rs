@@ -23,7 +23,9 @@ const TIMED_OUT: i64 = 124;
 const LINE_BYTES_MAX: usize = 96;
 
 /// Members under which the result of a shell begins, as an object.
-const MEMBERS: [&str; 7] = [
+const MEMBERS: [&str; 9] = [
+    "metadata",
+    "output",
     "stdout",
     "stderr",
     "exit_code",
@@ -32,6 +34,9 @@ const MEMBERS: [&str; 7] = [
     "return_code",
     "exit_status",
 ];
+
+/// What stands above that which a command printed.
+const BEGINNINGS: [&str; 4] = ["<returncode>", "Exit code", "Chunk ID: ", "Wall time: "];
 
 /// What a call brought.
 pub(super) struct Ended<'t> {
@@ -129,18 +134,28 @@ fn without_envelope(result: &str) -> Option<(Cow<'_, str>, Option<i64>)> {
         if !wrappers::begins_with(text, &MEMBERS) {
             return None;
         }
-        let code = MEMBERS[2..]
+        let code = MEMBERS[4..]
             .iter()
-            .find_map(|name| value::member(text, &[name]));
-        let printed = if words(text).is_empty() { "" } else { result };
-        return Some((
-            Cow::Borrowed(printed),
-            code.and_then(|code| code.parse().ok()),
-        ));
+            .find_map(|name| value::member(text, &[name]))
+            .or_else(|| value::member(text, &["metadata", "exit_code"]))
+            .and_then(|code| code.parse().ok());
+        if code.is_none() && wrappers::begins_with(text, &MEMBERS[..2]) {
+            return None;
+        }
+        return Some((Cow::Borrowed(printed_alone(text)), code));
     }
     let inner = text.strip_prefix('"').unwrap_or(text);
+    // The object may be JSON text, as a model is given it.
+    if inner.starts_with("{\\\"") {
+        let object = value::unquote(text);
+        if !object.starts_with('{') {
+            return None;
+        }
+        let (printed, code) = without_envelope(&object)?;
+        return Some((Cow::Owned(printed.into_owned()), code));
+    }
     let end = inner.trim_end_matches('"').trim_end();
-    let may_begin = inner.starts_with("<returncode>") || inner.starts_with("Exit code");
+    let may_begin = BEGINNINGS.iter().any(|start| inner.starts_with(start));
     if !may_begin && !end.ends_with([']', '$']) {
         return None;
     }
@@ -167,6 +182,14 @@ fn printed(text: &str) -> Option<(&str, Option<i64>)> {
         let code = line.trim_start_matches([':', ' ']).trim().parse().ok()?;
         let output = rest.split_once("Output:\n").map(|(_, output)| output);
         return Some((output.unwrap_or(rest).trim_end(), Some(code)));
+    }
+    if BEGINNINGS[2..].iter().any(|start| text.starts_with(start)) {
+        // The lines above tell how long it took and whether it has ended.
+        let (above, output) = text.split_once("\nOutput:")?;
+        let code = above
+            .lines()
+            .find_map(|line| line.strip_prefix("Process exited with code "));
+        return Some((output.trim(), code.and_then(|code| code.parse().ok())));
     }
     let tail = text.len().saturating_sub(TAIL_BYTES_MAX);
     let mut place = text.len();
@@ -211,7 +234,19 @@ fn words(result: &str) -> &str {
     let member = |name| value::member(result, &[name]).filter(|text| text.len() > 2);
     member("stderr")
         .or_else(|| member("stdout"))
+        .or_else(|| member("output"))
         .unwrap_or_default()
+}
+
+/// What a shell's object holds of what was printed, as JSON; the object where that is in two places.
+fn printed_alone(object: &str) -> &str {
+    let filled = |name: &&str| value::member(object, &[name]).is_some_and(|text| text.len() > 2);
+    let mut names = MEMBERS[1..4].iter().copied().filter(filled);
+    match (names.next(), names.next()) {
+        (None, _) => "",
+        (Some(name), None) => value::member(object, &[name]).unwrap_or_default(),
+        _ => object,
+    }
 }
 
 /// Whether the last line that was printed says that tests failed.
@@ -299,6 +334,21 @@ mod tests {
             None,
         );
         check("ls", "a.py\n[exit code: 0]", "a.py", None);
+        let above = "Chunk ID: 7862ff\nWall time: 0.5 seconds";
+        check(
+            "make",
+            &format!(
+                "{above}\nProcess exited with code 2\nOriginal token count: 2\nOutput:\nno rule"
+            ),
+            "no rule",
+            Some("no rule"),
+        );
+        check(
+            "make",
+            &format!("{above}\nProcess running with session ID 7\nOutput:\nstep 1\n"),
+            "step 1",
+            None,
+        );
     }
 
     /// Given a text that only looks like an envelope, it stays as it is.
@@ -324,6 +374,15 @@ mod tests {
         let silent = told(r#"{"stdout":"","stderr":"","exit_code":0}"#);
         assert_eq!(silent.result, "");
         assert!(silent.failure.is_none());
+        let failed = told(r#"{"output":"no rule","metadata":{"exit_code":2}}"#);
+        assert_eq!(&*failed.failure.expect("a failure").text, "no rule");
+        let quoted = told(r#""{\"output\":\"no rule\",\"returncode\":2}""#);
+        assert_eq!(quoted.result, "\"no rule\"");
+        assert!(quoted.failure.is_some());
+        let silent = told(r#"{"output":"","returncode":0}"#);
+        assert_eq!(silent.result, "");
+        let report = told(r#"{"output":"","lines":2}"#);
+        assert_eq!(report.result, r#"{"output":"","lines":2}"#);
         let other = told(r#"{"exit":1,"stdout":"a"}"#);
         assert_eq!(other.result, r#"{"exit":1,"stdout":"a"}"#);
         assert!(other.failure.is_none());

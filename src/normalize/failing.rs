@@ -15,7 +15,7 @@ use super::value;
 const LOOKED_AT_BYTES_MAX: usize = 160;
 
 /// Beginnings, in lower case.
-const BEGINNINGS: [&str; 26] = [
+const BEGINNINGS: [&str; 27] = [
     "error:",
     "error executing ",
     "error calling ",
@@ -42,6 +42,7 @@ const BEGINNINGS: [&str; 26] = [
     "http error ",
     "request failed",
     "no replacement was performed",
+    "<tool_use_error>",
 ];
 
 /// Ends of a first line that is all there is, as shells and their programs print them, in lower case.
@@ -92,6 +93,7 @@ pub(super) fn reads_as_failure(text: &str) -> bool {
     };
     BEGINNINGS.iter().any(|words| starts(words))
         || names_exception(line)
+        || says_failed(line)
         || is_status(line)
         || closes_with_failure(text)
         || end_of_traceback(text).is_some()
@@ -140,6 +142,21 @@ fn names_exception(line: &str) -> bool {
     let is_name = |letter: char| letter.is_alphanumeric() || matches!(letter, '.' | '_');
     name.chars().all(is_name) && (name.ends_with("Error") || name.ends_with("Exception"))
 }
+
+/// `verification failed: lines not found`: a few words that end so, and words that say why. A number would be a count.
+fn says_failed(line: &str) -> bool {
+    let Some((what, why)) = line.split_once(" failed: ") else {
+        return false;
+    };
+    what.len() <= FAILED_BYTES_MAX
+        && what.split(' ').count() <= FAILED_WORDS_MAX
+        && !what.contains(['.', ':', ',', '"'])
+        && why.starts_with(char::is_alphabetic)
+}
+
+/// Longest text, and most words, before `failed:`: longer ones are sentences about something else.
+const FAILED_BYTES_MAX: usize = 32;
+const FAILED_WORDS_MAX: usize = 3;
 
 /// `404 Not Found`, `HTTP 503`: a status of HTTP's for a failure, alone behind that name or with the first word of its meaning.
 fn is_status(line: &str) -> bool {
@@ -229,6 +246,8 @@ mod tests {
     fn errors_begin_as_errors() {
         for text in [
             "Error: user not found",
+            "apply_patch verification failed: Failed to find expected lines in /a.py:\nb",
+            "<tool_use_error>File has not been read yet.</tool_use_error>",
             "ValueError: invalid literal",
             "java.io.IOException: closed",
             "Traceback (most recent call last):\n  File",
@@ -254,6 +273,8 @@ mod tests {
             "Process exited with code 0",
             "a.txt: text\nb.txt: No such file or directory",
             "Note: ValueError: is raised",
+            "Tests failed: 3",
+            "What the report says of the upload that failed: it was large",
             "503",
         ] {
             assert!(!reads_as_failure(text), "{text}");

@@ -74,12 +74,12 @@ fn tests_after_edits() {
 /// come again and again.
 #[test]
 fn rounds_of_calls() {
-    let rounds = |count: usize, news: &dyn Fn(usize) -> String| -> Vec<Value> {
+    let rounds = |count: usize, more: &str, news: &dyn Fn(usize) -> String| -> Vec<Value> {
         let round = |i: usize| {
             [
-                call("list", "src", "a b c"),
+                call("list", "src", &format!("a b c{more}")),
                 call("read", "a", &news(i)),
-                call("grep", "x", "a: x = 1"),
+                call("grep", "x", &format!("a: x = 1{more}")),
             ]
         };
         (0..count).flat_map(round).collect()
@@ -89,11 +89,16 @@ fn rounds_of_calls() {
         "repeated_tool_call_exact_input",
         "tool_cycle",
     ];
-    check(&rounds(4, &|_| "the text".into()), &cycle);
+    check(&rounds(4, "", &|_| "the text".into()), &cycle);
     let words = ["one", "two", "three", "four", "five", "six", "seven"];
     let news = |i: usize| format!("the text, version {}", words[i]);
-    check(&rounds(5, &news), &[]);
-    check(&rounds(7, &news), &cycle[..2]);
+    check(&rounds(7, "", &news), &[]);
+    let more = ", and more than would do to say that a call was made and went well";
+    check(&rounds(5, more, &news), &[]);
+    check(
+        &rounds(7, more, &news),
+        &[cycle[0], cycle[1], "repeated_tool_call_similar_input"],
+    );
 }
 
 /// Given wholly other words and the same long answer, it is stagnation; a batch that is acknowledged is not.
@@ -149,6 +154,35 @@ fn the_same_error_of_other_calls() {
         &[],
     );
     check(&events(&|i| format!("Exit code {}", i % 2)), &[]);
+}
+
+/// Given commands of which only the exit code is told as their error, they fail in the same way where they printed the same.
+#[test]
+fn exit_codes_with_an_output() {
+    let make = |target: &str, printed: &str| {
+        let mut event = failed("bash", &format!("make {target}"), "exit code 2");
+        event["output"] = json!(printed);
+        event
+    };
+    let words = ["docs", "tests", "binary", "package", "image", "site"];
+    let same = words.map(|target| make(target, "no rule in the file Makefile"));
+    check(&same, &["no_progress", "same_error"]);
+    let others = words.map(|target| make(target, &format!("{target}.mk: a blank is missing")));
+    check(&others, &[]);
+}
+
+/// Given tests of many versions, one that fails in each of them is what was asked; where nothing passes, it is an error.
+#[test]
+fn tests_of_many_versions() {
+    let runs = |passed: usize| {
+        let run = |version: usize| {
+            let printed = format!("FAILED test_a\n1 failed, {passed} passed in 0.{version}s");
+            call("bash", &format!("tox -e py3{version}"), &printed)
+        };
+        (9..19).map(run).collect::<Vec<_>>()
+    };
+    check(&runs(212), &[]);
+    check(&runs(0), &["no_progress", "same_error"]);
 }
 
 /// Given recaps in rotation, they are seen; closing words after work, and talk with a user, are not.

@@ -19,6 +19,7 @@
 //! of these, one call more is needed. Where other tools bring something new between its calls, more are needed, and so they are
 //! for misses of a tool that found something lately. A question about another thing that finds nothing counts for nothing.
 //! Where arguments were not recorded, one call more is needed, and mere acknowledgements count for nothing.
+//! So do tests that fail, of which others passed, where each run is of another thing, such as another version.
 //! Short results start anew where something was done since, and so does a new question that finds nothing where something new
 //! came since. Where other tools bring something new, repeats must be six of the newest thirteen calls, unless the calls fail.
 
@@ -35,7 +36,9 @@ pub(super) fn observe(fold: &mut Fold, judged: &Judged<'_>, policy: &Policy) -> 
     let written_at = fold.totals.write_at;
     // An old result of new arguments may be an acknowledgement; only the same question again shows a standstill.
     let asked_before = fold.asked_before(judged);
-    let aside = judged.stands_aside() || ((judged.silent || judged.is_wordless()) && !asked_before);
+    let aside = judged.stands_aside()
+        || fold.tests_another(judged)
+        || ((judged.silent || judged.is_wordless()) && !asked_before);
     // Where nobody knows what was asked, a result that says something may be that of the same question.
     let may_ask_again = judged.key.is_none() && !judged.merely_says_done();
     let tool = judged.tool_hash;

@@ -13,13 +13,14 @@
 //!
 //! # When it stays silent
 //! Errors that may pass by themselves (too many requests, time-outs) neither count nor end the count. An error without words,
-//! or one that only tells the exit code of a command, is not known to be the same one again unless the output is recorded.
-//! One call more is needed where something was done in between, which may have mended the cause.
+//! or one that only tells the exit code of a command, is the same one again where the output was recorded and is the same;
+//! where it was not recorded, nobody knows. One call more is needed where something was done in between, which may have mended
+//! the cause. Tests of which some passed count for nothing where each run is of another thing, such as another version.
 //! A new result of the tool starts the count anew; the calls of one model answer count once.
 
 use crate::engine::fold::Fold;
 use crate::engine::hash::mix;
-use crate::engine::judge::{Judged, Outcome};
+use crate::engine::judge::{Judged, Outcome, tells_nothing};
 use crate::engine::kept::Finding;
 use crate::engine::marks::CallMark;
 use crate::engine::policy::Policy;
@@ -39,10 +40,16 @@ pub(super) fn observe(fold: &mut Fold, judged: &Judged<'_>, policy: &Policy) -> 
         }
         return expected(fold, judged, settings.calls);
     };
-    if judged.is_wordless() {
+    if judged.is_wordless() || fold.tests_another(judged) {
         return None;
     }
-    let (error, gist) = (mix(failure.masked, 0), mix(judged.gist?, 1));
+    // Where only the output says why, that is the error.
+    let (error, gist) = if tells_nothing(&failure.text) {
+        (judged.result?, judged.result?)
+    } else {
+        (failure.masked, judged.gist?)
+    };
+    let (error, gist) = (mix(error, 0), mix(gist, 1));
     // What brought nothing new in between is no call that went well: a look at the same file, an edit without a word.
     let telling = |mark: &&CallMark| {
         mark.tool == judged.tool_hash && matches!(mark.outcome, Outcome::Failed | Outcome::Fresh)

@@ -47,7 +47,7 @@ pub(super) const LOOPS: &[Loop] = &[
 ];
 
 /// Kinds that are not seen, for the reasons that `docs/detection.md` gives.
-pub(super) const MISSED: [&str; 9] = [
+pub(super) const MISSED: [&str; 12] = [
     "plan restated by a tool",
     "page that only grows by noise",
     "game: into the wall",
@@ -57,19 +57,25 @@ pub(super) const MISSED: [&str; 9] = [
     "scraper: empty pages by number",
     "pipeline: pushed, the same job fails",
     "adventure: the door stays shut",
+    "chat channel: posts nobody answers",
+    "side by side: three searches reworded",
+    "retrieval: seven passages dealt anew",
 ];
 
 /// Kinds that are seen in some of their runs, or late.
-pub(super) const PARTLY: [&str; 9] = [
+pub(super) const PARTLY: [&str; 12] = [
     "shell: nothing to commit",
     "sub-agents: the same search sent out",
     "sums: one sum in other words",
     "pair: thanks for thanks",
     "service: asks for a yes that was given",
     "tickets: a field is missing",
-    "chat channel: posts nobody answers",
     "replace tool: text not found, looked at",
     "reduce: from the first chunk again",
+    "one shell: quotes break each script",
+    "session: a password is asked for",
+    "screen: a click that changes nothing",
+    "sql: a count that stays nought",
 ];
 
 const ROUNDS: usize = 9;
