@@ -17,6 +17,7 @@ pub(crate) mod fold;
 mod gist;
 pub mod guard;
 mod hash;
+mod headway;
 mod health;
 pub(crate) mod judge;
 pub(crate) mod kept;

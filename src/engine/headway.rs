@@ -1,0 +1,128 @@
+//! Whether what came between repeats excuses them: news, something that was done, another answer to a question asked before.
+//!
+//! A call that brings nothing new is no loop by itself: an agent at work looks at the same state now and then, and begins anew
+//! where it has changed something. What each rule counts is weighed here against what the run did meanwhile.
+
+use super::fold::Fold;
+use super::judge::{Judged, Outcome};
+use super::marks::CallMark;
+use super::warning::Rule;
+
+/// Repeats among the newest thirteen calls from which they are most of what a run does. An agent that goes through cases and
+/// looks at the same page for each, does two other things for each as well, makes five.
+const CROWD_CALLS_MIN: usize = 6;
+
+impl Fold {
+    /// Number of the newest call since which a repeat weighs less: one that brought something new. Of a call that fails, only
+    /// what was done, or shows in another answer, may have mended its cause.
+    pub(super) fn changed_at(&self, judged: &Judged<'_>) -> u64 {
+        if judged.outcome == Outcome::Failed {
+            self.totals.acted_at.max(self.moved_on_at(judged))
+        } else {
+            self.totals.news_at
+        }
+    }
+
+    /// Whether what came between repeats excuses them: something new, unless repeats are most of what the run does. A call that
+    /// fails in the same way is excused only where the same question brought another answer elsewhere.
+    pub(super) fn excuses(&self, moved: bool, judged: &Judged<'_>) -> bool {
+        let excused = moved && (!judged.fails_in_words() || self.has_moved_on(judged));
+        excused && !self.repeats_crowd(judged)
+    }
+
+    /// Whether that is so since the newest call of the same arguments.
+    fn has_moved_on(&self, judged: &Judged<'_>) -> bool {
+        let newest = self.recent.iter().rev();
+        let since = newest.take_while(|mark| mark.key != judged.key).count() as u64;
+        self.moved_on_at(judged) + since >= judged.number
+    }
+
+    /// Number of the newest call that brought another answer to a question that was asked before: as from one version of a
+    /// program to the next. 0 where none of the newest calls did.
+    fn moved_on_at(&self, judged: &Judged<'_>) -> u64 {
+        let mut newest = self.recent.iter().enumerate().rev();
+        let back = newest.position(|(place, mark)| {
+            let mut before = self.recent.iter().take(place);
+            let is_fresh = mark.outcome == Outcome::Fresh && mark.key.is_some();
+            is_fresh && before.any(|other| other.key == mark.key)
+        });
+        back.map_or(0, |back| judged.number.saturating_sub(back as u64 + 1))
+    }
+
+    /// Whether repeats that brought nothing new, the present call among them, are so many of the newest calls that what came
+    /// between them does not excuse them.
+    fn repeats_crowd(&self, judged: &Judged<'_>) -> bool {
+        let present = (
+            judged.key,
+            judged.tool_hash,
+            judged.similar.unwrap_or(0),
+            judged.result,
+        );
+        let told = |mark: &CallMark| (mark.key, mark.tool, mark.group, mark.result);
+        let repeats = self.recent.iter().enumerate().filter(|(place, mark)| {
+            // The first call of a loop was new, and is part of it.
+            let again = |(key, tool, group, result)| {
+                let alike =
+                    mark.key == key || (mark.tool == tool && group != 0 && mark.group == group);
+                alike && (mark.outcome != Outcome::Fresh || mark.result == result)
+            };
+            let mut others = self
+                .recent
+                .iter()
+                .enumerate()
+                .filter(|(other, _)| other != place);
+            mark.key.is_some() && (again(present) || others.any(|(_, other)| again(told(other))))
+        });
+        repeats.count() + 1 >= CROWD_CALLS_MIN && !self.returns_from_news(judged)
+    }
+
+    /// Whether something new was found between each two of the newest calls that are like this one, by a question that was not
+    /// asked before, or where every second call brings something new: who comes back to a list after each of its items makes
+    /// headway.
+    fn returns_from_news(&self, judged: &Judged<'_>) -> bool {
+        let group = judged.similar.unwrap_or(0);
+        let is_same = |mark: &CallMark| {
+            let is_alike = mark.tool == judged.tool_hash && group != 0 && mark.group == group;
+            mark.key == judged.key || is_alike
+        };
+        let all_fresh = self
+            .recent
+            .iter()
+            .filter(|mark| mark.outcome == Outcome::Fresh);
+        let is_half_new = all_fresh.count() * 2 >= self.recent.len();
+        let is_news = |mark: &CallMark| {
+            let same_question = self.recent.iter().filter(|other| other.key == mark.key);
+            mark.outcome == Outcome::Fresh && (is_half_new || same_question.count() == 1)
+        };
+        let mut found = false;
+        for mark in self.recent.iter().rev() {
+            if is_same(mark) && !std::mem::take(&mut found) {
+                return false;
+            }
+            found |= !is_same(mark) && is_news(mark);
+        }
+        true
+    }
+
+    /// Clears a tally of which what it counted says nothing of this call any more.
+    pub(super) fn begin_anew(&mut self, rule: Rule, key: u64, judged: &Judged<'_>) {
+        if judged.is_terse() && self.tallies.has(rule, key) {
+            let number = self.tallies.of(rule, key).number;
+            if self.starts_anew(judged, number) {
+                self.tallies.of(rule, key).clear();
+            }
+        }
+    }
+
+    /// Whether what a tally of this number counted last says nothing of this call any more: the call tells too little to
+    /// show a standstill by itself, and something was found or done since.
+    pub(super) fn starts_anew(&self, judged: &Judged<'_>, number: u64) -> bool {
+        let totals = &self.totals;
+        let changed_at = if judged.silent {
+            totals.news_at
+        } else {
+            totals.acted_at
+        };
+        judged.is_terse() && number < changed_at.max(self.moved_on_at(judged))
+    }
+}
