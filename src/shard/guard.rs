@@ -2,9 +2,10 @@
 //!
 //! Whoever asks waits here, and not longer than the profile's deadline; then the call is allowed and the answer says that it
 //! is `degraded`. The shard looks at this inbox between turns, between the runs of a turn, and while a commit or a save is
-//! under way, so that an answer never waits for the disk or behind spans. What an answer did to its run is kept in
-//! memory and committed with the shard's next turn, which follows at once: an answer may therefore be given and, after a
-//! crash, be forgotten. That is the price of its speed; the call itself comes again with its span.
+//! under way, so that an answer waits neither for a commit nor behind spans; a run that is not in memory is read from the store
+//! first. What an answer did to its run is kept in memory and committed with the shard's next turn, which follows at once: an
+//! answer may therefore be given and, after a crash, be forgotten. That is the price of its speed; the call itself comes again
+//! with its span.
 
 use std::future::Future;
 use std::pin::pin;
