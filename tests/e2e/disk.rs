@@ -397,7 +397,12 @@ fn a_damaged_database_is_mended() {
                 .expect("taken");
         }
         if round == 2 {
+            let mut number = round * 3;
             runtime.block_on(until(async || {
+                // A snapshot is written where something was committed since the one before.
+                let more = calls(0, number, number + 1);
+                sender.traces(more).await.expect("taken");
+                number += 1;
                 let snapshots = fs::read_dir(data.join("snapshots")).into_iter().flatten();
                 (snapshots.count() >= 2).then_some(())
             }));
