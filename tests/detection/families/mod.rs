@@ -4,6 +4,7 @@
 mod benches;
 mod crews;
 mod desks;
+mod each_rule;
 mod guarded;
 mod lookalikes;
 mod loops;
@@ -58,18 +59,31 @@ fn all_work() -> Vec<lookalikes::Work> {
 
 /// What the program says of runs, in their order.
 fn verdicts(runs: &[Value]) -> Vec<Value> {
+    verdicts_under("{}", runs)
+}
+
+/// The same under a configuration.
+fn verdicts_under(config: &str, runs: &[Value]) -> Vec<Value> {
     let dir = tempfile::tempdir().expect("a directory");
-    let (file, out) = (
-        dir.path().join("made.events.jsonl"),
-        dir.path().join("out.jsonl"),
-    );
+    let [file, out, settings] =
+        ["made.events.jsonl", "out.jsonl", "eddy.yaml"].map(|name| dir.path().join(name));
+    fs::write(&settings, config).expect("written");
     let lines: Vec<_> = runs.iter().map(Value::to_string).collect();
     fs::write(&file, lines.join("\n")).expect("written");
     if let Some(copy) = std::env::var_os("EDDY_KEEP_RUNS") {
         fs::copy(&file, copy).expect("copied");
     }
-    let paths = [&file, &out].map(|path| path.to_str().expect("UTF-8"));
-    eddy(&["eval", "--json", paths[0], "--verdicts", paths[1]]);
+    let [made, verdicts, config] =
+        [&file, &out, &settings].map(|path| path.to_str().expect("UTF-8"));
+    eddy(&[
+        "eval",
+        "--json",
+        made,
+        "--verdicts",
+        verdicts,
+        "--config",
+        config,
+    ]);
     let told = fs::read_to_string(&out).expect("verdicts");
     told.lines()
         .map(|line| serde_json::from_str(line).expect("JSON"))
