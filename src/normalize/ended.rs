@@ -22,12 +22,8 @@ const TIMED_OUT: i64 = 124;
 /// Longest last line of tests that is looked at.
 const LINE_BYTES_MAX: usize = 96;
 
-/// Members under which the result of a shell begins, as an object.
-const MEMBERS: [&str; 9] = [
-    "metadata",
-    "output",
-    "stdout",
-    "stderr",
+/// Members in which the result of a shell, as an object, tells its exit code.
+const CODES: [&str; 5] = [
     "exit_code",
     "exitCode",
     "returncode",
@@ -35,8 +31,8 @@ const MEMBERS: [&str; 9] = [
     "exit_status",
 ];
 
-/// What stands above that which a command printed.
-const BEGINNINGS: [&str; 4] = ["<returncode>", "Exit code", "Chunk ID: ", "Wall time: "];
+/// What stands above that which a command of Codex printed.
+const ABOVE: [&str; 2] = ["Chunk ID: ", "Wall time: "];
 
 /// What a call brought.
 pub(super) struct Ended<'t> {
@@ -131,15 +127,18 @@ fn ended_in_vain() -> Failure {
 fn without_envelope(result: &str) -> Option<(Cow<'_, str>, Option<i64>)> {
     let text = result.trim();
     if text.starts_with('{') {
-        if !wrappers::begins_with(text, &MEMBERS) {
+        let begins = |names: &[&str]| wrappers::begins_with(text, names);
+        // Other objects begin so, too: an exit code tells them apart.
+        let may_be_another = begins(&["metadata", "output"]);
+        if !may_be_another && !begins(&["stdout", "stderr"]) && !begins(&CODES) {
             return None;
         }
-        let code = MEMBERS[4..]
+        let code = CODES
             .iter()
             .find_map(|name| value::member(text, &[name]))
             .or_else(|| value::member(text, &["metadata", "exit_code"]))
             .and_then(|code| code.parse().ok());
-        if code.is_none() && wrappers::begins_with(text, &MEMBERS[..2]) {
+        if code.is_none() && may_be_another {
             return None;
         }
         return Some((Cow::Borrowed(printed_alone(text)), code));
@@ -155,7 +154,8 @@ fn without_envelope(result: &str) -> Option<(Cow<'_, str>, Option<i64>)> {
         return Some((Cow::Owned(printed.into_owned()), code));
     }
     let end = inner.trim_end_matches('"').trim_end();
-    let may_begin = BEGINNINGS.iter().any(|start| inner.starts_with(start));
+    let mut beginnings = ["<returncode>", "Exit code"].iter().chain(&ABOVE);
+    let may_begin = beginnings.any(|start| inner.starts_with(start));
     if !may_begin && !end.ends_with([']', '$']) {
         return None;
     }
@@ -183,7 +183,7 @@ fn printed(text: &str) -> Option<(&str, Option<i64>)> {
         let output = rest.split_once("Output:\n").map(|(_, output)| output);
         return Some((output.unwrap_or(rest).trim_end(), Some(code)));
     }
-    if BEGINNINGS[2..].iter().any(|start| text.starts_with(start)) {
+    if ABOVE.iter().any(|start| text.starts_with(start)) {
         // The lines above tell how long it took and whether it has ended.
         let (above, output) = text.split_once("\nOutput:")?;
         let code = above
@@ -241,7 +241,7 @@ fn words(result: &str) -> &str {
 /// What a shell's object holds of what was printed, as JSON; the object where that is in two places.
 fn printed_alone(object: &str) -> &str {
     let filled = |name: &&str| value::member(object, &[name]).is_some_and(|text| text.len() > 2);
-    let mut names = MEMBERS[1..4].iter().copied().filter(filled);
+    let mut names = ["output", "stdout", "stderr"].into_iter().filter(filled);
     match (names.next(), names.next()) {
         (None, _) => "",
         (Some(name), None) => value::member(object, &[name]).unwrap_or_default(),

@@ -45,7 +45,7 @@ fn shell(made: &mut Made, style: usize, command: &str, code: u8, printed: &str) 
     match style % 4 {
         0 => made.call(
             "shell",
-            json!({"command": ["bash", "-lc", command], "workdir": "/work/app", "timeout_ms": 120_000}),
+            json!({"command": ["bash", "-lc", command], "workdir": "/home/app", "timeout_ms": 120_000}),
             json!({"output": printed, "metadata": {"exit_code": code, "duration_seconds": seconds}})
                 .to_string(),
         ),
@@ -97,7 +97,7 @@ fn refuse(made: &mut Made, path: &str) {
         "apply_patch",
         json!({"input": text}),
         &format!(
-            "apply_patch verification failed: Failed to find expected lines in /work/app/{path}:\n{lines}"
+            "apply_patch verification failed: Failed to find expected lines in /home/app/{path}:\n{lines}"
         ),
     );
 }
@@ -140,7 +140,7 @@ fn other_flags(made: &mut Made) {
             1 => format!("cargo test {name} -- --nocapture"),
             2 => format!("RUST_BACKTRACE=1 cargo test {name}"),
             3 => format!("cargo test {name} 2>&1 | tail -n 40"),
-            4 => format!("cd /work/app && cargo test --all-features {name}"),
+            4 => format!("cd /home/app && cargo test --all-features {name}"),
             _ => format!("cargo test {name} -- --exact --test-threads=1"),
         };
         let seconds = made.between(1, 90) as f64 / 100.0;
@@ -490,7 +490,7 @@ fn build_polled(made: &mut Made) {
         "exec_command",
         json!({"cmd": "cargo build --release", "yield_time_ms": 10_000}),
         format!(
-            "Chunk ID: {}\nWall time: 10.0011 seconds\nProcess running with session ID 7\nOriginal token count: 3\nOutput:\n   Compiling app v0.1.0 (/work/app)\n",
+            "Chunk ID: {}\nWall time: 10.0011 seconds\nProcess running with session ID 7\nOriginal token count: 3\nOutput:\n   Compiling app v0.1.0 (/home/app)\n",
             &chunk[..6]
         ),
     );
