@@ -591,6 +591,57 @@ fn warnings_are_raised_once_and_grow() {
     });
 }
 
+/// Given a run of far more loops than the warnings that a run keeps, each followed by work, every one of them is told of and
+/// resolved. The first one, coming again, is told of under its id and with a higher revision, however long ago it was.
+#[test]
+fn every_loop_of_a_long_run_is_told_of() {
+    let policy = &policies()[0];
+    let mut number = 0;
+    let mut calls = |tool: &Text, thing: u64, times: u64, step: u64| {
+        let calls = (0..times).map(|time| {
+            number += 1;
+            let asked = value(thing + time * step, false);
+            let body = Body::ToolCall(call(tool.clone(), None, asked.clone(), asked));
+            span_at(number * 1_000_000_000, number, body)
+        });
+        calls.collect::<Vec<_>>()
+    };
+    let mut told: BTreeMap<u64, (u32, ChangeKind)> = BTreeMap::new();
+    let mut state = RunState::new("r".into());
+    let (mut first, mut opened) = (BTreeMap::new(), Vec::new());
+    for loop_number in (0..80).chain([0]) {
+        let tool: Text = format!("tool {loop_number}").into();
+        let thing = 1_000_000 + loop_number * 10_000;
+        let mut events = calls(&tool, thing, 5, 0);
+        events.extend(calls(&tool, thing + 2, 30, 2));
+        let before = told.clone();
+        for event in events {
+            for change in tell(&mut state, vec![event], policy) {
+                let Change::Warning { kind, warning } = change else {
+                    continue;
+                };
+                let revision = told.get(&warning.id).map_or(0, |(revision, _)| *revision);
+                assert!(warning.revision > revision, "{kind:?} {warning:?}");
+                told.insert(warning.id, (warning.revision, kind));
+            }
+        }
+        let of_loop = told.iter().filter(|(id, now)| before.get(id) != Some(now));
+        let of_loop: BTreeMap<u64, (u32, ChangeKind)> =
+            of_loop.map(|(id, now)| (*id, *now)).collect();
+        assert!(!of_loop.is_empty(), "loop {loop_number}");
+        let open = of_loop
+            .values()
+            .filter(|(_, kind)| *kind != ChangeKind::Resolved);
+        opened.push(open.count());
+        if loop_number == 0 && first.is_empty() {
+            first = of_loop;
+        } else if loop_number == 0 {
+            assert!(first.keys().eq(of_loop.keys()), "{first:?} {of_loop:?}");
+        }
+    }
+    assert!(opened.iter().all(|open| *open == 0), "{opened:?}");
+}
+
 /// Given any run, the score is 100 minus the open penalties and the failure's, and never above the lowest it was.
 #[test]
 fn health_is_derived() {

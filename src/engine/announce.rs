@@ -1,5 +1,6 @@
 //! What was said of a run's warnings, and what must be said next: the difference between what is kept and what was
-//! announced. The revision counts what was said, so it never falls and is never used twice.
+//! announced. The revision counts what was said, so it never falls and is never used twice: where a warning is not remembered
+//! any more, it goes on behind every revision that was forgotten.
 
 use std::cmp::Reverse;
 
@@ -53,6 +54,7 @@ impl RunState {
         *self = Self {
             heard_ms: self.heard_ms,
             published: std::mem::take(&mut self.published),
+            forgotten_revision: self.forgotten_revision,
             ..Self::begun_anew(self.id.clone())
         };
         changes
@@ -97,13 +99,13 @@ impl RunState {
             .position(|known| known.kept.is_same(kept));
         let Some(known) = place.and_then(|place| self.published.get_mut(place)) else {
             let id = warning_id(&self.id, kept);
-            let mut known = Published::first(id, kept);
+            let mut known = Published::at(self.forgotten_revision + 1, id, kept);
             changes.push(known.change(&self.id, ChangeKind::Raised, tip.fails(kept)));
             if !kept.open {
                 known.revision += 1;
                 changes.push(known.change(&self.id, ChangeKind::Resolved, tip.fails(kept)));
             }
-            push_bounded(&mut self.published, known, PUBLISHED_MAX);
+            self.remember_published(known);
             return;
         };
         let kind = match (known.state, kept.state()) {
@@ -117,12 +119,20 @@ impl RunState {
             }
             _ => ChangeKind::Updated,
         };
-        let revision = known.revision + 1;
-        *known = Published {
-            revision,
-            ..Published::first(known.id, kept)
-        };
+        *known = Published::at(known.revision + 1, known.id, kept);
         changes.push(known.change(&self.id, kind, tip.fails(kept)));
+    }
+
+    /// Remembers what was announced of one more warning. The first one that is resolved is forgotten for it.
+    fn remember_published(&mut self, known: Published) {
+        if self.published.len() >= PUBLISHED_MAX {
+            let is_resolved = |known: &Published| known.state == WarningState::Resolved;
+            let place = self.published.iter().position(is_resolved).unwrap_or(0);
+            let forgotten = self.published.remove(place);
+            let revision = forgotten.map_or(0, |known| known.revision);
+            self.forgotten_revision = self.forgotten_revision.max(revision);
+        }
+        push_bounded(&mut self.published, known, PUBLISHED_MAX);
     }
 }
 
@@ -134,10 +144,10 @@ fn most_telling_first(warnings: &[Kept]) -> Vec<&Kept> {
 }
 
 impl Published {
-    fn first(id: u64, kept: &Kept) -> Self {
+    fn at(revision: u32, id: u64, kept: &Kept) -> Self {
         Self {
             id,
-            revision: 1,
+            revision,
             count: kept.count,
             severity: kept.severity,
             state: kept.state(),

@@ -15,7 +15,7 @@ use super::event::{AgentSpan, Answer, Body, Event, Recorded, Text, TraceId, Valu
 use super::few::{Newest, push_bounded};
 use super::hash::mix;
 use super::judge::{Judged, Outcome};
-use super::kept::{Finding, Kept};
+use super::kept::{Finding, Kept, has_room};
 use super::marks::{CallMark, QueryMark, Told};
 use super::policy::Policy;
 use super::rules;
@@ -36,8 +36,6 @@ pub(crate) const AGENTS_MAX: usize = 16;
 pub(crate) const UNPRICED_MAX: usize = 4;
 /// Messages of the guard that are remembered.
 pub(crate) const TOLD_MAX: usize = 32;
-/// Warnings that a run may have; what more a rule finds is left out and noted.
-pub(crate) const WARNINGS_MAX: usize = 24;
 
 /// What has been seen so far.
 #[derive(Debug, Default, PartialEq)]
@@ -343,7 +341,7 @@ impl Fold {
                 .position(|kept| kept.is_about(&finding));
             match known {
                 Some(place) => self.warnings[place].grow(finding, alarm),
-                None if self.warnings.len() < WARNINGS_MAX => {
+                None if has_room(&mut self.warnings) => {
                     let mut new = Kept::new(finding, alarm);
                     new.verdict = self.verdict_before(new.rule, new.group);
                     let known = self.warnings.iter().find(|kept| kept.overlaps(&new));

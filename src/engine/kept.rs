@@ -13,6 +13,20 @@ use super::policy::Alarm;
 use super::tally::Tally;
 use super::warning::{EVIDENCE_MAX, Rule, Severity, WarningState};
 
+/// Warnings that a run keeps. For one more, a resolved one leaves; where all are open, what more a rule finds is left out and
+/// noted.
+const WARNINGS_MAX: usize = 24;
+
+/// Whether one more warning can be kept: the resolved one that has grown least lately leaves for it.
+pub(crate) fn has_room(warnings: &mut Vec<Kept>) -> bool {
+    if warnings.len() < WARNINGS_MAX {
+        return true;
+    }
+    let resolved = (0..warnings.len()).filter(|place| !warnings[*place].open);
+    let oldest = resolved.min_by_key(|place| warnings[*place].proof.last_ns);
+    oldest.map(|place| warnings.remove(place)).is_some()
+}
+
 /// Which spans show something, since when, and what it cost.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Proof {

@@ -122,6 +122,8 @@ pub struct RunState {
     /// Hashes of the ids of runs that were absorbed.
     pub(crate) absorbed: Newest<ABSORBED_MAX>,
     pub(crate) published: VecDeque<Published>,
+    /// The highest revision of what was announced and is not remembered.
+    pub(crate) forgotten_revision: u32,
     pub(crate) closed: bool,
     pub(crate) end_announced: bool,
     pub(crate) late: u64,

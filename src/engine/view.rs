@@ -294,7 +294,7 @@ fn notes(tip: &Fold) -> Vec<&'static str> {
         notes.push("results of some calls were not recorded: repeats of them are judged with less confidence");
     }
     if facts.warnings_full {
-        notes.push("the run has more warnings than are kept");
+        notes.push("more warnings were open at once than a run keeps: some were not told");
     }
     if facts.begun_anew {
         notes.push(

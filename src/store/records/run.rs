@@ -79,6 +79,8 @@ struct StateRecord {
     /// 0 where an earlier release wrote it: its service stands.
     #[prost(fixed64, tag = "19")]
     service_ns: u64,
+    #[prost(uint32, tag = "20")]
+    forgotten_revision: u32,
 }
 
 #[derive(Clone, Copy, PartialEq, prost::Message)]
@@ -148,6 +150,7 @@ pub fn encode_run(state: &RunState) -> Vec<u8> {
         folded_calls,
         absorbed,
         published,
+        forgotten_revision,
         closed,
         end_announced,
         late,
@@ -176,6 +179,7 @@ pub fn encode_run(state: &RunState) -> Vec<u8> {
             .iter()
             .map(|known| published_record(&mut tables, known))
             .collect(),
+        forgotten_revision: *forgotten_revision,
         closed: *closed,
         end_announced: *end_announced,
         late: *late,
@@ -217,6 +221,7 @@ pub fn decode_run(bytes: &[u8]) -> Result<RunState, RecordError> {
             .into_iter()
             .map(|known| read_published(&tables, known))
             .collect::<Result<_, _>>()?,
+        forgotten_revision: record.forgotten_revision,
         closed: record.closed,
         end_announced: record.end_announced,
         late: record.late,
