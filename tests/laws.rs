@@ -919,12 +919,12 @@ fn plain_run() -> impl Strategy<Value = Vec<Plain>> {
         3 => (1_u64..4).prop_map(Plain::Text),
     ];
     // Short pieces that are repeated, so that rounds are common.
-    proptest::collection::vec((proptest::collection::vec(part, 1..5), 1_usize..5), 1..6).prop_map(
-        |pieces| {
-            let repeated = |(piece, times): (Vec<Plain>, usize)| piece.repeat(times);
-            pieces.into_iter().flat_map(repeated).collect()
-        },
-    )
+    let length = prop_oneof![9 => 1_usize..5, 1 => 7_usize..12];
+    let piece = length.prop_flat_map(move |length| proptest::collection::vec(part.clone(), length));
+    proptest::collection::vec((piece, 1_usize..5), 1..6).prop_map(|pieces| {
+        let repeated = |(piece, times): (Vec<Plain>, usize)| piece.repeat(times);
+        pieces.into_iter().flat_map(repeated).collect()
+    })
 }
 
 /// Arguments that may all be one question in wholly other words.
@@ -1008,16 +1008,23 @@ impl Told {
         error.is_none() && !before.iter().any(|call| brought_it(&call))
     }
 
-    /// As the page of `tool_cycle` says: each call of the newest round and some more as a round before.
+    /// As the page of `tool_cycle` says: each call of the newest round and some more as a round before, and of a long round, that
+    /// is not made of short ones, each call of two rounds.
     fn goes_round(&self) -> bool {
         let calls = &self.0;
-        (2..=6).any(|period| {
-            let needed = (period + 2).min(13 - period);
-            let newest = calls.len();
+        let newest = calls.len();
+        let as_before = |period: usize, needed: usize| {
             newest >= needed + period
                 && (1..=needed).all(|back| calls[newest - back] == calls[newest - back - period])
+        };
+        let short = |period: usize| {
+            as_before(period, (period + 2).min(13 - period))
                 && (2..=period).any(|back| calls[newest - back] != calls[newest - 1])
-        })
+        };
+        let long = |period: usize| {
+            as_before(period, 2 * period) && !(1..7).any(|short| as_before(short, period))
+        };
+        (2..=6).any(short) || (7..=32).any(long)
     }
 
     /// As the page of `stagnation` says.

@@ -20,6 +20,7 @@ use super::marks::{CallMark, QueryMark, Told};
 use super::policy::Policy;
 use super::rules;
 use super::speech::Speech;
+use super::tags::{Tag, Tags};
 use super::tally::Tallies;
 use super::waiting::Waiting;
 use super::work::Work;
@@ -48,6 +49,7 @@ pub(crate) struct Fold {
     pub(crate) unpriced: Vec<Text>,
     /// The newest calls, newest last, at most [`RECENT_CALLS_MAX`].
     pub(crate) recent: VecDeque<CallMark>,
+    pub(crate) tags: Tags,
     /// Hashes of (tool, masked result), newest last, at most [`RESULTS_MAX`].
     pub(crate) results: Newest<RESULTS_MAX>,
     pub(crate) tallies: Tallies,
@@ -391,6 +393,8 @@ impl Fold {
             asked: self.speech.instructions,
         };
         push_bounded(&mut self.recent, mark, RECENT_CALLS_MAX);
+        let tag = Tag::of(self, judged);
+        self.tags.push(tag);
     }
 
     fn note_times(&mut self, start_ns: u64, end_ns: u64) {

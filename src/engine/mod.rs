@@ -30,6 +30,7 @@ mod rules;
 pub mod run;
 pub mod similarity;
 pub(crate) mod speech;
+pub(crate) mod tags;
 pub(crate) mod tally;
 pub(crate) mod trend;
 pub mod view;

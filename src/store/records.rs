@@ -6,6 +6,7 @@
 //! read needs a new format of the store (`open::SCHEMA_KNOWN`).
 
 mod alert;
+mod call_mark;
 mod command;
 mod control;
 mod event;

@@ -101,6 +101,57 @@ fn rounds_of_calls() {
     );
 }
 
+/// Given twenty files that are read again and again, the third time is a cycle. The second is not, for what was known may be
+/// lost; nor is a third by another agent, after an hour, or with a file that has changed.
+#[test]
+fn long_rounds_of_calls() {
+    let names = "anchor bridge canal delta eddy ford gorge harbour inlet jetty kelp lagoon mouth narrows oxbow pool quay \
+                 rapids shoal tide";
+    let names: Vec<&str> = names.split_whitespace().collect();
+    let round = |number: usize, change: &dyn Fn(usize, Value) -> Value| -> Vec<Value> {
+        let read = |name: &&str| {
+            call(
+                "read",
+                name,
+                &format!("all that the file of the {name} holds"),
+            )
+        };
+        names
+            .iter()
+            .map(|name| change(number, read(name)))
+            .collect()
+    };
+    let rounds = |count: usize, change: &dyn Fn(usize, Value) -> Value| -> Vec<Value> {
+        (0..count)
+            .flat_map(|number| round(number, change))
+            .collect()
+    };
+    let same = |_: usize, event: Value| event;
+    check(&rounds(3, &same), &["tool_cycle"]);
+    check(&rounds(2, &same), &[]);
+    let by_others = |number: usize, mut event: Value| {
+        event["agent"] = json!(["a", "b", "c"][number % 3]);
+        event
+    };
+    check(&rounds(3, &by_others), &[]);
+    let changed = |number: usize, mut event: Value| {
+        if event["input"]["command"] == "jetty" {
+            event["output"] = json!(format!(
+                "the jetty, repaired by {}",
+                ["Ann", "Bob", "Cleo"][number]
+            ));
+        }
+        event
+    };
+    check(&rounds(3, &changed), &[]);
+    let mut hourly = rounds(4, &same);
+    for (number, event) in hourly.iter_mut().enumerate() {
+        let hour = number / names.len();
+        *event = later(event.take(), (hour * 3_600 + 2 * number) as u64);
+    }
+    check(&hourly, &[]);
+}
+
 /// Given wholly other words and the same long answer, it is stagnation; a batch that is acknowledged is not.
 #[test]
 fn the_same_answer_to_other_questions() {

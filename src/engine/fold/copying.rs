@@ -16,6 +16,7 @@ impl Clone for Fold {
             agents,
             unpriced,
             recent,
+            tags,
             results,
             tallies,
             warnings,
@@ -31,6 +32,7 @@ impl Clone for Fold {
         self.agents.clone_from(agents);
         self.unpriced.clone_from(unpriced);
         self.recent.clone_from(recent);
+        self.tags.clone_from(tags);
         self.results.clone_from(results);
         self.tallies.clone_from(tallies);
         self.warnings.clone_from(warnings);

@@ -256,7 +256,7 @@ pub struct GlobalDoomLoop {
 pub struct ToolCycle {
     /// What a warning weighs.
     pub alarm: Alarm,
-    /// Longest round that is looked for, in calls, 2 to 6.
+    /// Longest round that is looked for, in calls, 2 to 32.
     pub longest: u32,
 }
 

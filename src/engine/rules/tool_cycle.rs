@@ -1,8 +1,10 @@
-//! `tool_cycle`: the same few calls with the same results, round and round.
+//! `tool_cycle`: the same calls with the same results, round and round.
 //!
 //! # What it sees
 //! A round of two to six calls that comes again in the same order, each call with the arguments and the result that it had
 //! the round before: a round of two three times, a round of three nearly three times, longer ones twice and one call more.
+//! A round of seven to 32 calls must come three times, by one agent: who has lost what was known reads its files once more, but
+//! not twice.
 //!
 //! # Why it matters
 //! Each step leads back to the first one. Rules that look at one call at a time see it later, for other calls lie between.
@@ -21,20 +23,28 @@ use crate::engine::judge::Judged;
 use crate::engine::kept::Finding;
 use crate::engine::marks::CallMark;
 use crate::engine::policy::Policy;
+use crate::engine::tags::Tag;
 use crate::engine::warning::Rule;
 
 const RULE: Rule = Rule::ToolCycle;
+/// Longest round of which the newest calls remembered one by one hold enough.
+const SHORT_MAX: usize = 6;
 
 pub(super) fn observe(fold: &mut Fold, judged: &Judged<'_>, policy: &Policy) -> Option<Finding> {
     let settings = policy.rules.tool_cycle.as_ref()?;
     let newest = judged.signature()?;
-    // The last of the round before must be this very call: most calls end here.
-    let longest = settings.longest.clamp(2, 6) as usize;
-    if judged.stands_aside() || !(2..=longest).any(|period| back(fold, period) == Some(newest)) {
+    if judged.stands_aside() {
         return None;
     }
-    let period = (2..=longest).find(|period| goes_round(fold, newest, judged.round, *period))?;
-    let calls = period + needed(period) - 1;
+    let longest = settings.longest as usize;
+    let (period, calls) = short_round(fold, newest, judged.round, longest)
+        .map(|period| (period, period + needed(period) - 1))
+        .or_else(|| {
+            let period = fold
+                .tags
+                .goes_round(Tag::of(fold, judged), SHORT_MAX + 1..=longest)?;
+            Some((period, 3 * period - 1))
+        })?;
     // What a user asks for again is no loop.
     if judged.number.saturating_sub(fold.totals.turn_at) < calls as u64 {
         return None;
@@ -53,12 +63,24 @@ pub(super) fn observe(fold: &mut Fold, judged: &Judged<'_>, policy: &Policy) -> 
         for (span, start_ns) in before {
             tally.add_span(span, start_ns);
         }
+        tally.count = calls as u64;
     }
     tally.add(judged);
     Some(Finding {
         agent: judged.call.agent.cloned(),
         ..Finding::of_tally(tally, 0)
     })
+}
+
+/// The length of a short round that the newest call closes.
+fn short_round(fold: &Fold, newest: u64, round: u64, longest: usize) -> Option<usize> {
+    let mut periods = 2..=longest.min(SHORT_MAX);
+    // The last of the round before must be this very call: most calls end here.
+    let is_there = periods
+        .clone()
+        .any(|period| back(fold, period) == Some(newest));
+    let closes = |period: &usize| goes_round(fold, newest, round, *period);
+    is_there.then(|| periods.find(closes)).flatten()
 }
 
 fn place(mark: &CallMark) -> (SpanId, u64) {

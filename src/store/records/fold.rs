@@ -2,11 +2,10 @@
 
 use crate::engine::event::TraceId;
 use crate::engine::fold::{Fold, Spent, Totals};
-use crate::engine::judge::Outcome;
-use crate::engine::marks::CallMark;
-use crate::engine::similarity::shape;
+use crate::engine::tags::Tags;
 
 use super::RecordError;
+use super::call_mark::CallMarkRecord;
 use super::control::ControlRecord;
 use super::guard::{ToldRecord, read_told, told_record};
 use super::kept::{KeptRecord, SpentRecord, TallyRecord, read_spent, spent_record};
@@ -14,7 +13,6 @@ use super::notes::{NotesRecord, notes_record, read_notes};
 use super::query::QueryMarkRecord;
 use super::speech::SpeechRecord;
 use super::tables::{TablesReader, TablesWriter};
-use super::trend::TrendRecord;
 use super::work::WorkRecord;
 
 /// A fold; numbers marked *t*, *c* and *s* are those of texts, traces and spans in the record's tables.
@@ -48,6 +46,9 @@ pub(super) struct FoldRecord {
     /// *t*
     #[prost(uint32, repeated, tag = "13")]
     unpriced: Vec<u32>,
+    /// As [`Tags`] packs them.
+    #[prost(bytes = "vec", tag = "14")]
+    tags: Vec<u8>,
 }
 
 #[derive(Clone, Copy, PartialEq, prost::Message)]
@@ -107,45 +108,6 @@ struct TotalsRecord {
     round_name: Option<u64>,
 }
 
-#[derive(Clone, PartialEq, prost::Message)]
-struct CallMarkRecord {
-    #[prost(fixed64, optional, tag = "2")]
-    key: Option<u64>,
-    /// *t*
-    #[prost(uint32, tag = "3")]
-    sample: u32,
-    #[prost(uint32, tag = "4")]
-    input_bytes: u32,
-    #[prost(fixed64, tag = "5")]
-    group: u64,
-    /// *s*
-    #[prost(uint32, tag = "6")]
-    span: u32,
-    #[prost(fixed64, tag = "7")]
-    start_ns: u64,
-    #[prost(uint32, tag = "8")]
-    outcome: u32,
-    #[prost(bool, tag = "9")]
-    hands_off: bool,
-    #[prost(fixed64, optional, tag = "10")]
-    result: Option<u64>,
-    /// Hash of the tool's name; number 1 was its text.
-    #[prost(fixed64, tag = "11")]
-    tool: u64,
-    #[prost(uint64, tag = "12")]
-    gap_ns: u64,
-    #[prost(uint64, tag = "13")]
-    waited_ns: u64,
-    #[prost(uint64, tag = "14")]
-    asked: u64,
-    #[prost(uint64, tag = "15")]
-    round: u64,
-    #[prost(fixed64, tag = "16")]
-    sketch: u64,
-    #[prost(message, optional, tag = "17")]
-    trend: Option<TrendRecord>,
-}
-
 impl TablesWriter {
     pub(super) fn fold(&mut self, fold: &Fold) -> FoldRecord {
         let Fold {
@@ -154,6 +116,7 @@ impl TablesWriter {
             agents,
             unpriced,
             recent,
+            tags,
             results,
             tallies,
             warnings,
@@ -169,6 +132,7 @@ impl TablesWriter {
             agents: agents.iter().map(|agent| self.text(agent)).collect(),
             unpriced: unpriced.iter().map(|model| self.text(model)).collect(),
             recent: recent.iter().map(|mark| self.call_mark(mark)).collect(),
+            tags: tags.packed(),
             results: results.iter().collect(),
             tallies: tallies.iter().map(|tally| self.tally(tally)).collect(),
             warnings: warnings.iter().map(|kept| self.kept(kept)).collect(),
@@ -178,47 +142,6 @@ impl TablesWriter {
             queries: queries.iter().map(|mark| self.query_mark(mark)).collect(),
             work: work.iter().map(WorkRecord::of).collect(),
             told: told.iter().map(told_record).collect(),
-        }
-    }
-
-    fn call_mark(&mut self, mark: &CallMark) -> CallMarkRecord {
-        let CallMark {
-            tool,
-            key,
-            sample,
-            // Follows from the sample.
-            shape: _,
-            input_bytes,
-            group,
-            span,
-            start_ns,
-            round,
-            outcome,
-            result,
-            trend,
-            sketch,
-            hands_off,
-            gap_ns,
-            waited_ns,
-            asked,
-        } = mark;
-        CallMarkRecord {
-            tool: *tool,
-            key: *key,
-            sample: self.text(sample),
-            input_bytes: *input_bytes,
-            group: *group,
-            span: self.span(*span),
-            start_ns: *start_ns,
-            outcome: outcome_number(*outcome),
-            hands_off: *hands_off,
-            sketch: *sketch,
-            trend: Self::trend(trend.as_deref()),
-            result: *result,
-            gap_ns: *gap_ns,
-            waited_ns: *waited_ns,
-            asked: *asked,
-            round: *round,
         }
     }
 }
@@ -244,6 +167,7 @@ impl TablesReader {
                 .iter()
                 .map(|mark| self.call_mark(mark))
                 .collect::<Result<_, _>>()?,
+            tags: Tags::of_packed(&record.tags),
             results: record.results.into_iter().collect(),
             tallies: record
                 .tallies
@@ -265,29 +189,6 @@ impl TablesReader {
             notes: read_notes(record.notes.unwrap_or_default()),
             work: record.work.iter().map(WorkRecord::read).collect(),
             speech: self.speech(record.speech.unwrap_or_default())?,
-        })
-    }
-
-    fn call_mark(&self, record: &CallMarkRecord) -> Result<CallMark, RecordError> {
-        let sample = self.text(record.sample)?;
-        Ok(CallMark {
-            tool: record.tool,
-            key: record.key,
-            shape: shape(&sample),
-            sample,
-            input_bytes: record.input_bytes,
-            group: record.group,
-            span: self.span(record.span)?,
-            start_ns: record.start_ns,
-            outcome: outcome_numbered(record.outcome)?,
-            result: record.result,
-            sketch: record.sketch,
-            trend: self.trend(record.trend.as_ref())?,
-            hands_off: record.hands_off,
-            gap_ns: record.gap_ns,
-            waited_ns: record.waited_ns,
-            asked: record.asked,
-            round: record.round,
         })
     }
 }
@@ -381,26 +282,5 @@ fn read_totals(record: &TotalsRecord, end_trace: TraceId) -> Totals {
         saved: read_spent(record.saved),
         turn_name: record.turn_name.unwrap_or(0),
         round_name: record.round_name.unwrap_or(0),
-    }
-}
-
-fn outcome_number(outcome: Outcome) -> u32 {
-    match outcome {
-        Outcome::Unknown => 0,
-        Outcome::Fresh => 1,
-        Outcome::Stale => 2,
-        Outcome::Empty => 3,
-        Outcome::Failed => 4,
-    }
-}
-
-fn outcome_numbered(number: u32) -> Result<Outcome, RecordError> {
-    match number {
-        0 => Ok(Outcome::Unknown),
-        1 => Ok(Outcome::Fresh),
-        2 => Ok(Outcome::Stale),
-        3 => Ok(Outcome::Empty),
-        4 => Ok(Outcome::Failed),
-        _ => Err(RecordError::unknown("outcome", number)),
     }
 }

@@ -1,0 +1,93 @@
+//! The newest calls, each by two bytes that tell it and what it brought: enough to see that a long round of them comes again.
+
+use std::collections::VecDeque;
+use std::ops::RangeInclusive;
+
+use super::few::push_bounded;
+use super::fold::Fold;
+use super::hash::mix;
+use super::judge::Judged;
+
+/// Longest round that can be seen, in calls.
+const ROUND_MAX: usize = 32;
+/// Rounds that must be alike.
+const ROUNDS: usize = 3;
+/// Calls that are remembered.
+const TAGS_MAX: usize = ROUND_MAX * ROUNDS;
+
+/// What tells a call: who made it, what it asked and what came of it. `None` where one of them is not known, or where it came after
+/// a pause or is one of waiting, so that it is part of no round.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Tag(Option<u16>);
+
+impl Tag {
+    pub(crate) fn of(fold: &Fold, judged: &Judged<'_>) -> Self {
+        let paused_ns = fold.totals.paused_ns;
+        let paused = paused_ns > 0 && paused_ns == judged.call.start_ns;
+        let waits = judged.stands_aside() || judged.waiting.waited_ns > 0;
+        let told = judged.signature().filter(|_| !paused && !waits);
+        // 0 stands for a call that is part of no round.
+        Self(told.map(|told| (mix(told, judged.worker) as u16).max(1)))
+    }
+}
+
+/// The newest calls, newest last, at most [`TAGS_MAX`].
+#[derive(Debug, Default, PartialEq)]
+pub(crate) struct Tags(VecDeque<u16>);
+
+impl Clone for Tags {
+    fn clone(&self) -> Self {
+        Self(self.0.clone())
+    }
+
+    fn clone_from(&mut self, other: &Self) {
+        self.0.clone_from(&other.0);
+    }
+}
+
+impl Tags {
+    /// Remembers a call.
+    pub(crate) fn push(&mut self, tag: Tag) {
+        push_bounded(&mut self.0, tag.0.unwrap_or(0), TAGS_MAX);
+    }
+
+    /// The length of the shortest round, of those asked for, that the newest call closes for the third time. It is not made of
+    /// rounds that are shorter than those asked for.
+    pub(crate) fn goes_round(&self, newest: Tag, periods: RangeInclusive<usize>) -> Option<usize> {
+        let newest = newest.0?;
+        let at = |back: usize| {
+            let Some(back) = back.checked_sub(1) else {
+                return Some(newest);
+            };
+            self.0
+                .iter()
+                .rev()
+                .nth(back)
+                .copied()
+                .filter(|tag| *tag != 0)
+        };
+        let (shortest, longest) = (*periods.start(), (*periods.end()).min(ROUND_MAX));
+        let comes_again = |period: &usize| {
+            let again = |back: usize| at(back).is_some() && at(back) == at(back + period);
+            (0..period * (ROUNDS - 1)).all(again)
+        };
+        let mut periods = shortest..=longest;
+        let period = periods.find(|period| at(*period) == Some(newest) && comes_again(period))?;
+        let is_shorter = |shorter: usize| (0..period).all(|back| at(back) == at(back + shorter));
+        (!(1..shortest).any(is_shorter)).then_some(period)
+    }
+
+    /// All of them, oldest first, two bytes each.
+    pub(crate) fn packed(&self) -> Vec<u8> {
+        self.0.iter().flat_map(|tag| tag.to_le_bytes()).collect()
+    }
+
+    /// What [`packed`](Self::packed) made; of more than are remembered the newest.
+    pub(crate) fn of_packed(bytes: &[u8]) -> Self {
+        let mut tags = Self::default();
+        for tag in bytes.chunks_exact(2) {
+            push_bounded(&mut tags.0, u16::from_le_bytes([tag[0], tag[1]]), TAGS_MAX);
+        }
+        tags
+    }
+}

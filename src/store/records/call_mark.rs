@@ -1,0 +1,138 @@
+//! Calls that a run remembers one by one, as part of its saved state.
+
+use crate::engine::judge::Outcome;
+use crate::engine::marks::CallMark;
+use crate::engine::similarity::shape;
+
+use super::RecordError;
+use super::tables::{TablesReader, TablesWriter};
+use super::trend::TrendRecord;
+
+/// A call. Numbers marked *t* and *s* are those of texts and spans in the record's tables.
+#[derive(Clone, PartialEq, prost::Message)]
+pub(super) struct CallMarkRecord {
+    #[prost(fixed64, optional, tag = "2")]
+    key: Option<u64>,
+    /// *t*
+    #[prost(uint32, tag = "3")]
+    sample: u32,
+    #[prost(uint32, tag = "4")]
+    input_bytes: u32,
+    #[prost(fixed64, tag = "5")]
+    group: u64,
+    /// *s*
+    #[prost(uint32, tag = "6")]
+    span: u32,
+    #[prost(fixed64, tag = "7")]
+    start_ns: u64,
+    #[prost(uint32, tag = "8")]
+    outcome: u32,
+    #[prost(bool, tag = "9")]
+    hands_off: bool,
+    #[prost(fixed64, optional, tag = "10")]
+    result: Option<u64>,
+    /// Hash of the tool's name; number 1 was its text.
+    #[prost(fixed64, tag = "11")]
+    tool: u64,
+    #[prost(uint64, tag = "12")]
+    gap_ns: u64,
+    #[prost(uint64, tag = "13")]
+    waited_ns: u64,
+    #[prost(uint64, tag = "14")]
+    asked: u64,
+    #[prost(uint64, tag = "15")]
+    round: u64,
+    #[prost(fixed64, tag = "16")]
+    sketch: u64,
+    #[prost(message, optional, tag = "17")]
+    trend: Option<TrendRecord>,
+}
+
+impl TablesWriter {
+    pub(super) fn call_mark(&mut self, mark: &CallMark) -> CallMarkRecord {
+        let CallMark {
+            tool,
+            key,
+            sample,
+            // Follows from the sample.
+            shape: _,
+            input_bytes,
+            group,
+            span,
+            start_ns,
+            round,
+            outcome,
+            result,
+            trend,
+            sketch,
+            hands_off,
+            gap_ns,
+            waited_ns,
+            asked,
+        } = mark;
+        CallMarkRecord {
+            tool: *tool,
+            key: *key,
+            sample: self.text(sample),
+            input_bytes: *input_bytes,
+            group: *group,
+            span: self.span(*span),
+            start_ns: *start_ns,
+            outcome: outcome_number(*outcome),
+            hands_off: *hands_off,
+            sketch: *sketch,
+            trend: Self::trend(trend.as_deref()),
+            result: *result,
+            gap_ns: *gap_ns,
+            waited_ns: *waited_ns,
+            asked: *asked,
+            round: *round,
+        }
+    }
+}
+
+impl TablesReader {
+    pub(super) fn call_mark(&self, record: &CallMarkRecord) -> Result<CallMark, RecordError> {
+        let sample = self.text(record.sample)?;
+        Ok(CallMark {
+            tool: record.tool,
+            key: record.key,
+            shape: shape(&sample),
+            sample,
+            input_bytes: record.input_bytes,
+            group: record.group,
+            span: self.span(record.span)?,
+            start_ns: record.start_ns,
+            outcome: outcome_numbered(record.outcome)?,
+            result: record.result,
+            sketch: record.sketch,
+            trend: self.trend(record.trend.as_ref())?,
+            hands_off: record.hands_off,
+            gap_ns: record.gap_ns,
+            waited_ns: record.waited_ns,
+            asked: record.asked,
+            round: record.round,
+        })
+    }
+}
+
+fn outcome_number(outcome: Outcome) -> u32 {
+    match outcome {
+        Outcome::Unknown => 0,
+        Outcome::Fresh => 1,
+        Outcome::Stale => 2,
+        Outcome::Empty => 3,
+        Outcome::Failed => 4,
+    }
+}
+
+fn outcome_numbered(number: u32) -> Result<Outcome, RecordError> {
+    match number {
+        0 => Ok(Outcome::Unknown),
+        1 => Ok(Outcome::Fresh),
+        2 => Ok(Outcome::Stale),
+        3 => Ok(Outcome::Empty),
+        4 => Ok(Outcome::Failed),
+        _ => Err(RecordError::unknown("outcome", number)),
+    }
+}
