@@ -506,6 +506,7 @@ fn ends_of_runs_are_told() {
                     "opencode",
                     "kilo",
                     "fast-agent",
+                    "mcp-agent",
                 ],
             )
         {
@@ -694,6 +695,7 @@ fn events_are_well_formed() {
             "opencode",
             "kilo",
             "fast-agent",
+            "mcp-agent",
         ];
         let has_others = is_of_client(&run.name) || starts_with_one(&run.name, &of_program);
         assert!(

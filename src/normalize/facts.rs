@@ -99,10 +99,11 @@ facts! {
     Arguments: "gen_ai.tool.call.arguments" "gen_ai.tool.arguments" "gen_ai.tool.input" "ai.toolCall.args"
         "tool_arguments" "gen_ai.tool.call.input" "spring.ai.tool.call.arguments" "lk.function_tool.arguments"
         "lk.pii.function_tool.arguments"
-        "tool.arguments" "tool.input" "gen_ai.tool.args";
+        "tool.arguments" "tool.input" "gen_ai.tool.args" "tool_args";
     /// Its result.
     Result: "gen_ai.tool.call.result" "gen_ai.tool.result" "gen_ai.tool.output" "ai.toolCall.result" "tool_response"
-        "gen_ai.tool.call.output" "spring.ai.tool.call.result" "lk.function_tool.output" "lk.pii.function_tool.output" "tool.output" "tool.result";
+        "gen_ai.tool.call.output" "spring.ai.tool.call.result" "lk.function_tool.output" "lk.pii.function_tool.output" "tool.output" "tool.result"
+        "result.content.0.text";
     /// What `AgentOps` calls the arguments that a model asks with, and OpenInference the form of them.
     ToolParameters: "tool.parameters";
     /// Its arguments as google-adk writes them, or a stand-in for them.

@@ -52,7 +52,7 @@ pub(super) fn span(reading: &mut Reading<'_, '_>) -> Outcome {
         None if reading.span.scope_name == "pydantic-ai" && reading.span.name == "agent run" => {
             agent(reading);
         }
-        None if is_model_call(reading) => model(reading),
+        None if is_model_call(reading) && !is_sum(reading) => model(reading),
         // Agent Framework's workflows around agents.
         None if reading.span.name == "workflow.run" && reading.is_root() => reading.tell_turn(),
         None => {}
@@ -121,6 +121,13 @@ fn is_model_call(reading: &Reading<'_, '_>) -> bool {
             || facts.answered.calls > 0
             || facts.answered.text.is_some()
             || reading.failure().is_some())
+}
+
+/// Whether a span only sums up what the client's spans below it tell: mcp-agent's around all calls of a turn. It brings the
+/// instrumentation of these two clients along, and none for others.
+fn is_sum(reading: &Reading<'_, '_>) -> bool {
+    let name = reading.span.name;
+    name.starts_with("OpenAIAugmentedLLM.") || name.starts_with("AnthropicAugmentedLLM.")
 }
 
 fn model(reading: &mut Reading<'_, '_>) {
