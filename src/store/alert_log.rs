@@ -2,16 +2,19 @@
 //!
 //! The newest [`alerts_max`](super::Options::alerts_max) alerts are all there. Behind them an alert stays as long as it is the
 //! newest of its warning, so that a receiver that was away for long still finds every warning as it stands. It leaves when
-//! a newer one of the same warning comes, or when its run is forgotten. So the log is bounded by the warnings of the runs
-//! that are kept. Which alert is the newest of a warning lies under a key of its own, which is written before the alert: a
-//! crash that takes the key takes the alert too, and the journal brings both back.
+//! a newer one of the same warning comes, when its run is forgotten, or when the run has more warnings than [`STAY_MAX`] and
+//! this one was resolved longest ago. So the log is bounded by the number of runs that are kept. Which alert is the newest of a
+//! warning lies under a key of its own, which is written before the alert: a crash that takes the key takes the alert too, and
+//! the journal brings both back.
 
 use std::collections::BTreeSet;
 use std::sync::atomic::Ordering;
 
 use sled::Db;
 
+use crate::engine::announce::PUBLISHED_MAX;
 use crate::engine::event::Text;
+use crate::engine::warning::{ChangeKind, WarningState};
 
 use super::alert::Alert;
 use super::error::StoreError;
@@ -22,6 +25,9 @@ use super::shared::{Shared, count};
 
 /// Alerts looked at together, to be removed or to be read.
 const TOGETHER: usize = 256;
+
+/// Alerts that stay for a run: of all warnings that it remembers, and as many again.
+const STAY_MAX: usize = 2 * PUBLISHED_MAX;
 
 impl Shared {
     /// Adds alerts behind those there are, as far as they are not there already. Runs that are forgotten with them have no
@@ -63,8 +69,9 @@ impl Shared {
         forgotten: &BTreeSet<Text>,
     ) -> Result<(), StoreError> {
         let alert = decode_alert(cursor, record).ok();
+        let alert = alert.filter(|alert| !forgotten.contains(&alert.run_id));
         let of_warning = alert
-            .filter(|alert| !forgotten.contains(&alert.run_id))
+            .as_ref()
             .map(|alert| keys::newest_alert(&alert.run_id, alert.warning.id));
         let superseded = self.write(|db| {
             let mut before = None;
@@ -82,6 +89,47 @@ impl Shared {
             Ok(before.is_some())
         })?;
         count(&self.tally.alerts_removed, usize::from(superseded));
+        match alert {
+            Some(alert) if alert.change == ChangeKind::Raised => {
+                self.let_oldest_go(&alert.run_id, oldest)
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Where too many alerts stay for a run, the one of the warning that was resolved longest ago stays no more.
+    fn let_oldest_go(&self, run_id: &str, oldest: u64) -> Result<(), StoreError> {
+        let (removed, lost) = self.write(|db| {
+            let (mut writes, mut removed, mut lost) = (Writes::default(), 0, 0);
+            let mut staying = Vec::new();
+            for entry in db.scan_prefix(keys::newest_alerts_of(run_id)) {
+                let (key, cursor) = entry?;
+                staying.extend(pieces::read_number(&cursor).map(|cursor| (cursor, key)));
+            }
+            if staying.len() <= STAY_MAX {
+                return Ok((0, 0));
+            }
+            staying.sort_unstable();
+            for (cursor, key) in staying {
+                let stored = keys::numbered(keys::ALERT, cursor);
+                let record = pieces::get(db, &stored)?;
+                let alert = record.and_then(|record| decode_alert(cursor, &record).ok());
+                if alert.is_some_and(|alert| alert.warning.state == WarningState::Open) {
+                    continue;
+                }
+                writes.remove(&key);
+                if cursor < oldest {
+                    removed = 1;
+                    lost = usize::from(cursor >= undelivered_from(db)?);
+                    writes.remove_stored(db, &stored)?;
+                }
+                break;
+            }
+            writes.apply_each(db)?;
+            Ok((removed, lost))
+        })?;
+        count(&self.tally.alerts_removed, removed);
+        count(&self.tally.alerts_lost, lost);
         Ok(())
     }
 

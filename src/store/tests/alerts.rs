@@ -1,7 +1,9 @@
 //! The log of alerts: cursors without gaps, and which alerts stay.
 
+use std::collections::BTreeSet;
+
 use super::*;
-use crate::engine::warning::Warning;
+use crate::engine::warning::{ChangeKind, Warning, WarningState};
 
 /// Given alerts of several shards, over two lives of the store, cursors have no gap and follow the order of commits.
 #[tokio::test]
@@ -88,6 +90,42 @@ async fn the_newest_alert_of_a_warning_stays() {
         store.commit(of("new", warning)).await.unwrap();
     }
     assert_eq!(cursors(&store), (18..=27).collect::<Vec<_>>());
+}
+
+/// Given a run that has had ever more warnings, the alerts that stay for it have a bound: the warning that was resolved longest ago
+/// leaves for a new one, and those that are open stay.
+#[tokio::test]
+async fn few_alerts_stay_for_a_run() {
+    let dir = TempDir::new().unwrap();
+    let keep = Options {
+        alerts_max: 5,
+        ..options()
+    };
+    let store = Store::open(dir.path(), &keep).unwrap();
+    let said = |warning: u64, change: ChangeKind, state: WarningState| Turn {
+        alerts: vec![Alert {
+            change,
+            warning: Warning {
+                id: warning,
+                state,
+                ..samples::raised("long").warning
+            },
+            ..samples::raised("long")
+        }],
+        ..Turn::default()
+    };
+    for warning in 0..300 {
+        let raised = said(warning, ChangeKind::Raised, WarningState::Open);
+        store.commit(raised).await.unwrap();
+        if warning >= 3 {
+            let resolved = said(warning, ChangeKind::Resolved, WarningState::Resolved);
+            store.commit(resolved).await.unwrap();
+        }
+    }
+    let kept = store.alerts_after(0, 1_000).unwrap();
+    let ids: BTreeSet<u64> = kept.iter().map(|alert| alert.warning.id).collect();
+    let newest = 300 - (96 - 3)..300;
+    assert_eq!(ids, (0..3).chain(newest).collect());
 }
 
 /// Given more alerts than are kept, the oldest leave and are counted; a smaller limit holds from the next opening on.
