@@ -7,42 +7,36 @@
 //! afterwards. Questions are sent on time, whether or not earlier ones are answered, so that a slow answer does not hide
 //! others; the time runs from the sending of a question to its answer. Goals: p50 at most 0.5 ms, p99 at most 2 ms, nothing
 //! degraded. Load and daemon share the machine, so the same load is sent to a bare server as well, which decodes the spans,
-//! drops them and allows every call at once: what an agent waits there, it waits for the machine. `EDDY_GUARD_LOAD=10` sends a
+//! drops them and allows every call at once: what an agent waits there, it waits for the machine. `EDDY_BENCH_LOAD=10` sends a
 //! tenth of all that, for machines and builds that are slow; `EDDY_PROGRAM` names another build of the daemon.
 
-use std::io::{BufRead, BufReader};
-use std::net::{SocketAddr, TcpListener};
+mod load;
+
+use std::net::SocketAddr;
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
+use std::process::Command;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant};
 
 use eddy::api::v1;
 use eddy::api::v1::guard_service_client::GuardServiceClient;
 use eddy::api::v1::guard_service_server::{GuardService, GuardServiceServer};
-use opentelemetry_proto::tonic::collector::trace::v1::trace_service_client::TraceServiceClient;
 use opentelemetry_proto::tonic::collector::trace::v1::trace_service_server::{
     TraceService, TraceServiceServer,
 };
 use opentelemetry_proto::tonic::collector::trace::v1::{
     ExportTraceServiceRequest, ExportTraceServiceResponse,
 };
-use opentelemetry_proto::tonic::common::v1::any_value::Value as Any;
-use opentelemetry_proto::tonic::common::v1::{AnyValue, InstrumentationScope, KeyValue};
-use opentelemetry_proto::tonic::trace::v1::{ResourceSpans, ScopeSpans, Span};
 use tonic::service::Routes;
 use tonic::transport::server::TcpIncoming;
-use tonic::transport::{Channel, Server};
+use tonic::transport::{Channel, Server as Tonic};
 use tonic::{Request, Response, Status, Streaming};
 
+use load::{RUNS, Server, free, loaded};
+
 const SECONDS: u64 = 10;
-const SPANS_PER_SECOND: u64 = 20_000;
-const SPANS_PER_REQUEST: u64 = 100;
-const SENDERS: u64 = 4;
 const CALLS_PER_SECOND: u64 = 1_000;
-/// Runs that are asked about; each of them is also reported by spans.
-const RUNS: u64 = 200;
 /// What is asked first is not counted: connections and caches are cold.
 const WARM_UP: usize = 500;
 
@@ -64,51 +58,18 @@ fn main() {
     for name in ["bare server", "eddy"] {
         let data = tempfile::tempdir().expect("a directory");
         let (otlp, api) = (free(), free());
-        let _ends = Ends(start(name == "eddy", data.path(), otlp, api));
+        let _server = start(name == "eddy", data.path(), otlp, api);
         runtime.block_on(measure(name, otlp, api));
     }
 }
 
-/// Ends the server with the measurement.
-struct Ends(Child);
-
-impl Drop for Ends {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
+fn start(is_eddy: bool, data: &Path, otlp: SocketAddr, api: SocketAddr) -> Server {
+    if is_eddy {
+        return Server::eddy(data, otlp, api);
     }
-}
-
-fn free() -> SocketAddr {
-    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
-    listener.local_addr().expect("it has an address")
-}
-
-fn start(is_eddy: bool, data: &Path, otlp: SocketAddr, api: SocketAddr) -> Child {
-    let (otlp, api) = (otlp.to_string(), api.to_string());
-    let mut command = if is_eddy {
-        let program = std::env::var_os("EDDY_PROGRAM");
-        let mut command = Command::new(program.unwrap_or(env!("CARGO_BIN_EXE_eddy").into()));
-        command.args(["serve", "--otlp-grpc", &otlp, "--api", &api]);
-        command.args(["--otlp-http", "127.0.0.1:0", "--data-dir"]);
-        command.arg(data);
-        command
-    } else {
-        let mut command = Command::new(std::env::current_exe().expect("this program has a path"));
-        command.args(["--bare", &otlp, &api]);
-        command
-    };
-    let mut child = command
-        .stdout(Stdio::null())
-        .stderr(Stdio::piped())
-        .spawn()
-        .expect("the server starts");
-    let stderr = child.stderr.take().expect("its stderr is ours");
-    let mut lines = BufReader::new(stderr).lines().map_while(Result::ok);
-    let is_ready = lines.any(|line| line.contains("ready"));
-    assert!(is_ready, "the server did not start");
-    std::thread::spawn(move || lines.for_each(drop));
-    child
+    let mut command = Command::new(std::env::current_exe().expect("this program has a path"));
+    command.args(["--bare", &otlp.to_string(), &api.to_string()]);
+    Server::start(command)
 }
 
 /// Drops every span and allows every call.
@@ -170,7 +131,7 @@ async fn serve_bare(otlp: &str, api: &str) {
     let serve = |service: Routes, address: &str| {
         let address = address.parse().expect("an address");
         let incoming = TcpIncoming::bind(address).expect("the port is free");
-        let server = Server::builder().add_routes(service);
+        let server = Tonic::builder().add_routes(service);
         server.serve_with_incoming(incoming.with_nodelay(Some(true)))
     };
     let spans = TraceServiceServer::new(Bare).max_decoding_message_size(64 << 20);
@@ -185,9 +146,7 @@ async fn serve_bare(otlp: &str, api: &str) {
 
 async fn measure(name: &str, otlp: SocketAddr, api: SocketAddr) {
     let sent = Arc::new(AtomicU64::new(0));
-    let senders: Vec<_> = (0..SENDERS)
-        .map(|sender| tokio::spawn(send_spans(otlp, sender, sent.clone())))
-        .collect();
+    let senders = load::begin(otlp, &sent);
     let began = Instant::now();
     // An agent is a program of its own: it does not wait for a thread that makes spans.
     let agent = tokio::task::spawn_blocking(move || agent().block_on(ask(api)));
@@ -196,12 +155,9 @@ async fn measure(name: &str, otlp: SocketAddr, api: SocketAddr) {
     for sender in senders {
         sender.abort();
     }
-    waits.drain(..WARM_UP.min(waits.len()));
+    waits.drain(..WARM_UP.min(waits.len() / 2));
     waits.sort_unstable();
-    let at = |share: f64| {
-        let place = (waits.len() as f64 * share) as usize;
-        waits[place.min(waits.len() - 1)].as_secs_f64() * 1e3
-    };
+    let at = |share| load::share_ms(&waits, share);
     let spans = sent.load(Ordering::Relaxed) as f64 / seconds;
     let calls = waits.len() as f64 / seconds;
     println!("{name}: {calls:.0} questions/s beside {spans:.0} acknowledged spans/s");
@@ -247,13 +203,6 @@ async fn ask(api: SocketAddr) -> (Vec<Duration>, u64, u64) {
     (waits, degraded, failed)
 }
 
-/// A rate, by the load that is asked for in percent.
-fn loaded(per_second: u64) -> u64 {
-    let percent = std::env::var("EDDY_GUARD_LOAD").ok();
-    let percent = percent.and_then(|percent| percent.parse().ok());
-    (per_second * percent.unwrap_or(100) / 100).max(1)
-}
-
 /// One call of an agent: asked about, and told of. How long the answer took and whether it was degraded; nothing if there was
 /// none.
 async fn call(mut guard: GuardServiceClient<Channel>, number: u64) -> Option<(Duration, bool)> {
@@ -279,75 +228,4 @@ async fn call(mut guard: GuardServiceClient<Channel>, number: u64) -> Option<(Du
     };
     let _ = guard.report_tool_result(report).await;
     Some((wait, answer.degraded))
-}
-
-async fn send_spans(otlp: SocketAddr, sender: u64, sent: Arc<AtomicU64>) {
-    let mut traces = TraceServiceClient::connect(format!("http://{otlp}"))
-        .await
-        .expect("the receiver listens");
-    let per_second = (loaded(SPANS_PER_SECOND) / SPANS_PER_REQUEST / SENDERS).max(1);
-    let mut ticks = tokio::time::interval(Duration::from_micros(1_000_000 / per_second));
-    for request in 0.. {
-        ticks.tick().await;
-        let spans = spans(sender, request);
-        if traces.export(spans).await.is_ok() {
-            sent.fetch_add(SPANS_PER_REQUEST, Ordering::Relaxed);
-        }
-    }
-}
-
-fn spans(sender: u64, request: u64) -> ExportTraceServiceRequest {
-    let now = SystemTime::now().duration_since(UNIX_EPOCH);
-    let now_ns = now.expect("after 1970").as_nanos() as u64;
-    let spans = (0..SPANS_PER_REQUEST).map(|place| {
-        let number = (request * SENDERS + sender) * SPANS_PER_REQUEST + place;
-        let run = number % RUNS;
-        let start = now_ns - (SPANS_PER_REQUEST - place) * 10_000;
-        Span {
-            trace_id: u128::from(run + 1).to_be_bytes().to_vec(),
-            span_id: (number + 1).to_be_bytes().to_vec(),
-            parent_span_id: vec![7; 8],
-            name: "execute_tool fetch".into(),
-            start_time_unix_nano: start,
-            end_time_unix_nano: start + 1_000,
-            attributes: vec![
-                text("gen_ai.operation.name", "execute_tool".into()),
-                text("gen_ai.conversation.id", format!("run-{run}")),
-                text("gen_ai.tool.name", "fetch".into()),
-                text("gen_ai.tool.call.id", format!("call-{number}")),
-                text(
-                    "gen_ai.tool.call.arguments",
-                    format!(r#"{{"item":"{number}"}}"#),
-                ),
-                text(
-                    "gen_ai.tool.call.result",
-                    format!(r#"{{"found":"thing {number}"}}"#),
-                ),
-            ],
-            ..Span::default()
-        }
-    });
-    ExportTraceServiceRequest {
-        resource_spans: vec![ResourceSpans {
-            scope_spans: vec![ScopeSpans {
-                scope: Some(InstrumentationScope {
-                    name: "bench".into(),
-                    ..InstrumentationScope::default()
-                }),
-                spans: spans.collect(),
-                ..ScopeSpans::default()
-            }],
-            ..ResourceSpans::default()
-        }],
-    }
-}
-
-fn text(key: &str, value: String) -> KeyValue {
-    KeyValue {
-        key: key.into(),
-        value: Some(AnyValue {
-            value: Some(Any::StringValue(value)),
-        }),
-        ..KeyValue::default()
-    }
 }
