@@ -175,7 +175,7 @@ impl<const MAX: usize> FromIterator<u64> for Newest<MAX> {
 }
 
 /// Whether a ring of numbers holds one; many are compared at a time.
-fn holds<T: Copy + PartialEq>(ring: &VecDeque<T>, value: T) -> bool {
+pub(crate) fn holds<T: Copy + PartialEq>(ring: &VecDeque<T>, value: T) -> bool {
     let (front, back) = ring.as_slices();
     front.contains(&value) || back.contains(&value)
 }

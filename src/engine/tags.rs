@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::ops::RangeInclusive;
 
-use super::few::push_bounded;
+use super::few::{holds, push_bounded};
 use super::fold::Fold;
 use super::hash::mix;
 use super::judge::Judged;
@@ -54,7 +54,8 @@ impl Tags {
     /// The length of the shortest round, of those asked for, that the newest call closes for the third time. It is not made of
     /// rounds that are shorter than those asked for.
     pub(crate) fn goes_round(&self, newest: Tag, periods: RangeInclusive<usize>) -> Option<usize> {
-        let newest = newest.0?;
+        // Most calls are not among the newest ones.
+        let newest = newest.0.filter(|newest| holds(&self.0, *newest))?;
         let at = |back: usize| {
             let Some(back) = back.checked_sub(1) else {
                 return Some(newest);
