@@ -32,12 +32,6 @@ pub(super) const WORK: &[Work] = &[
 
 const ROUNDS: usize = 10;
 
-fn worked(made: &mut Made) {
-    let steps = made.between(0, 8);
-    made.work(steps);
-    made.begins = made.events.len();
-}
-
 /// What one shell printed, as four frameworks give it to the model.
 fn shell(made: &mut Made, style: usize, command: &str, code: u8, printed: &str) {
     let millis = made.between(20, 9_000);
@@ -117,7 +111,7 @@ fn together(made: &mut Made, calls: Vec<(&str, Value, Value)>) {
 }
 
 fn patch_refused(made: &mut Made) {
-    worked(made);
+    made.begin(8);
     let (style, path, shown) = (made.below(4), made.file(), made.words(40));
     let looks = made.chance(50);
     for _ in 0..ROUNDS {
@@ -130,7 +124,7 @@ fn patch_refused(made: &mut Made) {
 }
 
 fn other_flags(made: &mut Made) {
-    worked(made);
+    made.begin(8);
     let (style, name) = (made.below(4), made.words(2).replace(' ', "_"));
     let (file, line) = (made.file(), made.between(20, 300));
     let (left, right) = (made.between(1, 9), made.between(10, 99));
@@ -153,7 +147,7 @@ fn other_flags(made: &mut Made) {
 }
 
 fn quotes_break(made: &mut Made) {
-    worked(made);
+    made.begin(8);
     let style = made.below(4);
     for _ in 0..ROUNDS {
         let (body, more, line) = (made.words(8), made.words(5), made.between(3, 40));
@@ -174,7 +168,7 @@ fn quotes_break(made: &mut Made) {
 }
 
 fn password_asked(made: &mut Made) {
-    worked(made);
+    made.begin(8);
     shell(
         made,
         1,
@@ -199,7 +193,7 @@ fn password_asked(made: &mut Made) {
 }
 
 fn never_read(made: &mut Made) {
-    worked(made);
+    made.begin(8);
     let path = format!("/home/me/app/{}", made.file());
     let writes = made.chance(40);
     for round in 0..ROUNDS {
@@ -234,7 +228,7 @@ fn todos(tasks: &[String], done: usize) -> Value {
 const TODOS_WRITTEN: &str = "Todos have been modified successfully. Ensure that you continue to use the todo list to track your progress. Please proceed with the current tasks if applicable";
 
 fn tasks_rewritten(made: &mut Made) {
-    worked(made);
+    made.begin(8);
     let (path, text) = (format!("/home/me/app/{}", made.file()), made.words(40));
     let about = made.some_words(4);
     for round in 0..ROUNDS {
@@ -259,7 +253,7 @@ fn tasks_rewritten(made: &mut Made) {
 }
 
 fn same_three(made: &mut Made) {
-    worked(made);
+    made.begin(8);
     let words = made.some_words(3);
     let asked: Vec<_> = words
         .iter()
@@ -286,7 +280,7 @@ fn same_three(made: &mut Made) {
 }
 
 fn three_reworded(made: &mut Made) {
-    worked(made);
+    made.begin(8);
     let words = made.some_words(4);
     let hits: Vec<_> = (0..3)
         .map(|place| json!({"url": format!("https://{}.example/{place}", words[place]), "title": made.words(5), "content": made.words(30)}))
@@ -353,7 +347,7 @@ fn late_round(made: &mut Made) {
 
 /// A change that is made to one file after the other, each looked at, edited and checked.
 fn migration(made: &mut Made) {
-    worked(made);
+    made.begin(8);
     let style = made.below(4);
     let files = made.between(90, 110);
     for number in 0..files {
@@ -404,7 +398,7 @@ fn migration(made: &mut Made) {
 
 /// The same tests on every pair of versions; one of them is broken everywhere.
 fn matrix(made: &mut Made) {
-    worked(made);
+    made.begin(8);
     let style = made.below(4);
     let broken = made.chance(50).then(|| made.word());
     for python in 9..14 {
@@ -438,7 +432,7 @@ fn matrix(made: &mut Made) {
 }
 
 fn bisect(made: &mut Made) {
-    worked(made);
+    made.begin(8);
     let (style, name) = (made.below(4), made.word());
     shell(
         made,
@@ -484,7 +478,7 @@ fn bisect(made: &mut Made) {
 }
 
 fn build_polled(made: &mut Made) {
-    worked(made);
+    made.begin(8);
     let chunk = made.hex();
     made.call(
         "exec_command",
@@ -524,7 +518,7 @@ fn build_polled(made: &mut Made) {
 }
 
 fn patches_mended(made: &mut Made) {
-    worked(made);
+    made.begin(8);
     let style = made.below(4);
     for _ in 0..made.between(8, 14) {
         let path = made.file();
@@ -548,7 +542,7 @@ fn patches_mended(made: &mut Made) {
 }
 
 fn tasks_done(made: &mut Made) {
-    worked(made);
+    made.begin(8);
     let style = made.below(4);
     let tasks: Vec<_> = (0..30)
         .map(|number| format!("Step {number}: {}", made.words(4)))
@@ -581,7 +575,7 @@ fn tasks_done(made: &mut Made) {
 }
 
 fn reads_together(made: &mut Made) {
-    worked(made);
+    made.begin(8);
     for _ in 0..made.between(8, 14) {
         let mut calls = Vec::new();
         for _ in 0..made.between(2, 5) {
@@ -624,7 +618,7 @@ fn reads_together(made: &mut Made) {
 }
 
 fn upgrades(made: &mut Made) {
-    worked(made);
+    made.begin(8);
     let style = made.below(4);
     for number in 0..made.between(50, 70) {
         let name = format!("{}-{}", made.word(), made.word());

@@ -57,12 +57,6 @@ pub(super) const WORK: &[Work] = &[
 
 const ROUNDS: usize = 10;
 
-fn begin(made: &mut Made) {
-    let steps = made.between(0, 8);
-    made.work(steps);
-    made.begins = made.events.len();
-}
-
 fn handoff(made: &mut Made, from: &str, to: &'static str, errand: &str) {
     made.add(json!({"kind": "handoff", "from_agent": from, "to_agent": to, "input": errand}));
     made.as_agent(to);
@@ -78,7 +72,7 @@ fn delegate(made: &mut Made, from: &'static str, to: &str, task: &str, answer: &
 }
 
 fn delegated_to_and_fro(made: &mut Made) {
-    begin(made);
+    made.begin(8);
     let about = made.words(4);
     for round in 0..ROUNDS {
         let way = ["Write", "Please write", "Compose", "Draft"][round % 4];
@@ -105,7 +99,7 @@ fn delegated_to_and_fro(made: &mut Made) {
 }
 
 fn sent_back(made: &mut Made) {
-    begin(made);
+    made.begin(8);
     let about = made.words(3);
     for _ in 0..ROUNDS {
         made.as_agent("supervisor");
@@ -134,7 +128,7 @@ fn sent_back(made: &mut Made) {
 }
 
 fn thanks(made: &mut Made) {
-    begin(made);
+    made.begin(8);
     let said = [
         "You're welcome! If you have any more questions, feel free to ask. Have a great day!",
         "Thank you! I appreciate your help. Have a great day too!",
@@ -153,7 +147,7 @@ fn thanks(made: &mut Made) {
 }
 
 fn plan_once_more(made: &mut Made) {
-    begin(made);
+    made.begin(8);
     let about = made.some_words(4);
     for round in 0..ROUNDS {
         made.as_agent("MagenticOneOrchestrator");
@@ -181,7 +175,7 @@ fn plan_once_more(made: &mut Made) {
 }
 
 fn asks_for_yes(made: &mut Made) {
-    begin(made);
+    made.begin(8);
     let (id, what) = (made.hex(), made.words(3));
     for round in 0..ROUNDS {
         let text = match round % 3 {
@@ -206,7 +200,7 @@ fn asks_for_yes(made: &mut Made) {
 }
 
 fn not_rolled_out(made: &mut Made) {
-    begin(made);
+    made.begin(8);
     let (name, file) = (made.word(), made.word());
     let mut age = made.between(60, 300);
     for _ in 0..ROUNDS {
@@ -221,7 +215,7 @@ fn not_rolled_out(made: &mut Made) {
 }
 
 fn same_job_fails(made: &mut Made) {
-    begin(made);
+    made.begin(8);
     let (branch, file) = (made.word(), made.file());
     let error = made.words(5);
     let mut run = made.between(900_000_000, 990_000_000);
@@ -243,7 +237,7 @@ fn same_job_fails(made: &mut Made) {
 }
 
 fn same_three_mails(made: &mut Made) {
-    begin(made);
+    made.begin(8);
     let mails: Vec<_> = (0..3)
         .map(|_| (made.hex(), made.words(4), made.words(20)))
         .collect();
@@ -266,7 +260,7 @@ fn same_three_mails(made: &mut Made) {
 }
 
 fn picture_refused(made: &mut Made) {
-    begin(made);
+    made.begin(8);
     let what = made.words(6);
     for _ in 0..ROUNDS {
         let (seed, id) = (made.between(1, 999_999_999), made.hex());
@@ -280,7 +274,7 @@ fn picture_refused(made: &mut Made) {
 }
 
 fn failed_job_asked(made: &mut Made) {
-    begin(made);
+    made.begin(8);
     let id = made.hex();
     for _ in 0..ROUNDS {
         let at = made.time();
@@ -295,7 +289,7 @@ fn failed_job_asked(made: &mut Made) {
 
 /// A job that never ends, asked for every few seconds; how long it has been at work is told.
 fn job_hammered(made: &mut Made) {
-    begin(made);
+    made.begin(8);
     let id = made.hex();
     let mut elapsed = made.between(10, 90);
     for _ in 0..ROUNDS + 4 {
@@ -306,7 +300,7 @@ fn job_hammered(made: &mut Made) {
 }
 
 fn network_broken(made: &mut Made) {
-    begin(made);
+    made.begin(8);
     let url = format!("https://{}.example/data.csv", made.word());
     for _ in 0..ROUNDS + 2 {
         let port = made.between(30_000, 60_000);
@@ -322,7 +316,7 @@ fn network_broken(made: &mut Made) {
 }
 
 fn field_missing(made: &mut Made) {
-    begin(made);
+    made.begin(8);
     let (project, summary) = (made.word().to_uppercase(), made.words(5));
     let field = made.between(10_000, 10_900);
     for round in 0..ROUNDS {
@@ -343,7 +337,7 @@ fn field_missing(made: &mut Made) {
 
 /// A channel in which nobody but the agent speaks: what is read grows by what was posted.
 fn posts_unanswered(made: &mut Made) {
-    begin(made);
+    made.begin(8);
     let about = made.words(4);
     let mut posted = Vec::new();
     for round in 0..ROUNDS {
@@ -371,7 +365,7 @@ fn posts_unanswered(made: &mut Made) {
 }
 
 fn door_shut(made: &mut Made) {
-    begin(made);
+    made.begin(8);
     let room = made.words(12);
     let verbs = ["open door", "push door", "pull door", "open the door"];
     let mut moves = made.between(5, 50);
@@ -392,7 +386,7 @@ fn door_shut(made: &mut Made) {
 }
 
 fn customer_spellings(made: &mut Made) {
-    begin(made);
+    made.begin(8);
     let (first, last) = (made.word(), made.word());
     for round in 0..ROUNDS {
         let zip = made.between(10_000, 99_999);
@@ -409,7 +403,7 @@ fn customer_spellings(made: &mut Made) {
 }
 
 fn form_refused(made: &mut Made) {
-    begin(made);
+    made.begin(8);
     let name = made.words(2);
     for round in 0..ROUNDS {
         let date = format!("{:02}/{:02}/2027", made.between(1, 12), made.between(1, 28));
@@ -434,7 +428,7 @@ fn form_refused(made: &mut Made) {
 }
 
 fn parts_delegated(made: &mut Made) {
-    begin(made);
+    made.begin(8);
     for part in made.some_words(8) {
         let (what, found) = (made.words(4), made.words(25));
         delegate(
@@ -458,7 +452,7 @@ fn parts_delegated(made: &mut Made) {
 }
 
 fn research_and_text(made: &mut Made) {
-    begin(made);
+    made.begin(8);
     for _ in 0..6 {
         let (topic, found, text) = (made.words(3), made.words(12), made.words(26));
         made.as_agent("supervisor");
@@ -501,7 +495,7 @@ fn research_and_text(made: &mut Made) {
 }
 
 fn coder_and_reviewer(made: &mut Made) {
-    begin(made);
+    made.begin(8);
     let task = made.words(4);
     for round in 1..8 {
         let (code, remark) = (made.words(20), made.words(9));
@@ -515,7 +509,7 @@ fn coder_and_reviewer(made: &mut Made) {
 
 /// One question for many towns: each errand has the words of the others but one, and each answer is another.
 fn ten_towns(made: &mut Made) {
-    begin(made);
+    made.begin(8);
     for town in made.some_words(10) {
         let (figure, page) = (made.between(10_000, 900_000), made.words(18));
         made.as_agent("Orchestrator");
@@ -541,7 +535,7 @@ fn ten_towns(made: &mut Made) {
 }
 
 fn reservations(made: &mut Made) {
-    begin(made);
+    made.begin(8);
     made.call(
         "get_user_details",
         json!({"user_id": "ann_4711"}),
@@ -578,7 +572,7 @@ fn reservations(made: &mut Made) {
 }
 
 fn roll_out(made: &mut Made) {
-    begin(made);
+    made.begin(8);
     let name = made.word();
     let mut age = 10;
     made.sh(
@@ -596,7 +590,7 @@ fn roll_out(made: &mut Made) {
 }
 
 fn checks_come_in(made: &mut Made) {
-    begin(made);
+    made.begin(8);
     let checks = made.some_words(6);
     let mut done = 0;
     while done <= 6 {
@@ -618,7 +612,7 @@ fn checks_come_in(made: &mut Made) {
 }
 
 fn hundred_mails(made: &mut Made) {
-    begin(made);
+    made.begin(8);
     for _ in 0..30 {
         let (id, subject, body) = (made.hex(), made.words(4), made.words(16));
         made.call(
@@ -635,7 +629,7 @@ fn hundred_mails(made: &mut Made) {
 }
 
 fn picture_variants(made: &mut Made) {
-    begin(made);
+    made.begin(8);
     let what = made.words(6);
     for _ in 0..10 {
         let (seed, id) = (made.between(1, 999_999_999), made.hex());
@@ -644,7 +638,7 @@ fn picture_variants(made: &mut Made) {
 }
 
 fn job_without_percent(made: &mut Made) {
-    begin(made);
+    made.begin(8);
     let id = made.hex();
     for _ in 0..made.between(6, 12) {
         let at = made.time();
@@ -663,7 +657,7 @@ fn job_without_percent(made: &mut Made) {
 }
 
 fn network_heals(made: &mut Made) {
-    begin(made);
+    made.begin(8);
     for _ in 0..9 {
         let (path, text) = (made.word(), made.words(20));
         let url = format!("https://data.example/{path}.csv");
@@ -683,7 +677,7 @@ fn network_heals(made: &mut Made) {
 
 /// Tickets are moved on: each has the same ways on, and each answer is the same.
 fn tickets_moved(made: &mut Made) {
-    begin(made);
+    made.begin(8);
     let project = made.word().to_uppercase();
     let first = made.between(100, 900);
     for number in first..first + 12 {
@@ -694,7 +688,7 @@ fn tickets_moved(made: &mut Made) {
 }
 
 fn audit_clean(made: &mut Made) {
-    begin(made);
+    made.begin(8);
     for user in made.some_words(14) {
         let role = made.pick(&["viewer", "editor"]);
         made.call(
@@ -711,7 +705,7 @@ fn audit_clean(made: &mut Made) {
 }
 
 fn smoke_test(made: &mut Made) {
-    begin(made);
+    made.begin(8);
     for path in made.some_words(12) {
         let took = made.between(12, 240);
         made.call("http_get", json!({"url": format!("https://staging.example/{path}/health")}), json!({"status": 200, "elapsed_ms": took, "body": {"status": "ok", "version": "4.12.0", "database": "connected", "cache": "connected"}}));
@@ -719,7 +713,7 @@ fn smoke_test(made: &mut Made) {
 }
 
 fn receipts(made: &mut Made) {
-    begin(made);
+    made.begin(8);
     for _ in 0..12 {
         let (name, count) = (made.words(2), made.between(1, 9));
         made.call("create_order_line", json!({"product": name, "quantity": count}), json!({"code": 200, "message": "Request processed successfully", "data": {"accepted": true, "queued": true}}));
@@ -727,7 +721,7 @@ fn receipts(made: &mut Made) {
 }
 
 fn queue(made: &mut Made) {
-    begin(made);
+    made.begin(8);
     for _ in 0..16 {
         let messages: Vec<_> = (0..if made.chance(55) {
             0
@@ -751,7 +745,7 @@ fn queue(made: &mut Made) {
 }
 
 fn rooms(made: &mut Made) {
-    begin(made);
+    made.begin(8);
     let mut moves = made.between(5, 50);
     for _ in 0..10 {
         let way = made.pick(&["north", "south", "east", "west"]);
@@ -779,7 +773,7 @@ fn rooms(made: &mut Made) {
 }
 
 fn person_asked(made: &mut Made) {
-    begin(made);
+    made.begin(8);
     for _ in 0..9 {
         let (what, price) = (made.words(3), made.between(10, 900));
         made.call("ask_human", json!({"question": format!("May I order {what} for {price} dollars?")}), json!({"approved": true, "by": "ann", "comment": null, "channel": "slack", "request_type": "purchase"}));
@@ -789,7 +783,7 @@ fn person_asked(made: &mut Made) {
 }
 
 fn calendar(made: &mut Made) {
-    begin(made);
+    made.begin(8);
     for day in 1..9 {
         let date = format!("2027-03-{:02}", day + 3);
         made.call(
@@ -813,7 +807,7 @@ fn calendar(made: &mut Made) {
 }
 
 fn outline(made: &mut Made) {
-    begin(made);
+    made.begin(8);
     let outline = made.words(30);
     for (place, part) in made.some_words(8).into_iter().enumerate() {
         made.as_agent(["writer_a", "writer_b", "writer_c"][place % 3]);

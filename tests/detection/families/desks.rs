@@ -59,12 +59,6 @@ pub(super) const WORK: &[Work] = &[
 
 const ROUNDS: usize = 10;
 
-fn begin(made: &mut Made) {
-    let steps = made.between(0, 8);
-    made.work(steps);
-    made.begins = made.events.len();
-}
-
 /// What a shell printed, as one of three frameworks gives it to the model.
 fn observed(style: usize, code: u8, printed: &str) -> String {
     match style % 3 {
@@ -118,7 +112,7 @@ fn pytest(made: &mut Made, failed: &[&str], passed: usize) -> String {
 }
 
 fn rewritten_same_tests(made: &mut Made) {
-    begin(made);
+    made.begin(8);
     let (style, path, failed) = (made.below(3), made.file(), made.some_words(3));
     let passed = made.between(10, 90);
     for _ in 0..ROUNDS {
@@ -130,7 +124,7 @@ fn rewritten_same_tests(made: &mut Made) {
 }
 
 fn syntax_refused(made: &mut Made) {
-    begin(made);
+    made.begin(8);
     let (from, path) = (made.between(10, 300), made.file());
     for _ in 0..ROUNDS {
         let (text, shown) = (made.words(9), snippet(made));
@@ -144,7 +138,7 @@ fn syntax_refused(made: &mut Made) {
 }
 
 fn tests_in_turn(made: &mut Made) {
-    begin(made);
+    made.begin(8);
     let (style, path, tests) = (made.below(3), made.file(), made.some_words(2));
     for round in 0..ROUNDS {
         edit(made, &path);
@@ -155,7 +149,7 @@ fn tests_in_turn(made: &mut Made) {
 }
 
 fn greps_print_nothing(made: &mut Made) {
-    begin(made);
+    made.begin(8);
     let (style, name) = (made.below(3), made.words(2).replace(' ', "_"));
     for round in 0..ROUNDS {
         let dir = made.pick(&["src", "lib", ".", "app", "tests"]);
@@ -191,7 +185,7 @@ fn elements(made: &mut Made, url: &str, labels: &[&str]) -> String {
 }
 
 fn numbers_move(made: &mut Made) {
-    begin(made);
+    made.begin(8);
     let (url, labels) = (
         format!("https://{}.example/cart", made.word()),
         made.some_words(5),
@@ -209,7 +203,7 @@ fn numbers_move(made: &mut Made) {
 }
 
 fn subagents_search(made: &mut Made) {
-    begin(made);
+    made.begin(8);
     let about = made.words(3);
     for round in 0..ROUNDS {
         let prompt = match round % 3 {
@@ -233,7 +227,7 @@ fn subagents_search(made: &mut Made) {
 }
 
 fn paths_missing(made: &mut Made) {
-    begin(made);
+    made.begin(8);
     let name = made.words(2).replace(' ', "-");
     for round in 0..ROUNDS {
         let dir = made.pick(&["docs", "src", "config", "assets", "data", "notes"]);
@@ -252,7 +246,7 @@ fn paths_missing(made: &mut Made) {
 }
 
 fn cell_again(made: &mut Made) {
-    begin(made);
+    made.begin(8);
     let (column, frame) = (made.word(), made.pick(&["df", "data", "table"]));
     let mut count = made.between(3, 30);
     for round in 0..ROUNDS {
@@ -272,7 +266,7 @@ fn cell_again(made: &mut Made) {
 }
 
 fn open_find(made: &mut Made) {
-    begin(made);
+    made.begin(8);
     let (query, site, pattern) = (made.words(4), made.word(), made.word());
     let hits: Vec<_> = (0..4).map(|_| made.words(9)).collect();
     let text = made.words(30);
@@ -310,7 +304,7 @@ fn open_find(made: &mut Made) {
 }
 
 fn passages_timed(made: &mut Made) {
-    begin(made);
+    made.begin(8);
     let words = made.some_words(4);
     let passages: Vec<_> = (0..3)
         .map(|id| format!("[doc {id}] {}", made.words(20)))
@@ -333,7 +327,7 @@ fn passages_timed(made: &mut Made) {
 }
 
 fn no_rows(made: &mut Made) {
-    begin(made);
+    made.begin(8);
     let (table, column, value) = (made.word(), made.word(), made.word());
     for round in 0..ROUNDS {
         let (query, columns) = match round % 4 {
@@ -368,7 +362,7 @@ fn no_rows(made: &mut Made) {
 }
 
 fn eight_ranges(made: &mut Made) {
-    begin(made);
+    made.begin(8);
     let path = made.file();
     let ranges: Vec<_> = (0..8).map(|_| made.words(24)).collect();
     for _ in 0..4 {
@@ -384,7 +378,7 @@ fn eight_ranges(made: &mut Made) {
 }
 
 fn empty_pages_numbered(made: &mut Made) {
-    begin(made);
+    made.begin(8);
     let category = made.word();
     let style = made.below(2);
     let from = made.between(8, 30);
@@ -406,7 +400,7 @@ fn empty_pages_numbered(made: &mut Made) {
 }
 
 fn plan_read_again(made: &mut Made) {
-    begin(made);
+    made.begin(8);
     let tasks: Vec<_> = (0..5).map(|_| made.words(5)).collect();
     let list: Vec<_> = tasks.iter().map(|task| format!("- [ ] {task}")).collect();
     for _ in 0..ROUNDS {
@@ -426,7 +420,7 @@ fn plan_read_again(made: &mut Made) {
 }
 
 fn fact_saved_again(made: &mut Made) {
-    begin(made);
+    made.begin(8);
     let (who, what) = (made.word(), made.words(4));
     for round in 0..ROUNDS {
         let fact = match round % 3 {
@@ -450,7 +444,7 @@ fn fact_saved_again(made: &mut Made) {
 }
 
 fn other_language(made: &mut Made) {
-    begin(made);
+    made.begin(8);
     let language = made.below(4);
     let nothing = [
         "Keine Ergebnisse gefunden.",
@@ -474,7 +468,7 @@ fn other_language(made: &mut Made) {
 }
 
 fn one_sum(made: &mut Made) {
-    begin(made);
+    made.begin(8);
     let (a, b, c) = (
         made.between(11, 99),
         made.between(11, 99),
@@ -497,7 +491,7 @@ fn one_sum(made: &mut Made) {
 }
 
 fn fewer_fail(made: &mut Made) {
-    begin(made);
+    made.begin(8);
     let (style, path) = (made.below(3), made.file());
     let failing = made.some_words(9);
     let mut left = failing.len();
@@ -515,7 +509,7 @@ fn fewer_fail(made: &mut Made) {
 }
 
 fn bare_scroll(made: &mut Made) {
-    begin(made);
+    made.begin(8);
     let path = made.file();
     made.call(
         "run",
@@ -533,7 +527,7 @@ fn bare_scroll(made: &mut Made) {
 }
 
 fn greps_some(made: &mut Made) {
-    begin(made);
+    made.begin(8);
     let style = made.below(3);
     for _ in 0..16 {
         let (name, file) = (made.words(2).replace(' ', "_"), made.file());
@@ -554,7 +548,7 @@ fn greps_some(made: &mut Made) {
 }
 
 fn catalogue(made: &mut Made) {
-    begin(made);
+    made.begin(8);
     let url = format!("https://{}.example/shop", made.word());
     for page in 1..12 {
         let labels = made.some_words(6);
@@ -573,7 +567,7 @@ fn catalogue(made: &mut Made) {
 }
 
 fn subagents_modules(made: &mut Made) {
-    begin(made);
+    made.begin(8);
     for module in made.some_words(9) {
         let found = made.between(0, 6);
         let what = made.words(8);
@@ -586,7 +580,7 @@ fn subagents_modules(made: &mut Made) {
 }
 
 fn files_written(made: &mut Made) {
-    begin(made);
+    made.begin(8);
     for _ in 0..14 {
         let (path, text) = (made.file(), made.words(30));
         made.call(
@@ -605,7 +599,7 @@ fn files_written(made: &mut Made) {
 }
 
 fn head_each_step(made: &mut Made) {
-    begin(made);
+    made.begin(8);
     for count in 0..9 {
         let (column, word) = (made.word(), made.word());
         made.call(
@@ -626,7 +620,7 @@ fn head_each_step(made: &mut Made) {
 }
 
 fn pictures(made: &mut Made) {
-    begin(made);
+    made.begin(8);
     for _ in 0..10 {
         let words = made.some_words(3);
         let code = format!(
@@ -638,7 +632,7 @@ fn pictures(made: &mut Made) {
 }
 
 fn leads_followed(made: &mut Made) {
-    begin(made);
+    made.begin(8);
     let mut cursor = 0;
     for _ in 0..7 {
         let (query, hits, site, pattern) =
@@ -671,7 +665,7 @@ fn leads_followed(made: &mut Made) {
 }
 
 fn handbook(made: &mut Made) {
-    begin(made);
+    made.begin(8);
     let passages: Vec<_> = (0..5)
         .map(|id| format!("[handbook {id}] {}", made.words(18)))
         .collect();
@@ -697,7 +691,7 @@ fn made_sentence(place: usize) -> &'static str {
 }
 
 fn checks_clean(made: &mut Made) {
-    begin(made);
+    made.begin(8);
     for table in made.some_words(12) {
         let column = made.word();
         let query = match made.below(4) {
@@ -725,7 +719,7 @@ fn checks_clean(made: &mut Made) {
 }
 
 fn ranges_commented(made: &mut Made) {
-    begin(made);
+    made.begin(8);
     for path in (0..3).map(|_| made.file()).collect::<Vec<_>>() {
         for from in (0..5).map(|part| part * 120 + 1) {
             let (text, comment) = (made.words(24), made.words(11));
@@ -746,7 +740,7 @@ fn ranges_commented(made: &mut Made) {
 }
 
 fn shelves(made: &mut Made) {
-    begin(made);
+    made.begin(8);
     for category in made.some_words(14) {
         let empty = made.chance(40);
         let pages = if empty { 1 } else { made.between(1, 3) };
@@ -764,7 +758,7 @@ fn shelves(made: &mut Made) {
 }
 
 fn plan_each_step(made: &mut Made) {
-    begin(made);
+    made.begin(8);
     let tasks: Vec<_> = (0..3).map(|_| made.words(5)).collect();
     for done in 0..3 {
         let list: Vec<_> = tasks
@@ -782,7 +776,7 @@ fn plan_each_step(made: &mut Made) {
 }
 
 fn memory_kept(made: &mut Made) {
-    begin(made);
+    made.begin(8);
     for _ in 0..8 {
         let (topic, fact) = (made.word(), made.words(8));
         made.user();
@@ -807,7 +801,7 @@ fn memory_kept(made: &mut Made) {
 }
 
 fn linter(made: &mut Made) {
-    begin(made);
+    made.begin(8);
     let style = made.below(3);
     for _ in 0..14 {
         let file = made.file();
@@ -826,7 +820,7 @@ fn linter(made: &mut Made) {
 }
 
 fn primes(made: &mut Made) {
-    begin(made);
+    made.begin(8);
     let from = made.between(100, 900);
     for number in from..from + 16 {
         let prime = (2..number)
@@ -837,7 +831,7 @@ fn primes(made: &mut Made) {
 }
 
 fn training(made: &mut Made) {
-    begin(made);
+    made.begin(8);
     let style = made.below(3);
     let mut step = made.between(100, 900);
     for _ in 0..12 {

@@ -46,13 +46,8 @@ pub(super) const WORK: &[Work] = &[
     ("edits that fail, then fit", edits_that_miss),
 ];
 
-fn begin(made: &mut Made) {
-    let steps = made.between(0, 10);
-    made.work(steps);
-}
-
 fn polling_percent(made: &mut Made) {
-    begin(made);
+    made.begin(10);
     let (mut percent, style) = (0, made.below(3));
     let tool = made.pick(&["get_job", "check_status", "deployment_status"]);
     while percent < 100 {
@@ -68,7 +63,7 @@ fn polling_percent(made: &mut Made) {
 }
 
 fn polling_states(made: &mut Made) {
-    begin(made);
+    made.begin(10);
     for state in [
         "queued",
         "preparing",
@@ -91,7 +86,7 @@ fn polling_states(made: &mut Made) {
 }
 
 fn polling_rows(made: &mut Made) {
-    begin(made);
+    made.begin(10);
     let mut rows = made.between(40_000, 90_000);
     while rows > 0 {
         rows = rows.saturating_sub(made.between(2_000, 9_000));
@@ -103,7 +98,7 @@ fn polling_rows(made: &mut Made) {
 }
 
 fn paging_number(made: &mut Made) {
-    begin(made);
+    made.begin(10);
     let (tool, key) = (
         made.pick(&["list_issues", "search", "fetch_url"]),
         made.pick(&["page", "offset", "p"]),
@@ -122,7 +117,7 @@ fn paging_number(made: &mut Made) {
 }
 
 fn paging_cursor(made: &mut Made) {
-    begin(made);
+    made.begin(10);
     let mut cursor = made.hex();
     for _ in 0..made.between(8, 16) {
         let next = made.hex();
@@ -137,7 +132,7 @@ fn paging_cursor(made: &mut Made) {
 }
 
 fn chunks(made: &mut Made) {
-    begin(made);
+    made.begin(10);
     let file = made.file();
     for piece in 0..made.between(8, 20) {
         let text = made.words(12);
@@ -149,7 +144,7 @@ fn chunks(made: &mut Made) {
 }
 
 fn batch_ids(made: &mut Made) {
-    begin(made);
+    made.begin(10);
     let acknowledged = made.chance(50);
     for _ in 0..made.between(8, 30) {
         let (id, city) = (made.between(10_000, 99_999), made.word());
@@ -171,7 +166,7 @@ fn batch_ids(made: &mut Made) {
 }
 
 fn batch_files(made: &mut Made) {
-    begin(made);
+    made.begin(10);
     for _ in 0..made.between(8, 20) {
         let (file, text) = (made.file(), made.words(20));
         made.call("read_file", json!({"path": file}), text);
@@ -181,7 +176,7 @@ fn batch_files(made: &mut Made) {
 
 /// The same letter to other people: the texts differ in their middle alone, and each is acknowledged in the same way.
 fn batch_long(made: &mut Made) {
-    begin(made);
+    made.begin(10);
     let (opening, end) = (made.words(40), made.words(40));
     let answer = json!({"status": "accepted", "queue": "mail-outgoing", "note": "The message will be sent within the next minutes."});
     for _ in 0..made.between(8, 20) {
@@ -195,7 +190,7 @@ fn batch_long(made: &mut Made) {
 }
 
 fn batch_misses(made: &mut Made) {
-    begin(made);
+    made.begin(10);
     for _ in 0..made.between(10, 20) {
         let (name, city) = (made.words(2), made.word());
         let output = if made.chance(30) {
@@ -208,7 +203,7 @@ fn batch_misses(made: &mut Made) {
 }
 
 fn tests_after_edits(made: &mut Made) {
-    begin(made);
+    made.begin(10);
     let file = made.file();
     for left in (0..made.between(4, 9)).rev() {
         for _ in 0..made.between(1, 2) {
@@ -234,7 +229,7 @@ fn tests_after_edits(made: &mut Made) {
 
 /// The same failure three times, with reading and editing in between, before the right change is found.
 fn stubborn_test(made: &mut Made) {
-    begin(made);
+    made.begin(10);
     let (file, words) = (made.file(), made.words(3));
     for _ in 0..3 {
         let steps = made.between(0, 2);
@@ -261,7 +256,7 @@ fn stubborn_test(made: &mut Made) {
 }
 
 fn rate_limits(made: &mut Made) {
-    begin(made);
+    made.begin(10);
     for _ in 0..made.between(1, 3) {
         let input = json!({"symbol": made.word()});
         for wait in 0..made.between(1, 5) {
@@ -279,7 +274,7 @@ fn rate_limits(made: &mut Made) {
 }
 
 fn time_outs(made: &mut Made) {
-    begin(made);
+    made.begin(10);
     for _ in 0..made.between(2, 4) {
         let input = json!({"url": format!("https://{}.example", made.word())});
         for _ in 0..made.between(1, 3) {
@@ -296,7 +291,7 @@ fn time_outs(made: &mut Made) {
 
 /// A call is refused twice or three times for what is wrong with its arguments, each time another thing, and then goes through.
 fn arguments_mended(made: &mut Made) {
-    begin(made);
+    made.begin(10);
     for _ in 0..2 {
         let words = made.words(2);
         let missing = [
@@ -323,7 +318,7 @@ fn arguments_mended(made: &mut Made) {
 
 /// Many calls of one tool at the same time, some of which find nothing.
 fn fan_out(made: &mut Made) {
-    begin(made);
+    made.begin(10);
     for _ in 0..2 {
         let words = made.words(3);
         made.add(json!({"kind": "llm_call", "tokens": 900}));
@@ -348,7 +343,7 @@ fn fan_out(made: &mut Made) {
 }
 
 fn reads_between_edits(made: &mut Made) {
-    begin(made);
+    made.begin(10);
     let file = made.file();
     for _ in 0..made.between(5, 10) {
         let (old, new, text) = (made.words(2), made.words(2), made.words(20));
@@ -362,7 +357,7 @@ fn reads_between_edits(made: &mut Made) {
 }
 
 fn repl(made: &mut Made) {
-    begin(made);
+    made.begin(10);
     let mut failed = false;
     for step in 0..made.between(10, 24) {
         let (word, other) = (made.word(), made.word());
@@ -391,7 +386,7 @@ fn repl(made: &mut Made) {
 }
 
 fn debate(made: &mut Made) {
-    begin(made);
+    made.begin(10);
     for _ in 0..made.between(4, 8) {
         for (from, to) in [("for", "against"), ("against", "for")] {
             made.add(json!({"kind": "handoff", "from_agent": from, "to_agent": to}));
@@ -405,7 +400,7 @@ fn debate(made: &mut Made) {
 }
 
 fn review(made: &mut Made) {
-    begin(made);
+    made.begin(10);
     for round in 1..made.between(4, 7) {
         made.as_agent("writer");
         let (draft, notes) = (made.words(30), made.words(16));
@@ -605,7 +600,7 @@ fn shell_work(made: &mut Made) {
 
 /// Each query says more than the one before, and what comes back is another thing each time.
 fn narrowing(made: &mut Made) {
-    begin(made);
+    made.begin(10);
     let words = made.some_words(8);
     for count in 2..=words.len() {
         let (query, title) = (words[..count].join(" "), made.words(5));
@@ -643,7 +638,7 @@ fn swarm_parts(made: &mut Made) {
 
 /// A program that tells in words how far it is.
 fn status_lines(made: &mut Made) {
-    begin(made);
+    made.begin(10);
     let pages = made.between(6, 14);
     for page in 1..=pages {
         made.says(&format!(
@@ -668,7 +663,7 @@ fn recall(made: &mut Made) {
 
 /// Edits whose old text is not there, told in full, before one that fits.
 fn edits_that_miss(made: &mut Made) {
-    begin(made);
+    made.begin(10);
     for _ in 0..3 {
         let file = made.file();
         for _ in 0..made.between(1, 3) {

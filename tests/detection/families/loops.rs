@@ -80,12 +80,6 @@ pub(super) const PARTLY: [&str; 12] = [
 
 const ROUNDS: usize = 9;
 
-fn begin(made: &mut Made) {
-    let steps = made.between(0, 12);
-    made.work(steps);
-    made.begins = made.events.len();
-}
-
 fn tool(made: &mut Made) -> &'static str {
     made.pick(&[
         "search",
@@ -121,7 +115,7 @@ fn arguments(made: &mut Made) -> Value {
 }
 
 fn exact(made: &mut Made) {
-    begin(made);
+    made.begin(12);
     let (tool, input, output) = (tool(made), arguments(made), answer(made));
     for _ in 0..ROUNDS {
         if made.chance(20) {
@@ -138,7 +132,7 @@ fn volatile(made: &mut Made, words: &str) -> Value {
 }
 
 fn exact_volatile(made: &mut Made) {
-    begin(made);
+    made.begin(12);
     let (tool, input, words) = (tool(made), arguments(made), made.words(9));
     let style = made.below(3);
     for _ in 0..ROUNDS {
@@ -163,7 +157,7 @@ fn exact_volatile(made: &mut Made) {
 
 /// Numbers that go up and down and say nothing.
 fn exact_numbers(made: &mut Made) {
-    begin(made);
+    made.begin(12);
     let (tool, input, words) = (tool(made), arguments(made), made.words(6));
     let style = made.below(3);
     for _ in 0..ROUNDS + 3 {
@@ -179,7 +173,7 @@ fn exact_numbers(made: &mut Made) {
 }
 
 fn exact_between_stale(made: &mut Made) {
-    begin(made);
+    made.begin(12);
     let others = made.between(1, 3);
     let calls: Vec<_> = (0..=others)
         .map(|_| (tool(made), arguments(made), answer(made)))
@@ -196,7 +190,7 @@ fn exact_between_stale(made: &mut Made) {
 }
 
 fn exact_amid_news(made: &mut Made) {
-    begin(made);
+    made.begin(12);
     let (tool, input, output) = (tool(made), arguments(made), answer(made));
     for _ in 0..ROUNDS {
         made.call(tool, input.clone(), output.clone());
@@ -207,7 +201,7 @@ fn exact_amid_news(made: &mut Made) {
 }
 
 fn cycle(made: &mut Made, period: usize) {
-    begin(made);
+    made.begin(12);
     let volatile = made.chance(50);
     let calls: Vec<_> = (0..period)
         .map(|_| (tool(made), arguments(made), made.words(12)))
@@ -256,7 +250,7 @@ fn ask(made: &mut Made) -> (&'static str, &'static str) {
 }
 
 fn reworded_same(made: &mut Made) {
-    begin(made);
+    made.begin(12);
     let ((tool, key), words, output) = (ask(made), made.some_words(4), answer(made));
     for round in 0..ROUNDS {
         let query = reworded(made, &words, round);
@@ -266,7 +260,7 @@ fn reworded_same(made: &mut Made) {
 }
 
 fn reworded_empty(made: &mut Made) {
-    begin(made);
+    made.begin(12);
     let ((tool, key), words) = (ask(made), made.some_words(4));
     for round in 0..ROUNDS {
         let query = reworded(made, &words, round);
@@ -282,7 +276,7 @@ fn reworded_empty(made: &mut Made) {
 }
 
 fn reworded_shuffled(made: &mut Made) {
-    begin(made);
+    made.begin(12);
     let ((tool, key), words) = (ask(made), made.some_words(4));
     let mut hits: Vec<_> = (0..4)
         .map(|id| json!({"id": id, "title": made.words(5)}))
@@ -297,7 +291,7 @@ fn reworded_shuffled(made: &mut Made) {
 }
 
 fn error_varies(made: &mut Made) {
-    begin(made);
+    made.begin(12);
     let (tool, input, words) = (tool(made), arguments(made), made.words(3));
     let style = made.below(4);
     for _ in 0..ROUNDS {
@@ -328,7 +322,7 @@ fn error_varies(made: &mut Made) {
 }
 
 fn same_error(made: &mut Made) {
-    begin(made);
+    made.begin(12);
     let (tool, words) = (tool(made), made.words(3));
     let error = made.pick(&[
         "401 Unauthorized: the API key has expired",
@@ -345,7 +339,7 @@ fn same_error(made: &mut Made) {
 
 /// Each time another thing is guessed, and the answer is that it is not there.
 fn error_echoes(made: &mut Made) {
-    begin(made);
+    made.begin(12);
     let style = made.below(3);
     for _ in 0..ROUNDS {
         let guess = format!(
@@ -378,7 +372,7 @@ fn error_echoes(made: &mut Made) {
 }
 
 fn edit_undo(made: &mut Made) {
-    begin(made);
+    made.begin(12);
     let (file, one, other) = (made.file(), made.words(2), made.words(2));
     let test = made.pick(&["pytest -q", "cargo test", "npm test"]);
     for round in 0..ROUNDS {
@@ -402,7 +396,7 @@ fn edit_undo(made: &mut Made) {
 }
 
 fn edits_same_test(made: &mut Made) {
-    begin(made);
+    made.begin(12);
     let (file, words) = (made.file(), made.words(3));
     let test = made.pick(&["pytest -q tests", "cargo test", "npm test", "go test ./..."]);
     for _ in 0..ROUNDS {
@@ -422,7 +416,7 @@ fn edits_same_test(made: &mut Made) {
 }
 
 fn reread_ranges(made: &mut Made) {
-    begin(made);
+    made.begin(12);
     let file = made.file();
     let starts: Vec<_> = (0..made.between(2, 4))
         .map(|at| at * made.between(20, 100))
@@ -449,7 +443,7 @@ fn reread_ranges(made: &mut Made) {
 }
 
 fn shell_spelling(made: &mut Made) {
-    begin(made);
+    made.begin(12);
     let (dir, word, hits) = (made.word(), made.word(), made.between(0, 1));
     let found = format!(
         "src/{dir}.py:14: {}\nsrc/{dir}.py:90: {}",
@@ -474,7 +468,7 @@ fn shell_spelling(made: &mut Made) {
 }
 
 fn shell_build(made: &mut Made) {
-    begin(made);
+    made.begin(12);
     let words = made.words(3);
     let ways = [
         "",
@@ -501,7 +495,7 @@ fn shell_build(made: &mut Made) {
 
 /// A long program, changed in the middle a little each time, that fails in the same way.
 fn long_code(made: &mut Made) {
-    begin(made);
+    made.begin(12);
     let lines: Vec<_> = (0..40)
         .map(|at| format!("{}_{at} = load('{}')", made.word(), made.word()))
         .collect();
@@ -520,7 +514,7 @@ fn long_code(made: &mut Made) {
 const TEAM: [&str; 4] = ["planner", "writer", "critic", "editor"];
 
 fn handoffs(made: &mut Made, agents: usize) {
-    begin(made);
+    made.begin(12);
     for round in 0..ROUNDS {
         for at in 0..agents {
             let (from, to) = (TEAM[at], TEAM[(at + 1) % agents]);
@@ -535,7 +529,7 @@ fn handoffs(made: &mut Made, agents: usize) {
 }
 
 fn transfers(made: &mut Made) {
-    begin(made);
+    made.begin(12);
     for _ in 0..ROUNDS {
         made.as_agent("triage");
         made.call(
@@ -554,7 +548,7 @@ fn transfers(made: &mut Made) {
 }
 
 fn monologue_rotating(made: &mut Made) {
-    begin(made);
+    made.begin(12);
     let about = made.words(3);
     let texts = [
         format!("I will now go through {about} and decide on the next step."),
@@ -586,7 +580,7 @@ fn reworded_text(made: &mut Made, about: &str, round: usize) -> String {
 }
 
 fn monologue_reworded(made: &mut Made) {
-    begin(made);
+    made.begin(12);
     let about = made.words(4);
     made.call("search", json!({"query": about}), json!([]));
     for round in 0..ROUNDS {
@@ -597,7 +591,7 @@ fn monologue_reworded(made: &mut Made) {
 }
 
 fn plan_restated(made: &mut Made) {
-    begin(made);
+    made.begin(12);
     let about = made.words(4);
     let steps: Vec<_> = (0..5).map(|_| made.words(6)).collect();
     for round in 0..ROUNDS {
@@ -617,7 +611,7 @@ fn plan_restated(made: &mut Made) {
 }
 
 fn swarm(made: &mut Made) {
-    begin(made);
+    made.begin(12);
     let (tool, input, output) = (tool(made), arguments(made), answer(made));
     for round in 0..ROUNDS {
         made.as_worker(["w1", "w2", "w3"][round % 3]);
@@ -628,7 +622,7 @@ fn swarm(made: &mut Made) {
 
 /// A log that grows by one heartbeat between two looks.
 fn growing_noise(made: &mut Made) {
-    begin(made);
+    made.begin(12);
     let mut log = made.words(12);
     let input = json!({"path": "/var/log/app.log"});
     for _ in 0..ROUNDS {
@@ -640,7 +634,7 @@ fn growing_noise(made: &mut Made) {
 }
 
 fn errand_reworded(made: &mut Made) {
-    begin(made);
+    made.begin(12);
     let about = made.words(4);
     for _ in 0..ROUNDS {
         let way = made.pick(&[

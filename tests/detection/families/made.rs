@@ -187,6 +187,13 @@ impl Made {
         self.add(json!({"kind": "user_message", "agent": "user"}));
     }
 
+    /// What the run is about begins after at most so many steps of work.
+    pub(super) fn begin(&mut self, steps_max: usize) {
+        let steps = self.between(0, steps_max);
+        self.work(steps);
+        self.begins = self.events.len();
+    }
+
     /// So many steps of work that gets on: other questions, other answers.
     pub(super) fn work(&mut self, steps: usize) {
         for _ in 0..steps {

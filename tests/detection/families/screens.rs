@@ -31,12 +31,6 @@ pub(super) const WORK: &[Work] = &[
 
 const ROUNDS: usize = 10;
 
-fn worked(made: &mut Made) {
-    let steps = made.between(0, 8);
-    made.work(steps);
-    made.begins = made.events.len();
-}
-
 /// A picture of the screen as a content block, another one for each seed text.
 fn screenshot(made: &mut Made) -> Value {
     let data: String = (0..20).map(|_| made.hex()).collect();
@@ -44,7 +38,7 @@ fn screenshot(made: &mut Made) -> Value {
 }
 
 fn dead_click(made: &mut Made) {
-    worked(made);
+    made.begin(8);
     let (x, y, seen) = (
         made.between(200, 900),
         made.between(100, 700),
@@ -71,7 +65,7 @@ fn tree(code: &str, url: &str, elements: &str) -> Value {
 }
 
 fn banner(made: &mut Made) {
-    worked(made);
+    made.begin(8);
     let (url, name) = (format!("https://{}.example/cart", made.word()), made.word());
     let elements = format!(
         "- generic [ref=e1]:\n  - dialog \"Cookies\" [ref=e3]: {}\n  - button \"{name}\" [ref=e42]",
@@ -95,7 +89,7 @@ fn banner(made: &mut Made) {
 }
 
 fn nothing_extracted(made: &mut Made) {
-    worked(made);
+    made.begin(8);
     let words = made.some_words(3);
     let site = made.word();
     for round in 0..ROUNDS {
@@ -129,7 +123,7 @@ fn passage(made: &mut Made, place: usize) -> Value {
 
 /// Each query gets three or four of the same seven passages, in some order.
 fn passages_dealt(made: &mut Made) {
-    worked(made);
+    made.begin(8);
     let passages: Vec<_> = (0..7).map(|place| passage(made, place)).collect();
     let words = made.some_words(4);
     for round in 0..ROUNDS {
@@ -159,7 +153,7 @@ fn passages_dealt(made: &mut Made) {
 }
 
 fn no_such_column(made: &mut Made) {
-    worked(made);
+    made.begin(8);
     let (table, column) = (made.word(), made.words(2).replace(' ', "_"));
     for round in 0..ROUNDS {
         let year = 2_020 + made.below(7);
@@ -193,7 +187,7 @@ fn no_such_column(made: &mut Made) {
 }
 
 fn count_of_nought(made: &mut Made) {
-    worked(made);
+    made.begin(8);
     let words = made.some_words(3);
     for round in 0..ROUNDS {
         let query = match round % 5 {
@@ -224,7 +218,7 @@ fn count_of_nought(made: &mut Made) {
 }
 
 fn made_again(made: &mut Made) {
-    worked(made);
+    made.begin(8);
     let (name, kind) = (made.word(), made.word());
     let graph = json!({"entities": [{"name": name, "entityType": kind, "observations": [made.words(6)]}], "relations": []});
     for _ in 0..ROUNDS {
@@ -245,7 +239,7 @@ fn made_again(made: &mut Made) {
 
 /// Pages of many sites, some of which are not there, and some of which all say the same to robots.
 fn crawl(made: &mut Made) {
-    worked(made);
+    made.begin(8);
     let wall = made.pick(&[
         "Please enable JavaScript and cookies to view this page.",
         "Checking your browser before you access the site. This process is automatic. Your browser will be redirected to your requested content shortly.",
@@ -284,7 +278,7 @@ fn crawl(made: &mut Made) {
 }
 
 fn labels(made: &mut Made) {
-    worked(made);
+    made.begin(8);
     let style = made.below(3);
     for number in 0..500 {
         let text = made.words(18);
@@ -308,7 +302,7 @@ fn labels(made: &mut Made) {
 }
 
 fn form(made: &mut Made) {
-    worked(made);
+    made.begin(8);
     let style = made.below(2);
     let answers = |made: &mut Made| {
         if style == 0 {
@@ -343,7 +337,7 @@ fn form(made: &mut Made) {
 }
 
 fn slow_page(made: &mut Made) {
-    worked(made);
+    made.begin(8);
     let style = made.below(2);
     for _ in 0..made.between(4, 6) {
         let at = [made.between(200, 900), made.between(100, 700)];
@@ -373,7 +367,7 @@ fn slow_page(made: &mut Made) {
 }
 
 fn scrolled_and_read(made: &mut Made) {
-    worked(made);
+    made.begin(8);
     for _ in 0..made.between(6, 12) {
         for _ in 0..made.between(1, 2) {
             made.call(
@@ -392,7 +386,7 @@ fn scrolled_and_read(made: &mut Made) {
 }
 
 fn pages_by_button(made: &mut Made) {
-    worked(made);
+    made.begin(8);
     let url = format!("https://{}.example/list", made.word());
     for page in 1..made.between(20, 35) {
         let (from, rows) = (made.between(100, 900), made.words(25));
@@ -418,7 +412,7 @@ fn pages_by_button(made: &mut Made) {
 
 /// Each query is narrower than the one before and finds something that the others did not, beside much that they did.
 fn refined(made: &mut Made) {
-    worked(made);
+    made.begin(8);
     for _ in 0..made.between(2, 3) {
         let words = made.some_words(8);
         let mut query = format!("{} {}", words[0], words[1]);
@@ -451,7 +445,7 @@ fn refined(made: &mut Made) {
 }
 
 fn questions_repaired(made: &mut Made) {
-    worked(made);
+    made.begin(8);
     made.call(
         "sql_db_list_tables",
         json!({"tool_input": ""}),
@@ -495,7 +489,7 @@ fn questions_repaired(made: &mut Made) {
 }
 
 fn forty_customers(made: &mut Made) {
-    worked(made);
+    made.begin(8);
     let style = made.below(2);
     for number in 0..40 {
         let (name, fact) = (made.word(), made.words(7));

@@ -99,12 +99,6 @@ fn explored(made: &mut Made, style: usize) {
     made.begins = made.events.len();
 }
 
-fn worked(made: &mut Made) {
-    let steps = made.between(0, 8);
-    made.work(steps);
-    made.begins = made.events.len();
-}
-
 fn traceback(made: &mut Made, file: &str, error: &str) -> String {
     let line = made.between(3, 60);
     format!(
@@ -173,7 +167,7 @@ fn foreground(made: &mut Made) {
 }
 
 fn replaced_nowhere(made: &mut Made) {
-    worked(made);
+    made.begin(8);
     let (path, text) = (format!("/testbed/{}", made.file()), made.words(40));
     for _ in 0..ROUNDS {
         let (old, new) = (made.words(6), made.words(6));
@@ -194,7 +188,7 @@ fn replaced_nowhere(made: &mut Made) {
 }
 
 fn nobody_begins(made: &mut Made) {
-    worked(made);
+    made.begin(8);
     let about = made.words(3);
     for round in 0..ROUNDS {
         made.as_agent("Engineer");
@@ -220,7 +214,7 @@ fn nobody_begins(made: &mut Made) {
 }
 
 fn flights_again(made: &mut Made) {
-    worked(made);
+    made.begin(8);
     let (from, to) = (
         made.pick(&["JFK", "SFO", "ORD"]),
         made.pick(&["SEA", "BOS", "MIA"]),
@@ -255,7 +249,7 @@ fn flights_again(made: &mut Made) {
 }
 
 fn order_refused(made: &mut Made) {
-    worked(made);
+    made.begin(8);
     let order = format!("#W{}", made.between(1_000_000, 9_999_999));
     let style = made.below(2);
     for _ in 0..ROUNDS {
@@ -282,7 +276,7 @@ fn order_refused(made: &mut Made) {
 }
 
 fn restarted(made: &mut Made) {
-    worked(made);
+    made.begin(8);
     let style = made.below(2);
     for _ in 0..ROUNDS {
         made.call("reboot_device", json!({}), "Device has been rebooted.");
@@ -303,7 +297,7 @@ fn restarted(made: &mut Made) {
 }
 
 fn two_pages(made: &mut Made) {
-    worked(made);
+    made.begin(8);
     let site = made.word();
     let pages = [made.words(30), made.words(30)];
     for _ in 0..ROUNDS {
@@ -321,7 +315,7 @@ fn two_pages(made: &mut Made) {
 }
 
 fn graded_no(made: &mut Made) {
-    worked(made);
+    made.begin(8);
     let words = made.some_words(5);
     let documents: Vec<_> = (0..3)
         .map(|_| json!({"page_content": made.words(20), "metadata": {"source": "manual.pdf"}}))
@@ -368,7 +362,7 @@ fn graded_no(made: &mut Made) {
 }
 
 fn chunks_again(made: &mut Made) {
-    worked(made);
+    made.begin(8);
     let chunks: Vec<_> = (0..6).map(|_| made.words(18)).collect();
     for _ in 0..5 {
         for (number, summary) in chunks.iter().enumerate() {
@@ -384,7 +378,7 @@ fn chunks_again(made: &mut Made) {
 }
 
 fn limit_ignored(made: &mut Made) {
-    worked(made);
+    made.begin(8);
     let words = made.some_words(3);
     for round in 0..12 {
         let wait = made.between(20, 59);
@@ -710,7 +704,7 @@ fn check_each_change(made: &mut Made) {
 }
 
 fn hits_and_back(made: &mut Made) {
-    worked(made);
+    made.begin(8);
     let site = made.word();
     let list: Vec<_> = (0..10).map(|_| made.words(4)).collect();
     let style = made.below(2);
@@ -739,7 +733,7 @@ fn hits_and_back(made: &mut Made) {
 }
 
 fn parts_of_question(made: &mut Made) {
-    worked(made);
+    made.begin(8);
     let documents: Vec<_> = (0..4)
         .map(|id| json!({"id": id, "text": made.words(22)}))
         .collect();
@@ -756,7 +750,7 @@ fn parts_of_question(made: &mut Made) {
 }
 
 fn chunks_say_nothing(made: &mut Made) {
-    worked(made);
+    made.begin(8);
     let nothing = made.pick(&[
         "No relevant information in this chunk.",
         "NOT_RELEVANT",
@@ -778,7 +772,7 @@ fn chunks_say_nothing(made: &mut Made) {
 }
 
 fn polled_until_done(made: &mut Made) {
-    worked(made);
+    made.begin(8);
     let id = made.hex();
     let style = made.below(3);
     let mut pause = 2;
@@ -809,7 +803,7 @@ fn polled_until_done(made: &mut Made) {
 }
 
 fn works_at_last(made: &mut Made) {
-    worked(made);
+    made.begin(8);
     for _ in 0..made.between(3, 5) {
         let (url, text) = (
             format!("https://{}.example/data", made.word()),

@@ -57,12 +57,6 @@ pub(super) const WORK: &[Work] = &[
 
 const ROUNDS: usize = 10;
 
-fn begin(made: &mut Made) {
-    let steps = made.between(0, 8);
-    made.work(steps);
-    made.begins = made.events.len();
-}
-
 /// A picture of a page, another one each time.
 fn picture(made: &mut Made) -> String {
     let text: String = (0..24).map(|_| made.hex()).collect();
@@ -75,7 +69,7 @@ fn page(made: &mut Made, url: &str, text: &str) -> Value {
 }
 
 fn click_in_vain(made: &mut Made) {
-    begin(made);
+    made.begin(8);
     let (url, text, index) = (
         format!("https://shop.example/{}", made.word()),
         made.words(14),
@@ -109,7 +103,7 @@ fn click_in_vain(made: &mut Made) {
 }
 
 fn scroll_at_end(made: &mut Made) {
-    begin(made);
+    made.begin(8);
     let style = made.below(2);
     for _ in 0..ROUNDS {
         let picture = picture(made);
@@ -128,7 +122,7 @@ fn scroll_at_end(made: &mut Made) {
 }
 
 fn login_refused(made: &mut Made) {
-    begin(made);
+    made.begin(8);
     let url = "https://bank.example/login";
     for _ in 0..ROUNDS {
         made.call(
@@ -152,7 +146,7 @@ fn login_refused(made: &mut Made) {
 }
 
 fn sql_same_error(made: &mut Made) {
-    begin(made);
+    made.begin(8);
     let (table, column) = (made.word(), made.word());
     for round in 0..ROUNDS {
         let (other, limit) = (made.word(), made.between(1, 50));
@@ -177,7 +171,7 @@ fn sql_same_error(made: &mut Made) {
 }
 
 fn sql_schema_again(made: &mut Made) {
-    begin(made);
+    made.begin(8);
     let tables: Vec<_> = (0..3).map(|_| (made.word(), made.words(8))).collect();
     for _ in 0..ROUNDS {
         made.call(
@@ -206,7 +200,7 @@ fn sql_schema_again(made: &mut Made) {
 }
 
 fn retrieval_same_pieces(made: &mut Made) {
-    begin(made);
+    made.begin(8);
     let words = made.some_words(4);
     let pieces: Vec<_> = (0..3).map(|_| made.words(18)).collect();
     for round in 0..ROUNDS {
@@ -232,7 +226,7 @@ fn retrieval_same_pieces(made: &mut Made) {
 }
 
 fn same_order(made: &mut Made) {
-    begin(made);
+    made.begin(8);
     let (id, city) = (made.between(10_000, 99_999), made.words(3));
     for _ in 0..ROUNDS {
         made.call(
@@ -248,7 +242,7 @@ fn same_order(made: &mut Made) {
 }
 
 fn todo_alone(made: &mut Made) {
-    begin(made);
+    made.begin(8);
     let tasks: Vec<_> = (0..4).map(|_| made.words(6)).collect();
     let answer = made.pick(&[
         "Todos have been modified successfully.",
@@ -280,7 +274,7 @@ fn ledger(made: &mut Made, speaker: &'static str, errand: &str) {
 }
 
 fn ledger_stuck(made: &mut Made) {
-    begin(made);
+    made.begin(8);
     let (about, url) = (made.words(4), format!("https://{}.example/", made.word()));
     for _ in 0..ROUNDS {
         let way = made.pick(&["", " Please", " Now", " Once more"]);
@@ -312,7 +306,7 @@ fn pages_counted(made: &mut Made) {
 }
 
 fn behind_end(made: &mut Made, output: &Value) {
-    begin(made);
+    made.begin(8);
     let words = made.words(3);
     for page in 0..3 {
         let hits: Vec<_> = (0..4).map(|_| made.words(5)).collect();
@@ -334,7 +328,7 @@ fn behind_end(made: &mut Made, output: &Value) {
 }
 
 fn pages_again(made: &mut Made) {
-    begin(made);
+    made.begin(8);
     let words = made.words(3);
     let pages: Vec<Vec<_>> = (0..made.between(2, 4))
         .map(|_| (0..4).map(|_| made.words(5)).collect())
@@ -352,7 +346,7 @@ fn pages_again(made: &mut Made) {
 }
 
 fn items_again(made: &mut Made) {
-    begin(made);
+    made.begin(8);
     let items: Vec<_> = (0..made.between(2, 5))
         .map(|_| (made.between(100, 999), made.words(3)))
         .collect();
@@ -369,7 +363,7 @@ fn items_again(made: &mut Made) {
 }
 
 fn into_the_wall(made: &mut Made) {
-    begin(made);
+    made.begin(8);
     let (x, y) = (made.below(9), made.below(9));
     let ways = ["up", "left"];
     let alternate = made.chance(40);
@@ -381,7 +375,7 @@ fn into_the_wall(made: &mut Made) {
 }
 
 fn approval_hammered(made: &mut Made) {
-    begin(made);
+    made.begin(8);
     let id = made.hex();
     for _ in 0..ROUNDS {
         made.call(
@@ -395,7 +389,7 @@ fn approval_hammered(made: &mut Made) {
 
 /// A pod that dies and starts anew: the number of its restarts grows, and nothing else comes of it.
 fn crash_loop(made: &mut Made) {
-    begin(made);
+    made.begin(8);
     let (name, words) = (made.word(), made.words(4));
     let mut restarts = made.between(1, 5);
     for _ in 0..ROUNDS + 2 {
@@ -418,7 +412,7 @@ fn crash_loop(made: &mut Made) {
 }
 
 fn old_text_not_found(made: &mut Made) {
-    begin(made);
+    made.begin(8);
     let (file, content) = (made.file(), made.words(30));
     for _ in 0..ROUNDS {
         let (old, new) = (made.words(6), made.words(6));
@@ -441,7 +435,7 @@ fn old_text_not_found(made: &mut Made) {
 }
 
 fn draft_refused(made: &mut Made) {
-    begin(made);
+    made.begin(8);
     let lines: Vec<_> = (0..6).map(|_| made.words(9)).collect();
     for _ in 0..ROUNDS {
         let mut letter = lines.clone();
@@ -456,7 +450,7 @@ fn draft_refused(made: &mut Made) {
 }
 
 fn next_button(made: &mut Made) {
-    begin(made);
+    made.begin(8);
     for number in 1..made.between(7, 14) {
         let words = made.words(14);
         let seen = page(
@@ -469,7 +463,7 @@ fn next_button(made: &mut Made) {
 }
 
 fn scroll_page(made: &mut Made) {
-    begin(made);
+    made.begin(8);
     let mut below = made.between(4_000, 9_000);
     while below > 600 {
         below -= 600;
@@ -483,7 +477,7 @@ fn scroll_page(made: &mut Made) {
 }
 
 fn form_filled(made: &mut Made) {
-    begin(made);
+    made.begin(8);
     for field in made.some_words(9) {
         let text = made.words(2);
         made.call(
@@ -504,7 +498,7 @@ fn form_filled(made: &mut Made) {
 }
 
 fn sql_exploring(made: &mut Made) {
-    begin(made);
+    made.begin(8);
     let tables = made.some_words(5);
     made.call("list_tables", json!({}), json!(tables));
     for table in tables {
@@ -537,7 +531,7 @@ fn sql_exploring(made: &mut Made) {
 }
 
 fn sql_inserts(made: &mut Made) {
-    begin(made);
+    made.begin(8);
     let table = made.word();
     for round in 1..made.between(6, 10) {
         let words = made.words(3);
@@ -558,7 +552,7 @@ fn sql_inserts(made: &mut Made) {
 
 /// Different questions to one collection, whose answers share pieces.
 fn retrieval_overlap(made: &mut Made) {
-    begin(made);
+    made.begin(8);
     let pieces: Vec<_> = (0..24).map(|_| made.words(18)).collect();
     for _ in 0..made.between(6, 12) {
         let query = made.words(4);
@@ -648,7 +642,7 @@ fn tasks_ticked(made: &mut Made) {
 }
 
 fn ledger_moves(made: &mut Made) {
-    begin(made);
+    made.begin(8);
     for _ in 0..made.between(6, 10) {
         let (about, what, url) = (
             made.words(3),
@@ -668,7 +662,7 @@ fn ledger_moves(made: &mut Made) {
 }
 
 fn pages_to_end(made: &mut Made) {
-    begin(made);
+    made.begin(8);
     for _ in 0..2 {
         let words = made.words(3);
         for page in 0..made.between(4, 9) {
@@ -727,7 +721,7 @@ fn cron_healthy(made: &mut Made) {
 }
 
 fn game_steps(made: &mut Made) {
-    begin(made);
+    made.begin(8);
     let y = made.below(9);
     for x in 0..made.between(8, 16) {
         made.call(
@@ -752,7 +746,7 @@ fn game_dice(made: &mut Made) {
 }
 
 fn approvals(made: &mut Made) {
-    begin(made);
+    made.begin(8);
     for _ in 0..made.between(6, 12) {
         let words = made.words(5);
         made.call(
@@ -766,7 +760,7 @@ fn approvals(made: &mut Made) {
 }
 
 fn approval_waits(made: &mut Made) {
-    begin(made);
+    made.begin(8);
     let id = made.hex();
     for _ in 0..made.between(5, 12) {
         made.call(
@@ -785,7 +779,7 @@ fn approval_waits(made: &mut Made) {
 }
 
 fn deploy_until_done(made: &mut Made) {
-    begin(made);
+    made.begin(8);
     made.call(
         "deploy",
         json!({"service": "web"}),
@@ -806,7 +800,7 @@ fn deploy_until_done(made: &mut Made) {
 }
 
 fn translation(made: &mut Made) {
-    begin(made);
+    made.begin(8);
     for at in 0..made.between(8, 16) {
         let (text, result) = (made.words(20), made.words(20));
         made.call("translate", json!({"text": text, "to": "nb"}), result);
