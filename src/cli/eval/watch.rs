@@ -44,7 +44,8 @@ pub(super) struct Label {
 
 /// Tells the engine of a run, and notes what it said on the way.
 pub(super) fn judge(run: EventsRun, policy: &Policy) -> Verdict {
-    let mut state = RunState::new(run.run_id.clone());
+    // Not by its own name, which may be that of a swarm.
+    let mut state = RunState::new("run".into());
     let mut rules = BTreeSet::new();
     let mut critical = false;
     let mut first_flag_event = None;
