@@ -9,9 +9,9 @@ use super::nested::{Digest, Shape};
 /// Longest text that is read as a sentence saying there is nothing; beyond it, it says something else as well.
 const SENTENCE_BYTES_MAX: usize = 80;
 
-/// Sentences that say so. They must stand as words of their own: neither "100 results" nor "piano results" is nothing.
-/// Each begins with `n` or `0`.
-const NOTHING: [&str; 22] = [
+/// Sentences that say so, also in other languages. They must stand as words of their own: neither "100 results" nor "piano
+/// results" is nothing. Each begins with one of [`INITIALS`].
+const NOTHING: [&str; 34] = [
     "no results",
     "no result",
     "no matches",
@@ -34,10 +34,25 @@ const NOTHING: [&str; 22] = [
     "no further results",
     "nothing to commit",
     "nothing to do",
+    "keine ergebnisse",
+    "keine treffer",
+    "keine daten",
+    "nichts gefunden",
+    "sin resultados",
+    "no se encontraron",
+    "no hay resultados",
+    "nessun risultato",
+    "nenhum resultado",
+    "geen resultaten",
+    "nie znaleziono",
+    "ingen resultat",
 ];
 
+/// The letters and the digit with which [`NOTHING`] begins.
+const INITIALS: &[u8] = b"n0ksgi";
+
 /// Sentences that say so in other languages, in lower case; each has a letter that English has not.
-const ABROAD: [&str; 13] = [
+const ABROAD: [&str; 15] = [
     "aucun résultat",
     "aucune donnée",
     "keine einträge",
@@ -47,20 +62,12 @@ const ABROAD: [&str; 13] = [
     "ничего не найдено",
     "не найдено",
     "見つかりません",
+    "結果がありません",
+    "bulunamadı",
     "没有找到",
     "未找到",
     "沒有找到",
     "결과가 없습니다",
-];
-
-/// The same in languages that are written in the letters of English.
-const ABROAD_ASCII: [&str; 6] = [
-    "keine ergebnisse",
-    "keine treffer",
-    "nichts gefunden",
-    "sin resultados",
-    "nessun risultato",
-    "nenhum resultado",
 ];
 
 /// Whether a result's text holds nothing, or says so in a sentence that is known or one of the user's. Of arguments only
@@ -76,21 +83,14 @@ pub(super) fn says_there_is_nothing(text: &str, phrases: &[String]) -> bool {
     text.eq_ignore_ascii_case("none")
         || text.eq_ignore_ascii_case("null")
         || says_nothing(text.as_bytes())
-        || says_nothing_abroad(text)
+        || (!text.is_ascii() && says_nothing_abroad(text))
         || (!phrases.is_empty() && says_one_of(text, phrases))
 }
 
-/// Whether one of the sentences of other languages begins the text.
+/// Whether one of the sentences with letters of other languages stands in the text.
 fn says_nothing_abroad(text: &str) -> bool {
-    let starts = |words: &&str| {
-        let start = text.as_bytes().get(..words.len());
-        start.is_some_and(|start| start.eq_ignore_ascii_case(words.as_bytes()))
-    };
-    let is_abroad = || {
-        let text = text.to_lowercase();
-        ABROAD.iter().any(|words| text.contains(words))
-    };
-    ABROAD_ASCII.iter().any(starts) || (!text.is_ascii() && is_abroad())
+    let text = text.to_lowercase();
+    ABROAD.iter().any(|words| text.contains(words))
 }
 
 /// Whether one of the user's sentences stands in the text, whatever its case.
@@ -104,7 +104,7 @@ fn says_one_of(text: &str, phrases: &[String]) -> bool {
 /// Whether one of the sentences stands in the text, whatever its case, with no letter, digit or decimal sign before it.
 fn says_nothing(text: &[u8]) -> bool {
     text.iter().enumerate().any(|(at, byte)| {
-        matches!(byte, b'n' | b'N' | b'0') && is_start(text, at) && says(&text[at..])
+        INITIALS.contains(&byte.to_ascii_lowercase()) && is_start(text, at) && says(&text[at..])
     })
 }
 

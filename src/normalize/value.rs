@@ -531,6 +531,9 @@ mod tests {
             "nothing found for \"x\"",
             r#"[{"rows":[]}]"#,
             r#"{"hits":0,"results":[]}"#,
+            "Es wurden keine Ergebnisse gefunden.",
+            "No se encontraron resultados.",
+            r#"{"message":"没有找到相关结果。","results":[]}"#,
         ] {
             check_empty(nothing, true);
         }
