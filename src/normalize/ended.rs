@@ -31,6 +31,9 @@ const CODES: [&str; 5] = [
     "exit_status",
 ];
 
+/// What a result begins with whose first line is the exit code; AutoGen's is the one in lower case.
+const CODE_FIRST: [&str; 2] = ["Exit code", "exitcode: "];
+
 /// What stands above that which a command of Codex printed.
 const ABOVE: [&str; 2] = ["Chunk ID: ", "Wall time: "];
 
@@ -128,16 +131,14 @@ fn without_envelope(result: &str) -> Option<(Cow<'_, str>, Option<i64>)> {
     let text = result.trim();
     if text.starts_with('{') {
         let begins = |names: &[&str]| wrappers::begins_with(text, names);
+        let is_known = begins(&["stdout", "stderr"]) || begins(&CODES);
         // Other objects begin so, too: an exit code tells them apart.
         let may_be_another = begins(&["metadata", "output"]);
-        if !may_be_another && !begins(&["stdout", "stderr"]) && !begins(&CODES) {
-            return None;
+        if !is_known && !may_be_another {
+            let code = code_near_ends(text)?;
+            return Some((Cow::Borrowed(text), Some(code)));
         }
-        let code = CODES
-            .iter()
-            .find_map(|name| value::member(text, &[name]))
-            .or_else(|| value::member(text, &["metadata", "exit_code"]))
-            .and_then(|code| code.parse().ok());
+        let code = exit_code_of(text);
         if code.is_none() && may_be_another {
             return None;
         }
@@ -154,7 +155,7 @@ fn without_envelope(result: &str) -> Option<(Cow<'_, str>, Option<i64>)> {
         return Some((Cow::Owned(printed.into_owned()), code));
     }
     let end = inner.trim_end_matches('"').trim_end();
-    let mut beginnings = ["<returncode>", "Exit code"].iter().chain(&ABOVE);
+    let mut beginnings = CODE_FIRST.iter().chain(&["<returncode>"]).chain(&ABOVE);
     let may_begin = beginnings.any(|start| inner.starts_with(start));
     if !may_begin && !end.ends_with([']', '$']) {
         return None;
@@ -163,6 +164,33 @@ fn without_envelope(result: &str) -> Option<(Cow<'_, str>, Option<i64>)> {
         Cow::Borrowed(text) => printed(text).map(|(text, code)| (Cow::Borrowed(text), code)),
         Cow::Owned(text) => printed(&text).map(|(text, code)| (Cow::Owned(text.to_owned()), code)),
     }
+}
+
+/// The exit code of an object that does not begin as those of shells do, where its name stands near the beginning or the end:
+/// most objects are spared the walk through their members.
+fn code_near_ends(object: &str) -> Option<i64> {
+    let bytes = object.as_bytes();
+    let head = &bytes[..bytes.len().min(TAIL_BYTES_MAX)];
+    let tail = &bytes[bytes.len().saturating_sub(TAIL_BYTES_MAX)..];
+    let holds = |name: &str| {
+        let name = name.as_bytes();
+        let mut parts = [head, tail].into_iter();
+        parts.any(|part| part.windows(name.len()).any(|here| here == name))
+    };
+    let mut names = CODES.iter().filter(|name| holds(name));
+    if !holds("ode\"") {
+        return None;
+    }
+    let code = names.find_map(|name| value::member(object, &[name]))?;
+    code.parse().ok()
+}
+
+/// The exit code that an object tells.
+fn exit_code_of(object: &str) -> Option<i64> {
+    let mut codes = CODES.iter().map(|name| value::member(object, &[name]));
+    let code = codes.find_map(|code| code);
+    let code = code.or_else(|| value::member(object, &["metadata", "exit_code"]))?;
+    code.parse().ok()
 }
 
 /// The same of a text.
@@ -177,11 +205,15 @@ fn printed(text: &str) -> Option<(&str, Option<i64>)> {
             .unwrap_or(output);
         return Some((output.trim(), code.trim().parse().ok()));
     }
-    if let Some(rest) = text.strip_prefix("Exit code") {
+    if let Some(rest) = CODE_FIRST.iter().find_map(|start| text.strip_prefix(start)) {
         let (line, rest) = rest.split_once('\n').unwrap_or((rest, ""));
-        let code = line.trim_start_matches([':', ' ']).trim().parse().ok()?;
-        let output = rest.split_once("Output:\n").map(|(_, output)| output);
-        return Some((output.unwrap_or(rest).trim_end(), Some(code)));
+        // Some say the number in words as well: `1 (execution failed)`.
+        let line = line.trim_start_matches([':', ' ']);
+        let number = line.split_once(" (").map_or(line, |(number, _)| number);
+        let code = number.trim().parse().ok()?;
+        let of_codex = || rest.split_once("Output:\n").map(|(_, output)| output);
+        let output = rest.strip_prefix("Code output:").or_else(of_codex);
+        return Some((output.unwrap_or(rest).trim(), Some(code)));
     }
     if ABOVE.iter().any(|start| text.starts_with(start)) {
         // The lines above tell how long it took and whether it has ended.
@@ -328,6 +360,18 @@ mod tests {
             Some("stop"),
         );
         check(
+            "print(1)",
+            "exitcode: 1 (execution failed)\nCode output: \nno such module\n",
+            "no such module",
+            Some("no such module"),
+        );
+        check(
+            "pass",
+            "exitcode: 0 (execution succeeded)\nCode output: \n",
+            "",
+            None,
+        );
+        check(
             "ls",
             "a.py\n(Open file: n/a)\n(Current directory: /app)\nbash-$",
             "a.py",
@@ -383,6 +427,8 @@ mod tests {
         assert_eq!(silent.result, "");
         let report = told(r#"{"output":"","lines":2}"#);
         assert_eq!(report.result, r#"{"output":"","lines":2}"#);
+        let failed = told(r#"{"status":"done","exit_code":2,"output":"no rule"}"#);
+        assert_eq!(&*failed.failure.expect("a failure").text, "no rule");
         let other = told(r#"{"exit":1,"stdout":"a"}"#);
         assert_eq!(other.result, r#"{"exit":1,"stdout":"a"}"#);
         assert!(other.failure.is_none());
