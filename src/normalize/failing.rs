@@ -183,6 +183,9 @@ const SHORT_BYTES_MAX: usize = 512;
 /// The failure that a result tells of: `isError`, an `error` with something in it at its top, the line with
 /// which command runners report how a process ended, or words with which programs begin to say that they failed.
 fn failure_in(result: &str) -> Option<Failure> {
+    if let Some(error) = cell_error(result) {
+        return Some(value::failure(error));
+    }
     if !result.trim_start().starts_with('{') {
         // What tells it stands at the beginning, or in a result that is short as a whole.
         let words = if result.len() <= SHORT_BYTES_MAX {
@@ -207,6 +210,27 @@ fn failure_in(result: &str) -> Option<Failure> {
     (!nothing).then(|| value::failure(&value::unquote(error)))
 }
 
+/// What a sheet shows in a cell whose formula fails.
+const CELL_ERRORS: [&str; 7] = [
+    "#REF!", "#N/A", "#NAME?", "#VALUE!", "#DIV/0!", "#NUM!", "#ERROR!",
+];
+
+/// Longest result that is of one cell.
+const CELL_BYTES_MAX: usize = 128;
+
+/// The error that a cell shows which was read alone: it stands at the end of a short result, and no other value before it.
+fn cell_error(result: &str) -> Option<&'static str> {
+    if result.len() > CELL_BYTES_MAX {
+        return None;
+    }
+    let text = result.trim_end_matches(['"', ']', '}', '\\', ' ', '\n']);
+    let (before, error) = text.rsplit_once('#')?;
+    let is_alone = before.is_empty() || before.ends_with([':', '[', '"']);
+    let is_row = before.trim_end_matches(['"', '\\', ' ']).ends_with(',');
+    let known = CELL_ERRORS.iter().find(|known| known[1..] == *error);
+    known.copied().filter(|_| is_alone && !is_row)
+}
+
 /// A failure without words takes the result's, which is then all that was said.
 pub(super) fn told_by_result(error: Failure, result: Option<&str>) -> Failure {
     match result {
@@ -217,7 +241,7 @@ pub(super) fn told_by_result(error: Failure, result: Option<&str>) -> Failure {
 
 #[cfg(test)]
 mod tests {
-    use super::{end_of_traceback, reads_as_failure};
+    use super::{cell_error, end_of_traceback, reads_as_failure};
 
     /// Given a traceback, its last line is what went wrong; a text that speaks of one is none.
     #[test]
@@ -239,6 +263,18 @@ mod tests {
             None,
         );
         check("ran\nValueError: no", None);
+    }
+
+    /// Given a cell that was read alone and shows an error, that is a failure; in a row it is one value of many.
+    #[test]
+    fn cells_fail() {
+        let check = |text: &str, expected| assert_eq!(cell_error(text), expected, "{text}");
+        check(r##"{"values": [["#REF!"]]}"##, Some("#REF!"));
+        check(r##"{"cell":"D2","value":"#N/A"}"##, Some("#N/A"));
+        check("#NAME?", Some("#NAME?"));
+        check(r##"{"values": [["copper", "#N/A"]]}"##, None);
+        check("channel #general", None);
+        check("see the page on #REF!", None);
     }
 
     /// Words of an error are told from a text that speaks of errors, counts or is a log.
