@@ -1000,12 +1000,18 @@ impl Told {
     }
 
     fn is_fresh(&self, at: usize) -> bool {
-        let (tool, _, output, error) = self.0[at];
+        let (tool, input, output, error) = self.0[at];
         let before = &self.0[..at];
         let brought_it = |call: &&(u8, u64, u64, Option<u64>)| {
             call.3.is_none() && (call.0, call.2) == (tool, output)
         };
-        error.is_none() && !before.iter().any(|call| brought_it(&call))
+        // The same question, which had other answers lately, has a new one.
+        let newest = before[at.saturating_sub(12)..].iter();
+        let asked: Vec<_> = newest
+            .filter(|call| (call.0, call.1) == (tool, input))
+            .collect();
+        let answers_anew = !asked.is_empty() && !asked.iter().any(brought_it);
+        error.is_none() && (answers_anew || !before.iter().any(|call| brought_it(&call)))
     }
 
     /// As the page of `tool_cycle` says: each call of the newest round and some more as a round before, and of a long round, that

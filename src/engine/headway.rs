@@ -59,7 +59,11 @@ impl Fold {
             judged.result,
         );
         let told = |mark: &CallMark| (mark.key, mark.tool, mark.group, mark.result);
-        let repeats = self.recent.iter().enumerate().filter(|(place, mark)| {
+        // What a user brings up again is no crowd.
+        let of_turn = judged.number.saturating_sub(self.totals.turn_at) as usize;
+        let before = self.recent.len().saturating_sub(of_turn);
+        let newest = self.recent.iter().enumerate().skip(before);
+        let repeats = newest.filter(|(place, mark)| {
             // The first call of a loop was new, and is part of it.
             let again = |(key, tool, group, result)| {
                 let alike =
@@ -118,11 +122,20 @@ impl Fold {
     /// show a standstill by itself, and something was found or done since.
     pub(super) fn starts_anew(&self, judged: &Judged<'_>, number: u64) -> bool {
         let totals = &self.totals;
-        let changed_at = if judged.silent {
-            totals.news_at
-        } else {
-            totals.acted_at
+        let changed_at = match judged.silent {
+            true if self.has_acted_elsewhere(judged) => totals.news_at.max(totals.acted_at),
+            true => totals.news_at,
+            false => totals.acted_at,
         };
         judged.is_terse() && number < changed_at.max(self.moved_on_at(judged))
+    }
+
+    /// Whether the newest call that did something was of another tool: of one that gives nothing at all, each call may seem to.
+    fn has_acted_elsewhere(&self, judged: &Judged<'_>) -> bool {
+        let back = judged.number.saturating_sub(self.totals.acted_at) as usize;
+        let acted = back
+            .checked_sub(1)
+            .and_then(|back| self.recent.iter().rev().nth(back));
+        acted.is_some_and(|mark| mark.tool != judged.tool_hash)
     }
 }

@@ -265,10 +265,22 @@ impl Fold {
             Some(value) if value.empty => Outcome::Empty,
             // What is written changes something, whatever is answered.
             _ if written() => Outcome::Fresh,
-            Some(value) if self.is_known(mix(tool, value.masked)) => Outcome::Stale,
+            Some(value)
+                if self.is_known(mix(tool, value.masked)) && !self.answers_anew(key, value) =>
+            {
+                Outcome::Stale
+            }
             Some(_) => Outcome::Fresh,
             None => Outcome::Unknown,
         }
+    }
+
+    /// Whether the same question was asked lately and had other answers: that this one is known from another question of the
+    /// tool's, as `running` is of an earlier job, does not make it old.
+    fn answers_anew(&self, key: Option<u64>, answer: &Value) -> bool {
+        let mut before = self.recent.iter().filter(|mark| mark.key == key).peekable();
+        let is_other = |mark: &CallMark| mark.result.is_some_and(|result| result != answer.masked);
+        key.is_some() && before.peek().is_some() && before.all(is_other)
     }
 
     /// Whether a call failed in a way that was not seen before, such as with one failed test less.
@@ -289,6 +301,19 @@ impl Fold {
     /// Whether the same was asked among the newest calls; what is not known was not.
     pub(super) fn asked_before(&self, judged: &Judged<'_>) -> bool {
         judged.key.is_some() && self.recent.iter().any(|mark| mark.key == judged.key)
+    }
+
+    /// Whether the same was asked just once before among the newest calls, and all others asked the tool for other things, as who
+    /// waits for several jobs asks for each in turn.
+    pub(super) fn asks_each_once_more(&self, judged: &Judged<'_>) -> bool {
+        let sample = judged.call.input.value().map_or("", |value| &*value.sample);
+        let of_tool = self
+            .recent
+            .iter()
+            .filter(|mark| mark.tool == judged.tool_hash);
+        let (same, mut others) = of_tool.partition::<Vec<_>, _>(|mark| mark.key == judged.key);
+        others.retain(|mark| relation(&mark.sample, sample) == Relation::Reworded);
+        judged.key.is_some() && same.len() == 1 && others.is_empty()
     }
 
     /// Whether a tool brought something new among the newest calls.

@@ -8,6 +8,7 @@ use super::fold::Fold;
 use super::judge::{Judged, Outcome};
 use super::marks::CallMark;
 use super::policy::{Patience, Policy};
+use super::question::{Relation, relation};
 
 const SECOND_NS: u64 = 1_000_000_000;
 
@@ -58,14 +59,11 @@ impl Waiting {
         };
         let gap_ns = judged.call.start_ns.saturating_sub(before.start_ns);
         let grown = gap_ns / 5 >= before.gap_ns / 4;
-        // A client that backs off does nothing else meanwhile.
-        let directly = fold
-            .recent
-            .back()
-            .is_some_and(|mark| mark.key == judged.key || judged.tries_again(mark));
         let mut waiting = Self {
             gap_ns: gap_ns.max(before.gap_ns),
-            backs_off: directly && before.gap_ns > 0 && grown,
+            backs_off: before.gap_ns > 0
+                && grown
+                && fold.does_nothing_else(judged, before.start_ns),
             ..Self::default()
         };
         if let Some(budget_seconds) = declared {
@@ -113,6 +111,18 @@ impl Fold {
             .find(|mark| mark.tool == judged.tool_hash);
         let is_same = |mark: &&CallMark| judged.result.is_some() && mark.result == judged.result;
         newest.filter(is_same).filter(|_| sleeps_first(judged))
+    }
+
+    /// Whether nothing else was done since the call before, as a client does that backs off; it may wait for several things in
+    /// turn.
+    fn does_nothing_else(&self, judged: &Judged<'_>, since_ns: u64) -> bool {
+        let sample = judged.call.input.value().map_or("", |value| &*value.sample);
+        let newest = self.recent.iter().rev();
+        let mut since = newest.take_while(|mark| mark.start_ns > since_ns);
+        let waits_too = |mark: &CallMark| {
+            mark.tool == judged.tool_hash && relation(&mark.sample, sample) != Relation::Reworded
+        };
+        since.all(|mark| judged.tries_again(mark) || waits_too(mark))
     }
 
     /// Whether the newest call did nothing but wait: what is looked at then is looked at after a while.

@@ -15,7 +15,7 @@
 //! # When it stays silent
 //! It is a warning and never critical, for long work on one thing looks alike. An instruction that puts another thing into the
 //! words of an earlier one (the next town, the next file) is another errand. Instructions in JSON are a program's state and not
-//! an errand; an instruction of fewer than three such words says too little; a span within another of the same agent tells of
+//! an errand; an instruction of fewer than five such words says too little; a span within another of the same agent tells of
 //! one instruction. Asking a job for its state, again and again, under one instruction is no loop of this kind.
 
 use crate::engine::event::{AgentSpan, Event};
@@ -32,6 +32,10 @@ const RULE: Rule = Rule::GoalLoop;
 
 /// Fewest words of an instruction that are long enough to be compared.
 const WORDS_MIN: usize = 3;
+
+/// Fewest words of an instruction that says by itself what is to be done: shorter ones (`please write the next part`) are how
+/// one asks another to go on.
+const ERRAND_WORDS_MIN: usize = 5;
 
 /// Shortest word that is compared: of shorter ones nearly all join others, in most languages.
 const WORD_BYTES_MIN: usize = 4;
@@ -70,7 +74,8 @@ pub(super) fn observe_instruction(
     // Nearly word for word, one fewer is enough.
     let near = |other: &&Asked| other.words.likeness(&asked.words) >= NEAR;
     let near = earlier.iter().filter(near).count() as u64 + 2 >= u64::from(settings.instructions);
-    let found = earlier.len() as u64 + 1 >= u64::from(settings.instructions) || near;
+    let enough = earlier.len() as u64 + 1 >= u64::from(settings.instructions) || near;
+    let found = enough && asked.words.0.len() >= ERRAND_WORDS_MIN;
     fold.speech.instructions += 1;
     push_bounded(&mut fold.speech.asked, asked, ASKED_MAX);
     if !found {

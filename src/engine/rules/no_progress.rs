@@ -18,10 +18,11 @@
 //! by itself, or a new call that gave nothing at all (a shell's `mkdir`) or failed without a word but its exit code; after one
 //! of these, one call more is needed. Where other tools bring something new between its calls, more are needed, and so they are
 //! for misses of a tool that found something lately. A question about another thing that finds nothing counts for nothing.
-//! Where arguments were not recorded, one call more is needed, and mere acknowledgements count for nothing.
-//! So do tests that fail, of which others passed, where each run is of another thing, such as another version.
-//! Short results start anew where something was done since, and so does a new question that finds nothing where something new
-//! came since. Where other tools bring something new, repeats must be six of the newest thirteen calls, unless the calls fail.
+//! Where arguments were not recorded, as many calls are needed as beside news, and mere acknowledgements count for nothing.
+//! Where each call asks for another thing, and for the second time only, as who waits for several jobs does, one more is
+//! needed. So do tests that fail, of which others passed, where each run is of another thing, such as another version. Short
+//! results start anew where something was done since, and so does a new question that finds nothing where something new came
+//! since. Where other tools bring something new, repeats must be six of the newest thirteen calls, unless the calls fail.
 
 use crate::engine::fold::Fold;
 use crate::engine::judge::{Judged, Outcome};
@@ -87,13 +88,15 @@ pub(super) fn observe(fold: &mut Fold, judged: &Judged<'_>, policy: &Policy) -> 
     } else {
         tally.add(judged);
     }
-    let calls = settings.calls_moving.filter(|_| tally.moved);
-    let less_sure = tally.weak || judged.key.is_none();
+    let calls = settings.calls_moving;
+    let calls = calls.filter(|_| tally.moved || judged.key.is_none());
+    let less_sure = tally.weak;
     let needed = u64::from(calls.unwrap_or(settings.calls)) + u64::from(less_sure);
-    if tally.count < needed {
+    let (count, moved) = (tally.count, tally.moved);
+    if count < needed || (count == needed && fold.asks_each_once_more(judged)) {
         return None;
     }
-    let moved = tally.moved;
+    let tally = fold.tallies.of(RULE, tool);
     let finding = Finding {
         is_guess: policy.progress_aware && judged.key.is_none(),
         ..Finding::of_calls(tally, tool, judged)

@@ -11,8 +11,9 @@
 //! Look at what the last results were; give the agent another tool, or tell it when to stop using this one.
 //!
 //! # When it stays silent
-//! Where progress is known, calls that brought something new do not count, and the warning is only an information: an agent
-//! with a single tool uses it all the time. Tools that pass control do not count.
+//! Where progress is known, calls that brought something new do not count, nothing is said at a call that does something new
+//! and is merely acknowledged, and the warning is only an information: an agent with a single tool uses it all the time. Tools
+//! that pass control do not count.
 
 use crate::engine::fold::Fold;
 use crate::engine::judge::{Judged, Outcome};
@@ -25,7 +26,7 @@ const RULE: Rule = Rule::RepeatedToolCall;
 pub(super) fn observe(fold: &mut Fold, judged: &Judged<'_>, policy: &Policy) -> Option<Finding> {
     let settings = policy.rules.repeated_tool_call.as_ref()?;
     let counts = |outcome: Outcome| !(policy.progress_aware && outcome == Outcome::Fresh);
-    if !counts(judged.outcome) {
+    if !counts(judged.outcome) || (policy.progress_aware && fold.acts(judged)) {
         return None;
     }
     let before = settings.window_calls.unwrap_or(u32::MAX).saturating_sub(1) as usize;

@@ -17,12 +17,13 @@
 //! failures that may pass by themselves, and waiting (long or growing pauses, a tool that waits) within its time, count for
 //! nothing; where other calls lie between, or results were not recorded, one repeat more is needed, and where something new
 //! came in between, from whatever call, two more than that, while repeats of whatever call must be six of the newest thirteen
-//! calls, and not each follow something that was newly asked and found, as from a list to each of its items and back; a call
-//! that fails in the same way each time needs no more than that one. A call
-//! that gives nothing at all (a shell's `sed -i`) cannot show a standstill by itself: where another call brought something new
-//! since, it starts anew; so does one whose result is unknown or short (`ok`, a picture's placeholder) where something was done
-//! since. Where nothing but numbers is new in the result, and they go up and down, the result is an old one, and one repeat
-//! more is needed; where other calls brought something new meanwhile, it is a gauge and does not count.
+//! calls (of those since the newest message of a user), and not each follow something that was newly asked and found, as from a
+//! list to each of its items and back; a call that fails in the same way each time needs no more than that one. A call that
+//! gives nothing at all (a shell's `sed -i`) cannot show a standstill by itself: where another call brought something new
+//! since, or another tool did something, it starts anew; so does one whose result is unknown or short (`ok`, a picture's
+//! placeholder) where something was done since. Where nothing but numbers is new in the result, and they go up and down, the
+//! result is an old one, and one repeat more is needed; where other calls brought something new meanwhile, it is a gauge and
+//! does not count.
 
 use crate::engine::fold::Fold;
 use crate::engine::judge::Judged;

@@ -18,10 +18,10 @@
 //! frame (another file, user or page), however long the frame is; calls of one model answer count once; and where results were
 //! nothing at all or not recorded, or other calls lie between, one more is needed, and where something new came in between, or
 //! results were not recorded and other calls lie between, two more than that, while repeats of whatever call must be six of the
-//! newest thirteen calls, unless the calls fail: those need one more where something was done in between.
-//! Calls that gave nothing at all start anew where another call brought something new since, those with a short or unknown
-//! result where something was done since; and these are alike only where two thirds of the words of both are the same, since to
-//! touch another file is to do another thing.
+//! newest thirteen calls, unless the calls fail: those need one more where something was done in between. Calls that gave
+//! nothing at all start anew where another call brought something new since or another tool did something, those with a short
+//! or unknown result where something was done since; and these are alike only where two thirds of the words of both are the
+//! same, since to touch another file is to do another thing.
 
 use crate::engine::event::{SAMPLE_BYTES_MAX, Value};
 use crate::engine::fold::Fold;
