@@ -47,7 +47,7 @@ pub(super) const LOOPS: &[Loop] = &[
 ];
 
 /// Kinds that are not seen, for the reasons that `docs/detection.md` gives.
-pub(super) const MISSED: [&str; 12] = [
+pub(super) const MISSED: [&str; 17] = [
     "plan restated by a tool",
     "page that only grows by noise",
     "game: into the wall",
@@ -60,15 +60,19 @@ pub(super) const MISSED: [&str; 12] = [
     "chat channel: posts nobody answers",
     "side by side: three searches reworded",
     "retrieval: seven passages dealt anew",
+    "service: asks for a yes that was given",
+    "graph: the critic is never content",
+    "one shell: one file in ever other ranges",
+    "review: the same remark posted again",
+    "one shell: versions that do not fit",
 ];
 
 /// Kinds that are seen in some of their runs, or late.
-pub(super) const PARTLY: [&str; 12] = [
+pub(super) const PARTLY: [&str; 16] = [
     "shell: nothing to commit",
     "sub-agents: the same search sent out",
     "sums: one sum in other words",
     "pair: thanks for thanks",
-    "service: asks for a yes that was given",
     "tickets: a field is missing",
     "replace tool: text not found, looked at",
     "reduce: from the first chunk again",
@@ -76,6 +80,11 @@ pub(super) const PARTLY: [&str; 12] = [
     "session: a password is asked for",
     "screen: a click that changes nothing",
     "sql: a count that stays nought",
+    "files in German: not found",
+    "panel: tools that only say ok",
+    "retrieval: reranked, and not supported",
+    "prover: one goal, whatever the tactic",
+    "mail: a code that has always expired",
 ];
 
 const ROUNDS: usize = 9;

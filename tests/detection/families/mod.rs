@@ -2,6 +2,7 @@
 //! chooses. What the default profile finds of them is held to bars kind by kind.
 
 mod benches;
+mod counters;
 mod crews;
 mod desks;
 mod each_rule;
@@ -9,6 +10,7 @@ mod guarded;
 mod lookalikes;
 mod loops;
 mod made;
+mod plants;
 mod scores;
 mod screens;
 mod services;
@@ -38,6 +40,8 @@ fn all_loops() -> Vec<loops::Loop> {
         services::LOOPS,
         benches::LOOPS,
         screens::LOOPS,
+        counters::LOOPS,
+        plants::LOOPS,
     ]
     .concat()
 }
@@ -53,6 +57,8 @@ fn all_work() -> Vec<lookalikes::Work> {
         services::WORK,
         benches::WORK,
         screens::WORK,
+        counters::WORK,
+        plants::WORK,
     ]
     .concat()
 }
@@ -201,12 +207,7 @@ fn work_of_which_less_is_told_is_hardly_critical() {
         let (flagged, critical) = (count("flagged", &verdicts), count("critical", &verdicts));
         let all = runs.len();
         println!("| {name} | {flagged} of {all} | {critical} |");
-        assert!(flagged * 100 <= all * 16, "{name}: {flagged} of {all}");
-        // The last kinds are mostly of one call that is made again and again; of all others the bar is lower.
-        let others =
-            &verdicts[..all - (benches::WORK.len() + screens::WORK.len()) * VARIANTS as usize];
-        let flagged = count("flagged", others);
-        assert!(flagged * 100 <= others.len() * 15, "{name}: {flagged}");
+        assert!(flagged * 100 <= all * 15, "{name}: {flagged} of {all}");
         assert!(critical * 100 <= all, "{name}: {critical} of {all}");
     }
 }
@@ -227,7 +228,7 @@ fn work_in_envelopes_is_the_same_work() {
     }
 }
 
-/// Given work that looks like a loop, hardly any is warned of, and none as critical.
+/// Given work that looks like a loop, hardly any is warned of, but for a kind that cannot be told from one, and none as critical.
 #[test]
 fn work_is_not_warned_of() {
     let kinds = work();
@@ -247,7 +248,9 @@ fn work_is_not_warned_of() {
             }
         }
         writeln!(table, "| {kind} | {flagged} |{told}").expect("written");
-        flagged_all += flagged;
+        if *kind != plants::LIKE_A_LOOP {
+            flagged_all += flagged;
+        }
     }
     println!("{table}");
     assert!(critical.is_empty(), "{critical:?}\n{table}");
