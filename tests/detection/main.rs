@@ -6,6 +6,7 @@
 mod calibrate;
 mod explain;
 mod families;
+mod halves;
 mod lookalikes;
 mod retold;
 mod shell;

@@ -23,7 +23,8 @@ const FILES: [&str; 4] = [
 /// Changes that leave out what some of the loops are seen by.
 const BLIND: [&str; 2] = ["arguments not recorded", "results not recorded"];
 
-fn labelled() -> Vec<Value> {
+/// All labelled runs.
+pub(crate) fn labelled() -> Vec<Value> {
     let read = |file: &str| {
         let packed = fs::File::open(at("tests/labelled").join(file)).expect("it is there");
         let mut text = String::new();
