@@ -1,7 +1,8 @@
 //! Reports as bytes: what a run keeps of its newest reports in memory and on disk.
 //!
 //! A report is its [`Card`], and behind it what has no fixed length or is rarely there. In memory the cards lie apart from the
-//! rest, on disk each before its own. The form is part of the store's format: a change of it needs a new number there.
+//! rest, on disk each before its own. Samples of arguments, which are most of it, lie apart in memory too: what is known of a
+//! run's newest calls holds the same ones. The form is part of the store's format: a change of it needs a new number there.
 //! What the engine never looks at again is left out. Bytes from a disk may be anything: reading says so where they
 //! are no report.
 
@@ -10,7 +11,7 @@ mod reading;
 use super::card::{CALL_ID, CONTENT, Card, QUESTION};
 use super::event::{
     Answer, Body, Command, Event, Failure, ModelCall, Numbers, Part, Recorded, Text, ToolCall,
-    TraceId, Traits,
+    TraceId, Traits, Value,
 };
 
 pub(super) use reading::Reader;
@@ -36,20 +37,28 @@ const NO_FAILURE: u8 = 0;
 const FAILURE: u8 = 1;
 const TRANSIENT: u8 = 2;
 
-/// Appends what is not on the card.
-pub(super) fn pack(event: &Event, out: &mut Vec<u8>) {
+/// The sample of a tool's arguments, and where on disk it lies within the bytes of its report.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Sample {
+    pub(super) text: Text,
+    at: u32,
+}
+
+/// Appends what is not on the card, without the sample of a tool's arguments, which is returned.
+pub(super) fn pack(event: &Event, out: &mut Vec<u8>) -> Option<Sample> {
+    let start = out.len();
     put_name(event.agent.as_ref(), out);
     put_name(event.worker.as_ref(), out);
     match &event.body {
-        Body::ToolCall(call) | Body::Asked(call) => pack_tool(call, out),
+        Body::ToolCall(call) | Body::Asked(call) => return pack_tool(call, start, out),
         Body::ModelCall(call) => pack_model(call, out),
         Body::AgentSpan(span) => {
             put_text(&span.name, out);
             let input = span
                 .instruction()
                 .map_or(&Recorded::NotRecorded, |_| &span.input);
-            put_recorded(input, true, out);
-            put_recorded(&span.output, true, out);
+            put_recorded(input, out);
+            put_recorded(&span.output, out);
         }
         Body::Handoff(handoff) => {
             put_name(handoff.from.as_ref(), out);
@@ -65,9 +74,20 @@ pub(super) fn pack(event: &Event, out: &mut Vec<u8>) {
         }
         Body::StateUpdate | Body::MemoryWrite | Body::UserMessage => {}
     }
+    None
 }
 
-fn pack_tool(call: &ToolCall, out: &mut Vec<u8>) {
+/// Appends what [`pack`] appended, as it lies on disk.
+pub(super) fn put_whole(packed: &[u8], sample: Option<&Sample>, out: &mut Vec<u8>) {
+    let (before, after) = packed.split_at(sample.map_or(0, |sample| sample.at as usize));
+    out.extend_from_slice(before);
+    if let Some(sample) = sample {
+        put_text(&sample.text, out);
+    }
+    out.extend_from_slice(after);
+}
+
+fn pack_tool(call: &ToolCall, start: usize, out: &mut Vec<u8>) -> Option<Sample> {
     let Traits {
         main,
         command,
@@ -85,8 +105,8 @@ fn pack_tool(call: &ToolCall, out: &mut Vec<u8>) {
     }
     out.push(command_number(command));
     put_text(&call.tool, out);
-    put_recorded(&call.input, false, out);
-    put_recorded(&call.output, true, out);
+    let sample_at = put_input(&call.input, out);
+    put_recorded(&call.output, out);
     put_failure(call.error.as_ref(), out);
     if let Some(guarded) = &call.guarded {
         let (part, rule) = match guarded.part {
@@ -102,6 +122,10 @@ fn pack_tool(call: &ToolCall, out: &mut Vec<u8>) {
         put_fixed(guarded.round, out);
         put_fixed(guarded.turn, out);
     }
+    Some(Sample {
+        text: call.input.value()?.sample.clone(),
+        at: (sample_at? - start) as u32,
+    })
 }
 
 fn pack_model(call: &ModelCall, out: &mut Vec<u8>) {
@@ -152,26 +176,52 @@ fn put_name(name: Option<&Text>, out: &mut Vec<u8>) {
     out.extend_from_slice(name.map_or(&[], |name| name.as_bytes()));
 }
 
-/// A value; its fingerprint only where that is not on the card.
-fn put_recorded(recorded: &Recorded, with_fingerprint: bool, out: &mut Vec<u8>) {
-    let value = match recorded {
-        Recorded::NotRecorded => return out.push(NOT_RECORDED),
-        Recorded::Redacted => return out.push(REDACTED),
-        Recorded::Value(value) => value,
-    };
-    let is_masked = value.masked != value.fingerprint;
-    let empty = if value.empty { EMPTY } else { 0 };
-    let masked = if is_masked { MASKED } else { 0 };
-    let numbers = if value.numbers.is_some() { NUMBERS } else { 0 };
-    out.push(RECORDED | empty | masked | numbers);
-    if with_fingerprint {
+/// A tool's arguments, without the fingerprint, which is on the card, and without their sample: says where that belongs.
+fn put_input(input: &Recorded, out: &mut Vec<u8>) -> Option<usize> {
+    let value = put_value_marks(input, out)?;
+    put_value_size(value, out);
+    let sample_at = out.len();
+    put_value_numbers(value, out);
+    Some(sample_at)
+}
+
+/// Any other value.
+fn put_recorded(recorded: &Recorded, out: &mut Vec<u8>) {
+    if let Some(value) = put_value_marks(recorded, out) {
         put_fixed(value.fingerprint, out);
+        put_value_size(value, out);
+        put_text(&value.sample, out);
+        put_value_numbers(value, out);
     }
-    if is_masked {
+}
+
+fn put_value_marks<'a>(recorded: &'a Recorded, out: &mut Vec<u8>) -> Option<&'a Value> {
+    let (marks, value) = match recorded {
+        Recorded::NotRecorded => (NOT_RECORDED, None),
+        Recorded::Redacted => (REDACTED, None),
+        Recorded::Value(value) => {
+            let empty = if value.empty { EMPTY } else { 0 };
+            let masked = if is_masked(value) { MASKED } else { 0 };
+            let numbers = if value.numbers.is_some() { NUMBERS } else { 0 };
+            (RECORDED | empty | masked | numbers, Some(value))
+        }
+    };
+    out.push(marks);
+    value
+}
+
+fn is_masked(value: &Value) -> bool {
+    value.masked != value.fingerprint
+}
+
+fn put_value_size(value: &Value, out: &mut Vec<u8>) {
+    if is_masked(value) {
         put_fixed(value.masked, out);
     }
     put_number(value.bytes.into(), out);
-    put_text(&value.sample, out);
+}
+
+fn put_value_numbers(value: &Value, out: &mut Vec<u8>) {
     if let Some(numbers) = &value.numbers {
         out.push(numbers.count);
         put_numbers(numbers, out);

@@ -1,18 +1,23 @@
 //! The newest reports of a run, in the order in which things happened.
 //!
-//! A report is kept as bytes ([`packed`]), with a [`Card`] beside it and its *sign*: a hash of what it is
-//! recognised by. A report that comes in order is compared with the signs, which lie in a few cache lines, and seldom with
-//! cards. Nothing is unpacked before reports have to be folded again, or leave.
+//! A report is kept as bytes ([`packed`]), with a [`Card`] beside it and its *sign*: a hash of what it is recognised by. The
+//! sample of a call's arguments lies apart, where what is known of the newest calls finds the same one. A report that comes in
+//! order is compared with the signs, which lie in a few cache lines, and seldom with cards. Nothing is unpacked before
+//! reports have to be folded again, or leave.
 
 use super::card::{Card, Kind};
 use super::event::{Event, TraceId};
 use super::hash::mix;
 use super::kin;
-use super::packed::{self, Reader};
+use super::packed::{self, Reader, Sample};
 use super::run::{Place, WINDOW_BYTES_MAX, WINDOW_EVENTS_MAX};
 
-/// More than the longest report takes, without its card.
-const REPORT_BYTES_MAX: usize = 1024;
+/// For how many more reports room is made at once, and how many bytes more, without their cards and samples.
+const REPORTS_MORE: usize = 8;
+const BYTES_MORE: usize = 1024;
+
+/// More than most reports take of these.
+const REPORT_BYTES: usize = 256;
 
 /// The newest reports, in the order of [`Place`].
 #[derive(Clone, Debug, Default)]
@@ -21,9 +26,25 @@ pub(crate) struct Window {
     /// The sign of each.
     signs: Vec<u32>,
     /// Where the rest of each lies.
-    spots: Vec<(u32, u32)>,
+    spots: Vec<Spot>,
     /// The rest of each, in the order of arrival.
     bytes: Vec<u8>,
+    /// What all samples take.
+    sample_bytes: usize,
+}
+
+/// Where a report is, but for its card.
+#[derive(Clone, Debug)]
+struct Spot {
+    start: u32,
+    end: u32,
+    sample: Option<Sample>,
+}
+
+impl Spot {
+    fn sample_bytes(&self) -> usize {
+        self.sample.as_ref().map_or(0, |sample| sample.text.len())
+    }
 }
 
 /// The sign of a report that is never one of several.
@@ -42,12 +63,16 @@ impl Window {
 
     /// Whether some must leave.
     pub(crate) fn is_full(&self) -> bool {
-        self.len() >= WINDOW_EVENTS_MAX || self.bytes.len() >= WINDOW_BYTES_MAX
+        self.len() >= WINDOW_EVENTS_MAX || self.taken_bytes() >= WINDOW_BYTES_MAX
     }
 
     /// Whether half as many are here as may be.
     pub(crate) fn is_half_full(&self) -> bool {
-        self.len() >= WINDOW_EVENTS_MAX / 2 || self.bytes.len() >= WINDOW_BYTES_MAX / 2
+        self.len() >= WINDOW_EVENTS_MAX / 2 || self.taken_bytes() >= WINDOW_BYTES_MAX / 2
+    }
+
+    fn taken_bytes(&self) -> usize {
+        self.bytes.len() + self.sample_bytes
     }
 
     pub(crate) fn cards(&self) -> &[Card] {
@@ -57,11 +82,7 @@ impl Window {
     /// The reports at these places, each with its place.
     pub(crate) fn unpack(&self, places: impl Iterator<Item = usize>) -> Vec<(usize, Event)> {
         let mut reader = Reader::new(&[]);
-        let unpacked = places.map(|place| {
-            reader.turn_to(self.rest(place));
-            let event = reader.event(&self.cards[place]);
-            (place, event.expect("what was packed here can be unpacked"))
-        });
+        let unpacked = places.map(|place| (place, self.read(place, &mut reader)));
         unpacked.collect()
     }
 
@@ -72,13 +93,20 @@ impl Window {
 
     /// The report at a place.
     pub(crate) fn event(&self, place: usize) -> Event {
-        let event = Reader::new(self.rest(place)).event(&self.cards[place]);
+        self.read(place, &mut Reader::new(&[]))
+    }
+
+    fn read<'a>(&'a self, place: usize, reader: &mut Reader<'a>) -> Event {
+        let (rest, sample) = self.rest(place);
+        reader.turn_to(rest, sample);
+        let event = reader.event(&self.cards[place]);
         event.expect("what was packed here can be unpacked")
     }
 
-    fn rest(&self, place: usize) -> &[u8] {
-        let (start, end) = self.spots[place];
-        &self.bytes[start as usize..end as usize]
+    /// What is known of a report besides its card.
+    fn rest(&self, place: usize) -> (&[u8], Option<&Sample>) {
+        let Spot { start, end, sample } = &self.spots[place];
+        (&self.bytes[*start as usize..*end as usize], sample.as_ref())
     }
 
     /// Whether a report comes after all that are here.
@@ -174,46 +202,44 @@ impl Window {
     fn insert_at(&mut self, place: usize, card: &Card, event: &Event) {
         self.make_room();
         let start = self.bytes.len() as u32;
-        packed::pack(event, &mut self.bytes);
+        let sample = packed::pack(event, &mut self.bytes);
+        let end = self.bytes.len() as u32;
+        let spot = Spot { start, end, sample };
+        self.sample_bytes += spot.sample_bytes();
         self.cards.insert(place, *card);
         self.signs.insert(place, sign(card));
-        self.spots.insert(place, (start, self.bytes.len() as u32));
+        self.spots.insert(place, spot);
     }
 
-    /// Grows as such collections do, but not beyond what a run may have.
+    /// Grows by a little at a time: only at its beginning does a run grow, and there are many runs.
     fn make_room(&mut self) {
-        let length = self.len();
-        if length == self.cards.capacity() {
-            let more = length.min(WINDOW_EVENTS_MAX.saturating_sub(length)).max(4);
-            self.cards.reserve_exact(more);
-            self.signs.reserve_exact(more);
-            self.spots.reserve_exact(more);
+        if self.len() == self.cards.capacity() {
+            self.cards.reserve_exact(REPORTS_MORE);
+            self.signs.reserve_exact(REPORTS_MORE);
+            self.spots.reserve_exact(REPORTS_MORE);
         }
-        let used = self.bytes.len();
-        if self.bytes.capacity() - used < REPORT_BYTES_MAX {
-            let most = (WINDOW_BYTES_MAX + REPORT_BYTES_MAX).saturating_sub(used);
-            self.bytes
-                .reserve_exact(used.min(most).max(REPORT_BYTES_MAX));
+        if self.bytes.capacity() - self.bytes.len() < REPORT_BYTES {
+            self.bytes.reserve_exact(BYTES_MORE);
         }
     }
 
     /// Lets the first reports go.
     pub(crate) fn remove_first(&mut self, count: usize) {
-        if !self.spots.is_sorted() {
+        if !self.spots.is_sorted_by_key(|spot| spot.start) {
             // They lie in the order of arrival, which is another one here.
             return self.remove_all(&(0..count).collect::<Vec<_>>());
         }
-        let gone = self
-            .spots
-            .get(count)
-            .map_or(self.bytes.len(), |spot| spot.0 as usize);
         self.cards.drain(..count);
         self.signs.drain(..count);
-        self.spots.drain(..count);
-        self.bytes.drain(..gone);
-        for (start, end) in &mut self.spots {
-            *start -= gone as u32;
-            *end -= gone as u32;
+        for spot in self.spots.drain(..count) {
+            self.sample_bytes -= spot.sample_bytes();
+        }
+        let first = self.spots.first();
+        let gone = first.map_or(self.bytes.len() as u32, |spot| spot.start);
+        self.bytes.drain(..gone as usize);
+        for spot in &mut self.spots {
+            spot.start -= gone;
+            spot.end -= gone;
         }
     }
 
@@ -224,28 +250,34 @@ impl Window {
             signs: Vec::with_capacity(self.cards.capacity()),
             spots: Vec::with_capacity(self.cards.capacity()),
             bytes: Vec::with_capacity(self.bytes.capacity()),
+            sample_bytes: 0,
         };
         for place in (0..self.len()).filter(|place| !places.contains(place)) {
-            stay.append(self.cards[place], self.signs[place], self.rest(place));
+            let (rest, sample) = self.rest(place);
+            stay.append(self.cards[place], self.signs[place], rest, sample.cloned());
         }
         *self = stay;
     }
 
-    fn append(&mut self, card: Card, sign: u32, rest: &[u8]) {
+    fn append(&mut self, card: Card, sign: u32, rest: &[u8], sample: Option<Sample>) {
         let start = self.bytes.len() as u32;
         self.bytes.extend_from_slice(rest);
+        let end = self.bytes.len() as u32;
+        let spot = Spot { start, end, sample };
+        self.sample_bytes += spot.sample_bytes();
         self.cards.push(card);
         self.signs.push(sign);
-        self.spots.push((start, self.bytes.len() as u32));
+        self.spots.push(spot);
     }
 
     /// The window as it lies on disk.
     pub(crate) fn packed(&self) -> Vec<u8> {
-        let mut out = Vec::with_capacity(self.bytes.len() + self.len() * size_of::<Card>());
+        let mut out = Vec::with_capacity(self.taken_bytes() + self.len() * size_of::<Card>());
         let mut before = TraceId::default();
         for (place, card) in self.cards.iter().enumerate() {
             packed::pack_card(card, before, &mut out);
-            out.extend_from_slice(self.rest(place));
+            let (rest, sample) = self.rest(place);
+            packed::put_whole(rest, sample, &mut out);
             before = card.trace;
         }
         out

@@ -9,7 +9,7 @@ use crate::engine::warning::Rule;
 
 use super::{
     EMPTY, FAILURE, HANDS_OFF, HAS_MAIN, MASKED, NO_FAILURE, NOT_RECORDED, NUMBERS, RECORDED,
-    REDACTED, TESTS_FAILED, TRANSIENT, WRITES,
+    REDACTED, Sample, TESTS_FAILED, TRANSIENT, WRITES,
 };
 
 /// Bytes that are no report.
@@ -21,6 +21,8 @@ type Read<T> = Result<T, NoReport>;
 /// Reads what was packed.
 pub(in crate::engine) struct Reader<'a> {
     bytes: &'a [u8],
+    /// The sample of a tool's arguments, where it lies apart.
+    sample: Option<&'a Text>,
     /// Names that were read before: reports of one run share them.
     names: Vec<Text>,
 }
@@ -68,13 +70,15 @@ impl<'a> Reader<'a> {
     pub(in crate::engine) fn new(bytes: &'a [u8]) -> Self {
         Self {
             bytes,
+            sample: None,
             names: Vec::new(),
         }
     }
 
-    /// Goes on elsewhere.
-    pub(in crate::engine) fn turn_to(&mut self, bytes: &'a [u8]) {
-        self.bytes = bytes;
+    /// Goes on with a report from memory, whose sample lies apart.
+    pub(in crate::engine) fn turn_to(&mut self, packed: &'a [u8], sample: Option<&'a Sample>) {
+        self.bytes = packed;
+        self.sample = sample.map(|sample| &sample.text);
     }
 
     pub(in crate::engine) fn is_at_end(&self) -> bool {
@@ -123,8 +127,8 @@ impl<'a> Reader<'a> {
             Kind::Model => Body::ModelCall(self.model(card)?),
             Kind::Agent => Body::AgentSpan(AgentSpan {
                 name: self.shared()?,
-                input: self.recorded(None)?,
-                output: self.recorded(None)?,
+                input: self.recorded()?,
+                output: self.recorded()?,
             }),
             Kind::Handoff => Body::Handoff(Handoff {
                 from: self.name()?,
@@ -177,8 +181,8 @@ impl<'a> Reader<'a> {
         Ok(ToolCall {
             tool: self.shared()?,
             call_id: card.call_id(),
-            input: self.recorded(Some(card.content().unwrap_or(0)))?,
-            output: self.recorded(None)?,
+            input: self.input(card.content().unwrap_or(0))?,
+            output: self.recorded()?,
             error: self.failure()?,
             hands_off: marks & HANDS_OFF != 0,
             writes: marks & WRITES != 0,
@@ -240,7 +244,17 @@ impl<'a> Reader<'a> {
         })
     }
 
-    fn recorded(&mut self, fingerprint: Option<u64>) -> Read<Recorded> {
+    fn input(&mut self, fingerprint: u64) -> Read<Recorded> {
+        let apart = self.sample.take();
+        self.value(Some(fingerprint), apart)
+    }
+
+    fn recorded(&mut self) -> Read<Recorded> {
+        self.value(None, None)
+    }
+
+    /// A value, of which fingerprint and sample may be known from elsewhere.
+    fn value(&mut self, fingerprint: Option<u64>, apart: Option<&Text>) -> Read<Recorded> {
         let marks = self.byte()?;
         match marks & 3 {
             NOT_RECORDED => return Ok(Recorded::NotRecorded),
@@ -258,9 +272,12 @@ impl<'a> Reader<'a> {
             self.fixed()?
         };
         let bytes = self.small_number()?;
-        let sample = self.text()?;
-        let (sample, numbers) = match numbers_of_format_3(sample) {
-            Some(numbers) => ("", Some(numbers)),
+        let sample = match apart {
+            Some(sample) => sample.clone(),
+            None => self.text()?.into(),
+        };
+        let (sample, numbers) = match numbers_of_format_3(&sample) {
+            Some(numbers) => (Text::default(), Some(numbers)),
             None if marks & NUMBERS == 0 => (sample, None),
             None => (sample, Some(self.numbers()?)),
         };
@@ -269,7 +286,7 @@ impl<'a> Reader<'a> {
             masked,
             bytes,
             empty: marks & EMPTY != 0,
-            sample: sample.into(),
+            sample,
             numbers: numbers.map(Box::new),
         }))
     }
