@@ -19,7 +19,7 @@ const ROOMS: &[Room] = &[
     Room {
         name: "engine",
         rooms: &[],
-        crates: &["serde"],
+        crates: &["postcard", "serde"],
     },
     Room {
         name: "otlp",

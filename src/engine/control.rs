@@ -5,6 +5,8 @@
 //! given control by it and gives it back when its span ends; spans that overlap without nesting are side by side and hand
 //! nothing over. Control is continuous: when A hands to B twice in a row, B must have given it back in between.
 
+use serde::{Deserialize, Serialize};
+
 use super::event::{Event, SpanId, Text};
 use super::few::Few;
 use super::fold::{Fold, text_hash};
@@ -17,7 +19,7 @@ const STACK_MAX: usize = 8;
 pub(crate) const TRAIL_MAX: usize = 18;
 
 /// The state of control.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Control {
     /// Agents at work, outermost first.
     pub(crate) stack: Vec<Working>,
@@ -41,7 +43,7 @@ pub(crate) struct Control {
 }
 
 /// An agent at work.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Working {
     pub(crate) agent: Text,
     pub(crate) end_ns: u64,

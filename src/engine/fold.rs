@@ -6,8 +6,11 @@
 //! the run.
 
 mod copying;
+mod packing;
 
 use std::collections::VecDeque;
+
+use serde::{Deserialize, Serialize};
 
 use super::calls::{Call, Spoken, Step};
 use super::control::Control;
@@ -25,6 +28,8 @@ use super::tally::Tallies;
 use super::waiting::Waiting;
 use super::work::Work;
 
+pub(crate) use packing::Packed;
+
 /// Calls that are remembered one by one.
 pub(crate) const RECENT_CALLS_MAX: usize = 12;
 /// Results that are remembered by hash, to tell a new one from an old one.
@@ -39,7 +44,7 @@ pub(crate) const UNPRICED_MAX: usize = 4;
 pub(crate) const TOLD_MAX: usize = 32;
 
 /// What has been seen so far.
-#[derive(Debug, Default, PartialEq)]
+#[derive(Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Fold {
     /// The run is a swarm ([`is_swarm`](super::run::is_swarm)): derived from its id.
     pub(crate) is_swarm: bool,
@@ -66,7 +71,7 @@ pub(crate) struct Fold {
 }
 
 /// Sums over the run, and the counters that rules measure distances with.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Totals {
     pub(crate) tool_calls: u64,
     pub(crate) model_calls: u64,
@@ -118,7 +123,7 @@ pub(crate) struct Totals {
 }
 
 /// Tokens and money.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Spent {
     pub(crate) tokens: u64,
     pub(crate) cost_microusd: u64,
@@ -132,7 +137,7 @@ impl Spent {
 }
 
 /// What the telemetry did not show. Each is a fact about the whole run.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[allow(
     clippy::struct_excessive_bools,
     reason = "six facts that do not depend on each other"

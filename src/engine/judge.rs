@@ -1,5 +1,7 @@
 //! What a call brought: judged against what was seen before, once, before any rule looks at it.
 
+use serde::{Deserialize, Serialize};
+
 use super::calls::Call;
 use super::event::{Text, Value};
 use super::fold::{Fold, Spent, text_hash};
@@ -13,7 +15,7 @@ use super::trend::Trend;
 use super::waiting::Waiting;
 
 /// What a call brought.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Outcome {
     /// Something new.
     Fresh,

@@ -3,6 +3,8 @@
 //! A finding comes at every step at which a rule holds. The first makes a warning; the next ones make it grow. Productive
 //! calls resolve it; a finding after that opens it again, and what it then counts is added to what it had counted.
 
+use serde::{Deserialize, Serialize};
+
 use super::event::{SpanId, Text};
 use super::few::Seldom;
 use super::fold::Spent;
@@ -28,7 +30,7 @@ pub(crate) fn has_room(warnings: &mut Vec<Kept>) -> bool {
 }
 
 /// Which spans show something, since when, and what it cost.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Proof {
     pub(crate) evidence: Seldom<SpanId, EVIDENCE_MAX>,
     pub(crate) first_ns: u64,
@@ -74,7 +76,7 @@ impl Finding {
 }
 
 /// A warning as the fold keeps it.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Kept {
     pub(crate) rule: Rule,
     pub(crate) group: u64,

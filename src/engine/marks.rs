@@ -1,6 +1,8 @@
 //! What the fold remembers of single calls, queries and messages when their reports have gone: enough for the rules, and
 //! nothing else. The lists of them in [`Fold`](super::fold::Fold) are short, the newest last.
 
+use serde::{Deserialize, Serialize};
+
 use super::event::{SpanId, Text};
 use super::hash::mix;
 use super::judge::Outcome;
@@ -8,13 +10,14 @@ use super::question::{Relation, relation};
 use super::trend::Trend;
 
 /// A call among the newest ones.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct CallMark {
     /// Hash of the tool's name.
     pub(crate) tool: u64,
     /// Hash of tool and arguments; `None` where the arguments are unknown.
     pub(crate) key: Option<u64>,
     /// Sample of the arguments, empty where unknown.
+    #[serde(skip)]
     pub(crate) sample: Text,
     /// Hash of the sample without its digits.
     pub(crate) shape: u64,
@@ -56,7 +59,7 @@ impl CallMark {
 }
 
 /// What the guard told a worker of a warning.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Told {
     /// Hash of the warning's rule and group.
     pub(crate) about: u64,
@@ -66,7 +69,7 @@ pub(crate) struct Told {
 }
 
 /// A query among the newest ones.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct QueryMark {
     /// Hash of the tool's name.
     pub(crate) tool: u64,

@@ -19,7 +19,7 @@ use super::calls::Step;
 use super::card::{Card, Kind};
 use super::event::{Body, Event, Part, Text};
 use super::few::Newest;
-use super::fold::{Fold, text_hash};
+use super::fold::{Fold, Notes, Packed, text_hash};
 use super::policy::Policy;
 use super::warning::Change;
 use super::window::Window;
@@ -112,7 +112,7 @@ pub struct RunState {
     /// the first time, and what came into its place among these.
     pub(crate) older: usize,
     /// What has left the window.
-    pub(crate) base: Fold,
+    pub(crate) base: Packed,
     /// Reports before this have left the window.
     pub(crate) base_until: Option<Place>,
     /// Identities of the newest reports, newest last.
@@ -182,23 +182,30 @@ impl RunState {
     /// The state of a run of which nothing is known yet. The id goes into the ids of its warnings.
     #[must_use]
     pub fn new(run_id: Text) -> Self {
-        let base = Fold {
-            is_swarm: is_swarm(&run_id),
-            ..Fold::default()
-        };
-        Self {
-            id: run_id,
-            base,
-            ..Self::default()
-        }
+        Self::with_notes(run_id, Notes::default())
     }
 
     /// A run of which nothing is known any more, which it says of itself.
     #[must_use]
     pub fn begun_anew(run_id: Text) -> Self {
-        let mut run = Self::new(run_id);
-        run.base.notes.begun_anew = true;
-        run
+        let begun_anew = Notes {
+            begun_anew: true,
+            ..Notes::default()
+        };
+        Self::with_notes(run_id, begun_anew)
+    }
+
+    fn with_notes(run_id: Text, notes: Notes) -> Self {
+        let base = Fold {
+            is_swarm: is_swarm(&run_id),
+            notes,
+            ..Fold::default()
+        };
+        Self {
+            id: run_id,
+            base: Packed::of(&base),
+            ..Self::default()
+        }
     }
 
     /// The run's id.
@@ -334,7 +341,9 @@ impl RunState {
         let name = text_hash(&other.id);
         if !self.absorbed.contains(name) {
             self.absorbed.push(name);
-            self.base.absorb(&other.base);
+            let mut base = self.base.unpack();
+            base.absorb(&other.base.unpack());
+            self.base = Packed::of(&base);
             self.late += other.late;
             self.tip = None;
             self.near = None;

@@ -5,6 +5,8 @@
 
 use std::collections::VecDeque;
 
+use serde::{Deserialize, Serialize};
+
 use super::event::SpanId;
 use super::few::{Few, push_bounded};
 use super::hash::stable;
@@ -19,7 +21,7 @@ pub(crate) const SAID_MAX: usize = 12;
 pub(crate) const HEARD_MAX: usize = 16;
 
 /// What was said.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Speech {
     /// The newest instructions, newest last.
     pub(crate) asked: VecDeque<Asked>,
@@ -34,7 +36,7 @@ pub(crate) struct Speech {
 }
 
 /// An instruction to an agent.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Asked {
     /// Hash of the agent's name.
     pub(crate) agent: u64,
@@ -59,7 +61,7 @@ impl Asked {
 }
 
 /// A turn of text.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Said {
     /// What [`said`](super::event::said) tells of the text, with a hash of the agent laid over it; of texts that say the same,
     /// that of the first.
@@ -101,7 +103,7 @@ pub(crate) fn is_word_alone(letter: char) -> bool {
 }
 
 /// The set of a text's words, lower case, by hash.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Words(pub(crate) Few<u32, WORDS_MAX>);
 
 impl Words {

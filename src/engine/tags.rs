@@ -3,6 +3,8 @@
 use std::collections::VecDeque;
 use std::ops::RangeInclusive;
 
+use serde::{Deserialize, Serialize};
+
 use super::few::{holds, push_bounded};
 use super::fold::Fold;
 use super::hash::mix;
@@ -32,7 +34,7 @@ impl Tag {
 }
 
 /// The newest calls, newest last, at most [`TAGS_MAX`].
-#[derive(Debug, Default, PartialEq)]
+#[derive(Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Tags(VecDeque<u16>);
 
 impl Clone for Tags {

@@ -6,6 +6,8 @@
 //! several that are not there and make two that will not be needed again, so what is searched lies close together, apart from
 //! them.
 
+use serde::{Deserialize, Serialize};
+
 use super::event::SpanId;
 use super::few::Seldom;
 use super::hash::mix;
@@ -33,7 +35,7 @@ pub(crate) struct Tallies {
 }
 
 /// One count.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Tally {
     pub(crate) rule: Rule,
     pub(crate) key: u64,

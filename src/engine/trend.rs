@@ -5,6 +5,8 @@
 //! the same way for three calls since jitters; where all that moved jitter, the result brought nothing new. A number that
 //! always grows is taken for progress, whatever it counts.
 
+use serde::{Deserialize, Serialize};
+
 use super::event::{NUMBERS_MAX, Numbers};
 
 /// Calls for which a number must go the same way, after it has turned back, to be progress again: of random numbers one in
@@ -12,7 +14,7 @@ use super::event::{NUMBERS_MAX, Numbers};
 const SAME_WAY_MIN: i8 = 3;
 
 /// The numbers in a result, and how they have moved over the calls with the same arguments.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Trend {
     /// The result's numbers.
     pub(crate) numbers: Numbers,

@@ -7,7 +7,7 @@ use super::fold::{AGENTS_MAX, Fold, text_hash};
 use super::judge::Judged;
 
 /// The tool calls of one agent; those of agents beyond [`AGENTS_MAX`] count as done by nobody in particular.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Work {
     /// Hash of the agent's name; 0 where it is not known.
     pub(crate) agent: u64,

@@ -11,8 +11,9 @@
 use super::{RunState, WINDOW_EVENTS_MAX, call_id};
 use crate::engine::calls::{self, Step};
 use crate::engine::event::Body;
-use crate::engine::fold::Fold;
+use crate::engine::fold::{Fold, Packed};
 use crate::engine::policy::Policy;
+use crate::engine::window::Window;
 
 /// Newest reports among which a question whose answer is still to come is kept in front of what is folded again.
 const OPEN_QUESTION_REPORTS: usize = 16;
@@ -27,7 +28,16 @@ pub(crate) struct Near {
     pub(super) places: usize,
     /// Of these, what a model asked for and none of their calls has taken.
     asked: Vec<usize>,
-    fold: Box<Fold>,
+    fold: Held,
+}
+
+/// A fold beside `base` and `tip`.
+#[derive(Clone, Debug, PartialEq)]
+enum Held {
+    /// Reports are probably folded on top of it soon.
+    Open(Box<Fold>),
+    /// It probably takes the place of `base` as it is.
+    Packed(Packed),
 }
 
 impl RunState {
@@ -35,7 +45,7 @@ impl RunState {
     pub(super) fn make_room(&mut self, policy: &Policy) {
         if self.older == 0 && self.window.is_half_full() {
             self.older = self.window.len();
-            self.keep_near(Box::default());
+            self.keep_near();
         }
         while self.window.is_full() {
             self.leave(policy);
@@ -81,32 +91,43 @@ impl RunState {
         let until = self.window.cards()[leaving - 1].place();
         self.base_until = self.base_until.max(Some(until));
         let ready = self.near.take_if(|near| near.places == leaving);
-        let spare = if let Some(mut near) = ready {
-            std::mem::swap(&mut self.base, &mut near.fold);
-            near.fold
+        self.base = if let Some(near) = ready {
+            near.fold.packed()
         } else {
+            let mut base = self.base.unpack();
             let reports = self.window.unpack(0..leaving);
             for step in &calls::steps(&self.window, &reports) {
-                self.base.apply(step, policy);
+                base.apply(step, policy);
             }
-            Box::default()
+            Packed::of(&base)
         };
         // Where what stays is in order, the same can be done with that.
-        self.keep_near(spare);
+        self.keep_near();
     }
 
-    /// Keeps the fold of all reports of the window, in this memory, where they are in order: it is that of what leaves next.
-    fn keep_near(&mut self, memory: Box<Fold>) {
-        if self.near.is_none() && self.is_in_order() {
-            self.keep_tip(memory);
+    /// Keeps the fold of all reports of the window, where they are in order: it is that of what leaves next.
+    fn keep_near(&mut self) {
+        if self.near.is_none()
+            && self.is_in_order()
+            && let Some(tip) = &self.tip
+        {
+            let fold = Held::Packed(Packed::of(tip));
+            self.near = Some(Near::of_all(&self.window, fold));
         }
     }
 
     /// Keeps the fold of all reports of the window before a question: what came of the call will be put into its place soon.
     pub(super) fn keep_before_question(&mut self) {
-        if self.window.len() > 0 && self.is_in_order() {
-            let memory = self.near.take().map(|near| near.fold);
-            self.keep_tip(memory.unwrap_or_default());
+        if self.window.len() > 0
+            && self.is_in_order()
+            && let Some(tip) = &self.tip
+        {
+            let mut fold = match self.near.take().map(|near| near.fold) {
+                Some(Held::Open(memory)) => memory,
+                _ => Box::default(),
+            };
+            fold.clone_from(tip);
+            self.near = Some(Near::of_all(&self.window, Held::Open(fold)));
         }
     }
 
@@ -114,30 +135,21 @@ impl RunState {
         self.disturbed.is_none() && !self.window.has_asked(self.window.len())
     }
 
-    fn keep_tip(&mut self, mut memory: Box<Fold>) {
-        if let Some(tip) = &self.tip {
-            memory.clone_from(tip);
-            self.near = Some(Near {
-                places: self.window.len(),
-                asked: Vec::new(),
-                fold: memory,
-            });
-        }
-    }
-
     /// Folds the first reports into the base, with all that belongs to their calls; says which reports have gone with that.
     fn fold_entwined(&mut self, leaving: usize, policy: &Policy) -> Vec<usize> {
+        let mut base = self.base.unpack();
         let mut gone = Vec::with_capacity(leaving);
         let reports = self.window.unpack_all();
         for step in &calls::steps(&self.window, &reports) {
             let first = step.first_place();
             if first < leaving {
-                self.base.apply(step, policy);
+                base.apply(step, policy);
                 let until = self.window.cards()[first].place();
                 self.base_until = self.base_until.max(Some(until));
                 gone.extend(step.places());
             }
         }
+        self.base = Packed::of(&base);
         // What was asked for stays with a call that stays, but not so much of it that nothing would ever leave.
         let staying: Vec<usize> = (0..leaving).filter(|place| !gone.contains(place)).collect();
         gone.extend(staying.iter().rev().skip(ASKED_KEPT_MAX.min(leaving / 2)));
@@ -154,7 +166,7 @@ impl RunState {
     }
 
     pub(in crate::engine) fn fold_window(&self, policy: &Policy) -> Fold {
-        let mut fold = self.base.clone();
+        let mut fold = self.base.unpack();
         let reports = self.window.unpack_all();
         for step in calls::steps(&self.window, &reports) {
             fold.apply(&step, policy);
@@ -169,7 +181,7 @@ impl RunState {
         let from = near.unwrap_or_else(|| Near {
             places: 0,
             asked: Vec::new(),
-            fold: Box::new(self.base.clone()),
+            fold: Held::Packed(self.base.clone()),
         });
         let places = from.asked.iter().copied();
         let reports = self
@@ -177,7 +189,7 @@ impl RunState {
             .unpack(places.chain(from.places..self.window.len()));
         let steps = calls::steps(&self.window, &reports);
         let places = self.quiet_places(&steps, disturbed).max(from.places);
-        let mut fold = from.fold;
+        let mut fold = from.fold.open();
         let is_before = |step: &&Step<'_>| step.first_place() < places;
         for step in steps.iter().filter(is_before) {
             fold.apply(step, policy);
@@ -192,7 +204,7 @@ impl RunState {
         self.near = Some(Near {
             places,
             asked,
-            fold,
+            fold: Held::Open(fold),
         })
         .filter(|_| places > 0);
     }
@@ -216,7 +228,31 @@ impl RunState {
     }
 }
 
+impl Held {
+    fn open(self) -> Box<Fold> {
+        match self {
+            Self::Open(fold) => fold,
+            Self::Packed(fold) => Box::new(fold.unpack()),
+        }
+    }
+
+    fn packed(self) -> Packed {
+        match self {
+            Self::Open(fold) => Packed::of(&fold),
+            Self::Packed(fold) => fold,
+        }
+    }
+}
+
 impl Near {
+    fn of_all(window: &Window, fold: Held) -> Self {
+        Self {
+            places: window.len(),
+            asked: Vec::new(),
+            fold,
+        }
+    }
+
     /// What it is when reports have left the window; nothing where some of them did not come before it.
     fn without(mut self, gone: &[usize]) -> Option<Self> {
         if gone.iter().any(|place| *place >= self.places) {

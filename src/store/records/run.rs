@@ -7,6 +7,7 @@ use prost::Message;
 
 use crate::engine::announce::Published;
 use crate::engine::event::Text;
+use crate::engine::fold::Packed;
 use crate::engine::run::{Place, is_swarm};
 use crate::engine::warning::WarningState;
 use crate::engine::window::Window;
@@ -170,7 +171,7 @@ pub fn encode_run(state: &RunState) -> Vec<u8> {
         events: Vec::new(),
         window: window.packed(),
         older: *older as u32,
-        base: Some(tables.fold(base)),
+        base: Some(tables.fold(&base.unpack())),
         base_until: base_until.as_ref().map(place_record),
         recent_ids: recent_ids.iter().collect(),
         folded_calls: folded_calls.iter().collect(),
@@ -211,7 +212,7 @@ pub fn decode_run(bytes: &[u8]) -> Result<RunState, RecordError> {
         heard_ms: record.heard_ms,
         older: (record.older as usize).min(window.len()),
         window,
-        base,
+        base: Packed::of(&base),
         base_until: record.base_until.map(read_place),
         recent_ids: record.recent_ids.into_iter().collect(),
         folded_calls: record.folded_calls.into_iter().collect(),
