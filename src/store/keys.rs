@@ -42,7 +42,7 @@ pub(super) const INDEX: u8 = b'i';
 pub(super) const EXPORTER: u8 = b'c';
 const POLICY: u8 = b'p';
 pub(super) const RUN: u8 = b'r';
-const ALIAS: u8 = b'x';
+pub(super) const ALIAS: u8 = b'x';
 const ALIAS_OF_RUN: u8 = b'y';
 const PIECE: u8 = b'+';
 

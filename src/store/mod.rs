@@ -9,8 +9,9 @@
 //! what sled may have lost, and the states and the journal after them give what was acknowledged. A database that is
 //! damaged is set aside when it is opened, and another one made (`rebuild`) from the newest `snapshot` and the journal.
 //!
-//! Reads go to sled directly, from any task: they are short. Deliberately absent: any knowledge of what a state or an
-//! alert means, and any retry of a failed write. A store whose write failed takes no more writes.
+//! Reads go to sled directly, from any task: they are short, and what is surely not there is not looked for (`known`).
+//! Deliberately absent: any knowledge of what a state or an alert means, and any retry of a failed write. A store whose write
+//! failed takes no more writes.
 
 pub mod alert;
 mod alert_log;
@@ -19,6 +20,7 @@ mod error;
 pub(crate) mod hashing;
 mod journal;
 mod keys;
+mod known;
 mod lock;
 mod open;
 mod pending;

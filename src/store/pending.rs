@@ -94,6 +94,8 @@ impl Shared {
             }
             writes.apply_each(db)
         })?;
+        let aliases = pending.aliases.keys();
+        self.known.add(aliases.map(|trace| keys::alias(*trace)));
         *self.pending() = Pending::default();
         Ok(())
     }

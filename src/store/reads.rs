@@ -19,6 +19,9 @@ pub(super) type Replayed = (u64, Vec<Entry>, u64);
 impl Shared {
     pub(super) fn load_run(&self, run_id: &str) -> Result<Option<SavedRun>, StoreError> {
         let key = keys::run(run_id);
+        if self.known.lacks(&key) {
+            return Ok(None);
+        }
         match self.read(|db| pieces::get(db, &key))? {
             Some(record) => decode_saved(run_id, &record)
                 .map(Some)
@@ -94,6 +97,9 @@ impl Shared {
             return Ok(Some(run_id.clone()));
         }
         let key = keys::alias(trace);
+        if self.known.lacks(&key) {
+            return Ok(None);
+        }
         let Some(run_id) = self.read(|db| db.get(&key))? else {
             return Ok(None);
         };

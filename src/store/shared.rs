@@ -11,6 +11,7 @@ use tokio::sync::watch;
 
 use super::error::StoreError;
 use super::keys;
+use super::known::Known;
 use super::open::{self, DATABASE, JOURNAL, LOG};
 use super::pending::Pending;
 use super::pieces;
@@ -47,6 +48,8 @@ pub(super) struct Shared {
     /// The newest committed alert; sent by the store's thread.
     pub(super) last_cursor: watch::Sender<u64>,
     pub(super) pending: Mutex<Pending>,
+    /// What the database surely lacks.
+    pub(super) known: Known,
     /// How many runs there are; written by the store's thread.
     runs: AtomicU64,
     /// Up to which position of the journal they are counted; [`NOT_COUNTED`] while that is not known.
@@ -107,7 +110,7 @@ pub(super) fn count(counter: &AtomicU64, more: usize) {
 impl Shared {
     /// Finds out where the alerts end.
     pub(super) fn new(db: sled::Db, dir: PathBuf, options: &Options) -> Result<Self, StoreError> {
-        let shared = Self {
+        let mut shared = Self {
             db,
             dir,
             alerts_max: options.alerts_max.max(1),
@@ -119,6 +122,7 @@ impl Shared {
             first_cursor: AtomicU64::new(1),
             last_cursor: watch::Sender::new(0),
             pending: Mutex::default(),
+            known: Known::default(),
             runs: AtomicU64::new(0),
             runs_counted: AtomicU64::new(NOT_COUNTED),
             spare: Mutex::default(),
@@ -127,6 +131,9 @@ impl Shared {
             closed: AtomicBool::new(false),
             tally: Tally::default(),
         };
+        if shared.knows_nothing()? {
+            shared.known = Known::nothing();
+        }
         let start = shared.read(|db| db.get(keys::JOURNAL_START))?;
         let start = start.and_then(|value| pieces::read_number(&value));
         shared
@@ -155,6 +162,19 @@ impl Shared {
         shared.last_cursor.send_replace(newest);
         shared.thin_alerts(oldest, all_from)?;
         Ok(shared)
+    }
+
+    /// Whether there is neither a run nor a trace in the database.
+    fn knows_nothing(&self) -> Result<bool, StoreError> {
+        for prefix in [keys::INDEX, keys::RUN, keys::ALIAS] {
+            if self
+                .read(|db| db.range(keys::all(prefix)).keys().next().transpose())?
+                .is_some()
+            {
+                return Ok(false);
+            }
+        }
+        Ok(true)
     }
 
     /// How many runs there are.

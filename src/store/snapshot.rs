@@ -199,15 +199,26 @@ impl<W: Write> Records<W> {
     }
 }
 
+/// How long after the start the store looks which runs and traces it has: whoever starts has other things to do.
+const LEARN_AFTER: Duration = Duration::from_secs(2);
+
 /// The life of the thread that writes snapshots: one whenever `every` has passed and something was committed since,
-/// until the other end of `stop` is gone.
+/// until the other end of `stop` is gone. It also sees to it that what the store lacks is known.
 pub(super) fn keep(shared: &Arc<Shared>, every: Duration, stop: &Receiver<()>, leave: &AtomicBool) {
     let mut contained = None;
     let mut wait = every;
+    if stop.recv_timeout(LEARN_AFTER.min(every)) != Err(RecvTimeoutError::Timeout) {
+        return;
+    }
+    learn(shared, leave);
     while let Err(RecvTimeoutError::Timeout) = stop.recv_timeout(wait) {
         wait = every;
+        if shared.may_write().is_err() {
+            continue;
+        }
+        learn(shared, leave);
         let position = shared.position.load(Ordering::Acquire);
-        if contained == Some(position) || shared.may_write().is_err() {
+        if contained == Some(position) {
             continue;
         }
         let began = Instant::now();
@@ -225,6 +236,12 @@ pub(super) fn keep(shared: &Arc<Shared>, every: Duration, stop: &Receiver<()>, l
                 tracing::warn!(%error, "a snapshot could not be written; the one before stays");
             }
         }
+    }
+}
+
+fn learn(shared: &Shared, leave: &AtomicBool) {
+    if let Err(error) = shared.learn_keys(leave) {
+        tracing::warn!(%error, "what the store has cannot be listed; the database is asked for each new run");
     }
 }
 

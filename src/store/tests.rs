@@ -7,6 +7,7 @@ mod crashes;
 mod damage;
 mod directories;
 mod formats;
+mod known;
 mod runs;
 
 use std::fs;

@@ -297,6 +297,10 @@ impl Writer {
             }
             writes.apply(db)
         })?;
+        let run_ids = batch.keys();
+        self.shared
+            .known
+            .add(run_ids.map(|run_id| keys::run(run_id)));
         count(&self.shared.tally.runs_saved, batch.len());
         Ok(())
     }

@@ -1,0 +1,90 @@
+//! What the store surely lacks is known without asking the database.
+
+use super::*;
+use crate::store::known::Known;
+
+const OTHER: TraceId = TraceId([8; 16]);
+
+fn lacks(store: &Store, run_id: &str) -> bool {
+    store.inner.shared.known.lacks(&keys::run(run_id))
+}
+
+fn lacks_trace(store: &Store, trace: TraceId) -> bool {
+    store.inner.shared.known.lacks(&keys::alias(trace))
+}
+
+fn learn(store: &Store) {
+    let leave = AtomicBool::new(false);
+    store.inner.shared.learn_keys(&leave).unwrap();
+}
+
+/// Puts a run with a state and an alias into a store.
+async fn put(store: &Store, run_id: &str) {
+    let turn = Turn {
+        new_runs: vec![key(1, run_id)],
+        aliases: vec![(TRACE, run_id.into())],
+        ..Turn::default()
+    };
+    store.commit(turn).await.unwrap();
+    store.save_runs(vec![saved(1, run_id, 10)]).await.unwrap();
+    store.inner.shared.settle().unwrap();
+}
+
+fn is_found(store: &Store, run_id: &str) -> bool {
+    let alias = store.alias(TRACE).unwrap();
+    alias.as_deref() == Some(run_id) && store.load_run(run_id).unwrap().is_some()
+}
+
+/// Given a store that was empty, what it lacks is known at once, and what comes is found.
+#[tokio::test]
+async fn of_an_empty_store_all_is_known() {
+    let dir = TempDir::new().unwrap();
+    let store = open(dir.path());
+    assert!(lacks(&store, "run") && lacks_trace(&store, TRACE));
+    put(&store, "run").await;
+    assert!(is_found(&store, "run"));
+    assert!(lacks(&store, "other") && lacks_trace(&store, OTHER));
+}
+
+/// Given a store with runs, nothing is taken for absent before they have been listed, and then hardly anything that is absent
+/// is looked for, and all that is there is found.
+#[tokio::test]
+async fn what_is_listed_is_found() {
+    let dir = TempDir::new().unwrap();
+    {
+        let store = open(dir.path());
+        put(&store, "run").await;
+        store.close().await.unwrap();
+    }
+    let store = open(dir.path());
+    assert!(!lacks(&store, "other") && !lacks_trace(&store, OTHER));
+    assert!(is_found(&store, "run"));
+    learn(&store);
+    assert!(is_found(&store, "run"));
+    assert!(lacks_trace(&store, OTHER));
+    let absent = (0..1_000).filter(|number| lacks(&store, &format!("other {number}")));
+    assert!(absent.count() > 980);
+}
+
+/// Given a filter that has had too many keys, it is made anew with what is there, and once more only when that is too much.
+#[tokio::test]
+async fn a_crowded_filter_is_made_anew() {
+    let dir = TempDir::new().unwrap();
+    let store = open(dir.path());
+    put(&store, "run").await;
+    let known = &store.inner.shared.known;
+    let gone = |number: u32| keys::run(&format!("gone {number}"));
+    assert!(!known.is_wanted());
+    known.add((0..200_000).map(gone));
+    assert!(known.is_wanted());
+    learn(&store);
+    assert!(!known.is_wanted());
+    assert!(is_found(&store, "run"));
+    assert!(
+        (0..1_000)
+            .filter(|number| known.lacks(&gone(*number)))
+            .count()
+            > 980
+    );
+    assert!(Known::default().is_wanted() && !Known::nothing().is_wanted());
+}
