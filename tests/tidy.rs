@@ -36,6 +36,7 @@ const ROOMS: &[Room] = &[
         name: "normalize",
         rooms: &["engine", "otlp"],
         crates: &[
+            "memchr",
             "serde",
             "serde_json",
             "serde_saphyr",

@@ -5,6 +5,9 @@
 //! the beginning counts, so that a page about errors, or a log that was read, is a result like any other.
 
 use std::borrow::Cow;
+use std::sync::LazyLock;
+
+use memchr::memmem::Finder;
 
 use crate::engine::event::Failure;
 
@@ -173,7 +176,8 @@ fn is_status(line: &str) -> bool {
 
 /// The failure that only the result tells of, in its envelope or within.
 pub(super) fn failure_of(whole: Option<&str>, result: Option<&str>) -> Option<Failure> {
-    let error = whole.and_then(failure_in).or_else(|| failure_in(result?))?;
+    let inner = result.filter(|_| whole != result);
+    let error = whole.and_then(failure_in).or_else(|| failure_in(inner?))?;
     Some(told_by_result(error, result))
 }
 
@@ -196,9 +200,7 @@ fn failure_in(result: &str) -> Option<Failure> {
         return reads_as_failure(&words).then(|| value::failure(&value::unquote(result)));
     }
     // Nearly every result is spared the walk through its members.
-    if !result.contains("rror\"") {
-        return None;
-    }
+    ERROR.find(result.as_bytes())?;
     let is_error = ["isError", "is_error"]
         .iter()
         .any(|key| value::member(result, &[key]) == Some("true"));
@@ -230,6 +232,9 @@ fn cell_error(result: &str) -> Option<&'static str> {
     let known = CELL_ERRORS.iter().find(|known| known[1..] == *error);
     known.copied().filter(|_| is_alone && !is_row)
 }
+
+/// How the names of members end that tell of an error.
+static ERROR: LazyLock<Finder<'_>> = LazyLock::new(|| Finder::new("rror\""));
 
 /// A failure without words takes the result's, which is then all that was said.
 pub(super) fn told_by_result(error: Failure, result: Option<&str>) -> Failure {

@@ -1,7 +1,7 @@
 //! JSON text, handed to the digest's reader as it is read.
 //!
 //! Arguments and results are most of what a span carries, and reading them was most of what a span cost; hence a parser
-//! of our own instead of serde's visitor. It does one thing only: one pass over the bytes, texts skipped 32 bytes at a
+//! of our own instead of serde's visitor. It does one thing only: one pass over the bytes, texts skipped many bytes at a
 //! time and lent to the reader where they hold no escapes, nothing built. What is JSON is what `serde_json` takes for it,
 //! which a test below holds against it; but a number with a fraction is always the nearest double.
 
@@ -9,12 +9,10 @@ use std::borrow::Cow;
 
 use super::digest::Reader;
 use super::nested::Digest;
+use super::wide::plain_end;
 
 /// How deep lists and objects may nest, as in `serde_json`: it bounds the stack.
 const DEPTH_MAX: usize = 127;
-
-/// How many bytes of a text are looked at together; two of the widest registers that every x86-64 has.
-const STRIDE: usize = 32;
 
 /// Room made for a text with escapes when the first one is met, in bytes: most are no longer.
 const TEXT_BYTES: usize = 512;
@@ -31,27 +29,6 @@ pub(super) fn unquoted(text: &str) -> Option<Cow<'_, str>> {
     let mut json = Json::of(text);
     let inner = json.text()?;
     json.peek().is_none().then_some(inner)
-}
-
-/// Where a text stops being plain, from a place on: at a quotation mark, a backslash or a control character, else at the
-/// end.
-#[inline]
-pub(super) fn plain_end(bytes: &[u8], from: usize) -> usize {
-    let mut rest = bytes.get(from..).unwrap_or_default();
-    // No early end within a stride: that way it compiles to wide instructions.
-    while let Some((stride, behind)) = rest.split_first_chunk::<STRIDE>()
-        && !stride
-            .iter()
-            .fold(false, |any, byte| any | is_special(*byte))
-    {
-        rest = behind;
-    }
-    let plain = rest.iter().position(|byte| is_special(*byte));
-    bytes.len() - rest.len() + plain.unwrap_or(rest.len())
-}
-
-fn is_special(byte: u8) -> bool {
-    byte < b' ' || byte == b'"' || byte == b'\\'
 }
 
 /// A JSON text and how far it has been read.
@@ -367,22 +344,6 @@ mod tests {
                 "}".repeat(depth)
             ));
         }
-    }
-
-    /// Given a sign at any place around the strides, a text ends there and nowhere else.
-    #[test]
-    fn plain_text_ends_at_the_first_sign() {
-        for length in 0..3 * STRIDE {
-            for sign in ["\"", "\\", "\n", "\u{0}"] {
-                let text = format!(
-                    "{}{sign}\"",
-                    "é".repeat(length / 2) + &"x".repeat(length % 2)
-                );
-                assert_eq!(plain_end(text.as_bytes(), 0), length);
-            }
-            assert_eq!(plain_end(&vec![b'x'; length], 0), length);
-        }
-        assert_eq!(plain_end(b"x", 5), 1);
     }
 
     proptest! {

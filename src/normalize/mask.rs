@@ -8,6 +8,7 @@
 use std::borrow::Cow;
 
 use super::clock::{clock_time, date, fraction, number, skip, unit, zone};
+use super::wide;
 
 const TIME: &str = "<time>";
 const ID: &str = "<id>";
@@ -27,32 +28,32 @@ const EPOCH_SECONDS: std::ops::Range<u64> = 1_400_000_000..2_100_000_000;
 
 /// The text with its volatile parts replaced by fixed words; borrowed, and cheap, where there are none.
 pub(super) fn text(text: &str) -> Cow<'_, str> {
-    // Everything that is masked holds a digit. No early end: that way it compiles to wide instructions.
-    let has_digit = text
-        .bytes()
-        .fold(false, |any, byte| any | byte.is_ascii_digit());
-    if !has_digit {
+    let bytes = text.as_bytes();
+    // Everything that is masked holds a digit, and many texts have none.
+    if !wide::any(bytes, |byte| byte.is_ascii_digit()) {
         return Cow::Borrowed(text);
     }
-    let bytes = text.as_bytes();
     let mut masked = String::new();
     let mut copied = 0;
     let mut at = 0;
-    while at < bytes.len() {
-        if CLASSES[usize::from(bytes[at])] == 0 {
-            at += 1;
-            continue;
-        }
-        let word = Word::at(bytes, at);
-        at = word.end;
-        if !word.is_suspect() {
-            continue;
-        }
-        if let Some(Volatile { from, to, by }) = word.volatile(bytes) {
-            masked.push_str(&text[copied..from]);
-            masked.push_str(by);
-            copied = to;
-            at = to;
+    while let Some(digit) = wide::digit(bytes, at) {
+        at = first_word(bytes, at, digit);
+        while at <= digit {
+            if CLASSES[usize::from(bytes[at])] == 0 {
+                at += 1;
+                continue;
+            }
+            let word = Word::at(bytes, at);
+            at = word.end;
+            if !word.is_suspect() {
+                continue;
+            }
+            if let Some(Volatile { from, to, by }) = word.volatile(bytes) {
+                masked.push_str(&text[copied..from]);
+                masked.push_str(by);
+                copied = to;
+                at = to;
+            }
         }
     }
     if copied == 0 {
@@ -61,6 +62,25 @@ pub(super) fn text(text: &str) -> Cow<'_, str> {
     masked.push_str(&text[copied..]);
     Cow::Owned(masked)
 }
+
+/// Where to begin to look for what is masked and holds this digit, not before `from`: at the first of the words around it that
+/// hyphens join, or at one word before, which may name a process.
+fn first_word(bytes: &[u8], from: usize, digit: usize) -> usize {
+    let back = |to: usize, is: &dyn Fn(u8) -> bool| {
+        let before = bytes[from..to].iter().rev();
+        to - before.take_while(|byte| is(**byte)).count()
+    };
+    let is_letter = |byte: u8| CLASSES[usize::from(byte)] != 0;
+    let start = back(digit, &|byte| is_letter(byte) || byte == b'-');
+    let end_before = back(start, &|byte| !is_letter(byte));
+    if start - end_before > PROCESS_SIGNS_MAX {
+        return start;
+    }
+    back(end_before, &is_letter)
+}
+
+/// Most signs between `pid` and the number of a process.
+const PROCESS_SIGNS_MAX: usize = 3;
 
 /// Whether an integer is a clock reading (epoch seconds, milli-, micro- or nanoseconds) or long enough to be an id.
 pub(super) fn is_volatile_integer(number: u64) -> bool {
@@ -279,7 +299,7 @@ impl Word {
             matches!(byte, b' ' | b'=' | b':' | b'#' | b'"' | b'(')
         });
         let to = skip(bytes, from, u8::is_ascii_digit);
-        if from == self.end || from > self.end + 3 || to == from {
+        if from == self.end || from > self.end + PROCESS_SIGNS_MAX || to == from {
             return None;
         }
         Some(Volatile {

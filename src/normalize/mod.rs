@@ -70,6 +70,7 @@ mod transient;
 mod usage;
 mod value;
 mod vercel;
+mod wide;
 mod workers;
 mod wrappers;
 

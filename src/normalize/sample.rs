@@ -8,7 +8,7 @@ use std::fmt::Write;
 
 use crate::engine::event::{SAMPLE_BYTES_MAX, SAMPLE_CUT, SAMPLE_HEAD_BYTES, Text};
 
-use super::{redact, sketch};
+use super::{redact, sketch, wide};
 
 /// A sample being written.
 #[derive(Default)]
@@ -149,13 +149,13 @@ fn ordinary_run(bytes: &[u8], after_blank: bool) -> usize {
     bytes.iter().copied().take_while(is_ordinary).count()
 }
 
-/// Whether a text can stand in the sample as it is. Written without early ends, so that it compiles to wide instructions.
+/// Whether a text can stand in the sample as it is.
+#[expect(clippy::needless_bitwise_bool, reason = "see `wide::any`")]
 fn is_plain(bytes: &[u8]) -> bool {
-    let is_odd = |byte: u8| matches!(byte, 0..b' ' | b'"' | b'\\');
-    let blanks = bytes.iter().zip(bytes.get(1..).unwrap_or_default());
-    let has_odd = bytes.iter().fold(false, |odd, byte| odd | is_odd(*byte));
-    let has_run = blanks.fold(false, |run, pair| run | matches!(pair, (b' ', b' ')));
-    !has_odd && !has_run
+    let is_odd = |byte: u8| (byte < b' ') | (byte == b'"') | (byte == b'\\');
+    let is_run = |byte, next| (byte == b' ') & (next == b' ');
+    !bytes.last().is_some_and(|last| is_odd(*last))
+        && !wide::any_neighbours(bytes, |byte, next| is_odd(byte) | is_run(byte, next))
 }
 
 /// The start of a text, as much of it as fits in so many bytes without cutting a character in two.

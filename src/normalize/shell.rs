@@ -1,5 +1,7 @@
 //! Shell commands, which are most of what coding agents do: what they do, and what their end means.
 
+use memchr::memchr2_iter;
+
 use crate::engine::event::Command;
 
 /// Programs that end with 1 to say that they found nothing, or a difference: an answer, not a failure.
@@ -101,21 +103,22 @@ pub(super) fn file_read(line: &str) -> Option<&str> {
     Some(file.strip_prefix("./").unwrap_or(file)).filter(|file| !file.is_empty())
 }
 
-/// What every word of failing begins with.
-const FAIL: &[u8] = b"fail";
-
 /// Whether what a test run printed says that tests failed: a number above zero beside a word of failing, or such a word in
 /// capitals.
 pub(super) fn tests_failed(printed: &str) -> bool {
-    let mut fours = printed.as_bytes().windows(FAIL.len()).enumerate();
-    fours.any(|(at, four)| {
-        let may_be_word = matches!(four[0], b'f' | b'F') && four.eq_ignore_ascii_case(FAIL);
-        may_be_word && tells_failure(printed, at)
-    })
+    memchr2_iter(b'f', b'F', printed.as_bytes()).any(|at| tells_failure(printed, at))
 }
 
+/// What every word of failing begins with.
+const FAIL: &[u8] = b"fail";
+
+/// Whether a word that begins there is one of failing, and says so.
 fn tells_failure(printed: &str, at: usize) -> bool {
     let (before, rest) = printed.split_at(at);
+    let begins = rest.as_bytes().get(..FAIL.len());
+    if !begins.is_some_and(|begins| begins.eq_ignore_ascii_case(FAIL)) {
+        return false;
+    }
     // A line break within JSON text stands as two characters, of which the second is a letter.
     let starts = before.ends_with("\\n")
         || before.ends_with("\\t")

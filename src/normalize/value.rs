@@ -7,6 +7,8 @@
 
 use std::borrow::Cow;
 
+use memchr::memchr2;
+
 use crate::engine::event::{
     ERROR_BYTES_MAX, Failure, NAME_BYTES_MAX, Recorded, SAMPLE_BYTES_MAX, Text, Value, said,
 };
@@ -346,15 +348,12 @@ impl<'a> Scanner<'a> {
         let bytes = self.json.as_bytes();
         self.at += 1;
         loop {
-            self.at = json::plain_end(bytes, self.at);
-            match bytes.get(self.at)? {
-                b'"' => {
-                    self.at += 1;
-                    return Some(());
-                }
-                b'\\' => self.at += 2,
-                _ => self.at += 1,
+            self.at += memchr2(b'"', b'\\', bytes.get(self.at..)?)?;
+            if bytes[self.at] == b'"' {
+                self.at += 1;
+                return Some(());
             }
+            self.at += 2;
         }
     }
 }

@@ -7,7 +7,9 @@
 
 use std::borrow::Cow;
 use std::str::Chars;
+use std::sync::LazyLock;
 
+use memchr::memmem::Finder;
 use serde::de::IgnoredAny;
 
 use super::reading::member_text;
@@ -92,13 +94,14 @@ pub(super) fn named_arguments(call: &str) -> Option<Cow<'_, str>> {
 /// LangChain's message around a result where it is unmistakable: it names the call. Nearly every result is spared the walk
 /// through its members.
 pub(super) fn langchain_message(result: &str) -> Option<ToolMessage<'_>> {
-    if !result.contains("tool_call_id") {
-        return None;
-    }
+    CALL_ID.find(result.as_bytes())?;
     tool_message(result)
         .filter(|message| message.call_id.is_some())
         .or_else(|| printed_message(result))
 }
+
+/// The member that names the call.
+static CALL_ID: LazyLock<Finder<'_>> = LazyLock::new(|| Finder::new("tool_call_id"));
 
 /// The same message as Python prints it, alone or as a member `output`: `content='…' name='…' tool_call_id='…'`.
 fn printed_message(result: &str) -> Option<ToolMessage<'static>> {
