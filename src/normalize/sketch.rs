@@ -28,40 +28,66 @@ const PIECE_BYTES: usize = 64;
 /// Where a word ends cannot be foreseen, by a processor either: so letters are told from other signs many at a time, and what
 /// is walked are the places where a word begins or ends.
 pub(super) fn of(text: &str) -> Sketch {
-    let mut votes = Votes::default();
     let bytes = &text.as_bytes()[..text.len().min(SKETCHED_BYTES_MAX)];
-    let (mut begin, mut is_within) = (0, false);
-    for (piece, start) in bytes.chunks(PIECE_BYTES).zip((0..).step_by(PIECE_BYTES)) {
-        let Signs { letters, leads } = Signs::of(piece);
-        let behind_letters = letters << 1 | u64::from(is_within);
-        let mut begins = letters & (!behind_letters | leads);
-        let mut ends = behind_letters & (!letters | leads);
-        // Each word ends where the next end is; one that began in an earlier piece comes first.
-        let mut next = |begin: &mut usize| {
-            *begin = start + begins.trailing_zeros() as usize;
-            begins &= begins.wrapping_sub(1);
-        };
-        if !is_within {
-            next(&mut begin);
-        }
-        while ends != 0 {
-            let end = start + ends.trailing_zeros() as usize;
-            votes.take(word(bytes, begin, end));
-            ends &= ends - 1;
-            next(&mut begin);
-        }
-        is_within = letters >> (PIECE_BYTES - 1) == 1;
+    let (pieces, rest) = bytes.as_chunks();
+    // Behind the end there are no letters, so that the last word ends as others do.
+    let mut last = [b' '; PIECE_BYTES];
+    last[..rest.len()].copy_from_slice(rest);
+    let mut words = Words {
+        bytes,
+        begin: 0,
+        is_within: false,
+        votes: Votes::default(),
+    };
+    for (piece, start) in pieces.iter().zip((0..).step_by(PIECE_BYTES)) {
+        words.take(piece, start);
     }
-    if is_within {
-        votes.take(word(bytes, begin, bytes.len()));
-    }
+    words.take(&last, bytes.len() - rest.len());
     Sketch {
-        words: votes.words,
-        bits: votes.majority(),
+        words: words.votes.words,
+        bits: words.votes.majority(),
     }
 }
 
-/// A bit for each byte of a piece; of those behind its end, none.
+/// The words of a text, as far as it was read.
+struct Words<'t> {
+    bytes: &'t [u8],
+    /// Where the last word began.
+    begin: usize,
+    /// That word has not ended yet.
+    is_within: bool,
+    votes: Votes,
+}
+
+impl Words<'_> {
+    /// Takes the words that end in a piece of the text, which starts at this place.
+    #[inline]
+    fn take(&mut self, piece: &[u8; PIECE_BYTES], start: usize) {
+        let Signs { letters, leads } = Signs::of(piece);
+        let behind_letters = letters << 1 | u64::from(self.is_within);
+        let mut begins = letters & (!behind_letters | leads);
+        let mut ends = behind_letters & (!letters | leads);
+        // Each word ends where the next end is; one that began in an earlier piece comes first.
+        if !self.is_within {
+            self.begin = start + take_lowest(&mut begins);
+        }
+        while ends != 0 {
+            let end = start + take_lowest(&mut ends);
+            self.votes.take(word(self.bytes, self.begin, end));
+            self.begin = start + take_lowest(&mut begins);
+        }
+        self.is_within = letters >> (PIECE_BYTES - 1) == 1;
+    }
+}
+
+/// The place of the lowest bit, which is taken away.
+fn take_lowest(bits: &mut u64) -> usize {
+    let place = bits.trailing_zeros();
+    *bits &= bits.wrapping_sub(1);
+    place as usize
+}
+
+/// A bit for each byte of a piece.
 #[derive(Default)]
 struct Signs {
     /// The byte belongs to a word.
@@ -74,14 +100,19 @@ struct Signs {
 const HIGH: u64 = 0x8080_8080_8080_8080;
 
 impl Signs {
-    fn of(piece: &[u8]) -> Self {
+    fn of(piece: &[u8; PIECE_BYTES]) -> Self {
         let mut signs = Self::default();
-        for (eight, place) in piece.chunks(8).zip((0..).step_by(8)) {
-            let eight = load(eight);
-            let letters = between(eight | SMALL, b'a', b'z') | between(eight, b'0', b'9') | eight;
+        let is_ascii = piece.is_ascii();
+        for (eight, place) in piece.as_chunks().0.iter().zip((0..u64::BITS).step_by(8)) {
+            let eight = u64::from_le_bytes(*eight);
+            let ascii = eight & !HIGH;
+            let letters = between(ascii | SMALL, b'a', b'z') | between(ascii, b'0', b'9') | eight;
             signs.letters |= gathered(letters & HIGH) << place;
-            let leads = eight & (eight << 1) & (eight << 2);
-            signs.leads |= gathered(leads & HIGH) << place;
+            // Most texts have no signs beyond ASCII.
+            if !is_ascii {
+                let leads = eight & (eight << 1) & (eight << 2);
+                signs.leads |= gathered(leads & HIGH) << place;
+            }
         }
         signs
     }
@@ -90,11 +121,9 @@ impl Signs {
 /// The bit that small letters have and large ones have not, in each of eight bytes.
 const SMALL: u64 = HIGH >> 2;
 
-/// Has the highest bit of each byte say whether the rest of it, as ASCII, is one of the signs from `first` to `last`; that of a
-/// byte beyond ASCII says anything.
-fn between(eight: u64, first: u8, last: u8) -> u64 {
+/// Has the highest bit of each of eight bytes of ASCII say whether it is one of the signs from `first` to `last`.
+fn between(ascii: u64, first: u8, last: u8) -> u64 {
     let each = |byte: u8| u64::from_ne_bytes([byte; 8]);
-    let ascii = eight & !HIGH;
     (ascii + each(0x80 - first)) & !(ascii + each(0x7f - last))
 }
 
@@ -169,13 +198,16 @@ impl Votes {
         );
         let ones = added(first.0, second.0, words[6]);
         let twos = added(first.1, second.1, ones.1);
-        let number = [ones.0, twos.0, twos.1];
-        // No count is above that of the words.
-        let digits = (u64::BITS - self.words.leading_zeros()) as usize;
-        let mut carry = 0;
-        for (place, plane) in self.planes.iter_mut().take(digits).enumerate() {
-            let digit = number.get(place).copied().unwrap_or(0);
-            (*plane, carry) = added(*plane, digit, carry);
+        let [one, two, four, more @ ..] = &mut self.planes;
+        let mut carry;
+        (*one, carry) = added(*one, ones.0, 0);
+        (*two, carry) = added(*two, twos.0, carry);
+        (*four, carry) = added(*four, twos.1, carry);
+        for plane in more {
+            if carry == 0 {
+                break;
+            }
+            (*plane, carry) = (*plane ^ carry, *plane & carry);
         }
     }
 
