@@ -91,8 +91,9 @@ fn report(name: &str, values: &[(&str, &str)]) {
     let normalize = fastest(|| {
         let mut reports = Vec::new();
         let mut batch = normalizer.batch(&policy);
-        for span in otlp::spans(&request, &Limits::default()) {
-            batch.span(&span.expect("a span"), &mut reports);
+        let mut spans = otlp::spans(&request, &Limits::default());
+        while let Some(span) = batch.span(&mut spans, &mut reports) {
+            span.expect("a span");
         }
         black_box(reports);
     });

@@ -124,7 +124,10 @@ fn read(normalizer: &Normalizer, request: &[u8], is_logs: bool, reports: &mut Ve
     if is_logs {
         otlp::logs(request, &limits).for_each(|log| batch.log(&log.unwrap(), reports));
     } else {
-        otlp::spans(request, &limits).for_each(|span| batch.span(&span.unwrap(), reports));
+        let mut spans = otlp::spans(request, &limits);
+        while let Some(span) = batch.span(&mut spans, reports) {
+            span.unwrap();
+        }
     }
 }
 

@@ -83,8 +83,10 @@ fn reports(truth: &Json, exported: Exported) -> Vec<Report> {
             if is_logs {
                 otlp::logs(request, &limits).for_each(|log| batch.log(&log.unwrap(), &mut reports));
             } else {
-                otlp::spans(request, &limits)
-                    .for_each(|span| batch.span(&span.unwrap(), &mut reports));
+                let mut spans = otlp::spans(request, &limits);
+                while let Some(span) = batch.span(&mut spans, &mut reports) {
+                    span.unwrap();
+                }
             }
         }
     }

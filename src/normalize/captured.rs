@@ -106,9 +106,9 @@ impl Captured {
         }];
         let request = ExportTraceServiceRequest { resource_spans }.encode_to_vec();
         let (policy, mut reports) = (Name::Standard.policy(), Vec::new());
-        for span in otlp::spans(&request, &Limits::default()) {
-            normalizer.batch(&policy).span(&span.unwrap(), &mut reports);
-        }
+        let mut spans = otlp::spans(&request, &Limits::default());
+        let span = normalizer.batch(&policy).span(&mut spans, &mut reports);
+        span.unwrap().unwrap();
         reports
     }
 

@@ -1,4 +1,4 @@
-//! The facts of one span, found in one pass over its attributes.
+//! The facts of one span, found in the pass over its attributes that checks them.
 //!
 //! The table below is what all dialects have in common: a row is a fact, and its keys stand in the order in which they
 //! are trusted, whichever order the span carries them in. Reading a span costs one hash and one comparison of text an
@@ -7,7 +7,7 @@
 
 use std::borrow::Cow;
 
-use crate::otlp::{Attributes, ValueView};
+use crate::otlp::{Attributes, Problem, SpanView, Spans, ValueView};
 
 use super::given::Given;
 use super::workers::{Named, Workers};
@@ -104,6 +104,8 @@ facts! {
     Result: "gen_ai.tool.call.result" "gen_ai.tool.result" "gen_ai.tool.output" "ai.toolCall.result" "tool_response"
         "gen_ai.tool.call.output" "spring.ai.tool.call.result" "lk.function_tool.output" "lk.pii.function_tool.output" "tool.output" "tool.result"
         "result.content.0.text";
+    /// The exit code of the process that the tool ran.
+    ExitCode: "process.exit.code";
     /// What `AgentOps` calls the arguments that a model asks with, and OpenInference the form of them.
     ToolParameters: "tool.parameters";
     /// Its arguments as google-adk writes them, or a stand-in for them.
@@ -229,6 +231,7 @@ pub(super) struct Asked<'a> {
 }
 
 /// A key that says something.
+#[derive(Clone, Copy)]
 enum Key<'a> {
     /// Its place in [`KEYS`].
     Known(u8),
@@ -262,24 +265,44 @@ impl<'a> Key<'a> {
 const UNSET: u8 = u8::MAX;
 
 impl<'a> Facts<'a> {
-    /// Sorts attributes into slots, and finds the worker that they name.
-    pub(super) fn of(attributes: &Attributes<'a>, workers: &Workers) -> Self {
-        let mut facts = Self {
+    /// No facts yet.
+    pub(super) fn none() -> Self {
+        Self {
             worker: Named::default(),
             values: [ValueView::Empty; SLOTS],
             ranks: [UNSET; SLOTS],
             answered: Answered::default(),
             given: Given::default(),
-        };
-        for (key, value) in attributes.picked(|key| Key::of(key, workers)) {
-            match key {
-                Key::Worker(place) => facts.worker.take(place, value),
-                Key::Known(place) => facts.take(place, value),
-                Key::Answer(rest) => facts.answered.read(rest, value),
-                Key::Given(rest) => facts.given.read(rest, value.as_str().unwrap_or_default()),
-            }
+        }
+    }
+
+    /// Reads the next span, and sorts its attributes meanwhile.
+    pub(super) fn read_next(
+        &mut self,
+        spans: &mut Spans<'a>,
+        workers: &Workers,
+    ) -> Option<Result<SpanView<'a>, Problem>> {
+        let pick = |key| Key::of(key, workers);
+        spans.next_picking(pick, |key, value| self.sort(key, value))
+    }
+
+    /// Sorts attributes that have been read.
+    pub(super) fn of(attributes: &Attributes<'a>) -> Self {
+        let (mut facts, workers) = (Self::none(), Workers::default());
+        for (key, value) in attributes.picked(|key| Key::of(key, &workers)) {
+            facts.sort(key, value);
         }
         facts
+    }
+
+    /// Puts a value into the slot of its key, or to the worker's names.
+    fn sort(&mut self, key: Key<'a>, value: ValueView<'a>) {
+        match key {
+            Key::Worker(place) => self.worker.take(place, value),
+            Key::Known(place) => self.take(place, value),
+            Key::Answer(rest) => self.answered.read(rest, value),
+            Key::Given(rest) => self.given.read(rest, value.as_str().unwrap_or_default()),
+        }
     }
 
     fn take(&mut self, place: u8, value: ValueView<'a>) {

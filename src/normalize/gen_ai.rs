@@ -227,7 +227,7 @@ fn tool(reading: &mut Reading<'_, '_>) {
 fn read_exit_code(reading: &Reading<'_, '_>, call: &mut Call<'_>) {
     let whole = call.result.as_deref().unwrap_or_default();
     let ended = shell::without_session(whole);
-    let told = || match reading.span.attributes.find("process.exit.code")? {
+    let told = || match reading.facts.value(Slot::ExitCode) {
         ValueView::Int(exit_code) => Some((whole, exit_code)),
         _ => None,
     };

@@ -31,7 +31,6 @@ use super::given::ToolAnswer;
 use super::history::History;
 use super::reading::{json_text, member_text, messages_text};
 use super::records::{Record, text};
-use super::workers::Workers;
 use super::{Outcome, Report, gen_ai, given, usage, value};
 
 /// Reads one log record. `out` has what was told of the records before it.
@@ -50,7 +49,7 @@ pub(super) fn log(
             _ => Outcome::Noise,
         };
     }
-    let facts = Facts::of(&log.attributes, &Workers::default());
+    let facts = Facts::of(&log.attributes);
     // Each agent of pydantic-ai has a conversation of its own: see its spans.
     let conversation = facts
         .id(Slot::Conversation)

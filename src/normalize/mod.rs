@@ -1,7 +1,7 @@
 //! From a view of a span or log record to the engine's vocabulary.
 //!
 //! A span says which framework made it through its scope name and, where that says nothing, through its keys
-//! (`dialect`); one pass over its attributes sorts them into the facts that every dialect knows (`facts`); the file
+//! (`dialect`); the pass that checks its attributes sorts them into the facts that every dialect knows (`facts`); the file
 //! of the dialect reads those facts, undoes the framework's wrappers, and writes events into the [`Report`].
 //! Normalizing never fails: what cannot be read is left out and counted, and a span that tells of nothing an agent did
 //! gives no event, though it may still say which run its trace belongs to. Arguments and results leave this room only
@@ -81,7 +81,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use crate::engine::event::{Body, Event, ModelCall, Text, TraceId};
 use crate::engine::policy::Policy;
 use crate::engine::witness::Witness;
-use crate::otlp::{Attributes, LogView, SpanView};
+use crate::otlp::{Attributes, LogView, Problem, SpanView, Spans};
 
 use self::dialect::Dialect;
 use self::facts::Facts;
@@ -299,14 +299,26 @@ struct Origin {
 }
 
 impl<'a> Batch<'_, 'a> {
-    /// Reads one span and appends what it reports: at most one report, none for a span that says nothing.
-    pub fn span(&mut self, span: &SpanView<'a>, out: &mut Vec<Report>) {
+    /// Reads the next span, if there is one, and appends what it reports: at most one report, none for a span that says nothing.
+    pub fn span(
+        &mut self,
+        spans: &mut Spans<'a>,
+        out: &mut Vec<Report>,
+    ) -> Option<Result<SpanView<'a>, Problem>> {
+        let mut facts = Facts::none();
+        let span = facts.read_next(spans, &self.normalizer.workers)?;
+        if let Ok(span) = &span {
+            self.tell(span, &facts, out);
+        }
+        Some(span)
+    }
+
+    fn tell(&mut self, span: &SpanView<'a>, facts: &Facts<'a>, out: &mut Vec<Report>) {
         let workers = &self.normalizer.workers;
-        let facts = Facts::of(&span.attributes, workers);
         let mut report = Report::about(span.trace_id);
-        let dialect = Dialect::of_span(span, &facts);
+        let dialect = Dialect::of_span(span, facts);
         let how = (&self.policy.tools, self.traits);
-        let mut reading = Reading::new(span, &facts, &mut report, &mut self.names, how);
+        let mut reading = Reading::new(span, facts, &mut report, &mut self.names, how);
         let outcome = match dialect {
             Dialect::OpenInference => openinference::span(&mut reading),
             Dialect::OpenLlmetry => openllmetry::span(&mut reading),

@@ -5,7 +5,8 @@
 //! when their framing is broken nothing behind the break can be trusted, and the whole request is
 //! [`Problem::Undecodable`]. `span` and `log` then read one item each. An item is read completely before it is yielded
 //! (framing, UTF-8, depth), so that a yielded view can be looked into without any error; one that cannot be read is
-//! refused alone, and its neighbours count. A resource or scope that cannot be read is treated as absent.
+//! refused alone, and its neighbours count. Who asks for the next span may have its attributes handed over during that reading,
+//! which spares looking for them again. A resource or scope that cannot be read is treated as absent.
 //!
 //! What a view shows equals what `opentelemetry-proto` decodes: fields in any order, the last of a repeated scalar wins,
 //! unknown fields are skipped. It is stricter in one thing: an array or map value that is spread over two occurrences,

@@ -1,9 +1,9 @@
 //! Spans of a trace request.
 
 use super::envelope::{Context, Items};
-use super::value::check_pair;
-use super::wire::{Fields, Payload, Region, text};
-use super::{Attributes, Limits, Problem, Reason};
+use super::value::{check_pair, read_pair};
+use super::wire::{Fields, Payload, Region, check_text, text};
+use super::{Attributes, Limits, Problem, Reason, ValueView};
 
 /// Walks the bytes of an `ExportTraceServiceRequest`.
 ///
@@ -18,13 +18,26 @@ pub fn spans<'a>(request: &'a [u8], limits: &Limits) -> Spans<'a> {
 #[derive(Clone, Debug)]
 pub struct Spans<'a>(Items<'a>);
 
+impl<'a> Spans<'a> {
+    /// The next span, whose attributes are handed over while they are checked: those whose keys `pick` knows, in order, each
+    /// with what it says of its key. Keys come as bytes. Of a span that is refused, some may have been handed over.
+    pub fn next_picking<T>(
+        &mut self,
+        pick: impl Fn(&'a [u8]) -> Option<T>,
+        take: impl FnMut(T, ValueView<'a>),
+    ) -> Option<Result<SpanView<'a>, Problem>> {
+        Some(self.0.next()?.and_then(|message| {
+            let (context, limits) = (self.0.context(), self.0.limits());
+            SpanView::read(message, context, limits, pick, take).map_err(Problem::Refused)
+        }))
+    }
+}
+
 impl<'a> Iterator for Spans<'a> {
     type Item = Result<SpanView<'a>, Problem>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        Some(self.0.next()?.and_then(|message| {
-            SpanView::read(message, self.0.context(), self.0.limits()).map_err(Problem::Refused)
-        }))
+        self.next_picking(|_| None, |(), _| {})
     }
 }
 
@@ -71,7 +84,14 @@ pub struct Status<'a> {
 }
 
 impl<'a> SpanView<'a> {
-    fn read(message: &'a [u8], context: Context<'a>, limits: &Limits) -> Result<Self, Reason> {
+    #[inline]
+    fn read<T>(
+        message: &'a [u8],
+        context: Context<'a>,
+        limits: &Limits,
+        pick: impl Fn(&'a [u8]) -> Option<T>,
+        mut take: impl FnMut(T, ValueView<'a>),
+    ) -> Result<Self, Reason> {
         if message.len() > limits.span_bytes_max {
             return Err(Reason::TooLarge);
         }
@@ -94,7 +114,12 @@ impl<'a> SpanView<'a> {
                 (8, Payload::Fixed64(time)) => end_ns = time,
                 (9, Payload::Bytes(_)) if count == limits.attributes_max => left_out += 1,
                 (9, Payload::Bytes(pair)) => {
-                    check_pair(pair, limits.depth_max)?;
+                    let (key, value) = read_pair(pair)?;
+                    match pick(key) {
+                        Some(picked) => take(picked, value.view(limits.depth_max)?),
+                        None => value.check(limits.depth_max)?,
+                    }
+                    check_text(key)?;
                     attributes.extend(before, fields.rest());
                     count += 1;
                 }

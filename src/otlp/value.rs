@@ -296,6 +296,16 @@ impl<'a> Raw<'a> {
             _ => Ok(()),
         }
     }
+
+    /// Reads the value completely, as [`Raw::check`] does, and shows it.
+    #[inline]
+    pub(super) fn view(self, depth_left: usize) -> Result<ValueView<'a>, Reason> {
+        if let Self::Text(bytes) = self {
+            return text(bytes).map(ValueView::Str);
+        }
+        self.check(depth_left)?;
+        ValueView::of(self).ok_or(Reason::Malformed)
+    }
 }
 
 /// Reads an attribute completely; see [`Raw::check`].
@@ -323,8 +333,9 @@ fn check_members(message: &[u8], are_pairs: bool, depth_left: usize) -> Result<(
     Ok(())
 }
 
+/// Key and value of an attribute, not checked.
 #[inline]
-fn read_pair(message: &[u8]) -> Result<(&[u8], Raw<'_>), Reason> {
+pub(super) fn read_pair(message: &[u8]) -> Result<(&[u8], Raw<'_>), Reason> {
     if let Some((key, text)) = text_pair(message) {
         return Ok((key, Raw::Text(text)));
     }

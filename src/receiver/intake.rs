@@ -294,27 +294,23 @@ impl Intake {
         let mut batch = self.0.normalizer.batch(&policy.policy);
         match signal {
             Signal::Traces => {
-                for span in otlp::spans(request, limits) {
-                    match span {
-                        Ok(span) => {
-                            let left_out = span.attributes_left_out;
-                            tally
-                                .tell(left_out, &mut reports, |reports| batch.span(&span, reports));
-                        }
-                        Err(problem) => tally.note(problem),
-                    }
+                let mut spans = otlp::spans(request, limits);
+                while tally.tell(&mut reports, |reports| {
+                    let span = batch.span(&mut spans, reports)?;
+                    Some(span.map(|span| span.attributes_left_out))
+                }) {
                     tally.pause().await;
                 }
             }
             Signal::Logs => {
-                for log in otlp::logs(request, limits) {
-                    match log {
-                        Ok(log) => {
-                            let left_out = log.attributes_left_out;
-                            tally.tell(left_out, &mut reports, |reports| batch.log(&log, reports));
-                        }
-                        Err(problem) => tally.note(problem),
-                    }
+                let mut logs = otlp::logs(request, limits);
+                while tally.tell(&mut reports, |reports| {
+                    let log = logs.next()?;
+                    Some(log.map(|log| {
+                        batch.log(&log, reports);
+                        log.attributes_left_out
+                    }))
+                }) {
                     tally.pause().await;
                 }
             }
@@ -352,22 +348,27 @@ struct Tally {
 }
 
 impl Tally {
-    /// Has an item told as reports. A defect of Eddy in that costs the item and not the request, which its sender would send
-    /// again.
+    /// Has the next item read and told as reports, unless there is none; `tell` says how many attributes were left out. A
+    /// defect of Eddy in that costs the item and not the request, which its sender would send again.
     fn tell(
         &mut self,
-        attributes_left_out: u32,
         reports: &mut Vec<Report>,
-        tell: impl FnOnce(&mut Vec<Report>),
-    ) {
+        tell: impl FnOnce(&mut Vec<Report>) -> Option<Result<u32, Problem>>,
+    ) -> bool {
         let before = reports.len();
-        if catch_unwind(AssertUnwindSafe(|| tell(reports))).is_err() {
-            reports.truncate(before);
-            self.note(Problem::Refused(Reason::Defect));
-            return;
+        match catch_unwind(AssertUnwindSafe(|| tell(reports))) {
+            Ok(None) => return false,
+            Ok(Some(Ok(attributes_left_out))) => {
+                self.read += 1;
+                self.attributes_left_out += u64::from(attributes_left_out);
+            }
+            Ok(Some(Err(problem))) => self.note(problem),
+            Err(_) => {
+                reports.truncate(before);
+                self.note(Problem::Refused(Reason::Defect));
+            }
         }
-        self.read += 1;
-        self.attributes_left_out += u64::from(attributes_left_out);
+        true
     }
 
     fn note(&mut self, problem: Problem) {
@@ -452,11 +453,15 @@ mod tests {
             events: Vec::new(),
         };
         let (mut tally, mut reports) = (Tally::default(), Vec::new());
-        tally.tell(1, &mut reports, |reports| reports.push(report()));
-        tally.tell(1, &mut reports, |reports| {
+        let told = tally.tell(&mut reports, |reports| {
+            reports.push(report());
+            Some(Ok(1))
+        });
+        let told_of_defect = tally.tell(&mut reports, |reports| {
             reports.push(report());
             panic!("a defect");
         });
+        assert!(told && told_of_defect && !tally.tell(&mut reports, |_| None));
         assert_eq!(
             (reports.len(), tally.read, tally.attributes_left_out),
             (1, 1, 1)

@@ -212,8 +212,8 @@ fn read(normalizer: &Normalizer, request: &[u8], is_logs: bool, reports: &mut Ve
         let logs = otlp::logs(request, &limits).flatten();
         logs.for_each(|log| batch.log(&log, reports));
     } else {
-        let spans = otlp::spans(request, &limits).flatten();
-        spans.for_each(|span| batch.span(&span, reports));
+        let mut spans = otlp::spans(request, &limits);
+        while batch.span(&mut spans, reports).is_some() {}
     }
 }
 

@@ -166,12 +166,14 @@ impl Reader {
         let mut reports = Vec::new();
         match signal {
             Signal::Traces => {
-                for span in otlp::spans(request, &self.limits) {
-                    if let Some(span) = self.sound(span)? {
-                        self.normalizer
-                            .batch(&self.policy)
-                            .span(&span, &mut reports);
-                    }
+                let mut spans = otlp::spans(request, &self.limits);
+                loop {
+                    let policy = &self.policy;
+                    let span = self.normalizer.batch(policy).span(&mut spans, &mut reports);
+                    let Some(span) = span else {
+                        break;
+                    };
+                    self.sound(span)?;
                 }
             }
             Signal::Logs => {
