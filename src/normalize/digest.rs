@@ -128,7 +128,7 @@ impl<'h> Reader<'h> {
             ValueView::Empty => self.null(),
             ValueView::Bool(flag) => self.flag(flag),
             ValueView::Int(number) => self.integer(i128::from(number)),
-            ValueView::Double(number) => self.float(number),
+            ValueView::Double(number) => self.float(number, ""),
             ValueView::Str(text) => self.member_text(text),
             ValueView::Bytes(bytes) => {
                 scalar(mix(BYTES, hash::bytes(bytes)), bytes.len(), Shape::Text)
@@ -222,26 +222,32 @@ impl<'h> Reader<'h> {
             digest.masked = VOLATILE;
             digest.frame = VOLATILE;
         } else {
-            self.number(&mut digest, number as f64);
+            let size = magnitude as f64;
+            self.number(&mut digest, if number < 0 { -size } else { size });
         }
         digest
     }
 
-    /// A float that is a whole number is that number, so that `1` and `1.0` are one value.
-    pub(super) fn float(&mut self, number: f64) -> Digest {
+    /// A float that is a whole number is that number, so that `1` and `1.0` are one value. `written` is the shortest text that
+    /// reads back as the same number, where it is known.
+    pub(super) fn float(&mut self, number: f64, written: &str) -> Digest {
         // Both ends are exact in a double; beyond them no double is a 64-bit number.
         if number.fract() == 0.0
             && (-9_223_372_036_854_775_808.0..18_446_744_073_709_551_616.0).contains(&number)
         {
             return self.integer(number as i128);
         }
-        // Debug's form is the shortest that reads back as the same number, with an exponent where that is shorter: at most
-        // 24 bytes.
         let mut buffer = [0; 32];
-        let mut rest = &mut buffer[..];
-        write!(rest, "{number:?}").expect("the longest number fits");
-        let length = 32 - rest.len();
-        let text = std::str::from_utf8(&buffer[..length]).unwrap_or_default();
+        let text = if written.is_empty() {
+            // Debug's form is the shortest that reads back as the same number, with an exponent where that is shorter: at
+            // most 24 bytes.
+            let mut rest = &mut buffer[..];
+            write!(rest, "{number:?}").expect("the longest number fits");
+            let length = 32 - rest.len();
+            std::str::from_utf8(&buffer[..length]).unwrap_or_default()
+        } else {
+            written
+        };
         self.write(|sample| sample.sign(text));
         let mut digest = scalar(mix(FLOAT, number.to_bits()), text.len(), Shape::Number);
         if number >= 0.0 && mask::is_volatile_integer(number as u64) {

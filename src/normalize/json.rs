@@ -198,8 +198,10 @@ impl<'t> Json<'t> {
             self.at += usize::from(matches!(self.byte(), Some(b'+' | b'-')));
             self.digits()?;
         }
-        let number: f64 = self.text[start..self.at].parse().ok()?;
-        number.is_finite().then(|| reader.float(number))
+        let written = &self.text[start..self.at];
+        let number: f64 = written.parse().ok()?;
+        let shortest = if is_shortest(written) { written } else { "" };
+        number.is_finite().then(|| reader.float(number, shortest))
     }
 
     /// At least one decimal digit.
@@ -241,6 +243,18 @@ impl<'t> Json<'t> {
     fn byte(&self) -> Option<u8> {
         self.text.as_bytes().get(self.at).copied()
     }
+}
+
+/// Whether a float that is no whole number is written as shortly as can be: with a point and no more digits than every float
+/// holds, of which the last is no zero. Writing it anew costs more than reading it.
+fn is_shortest(written: &str) -> bool {
+    let digits = written.strip_prefix('-').unwrap_or(written);
+    let is_sign = |byte: u8| byte.is_ascii_digit() || byte == b'.';
+    digits.len() <= f64::DIGITS as usize + 1
+        && !digits.starts_with("0.000")
+        && digits.bytes().all(is_sign)
+        && digits.contains('.')
+        && !digits.ends_with(['0', '.'])
 }
 
 /// A whole number, if 64 bits hold it.
@@ -343,6 +357,36 @@ mod tests {
                 "{\"a\":".repeat(depth),
                 "}".repeat(depth)
             ));
+        }
+    }
+
+    /// Given floats, those that are known to be written shortly are so as they would be written anew.
+    #[test]
+    fn shortest_floats_are_known() {
+        for text in [
+            "1.25",
+            "-0.5",
+            "0.001",
+            "123456789012.345",
+            "9007199254740.5",
+            "0.3000000000001",
+            "-12.3",
+        ] {
+            assert!(is_shortest(text), "{text}");
+            assert_eq!(format!("{:?}", text.parse::<f64>().expect("a float")), text);
+        }
+        for text in [
+            "1.0",
+            "1.50",
+            "1e2",
+            "1.5e-7",
+            "0.00001",
+            "1234567890123.456",
+            "0.1000000000000000055",
+            "12",
+            "",
+        ] {
+            assert!(!is_shortest(text), "{text}");
         }
     }
 

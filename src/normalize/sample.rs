@@ -108,7 +108,8 @@ impl Sample {
         let mut after_blank = false;
         let mut rest = text;
         loop {
-            let (ordinary, behind) = rest.split_at(ordinary_run(rest.as_bytes(), after_blank));
+            let (ordinary, behind) =
+                rest.split_at(wide::ordinary_end(rest.as_bytes(), after_blank));
             self.text.push_str(ordinary);
             after_blank = ordinary
                 .bytes()
@@ -133,20 +134,6 @@ impl Sample {
             after_blank = is_blank;
         }
     }
-}
-
-/// How many bytes at the start stand in the sample as they are: ASCII without escapes and without a second blank.
-fn ordinary_run(bytes: &[u8], after_blank: bool) -> usize {
-    let mut after_blank = after_blank;
-    let is_ordinary = |byte: &u8| match byte {
-        b' ' => !std::mem::replace(&mut after_blank, true),
-        b'"' | b'\\' => false,
-        _ => {
-            after_blank = false;
-            byte.is_ascii_graphic()
-        }
-    };
-    bytes.iter().copied().take_while(is_ordinary).count()
 }
 
 /// Whether a text can stand in the sample as it is.

@@ -56,6 +56,34 @@ fn long_plain(bytes: &[u8]) -> usize {
     plain.len()
 }
 
+/// How many bytes at the start are ordinary: plain ASCII without a second blank behind one. The first may be a second blank.
+#[inline]
+pub(super) fn ordinary_end(bytes: &[u8], after_blank: bool) -> usize {
+    let (eights, rest) = bytes.as_chunks();
+    let mut blank_before = u64::from(after_blank) << 7;
+    for (eight, at) in eights.iter().zip((0..).step_by(8)) {
+        let eight = u64::from_le_bytes(*eight);
+        let blanks = equal(eight, b' ');
+        let second_blanks = blanks & (blanks << 8 | blank_before);
+        let beyond = (eight & each(0x80)) | equal(eight, 0x7f);
+        let odd = specials(eight) | beyond | second_blanks;
+        if odd != 0 {
+            return at + (odd.trailing_zeros() / 8) as usize;
+        }
+        blank_before = blanks >> 56;
+    }
+    let mut after_blank = blank_before != 0;
+    let is_ordinary = |byte: &u8| match byte {
+        b' ' => !std::mem::replace(&mut after_blank, true),
+        b'"' | b'\\' => false,
+        _ => {
+            after_blank = false;
+            byte.is_ascii_graphic()
+        }
+    };
+    bytes.len() - rest.len() + rest.iter().copied().take_while(is_ordinary).count()
+}
+
 /// The place of the next decimal digit, from a place on.
 #[inline]
 pub(super) fn digit(bytes: &[u8], from: usize) -> Option<usize> {
@@ -84,12 +112,18 @@ const fn each(byte: u8) -> u64 {
     u64::from_ne_bytes([byte; 8])
 }
 
+/// Has the highest bit of each of eight bytes say whether it is this one.
+fn equal(eight: u64, byte: u8) -> u64 {
+    let (differ, low) = (eight ^ each(byte), each(0x7f));
+    !(((differ & low) + low) | differ | low)
+}
+
 /// Has the highest bit of a byte set where it is the first of eight that is not plain; above it, bits say nothing.
 fn specials(eight: u64) -> u64 {
     // Borrowing from the next byte, each difference is right up to the first byte that it finds.
     let below = |eight: u64, least: u8| eight.wrapping_sub(each(least)) & !eight;
-    let equal = |byte: u8| below(eight ^ each(byte), 1);
-    (below(eight, b' ') | equal(b'"') | equal(b'\\')) & each(0x80)
+    let is = |byte: u8| below(eight ^ each(byte), 1);
+    (below(eight, b' ') | is(b'"') | is(b'\\')) & each(0x80)
 }
 
 #[cfg(test)]
@@ -116,5 +150,33 @@ mod tests {
             }
         }
         assert_eq!(plain_end(b"ab", 3), 2);
+    }
+
+    /// Given signs that are not ordinary, digits and blanks at each place, ordinary text ends before the first that is not, and
+    /// the next digit is found.
+    #[test]
+    fn ordinary_text_ends() {
+        for length in 1..40 {
+            for place in 0..length {
+                for odd in ["\"", "\\", "\n", "\u{7f}", "é", "  "] {
+                    let text = format!(
+                        "{}{odd}{}",
+                        "a b! ~".repeat(7)[..place].trim_end(),
+                        "c ".repeat(length - place)
+                    );
+                    let expected = text.find(odd).expect("it is there") + usize::from(odd == "  ");
+                    assert_eq!(ordinary_end(text.as_bytes(), false), expected, "{text}");
+                }
+                let mut text = "a/ é:\u{7f}\u{b5}".repeat(9).into_bytes();
+                text.truncate(length);
+                assert_eq!(digit(&text, place), None);
+                text[place] = b"09"[place % 2];
+                assert_eq!(digit(&text, 0), Some(place));
+                assert_eq!(digit(&text, place + 1), None);
+            }
+        }
+        assert_eq!(ordinary_end(b" a", true), 0);
+        assert_eq!(ordinary_end(b" a", false), 2);
+        assert_eq!(ordinary_end(b"1234567  9abcdef0", false), 8);
     }
 }
