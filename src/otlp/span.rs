@@ -83,6 +83,9 @@ pub struct Status<'a> {
     pub message: &'a str,
 }
 
+/// The key with which an attribute's field begins.
+const ATTRIBUTE: u8 = 9 << 3 | 2;
+
 impl<'a> SpanView<'a> {
     #[inline]
     fn read<T>(
@@ -102,9 +105,17 @@ impl<'a> SpanView<'a> {
         let (mut count, mut left_out) = (0, 0);
         let (mut events, mut links) = (Region::default(), Region::default());
         let mut fields = Fields::of(message);
-        let mut before = fields.rest();
-        while let Some(field) = fields.next() {
-            match field? {
+        loop {
+            let before = fields.rest();
+            // Most of a span's fields are attributes.
+            let field = match fields.next_of(ATTRIBUTE) {
+                Some(pair) => (9, Payload::Bytes(pair?)),
+                None => match fields.next() {
+                    Some(field) => field?,
+                    None => break,
+                },
+            };
+            match field {
                 (1, Payload::Bytes(bytes)) => trace_id = bytes,
                 (2, Payload::Bytes(bytes)) => span_id = bytes,
                 (4, Payload::Bytes(bytes)) => parent = bytes,
@@ -135,7 +146,6 @@ impl<'a> SpanView<'a> {
                 (1 | 2 | 4..=9 | 11 | 13 | 15, _) => return Err(Reason::Malformed),
                 _ => {}
             }
-            before = fields.rest();
         }
         Ok(Self {
             resource: context.resource,

@@ -58,6 +58,16 @@ impl<'a> Fields<'a> {
         self.rest
     }
 
+    /// The payload of the next field, if it begins with this key.
+    #[inline(always)]
+    pub(super) fn next_of(&mut self, key: u8) -> Option<Result<&'a [u8], Malformed>> {
+        let (found, rest) = self.rest.split_first()?;
+        (*found == key).then(|| {
+            self.rest = rest;
+            self.delimited()
+        })
+    }
+
     #[inline(always)]
     fn field(&mut self) -> Result<(u32, Payload<'a>), Malformed> {
         let (number, wire_type) = self.key()?;
