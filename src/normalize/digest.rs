@@ -16,7 +16,7 @@ use super::emptiness;
 use super::hash::{self, mix};
 use super::json;
 use super::mask;
-use super::nested::{Digest, List, Map, Member, Shape, is_volatile_member, repeats_question};
+use super::nested::{Digest, List, Map, Member, Role, Shape};
 use super::numbers::Numbers;
 use super::sample::{Sample, cut};
 
@@ -389,14 +389,15 @@ impl<'h> Reader<'h> {
             self.numbers.take_back(member.numbers);
             return;
         }
-        if is_volatile_member(key, &value) || repeats_question(key, &value) {
+        let role = Role::of(key, &value);
+        if matches!(role, Role::Volatile | Role::Question) {
             self.numbers.take_back(member.numbers);
         }
         self.numbers.belong_to(member.numbers, key);
         if !self.is_output && super::redact::is_secret_key(key) {
             self.sample.hide(member.value);
         }
-        map.add(key, value);
+        map.add(key, value, role);
     }
 
     pub(super) fn close_map(&mut self, map: &Map) -> Digest {

@@ -68,18 +68,17 @@ pub(super) struct Map {
 }
 
 impl Map {
-    pub(super) fn add(&mut self, key: &str, value: Digest) {
+    pub(super) fn add(&mut self, key: &str, value: Digest, role: Role) {
         let name = hash::text(key);
         self.is_nested |= matches!(value.shape, Shape::List | Shape::Map);
-        let (masked, frame) = if is_volatile_member(key, &value) {
-            (VOLATILE, VOLATILE)
-        } else if repeats_question(key, &value) {
-            self.question = Some(mix(name, value.masked));
-            (value.masked, value.masked)
-        } else if is_picture(key, &value) {
-            (value.hash, value.hash)
-        } else {
-            (value.masked, value.frame)
+        let (masked, frame) = match role {
+            Role::Volatile => (VOLATILE, VOLATILE),
+            Role::Question => {
+                self.question = Some(mix(name, value.masked));
+                (value.masked, value.masked)
+            }
+            Role::Picture => (value.hash, value.hash),
+            Role::Other => (value.masked, value.frame),
         };
         // Addition makes the order of members meaningless; mixing before it keeps name and value together.
         self.hash = self.hash.wrapping_add(mix(name, value.hash));
@@ -100,22 +99,32 @@ impl Map {
     }
 }
 
-/// Whether a member of a result may say what was asked, as searches do beside their hits.
-pub(super) fn repeats_question(key: &str, value: &Digest) -> bool {
-    value.shape == Shape::Text && key == "query"
+/// What a member is to the object that it stands in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Role {
+    /// Something new in every result, as its name says.
+    Volatile,
+    /// It may say what was asked, as searches do beside their hits.
+    Question,
+    /// It holds the bytes of a picture as content blocks do, where it is what came back, and no id however much it looks like
+    /// one.
+    Picture,
+    Other,
 }
 
 /// Shortest picture: ids are shorter.
 const PICTURE_BYTES_MIN: usize = 256;
 
-/// Whether a member holds the bytes of a picture as content blocks do, where it is what came back, and no id however much it
-/// looks like one.
-fn is_picture(key: &str, value: &Digest) -> bool {
-    value.shape == Shape::Text
-        && value.bytes >= PICTURE_BYTES_MIN
-        && matches!(key, "data" | "image_url")
-}
-
-pub(super) fn is_volatile_member(key: &str, value: &Digest) -> bool {
-    !matches!(value.shape, Shape::List | Shape::Map) && mask::is_volatile_key(key)
+impl Role {
+    /// The role of a member of this name.
+    pub(super) fn of(key: &str, value: &Digest) -> Self {
+        let is_text = value.shape == Shape::Text;
+        match key {
+            _ if matches!(value.shape, Shape::List | Shape::Map) => Self::Other,
+            _ if mask::is_volatile_key(key) => Self::Volatile,
+            "query" if is_text => Self::Question,
+            "data" | "image_url" if is_text && value.bytes >= PICTURE_BYTES_MIN => Self::Picture,
+            _ => Self::Other,
+        }
+    }
 }

@@ -28,7 +28,7 @@ impl<'a> Spans<'a> {
     ) -> Option<Result<SpanView<'a>, Problem>> {
         Some(self.0.next()?.and_then(|message| {
             let (context, limits) = (self.0.context(), self.0.limits());
-            SpanView::read(message, context, limits, pick, take).map_err(Problem::Refused)
+            SpanView::read(message, context, limits, &pick, take).map_err(Problem::Refused)
         }))
     }
 }
@@ -92,7 +92,7 @@ impl<'a> SpanView<'a> {
         message: &'a [u8],
         context: Context<'a>,
         limits: &Limits,
-        pick: impl Fn(&'a [u8]) -> Option<T>,
+        pick: &impl Fn(&'a [u8]) -> Option<T>,
         mut take: impl FnMut(T, ValueView<'a>),
     ) -> Result<Self, Reason> {
         if message.len() > limits.span_bytes_max {
