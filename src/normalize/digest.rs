@@ -19,6 +19,7 @@ use super::mask;
 use super::nested::{Digest, List, Map, Member, Role, Shape};
 use super::numbers::Numbers;
 use super::sample::{Sample, cut};
+use super::wide::trimmed;
 
 /// Texts longer than this are not read as JSON but hashed as they are, and masked only this far: reading is linear, and
 /// this bounds what one span can cost.
@@ -88,7 +89,7 @@ impl<'h> Reader<'h> {
 
     /// Digests a text that is the whole value: JSON if it looks like it, else the text without blanks around it.
     pub(super) fn whole_text(&mut self, text: &str) -> Digest {
-        let text = text.trim();
+        let text = trimmed(text);
         self.write(|sample| sample.reserve(head(text).len()));
         if let Some(digest) = self.json_in(text) {
             return digest;
@@ -100,7 +101,7 @@ impl<'h> Reader<'h> {
 
     /// Digests JSON text, scalars too; what is not JSON counts as a text.
     pub(super) fn json(&mut self, text: &str) -> Digest {
-        let text = text.trim();
+        let text = trimmed(text);
         let is_scalar = matches!(
             text.as_bytes().first(),
             Some(b'0'..=b'9' | b'-' | b't' | b'f' | b'n')
@@ -296,7 +297,7 @@ impl<'h> Reader<'h> {
             empty: if self.is_output {
                 emptiness::says_there_is_nothing(text, self.how.empty_phrases)
             } else {
-                text.trim().is_empty()
+                trimmed(text).is_empty()
             },
             shape: Shape::Text,
         }

@@ -5,6 +5,7 @@
 //! zero, a flag, the query repeated. A long text that mentions "not found" is not nothing.
 
 use super::nested::{Digest, Shape};
+use super::wide::trimmed;
 
 /// Longest text that is read as a sentence saying there is nothing; beyond it, it says something else as well.
 const SENTENCE_BYTES_MAX: usize = 80;
@@ -73,7 +74,7 @@ const ABROAD: [&str; 15] = [
 /// Whether a result's text holds nothing, or says so in a sentence that is known or one of the user's. Of arguments only
 /// blank ones hold nothing: a query for "not found" is a query.
 pub(super) fn says_there_is_nothing(text: &str, phrases: &[String]) -> bool {
-    let text = text.trim();
+    let text = trimmed(text);
     if text.is_empty() {
         return true;
     }

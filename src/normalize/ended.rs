@@ -11,6 +11,7 @@ use crate::engine::event::{Command, Failure};
 use super::failing;
 use super::shell;
 use super::value;
+use super::wide::trimmed;
 use super::wrappers;
 
 /// How far before the end of a result its exit code stands.
@@ -91,7 +92,7 @@ pub(super) fn ended<'t>(
 ) -> Ended<'t> {
     let (printed, code) = without_envelope(result).unwrap_or((Cow::Borrowed(result), None));
     let command = || value::command_line(arguments).unwrap_or_default();
-    let is_blank = matches!(printed.trim(), "" | "\"\"");
+    let is_blank = matches!(trimmed(&printed), "" | "\"\"");
     if is_blank && code.is_none_or(|code| code <= 1) && shell::looks_for(&command()) {
         return Ended {
             result: Cow::Borrowed("[]"),
@@ -128,7 +129,7 @@ fn ended_in_vain() -> Failure {
 
 /// What a command printed, and its exit code if it is told, where the result is in an envelope that is known.
 fn without_envelope(result: &str) -> Option<(Cow<'_, str>, Option<i64>)> {
-    let text = result.trim();
+    let text = trimmed(result);
     if text.starts_with('{') {
         let begins = |names: &[&str]| wrappers::begins_with(text, names);
         let is_known = begins(&["stdout", "stderr"]) || begins(&CODES);

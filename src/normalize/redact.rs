@@ -16,6 +16,9 @@ pub(super) const REDACTED: &str = "[redacted]";
 /// Names are looked at without separators and case, up to this many letters; no secret is named at greater length.
 const KEY_BYTES_MAX: usize = 64;
 
+/// No secret is named in fewer letters.
+const KEY_BYTES_MIN: usize = 3;
+
 /// A name that holds one of these names a secret.
 const SECRET_PARTS: [&[u8]; 13] = [
     b"password",
@@ -73,7 +76,7 @@ const KEY_PREFIXES: [(&str, usize); 16] = [
 
 /// Whether a member of this name holds a secret, however the name is written: `apiKey`, `API-KEY`, `x_api_key`.
 pub(super) fn is_secret_key(key: &str) -> bool {
-    if !may_be_secret(key) {
+    if key.len() < KEY_BYTES_MIN || !may_be_secret(key) {
         return false;
     }
     let mut letters = [0; KEY_BYTES_MAX];
@@ -294,9 +297,11 @@ fn assignment(bytes: &[u8], name: Range<usize>) -> Option<Secret> {
         _ if is_flag => sign,
         _ => return None,
     };
+    if !std::str::from_utf8(&bytes[name]).is_ok_and(is_secret_key) {
+        return None;
+    }
     let value = &bytes[from..from + token_length(&bytes[from..])];
-    let named = std::str::from_utf8(&bytes[name]).is_ok_and(is_secret_key);
-    if !named || value.is_empty() || is_scheme(value) {
+    if value.is_empty() || is_scheme(value) {
         // After a scheme (`Authorization: Bearer …`) the scheme's own turn comes next.
         return None;
     }

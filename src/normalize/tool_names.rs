@@ -1,6 +1,7 @@
 //! What a tool's name gives away: that it passes control to another agent, or that it writes.
 
 use super::value;
+use super::wide::trimmed;
 
 /// Members of a hand-off tool's arguments that name the receiver, as frameworks spell them.
 const RECEIVERS: [&str; 8] = [
@@ -68,7 +69,7 @@ pub(super) fn receiver(tool: &str, arguments: &str) -> Option<String> {
 /// Whether a tool writes state, memory or a file, or acts on something, so that calling it is progress in itself: the first
 /// word that tells decides, whatever stands before it (`mcp__tracker__create_issue`).
 pub(super) fn writes(tool: &str) -> bool {
-    let tool = tool.trim();
+    let tool = trimmed(tool);
     let editors = [
         "apply_patch",
         "str_replace",

@@ -24,6 +24,7 @@ use super::redact;
 use super::sample::cut;
 use super::sketch;
 use super::transient;
+use super::wide::trimmed;
 
 /// Fewest letters of a text of a model that is remembered.
 const SPOKEN_LETTERS_MIN: usize = 16;
@@ -112,7 +113,7 @@ pub(super) fn name(text: &str) -> Text {
 
 /// What [`name`] makes of a text, but for secrets.
 pub(super) fn name_in(text: &str) -> &str {
-    cut(text.trim(), NAME_BYTES_MAX)
+    cut(trimmed(text), NAME_BYTES_MAX)
 }
 
 /// What is kept of a text that a model spoke, in the form of [`said`]; 0 for a text that is too short to be told from another
@@ -142,7 +143,7 @@ pub(super) fn id_hash(parts: &[&[u8]]) -> u64 {
 /// checked or built beyond what lies on the way, so that text which was cut off still gives its first members. A text
 /// comes back in its quotes: see [`unquote`].
 pub(super) fn member<'a>(json: &'a str, path: &[&str]) -> Option<&'a str> {
-    path.iter().try_fold(json.trim(), |json, step| {
+    path.iter().try_fold(trimmed(json), |json, step| {
         let mut scanner = Scanner { json, at: 0 };
         match scanner.peek()? {
             b'{' => scanner.in_object(step),
@@ -176,7 +177,7 @@ pub(super) fn members(json: &str) -> impl Iterator<Item = (Cow<'_, str>, &str)> 
 /// The command line in a shell tool's arguments: `command` or `cmd`, the last word where it is a list
 /// (`["bash", "-lc", "ls"]`), or the arguments themselves where they are a text.
 pub(super) fn command_line(arguments: &str) -> Option<Cow<'_, str>> {
-    let arguments = arguments.trim();
+    let arguments = trimmed(arguments);
     if arguments.is_empty() {
         return None;
     }
@@ -191,7 +192,7 @@ pub(super) fn command_line(arguments: &str) -> Option<Cow<'_, str>> {
 
 /// A JSON text without its quotes and escapes; anything else as it is.
 pub(super) fn unquote(text: &str) -> Cow<'_, str> {
-    let text = text.trim();
+    let text = trimmed(text);
     let Some(inner) = text
         .strip_prefix('"')
         .and_then(|rest| rest.strip_suffix('"'))
@@ -339,7 +340,7 @@ impl<'a> Scanner<'a> {
                 break;
             }
         }
-        let value = self.json.get(start..self.at)?.trim();
+        let value = trimmed(self.json.get(start..self.at)?);
         (depth == 0 && !value.is_empty()).then_some(value)
     }
 

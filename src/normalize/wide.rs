@@ -24,6 +24,16 @@ pub(super) fn any_neighbours(bytes: &[u8], are: impl Fn(u8, u8) -> bool) -> bool
     found != 0
 }
 
+/// The text without blanks around it. Nearly always there are none, which its first and its last byte tell.
+#[inline]
+pub(super) fn trimmed(text: &str) -> &str {
+    let is_sign = |byte: Option<&u8>| byte.is_some_and(u8::is_ascii_graphic);
+    if is_sign(text.as_bytes().first()) && is_sign(text.as_bytes().last()) {
+        return text;
+    }
+    text.trim()
+}
+
 /// How many eights of bytes are looked at one by one before a longer text is expected.
 const SHORT_EIGHTS: usize = 4;
 
@@ -150,6 +160,24 @@ mod tests {
             }
         }
         assert_eq!(plain_end(b"ab", 3), 2);
+    }
+
+    /// Given texts with blanks of any kind around them or without, they come out as `str` trims them.
+    #[test]
+    fn blanks_are_trimmed() {
+        for text in [
+            "",
+            " ",
+            "a",
+            "é",
+            " a b",
+            "a\n",
+            "\u{a0}a",
+            "a\u{2003}",
+            "ab",
+        ] {
+            assert_eq!(trimmed(text), text.trim());
+        }
     }
 
     /// Given signs that are not ordinary, digits and blanks at each place, ordinary text ends before the first that is not, and
