@@ -8,6 +8,7 @@ use std::borrow::Cow;
 use std::sync::LazyLock;
 
 use memchr::memmem::Finder;
+use memchr::memrchr;
 
 use crate::engine::event::Failure;
 
@@ -83,8 +84,8 @@ pub(super) fn reads_as_failure(text: &str) -> bool {
     if let Some(code) = text.strip_prefix("Process exited with code ") {
         return code.starts_with(|digit: char| matches!(digit, '1'..='9'));
     }
-    let first = text.lines().next().unwrap_or_default();
-    let line = cut(first, LOOKED_AT_BYTES_MAX);
+    let start = cut(text, LOOKED_AT_BYTES_MAX);
+    let line = start.lines().next().unwrap_or_default();
     let starts = |words: &str| {
         let start = line.as_bytes().get(..words.len());
         start.is_some_and(|start| start.eq_ignore_ascii_case(words.as_bytes()))
@@ -100,14 +101,13 @@ pub(super) fn reads_as_failure(text: &str) -> bool {
         || is_status(line)
         || closes_with_failure(text)
         || end_of_traceback(text).is_some()
-        || (text.len() <= LOOKED_AT_BYTES_MAX
-            && first.len() == text.len()
-            && ENDS.iter().any(|words| ends(words)))
+        || (line.len() == text.len() && ENDS.iter().any(|words| ends(words)))
 }
 
 /// What a traceback says in the end, `KeyError: 'name'`; what stands before it is the way there, which is another one each time
 /// that the program was changed.
 pub(super) fn end_of_traceback(text: &str) -> Option<&str> {
+    TRACEBACK.find(text.as_bytes())?;
     let text = text.trim_end_matches(|letter: char| letter.is_whitespace() || letter == '"');
     let mut start = text.len().saturating_sub(LAST_LINE_BYTES_MAX);
     while !text.is_char_boundary(start) {
@@ -118,18 +118,19 @@ pub(super) fn end_of_traceback(text: &str) -> Option<&str> {
     let ends = [end.rsplit_once('\n'), end.rsplit_once("\\n")];
     let lines = ends.into_iter().flatten().map(|(_, last)| last.trim());
     let last = lines.min_by_key(|last| last.len())?;
-    (names_exception(last) && text.contains(TRACEBACK)).then_some(last)
+    names_exception(last).then_some(last)
 }
 
 /// Longest last line that is looked at: no more of an error is kept.
 const LAST_LINE_BYTES_MAX: usize = 256;
 
 /// How Python begins to tell where a program failed.
-const TRACEBACK: &str = "Traceback (most recent call last)";
+static TRACEBACK: LazyLock<Finder<'_>> =
+    LazyLock::new(|| Finder::new("Traceback (most recent call last)"));
 
 /// Whether the last of several lines says that it failed.
 fn closes_with_failure(text: &str) -> bool {
-    let last = text.rsplit_once('\n').map_or("", |(_, last)| last);
+    let last = memrchr(b'\n', text.as_bytes()).map_or("", |end| &text[end + 1..]);
     let starts = |words: &str| {
         let start = last.as_bytes().get(..words.len());
         start.is_some_and(|start| start.eq_ignore_ascii_case(words.as_bytes()))

@@ -14,6 +14,7 @@ use serde::de::IgnoredAny;
 
 use super::reading::member_text;
 use super::value;
+use super::wide::trimmed;
 
 /// A result within the message in which LangChain hands it to the model.
 pub(super) struct ToolMessage<'t> {
@@ -94,6 +95,9 @@ pub(super) fn named_arguments(call: &str) -> Option<Cow<'_, str>> {
 /// LangChain's message around a result where it is unmistakable: it names the call. Nearly every result is spared the walk
 /// through its members.
 pub(super) fn langchain_message(result: &str) -> Option<ToolMessage<'_>> {
+    if !matches!(trimmed(result).as_bytes().first(), Some(b'{' | b'c')) {
+        return None;
+    }
     CALL_ID.find(result.as_bytes())?;
     tool_message(result)
         .filter(|message| message.call_id.is_some())
