@@ -296,8 +296,8 @@ impl Fold {
     /// call, and it writes or is merely acknowledged.
     pub(super) fn acts(&self, judged: &Judged<'_>) -> bool {
         let alone = judged.similar.is_none() || judged.similar == judged.key;
-        let novel = judged.key.is_some() && alone && !self.asked_before(judged);
-        novel && judged.outcome != Outcome::Failed && (judged.call.writes || judged.is_terse())
+        let may = judged.outcome != Outcome::Failed && (judged.call.writes || judged.is_terse());
+        may && judged.key.is_some() && alone && !self.asked_before(judged)
     }
 
     /// Whether the same was asked among the newest calls; what is not known was not.

@@ -33,7 +33,9 @@ pub(crate) fn has_room(warnings: &mut Vec<Kept>) -> bool {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Proof {
     pub(crate) evidence: Seldom<SpanId, EVIDENCE_MAX>,
+    #[serde(with = "postcard::fixint::le")]
     pub(crate) first_ns: u64,
+    #[serde(with = "postcard::fixint::le")]
     pub(crate) last_ns: u64,
     pub(crate) spent: Spent,
 }

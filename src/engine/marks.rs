@@ -13,6 +13,7 @@ use super::trend::Trend;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct CallMark {
     /// Hash of the tool's name.
+    #[serde(with = "postcard::fixint::le")]
     pub(crate) tool: u64,
     /// Hash of tool and arguments; `None` where the arguments are unknown.
     pub(crate) key: Option<u64>,
@@ -20,11 +21,14 @@ pub(crate) struct CallMark {
     #[serde(skip)]
     pub(crate) sample: Text,
     /// Hash of the sample without its digits.
+    #[serde(with = "postcard::fixint::le")]
     pub(crate) shape: u64,
     pub(crate) input_bytes: u32,
     /// Calls with similar arguments share a group.
+    #[serde(with = "postcard::fixint::le")]
     pub(crate) group: u64,
     pub(crate) span: SpanId,
+    #[serde(with = "postcard::fixint::le")]
     pub(crate) start_ns: u64,
     pub(crate) round: u64,
     pub(crate) outcome: Outcome,
@@ -33,6 +37,7 @@ pub(crate) struct CallMark {
     /// The numbers in the result; `None` where there are none, or too many.
     pub(crate) trend: Option<Box<Trend>>,
     /// Sketch of long arguments, as in [`Value`](super::event::Value).
+    #[serde(with = "postcard::fixint::le")]
     pub(crate) sketch: u64,
     pub(crate) hands_off: bool,
     /// As in [`Waiting`](super::waiting::Waiting).

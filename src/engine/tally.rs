@@ -38,6 +38,7 @@ pub(crate) struct Tallies {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Tally {
     pub(crate) rule: Rule,
+    #[serde(with = "postcard::fixint::le")]
     pub(crate) key: u64,
     pub(crate) count: u64,
     /// Number of the newest call counted.

@@ -1,7 +1,8 @@
 //! A fold as bytes: in half the memory, where it is not looked at for a while.
 //!
 //! The bytes do not leave the process: on disk a fold has the form of the store. Lists are written as lists, whatever memory they
-//! have, and made anew from what is read.
+//! have, and made anew from what is read. Hashes and times, which are never small, are written as they are; other numbers are
+//! short where they are small.
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 

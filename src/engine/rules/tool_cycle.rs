@@ -19,7 +19,7 @@
 
 use crate::engine::event::SpanId;
 use crate::engine::fold::{Fold, RECENT_CALLS_MAX};
-use crate::engine::judge::Judged;
+use crate::engine::judge::{Judged, Outcome};
 use crate::engine::kept::Finding;
 use crate::engine::marks::CallMark;
 use crate::engine::policy::Policy;
@@ -40,6 +40,10 @@ pub(super) fn observe(fold: &mut Fold, judged: &Judged<'_>, policy: &Policy) -> 
     let (period, calls) = short_round(fold, newest, judged.round, longest)
         .map(|period| (period, period + needed(period) - 1))
         .or_else(|| {
+            // What is new closes no round.
+            if judged.outcome == Outcome::Fresh {
+                return None;
+            }
             let period = fold
                 .tags
                 .goes_round(Tag::of(fold, judged), SHORT_MAX + 1..=longest)?;
