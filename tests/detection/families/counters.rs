@@ -112,7 +112,7 @@ fn module_missing(made: &mut Made) {
             "import {module}\n\ndef {names}(rows={rows}):\n    \"\"\"{body}\"\"\"\n    return {module}.load(rows)\n\nprint({names}())"
         );
         let error = format!(
-            "Traceback (most recent call last):\n  File \"/work/tmp_code_{}.py\", line {line}, in <module>\n    import {module}\nModuleNotFoundError: No module named '{module}'",
+            "Traceback (most recent call last):\n  File \"/workspace/tmp_code_{}.py\", line {line}, in <module>\n    import {module}\nModuleNotFoundError: No module named '{module}'",
             &made.hex()[..8]
         );
         made.as_agent("executor");
