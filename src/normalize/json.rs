@@ -350,6 +350,11 @@ mod tests {
         ] {
             check(text);
         }
+    }
+
+    /// Given lists and objects that nest as deep as may be and deeper, both draw the line at the same depth.
+    #[test]
+    fn nesting_ends_where_serde_ends_it() {
         for depth in [126, 127, 128, 129] {
             check(&format!("{}{}", "[".repeat(depth), "]".repeat(depth)));
             check(&format!(
