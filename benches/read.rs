@@ -5,10 +5,14 @@
 //! Each line adds something to the span of the line before it, so that the difference is its price. The fastest of many
 //! short blocks is printed: the machine may be busy, and what interrupts a block only makes it longer.
 
+use std::fs;
 use std::hint::black_box;
+use std::path::PathBuf;
+use std::sync::LazyLock;
 use std::time::Instant;
 
 use eddy::config::profile::Name;
+use eddy::engine::policy::Policy;
 use eddy::normalize::Normalizer;
 use eddy::otlp::{self, Limits};
 use opentelemetry_proto::tonic::collector::trace::v1::ExportTraceServiceRequest;
@@ -71,44 +75,114 @@ fn main() {
     report("200 B of arguments, no sketch", &[(call, &short)]);
     report("1 kB of arguments, with a sketch", &[(call, &medium)]);
     report("4 kB of arguments, with a sketch", &[(call, &long)]);
+    recorded();
+}
+
+/// Prints what it costs to walk and normalize what frameworks really send, the recordings of the tests, and what it costs to
+/// decode the same with prost: of all together, and of those that are dearest beside it.
+fn recorded() {
+    const SHOWN: usize = 8;
+    const BLOCKS: usize = 50;
+    let directory = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/recorded");
+    let files = fs::read_dir(directory).expect("the recordings are there");
+    let files = files.map(|file| file.expect("an entry").path());
+    let is_traces = |file: &PathBuf| {
+        let name = file.to_string_lossy();
+        let name = name.rsplit('/').next().unwrap_or_default();
+        let is_one = name.ends_with(".otlp.binpb") && !name.contains(".logs.");
+        is_one && is_wanted(&format!("recorded {name}"))
+    };
+    let mut costs = Vec::new();
+    let (mut bytes, mut spans) = (0, 0);
+    for file in files.filter(is_traces) {
+        let text = fs::read(&file).expect("a recording");
+        let requests = otlp::delimited(&text).collect::<Result<Vec<_>, _>>();
+        let requests = requests.expect("requests");
+        bytes += text.len();
+        let limits = Limits::default();
+        let walked = requests
+            .iter()
+            .map(|request| otlp::spans(request, &limits).count());
+        spans += walked.sum::<usize>();
+        let decode = fastest(BLOCKS, || {
+            for request in &requests {
+                black_box(ExportTraceServiceRequest::decode(*request)).expect("a request");
+            }
+        });
+        let normalize = fastest(BLOCKS, || {
+            for request in &requests {
+                normalize(request);
+            }
+        });
+        costs.push((normalize / decode, normalize, decode, file));
+    }
+    if costs.is_empty() {
+        return;
+    }
+    let sum = |cost: fn(&(f64, f64, f64, PathBuf)) -> f64| costs.iter().map(cost).sum::<f64>();
+    let (normalized, decoded) = (sum(|cost| cost.1), sum(|cost| cost.2));
+    println!(
+        "recorded, {spans} spans of {} B: walk and normalize {:.0} ns a span, prost decodes in {:.0} ns, {:.2} times",
+        bytes / spans,
+        normalized / spans as f64,
+        decoded / spans as f64,
+        normalized / decoded
+    );
+    costs.sort_by(|one, other| other.0.total_cmp(&one.0));
+    for (ratio, normalize, _, file) in costs.iter().take(SHOWN) {
+        let name = file.file_name().unwrap_or_default().to_string_lossy();
+        println!(
+            "  {name:60} {:6.0} µs, {ratio:.2} times",
+            normalize / 1_000.0
+        );
+    }
 }
 
 /// Prints what it costs to walk spans with these values, and to walk and normalize them.
 fn report(name: &str, values: &[(&str, &str)]) {
-    let mut wanted = std::env::args()
-        .skip(1)
-        .filter(|argument| !argument.starts_with('-'));
-    if !wanted.next().is_none_or(|wanted| name.contains(&wanted)) {
+    if !is_wanted(name) {
         return;
     }
     let request = request(values);
-    let walk = fastest(|| {
+    let walk = fastest(BLOCKS, || {
         for span in otlp::spans(&request, &Limits::default()) {
             black_box(&span).as_ref().expect("a span");
         }
     });
-    let (normalizer, policy) = (Normalizer::new(), Name::Standard.policy());
-    let normalize = fastest(|| {
-        let mut reports = Vec::new();
-        let mut batch = normalizer.batch(&policy);
-        let mut spans = otlp::spans(&request, &Limits::default());
-        while let Some(span) = batch.span(&mut spans, &mut reports) {
-            span.expect("a span");
-        }
-        black_box(reports);
-    });
+    let normalize = fastest(BLOCKS, || normalize(&request));
+    let [walk, normalize] = [walk, normalize].map(|cost| cost / SPANS as f64);
     println!("{name:34} walk {walk:5.0} ns a span, walk and normalize {normalize:5.0} ns");
 }
 
-/// Nanoseconds a span of the fastest block.
-fn fastest(mut block: impl FnMut()) -> f64 {
+/// Whether a line is to be printed.
+fn is_wanted(name: &str) -> bool {
+    let mut arguments = std::env::args().skip(1);
+    let wanted = arguments.find(|argument| !argument.starts_with('-'));
+    wanted.is_none_or(|wanted| name.contains(&wanted))
+}
+
+/// Walks and normalizes a request, as the receiver does.
+fn normalize(request: &[u8]) {
+    static POLICY: LazyLock<Policy> = LazyLock::new(|| Name::Standard.policy());
+    static NORMALIZER: LazyLock<Normalizer> = LazyLock::new(Normalizer::new);
+    let mut reports = Vec::new();
+    let mut batch = NORMALIZER.batch(&POLICY);
+    let limits = Limits::default();
+    let mut spans = otlp::spans(request, &limits);
+    while let Some(span) = batch.span(&mut spans, &mut reports) {
+        span.expect("a span");
+    }
+    black_box(reports);
+}
+
+/// Nanoseconds of the fastest of so many blocks.
+fn fastest(blocks: usize, mut block: impl FnMut()) -> f64 {
     let time = |_| {
         let start = Instant::now();
         block();
         start.elapsed().as_nanos()
     };
-    let fastest = (0..BLOCKS).map(time).min().expect("there are blocks");
-    fastest as f64 / SPANS as f64
+    (0..blocks).map(time).min().expect("there are blocks") as f64
 }
 
 fn request(values: &[(&str, &str)]) -> Vec<u8> {
