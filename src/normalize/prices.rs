@@ -21,7 +21,15 @@ static BUILT_IN: LazyLock<Arc<Prices>> = LazyLock::new(|| {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Prices {
     /// Longest pattern first, so that the first that fits wins.
-    rows: Vec<(String, Price)>,
+    rows: Vec<Row>,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+struct Row {
+    pattern: String,
+    /// The [`signs`] that a name must have to fit.
+    signs: u64,
+    price: Price,
 }
 
 /// What a model's tokens cost, in US dollars per million.
@@ -69,9 +77,13 @@ impl Prices {
         }
         let mut rows: Vec<_> = table
             .into_iter()
-            .map(|(pattern, price)| (pattern.to_ascii_lowercase(), price))
+            .map(|(pattern, price)| Row {
+                signs: signs(pattern.replace('*', "").as_bytes()),
+                pattern: pattern.to_ascii_lowercase(),
+                price,
+            })
             .collect();
-        rows.sort_by_key(|(pattern, _)| std::cmp::Reverse(pattern.len()));
+        rows.sort_by_key(|row| std::cmp::Reverse(row.pattern.len()));
         Ok(Self { rows })
     }
 
@@ -87,12 +99,21 @@ impl Prices {
     }
 
     fn of(&self, model: &str) -> Option<Price> {
-        // Longer names than any model has would only cost time.
         let model = model.rsplit('/').next().unwrap_or(model).as_bytes();
+        let signs = signs(model);
         let mut rows = self.rows.iter();
-        let fits = |(pattern, _): &&(String, Price)| fits(pattern.as_bytes(), model);
-        rows.find(fits).map(|(_, price)| *price)
+        let fits = |row: &&Row| row.signs & !signs == 0 && fits(row.pattern.as_bytes(), model);
+        rows.find(fits).map(|row| row.price)
     }
+}
+
+/// The signs that occur in a name, a bit each, whatever their case. Signs may share a bit: it tells only what cannot fit, which
+/// spares most patterns the comparison.
+fn signs(name: &[u8]) -> u64 {
+    let bits = name
+        .iter()
+        .map(|sign| 1 << (sign.to_ascii_lowercase() & 63));
+    bits.fold(0, |all, bit: u64| all | bit)
 }
 
 /// Whether a name, whatever its case, fits a pattern in lower case in which `*` stands for any text.
