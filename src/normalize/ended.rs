@@ -5,6 +5,9 @@
 //! nothing found nothing, and tests that failed are a failure, even where no exit code is told.
 
 use std::borrow::Cow;
+use std::sync::LazyLock;
+
+use memchr::memmem::Finder;
 
 use crate::engine::event::{Command, Failure};
 
@@ -170,20 +173,18 @@ fn without_envelope(result: &str) -> Option<(Cow<'_, str>, Option<i64>)> {
 /// The exit code of an object that does not begin as those of shells do, where its name stands near the beginning or the end:
 /// most objects are spared the walk through their members.
 fn code_near_ends(object: &str) -> Option<i64> {
+    /// What the names in [`CODES`] end in.
+    static ENDS: LazyLock<[Finder<'_>; 2]> =
+        LazyLock::new(|| [Finder::new("ode\""), Finder::new("t_status\"")]);
     let bytes = object.as_bytes();
     let head = &bytes[..bytes.len().min(TAIL_BYTES_MAX)];
     let tail = &bytes[bytes.len().saturating_sub(TAIL_BYTES_MAX)..];
-    let holds = |name: &str| {
-        let name = name.as_bytes();
-        let mut parts = [head, tail].into_iter();
-        parts.any(|part| part.windows(name.len()).any(|here| here == name))
-    };
-    let mut names = CODES.iter().filter(|name| holds(name));
-    if !holds("ode\"") {
+    let mut parts = [head, tail].into_iter();
+    if !parts.any(|part| ENDS.iter().any(|end| end.find(part).is_some())) {
         return None;
     }
-    let code = names.find_map(|name| value::member(object, &[name]))?;
-    code.parse().ok()
+    let mut codes = CODES.iter().map(|name| value::member(object, &[name]));
+    codes.find_map(|code| code)?.parse().ok()
 }
 
 /// The exit code that an object tells.
@@ -413,7 +414,9 @@ mod tests {
     /// Given a shell's object, its exit code counts, and where nothing was printed the result is nothing.
     #[test]
     fn objects_of_shells() {
-        let told = |result| ended("terminal", r#"{"cmd":"make"}"#, None, result);
+        fn told(result: &str) -> Ended<'_> {
+            ended("terminal", r#"{"cmd":"make"}"#, None, result)
+        }
         let failed = told(r#"{"stdout":"","stderr":"no rule","exit_code":2}"#);
         assert_eq!(&*failed.failure.expect("a failure").text, "no rule");
         let silent = told(r#"{"stdout":"","stderr":"","exit_code":0}"#);
@@ -428,8 +431,11 @@ mod tests {
         assert_eq!(silent.result, "");
         let report = told(r#"{"output":"","lines":2}"#);
         assert_eq!(report.result, r#"{"output":"","lines":2}"#);
-        let failed = told(r#"{"status":"done","exit_code":2,"output":"no rule"}"#);
-        assert_eq!(&*failed.failure.expect("a failure").text, "no rule");
+        for code in CODES {
+            let result = format!(r#"{{"status":"done","{code}":2,"output":"no rule"}}"#);
+            let failure = told(&result).failure.expect("a failure");
+            assert_eq!(&*failure.text, "no rule", "{code}");
+        }
         let other = told(r#"{"exit":1,"stdout":"a"}"#);
         assert_eq!(other.result, r#"{"exit":1,"stdout":"a"}"#);
         assert!(other.failure.is_none());
