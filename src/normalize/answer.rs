@@ -14,6 +14,7 @@ use crate::otlp::{SpanView, ValueView};
 
 use super::facts::{ASKED_MAX, Facts, Slot};
 use super::reading::{event_text, json_text, member_text, messages_text};
+use super::value::Object;
 use super::{fingerprint, tool_names, value};
 
 /// The tool with which smolagents' agents give their answer.
@@ -105,14 +106,13 @@ fn asked_elsewhere<'a>(span: &SpanView<'a>, facts: &Facts<'a>) -> Vec<Asked<'a>>
 
 /// The calls that one message of a history asks for, whichever form it has.
 pub(super) fn asked_by(message: &str) -> Vec<Asked<'_>> {
-    let parts = value::member(message, &["parts"]).unwrap_or_default();
+    let members = Object::of(message);
+    let parts = members.member("parts").unwrap_or_default();
     let parts: Vec<&RawValue> = serde_json::from_str(parts).unwrap_or_default();
-    let calls = parts.into_iter().map(RawValue::get);
-    let calls = calls.filter(|part| value::member(part, &["type"]) == Some("\"tool_call\""));
-    let calls: Vec<_> = calls.map(Asked::of).collect();
-    match value::member(message, &["type"]) {
+    let calls: Vec<_> = tool_calls_among(&parts).collect();
+    match members.member("type") {
         _ if !calls.is_empty() => calls,
-        Some("\"function_call\"") => vec![Asked::of(message)],
+        Some("\"function_call\"") => vec![Asked::of(&members)],
         _ => asked_of(message),
     }
 }
@@ -140,7 +140,9 @@ fn calls_of(message: &str) -> Vec<Asked<'_>> {
     let calls = value::member(message, &["tool_calls"]).unwrap_or_default();
     let calls: Vec<&RawValue> = serde_json::from_str(calls).unwrap_or_default();
     let calls = calls.into_iter().take(ASKED_MAX);
-    calls.map(|call| Asked::of(call.get())).collect()
+    calls
+        .map(|call| Asked::of(&Object::of(call.get())))
+        .collect()
 }
 
 /// What came out of the span, in the form of whoever made it.
@@ -170,7 +172,7 @@ fn asked_of(output: &str) -> Vec<Asked<'_>> {
         return list
             .iter()
             .take(ASKED_MAX)
-            .map(|call| Asked::of(call.get()))
+            .map(|call| Asked::of(&Object::of(call.get())))
             .collect();
     }
     let blocks = ["content", "output", "0"];
@@ -179,12 +181,14 @@ fn asked_of(output: &str) -> Vec<Asked<'_>> {
         .filter_map(|key| value::member(output, &[key]));
     let blocks = blocks.find(|list| list.starts_with('[')).unwrap_or(output);
     let blocks: Vec<&RawValue> = serde_json::from_str(blocks).unwrap_or_default();
-    let calls = blocks.into_iter().map(RawValue::get).filter(|block| {
-        let kind = value::member(block, &["type"]);
+    let blocks = blocks.into_iter().map(|block| Object::of(block.get()));
+    let calls = blocks.filter(|block| {
+        let kind = block.member("type");
         matches!(kind, Some("\"tool_use\"" | "\"function_call\""))
-            || value::member(block, &["tool.name"]).is_some()
+            || block.member("tool.name").is_some()
     });
-    calls.take(ASKED_MAX).map(Asked::of).collect()
+    let calls = calls.take(ASKED_MAX);
+    calls.map(|call| Asked::of(&call)).collect()
 }
 
 /// A call that a message asks for; what it does not say is empty.
@@ -219,20 +223,19 @@ impl<'a> Asked<'a> {
 
     /// Reads id, name and arguments of an object; the last two may stand within `function`, and providers have other
     /// names for the arguments and for the id.
-    pub(super) fn of(call: &'a str) -> Self {
-        let function = value::member(call, &["function"])
-            .filter(|function| function.starts_with('{'))
-            .unwrap_or(call);
-        let first = |keys: &[&str]| {
-            let mut found = keys.iter().filter_map(|key| member_text(function, &[key]));
-            found.next()
-        };
+    pub(super) fn of(call: &Object<'a>) -> Self {
+        let function = call.member("function");
+        let function = function.filter(|function| function.starts_with('{'));
+        let function = function.map(Object::of);
+        let function = function.as_ref().unwrap_or(call);
+        let mut arguments = ["arguments", "input", "args"].into_iter();
         Self {
-            id: member_text(call, &["call_id"])
-                .or_else(|| member_text(call, &["id"]))
+            id: call
+                .text("call_id")
+                .or_else(|| call.text("id"))
                 .unwrap_or_default(),
-            tool: member_text(function, &["name"]).unwrap_or_default(),
-            arguments: first(&["arguments", "input", "args"]),
+            tool: function.text("name").unwrap_or_default(),
+            arguments: arguments.find_map(|key| function.text(key)),
         }
     }
 }
@@ -249,10 +252,17 @@ pub(super) fn asked_in(messages: &str) -> Vec<Asked<'_>> {
         return Vec::new();
     }
     let messages: Vec<Message<'_>> = serde_json::from_str(messages).unwrap_or_default();
-    let parts = messages.into_iter().flat_map(|message| message.parts);
-    let calls = parts.filter(|part| value::member(part.get(), &["type"]) == Some("\"tool_call\""));
-    let calls = calls.take(ASKED_MAX);
-    calls.map(|call| Asked::of(call.get())).collect()
+    let calls = messages
+        .iter()
+        .flat_map(|message| tool_calls_among(&message.parts));
+    calls.take(ASKED_MAX).collect()
+}
+
+/// The calls among the parts of a message of the GenAI conventions.
+fn tool_calls_among<'a>(parts: &[&'a RawValue]) -> impl Iterator<Item = Asked<'a>> {
+    let parts = parts.iter().map(|part| Object::of(part.get()));
+    let calls = parts.filter(|part| part.member("type") == Some("\"tool_call\""));
+    calls.map(|call| Asked::of(&call))
 }
 
 /// What the GenAI conventions' messages, as JSON text, answer.

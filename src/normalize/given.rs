@@ -23,6 +23,7 @@ use super::answer::{Asked, EVENT_CONTENT, OPERATION_DETAILS};
 use super::facts::{ASKED_MAX, Facts, Slot};
 use super::history::History;
 use super::reading::{event_text, json_text, member_text, messages_text};
+use super::value::Object;
 use super::{ended, value, wrappers};
 
 /// What a tool answered to one call.
@@ -150,22 +151,23 @@ fn quoted(text: Cow<'_, str>) -> String {
 
 /// What tools answered in one message.
 pub(super) fn of_message(message: &str) -> Vec<ToolAnswer<'_>> {
-    let whole = answer(message, "tool_call_id", &["content"])
-        .or_else(|| answer(message, "call_id", &["output"]));
+    let members = Object::of(message);
+    let whole = answer(&members, "tool_call_id", &["content"])
+        .or_else(|| answer(&members, "call_id", &["output"]));
     if let Some(mut whole) = whole {
         // LiteLLM writes the id as OpenAI does, and the content as the conventions do.
-        let in_parts = || unnamed(message).and_then(|answer| answer.content);
+        let in_parts = || unnamed(&members).and_then(|answer| answer.content);
         whole.content = whole.content.take().or_else(in_parts);
         return vec![whole];
     }
-    let beside = value::member(message, &["additional_kwargs"]);
-    if let Some(mut answer) = beside.and_then(|beside| answer(beside, "tool_call_id", &[])) {
+    let beside = members.member("additional_kwargs").map(Object::of);
+    if let Some(mut answer) = beside.and_then(|beside| answer(&beside, "tool_call_id", &[])) {
         answer.content = only_block(message);
         return vec![answer];
     }
-    let parts = ["parts", "content"].iter();
+    let parts = ["parts", "content"].into_iter();
     let mut parts = parts.filter_map(|key| {
-        let parts: Vec<&RawValue> = serde_json::from_str(value::member(message, &[key])?).ok()?;
+        let parts: Vec<&RawValue> = serde_json::from_str(members.member(key)?).ok()?;
         Some(parts)
     });
     let parts = parts.next().unwrap_or_default().into_iter();
@@ -180,9 +182,9 @@ fn only_block(message: &str) -> Option<Cow<'_, str>> {
 
 /// What a tool answered in a message of the conventions whose one part is text, which leaves out which call it was. (In other
 /// forms, what has the role of a tool and names no call may be a tool's definition.)
-pub(super) fn unnamed(message: &str) -> Option<ToolAnswer<'_>> {
-    let of_tool = value::member(message, &["role"]) == Some("\"tool\"");
-    let parts = value::member(message, &["parts"]).filter(|_| of_tool)?;
+pub(super) fn unnamed<'a>(message: &Object<'a>) -> Option<ToolAnswer<'a>> {
+    let of_tool = message.member("role") == Some("\"tool\"");
+    let parts = message.member("parts").filter(|_| of_tool)?;
     let only = value::member(parts, &["0"])?;
     let is_text = value::member(only, &["type"]) == Some("\"text\"");
     let single = is_text && value::member(parts, &["1"]).is_none();
@@ -194,32 +196,33 @@ pub(super) fn unnamed(message: &str) -> Option<ToolAnswer<'_>> {
 }
 
 fn of_part(part: &str) -> Option<ToolAnswer<'_>> {
-    if let Some(result) = value::member(part, &["toolResult"]) {
-        return answer(result, "toolUseId", &["content"]);
+    let part = Object::of(part);
+    if let Some(result) = part.member("toolResult") {
+        return answer(&Object::of(result), "toolUseId", &["content"]);
     }
-    let gemini = ["function_response", "functionResponse"].iter();
-    let mut gemini = gemini.filter_map(|key| value::member(part, &[key]));
+    let gemini = ["function_response", "functionResponse"].into_iter();
+    let mut gemini = gemini.filter_map(|key| part.member(key));
     if let Some(response) = gemini.next().filter(|json| json.starts_with('{')) {
-        return Some(without_id(response, &["response"]));
+        return Some(without_id(&Object::of(response), &["response"]));
     }
-    match member_text(part, &["type"])?.as_ref() {
+    match part.text("type")?.as_ref() {
         "tool_call_response" => {
             let content = ["response", "result", "content"];
-            answer(part, "id", &content).or_else(|| Some(without_id(part, &content)))
+            answer(&part, "id", &content).or_else(|| Some(without_id(&part, &content)))
         }
-        "tool_result" => answer(part, "tool_use_id", &["content"])
-            .or_else(|| answer(part, "id", &["content", "result"])),
+        "tool_result" => answer(&part, "tool_use_id", &["content"])
+            .or_else(|| answer(&part, "id", &["content", "result"])),
         _ => None,
     }
 }
 
 /// An answer with its id under one key and its content under the first of some others.
-fn answer<'a>(json: &'a str, id: &str, content: &[&str]) -> Option<ToolAnswer<'a>> {
-    let id = value::member(json, &[id]).filter(|id| id.starts_with('"'))?;
+fn answer<'a>(members: &Object<'a>, id: &str, content: &[&str]) -> Option<ToolAnswer<'a>> {
+    let id = members.member(id).filter(|id| id.starts_with('"'))?;
     let id = value::unquote(id);
-    let failed = value::member(json, &["is_error"]) == Some("true")
-        || value::member(json, &["status"]) == Some("\"error\"");
-    let content = content.iter().find_map(|key| member_text(json, &[key]));
+    let failed =
+        members.member("is_error") == Some("true") || members.member("status") == Some("\"error\"");
+    let content = content.iter().find_map(|key| members.text(key));
     (!id.is_empty()).then_some(ToolAnswer {
         id,
         content,
@@ -228,11 +231,11 @@ fn answer<'a>(json: &'a str, id: &str, content: &[&str]) -> Option<ToolAnswer<'a
 }
 
 /// An answer whose id may be missing, as Gemini's are; what a function returned is a member of it.
-fn without_id<'a>(json: &'a str, content: &[&str]) -> ToolAnswer<'a> {
-    let mut contents = content.iter();
-    let content = contents.find_map(|key| member_text(json, &[key]));
+fn without_id<'a>(members: &Object<'a>, content: &[&str]) -> ToolAnswer<'a> {
+    let content = content.iter().find_map(|key| members.text(key));
     ToolAnswer {
-        id: member_text(json, &["id"])
+        id: members
+            .text("id")
             .filter(|id| id != "null")
             .unwrap_or_default(),
         content: content.map(|content| {

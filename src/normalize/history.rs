@@ -6,13 +6,14 @@
 
 use std::borrow::Cow;
 
+use memchr::memmem;
 use serde_json::value::RawValue;
 
 use super::answer::{self, Asked};
 use super::facts::ASKED_MAX;
 use super::given::{self, ToolAnswer};
 use super::reading::member_text;
-use super::value;
+use super::value::{self, Object};
 
 /// What a model was given.
 #[derive(Default)]
@@ -78,7 +79,8 @@ impl<'a> History<'a> {
         let earlier = before.map_or(0, |before| before + 1);
         let asking = &seen[earlier..];
         if answers.is_empty() {
-            answers.extend(self.newest().filter_map(given::unnamed));
+            let newest = self.newest().map(Object::of);
+            answers.extend(newest.filter_map(|message| given::unnamed(&message)));
             take_asked_ids(&mut answers, asking);
             answers.retain(|answer| !answer.id.is_empty());
         } else {
@@ -136,7 +138,7 @@ impl<'a> History<'a> {
 
 /// Whether an id can tell a call from those in a text: it is there, and was not used for one of them.
 fn is_new(id: &str, text: &str) -> bool {
-    !id.is_empty() && !text.contains(&format!("\"{id}\""))
+    !id.is_empty() && memmem::find(text.as_bytes(), format!("\"{id}\"").as_bytes()).is_none()
 }
 
 /// Where in which history an answer of the model stands. Gemini's calls have no ids, and some make up one that comes again

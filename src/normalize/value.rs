@@ -7,8 +7,6 @@
 
 use std::borrow::Cow;
 
-use memchr::memchr2;
-
 use crate::engine::event::{
     ERROR_BYTES_MAX, Failure, NAME_BYTES_MAX, Recorded, SAMPLE_BYTES_MAX, Text, Value, said,
 };
@@ -24,7 +22,7 @@ use super::redact;
 use super::sample::cut;
 use super::sketch;
 use super::transient;
-use super::wide::trimmed;
+use super::wide::{mark, trimmed};
 
 /// Fewest letters of a text of a model that is remembered.
 const SPOKEN_LETTERS_MIN: usize = 16;
@@ -174,6 +172,30 @@ pub(super) fn members(json: &str) -> impl Iterator<Item = (Cow<'_, str>, &str)> 
     })
 }
 
+/// The members of an object, for those who look for several of them: found in one walk, where [`member`] walks for each.
+pub(super) struct Object<'a>(Vec<(Cow<'a, str>, &'a str)>);
+
+impl<'a> Object<'a> {
+    /// The members of an object as [`members`] finds them, the first [`MEMBERS_MAX`]; none of anything else.
+    pub(super) fn of(json: &'a str) -> Self {
+        Self(members(json).take(MEMBERS_MAX).collect())
+    }
+
+    /// The raw JSON of a member.
+    pub(super) fn member(&self, name: &str) -> Option<&'a str> {
+        let mut members = self.0.iter();
+        members.find_map(|(key, value)| (key == name).then_some(*value))
+    }
+
+    /// A member: a text without its quotation marks, anything else as JSON.
+    pub(super) fn text(&self, name: &str) -> Option<Cow<'a, str>> {
+        self.member(name).map(unquote)
+    }
+}
+
+/// Most members of an object that are looked through together; messages of models have less than twenty.
+const MEMBERS_MAX: usize = 256;
+
 /// The command line in a shell tool's arguments: `command` or `cmd`, the last word where it is a list
 /// (`["bash", "-lc", "ls"]`), or the arguments themselves where they are a text.
 pub(super) fn command_line(arguments: &str) -> Option<Cow<'_, str>> {
@@ -271,13 +293,11 @@ struct Scanner<'a> {
 impl<'a> Scanner<'a> {
     /// The next byte that is not blank.
     fn peek(&mut self) -> Option<u8> {
-        let rest = &self.json.as_bytes()[self.at..];
-        let blanks = rest
-            .iter()
-            .take_while(|byte| byte.is_ascii_whitespace())
-            .count();
-        self.at += blanks;
-        rest.get(blanks).copied()
+        let bytes = self.json.as_bytes();
+        while bytes.get(self.at)?.is_ascii_whitespace() {
+            self.at += 1;
+        }
+        Some(bytes[self.at])
     }
 
     fn in_object(&mut self, name: &str) -> Option<&'a str> {
@@ -349,8 +369,8 @@ impl<'a> Scanner<'a> {
         let bytes = self.json.as_bytes();
         self.at += 1;
         loop {
-            self.at += memchr2(b'"', b'\\', bytes.get(self.at..)?)?;
-            if bytes[self.at] == b'"' {
+            self.at = mark(bytes, self.at);
+            if *bytes.get(self.at)? == b'"' {
                 self.at += 1;
                 return Some(());
             }
@@ -670,6 +690,12 @@ mod tests {
     #[track_caller]
     fn check_member(json: &str, path: &[&str], expected: Option<&str>) {
         assert_eq!(member(json, path), expected, "{path:?} in {json}");
+        if let &[name] = path
+            && name.parse::<usize>().is_err()
+        {
+            let members = Object::of(json);
+            assert_eq!(members.member(name), expected, "{name} in {json}");
+        }
     }
 
     #[test]

@@ -41,18 +41,37 @@ const SHORT_EIGHTS: usize = 4;
 /// end.
 #[inline]
 pub(super) fn plain_end(bytes: &[u8], from: usize) -> usize {
+    near_or_far(bytes, from, specials, long_plain)
+}
+
+/// Where a quoted text goes on that is not checked: the next quotation mark or backslash, from a place on, else the end.
+#[inline]
+pub(super) fn mark(bytes: &[u8], from: usize) -> usize {
+    let far = |bytes: &[u8]| memchr2(b'"', b'\\', bytes).unwrap_or(bytes.len());
+    near_or_far(bytes, from, marks, far)
+}
+
+/// A place that is mostly near: the first of the next bytes whose highest bit `near` sets, where it finds none the one that
+/// `far` finds in what follows.
+#[inline]
+fn near_or_far(
+    bytes: &[u8],
+    from: usize,
+    near: impl Fn(u64) -> u64,
+    far: impl Fn(&[u8]) -> usize,
+) -> usize {
     let mut rest = bytes.get(from..).unwrap_or_default();
     for _ in 0..SHORT_EIGHTS {
         let Some((eight, behind)) = rest.split_first_chunk() else {
             break;
         };
-        let special = specials(u64::from_le_bytes(*eight));
-        if special != 0 {
-            return bytes.len() - rest.len() + (special.trailing_zeros() / 8) as usize;
+        let found = near(u64::from_le_bytes(*eight));
+        if found != 0 {
+            return bytes.len() - rest.len() + (found.trailing_zeros() / 8) as usize;
         }
         rest = behind;
     }
-    bytes.len() - rest.len() + long_plain(rest)
+    bytes.len() - rest.len() + far(rest)
 }
 
 /// How many bytes at the start are plain, where these are likely to be many.
@@ -130,10 +149,19 @@ fn equal(eight: u64, byte: u8) -> u64 {
 
 /// Has the highest bit of a byte set where it is the first of eight that is not plain; above it, bits say nothing.
 fn specials(eight: u64) -> u64 {
-    // Borrowing from the next byte, each difference is right up to the first byte that it finds.
-    let below = |eight: u64, least: u8| eight.wrapping_sub(each(least)) & !eight;
+    below(eight, b' ') & each(0x80) | marks(eight)
+}
+
+/// The same where it is the first quotation mark or backslash.
+fn marks(eight: u64) -> u64 {
     let is = |byte: u8| below(eight ^ each(byte), 1);
-    (below(eight, b' ') | is(b'"') | is(b'\\')) & each(0x80)
+    (is(b'"') | is(b'\\')) & each(0x80)
+}
+
+/// The same where a byte of plain ASCII is the first below one, and nothing of the other bits.
+fn below(eight: u64, least: u8) -> u64 {
+    // Borrowing from the next byte, the difference is right up to the first byte that it finds.
+    eight.wrapping_sub(each(least)) & !eight
 }
 
 #[cfg(test)]
@@ -155,6 +183,9 @@ mod tests {
                     text[length - 1] = if place + 1 < length { b'"' } else { special };
                     assert_eq!(plain_end(&text, 0), place);
                     assert_eq!(plain_end(&text, place), place);
+                    let is_mark = special >= b' ' || place + 1 < length;
+                    let marked = if special >= b' ' { place } else { length - 1 };
+                    assert_eq!(mark(&text, 0), if is_mark { marked } else { length });
                     assert!(any(&text, |byte| byte == special));
                 }
             }
