@@ -182,6 +182,7 @@ fn input(index: u64, novelty: u64) -> Input {
             masked: number,
             bytes: 300,
             empty: false,
+            pending: false,
             sample,
             numbers: None,
         })

@@ -42,6 +42,7 @@ fn value(number: u64, empty: bool) -> Recorded {
         masked: number,
         bytes: sample.len() as u32,
         empty,
+        pending: false,
         sample,
         numbers: (number & 1 == 1).then(|| Box::new(numbers(&[number as f64]))),
     })
@@ -250,6 +251,7 @@ fn scripts_do_not_matter() {
                 masked,
                 bytes: 2 * sample.len() as u32,
                 empty: false,
+                pending: false,
                 sample,
                 numbers: None,
             })
@@ -731,6 +733,7 @@ fn large_event(index: usize, kind: u8, again: bool) -> Event {
             masked: u64::MAX - number,
             bytes: u32::MAX,
             empty: kind & 1 == 0,
+            pending: false,
             sample: long(number ^ salt << 40, bytes),
             numbers: Some(Box::new(numbers(&[number as f64; NUMBERS_MAX]))),
         })
@@ -944,6 +947,7 @@ fn plain_event(index: usize, plain: Plain) -> Event {
             masked: number,
             bytes,
             empty: false,
+            pending: false,
             sample: format!("{{\"q\":\"{}\"}}", QUESTIONS[number as usize]).into(),
             numbers: None,
         })

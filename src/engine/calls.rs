@@ -750,6 +750,7 @@ mod tests {
             masked: fingerprint,
             bytes: 9,
             empty: false,
+            pending: false,
             sample: Text::default(),
             numbers: None,
         })

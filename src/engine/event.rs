@@ -253,6 +253,8 @@ pub struct Value {
     pub bytes: u32,
     /// Nothing in it: `null`, `""`, `[]`, `{}`, an envelope around one of these, or a phrase that says "no results".
     pub empty: bool,
+    /// Of a result: it says that something is still under way (`{"state": "running"}`, "Still being made").
+    pub pending: bool,
     /// Of arguments: redacted sample of the canonical form for similarity, at most [`SAMPLE_BYTES_MAX`] bytes. Of a result:
     /// the same where it is kept to be given back, else empty.
     pub sample: Text,

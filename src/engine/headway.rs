@@ -6,11 +6,18 @@
 use super::fold::Fold;
 use super::judge::{Judged, Outcome};
 use super::marks::CallMark;
+use super::question::counts_up;
 use super::warning::Rule;
 
 /// Repeats among the newest thirteen calls from which they are most of what a run does. An agent that goes through cases and
 /// looks at the same page for each, does two other things for each as well, makes five.
 const CROWD_CALLS_MIN: usize = 6;
+
+/// Calls in a row, each about the next number, that go through a list.
+const LISTED_MIN: usize = 3;
+
+/// Items of a list that must fail in the same way: a run over seeds, or over versions, may well begin with some that do.
+const LISTED_FAILURES_MIN: u64 = 8;
 
 impl Fold {
     /// Number of the newest call since which a repeat weighs less: one that brought something new. Of a call that fails, only
@@ -106,6 +113,25 @@ impl Fold {
             found |= !is_same(mark) && is_news(mark);
         }
         true
+    }
+
+    /// Whether a call that failed so often, and those of the tool before it, go through a list, each about the next number, of
+    /// which more may fail in the same way.
+    pub(super) fn fails_through_list(&self, judged: &Judged<'_>, count: u64) -> bool {
+        if judged.outcome != Outcome::Failed || count >= LISTED_FAILURES_MIN {
+            return false;
+        }
+        let mut next = judged.call.input.value().map_or("", |value| &*value.sample);
+        let newest = self.recent.iter().rev();
+        let mut listed = 1;
+        for mark in newest.filter(|mark| mark.tool == judged.tool_hash) {
+            if !counts_up(&mark.sample, next) {
+                break;
+            }
+            listed += 1;
+            next = &mark.sample;
+        }
+        listed >= LISTED_MIN
     }
 
     /// Clears a tally of which what it counted says nothing of this call any more.

@@ -31,6 +31,10 @@ pub(crate) enum Outcome {
 
 /// A call with what is judged of it before the rules look.
 #[derive(Clone, Debug)]
+#[allow(
+    clippy::struct_excessive_bools,
+    reason = "four facts that do not depend on each other"
+)]
 pub(crate) struct Judged<'a> {
     pub(crate) call: &'a Call<'a>,
     pub(crate) tool: &'a Text,
@@ -64,6 +68,8 @@ pub(crate) struct Judged<'a> {
     /// It gave nothing at all, as a note-taking tool or a shell's `mkdir` does, and did not even say that there is nothing.
     pub(crate) silent: bool,
     pub(crate) waiting: Waiting,
+    /// The result says that what was asked about is still under way; only where the profile knows progress.
+    pub(crate) pending: bool,
     /// What the user or the profile says of the tool.
     pub(crate) settings: ToolSettings<'a>,
 }
@@ -72,6 +78,11 @@ impl Judged<'_> {
     /// Whether it is neither part of a loop nor against one: waiting, or a failure that may pass.
     pub(crate) fn stands_aside(&self) -> bool {
         self.transient || self.waiting.patient
+    }
+
+    /// How many repeats more it takes to be a loop: what is still under way moves, if nobody sees it.
+    pub(crate) fn calls_more(&self) -> u32 {
+        if self.pending { PENDING_CALLS_MORE } else { 0 }
     }
 
     /// Whether no rule about loops looks at it: its tool is exempt, or may poll and has time left.
@@ -152,6 +163,10 @@ impl Judged<'_> {
         Some(mix(self.key?, self.result?))
     }
 }
+
+/// Repeats more that are allowed to who asks for what is still under way, whose pauses may be too short to be known as such:
+/// with one, growing pauses are known as such before it is a loop.
+const PENDING_CALLS_MORE: u32 = 1;
 
 /// Longest result that may say no more than that a call was done.
 pub(super) const ACKNOWLEDGEMENT_BYTES_MAX: u32 = 64;
@@ -240,6 +255,9 @@ impl Fold {
                 .value()
                 .is_some_and(|value| value.empty && value.bytes == 0),
             waiting: Waiting::default(),
+            pending: policy.progress_aware
+                && call.error.is_none()
+                && call.output.value().is_some_and(|value| value.pending),
             settings: policy.tools.of(tool, call.agent.map(|agent| &**agent)),
         }
     }
@@ -305,6 +323,14 @@ impl Fold {
         judged.key.is_some() && self.recent.iter().any(|mark| mark.key == judged.key)
     }
 
+    /// Whether the call went well, and the same call failed the last time.
+    pub(super) fn works_at_last(&self, judged: &Judged<'_>) -> bool {
+        let mut newest = self.recent.iter().rev();
+        let before = newest.find(|mark| judged.key.is_some() && mark.key == judged.key);
+        let failed = before.is_some_and(|mark| mark.outcome == Outcome::Failed);
+        failed && judged.outcome == Outcome::Stale
+    }
+
     /// Whether the same was asked just once before among the newest calls, and all others asked the tool for other things, as who
     /// waits for several jobs asks for each in turn.
     pub(super) fn asks_each_once_more(&self, judged: &Judged<'_>) -> bool {
@@ -358,6 +384,8 @@ impl Fold {
             return;
         };
         judged.result = before.result;
+        // Who waited for it then waits on.
+        judged.pending = before.waited_ns > 0;
         judged.outcome = match before.outcome {
             Outcome::Fresh => Outcome::Stale,
             outcome => outcome,

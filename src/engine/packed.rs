@@ -31,6 +31,7 @@ const RECORDED: u8 = 2;
 const EMPTY: u8 = 1 << 2;
 const MASKED: u8 = 1 << 3;
 const NUMBERS: u8 = 1 << 4;
+const PENDING: u8 = 1 << 5;
 
 /// What a failure's first byte says.
 const NO_FAILURE: u8 = 0;
@@ -93,7 +94,6 @@ fn pack_tool(call: &ToolCall, start: usize, out: &mut Vec<u8>) -> Option<Sample>
         command,
         tests_failed,
     } = call.traits;
-    let bit = |bit: u8, holds: bool| if holds { bit } else { 0 };
     out.push(
         bit(HANDS_OFF, call.hands_off)
             | bit(WRITES, call.writes)
@@ -195,15 +195,21 @@ fn put_recorded(recorded: &Recorded, out: &mut Vec<u8>) {
     }
 }
 
+/// A bit that stands for a fact, where it holds.
+fn bit(bit: u8, holds: bool) -> u8 {
+    if holds { bit } else { 0 }
+}
+
 fn put_value_marks<'a>(recorded: &'a Recorded, out: &mut Vec<u8>) -> Option<&'a Value> {
     let (marks, value) = match recorded {
         Recorded::NotRecorded => (NOT_RECORDED, None),
         Recorded::Redacted => (REDACTED, None),
         Recorded::Value(value) => {
-            let empty = if value.empty { EMPTY } else { 0 };
-            let masked = if is_masked(value) { MASKED } else { 0 };
-            let numbers = if value.numbers.is_some() { NUMBERS } else { 0 };
-            (RECORDED | empty | masked | numbers, Some(value))
+            let marks = bit(EMPTY, value.empty)
+                | bit(MASKED, is_masked(value))
+                | bit(NUMBERS, value.numbers.is_some())
+                | bit(PENDING, value.pending);
+            (RECORDED | marks, Some(value))
         }
     };
     out.push(marks);

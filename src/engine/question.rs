@@ -52,6 +52,23 @@ pub(crate) fn relation(left: &str, right: &str) -> Relation {
     }
 }
 
+/// Whether two questions differ in one number alone, and that of the second one is the next: as who goes through a list counts up.
+pub(crate) fn counts_up(left: &str, right: &str) -> bool {
+    let (prefix, suffix) = common_ends(left.as_bytes(), right.as_bytes());
+    let is_digit = |letter: char| letter.is_ascii_digit();
+    let number = |text: &str| {
+        let (before, after) = text.split_at_checked(prefix)?;
+        let start = before.trim_end_matches(is_digit).len();
+        let (_, behind) = after.split_at_checked(after.len().checked_sub(suffix)?)?;
+        let end = text.len() - behind.trim_start_matches(is_digit).len();
+        text[start..end].parse::<u32>().ok()
+    };
+    match (number(left), number(right)) {
+        (Some(left), Some(right)) => left.checked_add(1) == Some(right),
+        _ => false,
+    }
+}
+
 /// The values of both that differ, side by side; the whole texts where they are not built alike.
 fn values<'t>(left: &'t str, right: &'t str) -> impl Iterator<Item = (&'t str, &'t str)> {
     // None behind a backslash, which may not be a mark.
@@ -213,7 +230,24 @@ const FORM_BYTES_MIN: usize = 5;
 mod tests {
     use std::iter::zip;
 
-    use super::{Only, Relation, pieces, relation, values, words};
+    use super::{Only, Relation, counts_up, pieces, relation, values, words};
+
+    /// Given questions that differ in one number, they count up where the second number is the next; other signs count for nothing.
+    #[test]
+    fn lists_count_up() {
+        let check = |left: &str, right: &str, expected: bool| {
+            assert_eq!(counts_up(left, right), expected, "{left}, {right}");
+        };
+        check("seed 1", "seed 2", true);
+        check("run 9 of 12", "run 10 of 12", true);
+        check("{\"page\":199}", "{\"page\":200}", true);
+        check("seed 2", "seed 1", false);
+        check("seed 2", "seed 4", false);
+        check("seed 2", "seed 2", false);
+        check("seed 1 a", "seed 2 b", false);
+        check("é1", "è2", false);
+        check("", "1", false);
+    }
 
     #[track_caller]
     fn check(left: &str, right: &str, expected: Relation) {

@@ -86,8 +86,13 @@ impl Waiting {
         // Who looks at a gauge that moves does not wait for it to come to something.
         if pauses && (judged.jitters || fold.rested(judged, before.start_ns, &settings)) {
             waiting.patient = true;
-        } else if pauses || waits(judged) || sleeps_first(judged) || fold.has_just_waited() {
+            return waiting;
+        }
+        let waits = pauses || waits(judged) || sleeps_first(judged) || fold.has_just_waited();
+        if waits || judged.pending {
             waiting.waited_ns = before.waited_ns.saturating_add(gap_ns);
+        }
+        if waits {
             let patience = if judged.outcome == Outcome::Failed {
                 FAILING_SHARE
             } else {

@@ -16,8 +16,9 @@ use super::emptiness;
 use super::hash::{self, mix};
 use super::json;
 use super::mask;
-use super::nested::{Digest, List, Map, Member, Role, Shape};
+use super::nested::{Digest, List, Map, Member, Role, Shape, scalar};
 use super::numbers::Numbers;
+use super::pending;
 use super::sample::{Sample, cut};
 use super::wide::trimmed;
 
@@ -299,6 +300,7 @@ impl<'h> Reader<'h> {
             } else {
                 trimmed(text).is_empty()
             },
+            pending: self.is_output && pending::says_pending(text),
             shape: Shape::Text,
         }
     }
@@ -350,13 +352,13 @@ impl<'h> Reader<'h> {
             sample.take_back(sample.place() - comma);
             sample.sign("]");
         });
+        let hash = mix(LIST ^ list.count, list.hash);
+        let bytes = 2 + list.bytes + (list.count as usize).saturating_sub(1);
         Digest {
-            hash: mix(LIST ^ list.count, list.hash),
             masked: mix(LIST ^ list.count, list.masked),
             frame: mix(LIST ^ list.count, list.frame),
-            bytes: 2 + list.bytes + (list.count as usize).saturating_sub(1),
             empty: !list.filled,
-            shape: Shape::List,
+            ..scalar(hash, bytes, Shape::List)
         }
     }
 
@@ -414,6 +416,7 @@ impl<'h> Reader<'h> {
             } else {
                 map.count == 0
             },
+            pending: map.pending,
             shape: Shape::Map,
         }
     }
@@ -422,15 +425,4 @@ impl<'h> Reader<'h> {
 /// As much of a text as a sample looks at. What follows is left out of the sample, never shown unredacted.
 fn head(text: &str) -> &str {
     cut(text, READ_BYTES_MAX)
-}
-
-fn scalar(hash: u64, bytes: usize, shape: Shape) -> Digest {
-    Digest {
-        hash,
-        masked: hash,
-        frame: hash,
-        bytes,
-        empty: false,
-        shape,
-    }
 }

@@ -56,6 +56,7 @@ mod nested;
 mod numbers;
 mod openinference;
 mod openllmetry;
+mod pending;
 mod plain;
 mod prices;
 mod reading;

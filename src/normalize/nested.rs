@@ -4,6 +4,7 @@ use super::digest::VOLATILE;
 use super::emptiness::Members;
 use super::hash::{self, mix};
 use super::mask;
+use super::pending;
 
 /// What a value is, as far as its surroundings want to know.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -29,7 +30,22 @@ pub(super) struct Digest {
     /// Length of the canonical form in bytes, with escapes counted as the character that they stand for.
     pub(super) bytes: usize,
     pub(super) empty: bool,
+    /// Of a result: it says that something is still under way.
+    pub(super) pending: bool,
     pub(super) shape: Shape,
+}
+
+/// What is kept of a value that is neither empty nor volatile.
+pub(super) fn scalar(hash: u64, bytes: usize, shape: Shape) -> Digest {
+    Digest {
+        hash,
+        masked: hash,
+        frame: hash,
+        bytes,
+        empty: false,
+        pending: false,
+        shape,
+    }
 }
 
 /// Where a member of an object stands in the sample.
@@ -61,6 +77,7 @@ pub(super) struct Map {
     pub(super) bytes: usize,
     pub(super) count: u64,
     pub(super) members: Members,
+    pub(super) pending: bool,
     /// What a member that may say what was asked adds to `masked` and `frame`, if there is one.
     question: Option<u64>,
     /// A member holds several values.
@@ -71,6 +88,8 @@ impl Map {
     pub(super) fn add(&mut self, key: &str, value: Digest, role: Role) {
         let name = hash::text(key);
         self.is_nested |= matches!(value.shape, Shape::List | Shape::Map);
+        // What an object within says is said of it as a whole.
+        self.pending |= value.pending && (value.shape == Shape::Map || pending::names_state(key));
         let (masked, frame) = match role {
             Role::Volatile => (VOLATILE, VOLATILE),
             Role::Question => {

@@ -10,7 +10,7 @@ use super::sample::cut;
 const LOOKED_AT_BYTES_MAX: usize = 512;
 
 /// In lower case.
-const PHRASES: [&str; 23] = [
+const PHRASES: [&str; 25] = [
     "too many requests",
     "rate limit",
     "rate-limit",
@@ -31,6 +31,8 @@ const PHRASES: [&str; 23] = [
     "bad gateway",
     "internal server error",
     "overloaded",
+    "database is locked",
+    "deadlock",
     "try again later",
     "please try again",
     "please retry",

@@ -238,6 +238,7 @@ fn input_value(digest: Digest, reader: Reader<'_>) -> Recorded {
         },
         bytes: u32::try_from(digest.bytes).unwrap_or(u32::MAX),
         empty: digest.empty,
+        pending: false,
         sample: sample.finish(),
         numbers: None,
     })
@@ -257,6 +258,7 @@ fn output_value(digest: Digest, reader: &Reader<'_>) -> Recorded {
             u32::try_from(digest.bytes).unwrap_or(u32::MAX)
         },
         empty: digest.empty,
+        pending: digest.pending,
         sample: Text::default(),
         numbers: numbers.map(Box::new),
     })

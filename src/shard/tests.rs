@@ -92,6 +92,7 @@ fn value(of: u64) -> Recorded {
         masked: of,
         bytes: 20,
         empty: false,
+        pending: false,
         sample: "".into(),
         numbers: None,
     })

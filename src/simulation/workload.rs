@@ -61,6 +61,7 @@ fn event(trace: TraceId, place: usize, variety: usize, dice: &mut Dice) -> Event
             masked: of as u64,
             bytes: 20,
             empty: false,
+            pending: false,
             sample: format!("{{\"of\":{of}}}").into(),
             numbers: None,
         })

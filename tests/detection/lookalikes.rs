@@ -22,7 +22,50 @@ fn waiting_has_a_budget() {
     let polls: Vec<_> = (1..18).map(poll).collect();
     check(&polls, &[]);
     let polls: Vec<_> = (1..28).map(poll).collect();
-    check(&polls, &["no_progress", "repeated_tool_call_exact_input"]);
+    check(&polls, &["repeated_tool_call_exact_input"]);
+}
+
+/// Given answers that say that something is under way, it may be asked for some times more; given failures in a list that is gone
+/// through, more of them may be alike; and what works at last is headway.
+#[test]
+fn what_is_not_done_yet_is_asked_for_again() {
+    let ask = |times: usize, state: &str| -> Vec<Value> {
+        let answer = json!({"id": 7, "state": state}).to_string();
+        vec![call("get_job", "7", &answer); times]
+    };
+    check(&ask(3, "in_progress"), &[]);
+    check(&ask(6, "in_progress"), &["repeated_tool_call_exact_input"]);
+    check(&ask(3, "open"), &["repeated_tool_call_exact_input"]);
+    // Three jobs in turn.
+    let jobs = ["7a", "8b", "9c"];
+    let ask = |job: &str| call("get_job", job, r#"{"status":"RUNNING"}"#);
+    let turns: Vec<_> = (0..4).flat_map(|_| jobs.map(ask)).collect();
+    check(&turns, &[]);
+
+    let train = |seed: usize| {
+        let command = format!("train --seed {seed}");
+        failed("bash", &command, "the loss is not finite: stopping")
+    };
+    let listed: Vec<_> = (8..14).map(train).collect();
+    check(&listed, &[]);
+    let listed: Vec<_> = (8..17).map(train).collect();
+    check(&listed, &["no_progress", "same_error"]);
+    let picked: Vec<_> = [8, 3, 97, 45, 6, 21].map(train).into();
+    check(&picked, &["no_progress", "same_error"]);
+
+    let save = |file: &str| {
+        let broken = failed("save", file, "the disk is being checked");
+        [
+            broken.clone(),
+            broken,
+            call("save", file, r#"{"saved": true}"#),
+        ]
+    };
+    let saved: Vec<_> = ["ferry", "harbour", "ferry", "harbour"]
+        .iter()
+        .flat_map(|file| save(file))
+        .collect();
+    check(&saved[..9], &[]);
 }
 
 /// Given a shell that says nothing because there is nothing to say, and a tool that never does, nobody looked in vain.

@@ -215,6 +215,7 @@ fn tool_call(run_id: &str, agent: &str, call: u64) -> Event {
         masked: 1,
         bytes: 2,
         empty: false,
+        pending: false,
         sample: "{}".into(),
         numbers: None,
     };

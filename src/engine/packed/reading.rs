@@ -8,8 +8,8 @@ use crate::engine::event::{
 use crate::engine::warning::Rule;
 
 use super::{
-    EMPTY, FAILURE, HANDS_OFF, HAS_MAIN, MASKED, NO_FAILURE, NOT_RECORDED, NUMBERS, RECORDED,
-    REDACTED, Sample, TESTS_FAILED, TRANSIENT, WRITES,
+    EMPTY, FAILURE, HANDS_OFF, HAS_MAIN, MASKED, NO_FAILURE, NOT_RECORDED, NUMBERS, PENDING,
+    RECORDED, REDACTED, Sample, TESTS_FAILED, TRANSIENT, WRITES,
 };
 
 /// Bytes that are no report.
@@ -286,6 +286,7 @@ impl<'a> Reader<'a> {
             masked,
             bytes,
             empty: marks & EMPTY != 0,
+            pending: marks & PENDING != 0,
             sample,
             numbers: numbers.map(Box::new),
         }))

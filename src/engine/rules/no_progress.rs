@@ -22,7 +22,10 @@
 //! Where each call asks for another thing, and for the second time only, as who waits for several jobs does, one more is
 //! needed. So do tests that fail, of which others passed, where each run is of another thing, such as another version. Short
 //! results start anew where something was done since, and so does a new question that finds nothing where something new came
-//! since. Where other tools bring something new, repeats must be six of the newest thirteen calls, unless the calls fail.
+//! since. Where other tools bring something new, repeats must be six of the newest thirteen calls, unless the calls fail. A call
+//! that works after it failed is headway, whatever it brings; a result that says that what was asked about is still under way
+//! counts for nothing here, since several things may be waited for in turn; and of a list that is gone through by number (seed
+//! 1, 2, 3), eight items must fail in the same way.
 
 use crate::engine::fold::Fold;
 use crate::engine::judge::{Judged, Outcome};
@@ -50,8 +53,13 @@ pub(super) fn observe(fold: &mut Fold, judged: &Judged<'_>, policy: &Policy) -> 
         }
         return None;
     }
-    if policy.progress_aware && judged.outcome == Outcome::Fresh {
+    let is_headway = judged.outcome == Outcome::Fresh || fold.works_at_last(judged);
+    if policy.progress_aware && is_headway {
         fold.tallies.end(RULE, tool);
+        return None;
+    }
+    // How often it is asked for is counted call by call: there may be several things to wait for.
+    if judged.pending {
         return None;
     }
     let news_at = fold.totals.news_at;
@@ -101,5 +109,6 @@ pub(super) fn observe(fold: &mut Fold, judged: &Judged<'_>, policy: &Policy) -> 
         is_guess: policy.progress_aware && judged.key.is_none(),
         ..Finding::of_calls(tally, tool, judged)
     };
-    (!fold.excuses(moved, judged)).then_some(finding)
+    let excused = fold.excuses(moved, judged) || fold.fails_through_list(judged, count);
+    (!excused).then_some(finding)
 }

@@ -23,7 +23,8 @@
 //! since, or another tool did something, it starts anew; so does one whose result is unknown or short (`ok`, a picture's
 //! placeholder) where something was done since. Where nothing but numbers is new in the result, and they go up and down, the
 //! result is an old one, and one repeat more is needed; where other calls brought something new meanwhile, it is a gauge and
-//! does not count.
+//! does not count. One repeat more is needed, too, where the result says that what was asked about is still under way (`{"state":
+//! "running"}`).
 
 use crate::engine::fold::Fold;
 use crate::engine::judge::Judged;
@@ -71,6 +72,7 @@ pub(super) fn observe(fold: &mut Fold, judged: &Judged<'_>, policy: &Policy) -> 
         _ if tally.weak => settings.calls_weak.unwrap_or(settings.calls),
         _ => settings.calls,
     };
+    let needed = needed + judged.calls_more();
     // LoopLens keeps one warning for a rule and tool; with progress known each loop has its own.
     let group = if policy.progress_aware {
         key

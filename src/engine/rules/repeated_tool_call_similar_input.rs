@@ -21,7 +21,8 @@
 //! newest thirteen calls, unless the calls fail: those need one more where something was done in between. Calls that gave
 //! nothing at all start anew where another call brought something new since or another tool did something, those with a short
 //! or unknown result where something was done since; and these are alike only where two thirds of the words of both are the
-//! same, since to touch another file is to do another thing.
+//! same, since to touch another file is to do another thing. One more is needed where the result says that something is still
+//! under way.
 
 use crate::engine::event::{SAMPLE_BYTES_MAX, Value};
 use crate::engine::fold::Fold;
@@ -84,6 +85,7 @@ pub(super) fn observe(fold: &mut Fold, judged: &Judged<'_>, policy: &Policy) -> 
         }
         _ => settings.calls,
     };
+    let needed = needed + judged.calls_more();
     if tally.count < u64::from(needed) {
         return None;
     }

@@ -48,19 +48,21 @@ pub(super) fn recorded() -> impl Strategy<Value = Recorded> {
         any::<u64>(),
         option::of(any::<u64>()),
         any::<u32>(),
-        any::<bool>(),
+        any::<(bool, bool)>(),
         text(),
         option::of(numbers()),
     );
     prop_oneof![
         Just(Recorded::NotRecorded),
         Just(Recorded::Redacted),
-        value.prop_map(|(fingerprint, masked, bytes, empty, sample, numbers)| {
+        value.prop_map(|(fingerprint, masked, bytes, flags, sample, numbers)| {
+            let (empty, pending) = flags;
             Recorded::Value(Value {
                 fingerprint,
                 masked: masked.unwrap_or(fingerprint),
                 bytes,
                 empty,
+                pending,
                 sample,
                 numbers: numbers.map(Box::new),
             })
@@ -257,6 +259,7 @@ fn plausible_value(number: u64) -> Recorded {
             masked: number,
             bytes: 20,
             empty: number == 3,
+            pending: number == 4,
             sample: format!("{{\"query\":\"number {number}\"}}").into(),
             numbers: None,
         }),
@@ -435,6 +438,7 @@ fn tool_call_event(i: u64, start_ns: u64) -> Event {
             masked: hash(salt),
             bytes: 812,
             empty: false,
+            pending: false,
             sample: Text::from(""),
             numbers: None,
         })

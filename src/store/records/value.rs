@@ -41,6 +41,8 @@ pub(super) struct ValueRecord {
     numbers: Option<Vec<u8>>,
     #[prost(string, tag = "8")]
     sample: String,
+    #[prost(bool, tag = "9")]
+    pending: bool,
 }
 
 impl TablesWriter {
@@ -63,6 +65,7 @@ impl TablesWriter {
                 }
                 wire::number(out, 3, value.bytes.into());
                 wire::flag(out, 4, value.empty);
+                wire::flag(out, 9, value.pending);
                 // Samples seldom recur: they stand where they belong.
                 if !value.sample.is_empty() {
                     wire::bytes(out, 8, value.sample.as_bytes());
@@ -115,6 +118,7 @@ impl TablesReader {
                     masked: record.masked.unwrap_or(record.fingerprint),
                     bytes: record.bytes,
                     empty: record.empty,
+                    pending: record.pending,
                     sample: if old.is_some() {
                         Text::default()
                     } else {

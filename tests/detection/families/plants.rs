@@ -48,10 +48,6 @@ pub(super) const WORK: &[Work] = &[
     ("plotter: pen down, move, pen up", plotter),
 ];
 
-/// Work of this file that cannot be told from a loop: whatever fails four times in the same way, with another number alone, is
-/// taken for one.
-pub(super) const LIKE_A_LOOP: &str = "training: a sweep over seeds";
-
 const ROUNDS: usize = 10;
 
 /// What one shell printed, plainly, with its exit code or as JSON.

@@ -1,0 +1,102 @@
+//! Tells a result that says that something is still under way from one that says how it ended.
+//!
+//! Who asks for a job gets the same answer until it is done: `{"state": "running"}`, `Still being made.` That it is the same
+//! says little then. Only what the result itself is about counts: the state of an item in a list is that of the item.
+
+/// What the name of a member ends with that holds a state, in lower case.
+const NAMES: [&str; 3] = ["status", "state", "phase"];
+
+/// States of what is not done, in lower case, `_` for any sign between words.
+const STATES: [&str; 14] = [
+    "building",
+    "deploying",
+    "executing",
+    "in_progress",
+    "not_ready",
+    "not_started",
+    "pending",
+    "processing",
+    "provisioning",
+    "queued",
+    "running",
+    "scheduled",
+    "starting",
+    "waiting",
+];
+
+/// How a sentence begins that says so, in the same form.
+const BEGINNINGS: [&str; 4] = ["in_progress", "not_ready", "still_", "waiting_for_"];
+
+/// Longest text that is a state or such a sentence.
+const SENTENCE_BYTES_MAX: usize = 128;
+
+/// Whether a text is such a state, or a sentence that begins so.
+pub(super) fn says_pending(text: &str) -> bool {
+    let text = text.as_bytes();
+    // Nearly every text is told by its first letter.
+    let may = matches!(
+        text.first().map(u8::to_ascii_lowercase),
+        Some(b'b' | b'd' | b'e' | b'i' | b'n' | b'p' | b'q' | b'r' | b's' | b'w')
+    );
+    may && text.len() <= SENTENCE_BYTES_MAX
+        && (STATES
+            .iter()
+            .any(|state| state.len() == text.len() && begins(text, state))
+            || BEGINNINGS.iter().any(|words| begins(text, words)))
+}
+
+fn begins(text: &[u8], words: &str) -> bool {
+    let is_same = |(byte, expected): (&u8, u8)| match expected {
+        b'_' => matches!(byte, b'_' | b'-' | b' '),
+        _ => byte.to_ascii_lowercase() == expected,
+    };
+    text.len() >= words.len() && text.iter().zip(words.bytes()).all(is_same)
+}
+
+/// Whether a member of this name holds a state.
+pub(super) fn names_state(key: &str) -> bool {
+    let ends = |name: &str| {
+        let end = key.len().checked_sub(name.len());
+        let end = end.and_then(|start| key.as_bytes().get(start..));
+        end.is_some_and(|end| end.eq_ignore_ascii_case(name.as_bytes()))
+    };
+    NAMES.iter().any(|name| ends(name))
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::engine::policy::ToolSettings;
+    use crate::normalize::value::output_json;
+
+    /// Given results, those say that something is under way that tell its state so, or are a sentence that does.
+    #[test]
+    fn states_and_sentences() {
+        let check = |result: &str, expected: bool| {
+            let output = output_json(&ToolSettings::PLAIN, result);
+            let value = output.value().expect("a value");
+            assert_eq!(value.pending, expected, "{result}");
+        };
+        for pending in [
+            r#"{"id":"a1","state":"running"}"#,
+            r#"{"jobStatus":"IN_PROGRESS"}"#,
+            r#"{"job":{"id":7,"status":"queued"}}"#,
+            r#"{"phase":"Waiting for approval"}"#,
+            "PENDING",
+            "Still being made.",
+            "Waiting for deployment web: 1 of 3 updated replicas are available...",
+        ] {
+            check(pending, true);
+        }
+        for other in [
+            r#"{"id":"a1","state":"succeeded"}"#,
+            r#"{"title":"running","state":"open"}"#,
+            r#"{"tasks":[{"content":"sweep","status":"pending"}]}"#,
+            "Running 3 tests",
+            "stillness",
+            "pending orders: 4",
+            "",
+        ] {
+            check(other, false);
+        }
+    }
+}
