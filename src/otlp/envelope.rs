@@ -15,7 +15,9 @@ pub(super) struct Context<'a> {
     pub(super) scope_name: &'a str,
 }
 
-/// The items of a request, undecoded. Ends after [`Problem::Undecodable`].
+/// The items of a request, undecoded. Ends after [`Problem::Undecodable`]. A panic on the way to an item leaves the walk
+/// where it was; whoever goes on after one is told once that the request cannot be walked, and would come to it for ever
+/// otherwise.
 #[derive(Clone, Debug)]
 pub(super) struct Items<'a> {
     request: Fields<'a>,
@@ -23,6 +25,8 @@ pub(super) struct Items<'a> {
     of_scope: Fields<'a>,
     context: Context<'a>,
     limits: Limits,
+    /// On the way to an item; seen by whoever asks for the next one only after a panic.
+    is_stepping: bool,
 }
 
 impl<'a> Items<'a> {
@@ -33,6 +37,7 @@ impl<'a> Items<'a> {
             of_scope: Fields::of(&[]),
             context: Context::default(),
             limits: *limits,
+            is_stepping: false,
         }
     }
 
@@ -102,7 +107,14 @@ impl<'a> Iterator for Items<'a> {
     type Item = Result<&'a [u8], Problem>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        let item = self.step();
+        let item = if std::mem::replace(&mut self.is_stepping, true) {
+            Err(Problem::Undecodable(
+                "walking it failed by a defect of Eddy",
+            ))
+        } else {
+            self.step()
+        };
+        self.is_stepping = false;
         if matches!(item, Err(Problem::Undecodable(_))) {
             self.end();
         }
@@ -188,5 +200,23 @@ impl<'a> Iterator for Delimited<'a> {
         let request = fields.delimited();
         self.0 = if request.is_ok() { fields.rest() } else { &[] };
         Some(request.map_err(Problem::from))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Items;
+    use crate::otlp::{Limits, Problem};
+
+    /// Given a walk that a panic has left on the way to an item, it does not go that way again: the request cannot be
+    /// decoded, and the walk ends.
+    #[test]
+    fn a_panic_between_items_ends_the_walk() {
+        let request = [0x0a, 0x04, 0x12, 0x02, 0x12, 0x00];
+        let mut items = Items::of(&request, &Limits::default());
+        assert_eq!(items.clone().collect::<Vec<_>>(), [Ok(&[][..])]);
+        items.is_stepping = true;
+        assert!(matches!(items.next(), Some(Err(Problem::Undecodable(_)))));
+        assert_eq!(items.next(), None);
     }
 }

@@ -349,7 +349,8 @@ struct Tally {
 
 impl Tally {
     /// Has the next item read and told as reports, unless there is none; `tell` says how many attributes were left out. A
-    /// defect of Eddy in that costs the item and not the request, which its sender would send again.
+    /// defect of Eddy in that costs the item and not the request, which its sender would send again. The walk is past the item
+    /// by then, or ends (`otlp::envelope`).
     fn tell(
         &mut self,
         reports: &mut Vec<Report>,
