@@ -131,6 +131,11 @@ fn receiver(page: &mut Page, intake: &Intake) {
     ] {
         family.sample(&[("outcome", outcome)], counter.value());
     }
+    page.counter(
+        "receiver_pauses_total",
+        "Times that nothing more was read from a connection, after a request was refused as busy, until there was room.",
+    )
+    .value(counters.pauses.value());
     page.gauge(
         "receiver_held_bytes",
         "Bytes of requests that are arriving, being read, or waiting for their answer.",

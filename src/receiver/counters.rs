@@ -34,6 +34,8 @@ pub struct Counters {
     pub requests_busy: Counter,
     /// Requests refused because they showed no token that is known.
     pub requests_unauthenticated: Counter,
+    /// Times that nothing more was read from a connection until there was room.
+    pub pauses: Counter,
     /// Spans.
     pub spans: Items,
     /// Log records.

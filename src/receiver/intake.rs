@@ -233,8 +233,14 @@ impl Intake {
 
     /// Has nothing more read from a connection on which a request was refused for now, until there is room in the inboxes.
     pub(super) fn pause(&self, tenant: &Tenant, reading: &Reading, refused: &Refused) {
-        if let (Refused::Busy { .. }, Some(room)) = (refused, self.0.inbox.room(tenant)) {
-            reading.pause_until(room);
+        if let (Refused::Busy { .. }, Some(mut room)) = (refused, self.0.inbox.room(tenant)) {
+            let intake = self.clone();
+            reading.pause_until(Box::pin(async move {
+                if (&mut room).now_or_never().is_none() {
+                    intake.counters().pauses.add(1);
+                    room.await;
+                }
+            }));
         }
     }
 

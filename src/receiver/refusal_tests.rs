@@ -298,6 +298,7 @@ async fn a_connection_waits_for_room() {
     assert!(head.starts_with("http/1.1 200"), "{head}");
     of_grpc.await;
     assert_eq!(intake.counters().requests_busy.value(), 2);
+    assert_eq!(intake.counters().pauses.value(), 2);
     assert_eq!(intake.counters().requests_accepted.value(), 2);
     over_http1.cancel();
     over_grpc.cancel();

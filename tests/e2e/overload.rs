@@ -1,4 +1,5 @@
-//! More than the daemon will hold: senders whose requests come in slowly, and what the others are told meanwhile.
+//! More than the daemon will hold: senders whose requests come in slowly, and what the others are told meanwhile; and senders
+//! of more reports than a shard gets done.
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
@@ -7,10 +8,11 @@ use opentelemetry_proto::tonic::collector::trace::v1::ExportTraceServiceRequest;
 use opentelemetry_proto::tonic::collector::trace::v1::trace_service_client::TraceServiceClient;
 use prost::Message;
 
+use super::flood::{TOGETHER, invented};
 use super::kill::calls;
-use super::load::metric;
+use super::load::{metric, send_patiently, value_in};
 use super::locks::configured;
-use super::support::{Daemon, PATIENCE, Transport, runtime};
+use super::support::{Daemon, PATIENCE, Sender, Transport, runtime};
 use super::transports::{Coding, Said, Signal, send};
 
 /// The largest request that the daemon of this test takes; it holds eight times as much at once.
@@ -147,4 +149,40 @@ fn requests_stand_side_by_side() {
         }
     });
     assert_eq!(daemon.runs().len(), 64);
+}
+
+/// Given more reports at once than an inbox holds, some are refused for now, nothing more is read from their connections until
+/// there is room, which is counted, and in the end all are taken.
+#[test]
+fn refused_senders_are_not_listened_to() {
+    const SENDERS: u64 = 16;
+    const EACH: u64 = 2_500;
+    let (_directory, daemon) = configured("{}\n");
+    let grpc = daemon.grpc;
+    let began = std::time::Instant::now();
+    let mut sent = 0;
+    while metric(&daemon, "eddy_receiver_pauses_total") == 0 {
+        assert!(began.elapsed() < PATIENCE, "nothing is paused");
+        let senders = (0..SENDERS).map(|nth| {
+            let first = sent + nth * EACH;
+            let mut request = invented(first);
+            let spans = &mut request.resource_spans[0].scope_spans[0].spans;
+            for from in (first..first + EACH).step_by(TOGETHER as usize).skip(1) {
+                let mut more = invented(from);
+                spans.append(&mut more.resource_spans[0].scope_spans[0].spans);
+            }
+            async move {
+                let mut sender = Sender::new(grpc);
+                send_patiently(&mut sender, &request).await
+            }
+        });
+        runtime().block_on(futures_util::future::join_all(senders));
+        sent += SENDERS * EACH;
+    }
+    let page = daemon.get("/metrics").1;
+    let page = page.as_str().expect("a page of text");
+    let busy = value_in(page, "eddy_receiver_requests_total{outcome=\"busy\"}");
+    let pauses = value_in(page, "eddy_receiver_pauses_total");
+    assert!((1..=busy).contains(&pauses), "{pauses} of {busy}");
+    assert_eq!(value_in(page, "eddy_runs"), sent);
 }
