@@ -124,7 +124,7 @@ pub(super) fn of_choice(body: &str) -> (Answer, Vec<Asked<'_>>) {
     let said = || {
         let content = value::member(message, &["content"])?;
         let first = value::member(content, &["0", "text"]).unwrap_or(content);
-        let words = value::unquote(first);
+        let words = value::unquote(Some(first).filter(|first| first.starts_with('"'))?);
         (!matches!(&*words, "" | "null")).then(|| text_alone(&words))
     };
     let answer = match (asked.len(), member_text(body, &["finish_reason"])) {
@@ -292,7 +292,11 @@ pub(super) fn messages(json: &str) -> Option<Answer> {
     }
     let messages: Vec<Message<'_>> = serde_json::from_str(json).ok()?;
     let mut parts = messages.iter().flat_map(|message| &message.parts);
-    let text = parts.find(|part| part.kind == "text")?;
+    let Some(text) = parts.find(|part| part.kind == "text") else {
+        // Messages as a provider writes them, or its choices, in which they lie.
+        let (answer, _) = of_choice(value::member(json, &["0"])?);
+        return Some(answer).filter(|answer| *answer != Answer::Unknown);
+    };
     Some(
         text.content
             .as_deref()

@@ -221,6 +221,34 @@ mod tests {
         assert!(tool("done", &done, &output(Some("Done."), None)).is_empty());
     }
 
+    /// Answers are a provider's messages or its choices, in which they lie: calls and text are read from either.
+    #[test]
+    fn choices_are_answers() {
+        let told = |answer: &Value| {
+            let attributes = json!({"lmnr.span.type": "LLM", "gen_ai.request.model": "m",
+                "gen_ai.usage.input_tokens": 3, "gen_ai.output.messages": json!([answer]).to_string()});
+            Captured::new(SCOPE, "ChatOpenAI", &attributes)
+                .told()
+                .remove(0)
+        };
+        let choice = |reason: &str, content: Option<&str>, calls: Option<Value>| {
+            let message = json!({"content": content, "refusal": null, "role": "assistant", "annotations": null,
+                "audio": null, "function_call": null, "tool_calls": calls});
+            json!({"finish_reason": reason, "index": 0, "logprobs": null, "message": message})
+        };
+        let said = told(&choice("stop", Some("Done."), None));
+        assert_eq!(said, "model m 3+0 Text(");
+        let alone = json!({"content": "Done.", "role": "assistant", "tool_calls": null});
+        assert_eq!(told(&alone), said);
+        let call = json!([{"function": {"arguments": "{\"job_id\": \"build-42\"}", "name": "check_status"},
+            "id": "c1", "type": "function"}]);
+        let asked = told(&choice("tool_calls", None, Some(call)));
+        assert_eq!(asked, "model m 3+0 ToolCalls(1)");
+        assert_eq!(told(&choice("tool_calls", None, None)), asked);
+        let nothing = told(&choice("stop", None, None));
+        assert_eq!(nothing, "model m 3+0 Unknown");
+    }
+
     /// A client that Laminar watches tells of the calls around it; a framework does not.
     #[test]
     fn clients_tell_of_the_calls_around_them() {
