@@ -10,7 +10,7 @@ use super::fold::Fold;
 use super::kept::Kept;
 use super::run::RunState;
 use super::view::{Ended, shown, warning_id};
-use super::warning::{Change, ChangeKind, Severity, WarningState};
+use super::warning::{Change, ChangeKind, Severity, Warning, WarningState};
 
 /// Counts up to this one are all announced.
 const EVERY_COUNT_UP_TO: u64 = 10;
@@ -58,6 +58,33 @@ impl RunState {
             ..Self::begun_anew(self.id.clone())
         };
         changes
+    }
+
+    /// Has announcements go on behind a revision that was announced of this run before it began anew.
+    pub fn go_on_behind(&mut self, revision: u32) {
+        self.forgotten_revision = self.forgotten_revision.max(revision);
+    }
+
+    /// What is to be said of the warnings that were announced of this run before it began anew, as the newest announcement of
+    /// each has them: those are over that were open and are not open now.
+    #[must_use]
+    pub fn take_back(&self, announced: impl IntoIterator<Item = Warning>) -> Vec<Change> {
+        let is_open = |warning: &Warning| {
+            let mut known = self.published.iter();
+            known.any(|known| known.id == warning.id && known.state == WarningState::Open)
+        };
+        let open = announced
+            .into_iter()
+            .filter(|warning| warning.state == WarningState::Open && !is_open(warning));
+        let over = open.map(|warning| Change::Warning {
+            kind: ChangeKind::Resolved,
+            warning: Box::new(Warning {
+                revision: warning.revision + 1,
+                state: WarningState::Resolved,
+                ..warning
+            }),
+        });
+        over.collect()
     }
 
     /// What differs between what is kept and what was announced.

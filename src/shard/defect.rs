@@ -3,6 +3,9 @@
 //! The engine is total, and is tested to be. Should it panic all the same, that run begins anew, and the warnings that were
 //! announced of it are taken back. Otherwise the shard would end, all other runs with it, and so would the daemon: again and
 //! again, since a sender who gets no answer tries again. When the journal is replayed, the same reports end the same way.
+//!
+//! A run whose saved state cannot be read begins anew too. What was announced of it is known from the log of alerts alone, and
+//! is taken back in the turn in which this is found, or in the first one after a replay.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -10,6 +13,10 @@ use tracing::error;
 
 use crate::engine::RunState;
 use crate::engine::warning::Change;
+use crate::store::StoreError;
+
+use super::draft::Draft;
+use super::worker::Worker;
 
 #[cfg(test)]
 thread_local! {
@@ -39,4 +46,19 @@ pub(super) fn contained<T>(
         );
         state.begin_anew()
     })
+}
+
+impl Worker {
+    /// Says that warnings are over of which runs know nothing any more that began anew, in this turn or in the replay.
+    pub(super) fn take_back(&mut self, draft: &mut Draft) -> Result<(), StoreError> {
+        for run_id in self.residence.take_begun_anew() {
+            let announced = self.shared.store.newest_alerts_of(&run_id)?;
+            if let Some(run) = self.residence.fetch(&run_id)? {
+                let announced = announced.into_iter().map(|alert| alert.warning);
+                let changes = run.state.take_back(announced);
+                draft.announce(changes, &run.state, &self.policy.policy);
+            }
+        }
+        Ok(())
+    }
 }

@@ -32,7 +32,13 @@ pub(super) struct Draft {
 impl Draft {
     /// Whether nothing is to be committed.
     pub(super) fn is_empty(&self) -> bool {
-        self.turn.entries.is_empty() && self.turn.aliases.is_empty()
+        let Turn {
+            entries,
+            aliases,
+            alerts,
+            ..
+        } = &self.turn;
+        entries.is_empty() && aliases.is_empty() && alerts.is_empty()
     }
 
     /// Notes that a run is to be forgotten.

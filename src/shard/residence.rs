@@ -65,6 +65,8 @@ pub(super) struct Residence {
     /// Oldest position of the states that are being saved just now.
     saving_from: Option<u64>,
     unreadable: u64,
+    /// Runs of which warnings were announced before they began anew.
+    begun_anew: Vec<Text>,
 }
 
 impl Residence {
@@ -79,6 +81,7 @@ impl Residence {
             unsaved_len: 0,
             saving_from: None,
             unreadable: 0,
+            begun_anew: Vec::new(),
         }
     }
 
@@ -95,6 +98,11 @@ impl Residence {
     /// States that could not be read since this was last asked.
     pub(super) fn take_unreadable(&mut self) -> u64 {
         std::mem::take(&mut self.unreadable)
+    }
+
+    /// Runs that began anew since this was last asked and of which warnings were announced before.
+    pub(super) fn take_begun_anew(&mut self) -> Vec<Text> {
+        std::mem::take(&mut self.begun_anew)
     }
 
     /// A run in memory.
@@ -136,7 +144,7 @@ impl Residence {
         let state = match self.find(run_id)? {
             Found::InMemory(slot) => return Ok((slot, false)),
             Found::Nowhere => RunState::new(run_id.clone()),
-            Found::Unreadable => RunState::begun_anew(run_id.clone()),
+            Found::Unreadable => self.begin_anew(run_id)?,
         };
         let key = IndexKey {
             created_ms,
@@ -166,10 +174,22 @@ impl Residence {
             Err(error) => {
                 self.unreadable(&error);
                 // What the journal still has of it is told to it again.
-                Resident::new(RunState::begun_anew(run_id.clone()), saved.key, 0)
+                Resident::new(self.begin_anew(run_id)?, saved.key, 0)
             }
         };
         Ok(Found::InMemory(self.admit(run)))
+    }
+
+    /// A run of which nothing is known but what was announced: its warnings' revisions go on behind that.
+    fn begin_anew(&mut self, run_id: &Text) -> Result<RunState, StoreError> {
+        let mut state = RunState::begun_anew(run_id.clone());
+        let announced = self.store.newest_alerts_of(run_id)?;
+        if let Some(newest) = announced.iter().map(|alert| alert.warning.revision).max() {
+            // Those that are open are taken back with the next one.
+            state.go_on_behind(newest + 1);
+            self.begun_anew.push(run_id.clone());
+        }
+        Ok(state)
     }
 
     fn unreadable(&mut self, error: &dyn std::error::Error) {

@@ -207,6 +207,7 @@ impl Worker {
         for release in batch.releases {
             self.release(&mut draft, release)?;
         }
+        self.take_back(&mut draft)?;
         for key in batch.retired {
             draft.remove(key);
         }

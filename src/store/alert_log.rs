@@ -213,6 +213,23 @@ impl Shared {
         Ok(alerts)
     }
 
+    /// The newest alert of each warning of a run.
+    pub(super) fn newest_alerts_of(&self, run_id: &str) -> Result<Vec<Alert>, StoreError> {
+        let records = self.read(|db| {
+            let newest = db.scan_prefix(keys::newest_alerts_of(run_id)).values();
+            let records = newest.map(|cursor| {
+                let cursor = pieces::read_number(&cursor?).unwrap_or(0);
+                let record = pieces::get(db, &keys::numbered(keys::ALERT, cursor))?;
+                Ok(record.map(|record| (cursor, record)))
+            });
+            records.collect::<sled::Result<Vec<_>>>()
+        })?;
+        let alerts = records.into_iter().flatten();
+        Ok(alerts
+            .filter_map(|(cursor, record)| self.readable(cursor, &record))
+            .collect())
+    }
+
     /// An alert, where it can be read: no exporter would ever get past one that cannot.
     fn readable(&self, cursor: u64, record: &[u8]) -> Option<Alert> {
         match decode_alert(cursor, record) {

@@ -6,7 +6,7 @@
 //! then the database is asked, as it always was.
 //!
 //! A database that is opened empty has its filter at once. For any other one, the thread that writes snapshots makes it, beside
-//! the work, from the runs and traces that are listed; until then the database is asked. The same thread makes a larger one when
+//! the work, from the states and traces that it has; until then the database is asked. The same thread makes a larger one when
 //! runs have come and gone for so long that the filter has too much.
 
 use std::hash::BuildHasher;
@@ -17,7 +17,6 @@ use super::error::StoreError;
 use super::hashing::Seeded;
 use super::keys;
 use super::shared::Shared;
-use super::turn::IndexKey;
 
 /// Bits for each key that is expected. With this many and as many looks as there are, one key in 400 is taken for there.
 const BITS_A_KEY: usize = 16;
@@ -142,37 +141,28 @@ impl Shared {
         learned.map(|_| ())
     }
 
-    /// Notes all runs and traces that are listed. What comes meanwhile is noted by whoever brings it. False when told to leave.
+    /// Notes all runs that have a state and all traces. What comes meanwhile is noted by whoever brings it. False when told to
+    /// leave.
     fn read_keys(&self, leave: &AtomicBool) -> Result<bool, StoreError> {
-        let mut after: Option<IndexKey> = None;
-        loop {
-            let runs = self.run_ids(after.as_ref(), false, KEYS_TOGETHER)?;
-            self.known
-                .add(runs.iter().map(|run| keys::run(&run.run_id)));
-            after = runs.last().cloned();
-            if after.is_none() {
-                break;
-            }
-            if leave.load(Ordering::Relaxed) {
-                return Ok(false);
-            }
-        }
-        let range = keys::all(keys::ALIAS);
-        let (mut start, end) = (range.start.to_vec(), range.end);
-        loop {
-            let found: Vec<_> = self.read(|db| {
-                let found = db.range(start.clone()..end.to_vec()).keys();
-                found.take(KEYS_TOGETHER).collect()
-            })?;
-            self.known.add(found.iter().map(|key| key.to_vec()));
-            let Some(last) = found.last() else {
-                return Ok(true);
-            };
-            // A key with a zero byte behind it is the very next one.
-            start = [last, &[0][..]].concat();
-            if leave.load(Ordering::Relaxed) {
-                return Ok(false);
+        for kind in [keys::RUN, keys::ALIAS] {
+            let range = keys::all(kind);
+            let (mut start, end) = (range.start.to_vec(), range.end);
+            loop {
+                let found: Vec<_> = self.read(|db| {
+                    let found = db.range(start.clone()..end.to_vec()).keys();
+                    found.take(KEYS_TOGETHER).collect()
+                })?;
+                self.known.add(found.iter().map(|key| key.to_vec()));
+                let Some(last) = found.last() else {
+                    break;
+                };
+                // A key with a zero byte behind it is the very next one.
+                start = [last, &[0][..]].concat();
+                if leave.load(Ordering::Relaxed) {
+                    return Ok(false);
+                }
             }
         }
+        Ok(true)
     }
 }

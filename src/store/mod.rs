@@ -283,6 +283,11 @@ impl Store {
         self.inner.shared.alerts_after(cursor, limit)
     }
 
+    /// The newest alert of each warning of a run, as far as they are kept.
+    pub fn newest_alerts_of(&self, run_id: &str) -> Result<Vec<Alert>, StoreError> {
+        self.inner.shared.newest_alerts_of(run_id)
+    }
+
     /// Cursor of the alert from which on all are kept; one above [`Store::last_cursor`] when there is none. Of older ones
     /// there are those that are the newest of their warning.
     #[must_use]

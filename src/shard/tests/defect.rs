@@ -1,15 +1,19 @@
 //! A defect of the engine ends one run, and so does a state that cannot be read.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
 
-use super::{A, B, calls, kill, listed, open, settings, start, still, stop, submit, view};
+use super::{
+    A, B, SECOND, calls, kill, listed, open, pass, settings, start, still, stop, submit, until,
+    view,
+};
 use crate::engine::RunView;
 use crate::engine::guard::Verdict;
 use crate::engine::view::Status;
-use crate::engine::warning::ChangeKind;
-use crate::shard::RunFilter;
+use crate::engine::warning::{ChangeKind, Warning, WarningState};
 use crate::shard::defect::DEFECTIVE;
 use crate::shard::guard::{Spoken, Who};
+use crate::shard::{RunFilter, Shards};
 use crate::store::SavedRun;
 
 fn says_so(run: &RunView) -> bool {
@@ -90,14 +94,7 @@ async fn a_state_that_cannot_be_read_begins_anew() {
     submit(&shards, both.concat()).await;
     stop(&shards).await;
     kill(shards).await;
-    let store = open(dir.path()).await;
-    let saved = store.load_run("spoilt").unwrap().expect("it was saved");
-    let spoilt = SavedRun {
-        state: b"\xff\xff".to_vec(),
-        ..saved
-    };
-    store.save_runs(vec![spoilt]).await.unwrap();
-    store.close().await.unwrap();
+    spoil(dir.path(), "spoilt").await;
 
     let shards = start(dir.path(), settings()).await;
     let spoilt = view(&shards, "spoilt").await;
@@ -114,4 +111,83 @@ async fn a_state_that_cannot_be_read_begins_anew() {
     ids.sort();
     assert_eq!(ids, ["sound", "spoilt"]);
     stop(&shards).await;
+}
+
+/// Has the saved state of a run say nothing that can be read.
+async fn spoil(dir: &Path, run_id: &str) {
+    let store = open(dir).await;
+    let saved = store.load_run(run_id).unwrap().expect("it was saved");
+    let spoilt = SavedRun {
+        state: b"\xff\xff".to_vec(),
+        ..saved
+    };
+    store.save_runs(vec![spoilt]).await.unwrap();
+    store.close().await.unwrap();
+}
+
+/// What those hear who follow the alerts: the last state of each warning, whose revisions only grow.
+fn heard(shards: &Shards) -> BTreeMap<u64, (u32, WarningState)> {
+    let mut heard = BTreeMap::new();
+    for alert in shards.store().alerts_after(0, 100).unwrap() {
+        let Warning {
+            id,
+            revision,
+            state,
+            ..
+        } = alert.warning;
+        let before = heard.insert(id, (revision, state));
+        assert!(before.is_none_or(|(before, _)| before < revision), "{id}");
+    }
+    heard
+}
+
+/// Given a run that was warned of and whose saved state cannot be read, when it is heard of again or already by the replay:
+/// it is said of its warnings that they are over, and when they come again, they go on behind that.
+#[tokio::test(start_paused = true)]
+async fn warnings_outlive_a_state_that_cannot_be_read() {
+    for told_after_the_save in [0, 1] {
+        let _still = still();
+        let dir = tempfile::tempdir().unwrap();
+        let shards = start(dir.path(), settings()).await;
+        submit(&shards, calls(A, Some("spoilt"), 0..3)).await;
+        stop(&shards).await;
+        kill(shards).await;
+        let shards = start(dir.path(), settings()).await;
+        submit(
+            &shards,
+            calls(A, Some("spoilt"), 3..3 + told_after_the_save),
+        )
+        .await;
+        let raised = heard(&shards);
+        assert!(!raised.is_empty());
+        assert!(raised.values().all(|last| last.1 == WarningState::Open));
+        kill(shards).await;
+        spoil(dir.path(), "spoilt").await;
+
+        let shards = start(dir.path(), settings()).await;
+        if told_after_the_save == 0 {
+            submit(&shards, calls(A, Some("spoilt"), 3..4)).await;
+        }
+        let over = until(async || {
+            let heard = heard(&shards);
+            let are_over = heard.values().all(|last| last.1 == WarningState::Resolved);
+            are_over.then_some(heard)
+        })
+        .await;
+        assert!(over.keys().eq(raised.keys()));
+        submit(&shards, calls(A, Some("spoilt"), 4..7)).await;
+        let again = heard(&shards);
+        let warnings = view(&shards, "spoilt").await.warnings;
+        for warning in &warnings {
+            assert_eq!(again[&warning.id], (warning.revision, WarningState::Open));
+        }
+        for (id, (revision, _)) in over {
+            let again = warnings.iter().find(|warning| warning.id == id);
+            assert!(again.is_some_and(|again| again.revision > revision));
+        }
+        pass(3, SECOND).await;
+        assert_eq!(heard(&shards), again);
+        stop(&shards).await;
+        kill(shards).await;
+    }
 }

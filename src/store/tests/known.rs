@@ -66,6 +66,24 @@ async fn what_is_listed_is_found() {
     assert!(absent.count() > 980);
 }
 
+/// Given a run whose place in the index is lost, its state is found all the same.
+#[tokio::test]
+async fn a_state_that_is_not_listed_is_found() {
+    let dir = TempDir::new().unwrap();
+    let store = open(dir.path());
+    put(&store, "run").await;
+    let shared = &store.inner.shared;
+    shared
+        .write(|db| db.remove(keys::index(&key(1, "run"))))
+        .unwrap();
+    assert!(!store.is_listed(&key(1, "run")).unwrap());
+    store.close().await.unwrap();
+    let store = open(dir.path());
+    learn(&store);
+    assert!(is_found(&store, "run"));
+    assert!(lacks(&store, "other"));
+}
+
 /// Given a filter that has had too many keys, it is made anew with what is there, and once more only when that is too much.
 #[tokio::test]
 async fn a_crowded_filter_is_made_anew() {
