@@ -30,6 +30,8 @@ mod intake;
 mod refusal_tests;
 mod serve;
 #[cfg(test)]
+mod serving_tests;
+#[cfg(test)]
 mod tests;
 
 pub use cors::Cors;

@@ -12,7 +12,8 @@ use tokio::net::TcpStream;
 use tokio::time::timeout;
 
 use super::fake::Fake;
-use super::tests::{framed, listening_for, recorded};
+use super::serving_tests::listening_for;
+use super::tests::{framed, recorded};
 use super::{Intake, Protocol};
 
 const DATA: u8 = 0;

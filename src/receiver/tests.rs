@@ -1,10 +1,9 @@
 //! The receiver as senders meet it: what each kind of request is answered, and what it leaves behind.
 
 use std::io::Write;
-use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use axum::http::{Request, Version};
 use bytes::Bytes;
@@ -12,23 +11,19 @@ use futures_util::{StreamExt, stream};
 use http_body::Frame;
 use http_body_util::{BodyExt, Empty, Full, StreamBody};
 use opentelemetry_proto::tonic::collector::logs::v1::ExportLogsServiceRequest;
-use opentelemetry_proto::tonic::collector::trace::v1::trace_service_client::TraceServiceClient;
 use opentelemetry_proto::tonic::collector::trace::v1::{
     ExportTraceServiceRequest, ExportTraceServiceResponse,
 };
 use opentelemetry_proto::tonic::logs::v1::{LogRecord, ResourceLogs, ScopeLogs};
 use opentelemetry_proto::tonic::trace::v1::{ResourceSpans, ScopeSpans, Span};
 use prost::Message;
-use tokio::net::{TcpListener, TcpStream};
-use tokio_util::sync::CancellationToken;
 use tonic::body::Body;
-use tonic::codec::CompressionEncoding;
 use tonic::{Code, Status};
 use tonic_types::StatusExt;
 use tower::ServiceExt;
 
 use super::fake::Fake;
-use super::{Intake, Protocol, Settings, grpc, serve};
+use super::{Intake, Settings, grpc};
 use crate::door::{Tenant, Tokens};
 use crate::otlp::{Reason, Signal, delimited};
 use crate::shard::Refusal;
@@ -41,7 +36,7 @@ const METRICS: &str = "/opentelemetry.proto.collector.metrics.v1.MetricsService/
 const BUDGET: usize = 1 << 20;
 
 /// A limit that tests can exceed cheaply.
-fn settings() -> Settings {
+pub(super) fn settings() -> Settings {
     Settings {
         message_bytes_max: 64 * 1024,
         shutdown_grace: Duration::from_millis(100),
@@ -50,7 +45,7 @@ fn settings() -> Settings {
 }
 
 /// An intake that counts the reports that reach it.
-fn counting() -> (Intake, Arc<AtomicUsize>) {
+pub(super) fn counting() -> (Intake, Arc<AtomicUsize>) {
     let reports = Arc::new(AtomicUsize::new(0));
     let counted = Arc::clone(&reports);
     let intake = Intake::fake(BUDGET, move |reports| {
@@ -405,79 +400,4 @@ async fn the_unknown_is_unimplemented() {
     let body = Body::new(Empty::<Bytes>::new());
     let status = send_body(&intake, path, "identity", body).await;
     assert_eq!(status.expect_err("unknown").code(), Code::Unimplemented);
-}
-
-/// A receiver on a port of its own.
-async fn listening(intake: Intake) -> (SocketAddr, CancellationToken, tokio::task::JoinHandle<()>) {
-    listening_for(Protocol::Grpc, intake).await
-}
-
-pub(super) async fn listening_for(
-    protocol: Protocol,
-    intake: Intake,
-) -> (SocketAddr, CancellationToken, tokio::task::JoinHandle<()>) {
-    let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
-    let address = listener.local_addr().expect("bound");
-    let shutdown = CancellationToken::new();
-    let serving = serve(
-        protocol,
-        listener.into(),
-        intake,
-        settings(),
-        shutdown.clone(),
-    );
-    let serving = tokio::spawn(async { serving.await.expect("served") });
-    (address, shutdown, serving)
-}
-
-/// Given a usual client over a real socket, with each compression, its requests are taken; when the receiver is shut
-/// down it ends although connections stay open, one of them without a word.
-#[tokio::test]
-async fn a_client_is_served_and_shutdown_does_not_hang() {
-    let (intake, reports) = counting();
-    let (address, shutdown, serving) = listening(intake.clone()).await;
-    let client = TraceServiceClient::connect(format!("http://{address}")).await;
-    let client = client.expect("connected");
-    let request = ExportTraceServiceRequest::decode(recorded()).expect("recorded");
-    for mut client in [
-        client.clone(),
-        client.clone().send_compressed(CompressionEncoding::Gzip),
-        client.clone().send_compressed(CompressionEncoding::Zstd),
-    ] {
-        let before = reports.load(Ordering::Relaxed);
-        client.export(request.clone()).await.expect("taken");
-        assert!(reports.load(Ordering::Relaxed) > before);
-    }
-    let silent = TcpStream::connect(address).await.expect("connected");
-    // Once a later connection has been answered, the silent one has been accepted.
-    let later = TraceServiceClient::connect(format!("http://{address}")).await;
-    let taken = later.expect("connected").export(request).await;
-    taken.expect("taken");
-    shutdown.cancel();
-    let began = Instant::now();
-    let ended = tokio::time::timeout(Duration::from_secs(10), serving).await;
-    ended.expect("ended in time").expect("no panic");
-    assert!(
-        began.elapsed() >= settings().shutdown_grace,
-        "the silent connection was not waited for"
-    );
-    drop(silent);
-}
-
-/// Given no open connection, the shutdown does not wait for its grace to pass.
-#[tokio::test]
-async fn shutdown_of_an_idle_receiver_is_prompt() {
-    let (intake, _) = counting();
-    let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
-    let shutdown = CancellationToken::new();
-    let settings = Settings {
-        shutdown_grace: Duration::from_secs(3600),
-        ..settings()
-    };
-    shutdown.cancel();
-    let ended = tokio::time::timeout(
-        Duration::from_secs(10),
-        serve(Protocol::Grpc, listener.into(), intake, settings, shutdown),
-    );
-    ended.await.expect("ended in time").expect("served");
 }

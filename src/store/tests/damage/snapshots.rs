@@ -1,0 +1,90 @@
+//! Snapshots: what they hold, and what becomes of a store that has nothing else.
+
+use super::*;
+
+/// Given a snapshot and no journal at all, as after a restore, what is committed from then on survives a crash: no state
+/// claims to contain it already.
+#[tokio::test]
+async fn positions_go_on_above_those_of_restored_states() {
+    let (dir, before) = filled(&with_snapshots()).await;
+    fs::remove_dir_all(database(dir.path())).unwrap();
+    let store = Store::open(dir.path(), &options()).unwrap();
+    assert_eq!(shown(&store).states, before.states);
+    let newest = before
+        .states
+        .iter()
+        .flatten()
+        .map(|state| state.1)
+        .max()
+        .unwrap();
+    let position = store.commit(idle("run 3", 77)).await.unwrap().position;
+    assert!(position > newest, "{position} {newest}");
+    drop(store);
+    let again = open(dir.path());
+    let told = again.replay().filter_map(Result::ok).last();
+    assert_eq!(told.unwrap().1, idle("run 3", 77).entries);
+}
+
+/// Given a newest snapshot that is damaged, the one before it serves.
+#[tokio::test]
+async fn a_damaged_snapshot_is_passed_over() {
+    let (dir, before) = filled(&with_snapshots()).await;
+    let snapshots = snapshot::list(&snapshot::dir_of(dir.path()));
+    assert_eq!(snapshots.len(), 2, "two are kept");
+    let newest = &snapshots[0].1;
+    let middle = fs::metadata(newest).unwrap().len() / 2;
+    let mut bytes = fs::read(newest).unwrap();
+    bytes[middle as usize] ^= 1;
+    fs::write(newest, bytes).unwrap();
+    super::damage(&database(dir.path()), 0);
+    let store = Store::open(dir.path(), &options()).unwrap();
+    assert_eq!(shown(&store).states, before.states);
+}
+
+/// Given snapshots that are written while others write, each of them, with the journal, gives what was committed.
+#[tokio::test(flavor = "multi_thread")]
+async fn snapshots_are_written_beside_the_work() {
+    let dir = TempDir::new().unwrap();
+    let store = Store::open(dir.path(), &with_snapshots()).unwrap();
+    let deadline = Instant::now() + Duration::from_secs(20);
+    let mut round = 0;
+    while store.counters().snapshots < 5 {
+        assert!(Instant::now() < deadline, "no snapshots are written");
+        round += 1;
+        for run in 0..RUNS {
+            let position = store
+                .commit(idle(&run_id(run), round))
+                .await
+                .unwrap()
+                .position;
+            let mut state = saved(run, &run_id(run), 60_000);
+            state.position = position;
+            state.state.fill(round as u8);
+            store.save_runs(vec![state]).await.unwrap();
+        }
+        store.needed_from(0, u64::MAX);
+        let copied = TempDir::new().unwrap();
+        let snapshots = snapshot::list(&snapshot::dir_of(dir.path()));
+        let Some((_, newest)) = snapshots.first() else {
+            continue;
+        };
+        let mut states = 0;
+        fs::copy(newest, copied.path().join("one")).unwrap();
+        snapshot::read(&copied.path().join("one"), |key, value| {
+            if key[0] == keys::RUN {
+                let state = records::decode_saved("run", value)
+                    .expect("a whole state")
+                    .state;
+                assert!(
+                    state.iter().all(|byte| *byte == state[0]),
+                    "pieces of two states"
+                );
+                states += 1;
+            }
+            Ok(())
+        })
+        .unwrap();
+        assert!(states <= RUNS);
+    }
+    assert_eq!(store.counters().snapshots_failed, 0);
+}
