@@ -197,7 +197,7 @@ const GIVEN: &[u8] = b"gen_ai.prompt.";
 pub(super) struct Facts<'a> {
     values: [ValueView<'a>; SLOTS],
     /// Which key filled the slot: its place in [`KEYS`], or [`UNSET`].
-    ranks: [u8; SLOTS],
+    ranks: [u16; SLOTS],
     /// What the flat keys of a model's answer say.
     pub(super) answered: Answered<'a>,
     /// What the flat keys of a model's input say that tools answered.
@@ -234,7 +234,7 @@ pub(super) struct Asked<'a> {
 #[derive(Clone, Copy)]
 enum Key<'a> {
     /// Its place in [`KEYS`].
-    Known(u8),
+    Known(u16),
     /// What follows one of the prefixes in [`ANSWERS`].
     Answer(&'a str),
     /// What follows [`GIVEN`].
@@ -262,7 +262,7 @@ impl<'a> Key<'a> {
 }
 
 /// The rank of a slot without a value.
-const UNSET: u8 = u8::MAX;
+const UNSET: u16 = u16::MAX;
 
 impl<'a> Facts<'a> {
     /// No facts yet.
@@ -305,7 +305,7 @@ impl<'a> Facts<'a> {
         }
     }
 
-    fn take(&mut self, place: u8, value: ValueView<'a>) {
+    fn take(&mut self, place: u16, value: ValueView<'a>) {
         let slot = KEYS[usize::from(place)].1 as usize;
         // The same key again replaces its value, as decoding into a map would.
         if place <= self.ranks[slot] {
@@ -406,12 +406,12 @@ impl<'a> Answered<'a> {
 }
 
 /// Buckets of the key index; several times the keys, so that nearly every lookup ends at its first bucket.
-const BUCKETS: usize = 512;
+const BUCKETS: usize = 1024;
 
 /// Open addressing over [`KEYS`]: the place of a key, or [`UNSET`].
-static INDEX: [u8; BUCKETS] = index();
+static INDEX: [u16; BUCKETS] = index();
 
-const fn index() -> [u8; BUCKETS] {
+const fn index() -> [u16; BUCKETS] {
     assert!(
         KEYS.len() < BUCKETS / 2,
         "the key index is too full to be quick"
@@ -423,7 +423,7 @@ const fn index() -> [u8; BUCKETS] {
         while index[bucket] != UNSET {
             bucket = (bucket + 1) % BUCKETS;
         }
-        index[bucket] = place as u8;
+        index[bucket] = place as u16;
         place += 1;
     }
     index
@@ -445,7 +445,7 @@ pub(super) fn is_key(key: &str) -> bool {
     place(key.as_bytes()).is_some()
 }
 
-fn place(key: &[u8]) -> Option<u8> {
+fn place(key: &[u8]) -> Option<u16> {
     let mut bucket = bucket(key);
     loop {
         let place = INDEX[bucket];
@@ -475,7 +475,7 @@ mod tests {
     #[test]
     fn every_key_is_found() {
         for (expected, (key, _)) in KEYS.iter().enumerate() {
-            assert_eq!(place(key.as_bytes()), Some(expected as u8), "{key}");
+            assert_eq!(place(key.as_bytes()), Some(expected as u16), "{key}");
         }
         for stranger in [
             "",
