@@ -23,7 +23,7 @@ use opentelemetry_proto::tonic::trace::v1::Span;
 use tokio::time::timeout;
 use tonic::transport::Channel;
 
-use load::{Server, free, loaded, now_ns, text};
+use load::{Server, fetch, free, loaded, now_ns, text};
 
 const SECONDS: u64 = 10;
 const LOOPS_PER_SECOND: u64 = 50;
@@ -127,26 +127,17 @@ async fn agent(mut traces: TraceServiceClient<Channel>, number: u64) -> (String,
     (run, sent)
 }
 
+/// One of the equal calls of an agent.
 fn span(run: &str, number: u64, call: u64) -> Span {
-    let start = now_ns();
+    let numbers = (u64::MAX - number, u64::MAX - number * CALLS - call);
+    let mut span = fetch(numbers, now_ns(), run.into());
     let found = r#"{"found":"what was found before, and nothing else"}"#;
-    Span {
-        trace_id: u128::from(u64::MAX - number).to_be_bytes().to_vec(),
-        span_id: (u64::MAX - number * CALLS - call).to_be_bytes().to_vec(),
-        parent_span_id: vec![7; 8],
-        name: "execute_tool fetch".into(),
-        start_time_unix_nano: start,
-        end_time_unix_nano: start + 1_000,
-        attributes: vec![
-            text("gen_ai.operation.name", "execute_tool".into()),
-            text("gen_ai.conversation.id", run.into()),
-            text("gen_ai.tool.name", "fetch".into()),
-            text(
-                "gen_ai.tool.call.arguments",
-                r#"{"item":"the same"}"#.into(),
-            ),
-            text("gen_ai.tool.call.result", found.into()),
-        ],
-        ..Span::default()
-    }
+    span.attributes.extend([
+        text(
+            "gen_ai.tool.call.arguments",
+            r#"{"item":"the same"}"#.into(),
+        ),
+        text("gen_ai.tool.call.result", found.into()),
+    ]);
+    span
 }

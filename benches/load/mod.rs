@@ -106,31 +106,39 @@ fn spans(sender: u64, request: u64) -> ExportTraceServiceRequest {
         let number = (request * SENDERS + sender) * SPANS_PER_REQUEST + place;
         let run = number % RUNS;
         let start = now_ns - (SPANS_PER_REQUEST - place) * 10_000;
-        Span {
-            trace_id: u128::from(run + 1).to_be_bytes().to_vec(),
-            span_id: (number + 1).to_be_bytes().to_vec(),
-            parent_span_id: vec![7; 8],
-            name: "execute_tool fetch".into(),
-            start_time_unix_nano: start,
-            end_time_unix_nano: start + 1_000,
-            attributes: vec![
-                text("gen_ai.operation.name", "execute_tool".into()),
-                text("gen_ai.conversation.id", format!("run-{run}")),
-                text("gen_ai.tool.name", "fetch".into()),
-                text("gen_ai.tool.call.id", format!("call-{number}")),
-                text(
-                    "gen_ai.tool.call.arguments",
-                    format!(r#"{{"item":"{number}"}}"#),
-                ),
-                text(
-                    "gen_ai.tool.call.result",
-                    format!(r#"{{"found":"thing {number}"}}"#),
-                ),
-            ],
-            ..Span::default()
-        }
+        let mut call = fetch((run + 1, number + 1), start, format!("run-{run}"));
+        call.attributes.extend([
+            text("gen_ai.tool.call.id", format!("call-{number}")),
+            text(
+                "gen_ai.tool.call.arguments",
+                format!(r#"{{"item":"{number}"}}"#),
+            ),
+            text(
+                "gen_ai.tool.call.result",
+                format!(r#"{{"found":"thing {number}"}}"#),
+            ),
+        ]);
+        call
     });
     export(spans.collect())
+}
+
+/// A call of a tool in some run, by the numbers of its trace and its span, that takes a microsecond.
+pub(crate) fn fetch((trace, span): (u64, u64), start_ns: u64, run: String) -> Span {
+    Span {
+        trace_id: u128::from(trace).to_be_bytes().to_vec(),
+        span_id: span.to_be_bytes().to_vec(),
+        parent_span_id: vec![7; 8],
+        name: "execute_tool fetch".into(),
+        start_time_unix_nano: start_ns,
+        end_time_unix_nano: start_ns + 1_000,
+        attributes: vec![
+            text("gen_ai.operation.name", "execute_tool".into()),
+            text("gen_ai.conversation.id", run),
+            text("gen_ai.tool.name", "fetch".into()),
+        ],
+        ..Span::default()
+    }
 }
 
 /// Now, in nanoseconds since 1970.
