@@ -9,6 +9,9 @@
 //! degraded. Load and daemon share the machine, so the same load is sent to a bare server as well, which decodes the spans,
 //! drops them and allows every call at once: what an agent waits there, it waits for the machine. `EDDY_BENCH_LOAD=10` sends a
 //! tenth of all that, for machines and builds that are slow; `EDDY_PROGRAM` names another build of the daemon.
+//!
+//! On a machine that does other work, most of the slowest hundredth wait for a core. `chrt -r 1 cargo bench --bench guard`, as
+//! root on Linux, puts daemon, load and agent before all other programs: what remains is their own.
 
 mod load;
 
