@@ -8,7 +8,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::event::{Event, SpanId, Text};
-use super::few::Few;
+use super::few::Seldom;
 use super::fold::{Fold, text_hash};
 use super::warning::EVIDENCE_MAX;
 
@@ -35,11 +35,11 @@ pub(crate) struct Control {
     pub(crate) giver_said: bool,
     /// Answers were not recorded, so that news cannot be seen.
     pub(crate) weak: bool,
-    pub(crate) evidence: Few<SpanId, EVIDENCE_MAX>,
+    pub(crate) evidence: Seldom<SpanId, EVIDENCE_MAX>,
     pub(crate) first_ns: u64,
     pub(crate) last_ns: u64,
     /// Who received control since something new came, by hash of the name, newest last.
-    pub(crate) trail: Few<u64, TRAIL_MAX>,
+    pub(crate) trail: Seldom<u64, TRAIL_MAX>,
 }
 
 /// An agent at work.

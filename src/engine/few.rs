@@ -22,11 +22,6 @@ impl<T: Copy + Default, const MAX: usize> Few<T, MAX> {
         self.values[usize::from(self.length)] = value;
         self.length += 1;
     }
-
-    /// Lets all of them go.
-    pub(crate) fn clear(&mut self) {
-        self.length = 0;
-    }
 }
 
 impl<T: Copy + Default, const MAX: usize> Default for Few<T, MAX> {
@@ -86,6 +81,11 @@ impl<T: Copy + Default + PartialEq, const MAX: usize> Seldom<T, MAX> {
             self.several = Some(Box::new(values.collect()));
         }
     }
+
+    /// Lets all of them go.
+    pub(crate) fn clear(&mut self) {
+        *self = Self::default();
+    }
 }
 
 impl<T: Default + PartialEq, const MAX: usize> Deref for Seldom<T, MAX> {
@@ -120,37 +120,42 @@ impl<T: fmt::Debug + Default + PartialEq, const MAX: usize> fmt::Debug for Seldo
     }
 }
 
-/// The newest `MAX` hashes, newest last. Looking one up reads two bytes of each; the rest only where those agree.
+/// The newest `MAX` hashes, newest last. Looking one up reads two bytes of each; the others, which lie apart, only where those
+/// agree.
 #[derive(Debug, Default, PartialEq)]
 pub(crate) struct Newest<const MAX: usize> {
-    hashes: VecDeque<u64>,
     tags: VecDeque<u16>,
+    rests: VecDeque<[u8; REST]>,
 }
+
+/// Bytes of a hash that are not in its tag.
+const REST: usize = size_of::<u64>() - size_of::<u16>();
 
 impl<const MAX: usize> Clone for Newest<MAX> {
     fn clone(&self) -> Self {
         Self {
-            hashes: self.hashes.clone(),
             tags: self.tags.clone(),
+            rests: self.rests.clone(),
         }
     }
 
     fn clone_from(&mut self, other: &Self) {
-        self.hashes.clone_from(&other.hashes);
         self.tags.clone_from(&other.tags);
+        self.rests.clone_from(&other.rests);
     }
 }
 
 impl<const MAX: usize> Newest<MAX> {
     /// Adds a hash; the oldest one leaves when there are too many.
     pub(crate) fn push(&mut self, hash: u64) {
-        push_bounded(&mut self.hashes, hash, MAX);
-        push_bounded(&mut self.tags, hash as u16, MAX);
+        let (tag, rest) = parts(hash);
+        push_bounded(&mut self.tags, tag, MAX);
+        push_bounded(&mut self.rests, rest, MAX);
     }
 
     /// Whether a hash is among them.
     pub(crate) fn contains(&self, hash: u64) -> bool {
-        holds(&self.tags, hash as u16) && holds(&self.hashes, hash)
+        holds(&self.tags, parts(hash).0) && self.iter().any(|known| known == hash)
     }
 
     /// As [`RunState::bring_near`](super::run::RunState::bring_near): what is searched.
@@ -162,8 +167,22 @@ impl<const MAX: usize> Newest<MAX> {
 
     /// All of them, oldest first.
     pub(crate) fn iter(&self) -> impl Iterator<Item = u64> {
-        self.hashes.iter().copied()
+        let hashes = self.tags.iter().zip(&self.rests);
+        hashes.map(|(tag, rest)| whole(*tag, *rest))
     }
+}
+
+/// A hash as its tag and the rest.
+fn parts(hash: u64) -> (u16, [u8; REST]) {
+    let [one, two, rest @ ..] = hash.to_le_bytes();
+    (u16::from_le_bytes([one, two]), rest)
+}
+
+/// What [`parts`] took apart.
+fn whole(tag: u16, rest: [u8; REST]) -> u64 {
+    let mut bytes = [0; size_of::<u64>()];
+    bytes[2..].copy_from_slice(&rest);
+    u64::from_le_bytes(bytes) | u64::from(tag)
 }
 
 impl<const MAX: usize> FromIterator<u64> for Newest<MAX> {
