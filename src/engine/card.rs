@@ -51,8 +51,8 @@ pub(crate) struct Card {
     pub(crate) parent: SpanId,
     pub(crate) start_ns: u64,
     pub(crate) end_ns: u64,
-    /// Hash of the tool's bare name; 0 where it names none.
-    pub(crate) tool: u64,
+    /// As [`tool_number`] has it; 0 where it names none.
+    pub(crate) tool: u32,
     pub(super) ids: [u64; 3],
     pub(crate) kind: Kind,
     /// Which of the `ids` are there, and the marks below them.
@@ -90,7 +90,7 @@ impl Card {
         match &event.body {
             Body::ToolCall(call) | Body::Asked(call) => {
                 if !call.tool.is_empty() {
-                    card.tool = text_hash(bare_name(&call.tool));
+                    card.tool = tool_number(&call.tool);
                 }
                 card.note(CALL_ID, call.call_id);
                 card.note(CONTENT, call.input.value().map(|value| value.fingerprint));
@@ -198,6 +198,11 @@ pub(crate) fn bare_name(tool: &str) -> &str {
     let of_server = tool.strip_prefix("mcp__");
     let bare = of_server.and_then(|rest| rest.split_once("__"));
     bare.map_or(tool, |(_, name)| name)
+}
+
+/// What a tool is known by on cards, by its bare name: half a hash, which is enough among the tools of a run. Never 0.
+pub(crate) fn tool_number(tool: &str) -> u32 {
+    (text_hash(bare_name(tool)) as u32).max(1)
 }
 
 /// Whether two reports may name one tool: alike, or one by its bare name, or not at all.

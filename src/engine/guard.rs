@@ -17,11 +17,11 @@ pub mod policy;
 
 use std::sync::Arc;
 
-use super::card::{Card, Kind, bare_name, may_name_one_tool};
+use super::card::{Card, Kind, may_name_one_tool, tool_number};
 use super::event::{
     Answer, Body, Event, Guarded, ModelCall, Nudge, Part, SpanId, Text, ToolCall, TraceId, Value,
 };
-use super::fold::{Spent, text_hash};
+use super::fold::Spent;
 use super::hash::stable;
 use super::judge::worker_hash;
 use super::policy::Policy;
@@ -384,7 +384,7 @@ impl RunState {
     /// What the newest earlier call of the same tool with the same arguments brought.
     fn earlier(&self, call: &ToolCall) -> Option<Value> {
         let input = call.input.value()?.fingerprint;
-        let tool = text_hash(bare_name(&call.tool));
+        let tool = tool_number(&call.tool);
         let is_same = |known: &Card| {
             known.has_result() && (known.tool, known.content()) == (tool, Some(input))
         };
@@ -404,5 +404,5 @@ impl RunState {
 fn is_alike(known: &Card, call: &ToolCall) -> bool {
     let input = call.input.value().map(|value| value.fingerprint);
     let differs = matches!((known.content(), input), (Some(one), Some(other)) if one != other);
-    known.tool == text_hash(bare_name(&call.tool)) && !differs
+    known.tool == tool_number(&call.tool) && !differs
 }

@@ -13,8 +13,8 @@ use super::packed::{self, Reader, Sample};
 use super::run::{Place, WINDOW_BYTES_MAX, WINDOW_EVENTS_MAX};
 
 /// For how many more reports room is made at once, and how many bytes more, without their cards and samples.
-const REPORTS_MORE: usize = 8;
-const BYTES_MORE: usize = 1024;
+const REPORTS_MORE: usize = 4;
+const BYTES_MORE: usize = 512;
 
 /// More than most reports take of these.
 const REPORT_BYTES: usize = 256;
