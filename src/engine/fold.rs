@@ -28,7 +28,7 @@ use super::tally::Tallies;
 use super::waiting::Waiting;
 use super::work::Work;
 
-pub(crate) use packing::Packed;
+pub(crate) use packing::{Packed, eight_bytes};
 
 /// Calls that are remembered one by one.
 pub(crate) const RECENT_CALLS_MAX: usize = 12;
@@ -167,7 +167,7 @@ impl Fold {
     /// As [`RunState::bring_near`](super::run::RunState::bring_near).
     pub(crate) fn bring_near(&self) -> u64 {
         let marks = self.recent.iter().fold(0, |all, mark| {
-            all ^ mark.start_ns ^ mark.asked ^ mark.key.unwrap_or(0)
+            all ^ mark.start_ns ^ mark.asked ^ mark.known_key
         });
         let totals = self.totals.tool_calls ^ u64::from(self.totals.worst);
         let lists = self.results.bring_near() ^ self.tallies.bring_near();
@@ -377,7 +377,8 @@ impl Fold {
         }
         let mark = CallMark {
             tool: judged.tool_hash,
-            key: judged.key,
+            known_key: judged.key.unwrap_or(0),
+            has_key: judged.key.is_some(),
             sample: call
                 .input
                 .value()
@@ -389,7 +390,8 @@ impl Fold {
             start_ns: call.start_ns,
             round: judged.round,
             outcome: judged.outcome,
-            result: judged.result,
+            known_result: judged.result.unwrap_or(0),
+            has_result: judged.result.is_some(),
             trend: judged.trend.clone(),
             sketch: call.input.value().map_or(0, Value::sketch),
             hands_off: call.hands_off,

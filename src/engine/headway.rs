@@ -40,7 +40,7 @@ impl Fold {
     /// Whether that is so since the newest call of the same arguments.
     fn has_moved_on(&self, judged: &Judged<'_>) -> bool {
         let newest = self.recent.iter().rev();
-        let since = newest.take_while(|mark| mark.key != judged.key).count() as u64;
+        let since = newest.take_while(|mark| mark.key() != judged.key).count() as u64;
         self.moved_on_at(judged) + since >= judged.number
     }
 
@@ -50,8 +50,8 @@ impl Fold {
         let mut newest = self.recent.iter().enumerate().rev();
         let back = newest.position(|(place, mark)| {
             let mut before = self.recent.iter().take(place);
-            let is_fresh = mark.outcome == Outcome::Fresh && mark.key.is_some();
-            is_fresh && before.any(|other| other.key == mark.key)
+            let is_fresh = mark.outcome == Outcome::Fresh && mark.key().is_some();
+            is_fresh && before.any(|other| other.key() == mark.key())
         });
         back.map_or(0, |back| judged.number.saturating_sub(back as u64 + 1))
     }
@@ -65,7 +65,7 @@ impl Fold {
             judged.similar.unwrap_or(0),
             judged.result,
         );
-        let told = |mark: &CallMark| (mark.key, mark.tool, mark.group, mark.result);
+        let told = |mark: &CallMark| (mark.key(), mark.tool, mark.group, mark.result());
         // What a user brings up again is no crowd.
         let of_turn = judged.number.saturating_sub(self.totals.turn_at) as usize;
         let before = self.recent.len().saturating_sub(of_turn);
@@ -74,15 +74,15 @@ impl Fold {
             // The first call of a loop was new, and is part of it.
             let again = |(key, tool, group, result)| {
                 let alike =
-                    mark.key == key || (mark.tool == tool && group != 0 && mark.group == group);
-                alike && (mark.outcome != Outcome::Fresh || mark.result == result)
+                    mark.key() == key || (mark.tool == tool && group != 0 && mark.group == group);
+                alike && (mark.outcome != Outcome::Fresh || mark.result() == result)
             };
             let mut others = self
                 .recent
                 .iter()
                 .enumerate()
                 .filter(|(other, _)| other != place);
-            mark.key.is_some() && (again(present) || others.any(|(_, other)| again(told(other))))
+            mark.key().is_some() && (again(present) || others.any(|(_, other)| again(told(other))))
         });
         repeats.count() + 1 >= CROWD_CALLS_MIN && !self.returns_from_news(judged)
     }
@@ -94,7 +94,7 @@ impl Fold {
         let group = judged.similar.unwrap_or(0);
         let is_same = |mark: &CallMark| {
             let is_alike = mark.tool == judged.tool_hash && group != 0 && mark.group == group;
-            mark.key == judged.key || is_alike
+            mark.key() == judged.key || is_alike
         };
         let all_fresh = self
             .recent
@@ -102,7 +102,7 @@ impl Fold {
             .filter(|mark| mark.outcome == Outcome::Fresh);
         let is_half_new = all_fresh.count() * 2 >= self.recent.len();
         let is_news = |mark: &CallMark| {
-            let same_question = self.recent.iter().filter(|other| other.key == mark.key);
+            let same_question = self.recent.iter().filter(|other| other.key() == mark.key());
             mark.outcome == Outcome::Fresh && (is_half_new || same_question.count() == 1)
         };
         let mut found = false;

@@ -117,7 +117,10 @@ impl Judged<'_> {
 
     /// Whether tests failed of which others passed: they have run, and that is an answer.
     fn tells_of_tests(&self) -> bool {
-        let said = self.call.error.map_or("", |failure| &failure.text);
+        let Some(failure) = self.call.error else {
+            return false;
+        };
+        let said = &failure.text;
         let mut counts = said.match_indices(" passed").map(|(end, _)| &said[..end]);
         counts.any(|before| {
             let digits = before.trim_end_matches(|digit: char| digit.is_ascii_digit());
@@ -270,7 +273,7 @@ impl Fold {
             .recent
             .iter()
             .rev()
-            .find(|mark| key.is_some() && mark.key == key);
+            .find(|mark| key.is_some() && mark.key() == key);
         let before = before.and_then(|mark| mark.trend.as_deref());
         Some(Box::new(Trend::of(numbers, before)))
     }
@@ -279,7 +282,7 @@ impl Fold {
         if call.error.is_some() {
             return Outcome::Failed;
         }
-        let done = |mark: &CallMark| mark.key == key && mark.outcome != Outcome::Failed;
+        let done = |mark: &CallMark| mark.key() == key && mark.outcome != Outcome::Failed;
         let written = || call.writes && key.is_some() && !self.recent.iter().any(done);
         match call.output.value() {
             Some(value) if value.empty => Outcome::Empty,
@@ -298,8 +301,13 @@ impl Fold {
     /// Whether the same question was asked lately and had other answers: that this one is known from another question of the
     /// tool's, as `running` is of an earlier job, does not make it old.
     fn answers_anew(&self, key: Option<u64>, answer: &Value) -> bool {
-        let mut before = self.recent.iter().filter(|mark| mark.key == key).peekable();
-        let is_other = |mark: &CallMark| mark.result.is_some_and(|result| result != answer.masked);
+        let mut before = self
+            .recent
+            .iter()
+            .filter(|mark| mark.key() == key)
+            .peekable();
+        let is_other =
+            |mark: &CallMark| mark.result().is_some_and(|result| result != answer.masked);
         key.is_some() && before.peek().is_some() && before.all(is_other)
     }
 
@@ -320,13 +328,13 @@ impl Fold {
 
     /// Whether the same was asked among the newest calls; what is not known was not.
     pub(super) fn asked_before(&self, judged: &Judged<'_>) -> bool {
-        judged.key.is_some() && self.recent.iter().any(|mark| mark.key == judged.key)
+        judged.key.is_some() && self.recent.iter().any(|mark| mark.key() == judged.key)
     }
 
     /// Whether the call went well, and the same call failed the last time.
     pub(super) fn works_at_last(&self, judged: &Judged<'_>) -> bool {
         let mut newest = self.recent.iter().rev();
-        let before = newest.find(|mark| judged.key.is_some() && mark.key == judged.key);
+        let before = newest.find(|mark| judged.key.is_some() && mark.key() == judged.key);
         let failed = before.is_some_and(|mark| mark.outcome == Outcome::Failed);
         failed && judged.outcome == Outcome::Stale
     }
@@ -339,7 +347,7 @@ impl Fold {
             .recent
             .iter()
             .filter(|mark| mark.tool == judged.tool_hash);
-        let (same, mut others) = of_tool.partition::<Vec<_>, _>(|mark| mark.key == judged.key);
+        let (same, mut others) = of_tool.partition::<Vec<_>, _>(|mark| mark.key() == judged.key);
         others.retain(|mark| relation(&mark.sample, sample) == Relation::Reworded);
         judged.key.is_some() && same.len() == 1 && others.is_empty()
     }
@@ -368,14 +376,14 @@ impl Fold {
             && judged.key.is_some()
             && !self.asked_before(judged)
             && self.recent.iter().rev().find(of_tool).is_some_and(|mark| {
-                mark.key.is_some() && relation(&mark.sample, sample) != Relation::Reworded
+                mark.key().is_some() && relation(&mark.sample, sample) != Relation::Reworded
             })
     }
 
     /// Takes for granted that a call brings what the same call brought last, as far as that is remembered; else what the same
     /// question brought in other words, where that was nothing new.
     pub(super) fn expect(&self, judged: &mut Judged<'_>) {
-        let same_call = |mark: &&CallMark| judged.key.is_some() && mark.key == judged.key;
+        let same_call = |mark: &&CallMark| judged.key.is_some() && mark.key() == judged.key;
         let sample = judged.call.input.value().map_or("", |value| &*value.sample);
         let in_vain =
             |mark: &&CallMark| judged.key.is_some() && mark.asks_in_vain(judged.tool_hash, sample);
@@ -383,7 +391,7 @@ impl Fold {
         let Some(before) = newest().find(same_call).or_else(|| newest().find(in_vain)) else {
             return;
         };
-        judged.result = before.result;
+        judged.result = before.result();
         // Who waited for it then waits on.
         judged.pending = before.waited_ns > 0;
         judged.outcome = match before.outcome {

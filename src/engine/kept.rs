@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::event::{SpanId, Text};
 use super::few::Seldom;
-use super::fold::Spent;
+use super::fold::{Spent, eight_bytes};
 use super::guard::policy::VerdictKind;
 use super::hash::mix;
 use super::judge::Judged;
@@ -33,9 +33,9 @@ pub(crate) fn has_room(warnings: &mut Vec<Kept>) -> bool {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Proof {
     pub(crate) evidence: Seldom<SpanId, EVIDENCE_MAX>,
-    #[serde(with = "postcard::fixint::le")]
+    #[serde(with = "eight_bytes")]
     pub(crate) first_ns: u64,
-    #[serde(with = "postcard::fixint::le")]
+    #[serde(with = "eight_bytes")]
     pub(crate) last_ns: u64,
     pub(crate) spent: Spent,
 }
@@ -68,7 +68,7 @@ impl Finding {
         Self {
             rule: tally.rule,
             group,
-            count: tally.count,
+            count: tally.count.into(),
             tool: None,
             agent: None,
             proof: tally.proof.clone(),

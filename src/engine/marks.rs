@@ -4,6 +4,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::event::{SpanId, Text};
+use super::fold::eight_bytes;
 use super::hash::mix;
 use super::judge::Outcome;
 use super::question::{Relation, relation};
@@ -13,31 +14,36 @@ use super::trend::Trend;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct CallMark {
     /// Hash of the tool's name.
-    #[serde(with = "postcard::fixint::le")]
+    #[serde(with = "eight_bytes")]
     pub(crate) tool: u64,
-    /// Hash of tool and arguments; `None` where the arguments are unknown.
-    pub(crate) key: Option<u64>,
+    /// Hash of tool and arguments, where these are known: [`key`](Self::key).
+    #[serde(with = "eight_bytes")]
+    pub(crate) known_key: u64,
+    pub(crate) has_key: bool,
     /// Sample of the arguments, empty where unknown.
     #[serde(skip)]
     pub(crate) sample: Text,
     /// Hash of the sample without its digits.
-    #[serde(with = "postcard::fixint::le")]
+    #[serde(with = "eight_bytes")]
     pub(crate) shape: u64,
     pub(crate) input_bytes: u32,
     /// Calls with similar arguments share a group.
-    #[serde(with = "postcard::fixint::le")]
+    #[serde(with = "eight_bytes")]
     pub(crate) group: u64,
+    #[serde(with = "eight_bytes")]
     pub(crate) span: SpanId,
-    #[serde(with = "postcard::fixint::le")]
+    #[serde(with = "eight_bytes")]
     pub(crate) start_ns: u64,
     pub(crate) round: u64,
     pub(crate) outcome: Outcome,
-    /// Hash of what came back, as in [`Judged`](super::judge::Judged).
-    pub(crate) result: Option<u64>,
+    /// Hash of what came back, where that is known: [`result`](Self::result).
+    #[serde(with = "eight_bytes")]
+    pub(crate) known_result: u64,
+    pub(crate) has_result: bool,
     /// The numbers in the result; `None` where there are none, or too many.
     pub(crate) trend: Option<Box<Trend>>,
     /// Sketch of long arguments, as in [`Value`](super::event::Value).
-    #[serde(with = "postcard::fixint::le")]
+    #[serde(with = "eight_bytes")]
     pub(crate) sketch: u64,
     pub(crate) hands_off: bool,
     /// As in [`Waiting`](super::waiting::Waiting).
@@ -48,9 +54,19 @@ pub(crate) struct CallMark {
 }
 
 impl CallMark {
+    /// Hash of tool and arguments; `None` where the arguments are unknown.
+    pub(crate) fn key(&self) -> Option<u64> {
+        self.has_key.then_some(self.known_key)
+    }
+
+    /// Hash of what came back, as in [`Judged`](super::judge::Judged).
+    pub(crate) fn result(&self) -> Option<u64> {
+        self.has_result.then_some(self.known_result)
+    }
+
     /// As in [`Judged::signature`](super::judge::Judged::signature).
     pub(crate) fn signature(&self) -> Option<u64> {
-        Some(mix(self.key?, self.result?))
+        Some(mix(self.key()?, self.result()?))
     }
 
     /// Whether the call asked a tool for the same in other words, or for another number of it, and brought nothing new.

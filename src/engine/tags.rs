@@ -3,8 +3,6 @@
 use std::collections::VecDeque;
 use std::ops::RangeInclusive;
 
-use serde::{Deserialize, Serialize};
-
 use super::few::{holds, push_bounded};
 use super::fold::Fold;
 use super::hash::mix;
@@ -34,7 +32,7 @@ impl Tag {
 }
 
 /// The newest calls, newest last, at most [`TAGS_MAX`].
-#[derive(Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Default, PartialEq)]
 pub(crate) struct Tags(VecDeque<u16>);
 
 impl Clone for Tags {

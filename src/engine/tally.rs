@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use super::event::SpanId;
 use super::few::Seldom;
+use super::fold::eight_bytes;
 use super::hash::mix;
 use super::judge::Judged;
 use super::kept::Proof;
@@ -26,8 +27,8 @@ const SEEN_MAX: usize = 4;
 #[derive(Debug, Default)]
 pub(crate) struct Tallies {
     all: Vec<Tally>,
-    /// For each tally, a hash of its rule and key: what is searched.
-    keys: Vec<u64>,
+    /// For each tally, half a hash of its rule and key: what is searched.
+    keys: Vec<u32>,
     /// For each tally, its number, by which the oldest is found.
     numbers: Vec<u64>,
     /// The one that was given out last: its number here may be behind.
@@ -38,9 +39,9 @@ pub(crate) struct Tallies {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Tally {
     pub(crate) rule: Rule,
-    #[serde(with = "postcard::fixint::le")]
+    #[serde(with = "eight_bytes")]
     pub(crate) key: u64,
-    pub(crate) count: u64,
+    pub(crate) count: u32,
     /// Number of the newest call counted.
     pub(crate) number: u64,
     /// Round of the newest call counted.
@@ -111,16 +112,21 @@ impl Tallies {
 
     /// As [`RunState::bring_near`](super::run::RunState::bring_near): what is searched.
     pub(crate) fn bring_near(&self) -> u64 {
-        let searched = self.keys.iter().chain(&self.numbers);
-        searched.step_by(8).fold(0, |all, number| all ^ number)
+        let keys = self.keys.iter().step_by(16);
+        let keys = keys.fold(0, |all, key| all ^ u64::from(*key));
+        let numbers = self.numbers.iter().step_by(8);
+        numbers.fold(keys, |all, number| all ^ number)
     }
 
     fn find(&self, rule: Rule, key: u64) -> Option<usize> {
-        let wanted = mix(key, rule as u64);
+        let wanted = searched(rule, key);
         // Many are compared at a time to see that it is not there, which is the usual case.
-        let is_there = self.keys.contains(&wanted);
-        let place = || self.keys.iter().position(|key| *key == wanted);
-        is_there.then(place).flatten()
+        if !self.keys.contains(&wanted) {
+            return None;
+        }
+        let is_it = |tally: &Tally| tally.rule == rule && tally.key == key;
+        let mut pairs = self.keys.iter().zip(&self.all);
+        pairs.position(|(known, tally)| *known == wanted && is_it(tally))
     }
 
     /// The tally that was given out may have counted since.
@@ -131,7 +137,7 @@ impl Tallies {
     }
 
     fn add(&mut self, tally: Tally) -> usize {
-        let key = mix(tally.key, tally.rule as u64);
+        let key = searched(tally.rule, tally.key);
         if self.all.len() < TALLIES_MAX {
             self.keys.push(key);
             self.numbers.push(tally.age());
@@ -147,6 +153,11 @@ impl Tallies {
         self.all[oldest] = tally;
         oldest
     }
+}
+
+/// What a tally is searched by.
+fn searched(rule: Rule, key: u64) -> u32 {
+    mix(key, rule as u64) as u32
 }
 
 impl FromIterator<Tally> for Tallies {
@@ -234,7 +245,7 @@ impl Tally {
 
     /// Counts something that is no tool call.
     pub(crate) fn add_span(&mut self, span: SpanId, start_ns: u64) {
-        self.count += 1;
+        self.count = self.count.saturating_add(1);
         if self.count == 1 {
             self.proof.first_ns = start_ns;
         }

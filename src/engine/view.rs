@@ -261,7 +261,7 @@ impl Fold {
     /// Whether the calls of a warning fail, by the newest of them; where that lies too far back, by whether another warning of
     /// the same calls is about failures. `None` where nothing is known of it.
     pub(super) fn fails(&self, kept: &Kept) -> Option<bool> {
-        let is_part = |mark: &&CallMark| mark.key == Some(kept.group) || mark.tool == kept.group;
+        let is_part = |mark: &&CallMark| mark.key() == Some(kept.group) || mark.tool == kept.group;
         let newest = self.recent.iter().rev().find(is_part);
         let told = newest.map(|mark| mark.outcome == Outcome::Failed);
         told.or_else(|| {

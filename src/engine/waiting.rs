@@ -39,7 +39,12 @@ pub(crate) struct Waiting {
 impl Waiting {
     /// Judges the time between a call and the newest one of the same arguments.
     pub(crate) fn of(fold: &Fold, judged: &Judged<'_>, policy: &Policy) -> Self {
-        let same_call = |key| fold.recent.iter().rev().find(|mark| mark.key == Some(key));
+        let same_call = |key| {
+            fold.recent
+                .iter()
+                .rev()
+                .find(|mark| mark.key() == Some(key))
+        };
         let declared = judged.settings.polling_seconds;
         let known = judged.key.and_then(same_call);
         let tried = || {
@@ -68,7 +73,7 @@ impl Waiting {
         };
         if let Some(budget_seconds) = declared {
             // Of a tool that is known to poll, an answer that was not recorded may well be the old one.
-            if judged.result == before.result {
+            if judged.result == before.result() {
                 waiting.waited_ns = before.waited_ns.saturating_add(gap_ns);
             }
             let budget_ns = budget_seconds.saturating_mul(SECOND_NS);
@@ -77,7 +82,7 @@ impl Waiting {
             return waiting;
         }
         // Where neither was recorded, pauses are all that is known.
-        let same_result = judged.result == before.result || judged.jitters;
+        let same_result = judged.result == before.result() || judged.jitters;
         let (Some(settings), true) = (policy.waiting, same_result) else {
             return waiting;
         };
@@ -114,7 +119,7 @@ impl Fold {
             .iter()
             .rev()
             .find(|mark| mark.tool == judged.tool_hash);
-        let is_same = |mark: &&CallMark| judged.result.is_some() && mark.result == judged.result;
+        let is_same = |mark: &&CallMark| judged.result.is_some() && mark.result() == judged.result;
         newest.filter(is_same).filter(|_| sleeps_first(judged))
     }
 

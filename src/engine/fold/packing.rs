@@ -1,14 +1,15 @@
 //! A fold as bytes: in half the memory, where it is not looked at for a while.
 //!
 //! The bytes do not leave the process: on disk a fold has the form of the store. Lists are written as lists, whatever memory they
-//! have, and made anew from what is read. Hashes and times, which are never small, are written as they are; other numbers are
-//! short where they are small.
+//! have, and made anew from what is read. Hashes, ids and times, which are never small, are written as they are; other numbers
+//! are short where they are small.
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::Fold;
-use crate::engine::event::Text;
+use crate::engine::event::{SpanId, Text};
 use crate::engine::few::{Few, Newest, Seldom};
+use crate::engine::tags::Tags;
 use crate::engine::tally::{Tallies, Tally};
 
 /// A fold that is not looked at; without bytes, that of no reports.
@@ -19,9 +20,12 @@ pub(crate) struct Packed {
     samples: Box<[Text]>,
 }
 
+/// More than most folds take.
+const USUAL_BYTES: usize = 4 * 1024;
+
 impl Packed {
     pub(crate) fn of(fold: &Fold) -> Self {
-        let bytes = postcard::to_allocvec(fold);
+        let bytes = postcard::to_extend(fold, Vec::with_capacity(USUAL_BYTES));
         let bytes = bytes.expect("all lists of a fold know how long they are");
         let packed = Self {
             bytes: bytes.as_slice().into(),
@@ -59,18 +63,85 @@ where
     }
 }
 
-impl<T: Default + PartialEq + Serialize, const MAX: usize> Serialize for Seldom<T, MAX> {
+/// What is always eight bytes: for the fields of a fold that are hashes, ids or times.
+pub(crate) mod eight_bytes {
+    use super::{Deserialize, Deserializer, EightBytes, Serializer};
+
+    // Of numbers, postcard writes those with a point in eight bytes at once, and whole ones byte by byte.
+    pub(crate) fn serialize<T, S>(value: &T, serializer: S) -> Result<S::Ok, S::Error>
+    where
+        T: EightBytes,
+        S: Serializer,
+    {
+        serializer.serialize_f64(f64::from_le_bytes(value.bytes()))
+    }
+
+    pub(crate) fn deserialize<'de, T, D>(deserializer: D) -> Result<T, D::Error>
+    where
+        T: EightBytes,
+        D: Deserializer<'de>,
+    {
+        f64::deserialize(deserializer).map(|bytes| T::of(bytes.to_le_bytes()))
+    }
+}
+
+pub(crate) trait EightBytes: Copy {
+    fn bytes(self) -> [u8; 8];
+    fn of(bytes: [u8; 8]) -> Self;
+}
+
+impl EightBytes for u64 {
+    fn bytes(self) -> [u8; 8] {
+        self.to_le_bytes()
+    }
+
+    fn of(bytes: [u8; 8]) -> Self {
+        Self::from_le_bytes(bytes)
+    }
+}
+
+impl EightBytes for SpanId {
+    fn bytes(self) -> [u8; 8] {
+        self.0
+    }
+
+    fn of(bytes: [u8; 8]) -> Self {
+        Self(bytes)
+    }
+}
+
+/// One of a list.
+#[derive(Serialize, Deserialize)]
+struct Eight<T: EightBytes>(#[serde(with = "eight_bytes")] T);
+
+impl<T, const MAX: usize> Serialize for Seldom<T, MAX>
+where
+    T: EightBytes + Default + PartialEq,
+{
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_seq(self.iter())
+        serializer.collect_seq(self.iter().copied().map(Eight))
     }
 }
 
 impl<'de, T, const MAX: usize> Deserialize<'de> for Seldom<T, MAX>
 where
-    T: Copy + Default + PartialEq + Deserialize<'de>,
+    T: EightBytes + Default + PartialEq,
 {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        Vec::<T>::deserialize(deserializer).map(Self::from_iter)
+        let values = Vec::<Eight<T>>::deserialize(deserializer)?;
+        Ok(values.into_iter().map(|value| value.0).collect())
+    }
+}
+
+impl Serialize for Tags {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_bytes(&self.packed())
+    }
+}
+
+impl<'de> Deserialize<'de> for Tags {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        <&[u8]>::deserialize(deserializer).map(Self::of_packed)
     }
 }
 

@@ -192,7 +192,7 @@ fn is_unchanged(state: &RunState, tip: &Fold, call: &ToolCall) -> bool {
     };
     let tool = text_hash(&call.tool);
     let key = mix(tool, input.fingerprint);
-    let same = tip.recent.iter().rposition(|mark| mark.key == Some(key));
+    let same = tip.recent.iter().rposition(|mark| mark.key() == Some(key));
     let reworded = || {
         let is_it = |mark: &CallMark| mark.asks_in_vain(tool, &input.sample);
         tip.recent.iter().rposition(is_it)
@@ -203,14 +203,14 @@ fn is_unchanged(state: &RunState, tip: &Fold, call: &ToolCall) -> bool {
     let is_repeat = |place: usize| {
         let mark = &tip.recent[place];
         let mut earlier = tip.recent.iter().take(place);
-        let known = mark.key.is_some() && earlier.any(|other| other.key == mark.key);
+        let known = mark.key().is_some() && earlier.any(|other| other.key() == mark.key());
         known
             && matches!(
                 mark.outcome,
                 Outcome::Stale | Outcome::Empty | Outcome::Failed
             )
     };
-    let is_told = tip.recent[last].result.is_some();
+    let is_told = tip.recent[last].result().is_some();
     is_told && !state.is_acknowledged(call) && (last + 1..tip.recent.len()).all(is_repeat)
 }
 

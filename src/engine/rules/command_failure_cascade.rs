@@ -44,7 +44,7 @@ pub(super) fn observe(fold: &mut Fold, judged: &Judged<'_>, policy: &Policy) -> 
     }
     let tally = fold.tallies.of(RULE, judged.worker);
     // What raises it decides the group; what fails after that does not make it another one.
-    if tally.count < u64::from(settings.failures) {
+    if tally.count < settings.failures {
         tally.see(purpose(command));
     }
     tally.add(judged);
@@ -53,7 +53,7 @@ pub(super) fn observe(fold: &mut Fold, judged: &Judged<'_>, policy: &Policy) -> 
         purposes if !purposes.contains(&ANYTHING) => FILES,
         _ => ANYTHING,
     };
-    (tally.count >= u64::from(settings.failures)).then(|| Finding::of_calls(tally, group, judged))
+    (tally.count >= settings.failures).then(|| Finding::of_calls(tally, group, judged))
 }
 
 fn purpose(command: Command) -> u64 {

@@ -35,11 +35,11 @@ pub(super) fn observe(fold: &mut Fold, judged: &Judged<'_>, policy: &Policy) -> 
     let fuzzy = row(fold, FUZZY, judged.main, judged);
     // A row of equal calls is also one of equal main arguments: both grow one warning.
     let group = mix(judged.main?, judged.worker);
-    let longest = if exact >= u64::from(settings.calls) && exact >= fuzzy {
+    let longest = if exact >= settings.calls && exact >= fuzzy {
         EXACT
-    } else if fuzzy >= u64::from(settings.calls_fuzzy) {
+    } else if fuzzy >= settings.calls_fuzzy {
         FUZZY
-    } else if exact >= u64::from(settings.calls) {
+    } else if exact >= settings.calls {
         EXACT
     } else {
         return None;
@@ -49,7 +49,7 @@ pub(super) fn observe(fold: &mut Fold, judged: &Judged<'_>, policy: &Policy) -> 
 }
 
 /// Counts a call in its worker's row, which it begins if it does not go on with one.
-fn row(fold: &mut Fold, which: u64, key: Option<u64>, judged: &Judged<'_>) -> u64 {
+fn row(fold: &mut Fold, which: u64, key: Option<u64>, judged: &Judged<'_>) -> u32 {
     let tally = fold.tallies.of(RULE, mix(judged.worker, which));
     let goes_on = key.is_some_and(|key| tally.seen.first() == Some(&key));
     if !goes_on {

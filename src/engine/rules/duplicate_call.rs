@@ -44,7 +44,7 @@ pub(super) fn observe(fold: &mut Fold, judged: &Judged<'_>, policy: &Policy) -> 
         return None;
     }
     tally.add(judged);
-    (tally.count >= u64::from(settings.calls)).then(|| Finding::of_calls(tally, key, judged))
+    (tally.count >= settings.calls).then(|| Finding::of_calls(tally, key, judged))
 }
 
 fn is_excepted(settings: &DuplicateCall, tool: &Text, agent: Option<&Text>) -> bool {

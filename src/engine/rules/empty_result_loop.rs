@@ -58,6 +58,5 @@ pub(super) fn observe(fold: &mut Fold, judged: &Judged<'_>, policy: &Policy) -> 
     }
     tally.add(judged);
     let calls = settings.calls_moving.filter(|_| tally.moved);
-    (tally.count >= u64::from(calls.unwrap_or(settings.calls)))
-        .then(|| Finding::of_calls(tally, tool, judged))
+    (tally.count >= calls.unwrap_or(settings.calls)).then(|| Finding::of_calls(tally, tool, judged))
 }

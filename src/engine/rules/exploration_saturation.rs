@@ -43,8 +43,7 @@ pub(super) fn observe(fold: &mut Fold, judged: &Judged<'_>, policy: &Policy) -> 
     let tally = fold.tallies.of(RULE, judged.worker);
     tally.begin_at(begins);
     tally.add(judged);
-    (tally.count >= u64::from(settings.calls))
-        .then(|| Finding::of_calls(tally, judged.worker, judged))
+    (tally.count >= settings.calls).then(|| Finding::of_calls(tally, judged.worker, judged))
 }
 
 /// Whether a call changed something, or tried out what was changed.

@@ -34,8 +34,7 @@ pub(super) fn observe(fold: &mut Fold, judged: &Judged<'_>, policy: &Policy) -> 
     let tally = fold.tallies.of(RULE, attempt);
     tally.see(judged.worker);
     tally.add(judged);
-    let enough =
-        tally.count >= u64::from(settings.calls) && tally.seen.len() >= settings.workers as usize;
+    let enough = tally.count >= settings.calls && tally.seen.len() >= settings.workers as usize;
     if fold.is_swarm && !is_of_two_runs(fold, attempt, judged) {
         return None;
     }

@@ -135,7 +135,7 @@ pub(super) fn observe_call(
     }
     let newest = fold.recent.iter().rev().take(WINDOW_CALLS - 1);
     let same: Vec<_> = newest
-        .filter(|mark| mark.key == Some(key))
+        .filter(|mark| mark.key() == Some(key))
         .map(|mark| (mark.asked, mark.span, mark.start_ns))
         .collect();
     let others = (0..same.len()).filter(|place| {

@@ -99,7 +99,9 @@ pub(super) fn observe(fold: &mut Fold, judged: &Judged<'_>, policy: &Policy) -> 
     let calls = settings.calls_moving;
     let calls = calls.filter(|_| tally.moved || judged.key.is_none());
     let less_sure = tally.weak;
-    let needed = u64::from(calls.unwrap_or(settings.calls)) + u64::from(less_sure);
+    let needed = calls
+        .unwrap_or(settings.calls)
+        .saturating_add(less_sure.into());
     let (count, moved) = (tally.count, tally.moved);
     if count < needed || (count == needed && fold.asks_each_once_more(judged)) {
         return None;
@@ -109,6 +111,6 @@ pub(super) fn observe(fold: &mut Fold, judged: &Judged<'_>, policy: &Policy) -> 
         is_guess: policy.progress_aware && judged.key.is_none(),
         ..Finding::of_calls(tally, tool, judged)
     };
-    let excused = fold.excuses(moved, judged) || fold.fails_through_list(judged, count);
+    let excused = fold.excuses(moved, judged) || fold.fails_through_list(judged, count.into());
     (!excused).then_some(finding)
 }

@@ -86,9 +86,9 @@ pub(super) fn observe(
     tally.add_span(call.span, call.start_ns);
     tally.number = number;
     let found = if tally.seen.len() > 1 {
-        tally.count >= u64::from(settings.turns)
+        tally.count >= settings.turns
     } else {
-        barren && tally.count >= u64::from(settings.turns_alone)
+        barren && tally.count >= settings.turns_alone
     };
     found.then(|| Finding {
         agent: call.agent.cloned(),

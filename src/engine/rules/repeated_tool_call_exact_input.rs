@@ -79,7 +79,7 @@ pub(super) fn observe(fold: &mut Fold, judged: &Judged<'_>, policy: &Policy) -> 
     } else {
         judged.tool_hash
     };
-    if tally.count < u64::from(needed) {
+    if tally.count < needed {
         return None;
     }
     let moved = tally.moved;

@@ -86,7 +86,7 @@ pub(super) fn observe(fold: &mut Fold, judged: &Judged<'_>, policy: &Policy) -> 
         _ => settings.calls,
     };
     let needed = needed + judged.calls_more();
-    if tally.count < u64::from(needed) {
+    if tally.count < needed {
         return None;
     }
     let (moved, finding) = (
@@ -108,11 +108,11 @@ pub(crate) fn group_of(fold: &Fold, judged: &Judged<'_>, policy: &Policy) -> Opt
             .rev()
             .filter(|mark| mark.tool == judged.tool_hash)
     };
-    if let Some(same) = of_tool().find(|mark| mark.key == Some(key)) {
+    if let Some(same) = of_tool().find(|mark| mark.key() == Some(key)) {
         return Some(same.group);
     }
     let alike = |mark: &&CallMark| {
-        mark.key.is_some()
+        mark.key().is_some()
             && lengths_allow(mark.input_bytes, value.bytes, settings.similarity)
             && !(policy.progress_aware && mark.shape == judged.shape)
             && sketches_allow(mark, value, settings.similarity)

@@ -42,7 +42,7 @@ pub(super) fn observe_retry(
     let tally = fold.tallies.of(RULE, WHOLE_RUN);
     tally.add_span(event.span, event.start_ns);
     tally.number = number;
-    (tally.count >= u64::from(settings.retries)).then(|| Finding::of_tally(tally, WHOLE_RUN))
+    (tally.count >= settings.retries).then(|| Finding::of_tally(tally, WHOLE_RUN))
 }
 
 pub(super) fn observe_call(
@@ -61,11 +61,12 @@ pub(super) fn observe_call(
     let previous = previous
         .filter(|(back, _)| untouched(back))
         .map(|(_, mark)| mark);
-    let tried = previous.filter(|mark| mark.outcome == Outcome::Failed && mark.key == judged.key);
+    let tried = previous.filter(|mark| mark.outcome == Outcome::Failed && mark.key() == judged.key);
     // What may pass by itself is told in other words each time: another port, a time-out and then a broken connection.
     let same = previous.is_some_and(|mark| judged.tries_again(mark))
         || tried.is_some_and(|mark| {
-            judged.outcome == Outcome::Failed && (judged.transient || mark.result == judged.result)
+            judged.outcome == Outcome::Failed
+                && (judged.transient || mark.result() == judged.result)
         });
     let tool = judged.tool_hash;
     if !same {
@@ -82,5 +83,5 @@ pub(super) fn observe_call(
     } else {
         settings.retries
     };
-    (tally.count >= u64::from(needed)).then(|| Finding::of_calls(tally, tool, judged))
+    (tally.count >= needed).then(|| Finding::of_calls(tally, tool, judged))
 }

@@ -74,8 +74,8 @@ pub(super) fn observe(fold: &mut Fold, judged: &Judged<'_>, policy: &Policy) -> 
         return None;
     }
     tally.add(judged);
-    let more = u64::from(tally.weak) + u64::from(tally.moved);
-    if tally.count < u64::from(settings.calls) + more {
+    let more = u32::from(tally.weak) + u32::from(tally.moved);
+    if tally.count < settings.calls.saturating_add(more) {
         return None;
     }
     let finding = Finding::of_calls(tally, judged.tool_hash, judged);
@@ -90,5 +90,5 @@ fn expected(fold: &mut Fold, judged: &Judged<'_>, calls: u32) -> Option<Finding>
     }
     let tally = fold.tallies.of(RULE, judged.tool_hash);
     tally.add(judged);
-    (tally.count >= u64::from(calls)).then(|| Finding::of_calls(tally, judged.tool_hash, judged))
+    (tally.count >= calls).then(|| Finding::of_calls(tally, judged.tool_hash, judged))
 }

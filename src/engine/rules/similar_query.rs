@@ -68,8 +68,7 @@ pub(super) fn observe(fold: &mut Fold, judged: &Judged<'_>, policy: &Policy) -> 
     }
     tally.add(judged);
     let group = mix(group, RULE as u64);
-    (repeats && tally.count >= u64::from(settings.calls))
-        .then(|| Finding::of_calls(tally, group, judged))
+    (repeats && tally.count >= settings.calls).then(|| Finding::of_calls(tally, group, judged))
 }
 
 /// Whether two normal queries are alike.

@@ -78,7 +78,7 @@ fn same_results(
         if !is_same && mark.outcome == Outcome::Fresh {
             break;
         }
-        if !is_same || mark.key.is_none() {
+        if !is_same || mark.key().is_none() {
             others += usize::from(mark.outcome == Outcome::Stale);
         } else if !rounds.contains(&mark.round) {
             rounds.push(mark.round);
@@ -89,7 +89,7 @@ fn same_results(
         return None;
     }
     let same = reworded((sample, judged.shape), same);
-    let mut wordings: Vec<_> = same.iter().filter_map(|mark| mark.key).collect();
+    let mut wordings: Vec<_> = same.iter().filter_map(|mark| mark.key()).collect();
     wordings.retain(|key| *key != own);
     wordings.sort_unstable();
     wordings.dedup();
@@ -102,7 +102,7 @@ fn same_results(
 fn gave_the_same(mark: &CallMark, judged: &Judged<'_>) -> bool {
     let frame = |trend: Option<&Trend>| trend.map(|trend| (trend.frame(), trend.numbers.count));
     let (theirs, own) = (frame(mark.trend.as_deref()), frame(judged.trend.as_deref()));
-    let is_equal = mark.result == judged.result || (own.is_some() && theirs == own);
+    let is_equal = mark.result() == judged.result || (own.is_some() && theirs == own);
     is_equal && mark.outcome != Outcome::Failed
 }
 

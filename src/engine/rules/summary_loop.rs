@@ -44,7 +44,7 @@ pub(super) fn observe(
     tally.add_span(call.span, call.start_ns);
     tally.number = number;
     tally.proof.spent.add(spent);
-    (tally.count >= u64::from(settings.answers)).then(|| Finding {
+    (tally.count >= settings.answers).then(|| Finding {
         agent: call.agent.cloned(),
         ..Finding::of_tally(tally, 0)
     })

@@ -35,6 +35,5 @@ pub(super) fn observe(fold: &mut Fold, judged: &Judged<'_>, policy: &Policy) -> 
     }
     let tally = fold.tallies.of(RULE, judged.worker);
     tally.add(judged);
-    (tally.count >= u64::from(settings.failures))
-        .then(|| Finding::of_calls(tally, judged.worker, judged))
+    (tally.count >= settings.failures).then(|| Finding::of_calls(tally, judged.worker, judged))
 }

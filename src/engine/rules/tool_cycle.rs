@@ -67,7 +67,7 @@ pub(super) fn observe(fold: &mut Fold, judged: &Judged<'_>, policy: &Policy) -> 
         for (span, start_ns) in before {
             tally.add_span(span, start_ns);
         }
-        tally.count = calls as u64;
+        tally.count = calls as u32;
     }
     tally.add(judged);
     Some(Finding {

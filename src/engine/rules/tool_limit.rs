@@ -28,5 +28,5 @@ pub(super) fn observe(fold: &mut Fold, judged: &Judged<'_>, policy: &Policy) -> 
     let tally = fold.tallies.of(RULE, judged.tool_hash);
     tally.begin_at(turn_at);
     tally.add(judged);
-    (tally.count > u64::from(limit)).then(|| Finding::of_calls(tally, judged.tool_hash, judged))
+    (tally.count > limit).then(|| Finding::of_calls(tally, judged.tool_hash, judged))
 }

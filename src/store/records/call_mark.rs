@@ -52,7 +52,8 @@ impl TablesWriter {
     pub(super) fn call_mark(&mut self, mark: &CallMark) -> CallMarkRecord {
         let CallMark {
             tool,
-            key,
+            known_key: _,
+            has_key: _,
             sample,
             // Follows from the sample.
             shape: _,
@@ -62,7 +63,8 @@ impl TablesWriter {
             start_ns,
             round,
             outcome,
-            result,
+            known_result: _,
+            has_result: _,
             trend,
             sketch,
             hands_off,
@@ -72,7 +74,7 @@ impl TablesWriter {
         } = mark;
         CallMarkRecord {
             tool: *tool,
-            key: *key,
+            key: mark.key(),
             sample: self.text(sample),
             input_bytes: *input_bytes,
             group: *group,
@@ -82,7 +84,7 @@ impl TablesWriter {
             hands_off: *hands_off,
             sketch: *sketch,
             trend: Self::trend(trend.as_deref()),
-            result: *result,
+            result: mark.result(),
             gap_ns: *gap_ns,
             waited_ns: *waited_ns,
             asked: *asked,
@@ -96,7 +98,8 @@ impl TablesReader {
         let sample = self.text(record.sample)?;
         Ok(CallMark {
             tool: record.tool,
-            key: record.key,
+            known_key: record.key.unwrap_or(0),
+            has_key: record.key.is_some(),
             shape: shape(&sample),
             sample,
             input_bytes: record.input_bytes,
@@ -104,7 +107,8 @@ impl TablesReader {
             span: self.span(record.span)?,
             start_ns: record.start_ns,
             outcome: outcome_numbered(record.outcome)?,
-            result: record.result,
+            known_result: record.result.unwrap_or(0),
+            has_result: record.result.is_some(),
             sketch: record.sketch,
             trend: self.trend(record.trend.as_ref())?,
             hands_off: record.hands_off,

@@ -155,7 +155,7 @@ impl TablesWriter {
         TallyRecord {
             rule: self.text(rule.name()),
             key: *key,
-            count: *count,
+            count: (*count).into(),
             number: *number,
             round: *round,
             weak: *weak,
@@ -197,7 +197,7 @@ impl TablesReader {
         Ok(Tally {
             rule: self.rule(record.rule)?,
             key: record.key,
-            count: record.count,
+            count: u32::try_from(record.count).unwrap_or(u32::MAX),
             number: record.number,
             round: record.round,
             weak: record.weak,
