@@ -4,9 +4,10 @@
 //! call it may belong to, and nothing of variable length. Whether two reports tell of one call is decided by their cards
 //! alone, so that a report that comes is compared with all others without unpacking one of them.
 
-use super::event::{Answer, Body, Event, Part, Recorded, SpanId, TraceId};
+use super::event::{Answer, Body, Event, Part, Recorded, SpanId};
 use super::fold::text_hash;
 use super::run::Place;
+use super::traces::TraceNumber;
 use super::witness::Witness;
 
 /// What an event is about, in the order of the numbers on disk.
@@ -46,7 +47,6 @@ impl Kind {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Card {
     pub(crate) id: u64,
-    pub(crate) trace: TraceId,
     pub(crate) span: SpanId,
     pub(crate) parent: SpanId,
     pub(crate) start_ns: u64,
@@ -54,6 +54,7 @@ pub(crate) struct Card {
     /// As [`tool_number`] has it; 0 where it names none.
     pub(crate) tool: u32,
     pub(super) ids: [u64; 3],
+    pub(crate) trace: TraceNumber,
     pub(crate) kind: Kind,
     /// Which of the `ids` are there, and the marks below them.
     pub(super) marks: u8,
@@ -74,10 +75,11 @@ const ANSWERED: u8 = 1 << 6;
 const WANTS_MORE: u8 = 1 << 7;
 
 impl Card {
-    pub(crate) fn of(event: &Event) -> Self {
+    /// The card of a report whose trace has a number already.
+    pub(crate) fn of(event: &Event, trace: TraceNumber) -> Self {
         let mut card = Self {
             id: event.id,
-            trace: event.trace,
+            trace,
             span: event.span,
             parent: event.parent,
             start_ns: event.start_ns,
@@ -184,7 +186,7 @@ impl Card {
 
     /// It was told without a span, as by the guard.
     pub(crate) fn is_without_span(&self) -> bool {
-        !self.span.is_set() && self.trace == TraceId::default()
+        !self.span.is_set() && self.trace == TraceNumber::NONE
     }
 
     /// Where the report stands in the run.

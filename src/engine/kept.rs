@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::event::{SpanId, Text};
 use super::few::Seldom;
-use super::fold::{Spent, eight_bytes};
+use super::fold::Spent;
 use super::guard::policy::VerdictKind;
 use super::hash::mix;
 use super::judge::Judged;
@@ -30,12 +30,10 @@ pub(crate) fn has_room(warnings: &mut Vec<Kept>) -> bool {
 }
 
 /// Which spans show something, since when, and what it cost.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Proof {
     pub(crate) evidence: Seldom<SpanId, EVIDENCE_MAX>,
-    #[serde(with = "eight_bytes")]
     pub(crate) first_ns: u64,
-    #[serde(with = "eight_bytes")]
     pub(crate) last_ns: u64,
     pub(crate) spent: Spent,
 }

@@ -32,6 +32,7 @@ pub mod similarity;
 pub(crate) mod speech;
 pub(crate) mod tags;
 pub(crate) mod tally;
+mod traces;
 pub(crate) mod trend;
 pub mod view;
 pub(crate) mod waiting;

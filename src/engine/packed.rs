@@ -267,14 +267,14 @@ fn command_number(command: Option<Command>) -> u8 {
     }
 }
 
-/// Appends a card; the trace only where the report before has another one.
-pub(super) fn pack_card(card: &Card, before: TraceId, out: &mut Vec<u8>) {
+/// Appends a card, with its trace where that is another one than the report before has.
+pub(super) fn pack_card(card: &Card, trace: Option<TraceId>, out: &mut Vec<u8>) {
     out.push(card.kind as u8);
     out.push(card.marks);
     put_fixed(card.id, out);
-    out.push(u8::from(card.trace != before));
-    if card.trace != before {
-        out.extend_from_slice(&card.trace.0);
+    out.push(u8::from(trace.is_some()));
+    if let Some(trace) = trace {
+        out.extend_from_slice(&trace.0);
     }
     out.extend_from_slice(&card.span.0);
     out.extend_from_slice(&card.parent.0);

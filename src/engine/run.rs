@@ -290,14 +290,15 @@ impl RunState {
                 self.remove_all(&[known]);
                 self.near = None;
                 self.disturb(known);
-                self.insert(&Card::of(event), event);
+                let card = self.window.card(event);
+                self.insert(&card, event);
             }
             None => self.repeated += 1,
         }
     }
 
     fn place(&mut self, event: &Event, policy: &Policy) {
-        let card = Card::of(event);
+        let card = self.window.card(event);
         let place = card.place();
         let told = call_id(&card).is_some_and(|id| self.folded_calls.contains(id));
         if told || self.base_until.is_some_and(|until| place <= until) {

@@ -11,10 +11,11 @@ use super::hash::mix;
 use super::kin;
 use super::packed::{self, Reader, Sample};
 use super::run::{Place, WINDOW_BYTES_MAX, WINDOW_EVENTS_MAX};
+use super::traces::{REPORTS_MAX, TraceNumber, Traces};
 
 /// For how many more reports room is made at once, and how many bytes more, without their cards and samples.
 const REPORTS_MORE: usize = 4;
-const BYTES_MORE: usize = 512;
+const BYTES_MORE: usize = 256;
 
 /// More than most reports take of these.
 const REPORT_BYTES: usize = 256;
@@ -23,6 +24,7 @@ const REPORT_BYTES: usize = 256;
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Window {
     cards: Vec<Card>,
+    traces: Traces,
     /// The sign of each.
     signs: Vec<u32>,
     /// Where the rest of each lies.
@@ -75,6 +77,11 @@ impl Window {
         self.bytes.len() + self.sample_bytes
     }
 
+    /// The card of a report that is about to come.
+    pub(crate) fn card(&mut self, event: &Event) -> Card {
+        Card::of(event, self.traces.number(event.trace, &self.cards))
+    }
+
     pub(crate) fn cards(&self) -> &[Card] {
         &self.cards
     }
@@ -99,7 +106,8 @@ impl Window {
     fn read<'a>(&'a self, place: usize, reader: &mut Reader<'a>) -> Event {
         let (rest, sample) = self.rest(place);
         reader.turn_to(rest, sample);
-        let event = reader.event(&self.cards[place]);
+        let card = &self.cards[place];
+        let event = reader.event(card, self.traces.get(card.trace));
         event.expect("what was packed here can be unpacked")
     }
 
@@ -107,6 +115,17 @@ impl Window {
     fn rest(&self, place: usize) -> (&[u8], Option<&Sample>) {
         let Spot { start, end, sample } = &self.spots[place];
         (&self.bytes[*start as usize..*end as usize], sample.as_ref())
+    }
+
+    /// All that is known of a report, whatever the number of its trace.
+    fn whole(&self, place: usize) -> (Card, TraceId, (&[u8], Option<&Sample>)) {
+        let card = self.cards[place];
+        let trace = self.traces.get(card.trace);
+        let alone = Card {
+            trace: TraceNumber::NONE,
+            ..card
+        };
+        (alone, trace, self.rest(place))
     }
 
     /// Whether a report comes after all that are here.
@@ -186,6 +205,11 @@ impl Window {
         newest ^ u64::from(signs) ^ u64::from(end)
     }
 
+    fn take(&mut self, event: &Event) {
+        let card = self.card(event);
+        self.push(&card, event);
+    }
+
     /// Puts a report at the end.
     pub(crate) fn push(&mut self, card: &Card, event: &Event) {
         self.insert_at(self.len(), card, event);
@@ -247,6 +271,7 @@ impl Window {
     pub(crate) fn remove_all(&mut self, places: &[usize]) {
         let mut stay = Self {
             cards: Vec::with_capacity(self.cards.capacity()),
+            traces: std::mem::take(&mut self.traces),
             signs: Vec::with_capacity(self.cards.capacity()),
             spots: Vec::with_capacity(self.cards.capacity()),
             bytes: Vec::with_capacity(self.bytes.capacity()),
@@ -275,10 +300,11 @@ impl Window {
         let mut out = Vec::with_capacity(self.taken_bytes() + self.len() * size_of::<Card>());
         let mut before = TraceId::default();
         for (place, card) in self.cards.iter().enumerate() {
-            packed::pack_card(card, before, &mut out);
+            let trace = self.traces.get(card.trace);
+            packed::pack_card(card, Some(trace).filter(|trace| *trace != before), &mut out);
             let (rest, sample) = self.rest(place);
             packed::put_whole(rest, sample, &mut out);
-            before = card.trace;
+            before = trace;
         }
         out
     }
@@ -289,10 +315,13 @@ impl Window {
         let mut reader = Reader::new(bytes);
         let mut before = TraceId::default();
         while !reader.is_at_end() {
-            let card = reader.card(before).ok()?;
-            let event = reader.event(&card).ok()?;
-            before = card.trace;
-            window.push(&Card::of(&event), &event);
+            if window.len() == REPORTS_MAX {
+                return None;
+            }
+            let (card, trace) = reader.card(before).ok()?;
+            let event = reader.event(&card, trace).ok()?;
+            before = trace;
+            window.take(&event);
         }
         Some(window)
     }
@@ -300,8 +329,8 @@ impl Window {
 
 impl PartialEq for Window {
     fn eq(&self, other: &Self) -> bool {
-        self.cards == other.cards
-            && (0..self.len()).all(|place| self.rest(place) == other.rest(place))
+        self.len() == other.len()
+            && (0..self.len()).all(|place| self.whole(place) == other.whole(place))
     }
 }
 
@@ -309,7 +338,7 @@ impl FromIterator<Event> for Window {
     fn from_iter<I: IntoIterator<Item = Event>>(events: I) -> Self {
         let mut window = Self::default();
         for event in events {
-            window.push(&Card::of(&event), &event);
+            window.take(&event);
         }
         window
     }

@@ -9,6 +9,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use super::Fold;
 use crate::engine::event::{SpanId, Text};
 use crate::engine::few::{Few, Newest, Seldom};
+use crate::engine::kept::Proof;
 use crate::engine::tags::Tags;
 use crate::engine::tally::{Tallies, Tally};
 
@@ -130,6 +131,32 @@ where
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let values = Vec::<Eight<T>>::deserialize(deserializer)?;
         Ok(values.into_iter().map(|value| value.0).collect())
+    }
+}
+
+// Most tallies have one call, which is first and last.
+impl Serialize for Proof {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let Self {
+            evidence,
+            first_ns,
+            last_ns,
+            spent,
+        } = self;
+        let later_ns = last_ns.wrapping_sub(*first_ns);
+        (evidence, Eight(*first_ns), later_ns, spent).serialize(serializer)
+    }
+}
+
+impl<'de> Deserialize<'de> for Proof {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let (evidence, Eight(first_ns), later_ns, spent) = Deserialize::deserialize(deserializer)?;
+        Ok(Self {
+            evidence,
+            first_ns,
+            last_ns: first_ns.wrapping_add(later_ns),
+            spent,
+        })
     }
 }
 

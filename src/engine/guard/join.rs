@@ -7,7 +7,8 @@
 //! that no span of an earlier call can be taken for its own.
 
 use crate::engine::card::Card;
-use crate::engine::event::{Part, ToolCall, TraceId};
+use crate::engine::event::{Part, ToolCall};
+use crate::engine::traces::TraceNumber;
 use crate::engine::warning::Rule;
 
 use super::policy::VerdictKind;
@@ -81,8 +82,8 @@ impl Asking {
 pub(crate) fn tell_of_one_call(left: &Card, right: &Card) -> bool {
     // Within a run the guard knows no trace; in a swarm the traces are the runs.
     if left.trace != right.trace
-        && left.trace != TraceId::default()
-        && right.trace != TraceId::default()
+        && left.trace != TraceNumber::NONE
+        && right.trace != TraceNumber::NONE
     {
         return false;
     }

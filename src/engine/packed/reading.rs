@@ -5,6 +5,7 @@ use crate::engine::event::{
     AgentSpan, Answer, Body, Command, Event, Failure, Guarded, Handoff, ModelCall, NUMBERS_MAX,
     Nudge, Numbers, Part, Recorded, RunEnd, SpanId, Text, ToolCall, TraceId, Traits, Value,
 };
+use crate::engine::traces::TraceNumber;
 use crate::engine::warning::Rule;
 
 use super::{
@@ -85,8 +86,8 @@ impl<'a> Reader<'a> {
         self.bytes.is_empty()
     }
 
-    /// A card as [`pack_card`](super::pack_card) wrote it, but for the hash of the tool, which the rest tells.
-    pub(in crate::engine) fn card(&mut self, before: TraceId) -> Read<Card> {
+    /// A card as [`pack_card`](super::pack_card) wrote it, but for what the rest tells of the tool, and its trace.
+    pub(in crate::engine) fn card(&mut self, before: TraceId) -> Read<(Card, TraceId)> {
         let number = usize::from(self.byte()?);
         let kind = *Kind::ALL.get(number).ok_or(NoReport)?;
         let marks = self.byte()?;
@@ -104,9 +105,9 @@ impl<'a> Reader<'a> {
                 ids[place] = self.fixed()?;
             }
         }
-        Ok(Card {
+        let card = Card {
             id,
-            trace,
+            trace: TraceNumber::NONE,
             span,
             parent,
             start_ns,
@@ -115,11 +116,12 @@ impl<'a> Reader<'a> {
             ids,
             kind,
             marks,
-        })
+        };
+        Ok((card, trace))
     }
 
-    /// The report of a card, from what [`pack`](super::pack) wrote behind it.
-    pub(in crate::engine) fn event(&mut self, card: &Card) -> Read<Event> {
+    /// The report of a card and a trace, from what [`pack`](super::pack) wrote behind them.
+    pub(in crate::engine) fn event(&mut self, card: &Card, trace: TraceId) -> Read<Event> {
         let (agent, worker) = (self.name()?, self.name()?);
         let body = match card.kind {
             Kind::Tool => Body::ToolCall(self.tool(card)?),
@@ -151,7 +153,7 @@ impl<'a> Reader<'a> {
         debug_assert_eq!(kind(&body), card.kind);
         Ok(Event {
             id: card.id,
-            trace: card.trace,
+            trace,
             span: card.span,
             parent: card.parent,
             start_ns: card.start_ns,
