@@ -122,10 +122,12 @@ impl<T: fmt::Debug + Default + PartialEq, const MAX: usize> fmt::Debug for Seldo
 
 /// The newest `MAX` hashes, newest last. Looking one up reads two bytes of each; the others, which lie apart, only where those
 /// agree.
-#[derive(Debug, Default, PartialEq)]
+#[derive(Debug, Default)]
 pub(crate) struct Newest<const MAX: usize> {
-    tags: VecDeque<u16>,
-    rests: VecDeque<[u8; REST]>,
+    /// Once there are `MAX`, the newest takes the place of the oldest.
+    tags: Vec<u16>,
+    rests: Vec<[u8; REST]>,
+    oldest: usize,
 }
 
 /// Bytes of a hash that are not in its tag.
@@ -136,12 +138,14 @@ impl<const MAX: usize> Clone for Newest<MAX> {
         Self {
             tags: self.tags.clone(),
             rests: self.rests.clone(),
+            oldest: self.oldest,
         }
     }
 
     fn clone_from(&mut self, other: &Self) {
         self.tags.clone_from(&other.tags);
         self.rests.clone_from(&other.rests);
+        self.oldest = other.oldest;
     }
 }
 
@@ -149,26 +153,44 @@ impl<const MAX: usize> Newest<MAX> {
     /// Adds a hash; the oldest one leaves when there are too many.
     pub(crate) fn push(&mut self, hash: u64) {
         let (tag, rest) = parts(hash);
-        push_bounded(&mut self.tags, tag, MAX);
-        push_bounded(&mut self.rests, rest, MAX);
+        let length = self.tags.len();
+        if length == MAX {
+            self.tags[self.oldest] = tag;
+            self.rests[self.oldest] = rest;
+            self.oldest = (self.oldest + 1) % MAX;
+            return;
+        }
+        if length == self.tags.capacity() {
+            let more = growth(length, MAX);
+            self.tags.reserve_exact(more);
+            self.rests.reserve_exact(more);
+        }
+        self.tags.push(tag);
+        self.rests.push(rest);
     }
 
     /// Whether a hash is among them.
     pub(crate) fn contains(&self, hash: u64) -> bool {
-        holds(&self.tags, parts(hash).0) && self.iter().any(|known| known == hash)
+        self.tags.contains(&parts(hash).0) && self.iter().any(|known| known == hash)
     }
 
     /// As [`RunState::bring_near`](super::run::RunState::bring_near): what is searched.
     pub(crate) fn bring_near(&self) -> u64 {
-        let (front, back) = self.tags.as_slices();
-        let tags = front.iter().step_by(32).chain(back.iter().step_by(32));
+        let tags = self.tags.iter().step_by(32);
         tags.fold(0, |all, tag| all ^ u64::from(*tag))
     }
 
     /// All of them, oldest first.
     pub(crate) fn iter(&self) -> impl Iterator<Item = u64> {
         let hashes = self.tags.iter().zip(&self.rests);
-        hashes.map(|(tag, rest)| whole(*tag, *rest))
+        let (newer, older) = (hashes.clone().take(self.oldest), hashes.skip(self.oldest));
+        older.chain(newer).map(|(tag, rest)| whole(*tag, *rest))
+    }
+}
+
+impl<const MAX: usize> PartialEq for Newest<MAX> {
+    fn eq(&self, other: &Self) -> bool {
+        self.iter().eq(other.iter())
     }
 }
 
@@ -204,9 +226,12 @@ pub(crate) fn push_bounded<T>(ring: &mut VecDeque<T>, value: T, max: usize) {
     if ring.len() >= max {
         ring.pop_front();
     } else if ring.len() == ring.capacity() {
-        // As such collections grow, but not beyond what they may hold.
-        let length = ring.len();
-        ring.reserve_exact(length.min(max - length).max(1));
+        ring.reserve_exact(growth(ring.len(), max));
     }
     ring.push_back(value);
+}
+
+/// For how many more to make room: as such collections grow, but not beyond what they may hold.
+fn growth(length: usize, max: usize) -> usize {
+    length.min(max - length).max(1)
 }

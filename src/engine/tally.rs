@@ -31,6 +31,8 @@ pub(crate) struct Tallies {
     keys: Vec<u32>,
     /// For each tally, its number, by which the oldest is found.
     numbers: Vec<u64>,
+    /// A bit for each rule that may have one. Most rules have none, and need no search to know.
+    rules: u32,
     /// The one that was given out last: its number here may be behind.
     touched: usize,
 }
@@ -66,6 +68,7 @@ impl Clone for Tallies {
         self.all.clone_from(&other.all);
         self.keys.clone_from(&other.keys);
         self.numbers.clone_from(&other.numbers);
+        self.rules = other.rules;
         self.touched = other.touched;
     }
 }
@@ -92,6 +95,7 @@ impl Tallies {
             self.all.swap_remove(place);
             self.keys.swap_remove(place);
             self.numbers.swap_remove(place);
+            self.rules = self.all.iter().fold(0, |all, tally| all | bit(tally.rule));
         }
     }
 
@@ -119,6 +123,9 @@ impl Tallies {
     }
 
     fn find(&self, rule: Rule, key: u64) -> Option<usize> {
+        if self.rules & bit(rule) == 0 {
+            return None;
+        }
         let wanted = searched(rule, key);
         // Many are compared at a time to see that it is not there, which is the usual case.
         if !self.keys.contains(&wanted) {
@@ -138,21 +145,29 @@ impl Tallies {
 
     fn add(&mut self, tally: Tally) -> usize {
         let key = searched(tally.rule, tally.key);
+        self.rules |= bit(tally.rule);
         if self.all.len() < TALLIES_MAX {
             self.keys.push(key);
             self.numbers.push(tally.age());
             self.all.push(tally);
             return self.all.len() - 1;
         }
-        let numbers = self.numbers.iter().enumerate();
-        let oldest = numbers
-            .min_by_key(|(_, number)| **number)
-            .map_or(0, |(place, _)| place);
+        let (mut oldest, mut least) = (0, u64::MAX);
+        for (place, number) in self.numbers.iter().enumerate() {
+            if *number < least {
+                (oldest, least) = (place, *number);
+            }
+        }
         self.keys[oldest] = key;
         self.numbers[oldest] = tally.age();
         self.all[oldest] = tally;
         oldest
     }
+}
+
+fn bit(rule: Rule) -> u32 {
+    const { assert!(Rule::ALL.len() <= u32::BITS as usize) };
+    1 << rule as u32
 }
 
 /// What a tally is searched by.
