@@ -49,3 +49,45 @@ impl Traces {
         self.0.len() - 1
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::engine::event::{Body, Event, SpanId, TraceId};
+    use crate::engine::window::Window;
+
+    fn report((id, trace): (u64, u8)) -> Event {
+        Event {
+            id,
+            trace: TraceId([trace; 16]),
+            span: SpanId::default(),
+            parent: SpanId::default(),
+            start_ns: id,
+            end_ns: id,
+            agent: None,
+            worker: None,
+            body: Body::StateUpdate,
+        }
+    }
+
+    /// Given a trace of which no report is left, its number goes to the next new one; every report keeps its own trace, and a
+    /// window is the same as one with other numbers.
+    #[test]
+    fn numbers_are_given_again() {
+        let mut window: Window = [(1, 7), (2, 8), (3, 0), (4, 8)]
+            .map(report)
+            .into_iter()
+            .collect();
+        let freed = window.cards()[0].trace;
+        window.remove_first(1);
+        let event = report((5, 9));
+        let card = window.card(&event);
+        window.push(&card, &event);
+        assert_eq!(card.trace, freed);
+        let left = [(2, 8), (3, 0), (4, 8), (5, 9)].map(report);
+        let unpacked = window.unpack_all();
+        assert!(unpacked.iter().map(|(_, event)| event).eq(&left));
+        let anew: Window = left.into_iter().collect();
+        assert_ne!(anew.cards()[3].trace, freed);
+        assert!(anew == window);
+    }
+}

@@ -68,7 +68,7 @@ where
 pub(crate) mod eight_bytes {
     use super::{Deserialize, Deserializer, EightBytes, Serializer};
 
-    // Of numbers, postcard writes those with a point in eight bytes at once, and whole ones byte by byte.
+    // Postcard writes a number with a point in eight bytes at once, whatever these are, and a whole one byte by byte.
     pub(crate) fn serialize<T, S>(value: &T, serializer: S) -> Result<S::Ok, S::Error>
     where
         T: EightBytes,
