@@ -125,7 +125,7 @@ fn says(text: &[u8]) -> bool {
 #[derive(Clone, Copy, Debug, Default)]
 #[allow(
     clippy::struct_excessive_bools,
-    reason = "five facts that do not depend on each other"
+    reason = "seven facts that do not depend on each other"
 )]
 pub(super) struct Members {
     /// A member that was sent to carry the result is there, and empty.
@@ -138,6 +138,10 @@ pub(super) struct Members {
     listed: bool,
     /// Some member counts the pages, of which this result is one.
     counted: bool,
+    /// Some member counts something else.
+    totals: bool,
+    /// Some member says which page this is.
+    placed: bool,
 }
 
 impl Members {
@@ -154,13 +158,21 @@ impl Members {
             self.filled = true;
         } else {
             self.filled = true;
-            self.holds = !is_volatile && (is_payload || !is_decoration(key, value.shape));
+            let holds = !is_volatile && (is_payload || !is_decoration(key, value.shape));
+            let counts = value.shape == Shape::Number && !is_payload && is_count(key);
+            self.totals |= holds && counts;
+            self.holds = holds && !counts;
+            self.placed |= value.shape == Shape::Number && is_place(key);
         }
     }
 
-    /// Whether the object holds nothing. `{"count": 0}` alone is a number that was asked for.
+    /// Whether the object holds nothing. `{"count": 0}` alone is a number that was asked for; how many hits there are in all says
+    /// nothing of a page that has none.
     pub(super) fn is_empty(self) -> bool {
-        !self.holds && (self.payload || !self.filled) && (self.listed || !self.counted)
+        !self.holds
+            && (self.payload || !self.filled)
+            && (self.listed || !self.counted)
+            && (!self.totals || (self.listed && self.placed))
     }
 }
 
@@ -209,6 +221,21 @@ fn is_count(key: &str) -> bool {
 /// Names of numbers that tell how many pages there are, and nothing of this one.
 fn counts_pages(key: &str) -> bool {
     key.contains("page") && is_count(key)
+}
+
+/// Names of numbers that tell which page of all this is.
+fn is_place(key: &str) -> bool {
+    matches!(
+        key,
+        "page"
+            | "page_number"
+            | "pageNumber"
+            | "current_page"
+            | "offset"
+            | "start"
+            | "skip"
+            | "from"
+    )
 }
 
 /// Names of lists that tell what went wrong, of which it is good that they are empty.

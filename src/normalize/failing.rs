@@ -10,7 +10,7 @@ use std::sync::LazyLock;
 use memchr::memmem::Finder;
 use memchr::memrchr;
 
-use crate::engine::event::Failure;
+use crate::engine::event::{ERROR_BYTES_MAX, Failure};
 
 use super::sample::cut;
 use super::value;
@@ -131,11 +131,39 @@ static TRACEBACK: LazyLock<Finder<'_>> =
 /// Whether the last of several lines says that it failed.
 fn closes_with_failure(text: &str) -> bool {
     let last = memrchr(b'\n', text.as_bytes()).map_or("", |end| &text[end + 1..]);
+    begins_closing(last)
+}
+
+/// Whether a line begins with one of [`CLOSINGS`].
+fn begins_closing(line: &str) -> bool {
     let starts = |words: &str| {
-        let start = last.as_bytes().get(..words.len());
+        let start = line.as_bytes().get(..words.len());
         start.is_some_and(|start| start.eq_ignore_ascii_case(words.as_bytes()))
     };
     CLOSINGS.iter().any(|words| starts(words))
+}
+
+/// How much of the end of a long failure is looked through for what it says of itself.
+const END_BYTES_MAX: usize = 4_096;
+
+/// Of a failure that is too long to be kept, the lines near its end that begin as errors do, `ERROR: …`: what else was printed is
+/// the way there, or what is left of it. The whole text where it is short, has no such line, or speaks of an error in another
+/// one, such as a compiler does that says where it is.
+pub(super) fn told_lines(text: &str) -> Cow<'_, str> {
+    if text.len() <= ERROR_BYTES_MAX {
+        return Cow::Borrowed(text);
+    }
+    let mut start = text.len().saturating_sub(END_BYTES_MAX);
+    while !text.is_char_boundary(start) {
+        start += 1;
+    }
+    let lines = text[start..].lines().map(str::trim);
+    let (told, others): (Vec<_>, Vec<_>) = lines.partition(|line| begins_closing(line));
+    let speaks_of_error = |line: &&str| line.to_ascii_lowercase().contains("error");
+    if told.is_empty() || others.iter().any(speaks_of_error) {
+        return Cow::Borrowed(text);
+    }
+    Cow::Owned(told.join("\n"))
 }
 
 /// `ValueError: …`, `java.io.IOException: …`: one word before the first colon, with such an end.
@@ -247,7 +275,23 @@ pub(super) fn told_by_result(error: Failure, result: Option<&str>) -> Failure {
 
 #[cfg(test)]
 mod tests {
-    use super::{cell_error, end_of_traceback, reads_as_failure};
+    use super::{cell_error, end_of_traceback, reads_as_failure, told_lines};
+
+    /// Given a long failure, what it says of itself are the lines that begin as errors do, as far as there are any.
+    #[test]
+    fn long_failures_say_what_went_wrong_in_a_line() {
+        let download = "Collecting a\n  Downloading a-1.2.tar.gz (30 kB)\n".repeat(8);
+        let failed =
+            format!("{download}ERROR: a and b do not fit.\n\n  a depends on c\nERROR: no way out");
+        assert_eq!(
+            told_lines(&failed),
+            "ERROR: a and b do not fit.\nERROR: no way out"
+        );
+        assert_eq!(told_lines(&download), download);
+        let compiled = format!("{download}a.c:3: error: no `x`\nerror: 1 failed");
+        assert_eq!(told_lines(&compiled), compiled);
+        assert_eq!(told_lines("so\nerror: it is"), "so\nerror: it is");
+    }
 
     /// Given a traceback, its last line is what went wrong; a text that speaks of one is none.
     #[test]

@@ -78,11 +78,12 @@ pub(super) fn output_json(how: &ToolSettings<'_>, text: &str) -> Recorded {
 }
 
 /// An error in words: its text redacted and cut at [`ERROR_BYTES_MAX`], its hash over the whole with volatile parts
-/// masked. Of a traceback, the last line is the error.
+/// masked. Of a traceback, the last line is the error; of a longer text, the lines that begin as errors do are kept.
 pub(super) fn failure(text: &str) -> Failure {
     let text = failing::end_of_traceback(text).unwrap_or(text);
+    let told = failing::told_lines(text);
     // Twice the limit, so that a secret which the limit would cut in two is still recognised.
-    let head = cut(text.trim(), ERROR_BYTES_MAX * 2);
+    let head = cut(told.trim(), ERROR_BYTES_MAX * 2);
     Failure {
         text: cut(&redact::text(head), ERROR_BYTES_MAX).into(),
         masked: Reader::for_output(&ToolSettings::PLAIN)
@@ -542,6 +543,7 @@ mod tests {
             r#""{\"results\": []}""#,
             r#"{"results":[],"total":0,"query":"rust async"}"#,
             r#"{"users":[],"page":1,"has_more":false}"#,
+            r#"{"page":9,"items":[],"has_more":true,"total":96}"#,
             r#"{"output":"","exit_code":0}"#,
             r#"{"data":{"items":[]},"status":"ok"}"#,
             r#"{"result":null}"#,
@@ -564,6 +566,9 @@ mod tests {
     #[test]
     fn something_is_not_nothing() {
         for something in [
+            r#"{"items":[],"total":96}"#,
+            r#"{"page":9,"items":["a"],"total":96}"#,
+            r#"{"page":9,"total":96}"#,
             "0",
             "false",
             "saved",
