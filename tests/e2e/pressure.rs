@@ -306,14 +306,18 @@ fn overload_costs_little_and_passes() {
                  peak {:.0} MiB, over within {over:.1?}",
                 peak_mib(&daemon)
             );
-            assert!(reckless.refused > 0);
             refused += usual.refused + reckless.refused + patient.refused;
             let is_enough = [&reckless, &patient].into_iter().all(|told| {
                 let shares = [told.efficiency / usual.efficiency, told.rate / usual.rate];
                 let mut shares = shares.iter().zip(shares_held());
                 shares.all(|(share, held)| *share > held) && told.refused < told.taken
             });
-            assert!(is_enough || !last, "too little is done");
+            // On a busy machine the senders may not come to three times as much.
+            let is_enough = is_enough && reckless.refused > 0;
+            assert!(
+                is_enough || !last,
+                "too little is done, or it was not too much"
+            );
             if is_enough {
                 break;
             }
