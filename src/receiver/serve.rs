@@ -16,10 +16,6 @@ const HEADER_BYTES_MAX: u32 = 16 * 1024;
 /// and a step of the connection. It bounds what a connection may have to hold of one.
 const FRAME_BYTES_MAX: u32 = 256 << 10;
 
-/// Requests that a sender may have taken back before they were looked at, per connection, before the connection is
-/// closed: a defence against "rapid reset". h2's own number.
-const RESET_STREAMS_MAX: usize = 20;
-
 /// Requests that may be reset because the sender broke the protocol, per connection, before it is closed.
 const BROKEN_STREAMS_MAX: usize = 64;
 
@@ -57,12 +53,15 @@ pub async fn serve(
         Protocol::Http => http::routes(&intake, &settings, tokens),
     };
     let (connections, watch) = door.open();
+    // A sender that waits no longer takes back all that it has under way, perhaps before any of it was looked at. More than that
+    // is "rapid reset", and the connection is closed: to many exporters an error after which what was sent is lost.
+    let taken_back_max = settings.streams_per_connection_max as usize;
     let server = Server::builder()
         .accept_http1(protocol == Protocol::Http)
         .max_concurrent_streams(settings.streams_per_connection_max)
         .max_frame_size(FRAME_BYTES_MAX)
         .http2_max_header_list_size(HEADER_BYTES_MAX)
-        .http2_max_pending_accept_reset_streams(Some(RESET_STREAMS_MAX))
+        .http2_max_pending_accept_reset_streams(Some(taken_back_max))
         .http2_max_local_error_reset_streams(Some(BROKEN_STREAMS_MAX))
         .http2_keepalive_interval(Some(KEEPALIVE))
         .add_routes(routes)
