@@ -72,7 +72,7 @@ pub(super) fn observe(fold: &mut Fold, judged: &Judged<'_>, policy: &Policy) -> 
         _ if tally.weak => settings.calls_weak.unwrap_or(settings.calls),
         _ => settings.calls,
     };
-    let needed = needed + judged.calls_more();
+    let needed = needed.saturating_add(judged.calls_more());
     // LoopLens keeps one warning for a rule and tool; with progress known each loop has its own.
     let group = if policy.progress_aware {
         key

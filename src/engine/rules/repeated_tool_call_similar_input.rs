@@ -81,11 +81,12 @@ pub(super) fn observe(fold: &mut Fold, judged: &Judged<'_>, policy: &Policy) -> 
         Some(calls) if is_unknown && tally.weak => calls,
         // What was done may have mended what fails.
         _ if tally.weak || is_unknown => {
-            settings.calls_weak.unwrap_or(settings.calls) + u32::from(tally.moved)
+            let calls = settings.calls_weak.unwrap_or(settings.calls);
+            calls.saturating_add(tally.moved.into())
         }
         _ => settings.calls,
     };
-    let needed = needed + judged.calls_more();
+    let needed = needed.saturating_add(judged.calls_more());
     if tally.count < needed {
         return None;
     }
