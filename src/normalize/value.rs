@@ -274,17 +274,28 @@ fn without_value(view: ValueView<'_>) -> Option<Recorded> {
     }
 }
 
-/// Whether a text stands in the place of a hidden value. `__REDACTED__` is `OpenInference`'s; the others are usual ones.
+/// Whether a text stands in the place of a hidden value. `__REDACTED__` is `OpenInference`'s, then come Koog's and `LiteLLM`'s;
+/// the others are usual ones. Logfire says why it hid one.
 fn is_marker(text: &str) -> bool {
-    // The longest marker has twelve bytes, and may have quotes and blanks around it.
+    const MARKERS: [&str; 8] = [
+        "__REDACTED__",
+        "HIDDEN:non-empty",
+        "redacted-by-litellm",
+        "[REDACTED]",
+        "<REDACTED>",
+        "REDACTED",
+        "***REDACTED***",
+        "[Filtered]",
+    ];
+    // The longest marker may have quotes and blanks around it.
     if text.len() > 64 {
         return false;
     }
     let text = text.trim().trim_matches('"');
-    text.len() <= 12
-        && ["__REDACTED__", "[REDACTED]", "<REDACTED>", "REDACTED"]
-            .iter()
-            .any(|marker| text.eq_ignore_ascii_case(marker))
+    MARKERS
+        .iter()
+        .any(|marker| text.eq_ignore_ascii_case(marker))
+        || text.starts_with("[Scrubbed due to '")
 }
 
 /// Walks JSON text without checking it.
@@ -686,6 +697,11 @@ mod tests {
             "[REDACTED]",
             "<redacted>",
             "\"__REDACTED__\"",
+            "HIDDEN:non-empty",
+            "redacted-by-litellm",
+            "***REDACTED***",
+            "[Filtered]",
+            "[Scrubbed due to 'password']",
         ] {
             assert_eq!(input(ValueView::Str(marker)), Recorded::Redacted);
             assert_eq!(output_json(&PLAIN, marker), Recorded::Redacted);
