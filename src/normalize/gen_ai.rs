@@ -28,6 +28,9 @@ use super::facts::Slot;
 use super::reading::{Reading, event_text, json_text, member_text};
 use super::{Outcome, agentscope, plain, shell, value, wrappers};
 
+/// The span that answers several calls at once, beside those of the calls.
+pub(super) const MERGED_TOOLS: &str = "(merged tools)";
+
 /// Reads one span.
 pub(super) fn span(reading: &mut Reading<'_, '_>) -> Outcome {
     if reading.span.scope_name.starts_with("autogen ") {
@@ -75,6 +78,7 @@ pub(super) fn operate(reading: &mut Reading<'_, '_>, operation: &str) -> Outcome
         "create_memory" | "update_memory" | "upsert_memory" | "delete_memory" => {
             reading.tell(Body::MemoryWrite);
         }
+        "handoff" => handoff(reading),
         "create_agent"
         | "step"
         | "create_thread"
@@ -96,6 +100,12 @@ pub(super) fn operate(reading: &mut Reading<'_, '_>, operation: &str) -> Outcome
         | "rerank"
         | "plan"
         | "agent_step"
+        | "execute_task"
+        | "execute_hook"
+        | "content_event"
+        | "model_request"
+        | "tool_coordination"
+        | "user_prompt_processing"
         | "execute_event_loop_cycle" => {}
         _ => return Outcome::UnknownOperation,
     }
@@ -193,22 +203,35 @@ fn is_executor(reading: &Reading<'_, '_>) -> bool {
     messages.is_some_and(|messages| value::member(messages, &["0", "role"]) == Some("\"tool\""))
 }
 
+fn handoff(reading: &mut Reading<'_, '_>) {
+    let facts = reading.facts;
+    let from = facts.text(Slot::HandoffFrom).map(value::name);
+    if let Some(to) = facts.text(Slot::HandoffTo) {
+        reading.tell_handoff(from, to);
+    }
+}
+
 fn tool(reading: &mut Reading<'_, '_>) {
     let (facts, span) = (reading.facts, reading.span);
     let named = span.name.strip_prefix("execute_tool ");
     let tool = facts
         .text(Slot::ToolName)
         .unwrap_or(named.unwrap_or(span.name));
+    if tool == MERGED_TOOLS {
+        return;
+    }
     let tool = tool_name(span.scope_name, tool);
     let mut call = Call::of(tool, facts);
     call.arguments = call
         .arguments
         .or_else(|| json_text(facts.value(Slot::Input)))
+        .or_else(|| json_text(facts.value(Slot::PlainInput)))
         .or_else(|| event_text(span, "gen_ai.tool.message", "content"))
         .or_else(|| told_in_messages(reading, true));
     call.result = call
         .result
         .or_else(|| json_text(facts.value(Slot::Output)))
+        .or_else(|| json_text(facts.value(Slot::PlainOutput)))
         .or_else(|| event_text(span, "gen_ai.choice", "message"))
         .or_else(|| told_in_messages(reading, false));
     if span.scope_name == agentscope::SCOPE {
@@ -657,6 +680,39 @@ mod tests {
         check(
             Captured::new("autogen-core", "create_agent triage", &created).root(),
             &[],
+        );
+    }
+
+    /// trpc-agent-go puts an event with an id and times of its own around each result, and has a span for several at once.
+    #[test]
+    fn events_around_results_come_off() {
+        let tool = |id: u32, name: &str| {
+            let event = json!({"id": id.to_string(), "object": "tool.response", "created": id, "choices": [{"index": 0,
+                "message": {"role": "tool", "content": "[]", "tool_id": format!("c{id}")}}], "timestamp": id});
+            // Its own order, which a JSON object here does not keep.
+            let event = format!("{{\"id\":\"{id}\",{}", &event.to_string()[1..]);
+            let attributes = json!({"gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": name,
+                "gen_ai.tool.call.arguments": "{\"query\":\"x\"}", "gen_ai.tool.call.result": event});
+            Captured::new("trpc.agent.go", "execute_tool", &attributes)
+        };
+        let expected = [r#"call search({"query":"x"}) = 2 bytes"#];
+        check(tool(1, "search"), &expected);
+        check(tool(2, "search"), &expected);
+        check(tool(3, "(merged tools)"), &[]);
+    }
+
+    /// A hand-off that names its receiver is told; values may stand under the plainest of keys.
+    #[test]
+    fn other_words_and_keys() {
+        let handoff = json!({"gen_ai.operation.name": "handoff", "gen_ai.handoff.from_agent": "a", "gen_ai.handoff.to_agent": "b"});
+        check(
+            Captured::new("somebody's", "handoff", &handoff),
+            &["a to b"],
+        );
+        let tool = json!({"tool_name": "search", "input": "{\"query\": \"x\"}", "output": "[]"});
+        check(
+            Captured::new("somebody's", "tool_execution", &tool),
+            &[r#"call search({"query":"x"}) = 2 bytes"#],
         );
     }
 

@@ -1,7 +1,8 @@
 //! google-adk: the GenAI conventions, with `gcp.vertex.agent.*` where these have nothing, and older names for its spans.
 //!
 //! *Wrappers.* A result that is no object is wrapped as `{"result": …}`. Hidden values are written as `{}` or `N/A`, and
-//! what could not be had as `<not specified>` or `<not serializable>`: none of these equals anything.
+//! what could not be had as `<not specified>` or `<not serializable>`: none of these equals anything. `VeADK`, which is made of
+//! it, describes the tool beside the arguments, and has the call's id beside the result.
 //!
 //! *A tool call* is one span; for calls side by side there is one span more, `(merged tools)`, which repeats their answers
 //! and is left out. A model call may be two spans, `call_llm` around `generate_content`: the engine makes one of them.
@@ -19,13 +20,10 @@ use super::call::Call;
 use super::facts::{Facts, Slot};
 use super::reading::{Reading, json_text};
 use super::wrappers;
-use super::{Outcome, gen_ai};
+use super::{Outcome, gen_ai, value};
 
 /// What stands for a value that is not shown. The value layer knows this marker.
 const HIDDEN: Cow<'static, str> = Cow::Borrowed("__REDACTED__");
-
-/// The span that answers several calls at once.
-const MERGED: &str = "(merged tools)";
 
 /// Reads one span.
 pub(super) fn span(reading: &mut Reading<'_, '_>) -> Outcome {
@@ -56,17 +54,29 @@ fn tool(reading: &mut Reading<'_, '_>) {
     let facts = reading.facts;
     let named = reading.span.name.strip_prefix("execute_tool ");
     let tool = facts.text(Slot::ToolName).or(named).unwrap_or_default();
-    if tool == MERGED {
+    if tool == gen_ai::MERGED_TOOLS {
         return;
     }
     let mut call = Call::of(tool, facts);
     call.id = call.id.filter(|id| !id.starts_with('<'));
-    call.arguments = call.arguments.or_else(|| shown(facts, Slot::AdkArguments));
+    call.arguments = call
+        .arguments
+        .or_else(|| shown(facts, Slot::AdkArguments))
+        .map(|arguments| wrappers::within(arguments, parameters));
     call.result = call
         .result
         .or_else(|| shown(facts, Slot::AdkResult))
+        .map(|answer| wrappers::within(answer, wrappers::function_response))
         .map(|result| wrappers::within(result, |result| wrappers::only_member(result, "result")));
     reading.tell_call(&call);
+}
+
+/// The arguments that `VeADK` puts beside the tool's name and description.
+fn parameters(input: &str) -> Option<Cow<'_, str>> {
+    let is_described = wrappers::begins_with(input, &["name", "description"])
+        && value::member(input, &["description"]).is_some();
+    let parameters = value::member(input, &["parameters"]).filter(|_| is_described);
+    parameters.map(Cow::Borrowed)
 }
 
 /// The value of a key of its own, or the marker for one that is hidden.
@@ -117,6 +127,20 @@ mod tests {
         let whole = json!({"gcp.vertex.agent.tool_response": "{\"result\": \"b\", \"more\": 1}"});
         assert_eq!(tool(&whole), ["call with id read(-) = 23 bytes"]);
         assert!(tool(&json!({"gen_ai.tool.name": "(merged tools)"})).is_empty());
+    }
+
+    /// `VeADK`, which is made of it, describes the tool beside the arguments, and gives the answer with the call's id.
+    #[test]
+    fn veadk_is_unwrapped() {
+        let told = |id: &str| {
+            tool(
+                &json!({"gen_ai.tool.input": {"name": "read", "description": "Reads.", "parameters": {"path": "a"}},
+                "gen_ai.tool.output": {"id": id, "name": "read", "response": {"result": "b"}}}),
+            )
+        };
+        let expected = [r#"call with id read({"path":"a"}) = 1 bytes"#];
+        assert_eq!(told("adk-1"), expected);
+        assert_eq!(told("adk-2"), expected);
     }
 
     /// The hand-off tool names its receiver.

@@ -12,7 +12,7 @@
 //! chain; a chain of a function's name is a call of it.
 //!
 //! *Components.* Langflow has a span for each component of a flow, in a trace of its own beside that of the agent in it, which
-//! LangChain's instrumentation tells: they are steps, whatever kinds they have.
+//! LangChain's instrumentation tells: they are steps, whatever kinds they have. So are the activities of Dapr's workflows.
 //!
 //! *State.* LangGraph's nodes are chains of the node's name; what they write is read by [`super::langgraph`].
 //!
@@ -41,7 +41,7 @@ pub(super) fn span(reading: &mut Reading<'_, '_>) -> Outcome {
         // What happened within a tool or a model's call, as a span of the same kind below it.
         return Outcome::Noise;
     }
-    if reading.span.scope_name.starts_with("langflow.") {
+    if reading.span.scope_name.starts_with("langflow.") || is_activity(reading) {
         return Outcome::Noise;
     }
     let tell: fn(&mut Reading<'_, '_>, Framework) = match facts.text(Slot::OpenInferenceKind) {
@@ -143,6 +143,13 @@ fn is_node(reading: &Reading<'_, '_>) -> bool {
         let node = member_text(&metadata, &["langgraph_node"]);
         node.as_deref() == Some(reading.span.name)
     })
+}
+
+/// Whether a span is the step of Dapr's workflow around a tool or a model, which have spans of their own below it.
+fn is_activity(reading: &Reading<'_, '_>) -> bool {
+    let span = reading.span;
+    span.scope_name.starts_with("dapr_agents.")
+        && span.attributes.find("workflow.activity").is_some()
 }
 
 /// Whether a chain of NVIDIA's toolkit is a call of one of its functions, which are its agents' tools: neither the workflow nor
@@ -360,6 +367,23 @@ mod tests {
                 .told()
                 .is_empty()
         );
+    }
+
+    /// A tool of Dapr Agents is told once, though the activity that runs it is marked as one, too.
+    #[test]
+    fn activities_of_dapr_are_no_tools() {
+        let scope = "dapr_agents.observability.instrumentor";
+        let tool = json!({"openinference.span.kind": "TOOL", "tool.name": "search", "agent.name": "demo",
+            "gen_ai.operation.name": "execute_tool", "input.value": r#"{"query":"x"}"#, "output.value": "[]"});
+        check(
+            Captured::new(scope, "execute_tool search", &tool),
+            &[r#"demo: call search({"query":"x"}) = 2 bytes"#],
+        );
+        for kind in ["TOOL", "LLM", "TASK"] {
+            let activity = json!({"openinference.span.kind": kind, "agent.name": "demo", "workflow.activity": "run_tool",
+                "input.value": r#"{"tool_call":{"id":"c1"}}"#});
+            check(Captured::new(scope, "demo.run_tool", &activity), &[]);
+        }
     }
 
     /// A function of NVIDIA's toolkit is a tool; its workflow and what LangChain does within are not.

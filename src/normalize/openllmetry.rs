@@ -37,7 +37,6 @@ pub(super) fn span(reading: &mut Reading<'_, '_>) -> Outcome {
             reading.agent = named.or_else(|| facts.text(Slot::EntityName).map(Cow::Borrowed));
             return gen_ai::operate(reading, "invoke_agent");
         }
-        (Some("handoff"), _) => handoff(reading),
         (Some("execute_task"), _) => node(reading),
         (None, Some("task")) if watches(reading, "llamaindex") => {
             llama_index_tool(reading);
@@ -136,14 +135,6 @@ fn place(reading: &mut Reading<'_, '_>) {
 fn workflow(reading: &mut Reading<'_, '_>) {
     if reading.is_root() {
         reading.tell_turn();
-    }
-}
-
-fn handoff(reading: &mut Reading<'_, '_>) {
-    let facts = reading.facts;
-    let from = facts.text(Slot::HandoffFrom).map(value::name);
-    if let Some(to) = facts.text(Slot::HandoffTo) {
-        reading.tell_handoff(from, to);
     }
 }
 

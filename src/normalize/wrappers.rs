@@ -164,18 +164,31 @@ pub(super) fn arguments(recorded: &str) -> Cow<'_, str> {
 
 /// A result without what frameworks put around it, where there is something around it.
 pub(super) fn result(recorded: &str) -> Option<Cow<'_, str>> {
-    content(recorded).or_else(|| {
-        // Some write the printed text as JSON once more.
-        let text = if recorded.starts_with("\"content=") {
-            value::unquote(recorded)
-        } else {
-            Cow::Borrowed(recorded)
-        };
-        let is_printed = text.starts_with("content='") || text.starts_with("content=\"");
-        let printed = is_printed.then(|| printed_member(&text, "content"));
-        let printed = printed.flatten().map(Cow::Owned);
-        printed.or_else(|| without_note(recorded).map(Cow::Owned))
-    })
+    content(recorded)
+        .or_else(|| event_content(recorded))
+        .or_else(|| {
+            // Some write the printed text as JSON once more.
+            let text = if recorded.starts_with("\"content=") {
+                value::unquote(recorded)
+            } else {
+                Cow::Borrowed(recorded)
+            };
+            let is_printed = text.starts_with("content='") || text.starts_with("content=\"");
+            let printed = is_printed.then(|| printed_member(&text, "content"));
+            let printed = printed.flatten().map(Cow::Owned);
+            printed.or_else(|| without_note(recorded).map(Cow::Owned))
+        })
+}
+
+/// A result within trpc-agent-go's event of it, whose id and times are each call's own.
+fn event_content(event: &str) -> Option<Cow<'_, str>> {
+    if !begins_with(event, &["id"])
+        || value::member(event, &["object"]) != Some("\"tool.response\"")
+        || value::member(event, &["choices", "1"]).is_some()
+    {
+        return None;
+    }
+    member_text(event, &["choices", "0", "message", "content"])
 }
 
 /// A result without the note that `PraisonAI` puts behind those that bring nothing new, `[loop-guard] Limited progress in 4

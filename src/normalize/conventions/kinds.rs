@@ -141,6 +141,15 @@ fn every_operation_of_a_framework() {
         ("opentelemetry.instrumentation.langchain", "execute_task"),
         ("gemini-cli", "schedule_tool_calls"),
         ("autogen-core", "create_agent"),
+        ("copilot-chat", "content_event"),
+        ("copilot-chat", "execute_hook"),
+        ("openlit.instrumentation.crewai", "execute_task"),
+        ("openlit.instrumentation.pydantic_ai", "model_request"),
+        (
+            "openlit.instrumentation.pydantic_ai",
+            "user_prompt_processing",
+        ),
+        ("openlit.instrumentation.browser_use", "tool_coordination"),
     ] {
         let span = json!({"gen_ai.operation.name": word, "gen_ai.agent.name": "a", "gen_ai.usage.input_tokens": 9});
         let normalizer = Normalizer::new();
