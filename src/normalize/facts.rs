@@ -46,16 +46,20 @@ facts! {
     OwnKind: "mastra.span.type" "langwatch.span.type" "lmnr.span.type" "mlflow.spanType" "agentops.span.kind"
         "ag2.span.type" "genkit:metadata:subtype" "genkit:type" "spring.ai.kind" "gen_ai.span.kind" "gen_ai.span_kind_name"
         "braintrust.span_attributes" "judgment.span_kind" "span.type" "entity.type"
-        "lmnr.association.properties.trace_type";
+        "lmnr.association.properties.trace_type" "confident.span.type" "ag.type.node" "au.span.kind" "cozeloop.span_type"
+        "honeyhive_event_type";
     /// What went into it, under the key of whoever follows no convention.
     PlainInput: "input" "langwatch.input" "lmnr.span.input" "mlflow.spanInputs" "agentops.entity.input" "genkit:input"
         "agentops.tool.input" "agentops.task.input" "agentops.agent.input" "agentops.operation.input" "agentops.workflow.input"
         "braintrust.input_json" "braintrust.input" "judgment.input"
-        "haystack.agent.step.tool.input";
+        "haystack.agent.step.tool.input" "confident.span.input" "ag.data.inputs" "au.tool.input" "au.agent.input"
+        "cozeloop.input";
     /// What came out of it.
     PlainOutput: "output" "langwatch.output" "lmnr.span.output" "mlflow.spanOutputs" "agentops.entity.output"
         "agentops.tool.output" "agentops.task.output" "agentops.agent.output" "agentops.operation.output" "agentops.workflow.output"
-        "genkit:output" "braintrust.output_json" "braintrust.output" "judgment.output" "haystack.agent.step.tool.output" "haystack.agent.step.llm.output" "haystack.component.output";
+        "genkit:output" "braintrust.output_json" "braintrust.output" "judgment.output" "haystack.agent.step.tool.output" "haystack.agent.step.llm.output" "haystack.component.output"
+        "confident.span.output" "ag.data.outputs" "au.tool.output" "au.llm.output" "au.agent.output" "cozeloop.output"
+        "honeyhive_outputs.result";
     /// The Vercel AI SDK's operation.
     VercelOperation: "ai.operationId";
     /// The MCP method.
@@ -65,7 +69,7 @@ facts! {
     /// The agent at work.
     Agent: "gen_ai.agent.name" "agent.name" "agent_name"
         "traceloop.association.properties.lc_agent_name" "langsmith.metadata.lc_agent_name"
-        "ai.telemetry.functionId" "entity.name" "lc_agent_name";
+        "ai.telemetry.functionId" "entity.name" "lc_agent_name" "confident.agent.name" "au.agent.name";
     /// The node of a graph that the span stands for: an agent where the span is one, else a model's or a tool's own.
     GraphNode: "graph.node.name" "graph.node.id";
     /// The agent's id.
@@ -82,7 +86,7 @@ facts! {
         "langsmith.metadata.session_id" "ai.telemetry.metadata.sessionId" "ai.telemetry.metadata.session_id"
         "ai.telemetry.metadata.conversationId" "ai.telemetry.metadata.threadId" "ai.telemetry.metadata.chatId"
         "gcp.vertex.agent.session_id" "judgment.session_id"
-        "lmnr.association.properties.session_id";
+        "lmnr.association.properties.session_id" "confident.trace.thread_id" "ag.session.id" "honeyhive.session_id";
     /// OpenInference's JSON text of framework facts.
     Metadata: "metadata";
 
@@ -91,7 +95,7 @@ facts! {
     EntityName: "traceloop.entity.name";
     /// The tool.
     ToolName: "gen_ai.tool.name" "tool.name" "ai.toolCall.name" "tool_name" "haystack.tool.name" "spring.ai.tool.definition.name"
-        "lk.function_tool.name";
+        "lk.function_tool.name" "confident.tool.name" "au.tool.name";
     /// The call's id.
     CallId: "gen_ai.tool.call.id" "gen_ai.tool.call_id" "ai.toolCall.id" "tool_call.id" "tool.id" "tool.call.id" "tool_use_id"
         "lk.function_tool.id" "tool.call_id";
@@ -125,10 +129,11 @@ facts! {
     /// The model.
     Model: "gen_ai.response.model" "gen_ai.request.model" "llm.model_name" "ai.response.model" "ai.model.id"
         "langfuse.observation.model.name" "langsmith.metadata.ls_model_name" "llm.model" "mlflow.llm.model" "genkit:name"
-        "judgment.llm.model";
+        "judgment.llm.model" "confident.llm.model" "au.llm.name";
     /// Tokens read.
     InputTokens: "gen_ai.usage.input_tokens" "gen_ai.usage.prompt_tokens" "llm.token_count.prompt" "ai.usage.promptTokens"
-        "ai.usage.inputTokens" "llm.usage.prompt_tokens" "judgment.usage.non_cached_input_tokens";
+        "ai.usage.inputTokens" "llm.usage.prompt_tokens" "judgment.usage.non_cached_input_tokens"
+        "confident.llm.input_token_count" "au.llm.usage.prompt_tokens";
     /// Of these, from the provider's cache.
     CachedTokens: "gen_ai.usage.cache_read.input_tokens" "gen_ai.usage.cache_read_input_tokens"
         "llm.token_count.prompt_details.cache_read" "ai.usage.cachedInputTokens" "ai.usage.inputTokenDetails.cacheReadTokens"
@@ -136,7 +141,8 @@ facts! {
         "gen_ai.usage.cache_read_tokens";
     /// Tokens written.
     OutputTokens: "gen_ai.usage.output_tokens" "gen_ai.usage.completion_tokens" "llm.token_count.completion"
-        "ai.usage.completionTokens" "ai.usage.outputTokens" "llm.usage.completion_tokens" "judgment.usage.output_tokens";
+        "ai.usage.completionTokens" "ai.usage.outputTokens" "llm.usage.completion_tokens" "judgment.usage.output_tokens"
+        "confident.llm.output_token_count" "au.llm.usage.completion_tokens";
     /// Tokens read and written, where a span gives the sum alone.
     TotalTokens: "gen_ai.usage.total_tokens" "llm.token_count.total" "llm.usage.total_tokens" "ai.usage.totalTokens";
     /// Tokens by kind, as an object.
@@ -170,7 +176,8 @@ facts! {
     /// The kind of error.
     ErrorType: "error.type";
     /// The state in which the operation ended, in words.
-    TaskStatus: "gen_ai.task.status" "gen_ai.tool.status" "tool.status" "langfuse.observation.level";
+    TaskStatus: "gen_ai.task.status" "gen_ai.tool.status" "tool.status" "langfuse.observation.level"
+        "au.tool.status";
     /// What went wrong, in words.
     StatusMessage: "langfuse.observation.status_message";
     /// How many times the request was sent before.

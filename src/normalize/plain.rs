@@ -1,13 +1,14 @@
 //! Spans that follow no convention, but say in a key of their maker's own what kind of span they are: Mastra, `VoltAgent`,
-//! Genkit, AG2, Spring AI, and what observers' decorators make (`LangWatch`, Laminar, `MLflow`, `AgentOps`, Braintrust,
-//! Judgeval).
+//! Genkit, AG2, Spring AI, agentUniverse, and what observers' decorators make (`LangWatch`, Laminar, `MLflow`, `AgentOps`,
+//! Braintrust, Judgeval, `DeepEval`, Agenta, `CozeLoop`, `HoneyHive`).
 //!
 //! Each has its own key for the kind and its own for what went in and came out, but the words for kinds are nearly the same
 //! everywhere, and so are the values: plain JSON. One reading serves them all, and most of those that are still to come. A
 //! kind that is not known here is taken for no agent's: `span.type` may as well be somebody's database.
 //!
 //! *Wrappers.* `LangWatch` names the type of a value beside it; `MLflow` writes every attribute as JSON, names as well;
-//! Braintrust's kind is a member of an object.
+//! Braintrust's kind is a member of an object; Agenta says before a value that it is JSON; `HoneyHive` has an attribute for
+//! each argument.
 //!
 //! *Model calls.* Tokens and answer may stand in the reply alone ([`reply`]). Mastra has a generation around its steps: it
 //! is told where it has the tokens of them all.
@@ -95,7 +96,8 @@ fn tool(reading: &mut Reading<'_, '_>) {
         .arguments
         .or_else(|| json_text(facts.value(Slot::PlainInput)))
         .or_else(|| json_text(facts.value(Slot::Input)))
-        .map(|arguments| wrappers::within(arguments, typed));
+        .map(|arguments| wrappers::within(arguments, typed))
+        .or_else(|| one_by_one(reading));
     call.result = call
         .result
         .or_else(|| json_text(facts.value(Slot::PlainOutput)))
@@ -146,8 +148,26 @@ fn named_in(span: &str) -> &str {
     named.trim_matches('\'')
 }
 
-/// A value with its type beside it: `{"type": "json", "value": …}`.
+/// Arguments that have an attribute each, as `HoneyHive` writes them.
+fn one_by_one(reading: &Reading<'_, '_>) -> Option<Cow<'static, str>> {
+    let mut members = String::new();
+    for (key, value) in &reading.span.attributes {
+        let Some(name) = key.strip_prefix("honeyhive_inputs.") else {
+            continue;
+        };
+        members.push_str(if members.is_empty() { "{" } else { "," });
+        members.push_str(&serde_json::Value::from(name).to_string());
+        members.push(':');
+        value.write_json(&mut members);
+    }
+    (!members.is_empty()).then(|| Cow::Owned(members + "}"))
+}
+
+/// A value with its type beside it, `{"type": "json", "value": …}`, or before it.
 fn typed(whole: &str) -> Option<Cow<'_, str>> {
+    if let Some(json) = whole.strip_prefix("@ag.type=json:") {
+        return Some(Cow::Borrowed(json));
+    }
     if !whole.starts_with('{') || value::members(whole).count() != 2 {
         return None;
     }
@@ -223,6 +243,29 @@ mod tests {
                 "function_tool",
                 json!({"lk.function_tool.name": "search", "lk.function_tool.arguments": given,
                     "lk.function_tool.output": got}),
+            ),
+            (
+                "search",
+                json!({"confident.span.type": "tool", "confident.span.input": given, "confident.span.output": got}),
+            ),
+            (
+                "search",
+                json!({"ag.type.node": "tool", "ag.data.inputs": format!("@ag.type=json:{given}"),
+                    "ag.data.outputs": got}),
+            ),
+            (
+                "au.tool.search",
+                json!({"au.span.kind": "tool", "au.tool.name": "search", "au.tool.input": given,
+                    "au.tool.output": got, "au.tool.status": "success"}),
+            ),
+            (
+                "search",
+                json!({"cozeloop.span_type": "tool", "cozeloop.input": given, "cozeloop.output": got}),
+            ),
+            (
+                "search",
+                json!({"honeyhive_event_type": "tool", "honeyhive_inputs.query": "x",
+                    "honeyhive_outputs.result": got}),
             ),
             (
                 "tool.execution:search",

@@ -21,6 +21,8 @@ fn every_key_of_a_model_call() {
         "llm.model",
         "mlflow.llm.model",
         "judgment.llm.model",
+        "confident.llm.model",
+        "au.llm.name",
     ] {
         check(with(&call, key, &json!("m")), "model m 0+0 Unknown", key);
     }
@@ -37,6 +39,14 @@ fn every_key_of_a_model_call() {
         (
             "judgment.usage.non_cached_input_tokens",
             "judgment.usage.output_tokens",
+        ),
+        (
+            "confident.llm.input_token_count",
+            "confident.llm.output_token_count",
+        ),
+        (
+            "au.llm.usage.prompt_tokens",
+            "au.llm.usage.completion_tokens",
         ),
     ] {
         let mut used = call.clone();

@@ -21,6 +21,9 @@ fn every_key_of_a_session() {
         "gcp.vertex.agent.session_id",
         "judgment.session_id",
         "lmnr.association.properties.session_id",
+        "confident.trace.thread_id",
+        "ag.session.id",
+        "honeyhive.session_id",
     ] {
         let run = with(&tool, key, &json!("s")).report().expect(key).run;
         assert_eq!(
@@ -50,6 +53,8 @@ fn every_key_of_an_agent() {
         "ai.telemetry.functionId",
         "entity.name",
         "lc_agent_name",
+        "confident.agent.name",
+        "au.agent.name",
     ] {
         check(with(&tool, key, &json!("a")), "a: call t(-) = -", key);
     }

@@ -18,6 +18,8 @@ fn every_key_of_a_tool() {
         "haystack.tool.name",
         "spring.ai.tool.definition.name",
         "lk.function_tool.name",
+        "confident.tool.name",
+        "au.tool.name",
     ] {
         check(
             with(&tool, key, &json!("search")),
@@ -157,6 +159,7 @@ fn every_key_of_a_failure() {
         ("gen_ai.tool.status", "error"),
         ("gen_ai.task.status", "failure"),
         ("tool.status", "failed"),
+        ("au.tool.status", "error"),
         ("langfuse.observation.level", "ERROR"),
     ] {
         let told = with(&tool, key, &json!(word)).told();
