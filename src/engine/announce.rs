@@ -65,6 +65,12 @@ impl RunState {
         self.forgotten_revision = self.forgotten_revision.max(revision);
     }
 
+    /// Whether more was announced of this run than it remembers.
+    #[must_use]
+    pub fn has_forgotten_announcements(&self) -> bool {
+        self.forgotten_revision > 0
+    }
+
     /// What is to be said of the warnings that were announced of this run before it began anew, as the newest announcement of
     /// each has them: those are over that were open and are not open now.
     #[must_use]

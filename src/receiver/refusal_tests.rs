@@ -13,7 +13,7 @@ use tokio::time::timeout;
 
 use super::fake::Fake;
 use super::serving_tests::listening_for;
-use super::tests::{framed, recorded};
+use super::tests::{framed, recorded, settings};
 use super::{Intake, Protocol};
 
 const DATA: u8 = 0;
@@ -24,6 +24,9 @@ const GO_AWAY: u8 = 7;
 const WINDOW_UPDATE: u8 = 8;
 const END_STREAM: u8 = 1;
 const END_HEADERS: u8 = 4;
+
+/// Why a sender gives up a request.
+const CANCEL: u32 = 8;
 
 /// The setting that tells how much may be sent on a stream that has just begun.
 const INITIAL_WINDOW: u16 = 4;
@@ -103,6 +106,13 @@ impl Peer {
         };
         self.streams.insert(self.next, stream);
         self.next += 2;
+    }
+
+    /// Gives up all that is under way.
+    async fn give_up(&mut self) {
+        for id in std::mem::take(&mut self.streams).into_keys() {
+            self.write(RESET, 0, id, &CANCEL.to_be_bytes()).await;
+        }
     }
 
     /// Sends all bodies to their ends and takes all answers.
@@ -303,4 +313,28 @@ async fn a_connection_waits_for_room() {
     assert_eq!(intake.counters().requests_accepted.value(), 2);
     over_http1.cancel();
     over_grpc.cancel();
+}
+
+/// Given a connection that waits for room, and a sender that meanwhile gives up as many requests as it may have under way on
+/// it, the connection stays, and the next request is acknowledged on it.
+#[tokio::test]
+async fn a_connection_outlives_what_is_given_up_on_it() {
+    let is_full = Arc::new(AtomicBool::new(true));
+    let fake = Fake::full_while(Arc::clone(&is_full)).with_pauses();
+    let intake = Intake::over(1 << 20, fake);
+    let (address, shutdown, _serving) = listening_for(Protocol::Grpc, intake.clone()).await;
+    let mut peer = Peer::connect(address).await;
+    let request = framed(false, &recorded());
+    peer.begin(request.clone()).await;
+    peer.finish().await;
+    for _ in 0..settings().streams_per_connection_max {
+        peer.begin(request.clone()).await;
+    }
+    peer.give_up().await;
+    is_full.store(false, Ordering::SeqCst);
+    peer.begin(request).await;
+    peer.finish().await;
+    assert_eq!(intake.counters().pauses.value(), 1);
+    assert_eq!(intake.counters().requests_accepted.value(), 1);
+    shutdown.cancel();
 }

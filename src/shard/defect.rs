@@ -5,7 +5,8 @@
 //! again, since a sender who gets no answer tries again. When the journal is replayed, the same reports end the same way.
 //!
 //! A run whose saved state cannot be read begins anew too. What was announced of it is known from the log of alerts alone, and
-//! is taken back in the turn in which this is found, or in the first one after a replay.
+//! is taken back in the turn in which this is found, or in the first one after a replay, before which nothing of the journal is
+//! given up. Whether that was done is seen from the log whenever such a run is read: a process may end before it.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -52,7 +53,8 @@ impl Worker {
     /// Says that warnings are over of which runs know nothing any more that began anew, in this turn or in the replay.
     pub(super) fn take_back(&mut self, draft: &mut Draft) -> Result<(), StoreError> {
         for run_id in self.residence.take_begun_anew() {
-            let announced = self.shared.store.newest_alerts_of(&run_id)?;
+            let mut announced = self.shared.store.newest_alerts_of(&run_id)?;
+            announced.retain(|alert| !draft.announces(alert.warning.id));
             if let Some(run) = self.residence.fetch(&run_id)? {
                 let announced = announced.into_iter().map(|alert| alert.warning);
                 let changes = run.state.take_back(announced);

@@ -50,6 +50,12 @@ impl Draft {
         self.turn.removed.push(key);
     }
 
+    /// Whether it announces something of a warning.
+    pub(super) fn announces(&self, warning: u64) -> bool {
+        let mut alerts = self.turn.alerts.iter();
+        alerts.any(|alert| alert.warning.id == warning)
+    }
+
     /// Makes alerts of what changed with a run's warnings.
     pub(super) fn announce(&mut self, changes: Vec<Change>, state: &RunState, policy: &Policy) {
         let warnings: Vec<_> = changes

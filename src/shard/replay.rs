@@ -93,9 +93,9 @@ pub(super) async fn replay(
             save(store, residence, most).await?;
         }
     }
-    for (shard, residence) in residences.iter_mut().enumerate() {
+    // The journal is kept until the shards have said what is owed of runs that began anew: if that fails, they are found by it.
+    for residence in &mut residences {
         save(store, residence, most).await?;
-        store.needed_from(shard as u16, u64::MAX);
     }
     if turns > 0 {
         info!(turns, "journal replayed");
@@ -133,8 +133,12 @@ fn apply(
                 let (slot, _) = residence.open(&told.run_id, told.created_ms)?;
                 let run = residence.at(slot);
                 if run.position < position {
-                    // Of what changed, and of what failed, was told when it was done first.
-                    let _ = contained(&mut run.state, |state| step(state, &told.input, policy));
+                    // What changed was told when it was done first, and what failed, if it failed then.
+                    let stepped =
+                        contained(&mut run.state, |state| step(state, &told.input, policy));
+                    if stepped.is_err() {
+                        residence.note_begun_anew(&told.run_id);
+                    }
                     touched.push((shard, told.run_id));
                 }
             }

@@ -9,7 +9,7 @@
 //! whoever wants room goes round through the runs, takes the marks off and lets those go that have none ("second
 //! chance"). Positions only grow, so a run that begins to differ from the disk goes behind all others that do.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 
 use tracing::warn;
 
@@ -65,8 +65,8 @@ pub(super) struct Residence {
     /// Oldest position of the states that are being saved just now.
     saving_from: Option<u64>,
     unreadable: u64,
-    /// Runs of which warnings were announced before they began anew.
-    begun_anew: Vec<Text>,
+    /// Runs that do not know all that was announced of them: it may not have been said of their warnings that they are over.
+    begun_anew: BTreeSet<Text>,
 }
 
 impl Residence {
@@ -81,7 +81,7 @@ impl Residence {
             unsaved_len: 0,
             saving_from: None,
             unreadable: 0,
-            begun_anew: Vec::new(),
+            begun_anew: BTreeSet::new(),
         }
     }
 
@@ -100,9 +100,14 @@ impl Residence {
         std::mem::take(&mut self.unreadable)
     }
 
-    /// Runs that began anew since this was last asked and of which warnings were announced before.
-    pub(super) fn take_begun_anew(&mut self) -> Vec<Text> {
+    /// Runs that were found to have begun anew since this was last asked, now or before the process began.
+    pub(super) fn take_begun_anew(&mut self) -> BTreeSet<Text> {
         std::mem::take(&mut self.begun_anew)
+    }
+
+    /// Notes that a run in memory began anew.
+    pub(super) fn note_begun_anew(&mut self, run_id: &Text) {
+        self.begun_anew.insert(run_id.clone());
     }
 
     /// A run in memory.
@@ -170,7 +175,12 @@ impl Residence {
             Err(error) => return Err(error),
         };
         let run = match decode_run(&saved.state) {
-            Ok(state) => Resident::new(state, saved.key, saved.position),
+            Ok(state) => {
+                if state.has_forgotten_announcements() {
+                    self.note_begun_anew(run_id);
+                }
+                Resident::new(state, saved.key, saved.position)
+            }
             Err(error) => {
                 self.unreadable(&error);
                 // What the journal still has of it is told to it again.
@@ -187,7 +197,7 @@ impl Residence {
         if let Some(newest) = announced.iter().map(|alert| alert.warning.revision).max() {
             // Those that are open are taken back with the next one.
             state.go_on_behind(newest + 1);
-            self.begun_anew.push(run_id.clone());
+            self.note_begun_anew(run_id);
         }
         Ok(state)
     }

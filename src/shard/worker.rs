@@ -363,7 +363,7 @@ impl Worker {
         // From now on who asks is answered by whoever asked: the call is allowed.
         self.tray.asks.close();
         self.answer_waiting()?;
-        self.commit_pending().await?;
+        self.take_batch(Batch::default()).await?;
         while let Some(message) = self.next_message() {
             self.take_turn(message).await?;
         }

@@ -142,7 +142,8 @@ fn heard(shards: &Shards) -> BTreeMap<u64, (u32, WarningState)> {
 }
 
 /// Given a run that was warned of and whose saved state cannot be read, when it is heard of again or already by the replay:
-/// it is said of its warnings that they are over, and when they come again, they go on behind that.
+/// it is said of its warnings that they are over, and when they come again, they go on behind that. When they are over again in
+/// the turn in which the run is read from disk, that is said once.
 #[tokio::test(start_paused = true)]
 async fn warnings_outlive_a_state_that_cannot_be_read() {
     for told_after_the_save in [0, 1] {
@@ -168,12 +169,7 @@ async fn warnings_outlive_a_state_that_cannot_be_read() {
         if told_after_the_save == 0 {
             submit(&shards, calls(A, Some("spoilt"), 3..4)).await;
         }
-        let over = until(async || {
-            let heard = heard(&shards);
-            let are_over = heard.values().all(|last| last.1 == WarningState::Resolved);
-            are_over.then_some(heard)
-        })
-        .await;
+        let over = until_over(&shards).await;
         assert!(over.keys().eq(raised.keys()));
         submit(&shards, calls(A, Some("spoilt"), 4..7)).await;
         let again = heard(&shards);
@@ -189,5 +185,83 @@ async fn warnings_outlive_a_state_that_cannot_be_read() {
         assert_eq!(heard(&shards), again);
         stop(&shards).await;
         kill(shards).await;
+
+        // Read from disk, and said to be over in the same turn.
+        let shards = start(dir.path(), settings()).await;
+        DEFECTIVE.set("spoilt".to_owned());
+        submit(&shards, calls(A, Some("spoilt"), 7..8)).await;
+        DEFECTIVE.set(String::new());
+        let over = heard(&shards);
+        assert!(over.values().all(|last| last.1 == WarningState::Resolved));
+        stop(&shards).await;
+        kill(shards).await;
     }
+}
+
+/// Waits until all that was announced is over.
+async fn until_over(shards: &Shards) -> BTreeMap<u64, (u32, WarningState)> {
+    until(async || {
+        let heard = heard(shards);
+        let are_over = heard.values().all(|last| last.1 == WarningState::Resolved);
+        are_over.then_some(heard)
+    })
+    .await
+}
+
+/// Given a run that was warned of and whose saved state cannot be read, which the replay finds, and a process that ends right
+/// after the replay: it says that the warnings are over when it is told to leave, the next one does when it is killed, and
+/// no other one does once more.
+#[tokio::test(start_paused = true)]
+async fn what_is_owed_outlives_the_process() {
+    for is_killed in [true, false] {
+        let _still = still();
+        let dir = tempfile::tempdir().unwrap();
+        let shards = start(dir.path(), settings()).await;
+        submit(&shards, calls(A, Some("spoilt"), 0..3)).await;
+        stop(&shards).await;
+        kill(shards).await;
+        let shards = start(dir.path(), settings()).await;
+        submit(&shards, calls(A, Some("spoilt"), 3..4)).await;
+        let raised = heard(&shards);
+        kill(shards).await;
+        spoil(dir.path(), "spoilt").await;
+
+        let shards = start(dir.path(), settings()).await;
+        assert_eq!(heard(&shards), raised);
+        if !is_killed {
+            stop(&shards).await;
+        }
+        kill(shards).await;
+        let shards = start(dir.path(), settings()).await;
+        if is_killed {
+            pass(2, SECOND).await;
+        }
+        let over = heard(&shards);
+        assert!(over.keys().eq(raised.keys()));
+        assert!(over.values().all(|last| last.1 == WarningState::Resolved));
+        stop(&shards).await;
+        kill(shards).await;
+        let shards = start(dir.path(), settings()).await;
+        submit(&shards, calls(A, Some("spoilt"), 4..5)).await;
+        pass(3, SECOND).await;
+        assert_eq!(heard(&shards), over);
+        stop(&shards).await;
+    }
+}
+
+/// Given a run that was warned of, and a defect that shows only when it is replayed, it is said that its warnings are over.
+#[tokio::test(start_paused = true)]
+async fn a_defect_in_the_replay_is_told() {
+    let _still = still();
+    let dir = tempfile::tempdir().unwrap();
+    let shards = start(dir.path(), settings()).await;
+    submit(&shards, calls(A, Some("broken"), 0..3)).await;
+    let raised = heard(&shards);
+    assert!(!raised.is_empty());
+    kill(shards).await;
+    DEFECTIVE.set("broken".to_owned());
+    let shards = start(dir.path(), settings()).await;
+    DEFECTIVE.set(String::new());
+    assert!(until_over(&shards).await.keys().eq(raised.keys()));
+    stop(&shards).await;
 }
