@@ -269,8 +269,14 @@ impl Worker {
         if saved.key != *key {
             return Ok(None);
         }
-        let state = decode_run(&saved.state);
-        Ok(Some(state.map_or(nothing, |state| Glance::at(&state, key))))
+        Ok(Some(match decode_run(&saved.state) {
+            Ok(state) => Glance::at(&state, key),
+            // As soon as it is found idle, it begins anew, and its warnings are said to be over.
+            Err(_) => Glance {
+                is_open: true,
+                ..nothing
+            },
+        }))
     }
 }
 

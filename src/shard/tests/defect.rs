@@ -249,6 +249,24 @@ async fn what_is_owed_outlives_the_process() {
     }
 }
 
+/// Given a run that was warned of, whose saved state cannot be read and of which nobody hears again, it is said that its
+/// warnings are over.
+#[tokio::test(start_paused = true)]
+async fn a_quiet_run_that_cannot_be_read_is_over() {
+    let _still = still();
+    let dir = tempfile::tempdir().unwrap();
+    let shards = start(dir.path(), settings()).await;
+    submit(&shards, calls(A, Some("spoilt"), 0..3)).await;
+    let raised = heard(&shards);
+    stop(&shards).await;
+    kill(shards).await;
+    spoil(dir.path(), "spoilt").await;
+    let shards = start(dir.path(), settings()).await;
+    assert!(until_over(&shards).await.keys().eq(raised.keys()));
+    assert!(says_so(&view(&shards, "spoilt").await));
+    stop(&shards).await;
+}
+
 /// Given a run that was warned of, and a defect that shows only when it is replayed, it is said that its warnings are over.
 #[tokio::test(start_paused = true)]
 async fn a_defect_in_the_replay_is_told() {
