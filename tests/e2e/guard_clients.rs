@@ -40,7 +40,7 @@ fn change(program: &str, flag: &str, settings: &Path) -> String {
 }
 
 /// Given settings with members and hooks of the user's own, installing twice adds one entry an event, shows it, and keeps
-/// the file as it was; uninstalling gives back the settings to the letter.
+/// the file as it was before the first time; uninstalling gives back the settings to the letter.
 #[test]
 fn installing_leaves_the_rest_alone() {
     let dir = tempfile::tempdir().expect("a temporary directory");
@@ -86,6 +86,7 @@ fn installing_leaves_the_rest_alone() {
     assert_eq!(fs::read_to_string(&settings).expect("it is there"), first);
     change("claude-code", "--uninstall", &settings);
     assert_eq!(fs::read_to_string(&settings).expect("it is there"), before);
+    assert_eq!(fs::read_to_string(&backup).expect("it is kept"), before);
     let said = change("claude-code", "--uninstall", &settings);
     assert!(said.contains("nothing is changed"), "{said}");
 }

@@ -1,7 +1,8 @@
 //! `eddy hook NAME --install` and `--uninstall`: our command in the settings of a program.
 //!
 //! The settings are the user's. What is not ours stays as it is, down to its blanks; what is about to change is shown; the
-//! file as it was stays beside it under the name `*.before-eddy`; a file that we cannot read is left alone.
+//! file as it was before our command came into it stays beside it under the name `*.before-eddy`; a file that we cannot read
+//! is left alone.
 
 use std::fs;
 use std::io::{self, Write};
@@ -25,7 +26,7 @@ pub(super) fn install(program: Program, path: &Path, api: &ApiArgs) -> Result<()
     let mut file = SettingsFile::open(program, path)?;
     for (event, _) in program.events() {
         let mut entries = file.entries(event)?;
-        entries.retain(|entry| !is_ours(program, entry));
+        file.take_ours_out(&mut entries);
         let text = value_json(&entry, 3);
         entries.push(RawValue::from_string(text).map_err(|error| file.unreadable(&error))?);
         file.set_entries(event, &entries)?;
@@ -51,7 +52,7 @@ pub(super) fn uninstall(program: Program, path: &Path) -> Result<(), Failure> {
     for (event, _) in program.events() {
         let mut entries = file.entries(event)?;
         let before = entries.len();
-        entries.retain(|entry| !is_ours(program, entry));
+        file.take_ours_out(&mut entries);
         if entries.len() < before {
             file.set_entries(event, &entries)?;
             from.push(*event);
@@ -72,10 +73,10 @@ pub(super) fn uninstall(program: Program, path: &Path) -> Result<(), Failure> {
     ))
 }
 
-/// Where the file as it was is kept.
+/// Where the file is kept as it was.
 fn kept(backup: Option<&Path>) -> String {
     backup.map_or_else(String::new, |backup| {
-        format!("The file as it was: {}\n", backup.display())
+        format!("The file as it was before: {}\n", backup.display())
     })
 }
 
@@ -150,6 +151,8 @@ struct SettingsFile {
     path: PathBuf,
     /// What it says; none where there is no file yet.
     before: Option<String>,
+    /// Whether our command was in it.
+    had_ours: bool,
     root: Members,
     hooks: Members,
 }
@@ -171,6 +174,7 @@ impl SettingsFile {
             program,
             path,
             before,
+            had_ours: false,
             root: Members::default(),
             hooks: Members::default(),
         };
@@ -194,6 +198,12 @@ impl SettingsFile {
         Ok(entries.unwrap_or_default())
     }
 
+    fn take_ours_out(&mut self, entries: &mut Vec<Box<RawValue>>) {
+        let before = entries.len();
+        entries.retain(|entry| !is_ours(self.program, entry));
+        self.had_ours |= entries.len() < before;
+    }
+
     fn set_entries(&mut self, event: &str, entries: &[Box<RawValue>]) -> Result<(), Failure> {
         if entries.is_empty() {
             self.hooks.remove(event);
@@ -203,7 +213,8 @@ impl SettingsFile {
         set.map_err(|error| self.unreadable(&error))
     }
 
-    /// Writes the settings in place of what was there, all or nothing, and says where that is kept now.
+    /// Writes the settings in place of what was there, all or nothing, and says where they are kept as they were before our
+    /// command came into them.
     fn save(&mut self) -> Result<Option<PathBuf>, Failure> {
         if self.hooks.is_empty() {
             self.root.remove("hooks");
@@ -217,7 +228,7 @@ impl SettingsFile {
             if let Some(folder) = self.path.parent() {
                 fs::create_dir_all(folder)?;
             }
-            if self.before.is_some() {
+            if self.before.is_some() && !self.had_ours {
                 fs::copy(&self.path, &backup)?;
             }
             let new = beside(&self.path, "new-eddy");
@@ -232,12 +243,13 @@ impl SettingsFile {
         written().map_err(|error| {
             Failure::Other(format!("changing {}: {error}", self.path.display()))
         })?;
-        Ok(self.before.is_some().then_some(backup))
+        let is_kept = self.before.is_some() && backup.exists();
+        Ok(is_kept.then_some(backup))
     }
 
     fn unreadable(&self, error: &serde_json::Error) -> Failure {
         Failure::Other(format!(
-            "{} is left as it is, because it cannot be read as the settings of {}: {error}",
+            "{} is left as it is, because it cannot be read as the settings of {}: {error}; take out what is not JSON, such as comments",
             self.path.display(),
             self.program.title()
         ))
