@@ -25,6 +25,7 @@ mod overload;
 mod power;
 mod pressure;
 mod reload;
+mod restarts;
 mod sdks;
 mod secrets;
 mod soak;
