@@ -182,8 +182,8 @@ facts! {
     StatusMessage: "langfuse.observation.status_message";
     /// How many times the request was sent before.
     ResendCount: "http.request.resend_count";
-    /// The tools that a CrewAI agent may use.
-    CrewTools: "crewai.agent.tools";
+    /// The tools that an agent may use.
+    ToolDefinitions: "crewai.agent.tools" "gen_ai.tool.definitions";
     /// A CrewAI agent's name.
     CrewRole: "crewai.agent.role";
     /// How many times the tool was tried before.

@@ -18,10 +18,10 @@
 
 use std::borrow::Cow;
 
-use crate::engine::event::{Body, TraceId};
+use crate::engine::event::{Answer, Body, ModelCall, TraceId};
 use crate::otlp::ValueView;
 
-use super::answer::{Asked, OPERATION_DETAILS};
+use super::answer::{Asked, FINAL_ANSWER, OPERATION_DETAILS};
 use super::call::Call;
 use super::dialect::Dialect;
 use super::facts::Slot;
@@ -70,7 +70,7 @@ pub(super) fn operate(reading: &mut Reading<'_, '_>, operation: &str) -> Outcome
         "execute_tool" | "tool" | "tool_call" | "call_tool" => tool(reading),
         "invoke_agent" => agent(reading),
         // What agents work within is no agent: told as one, it would seem to hand over to each of them.
-        "invoke_workflow" | "invoke_swarm" | "invoke_graph" => {
+        "invoke_workflow" | "invoke_swarm" | "invoke_graph" | "execute_task" => {
             if reading.is_root() {
                 reading.tell_turn();
             }
@@ -100,7 +100,6 @@ pub(super) fn operate(reading: &mut Reading<'_, '_>, operation: &str) -> Outcome
         | "rerank"
         | "plan"
         | "agent_step"
-        | "execute_task"
         | "execute_hook"
         | "content_event"
         | "model_request"
@@ -191,9 +190,23 @@ fn agent(reading: &mut Reading<'_, '_>) {
     if !is_executor(reading) {
         reading.tell_agent(input, output);
     }
+    if reading.span.scope_name == "openlit.instrumentation.crewai"
+        && facts.has(Slot::ToolDefinitions)
+    {
+        tell_unseen_tools(reading);
+    }
     if reading.is_root() {
         reading.tell_turn();
     }
+}
+
+/// Tells that an agent has tools of which nothing can be seen: one model call without tokens stands for what it did, so that
+/// the run can be seen to have called tools that nobody saw.
+pub(super) fn tell_unseen_tools(reading: &mut Reading<'_, '_>) {
+    reading.tell(Body::ModelCall(ModelCall {
+        answer: Answer::ToolCalls(1),
+        ..ModelCall::default()
+    }));
 }
 
 /// Whether the span is that of AG2's agent that makes the calls that another asked for: control goes to and fro between
@@ -217,7 +230,7 @@ fn tool(reading: &mut Reading<'_, '_>) {
     let tool = facts
         .text(Slot::ToolName)
         .unwrap_or(named.unwrap_or(span.name));
-    if tool == MERGED_TOOLS {
+    if is_no_tool(reading, tool) {
         return;
     }
     let tool = tool_name(span.scope_name, tool);
@@ -242,6 +255,16 @@ fn tool(reading: &mut Reading<'_, '_>) {
     if facts.count(Slot::RetryAttempt) > 0 {
         let tool = Some(value::name(tool));
         reading.tell_at(reading.span.end_ns, Body::Retry { tool });
+    }
+}
+
+/// Whether a span of a tool stands for none: for several at once, for `OpenLIT`'s step of pydantic-ai that may call some and is
+/// named for the model, or for smolagents' answer.
+fn is_no_tool(reading: &Reading<'_, '_>, tool: &str) -> bool {
+    match reading.span.scope_name {
+        "openlit.instrumentation.pydantic_ai" => reading.facts.text(Slot::ToolName).is_none(),
+        "openlit.instrumentation.smolagents" => tool == FINAL_ANSWER,
+        _ => tool == MERGED_TOOLS,
     }
 }
 
@@ -699,6 +722,27 @@ mod tests {
         check(tool(1, "search"), &expected);
         check(tool(2, "search"), &expected);
         check(tool(3, "(merged tools)"), &[]);
+    }
+
+    /// `OpenLIT` marks what is no tool as one: pydantic-ai's step, which has no name, and smolagents' answer.
+    #[test]
+    fn openlit_marks_more_than_tools() {
+        let told = |scope: &'static str, tool: Option<&str>| {
+            let attributes = json!({"gen_ai.operation.name": "execute_tool", "gen_ai.request.model": "m", "gen_ai.tool.name": tool});
+            Captured::new(scope, "execute_tool m", &attributes).told()
+        };
+        let pydantic_ai = "openlit.instrumentation.pydantic_ai";
+        assert!(told(pydantic_ai, None).is_empty());
+        assert_eq!(told(pydantic_ai, Some("search")), ["call search(-) = -"]);
+        let smolagents = "openlit.instrumentation.smolagents";
+        assert!(told(smolagents, Some("final_answer")).is_empty());
+        assert_eq!(told(smolagents, Some("search")), ["call search(-) = -"]);
+        let request =
+            json!({"gen_ai.operation.name": "execute_task", "gen_ai.usage.input_tokens": 9});
+        check(
+            Captured::new(pydantic_ai, "invoke_agent demo", &request).root(),
+            &["UserMessage", "end"],
+        );
     }
 
     /// A hand-off that names its receiver is told; values may stand under the plainest of keys.

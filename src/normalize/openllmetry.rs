@@ -14,7 +14,7 @@
 
 use std::borrow::Cow;
 
-use crate::engine::event::{Answer, Body, ModelCall, Recorded};
+use crate::engine::event::Recorded;
 
 use super::call::Call;
 use super::dialect::watched;
@@ -92,8 +92,7 @@ fn node(reading: &mut Reading<'_, '_>) {
 }
 
 /// CrewAI: crews, tasks and agents are all marked as agents, and told apart by their names. Tools have no spans, so what
-/// an agent with tools did cannot be seen: one model call without tokens stands for it, so that the run can be seen to
-/// have called tools that nobody saw.
+/// an agent with tools did cannot be seen.
 fn crew(reading: &mut Reading<'_, '_>) -> Outcome {
     let (name, kind) = reading.span.name.rsplit_once('.').unwrap_or_default();
     match kind {
@@ -113,12 +112,9 @@ fn crew_agent<'a>(reading: &mut Reading<'_, 'a>, named: &'a str) {
         .find_map(|slot| facts.text(slot));
     reading.agent = Some(Cow::Borrowed(role.unwrap_or(named).trim()));
     reading.tell_agent(Recorded::NotRecorded, Recorded::NotRecorded);
-    let tools = json_text(facts.value(Slot::CrewTools)).unwrap_or_default();
+    let tools = json_text(facts.value(Slot::ToolDefinitions)).unwrap_or_default();
     if !matches!(tools.trim(), "" | "[]" | "None" | "null") {
-        reading.tell(Body::ModelCall(ModelCall {
-            answer: Answer::ToolCalls(1),
-            ..ModelCall::default()
-        }));
+        gen_ai::tell_unseen_tools(reading);
     }
 }
 

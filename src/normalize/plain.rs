@@ -6,7 +6,8 @@
 //! everywhere, and so are the values: plain JSON. One reading serves them all, and most of those that are still to come. A
 //! kind that is not known here is taken for no agent's: `span.type` may as well be somebody's database.
 //!
-//! *Wrappers.* `LangWatch` names the type of a value beside it; `MLflow` writes every attribute as JSON, names as well;
+//! *Wrappers.* `LangWatch` names the type of a value beside it; `MLflow` writes every attribute as JSON, names as well, and
+//! knows smolagents' tools by their class alone, with their arguments among how they are called;
 //! Braintrust's kind is a member of an object; Agenta says before a value that it is JSON; `HoneyHive` has an attribute for
 //! each argument.
 //!
@@ -34,6 +35,8 @@ pub(super) fn span(reading: &mut Reading<'_, '_>) -> Outcome {
         Kind::Tool => tool(reading),
         Kind::Generation if !facts.has(Slot::InputTokens) => {}
         Kind::Generation | Kind::Model => model(reading),
+        // `MLflow`'s of openai-agents, around the agents.
+        Kind::Agent if reading.span.name == "AgentRunner.run" => {}
         Kind::Agent => agent(reading),
         Kind::Request | Kind::Step => {}
     }
@@ -88,9 +91,14 @@ fn tool(reading: &mut Reading<'_, '_>) {
         return;
     }
     let facts = reading.facts;
+    let described = described(reading);
     let tool = facts
         .text(Slot::ToolName)
+        .or(described.as_deref())
         .unwrap_or_else(|| named_in(reading.span.name));
+    if tool == "FinalAnswerTool" {
+        return;
+    }
     let mut call = Call::of(tool, facts);
     call.arguments = call
         .arguments
@@ -103,6 +111,9 @@ fn tool(reading: &mut Reading<'_, '_>) {
         .or_else(|| json_text(facts.value(Slot::PlainOutput)))
         .or_else(|| json_text(facts.value(Slot::Output)))
         .map(|result| wrappers::within(result, typed));
+    if described.is_some() {
+        call.unwrap_tool_output();
+    }
     reading.tell_call(&call);
 }
 
@@ -119,6 +130,10 @@ fn model(reading: &mut Reading<'_, '_>) {
 
 fn agent(reading: &mut Reading<'_, '_>) {
     let (facts, name) = (reading.facts, reading.span.name);
+    reading.agent = reading.agent.take().map(|agent| match agent {
+        Cow::Borrowed(name) if name.starts_with('"') => value::unquote(name),
+        name => name,
+    });
     if reading.agent.is_none() {
         let named = facts.text(Slot::AgentId).unwrap_or_else(|| named_in(name));
         reading.agent = Some(Cow::Borrowed(named));
@@ -144,8 +159,18 @@ fn named_in(span: &str) -> &str {
     ];
     let before = BEFORE.iter().find_map(|word| span.strip_prefix(word));
     let named = before.unwrap_or(span).trim();
-    let named = named.strip_suffix(".tool").unwrap_or(named);
+    let mut after = [".tool", ".__call__"].iter();
+    let named = after
+        .find_map(|word| named.strip_suffix(word))
+        .unwrap_or(named);
     named.trim_matches('\'')
+}
+
+/// The name of a tool of llama-index's, which `MLflow` has as an attribute: its span is called after the class.
+fn described<'a>(reading: &Reading<'_, 'a>) -> Option<Cow<'a, str>> {
+    let is_class = reading.span.name.starts_with("FunctionTool.");
+    let name = reading.facts.text(Slot::LogfireName).filter(|_| is_class);
+    name.map(value::unquote)
 }
 
 /// Arguments that have an attribute each, as `HoneyHive` writes them.
@@ -167,6 +192,12 @@ fn one_by_one(reading: &Reading<'_, '_>) -> Option<Cow<'static, str>> {
 fn typed(whole: &str) -> Option<Cow<'_, str>> {
     if let Some(json) = whole.strip_prefix("@ag.type=json:") {
         return Some(Cow::Borrowed(json));
+    }
+    if wrappers::begins_with(whole, &["sanitize_inputs_outputs"]) {
+        return value::member(whole, &["kwargs"]).map(Cow::Borrowed);
+    }
+    if let Some(result) = wrappers::only_member(whole, "_value") {
+        return Some(result);
     }
     if !whole.starts_with('{') || value::members(whole).count() != 2 {
         return None;
@@ -254,6 +285,18 @@ mod tests {
                     "ag.data.outputs": got}),
             ),
             (
+                "search.__call__",
+                json!({"mlflow.spanType": "\"TOOL\"",
+                    "mlflow.spanInputs": format!(r#"{{"sanitize_inputs_outputs": true, "kwargs": {given}}}"#),
+                    "mlflow.spanOutputs": json!({"_value": got}).to_string()}),
+            ),
+            (
+                "FunctionTool.acall",
+                json!({"mlflow.spanType": "\"TOOL\"", "name": "\"search\"", "mlflow.spanInputs": format!(r#"{{"kwargs": {given}}}"#),
+                    "mlflow.spanOutputs": json!({"blocks": [{"block_type": "text", "text": got}], "tool_name": "search",
+                        "raw_input": {}, "raw_output": got, "is_error": false}).to_string()}),
+            ),
+            (
                 "au.tool.search",
                 json!({"au.span.kind": "tool", "au.tool.name": "search", "au.tool.input": given,
                     "au.tool.output": got, "au.tool.status": "success"}),
@@ -301,6 +344,28 @@ mod tests {
         assert!(told.told().is_empty());
         let told = Captured::new("genkit-tracer", "flow", &flow).root();
         assert_eq!(told.told(), ["UserMessage", "end"]);
+    }
+
+    /// `MLflow` quotes names; what is around agents is none, and smolagents' way to answer is no tool.
+    #[test]
+    fn mlflow_marks_more_than_agents_and_tools() {
+        let agent = json!({"mlflow.spanType": "\"AGENT\"", "agent_name": "\"support\""});
+        let expected = ["support: agent support(-) = -"];
+        check(
+            "mlflow.tracing.provider",
+            "ToolCallingAgent.run",
+            &agent,
+            &expected,
+        );
+        let around = json!({"mlflow.spanType": "\"AGENT\""});
+        check("mlflow.tracing.provider", "AgentRunner.run", &around, &[]);
+        let answer = json!({"mlflow.spanType": "\"TOOL\""});
+        check(
+            "mlflow.tracing.provider",
+            "FinalAnswerTool.__call__",
+            &answer,
+            &[],
+        );
     }
 
     /// A model's tokens and answer may stand in its reply alone; a generation without tokens, its steps and the notes about
