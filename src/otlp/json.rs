@@ -205,6 +205,12 @@ impl<'de, const NUMBER: u32, T: Item> Visitor<'de> for EncodedVisitor<NUMBER, T>
 }
 
 fn decode<T: DeserializeOwned>(json: &[u8]) -> Result<T, serde_json::Error> {
+    // Of a list `serde` would take the elements for the members of a request, in their order.
+    if !json.trim_ascii_start().starts_with(b"{") {
+        return Err(Error::custom(
+            "one object is expected, which begins with `{`",
+        ));
+    }
     serde_json::from_slice(json).or_else(|_| {
         let mut value = serde_json::from_str(&String::from_utf8_lossy(json))?;
         mend(&mut value);
@@ -323,6 +329,10 @@ mod tests {
         assert_eq!(record.expect("good").event_name, "e");
         assert!(traces_to_bytes("{").is_err());
         assert!(traces_to_bytes("[".repeat(100_000)).is_err());
+        for other in ["", "null", "[]", "[[],{}]", "7"] {
+            let error = traces_to_bytes(other).expect_err(other).0.to_string();
+            assert_eq!(error, "one object is expected, which begins with `{`");
+        }
         assert!(traces_to_bytes(b"\xff").is_err());
     }
 

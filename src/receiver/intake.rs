@@ -413,10 +413,11 @@ impl Tally {
         if rejected == 0 {
             return Ok(Accepted::default());
         }
-        let message = self.message(rejected);
+        let mut message = self.message(rejected);
         if self.read == 0 {
             // Most likely another kind of request altogether (logs sent to the path of traces decode as spans without
             // ids), and in any case nothing was taken.
+            message.push_str("; spans and log records each have a path or service of their own");
             return Err(Refused::Invalid(message));
         }
         Ok(Accepted { rejected, message })

@@ -247,6 +247,18 @@ async fn requests_that_cannot_be_read_are_invalid() {
         assert_eq!(reports.load(Ordering::Relaxed), 0);
         assert_eq!(intake.counters().requests_invalid.value(), 1);
     }
+    let record = LogRecord {
+        time_unix_nano: 1,
+        ..LogRecord::default()
+    };
+    let frame = framed(false, &logs(vec![record]));
+    let refused = send(&counting().0, TRACES, "identity", frame).await;
+    let message = refused.expect_err("refused").message().to_owned();
+    assert!(message.starts_with("1 of 1 items rejected: "), "{message}");
+    assert!(
+        message.contains(" a path or service of their own"),
+        "{message}"
+    );
 }
 
 /// Given a message above the limit, on the wire or only once it is decompressed, the sender is told never to send it
