@@ -86,7 +86,8 @@ facts! {
         "langsmith.metadata.session_id" "ai.telemetry.metadata.sessionId" "ai.telemetry.metadata.session_id"
         "ai.telemetry.metadata.conversationId" "ai.telemetry.metadata.threadId" "ai.telemetry.metadata.chatId"
         "gcp.vertex.agent.session_id" "judgment.session_id"
-        "lmnr.association.properties.session_id" "confident.trace.thread_id" "ag.session.id" "honeyhive.session_id";
+        "lmnr.association.properties.session_id" "confident.trace.thread_id" "ag.session.id" "honeyhive.session_id"
+        "anthropic.session.id";
     /// OpenInference's JSON text of framework facts.
     Metadata: "metadata";
 
@@ -107,7 +108,7 @@ facts! {
     /// Its result.
     Result: "gen_ai.tool.call.result" "gen_ai.tool.result" "gen_ai.tool.output" "ai.toolCall.result" "tool_response"
         "gen_ai.tool.call.output" "spring.ai.tool.call.result" "lk.function_tool.output" "lk.pii.function_tool.output" "tool.output" "tool.result"
-        "result.content.0.text";
+        "result.content.0.text" "anthropic.tool_result.content";
     /// The exit code of the process that the tool ran.
     ExitCode: "process.exit.code";
     /// What `AgentOps` calls the arguments that a model asks with, and OpenInference the form of them.

@@ -24,6 +24,7 @@ fn every_key_of_a_session() {
         "confident.trace.thread_id",
         "ag.session.id",
         "honeyhive.session_id",
+        "anthropic.session.id",
     ] {
         let run = with(&tool, key, &json!("s")).report().expect(key).run;
         assert_eq!(

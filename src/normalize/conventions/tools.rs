@@ -107,6 +107,7 @@ fn every_key_of_a_result() {
         "traceloop.entity.output",
         "langfuse.observation.output",
         "gen_ai.output",
+        "anthropic.tool_result.content",
     ] {
         let expected = "call search(-) = 14 bytes";
         check(with(&named, key, &json!({"results": []})), expected, key);
