@@ -506,6 +506,7 @@ fn ends_of_runs_are_told() {
                 &[
                     "fastmcp-v4",
                     "mcp-traceloop",
+                    "mcp-logfire",
                     "opencode",
                     "kilo",
                     "fast-agent",
@@ -696,6 +697,7 @@ fn events_are_well_formed() {
             "langgraph-openlit",
             "fastmcp-v4",
             "mcp-traceloop",
+            "mcp-logfire",
             "strands-js",
             "strands-adot",
             "livekit",

@@ -7,7 +7,7 @@
 use crate::otlp::SpanView;
 
 use super::facts::{Facts, Slot};
-use super::{litellm, llama_index, monocle};
+use super::{litellm, llama_index, mcp, monocle};
 
 /// A family of spans that is read by one file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -105,7 +105,7 @@ impl Dialect {
     fn of_scope(scope_name: &str) -> Self {
         match scope_name {
             "ai" => Self::Vercel,
-            "fastmcp" | "mcp-python-sdk" => Self::Mcp,
+            "fastmcp" | "mcp-python-sdk" | mcp::LOGFIRE => Self::Mcp,
             "gemini-cli" | "qwen-code" => Self::GeminiCli,
             "gcp.vertex.agent" => Self::GoogleAdk,
             "langsmith" => Self::LangSmith,

@@ -5,16 +5,27 @@
 //! transport's span is not called after the tool, ends without the error, and is left out. Arguments and results are
 //! recorded only where somebody asked for it, under the keys of the GenAI conventions.
 //!
+//! *Logfire* watches the protocol itself: client and server have a span each, with request and response as JSON in two
+//! attributes.
+//!
 //! *Runs.* `mcp.session.id` differs on every call of an in-memory client and keys nothing: the trace does. MCP knows no
 //! agents, no hand-offs and no end of a run.
 
+use std::borrow::Cow;
+
 use super::call::Call;
 use super::facts::Slot;
-use super::reading::Reading;
-use super::{Outcome, gen_ai};
+use super::reading::{Reading, member_text};
+use super::{Outcome, gen_ai, value};
+
+/// The scope of Logfire's spans of the protocol.
+pub(super) const LOGFIRE: &str = "logfire.mcp";
 
 /// Reads one span.
 pub(super) fn span(reading: &mut Reading<'_, '_>) -> Outcome {
+    if reading.span.scope_name == LOGFIRE {
+        return message(reading);
+    }
     let facts = reading.facts;
     match facts.text(Slot::McpMethod) {
         Some("tools/call") => {
@@ -29,6 +40,24 @@ pub(super) fn span(reading: &mut Reading<'_, '_>) -> Outcome {
             return gen_ai::span(reading);
         }
         Some(_) | None => {}
+    }
+    Outcome::Noise
+}
+
+/// Reads one span of Logfire's.
+fn message(reading: &mut Reading<'_, '_>) -> Outcome {
+    let attributes = reading.span.attributes;
+    let text = |key| attributes.find(key).and_then(|value| value.as_str());
+    let request = text("request").unwrap_or_default();
+    if value::member(request, &["method"]) == Some("\"tools/call\"")
+        && let Some(tool) = member_text(request, &["params", "name"])
+    {
+        reading.tell_call(&Call {
+            tool: &tool,
+            arguments: member_text(request, &["params", "arguments"]),
+            result: text("response").map(Cow::Borrowed),
+            ..Call::default()
+        });
     }
     Outcome::Noise
 }
@@ -55,6 +84,36 @@ mod tests {
     use serde_json::json;
 
     use super::super::captured::Captured;
+
+    /// Logfire's spans of client and server have the call in the messages between them.
+    #[test]
+    fn messages_are_read() {
+        let told = |method: &str, response: &str| {
+            let request = json!({"method": method, "params": {"meta": null, "name": "search", "arguments": {"query": "x"}}});
+            let attributes = json!({"request": request.to_string(), "response": response, "rpc.method": method,
+                "logfire.msg_template": "MCP request: tools/call search"});
+            Captured::new(
+                super::LOGFIRE,
+                "MCP request: tools/call search",
+                &attributes,
+            )
+            .told()
+        };
+        let answer = |failed: bool| {
+            format!(
+                r#"{{"meta":null,"content":[{{"type":"text","text":"[]"}}],"isError":{failed}}}"#
+            )
+        };
+        assert_eq!(
+            told("tools/call", &answer(false)),
+            [r#"call search({"query":"x"}) = 2 bytes"#]
+        );
+        assert_eq!(
+            told("tools/call", &answer(true)),
+            [r#"call search({"query":"x"}) = 2 bytes failed: []"#]
+        );
+        assert!(told("tools/list", "{}").is_empty());
+    }
 
     /// Client and server tell the call, the transport between them does not; the session of the connection keys nothing.
     #[test]

@@ -113,7 +113,7 @@ fn recorded_runs_are_judged_rightly() {
             );
         }
     }
-    assert_eq!(loops, 200, "recordings of loops that can be seen");
+    assert_eq!(loops, 201, "recordings of loops that can be seen");
 }
 
 /// Given each recorded run that shows its tool calls, however many spans and log records tell of each, it has as many as were
