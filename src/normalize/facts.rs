@@ -184,7 +184,7 @@ facts! {
     /// How many times the request was sent before.
     ResendCount: "http.request.resend_count";
     /// The tools that an agent may use.
-    ToolDefinitions: "crewai.agent.tools" "gen_ai.tool.definitions";
+    ToolDefinitions: "crewai.agent.tools" "gen_ai.tool.definitions" "mlflow.chat.tools";
     /// A CrewAI agent's name.
     CrewRole: "crewai.agent.role";
     /// How many times the tool was tried before.

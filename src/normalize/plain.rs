@@ -18,10 +18,11 @@
 
 use std::borrow::Cow;
 
+use super::answer::FINAL_ANSWER;
 use super::call::Call;
 use super::facts::Slot;
 use super::reading::{Reading, json_text, member_text};
-use super::{Outcome, laminar, reply, value, wrappers};
+use super::{Outcome, gen_ai, laminar, reply, value, wrappers};
 
 /// Reads one span.
 pub(super) fn span(reading: &mut Reading<'_, '_>) -> Outcome {
@@ -96,7 +97,9 @@ fn tool(reading: &mut Reading<'_, '_>) {
         .text(Slot::ToolName)
         .or(described.as_deref())
         .unwrap_or_else(|| named_in(reading.span.name));
-    if tool == "FinalAnswerTool" {
+    // smolagents' way to answer.
+    let is_smolagents = reading.span.scope_name.contains("smolagents");
+    if tool == "FinalAnswerTool" || is_smolagents && tool == FINAL_ANSWER {
         return;
     }
     let mut call = Call::of(tool, facts);
@@ -142,6 +145,10 @@ fn agent(reading: &mut Reading<'_, '_>) {
         value::input(facts.value(Slot::PlainInput)),
         value::output(facts.value(Slot::PlainOutput)),
     );
+    // `MLflow`'s agents of autogen have tools, and no spans of them.
+    if facts.has(Slot::ToolDefinitions) && !reading.is_root() {
+        gen_ai::tell_unseen_tools(reading);
+    }
 }
 
 /// The name of the thing in a span's name, without the word for its kind: `tool.execution:search`, `tool: search`,
@@ -157,9 +164,20 @@ fn named_in(span: &str) -> &str {
         "agent run: ",
         "agent.",
     ];
+    // The last are methods, as `MLflow` names spans.
+    const AFTER: [&str; 8] = [
+        ".tool",
+        ".__call__",
+        ".run",
+        ".run_sync",
+        ".run_stream",
+        ".on_messages",
+        ".on_messages_stream",
+        ".stream",
+    ];
     let before = BEFORE.iter().find_map(|word| span.strip_prefix(word));
     let named = before.unwrap_or(span).trim();
-    let mut after = [".tool", ".__call__"].iter();
+    let mut after = AFTER.iter();
     let named = after
         .find_map(|word| named.strip_suffix(word))
         .unwrap_or(named);
@@ -357,6 +375,17 @@ mod tests {
             &agent,
             &expected,
         );
+        // autogen's tools have no spans.
+        let tools = json!({"mlflow.spanType": "\"AGENT\"", "mlflow.chat.tools": "[{\"type\": \"function\"}]"});
+        check(
+            "mlflow.tracing.provider",
+            "support.run",
+            &tools,
+            &[
+                "support: agent support(-) = -",
+                "support: model ? 0+0 ToolCalls(1)",
+            ],
+        );
         let around = json!({"mlflow.spanType": "\"AGENT\""});
         check("mlflow.tracing.provider", "AgentRunner.run", &around, &[]);
         let answer = json!({"mlflow.spanType": "\"TOOL\""});
@@ -365,6 +394,14 @@ mod tests {
             "FinalAnswerTool.__call__",
             &answer,
             &[],
+        );
+        let answer = json!({"gen_ai.span.kind": "TOOL", "gen_ai.tool.name": "final_answer"});
+        check("traceai_smolagents", "FinalAnswerTool", &answer, &[]);
+        check(
+            "somebody's",
+            "answer",
+            &answer,
+            &["call final_answer(-) = -"],
         );
     }
 
