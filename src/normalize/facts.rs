@@ -96,7 +96,7 @@ facts! {
     EntityName: "traceloop.entity.name";
     /// The tool.
     ToolName: "gen_ai.tool.name" "tool.name" "ai.toolCall.name" "tool_name" "haystack.tool.name" "spring.ai.tool.definition.name"
-        "lk.function_tool.name" "confident.tool.name" "au.tool.name";
+        "lk.function_tool.name" "confident.tool.name" "au.tool.name" "parameter.function_name";
     /// The call's id.
     CallId: "gen_ai.tool.call.id" "gen_ai.tool.call_id" "ai.toolCall.id" "tool_call.id" "tool.id" "tool.call.id" "tool_use_id"
         "lk.function_tool.id" "tool.call_id";
@@ -104,7 +104,7 @@ facts! {
     Arguments: "gen_ai.tool.call.arguments" "gen_ai.tool.arguments" "gen_ai.tool.input" "ai.toolCall.args"
         "tool_arguments" "gen_ai.tool.call.input" "spring.ai.tool.call.arguments" "lk.function_tool.arguments"
         "lk.pii.function_tool.arguments"
-        "tool.arguments" "tool.input" "gen_ai.tool.args" "tool_args";
+        "tool.arguments" "tool.input" "gen_ai.tool.args" "tool_args" "parameter.function_args";
     /// Its result.
     Result: "gen_ai.tool.call.result" "gen_ai.tool.result" "gen_ai.tool.output" "ai.toolCall.result" "tool_response"
         "gen_ai.tool.call.output" "spring.ai.tool.call.result" "lk.function_tool.output" "lk.pii.function_tool.output" "tool.output" "tool.result"

@@ -753,6 +753,16 @@ mod tests {
             Captured::new("somebody's", "handoff", &handoff),
             &["a to b"],
         );
+        // Letta's spans of methods.
+        let method = json!({"parameter.function_name": "search", "parameter.function_args": "{'query': 'x'}"});
+        check(
+            Captured::new(
+                "letta.otel.tracing",
+                "ToolExecutionManager.execute_tool_async",
+                &method,
+            ),
+            &[r#"call search({"query":"x"}) = -"#],
+        );
         let tool = json!({"tool_name": "search", "input": "{\"query\": \"x\"}", "output": "[]"});
         check(
             Captured::new("somebody's", "tool_execution", &tool),

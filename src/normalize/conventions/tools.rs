@@ -20,6 +20,7 @@ fn every_key_of_a_tool() {
         "lk.function_tool.name",
         "confident.tool.name",
         "au.tool.name",
+        "parameter.function_name",
     ] {
         check(
             with(&tool, key, &json!("search")),
@@ -65,6 +66,7 @@ fn every_key_of_arguments() {
         "tool.input",
         "gen_ai.tool.args",
         "tool_args",
+        "parameter.function_args",
         "input.value",
         "traceloop.entity.input",
         "langfuse.observation.input",
