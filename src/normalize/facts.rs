@@ -47,19 +47,19 @@ facts! {
         "ag2.span.type" "genkit:metadata:subtype" "genkit:type" "spring.ai.kind" "gen_ai.span.kind" "gen_ai.span_kind_name"
         "braintrust.span_attributes" "judgment.span_kind" "span.type" "entity.type"
         "lmnr.association.properties.trace_type" "confident.span.type" "ag.type.node" "au.span.kind" "cozeloop.span_type"
-        "honeyhive_event_type";
+        "honeyhive_event_type" "pydantic_ai.span_kind";
     /// What went into it, under the key of whoever follows no convention.
     PlainInput: "input" "langwatch.input" "lmnr.span.input" "mlflow.spanInputs" "agentops.entity.input" "genkit:input"
         "agentops.tool.input" "agentops.task.input" "agentops.agent.input" "agentops.operation.input" "agentops.workflow.input"
         "braintrust.input_json" "braintrust.input" "judgment.input"
         "haystack.agent.step.tool.input" "confident.span.input" "ag.data.inputs" "au.tool.input" "au.agent.input"
-        "cozeloop.input";
+        "cozeloop.input" "pydantic_ai.tool.args" "pydantic_ai.run.prompt";
     /// What came out of it.
     PlainOutput: "output" "langwatch.output" "lmnr.span.output" "mlflow.spanOutputs" "agentops.entity.output"
         "agentops.tool.output" "agentops.task.output" "agentops.agent.output" "agentops.operation.output" "agentops.workflow.output"
         "genkit:output" "braintrust.output_json" "braintrust.output" "judgment.output" "haystack.agent.step.tool.output" "haystack.agent.step.llm.output" "haystack.component.output"
         "confident.span.output" "ag.data.outputs" "au.tool.output" "au.llm.output" "au.agent.output" "cozeloop.output"
-        "honeyhive_outputs.result";
+        "honeyhive_outputs.result" "pydantic_ai.tool.result" "pydantic_ai.run.result";
     /// The Vercel AI SDK's operation.
     VercelOperation: "ai.operationId";
     /// The MCP method.
@@ -69,7 +69,8 @@ facts! {
     /// The agent at work.
     Agent: "gen_ai.agent.name" "agent.name" "agent_name"
         "traceloop.association.properties.lc_agent_name" "langsmith.metadata.lc_agent_name"
-        "ai.telemetry.functionId" "entity.name" "lc_agent_name" "confident.agent.name" "au.agent.name";
+        "ai.telemetry.functionId" "entity.name" "lc_agent_name" "confident.agent.name" "au.agent.name"
+        "pydantic_ai.agent.name";
     /// The node of a graph that the span stands for: an agent where the span is one, else a model's or a tool's own.
     GraphNode: "graph.node.name" "graph.node.id";
     /// The agent's id.
@@ -96,7 +97,8 @@ facts! {
     EntityName: "traceloop.entity.name";
     /// The tool.
     ToolName: "gen_ai.tool.name" "tool.name" "ai.toolCall.name" "tool_name" "haystack.tool.name" "spring.ai.tool.definition.name"
-        "lk.function_tool.name" "confident.tool.name" "au.tool.name" "parameter.function_name";
+        "lk.function_tool.name" "confident.tool.name" "au.tool.name" "parameter.function_name"
+        "pydantic_ai.tool.name";
     /// The call's id.
     CallId: "gen_ai.tool.call.id" "gen_ai.tool.call_id" "ai.toolCall.id" "tool_call.id" "tool.id" "tool.call.id" "tool_use_id"
         "lk.function_tool.id" "tool.call_id";

@@ -36,8 +36,7 @@ pub(super) fn span(reading: &mut Reading<'_, '_>) -> Outcome {
         Kind::Tool => tool(reading),
         Kind::Generation if !facts.has(Slot::InputTokens) => {}
         Kind::Generation | Kind::Model => model(reading),
-        // `MLflow`'s of openai-agents, around the agents.
-        Kind::Agent if reading.span.name == "AgentRunner.run" => {}
+        Kind::Agent if is_around(reading) => {}
         Kind::Agent => agent(reading),
         Kind::Request | Kind::Step => {}
     }
@@ -45,6 +44,16 @@ pub(super) fn span(reading: &mut Reading<'_, '_>) -> Outcome {
         reading.tell_turn();
     }
     Outcome::Noise
+}
+
+/// Whether a span that is marked as an agent's is around the agents: `MLflow`'s of openai-agents, and traceAI's of pydantic-ai
+/// without a name.
+fn is_around(reading: &Reading<'_, '_>) -> bool {
+    match reading.span.name {
+        "AgentRunner.run" => true,
+        "pydantic_ai.agent.run" => reading.agent.is_none(),
+        _ => false,
+    }
 }
 
 /// What a span stands for.
@@ -70,7 +79,7 @@ impl Kind {
             "tool" | "tool_call" | "mcp_tool_call" | "client_tool_call" | "provider_tool_call"
             | "function" | "function_call" => Self::Tool,
             "llm" | "model" | "chat" | "chat_model" | "completion" | "generation"
-            | "model_inference" => Self::Model,
+            | "model_inference" | "model_request" => Self::Model,
             "model_generation" => Self::Generation,
             "agent" | "agent_run" | "subagent" => Self::Agent,
             "chat_client" | "workflow" | "workflow_run" | "flow" | "chain" | "session"
@@ -81,7 +90,7 @@ impl Kind {
             | "code_execution" | "memory" | "retriever" | "retrieval" | "rag" | "embedding"
             | "embedder" | "reranker" | "indexer" | "parser" | "prompt" | "util" | "helper"
             | "component" | "module" | "processor_run" | "guardrail" | "evaluation"
-            | "evaluator" | "scorer" => Self::Step,
+            | "evaluator" | "scorer" | "result_validation" | "retry" | "stream" => Self::Step,
             _ => return None,
         })
     }
@@ -293,6 +302,17 @@ mod tests {
                 json!({"lk.function_tool.name": "search", "lk.function_tool.arguments": given,
                     "lk.function_tool.output": got}),
             ),
+        ] {
+            check("somebody's", name, &attributes, &expected);
+        }
+    }
+
+    /// The same of those who put more around it.
+    #[test]
+    fn tools_of_more_makers() {
+        let (given, got) = (r#"{"query":"x"}"#, r#"{"results":[]}"#);
+        let expected = [r#"call search({"query":"x"}) = 14 bytes"#];
+        for (name, attributes) in [
             (
                 "search",
                 json!({"confident.span.type": "tool", "confident.span.input": given, "confident.span.output": got}),
@@ -313,6 +333,11 @@ mod tests {
                 json!({"mlflow.spanType": "\"TOOL\"", "name": "\"search\"", "mlflow.spanInputs": format!(r#"{{"kwargs": {given}}}"#),
                     "mlflow.spanOutputs": json!({"blocks": [{"block_type": "text", "text": got}], "tool_name": "search",
                         "raw_input": {}, "raw_output": got, "is_error": false}).to_string()}),
+            ),
+            (
+                "pydantic_ai.tool",
+                json!({"pydantic_ai.span_kind": "tool_call", "pydantic_ai.tool.name": "search",
+                    "pydantic_ai.tool.args": given, "pydantic_ai.tool.result": got}),
             ),
             (
                 "au.tool.search",
@@ -364,9 +389,9 @@ mod tests {
         assert_eq!(told.told(), ["UserMessage", "end"]);
     }
 
-    /// `MLflow` quotes names; what is around agents is none, and smolagents' way to answer is no tool.
+    /// `MLflow` quotes names; what is around agents is none, and the way to answer of smolagents is no tool.
     #[test]
-    fn mlflow_marks_more_than_agents_and_tools() {
+    fn more_is_marked_than_agents_and_tools() {
         let agent = json!({"mlflow.spanType": "\"AGENT\"", "agent_name": "\"support\""});
         let expected = ["support: agent support(-) = -"];
         check(
@@ -388,6 +413,20 @@ mod tests {
         );
         let around = json!({"mlflow.spanType": "\"AGENT\""});
         check("mlflow.tracing.provider", "AgentRunner.run", &around, &[]);
+        let run = json!({"pydantic_ai.span_kind": "agent_run", "gen_ai.request.model": "m", "gen_ai.usage.input_tokens": 9});
+        check(
+            "traceai_pydantic_ai._instrumentor",
+            "pydantic_ai.agent.run",
+            &run,
+            &[],
+        );
+        let request = json!({"pydantic_ai.span_kind": "model_request", "gen_ai.request.model": "m", "gen_ai.usage.input_tokens": 9});
+        check(
+            "traceai_pydantic_ai._instrumentor",
+            "pydantic_ai.model.request",
+            &request,
+            &["model m 9+0 Unknown"],
+        );
         let answer = json!({"mlflow.spanType": "\"TOOL\""});
         check(
             "mlflow.tracing.provider",

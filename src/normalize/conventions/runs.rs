@@ -56,6 +56,7 @@ fn every_key_of_an_agent() {
         "lc_agent_name",
         "confident.agent.name",
         "au.agent.name",
+        "pydantic_ai.agent.name",
     ] {
         check(with(&tool, key, &json!("a")), "a: call t(-) = -", key);
     }

@@ -21,6 +21,7 @@ fn every_key_of_a_tool() {
         "confident.tool.name",
         "au.tool.name",
         "parameter.function_name",
+        "pydantic_ai.tool.name",
     ] {
         check(
             with(&tool, key, &json!("search")),
