@@ -16,6 +16,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::door::Lock;
 use crate::engine::policy::Policy;
+use crate::engine::warning::Rule;
 use crate::export::{ExporterSettings, ForwardSettings, TraceSettings};
 use crate::normalize;
 use crate::receiver::Cors;
@@ -329,11 +330,12 @@ fn load_text(
     mistakes.into_result(loaded)
 }
 
-/// The path of every key that the reference names, those in comments included.
+/// The path of every key that the reference names, those in comments included, and of every rule.
 fn known_keys() -> Vec<String> {
     let mut mistakes = Mistakes::default();
     let tree = tree::Node::parse(&uncommented(REFERENCE), "reference.yaml", &mut mistakes);
-    tree.paths().into_iter().collect()
+    let rules = Rule::ALL.map(|rule| format!("detectors.rules.{}", rule.name()));
+    tree.paths().into_iter().chain(rules).collect()
 }
 
 /// The reference with its example keys switched on: they are the comments that begin without a blank, `#key:`.

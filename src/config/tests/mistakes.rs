@@ -52,6 +52,12 @@ fn misspelt_keys_are_named_with_the_nearest_right_one() {
         &["3:5: detectors.rules.no_progres: unknown key; did you mean `no_progress`?"],
     );
     check(
+        "detectors:\n  stagnation: {calls: 3}",
+        &[
+            "2:3: detectors.stagnation: unknown key here; did you mean `detectors.rules.stagnation`?",
+        ],
+    );
+    check(
         "detectors:\n  rules:\n    no_progress: {call: 3}",
         &["3:19: detectors.rules.no_progress.call: unknown key; did you mean `calls`?"],
     );
