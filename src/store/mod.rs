@@ -21,6 +21,7 @@ pub(crate) mod hashing;
 mod journal;
 mod keys;
 mod known;
+mod listing;
 mod lock;
 mod open;
 mod pending;

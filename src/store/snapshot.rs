@@ -203,7 +203,7 @@ impl<W: Write> Records<W> {
 const LEARN_AFTER: Duration = Duration::from_secs(2);
 
 /// The life of the thread that writes snapshots: one whenever `every` has passed and something was committed since,
-/// until the other end of `stop` is gone. It also sees to it that what the store lacks is known.
+/// until the other end of `stop` is gone. It also sees to it that what the store lacks is known, and that all runs are listed.
 pub(super) fn keep(shared: &Arc<Shared>, every: Duration, stop: &Receiver<()>, leave: &AtomicBool) {
     let mut contained = None;
     let mut wait = every;
@@ -211,6 +211,9 @@ pub(super) fn keep(shared: &Arc<Shared>, every: Duration, stop: &Receiver<()>, l
         return;
     }
     learn(shared, leave);
+    if let Err(error) = shared.list_again(leave) {
+        tracing::warn!(%error, "the states of runs cannot be read; runs that are not listed stay so");
+    }
     while let Err(RecvTimeoutError::Timeout) = stop.recv_timeout(wait) {
         wait = every;
         if shared.may_write().is_err() {

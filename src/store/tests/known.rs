@@ -66,22 +66,25 @@ async fn what_is_listed_is_found() {
     assert!(absent.count() > 980);
 }
 
-/// Given a run whose place in the index is lost, its state is found all the same.
+/// Given a run whose place in the index is lost, its state is found all the same, and it is listed again.
 #[tokio::test]
 async fn a_state_that_is_not_listed_is_found() {
     let dir = TempDir::new().unwrap();
     let store = open(dir.path());
     put(&store, "run").await;
-    let shared = &store.inner.shared;
-    shared
-        .write(|db| db.remove(keys::index(&key(1, "run"))))
-        .unwrap();
-    assert!(!store.is_listed(&key(1, "run")).unwrap());
     store.close().await.unwrap();
     let store = open(dir.path());
+    let shared = &store.inner.shared;
+    // The journal has told of it again.
+    shared.settle().unwrap();
+    let index = keys::index(&key(1, "run"));
+    shared.write(|db| db.remove(index)).unwrap();
+    assert!(!store.is_listed(&key(1, "run")).unwrap());
     learn(&store);
     assert!(is_found(&store, "run"));
     assert!(lacks(&store, "other"));
+    shared.list_again(&AtomicBool::new(false)).unwrap();
+    assert_eq!(store.run_ids(None, true, 9).unwrap(), [key(1, "run")]);
 }
 
 /// Given a filter that has had too many keys, it is made anew with what is there, and once more only when that is too much.
