@@ -40,8 +40,11 @@ fn stuck(daemon: &Daemon) -> Vec<TcpStream> {
     let doors = [daemon.grpc, daemon.http, daemon.api, daemon.api];
     let mut peers = doors.map(|door| TcpStream::connect(door).expect("it listens"));
     let [.., tail] = &mut peers;
-    let asked = tail.write_all(b"GET /v1/alerts?after=0 HTTP/1.1\r\nhost: localhost\r\n\r\n");
+    let asked = tail.write_all(b"GET /v1/alerts?cursor=0 HTTP/1.1\r\nhost: localhost\r\n\r\n");
     asked.expect("it is taken");
+    let mut began = [0; 12];
+    tail.read_exact(&mut began).expect("it answers");
+    assert_eq!(&began, b"HTTP/1.1 200");
     peers.into()
 }
 
@@ -187,7 +190,8 @@ fn restarts_under_load_lose_nothing() {
     );
 }
 
-/// Given a daemon that was told to leave and waits for a receiver of alerts, a second signal ends it at once.
+/// Given a daemon that was told to leave and waits for a receiver of alerts, it is alive and not ready, and a second signal ends
+/// it at once.
 #[test]
 fn a_second_signal_ends_it_at_once() {
     let directory = tempfile::tempdir().expect("a temporary directory");
@@ -204,10 +208,11 @@ fn a_second_signal_ends_it_at_once() {
     });
     daemon.signal("TERM");
     let began = Instant::now();
-    while !daemon.stderr.lock().expect("whole").contains("stopping") {
-        assert!(began.elapsed() < PATIENCE, "it does not say so");
+    while daemon.get("/readyz").0 != 503 {
+        assert!(began.elapsed() < PATIENCE, "it is still ready");
         std::thread::sleep(Duration::from_millis(10));
     }
+    assert_eq!(daemon.get("/healthz").0, 200);
     let began = Instant::now();
     daemon.signal("TERM");
     assert_ne!(daemon.wait().code(), Some(0));
