@@ -72,6 +72,9 @@ fn the_fourth_call_is_answered() {
 fn what_is_wrong_is_named() {
     let data = tempfile::tempdir().unwrap();
     let daemon = Daemon::start(data.path());
+    // In some programs ids are numbers.
+    check(&daemon, &json!({"run_id": 7, "tool": "t"}));
+    assert_eq!(daemon.get("/v1/runs/7").0, 200);
     let long = "x".repeat(2_000);
     let cases = [
         ("check", r#"{"tool":"t"}"#.to_owned(), "run_id"),
