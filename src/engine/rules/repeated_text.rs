@@ -15,7 +15,8 @@
 //! An agent that has solved its task may go on repeating its closing words: where it is one text, word for word, that comes
 //! again, it must be said four times more, and the tool call before it must have failed or found nothing, or there was none.
 //! Texts of fewer than 16 letters, and texts that were not recorded, are not known to be the same. One turn that two spans
-//! report is one. Where several agents talk, the cosine must be 0.95: a reviewer says much the same of each version.
+//! report is one. Where several agents talk, the cosine must be 0.95, and one turn more is needed where the newest was not heard
+//! before word for word: a reviewer says much the same of each version.
 
 use crate::engine::calls::Call;
 use crate::engine::event::{SAID_BITS, Text};
@@ -49,7 +50,8 @@ pub(super) fn observe(
     // Texts of one agent differ in as many bits as their sketches; those of two agents in half of them.
     let own = text ^ (mix(agent, 0) >> (64 - SAID_BITS));
     let is_agent = |name: &&Text| !USERS.iter().any(|user| name.eq_ignore_ascii_case(user));
-    let ratio = if fold.agents.iter().filter(is_agent).count() > 1 {
+    let among_others = fold.agents.iter().filter(is_agent).count() > 1;
+    let ratio = if among_others {
         ALIKE_AMONG_OTHERS
     } else {
         ALIKE
@@ -63,7 +65,8 @@ pub(super) fn observe(
         return None;
     }
     let end_ns = call.end_ns;
-    if fold.speech.say(Said { text, end_ns }, own) && policy.progress_aware {
+    let unheard = fold.speech.say(Said { text, end_ns }, own);
+    if unheard && policy.progress_aware {
         fold.control.note_result(true);
     }
     let settings = policy.rules.repeated_text.as_ref()?;
@@ -86,7 +89,9 @@ pub(super) fn observe(
     tally.add_span(call.span, call.start_ns);
     tally.number = number;
     let found = if tally.seen.len() > 1 {
-        tally.count >= settings.turns
+        // That a sketch takes two texts for alike may be chance.
+        let more = u32::from(among_others && unheard);
+        tally.count >= settings.turns.saturating_add(more)
     } else {
         barren && tally.count >= settings.turns_alone
     };

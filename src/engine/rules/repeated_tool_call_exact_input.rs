@@ -18,7 +18,8 @@
 //! nothing; where other calls lie between, or results were not recorded, one repeat more is needed, and where something new
 //! came in between, from whatever call, two more than that, while repeats of whatever call must be six of the newest thirteen
 //! calls (of those since the newest message of a user), and not each follow something that was newly asked and found, as from a
-//! list to each of its items and back; a call that fails in the same way each time needs no more than that one. A call that
+//! list to each of its items and back; a call that fails in the same way each time needs no more than that one,
+//! or one more where it failed otherwise before and something was done since: what was done has mended some of it. A call that
 //! gives nothing at all (a shell's `sed -i`) cannot show a standstill by itself: where another call brought something new
 //! since, or another tool did something, it starts anew; so does one whose result is unknown or short (`ok`, a picture's
 //! placeholder) where something was done since. Where nothing but numbers is new in the result, and they go up and down, the
@@ -72,7 +73,10 @@ pub(super) fn observe(fold: &mut Fold, judged: &Judged<'_>, policy: &Policy) -> 
         _ if tally.weak => settings.calls_weak.unwrap_or(settings.calls),
         _ => settings.calls,
     };
-    let needed = needed.saturating_add(judged.calls_more());
+    // A test of which another failed before: what was done has mended something, and may mend more.
+    let failed_otherwise = tally.moved && judged.fails_in_words() && tally.seen.len() > 1;
+    let more = judged.calls_more() + u32::from(failed_otherwise);
+    let needed = needed.saturating_add(more);
     // LoopLens keeps one warning for a rule and tool; with progress known each loop has its own.
     let group = if policy.progress_aware {
         key

@@ -4,7 +4,8 @@
 //! A round of two to six calls that comes again in the same order, each call with the arguments and the result that it had
 //! the round before: a round of two three times, a round of three nearly three times, longer ones twice and one call more.
 //! A round of seven to 32 calls must come three times, by one agent: who has lost what was known reads its files once more, but
-//! not twice.
+//! not twice. Three times, too, as far as so many calls are remembered, where the call that closes a round of three to six is
+//! merely acknowledged (`ok`): what failed without a word is done once more. Then it is critical from the fifth round on.
 //!
 //! # Why it matters
 //! Each step leads back to the first one. Rules that look at one call at a time see it later, for other calls lie between.
@@ -29,6 +30,8 @@ use crate::engine::warning::Rule;
 const RULE: Rule = Rule::ToolCycle;
 /// Longest round of which the newest calls remembered one by one hold enough.
 const SHORT_MAX: usize = 6;
+/// Rounds, of calls that are merely acknowledged, from which the same round may be critical: four tries may be in earnest.
+const ACKNOWLEDGED_ROUNDS_MIN: usize = 5;
 
 pub(super) fn observe(fold: &mut Fold, judged: &Judged<'_>, policy: &Policy) -> Option<Finding> {
     let settings = policy.rules.tool_cycle.as_ref()?;
@@ -37,8 +40,8 @@ pub(super) fn observe(fold: &mut Fold, judged: &Judged<'_>, policy: &Policy) -> 
         return None;
     }
     let longest = settings.longest as usize;
-    let (period, calls) = short_round(fold, newest, judged.round, longest)
-        .map(|period| (period, period + needed(period) - 1))
+    let (period, calls) = short_round(fold, judged, newest, longest)
+        .map(|period| (period, period + needed(period, judged) - 1))
         .or_else(|| {
             // What is new closes no round.
             if judged.outcome == Outcome::Fresh {
@@ -72,18 +75,19 @@ pub(super) fn observe(fold: &mut Fold, judged: &Judged<'_>, policy: &Policy) -> 
     tally.add(judged);
     Some(Finding {
         agent: judged.call.agent.cloned(),
+        is_guess: judged.is_terse() && (tally.count as usize) < ACKNOWLEDGED_ROUNDS_MIN * period,
         ..Finding::of_tally(tally, 0)
     })
 }
 
 /// The length of a short round that the newest call closes.
-fn short_round(fold: &Fold, newest: u64, round: u64, longest: usize) -> Option<usize> {
+fn short_round(fold: &Fold, judged: &Judged<'_>, newest: u64, longest: usize) -> Option<usize> {
     let mut periods = 2..=longest.min(SHORT_MAX);
     // The last of the round before must be this very call: most calls end here.
     let is_there = periods
         .clone()
         .any(|period| back(fold, period) == Some(newest));
-    let closes = |period: &usize| goes_round(fold, newest, round, *period);
+    let closes = |period: &usize| goes_round(fold, judged, newest, *period);
     is_there.then(|| periods.find(closes)).flatten()
 }
 
@@ -98,21 +102,27 @@ fn back(fold: &Fold, calls: usize) -> Option<u64> {
 }
 
 /// Calls in a row that must be as a round before, within what is remembered.
-fn needed(period: usize) -> usize {
-    (period + 2).min(RECENT_CALLS_MAX + 1 - period)
+fn needed(period: usize, judged: &Judged<'_>) -> usize {
+    let calls = if judged.is_terse() {
+        2 * period
+    } else {
+        period + 2
+    };
+    calls.min(RECENT_CALLS_MAX + 1 - period)
 }
 
-fn goes_round(fold: &Fold, newest: u64, round: u64, period: usize) -> bool {
+fn goes_round(fold: &Fold, judged: &Judged<'_>, newest: u64, period: usize) -> bool {
     let at = |calls: usize| match calls {
         0 => Some(newest),
         _ => back(fold, calls),
     };
     let same = |calls: usize| at(calls).is_some() && at(calls) == at(calls + period);
     // Calls that one model answer asked for are one step, not a round.
-    let marks = fold.recent.iter().rev().take(needed(period) + period - 1);
-    let mut later = round;
+    let needed = needed(period, judged);
+    let marks = fold.recent.iter().rev().take(needed + period - 1);
+    let mut later = judged.round;
     let mut in_turn = marks.map(|mark| std::mem::replace(&mut later, mark.round) != mark.round);
-    (0..needed(period)).all(same)
+    (0..needed).all(same)
         && (1..period).any(|calls| at(calls) != Some(newest))
         && in_turn.all(|apart| apart)
 }
