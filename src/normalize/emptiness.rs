@@ -12,7 +12,7 @@ const SENTENCE_BYTES_MAX: usize = 80;
 
 /// Sentences that say so, also in other languages. They must stand as words of their own: neither "100 results" nor "piano
 /// results" is nothing. Each begins with one of [`INITIALS`].
-const NOTHING: [&str; 34] = [
+const NOTHING: [&str; 38] = [
     "no results",
     "no result",
     "no matches",
@@ -23,12 +23,16 @@ const NOTHING: [&str; 34] = [
     "0 results",
     "0 matches",
     "0 rows",
+    "0 products",
+    "0 items",
     "no files found",
     "no data",
     "no documents",
     "no records",
     "no items",
     "no rows",
+    "no products",
+    "no hits",
     "no output",
     "no content",
     "no more results",

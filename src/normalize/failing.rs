@@ -19,11 +19,12 @@ use super::value;
 const LOOKED_AT_BYTES_MAX: usize = 160;
 
 /// Beginnings, in lower case.
-const BEGINNINGS: [&str; 27] = [
+const BEGINNINGS: [&str; 29] = [
     "error:",
     "error executing ",
     "error calling ",
     "error code:",
+    "an error occurred",
     "fatal:",
     "curl: (",
     "exception:",
@@ -33,6 +34,7 @@ const BEGINNINGS: [&str; 27] = [
     "failure:",
     "permission denied",
     "access denied",
+    "accessdenied",
     "unauthorized",
     "forbidden",
     "rate limit",
@@ -332,6 +334,8 @@ mod tests {
     fn errors_begin_as_errors() {
         for text in [
             "Error: user not found",
+            "AccessDenied: User is not authorized to perform: s3:GetObject",
+            "An error occurred (NoSuchKey) when calling the GetObject operation",
             "apply_patch verification failed: Failed to find expected lines in /a.py:\nb",
             "<tool_use_error>File has not been read yet.</tool_use_error>",
             "ValueError: invalid literal",

@@ -23,6 +23,13 @@ const HEX_ID_BYTES_MIN: usize = 16;
 /// Shortest run of mixed letters and digits that counts as a generated id; request ids of the large providers are longer.
 const MIXED_ID_BYTES_MIN: usize = 20;
 
+/// What the name of a pod ends in: the hash of its template, of 32 bits in other signs for decimal digits, and a few signs by
+/// chance, without vowels.
+const POD_HASH: &[u8] = b"456789bcdf";
+const POD_HASH_BYTES: std::ops::RangeInclusive<usize> = 8..=10;
+const POD_SUFFIX: &[u8] = b"bcdfghjklmnpqrstvwxz2456789";
+const POD_SUFFIX_BYTES: usize = 5;
+
 /// Epoch seconds from 2014 to 2036: a clock reading. Outside of this a number of ten digits is a number.
 const EPOCH_SECONDS: std::ops::Range<u64> = 1_400_000_000..2_100_000_000;
 
@@ -205,6 +212,7 @@ impl Word {
         };
         found
             .or_else(|| self.uuid(bytes))
+            .or_else(|| self.pod(bytes))
             .or_else(|| self.id(bytes))
     }
 
@@ -329,6 +337,24 @@ impl Word {
         Some(self.replaced(at, ID))
     }
 
+    /// `5d9c7b6f4-x2x9z` behind a hyphen: what Kubernetes adds to the name of each new pod of a deployment.
+    fn pod(&self, bytes: &[u8]) -> Option<Volatile> {
+        let is_behind = self.start > 0 && bytes[self.start - 1] == b'-';
+        if !is_behind || !POD_HASH_BYTES.contains(&self.len()) || bytes.get(self.end) != Some(&b'-')
+        {
+            return None;
+        }
+        let to = self.end + 1 + POD_SUFFIX_BYTES;
+        let suffix = bytes.get(self.end + 1..to)?;
+        let mut hash = bytes[self.start..self.end].iter();
+        let is_pod = hash.all(|byte| POD_HASH.contains(byte))
+            && suffix.iter().all(|byte| POD_SUFFIX.contains(byte));
+        if !is_pod || bytes.get(to).is_some_and(u8::is_ascii_alphanumeric) {
+            return None;
+        }
+        Some(self.replaced(to, ID))
+    }
+
     /// Long hex digits, or letters of both cases mixed with digits.
     fn id(&self, bytes: &[u8]) -> Option<Volatile> {
         let long_hex = self.is_hex() && self.len() >= HEX_ID_BYTES_MIN;
@@ -386,6 +412,22 @@ mod tests {
             "<Tool object at 0x7f3a5c0012d0>",
             "<Tool object at <address>>",
         );
+    }
+
+    /// Given names of pods, what is another one for each pod is masked; what only looks like it stays.
+    #[test]
+    fn pods_are_masked() {
+        check("api-5d9c7b6f4-x2x9z 0/1 Running", "api-<id> 0/1 Running");
+        check("pod/web-ui-6b7f9c8d45-tqfnz", "pod/web-ui-<id>");
+        for kept in [
+            "5d9c7b6f4-x2x9z",
+            "api-5d9c7b6f4-x2x9zz",
+            "api-5d9c7b6f4-ready",
+            "api-version10-x2x9z",
+            "api-5d9c7b6f4",
+        ] {
+            check(kept, kept);
+        }
     }
 
     /// Given durations with their unit, they are masked, compound ones as one.
