@@ -9,6 +9,7 @@ use std::fmt::Write as _;
 use eddy::config::profile::Name;
 use eddy::engine::guard::{self, Caller};
 use eddy::engine::policy::Policy;
+use eddy::engine::warning::Rule;
 use eddy::engine::{Input, RunState, step};
 use eddy::normalize::events_file;
 use eddy::normalize::guarded::{Outcome, Told, tool_call};
@@ -44,9 +45,9 @@ struct Agent {
 }
 
 impl Agent {
-    fn new() -> Self {
+    fn under(policy: Policy) -> Self {
         Self {
-            policy: Name::Standard.policy(),
+            policy,
             state: RunState::new("run".into()),
             clock_ns: 0,
             number: 0,
@@ -148,7 +149,7 @@ fn pause_ns(events: &[Value], place: usize) -> u64 {
 
 /// Plays a loop; the calls that were made since the onset, and those that were tried.
 fn play_loop(made: &Made, manner: Manner, chance: &mut Made) -> (usize, usize) {
-    let (mut agent, events) = (Agent::new(), &made.events);
+    let (mut agent, events) = (Agent::under(Name::Standard.policy()), &made.events);
     for (place, event) in events[..made.begins].iter().enumerate() {
         agent.step(event, pause_ns(events, place));
     }
@@ -180,7 +181,7 @@ fn no_call_of_work_is_refused() {
     let mut refused = Vec::new();
     for (number, (kind, make)) in (100..).zip(&all_work()) {
         for made in variants_of(number, *make, VARIANTS) {
-            let mut agent = Agent::new();
+            let mut agent = Agent::under(Name::Standard.policy());
             for (place, event) in made.events.iter().enumerate() {
                 if agent.step(event, pause_ns(&made.events, place)) {
                     refused.push(format!("{kind}, event {place}"));
@@ -258,4 +259,52 @@ fn loops_are_cut_short() {
         wanders[0] >= 30.0 && wanders[1] >= 60.0,
         "{wanders:?}\n{table}"
     );
+}
+
+/// The settings with every number as large as it may be: those of 64 bits under their names, all others of 32.
+fn with_largest_numbers(settings: &mut Value) {
+    let wide = [
+        "critical_count",
+        "seconds",
+        "pause_seconds",
+        "budget_seconds",
+    ];
+    let items: Vec<(&str, &mut Value)> = match settings {
+        Value::Object(members) => (members.iter_mut())
+            .map(|(name, value)| (name.as_str(), value))
+            .collect(),
+        Value::Array(items) => items.iter_mut().map(|item| ("", item)).collect(),
+        _ => return,
+    };
+    for (name, value) in items {
+        if value.is_u64() && wide.contains(&name) {
+            *value = json!(u64::MAX);
+        } else if value.is_u64() {
+            *value = json!(u32::MAX);
+        }
+        with_largest_numbers(value);
+    }
+}
+
+/// Given the largest numbers that a configuration may set, no threshold overflows, and no rule that counts up to one speaks.
+#[test]
+fn the_largest_numbers_do_not_overflow() {
+    for name in Name::ALL {
+        let mut settings = serde_json::to_value(name.policy()).expect("JSON");
+        with_largest_numbers(&mut settings);
+        let policy: Policy = serde_json::from_value(settings).expect("a policy");
+        for (number, (kind, _, make)) in (0..).zip(&all_loops()) {
+            for made in variants_of(number, *make, 1) {
+                let mut agent = Agent::under(policy.clone());
+                for (place, event) in made.events.iter().enumerate() {
+                    agent.step(event, pause_ns(&made.events, place));
+                }
+                let mut warnings = agent.state.view(&policy).warnings.into_iter();
+                // Rounds are looked for up to a length, and counted up to three.
+                let counts = |rule| !matches!(rule, Rule::ToolCycle | Rule::HandoffCycle);
+                let spoken = warnings.find(|warning| counts(warning.rule));
+                assert!(spoken.is_none(), "{name:?}, {kind}: {spoken:?}");
+            }
+        }
+    }
 }
