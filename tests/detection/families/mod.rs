@@ -15,6 +15,7 @@ mod scores;
 mod screens;
 mod services;
 mod shell_runs;
+mod stations;
 mod trades;
 
 use std::fmt::Write as _;
@@ -42,6 +43,7 @@ fn all_loops() -> Vec<loops::Loop> {
         screens::LOOPS,
         counters::LOOPS,
         plants::LOOPS,
+        stations::LOOPS,
     ]
     .concat()
 }
@@ -59,6 +61,7 @@ fn all_work() -> Vec<lookalikes::Work> {
         screens::WORK,
         counters::WORK,
         plants::WORK,
+        stations::WORK,
     ]
     .concat()
 }
