@@ -264,6 +264,9 @@ fn bad_query(rejection: &QueryRejection) -> ApiError {
     // What failed, then the parameter where it is known which, then what is wrong.
     let wrong = told.split_once(": ").map_or(&*told, |(_, wrong)| wrong);
     match wrong.split_once(": ") {
+        Some((field, "invalid digit found in string")) => {
+            ApiError::invalid(field.to_owned(), "a whole number is expected")
+        }
         Some((field, problem)) => ApiError::invalid(field.to_owned(), problem),
         None => ApiError::invalid("query", wrong),
     }

@@ -9,13 +9,14 @@ use tonic_health::ServingStatus;
 use tonic_health::server::HealthReporter;
 
 use super::runs::RunServer;
+use super::verdicts::GuardServer;
 use super::warnings::WarningServer;
 use crate::shard::Seat;
 
 /// How old the shown readiness may be. Looking is one read of memory.
 const LOOK_EVERY: Duration = Duration::from_millis(200);
 
-const SERVICES: [&str; 3] = ["", RunServer::NAME, WarningServer::NAME];
+const SERVICES: [&str; 4] = ["", RunServer::NAME, WarningServer::NAME, GuardServer::NAME];
 
 /// All shards, of every tenant: Eddy is ready when all of them are.
 #[derive(Clone)]

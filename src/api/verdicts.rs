@@ -27,8 +27,11 @@ pub(super) const VALUE_BYTES_MAX: usize = 1 << 20;
 pub(super) const REQUEST_BYTES_MAX: usize = 4 << 20;
 
 /// The service as it is mounted.
-pub(super) fn server(api: Api) -> GuardServiceServer<Api> {
-    GuardServiceServer::new(api).max_decoding_message_size(REQUEST_BYTES_MAX)
+pub(super) type GuardServer = GuardServiceServer<Api>;
+
+/// The service, with its limit.
+pub(super) fn server(api: Api) -> GuardServer {
+    GuardServer::new(api).max_decoding_message_size(REQUEST_BYTES_MAX)
 }
 
 impl Api {

@@ -45,7 +45,12 @@ async fn readiness_is_shown() {
         (200, serde_json::json!({ "ready": true }))
     );
     let mut client = HealthClient::new(eddy.channel().await);
-    for service in ["", "eddy.v1.RunService", "eddy.v1.WarningService"] {
+    for service in [
+        "",
+        "eddy.v1.RunService",
+        "eddy.v1.WarningService",
+        "eddy.v1.GuardService",
+    ] {
         let request = HealthCheckRequest {
             service: service.into(),
         };
