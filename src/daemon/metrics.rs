@@ -10,7 +10,7 @@ use std::time::Instant;
 
 use super::houses::House;
 use super::process;
-use crate::door::Tenant;
+use crate::door::{self, Tenant};
 use crate::engine::guard::policy::VerdictKind;
 use crate::engine::warning::Rule;
 use crate::export::forward::{ForwardStatus, Forwards};
@@ -98,6 +98,11 @@ fn process(page: &mut Page, began: Instant) {
     page.counter("config_reloads_total", "Changed configurations.")
         .sample(&[("outcome", "taken")], events::CONFIG_TAKEN.value())
         .sample(&[("outcome", "refused")], events::CONFIG_REFUSED.value());
+    page.counter(
+        "door_failed_handshakes_total",
+        "TLS handshakes that failed, at any of the addresses: of peers who do not trust the certificate, have none that is asked for, or speak no TLS.",
+    )
+    .value(door::failed_handshakes());
     page.counter(
         "process_panics_total",
         "Defects that showed; the log says where.",

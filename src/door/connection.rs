@@ -9,6 +9,7 @@ use std::future;
 use std::io;
 use std::pin::Pin;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
@@ -48,6 +49,14 @@ const OPENING_BYTES: usize = 24;
 /// The pause after a connection could not be accepted, usually for want of file descriptors: trying again at once would
 /// keep a core busy, and others need time to leave.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
+
+static HANDSHAKES_FAILED: AtomicU64 = AtomicU64::new(0);
+
+/// How many TLS handshakes have failed in this process, at whatever door.
+#[must_use]
+pub fn failed_handshakes() -> u64 {
+    HANDSHAKES_FAILED.load(Ordering::Relaxed)
+}
 
 /// The connections as they come in.
 pub(super) fn incoming(
@@ -103,13 +112,19 @@ async fn begin(
         None => Wire::Plain(socket),
         Some(tls) => {
             let shaking = TlsAcceptor::from(tls.config()).accept(socket);
-            match timeout(HANDSHAKE_MAX, shaking).await {
-                Ok(Ok(stream)) => Wire::Tls(Box::new(stream)),
-                Ok(Err(error)) => {
-                    tracing::debug!(%error, "a TLS handshake failed");
+            let shaken = match timeout(HANDSHAKE_MAX, shaking).await {
+                Ok(Ok(stream)) => Ok(stream),
+                Ok(Err(error)) => Err(error.to_string()),
+                Err(_) => Err(format!("not done after {HANDSHAKE_MAX:?}")),
+            };
+            match shaken {
+                Ok(stream) => Wire::Tls(Box::new(stream)),
+                Err(why) => {
+                    HANDSHAKES_FAILED.fetch_add(1, Ordering::Relaxed);
+                    // For who looks for it: anybody may knock, and as often as he likes.
+                    tracing::debug!(why, "a TLS handshake failed");
                     return None;
                 }
-                Err(_) => return None,
             }
         }
     };

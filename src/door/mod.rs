@@ -18,7 +18,7 @@ mod tests;
 mod tls;
 mod token;
 
-pub use connection::Connection;
+pub use connection::{Connection, failed_handshakes};
 pub use discard::discard;
 pub use file::warn_if_public;
 pub use reading::Reading;
