@@ -4,14 +4,19 @@
 //! with calls that all differ, so that a run's number of tool calls says which of them had effect. `EDDY_KILLS` sets how
 //! often the daemon is killed: 20 times by default, 100 in the long form.
 
+use std::net::SocketAddr;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use opentelemetry_proto::tonic::collector::trace::v1::ExportTraceServiceRequest;
 use opentelemetry_proto::tonic::common::v1::any_value::Value as Any;
 use opentelemetry_proto::tonic::common::v1::{AnyValue, InstrumentationScope, KeyValue};
 use opentelemetry_proto::tonic::trace::v1::{ResourceSpans, ScopeSpans, Span};
+use tokio::runtime::Runtime;
+use tokio::task::JoinHandle;
 
+use super::load::set_by;
 use super::support::{Daemon, Dice, Export, PATIENCE, Sender, free_port, runtime};
 
 pub(crate) const SENDERS: u64 = 4;
@@ -71,32 +76,69 @@ pub(crate) fn calls(sender: u64, from: u64, to: u64) -> ExportTraceServiceReques
     }
 }
 
-/// What the senders have had acknowledged.
-#[derive(Default)]
-pub(crate) struct Kept {
-    acknowledged: [AtomicU64; SENDERS as usize],
-    pub(crate) stop: AtomicBool,
+/// Senders at work, each of them on a run of its own.
+pub(crate) struct Feeding {
+    shared: Arc<Shared>,
+    runtime: Runtime,
+    senders: Vec<JoinHandle<()>>,
 }
 
-impl Kept {
-    pub(crate) fn read(&self) -> Vec<u64> {
-        let counts = self.acknowledged.iter();
+#[derive(Default)]
+struct Shared {
+    acknowledged: [AtomicU64; SENDERS as usize],
+    stop: AtomicBool,
+}
+
+impl Feeding {
+    /// Begins to send to the daemon that listens at this port, now or later.
+    pub(crate) fn start(grpc: SocketAddr) -> Self {
+        let (shared, runtime) = (Arc::<Shared>::default(), runtime());
+        let senders = (0..SENDERS).map(|sender| {
+            let shared = Arc::clone(&shared);
+            runtime.spawn(async move { feed(&shared, sender, grpc).await })
+        });
+        let senders = senders.collect();
+        Self {
+            shared,
+            runtime,
+            senders,
+        }
+    }
+
+    /// How many calls of each sender have been acknowledged.
+    pub(crate) fn acknowledged(&self) -> Vec<u64> {
+        let counts = self.shared.acknowledged.iter();
         counts.map(|count| count.load(Ordering::SeqCst)).collect()
+    }
+
+    /// Has each sender finish its batch, and answers with how many calls of each there must be.
+    pub(crate) fn stop(mut self) -> Vec<u64> {
+        self.shared.stop.store(true, Ordering::Relaxed);
+        let senders = std::mem::take(&mut self.senders);
+        self.runtime.block_on(async {
+            let finished = tokio::time::timeout(PATIENCE, async {
+                for sender in senders {
+                    sender.await.expect("no panic");
+                }
+            });
+            finished.await.expect("the senders finish");
+        });
+        self.acknowledged()
     }
 }
 
 /// Sends batch after batch; one that is not acknowledged is sent again as it was, as an exporter does.
-pub(crate) async fn feed(kept: &Kept, sender: u64, grpc: std::net::SocketAddr) {
+async fn feed(shared: &Shared, sender: u64, grpc: SocketAddr) {
     let mut client = Sender::new(grpc);
     let mut dice = Dice(sender + 99);
     let mut next = 0;
-    while !kept.stop.load(Ordering::Relaxed) {
+    while !shared.stop.load(Ordering::Relaxed) {
         let to = next + 1 + dice.below(20) as u64;
         let request = calls(sender, next, to);
         while client.send(Export::Traces(request.clone())).await.is_err() {
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
-        kept.acknowledged[sender as usize].store(to, Ordering::SeqCst);
+        shared.acknowledged[sender as usize].store(to, Ordering::SeqCst);
         next = to;
     }
 }
@@ -129,37 +171,21 @@ pub(crate) fn compare(daemon: &Daemon, acknowledged: &[u64], sent: &[u64], kill:
 /// Given a daemon that is killed at random moments under load, no acknowledged span is without effect, and none counts twice.
 #[test]
 fn acknowledged_is_there_after_kill_9() {
-    let kills = std::env::var("EDDY_KILLS")
-        .ok()
-        .and_then(|kills| kills.parse().ok())
-        .unwrap_or(20_u64);
+    let kills = set_by("EDDY_KILLS", 20);
     let data = tempfile::tempdir().expect("a temporary directory");
     let grpc = free_port();
-    let kept = std::sync::Arc::new(Kept::default());
-    let senders = runtime();
     let mut daemon = Daemon::start_with(data.path(), grpc, &[]);
-    let feeding: Vec<_> = (0..SENDERS)
-        .map(|sender| {
-            let kept = std::sync::Arc::clone(&kept);
-            senders.spawn(async move { feed(&kept, sender, grpc).await })
-        })
-        .collect();
+    let feeding = Feeding::start(grpc);
     let mut dice = Dice(7);
     for kill in 1..=kills {
         std::thread::sleep(Duration::from_millis(50 + dice.below(400) as u64));
-        let acknowledged = kept.read();
+        let acknowledged = feeding.acknowledged();
         daemon.kill_9();
         daemon = Daemon::start_with(data.path(), grpc, &[]);
         // Senders go on at once, so only the lower bound is known until they have stopped.
         compare(&daemon, &acknowledged, &[u64::MAX; SENDERS as usize], kill);
     }
-    kept.stop.store(true, Ordering::Relaxed);
-    let deadline = Instant::now() + PATIENCE;
-    while !feeding.iter().all(tokio::task::JoinHandle::is_finished) {
-        assert!(Instant::now() < deadline, "the senders did not finish");
-        std::thread::sleep(Duration::from_millis(10));
-    }
-    let all = kept.read();
+    let all = feeding.stop();
     assert!(
         all.iter().sum::<u64>() > kills * 10,
         "there was hardly any load: {all:?}"

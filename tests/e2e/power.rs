@@ -10,13 +10,11 @@ use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::sync::Arc;
-use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use super::kill::{Kept, SENDERS, compare, feed};
+use super::kill::{Feeding, SENDERS, compare};
 use super::load::set_by;
-use super::support::{Daemon, Dice, free_port, runtime};
+use super::support::{Daemon, Dice, free_port};
 
 /// What the disk writes at once, at least.
 const PAGE: u64 = 4096;
@@ -165,31 +163,20 @@ fn acknowledged_is_there_after_power_cuts() {
     let config = config.to_string_lossy().into_owned();
     let grpc = free_port();
     let start = || Daemon::start_under(&before, &data, grpc, &["--config", &config]);
-    let (kept, senders, mut dice) = (Arc::new(Kept::default()), runtime(), Dice(11));
+    let mut dice = Dice(11);
     let mut daemon = start();
-    let feeding: Vec<_> = (0..SENDERS)
-        .map(|sender| {
-            let kept = Arc::clone(&kept);
-            senders.spawn(async move { feed(&kept, sender, grpc).await })
-        })
-        .collect();
+    let feeding = Feeding::start(grpc);
     let (mut lost, mut mended) = (0, 0);
     for cut in 1..=cuts {
         std::thread::sleep(Duration::from_millis(50 + dice.below(600) as u64));
-        let acknowledged = kept.read();
+        let acknowledged = feeding.acknowledged();
         daemon.kill_9();
         lost += cut_power(&data, &notes, &mut dice);
         daemon = start();
         mended += usize::from(daemon.stderr.lock().expect("whole").contains("damaged"));
         compare(&daemon, &acknowledged, &[u64::MAX; SENDERS as usize], cut);
     }
-    kept.stop.store(true, Ordering::Relaxed);
-    senders.block_on(async {
-        for one in feeding {
-            one.await.expect("no panic");
-        }
-    });
-    let all = kept.read();
+    let all = feeding.stop();
     compare(&daemon, &all, &all, cuts + 1);
     let calls: u64 = all.iter().sum();
     println!(

@@ -6,13 +6,12 @@ use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::path::Path;
-use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-use super::kill::{Kept, SENDERS, compare, feed};
+use super::kill::{Feeding, SENDERS, compare};
 use super::load::{send_patiently, set_by};
 use super::reload::looping;
 use super::support::{Daemon, PATIENCE, Sender, free_port, runtime};
@@ -128,15 +127,8 @@ fn restarts_under_load_lose_nothing() {
     let data = directory.path().join("data");
     let grpc = free_port();
     let start = || Daemon::start_with(&data, grpc, &["--config", &config]);
-    let kept = Arc::new(Kept::default());
-    let senders = runtime();
     let mut daemon = start();
-    let feeding: Vec<_> = (0..SENDERS)
-        .map(|sender| {
-            let kept = Arc::clone(&kept);
-            senders.spawn(async move { feed(&kept, sender, grpc).await })
-        })
-        .collect();
+    let feeding = Feeding::start(grpc);
     let terms = set_by("EDDY_TERMS", 5);
     let mut slowest = Duration::ZERO;
     let mut told = None;
@@ -146,7 +138,7 @@ fn restarts_under_load_lose_nothing() {
             let mut sender = Sender::new(grpc);
             send_patiently(&mut sender, &looping(SENDERS + term, 0, 5)).await;
         });
-        let acknowledged = kept.read();
+        let acknowledged = feeding.acknowledged();
         let began = Instant::now();
         daemon.signal("TERM");
         let left = daemon.wait();
@@ -161,13 +153,7 @@ fn restarts_under_load_lose_nothing() {
         daemon = start();
         compare(&daemon, &acknowledged, &[u64::MAX; SENDERS as usize], term);
     }
-    kept.stop.store(true, Ordering::Relaxed);
-    let deadline = Instant::now() + PATIENCE;
-    while !feeding.iter().all(tokio::task::JoinHandle::is_finished) {
-        assert!(Instant::now() < deadline, "the senders did not finish");
-        std::thread::sleep(Duration::from_millis(10));
-    }
-    let all = kept.read();
+    let all = feeding.stop();
     let calls: u64 = all.iter().sum();
     assert!(calls > terms * 10, "there was hardly any load: {all:?}");
     compare(&daemon, &all, &all, terms + 1);

@@ -148,11 +148,7 @@ fn heard(shards: &Shards) -> BTreeMap<u64, (u32, WarningState)> {
 async fn warnings_outlive_a_state_that_cannot_be_read() {
     for told_after_the_save in [0, 1] {
         let _still = still();
-        let dir = tempfile::tempdir().unwrap();
-        let shards = start(dir.path(), settings()).await;
-        submit(&shards, calls(A, Some("spoilt"), 0..3)).await;
-        stop(&shards).await;
-        kill(shards).await;
+        let dir = saved().await;
         let shards = start(dir.path(), settings()).await;
         submit(
             &shards,
@@ -198,6 +194,16 @@ async fn warnings_outlive_a_state_that_cannot_be_read() {
     }
 }
 
+/// A data directory with the saved state of the run `spoilt`, which was warned of.
+async fn saved() -> tempfile::TempDir {
+    let dir = tempfile::tempdir().unwrap();
+    let shards = start(dir.path(), settings()).await;
+    submit(&shards, calls(A, Some("spoilt"), 0..3)).await;
+    stop(&shards).await;
+    kill(shards).await;
+    dir
+}
+
 /// Waits until all that was announced is over.
 async fn until_over(shards: &Shards) -> BTreeMap<u64, (u32, WarningState)> {
     until(async || {
@@ -215,11 +221,7 @@ async fn until_over(shards: &Shards) -> BTreeMap<u64, (u32, WarningState)> {
 async fn what_is_owed_outlives_the_process() {
     for is_killed in [true, false] {
         let _still = still();
-        let dir = tempfile::tempdir().unwrap();
-        let shards = start(dir.path(), settings()).await;
-        submit(&shards, calls(A, Some("spoilt"), 0..3)).await;
-        stop(&shards).await;
-        kill(shards).await;
+        let dir = saved().await;
         let shards = start(dir.path(), settings()).await;
         submit(&shards, calls(A, Some("spoilt"), 3..4)).await;
         let raised = heard(&shards);
@@ -254,14 +256,11 @@ async fn what_is_owed_outlives_the_process() {
 #[tokio::test(start_paused = true)]
 async fn a_quiet_run_that_cannot_be_read_is_over() {
     let _still = still();
-    let dir = tempfile::tempdir().unwrap();
-    let shards = start(dir.path(), settings()).await;
-    submit(&shards, calls(A, Some("spoilt"), 0..3)).await;
-    let raised = heard(&shards);
-    stop(&shards).await;
-    kill(shards).await;
+    let dir = saved().await;
     spoil(dir.path(), "spoilt").await;
     let shards = start(dir.path(), settings()).await;
+    let raised = heard(&shards);
+    assert!(!raised.is_empty());
     assert!(until_over(&shards).await.keys().eq(raised.keys()));
     assert!(says_so(&view(&shards, "spoilt").await));
     stop(&shards).await;
