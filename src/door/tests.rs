@@ -3,18 +3,19 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 use axum::http::{HeaderMap, HeaderValue, header};
 use futures_util::StreamExt;
 use rustls::pki_types::pem::PemObject;
-use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
-use rustls::{ClientConfig, RootCertStore};
+use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
+use rustls::{CertificateError, ClientConfig, RootCertStore};
 use tempfile::TempDir;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio_rustls::TlsConnector;
 
-use super::tls::Tls;
+use super::tls::{Tls, out_of_date};
 use super::*;
 
 fn fixture(name: &str) -> PathBuf {
@@ -308,4 +309,34 @@ fn faults_are_named() {
         let fault = Tokens::read(&[Token::Text(bad.to_owned()).into()]).unwrap_err();
         assert_eq!(fault.key, "token", "{bad}");
     }
+}
+
+/// Given a certificate by itself, with its issuer, and one that issued itself: its dates are seen, and nothing else of it.
+#[test]
+fn dates_of_certificates_are_seen() {
+    let at = |year: u64| {
+        let since_1970 = Duration::from_secs((year - 1970) * 365 * 24 * 60 * 60);
+        UnixTime::since_unix_epoch(since_1970)
+    };
+    let own = vec![certificate("server")];
+    let chain = vec![certificate("server"), certificate("ca")];
+    for certificates in [&own, &chain] {
+        let ended = out_of_date(certificates, at(2200));
+        assert!(matches!(
+            ended,
+            Some(CertificateError::ExpiredContext { .. })
+        ));
+        let early = out_of_date(certificates, at(2020));
+        assert!(matches!(
+            early,
+            Some(CertificateError::NotValidYetContext { .. })
+        ));
+    }
+    assert_eq!(out_of_date(&chain, at(2030)), None);
+    let selfmade = vec![certificate("expired")];
+    let ended = out_of_date(&selfmade, at(2030));
+    assert!(matches!(
+        ended,
+        Some(CertificateError::ExpiredContext { .. })
+    ));
 }

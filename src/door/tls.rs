@@ -3,18 +3,23 @@
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, UNIX_EPOCH};
 
+use rustls::client::verify_server_cert_signed_by_trust_anchor;
 use rustls::crypto::{CryptoProvider, ring};
 use rustls::pki_types::pem::PemObject;
-use rustls::pki_types::{CertificateDer, PrivateKeyDer};
-use rustls::server::WebPkiClientVerifier;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer, UnixTime};
 use rustls::server::danger::ClientCertVerifier;
-use rustls::{RootCertStore, ServerConfig, SupportedProtocolVersion, version};
+use rustls::server::{ParsedCertificate, WebPkiClientVerifier};
+use rustls::{CertificateError, RootCertStore, ServerConfig, SupportedProtocolVersion, version};
 
 use super::{Fault, file};
 
 /// Protocols offered in the handshake: HTTP/2 for gRPC and those who can, HTTP/1.1 for the others.
 const PROTOCOLS: [&[u8]; 2] = [b"h2", b"http/1.1"];
+
+/// How long before its end a certificate is warned of: two weeks, which is time to make another.
+const NOTICE: Duration = Duration::from_secs(14 * 24 * 60 * 60);
 
 /// Where the certificates of a door are, all in PEM.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -129,10 +134,56 @@ fn config(files: &TlsFiles, contents: &Contents) -> Result<Arc<ServerConfig>, Fa
         None => builder.with_no_client_auth(),
     };
     let mut config = builder
-        .with_single_cert(certificates, key)
+        .with_single_cert(certificates.clone(), key)
         .map_err(|error| unusable("key_file", &files.key_file, &error))?;
     config.alpn_protocols = PROTOCOLS.map(<[u8]>::to_vec).to_vec();
+    warn_of_dates(&files.cert_file, &certificates);
     Ok(Arc::new(config))
+}
+
+/// Says what clients will say of a certificate that is too old or too new. It is used all the same: the daemon's clock may be
+/// the one that is wrong.
+fn warn_of_dates(cert_file: &Path, certificates: &[CertificateDer<'_>]) {
+    let cert_file = cert_file.display();
+    let now = UnixTime::now();
+    let soon = UnixTime::since_unix_epoch(Duration::from_secs(now.as_secs()) + NOTICE);
+    let in_time = |limit: UnixTime| {
+        humantime::format_rfc3339_seconds(UNIX_EPOCH + Duration::from_secs(limit.as_secs()))
+    };
+    match out_of_date(certificates, now).or_else(|| out_of_date(certificates, soon)) {
+        Some(CertificateError::ExpiredContext { not_after, .. }) => {
+            let not_after = in_time(not_after);
+            tracing::warn!(%cert_file, %not_after, "clients refuse this certificate from its end on; a new one in its place is used at once");
+        }
+        Some(CertificateError::NotValidYetContext { not_before, .. }) => {
+            let not_before = in_time(not_before);
+            tracing::warn!(%cert_file, %not_before, "clients refuse this certificate until it is valid");
+        }
+        _ => {}
+    }
+}
+
+/// What is wrong with the dates of a chain at a time, for a client that trusts its last certificate.
+pub(super) fn out_of_date(
+    certificates: &[CertificateDer<'_>],
+    at: UnixTime,
+) -> Option<CertificateError> {
+    let (own, issuers) = certificates.split_first()?;
+    let mut roots = RootCertStore::empty();
+    roots.add(certificates.last()?.clone().into_owned()).ok()?;
+    let verified = verify_server_cert_signed_by_trust_anchor(
+        &ParsedCertificate::try_from(own).ok()?,
+        &roots,
+        issuers,
+        at,
+        ring::default_provider()
+            .signature_verification_algorithms
+            .all,
+    );
+    match verified {
+        Err(rustls::Error::InvalidCertificate(fault)) => Some(fault),
+        _ => None,
+    }
 }
 
 /// Who tells whether a client's certificate is good, when clients must have one.

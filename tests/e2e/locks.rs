@@ -233,6 +233,42 @@ fn authorities_are_named() {
     }
 }
 
+/// A certificate that ended, and one that is good, at the start and in the place of another: the daemon says what clients will.
+#[test]
+fn a_certificate_that_ended_is_warned_of() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let [certificate, key] = ["own.crt", "own.key"].map(|name| directory.path().join(name));
+    let install = |name: &str| {
+        for (file, place) in [("crt", &certificate), ("key", &key)] {
+            std::fs::copy(fixture(&format!("{name}.{file}")), place).expect("copied");
+        }
+    };
+    install("expired");
+    let (_directory, daemon) = configured(&format!(
+        "receivers: {{otlp: {{protocols: {{grpc: {{tls: {{cert_file: {}, key_file: {}}}}}}}}}}}\n",
+        certificate.display(),
+        key.display()
+    ));
+    let said = || daemon.stderr.lock().expect("whole").clone();
+    assert!(
+        said().contains("clients refuse this certificate from its end on"),
+        "{}",
+        said()
+    );
+    assert!(
+        said().contains("not_after=2026-01-01T00:00:00Z"),
+        "{}",
+        said()
+    );
+    install("server");
+    let began = std::time::Instant::now();
+    while !said().contains("new connections use them") && began.elapsed() < PATIENCE {
+        std::thread::sleep(std::time::Duration::from_millis(20));
+    }
+    assert!(runtime().block_on(over_grpc(&daemon, None)));
+    assert_eq!(said().matches("clients refuse").count(), 1, "{}", said());
+}
+
 async fn over_grpc(daemon: &Daemon, identity: Option<&str>) -> bool {
     let mut tls = ClientTlsConfig::new()
         .domain_name("localhost")
