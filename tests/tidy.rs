@@ -52,6 +52,7 @@ const ROOMS: &[Room] = &[
             "axum",
             "futures_util",
             "http_body_util",
+            "humantime",
             "rustls",
             "subtle",
             "thiserror",
