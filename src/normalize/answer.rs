@@ -14,8 +14,8 @@ use crate::otlp::{SpanView, ValueView};
 
 use super::facts::{ASKED_MAX, Facts, Slot};
 use super::reading::{event_text, json_text, member_text, messages_text};
-use super::value::Object;
-use super::{fingerprint, tool_names, value};
+use super::value::{self, Object};
+use super::{fingerprint, tool_names};
 
 /// The tool with which smolagents' agents give their answer.
 pub(super) const FINAL_ANSWER: &str = "final_answer";

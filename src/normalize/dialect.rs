@@ -1,13 +1,39 @@
-//! Which framework speaks.
+//! Which framework speaks, and the file that reads it.
 //!
 //! The scope name decides, since keys are shared: a processor that translates into one convention leaves the keys of
 //! another behind. Where the scope name is somebody's own tracer, the keys decide, in the order in which they can be
 //! trusted (`openinference.span.kind` before `gen_ai.operation.name`, and so on).
 
-use crate::otlp::SpanView;
+mod agentscope;
+mod claude_code;
+mod codex;
+mod gemini_cli;
+mod gen_ai;
+mod google_adk;
+mod haystack;
+mod laminar;
+mod langfuse;
+mod langgraph;
+mod langsmith;
+pub(super) mod litellm;
+mod llama_index;
+mod logfire;
+mod mcp;
+mod messages;
+mod monocle;
+mod openinference;
+mod openllmetry;
+mod plain;
+mod vercel;
+
+use crate::engine::policy::Tools;
+use crate::otlp::{LogView, SpanView};
 
 use super::facts::{Facts, Slot};
-use super::{litellm, llama_index, mcp, monocle};
+use super::reading::Reading;
+use super::{Outcome, Report};
+
+pub(super) use self::messages::Retold;
 
 /// A family of spans that is read by one file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -66,9 +92,46 @@ impl Dialect {
         }
     }
 
-    /// The dialect of a log record. Only dialects that tell something in log records are looked for.
-    pub(super) fn of_log(scope_name: &str) -> Self {
-        Self::of_scope(scope_name)
+    /// Tells what a span of this dialect says.
+    pub(super) fn read(self, reading: &mut Reading<'_, '_>) -> Outcome {
+        match self {
+            Self::OpenInference => openinference::span(reading),
+            Self::OpenLlmetry => openllmetry::span(reading),
+            Self::LangSmith => langsmith::span(reading),
+            Self::Langfuse => langfuse::span(reading),
+            Self::Logfire => logfire::span(reading),
+            Self::GoogleAdk => google_adk::span(reading),
+            Self::GenAi => gen_ai::span(reading),
+            Self::Vercel => vercel::span(reading),
+            Self::Mcp => mcp::span(reading),
+            Self::ClaudeCode => claude_code::span(reading),
+            Self::GeminiCli => gemini_cli::span(reading),
+            Self::Haystack => haystack::span(reading),
+            Self::LiteLlm => litellm::span(reading),
+            Self::LlamaIndex => llama_index::span(reading),
+            Self::Monocle => monocle::span(reading),
+            Self::Plain => plain::span(reading),
+            // Its spans are internals of the program; everything an agent did is in its log records.
+            Self::Codex => Outcome::Noise,
+            Self::None => Outcome::NoDialect,
+        }
+    }
+
+    /// Tells what a log record says. `out` has what was told of the records before it.
+    pub(super) fn read_log(
+        log: &LogView<'_>,
+        report: &mut Report,
+        tools: &Tools,
+        retold: &mut Retold,
+        out: &mut Vec<Report>,
+    ) -> Outcome {
+        match Self::of_scope(log.scope_name) {
+            Self::ClaudeCode => claude_code::log(log, report, tools),
+            Self::Codex => codex::log(log, report, tools),
+            Self::GeminiCli => gemini_cli::log(log, report, tools),
+            // The conventions' log events are read alike from whoever writes them.
+            _ => messages::log(log, report, tools, retold, out),
+        }
     }
 
     /// Whether a scope is that of a provider's client, or a program's own: it sees what goes into a model and what comes

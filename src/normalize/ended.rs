@@ -11,11 +11,9 @@ use memchr::memmem::Finder;
 
 use crate::engine::event::{Command, Failure};
 
-use super::failing;
-use super::shell;
-use super::value;
-use super::wide::trimmed;
-use super::wrappers;
+use super::value::wide::trimmed;
+use super::value::{self, failing};
+use super::{shell, wrappers};
 
 /// How far before the end of a result its exit code stands.
 const TAIL_BYTES_MAX: usize = 256;

@@ -19,8 +19,7 @@ use crate::engine::event::{
 };
 use crate::engine::policy::{ToolSettings, Tools};
 
-use super::ended;
-use super::{fingerprint, tool_names, value};
+use super::{ended, fingerprint, tool_names, value};
 
 /// Longest line, in bytes: a thousand calls with results of a hundred kilobytes each still fit.
 const LINE_BYTES_MAX: u64 = 128 * 1024 * 1024;

@@ -7,7 +7,8 @@
 use crate::engine::event::{Command, Traits};
 use crate::engine::policy::ToolSettings;
 
-use super::{hash, shell, value};
+use super::shell;
+use super::value::{self, hash};
 
 /// Arguments that say what a call is about.
 const MAIN: [&str; 10] = [

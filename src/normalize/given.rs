@@ -23,8 +23,8 @@ use super::answer::{Asked, EVENT_CONTENT, OPERATION_DETAILS};
 use super::facts::{ASKED_MAX, Facts, Slot};
 use super::history::History;
 use super::reading::{event_text, json_text, member_text, messages_text};
-use super::value::Object;
-use super::{ended, value, wrappers};
+use super::value::{self, Object};
+use super::{ended, wrappers};
 
 /// What a tool answered to one call.
 #[derive(Debug, PartialEq)]

@@ -5,8 +5,7 @@
 use crate::engine::event::{Failure, ID_BYTES_MAX, Recorded, Text, ToolCall, Value};
 use crate::engine::policy::ToolSettings;
 
-use super::ended;
-use super::{fingerprint, tool_names, value};
+use super::{ended, fingerprint, tool_names, value};
 
 /// A call as it is told to the guard. Texts that are JSON are read as JSON.
 #[derive(Clone, Copy, Debug, Default)]

@@ -1,8 +1,9 @@
 //! From a view of a span or log record to the engine's vocabulary.
 //!
-//! A span says which framework made it through its scope name and, where that says nothing, through its keys
-//! (`dialect`); the pass that checks its attributes sorts them into the facts that every dialect knows (`facts`); the file
-//! of the dialect reads those facts, undoes the framework's wrappers, and writes events into the [`Report`].
+//! The pass that checks a span's attributes sorts them into the facts that every dialect knows (`facts`). The scope name
+//! and, where that says nothing, the keys say which framework made it; the file of that `dialect` reads the facts, undoes the
+//! framework's wrappers, and writes events into the [`Report`], with what all dialects share (`reading`, `call`, `answer`
+//! and so on). What stands in arguments, results and errors is read by `value`, which knows no framework.
 //! Normalizing never fails: what cannot be read is left out and counted, and a span that tells of nothing an agent did
 //! gives no event, though it may still say which run its trace belongs to. Arguments and results leave this room only
 //! as fingerprints and redacted samples.
@@ -10,68 +11,32 @@
 //! Last, every event is given what no dialect knows: the worker that the user's attributes name, and the cost of a model
 //! call at list prices (`prices`) where the telemetry states none.
 //!
-//! Adding a dialect: a variant and a scope name in `dialect`, its keys in the table of `facts`, a file with its
-//! exceptions, a captured span and its expected event. `docs/dialects.md` walks through it.
+//! Adding a dialect: a variant and a scope name in `dialect`, its keys in the table of `facts`, a file with its exceptions in
+//! `dialect/`, a captured span and its expected event. `docs/dialects.md` walks through it.
 
-mod agentscope;
 mod answer;
 mod call;
 #[cfg(test)]
 mod captured;
-mod claude_code;
-mod clock;
-mod codex;
 #[cfg(test)]
 mod conventions;
 mod dialect;
-mod digest;
-mod emptiness;
 mod ended;
 pub mod events_file;
 mod facts;
-mod failing;
 mod fingerprint;
-mod gemini_cli;
-mod gen_ai;
 mod given;
-mod google_adk;
 pub mod guarded;
-mod hash;
-mod haystack;
 mod history;
-mod json;
-mod laminar;
-mod langfuse;
-mod langgraph;
-mod langsmith;
-mod litellm;
-mod llama_index;
-mod logfire;
-mod mask;
-mod mcp;
-mod messages;
-mod monocle;
 mod names;
-mod nested;
-mod numbers;
-mod openinference;
-mod openllmetry;
-mod pending;
-mod plain;
 mod prices;
 mod reading;
 mod records;
-mod redact;
 mod reply;
-mod sample;
 mod shell;
-mod sketch;
 mod tool_names;
-mod transient;
 mod usage;
 mod value;
-mod vercel;
-mod wide;
 mod workers;
 mod wrappers;
 
@@ -84,9 +49,8 @@ use crate::engine::policy::Policy;
 use crate::engine::witness::Witness;
 use crate::otlp::{Attributes, LogView, Problem, SpanView, Spans};
 
-use self::dialect::Dialect;
+use self::dialect::{Dialect, Retold};
 use self::facts::Facts;
-use self::messages::Retold;
 use self::names::Names;
 use self::reading::Reading;
 use self::workers::Workers;
@@ -317,30 +281,9 @@ impl<'a> Batch<'_, 'a> {
     fn tell(&mut self, span: &SpanView<'a>, facts: &Facts<'a>, out: &mut Vec<Report>) {
         let workers = &self.normalizer.workers;
         let mut report = Report::about(span.trace_id);
-        let dialect = Dialect::of_span(span, facts);
         let how = (&self.policy.tools, self.traits);
         let mut reading = Reading::new(span, facts, &mut report, &mut self.names, how);
-        let outcome = match dialect {
-            Dialect::OpenInference => openinference::span(&mut reading),
-            Dialect::OpenLlmetry => openllmetry::span(&mut reading),
-            Dialect::LangSmith => langsmith::span(&mut reading),
-            Dialect::Langfuse => langfuse::span(&mut reading),
-            Dialect::Logfire => logfire::span(&mut reading),
-            Dialect::GoogleAdk => google_adk::span(&mut reading),
-            Dialect::GenAi => gen_ai::span(&mut reading),
-            Dialect::Vercel => vercel::span(&mut reading),
-            Dialect::Mcp => mcp::span(&mut reading),
-            Dialect::ClaudeCode => claude_code::span(&mut reading),
-            Dialect::GeminiCli => gemini_cli::span(&mut reading),
-            Dialect::Haystack => haystack::span(&mut reading),
-            Dialect::LiteLlm => litellm::span(&mut reading),
-            Dialect::LlamaIndex => llama_index::span(&mut reading),
-            Dialect::Monocle => monocle::span(&mut reading),
-            Dialect::Plain => plain::span(&mut reading),
-            // Its spans are internals of the program; everything an agent did is in its log records.
-            Dialect::Codex => Outcome::Noise,
-            Dialect::None => Outcome::NoDialect,
-        };
+        let outcome = Dialect::of_span(span, facts).read(&mut reading);
         let worker = || {
             if workers.stand_apart() {
                 facts.worker()
@@ -356,13 +299,7 @@ impl<'a> Batch<'_, 'a> {
     pub fn log(&mut self, log: &LogView<'a>, out: &mut Vec<Report>) {
         let mut report = Report::about(log.trace_id);
         let tools = &self.policy.tools;
-        let outcome = match Dialect::of_log(log.scope_name) {
-            Dialect::ClaudeCode => claude_code::log(log, &mut report, tools),
-            Dialect::Codex => codex::log(log, &mut report, tools),
-            Dialect::GeminiCli => gemini_cli::log(log, &mut report, tools),
-            // The conventions' log events are read alike from whoever writes them.
-            _ => messages::log(log, &mut report, tools, &mut self.retold, out),
-        };
+        let outcome = Dialect::read_log(log, &mut report, tools, &mut self.retold, out);
         let workers = &self.normalizer.workers;
         let worker = || workers.among(&log.attributes);
         self.close(report, outcome, (worker, &log.resource), out);

@@ -8,7 +8,7 @@ use std::array;
 
 use crate::engine::event::Text;
 
-use super::{hash, value};
+use super::value::{self, hash};
 
 /// Places in the table: several times what one program's spans have in use at once.
 const PLACES: usize = 64;

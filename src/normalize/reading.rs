@@ -13,18 +13,16 @@ use crate::engine::event::{
 use crate::engine::policy::Tools;
 use crate::otlp::{SpanView, ValueView};
 
-use super::answer::Asked;
+use super::answer::{self, Asked};
 use super::call::Call;
-use super::dialect::Dialect;
-use super::ended;
+use super::dialect::{Dialect, litellm};
 use super::facts::{Facts, Slot};
-use super::failing::told_by_result;
-use super::given::ToolAnswer;
+use super::given::{self, ToolAnswer};
 use super::history::History;
-use super::litellm;
 use super::names::Names;
 use super::reply::Reply;
-use super::{Report, answer, fingerprint, given, tool_names, usage, value, wrappers};
+use super::value::failing::told_by_result;
+use super::{Report, ended, fingerprint, tool_names, usage, value, wrappers};
 
 /// OTLP's status codes.
 const STATUS_OK: i32 = 1;

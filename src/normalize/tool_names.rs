@@ -1,7 +1,7 @@
 //! What a tool's name gives away: that it passes control to another agent, or that it writes.
 
 use super::value;
-use super::wide::trimmed;
+use super::value::wide::trimmed;
 
 /// Members of a hand-off tool's arguments that name the receiver, as frameworks spell them.
 const RECEIVERS: [&str; 8] = [

@@ -5,6 +5,22 @@
 //! texts after redaction; nothing else of a value leaves this room. A marker that stands for a hidden value is not a
 //! value: two hidden values are not the same one.
 
+mod clock;
+mod digest;
+mod emptiness;
+pub(super) mod failing;
+pub(super) mod hash;
+mod json;
+mod mask;
+mod nested;
+mod numbers;
+mod pending;
+mod redact;
+mod sample;
+mod sketch;
+mod transient;
+pub(super) mod wide;
+
 use std::borrow::Cow;
 
 use crate::engine::event::{
@@ -13,16 +29,10 @@ use crate::engine::event::{
 use crate::engine::policy::ToolSettings;
 use crate::otlp::ValueView;
 
-use super::digest::{READ_BYTES_MAX, Reader};
-use super::failing;
-use super::hash;
-use super::json;
-use super::nested::{Digest, Shape};
-use super::redact;
-use super::sample::cut;
-use super::sketch;
-use super::transient;
-use super::wide::{mark, trimmed};
+use self::digest::{READ_BYTES_MAX, Reader};
+use self::nested::{Digest, Shape};
+use self::sample::cut;
+use self::wide::{mark, trimmed};
 
 /// Fewest letters of a text of a model that is remembered.
 const SPOKEN_LETTERS_MIN: usize = 16;

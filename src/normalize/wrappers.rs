@@ -14,7 +14,7 @@ use serde::de::IgnoredAny;
 
 use super::reading::member_text;
 use super::value;
-use super::wide::trimmed;
+use super::value::wide::trimmed;
 
 /// A result within the message in which LangChain hands it to the model.
 pub(super) struct ToolMessage<'t> {

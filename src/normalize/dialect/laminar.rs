@@ -10,15 +10,16 @@
 //! flags. `done` is the agent's answer, and no tool.
 //!
 //! *Clients.* All spans come from one scope, which says beside whom it watches: calls of clients are read as everywhere
-//! ([`given`](super::given)).
+//! ([`given`](crate::normalize::given)).
 
 use std::borrow::Cow;
 
-use super::call::Call;
-use super::dialect::Dialect;
-use super::facts::Slot;
-use super::reading::{Reading, json_text, member_text};
-use super::{value, wrappers};
+use crate::normalize::call::Call;
+use crate::normalize::facts::Slot;
+use crate::normalize::reading::{Reading, json_text, member_text};
+use crate::normalize::{value, wrappers};
+
+use super::Dialect;
 
 /// The tracer of all spans that go through Laminar.
 const SCOPE: &str = "lmnr.tracer";
@@ -135,8 +136,8 @@ fn snake_case(name: &str) -> String {
 mod tests {
     use serde_json::{Value, json};
 
-    use super::super::captured::Captured;
     use super::SCOPE;
+    use crate::normalize::captured::Captured;
 
     fn tool(name: &str, input: &Value, output: &Value) -> Vec<String> {
         let attributes = json!({"lmnr.span.type": "TOOL", "lmnr.span.input": input.to_string(),

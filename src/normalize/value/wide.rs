@@ -11,14 +11,14 @@ use memchr::memchr2;
 /// All bytes are looked at, and what is asked of each should have no early end either: that way it compiles to wide
 /// instructions.
 #[inline]
-pub(super) fn any(bytes: &[u8], is: impl Fn(u8) -> bool) -> bool {
+pub(crate) fn any(bytes: &[u8], is: impl Fn(u8) -> bool) -> bool {
     let found = bytes.iter().fold(0, |any, byte| any | u8::from(is(*byte)));
     found != 0
 }
 
 /// Whether some byte and the one behind it are of a kind.
 #[inline]
-pub(super) fn any_neighbours(bytes: &[u8], are: impl Fn(u8, u8) -> bool) -> bool {
+pub(crate) fn any_neighbours(bytes: &[u8], are: impl Fn(u8, u8) -> bool) -> bool {
     let pairs = iter::zip(bytes, bytes.get(1..).unwrap_or_default());
     let found = pairs.fold(0, |any, (byte, next)| any | u8::from(are(*byte, *next)));
     found != 0
@@ -26,7 +26,7 @@ pub(super) fn any_neighbours(bytes: &[u8], are: impl Fn(u8, u8) -> bool) -> bool
 
 /// The text without blanks around it. Nearly always there are none, which its first and its last byte tell.
 #[inline]
-pub(super) fn trimmed(text: &str) -> &str {
+pub(crate) fn trimmed(text: &str) -> &str {
     let is_sign = |byte: Option<&u8>| byte.is_some_and(u8::is_ascii_graphic);
     if is_sign(text.as_bytes().first()) && is_sign(text.as_bytes().last()) {
         return text;
@@ -40,13 +40,13 @@ const SHORT_EIGHTS: usize = 4;
 /// Where a text stops being plain, from a place on: at a quotation mark, a backslash or a control character, else at the
 /// end.
 #[inline]
-pub(super) fn plain_end(bytes: &[u8], from: usize) -> usize {
+pub(crate) fn plain_end(bytes: &[u8], from: usize) -> usize {
     near_or_far(bytes, from, specials, long_plain)
 }
 
 /// Where a quoted text goes on that is not checked: the next quotation mark or backslash, from a place on, else the end.
 #[inline]
-pub(super) fn mark(bytes: &[u8], from: usize) -> usize {
+pub(crate) fn mark(bytes: &[u8], from: usize) -> usize {
     let far = |bytes: &[u8]| memchr2(b'"', b'\\', bytes).unwrap_or(bytes.len());
     near_or_far(bytes, from, marks, far)
 }
@@ -87,7 +87,7 @@ fn long_plain(bytes: &[u8]) -> usize {
 
 /// How many bytes at the start are ordinary: plain ASCII without a second blank behind one. The first may be a second blank.
 #[inline]
-pub(super) fn ordinary_end(bytes: &[u8], after_blank: bool) -> usize {
+pub(crate) fn ordinary_end(bytes: &[u8], after_blank: bool) -> usize {
     let (eights, rest) = bytes.as_chunks();
     let mut blank_before = u64::from(after_blank) << 7;
     for (eight, at) in eights.iter().zip((0..).step_by(8)) {
@@ -115,7 +115,7 @@ pub(super) fn ordinary_end(bytes: &[u8], after_blank: bool) -> usize {
 
 /// The place of the next decimal digit, from a place on.
 #[inline]
-pub(super) fn digit(bytes: &[u8], from: usize) -> Option<usize> {
+pub(crate) fn digit(bytes: &[u8], from: usize) -> Option<usize> {
     let (eights, rest) = bytes.get(from..)?.as_chunks();
     let mut at = from;
     for eight in eights {

@@ -14,10 +14,10 @@
 
 use std::borrow::Cow;
 
-use super::call::Call;
-use super::facts::Slot;
-use super::reading::{Reading, member_text};
-use super::{Outcome, value, wrappers};
+use crate::normalize::call::Call;
+use crate::normalize::facts::Slot;
+use crate::normalize::reading::{Reading, member_text};
+use crate::normalize::{Outcome, value, wrappers};
 
 /// Reads one span.
 pub(super) fn span(reading: &mut Reading<'_, '_>) -> Outcome {
@@ -82,7 +82,7 @@ fn unwrap_titled(call: &mut Call<'_>) {
 mod tests {
     use serde_json::json;
 
-    use super::super::captured::Captured;
+    use crate::normalize::captured::Captured;
 
     fn told(
         operation: &str,

@@ -19,14 +19,14 @@
 use std::borrow::Cow;
 
 use crate::engine::event::{Answer, Body, ModelCall, TraceId};
+use crate::normalize::answer::{Asked, FINAL_ANSWER, OPERATION_DETAILS};
+use crate::normalize::call::Call;
+use crate::normalize::facts::Slot;
+use crate::normalize::reading::{Reading, event_text, json_text, member_text};
+use crate::normalize::{Outcome, shell, value, wrappers};
 use crate::otlp::ValueView;
 
-use super::answer::{Asked, FINAL_ANSWER, OPERATION_DETAILS};
-use super::call::Call;
-use super::dialect::Dialect;
-use super::facts::Slot;
-use super::reading::{Reading, event_text, json_text, member_text};
-use super::{Outcome, agentscope, plain, shell, value, wrappers};
+use super::{Dialect, agentscope, plain};
 
 /// The span that answers several calls at once, beside those of the calls.
 pub(super) const MERGED_TOOLS: &str = "(merged tools)";
@@ -363,8 +363,8 @@ fn is_uuid(text: &str) -> bool {
 mod tests {
     use serde_json::json;
 
-    use super::super::captured::Captured;
     use super::Body;
+    use crate::normalize::captured::Captured;
 
     fn check(span: Captured, expected: &[&str]) {
         assert_eq!(span.told(), expected);

@@ -236,8 +236,8 @@ fn added(first: u64, second: u64, third: u64) -> (u64, u64) {
 
 #[cfg(test)]
 mod tests {
+    use super::super::hash;
     use super::{Sketch, Votes, of};
-    use crate::normalize::hash;
 
     /// A text of made-up words, of which so many differ from those of the plain one.
     fn text(words: usize, others: usize) -> String {

@@ -25,12 +25,11 @@ use crate::engine::event::{
     AgentSpan, Answer, Body, Failure, ModelCall, Recorded, RunEnd, ToolCall, Traits,
 };
 use crate::engine::policy::{ToolSettings, Tools};
+use crate::normalize::facts::Slot;
+use crate::normalize::reading::Reading;
+use crate::normalize::records::{Record, count, flag, pick, text};
+use crate::normalize::{Outcome, Report, fingerprint, tool_names, value};
 use crate::otlp::{Attributes, LogView, ValueView};
-
-use super::facts::Slot;
-use super::reading::Reading;
-use super::records::{Record, count, flag, pick, text};
-use super::{Outcome, Report, fingerprint, tool_names, value};
 
 /// Tools that run a shell command.
 const SHELLS: [&str; 2] = ["Bash", "PowerShell"];

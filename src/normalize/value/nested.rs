@@ -3,8 +3,7 @@
 use super::digest::VOLATILE;
 use super::emptiness::Members;
 use super::hash::{self, mix};
-use super::mask;
-use super::pending;
+use super::{mask, pending};
 
 /// What a value is, as far as its surroundings want to know.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -24,14 +24,14 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use crate::engine::event::{Answer, Body, ModelCall, Recorded, RunEnd};
+use crate::normalize::answer::FINAL_ANSWER;
+use crate::normalize::call::Call;
+use crate::normalize::facts::Slot;
+use crate::normalize::reading::{Reading, json_text, member_text};
+use crate::normalize::{Outcome, value, wrappers};
 use crate::otlp::ValueView;
 
-use super::answer::FINAL_ANSWER;
-use super::call::Call;
-use super::dialect::watched;
-use super::facts::Slot;
-use super::reading::{Reading, json_text, member_text};
-use super::{Outcome, langgraph, value, wrappers};
+use super::{langgraph, watched};
 
 /// Reads one span.
 pub(super) fn span(reading: &mut Reading<'_, '_>) -> Outcome {
@@ -347,7 +347,7 @@ fn part<'a>(whole: ValueView<'a>, member: &str, read: fn(ValueView<'a>) -> Recor
 mod tests {
     use serde_json::json;
 
-    use super::super::captured::Captured;
+    use crate::normalize::captured::Captured;
 
     fn check(span: Captured, expected: &[&str]) {
         assert_eq!(span.told(), expected);

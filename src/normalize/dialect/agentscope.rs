@@ -3,9 +3,8 @@
 
 use std::borrow::Cow;
 
-use super::call::Call;
-use super::value;
-use super::wrappers;
+use crate::normalize::call::Call;
+use crate::normalize::{value, wrappers};
 
 /// Its tracer.
 pub(super) const SCOPE: &str = "agentscope";
@@ -34,8 +33,8 @@ pub(super) fn unwrap_response(call: &mut Call<'_>) {
 mod tests {
     use serde_json::json;
 
-    use super::super::captured::Captured;
     use super::SCOPE;
+    use crate::normalize::captured::Captured;
 
     fn told(response: &str) -> Vec<String> {
         let attributes = json!({"gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": "search",

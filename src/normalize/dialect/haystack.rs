@@ -13,12 +13,11 @@ use std::borrow::Cow;
 
 use serde_json::value::RawValue;
 
+use crate::normalize::call::Call;
+use crate::normalize::facts::Slot;
+use crate::normalize::reading::{Reading, json_text, member_text};
+use crate::normalize::{Outcome, reply, value};
 use crate::otlp::ValueView;
-
-use super::call::Call;
-use super::facts::Slot;
-use super::reading::{Reading, json_text, member_text};
-use super::{Outcome, reply, value};
 
 /// Reads one span.
 pub(super) fn span(reading: &mut Reading<'_, '_>) -> Outcome {
@@ -90,7 +89,7 @@ fn invoked(reading: &mut Reading<'_, '_>, message: &str) {
 mod tests {
     use serde_json::{Value, json};
 
-    use super::super::captured::Captured;
+    use crate::normalize::captured::Captured;
 
     fn told(name: &str, attributes: &Value) -> Vec<String> {
         Captured::new("my-application", name, attributes).told()

@@ -12,11 +12,10 @@
 //! is the name of a project and keys nothing.
 
 use crate::engine::event::Recorded;
-
-use super::Outcome;
-use super::call::Call;
-use super::facts::Slot;
-use super::reading::Reading;
+use crate::normalize::Outcome;
+use crate::normalize::call::Call;
+use crate::normalize::facts::Slot;
+use crate::normalize::reading::Reading;
 
 /// Reads one span.
 pub(super) fn span(reading: &mut Reading<'_, '_>) -> Outcome {
@@ -59,7 +58,7 @@ fn tool(reading: &mut Reading<'_, '_>) {
 mod tests {
     use serde_json::json;
 
-    use super::super::captured::Captured;
+    use crate::normalize::captured::Captured;
 
     fn span(kind: &str, more: &serde_json::Value) -> Captured {
         let mut attributes = json!({"langsmith.span.kind": kind, "langsmith.metadata.thread_id": "t",

@@ -15,12 +15,12 @@
 use std::borrow::Cow;
 
 use crate::engine::event::Recorded;
+use crate::normalize::call::Call;
+use crate::normalize::facts::{Facts, Slot};
+use crate::normalize::reading::{Reading, json_text};
+use crate::normalize::{Outcome, value, wrappers};
 
-use super::call::Call;
-use super::facts::{Facts, Slot};
-use super::reading::{Reading, json_text};
-use super::wrappers;
-use super::{Outcome, gen_ai, value};
+use super::gen_ai;
 
 /// What stands for a value that is not shown. The value layer knows this marker.
 const HIDDEN: Cow<'static, str> = Cow::Borrowed("__REDACTED__");
@@ -96,7 +96,7 @@ fn shown<'a>(facts: &Facts<'a>, slot: Slot) -> Option<Cow<'a, str>> {
 mod tests {
     use serde_json::json;
 
-    use super::super::captured::Captured;
+    use crate::normalize::captured::Captured;
 
     fn tool(more: &serde_json::Value) -> Vec<String> {
         let mut attributes = json!({"gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": "read",

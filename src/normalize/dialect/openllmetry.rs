@@ -15,12 +15,12 @@
 use std::borrow::Cow;
 
 use crate::engine::event::Recorded;
+use crate::normalize::call::Call;
+use crate::normalize::facts::Slot;
+use crate::normalize::reading::{Reading, json_text, member_text};
+use crate::normalize::{Outcome, value, wrappers};
 
-use super::call::Call;
-use super::dialect::watched;
-use super::facts::Slot;
-use super::reading::{Reading, json_text, member_text};
-use super::{Outcome, gen_ai, langgraph, value, wrappers};
+use super::{gen_ai, langgraph, watched};
 
 /// Reads one span.
 pub(super) fn span(reading: &mut Reading<'_, '_>) -> Outcome {
@@ -269,7 +269,7 @@ fn bare_output(wrapper: &str) -> Option<Cow<'_, str>> {
 mod tests {
     use serde_json::json;
 
-    use super::super::captured::Captured;
+    use crate::normalize::captured::Captured;
 
     fn check(span: Captured, expected: &[&str]) {
         assert_eq!(span.told(), expected);

@@ -8,14 +8,13 @@
 //! *Runs.* The trace; a call without a span around it is a client's alone.
 
 use crate::engine::event::{Body, ModelCall};
+use crate::normalize::history::History;
+use crate::normalize::reading::Reading;
+use crate::normalize::{Outcome, answer, reply, value, wrappers};
 use crate::otlp::ValueView;
 
-use super::history::History;
-use super::reading::Reading;
-use super::{Outcome, answer, reply, value, wrappers};
-
 /// The scope of the callback's own spans.
-pub(super) const SCOPE: &str = "litellm";
+pub(crate) const SCOPE: &str = "litellm";
 
 /// The name of the span.
 pub(super) const RAW_REQUEST: &str = "raw_gen_ai_request";
@@ -69,7 +68,7 @@ pub(super) fn span(reading: &mut Reading<'_, '_>) -> Outcome {
 mod tests {
     use serde_json::json;
 
-    use super::super::captured::Captured;
+    use crate::normalize::captured::Captured;
 
     /// Given a raw request in Python's words: the call of the model, what it asked for, and what a tool had answered. One
     /// without an answer tells nothing.

@@ -22,12 +22,11 @@ use serde::Deserialize;
 
 use crate::engine::event::{Answer, Body, Failure, ModelCall, Recorded, ToolCall};
 use crate::engine::policy::Tools;
+use crate::normalize::facts::Slot;
+use crate::normalize::reading::{Reading, json_text, member_text};
+use crate::normalize::records::{Record, count, flag, pick, text};
+use crate::normalize::{Outcome, Report, fingerprint, shell, tool_names, value};
 use crate::otlp::{LogView, ValueView};
-
-use super::facts::Slot;
-use super::reading::{Reading, json_text, member_text};
-use super::records::{Record, count, flag, pick, text};
-use super::{Outcome, Report, fingerprint, shell, tool_names, value};
 
 /// Reads one span.
 pub(super) fn span(reading: &mut Reading<'_, '_>) -> Outcome {

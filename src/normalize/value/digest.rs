@@ -12,15 +12,12 @@ use crate::engine::event;
 use crate::engine::policy::ToolSettings;
 use crate::otlp::ValueView;
 
-use super::emptiness;
 use super::hash::{self, mix};
-use super::json;
-use super::mask;
 use super::nested::{Digest, List, Map, Member, Role, Shape, scalar};
 use super::numbers::Numbers;
-use super::pending;
 use super::sample::{Sample, cut};
 use super::wide::trimmed;
+use super::{emptiness, json, mask, pending};
 
 /// Texts longer than this are not read as JSON but hashed as they are, and masked only this far: reading is linear, and
 /// this bounds what one span can cost.

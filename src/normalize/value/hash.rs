@@ -11,12 +11,12 @@ use xxhash_rust::xxh3::{xxh3_64_with_secret, xxh3_64_with_seed};
 const SEED: u64 = 0x4564_6479_0000_0002;
 
 /// The hash of a text.
-pub(super) fn text(text: &str) -> u64 {
+pub(crate) fn text(text: &str) -> u64 {
     bytes(text.as_bytes())
 }
 
 /// The hash of bytes.
-pub(super) fn bytes(bytes: &[u8]) -> u64 {
+pub(crate) fn bytes(bytes: &[u8]) -> u64 {
     if bytes.len() > SEEDED_BYTES_MAX {
         return xxh3_64_with_secret(bytes, &SECRET);
     }
@@ -30,14 +30,14 @@ const SEEDED_BYTES_MAX: usize = 240;
 static SECRET: [u8; 192] = const_custom_default_secret(SEED);
 
 /// The hash of several parts in their order; where one ends and the next begins matters.
-pub(super) fn parts(parts: &[&[u8]]) -> u64 {
+pub(crate) fn parts(parts: &[&[u8]]) -> u64 {
     parts.iter().fold(SEED ^ parts.len() as u64, |hash, part| {
         mix(hash, bytes(part))
     })
 }
 
 /// Folds two numbers into one, order mattering: both halves of their product.
-pub(super) fn mix(first: u64, second: u64) -> u64 {
+pub(crate) fn mix(first: u64, second: u64) -> u64 {
     let product =
         u128::from(first ^ 0x9e37_79b9_7f4a_7c15) * u128::from(second ^ 0xd1b5_4a32_d192_ed03);
     (product as u64) ^ ((product >> 64) as u64)

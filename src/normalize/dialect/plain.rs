@@ -18,11 +18,13 @@
 
 use std::borrow::Cow;
 
-use super::answer::FINAL_ANSWER;
-use super::call::Call;
-use super::facts::Slot;
-use super::reading::{Reading, json_text, member_text};
-use super::{Outcome, gen_ai, laminar, reply, value, wrappers};
+use crate::normalize::answer::FINAL_ANSWER;
+use crate::normalize::call::Call;
+use crate::normalize::facts::Slot;
+use crate::normalize::reading::{Reading, json_text, member_text};
+use crate::normalize::{Outcome, reply, value, wrappers};
+
+use super::{gen_ai, laminar};
 
 /// Reads one span.
 pub(super) fn span(reading: &mut Reading<'_, '_>) -> Outcome {
@@ -237,7 +239,7 @@ fn typed(whole: &str) -> Option<Cow<'_, str>> {
 mod tests {
     use serde_json::{Value, json};
 
-    use super::super::captured::Captured;
+    use crate::normalize::captured::Captured;
 
     fn check(scope: &'static str, name: &str, attributes: &Value, expected: &[&str]) {
         assert_eq!(Captured::new(scope, name, attributes).told(), expected);

@@ -16,14 +16,13 @@ use std::borrow::Cow;
 use serde_json::value::RawValue;
 
 use crate::engine::event::Answer;
+use crate::normalize::answer::{self, Asked};
+use crate::normalize::call::Call;
+use crate::normalize::history::History;
+use crate::normalize::reading::{Reading, event_text, member_text};
+use crate::normalize::reply::Reply;
+use crate::normalize::{Outcome, value, wrappers};
 use crate::otlp::SpanView;
-
-use super::answer::{self, Asked};
-use super::call::Call;
-use super::history::History;
-use super::reading::{Reading, event_text, member_text};
-use super::reply::Reply;
-use super::{Outcome, value, wrappers};
 
 /// The scope of its tracer.
 pub(super) const SCOPE: &str = "llamaindex.opentelemetry.tracer";
@@ -128,8 +127,8 @@ fn asked_in(blocks: &str) -> Vec<Asked<'_>> {
 mod tests {
     use serde_json::json;
 
-    use super::super::captured::Captured;
     use super::{BEGUN, ENDED, SCOPE};
+    use crate::normalize::captured::Captured;
 
     /// A tool's span, whole and cut short.
     #[test]

@@ -16,12 +16,11 @@
 use std::borrow::Cow;
 
 use crate::engine::event::Answer;
-
-use super::call::Call;
-use super::facts::Slot;
-use super::reading::{Reading, event_text, json_text};
-use super::reply::Reply;
-use super::{Outcome, answer, value, wrappers};
+use crate::normalize::call::Call;
+use crate::normalize::facts::Slot;
+use crate::normalize::reading::{Reading, event_text, json_text};
+use crate::normalize::reply::Reply;
+use crate::normalize::{Outcome, answer, value, wrappers};
 
 /// The scope of its tracer.
 pub(super) const SCOPE: &str = "monocle_apptrace";
@@ -118,8 +117,8 @@ fn handoff(reading: &mut Reading<'_, '_>) {
 mod tests {
     use serde_json::{Value, json};
 
-    use super::super::captured::Captured;
     use super::SCOPE;
+    use crate::normalize::captured::Captured;
 
     fn span(kind: &str, more: &Value) -> Captured {
         let mut attributes =

@@ -7,9 +7,8 @@
 //! the same identity, so that it is not told twice.
 
 use crate::engine::event::Body;
-
-use super::reading::Reading;
-use super::value;
+use crate::normalize::reading::Reading;
+use crate::normalize::value;
 
 /// Parts of the state that are no progress.
 const NOT_TOLD: [&str; 8] = [

@@ -22,16 +22,16 @@ use serde_json::value::RawValue;
 
 use crate::engine::event::{Body, ModelCall};
 use crate::engine::policy::Tools;
+use crate::normalize::answer::{self, Asked, EVENT_CONTENT, OPERATION_DETAILS};
+use crate::normalize::facts::{ASKED_MAX, Facts, Slot};
+use crate::normalize::given::{self, ToolAnswer};
+use crate::normalize::history::History;
+use crate::normalize::reading::{json_text, member_text, messages_text};
+use crate::normalize::records::{Record, text};
+use crate::normalize::{Outcome, Report, usage, value};
 use crate::otlp::LogView;
 
-use super::answer::{self, Asked, EVENT_CONTENT, OPERATION_DETAILS};
-use super::dialect::Dialect;
-use super::facts::{ASKED_MAX, Facts, Slot};
-use super::given::ToolAnswer;
-use super::history::History;
-use super::reading::{json_text, member_text, messages_text};
-use super::records::{Record, text};
-use super::{Outcome, Report, gen_ai, given, usage, value};
+use super::{Dialect, gen_ai};
 
 /// Reads one log record. `out` has what was told of the records before it.
 pub(super) fn log(
@@ -44,7 +44,7 @@ pub(super) fn log(
     let name = name_of(log);
     retold.meet(name, log.span_id, out);
     if !name.starts_with("gen_ai.") {
-        return match Dialect::of_log(log.scope_name) {
+        return match Dialect::of_scope(log.scope_name) {
             Dialect::None => Outcome::NoDialect,
             _ => Outcome::Noise,
         };
@@ -83,7 +83,7 @@ fn name_of<'a>(log: &LogView<'a>) -> &'a str {
 /// What a program writes again for each call of a model, in one request: everything up to an answer that the model gave
 /// before has been told before, and what was told of it now is taken back.
 #[derive(Default)]
-pub(super) struct Retold {
+pub(crate) struct Retold {
     /// The model call's span, and how many reports there were before its first message.
     began: Option<([u8; 8], usize)>,
 }
@@ -242,8 +242,8 @@ fn words_of_user(message: &str) -> Option<String> {
 mod tests {
     use serde_json::{Value, json};
 
-    use super::super::captured::{lines, recorded};
     use super::OPERATION_DETAILS;
+    use crate::normalize::captured::{lines, recorded};
 
     const CLIENT: &str = "opentelemetry.instrumentation.openai_v2";
 

@@ -12,10 +12,12 @@
 
 use std::borrow::Cow;
 
-use super::call::Call;
-use super::facts::Slot;
-use super::reading::Reading;
-use super::{Outcome, gen_ai, value};
+use crate::normalize::call::Call;
+use crate::normalize::facts::Slot;
+use crate::normalize::reading::Reading;
+use crate::normalize::{Outcome, value};
+
+use super::gen_ai;
 
 /// Reads one span.
 pub(super) fn span(reading: &mut Reading<'_, '_>) -> Outcome {
@@ -65,7 +67,7 @@ fn tool(reading: &mut Reading<'_, '_>) {
 mod tests {
     use serde_json::json;
 
-    use super::super::captured::Captured;
+    use crate::normalize::captured::Captured;
 
     fn span(kind: &str, more: &serde_json::Value) -> Captured {
         let mut attributes = json!({"langfuse.observation.type": kind, "session.id": "s"});

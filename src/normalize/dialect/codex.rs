@@ -16,10 +16,9 @@ use std::borrow::Cow;
 
 use crate::engine::event::{Body, Failure, ModelCall, Recorded, ToolCall};
 use crate::engine::policy::{ToolSettings, Tools};
+use crate::normalize::records::{Record, count, flag, pick, text};
+use crate::normalize::{Outcome, Report, fingerprint, shell, tool_names, value};
 use crate::otlp::LogView;
-
-use super::records::{Record, count, flag, pick, text};
-use super::{Outcome, Report, fingerprint, shell, tool_names, value};
 
 /// Reads one log record.
 pub(super) fn log(log: &LogView<'_>, report: &mut Report, tools: &Tools) -> Outcome {

@@ -13,10 +13,12 @@
 
 use std::borrow::Cow;
 
-use super::call::Call;
-use super::facts::Slot;
-use super::reading::{Reading, member_text};
-use super::{Outcome, gen_ai, value};
+use crate::normalize::call::Call;
+use crate::normalize::facts::Slot;
+use crate::normalize::reading::{Reading, member_text};
+use crate::normalize::{Outcome, value};
+
+use super::gen_ai;
 
 /// The scope of Logfire's spans of the protocol.
 pub(super) const LOGFIRE: &str = "logfire.mcp";
@@ -83,7 +85,7 @@ fn is_known(method: &str) -> bool {
 mod tests {
     use serde_json::json;
 
-    use super::super::captured::Captured;
+    use crate::normalize::captured::Captured;
 
     /// Logfire's spans of client and server have the call in the messages between them.
     #[test]

@@ -13,7 +13,7 @@ use memchr::memrchr;
 use crate::engine::event::{ERROR_BYTES_MAX, Failure};
 
 use super::sample::cut;
-use super::value;
+use super::{failure, member, unquote};
 
 /// How much of the first line is looked at.
 const LOOKED_AT_BYTES_MAX: usize = 160;
@@ -81,7 +81,7 @@ const STATUSES: [(&str, &str); 14] = [
 ];
 
 /// Whether a result's words say that the call failed.
-pub(super) fn reads_as_failure(text: &str) -> bool {
+pub(crate) fn reads_as_failure(text: &str) -> bool {
     let text = text.trim();
     if let Some(code) = text.strip_prefix("Process exited with code ") {
         return code.starts_with(|digit: char| matches!(digit, '1'..='9'));
@@ -108,7 +108,7 @@ pub(super) fn reads_as_failure(text: &str) -> bool {
 
 /// What a traceback says in the end, `KeyError: 'name'`; what stands before it is the way there, which is another one each time
 /// that the program was changed.
-pub(super) fn end_of_traceback(text: &str) -> Option<&str> {
+pub(crate) fn end_of_traceback(text: &str) -> Option<&str> {
     TRACEBACK.find(text.as_bytes())?;
     let text = text.trim_end_matches(|letter: char| letter.is_whitespace() || letter == '"');
     let mut start = text.len().saturating_sub(LAST_LINE_BYTES_MAX);
@@ -151,7 +151,7 @@ const END_BYTES_MAX: usize = 4_096;
 /// Of a failure that is too long to be kept, the lines near its end that begin as errors do, `ERROR: …`: what else was printed is
 /// the way there, or what is left of it. The whole text where it is short, has no such line, or speaks of an error in another
 /// one, such as a compiler does that says where it is.
-pub(super) fn told_lines(text: &str) -> Cow<'_, str> {
+pub(crate) fn told_lines(text: &str) -> Cow<'_, str> {
     if text.len() <= ERROR_BYTES_MAX {
         return Cow::Borrowed(text);
     }
@@ -206,7 +206,7 @@ fn is_status(line: &str) -> bool {
 }
 
 /// The failure that only the result tells of, in its envelope or within.
-pub(super) fn failure_of(whole: Option<&str>, result: Option<&str>) -> Option<Failure> {
+pub(crate) fn failure_of(whole: Option<&str>, result: Option<&str>) -> Option<Failure> {
     let inner = result.filter(|_| whole != result);
     let error = whole.and_then(failure_in).or_else(|| failure_in(inner?))?;
     Some(told_by_result(error, result))
@@ -219,28 +219,28 @@ const SHORT_BYTES_MAX: usize = 512;
 /// which command runners report how a process ended, or words with which programs begin to say that they failed.
 fn failure_in(result: &str) -> Option<Failure> {
     if let Some(error) = cell_error(result) {
-        return Some(value::failure(error));
+        return Some(failure(error));
     }
     if !result.trim_start().starts_with('{') {
         // What tells it stands at the beginning, or in a result that is short as a whole.
         let words = if result.len() <= SHORT_BYTES_MAX {
-            value::unquote(result)
+            unquote(result)
         } else {
             Cow::Borrowed(result.trim_start().trim_start_matches('"'))
         };
-        return reads_as_failure(&words).then(|| value::failure(&value::unquote(result)));
+        return reads_as_failure(&words).then(|| failure(&unquote(result)));
     }
     // Nearly every result is spared the walk through its members.
     ERROR.find(result.as_bytes())?;
     let is_error = ["isError", "is_error"]
         .iter()
-        .any(|key| value::member(result, &[key]) == Some("true"));
+        .any(|key| member(result, &[key]) == Some("true"));
     if is_error {
-        return Some(value::failure(""));
+        return Some(failure(""));
     }
-    let error = value::member(result, &["error"])?;
+    let error = member(result, &["error"])?;
     let nothing = matches!(error, "null" | "false" | "\"\"" | "0" | "{}" | "[]");
-    (!nothing).then(|| value::failure(&value::unquote(error)))
+    (!nothing).then(|| failure(&unquote(error)))
 }
 
 /// What a sheet shows in a cell whose formula fails.
@@ -268,9 +268,9 @@ fn cell_error(result: &str) -> Option<&'static str> {
 static ERROR: LazyLock<Finder<'_>> = LazyLock::new(|| Finder::new("rror\""));
 
 /// A failure without words takes the result's, which is then all that was said.
-pub(super) fn told_by_result(error: Failure, result: Option<&str>) -> Failure {
+pub(crate) fn told_by_result(error: Failure, result: Option<&str>) -> Failure {
     match result {
-        Some(result) if error.text.is_empty() => value::failure(result),
+        Some(result) if error.text.is_empty() => failure(result),
         _ => error,
     }
 }

@@ -11,11 +11,10 @@
 use std::borrow::Cow;
 
 use crate::engine::event::Recorded;
-
-use super::call::Call;
-use super::facts::Slot;
-use super::reading::{Reading, json_text};
-use super::{Outcome, value};
+use crate::normalize::call::Call;
+use crate::normalize::facts::Slot;
+use crate::normalize::reading::{Reading, json_text};
+use crate::normalize::{Outcome, value};
 
 /// Reads one span.
 pub(super) fn span(reading: &mut Reading<'_, '_>) -> Outcome {
@@ -63,7 +62,7 @@ fn handoff(reading: &mut Reading<'_, '_>) {
 mod tests {
     use serde_json::json;
 
-    use super::super::captured::Captured;
+    use crate::normalize::captured::Captured;
 
     const AGENTS: &str = "logfire.openai_agents";
 
