@@ -3,12 +3,12 @@
 //! Made from the run's state when somebody asks; nothing is kept for it. Events that have left the window of reports are
 //! known by their number alone. Neither arguments nor results are shown: only which of them are equal.
 
-use super::calls::{self, Call, Step};
 use super::event::{Body, SpanId, Text};
 use super::hash::mix;
 use super::policy::Policy;
 use super::run::RunState;
 use super::warning::{Rule, Warning};
+use super::window::calls::{self, Call, Step};
 
 /// A warning and what it stands on.
 #[derive(Clone, Debug, PartialEq)]

@@ -17,16 +17,16 @@ pub mod policy;
 
 use std::sync::Arc;
 
-use super::card::{Card, Kind, may_name_one_tool, tool_number};
 use super::event::{
     Answer, Body, Event, Guarded, ModelCall, Nudge, Part, SpanId, Text, ToolCall, TraceId, Value,
 };
-use super::fold::Spent;
+use super::fold::judge::worker_hash;
+use super::fold::totals::Spent;
 use super::hash::stable;
-use super::judge::worker_hash;
 use super::policy::Policy;
 use super::run::{Input, RunState, step};
 use super::warning::{Change, Rule};
+use super::window::card::{Card, Kind, may_name_one_tool, tool_number};
 
 use decide::{decide, decide_owed};
 use policy::{Mode, VerdictKind};

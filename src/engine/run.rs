@@ -14,15 +14,17 @@ mod folding;
 
 use std::collections::VecDeque;
 
-use super::announce::Published;
-use super::calls::Step;
-use super::card::{Card, Kind};
 use super::event::{Body, Event, Part, Text};
 use super::few::Newest;
-use super::fold::{Fold, Notes, Packed, text_hash};
+use super::fold::totals::Notes;
+use super::fold::{Fold, Packed, text_hash};
 use super::policy::Policy;
 use super::warning::Change;
+use super::warning::announce::Published;
 use super::window::Window;
+use super::window::calls::Step;
+use super::window::card::{Card, Kind};
+
 use folding::Near;
 
 /// Most reports that a run keeps to put late ones into their place: as many as the agents of a run send in some seconds, which
@@ -356,7 +358,7 @@ impl RunState {
 
 impl Place {
     pub(crate) fn of(event: &Event) -> Self {
-        let kind = super::card::kind(&event.body);
+        let kind = super::window::card::kind(&event.body);
         Self::from_parts(kind, event.id, event.start_ns, event.end_ns)
     }
 

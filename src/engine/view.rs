@@ -7,16 +7,14 @@ use serde::{Deserialize, Serialize};
 
 use super::event::Text;
 use super::fold::Fold;
+use super::fold::judge::Outcome;
+use super::fold::marks::CallMark;
 use super::guard::policy::VerdictKind;
 use super::hash::stable;
-use super::health;
-use super::judge::Outcome;
-use super::kept::Kept;
-use super::marks::CallMark;
 use super::policy::Policy;
 use super::run::{RunState, is_swarm};
-use super::warning::{Rule, Warning, WarningState};
-use super::wording;
+use super::warning::kept::Kept;
+use super::warning::{Rule, Warning, WarningState, health, wording};
 use super::work::AgentWork;
 
 /// How a run stands, in words.

@@ -5,13 +5,19 @@
 //! order is compared with the signs, which lie in a few cache lines, and seldom with cards. Nothing is unpacked before
 //! reports have to be folded again, or leave.
 
-use super::card::{Card, Kind};
+pub(super) mod asked;
+pub(super) mod calls;
+pub(crate) mod card;
+pub(super) mod kin;
+pub(crate) mod packed;
+pub(super) mod traces;
+
+use self::card::{Card, Kind};
+use self::packed::{Reader, Sample};
+use self::traces::{REPORTS_MAX, TraceNumber, Traces};
 use super::event::{Event, TraceId};
 use super::hash::mix;
-use super::kin;
-use super::packed::{self, Reader, Sample};
 use super::run::{Place, WINDOW_BYTES_MAX, WINDOW_EVENTS_MAX};
-use super::traces::{REPORTS_MAX, TraceNumber, Traces};
 
 /// For how many more reports room is made at once, and how many bytes more, without their cards and samples.
 const REPORTS_MORE: usize = 4;
@@ -133,7 +139,7 @@ impl Window {
         self.cards.last().is_none_or(|last| last.place() < place)
     }
 
-    /// Whether a report may belong to a call of which a report is here. Never says no where [`steps`](super::calls::steps)
+    /// Whether a report may belong to a call of which a report is here. Never says no where [`steps`](calls::steps)
     /// would put them together.
     pub(crate) fn may_tell_more(&self, card: &Card) -> bool {
         self.may_join(self.len(), sign(card), card)

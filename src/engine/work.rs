@@ -3,8 +3,8 @@
 use serde::{Deserialize, Serialize};
 
 use super::event::Text;
+use super::fold::judge::Judged;
 use super::fold::{AGENTS_MAX, Fold, text_hash};
-use super::judge::Judged;
 
 /// The tool calls of one agent; those of agents beyond [`AGENTS_MAX`] count as done by nobody in particular.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]

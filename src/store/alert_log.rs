@@ -12,8 +12,8 @@ use std::sync::atomic::Ordering;
 
 use sled::Db;
 
-use crate::engine::announce::PUBLISHED_MAX;
 use crate::engine::event::Text;
+use crate::engine::warning::announce::PUBLISHED_MAX;
 use crate::engine::warning::{ChangeKind, WarningState};
 
 use super::alert::Alert;

@@ -6,12 +6,13 @@
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use super::Fold;
 use crate::engine::event::{SpanId, Text};
 use crate::engine::few::{Few, Newest, Seldom};
-use crate::engine::kept::Proof;
-use crate::engine::tags::Tags;
-use crate::engine::tally::{Tallies, Tally};
+use crate::engine::fold::tags::Tags;
+use crate::engine::fold::tally::{Tallies, Tally};
+use crate::engine::warning::kept::Proof;
+
+use super::Fold;
 
 /// A fold that is not looked at; without bytes, that of no reports.
 #[derive(Clone, Debug, Default, PartialEq)]

@@ -1,19 +1,20 @@
 //! From what the rules would find to a verdict, by the profile's actions.
 
-use crate::engine::calls::{Call, Step};
 use crate::engine::event::{Body, Event, Nudge, Text, ToolCall};
 use crate::engine::few::push_bounded;
-use crate::engine::fold::{Fold, Spent, TOLD_MAX, text_hash};
+use crate::engine::fold::judge::{Judged, Outcome};
+use crate::engine::fold::marks::{CallMark, Told};
+use crate::engine::fold::totals::Spent;
+use crate::engine::fold::waiting::Waiting;
+use crate::engine::fold::{Fold, TOLD_MAX, text_hash};
 use crate::engine::hash::mix;
-use crate::engine::judge::{Judged, Outcome};
-use crate::engine::kept::{Finding, Kept};
-use crate::engine::marks::{CallMark, Told};
 use crate::engine::policy::Policy;
 use crate::engine::rules;
 use crate::engine::run::RunState;
 use crate::engine::view::id_of_warning;
-use crate::engine::waiting::Waiting;
 use crate::engine::warning::Rule;
+use crate::engine::warning::kept::{Finding, Kept};
+use crate::engine::window::calls::{Call, Step};
 
 use super::message::{Facts, written};
 use super::owed::{about, owed};

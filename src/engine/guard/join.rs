@@ -6,10 +6,10 @@
 //! question takes its place in time behind everything that was reported before it was asked (`guard::place_after`), so
 //! that no span of an earlier call can be taken for its own.
 
-use crate::engine::card::Card;
 use crate::engine::event::{Part, ToolCall};
-use crate::engine::traces::TraceNumber;
 use crate::engine::warning::Rule;
+use crate::engine::window::card::Card;
+use crate::engine::window::traces::TraceNumber;
 
 use super::policy::VerdictKind;
 

@@ -2,11 +2,11 @@
 
 use crate::engine::event::Text;
 use crate::engine::fold::Fold;
+use crate::engine::fold::tally::Tally;
 use crate::engine::hash::mix;
-use crate::engine::kept::Kept;
 use crate::engine::run::RunState;
-use crate::engine::tally::Tally;
 use crate::engine::view::id_of_warning;
+use crate::engine::warning::kept::Kept;
 use crate::engine::warning::{Rule, Severity, WarningState};
 
 use super::decide::Matter;

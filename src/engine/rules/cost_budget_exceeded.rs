@@ -13,11 +13,12 @@
 //! # When it stays silent
 //! Where no costs are known: see the run's cost, and the note if it is missing.
 
-use crate::engine::calls::Call;
-use crate::engine::fold::{Fold, Spent};
-use crate::engine::kept::Finding;
+use crate::engine::fold::Fold;
+use crate::engine::fold::totals::Spent;
 use crate::engine::policy::Policy;
 use crate::engine::warning::Rule;
+use crate::engine::warning::kept::Finding;
+use crate::engine::window::calls::Call;
 
 const RULE: Rule = Rule::CostBudgetExceeded;
 

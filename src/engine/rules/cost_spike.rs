@@ -13,12 +13,13 @@
 //! # When it stays silent
 //! Where no costs are known. Where the profile says so, the run's first cost is no spike: it is half of everything by nature.
 
-use crate::engine::calls::Call;
-use crate::engine::fold::{Fold, Spent};
-use crate::engine::kept::Finding;
+use crate::engine::fold::Fold;
+use crate::engine::fold::tally::WHOLE_RUN;
+use crate::engine::fold::totals::Spent;
 use crate::engine::policy::Policy;
-use crate::engine::tally::WHOLE_RUN;
 use crate::engine::warning::Rule;
+use crate::engine::warning::kept::Finding;
+use crate::engine::window::calls::Call;
 
 const RULE: Rule = Rule::CostSpike;
 

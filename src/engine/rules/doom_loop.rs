@@ -17,11 +17,11 @@
 //! length.
 
 use crate::engine::fold::Fold;
+use crate::engine::fold::judge::Judged;
 use crate::engine::hash::mix;
-use crate::engine::judge::Judged;
-use crate::engine::kept::Finding;
 use crate::engine::policy::Policy;
 use crate::engine::warning::Rule;
+use crate::engine::warning::kept::Finding;
 
 const RULE: Rule = Rule::DoomLoop;
 

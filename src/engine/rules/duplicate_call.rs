@@ -17,12 +17,12 @@
 //! agent has a count of its own. The earlier call must be among the newest few dozen different ones.
 
 use crate::engine::event::Text;
+use crate::engine::fold::judge::{Judged, Outcome};
 use crate::engine::fold::{Fold, text_hash};
 use crate::engine::hash::mix;
-use crate::engine::judge::{Judged, Outcome};
-use crate::engine::kept::Finding;
 use crate::engine::policy::{DuplicateCall, Policy, Scope};
 use crate::engine::warning::Rule;
+use crate::engine::warning::kept::Finding;
 
 const RULE: Rule = Rule::DuplicateCall;
 

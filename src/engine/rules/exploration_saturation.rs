@@ -18,10 +18,10 @@
 
 use crate::engine::event::Command;
 use crate::engine::fold::Fold;
-use crate::engine::judge::{Judged, Outcome};
-use crate::engine::kept::Finding;
+use crate::engine::fold::judge::{Judged, Outcome};
 use crate::engine::policy::Policy;
 use crate::engine::warning::Rule;
+use crate::engine::warning::kept::Finding;
 
 const RULE: Rule = Rule::ExplorationSaturation;
 

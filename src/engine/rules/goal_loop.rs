@@ -20,13 +20,13 @@
 
 use crate::engine::event::{AgentSpan, Event};
 use crate::engine::few::push_bounded;
+use crate::engine::fold::judge::Judged;
+use crate::engine::fold::speech::{ASKED_MAX, Asked, Words};
 use crate::engine::fold::{Fold, text_hash};
 use crate::engine::hash::mix;
-use crate::engine::judge::Judged;
-use crate::engine::kept::Finding;
 use crate::engine::policy::Policy;
-use crate::engine::speech::{ASKED_MAX, Asked, Words};
 use crate::engine::warning::Rule;
+use crate::engine::warning::kept::Finding;
 
 const RULE: Rule = Rule::GoalLoop;
 

@@ -17,11 +17,12 @@
 //! needed.
 
 use crate::engine::event::Text;
-use crate::engine::fold::{Fold, Spent, text_hash};
+use crate::engine::fold::totals::Spent;
+use crate::engine::fold::{Fold, text_hash};
 use crate::engine::hash::mix;
-use crate::engine::kept::{Finding, Proof};
 use crate::engine::policy::Policy;
 use crate::engine::warning::Rule;
+use crate::engine::warning::kept::{Finding, Proof};
 
 const RULE: Rule = Rule::HandoffBounce;
 

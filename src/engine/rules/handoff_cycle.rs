@@ -13,10 +13,11 @@
 //! When a tool gave a new result, or an agent said something that was not heard before in the run: agents that take turns in
 //! a discussion go round by design.
 
-use crate::engine::fold::{Fold, Spent};
-use crate::engine::kept::{Finding, Proof};
+use crate::engine::fold::Fold;
+use crate::engine::fold::totals::Spent;
 use crate::engine::policy::Policy;
 use crate::engine::warning::Rule;
+use crate::engine::warning::kept::{Finding, Proof};
 
 const RULE: Rule = Rule::HandoffCycle;
 

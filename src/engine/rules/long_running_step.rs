@@ -14,12 +14,12 @@
 //! Agent spans and workflows last as long as what they hold, and do not count. Exactly 30 seconds do not count. Where the
 //! profile does not want a warning for each step, a run has one, with the number of long steps.
 
-use crate::engine::calls::Call;
 use crate::engine::fold::Fold;
-use crate::engine::kept::Finding;
+use crate::engine::fold::tally::WHOLE_RUN;
 use crate::engine::policy::Policy;
-use crate::engine::tally::WHOLE_RUN;
 use crate::engine::warning::Rule;
+use crate::engine::warning::kept::Finding;
+use crate::engine::window::calls::Call;
 
 const RULE: Rule = Rule::LongRunningStep;
 

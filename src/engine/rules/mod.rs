@@ -31,13 +31,14 @@ mod tool_cycle;
 mod tool_limit;
 mod unusual_run;
 
-use super::calls::{Call, Spoken};
 use super::event::{AgentSpan, Event, Text};
-use super::fold::{Fold, Spent};
-use super::judge::Judged;
-use super::kept::Finding;
+use super::fold::Fold;
+use super::fold::judge::Judged;
+use super::fold::totals::Spent;
 use super::policy::Policy;
 use super::warning::Rule;
+use super::warning::kept::Finding;
+use super::window::calls::{Call, Spoken};
 
 pub(crate) use command_failure_cascade::advice as cascade_advice;
 pub(crate) use goal_loop::is_new_errand;

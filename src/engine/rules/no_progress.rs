@@ -28,10 +28,10 @@
 //! 1, 2, 3), eight items must fail in the same way.
 
 use crate::engine::fold::Fold;
-use crate::engine::judge::{Judged, Outcome};
-use crate::engine::kept::Finding;
+use crate::engine::fold::judge::{Judged, Outcome};
 use crate::engine::policy::Policy;
 use crate::engine::warning::Rule;
+use crate::engine::warning::kept::Finding;
 
 const RULE: Rule = Rule::NoProgress;
 

@@ -18,16 +18,16 @@
 //! report is one. Where several agents talk, the cosine must be 0.95, and one turn more is needed where the newest was not heard
 //! before word for word: a reviewer says much the same of each version.
 
-use crate::engine::calls::Call;
 use crate::engine::event::{SAID_BITS, Text};
+use crate::engine::fold::judge::Outcome;
+use crate::engine::fold::speech::Said;
 use crate::engine::fold::{Fold, text_hash};
 use crate::engine::hash::mix;
-use crate::engine::judge::Outcome;
-use crate::engine::kept::Finding;
 use crate::engine::policy::Policy;
 use crate::engine::similarity::say_the_same;
-use crate::engine::speech::Said;
 use crate::engine::warning::Rule;
+use crate::engine::warning::kept::Finding;
+use crate::engine::window::calls::Call;
 
 const RULE: Rule = Rule::RepeatedText;
 

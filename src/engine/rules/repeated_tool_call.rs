@@ -16,10 +16,10 @@
 //! that pass control do not count.
 
 use crate::engine::fold::Fold;
-use crate::engine::judge::{Judged, Outcome};
-use crate::engine::kept::{Finding, Proof};
+use crate::engine::fold::judge::{Judged, Outcome};
 use crate::engine::policy::Policy;
 use crate::engine::warning::Rule;
+use crate::engine::warning::kept::{Finding, Proof};
 
 const RULE: Rule = Rule::RepeatedToolCall;
 

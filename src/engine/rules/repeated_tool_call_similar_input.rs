@@ -26,15 +26,15 @@
 
 use crate::engine::event::{SAMPLE_BYTES_MAX, Value};
 use crate::engine::fold::Fold;
+use crate::engine::fold::judge::{Judged, Outcome};
+use crate::engine::fold::marks::CallMark;
+use crate::engine::fold::question::{Relation, relation};
+use crate::engine::fold::speech::Words;
 use crate::engine::hash::mix;
-use crate::engine::judge::{Judged, Outcome};
-use crate::engine::kept::Finding;
-use crate::engine::marks::CallMark;
 use crate::engine::policy::Policy;
-use crate::engine::question::{Relation, relation};
 use crate::engine::similarity::{near, similar};
-use crate::engine::speech::Words;
 use crate::engine::warning::Rule;
+use crate::engine::warning::kept::Finding;
 
 const RULE: Rule = Rule::RepeatedToolCallSimilarInput;
 

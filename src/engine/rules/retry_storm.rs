@@ -20,11 +20,11 @@
 
 use crate::engine::event::{Event, Text};
 use crate::engine::fold::Fold;
-use crate::engine::judge::{Judged, Outcome};
-use crate::engine::kept::Finding;
+use crate::engine::fold::judge::{Judged, Outcome};
+use crate::engine::fold::tally::WHOLE_RUN;
 use crate::engine::policy::Policy;
-use crate::engine::tally::WHOLE_RUN;
 use crate::engine::warning::Rule;
+use crate::engine::warning::kept::Finding;
 
 const RULE: Rule = Rule::RetryStorm;
 

@@ -20,12 +20,12 @@
 //! A new result of the tool starts the count anew; the calls of one model answer count once.
 
 use crate::engine::fold::Fold;
+use crate::engine::fold::judge::{Judged, Outcome, tells_nothing};
+use crate::engine::fold::marks::CallMark;
 use crate::engine::hash::mix;
-use crate::engine::judge::{Judged, Outcome, tells_nothing};
-use crate::engine::kept::Finding;
-use crate::engine::marks::CallMark;
 use crate::engine::policy::Policy;
 use crate::engine::warning::Rule;
+use crate::engine::warning::kept::Finding;
 
 const RULE: Rule = Rule::SameError;
 

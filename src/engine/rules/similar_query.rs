@@ -19,14 +19,14 @@
 
 use crate::engine::event::Text;
 use crate::engine::few::push_bounded;
+use crate::engine::fold::judge::{Judged, Outcome};
+use crate::engine::fold::marks::QueryMark;
 use crate::engine::fold::{Fold, QUERIES_MAX};
 use crate::engine::hash::mix;
-use crate::engine::judge::{Judged, Outcome};
-use crate::engine::kept::Finding;
-use crate::engine::marks::QueryMark;
 use crate::engine::policy::{Policy, SimilarQuery};
 use crate::engine::similarity::similar;
 use crate::engine::warning::Rule;
+use crate::engine::warning::kept::Finding;
 
 const RULE: Rule = Rule::SimilarQuery;
 

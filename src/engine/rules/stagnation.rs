@@ -19,13 +19,13 @@
 
 use crate::engine::event::SpanId;
 use crate::engine::fold::Fold;
-use crate::engine::judge::{Judged, Outcome};
-use crate::engine::kept::Finding;
-use crate::engine::marks::CallMark;
+use crate::engine::fold::judge::{Judged, Outcome};
+use crate::engine::fold::marks::CallMark;
+use crate::engine::fold::question::{Relation, relation};
+use crate::engine::fold::trend::Trend;
 use crate::engine::policy::Policy;
-use crate::engine::question::{Relation, relation};
-use crate::engine::trend::Trend;
 use crate::engine::warning::Rule;
+use crate::engine::warning::kept::Finding;
 
 const RULE: Rule = Rule::Stagnation;
 

@@ -13,12 +13,13 @@
 //! A tool call, or an answer that asks for one, ends the row; so does a message of a user, since to talk is then an answer.
 //! A model call whose answer was not recorded, or that failed, tells nothing.
 
-use crate::engine::calls::{Call, Spoken};
 use crate::engine::event::Answer;
-use crate::engine::fold::{Fold, Spent};
-use crate::engine::kept::Finding;
+use crate::engine::fold::Fold;
+use crate::engine::fold::totals::Spent;
 use crate::engine::policy::Policy;
 use crate::engine::warning::Rule;
+use crate::engine::warning::kept::Finding;
+use crate::engine::window::calls::{Call, Spoken};
 
 const RULE: Rule = Rule::SummaryLoop;
 

@@ -19,13 +19,13 @@
 //! model answer asked for together; for the same call again and again, which other rules see.
 
 use crate::engine::event::SpanId;
+use crate::engine::fold::judge::{Judged, Outcome};
+use crate::engine::fold::marks::CallMark;
+use crate::engine::fold::tags::Tag;
 use crate::engine::fold::{Fold, RECENT_CALLS_MAX};
-use crate::engine::judge::{Judged, Outcome};
-use crate::engine::kept::Finding;
-use crate::engine::marks::CallMark;
 use crate::engine::policy::Policy;
-use crate::engine::tags::Tag;
 use crate::engine::warning::Rule;
+use crate::engine::warning::kept::Finding;
 
 const RULE: Rule = Rule::ToolCycle;
 /// Longest round of which the newest calls remembered one by one hold enough.

@@ -14,10 +14,10 @@
 //! A new message of a user starts all counts anew. Tools that pass control have no limit.
 
 use crate::engine::fold::Fold;
-use crate::engine::judge::Judged;
-use crate::engine::kept::Finding;
+use crate::engine::fold::judge::Judged;
 use crate::engine::policy::Policy;
 use crate::engine::warning::Rule;
+use crate::engine::warning::kept::Finding;
 
 const RULE: Rule = Rule::ToolLimit;
 

@@ -16,11 +16,11 @@
 //! what is usual for them. Calls of exempt tools and hand-offs do not count.
 
 use crate::engine::fold::Fold;
+use crate::engine::fold::judge::Judged;
 use crate::engine::hash::mix;
-use crate::engine::judge::Judged;
-use crate::engine::kept::{Finding, Proof};
 use crate::engine::policy::Policy;
 use crate::engine::warning::Rule;
+use crate::engine::warning::kept::{Finding, Proof};
 
 const RULE: Rule = Rule::UnusualRun;
 

@@ -9,11 +9,11 @@
 //! top of it. A question of the guard is such a call from the start.
 
 use super::{RunState, WINDOW_EVENTS_MAX, call_id};
-use crate::engine::calls::{self, Step};
 use crate::engine::event::Body;
 use crate::engine::fold::{Fold, Packed};
 use crate::engine::policy::Policy;
 use crate::engine::window::Window;
+use crate::engine::window::calls::{self, Step};
 
 /// Newest reports among which a question whose answer is still to come is kept in front of what is folded again.
 const OPEN_QUESTION_REPORTS: usize = 16;

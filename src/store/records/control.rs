@@ -1,6 +1,6 @@
 //! Who has control in a run, as part of its saved state.
 
-use crate::engine::control::{Control, Working};
+use crate::engine::fold::control::{Control, Working};
 
 use super::RecordError;
 use super::tables::{TablesReader, TablesWriter};

@@ -1,8 +1,9 @@
 //! What has left a run's window, as part of its saved state.
 
 use crate::engine::event::TraceId;
-use crate::engine::fold::{Fold, Spent, Totals};
-use crate::engine::tags::Tags;
+use crate::engine::fold::Fold;
+use crate::engine::fold::tags::Tags;
+use crate::engine::fold::totals::{Spent, Totals};
 
 use super::RecordError;
 use super::call_mark::CallMarkRecord;

@@ -1,8 +1,8 @@
 //! The guard's part in an event, and what it said to a run.
 
 use crate::engine::event::{Guarded, Nudge, Part};
+use crate::engine::fold::marks::Told;
 use crate::engine::guard::policy::VerdictKind;
-use crate::engine::marks::Told;
 use crate::engine::warning::Rule;
 
 use super::RecordError;

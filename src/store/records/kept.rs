@@ -1,8 +1,8 @@
 //! Tallies and warnings of a fold, as part of a saved state.
 
-use crate::engine::fold::Spent;
-use crate::engine::kept::{Kept, Proof};
-use crate::engine::tally::Tally;
+use crate::engine::fold::tally::Tally;
+use crate::engine::fold::totals::Spent;
+use crate::engine::warning::kept::{Kept, Proof};
 
 use super::RecordError;
 use super::alert::{severity_number, severity_numbered};

@@ -1,6 +1,6 @@
 //! What the telemetry of a run did not show, as it is stored.
 
-use crate::engine::fold::Notes;
+use crate::engine::fold::totals::Notes;
 
 #[derive(Clone, Copy, PartialEq, prost::Message)]
 #[allow(

@@ -1,6 +1,6 @@
 //! Queries of search tools that a run remembers, as part of its saved state.
 
-use crate::engine::marks::QueryMark;
+use crate::engine::fold::marks::QueryMark;
 
 use super::RecordError;
 use super::tables::{TablesReader, TablesWriter};

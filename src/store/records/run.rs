@@ -5,11 +5,11 @@
 
 use prost::Message;
 
-use crate::engine::announce::Published;
 use crate::engine::event::Text;
 use crate::engine::fold::Packed;
 use crate::engine::run::{Place, is_swarm};
 use crate::engine::warning::WarningState;
+use crate::engine::warning::announce::Published;
 use crate::engine::window::Window;
 use crate::engine::{RunState, Service};
 use crate::store::turn::{IndexKey, SavedRun};
@@ -72,7 +72,7 @@ struct StateRecord {
     late: u64,
     #[prost(uint64, tag = "16")]
     repeated: u64,
-    /// The window in the engine's own form (`engine::packed`).
+    /// The window in the engine's own form (`engine::window::packed`).
     #[prost(bytes = "vec", tag = "17")]
     window: Vec<u8>,
     #[prost(uint32, tag = "18")]

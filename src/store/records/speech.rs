@@ -1,7 +1,7 @@
 //! What was said in a run, as part of its saved state.
 
 use crate::engine::few::Few;
-use crate::engine::speech::{Asked, Said, Speech, Words};
+use crate::engine::fold::speech::{Asked, Said, Speech, Words};
 
 use super::RecordError;
 use super::tables::{TablesReader, TablesWriter};

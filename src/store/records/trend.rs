@@ -1,8 +1,8 @@
 //! How the numbers of a remembered call's result move, as part of a fold.
 
 use crate::engine::event::NUMBERS_MAX;
-use crate::engine::packed::{numbers_in, numbers_of_format_3, put_numbers};
-use crate::engine::trend::Trend;
+use crate::engine::fold::trend::Trend;
+use crate::engine::window::packed::{numbers_in, numbers_of_format_3, put_numbers};
 
 use super::RecordError;
 use super::tables::{TablesReader, TablesWriter};
@@ -20,7 +20,7 @@ pub(super) struct TrendRecord {
     turned: u32,
     #[prost(bool, tag = "4")]
     jitters: bool,
-    /// As `engine::packed` writes them.
+    /// As `engine::window::packed` writes them.
     #[prost(bytes = "vec", tag = "5")]
     numbers: Vec<u8>,
 }

@@ -1,7 +1,7 @@
 //! Arguments, results and failures, as part of an event.
 
 use crate::engine::event::{Failure, Recorded, Text, Value};
-use crate::engine::packed::{numbers_in, numbers_of_format_3, put_numbers};
+use crate::engine::window::packed::{numbers_in, numbers_of_format_3, put_numbers};
 
 use super::RecordError;
 use super::tables::{TablesReader, TablesWriter};
@@ -36,7 +36,7 @@ pub(super) struct ValueRecord {
     text: u32,
     #[prost(bool, tag = "6")]
     redacted: bool,
-    /// The numbers of a result, as `engine::packed` writes them.
+    /// The numbers of a result, as `engine::window::packed` writes them.
     #[prost(bytes = "vec", optional, tag = "7")]
     numbers: Option<Vec<u8>>,
     #[prost(string, tag = "8")]

@@ -4,10 +4,11 @@
 //! loop is time: it lets a while pass between its questions, or longer each time, or its tool is one for waiting. Waiting has
 //! a budget of time, not of calls; when that is used up, the calls count like any others.
 
-use super::fold::Fold;
+use crate::engine::policy::{Patience, Policy};
+
+use super::Fold;
 use super::judge::{Judged, Outcome};
 use super::marks::CallMark;
-use super::policy::{Patience, Policy};
 use super::question::{Relation, relation};
 
 const SECOND_NS: u64 = 1_000_000_000;
@@ -156,7 +157,7 @@ impl Fold {
 
     /// Notes how long the run did nothing before a call. Time in which a tool or a model works is no pause, but for tools
     /// that wait.
-    pub(super) fn note_pause(&mut self, judged: &Judged<'_>, policy: &Policy) {
+    pub(crate) fn note_pause(&mut self, judged: &Judged<'_>, policy: &Policy) {
         let (call, totals) = (judged.call, &mut self.totals);
         let pause_ns = call.start_ns.saturating_sub(totals.busy_ns);
         let long =

@@ -3,9 +3,9 @@
 //! Derived at every look, never saved or adjusted. Penalties and bounds come from the profile; those of the documented
 //! profiles are the LoopLens manual's (its page *Loop detectors*, *Health scoring*).
 
-use super::fold::Fold;
-use super::policy::Policy;
-use super::view::Status;
+use crate::engine::fold::Fold;
+use crate::engine::policy::Policy;
+use crate::engine::view::Status;
 
 /// Model calls that asked for tools, from which a run that goes on without a single tool call is called blind. One may still
 /// be under way, or have died under way.

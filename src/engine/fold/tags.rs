@@ -3,9 +3,10 @@
 use std::collections::VecDeque;
 use std::ops::RangeInclusive;
 
-use super::few::{holds, push_bounded};
-use super::fold::Fold;
-use super::hash::mix;
+use crate::engine::few::{holds, push_bounded};
+use crate::engine::hash::mix;
+
+use super::Fold;
 use super::judge::Judged;
 
 /// Longest round that can be seen, in calls.

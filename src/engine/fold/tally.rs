@@ -8,13 +8,14 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::event::SpanId;
-use super::few::Seldom;
-use super::fold::eight_bytes;
-use super::hash::mix;
+use crate::engine::event::SpanId;
+use crate::engine::few::Seldom;
+use crate::engine::hash::mix;
+use crate::engine::warning::Rule;
+use crate::engine::warning::kept::Proof;
+
+use super::eight_bytes;
 use super::judge::Judged;
-use super::kept::Proof;
-use super::warning::Rule;
 
 /// Most tallies of a run.
 pub(crate) const TALLIES_MAX: usize = 32;
@@ -114,7 +115,7 @@ impl Tallies {
         self.all.iter()
     }
 
-    /// As [`RunState::bring_near`](super::run::RunState::bring_near): what is searched.
+    /// As [`RunState::bring_near`](crate::engine::run::RunState::bring_near): what is searched.
     pub(crate) fn bring_near(&self) -> u64 {
         let keys = self.keys.iter().step_by(16);
         let keys = keys.fold(0, |all, key| all ^ u64::from(*key));

@@ -3,11 +3,12 @@
 //! A call that brings nothing new is no loop by itself: an agent at work looks at the same state now and then, and begins anew
 //! where it has changed something. What each rule counts is weighed here against what the run did meanwhile.
 
-use super::fold::Fold;
+use crate::engine::warning::Rule;
+
+use super::Fold;
 use super::judge::{Judged, Outcome};
 use super::marks::CallMark;
 use super::question::counts_up;
-use super::warning::Rule;
 
 /// Repeats among the newest thirteen calls from which they are most of what a run does. An agent that goes through cases and
 /// looks at the same page for each, does two other things for each as well, makes five.
@@ -22,7 +23,7 @@ const LISTED_FAILURES_MIN: u64 = 8;
 impl Fold {
     /// Number of the newest call since which a repeat weighs less: one that brought something new. Of a call that fails, only
     /// what was done, or shows in another answer, may have mended its cause.
-    pub(super) fn changed_at(&self, judged: &Judged<'_>) -> u64 {
+    pub(crate) fn changed_at(&self, judged: &Judged<'_>) -> u64 {
         if judged.outcome == Outcome::Failed {
             self.totals.acted_at.max(self.moved_on_at(judged))
         } else {
@@ -32,7 +33,7 @@ impl Fold {
 
     /// Whether what came between repeats excuses them: something new, unless repeats are most of what the run does. A call that
     /// fails in the same way is excused only where the same question brought another answer elsewhere.
-    pub(super) fn excuses(&self, moved: bool, judged: &Judged<'_>) -> bool {
+    pub(crate) fn excuses(&self, moved: bool, judged: &Judged<'_>) -> bool {
         let excused = moved && (!judged.fails_in_words() || self.has_moved_on(judged));
         excused && !self.repeats_crowd(judged)
     }
@@ -117,7 +118,7 @@ impl Fold {
 
     /// Whether a call that failed so often, and those of the tool before it, go through a list, each about the next number, of
     /// which more may fail in the same way.
-    pub(super) fn fails_through_list(&self, judged: &Judged<'_>, count: u64) -> bool {
+    pub(crate) fn fails_through_list(&self, judged: &Judged<'_>, count: u64) -> bool {
         if judged.outcome != Outcome::Failed || count >= LISTED_FAILURES_MIN {
             return false;
         }
@@ -135,7 +136,7 @@ impl Fold {
     }
 
     /// Clears a tally of which what it counted says nothing of this call any more.
-    pub(super) fn begin_anew(&mut self, rule: Rule, key: u64, judged: &Judged<'_>) {
+    pub(crate) fn begin_anew(&mut self, rule: Rule, key: u64, judged: &Judged<'_>) {
         if judged.is_terse() && self.tallies.has(rule, key) {
             let number = self.tallies.of(rule, key).number;
             if self.starts_anew(judged, number) {
@@ -146,7 +147,7 @@ impl Fold {
 
     /// Whether what a tally of this number counted last says nothing of this call any more: the call tells too little to
     /// show a standstill by itself, and something was found or done since.
-    pub(super) fn starts_anew(&self, judged: &Judged<'_>, number: u64) -> bool {
+    pub(crate) fn starts_anew(&self, judged: &Judged<'_>, number: u64) -> bool {
         let totals = &self.totals;
         let changed_at = match judged.silent {
             true if self.has_acted_elsewhere(judged) => totals.news_at.max(totals.acted_at),

@@ -4,13 +4,14 @@
 
 use std::cmp::Reverse;
 
-use super::event::Text;
-use super::few::push_bounded;
-use super::fold::Fold;
+use crate::engine::event::Text;
+use crate::engine::few::push_bounded;
+use crate::engine::fold::Fold;
+use crate::engine::run::RunState;
+use crate::engine::view::{Ended, shown, warning_id};
+
 use super::kept::Kept;
-use super::run::RunState;
-use super::view::{Ended, shown, warning_id};
-use super::warning::{Change, ChangeKind, Severity, Warning, WarningState};
+use super::{Change, ChangeKind, Severity, Warning, WarningState};
 
 /// Counts up to this one are all announced.
 const EVERY_COUNT_UP_TO: u64 = 10;
@@ -94,7 +95,7 @@ impl RunState {
     }
 
     /// What differs between what is kept and what was announced.
-    pub(super) fn announce(&mut self) -> Vec<Change> {
+    pub(crate) fn announce(&mut self) -> Vec<Change> {
         let Some(tip) = self.tip.take() else {
             return Vec::new();
         };

@@ -4,11 +4,12 @@
 //! call it may belong to, and nothing of variable length. Whether two reports tell of one call is decided by their cards
 //! alone, so that a report that comes is compared with all others without unpacking one of them.
 
-use super::event::{Answer, Body, Event, Part, Recorded, SpanId};
-use super::fold::text_hash;
-use super::run::Place;
+use crate::engine::event::{Answer, Body, Event, Part, Recorded, SpanId};
+use crate::engine::fold::text_hash;
+use crate::engine::run::Place;
+use crate::engine::witness::Witness;
+
 use super::traces::TraceNumber;
-use super::witness::Witness;
 
 /// What an event is about, in the order of the numbers on disk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,7 +29,7 @@ pub(crate) enum Kind {
 
 impl Kind {
     /// Every kind, at the place of its number.
-    pub(super) const ALL: [Self; 11] = [
+    pub(crate) const ALL: [Self; 11] = [
         Self::Tool,
         Self::Asked,
         Self::Model,
@@ -53,19 +54,19 @@ pub(crate) struct Card {
     pub(crate) end_ns: u64,
     /// As [`tool_number`] has it; 0 where it names none.
     pub(crate) tool: u32,
-    pub(super) ids: [u64; 3],
+    pub(crate) ids: [u64; 3],
     pub(crate) trace: TraceNumber,
     pub(crate) kind: Kind,
     /// Which of the `ids` are there, and the marks below them.
-    pub(super) marks: u8,
+    pub(crate) marks: u8,
 }
 
 /// Places in [`Card::ids`], and their bits in [`Card::marks`].
-pub(super) const CALL_ID: usize = 0;
-pub(super) const CONTENT: usize = 1;
-pub(super) const QUESTION: usize = 2;
+pub(crate) const CALL_ID: usize = 0;
+pub(crate) const CONTENT: usize = 1;
+pub(crate) const QUESTION: usize = 2;
 /// The same place on the card of a model call: who tells of it.
-pub(super) const WITNESS: usize = QUESTION;
+pub(crate) const WITNESS: usize = QUESTION;
 /// Bits of [`Card::marks`]: the guard tells a result, or refused the call; the call failed; a result was recorded.
 const RESULT: u8 = 1 << 3;
 const REFUSED: u8 = 1 << 4;
@@ -213,7 +214,7 @@ pub(crate) fn may_name_one_tool(one: &str, other: &str) -> bool {
     one == other || one.is_empty() || other.is_empty() || bare(one, other) || bare(other, one)
 }
 
-pub(super) fn kind(body: &Body) -> Kind {
+pub(crate) fn kind(body: &Body) -> Kind {
     match body {
         Body::ToolCall(_) => Kind::Tool,
         Body::Asked(_) => Kind::Asked,

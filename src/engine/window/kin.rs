@@ -3,8 +3,9 @@
 //! Spans are kin where one is the other's parent. What frameworks do with parents and clocks is not always what they mean; the
 //! exceptions stand here, each beside its reason. What stands in the reports themselves is compared in [`calls`](super::calls).
 
+use crate::engine::guard::join;
+
 use super::card::{Card, Kind};
-use super::guard::join;
 
 /// Whether two reports, taken alone, tell of one call.
 pub(crate) fn tell_of_one_call(left: &Card, right: &Card) -> bool {
@@ -61,7 +62,7 @@ fn are_witnesses(left: &Card, right: &Card) -> bool {
 }
 
 /// Whether one is the other's parent.
-pub(super) fn are_kin(left: &Card, right: &Card) -> bool {
+pub(crate) fn are_kin(left: &Card, right: &Card) -> bool {
     (right.parent.is_set() && left.span == right.parent)
         || (left.parent.is_set() && right.span == left.parent)
 }
@@ -80,7 +81,7 @@ fn is_leaked(left: &Card, right: &Card) -> bool {
 
 /// Whether two reports of model calls are of two calls, whatever else they have in common: they stand beside each other below
 /// one span and not by two tracers, or one tracer tells both and neither is the other's parent.
-pub(super) fn are_two_calls(left: &Card, right: &Card) -> bool {
+pub(crate) fn are_two_calls(left: &Card, right: &Card) -> bool {
     let same_tracer = match (left.witness(), right.witness()) {
         (Some(one), Some(other)) => Some(one.is_same_tracer(other)),
         _ => None,
@@ -92,7 +93,7 @@ pub(super) fn are_two_calls(left: &Card, right: &Card) -> bool {
 
 /// Two spans, one after the other: some providers number the calls of each answer anew (`call_0`), so that an id comes again
 /// with every call. Records of a call have no span, and may come after it.
-pub(super) fn are_apart(left: &Card, right: &Card) -> bool {
+pub(crate) fn are_apart(left: &Card, right: &Card) -> bool {
     let follows = |first: &Card, second: &Card| {
         first.end_ns <= second.start_ns && first.start_ns < second.start_ns
     };

@@ -1,7 +1,7 @@
 //! The sentences of the rules that agents have as guards of their own (attocode, agentium, Automatos, agent-runtime).
 
-use crate::engine::kept::Kept;
 use crate::engine::rules::cascade_advice;
+use crate::engine::warning::kept::Kept;
 use crate::engine::warning::{Rule, Severity};
 
 /// Calls from which a doom loop's advice is urgent (attocode: three are a first warning, four a warning).

@@ -7,9 +7,9 @@ use std::collections::VecDeque;
 
 use serde::{Deserialize, Serialize};
 
-use super::event::SpanId;
-use super::few::{Few, push_bounded};
-use super::hash::stable;
+use crate::engine::event::SpanId;
+use crate::engine::few::{Few, push_bounded};
+use crate::engine::hash::stable;
 
 /// Instructions that are remembered.
 pub(crate) const ASKED_MAX: usize = 12;
@@ -63,8 +63,8 @@ impl Asked {
 /// A turn of text.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Said {
-    /// What [`said`](super::event::said) tells of the text, with a hash of the agent laid over it; of texts that say the same,
-    /// that of the first.
+    /// What [`said`](crate::engine::event::said) tells of the text, with a hash of the agent laid over it; of texts
+    /// that say the same, that of the first.
     pub(crate) text: u64,
     pub(crate) end_ns: u64,
 }

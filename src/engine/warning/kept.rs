@@ -5,15 +5,16 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::event::{SpanId, Text};
-use super::few::Seldom;
-use super::fold::Spent;
-use super::guard::policy::VerdictKind;
-use super::hash::mix;
-use super::judge::Judged;
-use super::policy::Alarm;
-use super::tally::Tally;
-use super::warning::{EVIDENCE_MAX, Rule, Severity, WarningState};
+use crate::engine::event::{SpanId, Text};
+use crate::engine::few::Seldom;
+use crate::engine::fold::judge::Judged;
+use crate::engine::fold::tally::Tally;
+use crate::engine::fold::totals::Spent;
+use crate::engine::guard::policy::VerdictKind;
+use crate::engine::hash::mix;
+use crate::engine::policy::Alarm;
+
+use super::{EVIDENCE_MAX, Rule, Severity, WarningState};
 
 /// Warnings that a run keeps. For one more, a resolved one leaves; where all are open, what more a rule finds is left out and
 /// noted.

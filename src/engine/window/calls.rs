@@ -7,19 +7,20 @@
 //! trace where not both have a call id, not both have arguments that differ, they are not siblings, and one is the other's
 //! parent or lies wholly within it in time. A report that names no tool is known by its call id alone, and is nothing as long
 //! as nobody names it; two model reports without a common id are one call where one is the other's parent and lies around it, or
-//! where two tracers tell the same of the same time ([`witness`](super::witness)).
+//! where two tracers tell the same of the same time ([`witness`](crate::engine::witness)).
 //!
 //! What a model asked for completes the call that came of it (`asked`). Putting together happens at every fold, over all of the
 //! window, so the order of arrival cannot matter. How what the guard was told joins a span is in `guard::join`.
 
-use super::asked::Asked;
-use super::card::{Card, may_name_one_tool};
-use super::event::{
+use crate::engine::event::{
     Answer, Body, Event, Failure, ModelCall, Recorded, SpanId, Text, ToolCall, Traits,
 };
-use super::guard::join::Asking;
+use crate::engine::guard::join::Asking;
+
+use super::Window;
+use super::asked::Asked;
+use super::card::{Card, may_name_one_tool};
 use super::kin::{are_apart, are_two_calls, tell_of_one_call};
-use super::window::Window;
 
 /// What the fold takes at a time: one call, however many reports, or one other event.
 #[derive(Clone, Debug, PartialEq)]
@@ -40,14 +41,14 @@ pub(crate) enum Step<'a> {
 )]
 pub(crate) struct Call<'a> {
     /// Its first report and its place in the window.
-    pub(super) first: (usize, &'a Event),
+    pub(crate) first: (usize, &'a Event),
     /// The other reports of it, and theirs.
     more: Vec<(usize, &'a Event)>,
     /// The tool: an empty name where no report has told it yet, `None` for a model call.
     pub(crate) tool: Option<&'a Text>,
     pub(crate) call_id: Option<u64>,
     /// What the model asked for when it asked for this call, and its place.
-    pub(super) asked: Option<(usize, &'a Event)>,
+    pub(crate) asked: Option<(usize, &'a Event)>,
     pub(crate) input: &'a Recorded,
     pub(crate) output: &'a Recorded,
     pub(crate) error: Option<&'a Failure>,
@@ -301,7 +302,7 @@ impl<'a> Call<'a> {
         std::iter::once(self.first.0).chain(self.more.iter().map(|(place, _)| *place))
     }
 
-    pub(super) fn differs_from(&self, input: &Recorded) -> bool {
+    pub(crate) fn differs_from(&self, input: &Recorded) -> bool {
         match (self.input.value(), input.value()) {
             (Some(left), Some(right)) => left.fingerprint != right.fingerprint,
             _ => false,

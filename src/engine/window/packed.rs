@@ -8,13 +8,14 @@
 
 mod reading;
 
-use super::card::{CALL_ID, CONTENT, Card, QUESTION};
-use super::event::{
+use crate::engine::event::{
     Answer, Body, Command, Event, Failure, ModelCall, Numbers, Part, Recorded, Text, ToolCall,
     TraceId, Traits, Value,
 };
 
-pub(super) use reading::Reader;
+use super::card::{CALL_ID, CONTENT, Card, QUESTION};
+
+pub(crate) use reading::Reader;
 pub(crate) use reading::{numbers_in, numbers_of_format_3};
 
 /// Bits of a tool call's first byte.
@@ -40,13 +41,13 @@ const TRANSIENT: u8 = 2;
 
 /// The sample of a tool's arguments, and where on disk it lies within the bytes of its report.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Sample {
-    pub(super) text: Text,
+pub(crate) struct Sample {
+    pub(crate) text: Text,
     at: u32,
 }
 
 /// Appends what is not on the card, without the sample of a tool's arguments, which is returned.
-pub(super) fn pack(event: &Event, out: &mut Vec<u8>) -> Option<Sample> {
+pub(crate) fn pack(event: &Event, out: &mut Vec<u8>) -> Option<Sample> {
     let start = out.len();
     put_name(event.agent.as_ref(), out);
     put_name(event.worker.as_ref(), out);
@@ -79,7 +80,7 @@ pub(super) fn pack(event: &Event, out: &mut Vec<u8>) -> Option<Sample> {
 }
 
 /// Appends what [`pack`] appended, as it lies on disk.
-pub(super) fn put_whole(packed: &[u8], sample: Option<&Sample>, out: &mut Vec<u8>) {
+pub(crate) fn put_whole(packed: &[u8], sample: Option<&Sample>, out: &mut Vec<u8>) {
     let (before, after) = packed.split_at(sample.map_or(0, |sample| sample.at as usize));
     out.extend_from_slice(before);
     if let Some(sample) = sample {
@@ -268,7 +269,7 @@ fn command_number(command: Option<Command>) -> u8 {
 }
 
 /// Appends a card, with its trace where that is another one than the report before has.
-pub(super) fn pack_card(card: &Card, trace: Option<TraceId>, out: &mut Vec<u8>) {
+pub(crate) fn pack_card(card: &Card, trace: Option<TraceId>, out: &mut Vec<u8>) {
     out.push(card.kind as u8);
     out.push(card.marks);
     put_fixed(card.id, out);

@@ -2,9 +2,10 @@
 
 use std::borrow::Cow;
 
-use super::event::{ERROR_BYTES_MAX, Failure};
-use super::fold::text_hash;
-use super::hash::mix;
+use crate::engine::event::{ERROR_BYTES_MAX, Failure};
+use crate::engine::hash::mix;
+
+use super::text_hash;
 
 /// How much shorter than its longest an error's text may be where it was cut, so that no character is cut in two.
 const GIST_CUT_BYTES: usize = 4;
@@ -23,7 +24,7 @@ const GRAMMAR: [&str; 16] = [
 
 /// Hash of an error's words without what the arguments said, so that `no user ann` and `no user bob`
 /// are the same error; of the whole error where little else is said.
-pub(super) fn gist(failure: &Failure, arguments: &str) -> u64 {
+pub(crate) fn gist(failure: &Failure, arguments: &str) -> u64 {
     fn words(text: &str) -> impl Iterator<Item = &str> {
         let words = text.split(|letter: char| !letter.is_alphanumeric());
         words.filter(|word| !word.is_empty())

@@ -7,7 +7,8 @@
 
 use std::iter::zip;
 
-use super::similarity::common_ends;
+use crate::engine::similarity::common_ends;
+
 use super::speech::is_word_alone;
 
 /// Shortest word that names something, in bytes: shorter ones are flags and grammar.

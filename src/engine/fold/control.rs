@@ -7,10 +7,11 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::event::{Event, SpanId, Text};
-use super::few::Seldom;
-use super::fold::{Fold, text_hash};
-use super::warning::EVIDENCE_MAX;
+use crate::engine::event::{Event, SpanId, Text};
+use crate::engine::few::Seldom;
+use crate::engine::warning::EVIDENCE_MAX;
+
+use super::{Fold, text_hash};
 
 /// Deepest nesting of agents that is followed.
 const STACK_MAX: usize = 8;
@@ -167,7 +168,7 @@ impl Control {
 impl Fold {
     /// Whether a hand-off to an agent has been counted already: a transfer tool and a hand-off that is said tell of one, where
     /// nobody did anything in between.
-    pub(super) fn was_handed(&self, to: &Text) -> bool {
+    pub(crate) fn was_handed(&self, to: &Text) -> bool {
         let transfer = self.recent.back().filter(|mark| mark.hands_off);
         !self.totals.model_spoke
             && transfer.is_some_and(|mark| self.control.gave(to, mark.start_ns))

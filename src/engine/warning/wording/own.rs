@@ -1,8 +1,8 @@
 //! The sentences of Eddy's own rules.
 
 use super::quoted;
-use crate::engine::kept::Kept;
 use crate::engine::warning::Rule;
+use crate::engine::warning::kept::Kept;
 
 /// What happened.
 pub(super) fn what_happened(kept: &Kept) -> String {

@@ -2,17 +2,19 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::calls::Call;
-use super::event::{Text, Value};
-use super::fold::{Fold, Spent, text_hash};
+use crate::engine::event::{Text, Value};
+use crate::engine::hash::mix;
+use crate::engine::policy::{Policy, ToolSettings};
+use crate::engine::similarity::shape;
+use crate::engine::window::calls::Call;
+
 use super::gist::gist;
-use super::hash::mix;
 use super::marks::CallMark;
-use super::policy::{Policy, ToolSettings};
 use super::question::{Relation, relation};
-use super::similarity::shape;
+use super::totals::Spent;
 use super::trend::Trend;
 use super::waiting::Waiting;
+use super::{Fold, text_hash};
 
 /// What a call brought.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -172,7 +174,7 @@ impl Judged<'_> {
 const PENDING_CALLS_MORE: u32 = 1;
 
 /// Longest result that may say no more than that a call was done.
-pub(super) const ACKNOWLEDGEMENT_BYTES_MAX: u32 = 64;
+pub(crate) const ACKNOWLEDGEMENT_BYTES_MAX: u32 = 64;
 
 /// Longest result that says nothing but that a call was done: `{"status": "success"}` with a little room.
 const DONE_BYTES_MAX: u32 = 32;
@@ -184,7 +186,7 @@ const SENT_TEXT_BYTES_MIN: u32 = 128;
 const EXIT_CODE_BYTES_MAX: usize = 40;
 
 /// Whether an error has no words, or tells only that a command's exit code was not zero.
-pub(super) fn tells_nothing(error: &str) -> bool {
+pub(crate) fn tells_nothing(error: &str) -> bool {
     let names = ["exit", "exited", "exitcode", "exit_code"];
     let is_name = |word: &str| {
         let word = word.trim_end_matches(':');
@@ -195,7 +197,7 @@ pub(super) fn tells_nothing(error: &str) -> bool {
 }
 
 impl Fold {
-    pub(super) fn judge<'a>(
+    pub(crate) fn judge<'a>(
         &mut self,
         call: &'a Call<'a>,
         tool: &'a Text,
@@ -312,7 +314,7 @@ impl Fold {
     }
 
     /// Whether a call failed in a way that was not seen before, such as with one failed test less.
-    pub(super) fn is_new_error(&self, judged: &Judged<'_>) -> bool {
+    pub(crate) fn is_new_error(&self, judged: &Judged<'_>) -> bool {
         judged.outcome == Outcome::Failed
             && error_key(judged).is_some_and(|key| !self.is_known(key))
             && gist_key(judged).is_some_and(|key| !self.is_known(key))
@@ -320,19 +322,19 @@ impl Fold {
 
     /// Whether a call does something rather than looks, as far as can be seen: its arguments are not like those of a newest
     /// call, and it writes or is merely acknowledged.
-    pub(super) fn acts(&self, judged: &Judged<'_>) -> bool {
+    pub(crate) fn acts(&self, judged: &Judged<'_>) -> bool {
         let alone = judged.similar.is_none() || judged.similar == judged.key;
         let may = judged.outcome != Outcome::Failed && (judged.call.writes || judged.is_terse());
         may && judged.key.is_some() && alone && !self.asked_before(judged)
     }
 
     /// Whether the same was asked among the newest calls; what is not known was not.
-    pub(super) fn asked_before(&self, judged: &Judged<'_>) -> bool {
+    pub(crate) fn asked_before(&self, judged: &Judged<'_>) -> bool {
         judged.key.is_some() && self.recent.iter().any(|mark| mark.key() == judged.key)
     }
 
     /// Whether the call went well, and the same call failed the last time.
-    pub(super) fn works_at_last(&self, judged: &Judged<'_>) -> bool {
+    pub(crate) fn works_at_last(&self, judged: &Judged<'_>) -> bool {
         let mut newest = self.recent.iter().rev();
         let before = newest.find(|mark| judged.key.is_some() && mark.key() == judged.key);
         let failed = before.is_some_and(|mark| mark.outcome == Outcome::Failed);
@@ -341,7 +343,7 @@ impl Fold {
 
     /// Whether the same was asked just once before among the newest calls, and all others asked the tool for other things, as who
     /// waits for several jobs asks for each in turn.
-    pub(super) fn asks_each_once_more(&self, judged: &Judged<'_>) -> bool {
+    pub(crate) fn asks_each_once_more(&self, judged: &Judged<'_>) -> bool {
         let sample = judged.call.input.value().map_or("", |value| &*value.sample);
         let of_tool = self
             .recent
@@ -353,13 +355,13 @@ impl Fold {
     }
 
     /// Whether a tool brought something new among the newest calls.
-    pub(super) fn found_lately(&self, tool: u64) -> bool {
+    pub(crate) fn found_lately(&self, tool: u64) -> bool {
         let mut marks = self.recent.iter();
         marks.any(|mark| mark.tool == tool && mark.outcome == Outcome::Fresh)
     }
 
     /// Whether the tool drew a blank lately when it was asked for the same in other words, or for the next number.
-    pub(super) fn drew_blank_before(&self, judged: &Judged<'_>) -> bool {
+    pub(crate) fn drew_blank_before(&self, judged: &Judged<'_>) -> bool {
         let sample = judged.call.input.value().map_or("", |value| &*value.sample);
         let blank =
             |mark: &&CallMark| mark.tool == judged.tool_hash && mark.outcome == Outcome::Empty;
@@ -369,7 +371,7 @@ impl Fold {
     }
 
     /// Whether tests were run of another thing than lately, such as another version: that some fail is what was asked.
-    pub(super) fn tests_another(&self, judged: &Judged<'_>) -> bool {
+    pub(crate) fn tests_another(&self, judged: &Judged<'_>) -> bool {
         let sample = judged.call.input.value().map_or("", |value| &*value.sample);
         let of_tool = |mark: &&CallMark| mark.tool == judged.tool_hash;
         judged.tells_of_tests()
@@ -382,7 +384,7 @@ impl Fold {
 
     /// Takes for granted that a call brings what the same call brought last, as far as that is remembered; else what the same
     /// question brought in other words, where that was nothing new.
-    pub(super) fn expect(&self, judged: &mut Judged<'_>) {
+    pub(crate) fn expect(&self, judged: &mut Judged<'_>) {
         let same_call = |mark: &&CallMark| judged.key.is_some() && mark.key() == judged.key;
         let sample = judged.call.input.value().map_or("", |value| &*value.sample);
         let in_vain =
@@ -400,18 +402,18 @@ impl Fold {
         };
     }
 
-    pub(super) fn is_known(&self, result: u64) -> bool {
+    pub(crate) fn is_known(&self, result: u64) -> bool {
         self.results.contains(result)
     }
 
-    pub(super) fn know(&mut self, result: u64) {
+    pub(crate) fn know(&mut self, result: u64) {
         if !self.is_known(result) {
             self.results.push(result);
         }
     }
 
     /// Remembers what a tool gave.
-    pub(super) fn know_result(&mut self, judged: &Judged<'_>) {
+    pub(crate) fn know_result(&mut self, judged: &Judged<'_>) {
         if judged.outcome == Outcome::Failed {
             for key in [error_key(judged), gist_key(judged)].into_iter().flatten() {
                 self.know(key);
@@ -423,13 +425,13 @@ impl Fold {
     }
 
     /// Whether a call may have brought something new: it is not known what came back, but nobody asked this before.
-    pub(super) fn may_be_news(&self, judged: &Judged<'_>) -> bool {
+    pub(crate) fn may_be_news(&self, judged: &Judged<'_>) -> bool {
         judged.outcome == Outcome::Unknown && judged.key.is_some() && !self.asked_before(judged)
     }
 
     /// Whether a call tells against a hand-off loop. The first answer of an agent that was handed a task tells nothing:
     /// only one that differs from an earlier one does, or where answers are not known, an errand unlike those before it.
-    pub(super) fn brings_news(&self, judged: &Judged<'_>) -> bool {
+    pub(crate) fn brings_news(&self, judged: &Judged<'_>) -> bool {
         match judged.outcome {
             Outcome::Fresh => !judged.call.hands_off || self.is_known(judged.tool_hash),
             _ => {
@@ -450,7 +452,7 @@ fn gist_key(judged: &Judged<'_>) -> Option<u64> {
 }
 
 /// Hash of the worker's name, else the agent's; 0 where neither is known.
-pub(super) fn worker_hash(worker: Option<&Text>, agent: Option<&Text>) -> u64 {
+pub(crate) fn worker_hash(worker: Option<&Text>, agent: Option<&Text>) -> u64 {
     worker.or(agent).map_or(0, |name| text_hash(name))
 }
 

@@ -1,7 +1,8 @@
 //! The traces of a window's reports: each is kept once, and a card has its number. Most runs have one, and many reports of it.
 
+use crate::engine::event::TraceId;
+
 use super::card::Card;
-use super::event::TraceId;
 
 /// Which of the traces of a window.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -13,14 +14,14 @@ impl TraceNumber {
 }
 
 /// Most reports of which each may have a trace of its own: far more than a window has.
-pub(super) const REPORTS_MAX: usize = u16::MAX as usize;
+pub(crate) const REPORTS_MAX: usize = u16::MAX as usize;
 
 /// The traces of a window; number 1 is the first.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Traces(Vec<TraceId>);
+pub(crate) struct Traces(Vec<TraceId>);
 
 impl Traces {
-    pub(super) fn get(&self, number: TraceNumber) -> TraceId {
+    pub(crate) fn get(&self, number: TraceNumber) -> TraceId {
         match number {
             TraceNumber::NONE => TraceId::default(),
             TraceNumber(number) => self.0[usize::from(number) - 1],
@@ -28,7 +29,7 @@ impl Traces {
     }
 
     /// The number of a trace. A new one gets that of one which none of these cards has any more, where there is such.
-    pub(super) fn number(&mut self, trace: TraceId, cards: &[Card]) -> TraceNumber {
+    pub(crate) fn number(&mut self, trace: TraceId, cards: &[Card]) -> TraceNumber {
         if trace == TraceId::default() {
             return TraceNumber::NONE;
         }

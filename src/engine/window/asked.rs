@@ -5,19 +5,20 @@
 //! this tool with these arguments and that no other call has taken. By itself it is no call: whether the tool ran, other
 //! reports tell.
 
+use crate::engine::event::{Body, Event, Recorded, ToolCall};
+
 use super::calls::Call;
-use super::event::{Body, Event, Recorded, ToolCall};
 
 /// What a model asked for, and its place in the window.
-pub(super) struct Asked<'a> {
-    pub(super) place: usize,
-    pub(super) event: &'a Event,
-    pub(super) call: &'a ToolCall,
+pub(crate) struct Asked<'a> {
+    pub(crate) place: usize,
+    pub(crate) event: &'a Event,
+    pub(crate) call: &'a ToolCall,
 }
 
 impl<'a> Call<'a> {
     /// Takes what the model asked for when it asked for this call.
-    pub(super) fn take_asked(&mut self, asked: &mut Vec<Asked<'a>>) {
+    pub(crate) fn take_asked(&mut self, asked: &mut Vec<Asked<'a>>) {
         let Some(newest) = asked.iter().rfind(|asked| self.may_come_of(asked)) else {
             return;
         };
@@ -46,7 +47,7 @@ impl<'a> Call<'a> {
     }
 
     /// Whether the model asked for it under this id.
-    pub(super) fn is_asked_as(&self, call_id: Option<u64>) -> bool {
+    pub(crate) fn is_asked_as(&self, call_id: Option<u64>) -> bool {
         match self.asked.map(|(_, event)| &event.body) {
             Some(Body::Asked(call)) => call.call_id.is_some() && call.call_id == call_id,
             _ => false,

@@ -7,7 +7,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::event::{NUMBERS_MAX, Numbers};
+use crate::engine::event::{NUMBERS_MAX, Numbers};
 
 /// Calls for which a number must go the same way, after it has turned back, to be progress again: of random numbers one in
 /// twelve does.

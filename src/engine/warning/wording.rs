@@ -7,7 +7,7 @@ mod own;
 mod prior;
 
 use super::kept::Kept;
-use super::warning::{Rule, Severity};
+use super::{Rule, Severity};
 
 /// What happened.
 pub(crate) fn what_happened(kept: &Kept) -> String {

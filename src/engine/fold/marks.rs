@@ -1,11 +1,12 @@
 //! What the fold remembers of single calls, queries and messages when their reports have gone: enough for the rules, and
-//! nothing else. The lists of them in [`Fold`](super::fold::Fold) are short, the newest last.
+//! nothing else. The lists of them in [`Fold`](super::Fold) are short, the newest last.
 
 use serde::{Deserialize, Serialize};
 
-use super::event::{SpanId, Text};
-use super::fold::eight_bytes;
-use super::hash::mix;
+use crate::engine::event::{SpanId, Text};
+use crate::engine::hash::mix;
+
+use super::eight_bytes;
 use super::judge::Outcome;
 use super::question::{Relation, relation};
 use super::trend::Trend;
@@ -42,7 +43,7 @@ pub(crate) struct CallMark {
     pub(crate) has_result: bool,
     /// The numbers in the result; `None` where there are none, or too many.
     pub(crate) trend: Option<Box<Trend>>,
-    /// Sketch of long arguments, as in [`Value`](super::event::Value).
+    /// Sketch of long arguments, as in [`Value`](crate::engine::event::Value).
     #[serde(with = "eight_bytes")]
     pub(crate) sketch: u64,
     pub(crate) hands_off: bool,

@@ -1,12 +1,12 @@
 //! Reads what was packed, from memory or from a disk.
 
-use crate::engine::card::{CALL_ID, CONTENT, Card, Kind, QUESTION, kind};
 use crate::engine::event::{
     AgentSpan, Answer, Body, Command, Event, Failure, Guarded, Handoff, ModelCall, NUMBERS_MAX,
     Nudge, Numbers, Part, Recorded, RunEnd, SpanId, Text, ToolCall, TraceId, Traits, Value,
 };
-use crate::engine::traces::TraceNumber;
 use crate::engine::warning::Rule;
+use crate::engine::window::card::{CALL_ID, CONTENT, Card, Kind, QUESTION, kind};
+use crate::engine::window::traces::TraceNumber;
 
 use super::{
     EMPTY, FAILURE, HANDS_OFF, HAS_MAIN, MASKED, NO_FAILURE, NOT_RECORDED, NUMBERS, PENDING,
@@ -15,12 +15,12 @@ use super::{
 
 /// Bytes that are no report.
 #[derive(Debug)]
-pub(in crate::engine) struct NoReport;
+pub(crate) struct NoReport;
 
 type Read<T> = Result<T, NoReport>;
 
 /// Reads what was packed.
-pub(in crate::engine) struct Reader<'a> {
+pub(crate) struct Reader<'a> {
     bytes: &'a [u8],
     /// The sample of a tool's arguments, where it lies apart.
     sample: Option<&'a Text>,
@@ -68,7 +68,7 @@ pub(crate) fn numbers_of_format_3(sample: &str) -> Option<Numbers> {
 const NAMES_MAX: usize = 8;
 
 impl<'a> Reader<'a> {
-    pub(in crate::engine) fn new(bytes: &'a [u8]) -> Self {
+    pub(crate) fn new(bytes: &'a [u8]) -> Self {
         Self {
             bytes,
             sample: None,
@@ -77,17 +77,17 @@ impl<'a> Reader<'a> {
     }
 
     /// Goes on with a report from memory, whose sample lies apart.
-    pub(in crate::engine) fn turn_to(&mut self, packed: &'a [u8], sample: Option<&'a Sample>) {
+    pub(crate) fn turn_to(&mut self, packed: &'a [u8], sample: Option<&'a Sample>) {
         self.bytes = packed;
         self.sample = sample.map(|sample| &sample.text);
     }
 
-    pub(in crate::engine) fn is_at_end(&self) -> bool {
+    pub(crate) fn is_at_end(&self) -> bool {
         self.bytes.is_empty()
     }
 
     /// A card as [`pack_card`](super::pack_card) wrote it, but for what the rest tells of the tool, and its trace.
-    pub(in crate::engine) fn card(&mut self, before: TraceId) -> Read<(Card, TraceId)> {
+    pub(crate) fn card(&mut self, before: TraceId) -> Read<(Card, TraceId)> {
         let number = usize::from(self.byte()?);
         let kind = *Kind::ALL.get(number).ok_or(NoReport)?;
         let marks = self.byte()?;
@@ -121,7 +121,7 @@ impl<'a> Reader<'a> {
     }
 
     /// The report of a card and a trace, from what [`pack`](super::pack) wrote behind them.
-    pub(in crate::engine) fn event(&mut self, card: &Card, trace: TraceId) -> Read<Event> {
+    pub(crate) fn event(&mut self, card: &Card, trace: TraceId) -> Read<Event> {
         let (agent, worker) = (self.name()?, self.name()?);
         let body = match card.kind {
             Kind::Tool => Body::ToolCall(self.tool(card)?),

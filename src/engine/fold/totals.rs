@@ -1,0 +1,86 @@
+//! Sums and facts about a whole run.
+
+use serde::{Deserialize, Serialize};
+
+use crate::engine::event::TraceId;
+
+/// Sums over the run, and the counters that rules measure distances with.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Totals {
+    pub(crate) tool_calls: u64,
+    pub(crate) model_calls: u64,
+    pub(crate) tokens: u64,
+    pub(crate) cost_microusd: u64,
+    /// Model calls that asked for tools.
+    pub(crate) asked: u64,
+    pub(crate) first_ns: u64,
+    pub(crate) last_ns: u64,
+    /// Rounds so far: calls that one model answer asked for are one round.
+    pub(crate) round: u64,
+    /// Calls of the current round that the newest model answer asked for and that have not come yet.
+    pub(crate) asked_pending: u32,
+    /// A model call came after the last tool call.
+    pub(crate) model_spoke: bool,
+    /// End of the latest call, to tell calls side by side.
+    pub(crate) call_end_ns: u64,
+    /// Number of the first tool call, seen or still to come, after the newest write.
+    pub(crate) write_at: u64,
+    /// Number of the first tool call, seen or still to come, of the present turn: after the newest message of a user.
+    pub(crate) turn_at: u64,
+    /// Number of the newest tool call that brought something new: a new result, or an error not seen before; of the first one
+    /// after a message of a user, where that is newer.
+    pub(crate) news_at: u64,
+    /// Number of the newest tool call that did something rather than looked: a write, or a call with arguments not seen lately
+    /// that was merely acknowledged; of the first one after a message of a user, where that is newer.
+    pub(crate) acted_at: u64,
+    /// End of the newest call of a tool or a model, those that only wait left out.
+    pub(crate) busy_ns: u64,
+    /// Start of the newest tool call before which the run paused for long.
+    pub(crate) paused_ns: u64,
+    /// Tokens and cost of model calls since the last tool call.
+    pub(crate) unspent: Spent,
+    /// A root span or an explicit end was seen.
+    pub(crate) root_seen: bool,
+    /// The trace of the latest end.
+    pub(crate) end_trace: TraceId,
+    /// The latest end that was seen is a failure.
+    pub(crate) failed: bool,
+    /// Calls that the guard kept from being made.
+    pub(crate) skipped: u64,
+    /// What these calls would have cost, by the calls of their loops that were made.
+    pub(crate) saved: Spent,
+    /// Hash of the turn and of the round that a caller of the guard named last; 0 where none was.
+    pub(crate) turn_name: u64,
+    pub(crate) round_name: u64,
+    /// The most that the score has lost, so that 100 minus this is the lowest it has been.
+    pub(crate) worst: u32,
+}
+
+/// Tokens and money.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Spent {
+    pub(crate) tokens: u64,
+    pub(crate) cost_microusd: u64,
+}
+
+impl Spent {
+    pub(crate) fn add(&mut self, other: Self) {
+        self.tokens = self.tokens.saturating_add(other.tokens);
+        self.cost_microusd = self.cost_microusd.saturating_add(other.cost_microusd);
+    }
+}
+
+/// What the telemetry did not show. Each is a fact about the whole run.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[allow(
+    clippy::struct_excessive_bools,
+    reason = "six facts that do not depend on each other"
+)]
+pub(crate) struct Notes {
+    pub(crate) input_missing: bool,
+    pub(crate) input_redacted: bool,
+    pub(crate) output_missing: bool,
+    pub(crate) warnings_full: bool,
+    pub(crate) absorbed: bool,
+    pub(crate) begun_anew: bool,
+}
