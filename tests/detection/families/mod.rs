@@ -16,6 +16,7 @@ mod screens;
 mod services;
 mod shell_runs;
 mod stations;
+mod terminals;
 mod trades;
 
 use std::fmt::Write as _;
@@ -44,6 +45,7 @@ fn all_loops() -> Vec<loops::Loop> {
         counters::LOOPS,
         plants::LOOPS,
         stations::LOOPS,
+        terminals::LOOPS,
     ]
     .concat()
 }
@@ -62,6 +64,7 @@ fn all_work() -> Vec<lookalikes::Work> {
         counters::WORK,
         plants::WORK,
         stations::WORK,
+        terminals::WORK,
     ]
     .concat()
 }
