@@ -42,8 +42,8 @@ pub(crate) fn relation(left: &str, right: &str) -> Relation {
         is_framed |= has_frame || is_word;
     }
     let Only { left, right } = only;
-    let names = |words: &[&str]| words.iter().any(|word| is_name(word));
-    match (names(&left), names(&right)) {
+    let name = |words: &[&str], others: &[&str]| words.iter().any(|word| is_name(word, others));
+    match (name(&left, &right), name(&right, &left)) {
         (false, false) => Relation::Numbered,
         (true, true) if !is_framed || share_half(&left, &right) => Relation::Reworded,
         // One says the other's words and more.
@@ -182,27 +182,39 @@ fn is_apart(letter: char) -> bool {
 }
 
 /// Whether a word names something: not a word of grammar, and no number with a few letters around it, as `user14`, `W4711` and
-/// `3rd` are. A day is a name.
-fn is_name(word: &str) -> bool {
-    let digits = word.bytes().filter(u8::is_ascii_digit).count();
-    let is_day = word.len() == 10 && digits == 8 && word.matches('-').count() == 2;
-    let is_word = word.len() >= NAME_BYTES_MIN && word.contains(char::is_alphabetic) && digits == 0;
-    is_day
-        || (is_word
-            && !GRAMMAR
-                .iter()
-                .any(|grammar| word.eq_ignore_ascii_case(grammar)))
+/// `3rd` are. A day is a name. Of a path, what it does not share with one of these counts.
+fn is_name(word: &str, others: &[&str]) -> bool {
+    let digits = |word: &str| word.bytes().filter(u8::is_ascii_digit).count();
+    let is_day = word.len() == 10 && digits(word) == 8 && word.matches('-').count() == 2;
+    let is_numbered = digits(word) > 0 && digits(own_part(word, others)) > 0;
+    let is_word = word.len() >= NAME_BYTES_MIN && word.contains(char::is_alphabetic);
+    let is_grammar = || {
+        let mut grammar = GRAMMAR.iter();
+        grammar.any(|grammar| word.eq_ignore_ascii_case(grammar))
+    };
+    is_day || (is_word && !is_numbered && !is_grammar())
+}
+
+/// Of a path, `/v2/users/ann`, the parts by which it differs from that of these which it is most like.
+fn own_part<'t>(path: &'t str, others: &[&str]) -> &'t str {
+    let is_cut = |bytes: &[u8]| bytes.last() == Some(&b'/');
+    let shared = others.iter().map(|other| equal_ends(path, other, is_cut));
+    let (start, end) = shared
+        .max_by_key(|(start, end)| start + end)
+        .unwrap_or_default();
+    &path[start..path.len() - end]
 }
 
 /// Whether at least half of the names in one are also in the other: two of them, or the only one.
 fn share_half(left: &[&str], right: &[&str]) -> bool {
-    fn names<'t>(words: &[&'t str]) -> Vec<&'t str> {
-        let mut names: Vec<_> = words.iter().copied().filter(|word| is_name(word)).collect();
+    fn names<'t>(words: &[&'t str], others: &[&str]) -> Vec<&'t str> {
+        let is_name = |word: &&str| is_name(word, others);
+        let mut names: Vec<_> = words.iter().copied().filter(is_name).collect();
         names.sort_unstable();
         names.dedup();
         names
     }
-    let (left, right) = (names(left), names(right));
+    let (left, right) = (names(left, right), names(right, left));
     let shared = |word: &&&str| right.iter().any(|other| is_same(word, other));
     let (common, fewer) = (
         left.iter().filter(shared).count(),
@@ -315,6 +327,16 @@ mod tests {
             r#"{"sql":"SELECT orchid FROM garden WHERE orchid IS NULL"}"#,
             r#"{"sql":"SELECT copper FROM tunnel WHERE copper IS NULL"}"#,
             Relation::Other,
+        );
+        check(
+            r#"{"command":"curl -s https://a.example/v1/users/ann | jq .state"}"#,
+            r#"{"command":"curl -s https://a.example/v1/users/bob | jq .state"}"#,
+            Relation::Other,
+        );
+        check(
+            r#"{"path":"/srv/app-11039/src/a.py"}"#,
+            r#"{"path":"/srv/app-11040/src/a.py"}"#,
+            Relation::Numbered,
         );
         check(
             r#"{"day":"2027-03-04"}"#,
