@@ -107,16 +107,19 @@ pub(super) fn ended<'t>(
         Some(ended_in_vain())
     } else if failed || tests() {
         Some(value::failure(&value::unquote(words(&printed))))
-    } else if code == Some(0) {
+    } else if code == Some(0) && !shell::hides_code(&command()) {
         // The shell knows better than words do.
         None
     } else {
         told()
     };
-    Ended {
-        result: printed,
-        failure,
-    }
+    let failed = failure.as_ref();
+    let moved = failed.and_then(|_| match failing::without_way(&value::unquote(&printed)) {
+        Cow::Owned(clean) => Some(clean),
+        Cow::Borrowed(_) => None,
+    });
+    let result = moved.map_or(printed, Cow::Owned);
+    Ended { result, failure }
 }
 
 /// The failure of a command that was ended because it took too long: what it had printed until then is no error, and it will
@@ -437,6 +440,33 @@ mod tests {
         let other = told(r#"{"exit":1,"stdout":"a"}"#);
         assert_eq!(other.result, r#"{"exit":1,"stdout":"a"}"#);
         assert!(other.failure.is_none());
+    }
+
+    /// Given a command that fails, where in a file it did so is no part of the result; behind a pipe, what was printed tells that
+    /// it failed.
+    #[test]
+    fn failures_without_their_places() {
+        fn failed(command: &str, result: &'static str) -> Ended<'static> {
+            ended("bash", command, None, result)
+        }
+        let one = failed(
+            r#"{"command":"tsc"}"#,
+            "<returncode>2</returncode>\n<output>\na.ts(4,7): error TS1: no b\n</output>",
+        );
+        let two = failed(
+            r#"{"command":"tsc"}"#,
+            "<returncode>2</returncode>\n<output>\na.ts(9,1): error TS1: no b\n</output>",
+        );
+        assert_eq!(one.result, two.result);
+        let masked = |ended: &Ended<'_>| ended.failure.as_ref().expect("a failure").masked;
+        assert_eq!(masked(&one), masked(&two));
+        let printed = "<returncode>0</returncode>\n<output>\nbuilt\nerror: no rule\n</output>";
+        assert!(
+            failed(r#"{"command":"make | tail -2"}"#, printed)
+                .failure
+                .is_some()
+        );
+        assert!(failed(r#"{"command":"make"}"#, printed).failure.is_none());
     }
 
     /// Given a search that printed nothing, it found nothing, which is no failure; a command that is no search did its work.

@@ -26,6 +26,23 @@ pub(super) fn failed(command: &str, exit_code: i64, printed: &str) -> bool {
     exit_code != 0 && !found_nothing
 }
 
+/// Programs behind a pipe that pass on what they are given, or a part of it.
+const PASSERS: [&str; 6] = ["head", "tail", "cat", "tee", "less", "more"];
+
+/// Whether a command's exit code tells nothing: what it printed goes through a program that passes it on. What a command prints
+/// that reads or searches files is no word of its own.
+pub(super) fn hides_code(command: &str) -> bool {
+    let Some((piped, last)) = command.rsplit_once('|') else {
+        return false;
+    };
+    let first = piped
+        .rsplit([';', '&', '\n'])
+        .find(|part| !part.trim().is_empty());
+    let first = words(first.unwrap_or_default()).next().map(file_name);
+    let looks = |program| READERS.contains(&program) || SEARCHES.contains(&program);
+    !piped.ends_with('|') && is_of(last, &PASSERS) && !first.is_some_and(looks)
+}
+
 /// What a command printed and its exit code, where the last line tells of the session it ran in, as Copilot's shell does:
 /// `<shellId: 3 completed with exit code 0>`. The session is another one each time.
 pub(super) fn without_session(result: &str) -> Option<(&str, i64)> {
@@ -211,6 +228,24 @@ mod tests {
     #[track_caller]
     fn check(command: &str, exit_code: i64, printed: &str, expected: bool) {
         assert_eq!(failed(command, exit_code, printed), expected, "{command}");
+    }
+
+    /// Behind a pipe to a program that passes on what it is given, the exit code is that of this program; what reads or searches
+    /// prints what others wrote.
+    #[test]
+    fn pipes_hide_the_code() {
+        for command in ["make 2>&1 | tail -20", "cd app && npx tsc | head -3"] {
+            assert!(hides_code(command), "{command}");
+        }
+        for command in [
+            "make",
+            "make | wc -l",
+            "make || tail -3 build.log",
+            "cat a.log | tail -3",
+            "grep -rn error src | head",
+        ] {
+            assert!(!hides_code(command), "{command}");
+        }
     }
 
     /// A search without a hit is no failure; anything else that does not end with 0 is.

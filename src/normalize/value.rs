@@ -15,6 +15,7 @@ mod mask;
 mod nested;
 mod numbers;
 mod pending;
+mod places;
 mod redact;
 mod sample;
 mod sketch;
@@ -31,6 +32,7 @@ use crate::otlp::ValueView;
 
 use self::digest::{READ_BYTES_MAX, Reader};
 use self::nested::{Digest, Shape};
+use self::places::without_places;
 use self::sample::cut;
 use self::wide::{mark, trimmed};
 
@@ -88,7 +90,8 @@ pub(super) fn output_json(how: &ToolSettings<'_>, text: &str) -> Recorded {
 }
 
 /// An error in words: its text redacted and cut at [`ERROR_BYTES_MAX`], its hash over the whole with volatile parts
-/// masked. Of a traceback, the last line is the error; of a longer text, the lines that begin as errors do are kept.
+/// masked, and without where in a file it was met. Of a traceback, the last line is the error; of a longer text, the lines that
+/// begin as errors do are kept.
 pub(super) fn failure(text: &str) -> Failure {
     let text = failing::end_of_traceback(text).unwrap_or(text);
     let told = failing::told_lines(text);
@@ -97,7 +100,7 @@ pub(super) fn failure(text: &str) -> Failure {
     Failure {
         text: cut(&redact::text(head), ERROR_BYTES_MAX).into(),
         masked: Reader::for_output(&ToolSettings::PLAIN)
-            .whole_text(text)
+            .whole_text(&without_places(text))
             .masked,
         transient: transient::is_transient(text),
     }

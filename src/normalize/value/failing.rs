@@ -12,6 +12,7 @@ use memchr::memrchr;
 
 use crate::engine::event::{ERROR_BYTES_MAX, Failure};
 
+use super::places::without_places;
 use super::sample::cut;
 use super::{failure, member, unquote};
 
@@ -107,24 +108,47 @@ pub(crate) fn reads_as_failure(text: &str) -> bool {
 }
 
 /// What a traceback says in the end, `KeyError: 'name'`; what stands before it is the way there, which is another one each time
-/// that the program was changed.
+/// that the program was changed. A few remarks may follow: `DETAIL: …`, `[SQL: …]`.
 pub(crate) fn end_of_traceback(text: &str) -> Option<&str> {
     TRACEBACK.find(text.as_bytes())?;
     let text = text.trim_end_matches(|letter: char| letter.is_whitespace() || letter == '"');
-    let mut start = text.len().saturating_sub(LAST_LINE_BYTES_MAX);
+    let mut start = text.len().saturating_sub(LAST_LINES_BYTES_MAX);
     while !text.is_char_boundary(start) {
         start += 1;
     }
     // A result may still be JSON text, in which the end of a line is written as two signs.
     let end = &text[start..];
-    let ends = [end.rsplit_once('\n'), end.rsplit_once("\\n")];
-    let lines = ends.into_iter().flatten().map(|(_, last)| last.trim());
-    let last = lines.min_by_key(|last| last.len())?;
+    let break_of_lines = if end.contains('\n') { "\n" } else { "\\n" };
+    let mut lines = end.rsplit(break_of_lines).map(str::trim);
+    let last = lines.find(|line| !is_remark(line))?;
     names_exception(last).then_some(last)
 }
 
-/// Longest last line that is looked at: no more of an error is kept.
-const LAST_LINE_BYTES_MAX: usize = 256;
+/// How much of the end of a traceback is looked through for what it says.
+const LAST_LINES_BYTES_MAX: usize = 1_024;
+
+/// Whether a line says more about the error before it: nothing, a word in capitals and what it is about, or something in
+/// brackets.
+fn is_remark(line: &str) -> bool {
+    let is_named = line.split_once(": ").is_some_and(|(name, _)| {
+        !name.is_empty() && name.bytes().all(|letter| letter.is_ascii_uppercase())
+    });
+    let is_bracketed = [('[', ']'), ('(', ')')];
+    let mut is_bracketed = is_bracketed.into_iter();
+    line.is_empty()
+        || is_named
+        || is_bracketed.any(|(open, close)| line.starts_with(open) && line.ends_with(close))
+}
+
+/// What a failed command printed, without what moves when a program is edited: the way to the error in a traceback, and places in
+/// files.
+pub(crate) fn without_way(printed: &str) -> Cow<'_, str> {
+    let Some(end) = end_of_traceback(printed) else {
+        return without_places(printed);
+    };
+    let start = TRACEBACK.find(printed.as_bytes()).unwrap_or_default();
+    Cow::Owned(without_places(&printed[..start]).into_owned() + end)
+}
 
 /// How Python begins to tell where a program failed.
 static TRACEBACK: LazyLock<Finder<'_>> =
@@ -277,7 +301,7 @@ pub(crate) fn told_by_result(error: Failure, result: Option<&str>) -> Failure {
 
 #[cfg(test)]
 mod tests {
-    use super::{cell_error, end_of_traceback, reads_as_failure, told_lines};
+    use super::{cell_error, end_of_traceback, reads_as_failure, told_lines, without_way};
 
     /// Given a long failure, what it says of itself are the lines that begin as errors do, as far as there are any.
     #[test]
@@ -315,6 +339,26 @@ mod tests {
             None,
         );
         check("ran\nValueError: no", None);
+        check(
+            "Traceback (most recent call last):\n  File\nsql.Error: no table\nDETAIL:  a is not there.\n\n[SQL: SELECT a]\n(Background: b)",
+            Some("sql.Error: no table"),
+        );
+        check(
+            "ran\nTraceback (most recent call last):\n  File\nValueError: no\nit is tried again",
+            None,
+        );
+    }
+
+    /// Given what a failed command printed, the way to its error is left out, and what it printed before stays.
+    #[test]
+    fn the_way_to_an_error_is_left_out() {
+        let check = |text: &str, expected: &str| assert_eq!(without_way(text), expected);
+        check(
+            "3 of 9 read\nTraceback (most recent call last):\n  File \"a.py\", line 4\nValueError: no",
+            "3 of 9 read\nValueError: no",
+        );
+        check("a.c:3:4: error: no `x`", "a.c::: error: no `x`");
+        check("3 of 9 failed", "3 of 9 failed");
     }
 
     /// Given a cell that was read alone and shows an error, that is a failure; in a row it is one value of many.
