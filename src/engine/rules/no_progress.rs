@@ -20,16 +20,17 @@
 //! for misses of a tool that found something lately. A question about another thing that finds nothing counts for nothing.
 //! Where arguments were not recorded, as many calls are needed as beside news, and mere acknowledgements count for nothing.
 //! Where each call asks for another thing, and for the second time only, as who waits for several jobs does, one more is
-//! needed. So do tests that fail, of which others passed, where each run is of another thing, such as another version. Short
-//! results start anew where something was done since, and so does a new question that finds nothing where something new came
-//! since. Where other tools bring something new, repeats must be six of the newest thirteen calls, unless the calls fail. A call
-//! that works after it failed is headway, whatever it brings; a result that says that what was asked about is still under way
-//! counts for nothing here, since several things may be waited for in turn; and of a list that is gone through by number (seed
-//! 1, 2, 3), eight items must fail in the same way.
+//! needed, and so it is where other calls fail alike, which may be about other things. Tests that fail, of which others passed,
+//! count for nothing where each run is of another thing, such as another version. Short results start anew where something was
+//! done since, and so does a new question that finds nothing where something new came since. Where other tools bring something
+//! new, repeats must be six of the newest thirteen calls, unless the calls fail. A call that works after it failed is headway,
+//! whatever it brings; a result that says that what was asked about is still under way counts for nothing here, since several
+//! things may be waited for in turn; and of a list that is gone through by number (seed 1, 2, 3), eight items must fail in the
+//! same way.
 
 use crate::engine::fold::Fold;
 use crate::engine::fold::judge::{Judged, Outcome};
-use crate::engine::policy::Policy;
+use crate::engine::policy::{Policy, ToolCounts};
 use crate::engine::warning::Rule;
 use crate::engine::warning::kept::Finding;
 
@@ -37,80 +38,114 @@ const RULE: Rule = Rule::NoProgress;
 
 pub(super) fn observe(fold: &mut Fold, judged: &Judged<'_>, policy: &Policy) -> Option<Finding> {
     let settings = policy.rules.no_progress.as_ref()?;
-    let written_at = fold.totals.write_at;
-    // An old result of new arguments may be an acknowledgement; only the same question again shows a standstill.
-    let asked_before = fold.asked_before(judged);
-    let aside = judged.stands_aside()
-        || fold.tests_another(judged)
-        || ((judged.silent || judged.is_wordless()) && !asked_before);
-    // Where nobody knows what was asked, a result that says something may be that of the same question.
-    let may_ask_again = judged.key.is_none() && !judged.merely_says_done();
+    if policy.progress_aware {
+        return stands_still(fold, judged, settings);
+    }
     let tool = judged.tool_hash;
-    if policy.progress_aware && aside {
+    let written_at = fold.totals.write_at;
+    let tally = fold.tallies.of(RULE, tool);
+    tally.expire(judged.number, settings.window_calls);
+    tally.begin_at(written_at);
+    tally.add(judged);
+    (tally.count >= settings.calls).then(|| Finding::of_calls(tally, tool, judged))
+}
+
+/// Whether calls of the tool bring nothing new any more.
+fn stands_still(fold: &mut Fold, judged: &Judged<'_>, settings: &ToolCounts) -> Option<Finding> {
+    let asked = Asked::of(fold, judged);
+    let tool = judged.tool_hash;
+    if stands_aside(fold, judged, &asked) {
         // It may have changed something that the telemetry does not show: one call more is needed.
         if !judged.stands_aside() && fold.tallies.has(RULE, tool) {
             fold.tallies.of(RULE, tool).weak = true;
         }
         return None;
     }
-    let is_headway = judged.outcome == Outcome::Fresh || fold.works_at_last(judged);
-    if policy.progress_aware && is_headway {
+    if judged.outcome == Outcome::Fresh || fold.works_at_last(judged) {
         fold.tallies.end(RULE, tool);
         return None;
     }
     // How often it is asked for is counted call by call: there may be several things to wait for.
-    if judged.pending {
+    if judged.pending || !counts(fold, judged, &asked, settings) {
         return None;
     }
-    let news_at = fold.totals.news_at;
-    if policy.progress_aware {
-        fold.begin_anew(RULE, tool, judged);
-    }
-    let found_before = fold.found_lately(tool) && !asked_before && !may_ask_again;
-    let drew_blank = policy.progress_aware && fold.drew_blank_before(judged);
     let tally = fold.tallies.of(RULE, tool);
-    tally.expire(judged.number, settings.window_calls);
-    if written_at > tally.number {
-        tally.clear();
-    }
-    if policy.progress_aware {
-        // A blank drawn by another question, amid work that gets on.
-        if judged.outcome == Outcome::Empty && !asked_before && tally.number < news_at {
-            tally.clear();
-        }
-        tally.note_news(news_at);
-        // A miss among hits.
-        tally.moved |= tally.count == 0 && found_before;
-        match judged.outcome {
-            Outcome::Unknown => return None,
-            Outcome::Stale if !asked_before && !may_ask_again => return None,
-            Outcome::Empty if !asked_before && !drew_blank => return None,
-            _ if tally.count > 0 && tally.round == judged.round => return None,
-            Outcome::Failed if judged.result.is_some_and(|result| tally.see(result)) => {
-                // Another error is news, such as one test less that fails: the count starts with it.
-                tally.begin_again();
-                tally.add(judged);
-            }
-            _ => tally.add(judged),
-        }
-    } else {
-        tally.add(judged);
-    }
-    let calls = settings.calls_moving;
-    let calls = calls.filter(|_| tally.moved || judged.key.is_none());
-    let less_sure = tally.weak;
+    let (count, moved) = (tally.count, tally.moved);
+    let calls = settings
+        .calls_moving
+        .filter(|_| moved || judged.key.is_none());
+    // Other calls that fail alike may be about other things.
+    let fails_elsewhere = judged.outcome == Outcome::Failed && asked.is_another();
+    let less_sure = tally.weak || fails_elsewhere;
     let needed = calls
         .unwrap_or(settings.calls)
         .saturating_add(less_sure.into());
-    let (count, moved) = (tally.count, tally.moved);
-    if count < needed || (count == needed && fold.asks_each_once_more(judged)) {
-        return None;
+    let excused = count < needed
+        || (count == needed && fold.asks_each_once_more(judged))
+        || fold.excuses(moved, judged)
+        || fold.fails_through_list(judged, count.into());
+    (!excused).then(|| Finding {
+        is_guess: judged.key.is_none(),
+        ..Finding::of_calls(fold.tallies.of(RULE, tool), tool, judged)
+    })
+}
+
+/// Whether the question of a call was asked before.
+struct Asked {
+    before: bool,
+    /// Nobody knows what was asked, and a result that says something may be that of the same question.
+    may_be_again: bool,
+}
+
+impl Asked {
+    fn of(fold: &Fold, judged: &Judged<'_>) -> Self {
+        Self {
+            before: fold.asked_before(judged),
+            may_be_again: judged.key.is_none() && !judged.merely_says_done(),
+        }
     }
+
+    /// Whether the question is another one, as far as is known.
+    fn is_another(&self) -> bool {
+        !self.before && !self.may_be_again
+    }
+}
+
+/// Whether a call says nothing for or against a standstill.
+fn stands_aside(fold: &Fold, judged: &Judged<'_>, asked: &Asked) -> bool {
+    let says_nothing = judged.silent || judged.is_wordless();
+    judged.stands_aside() || fold.tests_another(judged) || (says_nothing && !asked.before)
+}
+
+/// Counts a call that brought nothing new, if it tells of a standstill.
+fn counts(fold: &mut Fold, judged: &Judged<'_>, asked: &Asked, settings: &ToolCounts) -> bool {
+    let tool = judged.tool_hash;
+    fold.begin_anew(RULE, tool, judged);
+    let (written_at, news_at) = (fold.totals.write_at, fold.totals.news_at);
+    let is_miss = fold.found_lately(tool) && asked.is_another();
+    let drew_blank = fold.drew_blank_before(judged);
     let tally = fold.tallies.of(RULE, tool);
-    let finding = Finding {
-        is_guess: policy.progress_aware && judged.key.is_none(),
-        ..Finding::of_calls(tally, tool, judged)
-    };
-    let excused = fold.excuses(moved, judged) || fold.fails_through_list(judged, count.into());
-    (!excused).then_some(finding)
+    tally.expire(judged.number, settings.window_calls);
+    tally.begin_at(written_at);
+    // A blank drawn by another question, amid work that gets on.
+    if judged.outcome == Outcome::Empty && !asked.before {
+        tally.begin_at(news_at);
+    }
+    tally.note_news(news_at);
+    // A miss among hits.
+    tally.moved |= tally.count == 0 && is_miss;
+    match judged.outcome {
+        Outcome::Unknown => return false,
+        // An old result of new arguments may be an acknowledgement; only the same question again shows a standstill.
+        Outcome::Stale if asked.is_another() => return false,
+        Outcome::Empty if !asked.before && !drew_blank => return false,
+        _ if tally.count > 0 && tally.round == judged.round => return false,
+        Outcome::Failed if judged.result.is_some_and(|result| tally.see(result)) => {
+            // Another error is news, such as one test less that fails: the count starts with it.
+            tally.begin_again();
+        }
+        _ => {}
+    }
+    tally.add(judged);
+    true
 }
