@@ -22,8 +22,9 @@ use eddy::store::records::encode_run;
 use proptest::prelude::{Just, Strategy, any, prop_oneof};
 use proptest::test_runner::{Config, TestRunner};
 
+/// The built-in profiles, and one that has others for some agents and tools.
 fn policies() -> Vec<Policy> {
-    [
+    let built_in: [Policy; 6] = [
         include_str!("../config/profiles/standard.yaml"),
         include_str!("../config/profiles/looplens.yaml"),
         include_str!("../config/profiles/attocode.yaml"),
@@ -31,8 +32,15 @@ fn policies() -> Vec<Policy> {
         include_str!("../config/profiles/automatos.yaml"),
         include_str!("../config/profiles/agent-runtime.yaml"),
     ]
-    .map(|yaml| serde_saphyr::from_str(yaml).expect("a built-in profile parses"))
-    .to_vec()
+    .map(|yaml| serde_saphyr::from_str(yaml).expect("a built-in profile parses"));
+    let mut mixed = built_in[0].clone();
+    let names = ["*@triage", "*@writer", "search", "*@researcher", "read"];
+    mixed.others = names
+        .map(str::to_owned)
+        .into_iter()
+        .zip(built_in[1..].iter().cloned())
+        .collect();
+    built_in.into_iter().chain([mixed]).collect()
 }
 
 fn value(number: u64, empty: bool) -> Recorded {
@@ -1121,7 +1129,7 @@ fn rules_agree_with_their_pages() {
     const RULES: [&str; 4] = ["tool_cycle", "stagnation", "same_error", "repeated_text"];
     let (runs, spoke) = (Cell::new(0), RULES.map(|_| Cell::new(0)));
     law_of(500, &plain_run(), |run, policy| {
-        if !policy.progress_aware {
+        if !policy.progress_aware || !policy.others.is_empty() {
             return;
         }
         let mut policy = policy.clone();

@@ -10,12 +10,14 @@ use std::time::Duration;
 use super::doors::{GRPC, HTTP, doors, key};
 use super::environment::Lookup;
 use super::mistake::Mistakes;
+use super::others;
 use super::shape::{Protocols, Shape};
 use super::tree::Node;
 use super::values::Period;
 use super::{Logs, Settings};
 use crate::engine::guard::policy::{GuardPolicy, VerdictKind, When};
 use crate::engine::policy::Policy;
+use crate::engine::warning::Rule;
 use crate::normalize::{self, Prices};
 
 /// Largest message that may be allowed: beyond it, one request can take the memory of a small machine.
@@ -194,7 +196,48 @@ fn policy(shape: &Shape, mut policy: Policy, check: &mut Checker<'_>) -> Policy 
             rule.budget_usd = Some(budget);
         }
     }
-    guard(&policy.guard, check);
+    guard(&policy.guard, &["guard"], check);
+    shares(&policy, &["detectors"], check);
+    other_policies(&mut policy, check);
+    policy
+}
+
+/// Most entries of `detectors.profiles`: each is compared with the tool and the agent of every call.
+const PROFILES_MAX: usize = 16;
+
+/// Checks the policies of single tools and agents, and gives them what is about the run as a whole.
+fn other_policies(policy: &mut Policy, check: &mut Checker<'_>) {
+    let entries = policy.others.len();
+    if entries > PROFILES_MAX {
+        let text = format!("at most {PROFILES_MAX} entries, found {entries}");
+        check.wrong(&others::PATH, text);
+    }
+    for (name, other) in &mut policy.others {
+        let path = [others::PATH[0], others::PATH[1], name];
+        if name.split('@').any(str::is_empty) {
+            check.wrong(
+                &path,
+                "expected a tool's name or `TOOL@AGENT`; `*` stands for any text",
+            );
+        }
+        for rule in Rule::ALL.iter().filter(|rule| rule.is_of_run()) {
+            let path = key(&path, &["rules", rule.name()]);
+            if check.tree.has(&path) {
+                let text = format!(
+                    "is about the whole run; it belongs under `detectors.rules.{}`",
+                    rule.name()
+                );
+                check.wrong(&path, text);
+            }
+        }
+        guard(&other.guard, &key(&path, &["guard"]), check);
+        shares(other, &path, check);
+        other.rules.share_run(&policy.rules);
+    }
+}
+
+/// Checks the settings that are shares.
+fn shares(policy: &Policy, path: &[&str], check: &mut Checker<'_>) {
     let similar = policy.rules.repeated_tool_call_similar_input.as_ref();
     let spike = policy.rules.cost_spike.as_ref();
     let shares = [
@@ -205,43 +248,38 @@ fn policy(shape: &Shape, mut policy: Policy, check: &mut Checker<'_>) -> Policy 
         ),
         ("cost_spike", "share", spike.map(|rule| rule.share)),
     ];
-    for (rule, key, share) in shares {
+    for (rule, setting, share) in shares {
         if share.is_some_and(|share| !(0.0..=1.0).contains(&share)) {
             check.wrong(
-                &["detectors", "rules", rule, key],
+                &key(path, &["rules", rule, setting]),
                 "must be between 0 and 1",
             );
         }
     }
-    policy
 }
 
 /// Longest that an agent may be made to wait for the guard.
 const GUARD_DEADLINE_MS_MAX: u64 = 10_000;
 
-fn guard(guard: &GuardPolicy, check: &mut Checker<'_>) {
-    check.range(
-        &["guard", "deadline_ms"],
-        guard.deadline_ms,
-        1,
-        GUARD_DEADLINE_MS_MAX,
-    );
+fn guard(guard: &GuardPolicy, path: &[&str], check: &mut Checker<'_>) {
+    let actions = key(path, &["actions"]);
+    let deadline = key(path, &["deadline_ms"]);
+    if check.tree.has(&deadline) {
+        check.range(&deadline, guard.deadline_ms, 1, GUARD_DEADLINE_MS_MAX);
+    }
     for (number, action) in guard.actions.iter().enumerate() {
         let nth = number + 1;
         if action.rules.is_empty() {
-            check.wrong(&["guard", "actions"], format!("action {nth} names no rule"));
+            check.wrong(&actions, format!("action {nth} names no rule"));
         }
         if action.message.trim().is_empty() && action.verdict != VerdictKind::Allow {
-            check.wrong(
-                &["guard", "actions"],
-                format!("action {nth} has no message"),
-            );
+            check.wrong(&actions, format!("action {nth} has no message"));
         }
         if action.when == When::Owed && action.verdict.refuses() {
             let text = format!(
                 "action {nth}: what is owed can be said, but no call is refused for it; use `verdict: nudge`"
             );
-            check.wrong(&["guard", "actions"], text);
+            check.wrong(&actions, text);
         }
     }
 }

@@ -139,7 +139,7 @@ fn apart(
 }
 
 /// The path of a key in a section.
-pub(super) fn key(section: &[&'static str], rest: &[&'static str]) -> Vec<&'static str> {
+pub(super) fn key<'k>(section: &[&'k str], rest: &[&'k str]) -> Vec<&'k str> {
     [section, rest].concat()
 }
 

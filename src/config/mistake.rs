@@ -44,6 +44,14 @@ impl Mistakes {
         });
     }
 
+    /// Adds a mistake, unless what stands there was found to be wrong before: what holds for several profiles is read for each.
+    pub(super) fn note(&mut self, mistake: Mistake) {
+        let is_known = |known: &Mistake| known.place == mistake.place && known.text == mistake.text;
+        if !self.0.iter().any(is_known) {
+            self.0.push(mistake);
+        }
+    }
+
     /// The mistakes in order, or nothing when there are none.
     pub(super) fn into_result<T>(mut self, value: Option<T>) -> Result<T, Self> {
         match value {

@@ -28,6 +28,7 @@ mod exporters;
 mod forward;
 mod lock;
 mod mistake;
+mod others;
 mod print;
 pub mod profile;
 mod read;
@@ -315,10 +316,13 @@ fn load_text(
     let mut readable = tree.clone();
     let changes = profile::take_changes(&mut readable);
     let guard = readable.take(&["guard"]);
+    let others = readable.take(&others::PATH);
     let shape: Option<shape::Shape> = read::read(&readable, None, &known, &mut mistakes);
     let loaded = shape.map(|shape| {
         let name = shape.detectors.profile;
         let mut policy = profile::policy(name, &changes, &known, &mut mistakes);
+        let tools = changes.child("tools");
+        policy.others = others::policies(others, tools, guard.as_ref(), &known, &mut mistakes);
         profile::lay_guard(name, guard, &known, &mut policy, &mut mistakes);
         let mut check = check::Checker {
             tree: &tree,

@@ -1,5 +1,7 @@
 //! `eddy config print`: the effective configuration, written as YAML that can be read again, but for the secrets.
 
+use std::collections::BTreeMap;
+
 use serde::Serialize;
 use serde_json::{Map, Value};
 
@@ -7,6 +9,7 @@ use super::profile::Name;
 use super::shape::{Exporters, Normalize, Receivers, Runs, Service, Shape};
 use crate::engine::guard::policy::GuardPolicy;
 use crate::engine::policy::{Policy, Rules, Tools};
+use crate::engine::warning::Rule;
 
 /// The shape in the order of the reference, with the rules that the profile and the changes to it come to.
 #[derive(Serialize)]
@@ -26,6 +29,16 @@ struct Detectors {
     profile: Name,
     cost_budget_usd: Option<f64>,
     rules: Map<String, Value>,
+    profiles: BTreeMap<String, Other>,
+}
+
+/// An entry of `detectors.profiles`.
+#[derive(Serialize)]
+struct Other {
+    profile: String,
+    rules: Map<String, Value>,
+    tools: Tools,
+    guard: GuardPolicy,
 }
 
 pub(super) fn yaml(shape: &Shape, policy: &Policy) -> String {
@@ -39,12 +52,30 @@ pub(super) fn yaml(shape: &Shape, policy: &Policy) -> String {
             profile: shape.detectors.profile,
             cost_budget_usd: shape.detectors.cost_budget_usd,
             rules: switched(&policy.rules),
+            profiles: policy
+                .others
+                .iter()
+                .map(|(name, policy)| (name.clone(), other(policy)))
+                .collect(),
         },
         guard: &policy.guard,
         tools: &policy.tools,
     };
     serde_saphyr::to_string(&printed)
         .expect("texts, numbers and maps with text keys can be written as YAML")
+}
+
+fn other(policy: &Policy) -> Other {
+    let mut rules = switched(&policy.rules);
+    for rule in Rule::ALL.iter().filter(|rule| rule.is_of_run()) {
+        rules.remove(rule.name());
+    }
+    Other {
+        profile: policy.profile.clone(),
+        rules,
+        tools: policy.tools.clone(),
+        guard: policy.guard.clone(),
+    }
 }
 
 /// The rules with `off` for those that are.

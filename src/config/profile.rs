@@ -78,7 +78,7 @@ impl Name {
         policy.expect("built-in profiles are read by a test")
     }
 
-    fn tree(self) -> Node {
+    pub(super) fn tree(self) -> Node {
         Node::parse(self.yaml(), self.name(), &mut Mistakes::default())
     }
 }
@@ -162,7 +162,7 @@ pub(super) fn lay_guard(
 
 /// `rule: off` (or `false`) takes a rule or a tool's entry out. One with nothing after it is left as the profile has it, so
 /// that commenting out the keys of a rule does not switch the rule off.
-fn settle_switches(section: &mut Node) {
+pub(super) fn settle_switches(section: &mut Node) {
     if matches!(section.value, Value::Null) {
         section.value = Value::Map(Vec::new());
     }

@@ -32,7 +32,7 @@ pub(super) fn read<T: DeserializeOwned>(
         };
         let path: Vec<&str> = error.path.iter().map(String::as_str).collect();
         if !error.follows_from(&removed) {
-            mistakes.0.push(Mistake {
+            mistakes.note(Mistake {
                 place: whole.place(&path),
                 key: path.join("."),
                 text: error.text(known),

@@ -3,7 +3,7 @@
 mod mistakes;
 
 use super::*;
-use crate::engine::guard::policy::GuardPolicy;
+use crate::engine::guard::policy::{GuardPolicy, Mode};
 use crate::export::{Kind, Secret};
 use mistakes::check;
 
@@ -34,6 +34,7 @@ fn shape(text: &str) -> shape::Shape {
     environment::substitute(&mut tree, "", &lookup, &mut mistakes);
     profile::take_changes(&mut tree);
     tree.take(&["guard"]);
+    tree.take(&others::PATH);
     let shape = read::read(&tree, None, &[], &mut mistakes);
     assert_eq!(mistakes.to_string(), "");
     shape.unwrap()
@@ -65,7 +66,8 @@ fn the_reference_names_every_key() {
     let text = uncommented(REFERENCE);
     let tree = tree::Node::parse(&text, "reference.yaml", &mut Mistakes::default());
     let mut named = tree.paths();
-    named.retain(|path| !path.starts_with("detectors.rules") && !path.starts_with("tools"));
+    let apart = ["detectors.rules", "detectors.profiles", "tools"];
+    named.retain(|path| !apart.iter().any(|section| path.starts_with(section)));
     let mut exists = json_paths(&serde_json::to_value(shape(&text)).unwrap());
     let guard = serde_json::to_value(GuardPolicy::default()).unwrap();
     exists.extend(json_paths(&serde_json::json!({ "guard": guard })));
@@ -225,14 +227,65 @@ fn settings_of_tools_are_known() {
 #[test]
 fn what_is_printed_can_be_read_and_hides_secrets() {
     let text = "service: {api: {auth: {tokens: [{token: hunter2}]}}}\nexporters:\n  webhook: {url: 'https://x', token: hunter2}\n  otlp_logs: {endpoint: 'http://y', headers: {k: hunter2}}\n  otlp_forward: {endpoint: 'http://z', headers: {k: hunter2}}\n\
-                detectors: {rules: {cost_spike: off, no_progress: {calls: 7}}}\ntools: {'*@a': {exempt: true, limit: 3}}\n";
-    let first = loaded(text).unwrap();
+                detectors: {rules: {cost_spike: off, no_progress: {calls: 7}}}\ntools: {'*@a': {exempt: true, limit: 3}}\nguard: {mode: observe, actions: []}\n";
+    let others = "profiles: {'*@b': {profile: automatos, rules: {tool_limit: off}, tools: {x: {limit: 9}}}, 'web.*': {profile: agent-runtime, guard: {mode: enforce}}}";
+    let text = text.replace("detectors: {", &format!("detectors: {{{others}, "));
+    let first = loaded(&text).unwrap();
     let printed = first.to_yaml();
     assert!(!printed.contains("hunter2"), "{printed}");
     assert!(!format!("{first:?}").contains("hunter2"));
     let second = loaded(&printed).unwrap();
     assert_eq!(second.settings.policy, first.settings.policy);
     assert_eq!(second.to_yaml(), printed);
+}
+
+/// Given other profiles for single tools and agents, each has its own rules and answers, what the file says of tools and of the
+/// guard, and the main profile's rules about the run as a whole.
+#[test]
+fn single_tools_and_agents_have_other_profiles() {
+    let policy = settings(
+        "detectors:
+  cost_budget_usd: 2
+  rules: {no_progress: {calls: 9}, handoff_bounce: {handoffs: 7}}
+  profiles:
+    '*@support-*': {profile: automatos}
+    web_search:
+      profile: agentium
+      rules: {duplicate_call: {calls: 2}}
+      guard: {deadline_ms: 70, actions: [{rules: [duplicate_call], verdict: abort, message: enough}]}
+      tools: {web_search: {limit: 1}}
+    lookup: {profile: agent-runtime}
+tools: {web_search: {polling_seconds: 60, limit: 8}}
+guard: {mode: observe, deadline_ms: 60, keep_results: false, actions: []}
+",
+    )
+    .policy;
+    let [support, search, lookup] =
+        ["*@support-*", "web_search", "lookup"].map(|name| &policy.others[name]);
+    assert_eq!(policy.profile, "standard");
+    assert!(policy.guard.actions.is_empty());
+    assert_eq!(policy.rules.no_progress.as_ref().unwrap().calls, 9);
+    for other in [support, search, lookup] {
+        assert_eq!(other.guard.mode, Mode::Observe);
+        assert_eq!(other.rules.no_progress, None);
+        assert_eq!(other.rules.handoff_bounce, policy.rules.handoff_bounce);
+        let budget = other.rules.cost_budget_exceeded.as_ref().unwrap();
+        assert_eq!(budget.budget_usd, Some(2.0));
+        let polling = other.tools.of("web_search", None).polling_seconds;
+        assert_eq!(polling, Some(60));
+    }
+    let built_in = profile::Name::Automatos.policy();
+    assert_eq!(support.guard.actions, built_in.guard.actions);
+    assert_eq!(support.rules.duplicate_call, built_in.rules.duplicate_call);
+    let limit = |policy: &Policy| policy.tools.of("web_search", None).limit;
+    assert_eq!([support, search].map(limit), [Some(8), Some(1)]);
+    assert_eq!(support.guard.deadline_ms, 60);
+    assert_eq!(search.guard.deadline_ms, 70);
+    assert_eq!(search.rules.duplicate_call.as_ref().unwrap().calls, 2);
+    assert_eq!(search.guard.actions.len(), 1);
+    assert!(!lookup.guard.keep_results, "as the file says for all");
+    let alone = "detectors: {profiles: {x: {profile: agent-runtime}}}";
+    assert!(settings(alone).policy.others["x"].guard.keep_results);
 }
 
 /// Given names of workers and a table of prices, reading telemetry goes by them; given a table that is wrong, the key and

@@ -172,6 +172,17 @@ impl Node {
         paths
     }
 
+    /// The value of a key.
+    pub(super) fn child(&self, key: &str) -> Option<&Self> {
+        self.entry(key).map(|entry| &entry.node)
+    }
+
+    /// Whether there is something at a path.
+    pub(super) fn has(&self, path: &[&str]) -> bool {
+        let found = path.iter().try_fold(self, |node, key| node.child(key));
+        found.is_some()
+    }
+
     fn entry(&self, key: &str) -> Option<&Entry> {
         match &self.value {
             Value::Map(entries) => entries.iter().find(|entry| entry.key == key),

@@ -147,21 +147,22 @@ impl Fold {
         if let Some(refused) = call.asking.refused {
             return self.take_refused(call, tool, refused, policy);
         }
-        let mut judged = self.judge(call, tool, policy);
+        let own = self.policy_of(policy, Some(tool), call.agent);
+        let mut judged = self.judge(call, tool, own);
         self.note_pause(&judged, policy);
-        judged.waiting = Waiting::of(self, &judged, policy);
-        judged.similar = rules::similar_group(self, &judged, policy);
+        judged.waiting = Waiting::of(self, &judged, own);
+        judged.similar = rules::similar_group(self, &judged, own);
         self.speech.hush();
         self.note_missing(call);
         self.note_work(&judged);
-        let findings = rules::of_tool_call(self, &judged, policy);
+        let findings = rules::of_tool_call(self, &judged, own);
         if judged.settings.exempt {
-            return self.keep(findings, policy);
+            return self.keep(findings, own);
         }
         self.control
             .note_result(policy.progress_aware && self.brings_news(&judged));
         self.productive(&judged, policy);
-        self.keep(findings, policy);
+        self.keep(findings, own);
         self.remember(&judged);
     }
 
@@ -191,11 +192,12 @@ impl Fold {
         totals.tokens = totals.tokens.saturating_add(spent.tokens);
         totals.cost_microusd = totals.cost_microusd.saturating_add(spent.cost_microusd);
         totals.unspent.add(spent);
-        let mut findings = rules::of_model_call(self, call, model, spent, policy);
+        let own = self.policy_of(policy, None, call.agent);
+        let mut findings = rules::of_model_call(self, call, model, spent, own);
         if let Answer::Text(Some(text @ 1..)) = model.answer {
             findings.extend(rules::of_text(self, call, text, policy));
         }
-        self.keep(findings, policy);
+        self.keep(findings, own);
     }
 
     fn take_other(&mut self, event: &Event, policy: &Policy) {
@@ -218,8 +220,9 @@ impl Fold {
                 self.totals.write_at = self.totals.tool_calls + 1;
             }
             Body::Retry { tool } => {
-                let findings = rules::of_retry(self, event, tool.as_ref(), policy);
-                self.keep(findings, policy);
+                let own = self.policy_of(policy, tool.as_ref(), event.agent.as_ref());
+                let findings = rules::of_retry(self, event, tool.as_ref(), own);
+                self.keep(findings, own);
             }
             Body::RunEnd(end) => {
                 // The outer spans of a trace may end well although the run within failed; a later trace counts anew.
@@ -247,29 +250,42 @@ impl Fold {
         let known = self.is_known(agent_key(&agent.name, &Recorded::NotRecorded));
         let answer = agent_key(&agent.name, &agent.output);
         let news = agent.output.value().is_some_and(|value| !value.empty) && !self.is_known(answer);
+        let own = self.policy_of(policy, None, Some(&agent.name));
         self.control
-            .note_result(rules::is_new_errand(self, event, agent, policy));
+            .note_result(rules::is_new_errand(self, event, agent, own));
         self.control
             .enter(event, &agent.name, agent.output.value().is_some());
         self.control
             .note_result(policy.progress_aware && known && news);
-        let mut findings = rules::of_hand_off(self, policy);
-        findings.extend(rules::of_instruction(self, event, agent, policy));
+        let findings = rules::of_hand_off(self, policy);
         self.keep(findings, policy);
+        let findings = rules::of_instruction(self, event, agent, own);
+        self.keep(findings.into_iter().collect(), own);
         self.know(agent_key(&agent.name, &Recorded::NotRecorded));
         self.know(answer);
     }
 
     /// Counts a productive call for the open warnings, and resolves those from which the run has recovered.
     fn productive(&mut self, judged: &Judged<'_>, policy: &Policy) {
-        let Some(enough) = policy.recovery_calls else {
-            return;
-        };
         if judged.outcome == Outcome::Fresh || self.may_be_news(judged) {
             for kept in &mut self.warnings {
-                kept.recover(enough);
+                if let Some(enough) = kept.policy(policy).recovery_calls {
+                    kept.recover(enough);
+                }
             }
         }
+    }
+
+    /// The policy by which something that an agent does is judged. What is counted from here on is counted for it.
+    pub(super) fn policy_of<'p>(
+        &mut self,
+        policy: &'p Policy,
+        tool: Option<&Text>,
+        agent: Option<&Text>,
+    ) -> &'p Policy {
+        let (own, apart) = policy.of(tool.map(|tool| &**tool), agent);
+        self.tallies.keep_apart(apart);
+        own
     }
 
     pub(super) fn keep(&mut self, findings: Vec<Finding>, policy: &Policy) {

@@ -133,12 +133,17 @@ pub enum Said {
 pub fn check(state: &mut RunState, call: &ToolCall, caller: &Caller, policy: &Policy) -> Checked {
     state.ensure_tip(policy);
     let question = question(state, call, caller);
-    let (decided, nudge) = match policy.guard.mode {
+    let mode = policy
+        .of(Some(&call.tool), caller.agent.as_ref())
+        .0
+        .guard
+        .mode;
+    let (decided, nudge) = match mode {
         _ if caller.is_gone => (Verdict::default(), None),
         Mode::Off => (Verdict::default(), None),
         _ => decide(state, &question, caller, policy),
     };
-    let answered = match policy.guard.mode {
+    let answered = match mode {
         Mode::Enforce => decided.clone(),
         _ => Verdict::default(),
     };
@@ -227,7 +232,8 @@ pub fn message(state: &mut RunState, said: Said, caller: &Caller, policy: &Polic
     };
     let mut events = vec![event_of(id, at_ns, caller, body)];
     let mut changes = take(state, &events, caller, policy);
-    let (decided, nudge) = match policy.guard.mode {
+    let mode = policy.of(None, caller.agent.as_ref()).0.guard.mode;
+    let (decided, nudge) = match mode {
         _ if caller.is_gone => (Verdict::default(), None),
         Mode::Off => (Verdict::default(), None),
         _ => decide_owed(state, caller, policy),
@@ -238,7 +244,7 @@ pub fn message(state: &mut RunState, said: Said, caller: &Caller, policy: &Polic
         events.push(event);
     }
     Checked {
-        answered: match policy.guard.mode {
+        answered: match mode {
             Mode::Enforce => decided.clone(),
             _ => Verdict::default(),
         },
@@ -381,16 +387,16 @@ impl RunState {
         })
     }
 
-    /// What the newest earlier call of the same tool with the same arguments brought.
-    fn earlier(&self, call: &ToolCall) -> Option<Value> {
-        let input = call.input.value()?.fingerprint;
+    /// What earlier calls of the same tool with the same arguments brought, newest first.
+    fn earlier<'s>(&'s self, call: &'s ToolCall) -> impl Iterator<Item = Value> + 's {
+        let input = call.input.value().map(|value| value.fingerprint);
         let tool = tool_number(&call.tool);
-        let is_same = |known: &Card| {
-            known.has_result() && (known.tool, known.content()) == (tool, Some(input))
+        let is_same = move |known: &Card| {
+            input.is_some() && known.has_result() && (known.tool, known.content()) == (tool, input)
         };
         let cards = self.window.cards().iter().enumerate().rev();
-        let mut same = cards.filter(|(_, known)| is_same(known));
-        same.find_map(|(place, _)| match self.window.event(place).body {
+        let same = cards.filter(move |(_, known)| is_same(known));
+        same.filter_map(|(place, _)| match self.window.event(place).body {
             // Two servers may have tools of one name.
             Body::ToolCall(known) if may_name_one_tool(&known.tool, &call.tool) => {
                 known.output.value().cloned()

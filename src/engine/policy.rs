@@ -3,10 +3,13 @@
 //! A profile (`config/profiles/*.yaml`) is this shape as YAML; the configuration may change single members. A rule that is
 //! absent is switched off.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 
 use super::guard::policy::GuardPolicy;
 
+mod others;
 mod rules;
 mod thresholds;
 mod tools;
@@ -44,6 +47,9 @@ pub struct Policy {
     /// What the guard answers when it is asked before a call.
     #[serde(default)]
     pub guard: GuardPolicy,
+    /// Policies of single tools and agents, by name as in `tools`.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub others: BTreeMap<String, Policy>,
 }
 
 /// When asking the same again is waiting and not repeating.

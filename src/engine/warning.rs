@@ -75,6 +75,20 @@ pub enum Rule {
 }
 
 impl Rule {
+    /// Whether it is about the run as a whole, whoever does what in it.
+    #[must_use]
+    pub fn is_of_run(self) -> bool {
+        matches!(
+            self,
+            Self::CostSpike
+                | Self::CostBudgetExceeded
+                | Self::HandoffBounce
+                | Self::HandoffCycle
+                | Self::GlobalDoomLoop
+                | Self::UnusualRun
+        )
+    }
+
     /// Every rule, in the order of the manual.
     pub const ALL: [Self; 26] = [
         Self::RepeatedToolCall,

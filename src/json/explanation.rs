@@ -69,25 +69,73 @@ impl ExplanationJson {
             events,
             sameness,
         } = explanation;
-        let settings = settings_of(warning.rule, policy);
+        let (tool, agent) = (warning.tool.as_ref(), warning.agent.as_ref());
+        let own = policy.of_warning(warning.rule, tool, agent);
+        let section = Section::of(policy, own);
+        let settings = settings_of(warning.rule, own, &section);
         Self {
             run_id: run_id.to_owned(),
             warning: WarningJson::from(warning),
             earlier: warning.count.saturating_sub(events.len() as u64),
             events: shown(events),
             sameness: (*sameness).to_owned(),
-            profile: policy.profile.clone(),
-            silence: silence(warning, &settings),
+            profile: own.profile.clone(),
+            silence: silence(warning, &settings, &section),
             settings,
         }
     }
 }
 
+/// Where the rules of a policy stand in the configuration.
+struct Section<'p> {
+    /// The name and the profile of the entry of `detectors.profiles` whose policy it is, if it is not the main one.
+    entry: Option<(&'p str, &'p str)>,
+}
+
+impl<'p> Section<'p> {
+    fn of(policy: &'p Policy, own: &Policy) -> Self {
+        let mut entries = policy.others.iter();
+        let entry = entries.find(|(_, other)| std::ptr::eq(*other, own));
+        Self {
+            entry: entry.map(|(name, other)| (name.as_str(), other.profile.as_str())),
+        }
+    }
+
+    /// The path of a rule's key.
+    fn path(&self, rule: &str, key: &str) -> String {
+        match self.entry {
+            Some((name, _)) => format!("detectors.profiles.{name}.rules.{rule}.{key}"),
+            None => format!("detectors.rules.{rule}.{key}"),
+        }
+    }
+
+    /// What to write for one rule, on one line of YAML.
+    fn with(&self, rule: &str) -> String {
+        match self.entry {
+            Some((name, profile)) => {
+                let name = json!(name);
+                format!(
+                    "detectors: {{profiles: {{{name}: {{profile: {profile}, rules: {{{rule}}}}}}}}}"
+                )
+            }
+            None => format!("detectors: {{rules: {{{rule}}}}}"),
+        }
+    }
+
+    /// For whom that holds.
+    fn whom(&self) -> String {
+        match self.entry {
+            Some((name, _)) => format!("what `{name}` fits"),
+            None => "every tool and agent".to_owned(),
+        }
+    }
+}
+
 /// Every setting of a rule, without those that only say what a warning weighs.
-fn settings_of(rule: Rule, policy: &Policy) -> Map<String, Value> {
+fn settings_of(rule: Rule, policy: &Policy, section: &Section<'_>) -> Map<String, Value> {
     let rules = serde_json::to_value(&policy.rules).unwrap_or_default();
     let own = rules.get(rule.name()).and_then(Value::as_object);
-    let path = |key: &str| format!("detectors.rules.{}.{key}", rule.name());
+    let path = |key: &str| section.path(rule.name(), key);
     own.into_iter()
         .flatten()
         .filter(|(key, value)| *key != "alarm" && !value.is_null())
@@ -123,7 +171,11 @@ fn shown(events: &[Shown]) -> Vec<ShownJson> {
 }
 
 /// What would silence a warning, the narrowest first.
-fn silence(warning: &Warning, settings: &Map<String, Value>) -> Vec<SilenceJson> {
+fn silence(
+    warning: &Warning,
+    settings: &Map<String, Value>,
+    section: &Section<'_>,
+) -> Vec<SilenceJson> {
     let rule = warning.rule.name();
     let mut ways = Vec::new();
     let mut way = |config: String, effect: &str| {
@@ -157,16 +209,17 @@ fn silence(warning: &Warning, settings: &Map<String, Value>) -> Vec<SilenceJson>
             );
         }
     }
+    let whom = section.whom();
     let counts = counts(settings, warning.count + 1);
     if !counts.is_empty() {
         way(
-            format!("detectors: {{rules: {{{rule}: {{{counts}}}}}}}"),
-            "the rule speaks later, for every tool and agent",
+            section.with(&format!("{rule}: {{{counts}}}")),
+            &format!("the rule speaks later, for {whom}"),
         );
     }
     way(
-        format!("detectors: {{rules: {{{rule}: off}}}}"),
-        "the rule is off",
+        section.with(&format!("{rule}: off")),
+        &format!("the rule is off, for {whom}"),
     );
     ways
 }

@@ -189,7 +189,7 @@ impl Normalizer {
         Batch {
             normalizer: self,
             policy,
-            traits: policy.rules.read_traits(),
+            traits: policy.all().any(|policy| policy.rules.read_traits()),
             names: Names::new(),
             retold: Retold::default(),
             origin: None,

@@ -89,6 +89,15 @@ enum What {
     Message(Said),
 }
 
+impl What {
+    fn tool(&self) -> Option<&Text> {
+        match self {
+            Self::Check(call) | Self::Result(call) => Some(&call.tool),
+            Self::Message(_) => None,
+        }
+    }
+}
+
 /// What questions did to runs, to be committed with the next turn.
 pub(super) struct Pending {
     key: IndexKey,
@@ -118,7 +127,9 @@ impl Shards {
     pub async fn report(&self, who: &Who<'_>, call: &Told<'_>) -> Answer {
         let policy = self.shared.policy().policy;
         let how = policy.tools.of(call.tool, who.agent);
-        let call = guarded::tool_call(call, &how, policy.guard.keep_results);
+        let agent = who.agent.and_then(guarded::name);
+        let (own, _) = policy.of(Some(call.tool), agent.as_ref());
+        let call = guarded::tool_call(call, &how, own.guard.keep_results);
         self.shared.ask(who, What::Result(call)).await
     }
 
@@ -146,6 +157,9 @@ impl Shared {
         };
         let counters = &self.counters.guard;
         let desk = self.desk_of(&run_id);
+        let policy = self.policy().policy;
+        let (own, _) = policy.of(what.tool().map(|tool| &**tool), caller.agent.as_ref());
+        let deadline = Duration::from_millis(own.guard.deadline_ms);
         let ask = Ask {
             run_id,
             what,
@@ -167,7 +181,6 @@ impl Shared {
                 return Answer::degraded();
             }
         }
-        let deadline = Duration::from_millis(self.policy().policy.guard.deadline_ms);
         match tokio::time::timeout(deadline, answer).await {
             Ok(Ok(verdict)) => Answer {
                 verdict,
@@ -327,10 +340,7 @@ impl Worker {
         let given = Given {
             at_ms: caller.now_ms(),
             run_id: run_id.clone(),
-            tool: match what {
-                What::Check(call) | What::Result(call) => Some(call.tool.clone()),
-                What::Message(_) => None,
-            },
+            tool: what.tool().cloned(),
             agent: caller.agent.clone(),
             verdict: checked.decided.clone(),
             is_enforced: checked.answered == checked.decided,

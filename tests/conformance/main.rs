@@ -12,6 +12,7 @@ mod attocode;
 mod automatos;
 mod guarded;
 mod looplens;
+mod mixed;
 mod naive;
 mod rescan;
 mod support;

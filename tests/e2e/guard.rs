@@ -417,6 +417,75 @@ fn the_journal_keeps_what_was_asked() {
     assert_eq!(check(&daemon, &call("r", 1))["repeats"], json!(9));
 }
 
+/// Given two agents of one run under two profiles, and a daemon that is killed, the next one has counted the same for each and
+/// counts on; a warning is explained by the settings of the profile that it is of. Another profile for an agent holds from the
+/// next question after the file changes.
+#[test]
+fn agents_keep_their_profiles() {
+    let directory = tempfile::tempdir().unwrap();
+    let config = directory.path().join("eddy.yaml");
+    let data = directory.path().join("data");
+    let under = |profile: &str| {
+        let text = format!("detectors: {{profile: attocode, profiles: {{'*@a': {profile}}}}}\n");
+        std::fs::write(&config, text).unwrap();
+    };
+    let start = || {
+        let path = config.to_string_lossy();
+        Daemon::start_with(&data, free_port(), &["--config", &path])
+    };
+    let ask = |daemon: &Daemon, agent: &str, n: u32| {
+        let mut question = call("r", n);
+        question["agent"] = json!(agent);
+        let answer = check(daemon, &question);
+        (answer["verdict"].clone(), answer["repeats"].clone())
+    };
+    under("{profile: agentium}");
+    let daemon = start();
+    for n in 1..=4 {
+        let [a, b] = ["a", "b"].map(|agent| ask(&daemon, agent, 1).0);
+        assert_eq!(a, ["ALLOW", "SKIP"][usize::from(n == 4)]);
+        assert_eq!(b, ["ALLOW", "NUDGE"][usize::from(n >= 3)]);
+    }
+    let (_, before) = daemon.get("/v1/runs/r");
+    daemon.kill_9();
+    let daemon = start();
+    let (_, after) = daemon.get("/v1/runs/r");
+    assert_eq!(before, after);
+    assert_eq!(ask(&daemon, "a", 1), (json!("SKIP"), json!(5)));
+    assert_eq!(ask(&daemon, "b", 1), (json!("NUDGE"), json!(5)));
+    let explained = |rule: &str| {
+        let warnings = after["warnings"].as_array().unwrap();
+        let is_it = |warning: &&Value| warning["rule"] == rule;
+        let id = warnings.iter().find(is_it).unwrap()["id"].as_str().unwrap();
+        let (status, told) = daemon.get(&format!("/v1/warnings/{id}?run_id=r"));
+        assert_eq!(status, 200, "{told}");
+        told
+    };
+    let told = explained("duplicate_call");
+    assert_eq!(told["profile"], "agentium");
+    assert_eq!(
+        told["settings"]["detectors.profiles.*@a.rules.duplicate_call.calls"],
+        json!(4)
+    );
+    let off = "detectors: {profiles: {\"*@a\": {profile: agentium, rules: {duplicate_call: off}}}}";
+    let silence = told["silence"].as_array().unwrap();
+    assert!(silence.iter().any(|way| way["config"] == off), "{told:#}");
+    assert_eq!(explained("doom_loop")["profile"], "attocode");
+
+    let mut fresh = 2..;
+    let mut twice = |agent: &str| {
+        let n = fresh.next().unwrap();
+        [(); 2].map(|()| ask(&daemon, agent, n).0)
+    };
+    assert_eq!(twice("a"), ["ALLOW", "ALLOW"]);
+    under("{profile: automatos}");
+    daemon.signal("HUP");
+    runtime().block_on(until(async || {
+        (twice("a") == ["ALLOW", "SKIP"]).then_some(())
+    }));
+    assert_eq!(twice("b"), ["ALLOW", "ALLOW"]);
+}
+
 /// Given ten thousand requests with bytes changed at random, each is answered, as a request or as a mistake, and the daemon
 /// goes on without a panic.
 #[test]

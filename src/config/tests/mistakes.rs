@@ -269,3 +269,65 @@ fn all_mistakes_are_said_at_once() {
         ],
     );
 }
+
+/// Given mistakes in other profiles, each is named once, with its place and key, also those in what holds for all of them.
+#[test]
+fn other_profiles_are_read_as_carefully() {
+    let entry = |text: &str| format!("detectors:\n  profiles:\n    x: {text}");
+    check(
+        &entry("automatos"),
+        &["3:5: detectors.profiles.x: expected a section with keys, found `automatos`"],
+    );
+    check(
+        &entry("{profile: automato}"),
+        &["3:9: detectors.profiles.x.profile: `automato` is not known; did you mean `automatos`?"],
+    );
+    check(
+        &entry("{rules: {tool_limit: {calls: 3}}}"),
+        &["3:5: detectors.profiles.x: needs the key `profile`"],
+    );
+    check(
+        &entry("{profile: automatos, rule: {}}"),
+        &["3:29: detectors.profiles.x.rule: unknown key; did you mean `rules`?"],
+    );
+    check(
+        &entry("{profile: automatos, rules: {tool_limt: {calls: 3}}}"),
+        &["3:37: detectors.profiles.x.rules.tool_limt: unknown key; did you mean `tool_limit`?"],
+    );
+    check(
+        &entry("{profile: automatos, rules: {cost_spike: off}}"),
+        &[
+            "3:37: detectors.profiles.x.rules.cost_spike: is about the whole run; it belongs under `detectors.rules.cost_spike`",
+        ],
+    );
+    check(
+        &entry("{profile: automatos, guard: {deadline_ms: 0}}"),
+        &["3:37: detectors.profiles.x.guard.deadline_ms: expected 1 to 10000, found 0"],
+    );
+    check(
+        &format!(
+            "{}\nguard: {{mode: observ, deadline_ms: 0}}\ntools: {{a: {{limt: 3}}}}",
+            entry("{profile: automatos}")
+        ),
+        &[
+            "4:9: guard.mode: `observ` is not known; did you mean `observe`?",
+            "4:23: guard.deadline_ms: expected 1 to 10000, found 0",
+            "5:13: tools.a.limt: unknown key; did you mean `limit`?",
+        ],
+    );
+    check(
+        "detectors: {profiles: {'search@': {profile: automatos}}}",
+        &["1:24: detectors.profiles.search@: expected a tool's name or `TOOL@AGENT`"],
+    );
+    let many = (0..17).map(|n| format!("t{n}: {{profile: looplens}}"));
+    let many: Vec<_> = many.collect();
+    let many = many.join(", ");
+    check(
+        &format!("detectors: {{profiles: {{{many}}}}}"),
+        &["1:13: detectors.profiles: at most 16 entries, found 17"],
+    );
+    check(
+        "profiles: {x: {profile: automatos}}",
+        &["1:1: profiles: unknown key here; did you mean `detectors.profiles`?"],
+    );
+}

@@ -36,6 +36,8 @@ pub(crate) struct Tallies {
     rules: u32,
     /// The one that was given out last: its number here may be behind.
     touched: usize,
+    /// Keeps what is counted under one policy apart from what is under others; set anew before each step.
+    apart: u64,
 }
 
 /// One count.
@@ -75,9 +77,20 @@ impl Clone for Tallies {
 }
 
 impl Tallies {
+    /// From here on, counts are those of one of the run's policies; 0 is the main one.
+    pub(crate) fn keep_apart(&mut self, apart: u64) {
+        self.apart = apart;
+    }
+
+    /// A key of the present policy's own.
+    pub(crate) fn own(&self, key: u64) -> u64 {
+        key ^ self.apart
+    }
+
     /// The tally of a rule and key; a new, empty one if there is none.
     pub(crate) fn of(&mut self, rule: Rule, key: u64) -> &mut Tally {
         self.note_number();
+        let key = self.key_of(rule, key);
         self.touched = self
             .find(rule, key)
             .unwrap_or_else(|| self.add(Tally::new(rule, key)));
@@ -86,13 +99,13 @@ impl Tallies {
 
     /// Whether there is a tally of a rule and key.
     pub(crate) fn has(&self, rule: Rule, key: u64) -> bool {
-        self.find(rule, key).is_some()
+        self.find(rule, self.key_of(rule, key)).is_some()
     }
 
     /// Lets a tally go, if there is one.
     pub(crate) fn end(&mut self, rule: Rule, key: u64) {
         self.note_number();
-        if let Some(place) = self.find(rule, key) {
+        if let Some(place) = self.find(rule, self.key_of(rule, key)) {
             self.all.swap_remove(place);
             self.keys.swap_remove(place);
             self.numbers.swap_remove(place);
@@ -121,6 +134,15 @@ impl Tallies {
         let keys = keys.fold(0, |all, key| all ^ u64::from(*key));
         let numbers = self.numbers.iter().step_by(8);
         numbers.fold(keys, |all, number| all ^ number)
+    }
+
+    /// What counts over the whole run counts under every policy.
+    fn key_of(&self, rule: Rule, key: u64) -> u64 {
+        if key == WHOLE_RUN || rule.is_of_run() {
+            key
+        } else {
+            self.own(key)
+        }
     }
 
     fn find(&self, rule: Rule, key: u64) -> Option<usize> {

@@ -162,7 +162,9 @@ impl Fold {
         let pause_ns = call.start_ns.saturating_sub(totals.busy_ns);
         let long =
             |settings: &Patience| pause_ns >= settings.pause_seconds.saturating_mul(SECOND_NS);
-        if totals.busy_ns > 0 && policy.waiting.as_ref().is_some_and(long) {
+        // A pause is one of the run, and tells whatever comes after it.
+        let waiting = policy.all().find_map(|policy| policy.waiting.as_ref());
+        if totals.busy_ns > 0 && waiting.is_some_and(long) {
             totals.paused_ns = call.start_ns;
         }
         if !waits(judged) {

@@ -51,19 +51,20 @@ pub(super) fn decide(
     let (Some(tip), Body::ToolCall(call)) = (&state.tip, &question.body) else {
         return Decision::default();
     };
-    let is_exempt = matches_any(&policy.guard.exempt_tools, &call.tool);
+    let (own, _) = policy.of(Some(&call.tool), caller.agent.as_ref());
+    let is_exempt = matches_any(&own.guard.exempt_tools, &call.tool);
     let (foreseen, findings) = if is_exempt || call.hands_off {
         (None, Vec::new())
     } else {
         let (fold, findings) = tip.foresee(question, policy);
         (Some(fold), findings)
     };
-    for action in &policy.guard.actions {
+    for action in &own.guard.actions {
         if !action.concerns(Some(&call.tool), caller.agent.as_ref()) {
             continue;
         }
         let matters = match (action.when, &foreseen) {
-            (When::Owed, _) => Vec::from_iter(owed(state, tip, action, caller)),
+            (When::Owed, _) => Vec::from_iter(owed(state, tip, action, caller, (policy, own))),
             (When::Call, Some(fold)) => foreseen_matters(state, fold, &findings, action, call),
             (When::Call, None) => Vec::new(),
         };
@@ -72,28 +73,40 @@ pub(super) fn decide(
                 && (!action.unchanged || is_unchanged(state, tip, call))
         };
         if let Some(matter) = matters.iter().find(holds) {
-            return verdict(state, action, matter, Some(call), caller, policy);
+            return verdict(state, action, matter, Some(call), caller, own);
         }
     }
-    Decision::default()
+    let others = policy.all().filter(|other| !std::ptr::eq(*other, own));
+    decide_owed_by(state, caller, policy, others)
 }
 
 /// The nudge that is owed to a worker who makes no call.
 pub(super) fn decide_owed(state: &RunState, caller: &Caller, policy: &Policy) -> Decision {
+    decide_owed_by(state, caller, policy, policy.all())
+}
+
+/// The nudge that is owed by one of some policies of the run: whatever is called next, nobody is left untold.
+fn decide_owed_by<'p>(
+    state: &RunState,
+    caller: &Caller,
+    policy: &Policy,
+    some: impl Iterator<Item = &'p Policy>,
+) -> Decision {
     let Some(tip) = &state.tip else {
         return Decision::default();
     };
-    let actions = policy.guard.actions.iter();
-    let mut nudges = actions.filter(|action| {
+    let actions = some.flat_map(|own| own.guard.actions.iter().map(move |action| (own, action)));
+    let mut nudges = actions.filter(|(_, action)| {
         action.when == When::Owed
             && action.verdict == VerdictKind::Nudge
             && action.concerns(None, caller.agent.as_ref())
     });
     nudges
-        .find_map(|action| Some((action, owed(state, tip, action, caller)?)))
-        .map_or_else(Decision::default, |(action, matter)| {
-            verdict(state, action, &matter, None, caller, policy)
+        .find_map(|(own, action)| {
+            let matter = owed(state, tip, action, caller, (policy, own))?;
+            Some(verdict(state, action, &matter, None, caller, own))
         })
+        .unwrap_or_default()
 }
 
 fn verdict(
@@ -104,7 +117,7 @@ fn verdict(
     caller: &Caller,
     policy: &Policy,
 ) -> Decision {
-    let earlier = call.filter(|_| action.when == When::Call);
+    let earlier = call.filter(|_| action.when == When::Call && policy.guard.keep_results);
     let earlier = earlier.and_then(|call| state.earlier_sample(call));
     let facts = Facts {
         tool: &matter.tool,
@@ -227,12 +240,12 @@ impl Action {
 impl RunState {
     /// Redacted sample of what the same call brought before, where one is kept.
     fn earlier_sample(&self, call: &ToolCall) -> Option<Text> {
-        self.earlier(call)?.kept().cloned()
+        self.earlier(call).find_map(|value| value.kept().cloned())
     }
 
     /// Whether the earlier result says no more than that something was done.
     fn is_acknowledged(&self, call: &ToolCall) -> bool {
-        let earlier = self.earlier(call);
+        let earlier = self.earlier(call).next();
         earlier.is_some_and(|value| !value.empty && value.bytes <= ACKNOWLEDGEMENT_BYTES_MAX)
     }
 }
@@ -248,25 +261,26 @@ impl Fold {
             return (fold, Vec::new());
         };
         fold.begin_turn(call.asking.turn);
-        let judged = fold.judge_attempt(&call, tool, policy);
-        let findings = rules::of_tool_call(&mut fold, &judged, policy);
+        let (judged, own) = fold.judge_attempt(&call, tool, policy);
+        let findings = rules::of_tool_call(&mut fold, &judged, own);
         (fold, findings)
     }
 
-    /// Judges a call that is not made, or not yet.
+    /// Judges a call that is not made, or not yet, by the policy that it is judged by.
     fn judge_attempt<'a>(
         &mut self,
         call: &'a Call<'a>,
         tool: &'a Text,
         policy: &'a Policy,
-    ) -> Judged<'a> {
-        let mut judged = self.judge(call, tool, policy);
+    ) -> (Judged<'a>, &'a Policy) {
+        let own = self.policy_of(policy, Some(tool), call.agent);
+        let mut judged = self.judge(call, tool, own);
         self.expect(&mut judged);
         // Who asks again after a while waits, whether the call is made or only asked for.
         self.note_pause(&judged, policy);
-        judged.waiting = Waiting::of(self, &judged, policy);
-        judged.similar = rules::similar_group(self, &judged, policy);
-        judged
+        judged.waiting = Waiting::of(self, &judged, own);
+        judged.similar = rules::similar_group(self, &judged, own);
+        (judged, own)
     }
 
     /// Takes in a call that was refused because of a rule.
@@ -277,11 +291,11 @@ impl Fold {
         (rule, verdict): (Rule, VerdictKind),
         policy: &Policy,
     ) {
-        let judged = self.judge_attempt(call, tool, policy);
+        let (judged, own) = self.judge_attempt(call, tool, policy);
         self.speech.hush();
         self.totals.tool_calls -= 1;
         self.totals.skipped += 1;
-        let finding = rules::of_attempt(self, &judged, rule, policy);
+        let finding = rules::of_attempt(self, &judged, rule, own);
         self.tallies.hold_back(rule, self.totals.tool_calls);
         let Some(finding) = finding else {
             return;
@@ -305,7 +319,7 @@ impl Fold {
         };
         self.tell(told);
         let group = finding.group;
-        self.keep(vec![finding], policy);
+        self.keep(vec![finding], own);
         self.note_verdict(rule, group, verdict);
     }
 

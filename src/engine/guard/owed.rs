@@ -4,6 +4,7 @@ use crate::engine::event::Text;
 use crate::engine::fold::Fold;
 use crate::engine::fold::tally::Tally;
 use crate::engine::hash::mix;
+use crate::engine::policy::Policy;
 use crate::engine::run::RunState;
 use crate::engine::view::id_of_warning;
 use crate::engine::warning::kept::Kept;
@@ -13,14 +14,20 @@ use super::decide::Matter;
 use super::policy::Action;
 use super::{Caller, Shared};
 
-/// A warning of the run, or of the swarm that it is part of, of which the caller has not been told as it stands.
+/// A warning of the run, or of the swarm that it is part of, of which the caller has not been told as it stands. An action of
+/// one of the run's policies is about the warnings of that policy; those of a swarm are the main one's.
 pub(super) fn owed(
     state: &RunState,
     tip: &Fold,
     action: &Action,
     caller: &Caller,
+    (policy, own): (&Policy, &Policy),
 ) -> Option<Matter> {
-    owed_by_run(state, tip, action, caller).or_else(|| owed_by_swarm(tip, action, caller))
+    let is_own = |kept: &Kept| std::ptr::eq(kept.policy(policy), own);
+    owed_by_run(state, tip, action, caller, is_own).or_else(|| {
+        let is_main = std::ptr::eq(policy, own);
+        is_main.then(|| owed_by_swarm(tip, action, caller))?
+    })
 }
 
 fn owed_by_swarm(tip: &Fold, action: &Action, caller: &Caller) -> Option<Matter> {
@@ -43,7 +50,13 @@ fn owed_by_swarm(tip: &Fold, action: &Action, caller: &Caller) -> Option<Matter>
 }
 
 /// A warning that is open and of which the caller has not been told as it stands.
-fn owed_by_run(state: &RunState, tip: &Fold, action: &Action, caller: &Caller) -> Option<Matter> {
+fn owed_by_run(
+    state: &RunState,
+    tip: &Fold,
+    action: &Action,
+    caller: &Caller,
+    is_own: impl Fn(&Kept) -> bool,
+) -> Option<Matter> {
     let worker = caller.worker_hash();
     let concerns = |kept: &Kept| match (&kept.agent, &caller.agent) {
         (Some(warned), Some(agent)) => warned == agent,
@@ -55,6 +68,7 @@ fn owed_by_run(state: &RunState, tip: &Fold, action: &Action, caller: &Caller) -
             && kept.severity >= Severity::Warning
             && kept.count >= action.count
             && concerns(kept)
+            && is_own(kept)
             && !tip.has_heard(worker, about(kept.rule, kept.group), kept.count)
             // Of several warnings about one tool's calls, the first that is told stands for all that say no more.
             && !tip.warnings.iter().any(|other| {

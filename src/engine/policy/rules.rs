@@ -78,6 +78,17 @@ impl Rules {
             || self.exploration_saturation.is_some()
     }
 
+    /// Takes over from the main policy what is about the run as a whole.
+    pub fn share_run(&mut self, main: &Self) {
+        self.cost_spike.clone_from(&main.cost_spike);
+        self.cost_budget_exceeded
+            .clone_from(&main.cost_budget_exceeded);
+        self.handoff_bounce.clone_from(&main.handoff_bounce);
+        self.handoff_cycle.clone_from(&main.handoff_cycle);
+        self.global_doom_loop.clone_from(&main.global_doom_loop);
+        self.unusual_run.clone_from(&main.unusual_run);
+    }
+
     /// What a rule's warnings weigh; `None` where the rule is off.
     #[must_use]
     pub fn alarm(&self, rule: Rule) -> Option<&Alarm> {

@@ -130,7 +130,7 @@ impl<'t> ToolSettings<'t> {
 }
 
 /// How closely an entry's name fits a call: letters of the agent's name, then of the tool's; `None` where it does not fit.
-fn closeness(name: &str, tool: &str, agent: Option<&str>) -> Option<(usize, usize)> {
+pub(super) fn closeness(name: &str, tool: &str, agent: Option<&str>) -> Option<(usize, usize)> {
     let letters = |pattern: &str| 1 + pattern.bytes().filter(|byte| *byte != b'*').count();
     match name.split_once('@') {
         None => fits(name, tool).then(|| (0, letters(name))),

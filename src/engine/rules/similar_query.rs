@@ -41,7 +41,8 @@ pub(super) fn observe(fold: &mut Fold, judged: &Judged<'_>, policy: &Policy) -> 
     let key = judged.key?;
     let query = normal(&query_in(&judged.call.input.value()?.sample)?);
     let turn_at = fold.totals.turn_at;
-    let earlier = |mark: &&QueryMark| mark.tool == judged.tool_hash && mark.number >= turn_at;
+    let tool = fold.tallies.own(judged.tool_hash);
+    let earlier = |mark: &&QueryMark| mark.tool == tool && mark.number >= turn_at;
     let mut known = fold.queries.iter().rev().filter(earlier);
     if query.is_empty() || known.clone().any(|mark| mark.key == key) {
         return None;
@@ -50,7 +51,7 @@ pub(super) fn observe(fold: &mut Fold, judged: &Judged<'_>, policy: &Policy) -> 
         known.find(|mark| mark.round != judged.round && alike(&mark.query, &query, settings));
     let (repeats, group) = (like.is_some(), like.map_or(key, |mark| mark.group));
     let mark = QueryMark {
-        tool: judged.tool_hash,
+        tool,
         key,
         number: judged.number,
         round: judged.round,

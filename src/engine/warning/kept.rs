@@ -12,7 +12,7 @@ use crate::engine::fold::tally::Tally;
 use crate::engine::fold::totals::Spent;
 use crate::engine::guard::policy::VerdictKind;
 use crate::engine::hash::mix;
-use crate::engine::policy::Alarm;
+use crate::engine::policy::{Alarm, Policy};
 
 use super::{EVIDENCE_MAX, Rule, Severity, WarningState};
 
@@ -122,6 +122,11 @@ impl Kept {
     /// Whether both are the same warning, however much either has grown.
     pub(crate) fn is_same(&self, other: &Self) -> bool {
         self.rule == other.rule && self.group == other.group
+    }
+
+    /// The policy of which it is, among those of the run.
+    pub(crate) fn policy<'p>(&self, policy: &'p Policy) -> &'p Policy {
+        policy.of_warning(self.rule, self.tool.as_ref(), self.agent.as_ref())
     }
 
     pub(crate) fn is_about(&self, finding: &Finding) -> bool {
