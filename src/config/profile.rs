@@ -198,6 +198,38 @@ mod tests {
         }
     }
 
+    /// Given what each profile says to an agent, it names only what is put in, and never how to get past the guard.
+    #[test]
+    fn advice_is_no_way_round() {
+        let known = "tool_name arguments repeats limit workers rule previous_result";
+        let evasions = [
+            "other argument",
+            "different argument",
+            "the argument",
+            "rephras",
+            "reword",
+            "slightly",
+        ];
+        let actions = Name::ALL.map(|name| name.policy().guard.actions);
+        let texts: Vec<String> = actions
+            .into_iter()
+            .flatten()
+            .map(|action| action.message)
+            .collect();
+        assert!(texts.len() > 20);
+        for text in texts {
+            for after in text.split('{').skip(1) {
+                let (named, _) = after.split_once('}').unwrap();
+                assert!(known.split(' ').any(|known| known == named), "{text}");
+            }
+            let text = text.to_lowercase();
+            assert!(
+                !evasions.iter().any(|evasion| text.contains(evasion)),
+                "{text}"
+            );
+        }
+    }
+
     /// Given the numbers of the `LoopLens` manual, its profile has them and infers nothing.
     #[test]
     fn looplens_has_the_manuals_numbers() {

@@ -16,7 +16,7 @@ use crate::engine::warning::Rule;
 use crate::engine::warning::kept::{Finding, Kept};
 use crate::engine::window::calls::{Call, Step};
 
-use super::message::{Facts, written};
+use super::message::{Facts, without_controls, written};
 use super::owed::{about, owed};
 use super::policy::{Action, VerdictKind, When, matches_any};
 use super::{Caller, Verdict};
@@ -133,7 +133,9 @@ fn verdict(
         message: Some(written(&action.message, &facts)),
         rule: Some(matter.rule),
         repeats: Some(matter.count),
-        previous_result: earlier.filter(|_| action.verdict.refuses()),
+        previous_result: earlier
+            .filter(|_| action.verdict.refuses())
+            .map(|result| without_controls(&result).into()),
         warning_id: Some(matter.warning_id),
     };
     let nudge = Nudge {
