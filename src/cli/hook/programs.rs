@@ -3,7 +3,7 @@
 //! | program | from | events | answers |
 //! |---|---|---|---|
 //! | Claude Code | 2.1.9, the first whose `PreToolUse` takes `additionalContext` | `PreToolUse`, `PostToolUse`, `PostToolUseFailure`, `UserPromptSubmit` | `hookSpecificOutput`, `continue` |
-//! | Codex | the first where hooks need no feature flag; before that, `codex_hooks = true` | the same without `PostToolUseFailure` | the same, but `PreToolUse` cannot end the run |
+//! | Codex | 0.124, the first whose hooks are on by default; before that, `codex_hooks = true` | the same without `PostToolUseFailure` | the same, but `PreToolUse` cannot end the run |
 //! | Gemini CLI | 0.26, the first whose hooks are on by default | `BeforeTool`, `AfterTool`, `BeforeAgent` | `decision`, `continue`; a nudge only with the result |
 //!
 //! From their manuals: the hooks reference of Claude Code (code.claude.com/docs/en/hooks), of Codex
