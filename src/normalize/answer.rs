@@ -4,9 +4,10 @@
 //! asks for tools `stop`); without recorded content, a finish reason that speaks of tools is still believed.
 
 use std::borrow::Cow;
+use std::sync::LazyLock;
 
+use memchr::memmem::Finder;
 use serde::Deserialize;
-use serde_json::value::RawValue;
 
 use crate::engine::event::{Answer, Recorded, Text, ToolCall};
 use crate::engine::policy::ToolSettings;
@@ -108,8 +109,7 @@ fn asked_elsewhere<'a>(span: &SpanView<'a>, facts: &Facts<'a>) -> Vec<Asked<'a>>
 pub(super) fn asked_by(message: &str) -> Vec<Asked<'_>> {
     let members = Object::of(message);
     let parts = members.member("parts").unwrap_or_default();
-    let parts: Vec<&RawValue> = serde_json::from_str(parts).unwrap_or_default();
-    let calls: Vec<_> = tool_calls_among(&parts).collect();
+    let calls: Vec<_> = tool_calls_among(parts).collect();
     match members.member("type") {
         _ if !calls.is_empty() => calls,
         Some("\"function_call\"") => vec![Asked::of(&members)],
@@ -138,11 +138,8 @@ pub(super) fn of_choice(body: &str) -> (Answer, Vec<Asked<'_>>) {
 /// The tools that a message asks for: `{"tool_calls": [{"id": …, "function": {"name": …, "arguments": …}}]}`.
 fn calls_of(message: &str) -> Vec<Asked<'_>> {
     let calls = value::member(message, &["tool_calls"]).unwrap_or_default();
-    let calls: Vec<&RawValue> = serde_json::from_str(calls).unwrap_or_default();
-    let calls = calls.into_iter().take(ASKED_MAX);
-    calls
-        .map(|call| Asked::of(&Object::of(call.get())))
-        .collect()
+    let calls = value::items(calls).take(ASKED_MAX);
+    calls.map(|call| Asked::of(&Object::of(call))).collect()
 }
 
 /// What came out of the span, in the form of whoever made it.
@@ -172,7 +169,7 @@ fn asked_of(output: &str) -> Vec<Asked<'_>> {
         return list
             .iter()
             .take(ASKED_MAX)
-            .map(|call| Asked::of(&Object::of(call.get())))
+            .map(|call| Asked::of(&Object::of(call)))
             .collect();
     }
     let blocks = ["content", "output", "0"];
@@ -180,8 +177,7 @@ fn asked_of(output: &str) -> Vec<Asked<'_>> {
         .iter()
         .filter_map(|key| value::member(output, &[key]));
     let blocks = blocks.find(|list| list.starts_with('[')).unwrap_or(output);
-    let blocks: Vec<&RawValue> = serde_json::from_str(blocks).unwrap_or_default();
-    let blocks = blocks.into_iter().map(|block| Object::of(block.get()));
+    let blocks = value::items(blocks).map(Object::of);
     let calls = blocks.filter(|block| {
         let kind = block.member("type");
         matches!(kind, Some("\"tool_use\"" | "\"function_call\""))
@@ -242,25 +238,17 @@ impl<'a> Asked<'a> {
 
 /// The calls that messages of the GenAI conventions ask for.
 pub(super) fn asked_in(messages: &str) -> Vec<Asked<'_>> {
-    #[derive(Deserialize)]
-    struct Message<'a> {
-        #[serde(borrow, default)]
-        parts: Vec<&'a RawValue>,
-    }
-
-    if parts_of(messages, "\"tool_call\"") == 0 {
+    if parts_of(messages, &["\"tool_call\""]) == 0 {
         return Vec::new();
     }
-    let messages: Vec<Message<'_>> = serde_json::from_str(messages).unwrap_or_default();
-    let calls = messages
-        .iter()
-        .flat_map(|message| tool_calls_among(&message.parts));
+    let parts = value::items(messages).filter_map(|message| value::member(message, &["parts"]));
+    let calls = parts.flat_map(tool_calls_among);
     calls.take(ASKED_MAX).collect()
 }
 
 /// The calls among the parts of a message of the GenAI conventions.
-fn tool_calls_among<'a>(parts: &[&'a RawValue]) -> impl Iterator<Item = Asked<'a>> {
-    let parts = parts.iter().map(|part| Object::of(part.get()));
+fn tool_calls_among(parts: &str) -> impl Iterator<Item = Asked<'_>> {
+    let parts = value::items(parts).map(Object::of);
     let calls = parts.filter(|part| part.member("type") == Some("\"tool_call\""));
     calls.map(|call| Asked::of(&call))
 }
@@ -280,10 +268,10 @@ pub(super) fn messages(json: &str) -> Option<Answer> {
         content: Option<Cow<'a, str>>,
     }
 
-    let calls = ["\"tool_call\"", "\"tool_use\"", "\"function_call\""]
-        .iter()
-        .map(|kind| parts_of(json, kind))
-        .sum();
+    let calls = parts_of(
+        json,
+        &["\"tool_call\"", "\"tool_use\"", "\"function_call\""],
+    );
     if calls > 0 {
         return Some(Answer::ToolCalls(calls));
     }
@@ -307,12 +295,17 @@ pub(super) fn messages(json: &str) -> Option<Answer> {
 
 /// How many parts of this kind there are. A quoted `"type"` cannot stand within a JSON text, where its quotation marks
 /// would be escaped; so it is the member, and the messages need not be parsed.
-fn parts_of(json: &str, kind: &str) -> u32 {
-    let after_key = json.split("\"type\"").skip(1);
-    let values = after_key.filter_map(|rest| rest.trim_start().strip_prefix(':'));
-    values
-        .filter(|rest| rest.trim_start().starts_with(kind))
-        .count() as u32
+fn parts_of(json: &str, kinds: &[&str]) -> u32 {
+    static TYPE: LazyLock<Finder<'_>> = LazyLock::new(|| Finder::new("\"type\""));
+    let is_one = |value: &&str| kinds.iter().any(|kind| value.starts_with(kind));
+    values_of(json, &TYPE).filter(is_one).count() as u32
+}
+
+/// What stands behind each member of a name, at any depth, from the value on.
+fn values_of<'a>(json: &'a str, name: &Finder<'_>) -> impl Iterator<Item = &'a str> {
+    let names = name.find_iter(json.as_bytes());
+    let behind = names.map(|place| &json[place + name.needle().len()..]);
+    behind.filter_map(|rest| Some(rest.trim_start().strip_prefix(':')?.trim_start()))
 }
 
 /// The Vercel AI SDK's keys.
@@ -386,16 +379,10 @@ fn completion(facts: &Facts<'_>) -> Option<Answer> {
 }
 
 /// The first list of calls that is not empty; a message repeats its list for other readers.
-fn tool_calls(json: &str) -> Option<Vec<&RawValue>> {
-    let lists = json.split("\"tool_calls\"").skip(1);
-    let lists = lists.filter_map(|rest| rest.trim_start().strip_prefix(':'));
-    lists
-        .filter(|list| list.trim_start().starts_with('['))
-        .find_map(|list| {
-            let mut values = serde_json::Deserializer::from_str(list).into_iter::<Vec<&RawValue>>();
-            let calls = values.next()?.ok()?;
-            (!calls.is_empty()).then_some(calls)
-        })
+fn tool_calls(json: &str) -> Option<Vec<&str>> {
+    static TOOL_CALLS: LazyLock<Finder<'_>> = LazyLock::new(|| Finder::new("\"tool_calls\""));
+    let lists = values_of(json, &TOOL_CALLS).map(|list| value::items(list).collect());
+    lists.into_iter().find(|calls: &Vec<_>| !calls.is_empty())
 }
 
 fn finish_reason(facts: &Facts<'_>) -> Answer {

@@ -379,7 +379,9 @@ impl<'a> Answered<'a> {
         let ValueView::Str(text) = value else {
             return;
         };
-        if let Some((_, call)) = rest.split_once("tool_calls.") {
+        let (_, part) = rest.split_once('.').unwrap_or_default();
+        let part = part.strip_prefix("message.").unwrap_or(part);
+        if let Some(call) = part.strip_prefix("tool_calls.") {
             self.read_call(call, text);
         } else if self.text.is_none() && matches!(rest.rsplit('.').next(), Some("content" | "text"))
         {

@@ -167,11 +167,11 @@ pub(super) fn of_message(message: &str) -> Vec<ToolAnswer<'_>> {
     }
     let parts = ["parts", "content"].into_iter();
     let mut parts = parts.filter_map(|key| {
-        let parts: Vec<&RawValue> = serde_json::from_str(members.member(key)?).ok()?;
-        Some(parts)
+        let parts = members.member(key)?;
+        parts.starts_with('[').then_some(parts)
     });
-    let parts = parts.next().unwrap_or_default().into_iter();
-    parts.filter_map(|part| of_part(part.get())).collect()
+    let parts = value::items(parts.next().unwrap_or_default());
+    parts.filter_map(of_part).collect()
 }
 
 /// The text of a message of llama-index, which keeps the call's id beside what all messages have.

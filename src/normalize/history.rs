@@ -7,7 +7,6 @@
 use std::borrow::Cow;
 
 use memchr::memmem;
-use serde_json::value::RawValue;
 
 use super::answer::{self, Asked};
 use super::facts::ASKED_MAX;
@@ -19,7 +18,7 @@ use super::value::{self, Object};
 #[derive(Default)]
 pub(super) struct History<'a> {
     json: &'a str,
-    messages: Vec<&'a RawValue>,
+    messages: Vec<&'a str>,
     /// How many of the messages the model had seen before: all up to its last answer.
     seen: usize,
 }
@@ -33,12 +32,8 @@ impl<'a> History<'a> {
             Some(b'{') => LISTS.iter().find_map(|key| value::member(json, &[key])),
             _ => None,
         };
-        let messages: Vec<&RawValue> = list
-            .and_then(|list| serde_json::from_str(list).ok())
-            .unwrap_or_default();
-        let spoken = messages
-            .iter()
-            .rposition(|message| is_of_model(message.get()));
+        let messages: Vec<_> = list.map(value::items).into_iter().flatten().collect();
+        let spoken = messages.iter().rposition(|message| is_of_model(message));
         Self {
             json,
             messages,
@@ -48,21 +43,18 @@ impl<'a> History<'a> {
 
     /// The messages after the model's last answer: those that it had not seen before.
     pub(super) fn newest(&self) -> impl DoubleEndedIterator<Item = &'a str> + ExactSizeIterator {
-        self.messages[self.seen..]
-            .iter()
-            .map(|message| message.get())
+        self.messages[self.seen..].iter().copied()
     }
 
     /// The calls for which the model asked in its last answer.
     pub(super) fn asked_before(&self) -> Vec<Asked<'a>> {
         let last = self.seen.checked_sub(1);
-        last.map_or_else(Vec::new, |last| answer::asked_by(self.messages[last].get()))
+        last.map_or_else(Vec::new, |last| answer::asked_by(self.messages[last]))
     }
 
     /// Id and tool of the first call that is spoken of.
     pub(super) fn first_call(&self) -> Option<(Cow<'a, str>, Cow<'a, str>)> {
         self.messages.iter().find_map(|message| {
-            let message = message.get();
             let asked = answer::asked_by(message).into_iter().next();
             asked.map(|asked| (asked.id, asked.tool)).or_else(|| {
                 let answer = given::of_message(message).into_iter().next()?;
@@ -75,7 +67,7 @@ impl<'a> History<'a> {
     pub(super) fn tool_answers(&self) -> Vec<ToolAnswer<'a>> {
         let mut answers: Vec<_> = self.newest().flat_map(given::of_message).collect();
         let seen = &self.messages[..self.seen];
-        let before = seen.iter().rposition(|message| !is_of_model(message.get()));
+        let before = seen.iter().rposition(|message| !is_of_model(message));
         let earlier = before.map_or(0, |before| before + 1);
         let asking = &seen[earlier..];
         if answers.is_empty() {
@@ -113,7 +105,7 @@ impl<'a> History<'a> {
         let Some(last) = count.checked_sub(1) else {
             return "";
         };
-        let last = self.messages[last].get();
+        let last = self.messages[last];
         let end = last.as_ptr() as usize + last.len() - self.json.as_ptr() as usize;
         &self.json[..end]
     }
@@ -125,7 +117,7 @@ impl<'a> History<'a> {
             &["parts", "0", "text"],
             &["content"],
         ];
-        let first = self.messages.first().map_or("", |message| message.get());
+        let first = self.messages.first().copied().unwrap_or_default();
         // Spans and log records write the same message in different forms, but with the same words.
         let mut words = WORDS.iter().filter_map(|path| member_text(first, path));
         let words = words.next().unwrap_or_default();
@@ -159,10 +151,8 @@ impl Place {
 
 /// `OpenLLMetry` asks for a call under the id of the item and answers it under that of the call, where `OpenAI`'s responses
 /// have both: answers to calls that nobody asked for take the ids of those that were, in order.
-fn take_asked_ids<'a>(answers: &mut [ToolAnswer<'a>], asking: &[&'a RawValue]) {
-    let asked = asking
-        .iter()
-        .flat_map(|message| answer::asked_by(message.get()));
+fn take_asked_ids<'a>(answers: &mut [ToolAnswer<'a>], asking: &[&'a str]) {
+    let asked = asking.iter().flat_map(|message| answer::asked_by(message));
     let asked = asked.map(|asked| asked.id).filter(|id| !id.is_empty());
     let asked: Vec<_> = asked.collect();
     if !asked.is_empty()

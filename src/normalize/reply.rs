@@ -1,8 +1,6 @@
 //! A model's reply as frameworks keep it in objects of their own: the message it answered, with the tokens beside it or in
 //! its metadata. For spans that have no facts of a model call but this.
 
-use serde_json::value::RawValue;
-
 use crate::engine::event::Answer;
 
 use super::reading::member_text;
@@ -55,24 +53,20 @@ fn answered(output: &str, message: &str) -> Answer {
     const ASKING: [&str; 4] = ["tool_call", "toolRequest", "functionCall", "function_call"];
     let list = |json: &str, keys: [&str; 2]| -> usize {
         let mut lists = keys.iter().filter_map(|key| value::member(json, &[key]));
-        let calls = lists.find_map(|list| serde_json::from_str::<Vec<&RawValue>>(list).ok());
-        calls.map_or(0, |calls| calls.len())
+        let calls = lists.find(|list| list.starts_with('['));
+        value::items(calls.unwrap_or_default()).count()
     };
     let parts = ["content", "parts"]
         .iter()
         .find_map(|key| value::member(message, &[key]));
-    let parts: Vec<&RawValue> = parts
-        .and_then(|parts| serde_json::from_str(parts).ok())
-        .unwrap_or_default();
-    let asks = |part: &&&RawValue| {
-        let part = part.get();
+    let asks = |part: &&str| {
         ASKING
             .iter()
             .any(|key| value::member(part, &[key]).is_some_and(|call| call.starts_with('{')))
     };
     let calls = list(message, ["tool_calls", "toolCalls"])
         .max(list(output, ["tool_calls", "toolCalls"]))
-        .max(parts.iter().filter(asks).count());
+        .max(value::items(parts.unwrap_or_default()).filter(asks).count());
     if calls > 0 {
         return Answer::ToolCalls(u32::try_from(calls).unwrap_or(u32::MAX));
     }

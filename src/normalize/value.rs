@@ -23,6 +23,7 @@ mod transient;
 pub(super) mod wide;
 
 use std::borrow::Cow;
+use std::iter;
 
 use crate::engine::event::{
     ERROR_BYTES_MAX, Failure, NAME_BYTES_MAX, Recorded, SAMPLE_BYTES_MAX, Text, Value, said,
@@ -156,34 +157,32 @@ pub(super) fn id_hash(parts: &[&[u8]]) -> u64 {
 /// comes back in its quotes: see [`unquote`].
 pub(super) fn member<'a>(json: &'a str, path: &[&str]) -> Option<&'a str> {
     path.iter().try_fold(trimmed(json), |json, step| {
-        let mut scanner = Scanner { json, at: 0 };
-        match scanner.peek()? {
-            b'{' => scanner.in_object(step),
-            b'[' => scanner.in_list(step.parse().ok()?),
-            _ => None,
+        if json.starts_with('[') {
+            return items(json).nth(step.parse().ok()?);
         }
+        let mut members = members(json);
+        members.find_map(|(name, value)| (name == *step).then_some(value))
     })
 }
 
 /// The members of an object: names without quotes, values as raw JSON. Nothing where the text is no object.
 pub(super) fn members(json: &str) -> impl Iterator<Item = (Cow<'_, str>, &str)> {
-    let mut scanner = Scanner { json, at: 0 };
-    let is_object = scanner.peek() == Some(b'{');
-    scanner.at += usize::from(is_object);
-    std::iter::from_fn(move || {
-        if !is_object {
-            return None;
-        }
-        while scanner.peek()? == b',' {
-            scanner.at += 1;
-        }
-        let key = scanner.value()?;
+    let mut inside = Scanner::inside(json, b'{');
+    iter::from_fn(move || {
+        let scanner = inside.as_mut()?;
+        let name = scanner.item()?;
         if scanner.peek()? != b':' {
             return None;
         }
         scanner.at += 1;
-        Some((unquote(key), scanner.value()?))
+        Some((unquote(name), scanner.value()?))
     })
+}
+
+/// The items of a list, as raw JSON. Nothing where the text is no list.
+pub(super) fn items(json: &str) -> impl Iterator<Item = &str> {
+    let mut inside = Scanner::inside(json, b'[');
+    iter::from_fn(move || inside.as_mut()?.item())
 }
 
 /// The members of an object, for those who look for several of them: found in one walk, where [`member`] walks for each.
@@ -199,6 +198,11 @@ impl<'a> Object<'a> {
     pub(super) fn member(&self, name: &str) -> Option<&'a str> {
         let mut members = self.0.iter();
         members.find_map(|(key, value)| (key == name).then_some(*value))
+    }
+
+    /// All of them.
+    pub(super) fn members(&self) -> impl Iterator<Item = (&str, &'a str)> {
+        self.0.iter().map(|(name, value)| (&**name, *value))
     }
 
     /// A member: a text without its quotation marks, anything else as JSON.
@@ -318,6 +322,14 @@ struct Scanner<'a> {
 }
 
 impl<'a> Scanner<'a> {
+    /// Behind the sign with which an object or a list opens; `None` where the text is something else.
+    fn inside(json: &'a str, opening: u8) -> Option<Self> {
+        let mut scanner = Self { json, at: 0 };
+        let opens = scanner.peek()? == opening;
+        scanner.at += 1;
+        opens.then_some(scanner)
+    }
+
     /// The next byte that is not blank.
     fn peek(&mut self) -> Option<u8> {
         let bytes = self.json.as_bytes();
@@ -327,37 +339,12 @@ impl<'a> Scanner<'a> {
         Some(bytes[self.at])
     }
 
-    fn in_object(&mut self, name: &str) -> Option<&'a str> {
-        self.at += 1;
-        loop {
-            while self.peek()? == b',' {
-                self.at += 1;
-            }
-            let key = self.value()?;
-            if self.peek()? != b':' {
-                return None;
-            }
+    /// The next value behind commas.
+    fn item(&mut self) -> Option<&'a str> {
+        while self.peek()? == b',' {
             self.at += 1;
-            let value = self.value();
-            if unquote(key) == name {
-                return value;
-            }
-            value?;
         }
-    }
-
-    fn in_list(&mut self, mut index: usize) -> Option<&'a str> {
-        self.at += 1;
-        loop {
-            while self.peek()? == b',' {
-                self.at += 1;
-            }
-            let value = self.value()?;
-            if index == 0 {
-                return Some(value);
-            }
-            index -= 1;
-        }
+        self.value()
     }
 
     /// The raw text of the value that starts here; `None` where it has no end or no value starts.
@@ -753,6 +740,20 @@ mod tests {
         check_member("{\"a\"}", &["a"], None);
         assert_eq!(unquote(r#""say \"hi\"""#), "say \"hi\"");
         assert_eq!(unquote("5"), "5");
+    }
+
+    /// Given lists, whole and cut off, their items are found as far as they have an end; given anything else, nothing is.
+    #[test]
+    fn items_are_found_in_order() {
+        let items = |json| items(json).collect::<Vec<_>>();
+        assert_eq!(
+            items(r#" [1, {"a":[2,3]},"x,]"]"#),
+            ["1", r#"{"a":[2,3]}"#, r#""x,]""#]
+        );
+        assert_eq!(items(r#"[{"a":1},{"b":"cut of"#), [r#"{"a":1}"#]);
+        for none in ["[]", "", "{}", r#""[1]""#, "1", "[", "[,", "[}"] {
+            assert!(items(none).is_empty(), "{none}");
+        }
     }
 
     #[test]

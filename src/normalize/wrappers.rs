@@ -13,8 +13,8 @@ use memchr::memmem::Finder;
 use serde::de::IgnoredAny;
 
 use super::reading::member_text;
-use super::value;
 use super::value::wide::trimmed;
+use super::value::{self, Object};
 
 /// A result within the message in which LangChain hands it to the model.
 pub(super) struct ToolMessage<'t> {
@@ -129,28 +129,31 @@ pub(super) fn tool_message(printed: &str) -> Option<ToolMessage<'_>> {
     if !printed.trim_start().starts_with('{') {
         return None;
     }
-    let printed = value::member(printed, &["output"])
-        .filter(|output| output.starts_with('{'))
-        .unwrap_or(printed);
-    let message = [
-        &["update", "messages", "0"][..],
-        &["kwargs", "update", "messages", "0"],
-    ]
-    .iter()
-    .find_map(|path| value::member(printed, path))
-    .unwrap_or(printed);
-    let body = ["data", "kwargs"]
-        .iter()
-        .find_map(|name| value::member(message, &[name]))
-        .unwrap_or(message);
-    let call_id = member_text(body, &["tool_call_id"]);
-    let is_message = call_id.is_some() || value::member(body, &["type"]) == Some("\"tool\"");
-    let content = member_text(body, &["content"]).filter(|_| is_message)?;
+    let mut body = Object::of(printed);
+    let is_object = |json: &&str| json.starts_with('{');
+    if let Some(output) = body.member("output").filter(is_object) {
+        body = Object::of(output);
+    }
+    let within = |kwargs| value::member(kwargs, &["update"]);
+    let updates = [
+        body.member("update"),
+        body.member("kwargs").and_then(within),
+    ];
+    let updates = updates.into_iter().flatten();
+    let mut messages = updates.filter_map(|update| value::member(update, &["messages", "0"]));
+    if let Some(message) = messages.next() {
+        body = Object::of(message);
+    }
+    if let Some(inner) = body.member("data").or_else(|| body.member("kwargs")) {
+        body = Object::of(inner);
+    }
+    let call_id = body.text("tool_call_id");
+    let is_message = call_id.is_some() || body.member("type") == Some("\"tool\"");
     Some(ToolMessage {
-        content,
+        content: body.text("content").filter(|_| is_message)?,
         call_id,
-        tool: member_text(body, &["name"]),
-        failed: value::member(body, &["status"]) == Some("\"error\""),
+        tool: body.text("name"),
+        failed: body.member("status") == Some("\"error\""),
     })
 }
 

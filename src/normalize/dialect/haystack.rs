@@ -11,8 +11,6 @@
 
 use std::borrow::Cow;
 
-use serde_json::value::RawValue;
-
 use crate::normalize::call::Call;
 use crate::normalize::facts::Slot;
 use crate::normalize::reading::{Reading, json_text, member_text};
@@ -59,9 +57,8 @@ fn component(reading: &mut Reading<'_, '_>) {
         return;
     };
     if let Some(messages) = value::member(&output, &["tool_messages"]) {
-        let messages: Vec<&RawValue> = serde_json::from_str(messages).unwrap_or_default();
-        for message in messages {
-            invoked(reading, message.get());
+        for message in value::items(messages) {
+            invoked(reading, message);
         }
     } else if value::member(&output, &["replies", "0", "meta"]).is_some() {
         model(reading);

@@ -8,7 +8,7 @@
 
 use crate::engine::event::Body;
 use crate::normalize::reading::Reading;
-use crate::normalize::value;
+use crate::normalize::value::{self, Object};
 
 /// Parts of the state that are no progress.
 const NOT_TOLD: [&str; 8] = [
@@ -25,23 +25,27 @@ const NOT_TOLD: [&str; 8] = [
 /// Tells of what a node wrote, if that is an update of the state. `output` is what the node returned, as JSON.
 pub(super) fn tell_update(reading: &mut Reading<'_, '_>, output: &str) {
     // In JavaScript what a node returned stands within `output`, where it is no object of the state.
-    let within = value::member(output, &["output"]).filter(|inner| inner.contains("\"lg_name\""));
+    let mut returned = Object::of(output);
+    let within = returned.member("output");
+    let within = within.filter(|inner| inner.contains("\"lg_name\""));
     let output = within.unwrap_or(output);
-    let first = value::member(output, &["0"]);
-    let is_command = |returned| {
-        value::member(returned, &["goto"]).is_some()
-            || value::member(returned, &["lg_name"]) == Some("\"Command\"")
+    let first = value::items(output).next();
+    if let Some(inner) = first.or(within) {
+        returned = Object::of(inner);
+    }
+    let is_command =
+        returned.member("goto").is_some() || returned.member("lg_name") == Some("\"Command\"");
+    let update = if is_command {
+        Object::of(returned.member("update").unwrap_or_default())
+    } else if first.is_some() {
+        return;
+    } else {
+        returned
     };
-    let update = match first.unwrap_or(output) {
-        command if is_command(command) => value::member(command, &["update"]),
-        _ if first.is_some() => None,
-        update => Some(update),
-    };
-    let Some(update) = update else { return };
     let mut identity: Vec<u8> = Vec::new();
-    for (part, written) in value::members(update) {
+    for (part, written) in update.members() {
         let says = written.starts_with(['"', '{', '[']) && !matches!(written, "\"\"" | "{}" | "[]");
-        if says && !NOT_TOLD.contains(&&*part) {
+        if says && !NOT_TOLD.contains(&part) {
             identity.extend_from_slice(part.as_bytes());
             identity.extend_from_slice(written.as_bytes());
         }

@@ -13,8 +13,6 @@
 
 use std::borrow::Cow;
 
-use serde_json::value::RawValue;
-
 use crate::engine::event::Answer;
 use crate::normalize::answer::{self, Asked};
 use crate::normalize::call::Call;
@@ -109,10 +107,8 @@ fn tokens(span: &SpanView<'_>, names: [&str; 2]) -> u64 {
 
 /// The calls among the blocks of a message.
 fn asked_in(blocks: &str) -> Vec<Asked<'_>> {
-    let blocks: Vec<&RawValue> = serde_json::from_str(blocks).unwrap_or_default();
-    let blocks = blocks.into_iter().map(RawValue::get);
-    let calls =
-        blocks.filter(|block| value::member(block, &["block_type"]) == Some("\"tool_call\""));
+    let calls = value::items(blocks)
+        .filter(|block| value::member(block, &["block_type"]) == Some("\"tool_call\""));
     let member = |call, key| member_text(call, &[key]);
     calls
         .map(|call| Asked {

@@ -18,8 +18,6 @@
 
 use std::borrow::Cow;
 
-use serde_json::value::RawValue;
-
 use crate::engine::event::{Body, ModelCall};
 use crate::engine::policy::Tools;
 use crate::normalize::answer::{self, Asked, EVENT_CONTENT, OPERATION_DETAILS};
@@ -229,10 +227,8 @@ fn details(record: &mut Record<'_, '_>, facts: &Facts<'_>) {
 fn words_of_user(message: &str) -> Option<String> {
     let role = value::member(message, &["role"])?;
     let parts = value::member(message, &["parts"]).filter(|_| role == "\"user\"")?;
-    let parts: Vec<&RawValue> = serde_json::from_str(parts).ok()?;
-    let parts = parts.into_iter().map(RawValue::get);
     Some(
-        parts
+        value::items(parts)
             .filter(|part| value::member(part, &["type"]) == Some("\"text\""))
             .collect(),
     )

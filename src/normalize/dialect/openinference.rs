@@ -28,7 +28,8 @@ use crate::normalize::answer::FINAL_ANSWER;
 use crate::normalize::call::Call;
 use crate::normalize::facts::Slot;
 use crate::normalize::reading::{Reading, json_text, member_text};
-use crate::normalize::{Outcome, value, wrappers};
+use crate::normalize::value::{self, Object};
+use crate::normalize::{Outcome, wrappers};
 use crate::otlp::ValueView;
 
 use super::{langgraph, watched};
@@ -119,19 +120,20 @@ fn place(reading: &mut Reading<'_, '_>, framework: Framework) {
     let Some(metadata) = json_text(reading.facts.value(Slot::Metadata)) else {
         return;
     };
-    reading.run(member_text(&metadata, &["thread_id"]).as_deref());
+    let metadata = Object::of(&metadata);
+    reading.run(metadata.text("thread_id").as_deref());
     if session.is_none() {
-        reading.session(member_text(&metadata, &["session_id"]).as_deref());
+        reading.session(metadata.text("session_id").as_deref());
     }
-    let named = member_text(&metadata, &["lc_agent_name"]);
+    let named = metadata.text("lc_agent_name");
     if let Some(name) = named.or_else(|| outer_node(&metadata)) {
         reading.agent = Some(Cow::Owned(name.into_owned()));
     }
 }
 
 /// The node of a graph within which another graph is at work, an agent as a rule: `researcher:ID|tools:ID`.
-fn outer_node(metadata: &str) -> Option<Cow<'_, str>> {
-    let place = value::member(metadata, &["langgraph_checkpoint_ns"])?;
+fn outer_node<'a>(metadata: &Object<'a>) -> Option<Cow<'a, str>> {
+    let place = metadata.member("langgraph_checkpoint_ns")?;
     let (outer, _) = place.split_once('|')?;
     let (node, _) = outer.split_once(':')?;
     Some(Cow::Borrowed(node.trim_start_matches('"')))

@@ -18,7 +18,8 @@ use crate::engine::event::Recorded;
 use crate::normalize::call::Call;
 use crate::normalize::facts::Slot;
 use crate::normalize::reading::{Reading, json_text, member_text};
-use crate::normalize::{Outcome, value, wrappers};
+use crate::normalize::value::{self, Object};
+use crate::normalize::{Outcome, wrappers};
 
 use super::{gen_ai, langgraph, watched};
 
@@ -170,16 +171,17 @@ fn llama_index_tool(reading: &mut Reading<'_, '_>) {
     let Some(output) = json_text(facts.value(Slot::Output)) else {
         return;
     };
-    let of_step = value::member(&output, &["tool_output"]);
-    let is_tool = of_step.is_some() || value::member(&output, &["raw_input"]).is_some();
-    let Some(tool) = member_text(&output, &["tool_name"]).filter(|_| is_tool) else {
+    let members = Object::of(&output);
+    let of_step = members.member("tool_output");
+    let is_tool = of_step.is_some() || members.member("raw_input").is_some();
+    let Some(tool) = members.text("tool_name").filter(|_| is_tool) else {
         return;
     };
     let mut call = match of_step {
         Some(result) => Call {
             tool: &tool,
-            id: member_text(&output, &["tool_id"]),
-            arguments: member_text(&output, &["tool_kwargs"]),
+            id: members.text("tool_id"),
+            arguments: members.text("tool_kwargs"),
             result: Some(Cow::Borrowed(result)),
             ..Call::default()
         },
