@@ -137,6 +137,16 @@ pub struct ToolCall {
     pub guarded: Option<Box<Guarded>>,
 }
 
+impl ToolCall {
+    /// Whether it is what the guard was told that a call brought.
+    #[must_use]
+    pub fn is_told_result(&self) -> bool {
+        self.guarded
+            .as_ref()
+            .is_some_and(|guarded| guarded.part == Part::Result)
+    }
+}
+
 /// What the guard tells of a call that an agent asked it about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Guarded {

@@ -249,6 +249,18 @@ fn now_ns() -> u64 {
 
 /// A span of `search` with the arguments of [`call`], as a framework reports it.
 fn span(run: &str, n: u32, id: u64, call_id: Option<&str>, times: (u64, u64)) -> Export {
+    span_with(run, n, id, call_id, times, r#"{"found":"x"}"#)
+}
+
+/// The same with a result.
+fn span_with(
+    run: &str,
+    n: u32,
+    id: u64,
+    call_id: Option<&str>,
+    times: (u64, u64),
+    result: &str,
+) -> Export {
     let text = |key: &str, value: &str| KeyValue {
         key: key.into(),
         value: Some(AnyValue {
@@ -261,7 +273,7 @@ fn span(run: &str, n: u32, id: u64, call_id: Option<&str>, times: (u64, u64)) ->
         text("gen_ai.tool.name", "search"),
         text("gen_ai.conversation.id", run),
         text("gen_ai.tool.call.arguments", &json!({ "q": n }).to_string()),
-        text("gen_ai.tool.call.result", r#"{"found":"x"}"#),
+        text("gen_ai.tool.call.result", result),
     ];
     attributes.extend(call_id.map(|id| text("gen_ai.tool.call.id", id)));
     let span = Span {
@@ -326,6 +338,48 @@ fn a_guarded_call_and_its_span_are_one() {
         let (_, shown) = daemon.get(&format!("/v1/runs/{run}"));
         let evidence = shown["warnings"][0]["evidence"].as_array().unwrap();
         assert_eq!(evidence.len(), 3, "{shown}");
+    }
+}
+
+/// Given a framework whose spans begin before the guard is asked and tell as the result what the model is shown, a nudge below
+/// the tool's own words or a refusal in their place, what the guard was told the tool brought counts: the loop stays one.
+#[test]
+fn what_the_guard_says_is_no_news() {
+    let data = tempfile::tempdir().unwrap();
+    let daemon = Daemon::start(data.path());
+    for (run, with_ids) in [("with", true), ("without", false)] {
+        let mut verdicts = Vec::new();
+        for n in 0..6_u64 {
+            let start = now_ns();
+            let id = format!("{run}-{n}");
+            let mut question = call(run, 1);
+            if with_ids {
+                question["call_id"] = json!(id);
+            }
+            let answer = check(&daemon, &question);
+            let said = answer["message"].as_str().unwrap_or_default();
+            let brought = "there is no forecast for Bergen";
+            let shown = if answer["verdict"] == "SKIP" {
+                said.to_owned()
+            } else {
+                question["status"] = json!("success");
+                question["result"] = json!(brought);
+                assert_eq!(post(&daemon, "report", &question.to_string()).0, 200);
+                format!("{brought}\n\n{said}")
+            };
+            verdicts.push(answer["verdict"].as_str().unwrap().to_owned());
+            let id = Some(id.as_str()).filter(|_| with_ids);
+            let times = (start, now_ns());
+            send(&daemon, &[span_with(run, 1, n + 1, id, times, &shown)]);
+        }
+        assert_eq!(
+            verdicts,
+            ["ALLOW", "ALLOW", "NUDGE", "SKIP", "SKIP", "SKIP"],
+            "{run}"
+        );
+        let (_, shown) = daemon.get(&format!("/v1/runs/{run}"));
+        let calls = (&shown["tool_calls"], &shown["skipped_calls"]);
+        assert_eq!(calls, (&json!(3), &json!(3)), "{run}: {shown:#}");
     }
 }
 

@@ -195,6 +195,10 @@ impl<'a> Step<'a> {
                     &report.output,
                     report.error.as_ref(),
                 );
+                // A span may tell what the model was shown, with what the guard said below it.
+                if report.is_told_result() && report.output.value().is_some() {
+                    call.output = &report.output;
+                }
                 call.tool = call
                     .tool
                     .filter(|tool| !tool.is_empty())
