@@ -268,7 +268,7 @@ impl Fold {
     /// Counts a productive call for the open warnings, and resolves those from which the run has recovered.
     fn productive(&mut self, judged: &Judged<'_>, policy: &Policy) {
         if judged.outcome == Outcome::Fresh || self.may_be_news(judged) {
-            for kept in &mut self.warnings {
+            for kept in self.warnings.iter_mut().filter(|kept| kept.open) {
                 if let Some(enough) = kept.policy(policy).recovery_calls {
                     kept.recover(enough);
                 }

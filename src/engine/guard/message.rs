@@ -125,7 +125,7 @@ fn json_text(text: &str) -> String {
 }
 
 /// Line breaks of the template may stay; nothing else that steers a terminal or a prompt may.
-pub(super) fn without_controls(text: &str) -> String {
+pub(in crate::engine) fn without_controls(text: &str) -> String {
     let is_kept = |sign: &char| *sign == '\n' || !(sign.is_control() || is_invisible(*sign));
     text.chars().filter(is_kept).collect()
 }

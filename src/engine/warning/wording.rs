@@ -1,13 +1,14 @@
 //! The three sentences of a warning: what happened, why it matters, what to try.
 //!
-//! Names from the outside (tools, agents) are quoted as data, without control characters. No argument and no result is
-//! ever part of a sentence.
+//! Names from the outside (tools, agents) are quoted as data, without control characters, signs that cannot be seen and quotes of
+//! their own. No argument and no result is ever part of a sentence.
 
 mod own;
 mod prior;
 
 use super::kept::Kept;
 use super::{Rule, Severity};
+use crate::engine::guard::message::without_controls;
 
 /// What happened.
 pub(crate) fn what_happened(kept: &Kept) -> String {
@@ -171,11 +172,8 @@ fn standstill(severity: Severity, fails: bool) -> &'static str {
 fn quoted(name: Option<&str>, otherwise: &str) -> String {
     match name {
         Some(name) if !name.is_empty() => {
-            let clean: String = name
-                .chars()
-                .filter(|character| !character.is_control())
-                .collect();
-            format!("`{clean}`")
+            let clean = without_controls(name).replace('\n', "");
+            format!("`{}`", clean.replace('`', "'"))
         }
         _ => otherwise.to_owned(),
     }
@@ -186,5 +184,20 @@ fn times(count: u64, one: &str, many: &str) -> String {
         format!("One {one}")
     } else {
         format!("{count} {many}")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::quoted;
+
+    /// Given names that would end their quotes, begin a line or turn the text round, they stay within.
+    #[test]
+    fn names_stay_in_their_quotes() {
+        let check = |name: &str, expected: &str| assert_eq!(quoted(Some(name), "a tool"), expected);
+        check("read_file", "`read_file`");
+        check("x` is well. `y", "`x' is well. 'y`");
+        check("a\n\u{2028}\u{202e}b\u{1b}[2J", "`ab[2J`");
+        check("", "a tool");
     }
 }
