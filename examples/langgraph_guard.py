@@ -10,13 +10,14 @@ To use it, copy `Guard` and `guard_tools`:
     ToolNode(tools, wrap_tool_call=guard_tools)              # a graph of your own
 
 The run is the thread of the graph, `{"configurable": {"thread_id": ...}}`: the id under which Eddy files the spans of
-OpenInference too, so that a call that is guarded and traced counts once. Without a daemon the agent goes on as if nothing
+OpenInference too, so that a call that is guarded and traced counts once; without a thread it is one for the process. Without a daemon the agent goes on as if nothing
 of this were here.
 """
 
 import json
 import os
 import urllib.request
+import uuid
 
 from langchain.agents import create_agent
 from langchain.agents.middleware import AgentMiddleware
@@ -58,13 +59,16 @@ class Guard:
 
 
 guard = Guard()
+# The run of a graph that is called without a thread: one for the process.
+UNNAMED = f"langgraph-{uuid.uuid4()}"
 
 
 def guard_tools(request, handler):
     """Checks a tool call before it is made, and reports what became of it."""
-    thread = (request.runtime.config or {}).get("configurable", {}).get("thread_id", "unnamed")
+    config = request.runtime.config or {}
     call = {
-        "run_id": str(thread),
+        "run_id": str(config.get("configurable", {}).get("thread_id", UNNAMED)),
+        "agent": config.get("metadata", {}).get("lc_agent_name"),
         "tool": request.tool_call["name"],
         "arguments": request.tool_call["args"],
         "call_id": request.tool_call["id"],
@@ -128,7 +132,7 @@ if __name__ == "__main__":
         made += 1
         return f"no forecast for {city}"
 
-    agent = create_agent(Stubborn(), [forecast], middleware=[EddyGuard()])
+    agent = create_agent(Stubborn(), [forecast], middleware=[EddyGuard()], name="weather")
     said = agent.invoke(
         {"messages": [("user", "How will the weather be?")]},
         {"configurable": {"thread_id": "example-langgraph"}, "recursion_limit": 100},

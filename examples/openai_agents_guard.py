@@ -9,13 +9,14 @@ To use it, copy `Guard` and the two guardrails, and name them at each tool:
     @function_tool(tool_input_guardrails=[eddy_before], tool_output_guardrails=[eddy_after])
 
 The run is the OpenTelemetry trace where there is one, which is the id under which Eddy files the spans; else the SDK's own
-group or trace. Without a daemon the agent goes on as if nothing of this were here.
+group or trace; else one for the process. Without a daemon the agent goes on as if nothing of this were here.
 """
 
 import asyncio
 import json
 import os
 import urllib.request
+import uuid
 
 from agents import (
     Agent,
@@ -61,6 +62,8 @@ class Guard:
 
 
 guard = Guard()
+# The run of whoever traces nothing: one for the process.
+UNTRACED = f"openai-agents-{uuid.uuid4()}"
 # Nudges that wait for the result of their call, by the call's id.
 nudges = {}
 
@@ -76,23 +79,25 @@ def run_id():
     except ImportError:
         pass
     current = get_current_trace()
-    return getattr(current, "group_id", None) or getattr(current, "trace_id", None) or "unnamed"
+    names = [getattr(current, name, None) for name in ("group_id", "trace_id")]
+    return next((name for name in names if name and name != "no-op"), UNTRACED)
 
 
-def told(context):
+def told(data):
     """What the guard is told of a call."""
     return {
         "run_id": run_id(),
-        "tool": context.tool_name,
-        "arguments": context.tool_arguments,
-        "call_id": context.tool_call_id,
+        "agent": data.agent.name,
+        "tool": data.context.tool_name,
+        "arguments": data.context.tool_arguments,
+        "call_id": data.context.tool_call_id,
     }
 
 
 @tool_input_guardrail
 async def eddy_before(data):
     """Checks a tool call before it is made."""
-    verdict = await guard.check(told(data.context))
+    verdict = await guard.check(told(data))
     message = verdict.get("message", "")
     if verdict["verdict"] == "ABORT":
         return ToolGuardrailFunctionOutput.raise_exception(output_info=verdict)
@@ -108,7 +113,7 @@ async def eddy_before(data):
 @tool_output_guardrail
 async def eddy_after(data):
     """Reports the result of a call, and adds the nudge that waits for it."""
-    await guard.report(told(data.context) | {"status": "success", "result": data.output})
+    await guard.report(told(data) | {"status": "success", "result": data.output})
     if nudge := nudges.pop(data.context.tool_call_id, None):
         return ToolGuardrailFunctionOutput.reject_content(f"{data.output}\n\n{nudge}")
     return ToolGuardrailFunctionOutput.allow()

@@ -10,8 +10,8 @@
  *     generateText({ model, tools: guarded(tools, runId), ... })
  *
  * `runId` is the id under which Eddy files the run: the session or conversation id that the telemetry carries
- * (`experimental_telemetry.metadata.sessionId`), else the id of the OpenTelemetry trace. Without a daemon the agent goes on
- * as if nothing of this were here.
+ * (`experimental_telemetry.metadata.sessionId`), else the id of the OpenTelemetry trace. A third argument names the agent,
+ * where several have profiles of their own. Without a daemon the agent goes on as if nothing of this were here.
  */
 
 import { generateText, stepCountIs, tool, type ToolSet } from 'ai';
@@ -45,12 +45,12 @@ async function ask(what: 'check' | 'report', body: object): Promise<Answer> {
 }
 
 /** The same tools, each of whose calls is checked before it is made and reported afterwards. */
-export function guarded<T extends ToolSet>(tools: T, runId: string): T {
+export function guarded<T extends ToolSet>(tools: T, runId: string, agent?: string): T {
   const wrapped = Object.entries(tools).map(([name, inner]) => {
     const execute = inner.execute;
     if (!execute) return [name, inner];
     const outer: typeof execute = async (input, options) => {
-      const call = { run_id: runId, tool: name, arguments: input, call_id: options.toolCallId };
+      const call = { run_id: runId, agent, tool: name, arguments: input, call_id: options.toolCallId };
       const { verdict, message = '', previous_result: earlier } = await ask('check', call);
       if (verdict === 'ABORT') throw new Error(message);
       if (verdict === 'SKIP') {
@@ -109,7 +109,7 @@ async function main() {
   };
   const { steps } = await generateText({
     model: stubborn(),
-    tools: guarded(tools, 'example-vercel-ai'),
+    tools: guarded(tools, 'example-vercel-ai', 'weather'),
     prompt: 'How will the weather be?',
     stopWhen: stepCountIs(40),
   });

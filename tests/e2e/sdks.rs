@@ -175,7 +175,7 @@ fn exporters_of_others_are_understood() {
 }
 
 /// Given the examples of `examples/`, whose model asks the same thing up to thirty times: the guard leads each of them out
-/// after a few calls, and the run shows what was refused.
+/// after a few calls, and the run shows what was refused, and the agent.
 #[test]
 fn the_examples_are_led_out() {
     if !is_asked_for() {
@@ -205,5 +205,6 @@ fn the_examples_are_led_out() {
     assert_eq!(runs.len(), 3);
     for run in runs.values() {
         assert_eq!(run["skipped_calls"], 1, "{run}");
+        assert_eq!(run["agents"], serde_json::json!(["weather"]), "{run}");
     }
 }
