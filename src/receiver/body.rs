@@ -82,43 +82,80 @@ impl Framing {
     };
 }
 
-/// All of a body as it came over the wire.
+/// All of a body as it came over the wire: what says how long it will be, and the rest once there is a place for so much.
 pub(super) async fn receive(
     body: &mut Body,
     framing: &Framing,
     settings: &Settings,
     share: &Share,
 ) -> Result<Bytes, Refused> {
-    let arrival = arrive(body, framing, settings.message_bytes_max, share);
-    let time_max = share.time_to_arrive(settings.arrival_max);
-    let arrived = tokio::time::timeout(time_max, arrival).await;
-    arrived.unwrap_or(Err(LATE))
+    let least = http_body::Body::size_hint(body).lower();
+    let least = usize::try_from(least).unwrap_or(usize::MAX);
+    let mut arriving = Arriving {
+        whole: Gathered::default(),
+        body,
+        framing,
+        bytes_max: settings.message_bytes_max,
+        share,
+    };
+    arriving.must_fit(least)?;
+    if framing.prefix_bytes == 0 {
+        arriving.whole.announced = least;
+    }
+    arriving
+        .in_time(settings, |whole| whole.announced > 0)
+        .await?;
+    let announced = arriving.whole.announced;
+    share.place(announced).await.map_err(no_room)?;
+    arriving.in_time(settings, |_| false).await?;
+    Ok(arriving.whole.finish())
 }
 
-async fn arrive(
-    body: &mut Body,
-    framing: &Framing,
+/// A body of which some has come.
+struct Arriving<'a> {
+    whole: Gathered,
+    body: &'a mut Body,
+    framing: &'a Framing,
     bytes_max: usize,
-    share: &Share,
-) -> Result<Bytes, Refused> {
-    let fits = |bytes: usize| {
-        let fits = bytes <= bytes_max + framing.prefix_bytes;
+    share: &'a Share,
+}
+
+impl Arriving<'_> {
+    fn must_fit(&self, bytes: usize) -> Result<(), Refused> {
+        let bytes_max = self.bytes_max;
+        let fits = bytes <= bytes_max + self.framing.prefix_bytes;
         fits.then_some(()).ok_or(Refused::TooLarge { bytes_max })
-    };
-    fits(usize::try_from(http_body::Body::size_hint(body).lower()).unwrap_or(usize::MAX))?;
-    let mut whole = Gathered::default();
-    while let Some(frame) = body.frame().await {
-        let broken = |error| Refused::Invalid(format!("the body broke off: {error}"));
-        // Trailers tell nothing that OTLP knows.
-        let Ok(piece) = frame.map_err(broken)?.into_data() else {
-            continue;
-        };
-        fits(whole.so_far().len() + piece.len())?;
-        share.grow(piece.len()).map_err(no_room)?;
-        whole.add(piece, framing);
-        fits(whole.announced)?;
     }
-    Ok(whole.finish())
+
+    /// Receives more, to the end or until it is enough, in the time that there is.
+    async fn in_time(
+        &mut self,
+        settings: &Settings,
+        is_enough: impl Fn(&Gathered) -> bool,
+    ) -> Result<(), Refused> {
+        let time_max = self.share.time_to_arrive(settings.arrival_max);
+        let more = tokio::time::timeout(time_max, self.more(is_enough));
+        more.await.unwrap_or(Err(LATE))
+    }
+
+    async fn more(&mut self, is_enough: impl Fn(&Gathered) -> bool) -> Result<(), Refused> {
+        while !self.whole.is_over && !is_enough(&self.whole) {
+            let Some(frame) = self.body.frame().await else {
+                self.whole.is_over = true;
+                break;
+            };
+            let broken = |error| Refused::Invalid(format!("the body broke off: {error}"));
+            // Trailers tell nothing that OTLP knows.
+            let Ok(piece) = frame.map_err(broken)?.into_data() else {
+                continue;
+            };
+            self.must_fit(self.whole.so_far().len() + piece.len())?;
+            self.share.grow(piece.len()).map_err(no_room)?;
+            self.whole.add(piece, self.framing);
+            self.must_fit(self.whole.announced)?;
+        }
+        Ok(())
+    }
 }
 
 /// The pieces of a body. One that comes in one piece stays where it is.
@@ -129,6 +166,7 @@ struct Gathered {
     all: BytesMut,
     /// How long the whole says it is; 0 where it does not.
     announced: usize,
+    is_over: bool,
 }
 
 impl Gathered {

@@ -4,12 +4,18 @@
 //! request has been answered. When the budget is used up, a request that needs more is refused for now. Without it, 256
 //! requests a connection and any number of connections could each hold a message of the largest size. A request that has not
 //! sent a byte costs some kibibytes too, so their number is bounded beside.
+//!
+//! Large requests that come at once would fill the budget together, none of them would come to its end, and what had come of
+//! them would have come in vain. So each needs a place as large as it says it will be before more than its beginning is
+//! received, and some wait for one; small ones have the rest of the budget to themselves.
 
+use std::hash::{BuildHasher, RandomState};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use tokio::sync::{Semaphore, SemaphorePermit};
+use tokio::time::timeout;
 
 /// Requests under way at once, of all connections: each costs about 6 KiB besides its bytes, most of it for the server.
 const REQUESTS_MAX: usize = 4096;
@@ -24,14 +30,33 @@ const HASTE: u32 = 10;
 /// that, and each is a task that keeps the others of the daemon waiting for its turn.
 pub(super) const DECODERS_MAX: usize = 8;
 
+/// Largest request that needs no place, in bytes: it comes in a piece or a few.
+const SMALL: usize = 64 << 10;
+
+/// The share of the budget, one part in this many, that is no place for large requests.
+const KEPT_FOR_SMALL: usize = 8;
+
+/// Bytes that places are counted in.
+const PLACE_BYTES: usize = 1 << 10;
+
+/// Requests that wait for a place at once. Of each, as much may have come as its connection lets through unread, a mebibyte.
+const WAITING_MAX: usize = 32;
+
+/// How long they wait: half of the time after which senders give up.
+const PLACE_WAIT: Duration = Duration::from_secs(5);
+
+/// By how much the time to arrive is shorter for those that have a place, where less than half of all places are left: most
+/// senders have given up after ten seconds.
+const PLACED_HASTE: u32 = 3;
+
 /// The wait told to the first sender that is refused; it grows from here.
 const WAIT_MIN: Duration = Duration::from_millis(250);
 
-/// How often [`WAIT_MIN`] is doubled at most: up to 8 seconds.
-const DOUBLINGS_MAX: u64 = 5;
-
-/// Refusals in a row after which the wait is doubled: about one for each sender of a small installation.
+/// Requests refused more than taken for which the wait is doubled: about one for each sender of a small installation.
 const REFUSALS_PER_DOUBLING: u64 = 16;
+
+/// Most that are counted: the wait is doubled five times, up to 8 seconds.
+const BEHIND_MAX: u64 = 5 * REFUSALS_PER_DOUBLING;
 
 /// The bytes that are left, shared by all requests.
 #[derive(Debug)]
@@ -39,9 +64,11 @@ pub(super) struct Budget {
     bytes: usize,
     left: AtomicUsize,
     requests: AtomicUsize,
-    /// Refusals since bytes were last given.
-    refused_in_row: AtomicU64,
+    /// Requests refused, less those that were taken since; as many as make a difference to the wait.
+    behind: AtomicU64,
     decoders: Semaphore,
+    places: Semaphore,
+    waiting: Semaphore,
 }
 
 impl Budget {
@@ -50,8 +77,10 @@ impl Budget {
             bytes,
             left: AtomicUsize::new(bytes),
             requests: AtomicUsize::new(0),
-            refused_in_row: AtomicU64::new(0),
+            behind: AtomicU64::new(0),
             decoders: Semaphore::new(DECODERS_MAX),
+            places: Semaphore::new(places_of(bytes)),
+            waiting: Semaphore::new(WAITING_MAX),
         })
     }
 
@@ -66,36 +95,29 @@ impl Budget {
         let share = Share {
             budget: Arc::clone(self),
             held: AtomicUsize::new(0),
+            placed: AtomicUsize::new(0),
+            is_refused: AtomicBool::new(false),
             is_hasty: before >= REQUESTS_MANY,
         };
         if before >= REQUESTS_MAX {
-            return Err(wait(self.refused_in_row.fetch_add(1, Ordering::Relaxed)));
+            return Err(share.refuse());
         }
         Ok(share)
     }
-
-    fn take(&self, bytes: usize) -> Result<(), Duration> {
-        let taken = self
-            .left
-            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| {
-                left.checked_sub(bytes)
-            });
-        if taken.is_ok() {
-            self.refused_in_row.store(0, Ordering::Relaxed);
-            return Ok(());
-        }
-        Err(wait(self.refused_in_row.fetch_add(1, Ordering::Relaxed)))
-    }
 }
 
-/// How long the sender refused after that many others should wait. The waits of senders refused one after the other are
-/// spread over half their length, so that they do not all come back at once.
-fn wait(refused_before: u64) -> Duration {
-    let doublings = (refused_before / REFUSALS_PER_DOUBLING).min(DOUBLINGS_MAX) as u32;
+/// How many places there are of a budget.
+fn places_of(bytes: usize) -> usize {
+    (bytes - bytes / KEPT_FOR_SMALL) / PLACE_BYTES
+}
+
+/// How long a sender should wait where so many more were refused than taken. The waits are spread over half their length, so
+/// that not all come back at once.
+fn wait(behind: u64) -> Duration {
+    let doublings = (behind / REFUSALS_PER_DOUBLING) as u32;
     let base = WAIT_MIN * 2_u32.pow(doublings);
-    // The golden ratio spreads successive numbers evenly.
-    let place = refused_before.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 54;
-    base + base * (place as u32) / 2 / 1024
+    let random = RandomState::new().hash_one(behind) % 1_000;
+    base + base * random as u32 / 2_000
 }
 
 /// What one request holds of the budget. Dropped, it gives everything back.
@@ -103,6 +125,9 @@ fn wait(refused_before: u64) -> Duration {
 pub(super) struct Share {
     budget: Arc<Budget>,
     held: AtomicUsize,
+    /// How many places it has.
+    placed: AtomicUsize,
+    is_refused: AtomicBool,
     /// Whether there were many requests when this one came.
     is_hasty: bool,
 }
@@ -110,14 +135,53 @@ pub(super) struct Share {
 impl Share {
     /// How long the request may take to arrive, of the time that there usually is.
     pub(super) fn time_to_arrive(&self, usual: Duration) -> Duration {
-        if self.is_hasty { usual / HASTE } else { usual }
+        let is_placed = self.placed.load(Ordering::Relaxed) > 0;
+        let left = self.budget.places.available_permits();
+        if self.is_hasty {
+            usual / HASTE
+        } else if is_placed && left < places_of(self.budget.bytes) / 2 {
+            usual / PLACED_HASTE
+        } else {
+            usual
+        }
+    }
+
+    /// Waits for a place for a request that will have so many bytes, or says when to try again.
+    pub(super) async fn place(&self, bytes: usize) -> Result<(), Duration> {
+        if bytes <= SMALL {
+            return Ok(());
+        }
+        let budget = &self.budget;
+        let many = bytes.div_ceil(PLACE_BYTES).min(places_of(budget.bytes));
+        let Ok(_waiting) = budget.waiting.try_acquire() else {
+            return Err(self.refuse());
+        };
+        let places = budget.places.acquire_many(many as u32);
+        let Ok(places) = timeout(PLACE_WAIT, places).await else {
+            return Err(self.refuse());
+        };
+        places.expect("nobody closes it").forget();
+        self.placed.store(many, Ordering::Relaxed);
+        Ok(())
     }
 
     /// Takes so many bytes more, or says when to try again.
     pub(super) fn grow(&self, bytes: usize) -> Result<(), Duration> {
-        self.budget.take(bytes)?;
+        let less = |left: usize| left.checked_sub(bytes);
+        let left = &self.budget.left;
+        let taken = left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, less);
+        taken.map_err(|_| self.refuse())?;
         self.held.fetch_add(bytes, Ordering::Relaxed);
         Ok(())
+    }
+
+    /// Notes that the request is refused. Answers when it is to be sent again.
+    fn refuse(&self) -> Duration {
+        self.is_refused.store(true, Ordering::Relaxed);
+        let more = |behind: u64| (behind < BEHIND_MAX).then_some(behind + 1);
+        let behind = &self.budget.behind;
+        let before = behind.fetch_update(Ordering::Relaxed, Ordering::Relaxed, more);
+        wait(before.unwrap_or(BEHIND_MAX))
     }
 
     /// A place to decompress in, when there is one.
@@ -131,12 +195,21 @@ impl Drop for Share {
     fn drop(&mut self) {
         let held = self.held.load(Ordering::Relaxed);
         self.budget.left.fetch_add(held, Ordering::Relaxed);
+        let placed = self.placed.load(Ordering::Relaxed);
+        self.budget.places.add_permits(placed);
+        if !self.is_refused.load(Ordering::Relaxed) {
+            let less = |behind: u64| behind.checked_sub(1);
+            let behind = &self.budget.behind;
+            let _ = behind.fetch_update(Ordering::Relaxed, Ordering::Relaxed, less);
+        }
         self.budget.requests.fetch_sub(1, Ordering::Relaxed);
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use futures_util::FutureExt;
+
     use super::*;
 
     /// Given a budget, shares take from it what is left and give it back when they go.
@@ -173,12 +246,62 @@ mod tests {
         budget.share().expect("one has gone");
     }
 
-    /// Given refusals in a row, the waits grow, differ from each other and stay bounded.
+    /// Given requests that are refused, the waits grow, differ from each other and stay bounded; those that are taken bring them
+    /// back.
     #[test]
     fn waits_grow_and_differ() {
-        assert!(wait(0) >= WAIT_MIN && wait(15) < WAIT_MIN * 2);
-        assert!(wait(1) != wait(2));
-        assert!(wait(160) >= Duration::from_secs(8));
-        assert!(wait(u64::MAX) <= Duration::from_secs(12));
+        let budget = Budget::of(100);
+        let refused = || {
+            let share = budget.share().expect("there are few");
+            share.grow(101).expect_err("there are not so many")
+        };
+        let first: Vec<_> = (0..REFUSALS_PER_DOUBLING).map(|_| refused()).collect();
+        let usual = WAIT_MIN..WAIT_MIN * 2;
+        assert!(first.iter().all(|wait| usual.contains(wait)), "{first:?}");
+        assert!(first.windows(2).any(|pair| pair[0] != pair[1]));
+        let longest = (0..1_000).map(|_| refused()).max();
+        let longest = longest.expect("there are some");
+        assert!((8..=12).contains(&longest.as_secs()), "{longest:?}");
+        for _ in 0..BEHIND_MAX {
+            budget.share().expect("it is taken");
+        }
+        assert!(usual.contains(&refused()));
+    }
+
+    /// Given large requests, as many are let in as there are places for what they announce, some wait for those to go, and more
+    /// are told to come again; small ones need no place, and where places are wanted there is less time.
+    #[tokio::test(start_paused = true)]
+    async fn large_requests_are_let_in_in_turn() {
+        const LARGE: usize = 1 << 20;
+        let budget = Budget::of(8 * LARGE);
+        let usual = Duration::from_secs(30);
+        let share = || budget.share().expect("there are few");
+        let mut placed = Vec::new();
+        for nth in 1..KEPT_FOR_SMALL {
+            let one = share();
+            one.place(LARGE).await.expect("there is room for its place");
+            let expected = if nth < 4 { usual } else { usual / PLACED_HASTE };
+            assert_eq!(one.time_to_arrive(usual), expected, "{nth}");
+            placed.push(one);
+        }
+        let small = share();
+        small.place(SMALL).await.expect("it needs none");
+        assert_eq!(small.time_to_arrive(usual), usual);
+        let late: Vec<_> = (0..=WAITING_MAX).map(|_| share()).collect();
+        let mut waiting: Vec<_> = late.iter().map(|one| Box::pin(one.place(LARGE))).collect();
+        let one_more = waiting.pop().expect("there are some");
+        for one in &mut waiting {
+            assert!(one.now_or_never().is_none(), "it waits");
+        }
+        let began = tokio::time::Instant::now();
+        one_more.await.expect_err("too many wait");
+        assert_eq!(began.elapsed(), Duration::ZERO);
+        placed.pop();
+        let mut waiting = waiting.into_iter();
+        let first = waiting.next().expect("there are some");
+        first.await.expect("one has gone");
+        let second = waiting.next().expect("there are some");
+        second.await.expect_err("nobody has gone since");
+        assert_eq!(began.elapsed(), PLACE_WAIT);
     }
 }

@@ -315,10 +315,9 @@ async fn a_connection_waits_for_room() {
     over_grpc.cancel();
 }
 
-/// Given a connection that waits for room, and a sender that meanwhile gives up as many requests as it may have under way on
-/// it, the connection stays, and the next request is acknowledged on it.
-#[tokio::test]
-async fn a_connection_outlives_what_is_given_up_on_it() {
+/// What becomes of a request on a connection that waits for room, after a sender has so many times given up as many as it may
+/// have under way on it.
+async fn after_giving_up(times: usize) {
     let is_full = Arc::new(AtomicBool::new(true));
     let fake = Fake::full_while(Arc::clone(&is_full)).with_pauses();
     let intake = Intake::over(1 << 20, fake);
@@ -327,14 +326,31 @@ async fn a_connection_outlives_what_is_given_up_on_it() {
     let request = framed(false, &recorded());
     peer.begin(request.clone()).await;
     peer.finish().await;
-    for _ in 0..settings().streams_per_connection_max {
-        peer.begin(request.clone()).await;
+    for _ in 0..times {
+        for _ in 0..settings().streams_per_connection_max {
+            peer.begin(request.clone()).await;
+        }
+        peer.give_up().await;
     }
-    peer.give_up().await;
     is_full.store(false, Ordering::SeqCst);
     peer.begin(request).await;
     peer.finish().await;
     assert_eq!(intake.counters().pauses.value(), 1);
     assert_eq!(intake.counters().requests_accepted.value(), 1);
     shutdown.cancel();
+}
+
+/// Given a connection that waits for room, and a sender that meanwhile gives up as many requests as it may have under way on
+/// it, the connection stays, and the next request is acknowledged on it.
+#[tokio::test]
+async fn a_connection_outlives_what_is_given_up_on_it() {
+    after_giving_up(1).await;
+}
+
+/// Given one that gives up twice as many, the connection is closed: so it is with a "rapid reset", and nothing tells the two
+/// apart.
+#[tokio::test]
+#[should_panic(expected = "the connection is given up")]
+async fn a_connection_ends_where_more_is_given_up() {
+    after_giving_up(2).await;
 }
