@@ -226,6 +226,7 @@ impl Shared {
             return Ok(());
         }
         self.settle()?;
+        self.list_again(&AtomicBool::new(false))?;
         let runs = self.read(|db| {
             let mut keys = db.range(keys::all(keys::INDEX)).keys();
             keys.try_fold(0, |runs, key| key.map(|_| runs + 1))

@@ -109,3 +109,19 @@ async fn a_crowded_filter_is_made_anew() {
     );
     assert!(Known::default().is_wanted() && !Known::nothing().is_wanted());
 }
+
+/// Given a run whose place in the index is lost together with the number of runs, it is listed before the runs are counted.
+#[tokio::test]
+async fn runs_that_are_not_listed_are_counted() {
+    let dir = TempDir::new().unwrap();
+    let store = open(dir.path());
+    put(&store, "run").await;
+    store.close().await.unwrap();
+    // The journal does not tell of it again.
+    raw::put(dir.path(), keys::JOURNAL_START, &9_u64.to_be_bytes());
+    raw::put(dir.path(), keys::RUNS, b"nothing that can be read");
+    raw::remove(dir.path(), b"i");
+    let store = open(dir.path());
+    assert_eq!(store.run_count(), 1);
+    assert_eq!(store.run_ids(None, true, 9).unwrap(), [key(1, "run")]);
+}
