@@ -20,6 +20,8 @@ mod leaving;
 mod load;
 mod locks;
 mod metrics;
+#[cfg(target_os = "linux")]
+mod outage;
 mod overload;
 #[cfg(target_os = "linux")]
 mod power;
@@ -32,6 +34,8 @@ mod soak;
 mod stored;
 mod streamed;
 mod support;
+#[cfg(target_os = "linux")]
+mod tails;
 mod taken_away;
 mod tenants;
 mod transports;

@@ -1,15 +1,17 @@
 //! The configuration under a daemon that runs: written anew, renamed, swapped behind a link, with mistakes and without.
+//! `EDDY_RELOADS` sets how often it changes under load: 12 times by default, 200 in the long form.
 
 use std::fs;
+use std::net::SocketAddr;
 use std::path::Path;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::Ordering;
 
 use opentelemetry_proto::tonic::collector::trace::v1::ExportTraceServiceRequest;
 use opentelemetry_proto::tonic::common::v1::AnyValue;
 use opentelemetry_proto::tonic::common::v1::any_value::Value as Any;
 
 use super::kill::calls;
+use super::load::{Beside, set_by};
 use super::support::{Daemon, Sender, free_port, http_client, runtime, until};
 
 const RULE: &str = "repeated_tool_call_exact_input";
@@ -69,6 +71,38 @@ fn put(path: &Path, text: &str) {
     fs::rename(fresh, path).expect("it can be renamed");
 }
 
+/// Puts a link to a new file there, as a cluster does with a configuration that it mounts.
+fn put_link(path: &Path, file: &str, text: &str) {
+    let file = path.with_file_name(file);
+    fs::write(&file, text).expect("it can be written");
+    let link = path.with_extension("link");
+    std::os::unix::fs::symlink(&file, &link).expect("a link");
+    fs::rename(link, path).expect("it can be renamed");
+}
+
+/// The sender of a run that goes on beside a test.
+const BESIDE: u64 = 90;
+
+/// Sends to that run until it is told to stop; no request is refused. Answers with how many calls it sent.
+fn loading(grpc: SocketAddr) -> Beside<u64> {
+    Beside::begin(|stop| async move {
+        let (mut sender, mut sent) = (Sender::new(grpc), 0);
+        while !stop.load(Ordering::Relaxed) {
+            let sending = sender.traces(calls(BESIDE, sent, sent + 2)).await;
+            sending.expect("no request is refused");
+            sent += 2;
+        }
+        sent
+    })
+}
+
+/// Ends it, and looks whether all that it sent is there.
+async fn end(loading: Beside<u64>, daemon: &Daemon) {
+    let sent = loading.end().await;
+    let run = &daemon.runs()[&format!("{:032x}", BESIDE + 1)];
+    assert_eq!(run["tool_calls"].as_u64(), Some(sent));
+}
+
 /// Given a file that changes: a bad one changes nothing, and its mistake is in the log with its line; a good one applies to
 /// the next report, open warnings stay open, and what waits for a restart is named. No request is refused meanwhile.
 #[test]
@@ -81,20 +115,7 @@ fn thresholds_apply_from_the_next_report() {
     let daemon = Daemon::start_with(&data, free_port(), &["--config", &path]);
     runtime().block_on(async {
         let mut sender = Sender::new(daemon.grpc);
-        let (stop, mut loading) = (Arc::new(AtomicBool::new(false)), sender.clone());
-        let stopped = Arc::clone(&stop);
-        let load = tokio::spawn(async move {
-            let mut sent = 0;
-            while !stopped.load(Ordering::Relaxed) {
-                let request = calls(90, sent, sent + 2);
-                loading
-                    .traces(request)
-                    .await
-                    .expect("no request is refused");
-                sent += 2;
-            }
-            sent
-        });
+        let loading = loading(daemon.grpc);
         sender.traces(looping(1, 0, 3)).await.expect("taken");
         assert_eq!(warning(&daemon, 1).as_deref(), Some("open"));
 
@@ -126,26 +147,11 @@ fn thresholds_apply_from_the_next_report() {
             "an open warning stays"
         );
 
-        // A configuration that a cluster mounts: the link is swapped.
-        let other = directory.path().join("other.yaml");
-        fs::write(&other, "").expect("it can be written");
-        let link = directory.path().join("link");
-        std::os::unix::fs::symlink(&other, &link).expect("a link");
-        fs::rename(link, &config).expect("it can be renamed");
+        put_link(&config, "other.yaml", "");
         reloaded(&daemon, "taken", 2).await;
         sender.traces(looping(4, 0, 3)).await.expect("taken");
         assert_eq!(warning(&daemon, 4).as_deref(), Some("open"));
-
-        // Asked to, it reads again at once.
-        for times in 3..13 {
-            put(&config, if times % 2 == 0 { "" } else { &off });
-            daemon.signal("HUP");
-            reloaded(&daemon, "taken", times).await;
-        }
-        stop.store(true, Ordering::Relaxed);
-        let sent = load.await.expect("no request was refused");
-        let run = &daemon.runs()[&format!("{:032x}", 91)];
-        assert_eq!(run["tool_calls"].as_u64(), Some(sent));
+        end(loading, &daemon).await;
     });
     // Policies that journal records name survive a crash with them. What lies in the window of a run is judged anew when it
     // is read from disk, so only runs that no change concerned are compared.
@@ -153,10 +159,77 @@ fn thresholds_apply_from_the_next_report() {
     daemon.kill_9();
     let daemon = Daemon::start_with(&data, free_port(), &["--config", &path]);
     let after = daemon.runs();
-    for sender in [2, 4, 90] {
+    for sender in [2, 4, BESIDE] {
         let id = format!("{:032x}", sender + 1);
         assert_eq!(after[&id], before[&id]);
     }
+}
+
+/// Given a configuration that changes again and again under load, in each way in which a file can change and every second time
+/// with a mistake, each change is taken or refused as it should be, a good one applies to the next report and after a bad one
+/// what was before does, a warning that is open stays so, and no request is refused.
+#[test]
+fn changes_under_load_refuse_nothing() {
+    const FIRST: u64 = 1_000;
+    let changes = set_by("EDDY_RELOADS", 12);
+    let directory = tempfile::tempdir().expect("a directory");
+    let config = directory.path().join("eddy.yaml");
+    fs::write(&config, "").expect("it can be written");
+    let path = config.to_string_lossy().into_owned();
+    let data = directory.path().join("data");
+    let daemon = Daemon::start_with(&data, free_port(), &["--config", &path]);
+    runtime().block_on(async {
+        let mut sender = Sender::new(daemon.grpc);
+        let loading = loading(daemon.grpc);
+        sender.traces(looping(1, 0, 3)).await.expect("taken");
+        let mut is_on = true;
+        for change in 0..changes {
+            let is_good = change % 2 == 0;
+            let (rule, outcome) = if is_good {
+                (RULE, "taken")
+            } else {
+                ("repeated_tool_cal", "refused")
+            };
+            // The rule is switched off by every third of the good ones.
+            let is_off = change % 3 == 0;
+            let off = if is_off || !is_good {
+                format!("    {rule}: off\n")
+            } else {
+                String::new()
+            };
+            let seconds = 1_000 + change;
+            let text = format!(
+                "detectors:\n  rules:\n    long_running_step: {{seconds: {seconds}}}\n{off}"
+            );
+            if is_good {
+                is_on = !is_off;
+            }
+            let before = reloads(&daemon, outcome).await;
+            match change / 2 % 2 {
+                0 => put(&config, &text),
+                _ => put_link(&config, &format!("{change}.yaml"), &text),
+            }
+            if change / 4 % 2 == 0 {
+                daemon.signal("HUP");
+            }
+            reloaded(&daemon, outcome, before + 1).await;
+            let run = FIRST + change;
+            sender.traces(looping(run, 0, 3)).await.expect("taken");
+            let expected = is_on.then(|| "open".to_owned());
+            assert_eq!(warning(&daemon, run), expected, "after change {change}");
+        }
+        let refused = reloads(&daemon, "refused").await;
+        let taken = reloads(&daemon, "taken").await;
+        assert_eq!([taken, refused], [changes.div_ceil(2), changes / 2]);
+        let said = daemon.stderr.lock().expect("nobody panics with it").clone();
+        assert_eq!(said.matches("eddy.yaml:4:").count() as u64, refused);
+        assert_eq!(
+            warning(&daemon, 1).as_deref(),
+            Some("open"),
+            "it stays open"
+        );
+        end(loading, &daemon).await;
+    });
 }
 
 /// Given a configuration that changes twice, with reports in between, and a process that is killed right after: what was read

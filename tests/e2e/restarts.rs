@@ -1,7 +1,7 @@
 //! SIGTERM under load, again and again: what was acknowledged is there, what was raised is delivered, and whoever does not let
 //! go holds nothing up. `EDDY_TERMS` sets how often: 5 times by default, 100 in the long form.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -47,22 +47,29 @@ fn stuck(daemon: &Daemon) -> Vec<TcpStream> {
     peers.into()
 }
 
-/// Has a webhook answer from now on. Answers with the warnings of which it was told.
-fn answering(webhook: TcpListener) -> Arc<Mutex<BTreeSet<String>>> {
+/// The newest revision of each warning, by its id.
+pub(crate) type Revisions = BTreeMap<String, u64>;
+
+/// Has a webhook answer from now on. Answers with what it was told of each warning last.
+pub(crate) fn answering(webhook: TcpListener) -> Arc<Mutex<Revisions>> {
     // What was sent before nobody has answered.
     webhook.set_nonblocking(true).expect("it can be set");
     while webhook.accept().is_ok() {}
     webhook.set_nonblocking(false).expect("it can be set");
-    let told = Arc::<Mutex<BTreeSet<String>>>::default();
+    let told = Arc::<Mutex<Revisions>>::default();
     let kept = Arc::clone(&told);
     std::thread::spawn(move || {
         for socket in webhook.incoming().flatten() {
             let Some(alerts) = posted(&socket) else {
                 continue;
             };
-            let alerts = alerts["alerts"].as_array().expect("a list").iter();
-            let ids = alerts.filter_map(|alert| alert["fingerprint"].as_str());
-            kept.lock().expect("whole").extend(ids.map(str::to_owned));
+            for alert in alerts["alerts"].as_array().expect("a list") {
+                let id = alert["fingerprint"].as_str().expect("an id").to_owned();
+                let revision = alert["annotations"]["revision"].as_str();
+                let revision = revision.and_then(|number| number.parse().ok());
+                let mut told = kept.lock().expect("whole");
+                told.insert(id, revision.expect("a number"));
+            }
         }
     });
     told
@@ -92,8 +99,7 @@ fn posted(mut socket: &TcpStream) -> Option<Value> {
     serde_json::from_slice(&body).ok()
 }
 
-/// The newest revision of each warning, by its id: as the runs have them, and as they were delivered.
-fn revisions(warnings: impl Iterator<Item = Value>) -> BTreeMap<String, u64> {
+fn revisions(warnings: impl Iterator<Item = Value>) -> Revisions {
     let mut newest = BTreeMap::new();
     for warning in warnings {
         let id = warning["id"].as_str().expect("an id").to_owned();
@@ -104,13 +110,19 @@ fn revisions(warnings: impl Iterator<Item = Value>) -> BTreeMap<String, u64> {
     newest
 }
 
-fn delivered(directory: &Path) -> BTreeMap<String, u64> {
-    let text = fs::read_to_string(directory.join("alerts.jsonl")).expect("there are alerts");
-    let alerts = text.lines().map(serde_json::from_str);
+/// What the file of alerts in a directory has.
+pub(crate) fn delivered(directory: &Path) -> Revisions {
+    let text = fs::read_to_string(directory.join("alerts.jsonl")).unwrap_or_default();
+    // The last line may be under way.
+    let lines = text.split_inclusive('\n');
+    let alerts = lines
+        .filter(|line| line.ends_with('\n'))
+        .map(serde_json::from_str);
     revisions(alerts.map(|alert: Result<Value, _>| alert.expect("JSON")["warning"].take()))
 }
 
-fn raised(daemon: &Daemon) -> BTreeMap<String, u64> {
+/// What the runs have.
+pub(crate) fn raised(daemon: &Daemon) -> Revisions {
     let runs = daemon.runs();
     let warnings = runs.values().filter_map(|run| run["warnings"].as_array());
     revisions(warnings.flatten().cloned())
@@ -161,12 +173,8 @@ fn restarts_under_load_lose_nothing() {
     assert!(raised.len() as u64 >= terms, "{raised:?}");
     assert_eq!(delivered(directory.path()), raised);
     let told = told.expect("it was restarted");
-    let has_all = || {
-        let told = told.lock().expect("whole");
-        raised.keys().all(|id| told.contains(id))
-    };
     let deadline = Instant::now() + PATIENCE;
-    while !has_all() {
+    while *told.lock().expect("whole") != raised {
         assert!(Instant::now() < deadline, "{told:?} of {raised:?}");
         std::thread::sleep(Duration::from_millis(10));
     }

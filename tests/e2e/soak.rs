@@ -13,14 +13,14 @@ const ROUNDS: u64 = 300;
 const REQUEST_GROWTH_MAX: f64 = 32e3;
 
 /// What it may grow by in the long form, in bytes: caches that fill.
-const LONG_GROWTH_MAX: f64 = 24e6;
+const LONG_GROWTH_MAX: f64 = 8e6;
 
 /// What it may grow by in an hour of the long form, in bytes.
 const HOURLY_GROWTH_MAX: f64 = 1e6;
 
-/// Runs that stay in memory: so few that there are more of them before anything is measured. By default it takes half an hour
-/// until all ten thousand have come, and memory grows for so long.
-const RESIDENT_MAX: &str = "runs: {resident_max: 50}\n";
+/// Runs that stay in memory and on disk: so few that there are more of them before anything is measured. By default it takes half
+/// an hour until the ten thousand of the one have come, and days for the hundred thousand of the other; memory grows for so long.
+const LIMITS: &str = "runs: {resident_max: 50, retention: {runs: 500}}\n";
 
 /// Open files that may come and go: connections, files of the journal.
 const FILES_MAX: f64 = 8.0;
@@ -51,7 +51,7 @@ fn nothing_grows_for_ever() {
         seconds.map(|text| Duration::from_secs(text.parse().expect("a number of seconds")));
     let directory = tempfile::tempdir().expect("a temporary directory");
     let config = directory.path().join("eddy.yaml");
-    std::fs::write(&config, RESIDENT_MAX).expect("it can be written");
+    std::fs::write(&config, LIMITS).expect("it can be written");
     let config = config.to_str().expect("a name in UTF-8");
     let data = directory.path().join("data");
     let daemon = Daemon::start_with(&data, free_port(), &["--config", config]);

@@ -1,6 +1,9 @@
 //! Sees to it that docs/reliability.md tells the truth about which tests there are, that what is stored changes its shape only
-//! together with the number of its format, and what can be said of the supply chain without a network.
+//! together with the number of its format, and what can be said of the supply chain without a network. What needs another process
+//! of the tests is here too: a process that begins has all locks of the one that begins it for a moment.
 
+mod migration;
+mod panics;
 mod supply_chain;
 
 use std::fs;

@@ -65,11 +65,8 @@ fn the_lock_file_keeps_the_policy() {
     }
 }
 
-/// Given what every package says of its licence, one that the policy allows can be chosen.
-#[test]
-fn licences_are_allowed() {
-    let policy = read("deny.toml");
-    let allowed = listed(&policy, "allow", "\"");
+/// What cargo knows of every package that is built here.
+fn packages() -> Vec<Value> {
     let cargo = std::env::var("CARGO").expect("cargo runs the tests");
     let version = Command::new(&cargo).arg("-vV").output().expect("it runs");
     let version = String::from_utf8(version.stdout).expect("text");
@@ -81,10 +78,36 @@ fn licences_are_allowed() {
         .output()
         .expect("it runs");
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
-    let metadata: Value = serde_json::from_slice(&output.stdout).expect(&said);
-    let packages = metadata["packages"].as_array().expect("packages");
+    let mut metadata: Value = serde_json::from_slice(&output.stdout).expect(&said);
+    let packages = metadata["packages"].take();
+    let packages: Vec<Value> = serde_json::from_value(packages).expect("packages");
     assert!(packages.len() > 100, "{} packages", packages.len());
-    for package in packages {
+    packages
+}
+
+/// Given the oldest Rust that Eddy says is enough, no package asks for a newer one. (That Eddy's own code uses nothing newer
+/// of the standard library is a lint of clippy's.)
+#[test]
+fn the_oldest_rust_is_enough() {
+    let numbers = |version: &str| -> Vec<u32> {
+        let parts = version.split('.');
+        parts.map(|part| part.parse().expect("a number")).collect()
+    };
+    let ours = numbers(env!("CARGO_PKG_RUST_VERSION"));
+    for package in packages() {
+        if let Some(version) = package["rust_version"].as_str() {
+            let asked = numbers(version);
+            assert!(asked[..2] <= ours[..2], "{}: {version}", package["name"]);
+        }
+    }
+}
+
+/// Given what every package says of its licence, one that the policy allows can be chosen.
+#[test]
+fn licences_are_allowed() {
+    let policy = read("deny.toml");
+    let allowed = listed(&policy, "allow", "\"");
+    for package in packages() {
         let licence = package["license"].as_str().unwrap_or_default();
         // Outside of brackets `AND` binds; a slash is an older form of `OR`.
         let parts = licence.replace(['(', ')'], "").replace('/', " OR ");
