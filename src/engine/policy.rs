@@ -21,6 +21,7 @@ pub use thresholds::{
     RetryStorm, Scope, SimilarQuery, SimilarRepeats, SummaryLoop, ToolCounts, ToolCycle, ToolLimit,
     UnusualRun,
 };
+pub(crate) use tools::fits_any;
 pub use tools::{Tool, ToolSettings, Tools};
 
 /// One profile, with the configuration's changes applied.

@@ -93,14 +93,14 @@ fn agents_are_apart() {
     check(AGENT_RUNTIME, &run, &["duplicate_call 2 warning search"]);
 }
 
-/// A single agent may repeat, and so may tools that poll, change a state or tell the time.
+/// A single agent may repeat, and so may tools that poll, change a state or tell the time; names are patterns.
 #[test]
 fn agents_and_tools_may_be_excepted() {
     let by = |agent: &str, tool: &str| with(call(tool, json!({})), "agent", json!(agent));
     let mut policy = AGENT_RUNTIME.policy();
     let rule = policy.rules.duplicate_call.as_mut().unwrap();
     rule.except_agents = vec!["explorer".to_owned()];
-    rule.except_tools = vec!["check_status".to_owned(), "current_time".to_owned()];
+    rule.except_tools = vec!["Check_*".to_owned(), "current_time".to_owned()];
     check_policy(&policy, &times(5, by("explorer", "search")), &[]);
     check_policy(&policy, &times(5, by("worker", "check_status")), &[]);
     check_policy(&policy, &times(5, by("worker", "current_time")), &[]);

@@ -145,12 +145,13 @@ fn nudges_are_owed_by_whoever_warned() {
     assert!(guarded.run()["warnings"].as_array().unwrap().len() > 1);
 }
 
-/// Given an agent whose profile only observes, or keeps results, that holds for it alone.
+/// Given an agent whose profile only observes, or keeps results, that holds for it alone; what the file says of all holds for all.
 #[test]
 fn modes_are_each_profile_s_own() {
     let guarded = Guarded::with(
         Name::Agentium,
-        "detectors: {profiles: {'*@new': {profile: agent-runtime, guard: {mode: observe}}, '*@old': {profile: agent-runtime}}}\n",
+        "guard: {exempt_tools: ['Get_*']}
+detectors: {profiles: {'*@new': {profile: agent-runtime, guard: {mode: observe}}, '*@old': {profile: agent-runtime}}}\n",
     );
     let again = |agent: &str| {
         let mut call = asked("lookup", json!({"q": agent}));
@@ -167,6 +168,13 @@ fn modes_are_each_profile_s_own() {
     let answer = again("else");
     assert_eq!(answer["verdict"], json!("SKIP"));
     assert_eq!(answer.get("previous_result"), None);
+    for agent in ["old", "else"] {
+        let mut call = asked("get_time", json!({}));
+        call["agent"] = json!(agent);
+        for _ in 0..5 {
+            assert_eq!(guarded.call(&call, &json!({"result": "noon"})), "ALLOW");
+        }
+    }
 }
 
 /// Given what is about the run as a whole, the main profile's numbers hold whoever does it: one budget, one swarm, one score.

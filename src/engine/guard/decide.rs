@@ -8,7 +8,7 @@ use crate::engine::fold::totals::Spent;
 use crate::engine::fold::waiting::Waiting;
 use crate::engine::fold::{Fold, TOLD_MAX, text_hash};
 use crate::engine::hash::mix;
-use crate::engine::policy::Policy;
+use crate::engine::policy::{Policy, fits_any};
 use crate::engine::rules;
 use crate::engine::run::RunState;
 use crate::engine::view::id_of_warning;
@@ -18,7 +18,7 @@ use crate::engine::window::calls::{Call, Step};
 
 use super::message::{Facts, without_controls, written};
 use super::owed::{about, owed};
-use super::policy::{Action, VerdictKind, When, matches_any};
+use super::policy::{Action, VerdictKind, When};
 use super::{Caller, Verdict};
 
 /// Longest result that says no more than that something was done ("ok", "Success"), in bytes.
@@ -52,7 +52,7 @@ pub(super) fn decide(
         return Decision::default();
     };
     let (own, _) = policy.of(Some(&call.tool), caller.agent.as_ref());
-    let is_exempt = matches_any(&own.guard.exempt_tools, &call.tool);
+    let is_exempt = fits_any(&own.guard.exempt_tools, &call.tool);
     let (foreseen, findings) = if is_exempt || call.hands_off {
         (None, Vec::new())
     } else {
@@ -233,7 +233,7 @@ fn is_unchanged(state: &RunState, tip: &Fold, call: &ToolCall) -> bool {
 impl Action {
     fn concerns(&self, tool: Option<&Text>, agent: Option<&Text>) -> bool {
         let among = |patterns: &[String], name: Option<&Text>| {
-            patterns.is_empty() || name.is_some_and(|name| matches_any(patterns, name))
+            patterns.is_empty() || name.is_some_and(|name| fits_any(patterns, name))
         };
         among(&self.tools, tool) && among(&self.agents, agent)
     }

@@ -18,7 +18,7 @@ pub struct GuardPolicy {
     /// Whether a redacted sample of each result that the guard is told is kept with the run, to be given back with a refusal.
     pub keep_results: bool,
     /// Tools that are never refused, since repeating them is right: they poll, wait or tell the time. `*` stands for any
-    /// letters.
+    /// text.
     pub exempt_tools: Vec<String>,
     /// What to answer, first match first.
     pub actions: Vec<Action>,
@@ -118,7 +118,7 @@ pub struct Action {
     /// Whether the same call must have been answered before, with nothing in between that can have changed the answer.
     #[serde(default)]
     pub unchanged: bool,
-    /// The tools to which it applies; none: all. `*` stands for any letters.
+    /// The tools to which it applies; none: all. `*` stands for any text.
     #[serde(default)]
     pub tools: Vec<String>,
     /// The agents to which it applies; none: all.
@@ -138,54 +138,4 @@ pub enum When {
     Call,
     /// A warning of the rule is open, and this worker has not been told of it as it stands by now.
     Owed,
-}
-
-/// Whether a name matches one of the patterns, in which `*` stands for any letters.
-pub(crate) fn matches_any(patterns: &[String], name: &str) -> bool {
-    patterns.iter().any(|pattern| matches(pattern, name))
-}
-
-fn matches(pattern: &str, name: &str) -> bool {
-    let mut parts = pattern.split('*');
-    let first = parts.next().unwrap_or("");
-    let Some(mut rest) = name.strip_prefix(first) else {
-        return false;
-    };
-    let mut parts = parts.peekable();
-    if parts.peek().is_none() {
-        return rest.is_empty();
-    }
-    while let Some(part) = parts.next() {
-        if parts.peek().is_none() {
-            return rest.ends_with(part);
-        }
-        let Some(at) = rest.find(part) else {
-            return false;
-        };
-        rest = &rest[at + part.len()..];
-    }
-    true
-}
-
-#[cfg(test)]
-mod tests {
-    use super::matches;
-
-    /// Given patterns with and without stars, a name matches as a whole.
-    #[test]
-    fn patterns() {
-        let check = |pattern: &str, name: &str, expected: bool| {
-            assert_eq!(matches(pattern, name), expected, "{pattern} {name}");
-        };
-        check("poll", "poll", true);
-        check("poll", "polling", false);
-        check("poll*", "poll_result", true);
-        check("*poll*", "job_poll", true);
-        check("get_*_status", "get_job_status", true);
-        check("get_*_status", "get_status", false);
-        check("*", "", true);
-        check("a*a", "a", false);
-        check("", "", true);
-        check("", "a", false);
-    }
 }

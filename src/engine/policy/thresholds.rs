@@ -173,10 +173,10 @@ pub struct DuplicateCall {
     /// Whether only a call without an error counts as an earlier one, so that trying again after a failure is free.
     #[serde(default)]
     pub after_success: bool,
-    /// Tools that may repeat: they wait for something, change something, or tell the time.
+    /// Tools that may repeat: they wait for something, change something, or tell the time. `*` stands for any text.
     #[serde(default)]
     pub except_tools: Vec<String>,
-    /// Agents that may repeat.
+    /// Agents that may repeat, in the same way.
     #[serde(default)]
     pub except_agents: Vec<String>,
 }

@@ -139,6 +139,11 @@ pub(super) fn closeness(name: &str, tool: &str, agent: Option<&str>) -> Option<(
     }
 }
 
+/// Whether a name is what one of some patterns says.
+pub(crate) fn fits_any(patterns: &[String], name: &str) -> bool {
+    patterns.iter().any(|pattern| fits(pattern, name))
+}
+
 /// Whether a name is what a pattern says, in which `*` stands for any text. Linear but for the number of stars.
 fn fits(pattern: &str, name: &str) -> bool {
     let (pattern, name) = (pattern.as_bytes(), name.as_bytes());
@@ -185,6 +190,9 @@ mod tests {
         check("Read_File", "read_file", true);
         check("read_file", "read_files", false);
         check("read_*", "read_", true);
+        check("get_*_status", "get_job_status", true);
+        check("get_*_status", "get_status", false);
+        check("a*a", "a", false);
         check("*_file", "read_file", true);
         check("*a*b*", "xxaxxbxx", true);
         check("*a*b", "ab ab x", false);

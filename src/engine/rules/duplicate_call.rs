@@ -20,7 +20,7 @@ use crate::engine::event::Text;
 use crate::engine::fold::judge::{Judged, Outcome};
 use crate::engine::fold::{Fold, text_hash};
 use crate::engine::hash::mix;
-use crate::engine::policy::{DuplicateCall, Policy, Scope};
+use crate::engine::policy::{DuplicateCall, Policy, Scope, fits_any};
 use crate::engine::warning::Rule;
 use crate::engine::warning::kept::Finding;
 
@@ -48,9 +48,8 @@ pub(super) fn observe(fold: &mut Fold, judged: &Judged<'_>, policy: &Policy) -> 
 }
 
 fn is_excepted(settings: &DuplicateCall, tool: &Text, agent: Option<&Text>) -> bool {
-    let among = |names: &[String], name: &Text| names.iter().any(|other| **other == **name);
-    among(&settings.except_tools, tool)
-        || agent.is_some_and(|agent| among(&settings.except_agents, agent))
+    fits_any(&settings.except_tools, tool)
+        || agent.is_some_and(|agent| fits_any(&settings.except_agents, agent))
 }
 
 /// The calls that count together with one whose tool and arguments have this hash.
