@@ -35,7 +35,10 @@ pub fn copy(from: &Path, to: &Path) -> Result<Copied, StoreError> {
     }
     let is_free = fs::read_dir(to).map_or(true, |mut entries| entries.next().is_none());
     if !is_free {
-        let error = io::Error::new(io::ErrorKind::AlreadyExists, "it is not empty");
+        let error = io::Error::new(
+            io::ErrorKind::AlreadyExists,
+            "it is not empty; name a directory that is new or empty",
+        );
         return Err(StoreError::io("cannot copy to", to, error));
     }
     let refused = |error| StoreError::io("cannot copy to", to, error);

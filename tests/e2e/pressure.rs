@@ -400,6 +400,7 @@ fn large_requests_at_once_are_taken_in_turn() {
                 peak_mib(&daemon)
             );
             assert!(held <= held_max, "{held} of {held_max}");
+            assert!(peak_mib(&daemon) < 512.0);
             let shares = [
                 together.efficiency / alone.efficiency,
                 together.rate / alone.rate,

@@ -1,4 +1,4 @@
-//! A process that is killed while it takes over a store of an older format. `EDDY_MIGRATIONS` sets how often, for each format: 4
+//! A process that is killed while it takes over a store of an older format. `EDDY_MIGRATIONS` sets how often, for each format: 10
 //! times by default, 50 in the long form.
 
 use std::fs;
@@ -63,14 +63,15 @@ fn kill_while_it_opens(dir: &Path, at: Duration, once_it_says_so: bool) {
         .expect("it starts");
     while once_it_says_so && said(dir) == before {
         assert!(began.elapsed() < PATIENCE, "it keeps the old format");
-        std::thread::sleep(Duration::from_micros(50));
     }
-    std::thread::sleep(at);
+    if at > Duration::ZERO {
+        std::thread::sleep(at);
+    }
     child.kill().expect("it still runs");
     child.wait().expect("it ends");
 }
 
-/// Given a store of each older format and a process that is killed while it takes it over, at any time or just when the
+/// Given a store of each older format and a process that is killed while it takes it over, half way, at any time or just when the
 /// directory gets its new format, the next opening finds all that one finds that nobody killed, and nothing is set aside.
 #[test]
 fn a_migration_may_be_killed() {
@@ -80,7 +81,7 @@ fn a_migration_may_be_killed() {
         return;
     }
     let kills = std::env::var("EDDY_MIGRATIONS").ok();
-    let kills: u32 = kills.and_then(|number| number.parse().ok()).unwrap_or(4);
+    let kills: u32 = kills.and_then(|number| number.parse().ok()).unwrap_or(10);
     let formats = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/store_formats");
     let mut half_way = 0;
     for format in OLDER {
@@ -88,6 +89,13 @@ fn a_migration_may_be_killed() {
         let sound = tempfile::tempdir().expect("a directory");
         copy(&older, sound.path());
         let expected = shown(sound.path());
+        // The directory says the new format and the database the old one; or the directory was just to say it.
+        for half in [said(sound.path()), String::new()] {
+            let directory = tempfile::tempdir().expect("a directory");
+            copy(&older, directory.path());
+            fs::write(directory.path().join("FORMAT"), half).expect("it can be written");
+            assert_eq!(shown(directory.path()), expected, "format {format}");
+        }
         for kill in 0..kills {
             let directory = tempfile::tempdir().expect("a directory");
             let dir = directory.path();
@@ -95,7 +103,9 @@ fn a_migration_may_be_killed() {
             // Times that are spread: some tenths of a second go by until a process has opened it.
             let part = kill * 7 % 16;
             if kill % 2 == 0 {
-                kill_while_it_opens(dir, Duration::from_micros(100) * part, true);
+                // Half of them at once, before the database has it too.
+                let later = Duration::from_micros(100) * (part % 4);
+                kill_while_it_opens(dir, later, true);
             } else {
                 kill_while_it_opens(dir, Duration::from_millis(20) * part, false);
             }
