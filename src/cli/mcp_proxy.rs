@@ -39,6 +39,9 @@ pub(super) struct McpProxyArgs {
     /// The run that the calls belong to, where a call does not name its trace; without one, a run of this process
     #[arg(long, value_name = "ID")]
     run_id: Option<String>,
+    /// The agent that uses the server, where it has a profile of its own
+    #[arg(long, value_name = "NAME")]
+    agent: Option<String>,
     #[command(flatten)]
     api: ApiArgs,
     /// The server's command
@@ -56,6 +59,7 @@ struct UnderWay {
 struct Proxy {
     guard: GuardClient,
     run_id: String,
+    agent: Option<String>,
     /// By the JSON of the request's id, which may be a text or a number.
     under_way: Mutex<HashMap<String, UnderWay>>,
     /// Two write to it, a line at a time: the server's answers and our own.
@@ -70,6 +74,7 @@ pub(super) fn run(args: &McpProxyArgs) -> Result<(), Failure> {
     let proxy = Arc::new(Proxy {
         guard: GuardClient::new(&args.api)?,
         run_id: run_id.unwrap_or_else(|| format!("mcp-{}-{}", std::process::id(), seconds())),
+        agent: args.agent.clone(),
         under_way: Mutex::default(),
         client: Mutex::new(io::stdout()),
     });
@@ -184,6 +189,7 @@ impl Proxy {
             run_id: trace(params).unwrap_or_else(|| self.run_id.clone()),
             tool: params.get("name")?.as_str()?.to_owned(),
             arguments: params.get("arguments").cloned().unwrap_or_default(),
+            agent: self.agent.clone(),
             ..Call::default()
         };
         Some((id.clone(), call))

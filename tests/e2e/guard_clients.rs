@@ -219,7 +219,7 @@ fn hooks_refuse_in_the_form_of_the_program() {
 }
 
 /// Given a server behind the proxy and an agent that repeats itself, the fourth call is answered by the proxy, and the server
-/// never sees it.
+/// never sees it. The run shows the agent that the proxy names.
 #[cfg(unix)]
 #[test]
 fn the_proxy_answers_refused_calls() {
@@ -238,6 +238,8 @@ fn the_proxy_answers_refused_calls() {
             "mcp-proxy",
             "--run-id",
             "r",
+            "--agent",
+            "lister",
             "--api",
             &api,
             "--",
@@ -259,7 +261,9 @@ fn the_proxy_answers_refused_calls() {
     // Without these, clients do not take it for the result of a tool that declares what it gives.
     assert_eq!(refused["result"]["isError"], true);
     assert_eq!(refused["result"]["resultType"], "complete");
-    assert_eq!(daemon.get("/v1/runs/r").1["skipped_calls"], 1);
+    let (_, run) = daemon.get("/v1/runs/r");
+    assert_eq!(run["skipped_calls"], 1, "{run}");
+    assert_eq!(run["agents"], json!(["lister"]), "{run}");
 }
 
 /// Given calls in a batch, as revisions before 2025-06-18 allow, each is guarded: the fourth of the same is refused, the others
