@@ -12,6 +12,7 @@ mod attocode;
 mod automatos;
 mod guarded;
 mod looplens;
+mod looplens_again;
 mod mixed;
 mod naive;
 mod rescan;

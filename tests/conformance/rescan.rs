@@ -1,8 +1,10 @@
-//! Rules of `standard` that look at errands, hand-offs and reading, against a plain look over the whole run.
+//! Rules of `standard` that look at errands, hand-offs, reading and how much is done, against a plain look over the whole run.
+
+use std::collections::BTreeSet;
 
 use eddy::config::profile::Name;
-use eddy::engine::policy::{Alarm, Exploration, Policy};
-use eddy::engine::warning::Severity;
+use eddy::engine::policy::{Alarm, Exploration, NormalRun, Policy, UnusualRun};
+use eddy::engine::warning::{Rule, Severity};
 use proptest::prelude::{Just, Strategy, any, prop_oneof, proptest};
 use serde_json::{Value, json};
 
@@ -147,6 +149,35 @@ fn only_reads(steps: &[Step]) -> bool {
     })
 }
 
+/// The most that the first agent usually does; of the others nothing is known.
+const USUAL: NormalRun = NormalRun {
+    calls: 8,
+    repeats: 3,
+};
+
+const ANSWERS: [&str; 2] = ["it rains", "the sun shines"];
+
+/// Which agent asks which question, and which answer it gets.
+type Asked = (usize, usize, usize);
+
+/// How many of its calls an agent has made, and how many of them were among the twelve before already.
+fn work_of(agent: usize, asked: &[Asked]) -> NormalRun {
+    let is_repeat = |place: usize| {
+        let before = &asked[place.saturating_sub(12)..place];
+        let (_, question, answer) = asked[place];
+        before
+            .iter()
+            .any(|known| (known.1, known.2) == (question, answer))
+    };
+    let own: Vec<usize> = (0..asked.len())
+        .filter(|place| asked[*place].0 == agent)
+        .collect();
+    NormalRun {
+        calls: own.len() as u64,
+        repeats: own.iter().filter(|place| is_repeat(**place)).count() as u64,
+    }
+}
+
 proptest! {
     #![proptest_config(proptest::test_runner::Config { cases: 200, failure_persistence: None, ..Default::default() })]
 
@@ -180,5 +211,25 @@ proptest! {
         policy.rules.exploration_saturation = Some(Exploration { alarm, calls: 4 });
         let found = found(&policy, &events, "exploration_saturation");
         assert_eq!(!found.is_empty(), only_reads(&steps), "{:?}", shown(&watch(&policy, &events)));
+    }
+
+    /// Given any calls of two agents, more work than is usual is found, and that of the agent of whom it is known alone.
+    #[test]
+    fn work(asked in proptest::collection::vec((0_usize..2, 0_usize..16, 0_usize..2), 1..40)) {
+        let call = |(agent, question, answer): &Asked| {
+            json!({"kind": "tool_call", "tool": "search", "agent": AGENTS[*agent], "input": {"question": question}, "output": ANSWERS[*answer]})
+        };
+        let events: Vec<Value> = asked.iter().map(call).collect();
+        let mut policy = Name::Standard.policy();
+        let alarm = Alarm { severity: Severity::Warning, critical_count: None, penalty: 15 };
+        let agents = [(AGENTS[0].to_owned(), USUAL)].into();
+        policy.rules.unusual_run = Some(UnusualRun { alarm, agents });
+        let view = watch(&policy, &events);
+        let found = view.warnings.iter().filter(|warning| warning.rule == Rule::UnusualRun);
+        let found: BTreeSet<u64> = found.map(|warning| warning.count).collect();
+        let work = work_of(0, &asked);
+        let pairs = [(work.calls, USUAL.calls), (work.repeats, USUAL.repeats)];
+        let unusual = pairs.into_iter().filter(|(count, usual)| count > usual);
+        assert_eq!(found, unusual.map(|(count, _)| count).collect(), "{:?} after {asked:?}", shown(&view));
     }
 }
