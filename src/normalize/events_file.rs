@@ -277,9 +277,9 @@ impl Told<'_> {
             tool: value::name(tool),
             call_id: call_id.map(|id| value::id_hash(&[id.as_bytes()])),
             input: self.input(&how),
-            output: result
-                .as_deref()
-                .map_or(Recorded::NotRecorded, |json| value::output_json(&how, json)),
+            output: result.as_deref().map_or(Recorded::NotRecorded, |json| {
+                value::answer_json(&how, json, arguments)
+            }),
             error: if self.error.is_some() {
                 self.failure()
             } else {

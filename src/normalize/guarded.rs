@@ -64,11 +64,16 @@ fn outcome<'t>(
             // A program may not know that its tool failed, and hand the words on as a result.
             let arguments = told.arguments.unwrap_or_default();
             let (inner, failure) = ended::told_in_blocks(told.tool, arguments, result);
-            let output = sampled(&inner, result, how, keep_result);
-            (output, failure, result)
+            let output = value::answer_json(how, &inner, arguments);
+            (sampled(output, result, how, keep_result), failure, result)
         }
         Some(Outcome::NoData(words)) => (
-            sampled("[]", words.unwrap_or("[]"), how, keep_result),
+            sampled(
+                value::output_json(how, "[]"),
+                words.unwrap_or("[]"),
+                how,
+                keep_result,
+            ),
             None,
             "",
         ),
@@ -77,8 +82,8 @@ fn outcome<'t>(
 }
 
 /// A result, with a redacted sample of what is to be given back for it, if it may be kept.
-fn sampled(result: &str, given_back: &str, how: &ToolSettings<'_>, keep: bool) -> Recorded {
-    match (value::output_json(how, result), keep) {
+fn sampled(output: Recorded, given_back: &str, how: &ToolSettings<'_>, keep: bool) -> Recorded {
+    match (output, keep) {
         (Recorded::Value(output), true) => Recorded::Value(Value {
             sample: match value::input_json(how, given_back) {
                 Recorded::Value(value) => value.sample,

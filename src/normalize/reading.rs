@@ -181,7 +181,9 @@ impl<'r, 'a> Reading<'r, 'a> {
                 .filter(|id| !id.is_empty())
                 .map(|id| value::id_hash(&[id.as_bytes()])),
             input: arguments.map_or(Recorded::NotRecorded, |json| value::input_json(&how, json)),
-            output: result.map_or(Recorded::NotRecorded, |json| value::output_json(&how, json)),
+            output: result.map_or(Recorded::NotRecorded, |json| {
+                value::answer_json(&how, json, arguments.unwrap_or_default())
+            }),
             error,
             hands_off,
             writes: tool_names::writes(&tool),

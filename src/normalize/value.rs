@@ -7,6 +7,7 @@
 
 mod clock;
 mod digest;
+mod echo;
 mod emptiness;
 pub(super) mod failing;
 pub(super) mod hash;
@@ -32,6 +33,7 @@ use crate::engine::policy::ToolSettings;
 use crate::otlp::ValueView;
 
 use self::digest::{READ_BYTES_MAX, Reader};
+use self::echo::without_echo;
 use self::nested::{Digest, Shape};
 use self::places::without_places;
 use self::sample::cut;
@@ -78,6 +80,22 @@ pub(super) fn input_json(how: &ToolSettings<'_>, text: &str) -> Recorded {
     let mut reader = Reader::for_input(how);
     let digest = reader.json(text);
     input_value(digest, reader)
+}
+
+/// The result of a call, of which what its arguments said is no news: what is compared is the rest.
+pub(super) fn answer_json(how: &ToolSettings<'_>, json: &str, arguments: &str) -> Recorded {
+    let output = output_json(how, json);
+    let (Recorded::Value(whole), Cow::Owned(rest)) = (&output, without_echo(json, arguments))
+    else {
+        return output;
+    };
+    match output_json(how, &rest) {
+        Recorded::Value(rest) => Recorded::Value(Value {
+            fingerprint: whole.fingerprint,
+            ..rest
+        }),
+        _ => output,
+    }
 }
 
 /// A result of a tool, from JSON text such as [`member`] gives; what is not JSON is taken as a text.

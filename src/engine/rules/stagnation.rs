@@ -2,7 +2,8 @@
 //!
 //! # What it sees
 //! At least four calls of a tool within twelve that ask for the same in other words, and whose results are equal once times,
-//! ids and the like are masked, or differ in a few numbers alone, such as scores.
+//! ids and the like are masked, or differ in a few numbers alone, such as scores. Five, where each opens another address
+//! (`https://…`) and brings the same page of at least 256 bytes: one that asks for a person, or one article at many sites.
 //!
 //! # Why it matters
 //! The arguments only look like headway. Comparing arguments alone misses a question that is asked in other words.
@@ -17,7 +18,7 @@
 //! anew; where other results of the tool are more than these, it has more than one to give; and the calls of one model answer
 //! count once.
 
-use crate::engine::event::SpanId;
+use crate::engine::event::{SpanId, Value};
 use crate::engine::fold::Fold;
 use crate::engine::fold::judge::{Judged, Outcome};
 use crate::engine::fold::marks::CallMark;
@@ -31,6 +32,9 @@ const RULE: Rule = Rule::Stagnation;
 
 /// Fewest other wordings of the question: with fewer, it is the same call again.
 const WORDINGS_MIN: usize = 2;
+
+/// Shortest result that is a page rather than an answer, which many addresses may have in common.
+const PAGE_BYTES_MIN: u32 = 256;
 
 pub(super) fn observe(fold: &mut Fold, judged: &Judged<'_>, policy: &Policy) -> Option<Finding> {
     let settings = policy.rules.stagnation.as_ref()?;
@@ -88,7 +92,11 @@ fn same_results(
     if same.len() < enough {
         return None;
     }
-    let same = reworded((sample, judged.shape), same);
+    let same = if others == 0 && same.len() > enough && is_page(judged, sample) {
+        same
+    } else {
+        reworded((sample, judged.shape), same)
+    };
     let mut wordings: Vec<_> = same.iter().filter_map(|mark| mark.key()).collect();
     wordings.retain(|key| *key != own);
     wordings.sort_unstable();
@@ -96,6 +104,12 @@ fn same_results(
     let mut places: Vec<_> = same.iter().map(|mark| (mark.span, mark.start_ns)).collect();
     places.sort_by_key(|(_, start_ns)| *start_ns);
     (places.len() >= enough.max(others) && wordings.len() >= WORDINGS_MIN).then_some(places)
+}
+
+/// Whether a call opened an address and brought a page, of which each address has its own.
+fn is_page(judged: &Judged<'_>, sample: &str) -> bool {
+    let is_long = |value: &Value| value.bytes >= PAGE_BYTES_MIN;
+    sample.contains("://") && judged.call.output.value().is_some_and(is_long)
 }
 
 /// Whether a call got the same result, or one that differs in numbers alone.
