@@ -1,23 +1,31 @@
 //! Takes out of a result what the arguments said: what was asked is no answer.
 
 use std::borrow::Cow;
+use std::ops::RangeInclusive;
 
 use memchr::memmem;
 
+use crate::engine::event::SAMPLE_BYTES_MAX;
+
+use super::digest::READ_BYTES_MAX;
 use super::is_marker;
 
 /// Longest arguments of which what a result repeats is left out: longer ones are texts that are sent, and no questions.
 const ARGUMENTS_BYTES_MAX: usize = 1_024;
 
-/// Shortest argument that is left out of a result: an address, a sentence, an id.
-const SAID_BYTES_MIN: usize = 10;
+/// How long an argument is that is left out of a result: an address, a sentence, an id. What a sample has no room for is a text
+/// that is handed over.
+const SAID_BYTES: RangeInclusive<usize> = 10..=SAMPLE_BYTES_MAX;
+
+/// Most arguments that are looked for.
+const SAID_MAX: usize = 8;
 
 /// What stands for an argument that a result repeats.
 const ECHO: &str = "it";
 
 /// A result with a word in the place of what the arguments, as JSON, said.
 pub(super) fn without_echo<'t>(result: &'t str, arguments: &str) -> Cow<'t, str> {
-    if arguments.len() > ARGUMENTS_BYTES_MAX {
+    if arguments.len() > ARGUMENTS_BYTES_MAX || result.len() > READ_BYTES_MAX {
         return Cow::Borrowed(result);
     }
     let pieces = arguments.split('"');
@@ -27,18 +35,19 @@ pub(super) fn without_echo<'t>(result: &'t str, arguments: &str) -> Cow<'t, str>
         .zip(behind)
         .filter(|(_, behind)| !behind.starts_with(':'));
     let said = values.map(|(said, _)| said.trim_end_matches('\\'));
-    let said = said.filter(|said| said.len() >= SAID_BYTES_MIN && !is_marker(said));
-    said.fold(Cow::Borrowed(result), |result, said| {
-        match memmem::find(result.as_bytes(), said.as_bytes()) {
-            Some(_) => Cow::Owned(result.replace(said, ECHO)),
-            None => result,
-        }
-    })
+    let said = said.filter(|said| SAID_BYTES.contains(&said.len()) && !is_marker(said));
+    said.take(SAID_MAX)
+        .fold(Cow::Borrowed(result), |result, said| {
+            match memmem::find(result.as_bytes(), said.as_bytes()) {
+                Some(_) => Cow::Owned(result.replace(said, ECHO)),
+                None => result,
+            }
+        })
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{ARGUMENTS_BYTES_MAX, without_echo};
+    use super::{ARGUMENTS_BYTES_MAX, SAMPLE_BYTES_MAX, without_echo};
 
     /// Given a result that repeats what was asked, that is left out; names of members, and what is short, stay.
     #[test]
@@ -65,7 +74,9 @@ mod tests {
             ),
             r#"{"q":"say \"it\""}"#
         );
-        let long = format!(r#"{{"text":"{}"}}"#, "a".repeat(ARGUMENTS_BYTES_MAX));
-        assert_eq!(told(&long, &long), long);
+        for bytes in [SAMPLE_BYTES_MAX + 1, ARGUMENTS_BYTES_MAX] {
+            let long = format!(r#"{{"text":"{}"}}"#, "a".repeat(bytes));
+            assert_eq!(told(&long, &long), long);
+        }
     }
 }
