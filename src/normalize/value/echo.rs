@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::ops::RangeInclusive;
 
-use memchr::memmem;
+use memchr::{memchr_iter, memmem};
 
 use crate::engine::event::SAMPLE_BYTES_MAX;
 
@@ -25,24 +25,31 @@ const ECHO: &str = "it";
 
 /// A result with a word in the place of what the arguments, as JSON, said.
 pub(super) fn without_echo<'t>(result: &'t str, arguments: &str) -> Cow<'t, str> {
+    let mut rest = Cow::Borrowed(result);
     if arguments.len() > ARGUMENTS_BYTES_MAX || result.len() > READ_BYTES_MAX {
-        return Cow::Borrowed(result);
+        return rest;
     }
-    let pieces = arguments.split('"');
-    let behind = pieces.clone().skip(1).chain([""]);
-    // The name of a member is no value; before a quotation mark within a text stands a backslash.
-    let values = pieces
-        .zip(behind)
-        .filter(|(_, behind)| !behind.starts_with(':'));
-    let said = values.map(|(said, _)| said.trim_end_matches('\\'));
-    let said = said.filter(|said| SAID_BYTES.contains(&said.len()) && !is_marker(said));
-    said.take(SAID_MAX)
-        .fold(Cow::Borrowed(result), |result, said| {
-            match memmem::find(result.as_bytes(), said.as_bytes()) {
-                Some(_) => Cow::Owned(result.replace(said, ECHO)),
-                None => result,
-            }
-        })
+    for said in values(arguments).take(SAID_MAX) {
+        if memmem::find(rest.as_bytes(), said.as_bytes()).is_some() {
+            rest = Cow::Owned(rest.replace(said, ECHO));
+        }
+    }
+    rest
+}
+
+/// The texts among arguments that may be left out, and between the quotation marks within a text those parts of it; arguments
+/// that are no JSON are one.
+fn values(arguments: &str) -> impl Iterator<Item = &str> {
+    let mut from = 0;
+    let ends = memchr_iter(b'"', arguments.as_bytes()).chain([arguments.len()]);
+    ends.filter_map(move |end| {
+        let said = &arguments[from..end];
+        from = end + 1;
+        // The name of a member is no value; before a quotation mark within a text stands a backslash.
+        let is_name = arguments.as_bytes().get(end + 1) == Some(&b':');
+        let said = said.trim_end_matches('\\');
+        (!is_name && SAID_BYTES.contains(&said.len()) && !is_marker(said)).then_some(said)
+    })
 }
 
 #[cfg(test)]
