@@ -3,7 +3,7 @@
 //! The pass that checks a span's attributes sorts them into the facts that every dialect knows (`facts`). The scope name
 //! and, where that says nothing, the keys say which framework made it; the file of that `dialect` reads the facts, undoes the
 //! framework's wrappers, and writes events into the [`Report`], with what all dialects share (`reading`, `call`, `answer`
-//! and so on). What stands in arguments, results and errors is read by `value`, which knows no framework.
+//! and so on). What stands in arguments, results and errors is read by `value`, which needs no dialect.
 //! Normalizing never fails: what cannot be read is left out and counted, and a span that tells of nothing an agent did
 //! gives no event, though it may still say which run its trace belongs to. Arguments and results leave this room only
 //! as fingerprints and redacted samples.
