@@ -257,7 +257,7 @@ fn is_of(run: &Run, programs: &[&str]) -> bool {
 /// The fingerprint of arguments that no framework has touched.
 fn fingerprint(arguments: &Json) -> u64 {
     let line = json!({"run_id": "r", "events": [{"i": 0, "kind": "tool_call", "tool": "t", "input": arguments}]});
-    let run = events_file::runs(line.to_string().as_bytes())
+    let run = events_file::runs(line.to_string().as_bytes(), &Name::Standard.policy())
         .unwrap()
         .next()
         .unwrap()

@@ -283,7 +283,8 @@ impl Fold {
         tool: Option<&Text>,
         agent: Option<&Text>,
     ) -> &'p Policy {
-        let (own, apart) = policy.of(tool.map(|tool| &**tool), agent);
+        let [tool, agent] = [tool, agent].map(|name| name.map(|name| &**name));
+        let (own, apart) = policy.of(tool, agent);
         self.tallies.keep_apart(apart);
         own
     }

@@ -134,7 +134,7 @@ pub fn check(state: &mut RunState, call: &ToolCall, caller: &Caller, policy: &Po
     state.ensure_tip(policy);
     let question = question(state, call, caller);
     let mode = policy
-        .of(Some(&call.tool), caller.agent.as_ref())
+        .of(Some(&call.tool), caller.agent.as_deref())
         .0
         .guard
         .mode;
@@ -232,7 +232,7 @@ pub fn message(state: &mut RunState, said: Said, caller: &Caller, policy: &Polic
     };
     let mut events = vec![event_of(id, at_ns, caller, body)];
     let mut changes = take(state, &events, caller, policy);
-    let mode = policy.of(None, caller.agent.as_ref()).0.guard.mode;
+    let mode = policy.of(None, caller.agent.as_deref()).0.guard.mode;
     let (decided, nudge) = match mode {
         _ if caller.is_gone => (Verdict::default(), None),
         Mode::Off => (Verdict::default(), None),

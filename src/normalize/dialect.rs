@@ -26,7 +26,7 @@ mod openllmetry;
 mod plain;
 mod vercel;
 
-use crate::engine::policy::Tools;
+use crate::engine::policy::Policy;
 use crate::otlp::{LogView, SpanView};
 
 use super::facts::{Facts, Slot};
@@ -121,16 +121,16 @@ impl Dialect {
     pub(super) fn read_log(
         log: &LogView<'_>,
         report: &mut Report,
-        tools: &Tools,
+        policy: &Policy,
         retold: &mut Retold,
         out: &mut Vec<Report>,
     ) -> Outcome {
         match Self::of_scope(log.scope_name) {
-            Self::ClaudeCode => claude_code::log(log, report, tools),
-            Self::Codex => codex::log(log, report, tools),
-            Self::GeminiCli => gemini_cli::log(log, report, tools),
+            Self::ClaudeCode => claude_code::log(log, report, policy),
+            Self::Codex => codex::log(log, report, policy),
+            Self::GeminiCli => gemini_cli::log(log, report, policy),
             // The conventions' log events are read alike from whoever writes them.
-            _ => messages::log(log, report, tools, retold, out),
+            _ => messages::log(log, report, policy, retold, out),
         }
     }
 

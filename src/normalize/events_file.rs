@@ -17,7 +17,7 @@ use crate::engine::event::{
     AgentSpan, Answer, Body, Event, Failure, Handoff, ModelCall, Recorded, RunEnd, SpanId, Text,
     ToolCall, TraceId,
 };
-use crate::engine::policy::{ToolSettings, Tools};
+use crate::engine::policy::{Policy, ToolSettings};
 
 use super::{ended, fingerprint, tool_names, value};
 
@@ -64,8 +64,9 @@ pub enum EventsError {
     },
 }
 
-/// The runs in a file of events, compressed with gzip or not, one after the other. Blank lines are passed over.
-pub fn runs<'r>(file: impl Read + 'r) -> std::io::Result<EventsRuns<'r>> {
+/// The runs in a file of events, compressed with gzip or not, one after the other, read by the policy by which they are to be
+/// judged. Blank lines are passed over.
+pub fn runs<'r>(file: impl Read + 'r, policy: &'r Policy) -> std::io::Result<EventsRuns<'r>> {
     let mut file = BufReader::new(file);
     let is_compressed = file.fill_buf()?.starts_with(&[0x1f, 0x8b]);
     let lines: Box<dyn BufRead + 'r> = if is_compressed {
@@ -76,7 +77,7 @@ pub fn runs<'r>(file: impl Read + 'r) -> std::io::Result<EventsRuns<'r>> {
     Ok(EventsRuns {
         lines,
         line: 0,
-        tools: Tools::default(),
+        policy,
     })
 }
 
@@ -84,15 +85,7 @@ pub fn runs<'r>(file: impl Read + 'r) -> std::io::Result<EventsRuns<'r>> {
 pub struct EventsRuns<'r> {
     lines: Box<dyn BufRead + 'r>,
     line: u64,
-    tools: Tools,
-}
-
-impl EventsRuns<'_> {
-    /// Reads calls as is set for their tools.
-    #[must_use]
-    pub fn with_tools(self, tools: Tools) -> Self {
-        Self { tools, ..self }
-    }
+    policy: &'r Policy,
 }
 
 impl Iterator for EventsRuns<'_> {
@@ -108,7 +101,7 @@ impl Iterator for EventsRuns<'_> {
                 Ok(0) => return None,
                 Ok(_) if bytes.trim_ascii().is_empty() => {}
                 Ok(_) => {
-                    let run = Line::read(&bytes, &self.tools);
+                    let run = Line::read(&bytes, self.policy);
                     return Some(run.map_err(|reason| EventsError::Line { line, reason }));
                 }
                 Err(source) => {
@@ -165,7 +158,7 @@ fn present<'de, D: Deserializer<'de>>(json: D) -> Result<Option<&'de RawValue>, 
 }
 
 impl Line<'_> {
-    fn read(bytes: &[u8], tools: &Tools) -> Result<EventsRun, String> {
+    fn read(bytes: &[u8], policy: &Policy) -> Result<EventsRun, String> {
         let mut line: Line<'_> =
             serde_json::from_slice(bytes).map_err(|error| described(&error))?;
         line.events.sort_by_key(|told| told.i);
@@ -180,7 +173,7 @@ impl Line<'_> {
             time_ms = told.t_ms.map(|time| time as u64).or(time_ms);
             let start_ns = start_ns(i, time_ms);
             let bodies = told
-                .bodies(tools)
+                .bodies(policy)
                 .map_err(|reason| format!("event {i}: {reason}"))?;
             for (part, body) in bodies.into_iter().enumerate() {
                 events.push(told.event(&line.run_id, part as u8, start_ns, body));
@@ -232,9 +225,9 @@ impl Told<'_> {
         }
     }
 
-    fn bodies(&self, tools: &Tools) -> Result<Vec<Body>, String> {
+    fn bodies(&self, policy: &Policy) -> Result<Vec<Body>, String> {
         Ok(vec![match &*self.kind {
-            "tool_call" => return self.tool_call(tools),
+            "tool_call" => return self.tool_call(policy),
             "llm_call" => Body::ModelCall(self.model_call(Answer::Unknown)),
             "llm_text" => self.model_text(),
             "handoff" => return self.handoff(),
@@ -257,13 +250,13 @@ impl Told<'_> {
     }
 
     /// A call; of a tool that passes control, that too.
-    fn tool_call(&self, tools: &Tools) -> Result<Vec<Body>, String> {
+    fn tool_call(&self, policy: &Policy) -> Result<Vec<Body>, String> {
         let tool = self.tool.as_deref().unwrap_or_default().trim();
         if tool.is_empty() {
             return Err("a tool_call needs `tool`".to_owned());
         }
         let call_id = self.call_id.as_deref().filter(|id| !id.is_empty());
-        let how = tools.of(tool, self.agent.as_deref());
+        let how = policy.tool(tool, self.agent.as_deref());
         let arguments = self.input.map_or("", RawValue::get);
         let receiver = tool_names::receiver(tool, arguments);
         let (result, told) = match self.output {
@@ -389,18 +382,26 @@ fn unquoted(json: &RawValue) -> Cow<'_, str> {
 #[cfg(test)]
 mod tests {
     use std::io::Write;
+    use std::sync::LazyLock;
 
     use flate2::Compression;
     use flate2::write::GzEncoder;
 
     use super::*;
+    use crate::config::profile::Name;
+
+    static POLICY: LazyLock<Policy> = LazyLock::new(|| Name::Standard.policy());
 
     const SAMPLES: &[u8] = include_bytes!("../../tests/events/samples.events.jsonl");
 
     /// One run whose events are these.
     fn run_of(events: &str) -> EventsRun {
         let line = format!(r#"{{"run_id":"r","events":[{events}]}}"#);
-        runs(line.as_bytes()).unwrap().next().unwrap().unwrap()
+        runs(line.as_bytes(), &POLICY)
+            .unwrap()
+            .next()
+            .unwrap()
+            .unwrap()
     }
 
     /// The one event of a run that has this one.
@@ -418,7 +419,7 @@ mod tests {
 
     #[track_caller]
     fn check_error(line: &str, expected: &str) {
-        let error = runs(line.as_bytes()).unwrap().next().unwrap();
+        let error = runs(line.as_bytes(), &POLICY).unwrap().next().unwrap();
         assert_eq!(error.unwrap_err().to_string(), expected);
     }
 
@@ -426,7 +427,10 @@ mod tests {
     /// from a compressed file.
     #[test]
     fn recorded_runs_are_read() {
-        let read: Vec<EventsRun> = runs(SAMPLES).unwrap().map(Result::unwrap).collect();
+        let read: Vec<EventsRun> = runs(SAMPLES, &POLICY)
+            .unwrap()
+            .map(Result::unwrap)
+            .collect();
         let datasets: Vec<_> = read
             .iter()
             .map(|run| run.dataset.as_deref().unwrap())
@@ -453,7 +457,10 @@ mod tests {
         let mut compressed = GzEncoder::new(Vec::new(), Compression::fast());
         compressed.write_all(SAMPLES).unwrap();
         let compressed = compressed.finish().unwrap();
-        let again: Vec<EventsRun> = runs(&compressed[..]).unwrap().map(Result::unwrap).collect();
+        let again: Vec<EventsRun> = runs(&compressed[..], &POLICY)
+            .unwrap()
+            .map(Result::unwrap)
+            .collect();
         assert_eq!(again, read);
     }
 
@@ -609,7 +616,7 @@ mod tests {
             "line 1: event 7: unknown status `x`; known are ok and failed",
         );
         let two = "nonsense\n{\"run_id\":\"r\",\"events\":[]}\n";
-        let read: Vec<_> = runs(two.as_bytes()).unwrap().collect();
+        let read: Vec<_> = runs(two.as_bytes(), &POLICY).unwrap().collect();
         assert!(read[0].is_err() && read[1].is_ok() && read.len() == 2);
     }
 
@@ -620,7 +627,7 @@ mod tests {
         compressed.write_all(SAMPLES).unwrap();
         let compressed = compressed.finish().unwrap();
         let half = &compressed[..compressed.len() / 2];
-        let read: Vec<_> = runs(half).unwrap().collect();
+        let read: Vec<_> = runs(half, &POLICY).unwrap().collect();
         assert!(matches!(read.last(), Some(Err(EventsError::Read { .. }))));
     }
 }

@@ -281,7 +281,7 @@ impl<'a> Batch<'_, 'a> {
     fn tell(&mut self, span: &SpanView<'a>, facts: &Facts<'a>, out: &mut Vec<Report>) {
         let workers = &self.normalizer.workers;
         let mut report = Report::about(span.trace_id);
-        let how = (&self.policy.tools, self.traits);
+        let how = (self.policy, self.traits);
         let mut reading = Reading::new(span, facts, &mut report, &mut self.names, how);
         let outcome = Dialect::of_span(span, facts).read(&mut reading);
         let worker = || {
@@ -298,8 +298,7 @@ impl<'a> Batch<'_, 'a> {
     /// Reads one log record and appends what it reports: at most one report, none for a record that says nothing.
     pub fn log(&mut self, log: &LogView<'a>, out: &mut Vec<Report>) {
         let mut report = Report::about(log.trace_id);
-        let tools = &self.policy.tools;
-        let outcome = Dialect::read_log(log, &mut report, tools, &mut self.retold, out);
+        let outcome = Dialect::read_log(log, &mut report, self.policy, &mut self.retold, out);
         let workers = &self.normalizer.workers;
         let worker = || workers.among(&log.attributes);
         self.close(report, outcome, (worker, &log.resource), out);

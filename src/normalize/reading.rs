@@ -10,7 +10,7 @@ use crate::engine::event::{
     AgentSpan, Answer, Body, Event, Failure, Handoff, ID_BYTES_MAX, ModelCall, Recorded, RunEnd,
     SpanId, Text, ToolCall, TraceId,
 };
-use crate::engine::policy::Tools;
+use crate::engine::policy::Policy;
 use crate::otlp::{SpanView, ValueView};
 
 use super::answer::{self, Asked};
@@ -36,20 +36,20 @@ pub(super) struct Reading<'r, 'a> {
     pub(super) agent: Option<Cow<'a, str>>,
     report: &'r mut Report,
     names: &'r mut Names,
-    /// What is special about single tools.
-    pub(super) tools: &'r Tools,
+    /// The policy by which calls are read, as it says what is special about their tools.
+    pub(super) policy: &'r Policy,
     /// Whether calls are told with their traits.
     traits: bool,
 }
 
 impl<'r, 'a> Reading<'r, 'a> {
-    /// Begins to read a span, with what is special about single tools and whether calls are told with their traits.
+    /// Begins to read a span, by a policy, and with whether calls are told with their traits.
     pub(super) fn new(
         span: &'r SpanView<'a>,
         facts: &'r Facts<'a>,
         report: &'r mut Report,
         names: &'r mut Names,
-        (tools, traits): (&'r Tools, bool),
+        (policy, traits): (&'r Policy, bool),
     ) -> Self {
         let agent = facts.text(Slot::Agent).map(Cow::Borrowed);
         Self {
@@ -58,7 +58,7 @@ impl<'r, 'a> Reading<'r, 'a> {
             agent,
             report,
             names,
-            tools,
+            policy,
             traits,
         }
     }
@@ -170,7 +170,7 @@ impl<'r, 'a> Reading<'r, 'a> {
             .map(|error| told_by_result(error, result))
             .or(told);
         let hands_off = tool_names::hands_off(&tool);
-        let how = self.tools.of(&tool, self.agent.as_deref());
+        let how = self.policy.tool(&tool, self.agent.as_deref());
         let arguments = arguments.as_deref();
         let traits = self.traits.then(|| {
             let (arguments, result) = (arguments.unwrap_or_default(), result.unwrap_or_default());
@@ -294,7 +294,7 @@ impl<'r, 'a> Reading<'r, 'a> {
     /// Tells that a model asked for a call.
     pub(super) fn tell_asked(&mut self, asked: &Asked<'_>) {
         let tool = self.names.name(&asked.tool);
-        let how = self.tools.of(&tool, self.agent.as_deref());
+        let how = self.policy.tool(&tool, self.agent.as_deref());
         if let Some(call) = asked.report(tool, &how) {
             let id = asked.identity(&self.span.trace_id);
             self.tell_named(id, Body::Asked(call));
@@ -303,7 +303,7 @@ impl<'r, 'a> Reading<'r, 'a> {
 
     /// Tells what a tool answered, which was over when the span began: like a record of it, a report without a span.
     fn tell_tool_answer(&mut self, answer: &ToolAnswer<'_>) {
-        let how = self.tools.of("", self.agent.as_deref());
+        let how = self.policy.tool("", self.agent.as_deref());
         let call = answer.report(&how);
         let id = answer.identity(&self.span.trace_id);
         let at_ns = self.span.start_ns;

@@ -8,7 +8,7 @@
 use std::borrow::Cow;
 
 use crate::engine::event::{Body, Event, SpanId, Text, TraceId};
-use crate::engine::policy::{ToolSettings, Tools};
+use crate::engine::policy::{Policy, ToolSettings};
 use crate::otlp::{Attributes, LogView, ValueView};
 
 use super::{Report, value};
@@ -60,7 +60,7 @@ pub(super) struct Record<'r, 'a> {
     /// Who did it, where the record says so.
     pub(super) agent: Option<Cow<'a, str>>,
     report: &'r mut Report,
-    tools: &'r Tools,
+    policy: &'r Policy,
 }
 
 impl<'r, 'a> Record<'r, 'a> {
@@ -69,20 +69,20 @@ impl<'r, 'a> Record<'r, 'a> {
         log: &'r LogView<'a>,
         session: &'a str,
         report: &'r mut Report,
-        tools: &'r Tools,
+        policy: &'r Policy,
     ) -> Self {
         Self {
             log,
             session,
             agent: None,
             report,
-            tools,
+            policy,
         }
     }
 
     /// What is special about a tool, for the record's agent.
     pub(super) fn how(&self, tool: &str) -> ToolSettings<'r> {
-        self.tools.of(tool, self.agent.as_deref())
+        self.policy.tool(tool, self.agent.as_deref())
     }
 
     /// When it happened: the source's clock, or where that is silent the exporter's.

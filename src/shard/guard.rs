@@ -118,7 +118,7 @@ impl Shards {
     /// Whether a call should be made. Answers within the deadline, whatever happens.
     pub async fn check(&self, who: &Who<'_>, call: &Told<'_>) -> Answer {
         let policy = self.shared.policy().policy;
-        let how = policy.tools.of(call.tool, who.agent);
+        let how = policy.tool(call.tool, who.agent);
         let call = guarded::tool_call(call, &how, false);
         self.shared.ask(who, What::Check(call)).await
     }
@@ -126,9 +126,9 @@ impl Shards {
     /// Takes in what a call brought. The answer says whether it was taken in within the deadline.
     pub async fn report(&self, who: &Who<'_>, call: &Told<'_>) -> Answer {
         let policy = self.shared.policy().policy;
-        let how = policy.tools.of(call.tool, who.agent);
+        let how = policy.tool(call.tool, who.agent);
         let agent = who.agent.and_then(guarded::name);
-        let (own, _) = policy.of(Some(call.tool), agent.as_ref());
+        let (own, _) = policy.of(Some(call.tool), agent.as_deref());
         let call = guarded::tool_call(call, &how, own.guard.keep_results);
         self.shared.ask(who, What::Result(call)).await
     }
@@ -158,7 +158,7 @@ impl Shared {
         let counters = &self.counters.guard;
         let desk = self.desk_of(&run_id);
         let policy = self.policy().policy;
-        let (own, _) = policy.of(what.tool().map(|tool| &**tool), caller.agent.as_ref());
+        let (own, _) = policy.of(what.tool().map(|tool| &**tool), caller.agent.as_deref());
         let deadline = Duration::from_millis(own.guard.deadline_ms);
         let ask = Ask {
             run_id,

@@ -3,11 +3,14 @@
 use std::cell::Cell;
 use std::io::{Read, Write};
 use std::net::TcpStream;
+use std::path::Path;
+use std::sync::Arc;
 use std::time::Duration;
 
 use eddy::config::profile::Name;
-use eddy::config::{Flag, Sources, load};
+use eddy::config::{Flag, Settings, Sources, load};
 use eddy::daemon::Daemon;
+use eddy::engine::policy::Policy;
 use serde_json::{Value, json};
 use tokio::runtime::{Builder, Runtime};
 
@@ -19,6 +22,32 @@ pub(crate) struct Guarded {
     calls: Cell<u32>,
 }
 
+/// The settings of a daemon with a profile and a configuration, and everything that it keeps in a directory.
+fn settings(profile: Name, yaml: &str, dir: &Path) -> Settings {
+    let file = dir.join("eddy.yaml");
+    std::fs::write(&file, format!("exporters: {{}}\n{yaml}")).unwrap();
+    let mut sources = Sources::apart(&dir.join("data"));
+    sources.file = Some(file);
+    // What is answered is tested here, not how soon on a busy machine.
+    let flags: [(_, &[_], _); 2] = [
+        ("--profile", &["detectors", "profile"], profile.name()),
+        ("deadline", &["guard", "deadline_ms"], "10000"),
+    ];
+    sources.flags.extend(flags.map(|(name, path, value)| Flag {
+        name,
+        path,
+        value: value.to_owned(),
+    }));
+    let loaded = load(&sources).unwrap_or_else(|mistakes| panic!("{mistakes}"));
+    loaded.settings
+}
+
+/// The policy of a profile and a configuration.
+pub(crate) fn policy(profile: Name, yaml: &str) -> Arc<Policy> {
+    let dir = tempfile::tempdir().unwrap();
+    settings(profile, yaml, dir.path()).policy
+}
+
 impl Guarded {
     /// A daemon with a profile as it is.
     pub(crate) fn by(profile: Name) -> Self {
@@ -28,27 +57,13 @@ impl Guarded {
     /// A daemon with a profile and a configuration.
     pub(crate) fn with(profile: Name, yaml: &str) -> Self {
         let dir = tempfile::tempdir().unwrap();
-        let file = dir.path().join("eddy.yaml");
-        std::fs::write(&file, format!("exporters: {{}}\n{yaml}")).unwrap();
-        let mut sources = Sources::apart(&dir.path().join("data"));
-        sources.file = Some(file);
-        // What is answered is tested here, not how soon on a busy machine.
-        let flags: [(_, &[_], _); 2] = [
-            ("--profile", &["detectors", "profile"], profile.name()),
-            ("deadline", &["guard", "deadline_ms"], "10000"),
-        ];
-        sources.flags.extend(flags.map(|(name, path, value)| Flag {
-            name,
-            path,
-            value: value.to_owned(),
-        }));
-        let loaded = load(&sources).unwrap_or_else(|mistakes| panic!("{mistakes}"));
+        let settings = settings(profile, yaml, dir.path());
         let runtime = Builder::new_multi_thread()
             .worker_threads(2)
             .enable_all()
             .build()
             .unwrap();
-        let daemon = runtime.block_on(Daemon::start(&loaded.settings)).unwrap();
+        let daemon = runtime.block_on(Daemon::start(&settings)).unwrap();
         Self {
             daemon: Some(daemon),
             runtime,

@@ -3,7 +3,8 @@
 use eddy::config::profile::Name;
 use serde_json::{Value, json};
 
-use super::guarded::{Guarded, asked};
+use super::guarded::{Guarded, asked, policy};
+use super::support::{shown, watch};
 
 /// Four agents, each under the profile of another system.
 const FOUR: &str = "detectors:
@@ -206,4 +207,41 @@ fn the_run_is_the_main_profile_s() {
         global,
         ["NUDGE global_doom_loop 10", "NUDGE global_doom_loop 11"]
     );
+}
+
+/// Given entries that say which members of a call mean nothing and which words are nothing, its own agent's calls are read so,
+/// asked for or told by a span, and nobody else's.
+#[test]
+fn calls_are_read_by_the_profile_that_judges_them() {
+    const ONE: &str = "detectors:
+  profiles:
+    '*@lead':
+      profile: standard
+      tools: {search: {volatile_fields: [mood], empty_phrases: [nobody knows]}}
+";
+    let guarded = Guarded::with(Name::Standard, ONE);
+    let ask = |agent: &str| {
+        ["amber", "birch", "cedar", "dune", "elm"].map(|mood| {
+            let mut call = asked("search", json!({"q": "x", "mood": mood}));
+            call["agent"] = json!(agent);
+            guarded.call(&call, &json!({"result": "found"}))
+        })
+    };
+    assert_eq!(ask("helper"), ["ALLOW"; 5]);
+    let again = |times: u32| format!("NUDGE repeated_tool_call_exact_input {times}");
+    let [first, second, others @ ..] = ask("lead");
+    assert_eq!([first, second], ["ALLOW"; 2]);
+    assert_eq!(others, [3, 4, 5].map(again));
+    let policy = policy(Name::Standard, ONE);
+    let warned = |agent: &str| {
+        let call = |n: u32| {
+            json!({"kind": "tool_call", "t_ms": n, "tool": "search", "agent": agent,
+                "input": {"q": n}, "output": format!("nobody knows {n}")})
+        };
+        let view = watch(&policy, &(0..6).map(call).collect::<Vec<_>>());
+        shown(&view)
+    };
+    assert_eq!(warned("helper"), [""; 0]);
+    let empty = "empty_result_loop 6 warning search".to_owned();
+    assert!(warned("lead").contains(&empty));
 }

@@ -57,7 +57,10 @@ pub(crate) fn watch(policy: &Policy, events: &[Value]) -> RunView {
         event["i"] = json!(i);
     }
     let line = json!({"run_id": "run", "events": events}).to_string();
-    let run = events_file::runs(line.as_bytes()).unwrap().next().unwrap();
+    let run = events_file::runs(line.as_bytes(), policy)
+        .unwrap()
+        .next()
+        .unwrap();
     let mut state = RunState::new("run".into());
     for event in run.unwrap().events {
         let input = Input::Reports {

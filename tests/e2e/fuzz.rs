@@ -11,8 +11,8 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
+use eddy::config::profile::Name;
 use eddy::config::{self, Sources};
-use eddy::engine::policy::Policy;
 use eddy::engine::{Input, RunState, step};
 use eddy::normalize::events_file;
 use eddy::store::records::{decode_run, encode_run};
@@ -324,6 +324,7 @@ fn broken_configurations_are_named() {
 /// Given broken files of events, good lines are runs and bad ones are named.
 #[test]
 fn broken_event_files_are_named() {
+    let policy = Name::Standard.policy();
     let samples = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/events/samples.events.jsonl");
     let samples = fs::read(samples).expect("it is there");
     let mut made_for: Vec<Vec<u8>> = samples
@@ -332,7 +333,7 @@ fn broken_event_files_are_named() {
         .collect();
     made_for.push(gzip(&samples));
     hammer("events", made_for, 4000, |bytes| {
-        let Ok(runs) = events_file::runs(bytes) else {
+        let Ok(runs) = events_file::runs(bytes, &policy) else {
             return;
         };
         for run in runs.take(100) {
@@ -346,12 +347,10 @@ fn broken_event_files_are_named() {
 /// Given a stored state with broken bytes, it is refused or read; what is read can go on.
 #[test]
 fn broken_records_are_refused() {
-    let policy: Policy =
-        serde_saphyr::from_str(include_str!("../../config/profiles/standard.yaml"))
-            .expect("a built-in profile parses");
+    let policy = Name::Standard.policy();
     let samples = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/events/samples.events.jsonl");
     let samples = fs::read(samples).expect("it is there");
-    let runs = events_file::runs(samples.as_slice()).expect("it can be read");
+    let runs = events_file::runs(samples.as_slice(), &policy).expect("it can be read");
     let mut made_for = Vec::new();
     for run in runs.map(|run| run.expect("the samples are good")) {
         let mut state = RunState::new(run.run_id.clone());

@@ -116,10 +116,8 @@ impl Reader {
 
     /// Eddy's own events: a run a line.
     fn events(&mut self, path: &Path, bytes: &[u8], sink: Sink<'_>) -> Result<(), Failure> {
-        for run in events_file::runs(bytes)
-            .map_err(|error| wrong(path, error))?
-            .with_tools(self.policy.tools.clone())
-        {
+        let policy = Arc::clone(&self.policy);
+        for run in events_file::runs(bytes, &policy).map_err(|error| wrong(path, error))? {
             let run = run.map_err(|error| wrong(path, error))?;
             for event in run.events {
                 self.read += 1;

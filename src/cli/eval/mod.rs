@@ -51,8 +51,8 @@ pub(super) fn run(args: &EvalArgs) -> Result<(), Failure> {
         let wrong =
             |error: &dyn std::fmt::Display| Failure::Other(format!("{}: {error}", file.display()));
         let bytes = File::open(file).map_err(|error| wrong(&error))?;
-        let runs = events_file::runs(bytes).map_err(|error| wrong(&error))?;
-        for run in runs.with_tools(settings.policy.tools.clone()) {
+        let runs = events_file::runs(bytes, &settings.policy).map_err(|error| wrong(&error))?;
+        for run in runs {
             let run = run.map_err(|error| wrong(&error))?;
             verdicts.push(watch::judge(run, &settings.policy));
         }

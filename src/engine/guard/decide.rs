@@ -51,7 +51,7 @@ pub(super) fn decide(
     let (Some(tip), Body::ToolCall(call)) = (&state.tip, &question.body) else {
         return Decision::default();
     };
-    let (own, _) = policy.of(Some(&call.tool), caller.agent.as_ref());
+    let (own, _) = policy.of(Some(&call.tool), caller.agent.as_deref());
     let is_exempt = fits_any(&own.guard.exempt_tools, &call.tool);
     let (foreseen, findings) = if is_exempt || call.hands_off {
         (None, Vec::new())

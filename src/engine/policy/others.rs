@@ -4,7 +4,7 @@
 //! as a whole, is the main policy's. An entry has no entries of its own.
 
 use super::Policy;
-use super::tools::closeness;
+use super::tools::{ToolSettings, closeness};
 use crate::engine::event::Text;
 use crate::engine::hash::stable;
 use crate::engine::warning::Rule;
@@ -12,15 +12,14 @@ use crate::engine::warning::Rule;
 impl Policy {
     /// The policy by which something that an agent does is judged, with a tool or without, and what keeps its counts apart
     /// from those of others: nothing for this policy itself.
-    pub(crate) fn of(&self, tool: Option<&str>, agent: Option<&Text>) -> (&Self, u64) {
+    pub(crate) fn of(&self, tool: Option<&str>, agent: Option<&str>) -> (&Self, u64) {
         if self.others.is_empty() {
             return (self, 0);
         }
-        let (tool, agent) = (tool.unwrap_or_default(), agent.map(|agent| &**agent));
-        let fitting = self
-            .others
-            .iter()
-            .filter_map(|(name, own)| Some((closeness(name, tool, agent)?, name, own)));
+        let fitting = self.others.iter().filter_map(|(name, own)| {
+            let closeness = closeness(name, tool.unwrap_or_default(), agent)?;
+            Some((closeness, name, own))
+        });
         let closest = fitting.max_by_key(|(closeness, ..)| *closeness);
         closest.map_or((self, 0), |(_, name, own)| {
             (own, stable(&[name.as_bytes()]))
@@ -37,7 +36,14 @@ impl Policy {
         if rule.is_of_run() {
             return self;
         }
-        self.of(tool.map(|tool| &**tool), agent).0
+        let [tool, agent] = [tool, agent].map(|name| name.map(|name| &**name));
+        self.of(tool, agent).0
+    }
+
+    /// What is special about a tool, by the policy by which its calls are judged: they are read by the same.
+    pub(crate) fn tool(&self, tool: &str, agent: Option<&str>) -> ToolSettings<'_> {
+        let (own, _) = self.of(Some(tool), agent);
+        own.tools.of(tool, agent)
     }
 
     /// This policy and all that it has for single tools and agents.

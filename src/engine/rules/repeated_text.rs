@@ -69,7 +69,12 @@ pub(super) fn observe(
     if unheard && policy.progress_aware {
         fold.control.note_result(true);
     }
-    let settings = policy.of(None, call.agent).0.rules.repeated_text.as_ref()?;
+    let settings = policy
+        .of(None, call.agent.map(|agent| &**agent))
+        .0
+        .rules
+        .repeated_text
+        .as_ref()?;
     if !repeats {
         return None;
     }

@@ -24,7 +24,7 @@ use std::borrow::Cow;
 use crate::engine::event::{
     AgentSpan, Answer, Body, Failure, ModelCall, Recorded, RunEnd, ToolCall, Traits,
 };
-use crate::engine::policy::{ToolSettings, Tools};
+use crate::engine::policy::{Policy, ToolSettings};
 use crate::normalize::facts::Slot;
 use crate::normalize::reading::Reading;
 use crate::normalize::records::{Record, count, flag, pick, text};
@@ -59,9 +59,9 @@ pub(super) fn span(reading: &mut Reading<'_, '_>) -> Outcome {
 }
 
 /// Reads one log record.
-pub(super) fn log(log: &LogView<'_>, report: &mut Report, tools: &Tools) -> Outcome {
+pub(super) fn log(log: &LogView<'_>, report: &mut Report, policy: &Policy) -> Outcome {
     let [event, session, agent] = pick(&log.attributes, ["event.name", "session.id", "agent_id"]);
-    let mut record = Record::new(log, text(session).unwrap_or_default(), report, tools);
+    let mut record = Record::new(log, text(session).unwrap_or_default(), report, policy);
     record.agent = text(agent).map(Cow::Borrowed);
     match text(event).map(|event| event.trim_start_matches("claude_code.")) {
         Some("tool_result") => tool_record(&mut record),
@@ -81,7 +81,7 @@ fn tool_span(reading: &mut Reading<'_, '_>) {
         ["tool_use_id", "full_command", "subagent_type"],
     );
     let tool = reading.facts.text(Slot::ToolName).unwrap_or_default();
-    let how = reading.tools.of(tool, reading.agent.as_deref());
+    let how = reading.policy.tool(tool, reading.agent.as_deref());
     let input = match text(command) {
         Some(command) if SHELLS.contains(&tool) => shell_input(&how, command),
         _ => unknown(),

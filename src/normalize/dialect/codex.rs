@@ -15,19 +15,19 @@
 use std::borrow::Cow;
 
 use crate::engine::event::{Body, Failure, ModelCall, Recorded, ToolCall};
-use crate::engine::policy::{ToolSettings, Tools};
+use crate::engine::policy::{Policy, ToolSettings};
 use crate::normalize::records::{Record, count, flag, pick, text};
 use crate::normalize::{Outcome, Report, fingerprint, shell, tool_names, value};
 use crate::otlp::LogView;
 
 /// Reads one log record.
-pub(super) fn log(log: &LogView<'_>, report: &mut Report, tools: &Tools) -> Outcome {
+pub(super) fn log(log: &LogView<'_>, report: &mut Report, policy: &Policy) -> Outcome {
     // The record's own event name is a line of Codex's source.
     let [event, conversation, agent] = pick(
         &log.attributes,
         ["event.name", "conversation.id", "agent_name"],
     );
-    let mut record = Record::new(log, text(conversation).unwrap_or_default(), report, tools);
+    let mut record = Record::new(log, text(conversation).unwrap_or_default(), report, policy);
     record.agent = text(agent).map(Cow::Borrowed);
     match text(event) {
         Some("codex.tool_result") => tool(&mut record),

@@ -21,7 +21,7 @@ use std::borrow::Cow;
 use serde::Deserialize;
 
 use crate::engine::event::{Answer, Body, Failure, ModelCall, Recorded, ToolCall};
-use crate::engine::policy::Tools;
+use crate::engine::policy::Policy;
 use crate::normalize::facts::Slot;
 use crate::normalize::reading::{Reading, json_text, member_text};
 use crate::normalize::records::{Record, count, flag, pick, text};
@@ -45,12 +45,12 @@ pub(super) fn span(reading: &mut Reading<'_, '_>) -> Outcome {
 }
 
 /// Reads one log record.
-pub(super) fn log(log: &LogView<'_>, report: &mut Report, tools: &Tools) -> Outcome {
+pub(super) fn log(log: &LogView<'_>, report: &mut Report, policy: &Policy) -> Outcome {
     let [event, session, agent] = pick(
         &log.attributes,
         ["event.name", "session.id", "subagent_name"],
     );
-    let mut record = Record::new(log, text(session).unwrap_or_default(), report, tools);
+    let mut record = Record::new(log, text(session).unwrap_or_default(), report, policy);
     record.agent = text(agent).map(Cow::Borrowed);
     let event = text(event).and_then(|event| event.split_once('.'));
     match event.map(|(_, what)| what) {
@@ -92,7 +92,7 @@ fn tool_span(reading: &mut Reading<'_, '_>) {
         .failure()
         .or_else(|| failure(&answer, &command, printed.as_ref()));
     let arguments = value::member(&request, &["args"]);
-    let how = reading.tools.of(tool, reading.agent.as_deref());
+    let how = reading.policy.tool(tool, reading.agent.as_deref());
     reading.tell(Body::ToolCall(ToolCall {
         tool: value::name(tool),
         call_id: facts

@@ -19,7 +19,7 @@
 use std::borrow::Cow;
 
 use crate::engine::event::{Body, ModelCall};
-use crate::engine::policy::Tools;
+use crate::engine::policy::Policy;
 use crate::normalize::answer::{self, Asked, EVENT_CONTENT, OPERATION_DETAILS};
 use crate::normalize::facts::{ASKED_MAX, Facts, Slot};
 use crate::normalize::given::{self, ToolAnswer};
@@ -35,7 +35,7 @@ use super::{Dialect, gen_ai};
 pub(super) fn log(
     log: &LogView<'_>,
     report: &mut Report,
-    tools: &Tools,
+    policy: &Policy,
     retold: &mut Retold,
     out: &mut Vec<Report>,
 ) -> Outcome {
@@ -56,7 +56,7 @@ pub(super) fn log(
         return Outcome::Noise;
     }
     let conversation = conversation.as_deref().unwrap_or_default();
-    let mut record = Record::new(log, conversation, report, tools);
+    let mut record = Record::new(log, conversation, report, policy);
     record.agent = facts.text(Slot::Agent).map(Cow::Borrowed);
     match name {
         "gen_ai.user.message" => user_message(&mut record, &body(log)),

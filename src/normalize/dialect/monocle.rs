@@ -100,7 +100,7 @@ fn spoken(said: &str) -> &str {
 fn agent(reading: &mut Reading<'_, '_>) {
     reading.agent = attribute(reading, "entity.1.name");
     let (given, said) = (given(reading), said(reading));
-    let how = reading.tools.of("", None);
+    let how = reading.policy.tool("", None);
     let input = given.map(|given| value::input_json(&how, &given));
     let output = said.map(|said| value::output_json(&how, &said));
     reading.tell_agent(input.unwrap_or_default(), output.unwrap_or_default());

@@ -79,7 +79,9 @@ impl Agent {
         event["i"] = json!(self.number);
         event["t_ms"] = json!(self.clock_ns / 1_000_000);
         let line = json!({"run_id": "run", "events": [event]}).to_string();
-        let run = events_file::runs(line.as_bytes()).expect("runs").next();
+        let run = events_file::runs(line.as_bytes(), &self.policy)
+            .expect("runs")
+            .next();
         let input = Input::Reports {
             at_ms: self.clock_ns / 1_000_000,
             session_id: None,
