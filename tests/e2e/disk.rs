@@ -20,7 +20,7 @@ use super::support::{Daemon, Sender, eddy, free_port, http_client, is_optimized,
 
 /// Lets a daemon write nothing, or everything.
 #[cfg(target_os = "linux")]
-fn allow_writes(daemon: &Daemon, allowed: bool) {
+pub(crate) fn allow_writes(daemon: &Daemon, allowed: bool) {
     let limit = if allowed { "unlimited" } else { "0" };
     let status = Command::new("prlimit")
         .args(["--pid", &daemon.pid().to_string()])

@@ -7,7 +7,7 @@
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use opentelemetry_proto::tonic::collector::trace::v1::ExportTraceServiceRequest;
 use opentelemetry_proto::tonic::common::v1::any_value::Value as Any;
@@ -90,12 +90,17 @@ struct Shared {
 }
 
 impl Feeding {
-    /// Begins to send to the daemon that listens at this port, now or later.
+    /// Begins to send to the daemon that listens at this port, now or later, as fast as it goes.
     pub(crate) fn start(grpc: SocketAddr) -> Self {
+        Self::start_resting(grpc, 0)
+    }
+
+    /// The same, with a rest after each batch that is so many times as long as its sending was.
+    pub(crate) fn start_resting(grpc: SocketAddr, rests: u32) -> Self {
         let (shared, runtime) = (Arc::<Shared>::default(), runtime());
         let senders = (0..SENDERS).map(|sender| {
             let shared = Arc::clone(&shared);
-            runtime.spawn(async move { feed(&shared, sender, grpc).await })
+            runtime.spawn(async move { feed(&shared, sender, grpc, rests).await })
         });
         let senders = senders.collect();
         Self {
@@ -128,18 +133,20 @@ impl Feeding {
 }
 
 /// Sends batch after batch; one that is not acknowledged is sent again as it was, as an exporter does.
-async fn feed(shared: &Shared, sender: u64, grpc: SocketAddr) {
+async fn feed(shared: &Shared, sender: u64, grpc: SocketAddr, rests: u32) {
     let mut client = Sender::new(grpc);
     let mut dice = Dice(sender + 99);
     let mut next = 0;
     while !shared.stop.load(Ordering::Relaxed) {
         let to = next + 1 + dice.below(20) as u64;
         let request = calls(sender, next, to);
+        let began = Instant::now();
         while client.send(Export::Traces(request.clone())).await.is_err() {
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
         shared.acknowledged[sender as usize].store(to, Ordering::SeqCst);
         next = to;
+        tokio::time::sleep(rests * began.elapsed()).await;
     }
 }
 

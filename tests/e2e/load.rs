@@ -18,27 +18,33 @@ pub(crate) fn set_by(variable: &str, short: u64) -> u64 {
     set.and_then(|number| number.parse().ok()).unwrap_or(short)
 }
 
-/// A line of `/proc/PID/status` in mebibytes.
+/// The number in a line of `/proc/PID/status`.
 #[cfg(target_os = "linux")]
-fn status_mib(daemon: &Daemon, name: &str) -> f64 {
+fn status(daemon: &Daemon, name: &str) -> f64 {
     let status = fs::read_to_string(format!("/proc/{}/status", daemon.pid()));
     let status = status.expect("it runs");
     let line = status.lines().find_map(|line| line.strip_prefix(name));
-    let kib = line.and_then(|line| line.trim_matches([':', '\t', ' ']).split(' ').next());
-    let kib: f64 = kib.and_then(|kib| kib.parse().ok()).expect("a number");
-    kib / 1024.0
+    let number = line.and_then(|line| line.trim_matches([':', '\t', ' ']).split(' ').next());
+    let number = number.and_then(|number| number.parse().ok());
+    number.expect("a number")
+}
+
+/// How many threads a daemon has.
+#[cfg(target_os = "linux")]
+pub(crate) fn threads(daemon: &Daemon) -> f64 {
+    status(daemon, "Threads")
 }
 
 /// Memory that a daemon has in use, in mebibytes.
 #[cfg(target_os = "linux")]
 pub(crate) fn resident_mib(daemon: &Daemon) -> f64 {
-    status_mib(daemon, "VmRSS")
+    status(daemon, "VmRSS") / 1024.0
 }
 
 /// The most memory that a daemon has ever had in use, in mebibytes.
 #[cfg(target_os = "linux")]
 pub(crate) fn peak_mib(daemon: &Daemon) -> f64 {
-    status_mib(daemon, "VmHWM")
+    status(daemon, "VmHWM") / 1024.0
 }
 
 /// Time that the threads of a daemon have spent on processors; of those that have ended, nothing is known.

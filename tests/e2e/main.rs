@@ -30,6 +30,7 @@ mod reload;
 mod restarts;
 mod sdks;
 mod secrets;
+#[cfg(target_os = "linux")]
 mod soak;
 mod stored;
 mod streamed;

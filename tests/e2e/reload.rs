@@ -40,7 +40,7 @@ fn warning(daemon: &Daemon, sender: u64) -> Option<String> {
     found["state"].as_str().map(str::to_owned)
 }
 
-async fn reloads(daemon: &Daemon, outcome: &str) -> u64 {
+pub(crate) async fn reloads(daemon: &Daemon, outcome: &str) -> u64 {
     let page = http_client()
         .get(format!("http://{}/metrics", daemon.api))
         .send();
@@ -55,7 +55,7 @@ async fn reloads(daemon: &Daemon, outcome: &str) -> u64 {
     count.expect("it is counted").parse().expect("a number")
 }
 
-async fn reloaded(daemon: &Daemon, outcome: &str, times: u64) {
+pub(crate) async fn reloaded(daemon: &Daemon, outcome: &str, times: u64) {
     until(async || (reloads(daemon, outcome).await >= times).then_some(())).await;
 }
 
@@ -65,7 +65,7 @@ async fn says(daemon: &Daemon, text: &str) {
     until(async || said().contains(text).then_some(())).await;
 }
 
-fn put(path: &Path, text: &str) {
+pub(crate) fn put(path: &Path, text: &str) {
     let fresh = path.with_extension("fresh");
     fs::write(&fresh, text).expect("it can be written");
     fs::rename(fresh, path).expect("it can be renamed");

@@ -60,19 +60,24 @@ pub(crate) fn answering(webhook: TcpListener) -> Arc<Mutex<Revisions>> {
     let kept = Arc::clone(&told);
     std::thread::spawn(move || {
         for socket in webhook.incoming().flatten() {
-            let Some(alerts) = posted(&socket) else {
-                continue;
-            };
-            for alert in alerts["alerts"].as_array().expect("a list") {
-                let id = alert["fingerprint"].as_str().expect("an id").to_owned();
-                let revision = alert["annotations"]["revision"].as_str();
-                let revision = revision.and_then(|number| number.parse().ok());
-                let mut told = kept.lock().expect("whole");
-                told.insert(id, revision.expect("a number"));
-            }
+            take_alerts(&socket, &kept);
         }
     });
     told
+}
+
+/// Takes the alerts that are posted over a connection, and keeps the newest revision of each warning.
+pub(crate) fn take_alerts(socket: &TcpStream, told: &Mutex<Revisions>) {
+    let Some(alerts) = posted(socket) else {
+        return;
+    };
+    for alert in alerts["alerts"].as_array().expect("a list") {
+        let id = alert["fingerprint"].as_str().expect("an id").to_owned();
+        let revision = alert["annotations"]["revision"].as_str();
+        let revision = revision.and_then(|number| number.parse().ok());
+        let mut told = told.lock().expect("whole");
+        told.insert(id, revision.expect("a number"));
+    }
 }
 
 /// What is posted over a connection, which is answered and ended.

@@ -44,7 +44,7 @@ fn counted(daemon: &Daemon, run: u64) -> u64 {
     run["tool_calls"].as_u64().unwrap_or(0)
 }
 
-fn moved(from: &Path, to: &Path) {
+pub(crate) fn moved(from: &Path, to: &Path) {
     // What waits for the directory may be about to look into it.
     let _ = fs::remove_dir_all(to);
     fs::rename(from, to).expect("it can be moved");
