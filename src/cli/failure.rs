@@ -1,5 +1,6 @@
 //! How a command fails: what is said, and the exit code that a script sees.
 
+use std::fmt::Display;
 use std::io;
 use std::io::Write as _;
 
@@ -40,6 +41,12 @@ impl Failure {
             Self::Config(_) | Self::LogFilter(_) => 78,
         }
     }
+}
+
+/// Says something beside the answer, on standard error. Where that is closed or its disk is full nobody hears it, and the work
+/// goes on: `eprintln!` would panic.
+pub(crate) fn remark(text: impl Display) {
+    let _ = writeln!(io::stderr().lock(), "{text}");
 }
 
 /// Writes an answer to standard output.

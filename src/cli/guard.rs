@@ -9,7 +9,7 @@ use serde_json::{Map, Value};
 
 use super::blocking;
 use super::client::{ApiArgs, Client, Unanswered};
-use super::failure::{Failure, answer, answer_json};
+use super::failure::{Failure, answer, answer_json, remark};
 use super::render::text::clean;
 use crate::json::VerdictJson;
 
@@ -111,7 +111,7 @@ fn check(args: &CheckArgs) -> Result<(), Failure> {
     let verdict = match asked {
         Ok(verdict) => verdict,
         Err(Unanswered::Unreachable(text)) => {
-            eprintln!("eddy: the call is allowed, because {text}");
+            remark(format_args!("eddy: the call is allowed, because {text}"));
             VerdictJson {
                 degraded: true,
                 ..VerdictJson::default()

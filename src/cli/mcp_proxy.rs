@@ -25,7 +25,7 @@ use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
 use super::client::ApiArgs;
-use super::failure::Failure;
+use super::failure::{Failure, remark};
 use super::guard_client::{Call, GuardClient};
 use crate::engine::guard::policy::VerdictKind;
 use crate::json::VerdictJson;
@@ -153,7 +153,9 @@ impl Proxy {
             return true;
         }
         let answered = self.guard.check(&call).unwrap_or_else(|reason| {
-            eprintln!("eddy mcp-proxy: the call goes on unguarded: {reason}");
+            remark(format_args!(
+                "eddy mcp-proxy: the call goes on unguarded: {reason}"
+            ));
             VerdictJson::default()
         });
         let text = answered.text().unwrap_or_default();
@@ -216,7 +218,9 @@ impl Proxy {
             None => Ok(content),
         };
         if let Err(reason) = self.guard.report(&call, outcome) {
-            eprintln!("eddy mcp-proxy: the result is not reported: {reason}");
+            remark(format_args!(
+                "eddy mcp-proxy: the result is not reported: {reason}"
+            ));
         }
         let texts = message.pointer_mut("/result/content")?.as_array_mut()?;
         texts.push(text_content(&nudge?));

@@ -30,7 +30,7 @@ mod serve;
 mod settings;
 mod tail;
 
-use failure::Failure;
+use failure::{Failure, remark};
 
 /// Where the reading commands look for a daemon.
 const API_DEFAULT: &str = "127.0.0.1:4319";
@@ -310,8 +310,8 @@ pub fn run() -> ExitCode {
             match &failure {
                 Failure::ReaderGone => {}
                 // Mistakes in a file begin with its name, in the form that editors jump to.
-                Failure::Config(mistakes) => eprintln!("{mistakes}"),
-                other => eprintln!("eddy: {other}"),
+                Failure::Config(mistakes) => remark(mistakes),
+                other => remark(format_args!("eddy: {other}")),
             }
             ExitCode::from(failure.code())
         }

@@ -9,7 +9,7 @@ use serde::Deserialize;
 
 use super::blocking;
 use super::client::{ApiArgs, Client};
-use super::failure::{Failure, answer, answer_json};
+use super::failure::{Failure, answer, answer_json, remark};
 use super::render::run::run_page;
 use super::render::table::runs_table;
 use super::render::text::Look;
@@ -63,10 +63,10 @@ pub(super) fn runs(args: &RunsArgs) -> Result<(), Failure> {
     let look = Look::of(&io::stdout());
     answer(&runs_table(look, &runs, SystemTime::now()))?;
     if more {
-        eprintln!(
+        remark(format_args!(
             "There are more: eddy runs --limit {}",
             args.limit.saturating_mul(5)
-        );
+        ));
     }
     Ok(())
 }

@@ -5,7 +5,7 @@ use std::io;
 use std::net::SocketAddr;
 
 use super::ServeArgs;
-use super::failure::Failure;
+use super::failure::{Failure, remark};
 use super::reload::Reloader;
 use super::render::text::{Look, Paint};
 use crate::config::{self, LogFormat, Settings};
@@ -21,7 +21,7 @@ pub(super) fn run(args: &ServeArgs) -> Result<(), Failure> {
     multithreaded(async {
         let daemon = start(&settings).await?;
         if settings.logs.format == LogFormat::Text {
-            eprint!("{}", banner(Look::of(&io::stderr()), &daemon, &settings));
+            remark(banner(Look::of(&io::stderr()), &daemon, &settings));
         }
         let reloader = Reloader::new(sources, loaded);
         let reloader = reloader.map_err(|error| listening(&error))?;
@@ -149,7 +149,6 @@ pub(super) fn banner(look: Look, daemon: &Daemon, settings: &Settings) -> String
         let command = agents_setting(scheme, address, protocol);
         let _ = writeln!(text, "    {}", look.paint(Paint::Strong, &command));
     }
-    text.push('\n');
     text
 }
 

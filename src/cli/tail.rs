@@ -11,7 +11,7 @@ use serde::Deserialize;
 
 use super::blocking;
 use super::client::{ApiArgs, Client, Unanswered};
-use super::failure::{Failure, answer};
+use super::failure::{Failure, answer, remark};
 use super::render::alert::Feed;
 use super::render::text::Look;
 use crate::json::AlertJson;
@@ -74,7 +74,7 @@ async fn follow(client: &Client, args: &TailArgs, reader: &mut Reader) -> Result
             Err(unanswered) => return Err(unanswered.into()),
         }
         if !waiting {
-            eprintln!("The daemon has gone; waiting for it to come back.");
+            remark("The daemon has gone; waiting for it to come back.");
             waiting = true;
         }
         tokio::time::sleep(RECONNECT_PAUSE).await;
@@ -113,9 +113,9 @@ impl Reader {
         if event.name == "lagged" {
             let missed =
                 serde_json::from_str(&event.data).map_or(0, |lagged: Lagged| lagged.missed);
-            eprintln!(
+            remark(format_args!(
                 "{missed} alerts were left out: this reader was too slow, or they are no longer kept."
-            );
+            ));
             return Ok(());
         }
         if self.json {

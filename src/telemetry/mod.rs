@@ -48,7 +48,10 @@ pub fn start(logs: Logs, filter: Option<&str>) -> Result<(), BadFilter> {
     };
     let lines = tracing_subscriber::fmt()
         .with_env_filter(filter)
-        .with_writer(std::io::stderr);
+        .with_writer(std::io::stderr)
+        // A line that cannot be written is lost. To say so, it would be said on standard error, in which a full disk ends the
+        // process.
+        .log_internal_errors(false);
     let no_color = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
     let started = match logs.format {
         LogFormat::Text => lines

@@ -2,13 +2,16 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use super::kill::calls;
 use super::load::metric;
 use super::locks::configured;
 use super::reload::looping;
-use super::support::{Daemon, Export, PATIENCE, Sender, eddy, free_port, output_of, runtime};
+use super::support::{
+    Daemon, Export, PATIENCE, Sender, eddy, free_port, http_client, output_of, runtime, until,
+};
 
 /// Given SIGTERM while it holds data, the daemon commits, leaves with 0 within its deadline, and has everything next time.
 #[test]
@@ -233,4 +236,28 @@ fn alerts_reach_a_file() {
         seen.len() > 1 && seen.windows(2).all(|pair| pair[1].1 == pair[0].1 + 1),
         "{seen:?}"
     );
+}
+
+/// Given a standard error that takes nothing, as a file on a full disk, the daemon works, without a log, and leaves in good order.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_log_that_cannot_be_written_ends_nothing() {
+    let data = tempfile::tempdir().expect("a temporary directory");
+    let [grpc, http, api] = [free_port(), free_port(), free_port()].map(|port| port.to_string());
+    let full = fs::OpenOptions::new().write(true).open("/dev/full");
+    let mut command = eddy();
+    command.args(["serve", "--otlp-grpc", &grpc, "--otlp-http", &http]);
+    command.args(["--api", &api, "--data-dir"]).arg(data.path());
+    let command = command
+        .stdout(Stdio::null())
+        .stderr(full.expect("Linux has it"));
+    let mut daemon = command.spawn().expect("the program starts");
+    runtime().block_on(until(async || {
+        let ready = http_client().get(format!("http://{api}/readyz")).send();
+        ready.await.ok().filter(|answer| answer.status() == 200)
+    }));
+    let pid = daemon.id().to_string();
+    let told = Command::new("kill").args(["-s", "TERM", &pid]).status();
+    assert!(told.expect("there is kill").success());
+    assert_eq!(daemon.wait().expect("it ends").code(), Some(0));
 }

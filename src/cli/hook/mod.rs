@@ -17,7 +17,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::client::ApiArgs;
-use super::failure::{Failure, answer};
+use super::failure::{Failure, answer, remark};
 use super::guard_client::{Call, GuardClient};
 use crate::json::VerdictJson;
 use programs::{Moment, Program};
@@ -83,7 +83,9 @@ pub(super) fn run(args: &HookArgs) -> Result<(), Failure> {
         Ok(Some(said)) => answer(&format!("{said}\n")),
         Ok(None) => Ok(()),
         Err(reason) => {
-            eprintln!("eddy hook: the call goes on unguarded: {reason}");
+            remark(format_args!(
+                "eddy hook: the call goes on unguarded: {reason}"
+            ));
             Ok(())
         }
     }

@@ -18,7 +18,7 @@ use serde_json::{Value, json};
 use xxhash_rust::xxh3::xxh3_64;
 
 use super::Told;
-use crate::cli::failure::Failure;
+use crate::cli::failure::{Failure, remark};
 use crate::engine::guard::policy::VerdictKind;
 use crate::json::VerdictJson;
 
@@ -200,7 +200,9 @@ fn keep_nudge(told: &Told, text: &str) {
         fs::write(path, text).ok()
     });
     if kept.is_none() {
-        eprintln!("eddy hook: a nudge could not be kept until the call is over: {text}");
+        remark(format_args!(
+            "eddy hook: a nudge could not be kept until the call is over: {text}"
+        ));
     }
 }
 
