@@ -11,9 +11,10 @@ use axum::http::{HeaderMap, header};
 use bytes::{Bytes, BytesMut};
 use flate2::bufread::{GzDecoder, ZlibDecoder};
 use http_body_util::BodyExt;
+use tokio::time::{Instant, timeout};
 
 use super::Settings;
-use super::budget::Share;
+use super::budget::{SMALL, Share};
 use super::intake::Refused;
 
 /// Decompressed between two looks at the limits, in bytes; other tasks run in between.
@@ -35,6 +36,9 @@ const LATE: Refused = Refused::Busy {
     why: "the request did not arrive in time",
     retry_after: Duration::from_secs(1),
 };
+
+/// Time between two looks at how much has come of a body for whose place others may wait.
+const LOOK: Duration = Duration::from_millis(250);
 
 /// Most bytes for which there is room made before they arrive, because a body announces them.
 const ROOM_AHEAD: usize = 1 << 20;
@@ -102,12 +106,10 @@ pub(super) async fn receive(
     if framing.prefix_bytes == 0 {
         arriving.whole.announced = least;
     }
-    arriving
-        .in_time(settings, |whole| whole.announced > 0)
-        .await?;
-    let announced = arriving.whole.announced;
-    share.place(announced).await.map_err(no_room)?;
-    arriving.in_time(settings, |_| false).await?;
+    arriving.beginning(settings).await?;
+    let expected = arriving.whole.expected(settings.message_bytes_max);
+    share.place(expected).await.map_err(no_room)?;
+    arriving.rest(settings).await?;
     Ok(arriving.whole.finish())
 }
 
@@ -127,15 +129,28 @@ impl Arriving<'_> {
         fits.then_some(()).ok_or(Refused::TooLarge { bytes_max })
     }
 
-    /// Receives more, to the end or until it is enough, in the time that there is.
-    async fn in_time(
-        &mut self,
-        settings: &Settings,
-        is_enough: impl Fn(&Gathered) -> bool,
-    ) -> Result<(), Refused> {
+    /// Receives what says how long the whole will be, or so much that it is not small.
+    async fn beginning(&mut self, settings: &Settings) -> Result<(), Refused> {
+        let is_enough = |whole: &Gathered| whole.announced > 0 || whole.so_far().len() > SMALL;
         let time_max = self.share.time_to_arrive(settings.arrival_max);
-        let more = tokio::time::timeout(time_max, self.more(is_enough));
+        let more = timeout(time_max, self.more(is_enough));
         more.await.unwrap_or(Err(LATE))
+    }
+
+    /// Receives what is left, in the time that there is, and faster than some where others wait for its place.
+    async fn rest(&mut self, settings: &Settings) -> Result<(), Refused> {
+        let (usual, began) = (settings.arrival_max, Instant::now());
+        let time_max = self.share.time_to_arrive(usual);
+        loop {
+            let left = time_max.saturating_sub(began.elapsed());
+            if let Ok(done) = timeout(left.min(LOOK), self.more(|_| false)).await {
+                return done;
+            }
+            let (after, bytes) = (began.elapsed(), self.whole.so_far().len());
+            if after >= time_max || self.share.is_in_the_way(usual, after, bytes) {
+                return Err(LATE);
+            }
+        }
     }
 
     async fn more(&mut self, is_enough: impl Fn(&Gathered) -> bool) -> Result<(), Refused> {
@@ -175,6 +190,15 @@ impl Gathered {
             &self.first
         } else {
             &self.all
+        }
+    }
+
+    /// How long the whole will be; as long as may be where nothing tells.
+    fn expected(&self, bytes_max: usize) -> usize {
+        match self.announced {
+            0 if self.is_over => self.so_far().len(),
+            0 => bytes_max,
+            announced => announced,
         }
     }
 

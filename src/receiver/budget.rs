@@ -6,8 +6,9 @@
 //! sent a byte costs some kibibytes too, so their number is bounded beside.
 //!
 //! Large requests that come at once would fill the budget together, none of them would come to its end, and what had come of
-//! them would have come in vain. So each needs a place as large as it says it will be before more than its beginning is
-//! received, and some wait for one; small ones have the rest of the budget to themselves.
+//! them would have come in vain. So each needs a place as large as it says it will be, or as the largest where it does not say,
+//! before more than its beginning is received, and some wait for one. While they do, those that have a place must come evenly, at
+//! a pace that brings them to their end in time, or lose it. Small ones have the rest of the budget to themselves.
 
 use std::hash::{BuildHasher, RandomState};
 use std::sync::Arc;
@@ -31,7 +32,7 @@ const HASTE: u32 = 10;
 pub(super) const DECODERS_MAX: usize = 8;
 
 /// Largest request that needs no place, in bytes: it comes in a piece or a few.
-const SMALL: usize = 64 << 10;
+pub(super) const SMALL: usize = 64 << 10;
 
 /// The share of the budget, one part in this many, that is no place for large requests.
 const KEPT_FOR_SMALL: usize = 8;
@@ -45,9 +46,12 @@ const WAITING_MAX: usize = 32;
 /// How long they wait: half of the time after which senders give up.
 const PLACE_WAIT: Duration = Duration::from_secs(5);
 
-/// By how much the time to arrive is shorter for those that have a place, where less than half of all places are left: most
-/// senders have given up after ten seconds.
+/// By how much the time to arrive is shorter for those that have a place for which others wait: most senders have given up after
+/// ten seconds.
 const PLACED_HASTE: u32 = 3;
+
+/// How long nothing need come of those: their line or this machine may be busy for a moment.
+const PLACED_GRACE: Duration = Duration::from_secs(1);
 
 /// The wait told to the first sender that is refused; it grows from here.
 const WAIT_MIN: Duration = Duration::from_millis(250);
@@ -135,15 +139,16 @@ pub(super) struct Share {
 impl Share {
     /// How long the request may take to arrive, of the time that there usually is.
     pub(super) fn time_to_arrive(&self, usual: Duration) -> Duration {
-        let is_placed = self.placed.load(Ordering::Relaxed) > 0;
-        let left = self.budget.places.available_permits();
-        if self.is_hasty {
-            usual / HASTE
-        } else if is_placed && left < places_of(self.budget.bytes) / 2 {
-            usual / PLACED_HASTE
-        } else {
-            usual
-        }
+        if self.is_hasty { usual / HASTE } else { usual }
+    }
+
+    /// Whether others wait for a place while this request, of which so much has come in so long, comes too slowly for its own.
+    pub(super) fn is_in_the_way(&self, usual: Duration, after: Duration, bytes: usize) -> bool {
+        let placed = self.placed.load(Ordering::Relaxed) * PLACE_BYTES;
+        let due = after.saturating_sub(PLACED_GRACE);
+        let due = due.div_duration_f64(usual / PLACED_HASTE) * placed as f64;
+        let is_anyone_waiting = self.budget.waiting.available_permits() < WAITING_MAX;
+        is_anyone_waiting && (bytes as f64) < due
     }
 
     /// Waits for a place for a request that will have so many bytes, or says when to try again.
@@ -269,7 +274,7 @@ mod tests {
     }
 
     /// Given large requests, as many are let in as there are places for what they announce, some wait for those to go, and more
-    /// are told to come again; small ones need no place, and where places are wanted there is less time.
+    /// are told to come again; small ones need no place. While some wait, those that come too slowly are in the way.
     #[tokio::test(start_paused = true)]
     async fn large_requests_are_let_in_in_turn() {
         const LARGE: usize = 1 << 20;
@@ -277,16 +282,15 @@ mod tests {
         let usual = Duration::from_secs(30);
         let share = || budget.share().expect("there are few");
         let mut placed = Vec::new();
-        for nth in 1..KEPT_FOR_SMALL {
+        for _ in 1..KEPT_FOR_SMALL {
             let one = share();
             one.place(LARGE).await.expect("there is room for its place");
-            let expected = if nth < 4 { usual } else { usual / PLACED_HASTE };
-            assert_eq!(one.time_to_arrive(usual), expected, "{nth}");
             placed.push(one);
         }
         let small = share();
         small.place(SMALL).await.expect("it needs none");
-        assert_eq!(small.time_to_arrive(usual), usual);
+        let [half, whole] = [2, 1].map(|part| PLACED_GRACE + usual / PLACED_HASTE / part);
+        assert!(!placed[0].is_in_the_way(usual, whole, 0), "nobody waits");
         let late: Vec<_> = (0..=WAITING_MAX).map(|_| share()).collect();
         let mut waiting: Vec<_> = late.iter().map(|one| Box::pin(one.place(LARGE))).collect();
         let one_more = waiting.pop().expect("there are some");
@@ -296,6 +300,12 @@ mod tests {
         let began = tokio::time::Instant::now();
         one_more.await.expect_err("too many wait");
         assert_eq!(began.elapsed(), Duration::ZERO);
+        let in_the_way = |share: &Share, after, bytes| share.is_in_the_way(usual, after, bytes);
+        assert!(!in_the_way(&placed[0], PLACED_GRACE, 0));
+        assert!(!in_the_way(&placed[0], half, LARGE / 2));
+        assert!(in_the_way(&placed[0], half, LARGE / 2 - 1));
+        assert!(in_the_way(&placed[0], whole, LARGE - 1));
+        assert!(!in_the_way(&small, usual, 0), "it has no place");
         placed.pop();
         let mut waiting = waiting.into_iter();
         let first = waiting.next().expect("there are some");

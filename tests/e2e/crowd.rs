@@ -6,6 +6,8 @@ use std::net::{SocketAddr, TcpStream};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
+use prost::Message;
+
 use super::abuse::{END_HEADERS, EXPORT, GET, HEADERS, POST, frame, headers_of, preface};
 use super::flood::{TOGETHER, invented};
 use super::kill::calls;
@@ -81,6 +83,41 @@ fn requests_that_do_not_go_on_leave_room() {
     drop(peers);
     assert!(served < Duration::from_secs(20), "{served:?}");
     assert!(most < 80.0, "{most} MiB");
+}
+
+/// Given requests of the largest size that are announced and of which next to nothing comes, as many as there are places for, in
+/// bodies that say how long they are and in such that do not: another large one is taken within seconds, although they stay.
+#[test]
+fn large_requests_that_do_not_go_on_lose_their_places() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let (daemon, runtime) = (Daemon::start(directory.path()), runtime());
+    let mut sender = runtime.block_on(async { Sender::new(daemon.grpc) });
+    let large = calls(0, 0, 1_000);
+    assert!(large.encoded_len() > 128 << 10);
+    runtime.block_on(send_patiently(&mut sender, &large));
+    let some = "x".repeat(70_000);
+    for announcement in [
+        "content-length: 16777216\r\n\r\n".to_owned(),
+        format!("transfer-encoding: chunked\r\n\r\n{:x}\r\n{some}", 1 << 20),
+    ] {
+        let announce = |_| {
+            let mut socket = TcpStream::connect(daemon.http).expect("it listens");
+            let head =
+                "POST /v1/traces HTTP/1.1\r\nhost: a\r\ncontent-type: application/x-protobuf\r\n";
+            write!(socket, "{head}{announcement}").expect("it is taken");
+            socket
+        };
+        let slow: Vec<_> = (0..7).map(announce).collect();
+        // Small ones need no place, and come in turn behind those.
+        runtime.block_on(send_patiently(&mut sender, &calls(1, 0, 3)));
+        std::thread::sleep(Duration::from_millis(500));
+        let began = Instant::now();
+        runtime.block_on(send_patiently(&mut sender, &large));
+        let served = began.elapsed();
+        println!("served after {served:.1?}");
+        drop(slow);
+        assert!(served < Duration::from_secs(4), "{served:?}");
+    }
 }
 
 /// Given a thousand pages of a mebibyte that nobody takes, and eight thousand questions that begin and do not go on, memory
