@@ -4,6 +4,7 @@
 
 mod migration;
 mod panics;
+mod reproducible;
 mod supply_chain;
 
 use std::fs;
