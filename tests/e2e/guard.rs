@@ -341,6 +341,35 @@ fn a_guarded_call_and_its_span_are_one() {
     }
 }
 
+/// Given calls that repeat, the nudge threatens a refusal where there is one next, and nowhere else: what only acknowledges that
+/// something was done may be right to be done again.
+#[test]
+fn what_a_nudge_threatens_is_done() {
+    let data = tempfile::tempdir().unwrap();
+    let daemon = Daemon::start(data.path());
+    for (run, result, next) in [
+        ("found", "Paris is the capital of France.", "SKIP"),
+        ("done", "ok", "NUDGE"),
+    ] {
+        let answers = [1, 2, 3, 4].map(|_| {
+            let mut told = call(run, 1);
+            let answer = check(&daemon, &told);
+            told["status"] = json!("success");
+            told["result"] = json!(result);
+            assert_eq!(post(&daemon, "report", &told.to_string()), (200, json!({})));
+            answer
+        });
+        let verdicts = answers.each_ref().map(|answer| answer["verdict"].clone());
+        assert_eq!(verdicts, ["ALLOW", "ALLOW", "NUDGE", next], "{run}");
+        let nudge = answers[2]["message"].as_str().expect("a message");
+        assert_eq!(
+            nudge.contains("will not be called"),
+            next == "SKIP",
+            "{nudge}"
+        );
+    }
+}
+
 /// Given a framework whose spans begin before the guard is asked and tell as the result what the model is shown, a nudge below
 /// the tool's own words or a refusal in their place, what the guard was told the tool brought counts: the loop stays one.
 #[test]
