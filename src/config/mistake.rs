@@ -3,6 +3,7 @@
 //! Every mistake found is kept and shown together, one a line, in the form that editors and terminals turn into links:
 //! `file:line:column: key: what is wrong; what to write instead`.
 
+use std::cmp::Reverse;
 use std::fmt;
 use std::sync::Arc;
 
@@ -110,11 +111,23 @@ pub(super) fn nearest<'a>(
         .map(|(_, candidate)| candidate)
 }
 
-/// The shortest path of a key of this name in another section.
-pub(super) fn elsewhere<'a>(found: &str, known_paths: &'a [String]) -> Option<&'a str> {
+/// The path of a key of this name in another section: the one that goes the longest way with the path at fault, and is short.
+pub(super) fn elsewhere<'a>(
+    found: &str,
+    at: &[String],
+    known_paths: &'a [String],
+) -> Option<&'a str> {
     let same = |path: &&String| path.rsplit('.').next() == Some(found);
+    let shared = |path: &str| {
+        path.split('.')
+            .zip(at)
+            .take_while(|(one, other)| one == other)
+            .count()
+    };
     let paths = known_paths.iter().filter(same);
-    paths.min_by_key(|path| path.len()).map(String::as_str)
+    paths
+        .min_by_key(|path| (Reverse(shared(path)), path.len()))
+        .map(String::as_str)
 }
 
 /// Words as a list of code.

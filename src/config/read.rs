@@ -105,7 +105,7 @@ impl ReadError {
                 if let Some(near) = nearest(found, known.iter().copied()) {
                     return format!("unknown key; did you mean `{near}`?");
                 }
-                if let Some(path) = elsewhere(found, known_paths) {
+                if let Some(path) = elsewhere(found, &self.path, known_paths) {
                     return format!("unknown key here; did you mean `{path}`?");
                 }
                 format!("unknown key; known here: {}", listed(&known))

@@ -36,6 +36,12 @@ fn misspelt_keys_are_named_with_the_nearest_right_one() {
         &["1:1: data_dir: unknown key here; did you mean `service.data_dir`?"],
     );
     check(
+        "service: {telemetry: {traces: {endpoint: 'http://x'}}}",
+        &[
+            "1:32: service.telemetry.traces.endpoint: unknown key here; did you mean `service.telemetry.traces.otlp.endpoint`?",
+        ],
+    );
+    check(
         "processors: {}",
         &["1:1: processors: unknown key; known here: `receivers`, `exporters`, `service`"],
     );
