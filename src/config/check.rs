@@ -13,7 +13,7 @@ use super::mistake::Mistakes;
 use super::others;
 use super::shape::{Protocols, Shape};
 use super::tree::Node;
-use super::values::Period;
+use super::values::{MemoryLimit, Period};
 use super::{Logs, Settings};
 use crate::engine::guard::policy::{GuardPolicy, VerdictKind, When};
 use crate::engine::policy::Policy;
@@ -88,7 +88,7 @@ pub(super) fn settings(
     let (exporters, forwards) = super::exporters::settings(&shape.exporters, check);
     super::exporters::refuse_own_addresses(shape, &doors, check);
     let own_spans = super::exporters::own_spans(&shape.service.telemetry.traces, check);
-    Settings {
+    let settings = Settings {
         otlp_grpc: doors.grpc.address,
         otlp_grpc_lock: doors.grpc.lock,
         otlp_grpc_bytes_max: check.mebibytes(&grpc_size, grpc.max_recv_msg_size_mib),
@@ -100,6 +100,7 @@ pub(super) fn settings(
         api_lock: doors.api.lock,
         data_dir: data_dir(shape, lookup, check),
         shards: shards(shape, check),
+        memory_limit: shape.service.memory_limit_mib,
         durability: shape.service.durability,
         snapshot_interval: check.period(
             &["service", "snapshot_interval"],
@@ -133,6 +134,21 @@ pub(super) fn settings(
         own_spans,
         normalize: normalize(shape, check),
         policy: self::policy(shape, policy, check).into(),
+    };
+    memory_limit(&settings, check);
+    settings
+}
+
+fn memory_limit(settings: &Settings, check: &mut Checker<'_>) {
+    let least = settings.memory_min_mib();
+    if let MemoryLimit::Mebibytes(mib) = settings.memory_limit
+        && mib < least
+    {
+        let text = format!(
+            "expected {least} at least, found {mib}: the largest request that is taken (`receivers.otlp.protocols.*.max_…_size_mib`) \
+             and `otlp_forward.queue_mib` need so much beside what a daemon takes that has nothing to do"
+        );
+        check.wrong(&["service", "memory_limit_mib"], text);
     }
 }
 

@@ -39,6 +39,7 @@ mod tree;
 mod values;
 
 pub use mistake::{Mistake, Mistakes, Place};
+pub use values::MemoryLimit;
 
 /// Every key with its default and one sentence.
 pub const REFERENCE: &str = include_str!("../../config/reference.yaml");
@@ -68,6 +69,8 @@ pub struct Settings {
     pub data_dir: PathBuf,
     /// How many shards; absent: one for four cores, at most eight.
     pub shards: Option<u16>,
+    /// What the process may take of memory.
+    pub memory_limit: MemoryLimit,
     /// What acknowledged data survives.
     pub durability: Durability,
     /// How often a snapshot of the store is written.
@@ -96,6 +99,21 @@ pub struct Settings {
     pub normalize: normalize::Settings,
     /// What counts as a loop.
     pub policy: Arc<Policy>,
+}
+
+/// What a daemon takes that has nothing to do, caches and what it has read of its store included, in mebibytes.
+const IDLE_MIB: u64 = 64;
+
+impl Settings {
+    /// Least memory with which a daemon can do its work, in mebibytes: its own, the largest request with what is read of it, and
+    /// what waits to be passed on.
+    #[must_use]
+    pub fn memory_min_mib(&self) -> u64 {
+        let largest = self.otlp_grpc_bytes_max.max(self.otlp_http_bytes_max);
+        let queues = self.forwards.iter().map(|forward| forward.queue_bytes);
+        let bytes = 2 * largest + queues.sum::<usize>();
+        IDLE_MIB + bytes.div_ceil(1 << 20) as u64
+    }
 }
 
 /// The daemon's own log.

@@ -14,7 +14,7 @@ use serde::ser::{Serialize, SerializeMap, Serializer};
 use super::Durability;
 use super::forward::{OtlpForward, OwnSpans};
 use super::lock::{Auth, Cors, Tls};
-use super::values::{Period, Secret};
+use super::values::{MemoryLimit, Period, Secret};
 
 /// The whole file.
 #[derive(Clone, Debug, Default, PartialEq, serde::Deserialize, serde::Serialize)]
@@ -98,6 +98,7 @@ pub(super) struct Service {
     pub(super) allow_insecure: bool,
     pub(super) data_dir: Option<String>,
     pub(super) shards: Option<u16>,
+    pub(super) memory_limit_mib: MemoryLimit,
     pub(super) durability: Durability,
     pub(super) snapshot_interval: Period,
     pub(super) shutdown_deadline: Period,
@@ -111,6 +112,7 @@ impl Default for Service {
             allow_insecure: false,
             data_dir: None,
             shards: None,
+            memory_limit_mib: MemoryLimit::Auto,
             durability: Durability::Power,
             snapshot_interval: Period(Duration::from_secs(60)),
             shutdown_deadline: Period(Duration::from_secs(10)),

@@ -1,4 +1,5 @@
-//! Values of a configuration that have a form of their own: durations with a unit, and texts that are never shown.
+//! Values of a configuration that have a form of their own: durations with a unit, the limit of memory, and texts that are
+//! never shown.
 
 use std::fmt;
 use std::time::Duration;
@@ -35,6 +36,57 @@ impl Visitor<'_> for PeriodVisitor {
 impl Serialize for Period {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_str(&humantime::format_duration(self.0))
+    }
+}
+
+/// What the process may take of memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum MemoryLimit {
+    /// A share of what its container may have, where it is in one that has a limit.
+    Auto,
+    /// Whatever it comes to.
+    Off,
+    /// So many mebibytes.
+    Mebibytes(u64),
+}
+
+impl<'de> Deserialize<'de> for MemoryLimit {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(MemoryLimitVisitor)
+    }
+}
+
+struct MemoryLimitVisitor;
+
+impl Visitor<'_> for MemoryLimitVisitor {
+    type Value = MemoryLimit;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a whole number of MiB, `auto` or `off`")
+    }
+
+    fn visit_i64<E: Error>(self, mib: i64) -> Result<MemoryLimit, E> {
+        let whole = u64::try_from(mib).map(MemoryLimit::Mebibytes);
+        whole.map_err(|_| E::invalid_value(serde::de::Unexpected::Signed(mib), &self))
+    }
+
+    fn visit_str<E: Error>(self, text: &str) -> Result<MemoryLimit, E> {
+        match (text, text.parse()) {
+            ("auto", _) => Ok(MemoryLimit::Auto),
+            ("off", _) => Ok(MemoryLimit::Off),
+            (_, Ok(mib)) => Ok(MemoryLimit::Mebibytes(mib)),
+            _ => Err(E::invalid_value(serde::de::Unexpected::Str(text), &self)),
+        }
+    }
+}
+
+impl Serialize for MemoryLimit {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self {
+            Self::Auto => serializer.serialize_str("auto"),
+            Self::Off => serializer.serialize_str("off"),
+            Self::Mebibytes(mib) => serializer.serialize_u64(*mib),
+        }
     }
 }
 

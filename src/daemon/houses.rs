@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
 
-use super::StartError;
+use super::{StartError, memory};
 use crate::config::{self, Settings};
 use crate::door::Tenant;
 use crate::engine::policy::Policy;
@@ -176,7 +176,10 @@ async fn is_well(shards: &Shards) -> bool {
 }
 
 /// A house for each tenant that a token names, and for the default one, which comes first: its directory holds the others.
-pub(super) async fn open(settings: &Settings) -> Result<BTreeMap<Tenant, House>, StartError> {
+pub(super) async fn open(
+    settings: &Settings,
+    memory_limit: Option<u64>,
+) -> Result<BTreeMap<Tenant, House>, StartError> {
     let locks = [
         &settings.otlp_grpc_lock,
         &settings.otlp_http_lock,
@@ -187,7 +190,7 @@ pub(super) async fn open(settings: &Settings) -> Result<BTreeMap<Tenant, House>,
     tenants.insert(Tenant::default());
     let mut houses = BTreeMap::new();
     for tenant in &tenants {
-        let plan = Plan::of(settings, tenant, tenants.len());
+        let plan = Plan::of(settings, tenant, tenants.len(), memory_limit);
         houses.insert(tenant.clone(), plan.open().await?);
     }
     Ok(houses)
@@ -203,12 +206,13 @@ pub(super) fn seats(houses: &BTreeMap<Tenant, House>) -> BTreeMap<Tenant, Seat> 
 
 impl Plan {
     /// The plan for one tenant among so many: they share the memory that one would have.
-    fn of(settings: &Settings, tenant: &Tenant, of: usize) -> Self {
+    fn of(settings: &Settings, tenant: &Tenant, of: usize, memory_limit: Option<u64>) -> Self {
         let mut exporters = settings.exporters.clone();
         for exporter in &mut exporters {
             tenant.name().clone_into(&mut exporter.tenant);
         }
         let defaults = store::Options::default();
+        let cache_bytes = defaults.cache_bytes.min(memory::cache_bytes(memory_limit));
         Self {
             tenant: tenant.clone(),
             dir: match tenant.name() {
@@ -220,7 +224,7 @@ impl Plan {
                     config::Durability::Power => Durability::Power,
                     config::Durability::Process => Durability::Process,
                 },
-                cache_bytes: (defaults.cache_bytes / of as u64).max(CACHE_BYTES_MIN),
+                cache_bytes: (cache_bytes / of as u64).max(CACHE_BYTES_MIN),
                 snapshot_every: Some(settings.snapshot_interval),
                 reserve_bytes: RESERVE_BYTES / of as u64,
                 ..defaults

@@ -30,6 +30,7 @@ pub(super) struct Sources {
     pub(super) houses: BTreeMap<Tenant, House>,
     pub(super) forwards: Forwards,
     pub(super) own_spans: Option<Forwards>,
+    pub(super) memory_limit: Option<u64>,
     pub(super) began: Instant,
 }
 
@@ -50,7 +51,7 @@ impl Sources {
         let houses: Vec<_> = self.houses.values().filter(theirs).map(glance).collect();
         let mut page = Page::default();
         if is_operator {
-            process(&mut page, self.began);
+            process(&mut page, self.began, self.memory_limit);
             receiver(&mut page, &self.intake);
             normalizer(&mut page, self.intake.normalizer());
             let lines = [Some(&self.forwards), self.own_spans.as_ref()];
@@ -75,7 +76,7 @@ fn glance(house: &House) -> Glance {
     }
 }
 
-fn process(page: &mut Page, began: Instant) {
+fn process(page: &mut Page, began: Instant, memory_limit: Option<u64>) {
     page.gauge("build_info", "What runs here; always 1.")
         .sample(&[("version", env!("CARGO_PKG_VERSION"))], 1);
     page.gauge("process_uptime_seconds", "Since the start.")
@@ -87,6 +88,18 @@ fn process(page: &mut Page, began: Instant) {
         )
         .value(bytes);
     }
+    if let Some(bytes) = process::anonymous_bytes() {
+        page.gauge(
+            "process_memory_anonymous_bytes",
+            "Memory in use that is no file's: what the limit is about.",
+        )
+        .value(bytes);
+    }
+    page.gauge(
+        "process_memory_limit_bytes",
+        "What the process may take of that; 0 where it has no limit.",
+    )
+    .value(memory_limit.unwrap_or(0));
     if let Some(seconds) = process::cpu_seconds() {
         page.counter("process_cpu_seconds_total", "Processor time used.")
             .value(seconds);
@@ -141,6 +154,11 @@ fn receiver(page: &mut Page, intake: &Intake) {
         "Times that nothing more was read from a connection, after a request was refused as busy, until there was room.",
     )
     .value(counters.pauses.value());
+    page.counter(
+        "receiver_refused_memory_total",
+        "Requests refused because the memory limit was near; they are among the busy ones.",
+    )
+    .value(intake.refused_for_memory());
     page.gauge(
         "receiver_held_bytes",
         "Bytes of requests that are arriving, being read, or waiting for their answer.",

@@ -34,6 +34,7 @@ use crate::telemetry::events::{ModelUnpriced, Ready};
 
 mod doors;
 mod houses;
+mod memory;
 mod metrics;
 mod process;
 
@@ -58,7 +59,7 @@ pub struct Daemon {
     otlp_http: Option<SocketAddr>,
     api: SocketAddr,
     shutdown_deadline: Duration,
-    /// What minds the houses.
+    /// What minds the houses, and the memory.
     keepers: JoinSet<()>,
 }
 
@@ -137,7 +138,8 @@ impl Daemon {
         for file in &settings.secret_files {
             warn_if_public(file);
         }
-        let houses = houses::open(settings).await?;
+        let memory_limit = memory::limit(settings);
+        let houses = houses::open(settings, memory_limit).await?;
         let forwards = forward::start(settings.forwards.clone())?;
         let traces = settings.own_spans.clone().map(Traces::start).transpose()?;
         let normalizer = Arc::new(Normalizer::with(settings.normalize.clone()));
@@ -147,14 +149,19 @@ impl Daemon {
             houses: houses.clone(),
             forwards: forwards.clone(),
             own_spans: traces.as_ref().map(|traces| traces.line().clone()),
+            memory_limit,
             began,
         };
+        let mut keepers: JoinSet<()> = houses.values().cloned().map(House::keep).collect();
+        if let Some(limit) = memory_limit {
+            keepers.spawn(memory::mind(limit, intake.clone(), houses.clone()));
+        }
         let daemon = Self {
             otlp_grpc: doors.grpc.address().unwrap_or(settings.otlp_grpc),
             otlp_http: doors.http.as_ref().and_then(|http| http.address().ok()),
             api: doors.api.address().unwrap_or(settings.api),
             shutdown_deadline: settings.shutdown_deadline,
-            keepers: houses.values().cloned().map(House::keep).collect(),
+            keepers,
             rooms: Rooms {
                 api: serve_api(doors.api, seats(&houses), sources),
                 receiver: serve_otlp(doors.grpc, doors.http, &intake, settings),

@@ -108,7 +108,7 @@ pub(super) async fn receive(
     }
     arriving.beginning(settings).await?;
     let expected = arriving.whole.expected(settings.message_bytes_max);
-    share.place(expected).await.map_err(no_room)?;
+    share.place(expected).await?;
     arriving.rest(settings).await?;
     Ok(arriving.whole.finish())
 }
@@ -165,7 +165,7 @@ impl Arriving<'_> {
                 continue;
             };
             self.must_fit(self.whole.so_far().len() + piece.len())?;
-            self.share.grow(piece.len()).map_err(no_room)?;
+            self.share.grow(piece.len())?;
             self.whole.add(piece, self.framing);
             self.must_fit(self.whole.announced)?;
         }
@@ -272,7 +272,7 @@ async fn unfold<D: Read>(
                 return Err(Refused::TooLarge { bytes_max });
             }
             Ok(read) => {
-                share.grow(read).map_err(no_room)?;
+                share.grow(read)?;
                 whole.extend_from_slice(&piece[..read]);
             }
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
@@ -357,14 +357,6 @@ impl Read for Members<'_> {
 fn not_compressed(coding: Coding, error: &io::Error) -> String {
     let coding = format!("{coding:?}").to_lowercase();
     format!("the body is not the {coding} that its content encoding says: {error}")
-}
-
-/// What a sender is told for whose bytes there is no room.
-fn no_room(retry_after: Duration) -> Refused {
-    Refused::Busy {
-        why: "too many bytes are being received",
-        retry_after,
-    }
 }
 
 #[cfg(test)]

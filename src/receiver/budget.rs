@@ -9,6 +9,10 @@
 //! them would have come in vain. So each needs a place as large as it says it will be, or as the largest where it does not say,
 //! before more than its beginning is received, and some wait for one. While they do, those that have a place must come evenly, at
 //! a pace that brings them to their end in time, or lose it. Small ones have the rest of the budget to themselves.
+//!
+//! Where the memory of the process has a limit, the budget is as large as what is left of it allows, from one moment to the
+//! next ([`Budget::set_room`]). However little that is, a request that is alone is let in, and a large one where no other has a
+//! place: what is refused because of memory must come to its end some time, also where nothing lets memory go.
 
 use std::hash::{BuildHasher, RandomState};
 use std::sync::Arc;
@@ -17,6 +21,9 @@ use std::time::Duration;
 
 use tokio::sync::{Semaphore, SemaphorePermit};
 use tokio::time::timeout;
+
+use super::intake::Refused;
+use crate::telemetry::Counter;
 
 /// Requests under way at once, of all connections: each costs about 6 KiB besides its bytes, most of it for the server.
 const REQUESTS_MAX: usize = 4096;
@@ -59,14 +66,21 @@ const WAIT_MIN: Duration = Duration::from_millis(250);
 /// Requests refused more than taken for which the wait is doubled: about one for each sender of a small installation.
 const REFUSALS_PER_DOUBLING: u64 = 16;
 
+/// What a sender is told for whose bytes there is no room.
+const NO_ROOM: &str = "too many bytes are being received";
+
 /// Most that are counted: the wait is doubled five times, up to 8 seconds.
 const BEHIND_MAX: u64 = 5 * REFUSALS_PER_DOUBLING;
 
-/// The bytes that are left, shared by all requests.
+/// The bytes that all requests share.
 #[derive(Debug)]
 pub(super) struct Budget {
     bytes: usize,
-    left: AtomicUsize,
+    /// How many of them the memory of the process has room for.
+    room: AtomicUsize,
+    held: AtomicUsize,
+    /// Requests refused because of that.
+    pub(super) refused_for_memory: Counter,
     requests: AtomicUsize,
     /// Requests refused, less those that were taken since; as many as make a difference to the wait.
     behind: AtomicU64,
@@ -79,7 +93,9 @@ impl Budget {
     pub(super) fn of(bytes: usize) -> Arc<Self> {
         Arc::new(Self {
             bytes,
-            left: AtomicUsize::new(bytes),
+            room: AtomicUsize::new(usize::MAX),
+            held: AtomicUsize::new(0),
+            refused_for_memory: Counter::new(),
             requests: AtomicUsize::new(0),
             behind: AtomicU64::new(0),
             decoders: Semaphore::new(DECODERS_MAX),
@@ -90,11 +106,16 @@ impl Budget {
 
     /// What all shares hold.
     pub(super) fn held(&self) -> usize {
-        self.bytes - self.left.load(Ordering::Relaxed)
+        self.held.load(Ordering::Relaxed)
     }
 
-    /// The share of one request more, or when to try again where there are too many.
-    pub(super) fn share(self: &Arc<Self>) -> Result<Share, Duration> {
+    /// Has all shares together hold no more than this from now on, but for one that is alone.
+    pub(super) fn set_room(&self, bytes: usize) {
+        self.room.store(bytes, Ordering::Relaxed);
+    }
+
+    /// The share of one request more; none where there are too many.
+    pub(super) fn share(self: &Arc<Self>) -> Result<Share, Refused> {
         let before = self.requests.fetch_add(1, Ordering::Relaxed);
         let share = Share {
             budget: Arc::clone(self),
@@ -104,7 +125,10 @@ impl Budget {
             is_hasty: before >= REQUESTS_MANY,
         };
         if before >= REQUESTS_MAX {
-            return Err(share.refuse());
+            return Err(share.refuse("too many requests are under way"));
+        }
+        if !share.has_memory(self.held(), SMALL) {
+            return Err(share.refuse_for_memory());
         }
         Ok(share)
     }
@@ -151,42 +175,68 @@ impl Share {
         is_anyone_waiting && (bytes as f64) < due
     }
 
-    /// Waits for a place for a request that will have so many bytes, or says when to try again.
-    pub(super) async fn place(&self, bytes: usize) -> Result<(), Duration> {
+    /// Waits for a place for a request that will have so many bytes.
+    pub(super) async fn place(&self, bytes: usize) -> Result<(), Refused> {
         if bytes <= SMALL {
             return Ok(());
         }
         let budget = &self.budget;
+        let taken = (places_of(budget.bytes) - budget.places.available_permits()) * PLACE_BYTES;
+        if taken > 0 && taken + bytes > budget.room.load(Ordering::Relaxed) {
+            return Err(self.refuse_for_memory());
+        }
         let many = bytes.div_ceil(PLACE_BYTES).min(places_of(budget.bytes));
         let Ok(_waiting) = budget.waiting.try_acquire() else {
-            return Err(self.refuse());
+            return Err(self.refuse(NO_ROOM));
         };
         let places = budget.places.acquire_many(many as u32);
         let Ok(places) = timeout(PLACE_WAIT, places).await else {
-            return Err(self.refuse());
+            return Err(self.refuse(NO_ROOM));
         };
         places.expect("nobody closes it").forget();
         self.placed.store(many, Ordering::Relaxed);
         Ok(())
     }
 
-    /// Takes so many bytes more, or says when to try again.
-    pub(super) fn grow(&self, bytes: usize) -> Result<(), Duration> {
-        let less = |left: usize| left.checked_sub(bytes);
-        let left = &self.budget.left;
-        let taken = left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, less);
-        taken.map_err(|_| self.refuse())?;
+    /// Takes so many bytes more.
+    pub(super) fn grow(&self, bytes: usize) -> Result<(), Refused> {
+        let budget = &self.budget;
+        let fits = |held: usize| held + bytes <= budget.bytes;
+        let more = |held| (fits(held) && self.has_memory(held, bytes)).then_some(held + bytes);
+        let taken = (budget.held).fetch_update(Ordering::Relaxed, Ordering::Relaxed, more);
+        taken.map_err(|held| {
+            if fits(held) {
+                self.refuse_for_memory()
+            } else {
+                self.refuse(NO_ROOM)
+            }
+        })?;
         self.held.fetch_add(bytes, Ordering::Relaxed);
         Ok(())
     }
 
-    /// Notes that the request is refused. Answers when it is to be sent again.
-    fn refuse(&self) -> Duration {
+    /// Whether memory has room for so many bytes more than all shares hold, unless this one has a place for them or is alone.
+    fn has_memory(&self, held: usize, more: usize) -> bool {
+        let own = self.held.load(Ordering::Relaxed);
+        let placed = self.placed.load(Ordering::Relaxed) * PLACE_BYTES;
+        held == own
+            || own + more <= placed
+            || held + more <= self.budget.room.load(Ordering::Relaxed)
+    }
+
+    fn refuse_for_memory(&self) -> Refused {
+        self.budget.refused_for_memory.add(1);
+        self.refuse("the memory limit is near")
+    }
+
+    /// Notes that the request is refused, and when it is to be sent again.
+    fn refuse(&self, why: &'static str) -> Refused {
         self.is_refused.store(true, Ordering::Relaxed);
         let more = |behind: u64| (behind < BEHIND_MAX).then_some(behind + 1);
         let behind = &self.budget.behind;
         let before = behind.fetch_update(Ordering::Relaxed, Ordering::Relaxed, more);
-        wait(before.unwrap_or(BEHIND_MAX))
+        let retry_after = wait(before.unwrap_or(BEHIND_MAX));
+        Refused::Busy { why, retry_after }
     }
 
     /// A place to decompress in, when there is one.
@@ -199,7 +249,7 @@ impl Share {
 impl Drop for Share {
     fn drop(&mut self) {
         let held = self.held.load(Ordering::Relaxed);
-        self.budget.left.fetch_add(held, Ordering::Relaxed);
+        self.budget.held.fetch_sub(held, Ordering::Relaxed);
         let placed = self.placed.load(Ordering::Relaxed);
         self.budget.places.add_permits(placed);
         if !self.is_refused.load(Ordering::Relaxed) {
@@ -231,6 +281,30 @@ mod tests {
         second.grow(60).expect("60 are left");
     }
 
+    /// Given no memory, one request goes on that is alone, and one large one beside small ones; all others are refused because
+    /// of it, and counted, and not for what they lack besides. Where there is memory again, they are not.
+    #[tokio::test]
+    async fn who_is_alone_goes_on_without_memory() {
+        let budget = Budget::of(8 * SMALL);
+        let share = || budget.share().expect("nobody holds anything");
+        let lacks_memory = |refused: Refused| refused.to_string().contains("memory");
+        let (large, other) = (share(), share());
+        budget.set_room(0);
+        large.place(4 * SMALL).await.expect("nobody has a place");
+        large.grow(2 * SMALL).expect("nobody holds anything");
+        assert!(lacks_memory(budget.share().unwrap_err()));
+        assert!(lacks_memory(other.place(2 * SMALL).await.unwrap_err()));
+        assert!(lacks_memory(other.grow(1).unwrap_err()));
+        assert_eq!(budget.refused_for_memory.value(), 3);
+        budget.set_room(4 * SMALL);
+        other.grow(2 * SMALL).expect("there is memory");
+        large.grow(2 * SMALL).expect("it has a place for it");
+        assert!(lacks_memory(large.grow(1).unwrap_err()));
+        assert!(!lacks_memory(large.grow(5 * SMALL).unwrap_err()));
+        drop(other);
+        large.grow(1).expect("it is alone");
+    }
+
     /// Given as many requests as there may be, the next one is told to come again, until one of them has gone; half as many are
     /// given less time to arrive.
     #[test]
@@ -258,7 +332,10 @@ mod tests {
         let budget = Budget::of(100);
         let refused = || {
             let share = budget.share().expect("there are few");
-            share.grow(101).expect_err("there are not so many")
+            match share.grow(101) {
+                Err(Refused::Busy { retry_after, .. }) => retry_after,
+                other => panic!("there are not so many: {other:?}"),
+            }
         };
         let first: Vec<_> = (0..REFUSALS_PER_DOUBLING).map(|_| refused()).collect();
         let usual = WAIT_MIN..WAIT_MIN * 2;

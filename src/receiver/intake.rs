@@ -214,6 +214,17 @@ impl Intake {
         self.0.budget.held()
     }
 
+    /// Has requests hold no more than this together from now on, since memory has no room for more; one alone may.
+    pub fn set_room(&self, bytes: usize) {
+        self.0.budget.set_room(bytes);
+    }
+
+    /// Requests refused because memory had no room for them.
+    #[must_use]
+    pub fn refused_for_memory(&self) -> u64 {
+        self.0.budget.refused_for_memory.value()
+    }
+
     /// Whether somebody gets what is acknowledged. Metrics are then more than something to be polite about.
     pub(super) fn passes_on(&self) -> bool {
         self.0.pass_on.is_some()
@@ -224,11 +235,7 @@ impl Intake {
     /// times too much, what is received, decompressed and read in vain would leave little for those that are taken.
     pub(super) fn admit(&self, tenant: &Tenant, signal: Signal) -> Result<Share, Refused> {
         self.turn_away(tenant, signal)?;
-        let share = self.0.budget.share();
-        share.map_err(|retry_after| Refused::Busy {
-            why: "too many requests are under way",
-            retry_after,
-        })
+        self.0.budget.share()
     }
 
     /// Has nothing more read from a connection on which a request was refused for now, until there is room in the inboxes.

@@ -35,7 +35,7 @@ mod turn;
 mod watchers;
 mod worker;
 
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -68,6 +68,9 @@ use inbox::Desk;
 use room::Room;
 use router::Router;
 use worker::Worker;
+
+/// Fewest runs that stay in memory, where there is too little of it: those at work would be read again at each turn.
+const RESIDENT_MIN: usize = 100;
 
 /// How the shards are set up.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -183,6 +186,8 @@ struct Shared {
     desks: Vec<Desk>,
     /// Whoever was refused may wait for it.
     room: Arc<Room>,
+    /// Most runs whose state is in memory just now, where that takes too much of it. Who minds the memory sets it.
+    resident_max: AtomicUsize,
     stopping: AtomicBool,
     failed: AtomicBool,
     /// Cancelled when the shards are given up.
@@ -222,6 +227,7 @@ impl Shards {
             swarms: swarm::Board::default(),
             desks,
             room: Arc::default(),
+            resident_max: AtomicUsize::new(settings.resident_runs_max),
             stopping: AtomicBool::new(false),
             failed: AtomicBool::new(false),
             abandoned: CancellationToken::new(),
@@ -344,6 +350,27 @@ impl Shards {
             desk.add_load(&mut load);
         }
         load
+    }
+
+    /// Has an eighth of the runs in memory leave it, those that have been quiet longest, and as many stay away.
+    pub fn keep_fewer(&self) {
+        let now = self.load().resident_runs;
+        let fewer = |most: usize| Some(most.min(now - now / 8).max(RESIDENT_MIN.min(most)));
+        self.change_resident_max(fewer);
+    }
+
+    /// Lets an eighth more runs stay in memory than before, up to what the settings say.
+    pub fn keep_more(&self) {
+        let settings = &self.shared.settings;
+        self.change_resident_max(|most| {
+            let more = most.saturating_add(most / 8 + 1);
+            Some(more.min(settings.resident_runs_max))
+        });
+    }
+
+    fn change_resident_max(&self, change: impl FnMut(usize) -> Option<usize>) {
+        let most = &self.shared.resident_max;
+        let _ = most.fetch_update(Ordering::Relaxed, Ordering::Relaxed, change);
     }
 
     /// Runs known, in memory or on disk.

@@ -299,8 +299,8 @@ impl Worker {
 
     /// Keeps no more runs in memory than allowed; those that leave are saved first.
     pub(super) async fn make_room(&mut self) -> Result<(), StoreError> {
-        let settings = &self.shared.settings;
-        let most = (settings.resident_runs_max / self.shared.desks.len()).max(1);
+        let most = self.shared.resident_max.load(Ordering::Relaxed);
+        let most = (most / self.shared.desks.len()).max(1);
         while self.residence.len() > most {
             self.finish_save().await?;
             let left = self.residence.evict(most);

@@ -20,7 +20,7 @@ pub(crate) fn set_by(variable: &str, short: u64) -> u64 {
 
 /// The number in a line of `/proc/PID/status`.
 #[cfg(target_os = "linux")]
-fn status(daemon: &Daemon, name: &str) -> f64 {
+pub(crate) fn status(daemon: &Daemon, name: &str) -> f64 {
     let status = fs::read_to_string(format!("/proc/{}/status", daemon.pid()));
     let status = status.expect("it runs");
     let line = status.lines().find_map(|line| line.strip_prefix(name));

@@ -19,6 +19,8 @@ mod kill;
 mod leaving;
 mod load;
 mod locks;
+#[cfg(target_os = "linux")]
+mod memory;
 mod metrics;
 #[cfg(target_os = "linux")]
 mod outage;

@@ -116,6 +116,22 @@ fn wrong_values_are_named_with_what_is_expected() {
     );
 }
 
+/// Given less memory than the largest request and what waits to be passed on need, it is said how much that is.
+#[test]
+fn too_little_memory_is_named() {
+    let limit = |mib: u64, rest: &str| format!("service:\n  memory_limit_mib: {mib}\n{rest}");
+    let forward = "exporters: {otlp_forward: {endpoint: 'https://collector.example.com'}}";
+    let large = "receivers: {otlp: {protocols: {http: {max_request_body_size_mib: 64}}}}";
+    for (rest, least) in [("", 96), (forward, 160), (large, 192)] {
+        let expected = format!(
+            "2:3: service.memory_limit_mib: expected {least} at least, found {}",
+            least - 1
+        );
+        check(&limit(least - 1, rest), &[&expected]);
+        assert!(loaded(&limit(least, rest)).is_ok(), "{rest}");
+    }
+}
+
 /// Given a name that is not one of those known, or a number that a rule cannot have, it is said which there are.
 #[test]
 fn wrong_names_and_thresholds_are_named() {
@@ -126,6 +142,12 @@ fn wrong_names_and_thresholds_are_named() {
     check(
         "service:\n  durability: none",
         &["2:3: service.durability: `none` is not known; one of `power`, `process`"],
+    );
+    check(
+        "service:\n  memory_limit_mib: 1GiB",
+        &[
+            "2:3: service.memory_limit_mib: expected a whole number of MiB, `auto` or `off`, found `1GiB`",
+        ],
     );
     check(
         "detectors:\n  cost_budget_usd: -2",

@@ -257,3 +257,48 @@ async fn many_senders_at_once() {
     assert_eq!(shards.shared.room.behind(), 0);
     stop(&shards).await;
 }
+
+/// Given runs in memory where that is short, an eighth of them leaves it each time that has been done, and a hundred stay; where
+/// there is memory again, as many may stay as before.
+#[tokio::test(start_paused = true)]
+async fn fewer_runs_stay_where_memory_is_short() {
+    const MOST: usize = 300;
+    let dir = tempfile::tempdir().unwrap();
+    let one_shard = Settings {
+        shards: 1,
+        resident_runs_max: MOST,
+        ..settings()
+    };
+    let shards = start(dir.path(), one_shard).await;
+    let begin = async |runs: std::ops::Range<u128>| {
+        let traces = runs.map(|run| TraceId((run + 1).to_be_bytes()));
+        let reports = traces.map(|trace| report(trace, None, vec![call(trace, 1)]));
+        submit(&shards, reports.collect()).await;
+    };
+    let stay = async |many: usize| {
+        until(async || (shards.load().resident_runs == many).then_some(())).await;
+    };
+    begin(0..200).await;
+    stay(200).await;
+    for (asked, left) in [
+        (3, 175),
+        (1, 154),
+        (1, 135),
+        (1, 119),
+        (1, 105),
+        (3, 100),
+        (1, 100),
+    ] {
+        for _ in 0..asked {
+            shards.keep_fewer();
+        }
+        stay(left).await;
+    }
+    for _ in 0..20 {
+        shards.keep_more();
+    }
+    begin(200..600).await;
+    stay(MOST).await;
+    assert_eq!(shards.run_count(), 600);
+    stop(&shards).await;
+}
