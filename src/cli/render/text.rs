@@ -125,6 +125,9 @@ fn is_unruly(char: char) -> bool {
 /// Columns that a cleaned text takes on a terminal.
 #[must_use]
 pub fn columns(text: &str) -> usize {
+    if text.is_ascii() {
+        return text.len();
+    }
     text.chars().map(char_columns).sum()
 }
 
@@ -177,18 +180,29 @@ pub fn wrap(text: &str, width: usize) -> Vec<String> {
     let width = width.max(2);
     let mut lines = Vec::new();
     let mut line = String::new();
+    let mut taken = 0;
     for word in text.split(' ').filter(|word| !word.is_empty()) {
-        if !line.is_empty() && columns(&line) + 1 + columns(word) > width {
+        let long = columns(word);
+        if !line.is_empty() && taken + 1 + long > width {
             lines.push(std::mem::take(&mut line));
+            taken = 0;
         }
         if !line.is_empty() {
             line.push(' ');
+            taken += 1;
+        }
+        if taken + long <= width {
+            line.push_str(word);
+            taken += long;
+            continue;
         }
         for char in word.chars() {
-            if columns(&line) + char_columns(char) > width {
+            if taken + char_columns(char) > width {
                 lines.push(std::mem::take(&mut line));
+                taken = 0;
             }
             line.push(char);
+            taken += char_columns(char);
         }
     }
     lines.push(line);
