@@ -2,19 +2,20 @@
 //!
 //! The newest [`alerts_max`](super::Options::alerts_max) alerts are all there. Behind them an alert stays as long as it is the
 //! newest of its warning, so that a receiver that was away for long still finds every warning as it stands. It leaves when
-//! a newer one of the same warning comes, when its run is forgotten, or when the run has more warnings than [`STAY_MAX`] and
-//! this one was resolved longest ago. So the log is bounded by the number of runs that are kept. Which alert is the newest of a
-//! warning lies under a key of its own, which is written before the alert: a crash that takes the key takes the alert too, and
-//! the journal brings both back.
+//! a newer one of the same warning comes, when its run is forgotten, or when another is to stay for a run that has more warnings
+//! than [`STAY_MAX`], of which this one was resolved longest ago. So the log is bounded by the number of runs that are kept.
+//! Which alert is the newest of a warning lies under a key of its own, which is written before the alert: a crash that takes the
+//! key takes the alert too, and the journal brings both back.
 
 use std::collections::BTreeSet;
+use std::ops::RangeInclusive;
 use std::sync::atomic::Ordering;
 
 use sled::Db;
 
 use crate::engine::event::Text;
+use crate::engine::warning::WarningState;
 use crate::engine::warning::announce::PUBLISHED_MAX;
-use crate::engine::warning::{ChangeKind, WarningState};
 
 use super::alert::Alert;
 use super::error::StoreError;
@@ -55,7 +56,9 @@ impl Shared {
         }
         self.last_cursor.send_replace(last);
         let first = oldest.max((last + 1).saturating_sub(self.alerts_max));
-        self.thin_alerts(oldest, first)?;
+        for run_id in self.thin_alerts(oldest, first)? {
+            self.let_oldest_go(&run_id, first)?;
+        }
         self.first_cursor.store(first, Ordering::Release);
         Ok(())
     }
@@ -89,15 +92,10 @@ impl Shared {
             Ok(before.is_some())
         })?;
         count(&self.tally.alerts_removed, usize::from(superseded));
-        match alert {
-            Some(alert) if alert.change == ChangeKind::Raised => {
-                self.let_oldest_go(&alert.run_id, oldest)
-            }
-            _ => Ok(()),
-        }
+        Ok(())
     }
 
-    /// Where too many alerts stay for a run, the one of the warning that was resolved longest ago stays no more.
+    /// Where too many alerts stay for a run, those of the warnings that were resolved longest ago stay no more.
     fn let_oldest_go(&self, run_id: &str, oldest: u64) -> Result<(), StoreError> {
         let (removed, lost) = self.write(|db| {
             let (mut writes, mut removed, mut lost) = (Writes::default(), 0, 0);
@@ -106,9 +104,11 @@ impl Shared {
                 let (key, cursor) = entry?;
                 staying.extend(pieces::read_number(&cursor).map(|cursor| (cursor, key)));
             }
-            if staying.len() <= STAY_MAX {
+            let mut too_many = staying.len().saturating_sub(STAY_MAX);
+            if too_many == 0 {
                 return Ok((0, 0));
             }
+            let waits_from = undelivered_from(db)?;
             staying.sort_unstable();
             for (cursor, key) in staying {
                 let stored = keys::numbered(keys::ALERT, cursor);
@@ -119,11 +119,14 @@ impl Shared {
                 }
                 writes.remove(&key);
                 if cursor < oldest {
-                    removed = 1;
-                    lost = usize::from(cursor >= undelivered_from(db)?);
+                    removed += 1;
+                    lost += usize::from(cursor >= waits_from);
                     writes.remove_stored(db, &stored)?;
                 }
-                break;
+                too_many -= 1;
+                if too_many == 0 {
+                    break;
+                }
             }
             writes.apply_each(db)?;
             Ok((removed, lost))
@@ -133,8 +136,14 @@ impl Shared {
         Ok(())
     }
 
-    /// Removes what lies from one cursor to before another, but for the newest alert of each warning.
-    pub(super) fn thin_alerts(&self, mut from: u64, until: u64) -> Result<(), StoreError> {
+    /// Removes what lies from one cursor to before another, but for the newest alert of each warning. The answer has the runs
+    /// for which some stay.
+    pub(super) fn thin_alerts(
+        &self,
+        mut from: u64,
+        until: u64,
+    ) -> Result<BTreeSet<Text>, StoreError> {
+        let mut staying = BTreeSet::new();
         while from < until {
             let (removed, lost, newest) = self.write(|db| {
                 let waits_from = undelivered_from(db)?;
@@ -142,7 +151,10 @@ impl Shared {
                 let cursors = cursors(db, from, until - 1)?;
                 for &cursor in &cursors {
                     match newest_of_its_warning(db, cursor)? {
-                        Some(of_warning) if of_warning == cursor => continue,
+                        Some((of_warning, run_id)) if of_warning == cursor => {
+                            staying.insert(run_id);
+                            continue;
+                        }
                         Some(_) => {}
                         None => lost += usize::from(cursor >= waits_from),
                     }
@@ -159,7 +171,7 @@ impl Shared {
             };
             from = newest + 1;
         }
-        Ok(())
+        Ok(staying)
     }
 
     /// Lets go of the alerts that stayed for a run which is forgotten.
@@ -194,21 +206,22 @@ impl Shared {
         let mut alerts = Vec::new();
         while alerts.len() < limit && from <= last {
             let records = self.read(|db| {
-                let cursors = cursors(db, from, last)?.into_iter();
-                let records = cursors.take(limit - alerts.len()).map(|cursor| {
-                    let record = pieces::get(db, &keys::numbered(keys::ALERT, cursor))?;
-                    Ok((cursor, record))
-                });
+                let stored = db.range(numbers(from, last));
+                let records = stored
+                    .take(TOGETHER.min(limit - alerts.len()))
+                    .map(|entry| {
+                        let (key, first) = entry?;
+                        let cursor = keys::number(&key).unwrap_or(from);
+                        Ok((cursor, pieces::joined(db, &key, &first)?))
+                    });
                 records.collect::<sled::Result<Vec<_>>>()
             })?;
             let Some((newest, _)) = records.last() else {
                 break;
             };
             from = newest + 1;
-            alerts.extend(records.iter().filter_map(|(cursor, record)| {
-                // One that has just been removed is passed over.
-                self.readable(*cursor, record.as_ref()?)
-            }));
+            let readable = |(cursor, record): &(_, Vec<_>)| self.readable(*cursor, record);
+            alerts.extend(records.iter().filter_map(readable));
         }
         Ok(alerts)
     }
@@ -243,23 +256,28 @@ impl Shared {
     }
 }
 
+/// The keys of alerts from one cursor to another.
+fn numbers(from: u64, to: u64) -> RangeInclusive<[u8; keys::NUMBERED_BYTES]> {
+    keys::numbered(keys::ALERT, from)..=keys::numbered(keys::ALERT, to)
+}
+
 /// The next cursors under which alerts are stored, from one to another.
 fn cursors(db: &Db, from: u64, to: u64) -> sled::Result<Vec<u64>> {
-    let range = keys::numbered(keys::ALERT, from)..=keys::numbered(keys::ALERT, to);
-    let found = db.range(range).keys().take(TOGETHER);
+    let found = db.range(numbers(from, to)).keys().take(TOGETHER);
     found
         .filter_map(|key| key.map(|key| keys::number(&key)).transpose())
         .collect()
 }
 
-/// The newest alert of the warning that a stored alert tells of; none where its run is forgotten.
-fn newest_of_its_warning(db: &Db, cursor: u64) -> sled::Result<Option<u64>> {
+/// The newest alert of the warning that a stored alert tells of, and its run; none where that is forgotten.
+fn newest_of_its_warning(db: &Db, cursor: u64) -> sled::Result<Option<(u64, Text)>> {
     let record = pieces::get(db, &keys::numbered(keys::ALERT, cursor))?;
     let Some(alert) = record.and_then(|record| decode_alert(cursor, &record).ok()) else {
         return Ok(None);
     };
     let newest = db.get(keys::newest_alert(&alert.run_id, alert.warning.id))?;
-    Ok(newest.and_then(|newest| pieces::read_number(&newest)))
+    let newest = newest.and_then(|newest| pieces::read_number(&newest));
+    Ok(newest.map(|newest| (newest, alert.run_id)))
 }
 
 /// The first alert that some exporter has not delivered.

@@ -50,7 +50,7 @@ const PIECE: u8 = b'+';
 pub(super) const BEFORE_VALUES: &[u8] = b",";
 
 /// Length of a key that is a prefix and a number.
-const NUMBERED_BYTES: usize = 9;
+pub(super) const NUMBERED_BYTES: usize = 9;
 
 /// Whether the value under a key is cut into pieces (`pieces`).
 pub(super) fn is_in_pieces(key: &[u8]) -> bool {
