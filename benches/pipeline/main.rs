@@ -12,7 +12,10 @@
 //! may be busy.
 //!
 //! The spans of a request belong to as many runs (as from a gateway before many agents), and once more all to one run (as from
-//! the exporter within an agent).
+//! the exporter within an agent): all of them are calls of tools. And once more they are what frameworks really send, as it was
+//! recorded.
+
+mod recorded;
 
 use std::fs;
 use std::net::{SocketAddr, TcpStream};
@@ -22,6 +25,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use bytes::{Buf, BufMut, Bytes};
+use eddy::otlp::{self, Limits};
 use opentelemetry_proto::tonic::collector::trace::v1::trace_service_server::{
     TraceService, TraceServiceServer,
 };
@@ -39,9 +43,10 @@ use tonic::{Request, Response, Status};
 
 const SPANS: usize = 100_000;
 /// A multiple of the streams, so that each run's spans come over one of them, as they do from an agent's exporter.
-const RUNS: usize = 63 * CONNECTIONS * IN_FLIGHT;
+const RUNS: usize = 63 * STREAMS;
 const CONNECTIONS: usize = 4;
 const IN_FLIGHT: usize = 4;
+const STREAMS: usize = CONNECTIONS * IN_FLIGHT;
 const ROUNDS: usize = 3;
 /// How long a server may take until it listens.
 const START_MAX: Duration = Duration::from_secs(20);
@@ -72,6 +77,7 @@ fn main() {
         if spans_per_request > 1 {
             pipeline(spans_per_request, Mix::OneRun);
         }
+        pipeline(spans_per_request, Mix::Recorded);
     }
 }
 
@@ -82,6 +88,8 @@ enum Mix {
     ManyRuns,
     /// All belong to one.
     OneRun,
+    /// They are of the recordings, one after the other.
+    Recorded,
 }
 
 impl Mix {
@@ -89,6 +97,7 @@ impl Mix {
         match self {
             Self::ManyRuns => "each of another run",
             Self::OneRun => "all of one run",
+            Self::Recorded => "as frameworks send them",
         }
     }
 }
@@ -134,8 +143,17 @@ fn median(mut values: Vec<f64>) -> f64 {
 }
 
 fn pipeline(spans_per_request: usize, mix: Mix) {
-    let requests = Arc::new(requests(spans_per_request, mix));
-    let spans = requests.len() * spans_per_request;
+    let requests = match mix {
+        Mix::Recorded => {
+            recorded::requests(STREAMS, spans_per_request, spans_of(spans_per_request))
+        }
+        _ => requests(spans_per_request, mix),
+    };
+    let requests = Arc::new(requests);
+    let sent = requests.iter().flatten();
+    let spans: usize = sent
+        .map(|request| otlp::spans(request, &Limits::default()).count())
+        .sum();
     let beside = std::env::var("EDDY_BESIDE").ok();
     let servers: Vec<Receiver> = [Receiver::DecodeAndDrop, Receiver::Eddy]
         .into_iter()
@@ -255,7 +273,7 @@ impl Drop for Running {
     }
 }
 
-async fn load(address: &str, requests: &Arc<Vec<Bytes>>) {
+async fn load(address: &str, requests: &Arc<Vec<Vec<Bytes>>>) {
     let mut senders = Vec::new();
     for connection in 0..CONNECTIONS {
         let channel = Endpoint::from_shared(address.to_owned())
@@ -265,9 +283,9 @@ async fn load(address: &str, requests: &Arc<Vec<Bytes>>) {
             .expect("a connection");
         for stream in 0..IN_FLIGHT {
             let (channel, requests) = (channel.clone(), Arc::clone(requests));
-            let first = connection * IN_FLIGHT + stream;
+            let stream = connection * IN_FLIGHT + stream;
             senders.push(tokio::spawn(async move {
-                for request in requests.iter().skip(first).step_by(CONNECTIONS * IN_FLIGHT) {
+                for request in &requests[stream] {
                     send(channel.clone(), request.clone()).await;
                 }
             }));
@@ -332,45 +350,56 @@ impl Decoder for Raw {
     }
 }
 
-/// Requests of tool spans with twelve attributes, 300 bytes of arguments and 700 of result; a tenth of the runs loop.
-fn requests(spans_per_request: usize, mix: Mix) -> Vec<Bytes> {
-    let count = (SPANS / spans_per_request).min(20_000);
-    let now = std::time::SystemTime::now()
+/// How many spans are sent, by how many are in a request: in 20,000 requests at most.
+fn spans_of(spans_per_request: usize) -> usize {
+    (20_000 * spans_per_request).min(SPANS)
+}
+
+/// Now, in nanoseconds since 1970.
+fn now_ns() -> u64 {
+    std::time::SystemTime::now()
         .duration_since(std::time::UNIX_EPOCH)
         .expect("after 1970")
-        .as_nanos() as u64;
-    (0..count)
-        .map(|request| {
-            let streams = CONNECTIONS * IN_FLIGHT;
-            let run = |index: usize| match mix {
-                Mix::ManyRuns => {
-                    let nth = request / streams * spans_per_request + index;
-                    (nth * streams + request % streams) % RUNS
-                }
-                Mix::OneRun => request % RUNS,
-            };
-            let spans = (0..spans_per_request)
-                .map(|index| span(run(index), request * spans_per_request + index, now))
-                .collect();
-            let request = ExportTraceServiceRequest {
-                resource_spans: vec![ResourceSpans {
-                    resource: Some(Resource {
-                        attributes: vec![text("service.name", "bench")],
-                        ..Resource::default()
+        .as_nanos() as u64
+}
+
+/// Requests of tool spans with twelve attributes, 300 bytes of arguments and 700 of result, for each of the streams; a tenth of
+/// the runs loop.
+fn requests(spans_per_request: usize, mix: Mix) -> Vec<Vec<Bytes>> {
+    let count = spans_of(spans_per_request) / spans_per_request;
+    let now = now_ns();
+    let request = |request: usize| {
+        let run = |index: usize| {
+            if mix == Mix::OneRun {
+                return request % RUNS;
+            }
+            let nth = request / STREAMS * spans_per_request + index;
+            (nth * STREAMS + request % STREAMS) % RUNS
+        };
+        let spans = (0..spans_per_request)
+            .map(|index| span(run(index), request * spans_per_request + index, now))
+            .collect();
+        let request = ExportTraceServiceRequest {
+            resource_spans: vec![ResourceSpans {
+                resource: Some(Resource {
+                    attributes: vec![text("service.name", "bench")],
+                    ..Resource::default()
+                }),
+                scope_spans: vec![ScopeSpans {
+                    scope: Some(InstrumentationScope {
+                        name: "bench".into(),
+                        ..InstrumentationScope::default()
                     }),
-                    scope_spans: vec![ScopeSpans {
-                        scope: Some(InstrumentationScope {
-                            name: "bench".into(),
-                            ..InstrumentationScope::default()
-                        }),
-                        spans,
-                        ..ScopeSpans::default()
-                    }],
-                    ..ResourceSpans::default()
+                    spans,
+                    ..ScopeSpans::default()
                 }],
-            };
-            request.encode_to_vec().into()
-        })
+                ..ResourceSpans::default()
+            }],
+        };
+        Bytes::from(request.encode_to_vec())
+    };
+    (0..STREAMS)
+        .map(|stream| (stream..count).step_by(STREAMS).map(request).collect())
         .collect()
 }
 
