@@ -13,6 +13,7 @@ pub(crate) mod judge;
 pub(crate) mod marks;
 mod packing;
 pub(super) mod question;
+pub(crate) mod recent;
 pub(crate) mod speech;
 pub(crate) mod tags;
 pub(crate) mod tally;
@@ -27,13 +28,14 @@ use serde::{Deserialize, Serialize};
 use self::control::Control;
 use self::judge::{Judged, Outcome};
 use self::marks::{CallMark, QueryMark, Told};
+use self::recent::Recent;
 use self::speech::Speech;
 use self::tags::{Tag, Tags};
 use self::tally::Tallies;
 use self::totals::{Notes, Spent, Totals};
 use self::waiting::Waiting;
 use super::event::{AgentSpan, Answer, Body, Event, Recorded, Text, Value};
-use super::few::{Newest, push_bounded};
+use super::few::Newest;
 use super::hash::mix;
 use super::policy::Policy;
 use super::rules;
@@ -43,8 +45,6 @@ use super::work::Work;
 
 pub(crate) use packing::{Packed, eight_bytes};
 
-/// Calls that are remembered one by one.
-pub(crate) const RECENT_CALLS_MAX: usize = 12;
 /// Results that are remembered by hash, to tell a new one from an old one.
 pub(crate) const RESULTS_MAX: usize = 48;
 /// Queries that are remembered to compare later ones with.
@@ -65,8 +65,7 @@ pub(crate) struct Fold {
     pub(crate) agents: Vec<Text>,
     /// Models that used tokens of which nobody knows the cost, at most [`UNPRICED_MAX`].
     pub(crate) unpriced: Vec<Text>,
-    /// The newest calls, newest last, at most [`RECENT_CALLS_MAX`].
-    pub(crate) recent: VecDeque<CallMark>,
+    pub(crate) recent: Recent,
     pub(crate) tags: Tags,
     /// Hashes of (tool, masked result), newest last, at most [`RESULTS_MAX`].
     pub(crate) results: Newest<RESULTS_MAX>,
@@ -101,12 +100,9 @@ impl Fold {
 
     /// As [`RunState::bring_near`](super::run::RunState::bring_near).
     pub(crate) fn bring_near(&self) -> u64 {
-        let marks = self.recent.iter().fold(0, |all, mark| {
-            all ^ mark.start_ns ^ mark.asked ^ mark.known_key
-        });
         let totals = self.totals.tool_calls ^ u64::from(self.totals.worst);
         let lists = self.results.bring_near() ^ self.tallies.bring_near();
-        totals ^ marks ^ lists ^ self.control.bounces ^ self.speech.instructions
+        totals ^ self.recent.bring_near() ^ lists ^ self.control.bounces ^ self.speech.instructions
     }
 
     /// Adds what another run had let go from its window: the sums, for the order of its events is lost.
@@ -351,7 +347,7 @@ impl Fold {
             waited_ns: judged.waiting.waited_ns,
             asked: self.speech.instructions,
         };
-        push_bounded(&mut self.recent, mark, RECENT_CALLS_MAX);
+        self.recent.push(mark);
         let tag = Tag::of(self, judged);
         self.tags.push(tag);
     }

@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::event::Text;
 use super::fold::judge::Judged;
+use super::fold::marks::CallMark;
 use super::fold::{AGENTS_MAX, Fold, text_hash};
 
 /// The tool calls of one agent; those of agents beyond [`AGENTS_MAX`] count as done by nobody in particular.
@@ -35,9 +36,8 @@ impl Fold {
         if judged.call.hands_off || judged.is_exempt() {
             return;
         }
-        let signature = judged.signature();
-        let repeated =
-            signature.is_some() && self.recent.iter().any(|mark| mark.signature() == signature);
+        let same = |mark: &CallMark| mark.result() == judged.result;
+        let repeated = judged.result.is_some() && self.recent.of_key(judged.key).any(same);
         let agent = judged.call.agent.map_or(0, |agent| text_hash(agent));
         let work = self.work_by(agent);
         work.calls += 1;

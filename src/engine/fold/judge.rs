@@ -95,8 +95,9 @@ impl Judged<'_> {
     /// Whether it failed in a way that may pass, after a call that failed and asked for the same but for numbers, such as that
     /// of the attempt.
     pub(crate) fn tries_again(&self, before: &CallMark) -> bool {
-        let same_question = before.tool == self.tool_hash && before.shape == self.shape;
-        self.transient && self.key.is_some() && same_question && before.outcome == Outcome::Failed
+        let same_question = || before.tool == self.tool_hash && before.shape == self.shape;
+        let tries = self.transient && self.key.is_some();
+        tries && same_question() && before.outcome == Outcome::Failed
     }
 
     /// Whether it failed and neither the error nor the output says why.
@@ -271,11 +272,7 @@ impl Fold {
     fn trend(&self, call: &Call<'_>, key: Option<u64>) -> Option<Box<Trend>> {
         let value = call.output.value().filter(|_| call.error.is_none())?;
         let numbers = value.numbers.as_deref()?;
-        let before = self
-            .recent
-            .iter()
-            .rev()
-            .find(|mark| key.is_some() && mark.key() == key);
+        let before = self.recent.of_key(key).next();
         let before = before.and_then(|mark| mark.trend.as_deref());
         Some(Box::new(Trend::of(numbers, before)))
     }
@@ -284,8 +281,8 @@ impl Fold {
         if call.error.is_some() {
             return Outcome::Failed;
         }
-        let done = |mark: &CallMark| mark.key() == key && mark.outcome != Outcome::Failed;
-        let written = || call.writes && key.is_some() && !self.recent.iter().any(done);
+        let done = |mark: &CallMark| mark.outcome != Outcome::Failed;
+        let written = || call.writes && key.is_some() && !self.recent.of_key(key).any(done);
         match call.output.value() {
             Some(value) if value.empty => Outcome::Empty,
             // What is written changes something, whatever is answered.
@@ -303,14 +300,10 @@ impl Fold {
     /// Whether the same question was asked lately and had other answers: that this one is known from another question of the
     /// tool's, as `running` is of an earlier job, does not make it old.
     fn answers_anew(&self, key: Option<u64>, answer: &Value) -> bool {
-        let mut before = self
-            .recent
-            .iter()
-            .filter(|mark| mark.key() == key)
-            .peekable();
+        let mut before = self.recent.of_key(key).peekable();
         let is_other =
             |mark: &CallMark| mark.result().is_some_and(|result| result != answer.masked);
-        key.is_some() && before.peek().is_some() && before.all(is_other)
+        before.peek().is_some() && before.all(is_other)
     }
 
     /// Whether a call failed in a way that was not seen before, such as with one failed test less.
@@ -330,13 +323,12 @@ impl Fold {
 
     /// Whether the same was asked among the newest calls; what is not known was not.
     pub(crate) fn asked_before(&self, judged: &Judged<'_>) -> bool {
-        judged.key.is_some() && self.recent.iter().any(|mark| mark.key() == judged.key)
+        self.recent.of_key(judged.key).next().is_some()
     }
 
     /// Whether the call went well, and the same call failed the last time.
     pub(crate) fn works_at_last(&self, judged: &Judged<'_>) -> bool {
-        let mut newest = self.recent.iter().rev();
-        let before = newest.find(|mark| judged.key.is_some() && mark.key() == judged.key);
+        let before = self.recent.of_key(judged.key).next();
         let failed = before.is_some_and(|mark| mark.outcome == Outcome::Failed);
         failed && judged.outcome == Outcome::Stale
     }
@@ -345,10 +337,7 @@ impl Fold {
     /// waits for several jobs asks for each in turn.
     pub(crate) fn asks_each_once_more(&self, judged: &Judged<'_>) -> bool {
         let sample = judged.call.input.value().map_or("", |value| &*value.sample);
-        let of_tool = self
-            .recent
-            .iter()
-            .filter(|mark| mark.tool == judged.tool_hash);
+        let of_tool = self.recent.of_tool(judged.tool_hash);
         let (same, mut others) = of_tool.partition::<Vec<_>, _>(|mark| mark.key() == judged.key);
         others.retain(|mark| relation(&mark.sample, sample) == Relation::Reworded);
         judged.key.is_some() && same.len() == 1 && others.is_empty()
@@ -356,16 +345,15 @@ impl Fold {
 
     /// Whether a tool brought something new among the newest calls.
     pub(crate) fn found_lately(&self, tool: u64) -> bool {
-        let mut marks = self.recent.iter();
-        marks.any(|mark| mark.tool == tool && mark.outcome == Outcome::Fresh)
+        let mut marks = self.recent.of_tool(tool);
+        marks.any(|mark| mark.outcome == Outcome::Fresh)
     }
 
     /// Whether the tool drew a blank lately when it was asked for the same in other words, or for the next number.
     pub(crate) fn drew_blank_before(&self, judged: &Judged<'_>) -> bool {
         let sample = judged.call.input.value().map_or("", |value| &*value.sample);
-        let blank =
-            |mark: &&CallMark| mark.tool == judged.tool_hash && mark.outcome == Outcome::Empty;
-        let mut blanks = self.recent.iter().filter(blank);
+        let of_tool = self.recent.of_tool(judged.tool_hash);
+        let mut blanks = of_tool.filter(|mark| mark.outcome == Outcome::Empty);
         judged.outcome == Outcome::Empty
             && blanks.any(|mark| relation(&mark.sample, sample) != Relation::Other)
     }
@@ -373,11 +361,11 @@ impl Fold {
     /// Whether tests were run of another thing than lately, such as another version: that some fail is what was asked.
     pub(crate) fn tests_another(&self, judged: &Judged<'_>) -> bool {
         let sample = judged.call.input.value().map_or("", |value| &*value.sample);
-        let of_tool = |mark: &&CallMark| mark.tool == judged.tool_hash;
+        let mut of_tool = self.recent.of_tool(judged.tool_hash);
         judged.tells_of_tests()
             && judged.key.is_some()
             && !self.asked_before(judged)
-            && self.recent.iter().rev().find(of_tool).is_some_and(|mark| {
+            && of_tool.next().is_some_and(|mark| {
                 mark.key().is_some() && relation(&mark.sample, sample) != Relation::Reworded
             })
     }
@@ -385,12 +373,12 @@ impl Fold {
     /// Takes for granted that a call brings what the same call brought last, as far as that is remembered; else what the same
     /// question brought in other words, where that was nothing new.
     pub(crate) fn expect(&self, judged: &mut Judged<'_>) {
-        let same_call = |mark: &&CallMark| judged.key.is_some() && mark.key() == judged.key;
+        let same_call = self.recent.of_key(judged.key).next();
         let sample = judged.call.input.value().map_or("", |value| &*value.sample);
         let in_vain =
             |mark: &&CallMark| judged.key.is_some() && mark.asks_in_vain(judged.tool_hash, sample);
-        let newest = || self.recent.iter().rev();
-        let Some(before) = newest().find(same_call).or_else(|| newest().find(in_vain)) else {
+        let reworded = || self.recent.of_tool(judged.tool_hash).find(in_vain);
+        let Some(before) = same_call.or_else(reworded) else {
             return;
         };
         judged.result = before.result();

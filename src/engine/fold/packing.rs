@@ -8,6 +8,8 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::engine::event::{SpanId, Text};
 use crate::engine::few::{Few, Newest, Seldom};
+use crate::engine::fold::marks::CallMark;
+use crate::engine::fold::recent::Recent;
 use crate::engine::fold::tags::Tags;
 use crate::engine::fold::tally::{Tallies, Tally};
 use crate::engine::warning::kept::Proof;
@@ -43,9 +45,7 @@ impl Packed {
         }
         let fold = postcard::from_bytes(&self.bytes);
         let mut fold: Fold = fold.expect("what was packed here can be unpacked");
-        for (mark, sample) in fold.recent.iter_mut().zip(&self.samples) {
-            mark.sample = sample.clone();
-        }
+        fold.recent.set_samples(&self.samples);
         fold
     }
 }
@@ -188,6 +188,18 @@ impl<'de, const MAX: usize> Deserialize<'de> for Newest<MAX> {
         let bytes = <&[u8]>::deserialize(deserializer)?;
         let hashes = bytes.as_chunks().0.iter();
         Ok(hashes.copied().map(u64::from_le_bytes).collect())
+    }
+}
+
+impl Serialize for Recent {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_seq(self.iter())
+    }
+}
+
+impl<'de> Deserialize<'de> for Recent {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        Vec::<CallMark>::deserialize(deserializer).map(Self::from_iter)
     }
 }
 

@@ -40,20 +40,10 @@ pub(crate) struct Waiting {
 impl Waiting {
     /// Judges the time between a call and the newest one of the same arguments.
     pub(crate) fn of(fold: &Fold, judged: &Judged<'_>, policy: &Policy) -> Self {
-        let same_call = |key| {
-            fold.recent
-                .iter()
-                .rev()
-                .find(|mark| mark.key() == Some(key))
-        };
         let declared = judged.settings.polling_seconds;
-        let known = judged.key.and_then(same_call);
-        let tried = || {
-            fold.recent
-                .iter()
-                .rev()
-                .find(|mark| judged.tries_again(mark))
-        };
+        let known = fold.recent.of_key(judged.key).next();
+        let mut of_tool = fold.recent.of_tool(judged.tool_hash);
+        let tried = || of_tool.find(|mark| judged.tries_again(mark));
         let before = known.or_else(|| fold.before_sleep(judged)).or_else(tried);
         let Some(before) = before else {
             let polls = declared.is_some_and(|seconds| seconds > 0);
@@ -115,11 +105,7 @@ impl Fold {
     /// The newest call of a shell, where the present one first sleeps and then brings the same again: `sleep 4; curl …` after
     /// `sleep 2; curl …`.
     fn before_sleep(&self, judged: &Judged<'_>) -> Option<&CallMark> {
-        let newest = self
-            .recent
-            .iter()
-            .rev()
-            .find(|mark| mark.tool == judged.tool_hash);
+        let newest = self.recent.of_tool(judged.tool_hash).next();
         let is_same = |mark: &&CallMark| judged.result.is_some() && mark.result() == judged.result;
         newest.filter(is_same).filter(|_| sleeps_first(judged))
     }

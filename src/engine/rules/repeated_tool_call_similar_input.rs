@@ -103,25 +103,25 @@ pub(crate) fn group_of(fold: &Fold, judged: &Judged<'_>, policy: &Policy) -> Opt
     let settings = policy.rules.repeated_tool_call_similar_input.as_ref()?;
     let key = judged.key?;
     let value = judged.call.input.value()?;
-    let of_tool = || {
-        fold.recent
-            .iter()
-            .rev()
-            .filter(|mark| mark.tool == judged.tool_hash)
-    };
-    if let Some(same) = of_tool().find(|mark| mark.key() == Some(key)) {
+    if let Some(same) = fold.recent.of_key(judged.key).next() {
         return Some(same.group);
     }
     let alike = |mark: &&CallMark| {
         mark.key().is_some()
             && lengths_allow(mark.input_bytes, value.bytes, settings.similarity)
-            && !(policy.progress_aware && mark.shape == judged.shape)
             && sketches_allow(mark, value, settings.similarity)
             && similar(&mark.sample, &value.sample, settings.similarity)
             && (!policy.progress_aware || relation(&mark.sample, &value.sample) != Relation::Other)
             && (!policy.progress_aware || !judged.is_terse() || names_the_same(mark, value))
     };
-    Some(of_tool().find(alike).map_or(key, |mark| mark.group))
+    let tool = judged.tool_hash;
+    // What differs in digits alone, as pages do, is no rewording.
+    let found = if policy.progress_aware {
+        fold.recent.of_other_shape(tool, judged.shape).find(alike)
+    } else {
+        fold.recent.of_tool(tool).find(alike)
+    };
+    Some(found.map_or(key, |mark| mark.group))
 }
 
 /// Whether the arguments of two calls name the same things: most of their words are those of both. Of calls that merely give

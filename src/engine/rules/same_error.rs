@@ -52,10 +52,8 @@ pub(super) fn observe(fold: &mut Fold, judged: &Judged<'_>, policy: &Policy) -> 
     };
     let (error, gist) = (mix(error, 0), mix(gist, 1));
     // What brought nothing new in between is no call that went well: a look at the same file, an edit without a word.
-    let telling = |mark: &&CallMark| {
-        mark.tool == judged.tool_hash && matches!(mark.outcome, Outcome::Failed | Outcome::Fresh)
-    };
-    let failed_before = fold.recent.iter().rev().find(telling);
+    let telling = |mark: &&CallMark| matches!(mark.outcome, Outcome::Failed | Outcome::Fresh);
+    let failed_before = fold.recent.of_tool(judged.tool_hash).find(telling);
     let in_a_row = failed_before.is_some_and(|mark| mark.outcome == Outcome::Failed);
     let acted_at = fold.totals.acted_at;
     let tally = fold.tallies.of(RULE, judged.tool_hash);

@@ -69,11 +69,8 @@ fn same_results(
 ) -> Option<Vec<(SpanId, u64)>> {
     let own = judged.key?;
     let sample = &*judged.call.input.value()?.sample;
-    let in_other_words =
-        |mark: &CallMark| mark.tool == judged.tool_hash && mark.shape != judged.shape;
-    if !fold.recent.iter().any(in_other_words) {
-        return None;
-    }
+    let mut in_other_words = fold.recent.of_other_shape(judged.tool_hash, judged.shape);
+    in_other_words.next()?;
     let mut rounds = vec![judged.round];
     let (mut same, mut others) = (Vec::new(), 0);
     let marks = fold.recent.iter().rev().take(window - 1);

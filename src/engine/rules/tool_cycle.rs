@@ -19,10 +19,11 @@
 //! model answer asked for together; for the same call again and again, which other rules see.
 
 use crate::engine::event::SpanId;
+use crate::engine::fold::Fold;
 use crate::engine::fold::judge::{Judged, Outcome};
 use crate::engine::fold::marks::CallMark;
+use crate::engine::fold::recent::RECENT_CALLS_MAX;
 use crate::engine::fold::tags::Tag;
-use crate::engine::fold::{Fold, RECENT_CALLS_MAX};
 use crate::engine::policy::Policy;
 use crate::engine::warning::Rule;
 use crate::engine::warning::kept::Finding;
@@ -84,9 +85,10 @@ pub(super) fn observe(fold: &mut Fold, judged: &Judged<'_>, policy: &Policy) -> 
 fn short_round(fold: &Fold, judged: &Judged<'_>, newest: u64, longest: usize) -> Option<usize> {
     let mut periods = 2..=longest.min(SHORT_MAX);
     // The last of the round before must be this very call: most calls end here.
-    let is_there = periods
-        .clone()
-        .any(|period| back(fold, period) == Some(newest));
+    let is_there = fold.asked_before(judged)
+        && periods
+            .clone()
+            .any(|period| back(fold, period) == Some(newest));
     let closes = |period: &usize| goes_round(fold, judged, newest, *period);
     is_there.then(|| periods.find(closes)).flatten()
 }

@@ -1,0 +1,184 @@
+//! The newest calls. Every call is compared with them, by one rule after the other, and most are like none of them: so what
+//! they are searched by lies together in few cache lines, and a call itself is looked at only where that agrees.
+
+use std::collections::VecDeque;
+use std::ops::Deref;
+
+use crate::engine::event::Text;
+use crate::engine::few::{Few, push_bounded};
+
+use super::marks::CallMark;
+
+/// Calls that are remembered one by one.
+pub(crate) const RECENT_CALLS_MAX: usize = 12;
+
+/// The newest calls, newest last, at most [`RECENT_CALLS_MAX`].
+#[derive(Debug, Default)]
+pub(crate) struct Recent {
+    marks: VecDeque<CallMark>,
+    /// For each of them, what it is searched by.
+    signs: Few<Sign, RECENT_CALLS_MAX>,
+}
+
+/// What a call is searched by: half of the hashes of its tool and of its key, and its shape.
+#[derive(Clone, Copy, Debug, Default)]
+struct Sign {
+    tool: u32,
+    key: u32,
+    shape: u64,
+}
+
+impl Sign {
+    fn of(mark: &CallMark) -> Self {
+        Self {
+            tool: mark.tool as u32,
+            key: mark.known_key as u32,
+            shape: mark.shape,
+        }
+    }
+}
+
+impl Recent {
+    /// Remembers a call.
+    pub(crate) fn push(&mut self, mark: CallMark) {
+        self.signs.push(Sign::of(&mark));
+        push_bounded(&mut self.marks, mark, RECENT_CALLS_MAX);
+    }
+
+    /// Those of a tool and its arguments, the newest first; none where these are not known.
+    pub(crate) fn of_key(&self, key: Option<u64>) -> impl Iterator<Item = &CallMark> {
+        let same = move |sign: &Sign| key.is_some_and(|key| sign.key == key as u32);
+        self.by_sign(same).filter(move |mark| mark.key() == key)
+    }
+
+    /// Those of a tool, the newest first.
+    pub(crate) fn of_tool(&self, tool: u64) -> impl Iterator<Item = &CallMark> {
+        let same = move |sign: &Sign| sign.tool == tool as u32;
+        self.by_sign(same).filter(move |mark| mark.tool == tool)
+    }
+
+    /// Those of a tool whose arguments have another shape, the newest first.
+    pub(crate) fn of_other_shape(&self, tool: u64, shape: u64) -> impl Iterator<Item = &CallMark> {
+        let other = move |sign: &Sign| sign.tool == tool as u32 && sign.shape != shape;
+        self.by_sign(other).filter(move |mark| mark.tool == tool)
+    }
+
+    fn by_sign(&self, agrees: impl Fn(&Sign) -> bool) -> impl Iterator<Item = &CallMark> {
+        let signs = self.signs.iter().enumerate().rev();
+        let agreeing = signs.filter(move |(_, sign)| agrees(sign));
+        agreeing.map(|(place, _)| &self.marks[place])
+    }
+
+    /// As [`RunState::bring_near`](crate::engine::run::RunState::bring_near): what is searched, the newest call, and that which
+    /// leaves next.
+    pub(crate) fn bring_near(&self) -> u64 {
+        let ends = self.marks.front().into_iter().chain(self.marks.back());
+        let marks = ends.fold(0, |all, mark| all ^ mark.start_ns ^ mark.asked);
+        let signs = self.signs.iter().step_by(4);
+        signs.fold(marks, |all, sign| all ^ sign.shape)
+    }
+
+    /// Gives the calls their samples back, which are not packed with them.
+    pub(super) fn set_samples(&mut self, samples: &[Text]) {
+        for (mark, sample) in self.marks.iter_mut().zip(samples) {
+            mark.sample = sample.clone();
+        }
+    }
+}
+
+impl Deref for Recent {
+    type Target = VecDeque<CallMark>;
+
+    fn deref(&self) -> &VecDeque<CallMark> {
+        &self.marks
+    }
+}
+
+impl Clone for Recent {
+    fn clone(&self) -> Self {
+        let mut copy = Self::default();
+        copy.clone_from(self);
+        copy
+    }
+
+    fn clone_from(&mut self, other: &Self) {
+        self.marks.clone_from(&other.marks);
+        self.signs = other.signs;
+    }
+}
+
+impl PartialEq for Recent {
+    fn eq(&self, other: &Self) -> bool {
+        self.marks == other.marks
+    }
+}
+
+impl FromIterator<CallMark> for Recent {
+    fn from_iter<I: IntoIterator<Item = CallMark>>(marks: I) -> Self {
+        let mut recent = Self::default();
+        marks.into_iter().for_each(|mark| recent.push(mark));
+        recent
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::engine::event::{SpanId, Text};
+    use crate::engine::fold::judge::Outcome;
+
+    use super::{CallMark, Recent};
+
+    fn mark((tool, key, shape): (u64, Option<u64>, u64)) -> CallMark {
+        CallMark {
+            tool,
+            known_key: key.unwrap_or(0),
+            has_key: key.is_some(),
+            sample: Text::default(),
+            shape,
+            input_bytes: 0,
+            group: 0,
+            span: SpanId::default(),
+            start_ns: 0,
+            round: 0,
+            outcome: Outcome::Unknown,
+            known_result: 0,
+            has_result: false,
+            trend: None,
+            sketch: 0,
+            hands_off: false,
+            gap_ns: 0,
+            waited_ns: 0,
+            asked: 0,
+        }
+    }
+
+    /// Given more calls than are remembered, some with hashes that agree by half or with arguments that are not known, a search
+    /// finds what a look at each of the newest finds.
+    #[test]
+    fn a_search_finds_what_a_look_at_each_finds() {
+        let half = 1 << 40;
+        let hashes = [0, 1, half, half + 1];
+        let keys = [None, Some(0), Some(1), Some(half), Some(half + 1)];
+        let calls =
+            (0..40).map(|call| mark((hashes[call % 4], keys[call * 7 % 5], hashes[call / 3 % 4])));
+        let recent: Recent = calls.collect();
+        let look = |is_it: &dyn Fn(&CallMark) -> bool| -> Vec<_> {
+            recent.iter().rev().filter(|mark| is_it(mark)).collect()
+        };
+        for tool in hashes {
+            let found: Vec<_> = recent.of_tool(tool).collect();
+            assert_eq!(found, look(&|mark| mark.tool == tool));
+            for shape in hashes {
+                let found: Vec<_> = recent.of_other_shape(tool, shape).collect();
+                assert_eq!(
+                    found,
+                    look(&|mark| mark.tool == tool && mark.shape != shape)
+                );
+            }
+        }
+        for key in keys {
+            let found: Vec<_> = recent.of_key(key).collect();
+            assert_eq!(found, look(&|mark| key.is_some() && mark.key() == key));
+        }
+    }
+}
