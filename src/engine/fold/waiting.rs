@@ -4,6 +4,7 @@
 //! loop is time: it lets a while pass between its questions, or longer each time, or its tool is one for waiting. Waiting has
 //! a budget of time, not of calls; when that is used up, the calls count like any others.
 
+use crate::engine::event::SAMPLE_BYTES_MAX;
 use crate::engine::policy::{Patience, Policy};
 
 use super::Fold;
@@ -167,24 +168,49 @@ fn sleeps_first(judged: &Judged<'_>) -> bool {
 
 /// Whether the tool is one for waiting, the call says that it waits, or it is a shell's `sleep`.
 fn waits(judged: &Judged<'_>) -> bool {
-    let words = judged
-        .tool
-        .split(|letter: char| !letter.is_ascii_alphanumeric());
-    let is_wait = |word: &str| {
+    let tool = judged.tool.as_bytes();
+    let mut words = tool.split(|letter| !letter.is_ascii_alphanumeric());
+    let is_wait = |word: &[u8]| {
         ["wait", "sleep", "poll"]
             .iter()
-            .any(|name| word.eq_ignore_ascii_case(name))
+            .any(|name| word.eq_ignore_ascii_case(name.as_bytes()))
     };
     let input = judged.call.input.value();
-    words.into_iter().any(is_wait)
+    words.any(is_wait)
         || input.is_some_and(|value| does_nothing_but_wait(&value.sample, value.bytes))
 }
 
 /// Whether arguments say that a call waits, or are a shell's `sleep` alone.
 fn does_nothing_but_wait(sample: &str, bytes: u32) -> bool {
-    says_it_waits(sample)
-        || (bytes <= SLEEP_BYTES_MAX && sample.contains(SLEEP))
-        || sample.contains(NOTHING_TYPED)
+    may_wait(sample)
+        && (says_it_waits(sample)
+            || (bytes <= SLEEP_BYTES_MAX && sample.contains(SLEEP))
+            || sample.contains(NOTHING_TYPED))
+}
+
+/// Whether some text in arguments begins like one by which they say that they wait. Hardly any does, which is seen for all places
+/// of a block at a time.
+#[allow(
+    clippy::needless_bitwise_bool,
+    reason = "all places of a block at a time"
+)]
+fn may_wait(sample: &str) -> bool {
+    const BLOCK: usize = 16;
+    if sample.len() > SAMPLE_BYTES_MAX {
+        return true;
+    }
+    // Zeros behind it, so that all blocks are whole.
+    let mut letters = [0; SAMPLE_BYTES_MAX + BLOCK + 2];
+    letters[..sample.len()].copy_from_slice(sample.as_bytes());
+    let begins_so = |at: usize| {
+        let block = letters[at..at + BLOCK + 2].windows(3);
+        block.fold(false, |any, letters| {
+            let begins = |first, second| (letters[1] == first) & (letters[2] == second);
+            let wait = begins(b'w', b'a') | begins(b'W', b'a');
+            any | ((letters[0] == b'"') & (wait | begins(b's', b'l') | begins(b'c', b'h')))
+        })
+    };
+    (0..sample.len()).step_by(BLOCK).any(begins_so)
 }
 
 /// How a shell's `sleep` begins.
@@ -195,10 +221,6 @@ const NOTHING_TYPED: &str = r#""chars":"""#;
 
 /// Whether an argument's name or a value is `wait`, as in `{"action": "wait"}` and `{"queue": "a", "wait_seconds": 20}`.
 fn says_it_waits(sample: &str) -> bool {
-    // Nearly every call is spared the walk through its words.
-    if !sample.contains("ait") {
-        return false;
-    }
     let mut words = sample.split('"').skip(1);
     words.any(|word| {
         let rest = word
@@ -209,4 +231,33 @@ fn says_it_waits(sample: &str) -> bool {
                 || rest.starts_with(|next: char| next == '_' || next.is_ascii_uppercase())
         })
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::does_nothing_but_wait;
+
+    /// Given arguments by which a call says that it waits, that is seen wherever it stands in them; what only looks like it is not.
+    #[test]
+    fn what_waits_is_seen_anywhere() {
+        let check = |said: &str, expected: bool| {
+            for before in 0..40 {
+                let sample = format!("{{\"{}\":{said}", "n".repeat(before));
+                let waits = does_nothing_but_wait(&sample, 48);
+                assert_eq!(waits, expected, "{sample}");
+            }
+        };
+        check("\"wait", true);
+        check("\"wait\"}", true);
+        check("1,\"wait_seconds\":20}", true);
+        check("1,\"WaitFor\":20}", true);
+        check("1,\"waitFor\":20}", true);
+        check("1,\"Wait\":20}", true);
+        check("1,\"waiter\":20}", false);
+        check("\"sleep 5\"}", true);
+        check("\"sleeps\"}", false);
+        check("1,\"chars\":\"\"}", true);
+        check("1,\"chars\":\"y\"}", false);
+        assert!(!does_nothing_but_wait("{\"command\":\"sleep 5\"}", 49));
+    }
 }
