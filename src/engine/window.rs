@@ -155,8 +155,7 @@ impl Window {
     pub(crate) fn is_entwined_at(&self, place: usize, asked: &[usize]) -> bool {
         (place..self.len()).any(|later| {
             let (sign, card) = (self.signs[later], &self.cards[later]);
-            !is_apart(sign)
-                && (self.may_share(place, sign, card) || self.answers(place, sign, asked))
+            !is_apart(sign) && self.may_be_of_one(place, sign, card, asked)
         })
     }
 
@@ -167,18 +166,26 @@ impl Window {
 
     fn may_join(&self, before: usize, sign: u32, card: &Card) -> bool {
         !is_apart(sign)
-            && (self.may_share(before, sign, card)
-                || (card.wants_more() && self.has_asked(before))
-                || self.answers(before, sign, &[]))
+            && (self.may_be_of_one(before, sign, card, &[])
+                || (card.wants_more() && self.has_asked(before)))
+    }
+
+    /// Whether a report and those before it may belong together. Most are seen to be strangers in one walk over the signs.
+    #[allow(
+        clippy::needless_bitwise_bool,
+        reason = "many signs are compared at a time"
+    )]
+    fn may_be_of_one(&self, before: usize, sign: u32, card: &Card, asked: &[usize]) -> bool {
+        let without_id = without_id(card.kind);
+        let any = |any, other: &u32| any | (other & !ASKED == sign) | (*other == without_id);
+        let is_known = sign == without_id || self.signs[..before].iter().fold(false, any);
+        is_known && (self.may_share(before, sign, card) || self.answers(before, sign, asked))
     }
 
     /// Whether a report and one before it may tell of one call.
     fn may_share(&self, before: usize, sign: u32, card: &Card) -> bool {
         let others = &self.signs[..before];
-        let without_id = match card.kind {
-            Kind::Model => MODEL_WITHOUT_ID,
-            _ => TOOL_WITHOUT_ID,
-        };
+        let without_id = without_id(card.kind);
         if sign != without_id && others.contains(&sign) {
             return true;
         }
@@ -355,12 +362,24 @@ fn is_apart(sign: u32) -> bool {
     sign == ALONE || sign & ASKED != 0
 }
 
+/// The sign of a call of this kind without a call id.
+fn without_id(kind: Kind) -> u32 {
+    match kind {
+        Kind::Model => MODEL_WITHOUT_ID,
+        _ => TOOL_WITHOUT_ID,
+    }
+}
+
 fn sign(card: &Card) -> u32 {
     let of_id = |id, kind| mix(id, kind) as u32 & !ASKED;
     match card.kind {
-        Kind::Tool => card.call_id().map_or(TOOL_WITHOUT_ID, |id| of_id(id, 1)),
+        Kind::Tool => card
+            .call_id()
+            .map_or(without_id(card.kind), |id| of_id(id, 1)),
         Kind::Asked => card.call_id().map_or(ALONE, |id| of_id(id, 1)) | ASKED,
-        Kind::Model => card.call_id().map_or(MODEL_WITHOUT_ID, |id| of_id(id, 2)),
+        Kind::Model => card
+            .call_id()
+            .map_or(without_id(card.kind), |id| of_id(id, 2)),
         _ => ALONE,
     }
 }
