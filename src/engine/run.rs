@@ -260,7 +260,10 @@ impl RunState {
         if self.session_id.is_none() {
             self.session_id = session_id.cloned();
         }
-        self.service = Service::first(self.service.take(), service.cloned());
+        let known = self.service.as_ref();
+        if service.is_some_and(|service| known.is_none_or(|known| service < known)) {
+            self.service = service.cloned();
+        }
     }
 
     fn take<'a>(&mut self, events: impl IntoIterator<Item = &'a Event>, policy: &Policy) {
