@@ -174,10 +174,12 @@ impl<const MAX: usize> Newest<MAX> {
         self.tags.contains(&parts(hash).0) && self.iter().any(|known| known == hash)
     }
 
-    /// As [`RunState::bring_near`](super::run::RunState::bring_near): what is searched.
+    /// As [`RunState::bring_near`](super::run::RunState::bring_near): what is searched, and that of which the next one takes the
+    /// place.
     pub(crate) fn bring_near(&self) -> u64 {
         let tags = self.tags.iter().step_by(32);
-        tags.fold(0, |all, tag| all ^ u64::from(*tag))
+        let oldest = self.rests.get(self.oldest).map_or(0, |rest| rest[0]);
+        tags.fold(oldest.into(), |all, tag| all ^ u64::from(*tag))
     }
 
     /// All of them, oldest first.

@@ -100,9 +100,14 @@ impl Fold {
 
     /// As [`RunState::bring_near`](super::run::RunState::bring_near).
     pub(crate) fn bring_near(&self) -> u64 {
-        let totals = self.totals.tool_calls ^ u64::from(self.totals.worst);
-        let lists = self.results.bring_near() ^ self.tallies.bring_near();
-        totals ^ self.recent.bring_near() ^ lists ^ self.control.bounces ^ self.speech.instructions
+        let totals = &self.totals;
+        let totals = totals.tool_calls ^ totals.first_ns ^ u64::from(totals.worst);
+        let rings = self.recent.bring_near() ^ self.results.bring_near() ^ self.tags.bring_near();
+        let control = self.control.stack.len() as u64 ^ self.control.bounces ^ self.control.last_ns;
+        let speech = self.speech.said.len() as u64 ^ self.speech.instructions;
+        let agent = self.agents.first().map_or(0, |agent| agent.len() as u64);
+        let work = self.work.first().map_or(agent, |work| work.calls);
+        totals ^ rings ^ self.tallies.bring_near() ^ control ^ speech ^ work
     }
 
     /// Adds what another run had let go from its window: the sums, for the order of its events is lost.

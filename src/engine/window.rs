@@ -208,7 +208,9 @@ impl Window {
     /// As [`RunState::bring_near`](super::run::RunState::bring_near): the signs, the newest report, and where the next one
     /// goes.
     pub(crate) fn bring_near(&self) -> u64 {
-        let newest = self.cards.last().map_or(0, |card| card.start_ns);
+        let newest = self.cards.last().map_or(0, |card| {
+            card.start_ns ^ u64::from(self.traces.get(card.trace).0[0])
+        });
         let end = self.bytes.last().copied().unwrap_or(0);
         let signs = self
             .signs

@@ -79,6 +79,11 @@ impl Tags {
         (!(1..shortest).any(is_shorter)).then_some(period)
     }
 
+    /// As [`RunState::bring_near`](crate::engine::run::RunState::bring_near): about where the next one goes.
+    pub(super) fn bring_near(&self) -> u64 {
+        self.0.back().copied().unwrap_or(0).into()
+    }
+
     /// All of them, oldest first, two bytes each.
     pub(crate) fn packed(&self) -> Vec<u8> {
         self.0.iter().flat_map(|tag| tag.to_le_bytes()).collect()

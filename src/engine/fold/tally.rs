@@ -104,8 +104,8 @@ impl Tallies {
 
     /// Lets a tally go, if there is one.
     pub(crate) fn end(&mut self, rule: Rule, key: u64) {
-        self.note_number();
         if let Some(place) = self.find(rule, self.key_of(rule, key)) {
+            self.note_number();
             self.all.swap_remove(place);
             self.keys.swap_remove(place);
             self.numbers.swap_remove(place);
@@ -128,12 +128,14 @@ impl Tallies {
         self.all.iter()
     }
 
-    /// As [`RunState::bring_near`](crate::engine::run::RunState::bring_near): what is searched.
+    /// As [`RunState::bring_near`](crate::engine::run::RunState::bring_near): what is searched, and the one that
+    /// was given out last.
     pub(crate) fn bring_near(&self) -> u64 {
         let keys = self.keys.iter().step_by(16);
         let keys = keys.fold(0, |all, key| all ^ u64::from(*key));
         let numbers = self.numbers.iter().step_by(8);
-        numbers.fold(keys, |all, number| all ^ number)
+        let touched = self.all.get(self.touched).map_or(0, |tally| tally.number);
+        numbers.fold(keys ^ touched, |all, number| all ^ number)
     }
 
     /// What counts over the whole run counts under every policy.
