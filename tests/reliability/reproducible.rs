@@ -26,7 +26,7 @@ fn nothing_of_a_machine_is_built_in() {
         let day = program.get(at.saturating_sub(6)..at);
         assert!(
             !day.is_some_and(is_day),
-            "a date at byte {at}, of code in C that .cargo/config.toml (or SOURCE_DATE_EPOCH) was not heeded for"
+            "a date at byte {at}: code in C was built without the SOURCE_DATE_EPOCH of .cargo/config.toml"
         );
     }
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
