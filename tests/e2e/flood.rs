@@ -94,18 +94,18 @@ async fn work(
 }
 
 /// Given runs that nobody has heard of, one span each, sent as fast as four senders can, many times more than are kept
-/// (`EDDY_INVENTED` of them): the daemon stays below 512 MiB and answers in time, what left memory and what was forgotten is
-/// counted, and a hundred runs that are at work meanwhile are judged as if they were alone.
+/// (`EDDY_INVENTED` of them): the daemon stays below its limit of 512 MiB and answers in time, what left memory and what was
+/// forgotten is counted, and a hundred runs that are at work meanwhile are judged as if they were alone.
 #[cfg(target_os = "linux")]
 #[test]
 fn invented_runs_harm_no_others() {
     let many = set_by("EDDY_INVENTED", 3_000);
     let (limits, most) = match many {
         ..1_000_000 => (
-            "runs: {resident_max: 300, retention: {runs: 1000}}\n",
+            "service: {memory_limit_mib: 512}\nruns: {resident_max: 300, retention: {runs: 1000}}\n",
             1_000,
         ),
-        _ => ("{}\n", 100_000),
+        _ => ("service: {memory_limit_mib: 512}\n", 100_000),
     };
     let rounds: Vec<_> = (0..60).map(round).collect();
     let (_directory, daemon) = configured(limits);
@@ -143,10 +143,11 @@ fn invented_runs_harm_no_others() {
     let evicted = metric(&daemon, "eddy_runs_evicted_total");
     let retired = metric(&daemon, "eddy_runs_retired_total");
     let refused = metric(&daemon, "eddy_shard_refused_crowded_total");
+    let for_memory = metric(&daemon, "eddy_receiver_refused_memory_total");
     let kept = metric(&daemon, "eddy_runs");
     println!(
         "{many} invented runs in {took:.1?}: peak {:.0} MiB, p99 {:.0?} of the flood and {:.0?} of others, \
-         {evicted} evicted, {retired} forgotten, {refused} requests refused, {kept} runs kept",
+         {evicted} evicted, {retired} forgotten, {refused} requests refused and {for_memory} for memory, {kept} runs kept",
         peak_mib(&daemon),
         flood.percentile(99),
         active.percentile(99),
