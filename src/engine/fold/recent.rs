@@ -20,20 +20,21 @@ pub(crate) struct Recent {
     signs: Few<Sign, RECENT_CALLS_MAX>,
 }
 
-/// What a call is searched by: half of the hashes of its tool and of its key, and its shape.
+/// What a call is searched by, in twelve bytes: parts of the hashes of its key and of its tool, and of its shape the upper 48 bits,
+/// which alone tell two shapes apart.
 #[derive(Clone, Copy, Debug, Default)]
 struct Sign {
-    tool: u32,
     key: u32,
-    shape: u64,
+    tool: u16,
+    shape: [u8; 6],
 }
 
 impl Sign {
     fn of(mark: &CallMark) -> Self {
         Self {
-            tool: mark.tool as u32,
             key: mark.known_key as u32,
-            shape: mark.shape,
+            tool: mark.tool as u16,
+            shape: upper_bits(mark.shape),
         }
     }
 }
@@ -53,13 +54,14 @@ impl Recent {
 
     /// Those of a tool, the newest first.
     pub(crate) fn of_tool(&self, tool: u64) -> impl Iterator<Item = &CallMark> {
-        let same = move |sign: &Sign| sign.tool == tool as u32;
+        let same = move |sign: &Sign| sign.tool == tool as u16;
         self.by_sign(same).filter(move |mark| mark.tool == tool)
     }
 
     /// Those of a tool whose arguments have another shape, the newest first.
     pub(crate) fn of_other_shape(&self, tool: u64, shape: u64) -> impl Iterator<Item = &CallMark> {
-        let other = move |sign: &Sign| sign.tool == tool as u32 && sign.shape != shape;
+        let shape = upper_bits(shape);
+        let other = move |sign: &Sign| sign.tool == tool as u16 && sign.shape != shape;
         self.by_sign(other).filter(move |mark| mark.tool == tool)
     }
 
@@ -75,7 +77,7 @@ impl Recent {
         let ends = self.marks.front().into_iter().chain(self.marks.back());
         let marks = ends.fold(0, |all, mark| all ^ mark.start_ns ^ mark.asked);
         let signs = self.signs.iter().step_by(4);
-        signs.fold(marks, |all, sign| all ^ sign.shape)
+        signs.fold(marks, |all, sign| all ^ u64::from(sign.key))
     }
 
     /// Gives the calls their samples back, which are not packed with them.
@@ -84,6 +86,11 @@ impl Recent {
             mark.sample = sample.clone();
         }
     }
+}
+
+fn upper_bits(hash: u64) -> [u8; 6] {
+    let [upper @ .., _, _] = hash.to_be_bytes();
+    upper
 }
 
 impl Deref for Recent {
@@ -158,9 +165,10 @@ mod tests {
     fn a_search_finds_what_a_look_at_each_finds() {
         let half = 1 << 40;
         let hashes = [0, 1, half, half + 1];
+        let shapes = hashes.map(|hash| hash << 16);
         let keys = [None, Some(0), Some(1), Some(half), Some(half + 1)];
         let calls =
-            (0..40).map(|call| mark((hashes[call % 4], keys[call * 7 % 5], hashes[call / 3 % 4])));
+            (0..40).map(|call| mark((hashes[call % 4], keys[call * 7 % 5], shapes[call / 3 % 4])));
         let recent: Recent = calls.collect();
         let look = |is_it: &dyn Fn(&CallMark) -> bool| -> Vec<_> {
             recent.iter().rev().filter(|mark| is_it(mark)).collect()
@@ -168,7 +176,7 @@ mod tests {
         for tool in hashes {
             let found: Vec<_> = recent.of_tool(tool).collect();
             assert_eq!(found, look(&|mark| mark.tool == tool));
-            for shape in hashes {
+            for shape in shapes {
                 let found: Vec<_> = recent.of_other_shape(tool, shape).collect();
                 assert_eq!(
                     found,
