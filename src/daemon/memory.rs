@@ -17,7 +17,10 @@ use crate::door::Tenant;
 use crate::receiver::Intake;
 
 /// How often memory is measured.
-const LOOK_EVERY: Duration = Duration::from_millis(250);
+const LOOK_EVERY: Duration = Duration::from_millis(100);
+
+/// Looks from one step of the runs to the next: what they give up is free only a second or two later.
+const LOOKS_A_STEP: u64 = 3;
 
 /// The part of a container's memory that the process may take: the rest is for its sockets and what else the system counts.
 const CONTAINER_PERCENT: u64 = 80;
@@ -84,20 +87,22 @@ fn step(taken: u64, limit: u64) -> Step {
     }
 }
 
-/// How many bytes requests may hold: once as they came, and about as much again for what is read of them.
+/// How many bytes requests may hold: once as they came, and about as much again for what is read of them. An eighth of the limit
+/// is for what comes between two looks.
 fn room(taken: u64, limit: u64) -> usize {
-    let left = limit.saturating_sub(taken);
+    let left = (limit - limit / 8).saturating_sub(taken);
     usize::try_from(left / 2).unwrap_or(usize::MAX)
 }
 
 /// Minds the memory of the process for ever.
 pub(super) async fn mind(limit: u64, intake: Intake, houses: BTreeMap<Tenant, House>) {
-    while let Some(taken) = process::anonymous_bytes() {
+    let mut looks = 0..;
+    while let (Some(look), Some(taken)) = (looks.next(), process::anonymous_bytes()) {
         intake.set_room(room(taken, limit));
-        for shards in houses
+        let open = houses
             .values()
-            .filter_map(|house| house.seat().shards().ok())
-        {
+            .filter_map(|house| house.seat().shards().ok());
+        for shards in open.filter(|_| look % LOOKS_A_STEP == 0) {
             match step(taken, limit) {
                 Step::Fewer => shards.keep_fewer(),
                 Step::AsMany => {}
@@ -118,12 +123,12 @@ mod tests {
     #[test]
     fn what_is_taken_says_what_is_done() {
         for (taken, step_expected, room_expected) in [
-            (0, Step::More, 256),
-            (319, Step::More, 96),
-            (320, Step::AsMany, 96),
-            (384, Step::AsMany, 64),
-            (386, Step::Fewer, 63),
-            (512, Step::Fewer, 0),
+            (0, Step::More, 224),
+            (319, Step::More, 64),
+            (320, Step::AsMany, 64),
+            (384, Step::AsMany, 32),
+            (386, Step::Fewer, 31),
+            (448, Step::Fewer, 0),
             (600, Step::Fewer, 0),
         ] {
             let bytes = taken << 20;
