@@ -243,16 +243,19 @@ impl Shared {
             .collect())
     }
 
-    /// An alert, where it can be read: no exporter would ever get past one that cannot.
-    fn readable(&self, cursor: u64, record: &[u8]) -> Option<Alert> {
-        match decode_alert(cursor, record) {
-            Ok(alert) => Some(alert),
-            Err(error) => {
-                count(&self.tally.unreadable, 1);
-                tracing::error!(cursor, %error, "an alert cannot be read and is left out");
-                None
-            }
+    /// An alert, where it can be read: no exporter would ever get past one that cannot. One that lacks a piece because it has
+    /// just been removed is none any more.
+    pub(super) fn readable(&self, cursor: u64, record: &[u8]) -> Option<Alert> {
+        let error = match decode_alert(cursor, record) {
+            Ok(alert) => return Some(alert),
+            Err(error) => error,
+        };
+        let key = keys::numbered(keys::ALERT, cursor);
+        if self.read(|db| db.contains_key(key)).unwrap_or(true) {
+            count(&self.tally.unreadable, 1);
+            tracing::error!(cursor, %error, "an alert cannot be read and is left out");
         }
+        None
     }
 }
 

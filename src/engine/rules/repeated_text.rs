@@ -69,12 +69,8 @@ pub(super) fn observe(
     if unheard && policy.progress_aware {
         fold.control.note_result(true);
     }
-    let settings = policy
-        .of(None, call.agent.map(|agent| &**agent))
-        .0
-        .rules
-        .repeated_text
-        .as_ref()?;
+    let (of_agent, _) = policy.of(None, call.agent.map(|agent| &**agent));
+    let settings = of_agent.rules.repeated_text.as_ref()?;
     if !repeats {
         return None;
     }

@@ -128,6 +128,21 @@ async fn few_alerts_stay_for_a_run() {
     assert_eq!(ids, (0..3).chain(newest).collect());
 }
 
+/// Given a record that lacks its end: of an alert that has been removed meanwhile it says nothing, of one that is there that it
+/// cannot be read.
+#[tokio::test]
+async fn what_is_removed_while_it_is_read_is_no_damage() {
+    let dir = TempDir::new().unwrap();
+    let store = open(dir.path());
+    store.commit(alerting(0, 1)).await.unwrap();
+    let shared = &store.inner.shared;
+    let cut = [0x0a, 0x7f];
+    assert_eq!(shared.readable(2, &cut), None);
+    assert_eq!(store.counters().unreadable, 0);
+    assert_eq!(shared.readable(1, &cut), None);
+    assert_eq!(store.counters().unreadable, 1);
+}
+
 /// Given more alerts than are kept, the oldest leave and are counted; a smaller limit holds from the next opening on.
 #[tokio::test]
 async fn the_oldest_alerts_leave_and_are_counted() {
