@@ -50,6 +50,9 @@ const OPENING: &str = "OPENING";
 /// What else may lie in a data directory that has lost its format.
 const OURS: [&str; 6] = [LOCK, FORMAT, SNAPSHOTS, "RESERVE", "tenants", "lost+found"];
 
+/// What the name of a snapshot of sled ends in for as long as it is being written.
+const UNFINISHED: &str = "generating";
+
 /// How long a small database may take to open; it takes fractions of a second.
 const OPEN_MAX: Duration = Duration::from_secs(30);
 
@@ -278,6 +281,8 @@ pub(super) fn open_database(
         .path(path)
         .segment_size(SEGMENT_BYTES)
         .cache_capacity(options.cache_bytes);
+    remove_unfinished(path)
+        .map_err(|error| StoreError::io("cannot remove an unfinished file in", path, error))?;
     let start = Instant::now();
     loop {
         match open_in_thread(&config, open_max(path)) {
@@ -301,6 +306,23 @@ pub(super) fn open_database(
             }
         }
     }
+}
+
+/// Removes the snapshots that sled did not come to finish: it takes them for its newest (`get_snapshot_files` of 0.34.7), and
+/// a torn one for damage of the whole database. The one before is there for as long as the next has not its name.
+fn remove_unfinished(database: &Path) -> io::Result<()> {
+    let entries = match fs::read_dir(database) {
+        Ok(entries) => entries,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+        Err(error) => return Err(error),
+    };
+    for entry in entries {
+        let path = entry?.path();
+        if path.extension().is_some_and(|kind| kind == UNFINISHED) {
+            fs::remove_file(path)?;
+        }
+    }
+    Ok(())
 }
 
 /// How long a database may take to open: sled reads all of its log where its own snapshot is missing.

@@ -319,6 +319,36 @@ async fn mending_may_be_interrupted() {
     }
 }
 
+/// Given a process that ended while sled wrote a snapshot of its own, with however much of it written, the next one finds
+/// everything, and nothing that is damaged.
+#[tokio::test]
+async fn the_databases_own_snapshot_may_be_unfinished() {
+    let (dir, _) = filled(&options()).await;
+    // It writes one when it opens a database that has content.
+    let before = shown(&open(dir.path()));
+    let snap = fs::read_dir(database(dir.path())).unwrap();
+    let mut snap = snap.map(|entry| entry.unwrap().path());
+    let finished = snap.find(|path| path.to_string_lossy().contains("snap."));
+    let finished = finished.expect("there is one");
+    let bytes = fs::read(&finished).unwrap();
+    for written in [0, 12, bytes.len() / 2, bytes.len()] {
+        for is_first in [false, true] {
+            let copied = TempDir::new().unwrap();
+            copy(dir.path(), copied.path());
+            if is_first {
+                without_snap(&database(copied.path()));
+            }
+            let name = finished.with_extension("FFFF.generating");
+            let unfinished = database(copied.path()).join(name.file_name().unwrap());
+            fs::write(&unfinished, &bytes[..written]).unwrap();
+            let store = open(copied.path());
+            assert_eq!(store.mended(), None, "{written} bytes, {is_first}");
+            assert_eq!(shown(&store), before);
+            assert!(!unfinished.exists());
+        }
+    }
+}
+
 /// Given a doubt about a sound database, it is looked at and stays where it is; given processes that ended twice while they
 /// opened one, it is made anew.
 #[tokio::test]
