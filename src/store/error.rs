@@ -132,17 +132,31 @@ impl StoreError {
 
     /// What sled refused, in our words.
     pub(crate) fn of_sled(error: sled::Error, action: &'static str, dir: &Path) -> Self {
-        match error {
-            // What the system refuses has a number; what sled makes of bytes that it cannot read has none.
-            sled::Error::Io(source) if source.raw_os_error().is_some() || is_held(&source) => {
-                Self::io(action, dir, source)
-            }
-            error => Self::Damaged {
+        let reason = format!("{action}: {error}");
+        let refusal = match error {
+            sled::Error::Io(source) => refusal(source),
+            _ => None,
+        };
+        match refusal {
+            Some(source) => Self::io(action, dir, source),
+            None => Self::Damaged {
                 dir: dir.to_owned(),
-                reason: format!("{action}: {error}"),
+                reason,
             },
         }
     }
+}
+
+/// What the system refused, which has a number; what sled makes of bytes that it cannot read has none. Of a refusal that met a
+/// thread of its own sled hands out copies: there only the text has the number.
+fn refusal(error: io::Error) -> Option<io::Error> {
+    if error.raw_os_error().is_some() || is_held(&error) {
+        return Some(error);
+    }
+    let text = error.to_string();
+    let (_, number) = text.split_once("Os { code: ")?;
+    let (number, _) = number.split_once(',')?;
+    number.parse().ok().map(io::Error::from_raw_os_error)
 }
 
 fn is_disk_trouble(error: &io::Error) -> bool {
@@ -160,4 +174,23 @@ fn is_disk_trouble(error: &io::Error) -> bool {
 /// Whether sled could not get at its file because somebody else in this process still has it.
 pub(super) fn is_held(error: &io::Error) -> bool {
     error.to_string().contains("could not acquire lock")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Given an error of the disk, it is told from damage, however often sled has copied it; what sled says of bytes is damage.
+    #[test]
+    fn a_refusal_is_no_damage() {
+        let mut error = sled::Error::Io(io::Error::from_raw_os_error(5));
+        for _ in 0..3 {
+            let told = StoreError::of_sled(error.clone(), "writing", Path::new("data"));
+            assert!(told.is_disk_trouble(), "{told}");
+            error = error.clone();
+        }
+        let cut = io::Error::new(io::ErrorKind::UnexpectedEof, "failed to fill whole buffer");
+        let told = StoreError::of_sled(sled::Error::Io(cut), "reading", Path::new("data"));
+        assert!(matches!(told, StoreError::Damaged { .. }), "{told}");
+    }
 }
