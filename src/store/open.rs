@@ -48,7 +48,19 @@ const DOUBT: &str = "DOUBT";
 const OPENING: &str = "OPENING";
 
 /// What else may lie in a data directory that has lost its format.
-const OURS: [&str; 6] = [LOCK, FORMAT, SNAPSHOTS, "RESERVE", "tenants", "lost+found"];
+const OURS: [&str; 8] = [
+    LOCK,
+    FORMAT,
+    SNAPSHOTS,
+    rebuild::FRESH,
+    rebuild::OLD,
+    "RESERVE",
+    "tenants",
+    "lost+found",
+];
+
+/// File of the database that says how it was configured, which is written before the log is begun.
+const CONFIGURATION: &str = "conf";
 
 /// What the name of a snapshot of sled ends in for as long as it is being written.
 const UNFINISHED: &str = "generating";
@@ -82,6 +94,7 @@ pub(super) fn open(dir: &Path, options: &Options) -> Result<Opened, StoreError> 
     }
     let lock = lock(dir)?;
     rebuild::finish(dir)?;
+    snapshot::remove_unfinished(&snapshot::dir_of(dir));
     let path = dir.join(DATABASE);
     let is_ours = said.is_some() || path.join(JOURNAL).is_dir();
     let is_new = said.is_none() || !path.join(LOG).is_file();
@@ -119,7 +132,8 @@ fn open_sound(dir: &Path, is_ours: bool, options: &Options) -> Result<sled::Db, 
     if is_filled && !path.join(LOG).is_file() {
         return Err(damaged(dir, "the database is not there"));
     }
-    let _attempt = Attempts::begin(dir, &path)?;
+    // A first start that is cut short leaves nothing that could be damaged, and may be begun again as often as it likes.
+    let _attempt = is_filled.then(|| Attempts::begin(dir, &path)).transpose()?;
     let db = open_database(dir, &path, options)?;
     check_schema(dir, &db, is_filled)?;
     if is_cut_short(dir, &db)? {
@@ -181,7 +195,7 @@ struct Attempts {
 impl Attempts {
     /// Counts one more, or says that there were too many.
     fn begin(dir: &Path, database: &Path) -> Result<Self, StoreError> {
-        const MAX: usize = 2;
+        const MAX: usize = 3;
         let path = database.join(OPENING);
         let before = fs::read(&path).map_or(0, |marks| marks.len());
         if before >= MAX {
@@ -308,17 +322,21 @@ pub(super) fn open_database(
     }
 }
 
-/// Removes the snapshots that sled did not come to finish: it takes them for its newest (`get_snapshot_files` of 0.34.7), and
-/// a torn one for damage of the whole database. The one before is there for as long as the next has not its name.
+/// Removes what sled did not come to finish. A snapshot of its own: it takes it for its newest (`get_snapshot_files` of 0.34.7),
+/// and a torn one for damage of the whole database; the one before is there for as long as the next has not its name. And its
+/// configuration, where it did not come to begin the log: it would refuse a torn one for ever.
 fn remove_unfinished(database: &Path) -> io::Result<()> {
     let entries = match fs::read_dir(database) {
         Ok(entries) => entries,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
         Err(error) => return Err(error),
     };
+    let has_log = database.join(LOG).exists();
     for entry in entries {
         let path = entry?.path();
-        if path.extension().is_some_and(|kind| kind == UNFINISHED) {
+        let is_unfinished = path.extension().is_some_and(|kind| kind == UNFINISHED)
+            || !has_log && path.ends_with(CONFIGURATION);
+        if is_unfinished {
             fs::remove_file(path)?;
         }
     }
@@ -416,7 +434,7 @@ fn sync_new(dir: &Path, database: &Path) -> Result<(), StoreError> {
     if cfg!(unix) {
         for path in [
             &database.join(LOG),
-            &database.join("conf"),
+            &database.join(CONFIGURATION),
             database,
             &dir.join(FORMAT),
             dir,

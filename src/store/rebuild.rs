@@ -19,7 +19,10 @@ use super::records::decode_saved;
 use super::snapshot::{self, sync_dir};
 
 /// Where the new database is made.
-const FRESH: &str = "store.new";
+pub(super) const FRESH: &str = "store.new";
+
+/// What the directory of a database is called that has none, until it is removed.
+pub(super) const OLD: &str = "store.old";
 
 /// What the name of a database that was set aside begins with.
 pub(super) const SET_ASIDE: &str = "damaged-";
@@ -51,7 +54,13 @@ pub(super) fn finish(dir: &Path) -> Result<(), StoreError> {
         (true, false) => fs::rename(&fresh, &database).and_then(|()| sync_dir(dir)),
         (true, true) => fs::remove_dir_all(&fresh),
     };
-    done.map_err(|error| StoreError::io("cannot put in order", fresh, error))
+    done.map_err(|error| StoreError::io("cannot put in order", fresh, error))?;
+    // Nobody needs these any more, and the next start tries again.
+    let _ = fs::remove_dir_all(dir.join(OLD));
+    for set_aside in all_set_aside(dir) {
+        let _ = fs::remove_dir_all(set_aside.join(JOURNAL));
+    }
+    Ok(())
 }
 
 /// Puts a new database into the place of a damaged one.
@@ -79,10 +88,7 @@ pub(super) fn rebuild(
     }
     let set_aside = set_aside(dir).map_err(refused)?;
     finish(dir)?;
-    if let Some(set_aside) = &set_aside {
-        let _ = fs::remove_dir_all(set_aside.join(JOURNAL));
-        forget_oldest(dir, SET_ASIDE_MAX);
-    }
+    forget_oldest(dir, SET_ASIDE_MAX);
     Ok(Rebuilt {
         set_aside,
         reason,
@@ -176,9 +182,11 @@ fn sync_all(dir: &Path) -> io::Result<()> {
 fn set_aside(dir: &Path) -> io::Result<Option<PathBuf>> {
     let database = dir.join(DATABASE);
     if !database.join(LOG).exists() {
-        // A restored directory has none, and there is nothing to look at.
+        // A restored directory has none, and there is nothing to look at. It leaves its place at once: for as long as it is
+        // there, its journal is the one that counts.
         if database.exists() {
-            fs::remove_dir_all(&database)?;
+            fs::rename(database, dir.join(OLD))?;
+            sync_dir(dir)?;
         }
         return Ok(None);
     }
@@ -192,11 +200,15 @@ fn set_aside(dir: &Path) -> io::Result<Option<PathBuf>> {
 
 /// Removes the oldest of those that were set aside, but for so many. Says whether there were any.
 pub(super) fn forget_oldest(dir: &Path, kept: usize) -> bool {
-    let entries = fs::read_dir(dir).into_iter().flatten().flatten();
-    let is_one = |entry: &fs::DirEntry| entry.file_name().to_string_lossy().starts_with(SET_ASIDE);
-    let mut found: Vec<_> = entries.filter(is_one).map(|entry| entry.path()).collect();
+    let mut found = all_set_aside(dir);
     found.sort_unstable();
     found.reverse();
     let old = found.into_iter().skip(kept);
     old.filter(|old| fs::remove_dir_all(old).is_ok()).count() > 0
+}
+
+fn all_set_aside(dir: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(dir).into_iter().flatten().flatten();
+    let is_one = |entry: &fs::DirEntry| entry.file_name().to_string_lossy().starts_with(SET_ASIDE);
+    entries.filter(is_one).map(|entry| entry.path()).collect()
 }

@@ -34,6 +34,9 @@ const MAGIC: &[u8; 16] = b"eddy snapshot 1\n";
 
 const EXTENSION: &str = "snapshot";
 
+/// Extension of a snapshot that is being written.
+const UNFINISHED: &str = "unfinished";
+
 /// What stands in place of the length of a key behind the last record.
 const END: u32 = u32::MAX;
 
@@ -63,15 +66,26 @@ pub(super) fn dir_of(data_dir: &Path) -> PathBuf {
 
 /// The snapshots in a directory with their numbers, newest first, whatever may be in them.
 pub(super) fn list(dir: &Path) -> Vec<(u64, PathBuf)> {
-    let files = fs::read_dir(dir).into_iter().flatten();
-    let paths = files.filter_map(|file| Some(file.ok()?.path()));
+    let paths = with_extension(dir, EXTENSION);
     let mut found: Vec<_> = paths
-        .filter(|path| path.extension().is_some_and(|found| found == EXTENSION))
         .filter_map(|path| Some((path.file_stem()?.to_str()?.parse().ok()?, path)))
         .collect();
     found.sort_unstable();
     found.reverse();
     found
+}
+
+/// Removes what an earlier process did not finish. What cannot be removed is written over, sooner or later.
+pub(super) fn remove_unfinished(dir: &Path) {
+    for path in with_extension(dir, UNFINISHED) {
+        let _ = fs::remove_file(path);
+    }
+}
+
+fn with_extension(dir: &Path, extension: &str) -> impl Iterator<Item = PathBuf> {
+    let files = fs::read_dir(dir).into_iter().flatten();
+    let paths = files.filter_map(|file| Some(file.ok()?.path()));
+    paths.filter(move |path| path.extension().is_some_and(|found| found == extension))
 }
 
 /// The newest snapshot that is whole.
@@ -256,7 +270,7 @@ fn write(shared: &Shared, leave: &AtomicBool) -> Result<Option<Head>, StoreError
     let before = list(&dir);
     let number = before.first().map_or(1, |(number, _)| number + 1);
     let path = dir.join(format!("{number:08}.{EXTENSION}"));
-    let unfinished = path.with_extension("unfinished");
+    let unfinished = path.with_extension(UNFINISHED);
     let head = Head {
         start: shared.journal_start.load(Ordering::Acquire),
         at_ms: now_ms(),

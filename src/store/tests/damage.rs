@@ -312,10 +312,28 @@ async fn mending_may_be_interrupted() {
     let second = TempDir::new().unwrap();
     copy(dir.path(), second.path());
     fs::rename(database(second.path()), second.path().join("store.new")).unwrap();
-    for dir in [first, second] {
-        let store = Store::open(dir.path(), &options()).unwrap();
+    // What was restored had no database: its directory has left its place, and is half removed.
+    let third = TempDir::new().unwrap();
+    copy(second.path(), third.path());
+    fs::create_dir_all(third.path().join("store.old/journal")).unwrap();
+    // The damaged one was set aside, and the journal is still in it, too.
+    fs::create_dir_all(third.path().join("damaged-2026/journal")).unwrap();
+    // And it had lost its format.
+    fs::remove_file(third.path().join("FORMAT")).unwrap();
+    for dir in [first, second, third] {
+        let dir = dir.path();
+        fs::create_dir_all(dir.join("snapshots")).unwrap();
+        fs::write(dir.join("snapshots/00000099.unfinished"), "eddy").unwrap();
+        let store = Store::open(dir, &options()).unwrap();
         assert_eq!(shown(&store).states, before.states);
-        assert!(!dir.path().join("store.new").exists());
+        for gone in [
+            "store.new",
+            "store.old",
+            "damaged-2026/journal",
+            "snapshots/00000099.unfinished",
+        ] {
+            assert!(!dir.join(gone).exists(), "{gone}");
+        }
     }
 }
 
@@ -349,8 +367,8 @@ async fn the_databases_own_snapshot_may_be_unfinished() {
     }
 }
 
-/// Given a doubt about a sound database, it is looked at and stays where it is; given processes that ended twice while they
-/// opened one, it is made anew.
+/// Given a doubt about a sound database, it is looked at and stays where it is; given processes that ended three times while
+/// they opened one, it is made anew.
 #[tokio::test]
 async fn doubts_are_looked_into() {
     let (dir, before) = filled(&with_snapshots()).await;
@@ -359,7 +377,7 @@ async fn doubts_are_looked_into() {
     assert_eq!((store.mended(), shown(&store)), (None, before));
     drop(store);
     assert!(!database(dir.path()).join("DOUBT").exists());
-    fs::write(database(dir.path()).join("OPENING"), "xx").unwrap();
+    fs::write(database(dir.path()).join("OPENING"), "xxx").unwrap();
     let store = open(dir.path());
     let mended = store.mended().expect("it is given up");
     assert!(mended.reason.contains("ended while"), "{mended:?}");

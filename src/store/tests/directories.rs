@@ -115,7 +115,27 @@ async fn no_copy_lacks_the_journal() {
     assert_eq!(backup::copy(dir.path(), &to).unwrap().records, 1);
     fs::remove_dir_all(dir.path().join("store")).unwrap();
     let to = copies.path().join("other");
-    let refused = backup::copy(dir.path(), &to).unwrap_err().to_string();
+    let refused = backup::copy(dir.path(), &to)
+        .unwrap_err()
+        .to_string();
     assert!(refused.contains("journal"), "{refused}");
     assert_eq!(fs::read_dir(&to).unwrap().count(), 0);
+}
+
+/// Given a first start that was cut short while sled wrote what says how it is configured, however often and with however much of
+/// it written, the next one begins again.
+#[test]
+fn a_first_start_may_be_cut_short() {
+    let made = TempDir::new().unwrap();
+    drop(open(made.path()));
+    let configuration = fs::read(made.path().join("store/conf")).unwrap();
+    for written in 0..=configuration.len() {
+        let dir = TempDir::new().unwrap();
+        let database = dir.path().join("store");
+        fs::create_dir_all(database.join("blobs")).unwrap();
+        fs::write(database.join("conf"), &configuration[..written]).unwrap();
+        fs::write(database.join("OPENING"), "xxx").unwrap();
+        assert_eq!(open(dir.path()).last_cursor(), 0);
+        assert!(dir.path().join("FORMAT").exists());
+    }
 }
