@@ -57,21 +57,23 @@ fn data_dir(file: &FileArgs, data_dir: Option<&String>) -> Result<PathBuf, Failu
 
 /// Copies the store of the default tenant, and those of all others.
 fn copy(from: &Path, to: &Path) -> Result<Vec<(String, Copied)>, Failure> {
-    let failed = |error: store::StoreError| Failure::Other(error.to_string());
-    let mut copied = vec![(String::new(), store::copy(from, to).map_err(failed)?)];
+    let mut names = vec![String::new()];
+    let mut parts = vec![PathBuf::new()];
     let tenants = from.join(TENANTS);
     let unread = |error| Failure::Other(format!("cannot read `{}`: {error}", tenants.display()));
-    let found = match fs::read_dir(&tenants) {
-        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(copied),
-        found => found.map_err(unread)?,
-    };
-    for tenant in found {
-        let tenant = tenant.map_err(unread)?;
-        let name = tenant.file_name();
-        let one = store::copy(&tenant.path(), &to.join(TENANTS).join(&name)).map_err(failed)?;
-        copied.push((name.to_string_lossy().into_owned(), one));
+    match fs::read_dir(&tenants) {
+        Err(error) if error.kind() == ErrorKind::NotFound => {}
+        found => {
+            for tenant in found.map_err(unread)? {
+                let name = tenant.map_err(unread)?.file_name();
+                parts.push(Path::new(TENANTS).join(&name));
+                names.push(name.to_string_lossy().into_owned());
+            }
+        }
     }
-    Ok(copied)
+    let copied = store::copy(from, to, &parts);
+    let copied = copied.map_err(|error| Failure::Other(error.to_string()))?;
+    Ok(names.into_iter().zip(copied).collect())
 }
 
 fn told(done: &str, copied: &[(String, Copied)], to: &Path) -> Result<(), Failure> {

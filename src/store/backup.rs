@@ -4,11 +4,12 @@
 
 use std::fs;
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use super::error::StoreError;
 use super::journal::{Found, Reader};
 use super::open::{self, DATABASE, JOURNAL};
+use super::rebuild;
 use super::snapshot::{self, SNAPSHOTS};
 
 /// How often the copying is begun anew where a daemon moves on under it: at most once a snapshot, so once nearly always.
@@ -23,43 +24,77 @@ pub struct Copied {
     pub records: u64,
 }
 
-/// Copies the store in `from` to `to`, which must be new or empty. What was acknowledged before the call is in the copy.
+/// Lies in a copy for as long as it is being made: one that is cut short is no data directory, and may be begun again.
+pub(super) const UNFINISHED: &str = "UNFINISHED";
+
+/// What a copy may have, beside that; there are the stores of tenants in it, too.
+const MADE: [&str; 4] = [open::FORMAT, SNAPSHOTS, DATABASE, "tenants"];
+
+/// Copies the stores that lie in these parts of the directory `from` to the same parts of `to`, which must be new or empty, or
+/// hold a copy that was not finished. What was acknowledged before the call is in the copy.
 ///
 /// # Errors
-/// When `from` holds no store of a known format, when `to` holds something, when the journal has gaps that no snapshot
+/// When a part of `from` holds no store of a known format, when `to` holds something, when a journal has gaps that no snapshot
 /// bridges, and those of the file system. What was copied until then is removed.
-pub fn copy(from: &Path, to: &Path) -> Result<Copied, StoreError> {
-    if open::said_format(from)?.is_none() {
-        let error = io::Error::new(io::ErrorKind::NotFound, "there is no store of eddy");
-        return Err(StoreError::io("cannot copy", from, error));
-    }
-    let is_free = fs::read_dir(to).map_or(true, |mut entries| entries.next().is_none());
-    if !is_free {
-        let error = io::Error::new(
-            io::ErrorKind::AlreadyExists,
-            "it is not empty; name a directory that is new or empty",
-        );
-        return Err(StoreError::io("cannot copy to", to, error));
+pub fn copy(from: &Path, to: &Path, parts: &[PathBuf]) -> Result<Vec<Copied>, StoreError> {
+    for from in parts.iter().map(|part| from.join(part)) {
+        if open::said_format(&from)?.is_none() {
+            let error = io::Error::new(io::ErrorKind::NotFound, "there is no store of eddy");
+            return Err(StoreError::io("cannot copy", from, error));
+        }
     }
     let refused = |error| StoreError::io("cannot copy to", to, error);
-    let mut problem = None;
-    for _ in 0..TRIES {
-        let copied = copy_once(from, to);
-        match copied {
-            Ok(copied) => {
-                open::say_format(to)?;
-                snapshot::sync_dir(to).map_err(refused)?;
-                return Ok(copied);
-            }
-            Err(error) => problem = Some(error),
+    begin(to).map_err(refused)?;
+    let copied = parts
+        .iter()
+        .map(|part| copy_store(&from.join(part), &to.join(part)));
+    let copied: Result<Vec<_>, _> = copied.collect();
+    if copied.is_err() {
+        clear(to);
+    } else {
+        rebuild::sync_all(to).map_err(refused)?;
+    }
+    // Last, since it says that the rest is not there.
+    fs::remove_file(to.join(UNFINISHED))
+        .and_then(|()| snapshot::sync_dir(to))
+        .map_err(refused)?;
+    copied
+}
+
+fn begin(to: &Path) -> io::Result<()> {
+    fs::create_dir_all(to)?;
+    let mark = to.join(UNFINISHED);
+    if mark.exists() {
+        clear(to);
+    } else if fs::read_dir(to)?.next().is_some() {
+        let text = "it is not empty; name a directory that is new or empty";
+        return Err(io::Error::new(io::ErrorKind::AlreadyExists, text));
+    }
+    fs::write(&mark, "eddy has not finished this copy\n")?;
+    snapshot::sync_dir(to)
+}
+
+/// Removes what there is of a copy. What cannot be removed is in the way of the next one, which says so.
+fn clear(to: &Path) {
+    for made in MADE.map(|made| to.join(made)) {
+        let _ = fs::remove_file(&made).or_else(|_| fs::remove_dir_all(&made));
+    }
+}
+
+fn copy_store(from: &Path, to: &Path) -> Result<Copied, StoreError> {
+    let mut copied = copy_once(from, to);
+    for _ in 1..TRIES {
+        if copied.is_ok() {
+            break;
         }
         for part in [SNAPSHOTS, DATABASE] {
             let _ = fs::remove_dir_all(to.join(part));
         }
+        copied = copy_once(from, to);
     }
-    Err(refused(
-        problem.unwrap_or_else(|| io::Error::other("it was not tried")),
-    ))
+    let copied = copied.map_err(|error| StoreError::io("cannot copy to", to, error))?;
+    open::say_format(to)?;
+    Ok(copied)
 }
 
 fn copy_once(from: &Path, to: &Path) -> io::Result<Copied> {
@@ -71,7 +106,7 @@ fn copy_once(from: &Path, to: &Path) -> io::Result<Copied> {
             let snapshots = snapshot::dir_of(to);
             fs::create_dir_all(&snapshots)?;
             let name = path.file_name().unwrap_or_default();
-            copy_file(&path, &snapshots.join(name))?;
+            fs::copy(&path, snapshots.join(name))?;
             Some(head)
         }
         None => None,
@@ -85,7 +120,7 @@ fn copy_once(from: &Path, to: &Path) -> io::Result<Copied> {
     for file in fs::read_dir(&files).map_err(unread)? {
         let file = file?;
         if file.file_type()?.is_file() {
-            copy_file(&file.path(), &journal.join(file.file_name()))?;
+            fs::copy(file.path(), journal.join(file.file_name()))?;
         }
     }
     let mut records = 0;
@@ -107,9 +142,4 @@ fn copy_once(from: &Path, to: &Path) -> io::Result<Copied> {
         snapshot_ms: snapshot.map(|head| head.at_ms),
         records,
     })
-}
-
-fn copy_file(from: &Path, to: &Path) -> io::Result<()> {
-    fs::copy(from, to)?;
-    fs::File::open(to)?.sync_all()
 }

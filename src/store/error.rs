@@ -29,6 +29,15 @@ pub enum StoreError {
         /// One name that was found in it.
         found: String,
     },
+    /// A copy was begun here and not finished: make it again, or choose another directory.
+    #[error(
+        "the directory {} holds a copy that was not finished; run `eddy backup` or `eddy restore` again as before, or choose another directory",
+        dir.display()
+    )]
+    Unfinished {
+        /// The directory.
+        dir: PathBuf,
+    },
     /// A newer release wrote the store: use that release, or another directory. Nothing in it was changed.
     #[error(
         "the store in {} has format {found}, and this release knows formats up to {known}; use the newer release",

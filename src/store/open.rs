@@ -13,6 +13,7 @@ use std::sync::mpsc;
 use std::thread;
 use std::time::{Duration, Instant};
 
+use super::backup::UNFINISHED as UNFINISHED_COPY;
 use super::error::{StoreError, is_held};
 use super::journal::{Found, Reader};
 use super::keys;
@@ -32,7 +33,7 @@ pub(super) const SCHEMA_OLDEST: u32 = 2;
 /// What stands before the number in the file that says the format.
 const FORMAT_SIGN: &str = "eddy store format ";
 
-const FORMAT: &str = "FORMAT";
+pub(super) const FORMAT: &str = "FORMAT";
 pub(super) const DATABASE: &str = "store";
 
 /// Directory of the journal, in the one of the database.
@@ -214,8 +215,14 @@ impl Drop for Attempts {
     }
 }
 
-/// The format that the directory says it has; none where it is new. One that we do not know is refused.
+/// The format that the directory says it has; none where it is new. One that we do not know is refused, and so is a copy that
+/// was not finished.
 pub(super) fn said_format(dir: &Path) -> Result<Option<u32>, StoreError> {
+    if dir.join(UNFINISHED_COPY).exists() {
+        return Err(StoreError::Unfinished {
+            dir: dir.to_owned(),
+        });
+    }
     let path = dir.join(FORMAT);
     let text = match fs::read(&path) {
         Ok(bytes) => String::from_utf8_lossy(&bytes).into_owned(),

@@ -166,7 +166,8 @@ fn take_journal(dir: &Path, fresh: &Path) -> io::Result<()> {
     Ok(())
 }
 
-fn sync_all(dir: &Path) -> io::Result<()> {
+/// Makes everything in a directory durable.
+pub(super) fn sync_all(dir: &Path) -> io::Result<()> {
     for entry in fs::read_dir(dir)? {
         let entry = entry?;
         if entry.file_type()?.is_dir() {

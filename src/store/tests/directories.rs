@@ -1,5 +1,7 @@
 //! Whose a data directory is: ours, somebody else's, of a format that we know.
 
+use std::path::PathBuf;
+
 use super::*;
 
 /// Given a directory that is open, a second opening says who holds it; once it is let go, it opens.
@@ -112,10 +114,11 @@ async fn no_copy_lacks_the_journal() {
     store.commit(idle("run", 1)).await.unwrap();
     store.close().await.unwrap();
     let to = copies.path().join("copy");
-    assert_eq!(backup::copy(dir.path(), &to).unwrap().records, 1);
+    let whole = [PathBuf::new()];
+    assert_eq!(backup::copy(dir.path(), &to, &whole).unwrap()[0].records, 1);
     fs::remove_dir_all(dir.path().join("store")).unwrap();
     let to = copies.path().join("other");
-    let refused = backup::copy(dir.path(), &to)
+    let refused = backup::copy(dir.path(), &to, &whole)
         .unwrap_err()
         .to_string();
     assert!(refused.contains("journal"), "{refused}");
@@ -138,4 +141,36 @@ fn a_first_start_may_be_cut_short() {
         assert_eq!(open(dir.path()).last_cursor(), 0);
         assert!(dir.path().join("FORMAT").exists());
     }
+}
+
+/// Given a copy that was cut short, it is neither opened nor copied; the same command makes it anew.
+#[tokio::test]
+async fn a_copy_that_was_cut_short_is_made_again() {
+    let (dir, copies) = (TempDir::new().unwrap(), TempDir::new().unwrap());
+    let store = open(dir.path());
+    store.commit(idle("run", 1)).await.unwrap();
+    store.close().await.unwrap();
+    let (to, other) = (copies.path().join("copy"), copies.path().join("other"));
+    let whole = [PathBuf::new()];
+    backup::copy(dir.path(), &to, &whole).unwrap();
+    assert!(
+        backup::copy(dir.path(), &to, &whole).is_err(),
+        "it is not empty"
+    );
+    fs::write(to.join("UNFINISHED"), "").unwrap();
+    fs::write(to.join("store/journal/00000009.log"), "another one's").unwrap();
+    let refused = Store::open(&to, &options()).err();
+    assert!(
+        matches!(refused, Some(StoreError::Unfinished { .. })),
+        "{refused:?}"
+    );
+    let refused = backup::copy(&to, &other, &whole);
+    assert!(
+        matches!(refused, Err(StoreError::Unfinished { .. })),
+        "{refused:?}"
+    );
+    assert!(!other.exists());
+    assert_eq!(backup::copy(dir.path(), &to, &whole).unwrap()[0].records, 1);
+    assert_eq!(fs::read_dir(to.join("store/journal")).unwrap().count(), 1);
+    assert_eq!(replayed(&open(&to)).len(), 1);
 }
