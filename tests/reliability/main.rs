@@ -2,6 +2,8 @@
 //! together with the number of its format, and what can be said of the supply chain without a network. What needs another process
 //! of the tests is here too: a process that begins has all locks of the one that begins it for a moment.
 
+#[cfg(target_os = "linux")]
+mod every_call;
 mod migration;
 mod panics;
 mod reproducible;

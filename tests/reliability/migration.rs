@@ -2,7 +2,7 @@
 //! times by default, 50 in the long form.
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -12,12 +12,17 @@ use eddy::store::{Options, Store};
 /// The formats before the present one, as directories of `tests/store_formats`.
 const OLDER: [&str; 2] = ["2", "3"];
 
+/// Where a store of every released format lies.
+pub(crate) fn formats() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/store_formats")
+}
+
 /// Names the directory to a process that is to be killed while it opens it.
 const TO_OPEN: &str = "EDDY_TEST_OPENS";
 
 const PATIENCE: Duration = Duration::from_secs(30);
 
-fn copy(from: &Path, to: &Path) {
+pub(crate) fn copy(from: &Path, to: &Path) {
     fs::create_dir_all(to).expect("it can be made");
     for entry in fs::read_dir(from).expect("it is there").flatten() {
         let (from, to) = (entry.path(), to.join(entry.file_name()));
@@ -39,7 +44,7 @@ fn open(dir: &Path) -> Store {
 }
 
 /// Everything that a store of `tests/store_formats` shows.
-fn shown(dir: &Path) -> String {
+pub(crate) fn shown(dir: &Path) -> String {
     let store = open(dir);
     let replayed: Vec<_> = store.replay().map(|turn| turn.expect("whole")).collect();
     let read = "it can be read";
@@ -82,10 +87,9 @@ fn a_migration_may_be_killed() {
     }
     let kills = std::env::var("EDDY_MIGRATIONS").ok();
     let kills: u32 = kills.and_then(|number| number.parse().ok()).unwrap_or(10);
-    let formats = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/store_formats");
     let mut half_way = 0;
     for format in OLDER {
-        let older = formats.join(format);
+        let older = formats().join(format);
         let sound = tempfile::tempdir().expect("a directory");
         copy(&older, sound.path());
         let expected = shown(sound.path());

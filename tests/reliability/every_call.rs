@@ -1,0 +1,200 @@
+//! A process whose last call is any of those by which it changes files: right before the call, or in the middle of a write. And
+//! one of which any such call fails, once or from then on. The next start finds all that was acknowledged, takes nothing for
+//! damaged that is sound, and leaves nothing behind that was not finished; a command is run again as it was.
+//!
+//! Random moments do not reach a window of one call. `fate.c`, a small library that is loaded into the process, counts the calls.
+//! `EDDY_CALLS` sets how many of them are the last one on each road, evenly spread, at most: 3 by default, 1000 are all; each other
+//! fate meets a third as many. `EDDY_ROAD` names one road.
+
+mod roads;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Instant;
+
+use tempfile::TempDir;
+
+use super::migration::copy;
+use roads::{go, opening, roads};
+
+/// Names its road and its directory to a process of the tests that is to end.
+const ROAD: &str = "EDDY_TEST_ROAD";
+const DIRECTORY: &str = "EDDY_TEST_DIRECTORY";
+
+/// What becomes of a call.
+const FATES: [&str; 4] = ["before", "within", "fails", "full"];
+
+/// What a process does, and what has to be so whenever it ended.
+struct Road {
+    name: String,
+    /// What it finds.
+    prepared: TempDir,
+    /// What it does, in a copy of that.
+    command: fn(&Path) -> Command,
+    check: Check,
+    /// Whether it is a start, after which the next one may meet a fate too.
+    is_start: bool,
+    /// Whether a database is to be set aside.
+    is_damaged: bool,
+}
+
+/// What has to be so in a directory, given what the process said.
+type Check = Box<dyn Fn(&Path, &str)>;
+
+fn directory() -> TempDir {
+    tempfile::tempdir().expect("a temporary directory")
+}
+
+/// Compiles the library that is loaded into processes.
+fn library(dir: &Path) -> PathBuf {
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/reliability/fate.c");
+    let library = dir.join("fate.so");
+    let compiled = Command::new("cc")
+        .args(["-O1", "-shared", "-fPIC", "-o"])
+        .args([&library, &source])
+        .status();
+    assert!(compiled.expect("there is a C compiler").success());
+    library
+}
+
+/// Has a process meet this fate at its call of this number. Answers what it said, and the call, if there were so many.
+fn meet(
+    library: &Path,
+    command: &mut Command,
+    fate: &str,
+    number: u64,
+) -> (String, Option<String>) {
+    let ended = command
+        .env("LD_PRELOAD", library)
+        .env("EDDY_FATE", format!("{fate} {number}"))
+        .env("RUST_BACKTRACE", "0")
+        .output()
+        .expect("it starts");
+    let said = String::from_utf8_lossy(&ended.stderr).into_owned();
+    let met = said.lines().find_map(|line| line.strip_prefix("met at "));
+    let met = met.map(str::to_owned);
+    let is_last = matches!(fate, "before" | "within") && met.is_some();
+    assert_eq!(ended.status.code().is_none(), is_last, "{said}");
+    assert!(met.is_some() || ended.status.success(), "{said}");
+    (said, met)
+}
+
+/// How many calls a process makes on this road, and how many of them are writes.
+fn calls(library: &Path, road: &Road) -> [u64; 2] {
+    let dir = directory();
+    copy(road.prepared.path(), dir.path());
+    let (said, _) = meet(
+        library,
+        &mut (road.command)(dir.path()),
+        "before",
+        u64::MAX >> 1,
+    );
+    let counted = said
+        .lines()
+        .find_map(|line| line.strip_prefix("there were "));
+    let counted = counted.expect("they are counted").replace(',', " ");
+    let numbers: Vec<u64> = counted
+        .split(' ')
+        .filter_map(|word| word.parse().ok())
+        .collect();
+    numbers.try_into().expect("two numbers")
+}
+
+/// Given any of these roads, whichever call meets whichever fate, and whether or not the next start meets one too, what has to
+/// be so is so.
+#[test]
+fn any_call_may_be_the_last() {
+    if let Some(road) = std::env::var_os(ROAD) {
+        let dir = std::env::var_os(DIRECTORY).expect("it is named");
+        return go(&road.to_string_lossy(), Path::new(&dir));
+    }
+    let most = std::env::var("EDDY_CALLS")
+        .ok()
+        .and_then(|number| number.parse().ok());
+    let most: u64 = most.unwrap_or(3);
+    let only = std::env::var("EDDY_ROAD").unwrap_or_default();
+    let dir = directory();
+    let library = library(dir.path());
+    let (mut met_calls, mut again) = (0, 0);
+    for road in roads().iter().filter(|road| road.name.contains(&only)) {
+        let [calls, writes] = calls(&library, road);
+        let began = Instant::now();
+        for fate in FATES {
+            let of = if fate == "within" { writes } else { calls };
+            let samples = of.min(if fate == "before" {
+                most
+            } else {
+                most.div_ceil(3)
+            });
+            for sample in 0..samples {
+                let number = 1 + (2 * sample + 1) * of / (2 * samples);
+                let dir = directory();
+                copy(road.prepared.path(), dir.path());
+                let (said, met) = meet(&library, &mut (road.command)(dir.path()), fate, number);
+                println!(
+                    "{}, {fate} {}",
+                    road.name,
+                    met.as_deref().unwrap_or("nothing")
+                );
+                met_calls += u64::from(met.is_some());
+                if sample % 2 == 1 && road.is_start {
+                    let (_, met) = meet(
+                        &library,
+                        &mut opening(dir.path()),
+                        fate,
+                        1 + 7 * number % of,
+                    );
+                    println!("and then {}", met.as_deref().unwrap_or("nothing"));
+                    again += u64::from(met.is_some());
+                }
+                (road.check)(dir.path(), &said);
+                if dir.path().join("FORMAT").exists() {
+                    assert_eq!(left_over(dir.path()), Vec::<PathBuf>::new());
+                    let aside = set_aside(dir.path()).len();
+                    assert!(aside <= usize::from(road.is_damaged), "{aside} set aside");
+                }
+            }
+        }
+        println!(
+            "{}: {calls} calls, {writes} writes, {:?}",
+            road.name,
+            began.elapsed()
+        );
+    }
+    println!("{met_calls} calls met a fate, and {again} of the start behind them");
+}
+
+/// What lies in a data directory that nobody needs.
+fn left_over(dir: &Path) -> Vec<PathBuf> {
+    type Fits = fn(&str) -> bool;
+    let fitting: [(&str, Fits); 4] = [
+        ("", |name| {
+            let known = ["FORMAT", "LOCK", "RESERVE", "store", "snapshots", "tenants"];
+            known.contains(&name) || name.starts_with("damaged-")
+        }),
+        ("store", |name| {
+            let is_snapshot = name.starts_with("snap.") && !name.ends_with("generating");
+            ["conf", "db", "blobs", "journal"].contains(&name) || is_snapshot
+        }),
+        ("store/journal", |name| name.contains(".log")),
+        ("snapshots", |name| name.contains(".snapshot")),
+    ];
+    let mut left = Vec::new();
+    for (part, fits) in fitting {
+        let entries = fs::read_dir(dir.join(part)).into_iter().flatten().flatten();
+        let others = entries.filter(|entry| !fits(&entry.file_name().to_string_lossy()));
+        left.extend(others.map(|entry| entry.path()));
+    }
+    let aside = set_aside(dir)
+        .into_iter()
+        .map(|aside| aside.join("journal"));
+    left.extend(aside.filter(|journal| journal.exists()));
+    left
+}
+
+fn set_aside(dir: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(dir).expect("it is there").flatten();
+    let aside = entries.filter(|entry| entry.file_name().to_string_lossy().starts_with("damaged-"));
+    aside.map(|entry| entry.path()).collect()
+}
