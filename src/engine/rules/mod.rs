@@ -50,36 +50,47 @@ pub(crate) fn of_tool_call(fold: &mut Fold, judged: &Judged<'_>, policy: &Policy
         return Vec::from_iter(global_doom_loop::observe(fold, judged, policy));
     }
     let mut findings = Vec::new();
-    findings.extend(long_running_step::observe(fold, judged.call, policy));
-    findings.extend(cost_budget_exceeded::observe(fold, judged.call, policy));
+    let mut note = |found: Option<Finding>| {
+        if let Some(finding) = found {
+            add(&mut findings, finding);
+        }
+    };
+    note(long_running_step::observe(fold, judged.call, policy));
+    note(cost_budget_exceeded::observe(fold, judged.call, policy));
     summary_loop::end(fold);
     if judged.call.hands_off || judged.is_exempt() {
         return findings;
     }
-    findings.extend(repeated_tool_call::observe(fold, judged, policy));
-    findings.extend(repeated_tool_call_similar_input::observe(
+    note(repeated_tool_call::observe(fold, judged, policy));
+    note(repeated_tool_call_similar_input::observe(
         fold, judged, policy,
     ));
-    findings.extend(repeated_tool_call_exact_input::observe(
+    note(repeated_tool_call_exact_input::observe(
         fold, judged, policy,
     ));
-    findings.extend(no_progress::observe(fold, judged, policy));
-    findings.extend(empty_result_loop::observe(fold, judged, policy));
-    findings.extend(retry_storm::observe_call(fold, judged, policy));
-    findings.extend(tool_limit::observe(fold, judged, policy));
-    findings.extend(duplicate_call::observe(fold, judged, policy));
-    findings.extend(similar_query::observe(fold, judged, policy));
-    findings.extend(doom_loop::observe(fold, judged, policy));
-    findings.extend(test_fix_cycle::observe(fold, judged, policy));
-    findings.extend(command_failure_cascade::observe(fold, judged, policy));
-    findings.extend(global_doom_loop::observe(fold, judged, policy));
-    findings.extend(tool_cycle::observe(fold, judged, policy));
-    findings.extend(stagnation::observe(fold, judged, policy));
-    findings.extend(same_error::observe(fold, judged, policy));
-    findings.extend(goal_loop::observe_call(fold, judged, policy));
-    findings.extend(exploration_saturation::observe(fold, judged, policy));
+    note(no_progress::observe(fold, judged, policy));
+    note(empty_result_loop::observe(fold, judged, policy));
+    note(retry_storm::observe_call(fold, judged, policy));
+    note(tool_limit::observe(fold, judged, policy));
+    note(duplicate_call::observe(fold, judged, policy));
+    note(similar_query::observe(fold, judged, policy));
+    note(doom_loop::observe(fold, judged, policy));
+    note(test_fix_cycle::observe(fold, judged, policy));
+    note(command_failure_cascade::observe(fold, judged, policy));
+    note(global_doom_loop::observe(fold, judged, policy));
+    note(tool_cycle::observe(fold, judged, policy));
+    note(stagnation::observe(fold, judged, policy));
+    note(same_error::observe(fold, judged, policy));
+    note(goal_loop::observe_call(fold, judged, policy));
+    note(exploration_saturation::observe(fold, judged, policy));
     findings.extend(unusual_run::observe(fold, judged, policy));
     findings
+}
+
+/// Apart from the rules' calls: hardly any of them finds something.
+#[cold]
+fn add(findings: &mut Vec<Finding>, finding: Finding) {
+    findings.push(finding);
 }
 
 /// What one rule finds at a call that was not made because of it.
