@@ -17,7 +17,7 @@ use crate::engine::warning::kept::Proof;
 use super::eight_bytes;
 use super::judge::Judged;
 
-/// Most tallies of a run.
+/// Most tallies of a run: a power of two.
 pub(crate) const TALLIES_MAX: usize = 32;
 /// The key of a tally that counts over the whole run.
 pub(crate) const WHOLE_RUN: u64 = 0;
@@ -29,12 +29,12 @@ const SEEN_MAX: usize = 4;
 pub(crate) struct Tallies {
     all: Vec<Tally>,
     /// For each tally, half a hash of its rule and key: what is searched.
-    keys: Vec<u32>,
-    /// For each tally, its number, by which the oldest is found.
-    numbers: Vec<u64>,
+    keys: [u32; TALLIES_MAX],
+    /// For each tally, its [`age`](Tally::age) and below it its place: the least of them tells which is the oldest.
+    ages: [u32; TALLIES_MAX],
     /// A bit for each rule that may have one. Most rules have none, and need no search to know.
     rules: u32,
-    /// The one that was given out last: its number here may be behind.
+    /// The one that was given out last: its age here may be behind.
     touched: usize,
     /// Keeps what is counted under one policy apart from what is under others; set anew before each step.
     apart: u64,
@@ -69,8 +69,8 @@ impl Clone for Tallies {
 
     fn clone_from(&mut self, other: &Self) {
         self.all.clone_from(&other.all);
-        self.keys.clone_from(&other.keys);
-        self.numbers.clone_from(&other.numbers);
+        self.keys = other.keys;
+        self.ages = other.ages;
         self.rules = other.rules;
         self.touched = other.touched;
     }
@@ -89,7 +89,7 @@ impl Tallies {
 
     /// The tally of a rule and key; a new, empty one if there is none.
     pub(crate) fn of(&mut self, rule: Rule, key: u64) -> &mut Tally {
-        self.note_number();
+        self.note_age(self.touched);
         let key = self.key_of(rule, key);
         self.touched = self
             .find(rule, key)
@@ -105,20 +105,23 @@ impl Tallies {
     /// Lets a tally go, if there is one.
     pub(crate) fn end(&mut self, rule: Rule, key: u64) {
         if let Some(place) = self.find(rule, self.key_of(rule, key)) {
-            self.note_number();
+            self.note_age(self.touched);
             self.all.swap_remove(place);
-            self.keys.swap_remove(place);
-            self.numbers.swap_remove(place);
+            if place < self.all.len() {
+                self.keys[place] = self.keys[self.all.len()];
+                self.note_age(place);
+            }
             self.rules = self.all.iter().fold(0, |all, tally| all | bit(tally.rule));
         }
     }
 
     /// Takes back the number of a call that was not made, so that the next call has it.
     pub(crate) fn hold_back(&mut self, rule: Rule, number: u64) {
-        for (tally, known) in self.all.iter_mut().zip(&mut self.numbers) {
+        for place in 0..self.all.len() {
+            let tally = &mut self.all[place];
             if tally.rule == rule && tally.number > number {
                 tally.number = number;
-                *known = tally.age();
+                self.note_age(place);
             }
         }
     }
@@ -128,14 +131,13 @@ impl Tallies {
         self.all.iter()
     }
 
-    /// As [`RunState::bring_near`](crate::engine::run::RunState::bring_near): what is searched, and the one that
-    /// was given out last.
+    /// As [`RunState::bring_near`](crate::engine::run::RunState::bring_near): what is searched, the tally that
+    /// was given out last, and that of which the next one takes the place.
     pub(crate) fn bring_near(&self) -> u64 {
-        let keys = self.keys.iter().step_by(16);
-        let keys = keys.fold(0, |all, key| all ^ u64::from(*key));
-        let numbers = self.numbers.iter().step_by(8);
         let touched = self.all.get(self.touched).map_or(0, |tally| tally.number);
-        numbers.fold(keys ^ touched, |all, number| all ^ number)
+        let next = self.all.get(self.oldest()).map_or(0, |tally| tally.number);
+        let keys = self.keys.iter().step_by(16);
+        keys.fold(touched ^ next, |all, key| all ^ u64::from(*key))
     }
 
     /// What counts over the whole run counts under every policy.
@@ -161,34 +163,45 @@ impl Tallies {
         pairs.position(|(known, tally)| *known == wanted && is_it(tally))
     }
 
-    /// The tally that was given out may have counted since.
-    fn note_number(&mut self) {
-        if let Some(tally) = self.all.get(self.touched) {
-            self.numbers[self.touched] = tally.age();
+    /// Notes the age of the tally at a place, if there is one; that which was given out may have counted since.
+    fn note_age(&mut self, place: usize) {
+        if let Some(tally) = self.all.get(place) {
+            self.ages[place] = tally.age() << PLACE_BITS | place as u32;
         }
     }
 
     fn add(&mut self, tally: Tally) -> usize {
-        let key = searched(tally.rule, tally.key);
+        let place = if self.all.len() < TALLIES_MAX {
+            self.all.len()
+        } else {
+            self.oldest()
+        };
         self.rules |= bit(tally.rule);
-        if self.all.len() < TALLIES_MAX {
-            self.keys.push(key);
-            self.numbers.push(tally.age());
+        self.keys[place] = searched(tally.rule, tally.key);
+        if place < self.all.len() {
+            self.all[place] = tally;
+        } else {
             self.all.push(tally);
-            return self.all.len() - 1;
         }
-        let (mut oldest, mut least) = (0, u64::MAX);
-        for (place, number) in self.numbers.iter().enumerate() {
-            if *number < least {
-                (oldest, least) = (place, *number);
-            }
-        }
-        self.keys[oldest] = key;
-        self.numbers[oldest] = tally.age();
-        self.all[oldest] = tally;
-        oldest
+        self.note_age(place);
+        place
+    }
+
+    /// Where the oldest of all tallies is. Many ages are compared at a time.
+    fn oldest(&self) -> usize {
+        let least = self
+            .ages
+            .iter()
+            .fold(u32::MAX, |least, age| least.min(*age));
+        least as usize % TALLIES_MAX
     }
 }
+
+/// Bits of a tally's place.
+const PLACE_BITS: u32 = TALLIES_MAX.ilog2();
+
+/// The age of a tally that is never the oldest.
+const AGELESS: u32 = u32::MAX >> PLACE_BITS;
 
 fn bit(rule: Rule) -> u32 {
     const { assert!(Rule::ALL.len() <= u32::BITS as usize) };
@@ -231,16 +244,17 @@ impl Tally {
         }
     }
 
-    /// The number by which the oldest tally is found: one that counts over the whole run is never the oldest.
-    fn age(&self) -> u64 {
+    /// By which the oldest tally is found, that with the least: one that counts over the whole run is never the oldest.
+    fn age(&self) -> u32 {
         let lasts = matches!(
             self.rule,
             Rule::LongRunningStep | Rule::CostSpike | Rule::RetryStorm
         );
         if lasts && self.key == WHOLE_RUN {
-            u64::MAX
+            AGELESS
         } else {
-            self.number
+            // Calls that are so late in a run are all of one age.
+            self.number.min(u64::from(AGELESS - 1)) as u32
         }
     }
 
