@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use std::ops::Deref;
 
 use crate::engine::event::Text;
-use crate::engine::few::{Few, push_bounded};
+use crate::engine::few::push_bounded;
 
 use super::marks::CallMark;
 
@@ -16,59 +16,66 @@ pub(crate) const RECENT_CALLS_MAX: usize = 12;
 #[derive(Debug, Default)]
 pub(crate) struct Recent {
     marks: VecDeque<CallMark>,
-    /// For each of them, what it is searched by.
-    signs: Few<Sign, RECENT_CALLS_MAX>,
-}
-
-/// What a call is searched by, in twelve bytes: parts of the hashes of its key and of its tool, and of its shape the upper 48 bits,
-/// which alone tell two shapes apart.
-#[derive(Clone, Copy, Debug, Default)]
-struct Sign {
-    key: u32,
-    tool: u16,
-    shape: [u8; 6],
-}
-
-impl Sign {
-    fn of(mark: &CallMark) -> Self {
-        Self {
-            key: mark.known_key as u32,
-            tool: mark.tool as u16,
-            shape: upper_bits(mark.shape),
-        }
-    }
+    /// For each of them, what it is searched by: parts of the hashes of its key and of its tool, and of its shape the upper 48
+    /// bits, which alone tell two shapes apart.
+    keys: [u32; RECENT_CALLS_MAX],
+    tools: [u16; RECENT_CALLS_MAX],
+    shapes: ([u32; RECENT_CALLS_MAX], [u16; RECENT_CALLS_MAX]),
 }
 
 impl Recent {
     /// Remembers a call.
     pub(crate) fn push(&mut self, mark: CallMark) {
-        self.signs.push(Sign::of(&mark));
+        if self.marks.len() == RECENT_CALLS_MAX {
+            self.keys.copy_within(1.., 0);
+            self.tools.copy_within(1.., 0);
+            self.shapes.0.copy_within(1.., 0);
+            self.shapes.1.copy_within(1.., 0);
+        }
+        let place = self.marks.len().min(RECENT_CALLS_MAX - 1);
+        self.keys[place] = mark.known_key as u32;
+        self.tools[place] = mark.tool as u16;
+        (self.shapes.0[place], self.shapes.1[place]) = upper_bits(mark.shape);
         push_bounded(&mut self.marks, mark, RECENT_CALLS_MAX);
     }
 
     /// Those of a tool and its arguments, the newest first; none where these are not known.
     pub(crate) fn of_key(&self, key: Option<u64>) -> impl Iterator<Item = &CallMark> {
-        let same = move |sign: &Sign| key.is_some_and(|key| sign.key == key as u32);
-        self.by_sign(same).filter(move |mark| mark.key() == key)
+        let part = key.map(|key| key as u32);
+        // Most calls are among them for the first time, which is seen for many keys at a time.
+        let any = part.is_some_and(|part| self.keys.contains(&part));
+        self.newest(any, move |place| Some(self.keys[place]) == part)
+            .filter(move |mark| mark.key() == key)
     }
 
     /// Those of a tool, the newest first.
     pub(crate) fn of_tool(&self, tool: u64) -> impl Iterator<Item = &CallMark> {
-        let same = move |sign: &Sign| sign.tool == tool as u16;
-        self.by_sign(same).filter(move |mark| mark.tool == tool)
+        self.newest(true, move |place| self.tools[place] == tool as u16)
+            .filter(move |mark| mark.tool == tool)
     }
 
     /// Those of a tool whose arguments have another shape, the newest first.
+    #[allow(
+        clippy::needless_bitwise_bool,
+        reason = "many signs are compared at a time"
+    )]
     pub(crate) fn of_other_shape(&self, tool: u64, shape: u64) -> impl Iterator<Item = &CallMark> {
-        let shape = upper_bits(shape);
-        let other = move |sign: &Sign| sign.tool == tool as u16 && sign.shape != shape;
-        self.by_sign(other).filter(move |mark| mark.tool == tool)
+        let (upper, lower) = upper_bits(shape);
+        let is_it = move |place: usize| {
+            let other = (self.shapes.0[place] != upper) | (self.shapes.1[place] != lower);
+            (self.tools[place] == tool as u16) & other
+        };
+        // The calls of a tool are mostly all of one shape.
+        let any = (0..RECENT_CALLS_MAX).fold(false, |any, place| any | is_it(place));
+        self.newest(any, is_it)
+            .filter(move |mark| mark.tool == tool)
     }
 
-    fn by_sign(&self, agrees: impl Fn(&Sign) -> bool) -> impl Iterator<Item = &CallMark> {
-        let signs = self.signs.iter().enumerate().rev();
-        let agreeing = signs.filter(move |(_, sign)| agrees(sign));
-        agreeing.map(|(place, _)| &self.marks[place])
+    /// Those at certain places, if there are any, the newest first.
+    fn newest(&self, any: bool, is_it: impl Fn(usize) -> bool) -> impl Iterator<Item = &CallMark> {
+        let length = if any { self.marks.len() } else { 0 };
+        let places = (0..length).rev().filter(move |place| is_it(*place));
+        places.map(|place| &self.marks[place])
     }
 
     /// As [`RunState::bring_near`](crate::engine::run::RunState::bring_near): what is searched, the newest call, and that which
@@ -76,8 +83,9 @@ impl Recent {
     pub(crate) fn bring_near(&self) -> u64 {
         let ends = self.marks.front().into_iter().chain(self.marks.back());
         let marks = ends.fold(0, |all, mark| all ^ mark.start_ns ^ mark.asked);
-        let signs = self.signs.iter().step_by(4);
-        signs.fold(marks, |all, sign| all ^ u64::from(sign.key))
+        let (upper, lower) = &self.shapes;
+        let signs = self.keys[0] ^ u32::from(self.tools[0]) ^ upper[0] ^ u32::from(lower[0]);
+        marks ^ u64::from(signs)
     }
 
     /// Gives the calls their samples back, which are not packed with them.
@@ -88,9 +96,8 @@ impl Recent {
     }
 }
 
-fn upper_bits(hash: u64) -> [u8; 6] {
-    let [upper @ .., _, _] = hash.to_be_bytes();
-    upper
+fn upper_bits(hash: u64) -> (u32, u16) {
+    ((hash >> 32) as u32, (hash >> 16) as u16)
 }
 
 impl Deref for Recent {
@@ -110,7 +117,9 @@ impl Clone for Recent {
 
     fn clone_from(&mut self, other: &Self) {
         self.marks.clone_from(&other.marks);
-        self.signs = other.signs;
+        self.keys = other.keys;
+        self.tools = other.tools;
+        self.shapes = other.shapes;
     }
 }
 
