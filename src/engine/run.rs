@@ -257,7 +257,7 @@ impl RunState {
     }
 
     fn label(&mut self, session_id: Option<&Text>, service: Option<&Service>) {
-        if self.session_id.is_none() {
+        if session_id.is_some() && self.session_id.is_none() {
             self.session_id = session_id.cloned();
         }
         let known = self.service.as_ref();
@@ -266,22 +266,31 @@ impl RunState {
         }
     }
 
-    fn take<'a>(&mut self, events: impl IntoIterator<Item = &'a Event>, policy: &Policy) {
+    fn take<'a>(
+        &mut self,
+        events: impl IntoIterator<Item = &'a Event, IntoIter: Clone>,
+        policy: &Policy,
+    ) {
         self.ensure_tip(policy);
-        let mut events: Vec<_> = events.into_iter().collect();
+        let events = events.into_iter();
+        if events.clone().is_sorted_by_key(Place::of) {
+            return events.for_each(|event| self.take_one(event, policy));
+        }
         // Spans come in the order in which they ended. Sorted, no batch is too large for the window.
-        if !events.is_sorted_by_key(|event| Place::of(event)) {
-            events.sort_by_cached_key(|event| Place::of(event));
-        }
+        let mut events: Vec<_> = events.collect();
+        events.sort_by_cached_key(|event| Place::of(event));
         for event in events {
-            if self.recent_ids.contains(event.id) {
-                self.tell_again(event);
-                continue;
-            }
-            self.recent_ids.push(event.id);
-            self.closed = false;
-            self.place(event, policy);
+            self.take_one(event, policy);
         }
+    }
+
+    fn take_one(&mut self, event: &Event, policy: &Policy) {
+        if self.recent_ids.contains(event.id) {
+            return self.tell_again(event);
+        }
+        self.recent_ids.push(event.id);
+        self.closed = false;
+        self.place(event, policy);
     }
 
     /// A report that is known already. A span and a log record may tell of one event under one identity but with times of
