@@ -56,30 +56,32 @@ pub(crate) const UNPRICED_MAX: usize = 4;
 /// Messages of the guard that are remembered.
 pub(crate) const TOLD_MAX: usize = 32;
 
-/// What has been seen so far.
+/// What has been seen so far. In the order of memory: what each call is compared with and counted in lies together, in front of
+/// what few need.
+#[repr(C)]
 #[derive(Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Fold {
-    /// The run is a swarm ([`is_swarm`](super::run::is_swarm)): derived from its id.
-    pub(crate) is_swarm: bool,
-    pub(crate) totals: Totals,
-    pub(crate) agents: Vec<Text>,
-    /// Models that used tokens of which nobody knows the cost, at most [`UNPRICED_MAX`].
-    pub(crate) unpriced: Vec<Text>,
     pub(crate) recent: Recent,
-    pub(crate) tags: Tags,
+    pub(crate) tallies: Tallies,
     /// Hashes of (tool, masked result), newest last, at most [`RESULTS_MAX`].
     pub(crate) results: Newest<RESULTS_MAX>,
-    pub(crate) tallies: Tallies,
-    pub(crate) warnings: Vec<Kept>,
-    pub(crate) control: Control,
-    /// The newest queries of search tools, newest last; only where the profile compares queries.
-    pub(crate) queries: VecDeque<QueryMark>,
-    pub(crate) speech: Speech,
-    /// What the guard told of warnings, newest last, at most [`TOLD_MAX`].
-    pub(crate) told: VecDeque<Told>,
-    pub(crate) notes: Notes,
+    pub(crate) tags: Tags,
     /// What each agent has done, at most [`AGENTS_MAX`], and what all the others have.
     pub(crate) work: Vec<Work>,
+    pub(crate) agents: Vec<Text>,
+    pub(crate) warnings: Vec<Kept>,
+    /// The run is a swarm ([`is_swarm`](super::run::is_swarm)): derived from its id.
+    pub(crate) is_swarm: bool,
+    pub(crate) notes: Notes,
+    pub(crate) totals: Totals,
+    pub(crate) control: Control,
+    pub(crate) speech: Speech,
+    /// The newest queries of search tools, newest last; only where the profile compares queries.
+    pub(crate) queries: VecDeque<QueryMark>,
+    /// What the guard told of warnings, newest last, at most [`TOLD_MAX`].
+    pub(crate) told: VecDeque<Told>,
+    /// Models that used tokens of which nobody knows the cost, at most [`UNPRICED_MAX`].
+    pub(crate) unpriced: Vec<Text>,
 }
 
 impl Fold {
@@ -101,9 +103,9 @@ impl Fold {
     /// As [`RunState::bring_near`](super::run::RunState::bring_near).
     pub(crate) fn bring_near(&self) -> u64 {
         let totals = &self.totals;
-        let totals = totals.tool_calls ^ totals.first_ns ^ u64::from(totals.worst);
+        let totals = totals.tool_calls ^ totals.busy_ns ^ totals.unspent.tokens;
         let rings = self.recent.bring_near() ^ self.results.bring_near() ^ self.tags.bring_near();
-        let control = self.control.stack.len() as u64 ^ self.control.bounces ^ self.control.last_ns;
+        let control = (self.control.stack.len() ^ self.control.trail.len()) as u64;
         let speech = self.speech.said.len() as u64 ^ self.speech.instructions;
         let agent = self.agents.first().map_or(0, |agent| agent.len() as u64);
         let work = self.work.first().map_or(agent, |work| work.calls);

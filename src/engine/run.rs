@@ -100,42 +100,44 @@ pub enum Input {
     Absorb(Box<RunState>),
 }
 
-/// The state of one run. Plain fields, so that the store can write them; nobody but [`step`] changes them.
+/// The state of one run. Plain fields, so that the store can write them; nobody but [`step`] changes them. In the order of memory,
+/// what each report needs first.
+#[repr(C)]
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct RunState {
-    pub(crate) id: Text,
-    pub(crate) session_id: Option<Text>,
-    pub(crate) service: Option<Service>,
-    /// When it was last heard of, milliseconds since 1970.
-    pub(crate) heard_ms: u64,
     /// The newest reports, in the order of [`Place`].
     pub(crate) window: Window,
     /// How many of them are the older half: those that were there when others left last or when the window was half full for
     /// the first time, and what came into its place among these.
     pub(crate) older: usize,
-    /// What has left the window.
-    pub(crate) base: Packed,
+    /// The first place of the window that changed since `tip` was folded; never there between two steps.
+    pub(crate) disturbed: Option<usize>,
+    /// `base` with the window on top: derived, never stored, absent until it is needed.
+    pub(crate) tip: Option<Box<Fold>>,
     /// Reports before this have left the window.
     pub(crate) base_until: Option<Place>,
     /// Identities of the newest reports, newest last.
     pub(crate) recent_ids: Newest<RECENT_IDS_MAX>,
     /// Call ids that have left the window, newest last.
     pub(crate) folded_calls: Newest<FOLDED_CALLS_MAX>,
-    /// Hashes of the ids of runs that were absorbed.
-    pub(crate) absorbed: Newest<ABSORBED_MAX>,
-    pub(crate) published: VecDeque<Published>,
-    /// The highest revision of what was announced and is not remembered.
-    pub(crate) forgotten_revision: u32,
+    /// When it was last heard of, milliseconds since 1970.
+    pub(crate) heard_ms: u64,
     pub(crate) closed: bool,
     pub(crate) end_announced: bool,
+    /// The highest revision of what was announced and is not remembered.
+    pub(crate) forgotten_revision: u32,
+    pub(crate) published: VecDeque<Published>,
+    pub(crate) session_id: Option<Text>,
+    pub(crate) service: Option<Service>,
+    pub(crate) id: Text,
     pub(crate) late: u64,
     pub(crate) repeated: u64,
-    /// `base` with the window on top: derived, never stored, absent until it is needed.
-    pub(crate) tip: Option<Box<Fold>>,
-    /// The first place of the window that changed since `tip` was folded; never there between two steps.
-    pub(crate) disturbed: Option<usize>,
+    /// What has left the window.
+    pub(crate) base: Packed,
     /// `base` with the first reports of the window on top: derived, never stored.
     pub(crate) near: Option<Near>,
+    /// Hashes of the ids of runs that were absorbed.
+    pub(crate) absorbed: Newest<ABSORBED_MAX>,
 }
 
 /// What the id of a swarm begins with: a run in which the workers of a session are seen together, whatever their runs.

@@ -212,12 +212,13 @@ impl Window {
             card.start_ns ^ u64::from(self.traces.get(card.trace).0[0])
         });
         let end = self.bytes.last().copied().unwrap_or(0);
+        let spot = self.spots.last().map_or(0, |spot| spot.end);
         let signs = self
             .signs
             .iter()
             .step_by(16)
             .fold(0, |all, sign| all ^ sign);
-        newest ^ u64::from(signs) ^ u64::from(end)
+        newest ^ u64::from(signs ^ spot) ^ u64::from(end)
     }
 
     fn take(&mut self, event: &Event) {

@@ -19,28 +19,29 @@ const STACK_MAX: usize = 8;
 /// Hand-offs that are remembered to see a ring: three rounds of six agents.
 pub(crate) const TRAIL_MAX: usize = 18;
 
-/// The state of control.
+/// The state of control. In the order of memory, what each call looks at first.
+#[repr(C)]
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Control {
     /// Agents at work, outermost first.
     pub(crate) stack: Vec<Working>,
-    /// The run says its hand-offs in so many words.
-    pub(crate) explicit: bool,
-    /// Who had control last.
-    pub(crate) holder: Option<Text>,
-    /// The newest hand-off: who gave, who received.
-    pub(crate) last: Option<(Text, Text)>,
     /// Hand-offs in a row between the same two, each the reverse of the one before.
     pub(crate) bounces: u64,
+    pub(crate) evidence: Seldom<SpanId, EVIDENCE_MAX>,
+    /// Who received control since something new came, by hash of the name, newest last.
+    pub(crate) trail: Seldom<u64, TRAIL_MAX>,
+    /// The run says its hand-offs in so many words.
+    pub(crate) explicit: bool,
     /// The newest hand-off says who gave it.
     pub(crate) giver_said: bool,
     /// Answers were not recorded, so that news cannot be seen.
     pub(crate) weak: bool,
-    pub(crate) evidence: Seldom<SpanId, EVIDENCE_MAX>,
+    /// Who had control last.
+    pub(crate) holder: Option<Text>,
+    /// The newest hand-off: who gave, who received.
+    pub(crate) last: Option<(Text, Text)>,
     pub(crate) first_ns: u64,
     pub(crate) last_ns: u64,
-    /// Who received control since something new came, by hash of the name, newest last.
-    pub(crate) trail: Seldom<u64, TRAIL_MAX>,
 }
 
 /// An agent at work.
@@ -126,7 +127,8 @@ impl Control {
 
     /// A call or an answer: what is new ends a bounce.
     pub(crate) fn note_result(&mut self, news: bool) {
-        if news {
+        // Where nothing was counted, there is nothing to forget.
+        if news && self.bounces > 0 {
             self.bounces = 0;
             self.evidence.clear();
             self.trail.clear();

@@ -20,15 +20,16 @@ pub(crate) const SAID_MAX: usize = 12;
 /// Texts that are remembered over the run, to tell a new one from an old one.
 pub(crate) const HEARD_MAX: usize = 16;
 
-/// What was said.
+/// What was said. In the order of memory, what each call looks at first.
+#[repr(C)]
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Speech {
-    /// The newest instructions, newest last.
-    pub(crate) asked: VecDeque<Asked>,
-    /// Instructions so far.
-    pub(crate) instructions: u64,
     /// Turns of text alone since the last tool call or user message, newest last.
     pub(crate) said: VecDeque<Said>,
+    /// Instructions so far.
+    pub(crate) instructions: u64,
+    /// The newest instructions, newest last.
+    pub(crate) asked: VecDeque<Asked>,
     /// How often a tool call or user message came after such turns.
     pub(crate) silences: u64,
     /// Sketches of texts over the run, as in [`Said`].

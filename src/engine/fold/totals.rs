@@ -4,15 +4,11 @@ use serde::{Deserialize, Serialize};
 
 use crate::engine::event::TraceId;
 
-/// Sums over the run, and the counters that rules measure distances with.
+/// Sums over the run, and the counters that rules measure distances with. In the order of memory, what each call needs first.
+#[repr(C)]
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Totals {
     pub(crate) tool_calls: u64,
-    pub(crate) model_calls: u64,
-    pub(crate) tokens: u64,
-    pub(crate) cost_microusd: u64,
-    /// Model calls that asked for tools.
-    pub(crate) asked: u64,
     pub(crate) first_ns: u64,
     pub(crate) last_ns: u64,
     /// Rounds so far: calls that one model answer asked for are one round.
@@ -21,6 +17,12 @@ pub(crate) struct Totals {
     pub(crate) asked_pending: u32,
     /// A model call came after the last tool call.
     pub(crate) model_spoke: bool,
+    /// The latest end that was seen is a failure.
+    pub(crate) failed: bool,
+    /// A root span or an explicit end was seen.
+    pub(crate) root_seen: bool,
+    /// The most that the score has lost, so that 100 minus this is the lowest it has been.
+    pub(crate) worst: u32,
     /// End of the latest call, to tell calls side by side.
     pub(crate) call_end_ns: u64,
     /// Number of the first tool call, seen or still to come, after the newest write.
@@ -37,23 +39,22 @@ pub(crate) struct Totals {
     pub(crate) busy_ns: u64,
     /// Start of the newest tool call before which the run paused for long.
     pub(crate) paused_ns: u64,
+    /// Hash of the turn and of the round that a caller of the guard named last; 0 where none was.
+    pub(crate) turn_name: u64,
+    pub(crate) round_name: u64,
     /// Tokens and cost of model calls since the last tool call.
     pub(crate) unspent: Spent,
-    /// A root span or an explicit end was seen.
-    pub(crate) root_seen: bool,
+    pub(crate) model_calls: u64,
+    pub(crate) tokens: u64,
+    pub(crate) cost_microusd: u64,
+    /// Model calls that asked for tools.
+    pub(crate) asked: u64,
     /// The trace of the latest end.
     pub(crate) end_trace: TraceId,
-    /// The latest end that was seen is a failure.
-    pub(crate) failed: bool,
     /// Calls that the guard kept from being made.
     pub(crate) skipped: u64,
     /// What these calls would have cost, by the calls of their loops that were made.
     pub(crate) saved: Spent,
-    /// Hash of the turn and of the round that a caller of the guard named last; 0 where none was.
-    pub(crate) turn_name: u64,
-    pub(crate) round_name: u64,
-    /// The most that the score has lost, so that 100 minus this is the lowest it has been.
-    pub(crate) worst: u32,
 }
 
 /// Tokens and money.
