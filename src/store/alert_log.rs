@@ -4,11 +4,14 @@
 //! newest of its warning, so that a receiver that was away for long still finds every warning as it stands. It leaves when
 //! a newer one of the same warning comes, when its run is forgotten, or when another is to stay for a run that has more warnings
 //! than [`STAY_MAX`], of which this one was resolved longest ago. So the log is bounded by the number of runs that are kept.
-//! Which alert is the newest of a warning lies under a key of its own, which is written before the alert: a crash that takes the
-//! key takes the alert too, and the journal brings both back.
+//! Which alert is the newest of a warning lies under a key of its own. Alerts are put into the database some milliseconds after
+//! their commit, together, so that this key is written once for all the revisions that came meanwhile; until then they are read
+//! from memory (`pending`). The keys are written before the alerts: a crash that takes a key takes the alert too, and the
+//! journal brings both back.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::RangeInclusive;
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use sled::Db;
@@ -21,7 +24,7 @@ use super::alert::Alert;
 use super::error::StoreError;
 use super::keys;
 use super::pieces::{self, Writes};
-use super::records::decode_alert;
+use super::records::{RecordError, decode_alert};
 use super::shared::{Shared, count};
 
 /// Alerts looked at together, to be removed or to be read.
@@ -30,68 +33,106 @@ const TOGETHER: usize = 256;
 /// Alerts that stay for a run: of all warnings that it remembers, and as many again.
 const STAY_MAX: usize = 2 * PUBLISHED_MAX;
 
+/// An alert that is committed and may not be in the database yet.
+#[derive(Clone)]
+pub(super) struct WaitingAlert {
+    cursor: u64,
+    /// As it is stored.
+    record: Vec<u8>,
+    /// Absent where the record cannot be read.
+    alert: Option<Alert>,
+    /// Whether it stays for as long as it is the newest of its warning.
+    may_stay: bool,
+}
+
+impl WaitingAlert {
+    fn staying(&self) -> Option<&Alert> {
+        self.alert.as_ref().filter(|_| self.may_stay)
+    }
+}
+
 impl Shared {
-    /// Adds alerts behind those there are, as far as they are not there already. Runs that are forgotten with them have no
-    /// newest alert that would have to stay.
-    pub(super) fn put_alerts(
+    /// Adds alerts behind those there are, as far as they are not there already: from here on they can be read. Runs that are
+    /// forgotten with them have no newest alert that would have to stay.
+    pub(super) fn keep_alerts(
         &self,
         first_cursor: u64,
-        alerts: &[Vec<u8>],
+        records: Vec<Vec<u8>>,
         forgotten: &BTreeSet<Text>,
-    ) -> Result<(), StoreError> {
+    ) {
         let newest = *self.last_cursor.borrow();
-        let last = newest.max((first_cursor + alerts.len() as u64).saturating_sub(1));
-        if last == newest {
-            return Ok(());
-        }
-        let oldest = match self.first_cursor.load(Ordering::Acquire) {
-            // None is stored. Where the database was lost, those before this one are.
-            oldest if oldest > newest => oldest.max(first_cursor),
-            oldest => oldest,
+        let numbered = (first_cursor..).zip(records);
+        let new = numbered.filter(|(cursor, _)| *cursor > newest);
+        let waiting: Vec<_> = new
+            .map(|(cursor, record)| self.waiting_alert(cursor, record, forgotten))
+            .collect();
+        let (Some(first), Some(last)) = (waiting.first(), waiting.last()) else {
+            return;
         };
-        for (cursor, record) in (first_cursor..).zip(alerts) {
-            if cursor > newest {
-                self.put_alert(cursor, record, oldest, forgotten)?;
-            }
+        let (first, last) = (first.cursor, last.cursor);
+        if self.first_cursor.load(Ordering::Acquire) > newest {
+            // There were none. Where the database was lost, those before the first one are.
+            self.first_cursor.fetch_max(first, Ordering::AcqRel);
         }
+        Arc::make_mut(&mut self.pending()).alerts.extend(waiting);
         self.last_cursor.send_replace(last);
+    }
+
+    fn waiting_alert(
+        &self,
+        cursor: u64,
+        record: Vec<u8>,
+        forgotten: &BTreeSet<Text>,
+    ) -> WaitingAlert {
+        let alert = decode_alert(cursor, &record);
+        let alert = alert.map_err(|error| self.note_unreadable(cursor, &error));
+        let alert = alert.ok();
+        let may_stay = alert.as_ref();
+        let may_stay = may_stay.is_some_and(|alert| !forgotten.contains(&alert.run_id));
+        WaitingAlert {
+            cursor,
+            record,
+            alert,
+            may_stay,
+        }
+    }
+
+    /// Puts alerts that wait into the database, and removes those of which there are too many then.
+    pub(super) fn settle_alerts(&self, waiting: &[WaitingAlert]) -> Result<(), StoreError> {
+        let Some(last) = waiting.last().map(|alert| alert.cursor) else {
+            return Ok(());
+        };
+        let oldest = self.first_cursor.load(Ordering::Acquire);
+        let superseded = self.write(|db| {
+            let staying = waiting.iter().filter_map(WaitingAlert::staying);
+            let newest: BTreeMap<_, _> = staying
+                .map(|alert| {
+                    let key = keys::newest_alert(&alert.run_id, alert.warning.id);
+                    (key, alert.cursor)
+                })
+                .collect();
+            let mut writes = Writes::default();
+            for alert in waiting {
+                writes.put_pieces(&keys::numbered(keys::ALERT, alert.cursor), &alert.record);
+            }
+            let mut superseded = 0;
+            for (key, cursor) in newest {
+                let before = db.insert(key, &cursor.to_be_bytes())?;
+                let before = before.and_then(|before| pieces::read_number(&before));
+                if let Some(before) = before.filter(|before| *before < oldest) {
+                    superseded += 1;
+                    writes.remove_stored(db, &keys::numbered(keys::ALERT, before))?;
+                }
+            }
+            writes.apply_each(db)?;
+            Ok(superseded)
+        })?;
+        count(&self.tally.alerts_removed, superseded);
         let first = oldest.max((last + 1).saturating_sub(self.alerts_max));
         for run_id in self.thin_alerts(oldest, first)? {
             self.let_oldest_go(&run_id, first)?;
         }
         self.first_cursor.store(first, Ordering::Release);
-        Ok(())
-    }
-
-    /// Adds one alert, and removes the one that it takes the place of where that lies before `oldest`.
-    fn put_alert(
-        &self,
-        cursor: u64,
-        record: &[u8],
-        oldest: u64,
-        forgotten: &BTreeSet<Text>,
-    ) -> Result<(), StoreError> {
-        let alert = decode_alert(cursor, record).ok();
-        let alert = alert.filter(|alert| !forgotten.contains(&alert.run_id));
-        let of_warning = alert
-            .as_ref()
-            .map(|alert| keys::newest_alert(&alert.run_id, alert.warning.id));
-        let superseded = self.write(|db| {
-            let mut before = None;
-            if let Some(key) = of_warning {
-                before = db.insert(key, &cursor.to_be_bytes())?;
-            }
-            let before = before.and_then(|before| pieces::read_number(&before));
-            let before = before.filter(|before| *before < oldest);
-            let mut writes = Writes::default();
-            writes.put_pieces(&keys::numbered(keys::ALERT, cursor), record);
-            if let Some(before) = before {
-                writes.remove_stored(db, &keys::numbered(keys::ALERT, before))?;
-            }
-            writes.apply_each(db)?;
-            Ok(before.is_some())
-        })?;
-        count(&self.tally.alerts_removed, usize::from(superseded));
         Ok(())
     }
 
@@ -200,13 +241,13 @@ impl Shared {
 
     /// The next alerts behind a cursor, at most `limit`.
     pub(super) fn alerts_after(&self, cursor: u64, limit: usize) -> Result<Vec<Alert>, StoreError> {
-        // What lies behind the newest committed cursor is being committed.
-        let last = *self.last_cursor.borrow();
+        // They come into the database before they leave here.
+        let (waiting, stored_until) = self.waiting_alerts(cursor, limit);
         let mut from = cursor.saturating_add(1);
         let mut alerts = Vec::new();
-        while alerts.len() < limit && from <= last {
+        while alerts.len() < limit && from < stored_until {
             let records = self.read(|db| {
-                let stored = db.range(numbers(from, last));
+                let stored = db.range(numbers(from, stored_until - 1));
                 let records = stored
                     .take(TOGETHER.min(limit - alerts.len()))
                     .map(|entry| {
@@ -223,11 +264,29 @@ impl Shared {
             let readable = |(cursor, record): &(_, Vec<_>)| self.readable(*cursor, record);
             alerts.extend(records.iter().filter_map(readable));
         }
+        let missing = limit - alerts.len();
+        alerts.extend(waiting.into_iter().take(missing));
         Ok(alerts)
+    }
+
+    /// The next alerts behind a cursor that may not be in the database yet, and the cursor before which all are.
+    fn waiting_alerts(&self, cursor: u64, limit: usize) -> (Vec<Alert>, u64) {
+        let pending = self.pending();
+        let Some(first) = pending.alerts.first() else {
+            return (Vec::new(), *self.last_cursor.borrow() + 1);
+        };
+        let from = pending
+            .alerts
+            .partition_point(|alert| alert.cursor <= cursor);
+        let next = pending.alerts[from..].iter();
+        let alerts = next.filter_map(|alert| alert.alert.clone());
+        (alerts.take(limit).collect(), first.cursor)
     }
 
     /// The newest alert of each warning of a run.
     pub(super) fn newest_alerts_of(&self, run_id: &str) -> Result<Vec<Alert>, StoreError> {
+        // They come into the database before they leave here.
+        let waiting = self.waiting_alerts_of(run_id);
         let records = self.read(|db| {
             let newest = db.scan_prefix(keys::newest_alerts_of(run_id)).values();
             let records = newest.map(|cursor| {
@@ -237,10 +296,19 @@ impl Shared {
             });
             records.collect::<sled::Result<Vec<_>>>()
         })?;
-        let alerts = records.into_iter().flatten();
-        Ok(alerts
-            .filter_map(|(cursor, record)| self.readable(cursor, &record))
-            .collect())
+        let stored = records.into_iter().flatten();
+        let stored = stored.filter_map(|(cursor, record)| self.readable(cursor, &record));
+        let alerts = stored.chain(waiting);
+        let newest: BTreeMap<_, _> = alerts.map(|alert| (alert.warning.id, alert)).collect();
+        Ok(newest.into_values().collect())
+    }
+
+    /// Alerts of a run that may not be in the database yet, oldest first.
+    fn waiting_alerts_of(&self, run_id: &str) -> Vec<Alert> {
+        let pending = self.pending();
+        let staying = pending.alerts.iter().filter_map(WaitingAlert::staying);
+        let of_run = staying.filter(|alert| &*alert.run_id == run_id);
+        of_run.cloned().collect()
     }
 
     /// An alert, where it can be read: no exporter would ever get past one that cannot. One that lacks a piece because it has
@@ -252,10 +320,14 @@ impl Shared {
         };
         let key = keys::numbered(keys::ALERT, cursor);
         if self.read(|db| db.contains_key(key)).unwrap_or(true) {
-            count(&self.tally.unreadable, 1);
-            tracing::error!(cursor, %error, "an alert cannot be read and is left out");
+            self.note_unreadable(cursor, &error);
         }
         None
+    }
+
+    fn note_unreadable(&self, cursor: u64, error: &RecordError) {
+        count(&self.tally.unreadable, 1);
+        tracing::error!(cursor, %error, "an alert cannot be read and is left out");
     }
 }
 

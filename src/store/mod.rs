@@ -2,12 +2,12 @@
 //!
 //! A shard hands over a [`Turn`]; the store's own thread takes all the turns that wait, writes them as one record of the
 //! `journal` with everything that they changed, syncs once, and only then answers their senders and tells the tails how
-//! far the log of alerts goes ([`Store::published`]). What is looked up lies in sled and follows: alerts at once, new
-//! runs and aliases some milliseconds later (`pending`), states of runs later still and in bulk
-//! ([`Store::save_runs`]). The journal is cut behind the oldest position that some shard still needs
-//! ([`Store::needed_from`]), once all before that is in sled and sled is on disk. After a crash, the journal says again
-//! what sled may have lost, and the states and the journal after them give what was acknowledged. A database that is
-//! damaged is set aside when it is opened, and another one made (`rebuild`) from the newest `snapshot` and the journal.
+//! far the log of alerts goes ([`Store::published`]). What is looked up lies in sled and follows: alerts, new runs and
+//! aliases some milliseconds later (`pending`), states of runs later still and in bulk ([`Store::save_runs`]). The journal is
+//! cut behind the oldest position that some shard still needs ([`Store::needed_from`]), once all before that is in sled and
+//! sled is on disk. After a crash, the journal says again what sled may have lost, and the states and the journal after them
+//! give what was acknowledged. A database that is damaged is set aside when it is opened, and another one made (`rebuild`)
+//! from the newest `snapshot` and the journal.
 //!
 //! Reads go to sled directly, from any task: they are short, and what is surely not there is not looked for (`known`).
 //! Deliberately absent: any knowledge of what a state or an alert means, and any retry of a failed write. A store whose write

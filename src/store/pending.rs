@@ -1,15 +1,15 @@
 //! What becomes of a commit beside the journal: the keys that the database is to hold of it.
 //!
-//! Alerts are put there at once, because tails and exporters read them there. New runs and aliases wait a little, to be
-//! put there together; until then they are read from here ([`Pending`]). Only the store's thread adds and settles, and
-//! the journal has it all: after a crash the same is done again, in the same order, and what is done twice is as if done
-//! once.
+//! New runs, aliases and alerts wait a little, to be put there together; until then they are read from here ([`Pending`]).
+//! Exporters and tails that keep up never read the database. Only the store's thread adds and settles, and the journal has it
+//! all: after a crash the same is done again, in the same order, and what is done twice is as if done once.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::{MutexGuard, PoisonError};
+use std::sync::{Arc, MutexGuard, PoisonError};
 
 use crate::engine::event::{Text, TraceId};
 
+use super::alert_log::WaitingAlert;
 use super::error::StoreError;
 use super::journal::Found;
 use super::keys;
@@ -18,8 +18,8 @@ use super::records::decode_keys;
 use super::shared::{Shared, count};
 use super::turn::{IndexKey, Keys};
 
-/// Keys from which they are put into the database at once: sled stops its readers while it takes a batch.
-const PENDING_MAX: usize = 500;
+/// Keys from which they are put into the database at once: some milliseconds of work, for which a commit may have to wait.
+const PENDING_MAX: usize = 1_000;
 
 /// Runs removed together.
 const REMOVE_RUNS_MAX: usize = 64;
@@ -29,21 +29,28 @@ const REMOVE_RUNS_MAX: usize = 64;
 pub(super) struct Pending {
     pub(super) new_runs: BTreeSet<IndexKey>,
     pub(super) aliases: BTreeMap<TraceId, Text>,
+    /// In the order of their cursors.
+    pub(super) alerts: Vec<WaitingAlert>,
 }
 
 impl Pending {
     fn len(&self) -> usize {
-        self.new_runs.len() + self.aliases.len()
+        self.new_runs.len() + self.aliases.len() + self.alerts.len()
     }
 }
 
 impl Shared {
-    pub(super) fn pending(&self) -> MutexGuard<'_, Pending> {
+    pub(super) fn pending(&self) -> MutexGuard<'_, Arc<Pending>> {
         self.pending.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     pub(super) fn is_settled(&self) -> bool {
         self.pending().len() == 0
+    }
+
+    /// Whether so much waits that it is time to settle.
+    pub(super) fn has_much_pending(&self) -> bool {
+        self.pending().len() >= PENDING_MAX
     }
 
     /// Keeps what a group changed, which is in the journal at `position`: from here on it can be read.
@@ -61,13 +68,13 @@ impl Shared {
             count(|turn| turn.removed.len()),
         );
         for turn in turns {
-            let waiting = {
+            {
                 let mut pending = self.pending();
+                let pending = Arc::make_mut(&mut pending);
                 pending.new_runs.extend(turn.new_runs);
                 pending.aliases.extend(turn.aliases);
-                pending.len()
-            };
-            if waiting >= PENDING_MAX || !turn.removed.is_empty() {
+            }
+            if !turn.removed.is_empty() {
                 self.settle()?;
             }
             for runs in turn.removed.chunks(REMOVE_RUNS_MAX) {
@@ -76,13 +83,14 @@ impl Shared {
             alerts.extend(turn.alerts);
             forgotten.extend(turn.removed.into_iter().map(|run| run.run_id));
         }
-        self.put_alerts(first_cursor, &alerts, &forgotten)
+        self.keep_alerts(first_cursor, alerts, &forgotten);
+        Ok(())
     }
 
     /// Puts into the database what waits.
     pub(super) fn settle(&self) -> Result<(), StoreError> {
         // Whoever reads looks here first and into the database then, so it must not leave before it has arrived.
-        let pending = self.pending().clone();
+        let pending = Arc::clone(&self.pending());
         self.write(|db| {
             let mut writes = Writes::default();
             for run in &pending.new_runs {
@@ -96,7 +104,8 @@ impl Shared {
         })?;
         let aliases = pending.aliases.keys();
         self.known.add(aliases.map(|trace| keys::alias(*trace)));
-        *self.pending() = Pending::default();
+        self.settle_alerts(&pending.alerts)?;
+        *self.pending() = Arc::default();
         Ok(())
     }
 
@@ -122,7 +131,13 @@ impl Shared {
             Found::Record {
                 position, payload, ..
             } => match decode_keys(&payload) {
-                Ok((first_cursor, turns)) => self.keep(position, first_cursor, turns),
+                Ok((first_cursor, turns)) => {
+                    self.keep(position, first_cursor, turns)?;
+                    if self.has_much_pending() {
+                        self.settle()?;
+                    }
+                    Ok(())
+                }
                 Err(error) => {
                     tracing::warn!(position, %error, "the keys of a journal record cannot be read and are lost");
                     self.lose_run_count();

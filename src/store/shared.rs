@@ -5,7 +5,7 @@ use std::fs::File;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use tokio::sync::watch;
 
@@ -47,7 +47,8 @@ pub(super) struct Shared {
     pub(super) first_cursor: AtomicU64,
     /// The newest committed alert; sent by the store's thread.
     pub(super) last_cursor: watch::Sender<u64>,
-    pub(super) pending: Mutex<Pending>,
+    /// What is committed and may not be in the database yet; added to and settled by the store's thread.
+    pub(super) pending: Mutex<Arc<Pending>>,
     /// What the database surely lacks.
     pub(super) known: Known,
     /// How many runs there are; written by the store's thread.

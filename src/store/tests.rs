@@ -95,6 +95,17 @@ fn cursors(store: &Store) -> Vec<u64> {
     alerts.iter().map(|alert| alert.cursor).collect()
 }
 
+/// Waits until all that was committed is in the database.
+async fn settled(store: &Store) {
+    let all = async {
+        while !store.inner.shared.is_settled() {
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+    };
+    let waited = tokio::time::timeout(Duration::from_secs(30), all).await;
+    waited.expect("what was committed is put into the database");
+}
+
 /// Spoils 64 bytes of the log, and removes sled's snapshots, which would hide that.
 fn damage(database: &Path, place: usize) {
     let log = database.join("db");

@@ -39,8 +39,9 @@ const SAVE_RUNS_MAX: usize = 100;
 /// Bytes of states written together: some five milliseconds of work, for which a commit may have to wait.
 const SAVE_BYTES_MAX: usize = 256 << 10;
 
-/// How long keys wait for others, to be put into the database together.
-const SETTLE_AFTER: Duration = Duration::from_millis(20);
+/// How long keys wait for others, to be put into the database together: of a warning's revisions in that time, one is noted as
+/// the newest.
+const SETTLE_AFTER: Duration = Duration::from_millis(50);
 
 /// How one who waits is answered.
 pub(super) type Answer<T> = oneshot::Sender<Result<T, StoreError>>;
@@ -248,7 +249,7 @@ impl Writer {
         match self.settle_at {
             None if self.shared.has_failed() || self.shared.is_settled() => {}
             None => self.settle_at = Some(Instant::now() + SETTLE_AFTER),
-            Some(at) if at <= Instant::now() => {
+            Some(at) if at <= Instant::now() || self.shared.has_much_pending() => {
                 // A failure is noted, and the journal has the keys.
                 let _ = self.shared.settle();
                 self.settle_at = None;

@@ -28,6 +28,78 @@ async fn cursors_have_no_gap_across_shards_and_reopening() {
     assert_eq!(store.alerts_after(38, 3).unwrap(), []);
 }
 
+/// A turn with an alert of a warning.
+fn of(run_id: &str, warning: u64) -> Turn {
+    let raised = samples::raised(run_id);
+    Turn {
+        alerts: vec![Alert {
+            warning: Warning {
+                id: warning,
+                ..raised.warning
+            },
+            ..raised
+        }],
+        ..Turn::default()
+    }
+}
+
+/// Given alerts that are committed, they are read the same before the database has them and after, from any cursor on and by
+/// their run; and those that it never came to have are there when the store is opened again.
+#[tokio::test]
+async fn alerts_are_read_before_the_database_has_them() {
+    let dir = TempDir::new().unwrap();
+    let (store, mut hand) = Store::by_hand(dir.path(), &options()).unwrap();
+    let ids = |store: &Store, run_id: &str| {
+        let alerts = store.newest_alerts_of(run_id).unwrap();
+        let alerts = alerts.iter().map(|alert| (alert.warning.id, alert.cursor));
+        alerts.collect::<Vec<_>>()
+    };
+    let seen = |store: &Store| {
+        let parts = (0..8).flat_map(|after| (0..8).map(move |limit| (after, limit)));
+        let parts: Vec<_> = parts
+            .map(|(after, limit)| store.alerts_after(after, limit).unwrap())
+            .collect();
+        (parts, ids(store, "a"), ids(store, "b"))
+    };
+    let turns = [("a", 1), ("b", 2), ("a", 1), ("a", 3), ("b", 2), ("a", 1)];
+    for (number, (run_id, warning)) in (1..).zip(turns) {
+        let (committed, ()) = tokio::join!(store.commit(of(run_id, warning)), async {
+            assert!(hand.work(), "the turn has been handed over");
+        });
+        committed.unwrap();
+        assert_eq!(cursors(&store), (1..=number).collect::<Vec<_>>());
+        if number == 2 {
+            hand.settle();
+        }
+    }
+    assert!(!store.inner.shared.is_settled());
+    let before = seen(&store);
+    assert_eq!(before.1, [(1, 6), (3, 4)]);
+    assert_eq!(before.2, [(2, 5)]);
+    hand.settle();
+    assert!(store.inner.shared.is_settled());
+    assert_eq!(seen(&store), before);
+    let (committed, _) = tokio::join!(store.commit(of("b", 4)), async { hand.work() });
+    committed.unwrap();
+    let before = seen(&store);
+    drop((store, hand));
+    assert_eq!(seen(&open(dir.path())), before);
+}
+
+/// Given a run that is forgotten right after an alert of it was committed, no alert of it stays.
+#[tokio::test]
+async fn an_alert_that_waits_does_not_outstay_its_run() {
+    let dir = TempDir::new().unwrap();
+    let (store, mut hand) = Store::by_hand(dir.path(), &options()).unwrap();
+    for turn in [of("gone", 1), removing("gone")] {
+        let (committed, _) = tokio::join!(store.commit(turn), async { hand.work() });
+        committed.unwrap();
+    }
+    assert_eq!(store.newest_alerts_of("gone").unwrap(), []);
+    hand.settle();
+    assert_eq!(store.newest_alerts_of("gone").unwrap(), []);
+}
+
 /// Given more alerts than are kept, the newest one of each warning stays, however old it is, until a newer one comes or its run
 /// is forgotten; where an exporter has not had it then, it is counted as lost.
 #[tokio::test]
@@ -36,16 +108,6 @@ async fn the_newest_alert_of_a_warning_stays() {
     let keep = Options {
         alerts_max: 5,
         ..options()
-    };
-    let of = |run_id: &str, warning: u64| Turn {
-        alerts: vec![Alert {
-            warning: Warning {
-                id: warning,
-                ..samples::raised(run_id).warning
-            },
-            ..samples::raised(run_id)
-        }],
-        ..Turn::default()
     };
     {
         let store = Store::open(dir.path(), &keep).unwrap();
@@ -57,10 +119,12 @@ async fn the_newest_alert_of_a_warning_stays() {
         for _ in 0..10 {
             store.commit(of("busy", 6)).await.unwrap();
         }
+        settled(&store).await;
         assert_eq!(cursors(&store), [1, 2, 3, 4, 5, 11, 12, 13, 14, 15]);
         assert_eq!((store.first_cursor(), store.last_cursor()), (11, 15));
         // A newer alert of an old warning takes its place.
         store.commit(of("old", 2)).await.unwrap();
+        settled(&store).await;
         assert_eq!(cursors(&store), [1, 3, 4, 5, 12, 13, 14, 15, 16]);
     }
     let store = Store::open(dir.path(), &keep).unwrap();
@@ -78,6 +142,7 @@ async fn the_newest_alert_of_a_warning_stays() {
     assert_eq!(store.counters().alerts_lost, 0, "the exporter has had it");
     store.set_exporter_cursor("pager", 2).unwrap();
     store.commit(removing("old")).await.unwrap();
+    settled(&store).await;
     assert_eq!(store.counters().alerts_lost, 1, "it has had the first");
     assert_eq!(cursors(&store), [12, 13, 14, 15, 16]);
     // What is announced with the removal of its run does not stay.
@@ -89,6 +154,7 @@ async fn the_newest_alert_of_a_warning_stays() {
     for warning in 10..20 {
         store.commit(of("new", warning)).await.unwrap();
     }
+    settled(&store).await;
     assert_eq!(cursors(&store), (18..=27).collect::<Vec<_>>());
 }
 
@@ -122,6 +188,7 @@ async fn few_alerts_stay_for_a_run() {
             store.commit(resolved).await.unwrap();
         }
     }
+    settled(&store).await;
     let kept = store.alerts_after(0, 1_000).unwrap();
     let ids: BTreeSet<u64> = kept.iter().map(|alert| alert.warning.id).collect();
     let newest = 300 - (96 - 3)..300;
@@ -135,6 +202,7 @@ async fn what_is_removed_while_it_is_read_is_no_damage() {
     let dir = TempDir::new().unwrap();
     let store = open(dir.path());
     store.commit(alerting(0, 1)).await.unwrap();
+    settled(&store).await;
     let shared = &store.inner.shared;
     let cut = [0x0a, 0x7f];
     assert_eq!(shared.readable(2, &cut), None);
@@ -156,8 +224,10 @@ async fn the_oldest_alerts_leave_and_are_counted() {
         store.commit(alerting(0, 4)).await.unwrap();
         assert_eq!(cursors(&store), [1, 2, 3, 4]);
         store.commit(alerting(0, 3)).await.unwrap();
+        settled(&store).await;
         assert_eq!(cursors(&store), [3, 4, 5, 6, 7]);
         store.commit(alerting(0, 8)).await.unwrap();
+        settled(&store).await;
         assert_eq!(cursors(&store), [11, 12, 13, 14, 15]);
         assert_eq!(
             (store.first_cursor(), store.counters().alerts_removed),
@@ -171,5 +241,6 @@ async fn the_oldest_alerts_leave_and_are_counted() {
         (14, 3)
     );
     store.commit(alerting(0, 1)).await.unwrap();
+    settled(&store).await;
     assert_eq!(cursors(&store), [15, 16]);
 }
