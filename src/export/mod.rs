@@ -337,6 +337,16 @@ impl Sink {
         !matches!(self, Self::File(_))
     }
 
+    /// How long it rests after what waited is delivered, so that revisions that follow closely are shown as one.
+    fn pace(&self) -> Option<Duration> {
+        match self {
+            Self::Terminal(_) => Some(terminal::PACE),
+            #[cfg(test)]
+            Self::Scripted(scripted) => scripted.pace(),
+            _ => None,
+        }
+    }
+
     /// Whether what was missed while the daemon was away is delivered at the next start. Nobody was looking at the
     /// terminal then.
     fn keeps_cursor(&self) -> bool {

@@ -72,10 +72,14 @@ impl Outbox {
         let mut published = self.store.published();
         let leaving = self.leaving.clone();
         loop {
+            let before = self.cursor;
             while *published.borrow_and_update() > self.cursor {
                 if !self.deliver().await {
                     return;
                 }
+            }
+            if let Some(pace) = self.sink.pace().filter(|_| self.cursor > before) {
+                let _ = tokio::time::timeout(pace, leaving.cancelled()).await;
             }
             tokio::select! {
                 changed = published.changed() => if changed.is_err() { return },

@@ -24,6 +24,8 @@ struct Script {
     steps: VecDeque<Step>,
     /// What it does when there are no steps left.
     is_down: bool,
+    /// How long it rests after a batch.
+    pace: Option<Duration>,
     /// Ids and revisions of each batch, and when it came.
     batches: Vec<(Instant, Vec<(u64, u32)>)>,
 }
@@ -53,6 +55,15 @@ impl Scripted {
             Step::Say(answer) => answer,
             Step::Hang => pending().await,
         }
+    }
+
+    pub(super) fn pace(&self) -> Option<Duration> {
+        self.0.lock().expect("no panic").pace
+    }
+
+    fn resting(self, pace: Duration) -> Self {
+        self.0.lock().expect("no panic").pace = Some(pace);
+        self
     }
 
     fn then(self, step: Step) -> Self {
@@ -387,6 +398,26 @@ async fn the_only_copy_of_a_warning_is_never_dropped() {
     assert_eq!((shown.missed, shown.failed), (0, 0));
     assert_eq!(shown.sent + shown.superseded, 50 + 2 * 39 + 1);
     assert_eq!(store.counters().alerts_lost, 0);
+}
+
+// Given a receiver that rests; revisions that come meanwhile are one batch, with the newest of them alone, and leaving does not
+// wait for it.
+#[tokio::test]
+async fn what_comes_during_a_rest_is_sent_together() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let store = store(dir.path());
+    let receiver = Scripted::default().resting(Duration::from_secs(600));
+    let exporters = receiver.start(&store);
+    publish(&store, vec![alert(1, 1)]).await;
+    wait_for("the first", || receiver.batches().len() == 1).await;
+    let begin = Instant::now();
+    for revision in 2..=4 {
+        publish(&store, vec![alert(1, revision), alert(revision.into(), 1)]).await;
+    }
+    exporters.drain(soon()).await;
+    assert!(begin.elapsed() < Duration::from_secs(10));
+    let together = vec![(2, 1), (3, 1), (1, 4), (4, 1)];
+    assert_eq!(receiver.batches(), [vec![(1, 1)], together]);
 }
 
 // Given a process that dies between a delivery and its confirmation; the next one delivers again.

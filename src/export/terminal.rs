@@ -4,6 +4,7 @@
 //! nothing else.
 
 use std::io::{self, Write};
+use std::time::Duration;
 
 use tokio::task::spawn_blocking;
 
@@ -12,6 +13,10 @@ use crate::cli::render::alert::Feed;
 use crate::cli::render::text::Look;
 use crate::json::AlertJson;
 use crate::store::alert::Alert;
+
+/// How long a person sees nothing of what happens after the last alerts. Nobody reads faster, and a run that goes round at full
+/// speed has many revisions in that time, of which the newest is enough.
+pub(super) const PACE: Duration = Duration::from_millis(50);
 
 /// Standard output and what it has shown.
 pub(super) struct Terminal {
