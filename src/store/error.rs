@@ -158,7 +158,7 @@ impl StoreError {
 
 /// What the system refused, which has a number; what sled makes of bytes that it cannot read has none. Of a refusal that met a
 /// thread of its own sled hands out copies: there only the text has the number.
-fn refusal(error: io::Error) -> Option<io::Error> {
+pub(super) fn refusal(error: io::Error) -> Option<io::Error> {
     if error.raw_os_error().is_some() || is_held(&error) {
         return Some(error);
     }

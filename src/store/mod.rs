@@ -16,6 +16,7 @@
 pub mod alert;
 mod alert_log;
 mod backup;
+mod database;
 mod error;
 pub(crate) mod hashing;
 mod journal;

@@ -14,6 +14,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use super::backup::UNFINISHED as UNFINISHED_COPY;
+use super::database::Database;
 use super::error::{StoreError, is_held};
 use super::journal::{Found, Reader};
 use super::keys;
@@ -74,7 +75,7 @@ const LET_GO_WAIT: Duration = Duration::from_secs(5);
 
 /// An open data directory.
 pub(super) struct Opened {
-    pub(super) db: sled::Db,
+    pub(super) db: Database,
     /// Our own handle of the database's log, to sync it with before the journal is cut; none where the end of the process
     /// is all that is feared.
     pub(super) log: Option<File>,
@@ -126,7 +127,7 @@ pub(super) fn open(dir: &Path, options: &Options) -> Result<Opened, StoreError> 
 }
 
 /// Opens the database if it is sound, as far as that can be seen; all of it is looked at where it was in doubt before.
-fn open_sound(dir: &Path, is_ours: bool, options: &Options) -> Result<sled::Db, StoreError> {
+fn open_sound(dir: &Path, is_ours: bool, options: &Options) -> Result<Database, StoreError> {
     let path = dir.join(DATABASE);
     let had_content = path.exists() || !snapshot::list(&snapshot::dir_of(dir)).is_empty();
     let is_filled = is_ours && had_content;
@@ -297,7 +298,7 @@ pub(super) fn open_database(
     dir: &Path,
     path: &Path,
     options: &Options,
-) -> Result<sled::Db, StoreError> {
+) -> Result<Database, StoreError> {
     let config = sled::Config::new()
         .path(path)
         .segment_size(SEGMENT_BYTES)
@@ -307,7 +308,7 @@ pub(super) fn open_database(
     let start = Instant::now();
     loop {
         match open_in_thread(&config, open_max(path)) {
-            Ok(Ok(db)) => return Ok(db),
+            Ok(Ok(db)) => return Ok(Database::new(db)),
             // The lock is ours, so the file can only be held by a database that this process is about to drop.
             Ok(Err(sled::Error::Io(error))) if is_held(&error) && start.elapsed() < LET_GO_WAIT => {
                 thread::sleep(Duration::from_millis(20));
@@ -379,13 +380,13 @@ fn open_in_thread(
     }
 }
 
-fn panic_message(panic: &(dyn std::any::Any + Send)) -> String {
+pub(super) fn panic_message(panic: &(dyn std::any::Any + Send)) -> String {
     let text = panic
         .downcast_ref::<String>()
         .map(String::as_str)
         .or_else(|| panic.downcast_ref::<&str>().copied());
     format!(
-        "the database gave up while opening: {}",
+        "the database gave up: {}",
         text.unwrap_or("no reason given")
     )
 }

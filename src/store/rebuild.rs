@@ -137,7 +137,7 @@ fn fill(
     db.insert(keys::SCHEMA, &SCHEMA_KNOWN.to_be_bytes())
         .map_err(of_sled)?;
     db.flush().map_err(of_sled)?;
-    Ok(())
+    db.close().map_err(refused)
 }
 
 /// The journal's position that a state contains. No later record may have one that is not above it.

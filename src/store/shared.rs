@@ -9,6 +9,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use tokio::sync::watch;
 
+use super::database::Database;
 use super::error::StoreError;
 use super::keys;
 use super::known::Known;
@@ -31,7 +32,7 @@ const NOT_COUNTED: u64 = u64::MAX;
 
 /// The database and everything about it that more than one thread looks at.
 pub(super) struct Shared {
-    pub(super) db: sled::Db,
+    pub(super) db: Database,
     pub(super) dir: PathBuf,
     pub(super) alerts_max: u64,
     durability: Durability,
@@ -110,7 +111,7 @@ pub(super) fn count(counter: &AtomicU64, more: usize) {
 
 impl Shared {
     /// Finds out where the alerts end.
-    pub(super) fn new(db: sled::Db, dir: PathBuf, options: &Options) -> Result<Self, StoreError> {
+    pub(super) fn new(db: Database, dir: PathBuf, options: &Options) -> Result<Self, StoreError> {
         let mut shared = Self {
             db,
             dir,
