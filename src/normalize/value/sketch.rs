@@ -37,17 +37,22 @@ pub(super) fn of(text: &str) -> Sketch {
         bytes,
         begin: 0,
         is_within: false,
+        near: [0; NEAR_BYTES],
         votes: Votes::default(),
     };
     for (piece, start) in pieces.iter().zip((0..).step_by(PIECE_BYTES)) {
         words.take(piece, start);
     }
     words.take(&last, bytes.len() - rest.len());
-    Sketch {
-        words: words.votes.words,
-        bits: words.votes.majority(),
-    }
+    words.votes.sketch()
 }
+
+/// Bytes that are hashed at a time.
+const EIGHT: usize = 8;
+
+/// The eight bytes before a piece, those of the piece, and eight more: what a short word that ends in it is read from, without
+/// looking where the text ends.
+const NEAR_BYTES: usize = EIGHT + PIECE_BYTES + EIGHT;
 
 /// The words of a text, as far as it was read.
 struct Words<'t> {
@@ -56,6 +61,8 @@ struct Words<'t> {
     begin: usize,
     /// That word has not ended yet.
     is_within: bool,
+    /// What lies near the piece, with letters [`alike`].
+    near: [u8; NEAR_BYTES],
     votes: Votes,
 }
 
@@ -64,6 +71,7 @@ impl Words<'_> {
     #[inline]
     fn take(&mut self, piece: &[u8; PIECE_BYTES], start: usize) {
         let Signs { letters, leads } = Signs::of(piece);
+        self.come_near(piece);
         let behind_letters = letters << 1 | u64::from(self.is_within);
         let mut begins = letters & (!behind_letters | leads);
         let mut ends = behind_letters & (!letters | leads);
@@ -73,10 +81,32 @@ impl Words<'_> {
         }
         while ends != 0 {
             let end = start + take_lowest(&mut ends);
-            self.votes.take(word(self.bytes, self.begin, end));
+            self.votes.take(self.word(start, end));
             self.begin = start + take_lowest(&mut begins);
         }
         self.is_within = letters >> (PIECE_BYTES - 1) == 1;
+    }
+
+    fn come_near(&mut self, piece: &[u8; PIECE_BYTES]) {
+        self.near.copy_within(PIECE_BYTES..PIECE_BYTES + EIGHT, 0);
+        let (place, _) = self.near[EIGHT..].as_chunks_mut();
+        for (near, eight) in place.iter_mut().zip(piece.as_chunks().0) {
+            *near = alike(u64::from_le_bytes(*eight)).to_le_bytes();
+        }
+    }
+
+    /// The hash of the word that ends here, in or right behind the piece that starts there, whatever the case of its ASCII
+    /// letters.
+    #[inline]
+    fn word(&self, start: usize, end: usize) -> u64 {
+        let length = end - self.begin;
+        if length > EIGHT {
+            return long_word(&self.bytes[self.begin..end]);
+        }
+        let near = self.near.get(self.begin + EIGHT - start..);
+        let near = near.and_then(<[u8]>::first_chunk);
+        let near = u64::from_le_bytes(near.copied().unwrap_or_default());
+        mix(hashed(length as u64, near & FIRST[length]), SALT)
     }
 }
 
@@ -96,70 +126,75 @@ struct Signs {
     leads: u64,
 }
 
-/// A byte's highest bit, in each of eight.
-const HIGH: u64 = 0x8080_8080_8080_8080;
-
 impl Signs {
+    #[expect(clippy::needless_bitwise_bool, reason = "see `wide::any`")]
+    #[inline]
     fn of(piece: &[u8; PIECE_BYTES]) -> Self {
-        let mut signs = Self::default();
-        let is_ascii = piece.is_ascii();
-        for (eight, place) in piece.as_chunks().0.iter().zip((0..u64::BITS).step_by(8)) {
-            let eight = u64::from_le_bytes(*eight);
-            let ascii = eight & !HIGH;
-            let letters = between(ascii | SMALL, b'a', b'z') | between(ascii, b'0', b'9') | eight;
-            signs.letters |= gathered(letters & HIGH) << place;
-            // Most texts have no signs beyond ASCII.
-            if !is_ascii {
-                let leads = eight & (eight << 1) & (eight << 2);
-                signs.leads |= gathered(leads & HIGH) << place;
-            }
-        }
-        signs
+        let is_letter = |byte: u8| {
+            ((byte | b' ').wrapping_sub(b'a') < 26)
+                | (byte.wrapping_sub(b'0') < 10)
+                | (byte >= 0x80)
+        };
+        let letters = gathered(piece.map(|byte| u8::from(is_letter(byte))));
+        // Most texts have no signs beyond ASCII.
+        let leads = if piece.is_ascii() {
+            0
+        } else {
+            gathered(piece.map(|byte| u8::from(byte >= 0xe0)))
+        };
+        Self { letters, leads }
     }
 }
+
+/// Flags of bytes as bits.
+fn gathered(flags: [u8; PIECE_BYTES]) -> u64 {
+    let eights = flags.as_chunks().0.iter().zip((0..u64::BITS).step_by(8));
+    eights.fold(0, |bits, (eight, place)| {
+        // Each factor's bit moves one byte's to its place at the top, and no two meet on the way.
+        let gathered = u64::from_le_bytes(*eight).wrapping_mul(0x0102_0408_1020_4080) >> 56;
+        bits | gathered << place
+    })
+}
+
+/// A byte's highest bit, in each of eight.
+const HIGH: u64 = 0x8080_8080_8080_8080;
 
 /// The bit that small letters have and large ones have not, in each of eight bytes.
 const SMALL: u64 = HIGH >> 2;
 
-/// Has the highest bit of each of eight bytes of ASCII say whether it is one of the signs from `first` to `last`.
-fn between(ascii: u64, first: u8, last: u8) -> u64 {
-    let each = |byte: u8| u64::from_ne_bytes([byte; 8]);
-    (ascii + each(0x80 - first)) & !(ascii + each(0x7f - last))
+/// Eight bytes in which large and small letters of ASCII are alike. They are hashed with the bits of [`SMALL`] turned over, which
+/// stay as they are here, so that what lies behind a word can be left out as zeros.
+fn alike(eight: u64) -> u64 {
+    (eight | (!eight & HIGH) >> 2) ^ SMALL
 }
 
-/// The highest bits of eight bytes, side by side.
-fn gathered(high: u64) -> u64 {
-    // Each factor's bit moves one byte's to its place at the top, and no two meet on the way.
-    (high >> 7).wrapping_mul(0x0102_0408_1020_4080) >> 56
+/// The first so many of eight bytes.
+const FIRST: [u64; EIGHT + 1] = [
+    0,
+    0xff,
+    0xffff,
+    0x00ff_ffff,
+    0xffff_ffff,
+    0x00ff_ffff_ffff,
+    0xffff_ffff_ffff,
+    0x00ff_ffff_ffff_ffff,
+    u64::MAX,
+];
+
+/// A hash with eight more bytes of a word.
+fn hashed(hash: u64, alike: u64) -> u64 {
+    mix(hash ^ SALT, alike ^ SMALL)
 }
 
-/// Up to eight bytes as a number, zeros behind them.
-fn load(bytes: &[u8]) -> u64 {
-    bytes.first_chunk().map_or_else(
-        || {
-            let last_first = bytes.iter().rev();
-            last_first.fold(0, |eight, byte| eight << 8 | u64::from(*byte))
-        },
-        |eight| u64::from_le_bytes(*eight),
-    )
-}
-
-/// The hash of a word, whatever the case of its ASCII letters.
-fn word(text: &[u8], begin: usize, end: usize) -> u64 {
-    let length = end - begin;
-    let small = |eight: u64| eight | (!eight & HIGH) >> 2;
-    if length <= 8
-        && let Some(eight) = text[begin..].first_chunk()
-    {
-        let eight = u64::from_le_bytes(*eight) & u64::MAX >> (64 - 8 * length);
-        return mix(mix(length as u64 ^ SALT, small(eight)), SALT);
-    }
-    let mut hash = length as u64;
-    for place in (begin..end).step_by(8) {
-        let eight = load(&text[place..]) & u64::MAX >> (64 - 8 * (end - place).min(8));
-        hash = mix(hash ^ SALT, small(eight));
-    }
-    mix(hash, SALT)
+/// The hash of a word of more than eight bytes.
+#[inline(never)]
+fn long_word(word: &[u8]) -> u64 {
+    let eights = word.chunks(EIGHT).map(|bytes| {
+        let mut eight = [0; EIGHT];
+        eight[..bytes.len()].copy_from_slice(bytes);
+        alike(u64::from_le_bytes(eight)) & FIRST[bytes.len()]
+    });
+    mix(eights.fold(word.len() as u64, hashed), SALT)
 }
 
 /// Any odd number with as many ones as zeros.
@@ -172,15 +207,16 @@ const TOGETHER: usize = 7;
 #[derive(Default)]
 struct Votes {
     planes: [u64; PLANES],
-    words: u64,
-    /// The words since the last that were counted.
+    /// Words that are counted in the planes.
+    counted: u64,
+    /// The words since then, and older ones behind them.
     waiting: [u64; TOGETHER],
     waits: usize,
 }
 
 impl Votes {
+    #[inline]
     fn take(&mut self, word: u64) {
-        self.words += 1;
         self.waiting[self.waits] = word;
         self.waits += 1;
         if self.waits == TOGETHER {
@@ -190,8 +226,8 @@ impl Votes {
 
     /// Counts the words that wait: seven are added up to a number of three digits first, which costs less than adding each.
     fn count(&mut self) {
-        let words = std::mem::take(&mut self.waiting);
-        self.waits = 0;
+        let words = self.waiting;
+        self.counted += std::mem::take(&mut self.waits) as u64;
         let (first, second) = (
             added(words[0], words[1], words[2]),
             added(words[3], words[4], words[5]),
@@ -203,18 +239,17 @@ impl Votes {
         (*one, carry) = added(*one, ones.0, 0);
         (*two, carry) = added(*two, twos.0, carry);
         (*four, carry) = added(*four, twos.1, carry);
+        // Where nothing is carried any more cannot be foreseen, and adding it costs less than asking.
         for plane in more {
-            if carry == 0 {
-                break;
-            }
             (*plane, carry) = (*plane ^ carry, *plane & carry);
         }
     }
 
     /// The bits that are set in more than half of the words: all counts are compared with the half at once, digit by digit.
-    fn majority(mut self) -> u64 {
+    fn sketch(mut self) -> Sketch {
+        self.waiting[self.waits..].fill(0);
         self.count();
-        let half = self.words / 2;
+        let half = self.counted / 2;
         let (mut more, mut equal) = (0, u64::MAX);
         for (place, plane) in self.planes.iter().enumerate().rev() {
             if (half >> place) & 1 == 0 {
@@ -224,7 +259,10 @@ impl Votes {
                 equal &= plane;
             }
         }
-        more
+        Sketch {
+            bits: more,
+            words: self.counted,
+        }
     }
 }
 
@@ -301,6 +339,14 @@ mod tests {
         }
     }
 
+    /// Given words of all kinds, their sketch is the one that was kept on disk before.
+    #[test]
+    fn sketches_stay_as_they_are() {
+        let text = "Eddy reads words, some of them extraordinarily long: déjà-vu, 渦, x86_64";
+        let (bits, words) = (0xafb4_198b_51b5_5494, 13);
+        assert_eq!(of(text), Sketch { bits, words });
+    }
+
     /// Given as many words as fit, counts do not overflow.
     #[test]
     fn every_count_fits() {
@@ -317,7 +363,7 @@ mod tests {
             let count = |bit: u32| hashes.clone().filter(|hash| (hash >> bit) & 1 == 1).count();
             let set = (0..64).filter(|bit| 2 * count(*bit) > words as usize);
             assert_eq!(
-                votes.majority(),
+                votes.sketch().bits,
                 set.fold(0, |all, bit| all | (1_u64 << bit))
             );
         }
