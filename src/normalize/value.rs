@@ -178,13 +178,27 @@ pub(super) fn member<'a>(json: &'a str, path: &[&str]) -> Option<&'a str> {
         if json.starts_with('[') {
             return items(json).nth(step.parse().ok()?);
         }
-        let mut members = members(json);
-        members.find_map(|(name, value)| (name == *step).then_some(value))
+        let mut members = written_members(json);
+        members.find_map(|(name, value)| is_named(name, step).then_some(value))
     })
+}
+
+/// Whether the name of a member, in its quotes, is this one, which needs no escapes.
+fn is_named(written: &str, name: &str) -> bool {
+    let Some(inner) = inner(written) else {
+        return written == name;
+    };
+    // Escapes make a name longer than it is.
+    inner == name || (inner.len() > name.len() && inner.contains('\\') && unquote(written) == name)
 }
 
 /// The members of an object: names without quotes, values as raw JSON. Nothing where the text is no object.
 pub(super) fn members(json: &str) -> impl Iterator<Item = (Cow<'_, str>, &str)> {
+    written_members(json).map(|(name, value)| (unquote(name), value))
+}
+
+/// The same with names in their quotes.
+fn written_members(json: &str) -> impl Iterator<Item = (&str, &str)> {
     let mut inside = Scanner::inside(json, b'{');
     iter::from_fn(move || {
         let scanner = inside.as_mut()?;
@@ -193,7 +207,7 @@ pub(super) fn members(json: &str) -> impl Iterator<Item = (Cow<'_, str>, &str)> 
             return None;
         }
         scanner.at += 1;
-        Some((unquote(name), scanner.value()?))
+        Some((name, scanner.value()?))
     })
 }
 
@@ -251,16 +265,18 @@ pub(super) fn command_line(arguments: &str) -> Option<Cow<'_, str>> {
 /// A JSON text without its quotes and escapes; anything else as it is.
 pub(super) fn unquote(text: &str) -> Cow<'_, str> {
     let text = trimmed(text);
-    let Some(inner) = text
-        .strip_prefix('"')
-        .and_then(|rest| rest.strip_suffix('"'))
-    else {
+    let Some(inner) = inner(text) else {
         return Cow::Borrowed(text);
     };
     if !inner.contains('\\') {
         return Cow::Borrowed(inner);
     }
     json::unquoted(text).unwrap_or(Cow::Borrowed(inner))
+}
+
+/// What stands between quotation marks.
+fn inner(text: &str) -> Option<&str> {
+    text.strip_prefix('"')?.strip_suffix('"')
 }
 
 fn input_value(digest: Digest, reader: Reader<'_>) -> Recorded {
@@ -368,47 +384,38 @@ impl<'a> Scanner<'a> {
     /// The raw text of the value that starts here; `None` where it has no end or no value starts.
     fn value(&mut self) -> Option<&'a str> {
         self.peek()?;
-        let start = self.at;
-        let bytes = self.json.as_bytes();
-        let mut depth = 0_usize;
-        while let Some(byte) = bytes.get(self.at) {
+        let (bytes, start) = (self.json.as_bytes(), self.at);
+        let (mut at, mut depth) = (start, 0_usize);
+        while let Some(byte) = bytes.get(at) {
+            at += 1;
             match byte {
-                b'"' => self.skip_text()?,
-                b'{' | b'[' => {
-                    depth += 1;
-                    self.at += 1;
+                b'"' => at = text_end(bytes, at),
+                b'{' | b'[' => depth += 1,
+                b'}' | b']' | b',' | b':' if depth == 0 => {
+                    at -= 1;
+                    break;
                 }
-                b'}' | b']' | b',' | b':' if depth == 0 => break,
-                b'}' | b']' => {
-                    depth -= 1;
-                    self.at += 1;
-                }
-                _ => {
-                    self.at += 1;
-                    continue;
-                }
+                b'}' | b']' => depth -= 1,
+                _ => continue,
             }
             if depth == 0 {
                 break;
             }
         }
-        let value = trimmed(self.json.get(start..self.at)?);
+        self.at = at;
+        let value = trimmed(self.json.get(start..at)?);
         (depth == 0 && !value.is_empty()).then_some(value)
     }
+}
 
-    /// Steps over a quoted text.
-    fn skip_text(&mut self) -> Option<()> {
-        let bytes = self.json.as_bytes();
-        self.at += 1;
-        loop {
-            self.at = mark(bytes, self.at);
-            if *bytes.get(self.at)? == b'"' {
-                self.at += 1;
-                return Some(());
-            }
-            self.at += 2;
-        }
+/// Behind the quotation mark that ends a text, from within it on; beyond the end of the bytes where there is none.
+#[inline]
+fn text_end(bytes: &[u8], from: usize) -> usize {
+    let mut at = mark(bytes, from);
+    while bytes.get(at) == Some(&b'\\') {
+        at = mark(bytes, at + 2);
     }
+    at + 1
 }
 
 #[cfg(test)]
@@ -756,6 +763,12 @@ mod tests {
         check_member("[]", &["0"], None);
         check_member("", &["a"], None);
         check_member("{\"a\"}", &["a"], None);
+        // Names with escapes, and ends that never come.
+        check_member(r#"{"a\"b":1,"caf\u00e9":[2]}"#, &["café"], Some("[2]"));
+        check_member(r#"{"a\\":"\\","b":"\"}","c":3}"#, &["c"], Some("3"));
+        check_member(r#"{"a":["b\"#, &["a"], None);
+        check_member(r#"{"a":"b\"#, &["a"], None);
+        check_member(r#"{"a":[{"b":1}"#, &["a"], None);
         assert_eq!(unquote(r#""say \"hi\"""#), "say \"hi\"");
         assert_eq!(unquote("5"), "5");
     }
