@@ -8,13 +8,36 @@ use std::array;
 
 use crate::engine::event::Text;
 
+use super::tool_names;
 use super::value::{self, hash};
 
 /// Places in the table: several times what one program's spans have in use at once.
 const PLACES: usize = 64;
 
 /// The names seen last.
-pub(super) struct Names([Option<Text>; PLACES]);
+pub(super) struct Names([Option<Known>; PLACES]);
+
+/// One of them.
+struct Known {
+    text: Text,
+    /// Where it was asked for.
+    manner: Option<Manner>,
+}
+
+impl From<Text> for Known {
+    fn from(text: Text) -> Self {
+        Self { text, manner: None }
+    }
+}
+
+/// What the name of a tool gives away.
+#[derive(Clone, Copy)]
+pub(super) struct Manner {
+    /// It passes control to another agent.
+    pub(super) hands_off: bool,
+    /// It writes.
+    pub(super) writes: bool,
+}
 
 impl Names {
     /// An empty table.
@@ -27,19 +50,31 @@ impl Names {
         // One place further than a name, so that an id that is written like a name is never taken for one.
         let place = &mut self.0[(hash::text(id) as usize + 1) % PLACES];
         match place {
-            Some(known) if **known == *id => Text::clone(known),
-            _ => Text::clone(place.insert(id.into())),
+            Some(known) if *known.text == *id => Text::clone(&known.text),
+            _ => Text::clone(&place.insert(Text::from(id).into()).text),
         }
     }
 
     /// The shared text of a name of a tool, agent or model, as [`value::name`] makes it.
     pub(super) fn name(&mut self, text: &str) -> Text {
+        Text::clone(&self.known(text).text)
+    }
+
+    /// The shared text of a tool's name, and what it gives away.
+    pub(super) fn tool(&mut self, text: &str) -> (Text, Manner) {
+        let Known { text, manner } = self.known(text);
+        let manner = manner.get_or_insert_with(|| Manner {
+            hands_off: tool_names::hands_off(text),
+            writes: tool_names::writes(text),
+        });
+        (Text::clone(text), *manner)
+    }
+
+    fn known(&mut self, text: &str) -> &mut Known {
         let name = value::name_in(text);
         let place = &mut self.0[hash::text(name) as usize % PLACES];
-        match place {
-            Some(known) if **known == *name => Text::clone(known),
-            _ => Text::clone(place.insert(value::name(text))),
-        }
+        let known = place.take().filter(|known| *known.text == *name);
+        place.insert(known.unwrap_or_else(|| value::name(text).into()))
     }
 }
 
@@ -60,6 +95,21 @@ mod tests {
             assert_eq!(*first, *name);
             assert!(Text::ptr_eq(&first, &names.name(&name)));
             assert_eq!(*names.id(&name), *name);
+        }
+    }
+
+    /// Given tools whose names come again, or take each other's place, each has the manner of its own name.
+    #[test]
+    fn tools_keep_their_manner() {
+        let mut names = Names::new();
+        for number in 0..2 * PLACES {
+            for name in ["search", "transfer_to_b", "save_note"] {
+                let name = format!("{name}_{}", number / 2);
+                let (text, manner) = names.tool(&name);
+                assert_eq!(*text, *name);
+                let told = (tool_names::hands_off(&name), tool_names::writes(&name));
+                assert_eq!((manner.hands_off, manner.writes), told, "{name}");
+            }
         }
     }
 }

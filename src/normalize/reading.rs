@@ -151,7 +151,7 @@ impl<'r, 'a> Reading<'r, 'a> {
 
     /// Tells of a tool call, and of the hand-off that it is, where its name says so and its receiver can be read.
     pub(super) fn tell_call(&mut self, call: &Call<'_>) {
-        let tool = self.names.name(call.tool);
+        let (tool, manner) = self.names.tool(call.tool);
         // LangChain's message around a result, whoever watched; it has the call's id.
         let message = call.result.as_deref().and_then(wrappers::langchain_message);
         let (inner, inner_id, said_failed) = message.map_or((None, None, false), |message| {
@@ -169,7 +169,6 @@ impl<'r, 'a> Reading<'r, 'a> {
             .or_else(|| failed.then(|| value::failure("")))
             .map(|error| told_by_result(error, result))
             .or(told);
-        let hands_off = tool_names::hands_off(&tool);
         let how = self.policy.tool(&tool, self.agent.as_deref());
         let arguments = arguments.as_deref();
         let traits = self.traits.then(|| {
@@ -185,13 +184,13 @@ impl<'r, 'a> Reading<'r, 'a> {
                 value::answer_json(&how, json, arguments.unwrap_or_default())
             }),
             error,
-            hands_off,
-            writes: tool_names::writes(&tool),
+            hands_off: manner.hands_off,
+            writes: manner.writes,
             guarded: None,
             traits: traits.unwrap_or_default(),
             tool,
         }));
-        if hands_off
+        if manner.hands_off
             && !call.handoff_told_elsewhere
             && let Some(to) = tool_names::receiver(call.tool, arguments.unwrap_or_default())
         {
