@@ -1,7 +1,7 @@
 //! What a tool's name gives away: that it passes control to another agent, or that it writes.
 
 use super::value;
-use super::value::wide::trimmed;
+use super::value::wide::{trimmed, trimmed_start};
 
 /// Members of a hand-off tool's arguments that name the receiver, as frameworks spell them.
 const RECEIVERS: [&str; 8] = [
@@ -106,7 +106,7 @@ fn words(name: &str) -> impl Iterator<Item = &str> {
 
 /// What follows the verb, in lower case and with `_` between words; `None` where the verb is not one of passing control.
 fn after_verb(tool: &str) -> Option<String> {
-    let first = tool.trim_start().as_bytes().first()?.to_ascii_lowercase();
+    let first = trimmed_start(tool).as_bytes().first()?.to_ascii_lowercase();
     // Most names fail here, without a copy.
     if !matches!(first, b't' | b'h' | b'd') {
         return None;

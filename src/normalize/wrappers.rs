@@ -13,7 +13,7 @@ use memchr::memmem::Finder;
 use serde::de::IgnoredAny;
 
 use super::reading::member_text;
-use super::value::wide::trimmed;
+use super::value::wide::{trimmed, trimmed_start};
 use super::value::{self, Object};
 
 /// A result within the message in which LangChain hands it to the model.
@@ -45,7 +45,7 @@ pub(super) fn within<'c>(
 pub(super) fn content(result: &str) -> Option<Cow<'_, str>> {
     const ENVELOPES: [&str; 5] = ["content", "meta", "_meta", "isError", "structuredContent"];
     const BLOCKS: [&str; 4] = ["type", "text", "json", "block_type"];
-    let result = result.trim_start();
+    let result = trimmed_start(result);
     let blocks = match result.as_bytes().first()? {
         b'[' => result,
         b'{' if begins_with(result, &ENVELOPES) => value::member(result, &["content"])?,
@@ -64,7 +64,7 @@ pub(super) fn content(result: &str) -> Option<Cow<'_, str>> {
 pub(super) fn begins_with(object: &str, names: &[&str]) -> bool {
     let first = object
         .strip_prefix('{')
-        .and_then(|rest| rest.trim_start().strip_prefix('"'));
+        .and_then(|rest| trimmed_start(rest).strip_prefix('"'));
     first.is_some_and(|first| {
         names.iter().any(|name| {
             first
@@ -76,7 +76,7 @@ pub(super) fn begins_with(object: &str, names: &[&str]) -> bool {
 
 /// Arguments of a Python function as `args` and `kwargs`; most tools are called with names for all arguments.
 pub(super) fn named_arguments(call: &str) -> Option<Cow<'_, str>> {
-    if !begins_with(call.trim_start(), &["args", "kwargs"]) {
+    if !begins_with(trimmed_start(call), &["args", "kwargs"]) {
         return None;
     }
     let named = value::member(call, &["kwargs"]).filter(|named| named.starts_with('{'));
@@ -126,7 +126,7 @@ fn printed_message(result: &str) -> Option<ToolMessage<'static>> {
 /// LangChain's message around a result, in any of the forms in which it is printed: plain, under `data`, under `kwargs`,
 /// and each of these within a command (`update`) or a member `output`.
 pub(super) fn tool_message(printed: &str) -> Option<ToolMessage<'_>> {
-    if !printed.trim_start().starts_with('{') {
+    if !trimmed_start(printed).starts_with('{') {
         return None;
     }
     let mut body = Object::of(printed);
@@ -214,7 +214,7 @@ fn without_note(recorded: &str) -> Option<String> {
 
 /// Gemini's answer of a tool, `{"id": …, "name": …, "response": {"result": …}}`: the response alone.
 pub(super) fn function_response(answer: &str) -> Option<Cow<'_, str>> {
-    if !begins_with(answer.trim_start(), &["id", "name"])
+    if !begins_with(trimmed_start(answer), &["id", "name"])
         || value::member(answer, &["name"]).is_none()
     {
         return None;
@@ -285,7 +285,7 @@ fn python_text(letters: &mut Chars<'_>, end: char) -> Option<String> {
 
 /// Arguments that Python printed (`{'query': 'x', 'exact': True}`) as JSON.
 pub(super) fn python_dictionary(printed: &str) -> Option<String> {
-    let is_dictionary = printed.trim_start().starts_with("{'");
+    let is_dictionary = trimmed_start(printed).starts_with("{'");
     is_dictionary.then(|| python_literal(printed)).flatten()
 }
 

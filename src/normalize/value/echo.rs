@@ -45,6 +45,10 @@ fn values(arguments: &str) -> impl Iterator<Item = &str> {
     ends.filter_map(move |end| {
         let said = &arguments[from..end];
         from = end + 1;
+        // Most of what stands between quotation marks is too short: names of members, and the signs between them.
+        if said.len() < *SAID_BYTES.start() {
+            return None;
+        }
         // The name of a member is no value; before a quotation mark within a text stands a backslash.
         let is_name = arguments.as_bytes().get(end + 1) == Some(&b':');
         let said = said.trim_end_matches('\\');

@@ -11,7 +11,7 @@ use super::wide::trimmed;
 const SENTENCE_BYTES_MAX: usize = 80;
 
 /// Sentences that say so, also in other languages. They must stand as words of their own: neither "100 results" nor "piano
-/// results" is nothing. Each begins with one of [`INITIALS`].
+/// results" is nothing. Each begins as [`may_say`] knows.
 const NOTHING: [&str; 38] = [
     "no results",
     "no result",
@@ -53,8 +53,17 @@ const NOTHING: [&str; 38] = [
     "ingen resultat",
 ];
 
-/// The letters and the digit with which [`NOTHING`] begins.
-const INITIALS: &[u8] = b"n0ksgi";
+const _: () = {
+    let mut at = 0;
+    while at < NOTHING.len() {
+        let words = NOTHING[at].as_bytes();
+        assert!(
+            may_say(words[0], words[1]),
+            "`may_say` does not know a beginning"
+        );
+        at += 1;
+    }
+};
 
 /// Sentences that say so in other languages, in lower case; each has a letter that English has not.
 const ABROAD: [&str; 15] = [
@@ -108,9 +117,21 @@ fn says_one_of(text: &str, phrases: &[String]) -> bool {
 
 /// Whether one of the sentences stands in the text, whatever its case, with no letter, digit or decimal sign before it.
 fn says_nothing(text: &[u8]) -> bool {
-    text.iter().enumerate().any(|(at, byte)| {
-        INITIALS.contains(&byte.to_ascii_lowercase()) && is_start(text, at) && says(&text[at..])
-    })
+    let pairs = text.windows(2).enumerate();
+    let mut starts = pairs.filter(|(_, pair)| may_say(pair[0], pair[1]));
+    starts.any(|(at, _)| is_start(text, at) && says(&text[at..]))
+}
+
+/// Whether one of [`NOTHING`] may begin with these two signs.
+const fn may_say(first: u8, second: u8) -> bool {
+    matches!(
+        (first.to_ascii_lowercase(), second.to_ascii_lowercase()),
+        (b'n', b'o' | b'e' | b'i')
+            | (b'0', b' ')
+            | (b'k' | b'g', b'e')
+            | (b's', b'i')
+            | (b'i', b'n')
+    )
 }
 
 fn is_start(text: &[u8], at: usize) -> bool {

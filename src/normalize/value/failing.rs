@@ -14,6 +14,7 @@ use crate::engine::event::{ERROR_BYTES_MAX, Failure};
 
 use super::places::without_places;
 use super::sample::cut;
+use super::wide::trimmed_start;
 use super::{failure, member, unquote};
 
 /// How much of the first line is looked at.
@@ -245,7 +246,7 @@ fn failure_in(result: &str) -> Option<Failure> {
     if let Some(error) = cell_error(result) {
         return Some(failure(error));
     }
-    if !result.trim_start().starts_with('{') {
+    if !trimmed_start(result).starts_with('{') {
         // What tells it stands at the beginning, or in a result that is short as a whole.
         let words = if result.len() <= SHORT_BYTES_MAX {
             unquote(result)

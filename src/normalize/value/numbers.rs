@@ -2,7 +2,7 @@
 
 use crate::engine::event::{self, NUMBERS_MAX};
 
-use super::hash;
+use super::{hash, wide};
 
 /// Numbers being read.
 #[derive(Default)]
@@ -62,8 +62,7 @@ impl Numbers {
         let mut rest = String::new();
         let mut copied = 0;
         let mut at = 0;
-        while let Some(from) = text[at..].find(|letter: char| letter.is_ascii_digit()) {
-            let from = at + from;
+        while let Some(from) = wide::digit(text.as_bytes(), at) {
             let digits = text[from..].bytes();
             let length = digits
                 .take_while(|byte| byte.is_ascii_digit() || *byte == b'.')

@@ -34,6 +34,15 @@ pub(crate) fn trimmed(text: &str) -> &str {
     text.trim()
 }
 
+/// The text without blanks before it, which its first byte tells as a rule.
+#[inline]
+pub(crate) fn trimmed_start(text: &str) -> &str {
+    if text.as_bytes().first().is_some_and(u8::is_ascii_graphic) {
+        return text;
+    }
+    text.trim_start()
+}
+
 /// How many eights of bytes are looked at one by one before a longer text is expected.
 const SHORT_EIGHTS: usize = 4;
 
@@ -208,6 +217,7 @@ mod tests {
             "ab",
         ] {
             assert_eq!(trimmed(text), text.trim());
+            assert_eq!(trimmed_start(text), text.trim_start());
         }
     }
 
