@@ -483,6 +483,17 @@ mod tests {
         }
     }
 
+    /// Given keys that are no text behind what begins some that are known, they are strangers: nobody else checks those that are
+    /// known.
+    #[test]
+    fn keys_that_are_no_text_are_strangers() {
+        for prefix in [ANSWERS[0].as_bytes(), ANSWERS[1].as_bytes(), GIVEN] {
+            let key = |end: &[u8]| Key::of(&[prefix, end].concat(), &Workers::default()).is_some();
+            assert!(key(b"0.content"));
+            assert!(!key(b"0.content\xff"));
+        }
+    }
+
     /// Every key of the table is found at its own place, and a stranger at none: the index is complete.
     #[test]
     fn every_key_is_found() {

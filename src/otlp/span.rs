@@ -20,7 +20,8 @@ pub struct Spans<'a>(Items<'a>);
 
 impl<'a> Spans<'a> {
     /// The next span, whose attributes are handed over while they are checked: those whose keys `pick` knows, in order, each
-    /// with what it says of its key. Keys come as bytes. Of a span that is refused, some may have been handed over.
+    /// with what it says of its key. Keys come as bytes, and `pick` must know none that is not UTF-8. Of a span that is refused,
+    /// some may have been handed over.
     pub fn next_picking<T>(
         &mut self,
         pick: impl Fn(&'a [u8]) -> Option<T>,
@@ -126,11 +127,12 @@ impl<'a> SpanView<'a> {
                 (9, Payload::Bytes(_)) if count == limits.attributes_max => left_out += 1,
                 (9, Payload::Bytes(pair)) => {
                     let (key, value) = read_pair(pair)?;
-                    match pick(key) {
-                        Some(picked) => take(picked, value.view(limits.depth_max)?),
-                        None => value.check(limits.depth_max)?,
+                    if let Some(picked) = pick(key) {
+                        take(picked, value.view(limits.depth_max)?);
+                    } else {
+                        value.check(limits.depth_max)?;
+                        check_text(key)?;
                     }
-                    check_text(key)?;
                     attributes.extend(before, fields.rest());
                     count += 1;
                 }

@@ -2,6 +2,10 @@
 //!
 //! A list or an array is no more than the bytes that hold it; its members are read when they are asked for. That cannot
 //! fail for what [`Raw::check`] has passed, and everything of a yielded view has been passed by it.
+#![expect(
+    clippy::inline_always,
+    reason = "most attributes are texts; where that is not known, each is passed through memory"
+)]
 
 use std::fmt::Write;
 use std::iter;
@@ -334,11 +338,17 @@ fn check_members(message: &[u8], are_pairs: bool, depth_left: usize) -> Result<(
 }
 
 /// Key and value of an attribute, not checked.
-#[inline]
+#[inline(always)]
 pub(super) fn read_pair(message: &[u8]) -> Result<(&[u8], Raw<'_>), Reason> {
-    if let Some((key, text)) = text_pair(message) {
-        return Ok((key, Raw::Text(text)));
+    match text_pair(message) {
+        Some((key, text)) => Ok((key, Raw::Text(text))),
+        None => read_any_pair(message),
     }
+}
+
+/// The same of an attribute of any kind.
+#[inline(never)]
+fn read_any_pair(message: &[u8]) -> Result<(&[u8], Raw<'_>), Reason> {
     let mut key: &[u8] = b"";
     let mut value = Raw::Empty;
     for field in Fields::of(message) {
@@ -353,7 +363,7 @@ pub(super) fn read_pair(message: &[u8]) -> Result<(&[u8], Raw<'_>), Reason> {
 }
 
 /// Key and text of an attribute that is written as nearly all are: a short key, then a text, and nothing else. What looks
-/// any different is left to [`read_pair`], which gives the same for these and costs twice as much.
+/// any different is left to [`read_any_pair`], which gives the same for these and costs twice as much.
 #[inline]
 fn text_pair(message: &[u8]) -> Option<(&[u8], &[u8])> {
     let [0x0a, key_bytes @ ..0x80, rest @ ..] = message else {
