@@ -97,6 +97,9 @@ pub enum Outcome {
     NoDialect,
 }
 
+/// How many kinds of [`Outcome`] there are.
+const OUTCOMES: usize = 5;
+
 /// How many spans and log records gave what, since the start.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
@@ -151,7 +154,7 @@ const UNPRICED_MAX: usize = 64;
 pub struct Normalizer {
     settings: Settings,
     workers: Workers,
-    outcomes: [AtomicU64; 5],
+    outcomes: [AtomicU64; OUTCOMES],
     unpriced_calls: AtomicU64,
     unpriced: Mutex<BTreeMap<Text, u64>>,
 }
@@ -193,6 +196,7 @@ impl Normalizer {
             names: Names::new(),
             retold: Retold::default(),
             origin: None,
+            outcomes: [0; OUTCOMES],
             unpriced: Vec::new(),
         }
     }
@@ -244,12 +248,19 @@ pub struct Batch<'n, 'a> {
     retold: Retold,
     /// The resource of the item read last, and what it says of all its items.
     origin: Option<(Attributes<'a>, Origin)>,
-    /// Models without a price in this request, each with its calls: all receivers share the list they go to at its end.
+    /// How many items of this request gave what: all receivers share the counters they go to at its end.
+    outcomes: [u64; OUTCOMES],
+    /// Models without a price in this request, each with its calls; these go to a list that is shared.
     unpriced: Vec<(Text, u64)>,
 }
 
 impl Drop for Batch<'_, '_> {
     fn drop(&mut self) {
+        for (all, more) in self.normalizer.outcomes.iter().zip(self.outcomes) {
+            if more > 0 {
+                all.fetch_add(more, Ordering::Relaxed);
+            }
+        }
         if !self.unpriced.is_empty() {
             self.normalizer.note_unpriced(&self.unpriced);
         }
@@ -318,7 +329,7 @@ impl<'a> Batch<'_, 'a> {
         } else {
             Outcome::Told
         };
-        self.normalizer.outcomes[outcome as usize].fetch_add(1, Ordering::Relaxed);
+        self.outcomes[outcome as usize] += 1;
         if !matches!(outcome, Outcome::Told | Outcome::Placed) {
             return;
         }
