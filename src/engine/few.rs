@@ -171,7 +171,7 @@ impl<const MAX: usize> Newest<MAX> {
 
     /// Whether a hash is among them.
     pub(crate) fn contains(&self, hash: u64) -> bool {
-        self.tags.contains(&parts(hash).0) && self.iter().any(|known| known == hash)
+        is_among(&self.tags, parts(hash).0) && self.iter().any(|known| known == hash)
     }
 
     /// As [`RunState::bring_near`](super::run::RunState::bring_near): what is searched, and that of which the next one takes the
@@ -217,10 +217,18 @@ impl<const MAX: usize> FromIterator<u64> for Newest<MAX> {
     }
 }
 
-/// Whether a ring of numbers holds one; many are compared at a time.
-pub(crate) fn holds<T: Copy + PartialEq>(ring: &VecDeque<T>, value: T) -> bool {
+/// Whether a ring of tags holds one.
+pub(crate) fn holds(ring: &VecDeque<u16>, tag: u16) -> bool {
     let (front, back) = ring.as_slices();
-    front.contains(&value) || back.contains(&value)
+    is_among(front, tag) || is_among(back, tag)
+}
+
+/// Whether a tag is among some. Sixteen are compared at a time.
+#[allow(clippy::needless_bitwise_bool, reason = "all of the sixteen at a time")]
+fn is_among(tags: &[u16], tag: u16) -> bool {
+    let (sixteens, others) = tags.as_chunks::<16>();
+    let any = |any, other: &u16| any | (*other == tag);
+    sixteens.iter().any(|tags| tags.iter().fold(false, any)) || others.contains(&tag)
 }
 
 /// Puts a value at the end of a ring and lets the first one go when the ring is full.
