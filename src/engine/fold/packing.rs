@@ -4,6 +4,7 @@
 //! have, and made anew from what is read. Hashes, ids and times, which are never small, are written as they are; other numbers
 //! are short where they are small.
 
+use postcard::ser_flavors::Flavor;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::engine::event::{SpanId, Text};
@@ -29,7 +30,8 @@ const USUAL_BYTES: usize = 4 * 1024;
 
 impl Packed {
     pub(crate) fn of(fold: &Fold) -> Self {
-        let bytes = postcard::to_extend(fold, Vec::with_capacity(USUAL_BYTES));
+        let bytes = Bytes(Vec::with_capacity(USUAL_BYTES));
+        let bytes = postcard::serialize_with_flavor(fold, bytes);
         let bytes = bytes.expect("all lists of a fold know how long they are");
         let packed = Self {
             bytes: bytes.as_slice().into(),
@@ -47,6 +49,30 @@ impl Packed {
         let mut fold: Fold = fold.expect("what was packed here can be unpacked");
         fold.recent.set_samples(&self.samples);
         fold
+    }
+}
+
+/// Where a fold is written to. Most of its numbers are small and come as one byte.
+struct Bytes(Vec<u8>);
+
+impl Flavor for Bytes {
+    type Output = Vec<u8>;
+
+    fn try_push(&mut self, byte: u8) -> postcard::Result<()> {
+        self.0.push(byte);
+        Ok(())
+    }
+
+    fn try_extend(&mut self, bytes: &[u8]) -> postcard::Result<()> {
+        match bytes {
+            [byte] => self.0.push(*byte),
+            bytes => self.0.extend_from_slice(bytes),
+        }
+        Ok(())
+    }
+
+    fn finalize(self) -> postcard::Result<Vec<u8>> {
+        Ok(self.0)
     }
 }
 
