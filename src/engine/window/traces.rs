@@ -16,15 +16,19 @@ impl TraceNumber {
 /// Most reports of which each may have a trace of its own: far more than a window has.
 pub(crate) const REPORTS_MAX: usize = u16::MAX as usize;
 
-/// The traces of a window; number 1 is the first.
+/// The traces of a window; number 1 is the first, which lies in place.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Traces(Vec<TraceId>);
+pub(crate) struct Traces {
+    first: TraceId,
+    others: Vec<TraceId>,
+}
 
 impl Traces {
     pub(crate) fn get(&self, number: TraceNumber) -> TraceId {
         match number {
             TraceNumber::NONE => TraceId::default(),
-            TraceNumber(number) => self.0[usize::from(number) - 1],
+            TraceNumber(1) => self.first,
+            TraceNumber(number) => self.others[usize::from(number) - 2],
         }
     }
 
@@ -33,21 +37,27 @@ impl Traces {
         if trace == TraceId::default() {
             return TraceNumber::NONE;
         }
-        let known = self.0.iter().position(|known| *known == trace);
-        TraceNumber(known.unwrap_or_else(|| self.add(trace, cards)) as u16 + 1)
+        if trace == self.first {
+            return TraceNumber(1);
+        }
+        let known = self.others.iter().position(|known| *known == trace);
+        TraceNumber(known.map_or_else(|| self.add(trace, cards), |place| place + 2) as u16)
     }
 
     fn add(&mut self, trace: TraceId, cards: &[Card]) -> usize {
-        let mut is_free = vec![true; self.0.len()];
-        for card in cards.iter().filter(|card| card.trace != TraceNumber::NONE) {
-            is_free[usize::from(card.trace.0) - 1] = false;
+        let mut is_free = vec![true; self.others.len() + 2];
+        is_free[0] = false;
+        for card in cards {
+            is_free[usize::from(card.trace.0)] = false;
         }
-        if let Some(place) = is_free.iter().position(|free| *free) {
-            self.0[place] = trace;
-            return place;
+        let free = is_free.iter().position(|free| *free);
+        let number = free.unwrap_or(is_free.len());
+        match number {
+            1 => self.first = trace,
+            _ if number == is_free.len() => self.others.push(trace),
+            _ => self.others[number - 2] = trace,
         }
-        self.0.push(trace);
-        self.0.len() - 1
+        number
     }
 }
 
