@@ -19,9 +19,11 @@ use super::event::{Event, TraceId};
 use super::hash::mix;
 use super::run::{Place, WINDOW_BYTES_MAX, WINDOW_EVENTS_MAX};
 
-/// For how many more reports room is made at once, and how many bytes more, without their cards and samples.
+/// For how many more reports room is made at once at least, and for how many bytes more, without their cards and samples; and
+/// for what part more where there are many.
 const REPORTS_MORE: usize = 4;
 const BYTES_MORE: usize = 256;
+const GROWTH: usize = 8;
 
 /// More than most reports take of these.
 const REPORT_BYTES: usize = 256;
@@ -254,12 +256,14 @@ impl Window {
     /// Grows by a little at a time: only at its beginning does a run grow, and there are many runs.
     fn make_room(&mut self) {
         if self.len() == self.cards.capacity() {
-            self.cards.reserve_exact(REPORTS_MORE);
-            self.signs.reserve_exact(REPORTS_MORE);
-            self.spots.reserve_exact(REPORTS_MORE);
+            let more = REPORTS_MORE.max(self.len() / GROWTH);
+            self.cards.reserve_exact(more);
+            self.signs.reserve_exact(more);
+            self.spots.reserve_exact(more);
         }
         if self.bytes.capacity() - self.bytes.len() < REPORT_BYTES {
-            self.bytes.reserve_exact(BYTES_MORE);
+            let more = self.bytes.len() / GROWTH;
+            self.bytes.reserve_exact(BYTES_MORE + more);
         }
     }
 
