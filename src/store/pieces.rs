@@ -113,6 +113,25 @@ pub(super) fn joined(tree: &Tree, key: &[u8], first: &[u8]) -> sled::Result<Vec<
     Ok(value)
 }
 
+/// Parts of the database's cache, each of which looks what to let go of when it has been used so often, and keeps whatever pages
+/// were used until then (`N_SHARDS` and `MAX_QUEUE_ITEMS` in `lru.rs` of sled 0.34.7).
+const CACHE_PARTS: u64 = 256;
+const CACHE_USES: usize = 64;
+
+/// Most values in one page.
+pub(super) const PAGE_VALUES: u64 = 16;
+
+/// Bytes of values here and there after which [`trim_cache`] is due, so that what a cache of that size keeps beyond it is about as
+/// much again: each may have brought a page to its part.
+pub(super) fn bytes_a_trim(cache_bytes: u64) -> u64 {
+    cache_bytes / (CACHE_PARTS * PAGE_VALUES)
+}
+
+/// Has the database's cache look what it may let go of, in the part of it that the page of this key belongs to.
+pub(super) fn trim_cache(tree: &Tree, key: &[u8]) -> sled::Result<()> {
+    (0..CACHE_USES).try_for_each(|_| tree.contains_key(key).map(drop))
+}
+
 /// A number as a value.
 pub(super) fn read_number(value: &[u8]) -> Option<u64> {
     value.try_into().ok().map(u64::from_be_bytes)

@@ -35,6 +35,8 @@ pub(super) struct Shared {
     pub(super) db: Database,
     pub(super) dir: PathBuf,
     pub(super) alerts_max: u64,
+    /// Bytes of states that are saved between two looks at the database's cache.
+    pub(super) bytes_a_trim: u64,
     durability: Durability,
     /// The newest committed journal position; written by the store's thread.
     pub(super) position: AtomicU64,
@@ -116,6 +118,7 @@ impl Shared {
             db,
             dir,
             alerts_max: options.alerts_max.max(1),
+            bytes_a_trim: pieces::bytes_a_trim(options.cache_bytes),
             durability: options.durability,
             position: AtomicU64::new(0),
             journal_start: AtomicU64::new(1),

@@ -280,12 +280,19 @@ fn write(shared: &Shared, leave: &AtomicBool) -> Result<Option<Head>, StoreError
         .map_err(refused)?;
     let mut records = Records::begin(out, head).map_err(refused)?;
     let mut after = Vec::new();
+    let mut untrimmed_bytes = 0;
     while let Some((key, value)) = next(shared, &after)? {
         if leave.load(Ordering::Relaxed) {
             let _ = fs::remove_file(&unfinished);
             return Ok(None);
         }
         records.add(&key, &value).map_err(refused)?;
+        untrimmed_bytes += value.len() as u64;
+        // Neighbours come in one page.
+        if untrimmed_bytes >= shared.bytes_a_trim * pieces::PAGE_VALUES {
+            shared.read(|db| pieces::trim_cache(db, &key))?;
+            untrimmed_bytes = 0;
+        }
         after = key;
     }
     let finished = records

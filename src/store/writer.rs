@@ -25,7 +25,7 @@ use crate::engine::event::Text;
 use super::error::StoreError;
 use super::journal::Journal;
 use super::keys;
-use super::pieces::Writes;
+use super::pieces::{self, Writes};
 use super::records::{TurnWriter, encode_saved, group_head};
 use super::shared::{Shared, count};
 use super::turn::{Committed, Keys, SavedRun};
@@ -88,6 +88,8 @@ pub(super) struct Writer {
     log: Option<File>,
     group: Group,
     savings: VecDeque<Saving>,
+    /// Bytes of states that were saved since the database's cache was last looked at.
+    untrimmed_bytes: u64,
     /// When the keys that wait are put into the database.
     settle_at: Option<Instant>,
     cut_until: u64,
@@ -103,6 +105,7 @@ impl Writer {
             log,
             group: Group::default(),
             savings: VecDeque::new(),
+            untrimmed_bytes: 0,
             settle_at: None,
             cut_until: 0,
             closing: false,
@@ -285,10 +288,11 @@ impl Writer {
         }
     }
 
-    fn save_batch(&self, batch: &BTreeMap<Text, SavedRun>) -> Result<(), StoreError> {
+    fn save_batch(&mut self, batch: &BTreeMap<Text, SavedRun>) -> Result<(), StoreError> {
         if batch.is_empty() {
             return self.shared.may_write();
         }
+        let to_trim = self.due_for_trim(batch);
         self.shared.write(|db| {
             let mut writes = Writes::default();
             for (run_id, run) in batch {
@@ -296,7 +300,10 @@ impl Writer {
                 writes.remove_stored(db, &key)?;
                 writes.put_pieces(&key, &encode_saved(run));
             }
-            writes.apply(db)
+            writes.apply(db)?;
+            to_trim
+                .iter()
+                .try_for_each(|key| pieces::trim_cache(db, key))
         })?;
         let run_ids = batch.keys();
         self.shared
@@ -304,6 +311,19 @@ impl Writer {
             .add(run_ids.map(|run_id| keys::run(run_id)));
         count(&self.shared.tally.runs_saved, batch.len());
         Ok(())
+    }
+
+    /// The keys of a batch behind which the cache is to look what it may let go of.
+    fn due_for_trim(&mut self, batch: &BTreeMap<Text, SavedRun>) -> Vec<Vec<u8>> {
+        let due = batch.values().filter(|run| {
+            self.untrimmed_bytes += run.state.len() as u64;
+            let is_due = self.untrimmed_bytes >= self.shared.bytes_a_trim;
+            if is_due {
+                self.untrimmed_bytes = 0;
+            }
+            is_due
+        });
+        due.map(|run| keys::run(&run.key.run_id)).collect()
     }
 
     /// Gives up what nobody needs of the journal. That is written behind all that it had for the database, so it cannot

@@ -3,6 +3,8 @@
 //! of the tests is here too: a process that begins has all locks of the one that begins it for a moment.
 
 #[cfg(target_os = "linux")]
+mod cache;
+#[cfg(target_os = "linux")]
 mod every_call;
 mod migration;
 mod panics;
