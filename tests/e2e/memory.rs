@@ -1,5 +1,7 @@
 //! A limit of memory that is less than what would be taken without it.
 
+use std::fs;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use opentelemetry_proto::tonic::collector::trace::v1::ExportTraceServiceRequest;
@@ -7,7 +9,10 @@ use opentelemetry_proto::tonic::collector::trace::v1::ExportTraceServiceRequest;
 use super::kill::{calls, text};
 use super::load::{Numbers, Sent, metric, send, set_by, status};
 use super::locks::configured;
-use super::support::{Daemon, Sender, runtime, until};
+use super::support::{Daemon, Sender, free_port, runtime, until};
+
+/// What the process may take.
+const LIMIT_MIB: u64 = 128;
 
 /// Calls of each run: as many as its window holds.
 const CALLS: u64 = 64;
@@ -47,17 +52,36 @@ fn peak_mib(daemon: &Daemon) -> f64 {
     (status(daemon, "VmHWM") - status(daemon, "RssFile")) / 1024.0
 }
 
-/// Given a limit of 128 MiB, and large requests with runs that take much memory (`EDDY_LARGE_RUNS` of them), of which as many come
-/// at once as would fill twice that, memory stays below it: runs leave it, requests are refused for now, with the time to come
-/// again, and all are taken in the end. The guard answers meanwhile. Afterwards there is room for several again, and every call
-/// counts once.
-#[test]
-fn memory_stays_below_its_limit() {
-    const LIMIT_MIB: u32 = 128;
+/// A control group of the kernel, which ends a process in it for taking more memory than that.
+struct Group(PathBuf);
+
+impl Group {
+    fn new(limit_mib: u64) -> Self {
+        let (groups, limit) = if Path::new("/sys/fs/cgroup/memory").is_dir() {
+            ("/sys/fs/cgroup/memory", "memory.limit_in_bytes")
+        } else {
+            ("/sys/fs/cgroup", "memory.max")
+        };
+        let group = Path::new(groups).join(format!("eddy-test-{}", std::process::id()));
+        fs::create_dir(&group).expect("a group can be made");
+        let group = Self(group);
+        fs::write(group.0.join(limit), (limit_mib << 20).to_string()).expect("it has a limit");
+        group
+    }
+}
+
+impl Drop for Group {
+    fn drop(&mut self) {
+        // It can be removed once it is empty.
+        let _ = fs::remove_dir(&self.0);
+    }
+}
+
+/// Large requests with runs that take much memory (`EDDY_LARGE_RUNS` of them), of which as many come at once as would fill twice
+/// what the process may take.
+fn flood(daemon: &Daemon) {
     const SENDERS: u64 = 40;
     let runs = set_by("EDDY_LARGE_RUNS", 600);
-    let config = format!("service: {{memory_limit_mib: {LIMIT_MIB}}}\n");
-    let (_directory, daemon) = configured(&config);
     let grpc = daemon.grpc;
     let began = Instant::now();
     runtime().block_on(async {
@@ -94,14 +118,13 @@ fn memory_stays_below_its_limit() {
         })
         .await;
     });
-    let refused = metric(&daemon, "eddy_receiver_refused_memory_total");
-    let evicted = metric(&daemon, "eddy_runs_evicted_total");
+    let refused = metric(daemon, "eddy_receiver_refused_memory_total");
+    let evicted = metric(daemon, "eddy_runs_evicted_total");
     println!(
         "{runs} large runs in {:.1?}: peak {:.0} MiB of {LIMIT_MIB}, {evicted} runs left memory, {refused} requests refused",
         began.elapsed(),
-        peak_mib(&daemon),
+        peak_mib(daemon),
     );
-    assert!(peak_mib(&daemon) < f64::from(LIMIT_MIB));
     assert!(evicted > 0 && refused > 0, "{evicted} and {refused}");
     for run in 0..runs {
         let (code, run) = daemon.get(&format!("/v1/runs/{:032x}", run + 1));
@@ -111,4 +134,31 @@ fn memory_stays_below_its_limit() {
             "{run}"
         );
     }
+}
+
+/// Given a limit of memory and a flood of large runs, memory stays below it: runs leave it, requests are refused for now, with the
+/// time to come again, and all are taken in the end. The guard answers meanwhile. Afterwards there is room for several again, and
+/// every call counts once.
+#[test]
+fn memory_stays_below_its_limit() {
+    let config = format!("service: {{memory_limit_mib: {LIMIT_MIB}}}\n");
+    let (_directory, daemon) = configured(&config);
+    flood(&daemon);
+    assert!(peak_mib(&daemon) < LIMIT_MIB as f64);
+}
+
+/// Given a container and nothing said about memory (with `EDDY_CONTAINER=1`, by root), the daemon finds its limit and outlives the
+/// same flood, where the kernel ends what takes more.
+#[test]
+fn a_container_is_not_ended_for_its_memory() {
+    if std::env::var_os("EDDY_CONTAINER").is_none() {
+        return;
+    }
+    let group = Group::new(LIMIT_MIB * 100 / 80 + 1);
+    let enter = format!("echo $$ > {}/cgroup.procs", group.0.display());
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let daemon = Daemon::start_under(&enter, &directory.path().join("data"), free_port(), &[]);
+    let limit = metric(&daemon, "eddy_process_memory_limit_bytes");
+    assert_eq!(limit >> 20, LIMIT_MIB);
+    flood(&daemon);
 }
