@@ -106,13 +106,11 @@ fn expected(things: &[Thing]) -> Found {
             .copied()
             .filter(|call| call.tool == tool)
             .collect();
-        let queries = |kind: &dyn Fn(usize) -> usize| {
-            let mut counts = BTreeMap::<usize, usize>::new();
-            for query in own.iter().filter_map(|call| call.query) {
-                *counts.entry(kind(query)).or_default() += 1;
-            }
-            usize::from(counts.into_values().any(|count| count >= 3))
-        };
+        let mut queries = BTreeMap::<usize, usize>::new();
+        for query in own.iter().filter_map(|call| call.query) {
+            *queries.entry(query).or_default() += 1;
+        }
+        let same = queries.into_values().any(|count| count >= 3);
         let is_often =
             |window: &[&Call]| window.iter().filter(|call| call.tool == tool).count() >= 3;
         let empty = own.iter().filter(|call| !call.finds).count();
@@ -122,10 +120,10 @@ fn expected(things: &[Thing]) -> Found {
                 "repeated_tool_call",
                 usize::from(calls.windows(8.min(calls.len()).max(1)).any(is_often)),
             ),
-            ("repeated_tool_call_exact_input", queries(&|query| query)),
+            ("repeated_tool_call_exact_input", usize::from(same)),
             (
                 "repeated_tool_call_similar_input",
-                queries(&|query| query.max(1)),
+                usize::from(largest_group(&calls, tool) >= 3),
             ),
             ("no_progress", usize::from(stands_still(things, tool))),
             ("empty_result_loop", usize::from(empty >= 3)),
@@ -149,6 +147,35 @@ fn expected(things: &[Thing]) -> Found {
     ]);
     found.retain(|_, count| *count > 0);
     found
+}
+
+/// The most calls of a tool that are alike. Each is compared with the newest calls, and joins the one that is the same, or else
+/// the newest that is like it.
+fn largest_group(calls: &[&Call], tool: usize) -> usize {
+    const NEWEST: usize = 12;
+    let mut groups: Vec<Option<usize>> = Vec::new();
+    for (nth, call) in calls.iter().enumerate() {
+        let query = call.query.filter(|_| call.tool == tool);
+        let newest = (nth.saturating_sub(NEWEST)..nth).rev();
+        let mut newest = newest.filter(|earlier| groups[*earlier].is_some());
+        let group = query.map(|query| {
+            let joined = newest
+                .clone()
+                .find(|earlier| calls[*earlier].query == Some(query))
+                .or_else(|| newest.find(|earlier| alike(calls[*earlier].query, query)));
+            joined.and_then(|joined| groups[joined]).unwrap_or(query)
+        });
+        groups.push(group);
+    }
+    let sizes = (0..QUERIES.len()).map(|group| {
+        let of_group = groups.iter().filter(|joined| **joined == Some(group));
+        of_group.count()
+    });
+    sizes.max().unwrap_or(0)
+}
+
+fn alike(one: Option<usize>, other: usize) -> bool {
+    one.is_some_and(|one| one.max(1) == other.max(1))
 }
 
 fn called(thing: &Thing) -> Option<&Call> {
