@@ -16,6 +16,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use super::error::StoreError;
 use super::hashing::Seeded;
 use super::keys;
+use super::pieces;
 use super::shared::Shared;
 
 /// Bits for each key that is expected. With this many and as many looks as there are, one key in 400 is taken for there.
@@ -150,7 +151,13 @@ impl Shared {
             loop {
                 let found: Vec<_> = self.read(|db| {
                     let found = db.range(start.clone()..end.to_vec()).keys();
-                    found.take(KEYS_TOGETHER).collect()
+                    let found: Vec<_> = found.take(KEYS_TOGETHER).collect::<sled::Result<_>>()?;
+                    // The values come with their keys.
+                    if kind == keys::RUN {
+                        let mut of_pages = found.iter().step_by(pieces::PAGE_VALUES);
+                        of_pages.try_for_each(|key| pieces::trim_cache(db, key))?;
+                    }
+                    Ok(found)
                 })?;
                 self.known.add(found.iter().map(|key| key.to_vec()));
                 let Some(last) = found.last() else {

@@ -24,8 +24,11 @@ impl Shared {
             let (read_to, lost) = self.read(|db| {
                 let (mut read_to, mut lost) = (None, Vec::new());
                 let found = db.range(start.clone()..end.to_vec());
-                for state in found.take(STATES_TOGETHER) {
+                for (number, state) in found.take(STATES_TOGETHER).enumerate() {
                     let (key, first) = state?;
+                    if number % pieces::PAGE_VALUES == 0 {
+                        pieces::trim_cache(db, &key)?;
+                    }
                     if let Some(run) = place_in(db, &key, &first)?
                         && !db.contains_key(keys::index(&run))?
                     {

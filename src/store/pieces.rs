@@ -119,17 +119,23 @@ const CACHE_PARTS: u64 = 256;
 const CACHE_USES: usize = 64;
 
 /// Most values in one page.
-pub(super) const PAGE_VALUES: u64 = 16;
+pub(super) const PAGE_VALUES: usize = 16;
 
 /// Bytes of values here and there after which [`trim_cache`] is due, so that what a cache of that size keeps beyond it is about as
 /// much again: each may have brought a page to its part.
 pub(super) fn bytes_a_trim(cache_bytes: u64) -> u64 {
-    cache_bytes / (CACHE_PARTS * PAGE_VALUES)
+    cache_bytes / (CACHE_PARTS * PAGE_VALUES as u64)
 }
 
-/// Has the database's cache look what it may let go of, in the part of it that the page of this key belongs to.
+/// Has the database's cache look what it may let go of, in the parts of it that the pages of this value belong to.
 pub(super) fn trim_cache(tree: &Tree, key: &[u8]) -> sled::Result<()> {
-    (0..CACHE_USES).try_for_each(|_| tree.contains_key(key).map(drop))
+    let look = |key: &[u8]| (0..CACHE_USES).try_for_each(|_| tree.contains_key(key).map(drop));
+    look(key)?;
+    let first = tree.get(key)?.filter(|_| keys::is_in_pieces(key));
+    match first.as_deref().map_or(0, further_pieces) {
+        0 => Ok(()),
+        last => look(&keys::piece(key, last)),
+    }
 }
 
 /// A number as a value.
