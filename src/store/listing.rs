@@ -1,6 +1,6 @@
 //! Runs whose place in the index is lost, as damage may have it, are listed again: whoever lists or forgets runs goes by the
-//! index alone. The thread that writes snapshots looks once after each opening, beside the work: half a second for a hundred
-//! thousand runs. Where the runs have to be counted by the index, it is done before.
+//! index alone. The thread that writes snapshots looks once after each opening, beside the work. Where the runs have to be counted
+//! by the index, it is done before.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
