@@ -6,11 +6,12 @@
 //! `EDDY_CALLS` sets how many of them are the last one on each road, evenly spread, at most: 3 by default, 1000 are all; each other
 //! fate meets a third as many. `EDDY_ROAD` names one road.
 
+mod daemon;
 mod roads;
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Child, Command, Output, Stdio};
 use std::time::Instant;
 
 use tempfile::TempDir;
@@ -30,8 +31,8 @@ struct Road {
     name: String,
     /// What it finds.
     prepared: TempDir,
-    /// What it does, in a copy of that.
-    command: fn(&Path) -> Command,
+    /// What does it, in a copy of that.
+    process: Process,
     check: Check,
     /// Whether it is a start, after which the next one may meet a fate too.
     is_start: bool,
@@ -41,6 +42,16 @@ struct Road {
 
 /// What has to be so in a directory, given what the process said.
 type Check = Box<dyn Fn(&Path, &str)>;
+
+/// A process, and what others do beside it.
+struct Process {
+    /// What it is in a directory.
+    command: fn(&Path) -> Command,
+    /// What is done until it has ended, in that directory and where its fate has this name.
+    beside: Beside,
+}
+
+type Beside = Box<dyn Fn(Child, &Path, &str) -> Output>;
 
 fn directory() -> TempDir {
     tempfile::tempdir().expect("a temporary directory")
@@ -58,42 +69,52 @@ fn library(dir: &Path) -> PathBuf {
     library
 }
 
-/// Has a process meet this fate at its call of this number. Answers what it said, and the call, if there were so many.
-fn meet(
-    library: &Path,
-    command: &mut Command,
-    fate: &str,
-    number: u64,
-) -> (String, Option<String>) {
-    let ended = command
-        .env("LD_PRELOAD", library)
-        .env("EDDY_FATE", format!("{fate} {number}"))
-        .env("RUST_BACKTRACE", "0")
-        .output()
-        .expect("it starts");
-    let said = String::from_utf8_lossy(&ended.stderr).into_owned();
-    let met = said.lines().find_map(|line| line.strip_prefix("met at "));
-    let met = met.map(str::to_owned);
-    let is_last = matches!(fate, "before" | "within") && met.is_some();
-    assert_eq!(ended.status.code().is_none(), is_last, "{said}");
-    assert!(met.is_some() || ended.status.success(), "{said}");
-    // Who fails says what was being done, and who only leaves does not fail.
-    let says_why = ["cannot ", "changing ", "writing "];
-    let is_told = says_why.iter().any(|words| said.contains(words));
-    assert!(is_last || ended.status.success() || is_told, "{said}");
-    (said, met)
+impl Process {
+    /// One beside which nobody does anything.
+    fn alone(command: fn(&Path) -> Command) -> Self {
+        Self {
+            command,
+            beside: Box::new(|child, _, _| child.wait_with_output().expect("it ends")),
+        }
+    }
+
+    /// Has it meet this fate at its call of this number. Answers what it said, and the call, if there were so many.
+    fn meet(
+        &self,
+        library: &Path,
+        dir: &Path,
+        fate: &str,
+        number: u64,
+    ) -> (String, Option<String>) {
+        let child = (self.command)(dir)
+            .env("LD_PRELOAD", library)
+            .env("EDDY_FATE", format!("{fate} {number}"))
+            .env("RUST_BACKTRACE", "0")
+            .stdout(Stdio::null())
+            .stderr(Stdio::piped())
+            .spawn();
+        let ended = (self.beside)(child.expect("it starts"), dir, fate);
+        let said = String::from_utf8_lossy(&ended.stderr).into_owned();
+        let met = said.lines().find_map(|line| line.strip_prefix("met at "));
+        let met = met.map(str::to_owned);
+        let is_last = matches!(fate, "before" | "within") && met.is_some();
+        assert_eq!(ended.status.code().is_none(), is_last, "{said}");
+        assert!(met.is_some() || ended.status.success(), "{said}");
+        // Who fails says what was being done, and who only leaves does not fail.
+        let says_why = ["cannot ", "changing ", "writing "];
+        let is_told = says_why.iter().any(|words| said.contains(words));
+        assert!(is_last || ended.status.success() || is_told, "{said}");
+        (said, met)
+    }
 }
 
 /// How many calls a process makes on this road, and how many of them are writes.
 fn calls(library: &Path, road: &Road) -> [u64; 2] {
     let dir = directory();
     copy(road.prepared.path(), dir.path());
-    let (said, _) = meet(
-        library,
-        &mut (road.command)(dir.path()),
-        "before",
-        u64::MAX >> 1,
-    );
+    let (said, _) = road
+        .process
+        .meet(library, dir.path(), "before", u64::MAX >> 1);
     let counted = said
         .lines()
         .find_map(|line| line.strip_prefix("there were "));
@@ -135,7 +156,7 @@ fn any_call_may_be_the_last() {
                 let number = 1 + (2 * sample + 1) * of / (2 * samples);
                 let dir = directory();
                 copy(road.prepared.path(), dir.path());
-                let (said, met) = meet(&library, &mut (road.command)(dir.path()), fate, number);
+                let (said, met) = road.process.meet(&library, dir.path(), fate, number);
                 println!(
                     "{}, {fate} {}",
                     road.name,
@@ -143,12 +164,8 @@ fn any_call_may_be_the_last() {
                 );
                 met_calls += u64::from(met.is_some());
                 if sample % 2 == 1 && road.is_start {
-                    let (_, met) = meet(
-                        &library,
-                        &mut opening(dir.path()),
-                        fate,
-                        1 + 7 * number % of,
-                    );
+                    let next = Process::alone(opening);
+                    let (_, met) = next.meet(&library, dir.path(), fate, 1 + 7 * number % of);
                     println!("and then {}", met.as_deref().unwrap_or("nothing"));
                     again += u64::from(met.is_some());
                 }

@@ -13,10 +13,11 @@ use eddy::store::{Entry, IndexKey, Options, SavedRun, Store, Turn};
 use tempfile::TempDir;
 use tokio::runtime::Runtime;
 
-use super::{DIRECTORY, ROAD, Road, directory};
+use super::daemon::lives;
+use super::{DIRECTORY, Process, ROAD, Road, directory};
 use crate::migration::{copy, formats, shown};
 
-const PATIENCE: Duration = Duration::from_secs(30);
+pub(super) const PATIENCE: Duration = Duration::from_secs(30);
 
 /// All roads.
 pub(super) fn roads() -> Vec<Road> {
@@ -32,6 +33,7 @@ pub(super) fn roads() -> Vec<Road> {
     roads.push(copying("a backup", saving, data, ("data", "copy")));
     roads.push(copying("restoring", restoring, copied, ("copy", "data")));
     roads.push(entering());
+    roads.extend(lives());
     roads
 }
 
@@ -79,7 +81,7 @@ fn start(name: &str, prepared: TempDir, show: fn(&Path) -> String) -> Road {
     Road {
         name: name.to_owned(),
         prepared,
-        command: opening,
+        process: Process::alone(opening),
         check: Box::new(move |dir, _| {
             assert_eq!(show(dir), expected);
             // Nothing is left to be mended.
@@ -106,7 +108,7 @@ fn at_work(filled: &Path) -> Road {
     Road {
         name: "work".to_owned(),
         prepared: copied(filled),
-        command: working,
+        process: Process::alone(working),
         check: Box::new(move |dir, said| {
             let lines = said.lines();
             let mut acknowledged = lines.filter_map(|line| line.strip_prefix("acknowledged "));
@@ -136,7 +138,7 @@ fn copying(
     Road {
         name: name.to_owned(),
         prepared,
-        command,
+        process: Process::alone(command),
         check: Box::new(move |dir, _| {
             let is_there = |name: &str| dir.join(to).join(name).exists();
             if is_there("UNFINISHED") {
@@ -165,7 +167,7 @@ fn entering() -> Road {
     Road {
         name: "entering a hook".to_owned(),
         prepared,
-        command: hooking,
+        process: Process::alone(hooking),
         check: Box::new(move |dir, _| {
             let read = |name: &str| fs::read_to_string(dir.join(name)).expect("it is there");
             let now = read("settings.json");
@@ -186,7 +188,7 @@ fn entering() -> Road {
 }
 
 /// The data directory itself, and the one of a tenant in it.
-const HOUSES: [&str; 2] = ["", "tenants/one"];
+pub(super) const HOUSES: [&str; 2] = ["", "tenants/one"];
 
 /// A directory with one of this name that has the stores of two tenants.
 fn two_houses(filled: &Path, name: &str) -> TempDir {
@@ -338,7 +340,7 @@ fn working(dir: &Path) -> Command {
     process_of_the_tests("work", dir)
 }
 
-fn eddy(dir: &Path, arguments: &[&str]) -> Command {
+pub(super) fn eddy(dir: &Path, arguments: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_eddy"));
     command.current_dir(dir).args(arguments);
     command
