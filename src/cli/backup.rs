@@ -7,11 +7,11 @@ use std::time::{Duration, UNIX_EPOCH};
 
 use clap::Args;
 
-use super::failure::{Failure, answer};
+use super::failure::{Failure, answer, remark};
 use super::{FileArgs, data_dir_flag};
 use crate::config::{self, Sources};
 use crate::daemon::TENANTS;
-use crate::store::{self, Copied};
+use crate::store::{self, Copied, StoreError};
 
 #[derive(Debug, Args)]
 pub(crate) struct BackupArgs {
@@ -55,7 +55,7 @@ fn data_dir(file: &FileArgs, data_dir: Option<&String>) -> Result<PathBuf, Failu
     Ok(config::load(&sources)?.settings.data_dir)
 }
 
-/// Copies the store of the default tenant, and those of all others.
+/// Copies the store of the default tenant, and those of all others, but for those that have nothing yet.
 fn copy(from: &Path, to: &Path) -> Result<Vec<(String, Copied)>, Failure> {
     let mut names = vec![String::new()];
     let mut parts = vec![PathBuf::new()];
@@ -66,6 +66,14 @@ fn copy(from: &Path, to: &Path) -> Result<Vec<(String, Copied)>, Failure> {
         found => {
             for tenant in found.map_err(unread)? {
                 let name = tenant.map_err(unread)?.file_name();
+                let refused = |error: StoreError| Failure::Other(error.to_string());
+                if store::is_unbegun(&tenants.join(&name)).map_err(refused)? {
+                    let name = name.to_string_lossy();
+                    remark(format_args!(
+                        "tenant {name} has nothing yet, and is left out"
+                    ));
+                    continue;
+                }
                 parts.push(Path::new(TENANTS).join(&name));
                 names.push(name.to_string_lossy().into_owned());
             }

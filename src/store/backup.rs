@@ -30,6 +30,22 @@ pub(super) const UNFINISHED: &str = "UNFINISHED";
 /// What a copy may have, beside that; there are the stores of tenants in it, too.
 const MADE: [&str; 4] = [open::FORMAT, SNAPSHOTS, DATABASE, "tenants"];
 
+/// Whether a directory has nothing yet: a first start was cut short in it, before anything could be acknowledged.
+///
+/// # Errors
+/// When it cannot be read, or holds what is no store.
+pub fn is_unbegun(dir: &Path) -> Result<bool, StoreError> {
+    if open::said_format(dir)?.is_some() {
+        return Ok(false);
+    }
+    open::refuse_foreign(dir)?;
+    let parts = [dir.join(DATABASE).join(JOURNAL), snapshot::dir_of(dir)];
+    Ok(parts.iter().all(|part| match fs::read_dir(part) {
+        Ok(mut entries) => entries.next().is_none(),
+        Err(error) => error.kind() == io::ErrorKind::NotFound,
+    }))
+}
+
 /// Copies the stores that lie in these parts of the directory `from` to the same parts of `to`, which must be new or empty, or
 /// hold a copy that was not finished. What was acknowledged before the call is in the copy.
 ///

@@ -48,7 +48,7 @@ use tokio::sync::{oneshot, watch};
 use crate::engine::event::{Text, TraceId};
 
 use alert::Alert;
-pub use backup::{Copied, copy};
+pub use backup::{Copied, copy, is_unbegun};
 pub use error::StoreError;
 use journal::Journal;
 use open::Opened;

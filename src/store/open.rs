@@ -267,7 +267,7 @@ fn known(dir: &Path, format: u32) -> Result<(), StoreError> {
 
 /// Refuses a directory that holds anything but what a first start leaves when it is cut short, and `lost+found`, which a
 /// fresh file system holds.
-fn refuse_foreign(dir: &Path) -> Result<(), StoreError> {
+pub(super) fn refuse_foreign(dir: &Path) -> Result<(), StoreError> {
     let unreadable = |error| StoreError::io("cannot read the directory", dir, error);
     for entry in fs::read_dir(dir).map_err(unreadable)? {
         let name = entry.map_err(unreadable)?.file_name();

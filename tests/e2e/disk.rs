@@ -429,6 +429,33 @@ fn a_damaged_database_is_mended() {
     }
 }
 
+/// Given a tenant whose first start was cut short, a backup says that it has nothing yet and has the others; one that has a
+/// journal and does not say its format is not left out.
+#[test]
+fn a_tenant_without_anything_is_left_out_of_a_backup() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let (data, copy) = (directory.path().join("data"), directory.path().join("copy"));
+    Daemon::start(&data).kill_9();
+    let journal = data.join("tenants/one/store/journal");
+    fs::create_dir_all(&journal).expect("it can be made");
+    fs::write(data.join("tenants/one/LOCK"), "pid 1\n").expect("it can be written");
+    let save = || {
+        let mut backup = eddy();
+        backup.arg("backup").arg(&copy).arg("--data-dir").arg(&data);
+        let output = backup.output().expect("it runs");
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        (output.status.success(), said)
+    };
+    let (is_saved, said) = save();
+    assert!(is_saved, "{said}");
+    assert!(said.contains("tenant one has nothing yet"), "{said}");
+    assert!(copy.join("FORMAT").exists() && !copy.join("tenants").exists());
+    fs::remove_dir_all(&copy).expect("it can be removed");
+    fs::write(journal.join("00000001.log"), "something").expect("it can be written");
+    let (is_saved, said) = save();
+    assert!(!is_saved && said.contains("no store of eddy"), "{said}");
+}
+
 /// Given a daemon under load, a copy made beside it holds everything that was acknowledged before, and is a data directory
 /// after `eddy restore`.
 #[test]
