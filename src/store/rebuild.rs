@@ -151,11 +151,12 @@ fn position_in(key: &[u8], value: &[u8]) -> u64 {
 
 /// Gives the new database the files of the journal, which the damaged one keeps until it is set aside.
 fn take_journal(dir: &Path, fresh: &Path) -> io::Result<()> {
-    let Ok(files) = fs::read_dir(dir.join(DATABASE).join(JOURNAL)) else {
+    let files = match fs::read_dir(dir.join(DATABASE).join(JOURNAL)) {
         // It is lost, too, or never was.
-        return Ok(());
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+        files => files,
     };
-    for file in files {
+    for file in files? {
         let file = file?;
         if file.file_type()?.is_file() {
             let to = fresh.join(JOURNAL).join(file.file_name());

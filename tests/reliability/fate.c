@@ -4,8 +4,9 @@
  *     within 3    it ends when half of the bytes of its third write are written
  *     fails 12    its twelfth call fails once with an error of the disk
  *     full 12     from its twelfth call on, the disk takes nothing
+ *     unread 5    its fifth reading of a file fails once with an error of the disk
  *
- * What is met is told on standard error, and when the process leaves, how many calls and writes there were. */
+ * What is met is told on standard error, and when the process leaves, how many calls, writes and readings there were. */
 
 #define _GNU_SOURCE
 #include <errno.h>
@@ -20,12 +21,12 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-static enum { BEFORE, WITHIN, FAILS, FULL } fate;
-static long place, calls, writes;
+static enum { BEFORE, WITHIN, FAILS, FULL, UNREAD } fate;
+static long place, calls, writes, readings;
 
 __attribute__((constructor)) static void begin(void)
 {
-    static const char *const names[] = {"before", "within", "fails", "full"};
+    static const char *const names[] = {"before", "within", "fails", "full", "unread"};
     char name[8];
     const char *text = getenv("EDDY_FATE");
     if (!text || sscanf(text, "%7s %ld", name, &place) != 2)
@@ -36,18 +37,22 @@ __attribute__((constructor)) static void begin(void)
 
 __attribute__((destructor)) static void leave(void)
 {
-    dprintf(2, "there were %ld calls, %ld writes\n", calls, writes);
+    dprintf(2, "there were %ld calls, %ld writes, %ld readings\n", calls, writes, readings);
+}
+
+static const char *path_of(int fd, char *path, size_t length)
+{
+    char link[32];
+    snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
+    ssize_t found = readlink(link, path, length - 1);
+    path[found > 0 ? found : 0] = 0;
+    return path;
 }
 
 static void tell(const char *call, const char *path, int fd)
 {
-    char link[32], found[512] = "";
-    if (!path) {
-        snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
-        if (readlink(link, found, sizeof found - 1) > 0)
-            path = found;
-    }
-    dprintf(2, "met at call %ld: %s %s\n", place, call, path ? path : "");
+    char found[512];
+    dprintf(2, "met at call %ld: %s %s\n", place, call, path ? path : path_of(fd, found, sizeof found));
 }
 
 static void end(void)
@@ -61,7 +66,7 @@ static void end(void)
 static int is_met(const char *call, const char *path, int fd)
 {
     long number = __sync_add_and_fetch(&calls, 1);
-    if (fate == WITHIN || number < place || (number > place && fate != FULL))
+    if (fate == WITHIN || fate == UNREAD || number < place || (number > place && fate != FULL))
         return 0;
     if (number == place)
         tell(call, path, fd);
@@ -119,6 +124,34 @@ ssize_t copy_file_range(int from, off64_t *at, int to, off64_t *there, size_t le
     if (is_met("copy_file_range", NULL, to))
         return -1;
     return syscall(SYS_copy_file_range, from, at, to, there, length, flags);
+}
+
+/* Before a reading: answers whether it is to fail. What the system tells of itself is no file of a disk. */
+static int is_reading_met(const char *call, int fd)
+{
+    char path[512];
+    if (!is_file(fd) || !strncmp(path_of(fd, path, sizeof path), "/proc/", 6) || !strncmp(path, "/sys/", 5))
+        return 0;
+    if (__sync_add_and_fetch(&readings, 1) != place || fate != UNREAD)
+        return 0;
+    tell(call, path, fd);
+    errno = EIO;
+    return 1;
+}
+
+ssize_t read(int fd, void *bytes, size_t length)
+{
+    return is_reading_met("read", fd) ? -1 : syscall(SYS_read, fd, bytes, length);
+}
+
+ssize_t pread64(int fd, void *bytes, size_t length, off_t offset)
+{
+    return is_reading_met("pread", fd) ? -1 : syscall(SYS_pread64, fd, bytes, length, offset);
+}
+
+ssize_t pread(int fd, void *bytes, size_t length, off_t offset)
+{
+    return pread64(fd, bytes, length, offset);
 }
 
 /* Opening a file that is there, and leaving what is in it, changes nothing. */

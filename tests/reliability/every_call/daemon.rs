@@ -64,6 +64,8 @@ fn life(name: &str, prepared: TempDir, before: u64) -> Road {
         check: Box::new(move |dir, said| check(dir, said, before)),
         is_start: false,
         is_damaged: false,
+        // Settings that cannot be read change nothing.
+        may_misread: false,
     }
 }
 

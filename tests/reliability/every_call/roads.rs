@@ -70,7 +70,11 @@ fn starts(filled: &Path) -> Vec<Road> {
     ];
     roads.extend(["2", "3", "4"].map(|format| {
         let prepared = copied(&formats().join(format));
-        start(&format!("format {format}"), prepared, shown)
+        Road {
+            // There is no snapshot in them.
+            may_misread: false,
+            ..start(&format!("format {format}"), prepared, shown)
+        }
     }));
     roads
 }
@@ -89,6 +93,7 @@ fn start(name: &str, prepared: TempDir, show: fn(&Path) -> String) -> Road {
         }),
         is_start: true,
         is_damaged: false,
+        may_misread: true,
     }
 }
 
@@ -125,6 +130,7 @@ fn at_work(filled: &Path) -> Road {
         }),
         is_start: false,
         is_damaged: false,
+        may_misread: true,
     }
 }
 
@@ -157,6 +163,7 @@ fn copying(
         }),
         is_start: false,
         is_damaged: false,
+        may_misread: true,
     }
 }
 
@@ -184,6 +191,7 @@ fn entering() -> Road {
         }),
         is_start: false,
         is_damaged: false,
+        may_misread: true,
     }
 }
 
