@@ -40,7 +40,7 @@ const GROWTH_MAX: Sample = [16.0, 8.0, 4.0, 16.0];
 
 /// What memory and the directory may grow by where it takes minutes: the database's cache, and the journal up to the most that
 /// it was ever behind.
-const FILLING_MIB_MAX: f64 = 64.0;
+const FILLING_MIB_MAX: f64 = 32.0;
 
 /// What memory may grow by in an hour, in mebibytes, where there are hours.
 const HOURLY_MIB_MAX: f64 = 1.0;
