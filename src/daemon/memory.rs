@@ -19,7 +19,7 @@ use crate::receiver::Intake;
 /// How often memory is measured.
 const LOOK_EVERY: Duration = Duration::from_millis(100);
 
-/// Looks from one step of the runs to the next: what they give up is free only once it is on disk.
+/// Looks from one step of the runs to the next: what they give up is free only about a second after it is on disk.
 const LOOKS_A_STEP: u64 = 3;
 
 /// The part of a container's memory that the process may take: the rest is for its sockets and what else the system counts.
