@@ -269,10 +269,11 @@ impl Plan {
 
     async fn furnish(&self) -> Result<(Shards, Exporters), StartError> {
         match self.furnish_once().await {
-            // It was found while the journal was replayed, and the next opening mends it.
-            Err(StartError::Shards(shard::StartError::Store(StoreError::Damaged { .. }))) => {
-                self.furnish_once().await
-            }
+            // It was found while the store was read, and the next opening mends it.
+            Err(
+                StartError::Store(StoreError::Damaged { .. })
+                | StartError::Shards(shard::StartError::Store(StoreError::Damaged { .. })),
+            ) => self.furnish_once().await,
             furnished => furnished,
         }
     }

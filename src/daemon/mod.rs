@@ -21,9 +21,9 @@ use crate::config::Settings;
 use crate::door::{Door, Fault, Tenant, warn_if_public};
 use crate::engine::event::Text;
 use crate::engine::policy::Policy;
-use crate::export::SettingsError;
 use crate::export::forward::{self, Forwards};
 use crate::export::traces::Traces;
+use crate::export::{self, SettingsError};
 use crate::normalize::Normalizer;
 use crate::otlp::Limits;
 use crate::receiver::{self, Intake, PassOn, Protocol};
@@ -105,6 +105,15 @@ pub enum StartError {
         /// How it ended.
         problem: String,
     },
+}
+
+impl From<export::StartError> for StartError {
+    fn from(error: export::StartError) -> Self {
+        match error {
+            export::StartError::Settings(error) => Self::Exporters(error),
+            export::StartError::Store(error) => Self::Store(error),
+        }
+    }
 }
 
 fn in_words(error: &io::Error) -> String {

@@ -42,8 +42,8 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::engine::guard::Given;
-use crate::store::Store;
 use crate::store::alert::Alert;
+use crate::store::{Store, StoreError};
 
 use outbox::Outbox;
 #[cfg(test)]
@@ -63,17 +63,29 @@ const SEND_TIMEOUT: Duration = Duration::from_secs(10);
 /// receiver must not fill the memory.
 const REPLY_BYTES_MAX: usize = 64 * 1024;
 
+/// Why exporters did not start.
+#[derive(Debug, thiserror::Error)]
+pub enum StartError {
+    /// An exporter's settings do not work.
+    #[error(transparent)]
+    Settings(#[from] SettingsError),
+    /// Where an exporter would go on could not be read.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
 /// Starts an exporter for each of the settings. Must be called within a tokio runtime.
 ///
 /// `shutdown` is for leaving at once: when it is cancelled, exporters stop where they stand, and what they had not
 /// delivered waits in the store for the next start. The orderly way is [`Exporters::drain`].
 ///
-/// Fails if settings cannot work ([`ExporterSettings::check`]) or two exporters have the same name.
+/// Fails if settings cannot work ([`ExporterSettings::check`]), two exporters have the same name, or it cannot be read how far
+/// one of them has delivered.
 pub fn start(
     store: Store,
     settings: Vec<ExporterSettings>,
     shutdown: &CancellationToken,
-) -> Result<Exporters, SettingsError> {
+) -> Result<Exporters, StartError> {
     names_differ(&settings)?;
     let leaving = CancellationToken::new();
     let outboxes = settings

@@ -11,8 +11,8 @@ use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
 
 use super::retry::Attempts;
-use super::settings::{ExporterSettings, Retry, SettingsError};
-use super::{Answer, Entry, Sink};
+use super::settings::{ExporterSettings, Retry};
+use super::{Answer, Entry, Sink, StartError};
 use crate::store::alert::Alert;
 use crate::store::{Store, StoreError};
 use crate::telemetry::spans;
@@ -41,14 +41,14 @@ impl Outbox {
         store: Store,
         settings: ExporterSettings,
         leaving: CancellationToken,
-    ) -> Result<Self, SettingsError> {
+    ) -> Result<Self, StartError> {
         let sink = Sink::new(&settings)?;
         let entry = Entry {
             name: settings.name,
             kind: sink.kind(),
             progress: Arc::default(),
         };
-        let cursor = resume(&store, &sink, &entry.name);
+        let cursor = resume(&store, &sink, &entry.name)?;
         let retry = settings.retry;
         let outbox = Self {
             store,
@@ -238,19 +238,15 @@ fn shortened(reason: &str) -> String {
 /// Where an exporter goes on: behind what it delivered in an earlier process, or behind everything that is published.
 ///
 /// The store keeps the cursor of the *next* alert, so that its 0 means that the exporter is new.
-fn resume(store: &Store, sink: &Sink, name: &str) -> u64 {
+fn resume(store: &Store, sink: &Sink, name: &str) -> Result<u64, StoreError> {
     let newest = store.last_cursor();
     if !sink.keeps_cursor() {
-        return newest;
+        return Ok(newest);
     }
-    match store.exporter_cursor(name) {
-        Ok(0) => newest,
-        Ok(next) => newest.min(next - 1),
-        Err(error) => {
-            tracing::error!(exporter = name, %error, "the exporter begins with new alerts");
-            newest
-        }
-    }
+    Ok(match store.exporter_cursor(name)? {
+        0 => newest,
+        next => newest.min(next - 1),
+    })
 }
 
 /// Alerts that are sent together.

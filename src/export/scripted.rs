@@ -2,6 +2,7 @@
 //! work, which need nothing else.
 
 use std::collections::{BTreeMap, VecDeque};
+use std::fs;
 use std::future::pending;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -10,7 +11,7 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::samples::{alert, publish, resolved, store, store_of, wait_for};
-use super::{Answer, ExporterSettings, Exporters, Kind, Progress, Retry, start};
+use super::{Answer, ExporterSettings, Exporters, Kind, Progress, Retry, StartError, start};
 use crate::store::Store;
 use crate::store::alert::Alert;
 
@@ -176,6 +177,26 @@ async fn the_first_alert_is_not_forgotten() {
     let exporters = receiver.start(&store);
     settled(&exporters).await;
     assert_eq!(receiver.batches(), [[(1, 1)]]);
+}
+
+// Given a store of which it cannot be read how far an exporter has delivered; none is started, which would take what waits for
+// delivered, and the store is to be opened anew.
+#[tokio::test]
+async fn an_exporter_never_begins_anew_for_want_of_reading() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let store = store(dir.path());
+    let exporters = Scripted::default().start(&store);
+    exporters.stop().await;
+    // So many that the cursor is not in the database's cache any more.
+    for round in 0..20 {
+        let alerts = (0..1000).map(|id| alert(round * 1000 + id, 1));
+        publish(&store, alerts.collect()).await;
+    }
+    let log = dir.path().join("store").join("db");
+    fs::write(log, "").expect("it is emptied");
+    let names = vec![Scripted::default().exporter("pager")];
+    let started = start(store.clone(), names, &CancellationToken::new());
+    assert!(matches!(started, Err(StartError::Store(_))));
 }
 
 // Given a receiver that is down for an hour while one warning grows and another is raised once; it is then sent the newest

@@ -117,7 +117,8 @@ fn copy_once(from: &Path, to: &Path) -> io::Result<Copied> {
     let journal = to.join(DATABASE).join(JOURNAL);
     fs::create_dir_all(&journal)?;
     // The snapshot first: the journal only grows behind it.
-    let snapshot = match snapshot::newest_whole(&snapshot::dir_of(from)) {
+    let newest = snapshot::newest_whole(&snapshot::dir_of(from));
+    let snapshot = match newest.map_err(io::Error::other)? {
         Some((head, path)) => {
             let snapshots = snapshot::dir_of(to);
             fs::create_dir_all(&snapshots)?;

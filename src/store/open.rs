@@ -129,7 +129,7 @@ pub(super) fn open(dir: &Path, options: &Options) -> Result<Opened, StoreError> 
 /// Opens the database if it is sound, as far as that can be seen; all of it is looked at where it was in doubt before.
 fn open_sound(dir: &Path, is_ours: bool, options: &Options) -> Result<Database, StoreError> {
     let path = dir.join(DATABASE);
-    let had_content = path.exists() || !snapshot::list(&snapshot::dir_of(dir)).is_empty();
+    let had_content = path.exists() || !snapshot::list(&snapshot::dir_of(dir))?.is_empty();
     let is_filled = is_ours && had_content;
     if is_filled && !path.join(LOG).is_file() {
         return Err(damaged(dir, "the database is not there"));
@@ -168,7 +168,7 @@ fn is_cut_short(dir: &Path, db: &sled::Db) -> Result<bool, StoreError> {
     let start = start.map_err(|error| StoreError::of_sled(error, "reading", dir))?;
     let start = start.and_then(|value| pieces::read_number(&value));
     let start = start.unwrap_or(1).max(1);
-    let snapshot = snapshot::newest_start(&snapshot::dir_of(dir)).unwrap_or(0);
+    let snapshot = snapshot::newest_start(&snapshot::dir_of(dir))?.unwrap_or(0);
     let journal = dir.join(DATABASE).join(JOURNAL);
     if start >= snapshot || !journal.is_dir() {
         return Ok(false);

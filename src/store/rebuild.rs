@@ -71,7 +71,7 @@ pub(super) fn rebuild(
 ) -> Result<Rebuilt, StoreError> {
     let fresh = dir.join(FRESH);
     let refused = |error| StoreError::io("cannot make a new database in", dir, error);
-    let snapshot = snapshot::newest_whole(&snapshot::dir_of(dir));
+    let snapshot = snapshot::newest_whole(&snapshot::dir_of(dir))?;
     fs::create_dir_all(fresh.join(JOURNAL)).map_err(refused)?;
     let made = fill(
         dir,

@@ -156,7 +156,7 @@ impl Shared {
         let snapshots = snapshot::dir_of(&shared.dir);
         let kept_from = match options.snapshot_every {
             // Until there is one, everything is kept for it.
-            Some(_) => snapshot::newest_start(&snapshots).unwrap_or(1),
+            Some(_) => snapshot::newest_start(&snapshots)?.unwrap_or(1),
             None => u64::MAX,
         };
         shared.snapshot_start.store(kept_from, Ordering::Release);

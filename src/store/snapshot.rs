@@ -37,6 +37,9 @@ const EXTENSION: &str = "snapshot";
 /// Extension of a snapshot that is being written.
 const UNFINISHED: &str = "unfinished";
 
+/// What is said of a snapshot that may be good.
+const UNREAD: &str = "cannot read the snapshot (an older one serves if this one is moved away)";
+
 /// What stands in place of the length of a key behind the last record.
 const END: u32 = u32::MAX;
 
@@ -65,47 +68,74 @@ pub(super) fn dir_of(data_dir: &Path) -> PathBuf {
 }
 
 /// The snapshots in a directory with their numbers, newest first, whatever may be in them.
-pub(super) fn list(dir: &Path) -> Vec<(u64, PathBuf)> {
-    let paths = with_extension(dir, EXTENSION);
+///
+/// # Errors
+/// The directory is there and cannot be read.
+pub(super) fn list(dir: &Path) -> Result<Vec<(u64, PathBuf)>, StoreError> {
+    let number = |path: &Path| path.file_stem()?.to_str()?.parse().ok();
+    let listed = with_extension(dir, EXTENSION);
+    let refused = |error| StoreError::io("cannot list the snapshots in", dir, error);
+    let paths = listed.map_err(refused)?.into_iter();
     let mut found: Vec<_> = paths
-        .filter_map(|path| Some((path.file_stem()?.to_str()?.parse().ok()?, path)))
+        .filter_map(|path| Some((number(&path)?, path)))
         .collect();
     found.sort_unstable();
     found.reverse();
-    found
+    Ok(found)
 }
 
 /// Removes what an earlier process did not finish. What cannot be removed is written over, sooner or later.
 pub(super) fn remove_unfinished(dir: &Path) {
-    for path in with_extension(dir, UNFINISHED) {
+    for path in with_extension(dir, UNFINISHED).into_iter().flatten() {
         let _ = fs::remove_file(path);
     }
 }
 
-fn with_extension(dir: &Path, extension: &str) -> impl Iterator<Item = PathBuf> {
-    let files = fs::read_dir(dir).into_iter().flatten();
-    let paths = files.filter_map(|file| Some(file.ok()?.path()));
-    paths.filter(move |path| path.extension().is_some_and(|found| found == extension))
+fn with_extension(dir: &Path, extension: &str) -> io::Result<Vec<PathBuf>> {
+    let files = match fs::read_dir(dir) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+        files => files?,
+    };
+    let paths = files.map(|file| Ok(file?.path()));
+    let of_kind = |path: &io::Result<PathBuf>| {
+        let path = path.as_ref().ok();
+        path.is_none_or(|path| path.extension().is_some_and(|found| found == extension))
+    };
+    paths.filter(of_kind).collect()
 }
 
 /// The newest snapshot that is whole.
-pub(super) fn newest_whole(dir: &Path) -> Option<(Head, PathBuf)> {
-    list(dir)
-        .into_iter()
-        .find_map(|(_, path)| match read(&path, |_, _| Ok(())) {
-            Ok(head) => Some((head, path)),
+///
+/// # Errors
+/// What the disk or the system refuses, with the file: such a snapshot may be good, and whoever took an older one for it would
+/// lose what lies between. Only what is damaged is passed over.
+pub(super) fn newest_whole(dir: &Path) -> Result<Option<(Head, PathBuf)>, StoreError> {
+    for (_, path) in list(dir)? {
+        match read(&path, |_, _| Ok(())) {
+            Ok(head) => return Ok(Some((head, path))),
+            Err(error) if is_refusal(&error) => return Err(StoreError::io(UNREAD, path, error)),
             Err(error) => {
                 tracing::warn!(file = %path.display(), %error, "a snapshot cannot be used");
-                None
             }
-        })
+        }
+    }
+    Ok(None)
 }
 
-/// From where on the newest snapshot needs the journal, by its head alone.
-pub(super) fn newest_start(dir: &Path) -> Option<u64> {
-    let heads = list(dir).into_iter();
+/// Whether a file is there and the system does not let us read it. What we find wrong in it has no number of the system's.
+fn is_refusal(error: &io::Error) -> bool {
+    error.raw_os_error().is_some() && error.kind() != io::ErrorKind::NotFound
+}
+
+/// From where on the newest snapshot needs the journal, by its head alone; a head that cannot be read is passed over, since
+/// nothing is taken from the snapshot.
+///
+/// # Errors
+/// The directory is there and cannot be read.
+pub(super) fn newest_start(dir: &Path) -> Result<Option<u64>, StoreError> {
+    let heads = list(dir)?.into_iter();
     let mut heads = heads.filter_map(|(_, path)| read_head(&mut File::open(path).ok()?).ok());
-    heads.next().map(|head| head.start)
+    Ok(heads.next().map(|head| head.start))
 }
 
 fn damaged(what: &str) -> io::Error {
@@ -267,7 +297,7 @@ fn write(shared: &Shared, leave: &AtomicBool) -> Result<Option<Head>, StoreError
     let dir = dir_of(&shared.dir);
     let refused = |error| StoreError::io("cannot write a snapshot in", &dir, error);
     fs::create_dir_all(&dir).map_err(refused)?;
-    let before = list(&dir);
+    let before = list(&dir)?;
     let number = before.first().map_or(1, |(number, _)| number + 1);
     let path = dir.join(format!("{number:08}.{EXTENSION}"));
     let unfinished = path.with_extension(UNFINISHED);

@@ -29,7 +29,7 @@ async fn positions_go_on_above_those_of_restored_states() {
 #[tokio::test]
 async fn a_damaged_snapshot_is_passed_over() {
     let (dir, before) = filled(&with_snapshots()).await;
-    let snapshots = snapshot::list(&snapshot::dir_of(dir.path()));
+    let snapshots = snapshot::list(&snapshot::dir_of(dir.path())).unwrap();
     assert_eq!(snapshots.len(), 2, "two are kept");
     let newest = &snapshots[0].1;
     let middle = fs::metadata(newest).unwrap().len() / 2;
@@ -37,6 +37,30 @@ async fn a_damaged_snapshot_is_passed_over() {
     bytes[middle as usize] ^= 1;
     fs::write(newest, bytes).unwrap();
     super::damage(&database(dir.path()), 0);
+    let store = Store::open(dir.path(), &options()).unwrap();
+    assert_eq!(shown(&store).states, before.states);
+}
+
+/// Given a damaged database and a snapshot, or a directory of them, that the system does not let us read, nothing is made of what
+/// is older: once it can be read, all is there.
+#[tokio::test]
+async fn a_snapshot_that_cannot_be_read_is_waited_for() {
+    let (dir, before) = filled(&with_snapshots()).await;
+    let snapshots = snapshot::dir_of(dir.path());
+    let newest = snapshot::list(&snapshots).unwrap().remove(0).1;
+    super::damage(&database(dir.path()), 0);
+    let aside = dir.path().join("aside");
+    for unread in [newest, snapshots] {
+        fs::rename(&unread, &aside).unwrap();
+        // What leads to itself can be read by nobody, however many rights they have.
+        std::os::unix::fs::symlink(&unread, &unread).unwrap();
+        let Err(error @ StoreError::Io { .. }) = Store::open(dir.path(), &options()) else {
+            panic!("something was made of what is older");
+        };
+        assert!(error.to_string().contains("snapshots"), "{error}");
+        fs::remove_file(&unread).unwrap();
+        fs::rename(&aside, &unread).unwrap();
+    }
     let store = Store::open(dir.path(), &options()).unwrap();
     assert_eq!(shown(&store).states, before.states);
 }
@@ -64,7 +88,7 @@ async fn snapshots_are_written_beside_the_work() {
         }
         store.needed_from(0, u64::MAX);
         let copied = TempDir::new().unwrap();
-        let snapshots = snapshot::list(&snapshot::dir_of(dir.path()));
+        let snapshots = snapshot::list(&snapshot::dir_of(dir.path())).unwrap();
         let Some((_, newest)) = snapshots.first() else {
             continue;
         };
