@@ -61,7 +61,7 @@ impl Reloader {
     }
 
     /// Reads the configuration, and has the daemon work with it if it is right.
-    pub(super) fn reload(&mut self, daemon: &Daemon) {
+    pub(super) async fn reload(&mut self, daemon: &Daemon) {
         let loaded = match config::load(&self.sources) {
             Ok(loaded) => loaded,
             Err(mistakes) => {
@@ -73,7 +73,7 @@ impl Reloader {
             }
         };
         let waiting = self.loaded.differences(&loaded);
-        daemon.set_policy(&loaded.settings.policy);
+        daemon.set_policy(&loaded.settings.policy).await;
         let profile = &loaded.settings.policy.profile;
         let taken = ConfigTaken {
             profile,

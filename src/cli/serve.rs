@@ -73,8 +73,13 @@ pub(super) async fn until_stopped(
             broken = daemon.broken() => break Err(Failure::Other(broken.to_string())),
             () = changed => {}
         }
-        if let Some(reloader) = &mut reloader {
-            reloader.reload(&daemon);
+        let Some(reloader) = &mut reloader else {
+            continue;
+        };
+        // It waits for the disk.
+        tokio::select! {
+            asked = &mut asked => break asked.map_err(|error| listening(&error)),
+            () = reloader.reload(&daemon) => {}
         }
     };
     daemon.stop().await;

@@ -79,10 +79,12 @@ impl House {
 
     /// Judges by another policy from the next report on. A store that does not take it has failed: no report is judged before it
     /// has been opened anew, with this policy.
-    pub(super) fn set_policy(&self, policy: &Arc<Policy>) {
+    pub(super) async fn set_policy(&self, policy: &Arc<Policy>) {
         self.plan.current_policy().clone_from(policy);
-        let taken = self.seat.shards().map(|shards| shards.set_policy(policy));
-        if let Ok(Err(error)) = taken {
+        let Ok(shards) = self.seat.shards() else {
+            return;
+        };
+        if let Err(error) = shards.set_policy(policy).await {
             tracing::warn!(
                 tenant = self.tenant.name(),
                 %error,
@@ -117,14 +119,10 @@ impl House {
             }
             match self.plan.furnish_again(had_store).await {
                 Ok((shards, exporters)) => {
-                    // It may have changed while the store was opened.
-                    let policy = self.plan.current_policy().clone();
-                    if let Err(error) = shards.set_policy(&policy) {
-                        tracing::warn!(%error, "the policy of before stays");
-                    }
                     had_store = true;
                     *self.current_exporters() = Some(exporters);
-                    self.seat.put(shards);
+                    self.seat.put(shards.clone());
+                    self.catch_up(&shards).await;
                     self.reopened.add(1);
                     last.clear();
                     tracing::info!(tenant = self.tenant.name(), "the store takes writes again");
@@ -141,6 +139,22 @@ impl House {
                     last = text;
                     tokio::time::sleep(REOPEN_EVERY).await;
                 }
+            }
+        }
+    }
+
+    /// Has shards judge by the newest policy, which may have changed while their store was opened, and may again meanwhile.
+    async fn catch_up(&self, shards: &Shards) {
+        let newest = || self.plan.current_policy().clone();
+        let mut policy = newest();
+        loop {
+            if let Err(error) = shards.set_policy(&policy).await {
+                tracing::warn!(%error, "the policy of before stays");
+                return;
+            }
+            let known = std::mem::replace(&mut policy, newest());
+            if Arc::ptr_eq(&known, &policy) {
+                return;
             }
         }
     }

@@ -222,9 +222,9 @@ impl Daemon {
     }
 
     /// Judges by another policy from the next report on, for every tenant.
-    pub fn set_policy(&self, policy: &Arc<Policy>) {
+    pub async fn set_policy(&self, policy: &Arc<Policy>) {
         for house in self.rooms.houses.values() {
-            house.set_policy(policy);
+            house.set_policy(policy).await;
         }
     }
 

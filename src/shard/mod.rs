@@ -215,7 +215,7 @@ impl Shards {
         policy: Arc<Policy>,
         settings: Settings,
     ) -> Result<Self, StartError> {
-        let named = replay::keep_policy(&store, &policy)?;
+        let named = replay::keep_policy(&store, &policy).await?;
         let residences = replay::replay(&store, &policy, &settings).await?;
         let (desks, trays): (Vec<_>, Vec<_>) =
             (0..settings.shards.max(1)).map(|_| inbox::desk()).unzip();
@@ -383,8 +383,9 @@ impl Shards {
     ///
     /// # Errors
     /// When the store does not take the policy, which a replay will need. Then the old one stays.
-    pub fn set_policy(&self, policy: &Arc<Policy>) -> Result<(), StoreError> {
-        *self.shared.named() = replay::keep_policy(&self.shared.store, policy)?;
+    pub async fn set_policy(&self, policy: &Arc<Policy>) -> Result<(), StoreError> {
+        let named = replay::keep_policy(&self.shared.store, policy).await?;
+        *self.shared.named() = named;
         Ok(())
     }
 

@@ -40,9 +40,12 @@ struct Policies<'store> {
 }
 
 /// Keeps the policy for later replays, and gives it the number by which the journal is to name it.
-pub(super) fn keep_policy(store: &Store, policy: &Arc<Policy>) -> Result<NamedPolicy, StoreError> {
+pub(super) async fn keep_policy(
+    store: &Store,
+    policy: &Arc<Policy>,
+) -> Result<NamedPolicy, StoreError> {
     let named = NamedPolicy::new(Arc::clone(policy));
-    store.put_policy(named.hash, &policy_json(policy))?;
+    store.put_policy(named.hash, policy_json(policy)).await?;
     Ok(named)
 }
 

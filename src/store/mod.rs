@@ -270,8 +270,9 @@ impl Store {
 
     /// Keeps a policy under its hash, for replays. To be called before the first turn that names it; it waits for the disk
     /// where the policy is a new one.
-    pub fn put_policy(&self, hash: u64, json: &str) -> Result<(), StoreError> {
-        self.inner.shared.put_policy(hash, json)
+    pub async fn put_policy(&self, hash: u64, json: String) -> Result<(), StoreError> {
+        self.ordered(|answer| Order::Policy(hash, json, answer))
+            .await
     }
 
     /// The policy with this hash.

@@ -1,7 +1,7 @@
 //! What the callers of the store and its thread hold in common: the database, how far it is, and whether it is well.
 
 use std::collections::BTreeMap;
-use std::fs::File;
+use std::fs::{self, File};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -35,8 +35,7 @@ pub(super) struct Shared {
     pub(super) db: Database,
     pub(super) dir: PathBuf,
     pub(super) alerts_max: u64,
-    /// Bytes of states that are saved between two looks at the database's cache.
-    pub(super) bytes_a_trim: u64,
+    cache_bytes: u64,
     durability: Durability,
     /// The newest committed journal position; written by the store's thread.
     pub(super) position: AtomicU64,
@@ -118,7 +117,7 @@ impl Shared {
             db,
             dir,
             alerts_max: options.alerts_max.max(1),
-            bytes_a_trim: pieces::bytes_a_trim(options.cache_bytes),
+            cache_bytes: options.cache_bytes,
             durability: options.durability,
             position: AtomicU64::new(0),
             journal_start: AtomicU64::new(1),
@@ -276,6 +275,17 @@ impl Shared {
     /// Where the journal lies: within the database's directory, since neither is of use without the other.
     pub(super) fn journal_dir(&self) -> PathBuf {
         self.dir.join(DATABASE).join(JOURNAL)
+    }
+
+    /// Bytes of states that are read or saved between two looks at the database's cache.
+    pub(super) fn bytes_a_trim(&self) -> u64 {
+        pieces::bytes_a_trim(self.cache_bytes)
+    }
+
+    /// Whether the database is larger than its cache, which otherwise has nothing to let go of.
+    pub(super) fn outgrows_cache(&self) -> bool {
+        let log = fs::metadata(self.dir.join(DATABASE).join(LOG));
+        log.map_or(true, |log| log.len() > self.cache_bytes)
     }
 
     /// Reads from sled, which panics where it meets damage.

@@ -319,7 +319,7 @@ fn write(shared: &Shared, leave: &AtomicBool) -> Result<Option<Head>, StoreError
         records.add(&key, &value).map_err(refused)?;
         untrimmed_bytes += value.len() as u64;
         // Neighbours come in one page.
-        if untrimmed_bytes >= shared.bytes_a_trim * pieces::PAGE_VALUES as u64 {
+        if untrimmed_bytes >= shared.bytes_a_trim() * pieces::PAGE_VALUES as u64 {
             shared.read(|db| pieces::trim_cache(db, &key))?;
             untrimmed_bytes = 0;
         }

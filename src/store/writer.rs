@@ -56,6 +56,8 @@ pub(super) enum Order {
     },
     /// Save states.
     Save(Vec<SavedRun>, Answer<()>),
+    /// Keep a policy, with its hash.
+    Policy(u64, String, Answer<()>),
     /// Nobody needs the journal before this position.
     Cut(u64),
     /// Do all that waits, and end.
@@ -199,6 +201,9 @@ impl Writer {
                 runs: runs.into(),
                 answer,
             }),
+            Order::Policy(hash, json, answer) => {
+                let _ = answer.send(self.shared.put_policy(hash, &json));
+            }
             Order::Cut(until) => self.cut_until = self.cut_until.max(until),
             Order::Close(answer) => {
                 self.closing = true;
@@ -317,11 +322,11 @@ impl Writer {
     fn due_for_trim(&mut self, batch: &BTreeMap<Text, SavedRun>) -> Vec<Vec<u8>> {
         let due = batch.values().filter(|run| {
             self.untrimmed_bytes += run.state.len() as u64;
-            let is_due = self.untrimmed_bytes >= self.shared.bytes_a_trim;
+            let is_due = self.untrimmed_bytes >= self.shared.bytes_a_trim();
             if is_due {
                 self.untrimmed_bytes = 0;
             }
-            is_due
+            is_due && self.shared.outgrows_cache()
         });
         due.map(|run| keys::run(&run.key.run_id)).collect()
     }

@@ -19,7 +19,7 @@ async fn what_was_read_by_a_policy_is_judged_by_it() {
     let shards = start(dir.path(), one_shard).await;
     let old = shards.policy();
     let other = profile::Name::Automatos.policy();
-    shards.set_policy(&Arc::new(other)).unwrap();
+    shards.set_policy(&Arc::new(other)).await.unwrap();
     let new = shards.policy();
     let named = |policy: &NamedPolicy| policy.clone();
     // All of them are in the inbox before the shard wakes.

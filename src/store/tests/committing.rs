@@ -15,7 +15,7 @@ async fn what_is_committed_is_there_after_reopening() {
         let store = open(dir.path());
         let committed = store.commit(turn.clone()).await.unwrap();
         assert_eq!(committed.position, 1);
-        store.put_policy(9, "{}").unwrap();
+        store.put_policy(9, "{}".into()).await.unwrap();
         store.set_exporter_cursor("webhook", 1).unwrap();
     }
     let store = open(dir.path());
@@ -190,7 +190,8 @@ async fn a_closed_store_can_still_be_read() {
         store.commit(idle("run", 1)).await,
         Err(StoreError::Closed)
     ));
-    assert!(matches!(store.put_policy(1, "{}"), Err(StoreError::Closed)));
+    let refused = store.put_policy(1, "{}".into()).await;
+    assert!(matches!(refused, Err(StoreError::Closed)));
     assert_eq!(cursors(&store), [1]);
     assert!(store.size_bytes() > 0);
     store.close().await.unwrap();

@@ -80,7 +80,7 @@ async fn commit(store: &Store, run: u64) {
 async fn filled(options: &Options) -> (TempDir, Shown) {
     let dir = TempDir::new().unwrap();
     let store = Store::open(dir.path(), options).unwrap();
-    store.put_policy(9, "{}").unwrap();
+    store.put_policy(9, "{}".into()).await.unwrap();
     store.set_exporter_cursor("file", 3).unwrap();
     for run in 0..RUNS {
         commit(&store, run).await;

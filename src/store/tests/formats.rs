@@ -28,7 +28,7 @@ async fn every_released_format_is_read() {
 /// Puts into a store what those in `tests/store_formats` hold; see the page there.
 async fn fill(store: &Store) {
     let turn = filling();
-    store.put_policy(turn.policy, "{}").unwrap();
+    store.put_policy(turn.policy, "{}".into()).await.unwrap();
     store.commit(turn).await.unwrap();
     let run = SavedRun {
         state: records::encode_run(&run_state()),

@@ -283,11 +283,11 @@ fn told(store: &Store) -> BTreeSet<Text> {
 /// the journal cut, beside a snapshot. A small journal: each store begins a file, and reuses those before.
 fn work(dir: &Path, runs: u64, mut acknowledged: impl FnMut(u64)) {
     let store = open(dir, Some(Duration::from_millis(5)));
-    store.put_policy(9, "{}").expect("it is kept");
     let alert = store.alerts_after(0, 1).expect("readable").remove(0);
     store.needed_from(0, 0);
     let failed = "it takes writes";
     runtime().block_on(async {
+        store.put_policy(9, "{}".into()).await.expect(failed);
         let is_told = told(&store);
         let again = (1..=store.last_cursor()).filter(|number| is_told.contains(&run_id(*number)));
         store
