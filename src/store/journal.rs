@@ -16,7 +16,7 @@ use std::io::{self, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
 use super::error::StoreError;
-use reader::{ALIGNMENT, END_MARK_BYTES, segment_numbers};
+use reader::{ALIGNMENT, END_MARK_BYTES, Segment};
 pub(super) use reader::{Found, Reader};
 
 /// Where a new segment is begun instead. A longer record makes its segment longer.
@@ -47,8 +47,8 @@ pub(super) struct Journal {
     active: Option<Active>,
     /// Full segments, oldest first, and those that earlier processes wrote.
     full: VecDeque<Full>,
-    /// Numbers of segments that nobody needs.
-    free: Vec<u64>,
+    /// Segments that nobody needs.
+    free: Vec<Segment>,
     /// Number of the next segment.
     next: u64,
     /// The record that is being written.
@@ -58,7 +58,7 @@ pub(super) struct Journal {
 /// The segment that is being written.
 struct Active {
     file: File,
-    number: u64,
+    segment: Segment,
     /// Where the next record goes: over the end mark.
     end: u64,
     /// Length of the file.
@@ -68,7 +68,7 @@ struct Active {
 }
 
 struct Full {
-    number: u64,
+    segment: Segment,
     /// Position of its newest record.
     last: u64,
 }
@@ -88,9 +88,9 @@ impl Journal {
     ) -> Result<Self, StoreError> {
         let refused = |error| StoreError::io("cannot read the journal in", dir, error);
         fs::create_dir_all(dir).map_err(refused)?;
-        let numbers = segment_numbers(dir).map_err(refused)?;
-        let mut newest: BTreeMap<u64, u64> =
-            numbers.into_iter().map(|number| (number, 0)).collect();
+        let segments = reader::segments(dir).map_err(refused)?;
+        let mut newest: BTreeMap<Segment, u64> =
+            segments.into_iter().map(|segment| (segment, 0)).collect();
         for found in Reader::new(dir, keep_from.min(start)).map_err(refused)? {
             let found = found.map_err(refused)?;
             if let Found::Record {
@@ -103,7 +103,8 @@ impl Journal {
                 each(found)?;
             }
         }
-        let next = newest.keys().next_back().map_or(1, |last| last + 1);
+        let last = newest.keys().next_back();
+        let next = last.map_or(1, |last| last.number + 1);
         let (free, full): (Vec<_>, Vec<_>) = newest.into_iter().partition(|(_, last)| *last == 0);
         let full = full.into_iter();
         Ok(Self {
@@ -111,8 +112,8 @@ impl Journal {
             syncs,
             segment_bytes: SEGMENT_BYTES,
             active: None,
-            full: full.map(|(number, last)| Full { number, last }).collect(),
-            free: free.into_iter().map(|(number, _)| number).collect(),
+            full: full.map(|(segment, last)| Full { segment, last }).collect(),
+            free: free.into_iter().map(|(segment, _)| segment).collect(),
             next,
             buffer: Vec::new(),
         })
@@ -133,13 +134,14 @@ impl Journal {
         position: u64,
         parts: impl Iterator<Item = &'a [u8]>,
     ) -> io::Result<()> {
-        reader::frame(&mut self.buffer, position, parts);
+        let length = reader::lay_out(&mut self.buffer, parts);
         let bytes = self.buffer.len() as u64;
         let has_room = |active: &Active| active.end + bytes <= self.segment_bytes;
         if !self.active.as_ref().is_some_and(has_room) {
             self.begin_segment()?;
         }
         let active = self.active.as_mut().expect("a segment has just been begun");
+        reader::seal(&mut self.buffer, length, active.segment, position);
         if self.syncs {
             active.grow(active.end + bytes)?;
         }
@@ -171,8 +173,8 @@ impl Journal {
             && let Some(full) = self.full.pop_front()
         {
             if self.free.len() < FREE_MAX {
-                self.free.push(full.number);
-            } else if let Err(error) = fs::remove_file(self.path(full.number)) {
+                self.free.push(full.segment);
+            } else if let Err(error) = fs::remove_file(full.segment.path(&self.dir)) {
                 tracing::warn!(%error, "a file of the journal that nobody needs cannot be removed");
             }
         }
@@ -180,13 +182,13 @@ impl Journal {
 
     /// Begins the next segment: one that is free, else a new one.
     fn begin_segment(&mut self) -> io::Result<()> {
-        if let Some(Active { number, last, .. }) = self.active.take() {
-            self.full.push_back(Full { number, last });
+        if let Some(Active { segment, last, .. }) = self.active.take() {
+            self.full.push_back(Full { segment, last });
         }
-        let number = self.next;
-        let path = self.path(number);
+        let segment = Segment::begin(self.next);
+        let path = segment.path(&self.dir);
         let file = if let Some(free) = self.free.pop() {
-            fs::rename(self.path(free), &path)?;
+            fs::rename(free.path(&self.dir), &path)?;
             OpenOptions::new().write(true).open(&path)?
         } else {
             File::create_new(&path)?
@@ -199,15 +201,11 @@ impl Journal {
         self.active = Some(Active {
             length: file.metadata()?.len(),
             file,
-            number,
+            segment,
             end: 0,
             last: 0,
         });
         Ok(())
-    }
-
-    fn path(&self, number: u64) -> PathBuf {
-        reader::path(&self.dir, number)
     }
 
     /// A journal whose segments are shorter.
@@ -220,7 +218,7 @@ impl Journal {
     #[cfg(test)]
     pub(super) fn end(&self) -> Option<(PathBuf, u64)> {
         let active = self.active.as_ref()?;
-        Some((self.path(active.number), active.end))
+        Some((active.segment.path(&self.dir), active.end))
     }
 
     /// Has the next record go to another file.
@@ -229,7 +227,7 @@ impl Journal {
         self.syncs = true;
         self.active = Some(Active {
             file,
-            number: 0,
+            segment: Segment::begin(0),
             end: 0,
             length: u64::MAX,
             last: 0,

@@ -10,7 +10,7 @@ use eddy::engine::event::TraceId;
 use eddy::store::{Options, Store};
 
 /// The formats before the present one, as directories of `tests/store_formats`.
-const OLDER: [&str; 2] = ["2", "3"];
+const OLDER: [&str; 3] = ["2", "3", "4"];
 
 /// Where a store of every released format lies.
 pub(crate) fn formats() -> PathBuf {

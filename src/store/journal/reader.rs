@@ -4,18 +4,19 @@
 //! [length u64][hash u64][position u64][payload][zeros to a multiple of 8] ... [end mark: 8 zeros]
 //! ```
 //!
-//! Numbers are little-endian; the hash covers position and payload. The end mark is written with the record before it
-//! and lies where the next one goes.
+//! Numbers are little-endian; the hash covers position, payload and the segment's *salt*. The end mark is written with the
+//! record before it and lies where the next one goes.
 //!
 //! The reader takes a record for what it claims to be if its hash is right and its position is not below the one that
-//! comes next: what was in a segment before it was written anew has lower ones, and whole ones of these are stepped over.
-//! Where there is no record, the rest
-//! of the segment is searched for one, so that damage costs what it hit and not what follows. What is not found is
-//! reported by its position as soon as a later record shows that it was there; what comes behind the last
-//! record of all was torn by a crash before anybody had been answered, and is left out.
+//! comes next. Where there is no record, the rest of the segment is searched for one, so that damage costs what it hit and
+//! not what follows. There lies what was recorded before the segment was written anew, in words that senders have chosen:
+//! the salt, a random number in the segment's name, is what they would need to have theirs taken for records. What is not
+//! found is reported by its position as soon as a later record shows that it was there; what comes behind the last record of
+//! all was torn by a crash before anybody had been answered, and is left out.
 
 use std::collections::VecDeque;
 use std::fs;
+use std::hash::{BuildHasher, RandomState};
 use std::io;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
@@ -37,13 +38,56 @@ const SEARCH_MAX: usize = 16;
 
 const EXTENSION: &str = "log";
 
+/// A file of the journal.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(in crate::store) struct Segment {
+    /// Above those of all that were begun before.
+    pub(super) number: u64,
+    /// What the hashes of its records begin with; 0 in segments of a format below 5, whose names do without.
+    salt: u64,
+}
+
+impl Segment {
+    /// The next one, with a salt that nobody can foresee.
+    pub(super) fn begin(number: u64) -> Self {
+        let salt = RandomState::new().hash_one(number).max(1);
+        Self { number, salt }
+    }
+
+    /// Where it lies in the journal's directory.
+    pub(super) fn path(self, dir: &Path) -> PathBuf {
+        let Self { number, salt } = self;
+        dir.join(match salt {
+            0 => format!("{number:08}.{EXTENSION}"),
+            _ => format!("{number:08}-{salt:016x}.{EXTENSION}"),
+        })
+    }
+
+    /// By the name of its file.
+    fn named(name: &Path) -> Option<Self> {
+        let stem = name.file_stem()?.to_str()?;
+        let (number, salt) = match stem.split_once('-') {
+            Some((number, salt)) => (number, u64::from_str_radix(salt, 16).ok()?),
+            None => (stem, 0),
+        };
+        let number = number.parse().ok()?;
+        let is_ours = name.extension().is_some_and(|found| found == EXTENSION);
+        is_ours.then_some(Self { number, salt })
+    }
+
+    /// Where the hash of a record with this position starts.
+    fn seed(self, position: u64) -> u64 {
+        self.salt.wrapping_add(position)
+    }
+}
+
 /// What the reader came across.
 #[derive(Debug, PartialEq, Eq)]
 pub(in crate::store) enum Found {
     /// A record.
     Record {
-        /// Number of the segment that holds it.
-        segment: u64,
+        /// The segment that holds it.
+        segment: Segment,
         position: u64,
         payload: Vec<u8>,
     },
@@ -73,27 +117,28 @@ impl Found {
     }
 }
 
-/// Makes a record with its end mark.
-pub(super) fn frame<'a>(
-    record: &mut Vec<u8>,
-    position: u64,
-    parts: impl Iterator<Item = &'a [u8]>,
-) {
+/// Lays out a record of these parts with its end mark, to be [sealed](seal): the length of its payload.
+pub(super) fn lay_out<'a>(record: &mut Vec<u8>, parts: impl Iterator<Item = &'a [u8]>) -> usize {
     record.clear();
     record.resize(HEADER_BYTES, 0);
     for part in parts {
         record.extend_from_slice(part);
     }
-    let payload = &record[HEADER_BYTES..];
-    let header = [
-        payload.len() as u64,
-        xxh3_64_with_seed(payload, position),
-        position,
-    ];
-    for (place, number) in record.chunks_exact_mut(8).zip(header) {
+    let length = record.len() - HEADER_BYTES;
+    record.resize(record.len().next_multiple_of(ALIGNMENT) + END_MARK_BYTES, 0);
+    length
+}
+
+/// Makes what is laid out, with a payload of that length, a record of this segment.
+pub(super) fn seal(record: &mut [u8], length: usize, segment: Segment, position: u64) {
+    let payload = &record[HEADER_BYTES..][..length];
+    let hash = xxh3_64_with_seed(payload, segment.seed(position));
+    for (place, number) in record
+        .chunks_exact_mut(8)
+        .zip([length as u64, hash, position])
+    {
         place.copy_from_slice(&number.to_le_bytes());
     }
-    record.resize(record.len().next_multiple_of(ALIGNMENT) + END_MARK_BYTES, 0);
 }
 
 /// Where a record lies in its segment.
@@ -105,8 +150,8 @@ struct Framed {
     is_whole: bool,
 }
 
-/// What claims to be a record at this byte, if anything does that has one of these positions.
-fn record_at(bytes: &[u8], at: usize, positions: Range<u64>) -> Option<Framed> {
+/// What claims to be a record at this byte of a segment, if anything does that has one of these positions.
+fn record_at(segment: Segment, bytes: &[u8], at: usize, positions: Range<u64>) -> Option<Framed> {
     let header = bytes.get(at..at + HEADER_BYTES)?;
     let (numbers, _) = header.as_chunks();
     let [length, hash, position] = [0, 1, 2].map(|place| u64::from_le_bytes(numbers[place]));
@@ -120,40 +165,30 @@ fn record_at(bytes: &[u8], at: usize, positions: Range<u64>) -> Option<Framed> {
         position,
         payload: start..end,
         end: end.next_multiple_of(ALIGNMENT),
-        is_whole: hash == xxh3_64_with_seed(payload, position),
+        is_whole: hash == xxh3_64_with_seed(payload, segment.seed(position)),
     })
 }
 
-/// Name of a segment.
-pub(super) fn path(dir: &Path, number: u64) -> PathBuf {
-    dir.join(format!("{number:08}.{EXTENSION}"))
-}
-
-/// Numbers of the segments in a directory, in order.
-pub(super) fn segment_numbers(dir: &Path) -> io::Result<Vec<u64>> {
-    let mut numbers = Vec::new();
+/// The segments in a directory, in order.
+pub(super) fn segments(dir: &Path) -> io::Result<Vec<Segment>> {
+    let mut segments = Vec::new();
     for entry in fs::read_dir(dir)? {
         let entry = entry?;
-        if entry.file_type()?.is_dir() {
-            continue;
-        }
-        let name = PathBuf::from(entry.file_name());
-        let stem = name.file_stem().and_then(|stem| stem.to_str());
-        if name.extension().is_some_and(|found| found == EXTENSION) {
-            numbers.extend(stem.and_then(|stem| stem.parse::<u64>().ok()));
+        if !entry.file_type()?.is_dir() {
+            segments.extend(Segment::named(Path::new(&entry.file_name())));
         }
     }
-    numbers.sort_unstable();
-    Ok(numbers)
+    segments.sort_unstable();
+    Ok(segments)
 }
 
 /// Reads all segments, in order of position.
 pub(in crate::store) struct Reader {
     dir: PathBuf,
-    segments: VecDeque<u64>,
-    /// The segment that is being read, and its number.
+    segments: VecDeque<Segment>,
+    /// The segment that is being read, and what is in it.
+    segment: Segment,
     bytes: Vec<u8>,
-    segment: u64,
     at: usize,
     /// Whether a record of this segment was told of.
     has_records: bool,
@@ -166,9 +201,9 @@ impl Reader {
     pub(in crate::store) fn new(dir: &Path, start: u64) -> io::Result<Self> {
         Ok(Self {
             dir: dir.to_owned(),
-            segments: segment_numbers(dir)?.into(),
+            segments: segments(dir)?.into(),
+            segment: Segment { number: 0, salt: 0 },
             bytes: Vec::new(),
-            segment: 0,
             at: 0,
             has_records: false,
             expected: start,
@@ -183,27 +218,31 @@ impl Reader {
 
     /// Steps over whole records that nobody asked for.
     fn pass_by_older(&mut self) {
-        while let Some(record) = record_at(&self.bytes, self.at, 0..self.expected)
+        while let Some(record) = self.record_at(self.at, 0..self.expected)
             && record.is_whole
         {
             self.at = record.end;
         }
     }
 
+    fn record_at(&self, at: usize, positions: Range<u64>) -> Option<Framed> {
+        record_at(self.segment, &self.bytes, at, positions)
+    }
+
     /// The next record that is there, from here on.
     fn search(&self) -> Option<Framed> {
         let positions = self.expected..self.expected.saturating_add(POSITIONS_AHEAD);
         // Where damage has left the length of a record as it was, the next one lies behind it.
-        if let Some(hit) = record_at(&self.bytes, self.at, positions.clone())
+        if let Some(hit) = self.record_at(self.at, positions.clone())
             && !hit.is_whole
-            && let Some(next) = record_at(&self.bytes, hit.end, positions.clone())
+            && let Some(next) = self.record_at(hit.end, positions.clone())
             && next.is_whole
         {
             return Some(next);
         }
         let mut left = SEARCH_MAX * self.bytes.len();
         for at in (self.at..self.bytes.len()).step_by(ALIGNMENT) {
-            let Some(record) = record_at(&self.bytes, at, positions.clone()) else {
+            let Some(record) = self.record_at(at, positions.clone()) else {
                 continue;
             };
             if record.is_whole {
@@ -244,7 +283,7 @@ impl Iterator for Reader {
             self.segment = self.segments.pop_front()?;
             self.at = 0;
             self.has_records = false;
-            match fs::read(path(&self.dir, self.segment)) {
+            match fs::read(self.segment.path(&self.dir)) {
                 Ok(bytes) => self.bytes = bytes,
                 // It was given up a moment ago: nobody needs it.
                 Err(error) if error.kind() == io::ErrorKind::NotFound => self.bytes.clear(),
@@ -260,6 +299,9 @@ mod tests {
 
     use super::*;
 
+    /// A segment of an older format: anybody can foresee what its records look like.
+    const OLD: Segment = Segment { number: 1, salt: 0 };
+
     /// Bytes in which a head of a record begins at each third word: of a long record, with this position.
     fn like_heads(bytes: usize, position: u64) -> Vec<u8> {
         let head = [bytes as u64 / 2, 7, position].map(u64::to_le_bytes);
@@ -269,7 +311,7 @@ mod tests {
     /// What a reader from `start` on finds in a segment, by position: records as they are, what is missing up to where.
     fn found(segment: &[u8], start: u64) -> Vec<(u64, Option<u64>)> {
         let dir = tempfile::tempdir().unwrap();
-        fs::write(path(dir.path(), 1), segment).unwrap();
+        fs::write(OLD.path(dir.path()), segment).unwrap();
         let began = Instant::now();
         let found = Reader::new(dir.path(), start).unwrap();
         let found = found.filter_map(|found| match found.unwrap() {
@@ -289,7 +331,8 @@ mod tests {
         let (mut segment, mut record) = (Vec::new(), Vec::new());
         let payload = like_heads(1 << 20, 100);
         for position in 1..=8 {
-            frame(&mut record, position, [payload.as_slice()].into_iter());
+            let length = lay_out(&mut record, [payload.as_slice()].into_iter());
+            seal(&mut record, length, OLD, position);
             segment.truncate(segment.len().saturating_sub(END_MARK_BYTES));
             segment.extend_from_slice(&record);
         }

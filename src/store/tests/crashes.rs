@@ -67,6 +67,47 @@ async fn a_torn_end_is_left_out() {
     assert_eq!(replayed(&store)[2].1, idle("run", 4).entries);
 }
 
+/// Given senders who say what looks like records of the journal, it is not taken for any where it lies behind the newest one, in
+/// a segment that is written anew.
+#[tokio::test]
+async fn what_is_said_is_never_taken_for_a_record() {
+    const FAR: u64 = 1 << 20;
+    let payload = [7; 16];
+    let hash = xxhash_rust::xxh3::xxh3_64_with_seed(&payload, FAR);
+    let head = [payload.len() as u64, hash, FAR].map(u64::to_le_bytes);
+    let forged = [head.as_flattened(), &payload].concat();
+    // Wherever a multiple of eight is.
+    let said: Vec<u8> = (0..8)
+        .flat_map(|more| [&forged[..], &vec![7; more]].concat())
+        .collect();
+    let dir = TempDir::new().unwrap();
+    let store = open_with(dir.path(), |journal| journal.set_segment_bytes(9_000));
+    let mut newest = 0;
+    for number in 0..100 {
+        let mut turn = idle("run", number);
+        turn.entries.push(Entry::Absorb {
+            into: "run".into(),
+            from: "other".into(),
+            state: said.repeat(1 + number as usize * 7 % 11),
+        });
+        newest = store.commit(turn).await.unwrap().position;
+        store.needed_from(0, newest.saturating_sub(3));
+    }
+    drop(store);
+    let written = segments(dir.path()).into_iter();
+    let forged_in = written.map(|path| {
+        fs::read(path)
+            .unwrap()
+            .windows(forged.len())
+            .filter(|said| *said == forged)
+            .count()
+    });
+    assert!(forged_in.sum::<usize>() > 8, "they are there");
+    let (found, lost) = positions(&open(dir.path()));
+    assert_eq!((found.last(), lost), (Some(&newest), 0));
+    assert!(found.len() >= 3 && found.is_sorted_by(|one, next| one + 1 == *next));
+}
+
 /// Given damage to one record, be it to what it says or to its length, that one is reported and the others are replayed,
 /// whether they follow in the same file or in another.
 #[tokio::test]
