@@ -65,18 +65,30 @@ fn follows_word(before: &str) -> bool {
 
 /// Whether a number stands in the margin of a line that is shown: `12 | let a = b;`.
 fn is_margin(before: &str, behind: &str) -> bool {
-    let line = before.rsplit('\n').next().unwrap_or_default();
-    let is_first = line.trim_start_matches([' ', '>']).is_empty();
+    // Not the whole line is looked at: it may be all there is, and have a number in each second place.
+    let line_before = before.trim_end_matches([' ', '>']);
+    let is_first = line_before.is_empty() || line_before.ends_with('\n');
     is_first && behind.trim_start_matches(' ').starts_with('|')
 }
 
 #[cfg(test)]
 mod tests {
+    use std::time::{Duration, Instant};
+
     use super::without_places;
 
     #[track_caller]
     fn check(text: &str, expected: &str) {
         assert_eq!(without_places(text), expected);
+    }
+
+    /// Given a line of numbers as long as a span may be, each is looked at once.
+    #[test]
+    fn a_long_line_of_numbers_takes_no_longer() {
+        let text = "1 ".repeat(1 << 19);
+        let began = Instant::now();
+        check(&text, &text);
+        assert!(began.elapsed() < Duration::from_secs(5));
     }
 
     /// Given failures that say where in a file they were met, that is left out, and nothing else.
