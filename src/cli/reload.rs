@@ -28,13 +28,17 @@ pub(super) struct Reloader {
 }
 
 impl Reloader {
-    pub(super) fn new(sources: Sources, loaded: Loaded) -> std::io::Result<Self> {
-        let content = content(&sources);
+    /// For a daemon that is told this, which was in the file when it was seen so. Signals are heard from now on.
+    pub(super) fn new(
+        sources: Sources,
+        loaded: Loaded,
+        seen: Option<Vec<u8>>,
+    ) -> std::io::Result<Self> {
         Ok(Self {
             sources,
             loaded,
-            read: content.clone(),
-            seen: content,
+            read: seen.clone(),
+            seen,
             signal: Hangup::listen()?,
         })
     }
@@ -86,7 +90,7 @@ impl Reloader {
 }
 
 /// The file's content; nothing where there is no file, or none that can be read.
-fn content(sources: &Sources) -> Option<Vec<u8>> {
+pub(super) fn content(sources: &Sources) -> Option<Vec<u8>> {
     fs::read(sources.file.as_ref()?).ok()
 }
 
