@@ -94,21 +94,35 @@ fn room(taken: u64, limit: u64) -> usize {
     usize::try_from(left / 2).unwrap_or(usize::MAX)
 }
 
+/// Has fewer runs kept in memory, or more.
+fn mind_runs(step: Step, houses: &BTreeMap<Tenant, House>) {
+    let houses = houses.values().map(House::seat);
+    for shards in houses.filter_map(|seat| seat.shards().ok()) {
+        match step {
+            Step::Fewer => shards.keep_fewer(),
+            Step::AsMany => {}
+            Step::More => shards.keep_more(),
+        }
+    }
+}
+
 /// Minds the memory of the process for ever.
 pub(super) async fn mind(limit: u64, intake: Intake, houses: BTreeMap<Tenant, House>) {
-    let mut looks = 0..;
-    while let (Some(look), Some(taken)) = (looks.next(), process::anonymous_bytes()) {
-        intake.set_room(room(taken, limit));
-        if look % LOOKS_A_STEP == 0 {
-            let houses = houses.values().map(House::seat);
-            for shards in houses.filter_map(|seat| seat.shards().ok()) {
-                match step(taken, limit) {
-                    Step::Fewer => shards.keep_fewer(),
-                    Step::AsMany => {}
-                    Step::More => shards.keep_more(),
-                }
+    let mut is_known = true;
+    for look in 0_u64.. {
+        let taken = process::anonymous_bytes();
+        if let Some(taken) = taken {
+            intake.set_room(room(taken, limit));
+            if look % LOOKS_A_STEP == 0 {
+                mind_runs(step(taken, limit), &houses);
             }
+        } else if is_known {
+            // There may be no file that could be opened just now.
+            tracing::warn!(
+                "what the process takes of memory cannot be read; its limit waits for that"
+            );
         }
+        is_known = taken.is_some();
         tokio::time::sleep(LOOK_EVERY).await;
     }
 }
