@@ -12,6 +12,7 @@ use super::runs::RunServer;
 use super::verdicts::GuardServer;
 use super::warnings::WarningServer;
 use crate::shard::Seat;
+use crate::store::Store;
 
 /// How old the shown readiness may be. Looking is one read of memory.
 const LOOK_EVERY: Duration = Duration::from_millis(200);
@@ -41,16 +42,24 @@ impl Everyone {
     /// What somebody who looks at readiness should know although all is well.
     pub(super) fn notes(&self) -> Vec<String> {
         let shards = self.seats.iter().flat_map(Seat::shards);
-        let notes = shards.filter_map(|shards| {
-            let mended = shards.store().mended()?;
-            let aside = mended.set_aside.as_ref()?.file_name()?.to_string_lossy();
-            let (reason, loss) = (&mended.reason, &mended.loss);
-            Some(format!(
-                "the database was damaged ({reason}) and lies in `{aside}`; {loss}"
-            ))
-        });
+        let notes = shards.filter_map(|shards| note_of(shards.store()));
         notes.collect()
     }
+}
+
+/// What was found when a store was opened.
+fn note_of(store: &Store) -> Option<String> {
+    let lost = store.counters().lost_records;
+    let Some(mended) = store.mended() else {
+        return (lost > 0).then(|| {
+            format!("{lost} records of the journal were damaged, and what they told is lost")
+        });
+    };
+    let aside = mended.set_aside.as_ref()?.file_name()?.to_string_lossy();
+    let (reason, loss) = (&mended.reason, &mended.loss);
+    Some(format!(
+        "the database was damaged ({reason}) and lies in `{aside}`; {loss}"
+    ))
 }
 
 /// Keeps `reporter` true until shutdown, and then ends the watches of health: they would hold up the end of the server.

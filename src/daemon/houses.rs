@@ -43,6 +43,8 @@ pub struct House {
     /// None while there are no shards.
     exporters: Arc<Mutex<Option<Exporters>>>,
     plan: Arc<Plan>,
+    /// There was a store when the daemon started, though its disk may have been in the way.
+    had_store: bool,
     /// How often a store that had failed was opened anew.
     reopened: Arc<Counter>,
 }
@@ -109,7 +111,7 @@ impl House {
     /// senders send again.
     pub(super) async fn keep(self) {
         let mut last = String::new();
-        let mut had_store = self.seat.shards().is_ok();
+        let mut had_store = self.had_store;
         loop {
             tokio::time::sleep(WATCH_EVERY).await;
             match self.seat.shards() {
@@ -265,6 +267,7 @@ impl Plan {
             tenant: self.tenant.clone(),
             seat,
             exporters: Arc::new(Mutex::new(exporters)),
+            had_store: Store::is_in(&self.dir),
             plan: Arc::new(self),
             reopened: Arc::default(),
         })

@@ -87,6 +87,7 @@ pub fn start(
     shutdown: &CancellationToken,
 ) -> Result<Exporters, StartError> {
     names_differ(&settings)?;
+    store.set_exporters(settings.iter().map(|exporter| exporter.name.as_str()));
     let leaving = CancellationToken::new();
     let outboxes = settings
         .into_iter()

@@ -194,12 +194,13 @@ impl Shared {
             unattributed: 0,
         };
         let is_crowded = self.is_crowded();
-        let mut failure = None;
+        let (mut failure, mut unread) = (None, Vec::new());
         for Report { run, events } in reports {
             let route = router.route(&run, &mut |trace| match self.store.alias(trace) {
                 Ok(alias) => alias,
                 Err(error) => {
                     failure = Some(Unsorted::Unread(error));
+                    unread.push(trace);
                     None
                 }
             });
@@ -229,6 +230,9 @@ impl Shared {
             None => Ok(sorted),
             Some(error) => {
                 unlearn(router, sorted.lessons);
+                for trace in unread {
+                    router.forget(trace);
+                }
                 Err(error)
             }
         }

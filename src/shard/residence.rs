@@ -64,6 +64,7 @@ pub(super) struct Residence {
     unsaved_len: usize,
     /// Oldest position of the states that are being saved just now.
     saving_from: Option<u64>,
+    is_held_up: bool,
     unreadable: u64,
     /// Runs that do not know all that was announced of them: it may not have been said of their warnings that they are over.
     begun_anew: BTreeSet<Text>,
@@ -80,6 +81,7 @@ impl Residence {
             unsaved: VecDeque::new(),
             unsaved_len: 0,
             saving_from: None,
+            is_held_up: false,
             unreadable: 0,
             begun_anew: BTreeSet::new(),
         }
@@ -93,6 +95,11 @@ impl Residence {
     /// Number of runs that have to be saved.
     pub(super) fn unsaved_len(&self) -> usize {
         self.unsaved_len
+    }
+
+    /// Whether a run could not be saved when it was its turn, since it knew more than what is committed.
+    pub(super) fn is_held_up(&self) -> bool {
+        self.is_held_up
     }
 
     /// States that could not be read since this was last asked.
@@ -263,21 +270,24 @@ impl Residence {
     }
 
     /// Takes at most `limit` of the states that have waited longest and contain something at `up_to` or before, to be
-    /// saved. [`Residence::saved`] must follow before the next ones are taken.
+    /// saved; those that know more than what is committed go on waiting. [`Residence::saved`] must follow before the next
+    /// ones are taken.
     pub(super) fn take_unsaved(&mut self, up_to: u64, limit: usize) -> Vec<SavedRun> {
         let mut taken = Vec::new();
+        let mut ahead = Vec::new();
         while taken.len() < limit {
             let Some((position, slot)) = self.first_unsaved().filter(|first| first.0 <= up_to)
             else {
                 break;
             };
+            let first = self.unsaved.pop_front();
             if self.at(slot).is_ahead {
-                break;
+                ahead.extend(first);
+                continue;
             }
             if taken.is_empty() {
                 self.saving_from = Some(position);
             }
-            self.unsaved.pop_front();
             self.unsaved_len -= 1;
             let run = self.at(slot);
             run.unsaved_from = None;
@@ -286,6 +296,10 @@ impl Residence {
                 position: run.position,
                 state: encode_run(&run.state),
             });
+        }
+        self.is_held_up = !ahead.is_empty();
+        for waiting in ahead.into_iter().rev() {
+            self.unsaved.push_front(waiting);
         }
         taken
     }

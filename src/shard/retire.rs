@@ -118,7 +118,8 @@ impl Walk {
             return Ok(false);
         }
         let retired = shared.review(keys, why).await;
-        Ok(retired > 0 || why != Review::Age)
+        // At first all are looked at, so that those that are open will be found idle in time.
+        Ok(self.is_first_round || retired > 0 || why != Review::Age)
     }
 }
 
@@ -185,11 +186,12 @@ impl Shared {
         let mut failure = None;
         let route = router.route(&run, &mut |trace| {
             self.store.alias(trace).unwrap_or_else(|error| {
-                failure = Some(error);
+                failure = Some((trace, error));
                 None
             })
         });
-        if let Some(error) = failure {
+        if let Some((trace, error)) = failure {
+            router.forget(trace);
             return Err(error);
         }
         if let Some(route) = route {

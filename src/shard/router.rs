@@ -132,6 +132,12 @@ impl Router {
         }
     }
 
+    /// Forgets a trace of which it could not be read what is stored: it is asked for again.
+    pub fn forget(&mut self, trace: TraceId) {
+        self.young.remove(&trace);
+        self.old.remove(&trace);
+    }
+
     /// The run of a trace, through all the traces that it continues. Traces that continue one another in a circle
     /// belong to the run with the least id.
     fn follow(&mut self, trace: TraceId, stored: &mut dyn FnMut(TraceId) -> Option<Text>) -> Text {

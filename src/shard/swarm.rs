@@ -94,6 +94,14 @@ impl Board {
         }
     }
 
+    /// Takes down what is told of a run that is forgotten.
+    pub(super) fn take_down(&self, run_id: &Text) {
+        if is_swarm(run_id) {
+            let mut board = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+            board.remove(run_id);
+        }
+    }
+
     /// What the workers of a session are to be told.
     pub(super) fn of(&self, session_id: Option<&Text>) -> Arc<[Warned]> {
         let known = session_id.and_then(|session_id| {
@@ -104,5 +112,36 @@ impl Board {
             board.get(&swarm_of(session_id)).cloned()
         });
         known.unwrap_or_default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::engine::warning::Rule;
+
+    /// Given as many stuck swarms as hang out, one that is forgotten makes room for another.
+    #[test]
+    fn a_swarm_that_is_forgotten_makes_room() {
+        let board = Board::default();
+        let warned = || {
+            vec![Warned {
+                warning_id: 1,
+                rule: Rule::GlobalDoomLoop,
+                group: 1,
+                count: 9,
+                tool: "search".into(),
+                workers: 2,
+            }]
+        };
+        let session = |number: usize| Text::from(format!("session {number}"));
+        let is_told = |number| !board.of(Some(&session(number))).is_empty();
+        for number in 0..=SWARMS_MAX {
+            board.hang(&swarm_of(&session(number)), warned);
+        }
+        assert!(is_told(0) && !is_told(SWARMS_MAX));
+        board.take_down(&swarm_of(&session(0)));
+        board.hang(&swarm_of(&session(SWARMS_MAX)), warned);
+        assert!(!is_told(0) && is_told(SWARMS_MAX));
     }
 }

@@ -153,6 +153,9 @@ impl Worker {
             self.show(&draft);
             self.hang_out(&draft);
             self.remove(&draft.removed);
+            if self.residence.is_held_up() {
+                self.save_before_questions();
+            }
         }
         self.shared.give_back(&self.tray.held, cost);
         self.shared.counters.reports.add(cost.reports as u64);
@@ -327,6 +330,10 @@ impl Worker {
                 let changes = run.state.retire();
                 draft.announce(changes, &run.state, &self.policy.policy);
                 draft.remove(run.key.clone());
+                // What belonged to it belongs to the other run from now on.
+                let aliases = self.shared.store.aliases_of(&from)?.into_iter();
+                let aliases = aliases.map(|trace| (trace, into.clone()));
+                draft.turn.aliases.extend(aliases);
                 draft.done.push(done);
                 draft.moved += 1;
             }
@@ -343,7 +350,11 @@ impl Worker {
         let began = Instant::now();
         let store = self.shared.store.clone();
         let mut span = of.map(|turn| turn.child("commit"));
-        let committed = self.meanwhile(store.commit(turn)).await?;
+        let committed = if self.residence.is_held_up() {
+            store.commit(turn).await
+        } else {
+            self.meanwhile(store.commit(turn)).await?
+        };
         if let (Some(span), Err(error)) = (&mut span, &committed) {
             span.fail(&error.to_string());
         }
@@ -409,6 +420,7 @@ impl Worker {
             self.residence.remove(run_id);
             self.idle.remove(run_id);
             self.watchers.end(run_id);
+            self.shared.swarms.take_down(run_id);
         }
     }
 

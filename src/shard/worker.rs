@@ -319,6 +319,13 @@ impl Worker {
         Ok(())
     }
 
+    /// Saves what waits for no better moment: a run of which there is a question during each commit always knows more than
+    /// what is committed, and the journal is needed from there on. After a commit without any question it does not.
+    pub(super) fn save_before_questions(&mut self) {
+        self.sweep_to = self.sweep_to.max(Some(self.position));
+        self.start_save();
+    }
+
     /// Starts to save the next batch of what is to be saved, unless one is under way.
     fn start_save(&mut self) {
         let Some(sweep_to) = self.sweep_to.filter(|_| self.saving.is_none()) else {

@@ -149,7 +149,7 @@ impl Shared {
             if too_many == 0 {
                 return Ok((0, 0));
             }
-            let waits_from = undelivered_from(db)?;
+            let waits_from = self.undelivered_from(db)?;
             staying.sort_unstable();
             for (cursor, key) in staying {
                 let stored = keys::numbered(keys::ALERT, cursor);
@@ -187,7 +187,7 @@ impl Shared {
         let mut staying = BTreeSet::new();
         while from < until {
             let (removed, lost, newest) = self.write(|db| {
-                let waits_from = undelivered_from(db)?;
+                let waits_from = self.undelivered_from(db)?;
                 let (mut writes, mut removed, mut lost) = (Writes::default(), 0, 0);
                 let cursors = cursors(db, from, until - 1)?;
                 for &cursor in &cursors {
@@ -220,7 +220,7 @@ impl Shared {
         let oldest = self.first_cursor.load(Ordering::Acquire);
         let (removed, lost) = self.write(|db| {
             let (mut writes, mut removed, mut lost) = (Writes::default(), 0, 0);
-            let waits_from = undelivered_from(db)?;
+            let waits_from = self.undelivered_from(db)?;
             for entry in db.scan_prefix(keys::newest_alerts_of(run_id)) {
                 let (key, cursor) = entry?;
                 writes.remove(&key);
@@ -325,6 +325,22 @@ impl Shared {
         None
     }
 
+    /// The first alert that some exporter has not delivered. Those that are not configured any more wait for nothing.
+    fn undelivered_from(&self, db: &Db) -> sled::Result<u64> {
+        let exporters = self.exporters();
+        let mut first = u64::MAX;
+        for entry in db.range(keys::all(keys::EXPORTER)) {
+            let (key, cursor) = entry?;
+            if exporters
+                .as_ref()
+                .is_none_or(|names| names.contains(&key[1..]))
+            {
+                first = first.min(pieces::read_number(&cursor).unwrap_or(u64::MAX));
+            }
+        }
+        Ok(first)
+    }
+
     fn note_unreadable(&self, cursor: u64, error: &RecordError) {
         count(&self.tally.unreadable, 1);
         tracing::error!(cursor, %error, "an alert cannot be read and is left out");
@@ -353,13 +369,4 @@ fn newest_of_its_warning(db: &Db, cursor: u64) -> sled::Result<Option<(u64, Text
     let newest = db.get(keys::newest_alert(&alert.run_id, alert.warning.id))?;
     let newest = newest.and_then(|newest| pieces::read_number(&newest));
     Ok(newest.map(|newest| (newest, alert.run_id)))
-}
-
-/// The first alert that some exporter has not delivered.
-fn undelivered_from(db: &Db) -> sled::Result<u64> {
-    let mut first = u64::MAX;
-    for cursor in db.range(keys::all(keys::EXPORTER)).values() {
-        first = first.min(pieces::read_number(&cursor?).unwrap_or(u64::MAX));
-    }
-    Ok(first)
 }

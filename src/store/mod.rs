@@ -253,6 +253,11 @@ impl Store {
         self.inner.shared.alias(trace)
     }
 
+    /// The traces that were committed as aliases of a run.
+    pub fn aliases_of(&self, run_id: &str) -> Result<Vec<TraceId>, StoreError> {
+        self.inner.shared.aliases_of(run_id)
+    }
+
     /// What may not be contained in saved states yet: one item a turn, `(position, entries, policy)`, in the order in
     /// which they were committed. A record that is missing or cannot be read is one error, and the next ones follow.
     pub fn replay(&self) -> impl Iterator<Item = Result<(u64, Vec<Entry>, u64), StoreError>> {
@@ -321,16 +326,29 @@ impl Store {
         self.inner.shared.set_exporter_cursor(name, cursor)
     }
 
-    /// Bytes of the files on disk; 0 where they cannot be counted.
+    /// Says which exporters there are: of the alerts that leave the log, those are lost that one of these has not delivered.
+    pub fn set_exporters<'a>(&self, names: impl Iterator<Item = &'a str>) {
+        let names = names.map(|name| name.as_bytes().to_vec()).collect();
+        *self.inner.shared.exporters() = Some(names);
+    }
+
+    /// Bytes of the files on disk: of the database, the journal, the snapshots and the reserve; 0 where they cannot be counted.
     #[must_use]
     pub fn size_bytes(&self) -> u64 {
         let shared = &self.inner.shared;
-        let files = fs::read_dir(shared.journal_dir()).into_iter().flatten();
-        let lengths = files.filter_map(|file| Some(file.ok()?.metadata().ok()?.len()));
-        let journal: u64 = lengths.sum();
+        let of = |dir: PathBuf| fs::read_dir(dir).into_iter().flatten();
+        let beside = [
+            shared.dir.clone(),
+            shared.journal_dir(),
+            snapshot::dir_of(&shared.dir),
+        ];
+        let files = beside.into_iter().flat_map(of);
+        let files = files.filter_map(|file| file.ok()?.metadata().ok());
+        let files = files.filter(fs::Metadata::is_file);
+        let beside: u64 = files.map(|file| file.len()).sum();
         shared
             .read(sled::Db::size_on_disk)
-            .map_or(0, |database| database + journal)
+            .map_or(0, |database| database + beside)
     }
 
     /// What has been done since the store was opened.

@@ -1,6 +1,7 @@
 //! What is read from the store, and the writes that wait for nobody: index, states, aliases, journal, cursors.
 //! What is committed and not in the database yet is found all the same.
 
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use crate::engine::event::{Text, TraceId};
@@ -107,6 +108,28 @@ impl Shared {
             Ok(run_id) => Ok(Some(run_id.into())),
             Err(error) => Err(unreadable("alias", &key, &RecordError::from(error))),
         }
+    }
+
+    /// The traces that belong to a run beside the one that it may be named after.
+    pub(super) fn aliases_of(&self, run_id: &str) -> Result<Vec<TraceId>, StoreError> {
+        let waiting = Arc::clone(&self.pending());
+        let prefix = keys::aliases_of_run(run_id);
+        let keys = self.read(|db| {
+            let keys = db.scan_prefix(&prefix).keys();
+            keys.collect::<sled::Result<Vec<_>>>()
+        })?;
+        let stored = keys.iter().filter_map(|key| keys::alias_trace(key));
+        let mut traces: Vec<_> = stored.chain(waiting.aliases.keys().copied()).collect();
+        traces.sort_unstable();
+        traces.dedup();
+        // Some may have gone over to another run since.
+        let mut belong = Vec::new();
+        for trace in traces {
+            if self.alias(trace)?.is_some_and(|owner| *owner == *run_id) {
+                belong.push(trace);
+            }
+        }
+        Ok(belong)
     }
 
     /// One item for each turn, and an error for each record that is missing or cannot be read. An error of the file

@@ -1,6 +1,6 @@
 //! What the callers of the store and its thread hold in common: the database, how far it is, and whether it is well.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
@@ -51,6 +51,8 @@ pub(super) struct Shared {
     pub(super) last_cursor: watch::Sender<u64>,
     /// What is committed and may not be in the database yet; added to and settled by the store's thread.
     pub(super) pending: Mutex<Arc<Pending>>,
+    /// The exporters that there are, once that is known.
+    exporters: Mutex<Option<BTreeSet<Vec<u8>>>>,
     /// What the database surely lacks.
     pub(super) known: Known,
     /// How many runs there are; written by the store's thread.
@@ -126,6 +128,7 @@ impl Shared {
             first_cursor: AtomicU64::new(1),
             last_cursor: watch::Sender::new(0),
             pending: Mutex::default(),
+            exporters: Mutex::default(),
             known: Known::default(),
             runs: AtomicU64::new(0),
             runs_counted: AtomicU64::new(NOT_COUNTED),
@@ -275,6 +278,12 @@ impl Shared {
     /// Where the journal lies: within the database's directory, since neither is of use without the other.
     pub(super) fn journal_dir(&self) -> PathBuf {
         self.dir.join(DATABASE).join(JOURNAL)
+    }
+
+    pub(super) fn exporters(&self) -> MutexGuard<'_, Option<BTreeSet<Vec<u8>>>> {
+        self.exporters
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Bytes of states that are read or saved between two looks at the database's cache.

@@ -4,6 +4,8 @@ use std::fs;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
+#[cfg(target_os = "linux")]
+use super::disk::allow_writes;
 use super::kill::calls;
 use super::load::{self, Sent, send_patiently};
 use super::support::{Daemon, PATIENCE, Sender, runtime};
@@ -26,12 +28,12 @@ async fn refused_soon(sender: &mut Sender, run: u64) -> u64 {
 }
 
 /// Waits until a daemon says that it is not ready, and why. It is alive.
-fn is_not_ready(daemon: &Daemon) {
+fn is_not_ready(daemon: &Daemon, expected: &str) {
     let began = Instant::now();
     loop {
         assert_eq!(daemon.get("/healthz").0, 200);
         let (code, why) = daemon.get("/readyz");
-        if code == 503 && why.to_string().contains("cannot find any more") {
+        if code == 503 && why.to_string().contains(expected) {
             return;
         }
         assert!(began.elapsed() < SOON, "{code}: {why}");
@@ -63,7 +65,7 @@ fn a_directory_that_is_taken_away_is_missed() {
     runtime.block_on(send_patiently(&mut sender, &calls(1, 0, 5)));
     moved(&data, &away);
     let acknowledged = runtime.block_on(refused_soon(&mut sender, 2));
-    is_not_ready(&daemon);
+    is_not_ready(&daemon, "cannot find any more");
     moved(&away, &data);
     let back = async {
         let request = calls(1, 5, 10);
@@ -80,10 +82,45 @@ fn a_directory_that_is_taken_away_is_missed() {
     );
     fs::remove_dir_all(&data).expect("it can be removed");
     runtime.block_on(refused_soon(&mut sender, 3));
-    is_not_ready(&daemon);
+    is_not_ready(&daemon, "cannot find any more");
     assert!(!data.join("store").exists(), "it has begun anew");
     drop(daemon);
     let daemon = Daemon::start(&data);
     assert_eq!(daemon.get("/readyz").0, 200);
     assert!(daemon.runs().is_empty());
+}
+
+/// Given a daemon whose disk did not let it open its store when it started, and is then unmounted to be mended, no store is begun in
+/// its place; once it is back, all is there.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_disk_that_was_unwell_from_the_start_is_missed() {
+    let beside = tempfile::tempdir().expect("a directory");
+    let (data, away) = (beside.path().join("data"), beside.path().join("away"));
+    let runtime = runtime();
+    let daemon = Daemon::start(&data);
+    let mut sender = runtime.block_on(async { Sender::new(daemon.grpc) });
+    runtime.block_on(send_patiently(&mut sender, &calls(1, 0, 5)));
+    daemon.kill_9();
+    let daemon = Daemon::start_limited(&data, "0");
+    is_not_ready(&daemon, "File too large");
+    moved(&data, &away);
+    fs::create_dir(&data).expect("there is a place to mount it");
+    allow_writes(&daemon, true);
+    // It looks every second.
+    std::thread::sleep(Duration::from_secs(3));
+    is_not_ready(&daemon, "File too large");
+    let mut sender = runtime.block_on(async { Sender::new(daemon.grpc) });
+    runtime.block_on(refused_soon(&mut sender, 2));
+    let begun = fs::read_dir(&data).expect("it is there").count();
+    assert_eq!(begun, 0, "a store was begun in its place");
+    fs::remove_dir(&data).expect("it is empty");
+    moved(&away, &data);
+    let request = calls(1, 5, 10);
+    let back = async {
+        let sending = send_patiently(&mut sender, &request);
+        tokio::time::timeout(PATIENCE, sending).await
+    };
+    runtime.block_on(back).expect("it goes on");
+    assert_eq!(counted(&daemon, 1), 10);
 }

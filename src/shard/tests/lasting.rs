@@ -7,6 +7,7 @@ use super::{
 use crate::engine::RunView;
 use crate::engine::event::{Text, TraceId};
 use crate::engine::warning::ChangeKind;
+use crate::shard::residence::Residence;
 use crate::shard::{Refusal, RunFilter, Settings};
 
 /// Given three identical calls, the run is there as soon as the sender is answered, with its warning, and the alert is
@@ -301,4 +302,36 @@ async fn fewer_runs_stay_where_memory_is_short() {
     stay(MOST).await;
     assert_eq!(shards.run_count(), 600);
     stop(&shards).await;
+}
+
+/// Given a run that knows more than what is committed whenever states are saved, the others are saved without it, and it is, too,
+/// as soon as it does not.
+#[tokio::test(start_paused = true)]
+async fn nobody_waits_for_a_run_that_is_ahead() {
+    let _still = still();
+    let dir = tempfile::tempdir().unwrap();
+    let mut residence = Residence::new(open(dir.path()).await);
+    let mut slots = Vec::new();
+    for (run_id, position) in [("a", 1), ("b", 2), ("c", 3)] {
+        let (slot, _) = residence.open(&run_id.into(), NOW_MS).unwrap();
+        residence.committed(slot, position);
+        slots.push(slot);
+    }
+    let taken = |residence: &mut Residence| {
+        let runs = residence.take_unsaved(u64::MAX, 10).into_iter();
+        let run_ids: Vec<_> = runs.map(|run| run.key.run_id.to_string()).collect();
+        residence.saved();
+        run_ids
+    };
+    residence.at(slots[0]).is_ahead = true;
+    assert_eq!(taken(&mut residence), ["b", "c"]);
+    assert!(residence.is_held_up());
+    assert_eq!((residence.needed_from(), residence.unsaved_len()), (1, 1));
+    residence.at(slots[0]).is_ahead = false;
+    assert_eq!(taken(&mut residence), ["a"]);
+    assert!(!residence.is_held_up());
+    assert_eq!(
+        (residence.needed_from(), residence.unsaved_len()),
+        (u64::MAX, 0)
+    );
 }

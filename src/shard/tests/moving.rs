@@ -98,6 +98,11 @@ async fn a_continued_trace_is_the_same_run() {
     assert_eq!(view(&shards, &hex(A)).await.tool_calls, 3);
     assert_eq!(listed(&shards, &RunFilter::default()).await, [&*hex(A)]);
     submit(&shards, calls(A, Some("r"), 1..2)).await;
+    assert_eq!(view(&shards, "r").await.tool_calls, 4);
+    assert_eq!(listed(&shards, &RunFilter::default()).await, ["r"]);
+    // What is remembered of traces is gone, what is stored is not.
+    kill(shards).await;
+    let shards = start(dir.path(), settings()).await;
     submit(&shards, calls(B, None, 7..8)).await;
     assert_eq!(view(&shards, "r").await.tool_calls, 5);
     assert_eq!(listed(&shards, &RunFilter::default()).await, ["r"]);
