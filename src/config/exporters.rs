@@ -205,6 +205,7 @@ fn webhook(name: &str, webhook: &shape::Webhook, check: &mut Checker<'_>) -> Web
     WebhookSettings {
         url: webhook.url.clone(),
         bearer_token: token(name, webhook, check).map(Secret::from),
+        token_file: webhook.token_file.as_ref().map(PathBuf::from),
         allow_private: webhook.allow_private,
         max_alerts: webhook.max_alerts as usize,
         external_url: webhook.external_url.clone(),
@@ -219,13 +220,13 @@ fn token(name: &str, webhook: &shape::Webhook, check: &mut Checker<'_>) -> Optio
             None
         }
         (Some(token), None) => Some(token.expose().to_owned()),
-        (None, Some(file)) => match std::fs::read_to_string(file) {
-            Ok(token) => Some(token.trim().to_owned()),
-            Err(error) => {
+        (None, Some(file)) => {
+            // It is read for each request; here it only has to be there.
+            if let Err(error) = std::fs::read_to_string(file) {
                 check.wrong(&path, format!("`{file}` cannot be read: {error}"));
-                None
             }
-        },
+            None
+        }
         (None, None) => None,
     }
 }

@@ -74,6 +74,8 @@ pub struct WebhookSettings {
     pub url: String,
     /// Sent as `Authorization: Bearer …`.
     pub bearer_token: Option<Secret>,
+    /// The file with that token, which is read again for each request: tokens are changed.
+    pub token_file: Option<PathBuf>,
     /// Whether the address may be on this machine or in a private network.
     pub allow_private: bool,
     /// Most alerts in one request, at least 1. With 1, `groupKey` names one incident.
@@ -89,6 +91,7 @@ impl WebhookSettings {
         Self {
             url: url.into(),
             bearer_token: None,
+            token_file: None,
             allow_private: false,
             // About 50 kB of JSON.
             max_alerts: 32,

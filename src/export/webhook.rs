@@ -3,7 +3,9 @@
 //! Redirects are off, proxies of the environment are not used, the connection goes to an address that was checked
 //! ([`address`](super::address)), and little is read of the reply: the receiver is trusted with alerts and nothing else.
 
+use std::fs;
 use std::net::IpAddr;
+use std::path::PathBuf;
 
 use reqwest::header::{CONTENT_TYPE, HeaderName, HeaderValue};
 use reqwest::{Client, Response, StatusCode, Url};
@@ -12,7 +14,7 @@ use super::Answer;
 use super::address::is_public;
 use super::alertmanager::{Message, idempotency_key};
 use super::http::{asked_wait, causes, client, quote, read_bounded, refusal};
-use super::settings::{SettingsError, WebhookSettings};
+use super::settings::{Secret, SettingsError, WebhookSettings};
 use crate::store::alert::Alert;
 
 const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
@@ -24,6 +26,7 @@ pub(super) struct Webhook {
     client: Client,
     url: Url,
     authorization: Option<HeaderValue>,
+    token_file: Option<PathBuf>,
     external_url: Option<String>,
     max_alerts: usize,
 }
@@ -43,10 +46,24 @@ impl Webhook {
             tenant: tenant.to_owned(),
             client,
             url,
-            authorization: authorization(settings).map_err(wrong)?,
+            authorization: authorization(settings.bearer_token.as_ref()).map_err(wrong)?,
+            token_file: settings.token_file.clone(),
             external_url: settings.external_url.clone(),
             max_alerts: settings.max_alerts.max(1),
         })
+    }
+
+    /// Reads the token's file again. The token of before stays where that is not there, or is being written.
+    fn renew_token(&mut self) {
+        let file = self.token_file.as_ref();
+        let Some(text) = file.and_then(|file| fs::read_to_string(file).ok()) else {
+            return;
+        };
+        let token = Some(text.trim()).filter(|token| !token.is_empty());
+        let token = token.map(|token| Secret::from(token.to_owned()));
+        if let Ok(Some(renewed)) = authorization(token.as_ref()) {
+            self.authorization = Some(renewed);
+        }
     }
 
     pub(super) fn max_alerts(&self) -> usize {
@@ -74,6 +91,7 @@ impl Webhook {
             .header(CONTENT_TYPE, "application/json")
             .header(IDEMPOTENCY_KEY, idempotency_key(&self.tenant, alerts))
             .body(body);
+        self.renew_token();
         if let Some(authorization) = &self.authorization {
             request = request.header(reqwest::header::AUTHORIZATION, authorization);
         }
@@ -84,7 +102,8 @@ impl Webhook {
     }
 }
 
-/// What the reply means. Whatever the receiver may mend is tried again; that it does not want the request is final.
+/// What the reply means. Whatever the receiver or a new token may mend is tried again; that the receiver does not want the request
+/// is final.
 async fn answer(reply: Response) -> Answer {
     let status = reply.status();
     if status.is_success() {
@@ -95,6 +114,8 @@ async fn answer(reply: Response) -> Answer {
     let text = quote(&read_bounded(reply).await);
     let reason = refusal(status, &text);
     let temporary = status.is_server_error()
+        || status == StatusCode::UNAUTHORIZED
+        || status == StatusCode::FORBIDDEN
         || status == StatusCode::REQUEST_TIMEOUT
         || status == StatusCode::TOO_MANY_REQUESTS;
     if temporary {
@@ -123,8 +144,8 @@ fn checked_url(settings: &WebhookSettings) -> Result<Url, String> {
     }
 }
 
-fn authorization(settings: &WebhookSettings) -> Result<Option<HeaderValue>, String> {
-    let Some(token) = &settings.bearer_token else {
+fn authorization(token: Option<&Secret>) -> Result<Option<HeaderValue>, String> {
+    let Some(token) = token else {
         return Ok(None);
     };
     let mut header = HeaderValue::from_str(&format!("Bearer {}", token.reveal()))
@@ -257,6 +278,11 @@ mod tests {
             slow,
             later("the receiver answered 408 Request Timeout", None)
         );
+        let stranger = posted(|| reply(401, ("x-a", "b"), "")).await;
+        assert_eq!(
+            stranger,
+            later("the receiver answered 401 Unauthorized", None)
+        );
         let bad = posted(|| reply(400, ("x-a", "b"), "no\x1b[2J")).await;
         assert_eq!(
             bad,
@@ -336,6 +362,35 @@ mod tests {
         assert!(
             matches!(&answer, Answer::Later { reason, .. } if reason.contains("cannot post")),
             "{answer:?}"
+        );
+    }
+
+    // Given a token's file that changes, is taken away and comes back; each request has what was in it last.
+    #[tokio::test]
+    async fn a_token_may_be_changed() {
+        let receiver = Receiver::serve("127.0.0.1:0", || reply(200, ("x-a", "b"), "ok")).await;
+        let dir = tempfile::tempdir().expect("a directory");
+        let file = dir.path().join("token");
+        let settings = WebhookSettings {
+            token_file: Some(file.clone()),
+            ..receiver.settings()
+        };
+        let mut webhook = Webhook::new("pager", "", &settings).expect("settings that work");
+        for token in [Some("one\n"), Some("two\n"), None, Some("")] {
+            match token {
+                Some(token) => fs::write(&file, token).expect("written"),
+                None => fs::remove_file(&file).expect("removed"),
+            }
+            assert_eq!(webhook.send(&[alert(1, 1)]).await, Answer::Taken);
+        }
+        let requests = receiver.requests.lock().expect("no panic").clone();
+        let told: Vec<_> = requests
+            .iter()
+            .map(|(headers, _)| &headers["authorization"])
+            .collect();
+        assert_eq!(
+            told,
+            ["Bearer one", "Bearer two", "Bearer two", "Bearer two"]
         );
     }
 

@@ -210,6 +210,8 @@ struct Glance {
     is_open: bool,
     /// Whether nothing came after what it began with.
     is_single: bool,
+    /// Whether it is still to be said of a warning that it is over.
+    warns: bool,
 }
 
 impl Worker {
@@ -239,7 +241,7 @@ impl Worker {
                 }
             };
             if must_go || glance.heard_ms < oldest_ms {
-                batch.retired.push(key);
+                batch.retired.push((key, glance.warns));
             } else if glance.is_open {
                 self.idle.add(&key.run_id, due_ms);
             }
@@ -260,6 +262,7 @@ impl Worker {
             heard_ms: key.created_ms,
             is_open: false,
             is_single: true,
+            warns: false,
         };
         let saved = match self.shared.store.load_run(&key.run_id) {
             Ok(Some(saved)) => saved,
@@ -288,6 +291,7 @@ impl Glance {
             heard_ms: state.heard_ms(),
             is_open: !state.is_closed(),
             is_single: state.heard_ms() <= key.created_ms,
+            warns: state.warns(),
         }
     }
 }

@@ -46,8 +46,8 @@ pub(super) struct Batch {
     releases: Vec<Release>,
     /// Runs found idle.
     pub(super) idle: Vec<Text>,
-    /// Runs to be forgotten because of their age or number.
-    pub(super) retired: Vec<IndexKey>,
+    /// Runs to be forgotten because of their age or number, and whether they warn.
+    pub(super) retired: Vec<(IndexKey, bool)>,
     cost: Cost,
     done: Vec<Done>,
     /// How much work all this is, in events.
@@ -211,7 +211,12 @@ impl Worker {
             self.release(&mut draft, release)?;
         }
         self.take_back(&mut draft)?;
-        for key in batch.retired {
+        for (key, warns) in batch.retired {
+            if warns && let Some(run) = self.residence.fetch(&key.run_id)? {
+                // Whoever was told of a warning would wait for its end for ever.
+                let changes = run.state.retire();
+                draft.announce(changes, &run.state, &self.policy.policy);
+            }
             draft.remove(key);
         }
         Ok(draft)

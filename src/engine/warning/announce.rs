@@ -37,7 +37,14 @@ pub(crate) struct Published {
 }
 
 impl RunState {
-    /// Resolves what was announced and is open, for a run that goes on under another id.
+    /// Whether there is a warning of which nobody has been told that it is over.
+    #[must_use]
+    pub fn warns(&self) -> bool {
+        let mut published = self.published.iter();
+        published.any(|known| known.state == WarningState::Open)
+    }
+
+    /// Resolves what was announced and is open, for a run that goes on under another id, or is forgotten.
     #[must_use]
     pub fn retire(&mut self) -> Vec<Change> {
         let run_id = self.id.clone();

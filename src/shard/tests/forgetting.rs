@@ -10,6 +10,7 @@ use super::{
 };
 use crate::engine::event::{Body, RunEnd, TraceId};
 use crate::engine::view::Ended;
+use crate::engine::warning::WarningState;
 use crate::normalize::Report;
 use crate::shard::clock::Clock;
 use crate::shard::inbox::Review;
@@ -117,8 +118,10 @@ async fn old_runs_are_forgotten() {
         ..settings()
     };
     let shards = start(dir.path(), hour.clone()).await;
-    submit(&shards, calls(A, Some("old"), 0..1)).await;
+    submit(&shards, calls(A, Some("old"), 0..3)).await;
     submit(&shards, calls(B, Some("working"), 0..1)).await;
+    let warnings = view(&shards, "old").await.warnings;
+    assert!(!warnings.is_empty());
     for n in 1..4 {
         pass(30, 60 * SECOND).await;
         submit(&shards, calls(B, Some("working"), n..n + 1)).await;
@@ -127,6 +130,11 @@ async fn old_runs_are_forgotten() {
     assert_eq!(listed(&shards, &RunFilter::default()).await, ["working"]);
     assert_eq!(shards.run("old").await.unwrap(), None);
     assert_eq!(shards.counters().runs_retired.value(), 1);
+    let alerts = shards.store().alerts_after(0, 100).unwrap();
+    for warning in warnings {
+        let newest = alerts.iter().rfind(|alert| alert.warning.id == warning.id);
+        assert_eq!(newest.unwrap().warning.state, WarningState::Resolved);
+    }
     let later = Clock::Paused {
         began_ms: shards.shared.clock.now_ms(),
         began: Instant::now(),
