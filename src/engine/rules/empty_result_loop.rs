@@ -40,11 +40,12 @@ pub(super) fn observe(fold: &mut Fold, judged: &Judged<'_>, policy: &Policy) -> 
     let found_before = policy.progress_aware && fold.found_lately(tool);
     let asked_before = fold.asked_before(judged);
     let drew_blank = policy.progress_aware && fold.drew_blank_before(judged);
-    let news_at = fold.totals.news_at;
+    let (news_at, turn_at) = (fold.totals.news_at, fold.totals.turn_at);
     let tally = fold.tallies.of(RULE, tool);
     tally.expire(judged.number, settings.window_calls);
-    // Another question, amid work that gets on.
-    if policy.progress_aware && !asked_before && tally.number < news_at {
+    // A user asks for it again, or it is another question, amid work that gets on.
+    let is_asked_for = tally.number < turn_at || (!asked_before && tally.number < news_at);
+    if policy.progress_aware && is_asked_for {
         tally.clear();
     }
     // Unknown questions may be about other things each.

@@ -6,19 +6,27 @@
 use crate::engine::fold::Fold;
 use crate::engine::policy::Policy;
 use crate::engine::view::Status;
+use crate::engine::warning::Severity;
 
 /// Model calls that asked for tools, from which a run that goes on without a single tool call is called blind. One may still
 /// be under way, or have died under way.
 const BLIND_ASKED: u64 = 2;
 
-/// What the score has lost, 0 to 100.
+/// What the score has lost, 0 to 100. Where progress is known, what is merely worth knowing counts once for each rule, of however
+/// many tools: it does not add up to an alarm.
 pub(crate) fn lost(fold: &Fold, policy: &Policy) -> u32 {
-    let penalties: u32 = fold
-        .warnings
-        .iter()
-        .filter(|kept| kept.open)
-        .map(|kept| kept.penalty)
-        .sum();
+    let open = fold.warnings.iter().filter(|kept| kept.open);
+    let (mut penalties, mut noted) = (0_u32, Vec::new());
+    for kept in open {
+        let is_note = policy.progress_aware && kept.severity == Severity::Info;
+        if is_note && noted.contains(&kept.rule) {
+            continue;
+        }
+        if is_note {
+            noted.push(kept.rule);
+        }
+        penalties = penalties.saturating_add(kept.penalty);
+    }
     let failed = if fold.totals.failed {
         policy.health.failed_penalty
     } else {
