@@ -49,14 +49,14 @@ impl Everyone {
 
 /// What was found when a store was opened.
 fn note_of(store: &Store) -> Option<String> {
-    let lost = store.counters().lost_records;
-    let Some(mended) = store.mended() else {
-        return (lost > 0).then(|| {
-            format!("{lost} records of the journal were damaged, and what they told is lost")
+    let missing = store.counters().lost_records;
+    let Some(damage) = store.mended() else {
+        return (missing > 0).then(|| {
+            format!("{missing} records of the journal were damaged, and what they told is lost")
         });
     };
-    let aside = mended.set_aside.as_ref()?.file_name()?.to_string_lossy();
-    let (reason, loss) = (&mended.reason, &mended.loss);
+    let aside = damage.set_aside.as_ref()?.file_name()?.to_string_lossy();
+    let (reason, loss) = (&damage.reason, &damage.loss);
     Some(format!(
         "the database was damaged ({reason}) and lies in `{aside}`; {loss}"
     ))

@@ -21,6 +21,7 @@ mod draft;
 pub mod guard;
 mod idle;
 mod inbox;
+mod moving;
 mod query;
 mod replay;
 mod residence;

@@ -2,12 +2,7 @@
 //!
 //! The batch is sorted by run first, so that a run is stepped once for all the reports that wait for it. Stepping changes
 //! the states in memory before the commit; nobody can see them until it has succeeded, because the shard answers nothing
-//! in between, and if it fails the shard ends and they are gone.
-//!
-//! A run that moves: its owner, after the commit of everything that was routed to it, sends a copy of the state to the
-//! owner of the run that it belongs to, which absorbs it in a turn of its own and sends a release back; with that the
-//! old run is removed. A crash in between leaves both, and the next start moves the old one again: absorbing twice
-//! changes nothing.
+//! in between, and if it fails the shard ends and they are gone. Runs that move into others are the business of `moving`.
 
 use std::time::Instant;
 
@@ -17,7 +12,6 @@ use crate::engine::event::{Text, TraceId};
 use crate::engine::run::WINDOW_EVENTS_MAX;
 use crate::engine::{Input, Service, step};
 use crate::store::hashing::FastMap;
-use crate::store::records::encode_run;
 use crate::store::{Entry, IndexKey, StoreError, Turn};
 use crate::telemetry::spans::{self, Span};
 
@@ -258,30 +252,6 @@ impl Worker {
         Ok(())
     }
 
-    fn step_absorb(&mut self, draft: &mut Draft, absorb: Absorb) -> Result<(), StoreError> {
-        let Absorb {
-            from,
-            into,
-            state,
-            position,
-            done,
-        } = absorb;
-        let created_ms = state.heard_ms();
-        draft.turn.entries.push(Entry::Absorb {
-            into: into.clone(),
-            from: from.clone(),
-            state: encode_run(&state),
-        });
-        self.step(draft, &into, &Input::Absorb(Box::new(state)), created_ms)?;
-        draft.releases.push(Release {
-            from,
-            into,
-            position,
-            done,
-        });
-        Ok(())
-    }
-
     fn step_idle(&mut self, draft: &mut Draft, run_id: Text) -> Result<(), StoreError> {
         let at_ms = draft.turn.at_ms;
         self.step(draft, &run_id, &Input::Idle { at_ms }, at_ms)?;
@@ -291,7 +261,7 @@ impl Worker {
     }
 
     /// Steps one run, which began at `created_ms` if nothing is known of it.
-    fn step(
+    pub(super) fn step(
         &mut self,
         draft: &mut Draft,
         run_id: &Text,
@@ -314,36 +284,6 @@ impl Worker {
         }
         draft.announce(changes, &run.state, policy);
         draft.touched.push(slot);
-        Ok(())
-    }
-
-    /// A run of this shard has been absorbed: it is removed, unless it has grown since, or grows in this turn. Then it
-    /// moves again.
-    fn release(&mut self, draft: &mut Draft, release: Release) -> Result<(), StoreError> {
-        let Release {
-            from,
-            into,
-            position,
-            done,
-        } = release;
-        let own_slot = self.residence.slot(&from);
-        let grows = own_slot.is_some_and(|slot| draft.touched.contains(&slot));
-        match self.residence.fetch(&from)? {
-            None => draft.done.push(done),
-            Some(run) if run.position == position && !grows => {
-                // The warnings go on under the other run's id.
-                let changes = run.state.retire();
-                draft.announce(changes, &run.state, &self.policy.policy);
-                draft.remove(run.key.clone());
-                // What belonged to it belongs to the other run from now on.
-                let aliases = self.shared.store.aliases_of(&from)?.into_iter();
-                let aliases = aliases.map(|trace| (trace, into.clone()));
-                draft.turn.aliases.extend(aliases);
-                draft.done.push(done);
-                draft.moved += 1;
-            }
-            Some(_) => draft.moves.push(Move { from, into, done }),
-        }
         Ok(())
     }
 
@@ -427,24 +367,5 @@ impl Worker {
             self.watchers.end(run_id);
             self.shared.swarms.take_down(run_id);
         }
-    }
-
-    /// Hands a copy of a run to the owner of the run that it belongs to.
-    fn move_run(&mut self, moved: Move) -> Result<(), StoreError> {
-        let Move { from, into, done } = moved;
-        match self.residence.fetch(&from)? {
-            Some(run) if from != into => {
-                let desk = self.shared.desk_of(&into);
-                desk.send(Message::Absorb(Box::new(Absorb {
-                    state: run.state.clone(),
-                    position: run.position,
-                    from,
-                    into,
-                    done,
-                })));
-            }
-            _ => drop(done.send(())),
-        }
-        Ok(())
     }
 }

@@ -90,8 +90,8 @@ fn a_directory_that_is_taken_away_is_missed() {
     assert!(daemon.runs().is_empty());
 }
 
-/// Given a daemon whose disk did not let it open its store when it started, and is then unmounted to be mended, no store is begun in
-/// its place; once it is back, all is there.
+/// Given a daemon whose disk did not let it open its store when it started, and is then unmounted to be mended, no store is
+/// begun in its place; once it is back, all is there.
 #[cfg(target_os = "linux")]
 #[test]
 fn a_disk_that_was_unwell_from_the_start_is_missed() {
