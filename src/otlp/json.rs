@@ -1,28 +1,23 @@
 //! OTLP/JSON, turned into the protobuf bytes that the walk reads.
 //!
-//! `opentelemetry-proto` knows the mapping of one span or log record (hex ids, integers as text or number, unknown members
-//! ignored). The lists around them are read here, so that each item is encoded as soon as it is read: a text of a few
-//! megabytes may hold millions of empty items, which would take gigabytes as structs.
+//! Each member is written as a field as soon as it is read (`reading`), by tables of what the messages of OTLP hold
+//! (`shapes`); no structs and no JSON values are built, of which a text of a few megabytes could make gigabytes. So
+//! reading takes about as much memory as the text itself.
 //!
-//! The mapping allows more than `opentelemetry-proto` does, and senders do more than the mapping allows: `null` for a member
-//! that is left out, an empty array or map value without its `values`, enums by name, bytes that are not UTF-8. Only when a
-//! text is refused is it mended and tried again, so a usual request is parsed once.
+//! The mapping of JSON is read as a whole: integers as text, number or `1.0`, numbers that are infinite or none as text, unknown
+//! members ignored, base64 of either alphabet; and what OTLP does otherwise, ids as hexadecimal text. Senders do more than the
+//! mapping allows, and that is read, too: enums by name, an array or map value without its `values`, bytes that are not UTF-8.
+//! A span or log record that cannot be read is refused alone, as a malformed one; anything else that cannot be read has the
+//! request refused.
 
-use std::fmt;
-use std::marker::PhantomData;
+mod reading;
+mod shapes;
 
-use opentelemetry_proto::tonic::common::v1::InstrumentationScope;
-use opentelemetry_proto::tonic::logs::v1::{LogRecord, SeverityNumber};
-use opentelemetry_proto::tonic::metrics::v1::Metric;
-use opentelemetry_proto::tonic::resource::v1::Resource;
-use opentelemetry_proto::tonic::trace::v1::Span;
-use opentelemetry_proto::tonic::trace::v1::span::SpanKind;
-use opentelemetry_proto::tonic::trace::v1::status::StatusCode;
-use prost::Message;
-use prost::encoding::{WireType, encode_key, encode_varint};
 use serde::Deserialize;
-use serde::de::{DeserializeOwned, Deserializer, Error, IgnoredAny, SeqAccess, Visitor};
-use serde_json::Value;
+use serde::de::{DeserializeSeed, Error, IgnoredAny};
+
+use reading::Members;
+use shapes::{LOGS, METRICS, Shape, TRACES};
 
 /// The text is not an OTLP/JSON request; sending it again will not help.
 #[derive(Debug, thiserror::Error)]
@@ -31,249 +26,86 @@ pub struct NotOtlpJson(#[from] serde_json::Error);
 
 /// The bytes of the `ExportTraceServiceRequest` that the text writes out.
 pub fn traces_to_bytes(json: impl AsRef<[u8]>) -> Result<Vec<u8>, NotOtlpJson> {
-    let request: TracesRequest = decode(json.as_ref())?;
-    match request {
-        TracesRequest {
+    let json = json.as_ref();
+    let bytes = to_bytes(json, &TRACES)?;
+    match lists(json, &bytes) {
+        Lists {
             resource_spans: None,
             resource_logs: Some(_),
         } => Err(misplaced("these are log records; spans are expected here")),
-        request => Ok(request.resource_spans.unwrap_or_default().bytes),
+        _ => Ok(bytes),
     }
 }
 
 /// The bytes of the `ExportLogsServiceRequest` that the text writes out.
 pub fn logs_to_bytes(json: impl AsRef<[u8]>) -> Result<Vec<u8>, NotOtlpJson> {
-    let request: LogsRequest = decode(json.as_ref())?;
-    match request {
-        LogsRequest {
+    let json = json.as_ref();
+    let bytes = to_bytes(json, &LOGS)?;
+    match lists(json, &bytes) {
+        Lists {
             resource_logs: None,
             resource_spans: Some(_),
         } => Err(misplaced("these are spans; log records are expected here")),
-        request => Ok(request.resource_logs.unwrap_or_default().bytes),
+        _ => Ok(bytes),
     }
 }
 
 /// The bytes of the `ExportMetricsServiceRequest` that the text writes out.
 pub fn metrics_to_bytes(json: impl AsRef<[u8]>) -> Result<Vec<u8>, NotOtlpJson> {
-    let request: MetricsRequest = decode(json.as_ref())?;
-    Ok(request.resource_metrics.unwrap_or_default().bytes)
+    Ok(to_bytes(json.as_ref(), &METRICS)?)
 }
 
-fn misplaced(text: &str) -> NotOtlpJson {
-    NotOtlpJson(serde_json::Error::custom(text))
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct TracesRequest {
-    resource_spans: Option<Encoded<1, OfResource<Span>>>,
-    resource_logs: Option<IgnoredAny>,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct LogsRequest {
-    resource_logs: Option<Encoded<1, OfResource<LogRecord>>>,
-    resource_spans: Option<IgnoredAny>,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct MetricsRequest {
-    resource_metrics: Option<Encoded<1, OfResource<Metric>>>,
-}
-
-/// `ResourceSpans` and its like. The numbers of their fields are the same, and so are those of the scopes.
-#[derive(Deserialize)]
-#[serde(bound = "T: Item")]
-struct OfResource<T> {
-    resource: Option<Resource>,
-    #[serde(rename = "scopeSpans", alias = "scopeLogs", alias = "scopeMetrics")]
-    scopes: Option<Encoded<2, OfScope<T>>>,
-    #[serde(rename = "schemaUrl")]
-    schema_url: Option<String>,
-}
-
-/// `ScopeSpans` and its like.
-#[derive(Deserialize)]
-#[serde(bound = "T: Item")]
-struct OfScope<T> {
-    scope: Option<InstrumentationScope>,
-    #[serde(rename = "spans", alias = "logRecords", alias = "metrics")]
-    items: Option<Encoded<2, T>>,
-    #[serde(rename = "schemaUrl")]
-    schema_url: Option<String>,
-}
-
-/// What is written as one length-delimited field.
-trait Item: DeserializeOwned {
-    /// Appends its fields.
-    fn write(&self, out: &mut Vec<u8>);
-}
-
-impl Item for Span {
-    fn write(&self, out: &mut Vec<u8>) {
-        self.encode_raw(out);
-    }
-}
-
-impl Item for LogRecord {
-    fn write(&self, out: &mut Vec<u8>) {
-        self.encode_raw(out);
-    }
-}
-
-impl Item for Metric {
-    fn write(&self, out: &mut Vec<u8>) {
-        self.encode_raw(out);
-    }
-}
-
-impl<T: Item> Item for OfResource<T> {
-    fn write(&self, out: &mut Vec<u8>) {
-        if let Some(resource) = &self.resource {
-            write_field(1, &resource.encode_to_vec(), out);
-        }
-        out.extend(self.scopes.iter().flat_map(|scopes| &scopes.bytes));
-        write_schema_url(self.schema_url.as_deref(), out);
-    }
-}
-
-impl<T: Item> Item for OfScope<T> {
-    fn write(&self, out: &mut Vec<u8>) {
-        if let Some(scope) = &self.scope {
-            write_field(1, &scope.encode_to_vec(), out);
-        }
-        out.extend(self.items.iter().flat_map(|items| &items.bytes));
-        write_schema_url(self.schema_url.as_deref(), out);
-    }
-}
-
-/// Nothing here reads it, but those may to whom a request is passed on.
-fn write_schema_url(url: Option<&str>, out: &mut Vec<u8>) {
-    if let Some(url) = url.filter(|url| !url.is_empty()) {
-        write_field(3, url.as_bytes(), out);
-    }
-}
-
-fn write_field(number: u32, message: &[u8], out: &mut Vec<u8>) {
-    encode_key(number, WireType::LengthDelimited, out);
-    encode_varint(message.len() as u64, out);
-    out.extend_from_slice(message);
-}
-
-/// A list, each element of which was encoded as field `NUMBER` as soon as it was read.
-struct Encoded<const NUMBER: u32, T> {
-    bytes: Vec<u8>,
-    of: PhantomData<T>,
-}
-
-impl<const NUMBER: u32, T> Default for Encoded<NUMBER, T> {
-    fn default() -> Self {
-        Self {
-            bytes: Vec::new(),
-            of: PhantomData,
-        }
-    }
-}
-
-impl<'de, const NUMBER: u32, T: Item> Deserialize<'de> for Encoded<NUMBER, T> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_seq(EncodedVisitor(Self::default()))
-    }
-}
-
-struct EncodedVisitor<const NUMBER: u32, T>(Encoded<NUMBER, T>);
-
-impl<'de, const NUMBER: u32, T: Item> Visitor<'de> for EncodedVisitor<NUMBER, T> {
-    type Value = Encoded<NUMBER, T>;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a list")
-    }
-
-    fn visit_seq<A: SeqAccess<'de>>(self, mut elements: A) -> Result<Self::Value, A::Error> {
-        let mut encoded = self.0;
-        let mut message = Vec::new();
-        while let Some(element) = elements.next_element::<T>()? {
-            message.clear();
-            element.write(&mut message);
-            write_field(NUMBER, &message, &mut encoded.bytes);
-        }
-        Ok(encoded)
-    }
-}
-
-fn decode<T: DeserializeOwned>(json: &[u8]) -> Result<T, serde_json::Error> {
-    // Of a list `serde` would take the elements for the members of a request, in their order.
+fn to_bytes(json: &[u8], request: &'static Shape) -> Result<Vec<u8>, serde_json::Error> {
     if !json.trim_ascii_start().starts_with(b"{") {
         return Err(Error::custom(
             "one object is expected, which begins with `{`",
         ));
     }
-    serde_json::from_slice(json).or_else(|_| {
-        let mut value = serde_json::from_str(&String::from_utf8_lossy(json))?;
-        mend(&mut value);
-        T::deserialize(value)
-    })
+    let text = String::from_utf8_lossy(json);
+    // Room for all that comes of it in nearly every case, so that it is not copied to grow; what is not written takes no memory.
+    let mut out = Vec::with_capacity(text.len());
+    let members = Members {
+        shape: request,
+        out: &mut out,
+    };
+    let mut deserializer = serde_json::Deserializer::from_str(&text);
+    members.deserialize(&mut deserializer)?;
+    deserializer.end()?;
+    Ok(out)
 }
 
-/// Takes `null` members out, gives empty lists their `values` and enums their numbers. The recursion is bounded by
-/// `serde_json`'s own limit of 128 levels.
-fn mend(value: &mut Value) {
-    match value {
-        Value::Object(members) => {
-            members.retain(|_, member| !member.is_null());
-            for (name, member) in members.iter_mut() {
-                mend(member);
-                mend_member(name, member);
-            }
-        }
-        Value::Array(elements) => elements.iter_mut().for_each(mend),
-        _ => {}
-    }
+/// Which lists a request has.
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Lists {
+    resource_spans: Option<IgnoredAny>,
+    resource_logs: Option<IgnoredAny>,
 }
 
-fn mend_member(name: &str, member: &mut Value) {
-    match (name, &mut *member) {
-        ("arrayValue" | "kvlistValue", Value::Object(list)) => {
-            list.entry("values")
-                .or_insert_with(|| Value::Array(Vec::new()));
-        }
-        ("kind" | "code" | "severityNumber", Value::String(text)) => {
-            if let Some(number) = enum_number(name, text) {
-                *member = number.into();
-            }
-        }
-        ("spans", Value::Array(spans)) => spans.iter_mut().for_each(give_up_unreadable::<Span>),
-        ("logRecords", Value::Array(logs)) => {
-            logs.iter_mut().for_each(give_up_unreadable::<LogRecord>);
-        }
-        _ => {}
+/// What there is in place of the list that was looked for, if nothing came of it.
+fn lists(json: &[u8], bytes: &[u8]) -> Lists {
+    if !bytes.is_empty() {
+        return Lists::default();
     }
+    serde_json::from_slice(json).unwrap_or_default()
 }
 
-/// An item that cannot be read costs itself alone: one with ids of a wrong length takes its place, which the walk refuses
-/// and counts.
-fn give_up_unreadable<T: DeserializeOwned>(item: &mut Value) {
-    if item.is_object() && T::deserialize(&*item).is_err() {
-        *item = serde_json::json!({"traceId": "00", "spanId": "00"});
-    }
-}
-
-/// The number of an enum's value that is written by its name.
-fn enum_number(member: &str, name: &str) -> Option<i32> {
-    match member {
-        "kind" => SpanKind::from_str_name(name).map(i32::from),
-        "code" => StatusCode::from_str_name(name).map(i32::from),
-        _ => SeverityNumber::from_str_name(name).map(i32::from),
-    }
+fn misplaced(text: &str) -> NotOtlpJson {
+    NotOtlpJson(Error::custom(text))
 }
 
 #[cfg(test)]
 mod tests {
+    use std::fmt::Debug;
+
+    use opentelemetry_proto::tonic::collector::logs::v1::ExportLogsServiceRequest;
+    use opentelemetry_proto::tonic::collector::metrics::v1::ExportMetricsServiceRequest;
+    use opentelemetry_proto::tonic::collector::trace::v1::ExportTraceServiceRequest;
+    use prost::Message;
+    use serde::de::DeserializeOwned;
+
     use super::*;
-    use crate::otlp::{Limits, logs, spans};
+    use crate::otlp::{Limits, Problem, Reason, logs, spans};
 
     /// Wraps attributes of a span into a request.
     fn request(attributes: &str) -> String {
@@ -336,43 +168,190 @@ mod tests {
         assert!(traces_to_bytes(b"\xff").is_err());
     }
 
-    /// Given a span or record that cannot be read, it is refused and the others are there.
+    /// Given a span or record that cannot be read, it is refused, for what is wrong with it, and the others are there. Whoever the
+    /// request is passed on to can read it.
     #[test]
     fn an_unreadable_item_costs_itself_alone() {
         let good = r#"{"traceId":"0102030405060708090a0b0c0d0e0f10","spanId":"0102030405060708"}"#;
-        for bad in [
-            r#"{"traceId":"xx","spanId":"0102030405060708"}"#,
-            r#"{"traceId":7}"#,
-            r#"{"attributes":"none"}"#,
+        let nested = r#"{"arrayValue":{"values":["#.repeat(50) + &"]}}".repeat(50);
+        let deep = format!(r#"{{"attributes":[{{"value":{nested}}}]}}"#);
+        for (bad, reason) in [
+            (
+                r#"{"traceId":"AQIDBAUGBwgJCgsMDQ4PEA==","spanId":"0102030405060708"}"#,
+                Reason::TraceId,
+            ),
+            (r#"{"traceId":7}"#, Reason::Malformed),
+            (r#"{"attributes":"none"}"#, Reason::Malformed),
+            (r#"{"attributes":[null]}"#, Reason::Malformed),
+            (r#"{"attributes":[{"key":"\ud800"}]}"#, Reason::Malformed),
+            (r#"{"flags":4294967296}"#, Reason::Malformed),
+            (r#"{"flags":0.5}"#, Reason::Malformed),
+            (&deep, Reason::Malformed),
         ] {
+            let refused = Some(Problem::Refused(reason));
             let json =
                 format!(r#"{{"resourceSpans":[{{"scopeSpans":[{{"spans":[{bad},{good}]}}]}}]}}"#);
             let bytes = traces_to_bytes(json).expect("OTLP/JSON");
-            let read: Vec<bool> = spans(&bytes, &Limits::default())
-                .map(|span| span.is_ok())
-                .collect();
-            assert_eq!(read, [false, true], "{bad}");
+            let read: Vec<_> = spans(&bytes, &Limits::default()).map(Result::err).collect();
+            assert_eq!(read, [refused, None], "{bad}");
+            assert!(ExportTraceServiceRequest::decode(&*bytes).is_ok());
             let json = format!(
                 r#"{{"resourceLogs":[{{"scopeLogs":[{{"logRecords":[{bad},{good}]}}]}}]}}"#
             );
             let bytes = logs_to_bytes(json).expect("OTLP/JSON");
-            let read: Vec<bool> = logs(&bytes, &Limits::default())
-                .map(|log| log.is_ok())
-                .collect();
-            assert_eq!(read, [false, true], "{bad}");
+            let read: Vec<_> = logs(&bytes, &Limits::default()).map(Result::err).collect();
+            assert_eq!(read, [refused, None], "{bad}");
+            assert!(ExportLogsServiceRequest::decode(&*bytes).is_ok());
         }
     }
 
-    /// Given the requests of a recording written as JSON, the bytes that come out are the bytes that they were.
+    /// Given a request that cannot be read, it is refused in words of JSON.
+    #[test]
+    fn errors_are_in_words_of_json() {
+        let spans = |spans: &str| {
+            format!(r#"{{"resourceSpans":[{{"scopeSpans":[{{"spans":{spans}}}]}}]}}"#)
+        };
+        for (json, expected) in [
+            (
+                r#"{"resourceSpans":[null]}"#.to_owned(),
+                "invalid type: null, expected an object at line 1 column 22",
+            ),
+            (
+                spans("[null]"),
+                "each of `spans` must be an object at line 1 column 48",
+            ),
+            (
+                spans("7"),
+                "invalid value: integer `7`, expected a list at line 1 column 43",
+            ),
+        ] {
+            let error = traces_to_bytes(&json).expect_err(&json).0.to_string();
+            assert_eq!(error, expected);
+        }
+    }
+
+    /// Given requests in which every member has a value, in each of its ways, what comes out is what `opentelemetry-proto`
+    /// makes of their JSON.
+    #[test]
+    fn every_member_is_known() {
+        let values = r#"[{"key":"a","value":{"stringValue":"t"}},{"key":"b","value":{"boolValue":false}},
+            {"key":"c","value":{"intValue":"-9007199254740993"}},{"key":"d","value":{"doubleValue":-0.5}},
+            {"key":"e","value":{"arrayValue":{"values":[{"intValue":0},{}]}}},{"key":"f","value":{"bytesValue":"+/8="}},
+            {"key":"g","value":{"kvlistValue":{"values":[{"key":"h","value":{"stringValue":""}}]}}}]"#;
+        let (trace, span) = ("000102030405060708090A0b0c0d0e0f", "0001020304050607");
+        let resource = format!(
+            r#""resource":{{"attributes":{values},"droppedAttributesCount":1,
+                "entityRefs":[{{"schemaUrl":"u","type":"t","idKeys":["i",""],"descriptionKeys":["d"]}}]}},"schemaUrl":"r""#
+        );
+        let scope = format!(
+            r#""scope":{{"name":"n","version":"v","attributes":{values},"droppedAttributesCount":2}},"schemaUrl":"s""#
+        );
+        let json = format!(
+            r#"{{"resourceSpans":[{{{resource},"scopeSpans":[{{{scope},"spans":[{{"traceId":"{trace}","spanId":"{span}",
+                "traceState":"a=b","parentSpanId":"{span}","name":"n","kind":5,"startTimeUnixNano":"18446744073709551615",
+                "endTimeUnixNano":7,"attributes":{values},"droppedAttributesCount":3,"droppedEventsCount":4,
+                "droppedLinksCount":5,"flags":4294967295,"status":{{"message":"m","code":2}},
+                "events":[{{"timeUnixNano":"8","name":"e","attributes":{values},"droppedAttributesCount":6}}],
+                "links":[{{"traceId":"{trace}","spanId":"{span}","traceState":"c=d","attributes":{values},
+                    "droppedAttributesCount":7,"flags":257}},{{}}]}}]}}]}}]}}"#
+        );
+        same::<ExportTraceServiceRequest>(&json, traces_to_bytes(&json));
+        let json = format!(
+            r#"{{"resourceLogs":[{{{resource},"scopeLogs":[{{{scope},"logRecords":[{{"timeUnixNano":"1","severityNumber":24,
+                "severityText":"t","body":{{"stringValue":"b"}},"attributes":{values},"droppedAttributesCount":2,"flags":3,
+                "traceId":"{trace}","spanId":"{span}","observedTimeUnixNano":"4","eventName":"n"}}]}}]}}]}}"#
+        );
+        same::<ExportLogsServiceRequest>(&json, logs_to_bytes(&json));
+        let exemplars = ["asDouble\":1.5", "asInt\":\"-3\""].map(|value| {
+            format!(
+                r#"{{"timeUnixNano":"1","{value},"spanId":"{span}","traceId":"{trace}","filteredAttributes":{values}}}"#
+            )
+        });
+        let exemplars = exemplars.join(",");
+        let point = format!(
+            r#""startTimeUnixNano":"1","timeUnixNano":"2","attributes":{values},"flags":1"#
+        );
+        let counted = format!(r#"{point},"count":"3","sum":4.5"#);
+        let bounded = format!(r#"{counted},"min":0.0,"max":9.0,"exemplars":[{exemplars}]"#);
+        let metrics = [
+            format!(
+                r#""gauge":{{"dataPoints":[{{{point},"asDouble":0.0,"exemplars":[{exemplars}]}},{{{point},"asInt":"0"}}]}}"#
+            ),
+            format!(
+                r#""sum":{{"dataPoints":[{{{point},"asInt":"-9"}}],"aggregationTemporality":2,"isMonotonic":true}}"#
+            ),
+            format!(
+                r#""histogram":{{"dataPoints":[{{{bounded},"bucketCounts":["0","3"],"explicitBounds":[0,1.5]}}],
+                    "aggregationTemporality":1}}"#
+            ),
+            format!(
+                r#""exponentialHistogram":{{"dataPoints":[{{{bounded},"scale":-2,"zeroCount":"1","zeroThreshold":0.1,
+                    "positive":{{"offset":-1,"bucketCounts":["1","300"]}},"negative":{{"offset":1,"bucketCounts":["2"]}}}}],
+                    "aggregationTemporality":1}}"#
+            ),
+            format!(
+                r#""summary":{{"dataPoints":[{{{counted},"quantileValues":[{{"quantile":0.5,"value":7.0}}]}}]}}"#
+            ),
+        ];
+        let metrics = metrics.map(|data| {
+            format!(r#"{{"name":"n","description":"d","unit":"u","metadata":{values},{data}}}"#)
+        });
+        let json = format!(
+            r#"{{"resourceMetrics":[{{{resource},"scopeMetrics":[{{{scope},"metrics":[{}]}}]}}]}}"#,
+            metrics.join(",")
+        );
+        same::<ExportMetricsServiceRequest>(&json, metrics_to_bytes(&json));
+    }
+
+    fn same<T: Message + Default + PartialEq + Debug + DeserializeOwned>(
+        json: &str,
+        bytes: Result<Vec<u8>, NotOtlpJson>,
+    ) {
+        let expected: T = serde_json::from_str(json).expect("OTLP/JSON");
+        assert_eq!(T::decode(&*bytes.expect("OTLP/JSON")).unwrap(), expected);
+    }
+
+    /// Given numbers and bytes in the ways that the mapping of JSON has for them, they are read, and so is the span's id in
+    /// their company.
+    #[test]
+    fn numbers_and_bytes_in_every_writing() {
+        for (value, expected) in [
+            (r#"{"doubleValue":"1.5"}"#, "Double(1.5)"),
+            (r#"{"doubleValue":"-2"}"#, "Double(-2.0)"),
+            (r#"{"doubleValue":"1e-3"}"#, "Double(0.001)"),
+            (r#"{"doubleValue":7}"#, "Double(7.0)"),
+            (r#"{"doubleValue":"NaN"}"#, "Double(NaN)"),
+            (r#"{"doubleValue":"Infinity"}"#, "Double(inf)"),
+            (r#"{"doubleValue":"-Infinity"}"#, "Double(-inf)"),
+            (r#"{"intValue":1.0}"#, "Int(1)"),
+            (r#"{"intValue":"1e3"}"#, "Int(1000)"),
+            (
+                r#"{"intValue":"-9223372036854775808"}"#,
+                "Int(-9223372036854775808)",
+            ),
+            (r#"{"bytesValue":"-_8"}"#, "Bytes([251, 255])"),
+            (r#"{"bytesValue":"+/8="}"#, "Bytes([251, 255])"),
+        ] {
+            let json = request(&format!(r#"[{{"key":"a","value":{value}}}],"flags":"257""#));
+            let bytes = traces_to_bytes(json).expect("OTLP/JSON");
+            let view = spans(&bytes, &Limits::default()).next().expect("one");
+            let found = view.expect(value).attributes.find("a").expect("it");
+            assert_eq!(format!("{found:?}"), expected);
+            let read = ExportTraceServiceRequest::decode(&*bytes).unwrap();
+            assert_eq!(read.resource_spans[0].scope_spans[0].spans[0].flags, 257);
+        }
+    }
+
+    /// Given the requests of a recording written as JSON, the messages that come out are the messages that they were.
     #[test]
     fn recordings_survive_the_way_through_json() {
-        use opentelemetry_proto::tonic::collector::trace::v1::ExportTraceServiceRequest;
         let recording =
             include_bytes!("../../tests/recorded/fastmcp-native-error-retry.otlp.binpb");
         for bytes in crate::otlp::delimited(recording) {
             let request = ExportTraceServiceRequest::decode(bytes.unwrap()).unwrap();
             let json = serde_json::to_vec(&request).unwrap();
-            assert_eq!(traces_to_bytes(json).unwrap(), request.encode_to_vec());
+            let bytes = traces_to_bytes(json).unwrap();
+            assert_eq!(ExportTraceServiceRequest::decode(&*bytes).unwrap(), request);
         }
     }
 
@@ -381,10 +360,7 @@ mod tests {
     fn mistakes_of_senders_are_mended() {
         let one = |json: &[u8]| {
             let bytes = traces_to_bytes(json).expect("OTLP/JSON");
-            let request =
-                opentelemetry_proto::tonic::collector::trace::v1::ExportTraceServiceRequest::decode(
-                    &*bytes,
-                );
+            let request = ExportTraceServiceRequest::decode(&*bytes);
             request.unwrap().resource_spans[0].scope_spans[0].spans[0].clone()
         };
         let span = one(br#"{"resourceSpans":[{"scopeSpans":[{"spans":[{"kind":"SPAN_KIND_CLIENT","status":{"code":"STATUS_CODE_ERROR"}}]}]}]}"#);

@@ -13,7 +13,7 @@
 //! which protobuf would merge, is refused, because no slice could show it. It is milder in another: fields that Eddy never
 //! reads (trace state, schema URLs, counts of dropped things) are not checked.
 //!
-//! OTLP/JSON goes through `opentelemetry-proto`'s structs and back to bytes ([`json`]), so there is one kind of view only.
+//! OTLP/JSON is written as those bytes while it is read ([`json`]), so there is one kind of view only.
 
 #[cfg(test)]
 mod comparison;

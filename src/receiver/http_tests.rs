@@ -413,7 +413,9 @@ async fn what_is_acknowledged_is_passed_on() {
     let [one, two, three, four] = &passed[..] else {
         panic!("{} were passed on", passed.len())
     };
-    assert!(*one == (Signal::Traces, spans.encode_to_vec()) && two == one);
+    assert_eq!(*one, (Signal::Traces, spans.encode_to_vec()));
+    let from_json = ExportTraceServiceRequest::decode(&*two.1).unwrap();
+    assert_eq!((two.0, from_json), (Signal::Traces, spans));
     assert_eq!(*four, (Signal::Metrics, vec![1, 2, 3]));
     let metrics = ExportMetricsServiceRequest::decode(&*three.1).unwrap();
     let resource = &metrics.resource_metrics[0];
