@@ -237,11 +237,15 @@ pub fn hex_span(span: SpanId) -> String {
     format!("{:016x}", u64::from_be_bytes(span.0))
 }
 
-/// Nanoseconds since 1970 as RFC 3339 with milliseconds; nothing for 0, which means "not known".
+/// Times before 2000, in nanoseconds since 1970, are no dates: no agent ran then. They count from the start of a run or of a
+/// machine, or stand for none.
+const DATE_NS_MIN: u64 = 946_684_800_000_000_000;
+
+/// Nanoseconds since 1970 as RFC 3339 with milliseconds; nothing for what is no date.
 #[must_use]
 pub fn rfc3339(ns: u64) -> Option<String> {
     let at = UNIX_EPOCH + Duration::from_nanos(ns);
-    (ns != 0).then(|| humantime::format_rfc3339_millis(at).to_string())
+    (ns >= DATE_NS_MIN).then(|| humantime::format_rfc3339_millis(at).to_string())
 }
 
 /// Millionths of a dollar as dollars.

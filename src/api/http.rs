@@ -3,7 +3,7 @@
 //! Every answer but those of `/v1/alerts` is one JSON object; every refusal is `{"error": "…"}` with a status that says
 //! whose fault it is. Parameters that are not known are refused, because a misspelt filter would let everything through.
 
-use axum::extract::rejection::QueryRejection;
+use axum::extract::rejection::{PathRejection, QueryRejection};
 use axum::extract::{Path, Query, Request, State};
 use axum::http::header::CONTENT_TYPE;
 use axum::http::{HeaderMap, StatusCode};
@@ -100,8 +100,9 @@ async fn list_runs(
 
 async fn one_run(
     State(api): State<Api>,
-    Path(run_id): Path<String>,
+    run_id: Result<Path<String>, PathRejection>,
 ) -> Result<Json<RunJson>, ApiError> {
+    let Path(run_id) = run_id.map_err(|_| bad_path("run_id"))?;
     let run = api.run(&run_id).await?;
     Ok(Json(RunJson::from(&run)))
 }
@@ -114,9 +115,10 @@ struct ExplainQuery {
 
 async fn explain(
     State(api): State<Api>,
-    Path(warning): Path<String>,
+    warning: Result<Path<String>, PathRejection>,
     query: Result<Query<ExplainQuery>, QueryRejection>,
 ) -> Result<Json<ExplanationJson>, ApiError> {
+    let Path(warning) = warning.map_err(|_| bad_path("warning"))?;
     let Query(query) = query.map_err(|rejection| bad_query(&rejection))?;
     Ok(Json(api.explain(&query.run_id, &warning).await?))
 }
@@ -257,6 +259,11 @@ fn last_event_id(headers: &HeaderMap) -> Result<Option<u64>, ApiError> {
             "is not a cursor; give the id of an event as it came",
         )
     })
+}
+
+/// A part of a path can be wrong in one way alone.
+fn bad_path(field: &'static str) -> ApiError {
+    ApiError::invalid(field, "is not UTF-8 after `%` is undone")
 }
 
 fn bad_query(rejection: &QueryRejection) -> ApiError {

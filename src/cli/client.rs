@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use clap::Args;
 use reqwest::header::{AUTHORIZATION, HeaderMap, HeaderValue};
-use reqwest::{Certificate, Identity, Response, Url};
+use reqwest::{Certificate, Identity, Response, StatusCode, Url};
 use serde::de::DeserializeOwned;
 
 use super::API_DEFAULT;
@@ -69,6 +69,8 @@ pub(super) struct Client {
 pub(super) enum Unanswered {
     /// Nobody is there, or the connection broke; it may be worth asking again.
     Unreachable(String),
+    /// The daemon cannot answer for now (429, 503), in its own words; asking again may help.
+    NotNow(String),
     /// The daemon refused, in its own words.
     Refused(String),
 }
@@ -76,7 +78,9 @@ pub(super) enum Unanswered {
 impl From<Unanswered> for Failure {
     fn from(unanswered: Unanswered) -> Self {
         match unanswered {
-            Unanswered::Unreachable(text) | Unanswered::Refused(text) => Self::Other(text),
+            Unanswered::Unreachable(text)
+            | Unanswered::NotNow(text)
+            | Unanswered::Refused(text) => Self::Other(text),
         }
     }
 }
@@ -186,12 +190,18 @@ impl Client {
         }
         let status = response.status();
         let body = response.text().await.unwrap_or_default();
-        Err(Unanswered::Refused(refusal(&body).unwrap_or_else(|| {
-            format!(
-                "what answers at {} does not seem to be Eddy: {status}",
-                self.address()
-            )
-        })))
+        let Some(text) = refusal(&body) else {
+            let address = self.address();
+            return Err(Unanswered::Refused(format!(
+                "what answers at {address} does not seem to be Eddy: {status}"
+            )));
+        };
+        Err(match status {
+            StatusCode::TOO_MANY_REQUESTS | StatusCode::SERVICE_UNAVAILABLE => {
+                Unanswered::NotNow(text)
+            }
+            _ => Unanswered::Refused(text),
+        })
     }
 
     fn unreachable(&self, error: &reqwest::Error) -> Unanswered {

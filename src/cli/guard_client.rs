@@ -8,7 +8,7 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use super::blocking;
-use super::client::{ApiArgs, Client, Unanswered};
+use super::client::{ApiArgs, Client};
 use super::failure::Failure;
 use crate::json::VerdictJson;
 
@@ -96,8 +96,7 @@ impl GuardClient {
         let answered =
             async { Ok(tokio::time::timeout(PATIENCE, self.0.post(&path, &body)).await) };
         match blocking(answered).map_err(|failure| failure.to_string())? {
-            Ok(answered) => answered
-                .map_err(|(Unanswered::Unreachable(reason) | Unanswered::Refused(reason))| reason),
+            Ok(answered) => answered.map_err(|unanswered| Failure::from(unanswered).to_string()),
             Err(_) => Err("the daemon took too long".to_owned()),
         }
     }

@@ -142,7 +142,7 @@ What is read:
   *.logs.otlp.binpb          length-delimited ExportLogsServiceRequest messages
   *.binpb                    length-delimited ExportTraceServiceRequest messages
   *.jsonl                    OTLP/JSON, traces or logs, one request a line
-  *.events.jsonl             Eddy's own event format, one run a line
+  *.events.jsonl             Eddy's own event format (docs/events.md), one run a line
 Any of them may be gzipped. Files given together are one stream: a run may be spread over them.
 
 Examples:
@@ -152,7 +152,7 @@ Examples:
     Check(check::CheckArgs),
     /// Measure a profile on runs that people have labelled
     #[command(after_help = "\
-What is read: Eddy's own event format, one run a line, gzipped or not; `label.looping` says what a run is.
+What is read: Eddy's own event format (docs/events.md), one run a line, gzipped or not; `label.looping` says what a run is.
 
 Examples:
   eddy eval labelled.events.jsonl.gz

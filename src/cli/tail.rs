@@ -53,29 +53,35 @@ pub(super) fn run(args: &TailArgs) -> Result<(), Failure> {
     blocking(follow(&client, args, &mut reader))
 }
 
-/// Follows until the reader of the output goes away, or the daemon refuses. A daemon that is not there in the beginning is
-/// a failure; one that goes away is waited for.
+/// Follows until the reader of the output goes away, or the daemon refuses. A daemon that is not there in the beginning, or
+/// cannot answer then, is a failure; once it has answered it is waited for.
 async fn follow(client: &Client, args: &TailArgs, reader: &mut Reader) -> Result<(), Failure> {
     let mut connected_once = false;
-    let mut waiting = false;
+    let mut said = None;
     loop {
-        match connect(client, args, reader.cursor).await {
+        let waits_for = match connect(client, args, reader.cursor).await {
             Ok(mut response) => {
                 connected_once = true;
-                waiting = false;
+                said = None;
                 let mut events = Events::default();
                 while let Ok(Some(bytes)) = response.chunk().await {
                     for event in events.push(&bytes) {
                         reader.show(&event)?;
                     }
                 }
+                "The daemon has gone; waiting for it to come back."
             }
-            Err(Unanswered::Unreachable(_)) if connected_once => {}
+            Err(Unanswered::Unreachable(_)) if connected_once => {
+                "The daemon has gone; waiting for it to come back."
+            }
+            Err(Unanswered::NotNow(_)) if connected_once => {
+                "The daemon cannot answer for now; waiting until it can."
+            }
             Err(unanswered) => return Err(unanswered.into()),
-        }
-        if !waiting {
-            remark("The daemon has gone; waiting for it to come back.");
-            waiting = true;
+        };
+        if said != Some(waits_for) {
+            remark(waits_for);
+            said = Some(waits_for);
         }
         tokio::time::sleep(RECONNECT_PAUSE).await;
     }

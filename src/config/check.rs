@@ -9,14 +9,15 @@ use std::time::Duration;
 
 use super::doors::{GRPC, HTTP, doors, key};
 use super::environment::Lookup;
-use super::mistake::Mistakes;
+use super::mistake::{Mistakes, listed, nearest};
 use super::others;
 use super::shape::{Protocols, Shape};
 use super::tree::Node;
 use super::values::{MemoryLimit, Period};
 use super::{Logs, Settings};
+use crate::engine::guard::message;
 use crate::engine::guard::policy::{GuardPolicy, VerdictKind, When};
-use crate::engine::policy::Policy;
+use crate::engine::policy::{LOOKED_BACK_CALLS_MAX, Policy, ToolCounts};
 use crate::engine::warning::Rule;
 use crate::normalize::{self, Prices};
 
@@ -214,6 +215,7 @@ fn policy(shape: &Shape, mut policy: Policy, check: &mut Checker<'_>) -> Policy 
     }
     guard(&policy.guard, &["guard"], check);
     shares(&policy, &["detectors"], check);
+    counts(&policy, &["detectors"], check);
     other_policies(&mut policy, check);
     policy
 }
@@ -248,6 +250,7 @@ fn other_policies(policy: &mut Policy, check: &mut Checker<'_>) {
         }
         guard(&other.guard, &key(&path, &["guard"]), check);
         shares(other, &path, check);
+        counts(other, &path, check);
         other.rules.share_run(&policy.rules);
     }
 }
@@ -274,6 +277,55 @@ fn shares(policy: &Policy, path: &[&str], check: &mut Checker<'_>) {
     }
 }
 
+/// Checks the settings that are counts. A rule that holds at nothing would warn of every run, and one that asks for more than it
+/// looks at would be silent for ever.
+fn counts(policy: &Policy, path: &[&str], check: &mut Checker<'_>) {
+    let rules = serde_json::to_value(&policy.rules).expect("settings are plain data");
+    for (rule, settings) in rules.as_object().into_iter().flatten() {
+        for (setting, value) in settings.as_object().into_iter().flatten() {
+            let Some(found) = value.as_u64() else {
+                continue;
+            };
+            let path = key(path, &["rules", rule, setting]);
+            match (rule.as_str(), setting.as_str()) {
+                // No call at all may be allowed, and no time.
+                ("tool_limit", "calls") | ("long_running_step", "seconds") => {}
+                ("tool_cycle", "longest") => _ = check.range(&path, found, 2, 32),
+                ("handoff_cycle", "rounds") => _ = check.range(&path, found, 2, 3),
+                ("global_doom_loop", "workers") => _ = check.range(&path, found, 1, 4),
+                _ if found == 0 => check.wrong(&path, "must be at least 1"),
+                _ => {}
+            }
+        }
+    }
+    let rules = &policy.rules;
+    window(
+        "repeated_tool_call",
+        rules.repeated_tool_call.as_ref(),
+        path,
+        check,
+    );
+    window("stagnation", rules.stagnation.as_ref(), path, check);
+}
+
+/// Checks that a rule that counts among the newest calls looks at as many as it asks for.
+fn window(rule: &str, counts: Option<&ToolCounts>, path: &[&str], check: &mut Checker<'_>) {
+    let Some(counts) = counts else {
+        return;
+    };
+    let most = counts.window_calls.map_or(LOOKED_BACK_CALLS_MAX, |window| {
+        window.min(LOOKED_BACK_CALLS_MAX)
+    });
+    if most > 0 && counts.calls > most {
+        let text = format!(
+            "expected {most} at most, found {}: the rule looks at the newest {most} calls (`window_calls`, and never more than \
+             {LOOKED_BACK_CALLS_MAX})",
+            counts.calls
+        );
+        check.wrong(&key(path, &["rules", rule, "calls"]), text);
+    }
+}
+
 /// Longest that an agent may be made to wait for the guard.
 const GUARD_DEADLINE_MS_MAX: u64 = 10_000;
 
@@ -290,6 +342,22 @@ fn guard(guard: &GuardPolicy, path: &[&str], check: &mut Checker<'_>) {
         }
         if action.message.trim().is_empty() && action.verdict != VerdictKind::Allow {
             check.wrong(&actions, format!("action {nth} has no message"));
+        }
+        for name in message::unknown_names(&action.message) {
+            let text = match nearest(name, message::NAMES) {
+                Some(meant) => format!("did you mean `{{{meant}}}`?"),
+                None => format!(
+                    "known are {}",
+                    listed(
+                        &message::NAMES
+                            .map(|name| format!("{{{name}}}"))
+                            .each_ref()
+                            .map(String::as_str)
+                    )
+                ),
+            };
+            let text = format!("action {nth}: nothing is put in for `{{{name}}}`; {text}");
+            check.wrong(&actions, text);
         }
         if action.when == When::Owed && action.verdict.refuses() {
             let text = format!(

@@ -17,9 +17,9 @@ mod tools;
 pub use rules::Rules;
 pub use thresholds::{
     Alarm, CostBudget, CostSpike, DoomLoop, DuplicateCall, Exploration, Failures, GlobalDoomLoop,
-    GoalLoop, HandoffBounce, HandoffCycle, LongRunningStep, NormalRun, RepeatedText, Repeats,
-    RetryStorm, Scope, SimilarQuery, SimilarRepeats, SummaryLoop, ToolCounts, ToolCycle, ToolLimit,
-    UnusualRun,
+    GoalLoop, HandoffBounce, HandoffCycle, LOOKED_BACK_CALLS_MAX, LongRunningStep, NormalRun,
+    RepeatedText, Repeats, RetryStorm, Scope, SimilarQuery, SimilarRepeats, SummaryLoop,
+    ToolCounts, ToolCycle, ToolLimit, UnusualRun,
 };
 pub(crate) use tools::fits_any;
 pub use tools::{Tool, ToolSettings, Tools};

@@ -1,4 +1,5 @@
-//! The events format: recorded runs in a file, one JSON object a line, for `check`, `eval` and tests.
+//! The events format: recorded runs in a file, one JSON object a line, for `check`, `eval` and tests. `docs/events.md` is its
+//! manual.
 //!
 //! Nothing of a framework is left in it, so that nothing needs undoing: each event of a line becomes one event of the
 //! engine's vocabulary, with its values read like any dialect's. The number `i` gives an event its identity, and its
@@ -34,12 +35,31 @@ pub struct EventsRun {
     pub dataset: Option<String>,
     /// The run's id.
     pub run_id: Text,
-    /// What people or scripts said about the run, as it stands in the line.
-    pub label: Option<serde_json::Value>,
+    /// What people or scripts said about the run.
+    pub label: Label,
     /// How the run ended by its source (`success`, `failure`), which need not be how it looks.
     pub outcome: Option<String>,
     /// What happened, in the order of `i`.
     pub events: Vec<Event>,
+}
+
+/// What somebody said about a run. Other members of a label are for people.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+pub struct Label {
+    /// Whether it was in a loop; `None` where nobody said.
+    pub looping: Option<bool>,
+    /// The number `i` of the event with which the loop began.
+    pub onset_event: Option<u64>,
+    /// The same under another name: that of the first step of which somebody said so.
+    pub first_true_event: Option<u64>,
+}
+
+impl Label {
+    /// The event with which the loop began, where that is known.
+    #[must_use]
+    pub fn onset(&self) -> Option<u64> {
+        self.onset_event.or(self.first_true_event)
+    }
 }
 
 /// What is wrong with a file of events.
@@ -119,7 +139,7 @@ impl Iterator for EventsRuns<'_> {
 struct Line<'a> {
     dataset: Option<String>,
     run_id: String,
-    label: Option<serde_json::Value>,
+    label: Option<Label>,
     outcome: Option<String>,
     #[serde(borrow)]
     events: Vec<Told<'a>>,
@@ -182,7 +202,7 @@ impl Line<'_> {
         Ok(EventsRun {
             dataset: line.dataset,
             run_id: line.run_id.into(),
-            label: line.label,
+            label: line.label.unwrap_or_default(),
             outcome: line.outcome,
             events,
         })
@@ -446,7 +466,10 @@ mod tests {
             ]
         );
         for run in &read {
-            assert!(run.label.is_some());
+            assert_eq!(
+                run.label.looping,
+                (run.run_id.starts_with("P_")).then_some(true)
+            );
             assert!(
                 run.events.is_sorted_by_key(|event| event.start_ns),
                 "{}",
@@ -614,6 +637,10 @@ mod tests {
         check_error(
             r#"{"run_id":"r","events":[{"i":7,"kind":"run_end","status":"x"}]}"#,
             "line 1: event 7: unknown status `x`; known are ok and failed",
+        );
+        check_error(
+            r#"{"run_id":"r","events":[],"label":{"looping":"yes"}}"#,
+            r#"line 1: invalid type: string "yes", expected a boolean (column 50)"#,
         );
         let two = "nonsense\n{\"run_id\":\"r\",\"events\":[]}\n";
         let read: Vec<_> = runs(two.as_bytes(), &POLICY).unwrap().collect();

@@ -1,12 +1,14 @@
 //! What a daemon that runs says when it is asked why, and what it has learned.
 
 use std::fs;
+use std::io::{Read, Write};
+use std::net::TcpListener;
 
 use serde_json::Value;
 
 use super::kill::calls;
 use super::reload::looping;
-use super::support::{Daemon, Sender, eddy, free_port, runtime, until};
+use super::support::{Daemon, PATIENCE, Sender, eddy, free_port, output_of, runtime, until};
 
 /// Given a loop, the API says which events show it, that their arguments and results are equal, which settings decided and what
 /// would silence it; after a kill -9 it says the same. Of a warning that is not there, it says so.
@@ -48,6 +50,58 @@ fn a_warning_is_explained() {
         let daemon = Daemon::start(data.path());
         assert_eq!(daemon.get(&path), (200, told));
     });
+}
+
+/// Given a daemon that is heard from, then answers that it cannot for now, and then can again, a tail waits, says so once, and
+/// goes on behind what it has shown; what is refused for good ends it.
+#[test]
+fn a_tail_waits_for_a_daemon_that_cannot_answer() {
+    let refusal = |status: &str| {
+        format!("{status}\r\ncontent-type: application/json\r\n\r\n{{\"error\": \"so it is\"}}")
+    };
+    let alert = |id: u64| {
+        format!(
+            "200 OK\r\ncontent-type: text/event-stream\r\n\r\nid: {id}\ndata: {{\"n\":{id}}}\n\n"
+        )
+    };
+    let answers = [
+        (alert(7), "cursor=0"),
+        (refusal("503 Service Unavailable"), "cursor=7"),
+        (refusal("429 Too Many Requests"), "cursor=7"),
+        (alert(8), "cursor=7"),
+        (refusal("400 Bad Request"), "cursor=8"),
+    ];
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let api = listener.local_addr().expect("it has one").to_string();
+    let daemon = std::thread::spawn(move || {
+        for (answer, cursor) in answers {
+            let (mut peer, _) = listener.accept().expect("it asks");
+            peer.set_read_timeout(Some(PATIENCE)).expect("it can be");
+            let mut asked = Vec::new();
+            while !asked.ends_with(b"\r\n\r\n") {
+                let mut byte = [0];
+                peer.read_exact(&mut byte).expect("it asks");
+                asked.extend(byte);
+            }
+            let asked = String::from_utf8_lossy(&asked);
+            assert!(asked.contains(cursor), "{asked}");
+            let (status, rest) = answer.split_once("\r\n").expect("a status");
+            let head = format!("HTTP/1.1 {status}\r\nconnection: close\r\n{rest}");
+            peer.write_all(head.as_bytes()).expect("it listens");
+        }
+    });
+    let mut tail = eddy();
+    let tail = output_of(tail.args(["tail", "--json", "--after", "0", "--api", &api]));
+    let said = String::from_utf8_lossy(&tail.stderr);
+    assert_eq!(
+        String::from_utf8_lossy(&tail.stdout),
+        "{\"n\":7}\n{\"n\":8}\n",
+        "{said}"
+    );
+    assert_eq!(said.matches("cannot answer for now").count(), 1, "{said}");
+    assert!(said.ends_with("so it is\n"), "{said}");
+    assert_eq!(tail.status.code(), Some(1));
+    daemon.join().expect("it was asked as it expects");
 }
 
 /// Given runs that the daemon remembers and that are over, it learns from them what is usual; given too few, it says so. What

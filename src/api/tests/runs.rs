@@ -256,6 +256,8 @@ async fn wrong_parameters_are_named() {
         ("/v1/runs?limit=-1", "limit"),
         ("/v1/runs?limit=many", "limit"),
         ("/v1/runs?page_token=nonsense", "page_token"),
+        ("/v1/runs/%ff", "run_id"),
+        ("/v1/warnings/%ff?run_id=a", "warning"),
         ("/v1/runs?status=sick", "status"),
         ("/v1/runs?staus=healthy", "staus"),
         ("/v1/alerts?cursor=first", "cursor"),

@@ -18,7 +18,7 @@ use crate::cli::failure::Failure;
 use crate::cli::render::text::short_number;
 use crate::engine::policy::Policy;
 use crate::normalize::{self, Normalizer, Report, RunRef, events_file};
-use crate::otlp::{self, Limits, Problem};
+use crate::otlp::{self, Limits, Problem, Reason};
 
 /// Largest file after decompression, in bytes: it is held in memory, and a gzip bomb must not fill that.
 const FILE_BYTES_MAX: u64 = 4 << 30;
@@ -39,7 +39,8 @@ pub(super) struct Reader {
     normalizer: Normalizer,
     policy: Arc<Policy>,
     read: u64,
-    refused: u64,
+    /// By [`Reason::index`].
+    refused: [u64; Reason::ALL.len()],
 }
 
 impl Reader {
@@ -50,7 +51,7 @@ impl Reader {
             normalizer: Normalizer::with(settings),
             limits: Limits::default(),
             read: 0,
-            refused: 0,
+            refused: [0; Reason::ALL.len()],
         }
     }
 
@@ -141,8 +142,8 @@ impl Reader {
             format!("{runs} {}", if runs == 1 { "run" } else { "runs" }),
             format!("{} spans and records read", short_number(self.read)),
         ];
+        parts.extend(self.refusals());
         let odd = [
-            (self.refused, "refused"),
             (counts.unknown_operation, "of operations not known"),
             (counts.no_dialect, "not from an agent"),
         ];
@@ -157,6 +158,17 @@ impl Reader {
             parts.push(format!("no price known of {}", models.join(", ")));
         }
         parts.join(" · ")
+    }
+
+    /// How many were refused, and why; nothing where none was.
+    fn refusals(&self) -> Option<String> {
+        let reasons = Reason::ALL.map(|reason| (self.refused[reason.index()], reason));
+        let told = reasons.iter().filter(|(number, _)| *number > 0);
+        let told: Vec<String> = told
+            .map(|(number, reason)| format!("{} {reason}", short_number(*number)))
+            .collect();
+        let all = short_number(self.refused.iter().sum());
+        (!told.is_empty()).then(|| format!("{all} refused ({})", told.join(", ")))
     }
 
     /// One request of either signal.
@@ -193,8 +205,8 @@ impl Reader {
                 self.read += 1;
                 Ok(Some(item))
             }
-            Err(Problem::Refused(_)) => {
-                self.refused += 1;
+            Err(Problem::Refused(reason)) => {
+                self.refused[reason.index()] += 1;
                 Ok(None)
             }
             Err(Problem::Context(_)) => Ok(None),

@@ -285,6 +285,101 @@ mod tests {
         }
     }
 
+    /// Given spans that cannot be used beside one that can, the summary says how many and why.
+    #[test]
+    fn what_is_refused_is_told_with_reasons() {
+        let span = |trace: &str, id: &str| format!(r#"{{"traceId":"{trace}","spanId":"{id}"}}"#);
+        let trace = "0102030405060708090a0b0c0d0e0f10";
+        let spans = [
+            span(trace, "0102030405060708"),
+            span(trace, "01"),
+            span(trace, "02"),
+            span("01", "0102030405060708"),
+        ];
+        let request = format!(
+            r#"{{"resourceSpans":[{{"scopeSpans":[{{"spans":[{}]}}]}}]}}"#,
+            spans.join(",")
+        );
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("a.jsonl");
+        fs::write(&path, request).unwrap();
+        let mut args = args(&[]);
+        args.files = vec![path];
+        let summary = replayed(&args).unwrap().0.summary(0);
+        let expected = "1 spans and records read · 3 refused (1 trace id is not 16 bytes or all zero, \
+                        2 span id is not 8 bytes or all zero)";
+        assert!(summary.contains(expected), "{summary}");
+    }
+
+    /// Given events without times, or with times since the run's start, no date is shown; given dates, they are.
+    #[test]
+    fn times_that_are_not_known_are_not_shown() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("a.events.jsonl");
+        let mut args = args(&[]);
+        args.files = vec![path.clone()];
+        for (time, expected) in [
+            ("", None),
+            (r#","t_ms":2000"#, None),
+            (r#","t_ms":1763734882000"#, Some("2025-11-21T14:21:22")),
+        ] {
+            let event = |i: u32| {
+                format!(
+                    r#"{{"i":{i},"kind":"tool_call","tool":"t","input":{{}},"output":"x"{time}}}"#
+                )
+            };
+            let events: Vec<String> = (1..5).map(event).collect();
+            fs::write(
+                &path,
+                format!(r#"{{"run_id":"r","events":[{}]}}"#, events.join(",")),
+            )
+            .unwrap();
+            let run = runs(&args).remove(0);
+            let warning = &run.warnings[0];
+            for shown in [
+                &run.first_seen,
+                &run.last_seen,
+                &warning.first_seen,
+                &warning.last_seen,
+            ] {
+                let shown = shown.as_deref().map(|shown| &shown[..19]);
+                assert_eq!(shown, expected, "{time}");
+            }
+        }
+    }
+
+    /// Given the example of the manual of the events format, it is judged as its label says, and each kind of event is in it, as in
+    /// the manual.
+    #[test]
+    fn the_example_of_the_manual_is_read() {
+        let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("docs/events.md");
+        let manual = fs::read_to_string(path).unwrap();
+        let (_, example) = manual.split_once("```json\n").unwrap();
+        let (example, rest) = example.split_once("```").unwrap();
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("a.jsonl");
+        let mut args = args(&[]);
+        args.files = vec![path.clone()];
+        fs::write(&path, example).unwrap();
+        let run = runs(&args).remove(0);
+        let shown = (
+            run.ended.as_str(),
+            run.tool_calls,
+            run.model_calls,
+            run.tokens,
+        );
+        assert_eq!(shown, ("failed", 4, 2, 512));
+        assert_eq!(run.warnings[0].rule, "repeated_tool_call_exact_input");
+        let unknown = example.replace("run_end", "nonsense");
+        fs::write(&path, unknown).unwrap();
+        let error = replayed(&args).err().unwrap().to_string();
+        let (_, kinds) = error.split_once("known are ").unwrap();
+        for kind in kinds.replace(" and ", ", ").split(", ") {
+            assert!(example.contains(&format!(r#""kind":"{kind}""#)), "{kind}");
+            assert!(rest.contains(&format!("`{kind}`")), "{kind}");
+        }
+    }
+
     /// Given a file that cannot be read, the failure names it and the place in it.
     #[test]
     fn broken_files_are_named() {

@@ -109,7 +109,7 @@ fn median_lag(verdicts: &[&Verdict]) -> Option<i64> {
         .iter()
         .filter(|verdict| verdict.label.looping == Some(true))
         .filter_map(|verdict| {
-            let onset = verdict.label.onset_event?;
+            let onset = verdict.label.onset()?;
             Some(verdict.first_flag_event? as i64 - onset as i64)
         })
         .collect();
@@ -166,8 +166,8 @@ fn two_digits(share: Option<f64>) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::super::watch::Label;
     use super::*;
+    use crate::normalize::events_file::Label;
 
     fn verdict(looping: Option<bool>, flagged: Option<u64>) -> Verdict {
         Verdict {
@@ -180,6 +180,7 @@ mod tests {
             label: Label {
                 looping,
                 onset_event: Some(4),
+                ..Label::default()
             },
             succeeded: true,
         }

@@ -2,13 +2,13 @@
 
 use std::collections::BTreeSet;
 
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 use crate::engine::event::Event;
 use crate::engine::policy::Policy;
 use crate::engine::warning::{Rule, Severity};
 use crate::engine::{Change, Input, RunState, step};
-use crate::normalize::events_file::EventsRun;
+use crate::normalize::events_file::{EventsRun, Label};
 
 /// What Eddy said of a run, and what is known about it.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -31,17 +31,6 @@ pub(super) struct Verdict {
     pub(super) succeeded: bool,
 }
 
-/// What somebody said about the run.
-#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
-#[serde(default)]
-pub(super) struct Label {
-    /// Whether it was in a loop; `None` where nobody said.
-    pub(super) looping: Option<bool>,
-    /// The number `i` of the event with which the loop began, where that is known.
-    #[serde(alias = "first_true_event")]
-    pub(super) onset_event: Option<u64>,
-}
-
 /// Tells the engine of a run, and notes what it said on the way.
 pub(super) fn judge(run: EventsRun, policy: &Policy) -> Verdict {
     // Not by its own name, which may be that of a swarm.
@@ -62,7 +51,6 @@ pub(super) fn judge(run: EventsRun, policy: &Policy) -> Verdict {
             first_flag_event.get_or_insert(number);
         }
     }
-    let label = run.label.map(serde_json::from_value).transpose();
     Verdict {
         dataset: run.dataset.unwrap_or_default(),
         run_id: run.run_id.to_string(),
@@ -70,8 +58,7 @@ pub(super) fn judge(run: EventsRun, policy: &Policy) -> Verdict {
         critical,
         first_flag_event,
         rules: rules.into_iter().map(Rule::name).collect(),
-        // A label of another kind says nothing that could be counted.
-        label: label.ok().flatten().unwrap_or_default(),
+        label: run.label,
         succeeded: run.outcome.as_deref() == Some("success"),
     }
 }

@@ -16,6 +16,7 @@ use super::settings_file::{Members, list_json, value_json};
 use crate::cli::API_DEFAULT;
 use crate::cli::client::ApiArgs;
 use crate::cli::failure::{Failure, answer};
+use crate::cli::render::text::shell_word;
 
 /// Enters our command for each event where it is not entered yet.
 pub(super) fn install(program: Program, path: &Path, api: &ApiArgs) -> Result<(), Failure> {
@@ -33,7 +34,7 @@ pub(super) fn install(program: Program, path: &Path, api: &ApiArgs) -> Result<()
     }
     let backup = file.save()?;
     let events: Vec<&str> = program.events().iter().map(|(event, _)| *event).collect();
-    let settings = quoted(&absolute(path)?);
+    let settings = shell_word(&absolute(path)?);
     answer(&format!(
         "Entered into {} for {}:\n\n  {}\n\n{}{}\nTo take it out again: eddy hook {} --uninstall --settings {settings}\n",
         path.display(),
@@ -105,7 +106,7 @@ fn command(program: Program, api: &ApiArgs) -> Result<String, Failure> {
     }
     Ok(words
         .iter()
-        .map(|word| quoted(word))
+        .map(|word| shell_word(word))
         .collect::<Vec<_>>()
         .join(" "))
 }
@@ -115,18 +116,6 @@ fn absolute(path: &Path) -> Result<String, Failure> {
     let absolute = std::path::absolute(path)
         .map_err(|error| Failure::Other(format!("finding {}: {error}", path.display())))?;
     Ok(absolute.to_string_lossy().into_owned())
-}
-
-/// A word as a shell reads it back.
-fn quoted(word: &str) -> String {
-    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"/._-:@".contains(&byte);
-    if word.bytes().all(is_plain) {
-        return word.to_owned();
-    }
-    if cfg!(windows) {
-        return format!("\"{word}\"");
-    }
-    format!("'{}'", word.replace('\'', r"'\''"))
 }
 
 /// Whether an entry runs our hook, wherever the program lay when it was entered.

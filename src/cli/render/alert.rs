@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use super::text::{Look, Paint, clean, columns, fit};
+use super::text::{Look, Paint, clean, columns, fit, shell_argument};
 use super::{
     barred, clock, gravity, hanging, joined, place_of, rule_and_count, sentence, severity_paint,
     severity_word,
@@ -123,7 +123,8 @@ pub fn alert_block(look: Look, alert: &AlertJson) -> String {
     lines.extend(sentence(look, "try", &warning.what_to_try));
     lines.push(String::new());
     let id = clean(&warning.id);
-    let more = format!("id {id} · more: eddy run {}", clean(&alert.run_id));
+    let run_id = shell_argument(&clean(&alert.run_id));
+    let more = format!("id {id} · more: eddy run {run_id}");
     lines.push(look.paint(Paint::Faint, &more));
     barred(look, paint, &lines)
 }
@@ -215,6 +216,27 @@ mod tests {
 ▌ id 0f3a9c4be1d27786 · more: eddy run 4bf92f3577b34da6a3ce929d0e0e4736
 ";
         assert_eq!(alert_block(plain(76), &alert()), expected);
+    }
+
+    // Given ids of runs with what a shell obeys, or that look like an option; the command is the same run's to a shell.
+    #[test]
+    fn a_command_can_be_pasted() {
+        for (run_id, expected) in [
+            (
+                "run with space & 'quote' $(id)",
+                r"eddy run 'run with space & '\''quote'\'' $(id)'",
+            ),
+            ("-v", "eddy run -- -v"),
+            ("--a b", "eddy run -- '--a b'"),
+            ("`id`", "eddy run '`id`'"),
+            ("crew/7_a.b:c@d", "eddy run crew/7_a.b:c@d"),
+        ] {
+            let mut alert = alert();
+            alert.run_id = run_id.to_owned();
+            let block = alert_block(plain(140), &alert);
+            let line = block.lines().last().expect("it has lines");
+            assert_eq!(line.split(": ").last(), Some(expected), "{run_id}");
+        }
     }
 
     // Given a warning that grows, gets worse, ends and holds again; it is a block once, then lines, and a block again.

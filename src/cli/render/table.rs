@@ -1,5 +1,5 @@
 //! Runs as a table. A run's id is always whole, because it is what the next command asks for; everything else gives way
-//! where the page is narrow.
+//! where the page is narrow. One that is very long only shifts the rest of its own row.
 
 use std::time::SystemTime;
 
@@ -9,6 +9,10 @@ use crate::json::{RunJson, WarningJson};
 
 /// Room left for the worst warning at the end of a table's row; with less it gets a line of its own.
 const WORST_COLUMNS_MIN: usize = 34;
+
+/// Longest run id that makes its column wider: trace ids have 32 columns, and ids that are made of names hardly more than twice
+/// that. On pages of which half is wider, it is that half.
+const RUN_COLUMNS_MAX: usize = 64;
 
 /// Widest that the agents of a run may be in a table.
 const AGENTS_COLUMNS_MAX: usize = 20;
@@ -29,7 +33,9 @@ pub fn runs_table(look: Look, runs: &[RunJson], now: SystemTime) -> String {
     let mut widths = [0; COLUMNS];
     for (column, width) in widths.iter_mut().enumerate() {
         let cells = rows.iter().map(|row| columns(&row.cells[column]));
+        let counts = |width: &usize| column != RUN || *width <= RUN_COLUMNS_MAX.max(look.width / 2);
         *width = cells
+            .filter(counts)
             .chain([columns(HEADS[column])])
             .max()
             .unwrap_or_default();
@@ -61,6 +67,8 @@ const HEADS: [&str; COLUMNS] = [
     "COST",
     "LAST SEEN",
 ];
+
+const RUN: usize = 2;
 
 const AGENTS: usize = 3;
 
@@ -155,11 +163,15 @@ impl Row {
     }
 }
 
-/// Cells in their columns.
+/// Cells in their columns. A run's id is never cut.
 fn table_line(cells: &[String; COLUMNS], widths: &[usize; COLUMNS]) -> String {
     let mut line = String::new();
     for column in (0..COLUMNS).filter(|column| widths[*column] > 0) {
-        let cell = fit(&cells[column], widths[column]);
+        let cell = if column == RUN {
+            cells[column].clone()
+        } else {
+            fit(&cells[column], widths[column])
+        };
         if RIGHT_ALIGNED.contains(&column) {
             line.push_str(&" ".repeat(widths[column] - columns(&cell)));
             line.push_str(&cell);
@@ -238,6 +250,21 @@ likely stuck     45  4bf92f3577b34da6a3ce929d0e0e4736
 healthy         100  thread_搜索
 ";
         assert_eq!(table(60), expected);
+    }
+
+    // Given one run with a very long id; it is whole, and the rows of the others are as they were.
+    #[test]
+    fn a_long_id_shifts_its_own_row_alone() {
+        let mut long = run();
+        long.run_id = "x".repeat(900);
+        long.warnings.clear();
+        let now = SystemTime::UNIX_EPOCH;
+        let alone = runs_table(plain(100), &[run()], now);
+        let both = runs_table(plain(100), &[run(), long], now);
+        assert!(both.starts_with(&alone), "{both}");
+        let row = both.lines().last().expect("it has rows");
+        let ids = format!("  {}  researche…", "x".repeat(900));
+        assert!(row.contains(&ids) && row.ends_with("ago"), "{row}");
     }
 
     // Given colours; they take no columns.

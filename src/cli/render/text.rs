@@ -5,6 +5,7 @@
 
 use std::borrow::Cow;
 use std::env;
+use std::ffi::OsString;
 use std::fmt::Write as _;
 use std::io::IsTerminal;
 
@@ -24,16 +25,15 @@ pub struct Look {
 }
 
 impl Look {
-    /// The look for a stream: colours if it is a terminal and `NO_COLOR` is unset or empty; as wide as `COLUMNS` says, else as
-    /// the terminal is now, else 100 columns.
+    /// The look for a stream: colours if it is a terminal that knows them (`TERM` is not `dumb`) and `NO_COLOR` is unset or
+    /// empty; as wide as `COLUMNS` says, else as the terminal is now, else 100 columns.
     #[must_use]
     pub fn of(stream: &impl IsTerminal) -> Self {
         let is_terminal = stream.is_terminal();
-        let no_color = env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
         let set = env::var("COLUMNS").ok();
         let shown = is_terminal.then(terminal_size::terminal_size).flatten();
         Self {
-            color: is_terminal && !no_color,
+            color: is_terminal && is_colored(|name| env::var_os(name)),
             width: width(set.as_deref(), shown.map(|(width, _)| width.0)),
         }
     }
@@ -80,6 +80,13 @@ impl Paint {
     }
 }
 
+/// Whether a terminal is to be given colours, by its environment.
+fn is_colored(variable: impl Fn(&str) -> Option<OsString>) -> bool {
+    let no_color = variable("NO_COLOR").is_some_and(|value| !value.is_empty());
+    let is_dumb = variable("TERM").is_some_and(|terminal| terminal == "dumb");
+    !no_color && !is_dumb
+}
+
 /// Columns of a page, by what `COLUMNS` says and by what a terminal says of itself.
 fn width(set: Option<&str>, shown: Option<u16>) -> usize {
     let set = set.and_then(|text| text.parse().ok());
@@ -120,6 +127,26 @@ fn is_unruly(char: char) -> bool {
         )
         || matches!(char, '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}')
         || matches!(char, '\u{e0000}'..='\u{e007f}')
+}
+
+/// A word as a shell reads it back.
+#[must_use]
+pub fn shell_word(word: &str) -> String {
+    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"/._-:@".contains(&byte);
+    if !word.is_empty() && word.bytes().all(is_plain) {
+        return word.to_owned();
+    }
+    if cfg!(windows) {
+        return format!("\"{word}\"");
+    }
+    format!("'{}'", word.replace('\'', r"'\''"))
+}
+
+/// A word as an argument of a command that is shown, to be pasted: never an option, and nothing that a shell obeys.
+#[must_use]
+pub fn shell_argument(word: &str) -> String {
+    let option_end = if word.starts_with('-') { "-- " } else { "" };
+    format!("{option_end}{}", shell_word(word))
 }
 
 /// Columns that a cleaned text takes on a terminal.
@@ -302,6 +329,18 @@ mod tests {
         ] {
             assert_eq!(width(set, shown), expected, "{set:?} {shown:?}");
         }
+    }
+
+    // Given a terminal that knows no colours, or a user who wants none; there are none.
+    #[test]
+    fn a_terminal_may_know_no_colours() {
+        let colored = |name: &str, value: &str| {
+            is_colored(|asked| (asked == name).then(|| OsString::from(value)))
+        };
+        assert!(colored("TERM", "xterm-256color"));
+        assert!(!colored("TERM", "dumb"));
+        assert!(!colored("NO_COLOR", "1"));
+        assert!(colored("NO_COLOR", ""));
     }
 
     // Given a look without colours; painting leaves the text alone.

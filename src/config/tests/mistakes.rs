@@ -175,6 +175,63 @@ fn wrong_names_and_thresholds_are_named() {
     );
 }
 
+/// Given settings of rules that hold at nothing or never, and messages that name what is not put in, each is named.
+#[test]
+fn settings_that_mean_nothing_are_named() {
+    let rules = |rules: &str| format!("detectors:\n  rules: {rules}");
+    check(
+        &rules("{repeated_tool_call_exact_input: {calls: 0, calls_weak: 0, calls_moving: 0}}"),
+        &[
+            "2:44: detectors.rules.repeated_tool_call_exact_input.calls: must be at least 1",
+            "2:54: detectors.rules.repeated_tool_call_exact_input.calls_weak: must be at least 1",
+            "2:69: detectors.rules.repeated_tool_call_exact_input.calls_moving: must be at least 1",
+        ],
+    );
+    check(
+        &rules("{stagnation: {window_calls: 0}}"),
+        &["2:24: detectors.rules.stagnation.window_calls: must be at least 1"],
+    );
+    check(
+        &rules("{stagnation: {calls: 30, window_calls: 12}}"),
+        &[
+            "2:24: detectors.rules.stagnation.calls: expected 12 at most, found 30: the rule looks at the newest 12 calls",
+        ],
+    );
+    check(
+        &rules("{repeated_tool_call: {calls: 9}}"),
+        &["2:32: detectors.rules.repeated_tool_call.calls: expected 8 at most, found 9"],
+    );
+    check(
+        &rules("{stagnation: {calls: 14, window_calls: 20}}"),
+        &["2:24: detectors.rules.stagnation.calls: expected 13 at most, found 14"],
+    );
+    check(
+        &rules("{tool_cycle: {longest: 1000}, handoff_cycle: {rounds: 4}}"),
+        &[
+            "2:24: detectors.rules.tool_cycle.longest: expected 2 to 32, found 1000",
+            "2:56: detectors.rules.handoff_cycle.rounds: expected 2 to 3, found 4",
+        ],
+    );
+    check(
+        "detectors: {profiles: {x: {profile: attocode, rules: {doom_loop: {calls: 0}}}}}",
+        &["1:67: detectors.profiles.x.rules.doom_loop.calls: must be at least 1"],
+    );
+    check(
+        "guard:\n  actions:\n    - {rules: [tool_cycle], verdict: nudge, message: '{tool_nam}'}\n    - {rules: [tool_cycle], verdict: nudge, message: 'see {x} and {\"a\": 1}'}",
+        &[
+            "2:3: guard.actions: action 1: nothing is put in for `{tool_nam}`; did you mean `{tool_name}`?",
+            "2:3: guard.actions: action 2: nothing is put in for `{x}`; known are `{tool_name}`, `{arguments}`",
+        ],
+    );
+    // What may be nothing: calls of a tool, and what is long.
+    for text in [
+        "{tool_limit: {calls: 0}}",
+        "{long_running_step: {seconds: 0}}",
+    ] {
+        loaded(&rules(text)).unwrap();
+    }
+}
+
 /// Given doors that nobody locks, that take each other's place or whose keys do not fit, each is named.
 #[test]
 fn doors_that_cannot_be_are_named() {

@@ -15,7 +15,32 @@ const PLAIN_NAME_BYTES_MAX: usize = 64;
 /// What is put in where no earlier result is kept.
 const NO_RESULT: &str = "(see the result of the earlier call)";
 
-/// What a template may name.
+/// What a template may name, each in braces.
+pub const NAMES: [&str; 7] = [
+    "tool_name",
+    "arguments",
+    "repeats",
+    "limit",
+    "workers",
+    "rule",
+    "previous_result",
+];
+
+/// The words in braces in a template for which nothing is put in. What else stands in braces, such as JSON, is text.
+pub fn unknown_names(template: &str) -> impl Iterator<Item = &str> {
+    let is_word = |name: &str| {
+        name.starts_with(|sign: char| sign.is_ascii_alphabetic())
+            && name
+                .chars()
+                .all(|sign| sign.is_ascii_alphanumeric() || sign == '_')
+    };
+    let names = template.split('{').skip(1);
+    names
+        .filter_map(|after| Some(after.split_once('}')?.0))
+        .filter(move |name| is_word(name) && !NAMES.contains(name))
+}
+
+/// What is put in for these names.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Facts<'a> {
     pub(super) tool: &'a str,
@@ -184,6 +209,17 @@ mod tests {
             &facts,
             r#"4 times {"q":"a"}, {other} {"#,
         );
+    }
+
+    /// Given names in braces, those are known for which something is put in; what else stands in braces is text.
+    #[test]
+    fn names_are_known() {
+        for name in NAMES {
+            assert!(value(name, &Facts::default()).is_some(), "{name}");
+        }
+        let template = r#"{nope} {rule} {"q": {limit}} {} {a b} {tool_nme}{"#;
+        let unknown: Vec<_> = unknown_names(template).collect();
+        assert_eq!(unknown, ["nope", "tool_nme"]);
     }
 
     /// Given names and results that look like placeholders, instructions or control signs, they stand in quotes as data.

@@ -73,7 +73,7 @@ fn same_results(
     in_other_words.next()?;
     let mut rounds = vec![judged.round];
     let (mut same, mut others) = (Vec::new(), 0);
-    let marks = fold.recent.iter().rev().take(window - 1);
+    let marks = fold.recent.iter().rev().take(window.saturating_sub(1));
     for mark in marks.filter(|mark| mark.tool == judged.tool_hash) {
         let is_same = gave_the_same(mark, judged);
         if !is_same && mark.outcome == Outcome::Fresh {
