@@ -15,7 +15,7 @@ use eddy::engine::event::{
 use eddy::engine::guard::{self, Caller, Said};
 use eddy::engine::policy::Policy;
 use eddy::engine::run::WINDOW_EVENTS_MAX;
-use eddy::engine::warning::{Change, ChangeKind, WarningState};
+use eddy::engine::warning::{Change, ChangeKind, Rule, Severity, WarningState};
 use eddy::engine::{Input, RunState, RunView, Service, step};
 use eddy::shard::router::RUN_ID_BYTES_MAX;
 use eddy::store::records::encode_run;
@@ -652,24 +652,38 @@ fn every_loop_of_a_long_run_is_told_of() {
     assert!(opened.iter().all(|open| *open == 0), "{opened:?}");
 }
 
-/// Given any run, the score is 100 minus the open penalties and the failure's, and never above the lowest it was.
+/// Given any run, the score is 100 minus the open penalties and the failure's, and never above the lowest it was. Where progress
+/// is known, the notes of one rule count once.
 #[test]
 fn health_is_derived() {
+    let told_twice = Cell::new(false);
     law(&run(120), |events, policy| {
         let view = deliver(policy, &one_by_one(&events)).0.view(policy);
-        let open = view
-            .warnings
-            .iter()
-            .filter(|warning| warning.state == WarningState::Open);
-        let failed = if view.ended == eddy::engine::view::Ended::Failed {
+        let mut lost = if view.ended == eddy::engine::view::Ended::Failed {
             policy.health.failed_penalty
         } else {
             0
         };
-        let lost = open.map(|warning| warning.penalty).sum::<u32>() + failed;
+        let mut noted: Vec<(Rule, u32)> = Vec::new();
+        for warning in &view.warnings {
+            if warning.state != WarningState::Open {
+                continue;
+            }
+            if policy.progress_aware && warning.severity == Severity::Info {
+                noted.push((warning.rule, warning.penalty));
+            } else {
+                lost += warning.penalty;
+            }
+        }
+        noted.sort_unstable_by(|a, b| b.cmp(a));
+        let all = noted.len();
+        noted.dedup_by_key(|(rule, _)| *rule);
+        told_twice.set(told_twice.get() || noted.len() < all);
+        lost += noted.iter().map(|(_, penalty)| penalty).sum::<u32>();
         assert_eq!(view.score, 100_u32.saturating_sub(lost));
         assert!(view.lowest_score <= view.score);
     });
+    assert!(told_twice.get(), "no run has two notes of one rule");
 }
 
 /// Given more agents than are known by name, the calls of the others are counted together, as of nobody in particular.

@@ -3,6 +3,8 @@
 //! Derived at every look, never saved or adjusted. Penalties and bounds come from the profile; those of the documented
 //! profiles are the LoopLens manual's (its page *Loop detectors*, *Health scoring*).
 
+use std::collections::BTreeMap;
+
 use crate::engine::fold::Fold;
 use crate::engine::policy::Policy;
 use crate::engine::view::Status;
@@ -12,27 +14,27 @@ use crate::engine::warning::Severity;
 /// be under way, or have died under way.
 const BLIND_ASKED: u64 = 2;
 
-/// What the score has lost, 0 to 100. Where progress is known, what is merely worth knowing counts once for each rule, of however
-/// many tools: it does not add up to an alarm.
+/// What the score has lost, 0 to 100. Where progress is known, what is merely worth knowing counts once for each rule (the
+/// largest of it), of however many tools: it does not add up to an alarm.
 pub(crate) fn lost(fold: &Fold, policy: &Policy) -> u32 {
-    let open = fold.warnings.iter().filter(|kept| kept.open);
-    let (mut penalties, mut noted) = (0_u32, Vec::new());
-    for kept in open {
-        let is_note = policy.progress_aware && kept.severity == Severity::Info;
-        if is_note && noted.contains(&kept.rule) {
-            continue;
-        }
-        if is_note {
-            noted.push(kept.rule);
-        }
-        penalties = penalties.saturating_add(kept.penalty);
-    }
-    let failed = if fold.totals.failed {
+    let mut notes = BTreeMap::new();
+    let mut lost = if fold.totals.failed {
         policy.health.failed_penalty
     } else {
         0
     };
-    penalties.saturating_add(failed).min(100)
+    for kept in fold.warnings.iter().filter(|kept| kept.open) {
+        if policy.progress_aware && kept.severity == Severity::Info {
+            let largest = notes.entry(kept.rule).or_insert(0);
+            *largest = kept.penalty.max(*largest);
+        } else {
+            lost = lost.saturating_add(kept.penalty);
+        }
+    }
+    notes
+        .values()
+        .fold(lost, |lost, note| lost.saturating_add(*note))
+        .min(100)
 }
 
 /// The score in words.
