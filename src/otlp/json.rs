@@ -13,6 +13,8 @@
 mod reading;
 mod shapes;
 
+use std::borrow::Cow;
+
 use serde::Deserialize;
 use serde::de::{DeserializeSeed, Error, IgnoredAny};
 
@@ -61,7 +63,7 @@ fn to_bytes(json: &[u8], request: &'static Shape) -> Result<Vec<u8>, serde_json:
             "one object is expected, which begins with `{`",
         ));
     }
-    let text = String::from_utf8_lossy(json);
+    let text = mended(json);
     // Room for all that comes of it in nearly every case, so that it is not copied to grow; what is not written takes no memory.
     let mut out = Vec::with_capacity(text.len());
     let members = Members {
@@ -72,6 +74,21 @@ fn to_bytes(json: &[u8], request: &'static Shape) -> Result<Vec<u8>, serde_json:
     members.deserialize(&mut deserializer)?;
     deserializer.end()?;
     Ok(out)
+}
+
+/// The text, with a question mark in place of what is not UTF-8: U+FFFD would make three bytes of one.
+fn mended(json: &[u8]) -> Cow<'_, str> {
+    if let Ok(text) = std::str::from_utf8(json) {
+        return Cow::Borrowed(text);
+    }
+    let mut text = String::with_capacity(json.len());
+    for chunk in json.utf8_chunks() {
+        text.push_str(chunk.valid());
+        if !chunk.invalid().is_empty() {
+            text.push('?');
+        }
+    }
+    Cow::Owned(text)
 }
 
 /// Which lists a request has.
@@ -367,7 +384,7 @@ mod tests {
         assert_eq!((span.kind, span.status.unwrap().code), (3, 2));
         let span =
             one(b"{\"resourceSpans\":[{\"scopeSpans\":[{\"spans\":[{\"name\":\"a\xffb\"}]}]}]}");
-        assert_eq!(span.name, "a\u{fffd}b");
+        assert_eq!(span.name, "a?b");
         for empty in ["{}", r#"{"resourceSpans":null}"#, r#"{"resourceSpans":[]}"#] {
             assert_eq!(traces_to_bytes(empty).unwrap(), b"");
         }
