@@ -51,6 +51,10 @@ use v1::warning_service_server::WarningServiceServer;
 /// How long a connection may be silent before it is probed, so that a client that vanished does not hold its stream.
 const PROBE_AFTER: Duration = Duration::from_secs(30);
 
+/// Questions and streams on one connection. As many may be taken back at a time before any was looked at: more than that is
+/// "rapid reset", and the connection is closed, with all the tails and sessions on it.
+const STREAMS_PER_CONNECTION_MAX: u32 = 200;
+
 /// Largest request of a gRPC client in bytes. The longest are filters with an id and a few names.
 const REQUEST_BYTES_MAX: usize = 64 << 10;
 
@@ -59,14 +63,17 @@ const REQUEST_BYTES_MAX: usize = 64 << 10;
 pub struct Settings {
     /// How many alerts a tailing client, once it has caught up, may fall behind before it is moved to the present.
     pub tail_lag_max: u64,
-    /// Most tails and watches open at a time, over gRPC and HTTP together. One costs up to about 100 KiB while its
-    /// client is slow.
+    /// Most tails, watches and sessions of a tenant open at a time, over gRPC and HTTP together. One costs up to about 100 KiB
+    /// while its client is slow. As many may watch over gRPC whether Eddy is ready.
     pub streams_max: usize,
     /// Most questions under way, of all tenants, streams apart: from their headers to the end of their answers.
     pub questions_max: usize,
     /// How many of them may be for pages of runs or warnings. A page of a thousand takes a mebibyte and more, and a shard some
     /// milliseconds in which it does nothing else.
     pub pages_max: usize,
+    /// Most bytes of questions that have not all arrived, of all tenants: eight of the largest at a time, and many that are as
+    /// long as questions are.
+    pub arriving_bytes_max: usize,
     /// Longest time for a question to arrive.
     pub arrival_max: Duration,
     /// How often a quiet server-sent stream carries a comment, so that proxies between do not close it.
@@ -80,6 +87,7 @@ impl Default for Settings {
             streams_max: 500,
             questions_max: 2_048,
             pages_max: 16,
+            arriving_bytes_max: 32 << 20,
             arrival_max: Duration::from_secs(10),
             keep_alive: Duration::from_secs(15),
         }
@@ -127,6 +135,8 @@ pub async fn serve(
     let (connections, watch) = door.open();
     let serving = Server::builder()
         .accept_http1(true)
+        .max_concurrent_streams(STREAMS_PER_CONNECTION_MAX)
+        .http2_max_pending_accept_reset_streams(Some(STREAMS_PER_CONNECTION_MAX as usize))
         .http2_keepalive_interval(Some(PROBE_AFTER))
         .add_routes(Routes::from(routes))
         .serve_with_incoming_shutdown(connections, shutdown.cancelled());

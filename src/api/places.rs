@@ -6,11 +6,13 @@
 //! A question must arrive in time, or it gives its place back. An answer keeps its place until the last of it is given to the
 //! connection, which takes it in small pieces, as its client does.
 //!
-//! Streams have places of their own ([`Settings::streams_max`]) once they have begun. Whether Eddy is alive and ready is told
-//! in any case.
+//! Streams have places of their own ([`Settings::streams_max`]) once they have begun. What has arrived of questions that are not
+//! all there is bounded, too ([`Settings::arriving_bytes_max`]); of a session of the guard each question counts by itself. Whether
+//! Eddy is alive and ready is told in any case; over gRPC, which anybody may ask, too, there are other places for that.
 
 use std::pin::Pin;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
@@ -31,6 +33,10 @@ use super::gate::is_grpc;
 
 /// What is answered however many ask.
 const ALWAYS: [&str; 2] = ["/healthz", "/readyz"];
+
+/// What anybody may ask and watch over gRPC: from places of their own, so that nobody without a token takes those of others.
+const CHECK: &str = "/grpc.health.v1.Health/Check";
+const WATCH: &str = "/grpc.health.v1.Health/Watch";
 
 /// What is answered with a page of runs or warnings.
 const PAGES: [&str; 3] = [
@@ -56,11 +62,18 @@ const PIECE: usize = 16 << 10;
 /// What somebody is told for whom there is no place.
 const NO_PLACE: &str = "too many questions are under way; try again";
 
+/// What somebody is told whose question is too much beside others that arrive.
+const MUCH_ARRIVES: &str = "too much of other questions is arriving; try again";
+
 /// The places of an address. Clones share them.
 #[derive(Clone)]
 pub(super) struct Places {
     questions: Arc<Semaphore>,
     pages: Arc<Semaphore>,
+    checks: Arc<Semaphore>,
+    watches: Arc<Semaphore>,
+    arriving: Arc<AtomicUsize>,
+    arriving_bytes_max: usize,
     arrival_max: Duration,
 }
 
@@ -72,6 +85,10 @@ impl Places {
         Self {
             questions: Arc::new(Semaphore::new(settings.questions_max)),
             pages: Arc::new(Semaphore::new(settings.pages_max)),
+            checks: Arc::new(Semaphore::new(settings.questions_max)),
+            watches: Arc::new(Semaphore::new(settings.streams_max)),
+            arriving: Arc::default(),
+            arriving_bytes_max: settings.arriving_bytes_max,
             arrival_max: settings.arrival_max,
         }
     }
@@ -93,11 +110,8 @@ impl Places {
             return no_place(&request);
         };
         let is_stream = STREAMS.contains(&path);
-        let request = if path == SESSION {
-            request
-        } else {
-            request.map(|body| Body::new(Arriving::new(body, self.arrival_max)))
-        };
+        let is_session = path == SESSION;
+        let request = request.map(|body| Body::new(Arriving::new(body, self, is_session)));
         let response = next.run(request).await;
         if is_stream {
             return response;
@@ -113,11 +127,12 @@ impl Places {
 
     fn place(&self, path: &str) -> Option<Place> {
         let take = |places: &Arc<Semaphore>| Arc::clone(places).try_acquire_owned().ok();
-        let question = take(&self.questions)?;
-        if PAGES.contains(&path) {
-            return Some((question, Some(take(&self.pages)?)));
-        }
-        Some((question, None))
+        Some(match path {
+            CHECK => (take(&self.checks)?, None),
+            WATCH => (take(&self.watches)?, None),
+            _ if PAGES.contains(&path) => (take(&self.questions)?, Some(take(&self.pages)?)),
+            _ => (take(&self.questions)?, None),
+        })
     }
 }
 
@@ -128,21 +143,96 @@ fn no_place(request: &Request) -> Response {
     failure(StatusCode::SERVICE_UNAVAILABLE, NO_PLACE)
 }
 
-/// The body of a question, which must come in time.
+/// The body of a question, or of a session of them: what has begun to arrive must do so in time, and there may be only so much
+/// of it in all.
 struct Arriving {
     body: Body,
+    /// Of a session, which may be quiet between two questions.
+    messages: Option<Messages>,
+    /// What has arrived and was not read yet, and the same of all.
+    held: usize,
+    all: Arc<AtomicUsize>,
+    all_max: usize,
     time_max: Duration,
     /// When the time is over; set by the first wait.
     over: Option<Pin<Box<Sleep>>>,
 }
 
 impl Arriving {
-    fn new(body: Body, time_max: Duration) -> Self {
+    fn new(body: Body, places: &Places, is_session: bool) -> Self {
         Self {
             body,
-            time_max,
+            messages: is_session.then(Messages::default),
+            held: 0,
+            all: Arc::clone(&places.arriving),
+            all_max: places.arriving_bytes_max,
+            time_max: places.arrival_max,
             over: None,
         }
+    }
+
+    /// Counts what has arrived; false where that is too much.
+    fn hold(&mut self, data: &[u8]) -> bool {
+        let held = match &mut self.messages {
+            Some(messages) => messages.unfinished(data),
+            None => self.held + data.len(),
+        };
+        if held == 0 {
+            self.over = None;
+        }
+        // What is finished is given back before.
+        self.all.fetch_sub(self.held, Ordering::Relaxed);
+        self.held = held;
+        self.all.fetch_add(held, Ordering::Relaxed) + held <= self.all_max
+    }
+
+    /// Whether something is missing that has begun to arrive.
+    fn is_awaited(&self) -> bool {
+        self.messages.is_none() || self.held > 0
+    }
+}
+
+impl Drop for Arriving {
+    fn drop(&mut self) {
+        self.all.fetch_sub(self.held, Ordering::Relaxed);
+    }
+}
+
+/// Bytes before a message of gRPC: a flag, and its length.
+const HEAD_BYTES: usize = 5;
+
+/// Where a stream of gRPC's messages stands.
+#[derive(Default)]
+struct Messages {
+    head: [u8; HEAD_BYTES],
+    /// Bytes there are of the message that is not finished, with its head.
+    there: usize,
+}
+
+impl Messages {
+    /// Goes on by what has arrived; the answer is how much there is of a message that is not finished.
+    fn unfinished(&mut self, mut data: &[u8]) -> usize {
+        while let [first, rest @ ..] = data {
+            if self.there < HEAD_BYTES {
+                self.head[self.there] = *first;
+                self.there += 1;
+                data = rest;
+            } else {
+                let part = data.len().min(self.length() - self.there);
+                self.there += part;
+                data = &data[part..];
+            }
+            if self.there >= HEAD_BYTES && self.there == self.length() {
+                self.there = 0;
+            }
+        }
+        self.there
+    }
+
+    /// Of the message with its head, which is there.
+    fn length(&self) -> usize {
+        let [_, length @ ..] = self.head;
+        HEAD_BYTES.saturating_add(u32::from_be_bytes(length) as usize)
     }
 }
 
@@ -155,14 +245,25 @@ impl http_body::Body for Arriving {
         context: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, BoxError>>> {
         if let Poll::Ready(frame) = Pin::new(&mut self.body).poll_frame(context) {
+            if let Some(Ok(frame)) = &frame
+                && let Some(data) = frame.data_ref()
+                && !self.hold(data)
+            {
+                let refused = tonic::Status::unavailable(MUCH_ARRIVES);
+                return Poll::Ready(Some(Err(refused.into())));
+            }
             return Poll::Ready(frame.map(|frame| frame.map_err(Into::into)));
+        }
+        if !self.is_awaited() {
+            return Poll::Pending;
         }
         let time_max = self.time_max;
         let over = self
             .over
             .get_or_insert_with(|| Box::pin(tokio::time::sleep(time_max)));
         ready!(over.as_mut().poll(context));
-        Poll::Ready(Some(Err("the question did not arrive in time".into())))
+        let refused = tonic::Status::deadline_exceeded("the question did not arrive in time");
+        Poll::Ready(Some(Err(refused.into())))
     }
 
     fn is_end_stream(&self) -> bool {
@@ -221,6 +322,7 @@ impl http_body::Body for Answer {
 #[cfg(test)]
 mod tests {
     use axum::routing::{get, post};
+    use futures_util::StreamExt;
     use http_body_util::BodyExt;
     use tower::ServiceExt;
 
@@ -300,5 +402,57 @@ mod tests {
             assert!(answer.status().is_client_error(), "{answer:?}");
         }
         assert_eq!(status(&routes, "/v1/guard/check").await, 200);
+    }
+    /// Given messages cut anywhere, what there is of one that is not finished is known.
+    #[test]
+    fn messages_are_told_apart() {
+        let message = |bytes: u8| [&[0, 0, 0, 0, bytes], &vec![7; bytes.into()][..]].concat();
+        let all = [message(3), message(0), message(20), message(1)].concat();
+        for piece in 1..all.len() {
+            let mut messages = Messages::default();
+            let (mut fed, ends) = (0, [0, 8, 13, 38, all.len()]);
+            for data in all.chunks(piece) {
+                fed += data.len();
+                let finished = ends.iter().rev().find(|end| **end <= fed).expect("zero is");
+                assert_eq!(messages.unfinished(data), fed - finished, "{piece}");
+            }
+        }
+    }
+
+    /// Given more of questions than may arrive at a time, one is refused, and what was held is given back; given a session, it may
+    /// be quiet between two questions and not within one.
+    #[tokio::test(start_paused = true)]
+    async fn what_arrives_is_bounded() {
+        let settings = Settings {
+            arriving_bytes_max: 100,
+            ..Settings::default()
+        };
+        let places = Places::new(&settings);
+        let arriving = |parts: &[&'static [u8]], is_session| {
+            let parts: Vec<_> = parts
+                .iter()
+                .map(|part| Ok::<_, BoxError>(Bytes::from_static(part)))
+                .collect();
+            let parts = futures_util::stream::iter(parts).chain(futures_util::stream::pending());
+            Arriving::new(Body::from_stream(parts), &places, is_session)
+        };
+        let mut first = arriving(&[&[1; 60]], false);
+        assert!(first.frame().await.expect("a frame").is_ok());
+        let mut second = arriving(&[&[1; 60]], false);
+        assert!(second.frame().await.expect("a frame").is_err());
+        drop((first, second));
+        assert_eq!(places.arriving.load(Ordering::Relaxed), 0);
+
+        let mut session = arriving(&[&[0, 0, 0, 0, 90], &[1; 90], &[0, 0]], true);
+        for held in [5, 0, 2] {
+            assert!(session.frame().await.expect("a frame").is_ok());
+            assert_eq!(places.arriving.load(Ordering::Relaxed), held);
+        }
+        let over = tokio::time::timeout(settings.arrival_max * 2, session.frame()).await;
+        assert!(over.expect("in time").expect("an end").is_err());
+        let mut quiet = arriving(&[&[0, 0, 0, 0, 0]], true);
+        assert!(quiet.frame().await.expect("a frame").is_ok());
+        let over = tokio::time::timeout(settings.arrival_max * 100, quiet.frame()).await;
+        assert!(over.is_err(), "a quiet session goes on");
     }
 }

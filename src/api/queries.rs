@@ -12,6 +12,7 @@ use super::tail::{AlertFilter, Start, Tail, TailItem};
 use super::token;
 use crate::engine::RunView;
 use crate::json::ExplanationJson;
+use crate::shard::router::bounded;
 use crate::shard::{QueryError, RunFilter, RunPage, Seat, Shards};
 use crate::store::StoreError;
 
@@ -103,9 +104,10 @@ impl Api {
         &self,
         run_id: &str,
     ) -> Result<impl Stream<Item = RunView> + Send + use<>, ApiError> {
-        self.run(run_id).await?;
+        // It may be known by another id than the one that was asked for.
+        let run = self.run(run_id).await?;
         let permit = self.stream_permit()?;
-        let changes = self.shards()?.watch(run_id).map(move |run| {
+        let changes = self.shards()?.watch(&run.run_id).map(move |run| {
             let _held = &permit;
             run
         });
@@ -116,9 +118,10 @@ impl Api {
     pub(super) fn tail(
         &self,
         cursor: Option<u64>,
-        filter: AlertFilter,
+        mut filter: AlertFilter,
     ) -> Result<impl Stream<Item = Result<TailItem, ApiError>> + Send + use<>, ApiError> {
         let start = Start::from_cursor(cursor);
+        filter.run_id = filter.run_id.map(|run_id| bounded(&run_id));
         let shards = self.shards()?;
         let store = shards.store().clone();
         let tail = Tail::new(store, start, filter, self.settings.tail_lag_max)?;

@@ -43,11 +43,13 @@ impl WarningService for Api {
             size: page_size("page_size", request.page_size.into())?,
             warnings: Vec::new(),
         };
-        let place = Place::parse(&request.page_token)?;
+        let mut place = Place::parse(&request.page_token)?;
         let next = if request.run_id.is_empty() {
             page.fill_from_all(self, place).await?
         } else {
-            page.fill_from_one(&self.run(&request.run_id).await?, place)
+            let run = self.run(&request.run_id).await?;
+            page.fill_from_one(&run, &mut place.after_id)
+                .then_some(place)
         };
         Ok(Response::new(v1::ListWarningsResponse {
             warnings: page.warnings,
@@ -130,6 +132,16 @@ impl Page {
         api: &Api,
         mut place: Place,
     ) -> Result<Option<Place>, ApiError> {
+        if let (Some(key), Some(_)) = (&place.after_run, place.after_id) {
+            let run = api.shards()?.run(&key.run_id).await;
+            let run = run.map_err(|error| not_read(&error))?;
+            if let Some(run) = run.filter(|run| run.run_id == key.run_id)
+                && self.fill_from_one(&run, &mut place.after_id)
+            {
+                return Ok(Some(place));
+            }
+            place.after_id = None;
+        }
         for _ in 0..RUNS_EXAMINED_MAX / RUNS_TOGETHER {
             let shards = api.shards()?;
             let store = shards.store();
@@ -142,50 +154,54 @@ impl Page {
                 let run = shards.run(&key.run_id).await;
                 let run = run.map_err(|error| not_read(&error))?;
                 // A run that went over to another one is shown under the other's id, where the walk finds it as well.
-                if let Some(run) = run.filter(|run| run.run_id == key.run_id) {
-                    let next = self.fill_from_one(&run, place.clone());
-                    if next.is_some() {
-                        return Ok(next);
-                    }
+                let run = run.filter(|run| run.run_id == key.run_id);
+                let mut after_id = None;
+                let is_full = run.is_some_and(|run| self.fill_from_one(&run, &mut after_id));
+                if is_full && after_id.is_none() {
+                    return Ok(Some(place));
                 }
                 place = Place {
                     after_run: Some(key),
-                    after_id: None,
+                    after_id,
                 };
+                if is_full {
+                    return Ok(Some(place));
+                }
+                place.after_id = None;
             }
         }
         Ok(Some(place))
     }
 
-    /// Fills the page with warnings of one run from `place` on; if there is no room for all, says where to go on.
-    /// The order is by id, which stays while warnings come, grow and resolve between two pages.
-    fn fill_from_one(&mut self, run: &RunView, mut place: Place) -> Option<Place> {
+    /// Fills the page with warnings of one run behind an id, which becomes that of the last one given; true if there is no room
+    /// for all. The order is by id, which stays while warnings come, grow and resolve between two pages.
+    fn fill_from_one(&mut self, run: &RunView, after_id: &mut Option<u64>) -> bool {
         let mut warnings: Vec<&Warning> = run.warnings.iter().collect();
         warnings.sort_unstable_by_key(|warning| warning.id);
         for warning in warnings {
-            let given = place.after_id.is_some_and(|after| warning.id <= after);
+            let given = after_id.is_some_and(|after| warning.id <= after);
             if given || !self.filter.lets_through(warning) {
                 continue;
             }
             if self.warnings.len() == self.size {
-                return Some(place);
+                return true;
             }
-            place.after_id = Some(warning.id);
+            *after_id = Some(warning.id);
             self.warnings.push(v1::RunWarning {
                 run_id: run.run_id.to_string(),
                 warning: Some(v1::Warning::from(warning)),
             });
         }
-        None
+        false
     }
 }
 
-/// A place in the walk over warnings.
+/// A place in the walk over warnings, which begins with the newest run: those that begin between two pages are not in it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct Place {
-    /// The last run that is done with; none at the start, and where there is only one run.
+    /// The last run of which all was given, or some; none at the start, and where there is only one run.
     after_run: Option<IndexKey>,
-    /// The last warning that was given of the run after it.
+    /// The last warning of it that was given, where that was not all.
     after_id: Option<u64>,
 }
 

@@ -424,7 +424,16 @@ impl Tally {
         if self.read == 0 {
             // Most likely another kind of request altogether (logs sent to the path of traces decode as spans without
             // ids), and in any case nothing was taken.
-            message.push_str("; spans and log records each have a path or service of their own");
+            let of_another = [Reason::TraceId, Reason::SpanId, Reason::Malformed];
+            if of_another
+                .map(|reason| self.refused[reason.index()])
+                .iter()
+                .sum::<u64>()
+                == rejected
+            {
+                message
+                    .push_str("; spans and log records each have a path or service of their own");
+            }
             return Err(Refused::Invalid(message));
         }
         Ok(Accepted { rejected, message })

@@ -17,7 +17,7 @@ use crate::store::{IndexKey, StoreError};
 
 use super::Shared;
 use super::inbox::Query;
-use super::router::trace_of;
+use super::router::{bounded, trace_of};
 
 /// Most runs on a page.
 pub const PAGE_SIZE_MAX: usize = 1_000;
@@ -82,7 +82,12 @@ impl RunFilter {
 impl Shared {
     /// A run. One that has gone over to another is found under its old id, too.
     pub(super) async fn run(&self, run_id: &str) -> Result<Option<RunView>, StoreError> {
-        let found = self.views(&[run_id.into()]).await?.pop().flatten();
+        // As it was reported, or as it is shown.
+        let found = self
+            .views(&[bounded(&run_id.into())])
+            .await?
+            .pop()
+            .flatten();
         let (None, Some(trace)) = (&found, trace_of(run_id)) else {
             return Ok(found);
         };

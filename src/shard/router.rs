@@ -219,7 +219,7 @@ pub(super) fn named(run_id: &Text) -> Text {
 }
 
 /// A run id of at most [`RUN_ID_BYTES_MAX`] bytes.
-pub(super) fn bounded(run_id: &Text) -> Text {
+pub(crate) fn bounded(run_id: &Text) -> Text {
     if run_id.len() <= RUN_ID_BYTES_MAX {
         return run_id.clone();
     }

@@ -1,12 +1,14 @@
 //! The address as a whole: health, what is not offered, and its end.
 
+use std::time::Duration;
+
 use tokio::io::AsyncReadExt;
-use tokio::time::{Instant, timeout};
+use tokio::time::{Instant, sleep, timeout};
 use tonic::Code;
 use tonic_health::pb::HealthCheckRequest;
 use tonic_health::pb::health_client::HealthClient;
 
-use super::{Fixture, PATIENCE, next};
+use super::{Fixture, Options, PATIENCE, Settings, next};
 use crate::api::v1;
 
 /// Streams end when Eddy stops, without an error, and then the address is done, although clients stay connected.
@@ -103,4 +105,32 @@ async fn what_is_not_offered_is_refused() {
     let request = tonic::Request::new(v1::GetRunRequest::default());
     let refusal = grpc.unary(request, path, codec).await.unwrap_err();
     assert_eq!(refusal.code(), Code::Unimplemented);
+}
+
+/// Given as many who watch whether Eddy is ready as may, which nobody needs a token for, the questions of others are answered.
+#[tokio::test]
+async fn watches_of_health_take_no_places_of_others() {
+    let settings = Settings {
+        questions_max: 2,
+        streams_max: 2,
+        ..Settings::default()
+    };
+    let eddy = Fixture::start_with(&Options::default(), settings).await;
+    eddy.report_loop("r", "scout", 0..1).await;
+    let mut health = HealthClient::new(eddy.channel().await);
+    let mut watches = Vec::new();
+    for _ in 0..2 {
+        let watch = health.watch(HealthCheckRequest::default()).await;
+        watches.push(watch.unwrap().into_inner());
+    }
+    let refused = health.watch(HealthCheckRequest::default()).await;
+    assert_eq!(refused.unwrap_err().code(), Code::Unavailable);
+    assert!(health.check(HealthCheckRequest::default()).await.is_ok());
+    assert_eq!(eddy.get("/v1/runs/r").await.0, 200);
+    drop(watches);
+    let deadline = Instant::now() + PATIENCE;
+    while health.watch(HealthCheckRequest::default()).await.is_err() {
+        assert!(Instant::now() < deadline, "the place was not given back");
+        sleep(Duration::from_millis(5)).await;
+    }
 }

@@ -391,3 +391,60 @@ async fn list_in_pages(
         }
     }
 }
+
+/// Given a run that begins between two pages, the warnings of the one that was half given go on where they stopped, and come once.
+#[tokio::test]
+async fn warnings_come_in_pages() {
+    let eddy = Fixture::start().await;
+    eddy.report_loop("older", "scout", 0..3).await;
+    sleep(Duration::from_millis(2)).await;
+    eddy.report_loop("newer", "scout", 0..3).await;
+    let mut client = eddy.warnings().await;
+    let (mut listed, mut page_token) = (Vec::new(), String::new());
+    for number in 0.. {
+        let request = v1::ListWarningsRequest {
+            page_size: 1,
+            page_token,
+            ..v1::ListWarningsRequest::default()
+        };
+        let page = client.list_warnings(request).await.unwrap().into_inner();
+        let warnings = page.warnings.into_iter();
+        listed
+            .extend(warnings.map(|warning| (warning.run_id, warning.warning.unwrap().warning_id)));
+        page_token = page.next_page_token;
+        if page_token.is_empty() {
+            break;
+        }
+        sleep(Duration::from_millis(2)).await;
+        let run_id = format!("begun after page {number}");
+        eddy.report_loop(&run_id, "scout", 0..3).await;
+    }
+    let runs: Vec<&str> = listed.iter().map(|(run_id, _)| run_id.as_str()).collect();
+    assert_eq!(runs, ["newer", "newer", "older", "older"]);
+    listed.sort();
+    listed.dedup();
+    assert_eq!(listed.len(), 4, "{listed:?}");
+}
+
+/// Given an id that is longer than those that are kept, the run is found under it, watched, and its alerts are told of.
+#[tokio::test]
+async fn long_ids_name_their_run() {
+    let eddy = Fixture::start().await;
+    let run_id = "long".repeat(75);
+    eddy.report_loop(&run_id, "scout", 0..3).await;
+    let mut runs = eddy.runs().await;
+    let request = v1::WatchRunRequest {
+        run_id: run_id.clone(),
+    };
+    let mut changes = runs.watch_run(request).await.unwrap().into_inner();
+    let run = timeout(PATIENCE, changes.message()).await.unwrap();
+    let run = run.unwrap().unwrap().run.unwrap();
+    assert_eq!((run.tool_calls, run.run_id.len()), (3, 256));
+    let request = v1::TailAlertsRequest {
+        after_cursor: Some(0),
+        run_id,
+        ..v1::TailAlertsRequest::default()
+    };
+    let mut alerts = eddy.tail(request).await;
+    assert!(timeout(PATIENCE, alerts.message()).await.unwrap().is_ok());
+}
