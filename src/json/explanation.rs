@@ -8,6 +8,7 @@ use serde_json::{Map, Value, json};
 
 use super::{WarningJson, hex_span, rfc3339};
 use crate::engine::explain::{Explanation, Shown};
+use crate::engine::policy::LOOKED_BACK_CALLS_MAX;
 use crate::engine::policy::Policy;
 use crate::engine::warning::{Rule, Warning};
 
@@ -210,7 +211,7 @@ fn silence(
         }
     }
     let whom = section.whom();
-    let counts = counts(settings, warning.count + 1);
+    let counts = counts(warning.rule, settings, warning.count + 1);
     if !counts.is_empty() {
         way(
             section.with(&format!("{rule}: {{{counts}}}")),
@@ -237,8 +238,9 @@ fn waits(rule: Rule) -> bool {
     )
 }
 
-/// The settings that say from how many on a rule speaks, each with this number.
-fn counts(settings: &Map<String, Value>, number: u64) -> String {
+/// The settings that say from how many on a rule speaks, each with this number, or with its own where that is more; without those
+/// of which the rule looks at too few calls.
+fn counts(rule: Rule, settings: &Map<String, Value>, number: u64) -> String {
     const COUNTS: [&str; 7] = [
         "calls",
         "retries",
@@ -248,11 +250,47 @@ fn counts(settings: &Map<String, Value>, number: u64) -> String {
         "instructions",
         "turns",
     ];
-    let keys = settings.keys().filter_map(|path| path.rsplit('.').next());
-    let is_count = |key: &&str| COUNTS.contains(&key.split('_').next().unwrap_or_default());
-    let pairs: Vec<String> = keys
-        .filter(is_count)
-        .map(|key| format!("{key}: {number}"))
+    let named = |path: &str| path.rsplit('.').next().unwrap_or_default().to_owned();
+    let settings = settings.iter().map(|(path, value)| (named(path), value));
+    let settings: Vec<(String, u64)> = settings
+        .filter_map(|(key, value)| Some((key, value.as_u64()?)))
+        .collect();
+    let window = settings.iter().find(|(key, _)| key == "window_calls");
+    let looked_back = u64::from(LOOKED_BACK_CALLS_MAX);
+    let seen = match rule {
+        Rule::RepeatedToolCall | Rule::Stagnation => {
+            window.map_or(looked_back, |(_, calls)| looked_back.min(*calls))
+        }
+        _ => u64::MAX,
+    };
+    let is_count = |key: &str| COUNTS.contains(&key.split('_').next().unwrap_or_default());
+    let pairs: Vec<String> = settings
+        .iter()
+        .filter(|(key, _)| is_count(key))
+        .map(|(key, value)| (key, number.max(*value)))
+        .filter(|(_, number)| *number <= seen)
+        .map(|(key, number)| format!("{key}: {number}"))
         .collect();
     pairs.join(", ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Given what a rule counts from, it is told to count to more, never to less than it does, nor beyond the calls it looks at.
+    #[test]
+    fn counts_only_rise() {
+        let check = |rule: Rule, settings: Value, number: u64, expected: &str| {
+            let settings = settings.as_object().expect("an object");
+            assert_eq!(counts(rule, settings, number), expected);
+        };
+        let settings = json!({"rules.no_progress.calls": 3, "rules.no_progress.calls_moving": 6});
+        check(Rule::NoProgress, settings, 5, "calls: 5, calls_moving: 6");
+        let settings = json!({"rules.repeated_tool_call.calls": 3, "rules.repeated_tool_call.window_calls": 8});
+        check(Rule::RepeatedToolCall, settings.clone(), 8, "calls: 8");
+        check(Rule::RepeatedToolCall, settings, 9, "");
+        let settings = json!({"rules.stagnation.calls": 4});
+        check(Rule::Stagnation, settings, 41, "");
+    }
 }

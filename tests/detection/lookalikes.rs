@@ -218,6 +218,19 @@ fn the_same_answer_to_other_questions() {
     );
 }
 
+/// Given a warning that costs no more than a healthy run may lose, the run is not healthy all the same.
+#[test]
+fn who_is_warned_of_is_not_healthy() {
+    let text = "The harbour is closed until the storm is over, so the ferry waits for the tide.";
+    let told = checked("", &vec![said(text); 8]);
+    let run = &told["runs"][0];
+    assert_eq!(run["warnings"][0]["rule"], "repeated_text", "{run:#}");
+    assert_eq!(
+        (&run["score"], &run["status"]),
+        (&json!(80), &json!("warning"))
+    );
+}
+
 /// Given the same error whatever is asked, with other tools working in between, it is seen; other errors are not.
 #[test]
 fn the_same_error_of_other_calls() {

@@ -21,6 +21,7 @@ use super::render::text::{Look, clean};
 use crate::config;
 use crate::engine::RunState;
 use crate::engine::policy::Policy;
+use crate::engine::view::Status;
 use crate::json::RunJson;
 
 mod files;
@@ -138,7 +139,7 @@ fn judge(args: &CheckArgs, runs: &[RunJson]) -> Result<(), Failure> {
     }
     let low: Vec<&RunJson> = runs.iter().filter(|run| run.score < least).collect();
     let Some(worst) = low.iter().min_by_key(|run| run.score) else {
-        return Ok(());
+        return see(runs);
     };
     let runs = if low.len() == 1 {
         "1 run scores".to_owned()
@@ -151,6 +152,23 @@ fn judge(args: &CheckArgs, runs: &[RunJson]) -> Result<(), Failure> {
         worst.score
     );
     Err(Failure::Unhealthy(format!("{runs} below {least}; {worst}")))
+}
+
+/// A score says nothing of a run of which the tool calls cannot be seen: it is no reason to let a build pass.
+fn see(runs: &[RunJson]) -> Result<(), Failure> {
+    let blind = runs.iter().filter(|run| run.status == Status::Blind.name());
+    let Some(first) = blind.clone().next() else {
+        return Ok(());
+    };
+    let count = match blind.count() {
+        1 => "1 run is".to_owned(),
+        count => format!("{count} runs are"),
+    };
+    Err(Failure::Unhealthy(format!(
+        "{count} blind, such as {}: models asked for tools, and the telemetry shows no calls of them; have the framework's spans \
+         of tool calls exported, or leave such runs out",
+        clean(&first.run_id)
+    )))
 }
 
 /// Permutes in a way that depends on the seed alone (Fisher and Yates, with splitmix64).
@@ -226,6 +244,17 @@ mod tests {
         judge(&args, &[]).unwrap();
         args.fail_below = Some(0);
         assert_eq!(judge(&args, &[]).unwrap_err().code(), 1);
+    }
+
+    /// Given a run whose telemetry cannot show its calls, a build that asks for a score does not pass, however high it is.
+    #[test]
+    fn what_cannot_be_seen_fails_the_check() {
+        let mut args = args(&["recorded/bedrock-client-otel-exact-loop.otlp.binpb"]);
+        let runs = runs(&args);
+        assert_eq!((runs[0].status.as_str(), runs[0].score), ("blind", 100));
+        judge(&args, &runs).unwrap();
+        args.fail_below = Some(0);
+        assert_eq!(judge(&args, &runs).unwrap_err().code(), 3);
     }
 
     /// Given files of every kind as one stream, the order in which spans and records arrive changes nothing.

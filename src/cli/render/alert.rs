@@ -27,6 +27,7 @@ pub struct Feed {
 struct Leading {
     id: String,
     severity: String,
+    penalty: u32,
 }
 
 impl Leading {
@@ -34,7 +35,14 @@ impl Leading {
         Self {
             id: warning.id.clone(),
             severity: warning.severity.clone(),
+            penalty: warning.penalty,
         }
+    }
+
+    /// Whether another warning of the incident is rather to speak for it.
+    fn yields_to(&self, other: &WarningJson) -> bool {
+        let own = (gravity(&self.severity), self.penalty);
+        (gravity(&other.severity), other.penalty) > own
     }
 }
 
@@ -50,9 +58,9 @@ impl Feed {
     }
 
     /// The alert as the reader should see it. What several rules see is one incident, and one warning speaks for it: the
-    /// first that comes, until a graver one does. It is a block with empty lines around it when it is new to the reader,
-    /// then a line each time it changes; the others of the incident are not shown (the run's page has them all) and the
-    /// answer is empty. Ends with a line break.
+    /// first that comes, until a graver one does, or one that costs more. It is a block with empty lines around it when it
+    /// is new to the reader, then a line each time it changes; the others of the incident are not shown (the run's page has
+    /// them all) and the answer is empty. Ends with a line break.
     pub fn show(&mut self, alert: &AlertJson) -> String {
         let warning = &alert.warning;
         let leading = self.leading.get(&warning.incident);
@@ -71,9 +79,7 @@ impl Feed {
         }
         let shown = match leading {
             Some(before) if leads => update_line(self.look, alert, &before.severity),
-            Some(before) if gravity(&warning.severity) <= gravity(&before.severity) => {
-                return String::new();
-            }
+            Some(before) if !before.yields_to(warning) => return String::new(),
             _ => format!("\n{}\n", alert_block(self.look, alert)),
         };
         let incident = warning.incident.clone();
@@ -237,6 +243,20 @@ mod tests {
             let line = block.lines().last().expect("it has lines");
             assert_eq!(line.split(": ").last(), Some(expected), "{run_id}");
         }
+    }
+
+    // Given another warning of the same incident that costs more; it is shown, and speaks for the incident from then on.
+    #[test]
+    fn what_costs_more_takes_the_lead() {
+        let mut feed = Feed::new(plain(140));
+        let first = alert();
+        assert!(feed.show(&first).starts_with("\n▌ WARNING"));
+        let mut other = alert();
+        other.warning.id = "1111111111111111".to_owned();
+        assert_eq!(feed.show(&other), "");
+        other.warning.penalty += 5;
+        assert!(feed.show(&other).starts_with("\n▌ WARNING"));
+        assert_eq!(feed.show(&first), "");
     }
 
     // Given a warning that grows, gets worse, ends and holds again; it is a block once, then lines, and a block again.

@@ -37,14 +37,17 @@ pub(crate) fn lost(fold: &Fold, policy: &Policy) -> u32 {
         .min(100)
 }
 
-/// The score in words.
+/// The score in words. Where progress is known, a run with an open warning that is more than a note is not healthy, however little
+/// it costs.
 pub(crate) fn status(fold: &Fold, policy: &Policy) -> Status {
     let score = 100 - lost(fold, policy);
+    let mut open = fold.warnings.iter().filter(|kept| kept.open);
+    let is_warned = policy.progress_aware && open.any(|kept| kept.severity > Severity::Info);
     if fold.totals.failed {
         Status::Failed
     } else if is_blind(fold) {
         Status::Blind
-    } else if score >= policy.health.healthy_from {
+    } else if score >= policy.health.healthy_from && !is_warned {
         Status::Healthy
     } else if score >= policy.health.warning_from {
         Status::Warning
