@@ -200,6 +200,10 @@ impl Client {
             StatusCode::TOO_MANY_REQUESTS | StatusCode::SERVICE_UNAVAILABLE => {
                 Unanswered::NotNow(text)
             }
+            StatusCode::UNAUTHORIZED => Unanswered::Refused(format!(
+                "{} asks for a token that its configuration knows: name a file that holds one with `--token-file FILE`",
+                self.address()
+            )),
             _ => Unanswered::Refused(text),
         })
     }
@@ -211,7 +215,10 @@ impl Client {
                 "no daemon answers at {address} ({cause}): start one with `eddy`, or say with `--api ADDR` where it is"
             )
         } else {
-            format!("the connection to {address} broke: {cause}")
+            format!(
+                "the connection to {address} broke: {cause}; is that the address of the API (`service.api.endpoint`), and not one \
+                 for telemetry?"
+            )
         })
     }
 
