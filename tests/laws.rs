@@ -652,7 +652,7 @@ fn every_loop_of_a_long_run_is_told_of() {
     assert!(opened.iter().all(|open| *open == 0), "{opened:?}");
 }
 
-/// Given any run, the score is 100 minus the open penalties and the failure's, and never above the lowest it was. Where progress
+/// Given any run, the score is 100 minus the open penalties and the failure's, and never below the lowest it was. Where progress
 /// is known, the notes of one rule count once.
 #[test]
 fn health_is_derived() {

@@ -73,6 +73,8 @@ pub(super) struct Places {
     checks: Arc<Semaphore>,
     watches: Arc<Semaphore>,
     arriving: Arc<AtomicUsize>,
+    /// The same of checks and watches of health.
+    health_arriving: Arc<AtomicUsize>,
     arriving_bytes_max: usize,
     arrival_max: Duration,
 }
@@ -88,6 +90,7 @@ impl Places {
             checks: Arc::new(Semaphore::new(settings.questions_max)),
             watches: Arc::new(Semaphore::new(settings.streams_max)),
             arriving: Arc::default(),
+            health_arriving: Arc::default(),
             arriving_bytes_max: settings.arriving_bytes_max,
             arrival_max: settings.arrival_max,
         }
@@ -110,8 +113,14 @@ impl Places {
             return no_place(&request);
         };
         let is_stream = STREAMS.contains(&path);
-        let is_session = path == SESSION;
-        let request = request.map(|body| Body::new(Arriving::new(body, self, is_session)));
+        let (is_session, is_health) = (path == SESSION, [CHECK, WATCH].contains(&path));
+        let request = request.map(|body| {
+            let mut body = Arriving::new(body, self, is_session);
+            if is_health {
+                body.all = Arc::clone(&self.health_arriving);
+            }
+            Body::new(body)
+        });
         let response = next.run(request).await;
         if is_stream {
             return response;
@@ -174,12 +183,15 @@ impl Arriving {
     /// Counts what has arrived; false where that is too much.
     fn hold(&mut self, data: &[u8]) -> bool {
         let held = match &mut self.messages {
-            Some(messages) => messages.unfinished(data),
+            Some(messages) => {
+                let (unfinished, is_another) = messages.unfinished(data);
+                if is_another {
+                    self.over = None;
+                }
+                unfinished
+            }
             None => self.held + data.len(),
         };
-        if held == 0 {
-            self.over = None;
-        }
         // What is finished is given back before.
         self.all.fetch_sub(self.held, Ordering::Relaxed);
         self.held = held;
@@ -210,8 +222,9 @@ struct Messages {
 }
 
 impl Messages {
-    /// Goes on by what has arrived; the answer is how much there is of a message that is not finished.
-    fn unfinished(&mut self, mut data: &[u8]) -> usize {
+    /// Goes on by what has arrived; the answer is how much there is of a message that is not finished, and whether one is.
+    fn unfinished(&mut self, mut data: &[u8]) -> (usize, bool) {
+        let mut is_another = false;
         while let [first, rest @ ..] = data {
             if self.there < HEAD_BYTES {
                 self.head[self.there] = *first;
@@ -224,9 +237,10 @@ impl Messages {
             }
             if self.there >= HEAD_BYTES && self.there == self.length() {
                 self.there = 0;
+                is_another = true;
             }
         }
-        self.there
+        (self.there, is_another)
     }
 
     /// Of the message with its head, which is there.
@@ -414,7 +428,7 @@ mod tests {
             for data in all.chunks(piece) {
                 fed += data.len();
                 let finished = ends.iter().rev().find(|end| **end <= fed).expect("zero is");
-                assert_eq!(messages.unfinished(data), fed - finished, "{piece}");
+                assert_eq!(messages.unfinished(data).0, fed - finished, "{piece}");
             }
         }
     }
@@ -450,6 +464,11 @@ mod tests {
         }
         let over = tokio::time::timeout(settings.arrival_max * 2, session.frame()).await;
         assert!(over.expect("in time").expect("an end").is_err());
+        // The time of one that began with the end of another begins then.
+        let mut session = arriving(&[], true);
+        assert!(session.hold(&[0, 0]));
+        session.over = Some(Box::pin(tokio::time::sleep(settings.arrival_max)));
+        assert!(session.hold(&[0, 0, 0, 0]) && session.over.is_none() && session.held == 1);
         let mut quiet = arriving(&[&[0, 0, 0, 0, 0]], true);
         assert!(quiet.frame().await.expect("a frame").is_ok());
         let over = tokio::time::timeout(settings.arrival_max * 100, quiet.frame()).await;

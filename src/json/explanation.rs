@@ -8,8 +8,7 @@ use serde_json::{Map, Value, json};
 
 use super::{WarningJson, hex_span, rfc3339};
 use crate::engine::explain::{Explanation, Shown};
-use crate::engine::policy::LOOKED_BACK_CALLS_MAX;
-use crate::engine::policy::Policy;
+use crate::engine::policy::{LOOKED_BACK_CALLS_MAX, Policy};
 use crate::engine::warning::{Rule, Warning};
 
 /// A warning and what it stands on.

@@ -425,12 +425,8 @@ impl Tally {
             // Most likely another kind of request altogether (logs sent to the path of traces decode as spans without
             // ids), and in any case nothing was taken.
             let of_another = [Reason::TraceId, Reason::SpanId, Reason::Malformed];
-            if of_another
-                .map(|reason| self.refused[reason.index()])
-                .iter()
-                .sum::<u64>()
-                == rejected
-            {
+            let of_another = of_another.map(|reason| self.refused[reason.index()]);
+            if of_another.iter().sum::<u64>() == rejected {
                 message
                     .push_str("; spans and log records each have a path or service of their own");
             }
