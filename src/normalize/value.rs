@@ -19,6 +19,7 @@ mod pending;
 mod places;
 mod redact;
 mod sample;
+mod scratch;
 mod sketch;
 mod transient;
 pub(super) mod wide;

@@ -5,7 +5,6 @@
 //! one by one and added up: their order cannot matter, and nothing needs sorting. The hash is not meant to withstand a
 //! sender who looks for collisions; such a sender can only fool the watch over his own runs.
 
-use std::borrow::Cow;
 use std::io::Write;
 
 use crate::engine::event;
@@ -16,6 +15,7 @@ use super::hash::{self, mix};
 use super::nested::{Digest, List, Map, Member, Role, Shape, scalar};
 use super::numbers::Numbers;
 use super::sample::{Sample, cut};
+use super::scratch::Written;
 use super::wide::trimmed;
 use super::{emptiness, json, mask, pending};
 
@@ -88,7 +88,6 @@ impl<'h> Reader<'h> {
     /// Digests a text that is the whole value: JSON if it looks like it, else the text without blanks around it.
     pub(super) fn whole_text(&mut self, text: &str) -> Digest {
         let text = trimmed(text);
-        self.write(|sample| sample.reserve(head(text).len()));
         if let Some(digest) = self.json_in(text) {
             return digest;
         }
@@ -308,9 +307,9 @@ impl<'h> Reader<'h> {
         let (read, rest) = text.split_at(head(text).len());
         let masked = mask::text(read);
         let hash = match &masked {
-            Cow::Borrowed(_) => hash,
-            Cow::Owned(masked) if rest.is_empty() => hash::text(masked),
-            Cow::Owned(masked) => mix(hash::text(masked), hash::text(rest)),
+            Written::AsIs(_) => hash,
+            Written::Anew(masked) if rest.is_empty() => hash::text(masked),
+            Written::Anew(masked) => mix(hash::text(masked), hash::text(rest)),
         };
         let frame = if text.len() <= NUMBERS_TEXT_BYTES_MAX {
             self.numbers

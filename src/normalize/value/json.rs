@@ -9,13 +9,11 @@ use std::borrow::Cow;
 
 use super::digest::Reader;
 use super::nested::Digest;
+use super::scratch::{Scratch, Written};
 use super::wide::plain_end;
 
 /// How deep lists and objects may nest, as in `serde_json`: it bounds the stack.
 const DEPTH_MAX: usize = 127;
-
-/// Room made for a text with escapes when the first one is met, in bytes: most are no longer.
-const TEXT_BYTES: usize = 512;
 
 /// Reads one JSON value; `None` where the text is anything else.
 pub(super) fn read(text: &str, reader: &mut Reader<'_>) -> Option<Digest> {
@@ -27,7 +25,10 @@ pub(super) fn read(text: &str, reader: &mut Reader<'_>) -> Option<Digest> {
 /// What a quoted text says; `None` where it is not one JSON text and nothing else.
 pub(super) fn unquoted(text: &str) -> Option<Cow<'_, str>> {
     let mut json = Json::of(text);
-    let inner = json.text()?;
+    let inner = match json.text()? {
+        Written::AsIs(text) => Cow::Borrowed(text),
+        Written::Anew(text) => Cow::Owned(text.to_string()),
+    };
     json.peek().is_none().then_some(inner)
 }
 
@@ -109,20 +110,20 @@ impl<'t> Json<'t> {
     }
 
     /// A quoted text without its quotes and escapes.
-    fn text(&mut self) -> Option<Cow<'t, str>> {
+    fn text(&mut self) -> Option<Written<'t>> {
         self.expect(b'"')?;
         let start = self.at;
         self.at = plain_end(self.text.as_bytes(), start);
         if self.byte()? != b'"' {
-            return self.escaped(start).map(Cow::Owned);
+            return self.escaped(start).map(Written::Anew);
         }
         self.at += 1;
-        Some(Cow::Borrowed(&self.text[start..self.at - 1]))
+        Some(Written::AsIs(&self.text[start..self.at - 1]))
     }
 
     /// The rest of a quoted text that is plain from `start` to here and then holds an escape.
-    fn escaped(&mut self, start: usize) -> Option<String> {
-        let mut text = String::with_capacity(TEXT_BYTES.min(self.text.len() - start));
+    fn escaped(&mut self, start: usize) -> Option<Scratch> {
+        let mut text = Scratch::default();
         let mut start = start;
         loop {
             text.push_str(&self.text[start..self.at]);

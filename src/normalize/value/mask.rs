@@ -5,9 +5,8 @@
 //! clock, a random generator or an allocator makes is masked; what is counted stays, as do offsets, page numbers,
 //! percentages, versions, plain dates and small integers. One scan over the words of a text, no regular expressions.
 
-use std::borrow::Cow;
-
 use super::clock::{clock_time, date, fraction, number, skip, unit, zone};
+use super::scratch::{Scratch, Written};
 use super::wide;
 
 const TIME: &str = "<time>";
@@ -33,14 +32,14 @@ const POD_SUFFIX_BYTES: usize = 5;
 /// Epoch seconds from 2014 to 2036: a clock reading. Outside of this a number of ten digits is a number.
 const EPOCH_SECONDS: std::ops::Range<u64> = 1_400_000_000..2_100_000_000;
 
-/// The text with its volatile parts replaced by fixed words; borrowed, and cheap, where there are none.
-pub(super) fn text(text: &str) -> Cow<'_, str> {
+/// The text with its volatile parts replaced by fixed words; as it is, and cheap, where there are none.
+pub(super) fn text(text: &str) -> Written<'_> {
     let bytes = text.as_bytes();
     // Everything that is masked holds a digit, and many texts have none.
     if !wide::any(bytes, |byte| byte.is_ascii_digit()) {
-        return Cow::Borrowed(text);
+        return Written::AsIs(text);
     }
-    let mut masked = String::new();
+    let mut masked = Scratch::default();
     let mut copied = 0;
     let mut at = 0;
     while let Some(digit) = wide::digit(bytes, at) {
@@ -64,10 +63,10 @@ pub(super) fn text(text: &str) -> Cow<'_, str> {
         }
     }
     if copied == 0 {
-        return Cow::Borrowed(text);
+        return Written::AsIs(text);
     }
     masked.push_str(&text[copied..]);
-    Cow::Owned(masked)
+    Written::Anew(masked)
 }
 
 /// Where to begin to look for what is masked and holds this digit, not before `from`: at the first of the words around it that
@@ -377,7 +376,7 @@ mod tests {
 
     #[track_caller]
     fn check(input: &str, expected: &str) {
-        assert_eq!(text(input), expected, "masking {input:?}");
+        assert_eq!(&*text(input), expected, "masking {input:?}");
     }
 
     /// Given clock readings in the usual spellings, they are masked with their zone.
@@ -485,8 +484,8 @@ mod tests {
             "ffffffff-",
             "2026-11-21T20:55:37+",
         ] {
-            let once = text(sample).into_owned();
-            assert_eq!(text(&once), once);
+            let once = text(sample).to_owned();
+            assert_eq!(*text(&once), *once);
         }
     }
 }

@@ -2,6 +2,7 @@
 
 use crate::engine::event::{self, NUMBERS_MAX};
 
+use super::scratch::Scratch;
 use super::{hash, wide};
 
 /// Numbers being read.
@@ -58,8 +59,8 @@ impl Numbers {
     }
 
     /// Takes the numbers out of a text; `None` where it has none. Digits within a word or a version are part of it.
-    pub(super) fn take_out(&mut self, text: &str) -> Option<String> {
-        let mut rest = String::new();
+    pub(super) fn take_out(&mut self, text: &str) -> Option<Scratch> {
+        let mut rest = Scratch::default();
         let mut copied = 0;
         let mut at = 0;
         while let Some(from) = wide::digit(text.as_bytes(), at) {
@@ -93,7 +94,11 @@ mod tests {
     #[track_caller]
     fn check(text: &str, numbers: &str, rest: Option<&str>) {
         let mut read = Numbers::default();
-        assert_eq!(read.take_out(text).as_deref(), rest, "{text}");
+        assert_eq!(
+            read.take_out(text).as_deref().map(String::as_str),
+            rest,
+            "{text}"
+        );
         let told = read.told(0x1_0000_00ab);
         let words = told.map(|told| {
             assert_eq!(told.frame, 0xab);

@@ -8,20 +8,16 @@ use std::fmt::Write;
 
 use crate::engine::event::{SAMPLE_BYTES_MAX, SAMPLE_CUT, SAMPLE_HEAD_BYTES, Text};
 
+use super::scratch::Scratch;
 use super::{redact, sketch, wide};
 
 /// A sample being written.
 #[derive(Default)]
 pub(super) struct Sample {
-    text: String,
+    text: Scratch,
 }
 
 impl Sample {
-    /// Makes room for a value of so many bytes.
-    pub(super) fn reserve(&mut self, bytes: usize) {
-        self.text.reserve(bytes);
-    }
-
     /// A place to come back to with [`Sample::take_back`].
     pub(super) fn place(&self) -> usize {
         self.text.len()
@@ -91,7 +87,7 @@ impl Sample {
             }
             self.text.replace_range(head..tail, SAMPLE_CUT);
         }
-        self.text.into()
+        self.text.as_str().into()
     }
 
     fn quoted(&mut self, text: &str) {
