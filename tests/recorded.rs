@@ -125,8 +125,11 @@ fn read(normalizer: &Normalizer, request: &[u8], is_logs: bool, reports: &mut Ve
         otlp::logs(request, &limits).for_each(|log| batch.log(&log.unwrap(), reports));
     } else {
         let mut spans = otlp::spans(request, &limits);
-        while let Some(span) = batch.span(&mut spans, reports) {
+        // What each span tells by itself.
+        let mut told = Vec::new();
+        while let Some(span) = batch.span(&mut spans, &mut told) {
             span.unwrap();
+            reports.append(&mut told);
         }
     }
 }

@@ -84,8 +84,11 @@ fn reports(truth: &Json, exported: Exported) -> Vec<Report> {
                 otlp::logs(request, &limits).for_each(|log| batch.log(&log.unwrap(), &mut reports));
             } else {
                 let mut spans = otlp::spans(request, &limits);
-                while let Some(span) = batch.span(&mut spans, &mut reports) {
+                // What each span tells by itself.
+                let mut told = Vec::new();
+                while let Some(span) = batch.span(&mut spans, &mut told) {
                     span.unwrap();
+                    reports.append(&mut told);
                 }
             }
         }

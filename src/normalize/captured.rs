@@ -91,6 +91,16 @@ impl Captured {
 
     /// What a normalizer makes of the span.
     pub(super) fn reports(self, normalizer: &Normalizer) -> Vec<Report> {
+        let request = self.request();
+        let (policy, mut reports) = (Name::Standard.policy(), Vec::new());
+        let mut spans = otlp::spans(&request, &Limits::default());
+        let span = normalizer.batch(&policy).span(&mut spans, &mut reports);
+        span.unwrap().unwrap();
+        reports
+    }
+
+    /// A request with the span; behind one another, several of them are one request, too.
+    pub(super) fn request(self) -> Vec<u8> {
         let scope = InstrumentationScope {
             name: self.scope.to_owned(),
             ..InstrumentationScope::default()
@@ -104,12 +114,7 @@ impl Captured {
             scope_spans,
             ..ResourceSpans::default()
         }];
-        let request = ExportTraceServiceRequest { resource_spans }.encode_to_vec();
-        let (policy, mut reports) = (Name::Standard.policy(), Vec::new());
-        let mut spans = otlp::spans(&request, &Limits::default());
-        let span = normalizer.batch(&policy).span(&mut spans, &mut reports);
-        span.unwrap().unwrap();
-        reports
+        ExportTraceServiceRequest { resource_spans }.encode_to_vec()
     }
 
     /// What the span told, a line an event.

@@ -203,8 +203,9 @@ const ANSWERS: [&str; 2] = ["llm.output_messages.", "gen_ai.completion."];
 /// Prefix of the flat keys in which older versions of traceloop tell what a model was given.
 const GIVEN: &[u8] = b"gen_ai.prompt.";
 
-/// The facts of one span.
+/// The facts of one span. Of several spans one after the other: what is there is what the ranks say.
 pub(super) struct Facts<'a> {
+    /// Of slots without a rank, what an earlier span had in them.
     values: [ValueView<'a>; SLOTS],
     /// Which key filled the slot: its place in [`KEYS`], or [`UNSET`].
     ranks: [u16; SLOTS],
@@ -286,12 +287,16 @@ impl<'a> Facts<'a> {
         }
     }
 
-    /// Reads the next span, and sorts its attributes meanwhile.
+    /// Reads the next span, and sorts its attributes meanwhile. What was known of the one before is forgotten.
     pub(super) fn read_next(
         &mut self,
         spans: &mut Spans<'a>,
         workers: &Workers,
     ) -> Option<Result<SpanView<'a>, Problem>> {
+        self.ranks = [UNSET; SLOTS];
+        self.answered = Answered::default();
+        self.given = Given::default();
+        self.worker = Named::default();
         let pick = |key| Key::of(key, workers);
         spans.next_picking(pick, |key, value| self.sort(key, value))
     }
@@ -336,7 +341,11 @@ impl<'a> Facts<'a> {
 
     /// The fact as it stands; [`ValueView::Empty`] where the span does not carry it.
     pub(super) fn value(&self, slot: Slot) -> ValueView<'a> {
-        self.values[slot as usize]
+        if self.has(slot) {
+            self.values[slot as usize]
+        } else {
+            ValueView::Empty
+        }
     }
 
     /// The fact, if it is a text with something in it.

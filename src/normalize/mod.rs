@@ -41,6 +41,7 @@ mod workers;
 mod wrappers;
 
 use std::collections::BTreeMap;
+use std::mem;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -57,12 +58,13 @@ use self::workers::Workers;
 
 pub use self::prices::{Prices, PricesError};
 
-/// What one span or log record says: whose run it belongs to, and what happened.
+/// What one log record says, or one span, or several spans that follow one another and are of one run: which run that is, and
+/// what happened.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Report {
     /// Which run.
     pub run: RunRef,
-    /// What happened, in the order in which the source tells it; often one event, for many spans none.
+    /// What happened, in the order in which the source tells it; of a span often one event, of many spans none.
     pub events: Vec<Event>,
 }
 
@@ -193,6 +195,8 @@ impl Normalizer {
             normalizer: self,
             policy,
             traits: policy.all().any(|policy| policy.rules.read_traits()),
+            facts: None,
+            spare: Vec::new(),
             names: Names::new(),
             retold: Retold::default(),
             origin: None,
@@ -244,6 +248,10 @@ pub struct Batch<'n, 'a> {
     normalizer: &'n Normalizer,
     policy: &'n Policy,
     traits: bool,
+    /// Of the span read last, to be filled anew: there are many, and most spans have few of them.
+    facts: Option<Box<Facts<'a>>>,
+    /// Memory of events that went to the report before.
+    spare: Vec<Event>,
     names: Names,
     retold: Retold,
     /// The resource of the item read last, and what it says of all its items.
@@ -275,23 +283,26 @@ struct Origin {
 }
 
 impl<'a> Batch<'_, 'a> {
-    /// Reads the next span, if there is one, and appends what it reports: at most one report, none for a span that says nothing.
+    /// Reads the next span, if there is one, and adds what it reports: a report at most, or more events to the last one where
+    /// that is of the same run; nothing for a span that says nothing.
     pub fn span(
         &mut self,
         spans: &mut Spans<'a>,
         out: &mut Vec<Report>,
     ) -> Option<Result<SpanView<'a>, Problem>> {
-        let mut facts = Facts::none();
+        let mut facts = self.facts.take().unwrap_or_else(|| Facts::none().into());
         let span = facts.read_next(spans, &self.normalizer.workers)?;
         if let Ok(span) = &span {
             self.tell(span, &facts, out);
         }
+        self.facts = Some(facts);
         Some(span)
     }
 
     fn tell(&mut self, span: &SpanView<'a>, facts: &Facts<'a>, out: &mut Vec<Report>) {
         let workers = &self.normalizer.workers;
         let mut report = Report::about(span.trace_id);
+        report.events = mem::take(&mut self.spare);
         let how = (self.policy, self.traits);
         let mut reading = Reading::new(span, facts, &mut report, &mut self.names, how);
         let outcome = Dialect::of_span(span, facts).read(&mut reading);
@@ -303,27 +314,41 @@ impl<'a> Batch<'_, 'a> {
             }
         };
         bear_witness(span.scope_name, &mut report);
-        self.close(report, outcome, (worker, &span.resource), out);
+        if let Some(report) = self.close(report, outcome, (worker, &span.resource)) {
+            self.join(report, out);
+        }
     }
 
-    /// Reads one log record and appends what it reports: at most one report, none for a record that says nothing.
+    /// Adds a report to the last one where both are of one run, as those of spans that follow one another mostly are: it is
+    /// then routed and looked for once.
+    fn join(&mut self, mut report: Report, out: &mut Vec<Report>) {
+        match out.last_mut().filter(|last| last.run == report.run) {
+            Some(last) => {
+                last.events.append(&mut report.events);
+                self.spare = report.events;
+            }
+            None => out.push(report),
+        }
+    }
+
+    /// Reads one log record and appends what it reports: at most one report, none for a record that says nothing. Each has its
+    /// own, since it may be taken back when it turns out that it was told before.
     pub fn log(&mut self, log: &LogView<'a>, out: &mut Vec<Report>) {
         let mut report = Report::about(log.trace_id);
         let outcome = Dialect::read_log(log, &mut report, self.policy, &mut self.retold, out);
         let workers = &self.normalizer.workers;
         let worker = || workers.among(&log.attributes);
-        self.close(report, outcome, (worker, &log.resource), out);
+        out.extend(self.close(report, outcome, (worker, &log.resource)));
     }
 
-    /// Counts what became of one item, and hands its report on if there is anything in it that the shard does not know
+    /// Counts what became of one item, and gives its report back if there is anything in it that the shard does not know
     /// from the trace id.
     fn close(
         &mut self,
         mut report: Report,
         outcome: Outcome,
         (worker, resource): (impl FnOnce() -> Option<&'a str>, &Attributes<'a>),
-        out: &mut Vec<Report>,
-    ) {
+    ) -> Option<Report> {
         let outcome = if report.events.is_empty() {
             outcome
         } else {
@@ -331,7 +356,7 @@ impl<'a> Batch<'_, 'a> {
         };
         self.outcomes[outcome as usize] += 1;
         if !matches!(outcome, Outcome::Told | Outcome::Placed) {
-            return;
+            return None;
         }
         let origin = self.origin(resource);
         report.run.service = origin.service;
@@ -344,7 +369,7 @@ impl<'a> Batch<'_, 'a> {
                 }
             }
         }
-        out.push(report);
+        Some(report)
     }
 
     /// Gives a call the cost of its tokens, where the telemetry has none; counts it where its model has no price.
@@ -416,7 +441,45 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+    use crate::config::profile::Name;
     use crate::normalize::captured::Captured;
+
+    /// Given spans of runs in a row, those that follow one another and are of one run are one report, which tells of all that
+    /// they say; what an earlier span said does not show in a later one that leaves it out.
+    #[test]
+    fn spans_of_a_run_in_a_row_are_one_report() {
+        let spans = [("a", "one"), ("a", "two"), ("b", "three"), ("a", "")];
+        let requests = spans.map(|(conversation, tool)| {
+            let mut attributes = json!({
+                "gen_ai.operation.name": "execute_tool",
+                "gen_ai.conversation.id": conversation,
+            });
+            if !tool.is_empty() {
+                attributes["gen_ai.tool.name"] = tool.into();
+                attributes["gen_ai.tool.call.arguments"] = "{\"q\":1}".into();
+            }
+            Captured::new("agent_framework", "execute_tool", &attributes).request()
+        });
+        let request = requests.concat();
+        let (normalizer, policy) = (Normalizer::new(), Name::Standard.policy());
+        let (mut batch, mut reports) = (normalizer.batch(&policy), Vec::new());
+        let mut spans = crate::otlp::spans(&request, &crate::otlp::Limits::default());
+        while let Some(span) = batch.span(&mut spans, &mut reports) {
+            span.expect("the span is whole");
+        }
+        let told = reports.iter().map(|report| {
+            let calls = report.events.iter().map(|event| match &event.body {
+                Body::ToolCall(call) => (&*call.tool, call.input.value().is_some()),
+                other => panic!("{other:?}"),
+            });
+            (report.run.run_id.as_deref(), calls.collect::<Vec<_>>())
+        });
+        let told: Vec<_> = told.collect();
+        assert_eq!(told[0], (Some("a"), vec![("one", true), ("two", true)]));
+        assert_eq!(told[1], (Some("b"), vec![("three", true)]));
+        assert_eq!(told[2].0, Some("a"));
+        assert!(told[2].1.iter().all(|(_, recorded)| !recorded));
+    }
 
     fn model_call(normalizer: &Normalizer, attributes: &serde_json::Value) -> Event {
         let mut reports = Captured::new("agent_framework", "chat", attributes).reports(normalizer);

@@ -205,7 +205,7 @@ impl Shared {
                 }
             });
             let Some(route) = route else {
-                sorted.unattributed += 1;
+                sorted.unattributed += events.len().max(1) as u64;
                 continue;
             };
             if route.lesson.is_none() && events.is_empty() {

@@ -49,7 +49,7 @@ pub(super) struct Part {
     pub(super) done: Done,
 }
 
-/// A report whose run is known.
+/// Reports of a run that is known.
 pub(super) struct Routed {
     pub(super) run_id: Text,
     pub(super) session_id: Option<Text>,
@@ -129,10 +129,10 @@ pub(super) struct Cost {
 }
 
 impl Cost {
-    /// What the events of one report take.
+    /// What events of one run take that were reported together.
     pub(super) fn of(events: &[Event]) -> Self {
         Self {
-            reports: 1,
+            reports: events.len().max(1),
             bytes: size_of::<Routed>() + events.iter().map(event_bytes).sum::<usize>(),
         }
     }

@@ -213,7 +213,10 @@ fn read(normalizer: &Normalizer, request: &[u8], is_logs: bool, reports: &mut Ve
         logs.for_each(|log| batch.log(&log, reports));
     } else {
         let mut spans = otlp::spans(request, &limits);
-        while batch.span(&mut spans, reports).is_some() {}
+        let mut told = Vec::new();
+        while batch.span(&mut spans, &mut told).is_some() {
+            reports.append(&mut told);
+        }
     }
 }
 
