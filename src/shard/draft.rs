@@ -33,12 +33,9 @@ impl Draft {
     /// Whether nothing is to be committed.
     pub(super) fn is_empty(&self) -> bool {
         let Turn {
-            entries,
-            aliases,
-            alerts,
-            ..
+            aliases, alerts, ..
         } = &self.turn;
-        entries.is_empty() && aliases.is_empty() && alerts.is_empty()
+        self.turn.tells_nothing() && aliases.is_empty() && alerts.is_empty()
     }
 
     /// Notes that a run is to be forgotten.

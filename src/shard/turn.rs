@@ -22,7 +22,8 @@ use super::draft::Draft;
 use super::inbox::{Absorb, Cost, Done, Message, Move, Part, Release, Routed};
 use super::worker::Worker;
 
-/// Runs that are brought near together: their hot parts fit the processor's nearer caches beside what a step needs.
+/// Runs that are brought near together, and whose reports are then written down while they still are: their hot parts fit the
+/// processor's nearer caches beside what a step needs.
 const NEAR_RUNS: usize = 16;
 
 /// What one turn does.
@@ -194,6 +195,7 @@ impl Worker {
                     yield_now().await;
                 }
             }
+            self.shared.store.write_down(&mut draft.turn);
         }
         for absorb in batch.absorbs {
             self.step_absorb(&mut draft, absorb)?;

@@ -53,7 +53,7 @@ pub use error::StoreError;
 use journal::Journal;
 use open::Opened;
 use shared::Shared;
-pub use turn::{Committed, Entry, IndexKey, SavedRun, Turn};
+pub use turn::{Committed, Entry, IndexKey, SavedRun, Turn, Written};
 #[cfg(test)]
 pub(crate) use writer::ByHand;
 use writer::{Answer, Order, Writer};
@@ -195,13 +195,25 @@ impl Store {
         })
     }
 
+    /// Writes what entries a turn has so far to its record, and lets go of them: whoever adds many has them near then, and
+    /// not any more when the turn is committed.
+    pub fn write_down(&self, turn: &mut Turn) {
+        let shared = &self.inner.shared;
+        let written = &mut turn.written.0;
+        let writer = written.get_or_insert_with(|| shared.spare_writer());
+        for entry in turn.entries.drain(..) {
+            writer.add(turn.at_ms, &entry);
+        }
+    }
+
     /// Commits a turn. Resolves when it is durable; all turns that wait at the same time share one sync. By then
     /// [`Store::alerts_after`] knows its alerts.
     ///
     /// A dropped future does not undo the turn.
-    pub async fn commit(&self, turn: Turn) -> Result<Committed, StoreError> {
-        let mut writer = self.inner.shared.spare_writer();
-        let keys = writer.write(turn);
+    pub async fn commit(&self, mut turn: Turn) -> Result<Committed, StoreError> {
+        let written = turn.written.0.take();
+        let mut writer = written.unwrap_or_else(|| self.inner.shared.spare_writer());
+        let keys = writer.finish(turn);
         self.ordered(|answer| Order::Commit {
             writer,
             keys,

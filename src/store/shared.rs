@@ -363,9 +363,11 @@ impl Shared {
         Ok(())
     }
 
-    /// A writer of turns, used before where there is one.
+    /// A writer for a new turn, used before where there is one.
     pub(super) fn spare_writer(&self) -> Box<TurnWriter> {
-        self.spares().pop().unwrap_or_default()
+        let mut writer = self.spares().pop().unwrap_or_default();
+        writer.begin();
+        writer
     }
 
     /// Keeps writers of turns for later, as far as they are not too many or too large.

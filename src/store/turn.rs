@@ -4,6 +4,7 @@ use crate::engine::Service;
 use crate::engine::event::{Event, Text, TraceId};
 
 use super::alert::Alert;
+use super::records::TurnWriter;
 
 /// All that one turn of a shard changed. It is committed whole or not at all.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -16,6 +17,8 @@ pub struct Turn {
     pub policy: u64,
     /// What the runs were told, in order. A replay of these gives the same states and changes.
     pub entries: Vec<Entry>,
+    /// The entries before those, which are in the record already ([`Store::write_down`](super::Store::write_down)).
+    pub written: Written,
     /// Runs that the turn began.
     pub new_runs: Vec<IndexKey>,
     /// Traces that turned out to belong to a run.
@@ -26,6 +29,18 @@ pub struct Turn {
     /// What is to be announced, oldest first. The commit gives each its cursor; what stands there before is ignored.
     pub alerts: Vec<Alert>,
 }
+
+impl Turn {
+    /// Whether the runs were told nothing.
+    #[must_use]
+    pub fn tells_nothing(&self) -> bool {
+        self.entries.is_empty() && self.written.0.is_none()
+    }
+}
+
+/// Entries of a turn as the journal will have them.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Written(pub(super) Option<Box<TurnWriter>>);
 
 /// What a turn changed beside the states of runs: what the database is to hold once the turn is committed.
 #[derive(Clone, Debug, Default, PartialEq)]

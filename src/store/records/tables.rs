@@ -24,7 +24,7 @@ pub(super) struct TablesRecord {
 }
 
 /// The tables while a record is written. Kept for the next record, it keeps its memory.
-#[derive(Default)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct TablesWriter {
     texts: Texts,
     traces: FastMap<TraceId, u32>,
@@ -35,13 +35,14 @@ pub(super) struct TablesWriter {
 }
 
 /// Texts, and the field that they are written to as they come. They are found by their hash and compared there.
-#[derive(Default)]
+#[derive(Clone, Debug, Default, PartialEq)]
 struct Texts {
     places: FastMap<u64, TextPlace>,
     count: u32,
     field: Vec<u8>,
 }
 
+#[derive(Clone, Debug, PartialEq)]
 struct TextPlace {
     number: u32,
     start: usize,

@@ -127,34 +127,46 @@ pub(crate) fn group_head(first_cursor: u64) -> [u8; GROUP_HEAD_BYTES] {
 
 /// Writes turns. Kept from one turn to the next, so that the memory for a record is there: what is fresh from the system is
 /// dearer than what is written to it.
-#[derive(Default)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct TurnWriter {
     tables: TablesWriter,
     /// The head, but for the texts.
     head: Vec<u8>,
+    entries: u32,
     rows: Vec<u8>,
 }
 
 impl TurnWriter {
-    /// Writes a turn over the one before. Answers what the database is to hold of it.
-    pub(crate) fn write(&mut self, turn: Turn) -> Keys {
+    /// Forgets the turn before.
+    pub(crate) fn begin(&mut self) {
         self.tables.clear();
+        self.entries = 0;
         self.rows.clear();
-        for entry in &turn.entries {
-            let kind = Some(entry_kind(&mut self.tables, turn.at_ms, entry));
-            append(&EntryRecord { kind }, &mut self.rows);
-            if let Entry::Reports { events, .. } = entry {
-                for event in events {
-                    self.tables.event(event, &mut self.rows);
-                }
+    }
+
+    /// Writes an entry of a turn behind those before it.
+    pub(crate) fn add(&mut self, turn_ms: u64, entry: &Entry) {
+        let kind = Some(entry_kind(&mut self.tables, turn_ms, entry));
+        append(&EntryRecord { kind }, &mut self.rows);
+        if let Entry::Reports { events, .. } = entry {
+            for event in events {
+                self.tables.event(event, &mut self.rows);
             }
+        }
+        self.entries += 1;
+    }
+
+    /// Writes the rest of a turn. Answers what the database is to hold of it.
+    pub(crate) fn finish(&mut self, turn: Turn) -> Keys {
+        for entry in &turn.entries {
+            self.add(turn.at_ms, entry);
         }
         let head = TurnRecord {
             shard: turn.shard.into(),
             at_ms: turn.at_ms,
             policy: turn.policy,
             tables: None,
-            entries: turn.entries.len() as u32,
+            entries: self.entries,
             entries_bytes: self.rows.len() as u64,
             new_runs: turn.new_runs.iter().map(index_record).collect(),
             aliases: turn.aliases.iter().map(alias_record).collect(),
@@ -346,7 +358,7 @@ mod tests {
     /// The record of a turn, and its keys.
     fn encode_turn(turn: Turn) -> (Vec<u8>, Keys) {
         let mut writer = TurnWriter::default();
-        let keys = writer.write(turn);
+        let keys = writer.finish(turn);
         (writer.record().concat(), keys)
     }
 
@@ -358,7 +370,8 @@ mod tests {
             let (records, keys): (Vec<_>, Vec<_>) = turns
                 .iter()
                 .map(|turn| {
-                    let keys = writer.write(turn.clone());
+                    writer.begin();
+                    let keys = writer.finish(turn.clone());
                     (writer.record().concat(), keys)
                 })
                 .unzip();

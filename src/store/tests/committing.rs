@@ -77,7 +77,7 @@ fn turns_that_wait_are_committed_together() {
     let answers: Vec<_> = (0..200)
         .map(|i| {
             let mut writer = Box::new(records::TurnWriter::default());
-            let keys = writer.write(idle("run", i));
+            let keys = writer.finish(idle("run", i));
             let (answer, answered) = oneshot::channel();
             let order = Order::Commit {
                 writer,
