@@ -12,8 +12,8 @@ use tokio_util::sync::CancellationToken;
 
 use super::samples::{alert, publish, resolved, store, store_of, wait_for};
 use super::{Answer, ExporterSettings, Exporters, Kind, Progress, Retry, StartError, start};
-use crate::store::Store;
 use crate::store::alert::Alert;
+use crate::store::{IndexKey, SavedRun, Store};
 
 /// The receiver; clones share it.
 #[derive(Clone, Debug, Default)]
@@ -188,10 +188,18 @@ async fn an_exporter_never_begins_anew_for_want_of_reading() {
     let exporters = Scripted::default().start(&store);
     exporters.stop().await;
     // So many that the cursor is not in the database's cache any more.
-    for round in 0..20 {
-        let alerts = (0..1000).map(|id| alert(round * 1000 + id, 1));
-        publish(&store, alerts.collect()).await;
-    }
+    let runs = (0..20_000).map(|number| SavedRun {
+        key: IndexKey {
+            created_ms: 0,
+            run_id: format!("run {number}").into(),
+        },
+        position: 0,
+        state: vec![0; 500],
+    });
+    store
+        .save_runs(runs.collect())
+        .await
+        .expect("they are saved");
     let log = dir.path().join("store").join("db");
     fs::write(log, "").expect("it is emptied");
     let names = vec![Scripted::default().exporter("pager")];

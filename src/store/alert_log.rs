@@ -10,7 +10,6 @@
 //! journal brings both back.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::ops::RangeInclusive;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
@@ -21,6 +20,7 @@ use crate::engine::warning::WarningState;
 use crate::engine::warning::announce::PUBLISHED_MAX;
 
 use super::alert::Alert;
+use super::bundles::{self, Leaving, Stored};
 use super::error::StoreError;
 use super::keys;
 use super::pieces::{self, Writes};
@@ -111,21 +111,18 @@ impl Shared {
                     (key, alert.cursor)
                 })
                 .collect();
-            let mut writes = Writes::default();
-            for alert in waiting {
-                writes.put_pieces(&keys::numbered(keys::ALERT, alert.cursor), &alert.record);
-            }
-            let mut superseded = 0;
+            let mut superseded = Leaving::default();
             for (key, cursor) in newest {
                 let before = db.insert(key, &cursor.to_be_bytes())?;
                 let before = before.and_then(|before| pieces::read_number(&before));
                 if let Some(before) = before.filter(|before| *before < oldest) {
-                    superseded += 1;
-                    writes.remove_stored(db, &keys::numbered(keys::ALERT, before))?;
+                    superseded.take_out(db, before)?;
                 }
             }
-            writes.apply_each(db)?;
-            Ok(superseded)
+            let mut writes = Writes::default();
+            let new = waiting.iter().map(|alert| (alert.cursor, &*alert.record));
+            bundles::put(&mut writes, new);
+            superseded.apply(db, writes)
         })?;
         count(&self.tally.alerts_removed, superseded);
         let first = oldest.max((last + 1).saturating_sub(self.alerts_max));
@@ -139,7 +136,7 @@ impl Shared {
     /// Where too many alerts stay for a run, those of the warnings that were resolved longest ago stay no more.
     fn let_oldest_go(&self, run_id: &str, oldest: u64) -> Result<(), StoreError> {
         let (removed, lost) = self.write(|db| {
-            let (mut writes, mut removed, mut lost) = (Writes::default(), 0, 0);
+            let (mut writes, mut leaving, mut lost) = (Writes::default(), Leaving::default(), 0);
             let mut staying = Vec::new();
             for entry in db.scan_prefix(keys::newest_alerts_of(run_id)) {
                 let (key, cursor) = entry?;
@@ -152,25 +149,22 @@ impl Shared {
             let waits_from = self.undelivered_from(db)?;
             staying.sort_unstable();
             for (cursor, key) in staying {
-                let stored = keys::numbered(keys::ALERT, cursor);
-                let record = pieces::get(db, &stored)?;
+                let record = bundles::get(db, cursor)?;
                 let alert = record.and_then(|record| decode_alert(cursor, &record).ok());
                 if alert.is_some_and(|alert| alert.warning.state == WarningState::Open) {
                     continue;
                 }
                 writes.remove(&key);
                 if cursor < oldest {
-                    removed += 1;
                     lost += usize::from(cursor >= waits_from);
-                    writes.remove_stored(db, &stored)?;
+                    leaving.take_out(db, cursor)?;
                 }
                 too_many -= 1;
                 if too_many == 0 {
                     break;
                 }
             }
-            writes.apply_each(db)?;
-            Ok((removed, lost))
+            leaving.apply(db, writes).map(|removed| (removed, lost))
         })?;
         count(&self.tally.alerts_removed, removed);
         count(&self.tally.alerts_lost, lost);
@@ -188,22 +182,21 @@ impl Shared {
         while from < until {
             let (removed, lost, newest) = self.write(|db| {
                 let waits_from = self.undelivered_from(db)?;
-                let (mut writes, mut removed, mut lost) = (Writes::default(), 0, 0);
-                let cursors = cursors(db, from, until - 1)?;
-                for &cursor in &cursors {
-                    match newest_of_its_warning(db, cursor)? {
-                        Some((of_warning, run_id)) if of_warning == cursor => {
+                let (mut leaving, mut lost) = (Leaving::default(), 0);
+                let alerts = bundles::range(db, from, until - 1, TOGETHER)?;
+                for (cursor, record) in &alerts {
+                    match newest_of_its_warning(db, *cursor, record)? {
+                        Some((of_warning, run_id)) if of_warning == *cursor => {
                             staying.insert(run_id);
                             continue;
                         }
                         Some(_) => {}
-                        None => lost += usize::from(cursor >= waits_from),
+                        None => lost += usize::from(*cursor >= waits_from),
                     }
-                    removed += 1;
-                    writes.remove_stored(db, &keys::numbered(keys::ALERT, cursor))?;
+                    leaving.take_out(db, *cursor)?;
                 }
-                writes.apply_each(db)?;
-                Ok((removed, lost, cursors.last().copied()))
+                let removed = leaving.apply(db, Writes::default())?;
+                Ok((removed, lost, alerts.last().map(|(cursor, _)| *cursor)))
             })?;
             count(&self.tally.alerts_removed, removed);
             count(&self.tally.alerts_lost, lost);
@@ -219,20 +212,18 @@ impl Shared {
     pub(super) fn forget_alerts_of(&self, run_id: &str) -> Result<(), StoreError> {
         let oldest = self.first_cursor.load(Ordering::Acquire);
         let (removed, lost) = self.write(|db| {
-            let (mut writes, mut removed, mut lost) = (Writes::default(), 0, 0);
+            let (mut writes, mut leaving, mut lost) = (Writes::default(), Leaving::default(), 0);
             let waits_from = self.undelivered_from(db)?;
             for entry in db.scan_prefix(keys::newest_alerts_of(run_id)) {
                 let (key, cursor) = entry?;
                 writes.remove(&key);
                 let cursor = pieces::read_number(&cursor).unwrap_or(u64::MAX);
                 if cursor < oldest {
-                    removed += 1;
                     lost += usize::from(cursor >= waits_from);
-                    writes.remove_stored(db, &keys::numbered(keys::ALERT, cursor))?;
+                    leaving.take_out(db, cursor)?;
                 }
             }
-            writes.apply_each(db)?;
-            Ok((removed, lost))
+            leaving.apply(db, writes).map(|removed| (removed, lost))
         })?;
         count(&self.tally.alerts_removed, removed);
         count(&self.tally.alerts_lost, lost);
@@ -246,24 +237,16 @@ impl Shared {
         let mut from = cursor.saturating_add(1);
         let mut alerts = Vec::new();
         while alerts.len() < limit && from < stored_until {
-            let records = self.read(|db| {
-                let stored = db.range(numbers(from, stored_until - 1));
-                let records = stored
-                    .take(TOGETHER.min(limit - alerts.len()))
-                    .map(|entry| {
-                        let (key, first) = entry?;
-                        let cursor = keys::number(&key).unwrap_or(from);
-                        Ok((cursor, pieces::joined(db, &key, &first)?))
-                    });
-                records.collect::<sled::Result<Vec<_>>>()
-            })?;
+            let least = TOGETHER.min(limit - alerts.len());
+            let records = self.read(|db| bundles::range(db, from, stored_until - 1, least))?;
             let Some((newest, _)) = records.last() else {
                 break;
             };
             from = newest + 1;
-            let readable = |(cursor, record): &(_, Vec<_>)| self.readable(*cursor, record);
+            let readable = |(cursor, record): &Stored| self.readable(*cursor, record);
             alerts.extend(records.iter().filter_map(readable));
         }
+        alerts.truncate(limit);
         let missing = limit - alerts.len();
         alerts.extend(waiting.into_iter().take(missing));
         Ok(alerts)
@@ -291,7 +274,7 @@ impl Shared {
             let newest = db.scan_prefix(keys::newest_alerts_of(run_id)).values();
             let records = newest.map(|cursor| {
                 let cursor = pieces::read_number(&cursor?).unwrap_or(0);
-                let record = pieces::get(db, &keys::numbered(keys::ALERT, cursor))?;
+                let record = bundles::get(db, cursor)?;
                 Ok(record.map(|record| (cursor, record)))
             });
             records.collect::<sled::Result<Vec<_>>>()
@@ -318,8 +301,8 @@ impl Shared {
             Ok(alert) => return Some(alert),
             Err(error) => error,
         };
-        let key = keys::numbered(keys::ALERT, cursor);
-        if self.read(|db| db.contains_key(key)).unwrap_or(true) {
+        let is_there = self.read(|db| Ok(bundles::get(db, cursor)?.is_some()));
+        if is_there.unwrap_or(true) {
             self.note_unreadable(cursor, &error);
         }
         None
@@ -347,23 +330,9 @@ impl Shared {
     }
 }
 
-/// The keys of alerts from one cursor to another.
-fn numbers(from: u64, to: u64) -> RangeInclusive<[u8; keys::NUMBERED_BYTES]> {
-    keys::numbered(keys::ALERT, from)..=keys::numbered(keys::ALERT, to)
-}
-
-/// The next cursors under which alerts are stored, from one to another.
-fn cursors(db: &Db, from: u64, to: u64) -> sled::Result<Vec<u64>> {
-    let found = db.range(numbers(from, to)).keys().take(TOGETHER);
-    found
-        .filter_map(|key| key.map(|key| keys::number(&key)).transpose())
-        .collect()
-}
-
 /// The newest alert of the warning that a stored alert tells of, and its run; none where that is forgotten.
-fn newest_of_its_warning(db: &Db, cursor: u64) -> sled::Result<Option<(u64, Text)>> {
-    let record = pieces::get(db, &keys::numbered(keys::ALERT, cursor))?;
-    let Some(alert) = record.and_then(|record| decode_alert(cursor, &record).ok()) else {
+fn newest_of_its_warning(db: &Db, cursor: u64, record: &[u8]) -> sled::Result<Option<(u64, Text)>> {
+    let Ok(alert) = decode_alert(cursor, record) else {
         return Ok(None);
     };
     let newest = db.get(keys::newest_alert(&alert.run_id, alert.warning.id))?;

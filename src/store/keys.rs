@@ -6,7 +6,7 @@
 //! | `!journal` | first position of the journal that somebody may need, u64 |
 //! | `!runs` | number of runs, and the journal position of which it is, two u64 |
 //! | `!position` | newest journal position contained in states, where the database was rebuilt, u64 |
-//! | `a` cursor | alert |
+//! | `a` cursor | that alert and some of those behind it (`bundles`) |
 //! | `b` length, run id, warning id | cursor of the warning's newest alert, u64 |
 //! | `c` name | cursor of an exporter, u64 |
 //! | `i` created, run id | nothing |

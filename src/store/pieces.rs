@@ -15,7 +15,7 @@ pub(super) const SEGMENT_BYTES: usize = 2 << 20;
 /// Longest value that sled is given: twenty of them stay below a quarter of a segment. Each of the 256 parts of sled's cache
 /// keeps a page however large that is, and looks what to let go of only every 64 uses: with values of 24,000 bytes and a cache of
 /// 7 MiB, the process took 157 MiB beside six thousand large runs on disk, and 88 with these.
-const PIECE_BYTES_MAX: usize = 4_000;
+pub(super) const PIECE_BYTES_MAX: usize = 4_000;
 
 /// Length of the number before the first piece.
 const HEADER_BYTES: usize = 2;

@@ -9,6 +9,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use tokio::sync::watch;
 
+use super::bundles;
 use super::database::Database;
 use super::error::StoreError;
 use super::keys;
@@ -162,8 +163,7 @@ impl Shared {
             None => u64::MAX,
         };
         shared.snapshot_start.store(kept_from, Ordering::Release);
-        let newest = shared.read(|db| last(db, keys::ALERT))?.unwrap_or(0);
-        let oldest = shared.read(|db| first(db, keys::ALERT))?.unwrap_or(1);
+        let (oldest, newest) = shared.read(bundles::ends)?.unwrap_or((1, 0));
         let all_from = (newest + 1).saturating_sub(shared.alerts_max).max(oldest);
         shared.first_cursor.store(all_from, Ordering::Release);
         shared.last_cursor.send_replace(newest);
@@ -424,14 +424,4 @@ impl Shared {
     fn needed(&self) -> MutexGuard<'_, BTreeMap<u16, u64>> {
         self.needed.lock().unwrap_or_else(PoisonError::into_inner)
     }
-}
-
-fn first(db: &sled::Db, prefix: u8) -> sled::Result<Option<u64>> {
-    let entry = db.range(keys::all(prefix)).keys().next().transpose()?;
-    Ok(entry.and_then(|key| keys::number(&key)))
-}
-
-fn last(db: &sled::Db, prefix: u8) -> sled::Result<Option<u64>> {
-    let entry = db.range(keys::all(prefix)).keys().next_back().transpose()?;
-    Ok(entry.and_then(|key| keys::number(&key)))
 }
