@@ -11,12 +11,13 @@ use super::doors::{GRPC, HTTP, doors, key};
 use super::environment::Lookup;
 use super::mistake::{Mistakes, listed, nearest};
 use super::others;
+use super::read::read;
 use super::shape::{Protocols, Shape};
 use super::tree::Node;
 use super::values::{MemoryLimit, Period};
 use super::{Logs, Settings};
 use crate::engine::guard::message;
-use crate::engine::guard::policy::{GuardPolicy, VerdictKind, When};
+use crate::engine::guard::policy::{Action, GuardPolicy, VerdictKind, When};
 use crate::engine::policy::{LOOKED_BACK_CALLS_MAX, Policy, ToolCounts};
 use crate::engine::warning::Rule;
 use crate::normalize::{self, Prices};
@@ -329,42 +330,55 @@ fn window(rule: &str, counts: Option<&ToolCounts>, path: &[&str], check: &mut Ch
 /// Longest that an agent may be made to wait for the guard.
 const GUARD_DEADLINE_MS_MAX: u64 = 10_000;
 
+/// Checks what is written of the guard; the profile's is right.
 fn guard(guard: &GuardPolicy, path: &[&str], check: &mut Checker<'_>) {
-    let actions = key(path, &["actions"]);
     let deadline = key(path, &["deadline_ms"]);
     if check.tree.has(&deadline) {
         check.range(&deadline, guard.deadline_ms, 1, GUARD_DEADLINE_MS_MAX);
     }
-    for (number, action) in guard.actions.iter().enumerate() {
-        let nth = number + 1;
-        if action.rules.is_empty() {
-            check.wrong(&actions, format!("action {nth} names no rule"));
+    let actions = key(path, &["actions"]);
+    for item in check.tree.at(&actions).map_or(&[][..], Node::items) {
+        // What of it cannot be read has been named, and is left out.
+        let readable = read::<Action>(&item.node, None, &[], &mut Mistakes::default());
+        let path = key(&actions, &[&item.key]);
+        if let Some(action) = readable {
+            self::action(&action, &item.node, &path, check);
         }
-        if action.message.trim().is_empty() && action.verdict != VerdictKind::Allow {
-            check.wrong(&actions, format!("action {nth} has no message"));
-        }
-        for name in message::unknown_names(&action.message) {
-            let text = match nearest(name, message::NAMES) {
-                Some(meant) => format!("did you mean `{{{meant}}}`?"),
-                None => format!(
-                    "known are {}",
-                    listed(
-                        &message::NAMES
-                            .map(|name| format!("{{{name}}}"))
-                            .each_ref()
-                            .map(String::as_str)
-                    )
-                ),
-            };
-            let text = format!("action {nth}: nothing is put in for `{{{name}}}`; {text}");
-            check.wrong(&actions, text);
-        }
-        if action.when == When::Owed && action.verdict.refuses() {
-            let text = format!(
-                "action {nth}: what is owed can be said, but no call is refused for it; use `verdict: nudge`"
-            );
-            check.wrong(&actions, text);
-        }
+    }
+}
+
+fn action(action: &Action, written: &Node, path: &[&str], check: &mut Checker<'_>) {
+    if written
+        .child("rules")
+        .is_some_and(|rules| rules.items().is_empty())
+    {
+        check.wrong(&key(path, &["rules"]), "names no rule");
+    }
+    let message = key(path, &["message"]);
+    if action.message.trim().is_empty() && action.verdict != VerdictKind::Allow {
+        check.wrong(&message, "is empty");
+    }
+    for name in message::unknown_names(&action.message) {
+        let text = match nearest(name, message::NAMES) {
+            Some(meant) => format!("did you mean `{{{meant}}}`?"),
+            None => format!(
+                "known are {}",
+                listed(
+                    &message::NAMES
+                        .map(|name| format!("{{{name}}}"))
+                        .each_ref()
+                        .map(String::as_str)
+                )
+            ),
+        };
+        let text = format!("nothing is put in for `{{{name}}}`; {text}");
+        check.wrong(&message, text);
+    }
+    if action.when == When::Owed && action.verdict.refuses() {
+        check.wrong(
+            &key(path, &["when"]),
+            "what is owed can be said, but no call is refused for it; use `verdict: nudge`",
+        );
     }
 }
 

@@ -20,12 +20,7 @@ pub(super) fn substitute(node: &mut Node, path: &str, lookup: Lookup<'_>, mistak
                 text,
             }),
         },
-        Value::List(nodes) => {
-            for node in nodes {
-                substitute(node, path, lookup, mistakes);
-            }
-        }
-        Value::Map(entries) => {
+        Value::Map(entries) | Value::List(entries) => {
             for entry in entries {
                 substitute(&mut entry.node, &joined(path, &entry.key), lookup, mistakes);
             }

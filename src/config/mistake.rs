@@ -25,7 +25,7 @@ pub struct Place {
 pub struct Mistake {
     /// Where it stands.
     pub place: Place,
-    /// The key's full path, with dots; empty where the file as a whole is meant.
+    /// The key's full path, with dots and, of an item of a list, its number; empty where the file as a whole is meant.
     pub key: String,
     /// What is wrong, and what would be right.
     pub text: String,

@@ -339,9 +339,9 @@ fn load_text(
     let loaded = shape.map(|shape| {
         let name = shape.detectors.profile;
         let mut policy = profile::policy(name, &changes, &known, &mut mistakes);
+        profile::lay_guard(name, guard.clone(), &known, &mut policy, &mut mistakes);
         let tools = changes.child("tools");
         policy.others = others::policies(others, tools, guard.as_ref(), &known, &mut mistakes);
-        profile::lay_guard(name, guard, &known, &mut policy, &mut mistakes);
         let mut check = check::Checker {
             tree: &tree,
             mistakes: &mut mistakes,

@@ -2,7 +2,7 @@
 //!
 //! serde stops at the first error. So a shape is read again and again: each time the part at fault is noted and taken
 //! out, until what is left is right. Every key has a default or is reported missing once, so this ends, after at most as
-//! many rounds as there are keys.
+//! many rounds as there are keys and items of lists.
 
 use std::fmt;
 
@@ -115,8 +115,7 @@ impl ReadError {
 
     /// Sections that may stand beside the key at fault but are read apart, as those that are laid over a profile are.
     fn beside<'a>(&self, known_paths: &'a [String]) -> impl Iterator<Item = &'a str> {
-        let section = self.path.split_last().map(|(_, section)| section.join("."));
-        let section = section.unwrap_or_default();
+        let section = self.path[..self.path.len().saturating_sub(1)].join(".");
         known_paths.iter().filter_map(move |path| {
             let (parent, key) = path.rsplit_once('.').unwrap_or(("", path));
             (parent == section).then_some(key)
@@ -226,7 +225,7 @@ impl<'de> Deserializer<'de> for &Node {
             Value::Int(value) => visitor.visit_i64(*value),
             Value::Float(value) => visitor.visit_f64(*value),
             Value::Text(text) | Value::Untyped(text) => visitor.visit_str(text),
-            Value::List(nodes) => visitor.visit_seq(Items(nodes.iter())),
+            Value::List(items) => visitor.visit_seq(Items(items.iter())),
             Value::Map(entries) => visitor.visit_map(Entries::new(entries)),
         }
     }
@@ -319,7 +318,7 @@ impl<'de> Deserializer<'de> for &Node {
     }
 }
 
-struct Items<'a>(std::slice::Iter<'a, Node>);
+struct Items<'a>(std::slice::Iter<'a, Entry>);
 
 impl<'de> SeqAccess<'de> for Items<'_> {
     type Error = ReadError;
@@ -328,7 +327,11 @@ impl<'de> SeqAccess<'de> for Items<'_> {
         &mut self,
         seed: S,
     ) -> Result<Option<S::Value>, ReadError> {
-        self.0.next().map(|node| seed.deserialize(node)).transpose()
+        let read = |entry: &Entry| {
+            let item = seed.deserialize(&entry.node);
+            item.map_err(|error| error.under(&entry.key))
+        };
+        self.0.next().map(read).transpose()
     }
 }
 

@@ -1,5 +1,6 @@
 //! The configuration as its writers meet it: the reference, good files, bad files and what is said about them.
 
+mod guard;
 mod mistakes;
 
 use super::*;

@@ -36,7 +36,8 @@ pub(super) enum Value {
     Text(String),
     /// Text out of an environment variable or a flag: it has no type of its own and becomes what its reader expects.
     Untyped(String),
-    List(Vec<Node>),
+    /// The keys are the numbers of the items, from 1: they stay when others are taken out.
+    List(Vec<Entry>),
     Map(Vec<Entry>),
 }
 
@@ -101,7 +102,7 @@ impl Node {
     /// Takes the value at a path out of the tree.
     pub(super) fn take(&mut self, path: &[&str]) -> Option<Self> {
         let (key, rest) = path.split_first()?;
-        let Value::Map(entries) = &mut self.value else {
+        let (Value::Map(entries) | Value::List(entries)) = &mut self.value else {
             return None;
         };
         let index = entries.iter().position(|entry| entry.key == *key)?;
@@ -177,15 +178,29 @@ impl Node {
         self.entry(key).map(|entry| &entry.node)
     }
 
+    /// What is at a path.
+    pub(super) fn at(&self, path: &[&str]) -> Option<&Self> {
+        path.iter().try_fold(self, |node, key| node.child(key))
+    }
+
     /// Whether there is something at a path.
     pub(super) fn has(&self, path: &[&str]) -> bool {
-        let found = path.iter().try_fold(self, |node, key| node.child(key));
-        found.is_some()
+        self.at(path).is_some()
+    }
+
+    /// The items of a list, with their numbers.
+    pub(super) fn items(&self) -> &[Entry] {
+        match &self.value {
+            Value::List(items) => items,
+            _ => &[],
+        }
     }
 
     fn entry(&self, key: &str) -> Option<&Entry> {
         match &self.value {
-            Value::Map(entries) => entries.iter().find(|entry| entry.key == key),
+            Value::Map(entries) | Value::List(entries) => {
+                entries.iter().find(|entry| entry.key == key)
+            }
             _ => None,
         }
     }
@@ -193,8 +208,7 @@ impl Node {
     fn name_source(&mut self, source: &Arc<str>) {
         self.place.source = Some(Arc::clone(source));
         match &mut self.value {
-            Value::List(nodes) => nodes.iter_mut().for_each(|node| node.name_source(source)),
-            Value::Map(entries) => {
+            Value::Map(entries) | Value::List(entries) => {
                 for entry in entries {
                     entry.place.source = Some(Arc::clone(source));
                     entry.node.name_source(source);
@@ -205,7 +219,7 @@ impl Node {
     }
 
     fn refuse_duplicates(&mut self, path: &str, mistakes: &mut Mistakes) {
-        let Value::Map(entries) = &mut self.value else {
+        let (Value::Map(entries) | Value::List(entries)) = &mut self.value else {
             return;
         };
         let mut kept: Vec<Entry> = Vec::with_capacity(entries.len());
@@ -316,11 +330,15 @@ impl<'de> Visitor<'de> for ValueVisitor {
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Value, A::Error> {
-        let mut nodes = Vec::new();
-        while let Some(node) = items.next_element()? {
-            nodes.push(node);
+        let mut entries = Vec::new();
+        while let Some(node) = items.next_element::<Node>()? {
+            entries.push(Entry {
+                key: (entries.len() + 1).to_string(),
+                place: node.place.clone(),
+                node,
+            });
         }
-        Ok(Value::List(nodes))
+        Ok(Value::List(entries))
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Value, A::Error> {

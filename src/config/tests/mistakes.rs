@@ -8,12 +8,8 @@ pub(super) fn check(text: &str, expected: &[&str]) {
     let lines: Vec<String> = mistakes.0.iter().map(ToString::to_string).collect();
     assert_eq!(lines.len(), expected.len(), "{text}\n{mistakes}");
     for (line, expected) in lines.iter().zip(expected) {
-        let (place, rest) = expected.split_once(' ').unwrap();
-        assert!(
-            line.starts_with(&format!("eddy.yaml:{place}")),
-            "{text}\n{line}\n{expected}"
-        );
-        assert!(line.contains(rest), "{text}\n{line}\n{expected}");
+        let is_said = line.starts_with(&format!("eddy.yaml:{expected}"));
+        assert!(is_said, "{text}\n{line}\n{expected}");
     }
 }
 
@@ -175,7 +171,7 @@ fn wrong_names_and_thresholds_are_named() {
     );
 }
 
-/// Given settings of rules that hold at nothing or never, and messages that name what is not put in, each is named.
+/// Given settings of rules that hold at nothing or never, each is named.
 #[test]
 fn settings_that_mean_nothing_are_named() {
     let rules = |rules: &str| format!("detectors:\n  rules: {rules}");
@@ -215,13 +211,6 @@ fn settings_that_mean_nothing_are_named() {
     check(
         "detectors: {profiles: {x: {profile: attocode, rules: {doom_loop: {calls: 0}}}}}",
         &["1:67: detectors.profiles.x.rules.doom_loop.calls: must be at least 1"],
-    );
-    check(
-        "guard:\n  actions:\n    - {rules: [tool_cycle], verdict: nudge, message: '{tool_nam}'}\n    - {rules: [tool_cycle], verdict: nudge, message: 'see {x} and {\"a\": 1}'}",
-        &[
-            "2:3: guard.actions: action 1: nothing is put in for `{tool_nam}`; did you mean `{tool_name}`?",
-            "2:3: guard.actions: action 2: nothing is put in for `{x}`; known are `{tool_name}`, `{arguments}`",
-        ],
     );
     // What may be nothing: calls of a tool, and what is long.
     for text in [
