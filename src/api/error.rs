@@ -5,7 +5,8 @@
 use std::borrow::Cow;
 
 use axum::Json;
-use axum::http::StatusCode;
+use axum::http::header::RETRY_AFTER;
+use axum::http::{HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
 use serde_json::json;
 use tonic::Code;
@@ -105,7 +106,15 @@ impl IntoResponse for ApiError {
     }
 }
 
+/// When somebody is to come again for whom there is no room now, or whom Eddy cannot answer yet, in seconds.
+const RETRY_AFTER_SECONDS: HeaderValue = HeaderValue::from_static("1");
+
 /// An answer over HTTP that says what went wrong: `{"error": "…"}`.
 pub(super) fn failure(status: StatusCode, text: &str) -> Response {
-    (status, Json(json!({ "error": text }))).into_response()
+    let mut response = (status, Json(json!({ "error": text }))).into_response();
+    if status == StatusCode::SERVICE_UNAVAILABLE {
+        let headers = response.headers_mut();
+        headers.insert(RETRY_AFTER, RETRY_AFTER_SECONDS);
+    }
+    response
 }

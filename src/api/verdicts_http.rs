@@ -5,6 +5,7 @@
 //! JSON or a text; enums are words.
 
 use std::collections::BTreeMap;
+use std::error::Error;
 
 use axum::Json;
 use axum::body::Bytes;
@@ -16,6 +17,7 @@ use axum::routing::{get, post};
 use axum::{Router, extract::rejection::BytesRejection};
 use serde::Serialize;
 use serde_json::value::RawValue;
+use tonic::{Code, Status};
 
 use super::error::{ApiError, failure};
 use super::queries::Api;
@@ -52,7 +54,7 @@ struct TakenIn {
 async fn check(State(api): State<Api>, body: Result<Bytes, BytesRejection>) -> Response {
     let body = match body {
         Ok(body) => body,
-        Err(rejection) => return too_large(&rejection),
+        Err(rejection) => return not_arrived(&rejection),
     };
     let answered = async {
         let mut fields = Fields::read(&body)?;
@@ -89,7 +91,7 @@ async fn check(State(api): State<Api>, body: Result<Bytes, BytesRejection>) -> R
 async fn report(State(api): State<Api>, body: Result<Bytes, BytesRejection>) -> Response {
     let body = match body {
         Ok(body) => body,
-        Err(rejection) => return too_large(&rejection),
+        Err(rejection) => return not_arrived(&rejection),
     };
     let answered = async {
         let mut fields = Fields::read(&body)?;
@@ -118,7 +120,7 @@ async fn report(State(api): State<Api>, body: Result<Bytes, BytesRejection>) -> 
 async fn message(State(api): State<Api>, body: Result<Bytes, BytesRejection>) -> Response {
     let body = match body {
         Ok(body) => body,
-        Err(rejection) => return too_large(&rejection),
+        Err(rejection) => return not_arrived(&rejection),
     };
     let answered = async {
         let mut fields = Fields::read(&body)?;
@@ -174,12 +176,22 @@ async fn totals(State(api): State<Api>) -> Result<Json<TotalsJson>, ApiError> {
     }))
 }
 
-fn too_large(rejection: &BytesRejection) -> Response {
-    let text = format!(
-        "body: {}; at most {REQUEST_BYTES_MAX} bytes are taken",
-        rejection.body_text()
-    );
-    failure(rejection.status(), &text)
+/// Why the body of a question was not taken whole: what its place, its length or its connection has to say.
+fn not_arrived(rejection: &BytesRejection) -> Response {
+    let mut causes = std::iter::successors(rejection.source(), |&cause| cause.source());
+    let refused = causes.find_map(|cause| cause.downcast_ref::<Status>());
+    match refused.map(|status| (status.code(), status.message())) {
+        Some((Code::Unavailable, text)) => failure(StatusCode::SERVICE_UNAVAILABLE, text),
+        Some((Code::DeadlineExceeded, text)) => failure(StatusCode::REQUEST_TIMEOUT, text),
+        _ if rejection.status() == StatusCode::PAYLOAD_TOO_LARGE => {
+            let text = format!("body: at most {REQUEST_BYTES_MAX} bytes are taken");
+            failure(StatusCode::PAYLOAD_TOO_LARGE, &text)
+        }
+        _ => failure(
+            rejection.status(),
+            &format!("body: {}", rejection.body_text()),
+        ),
+    }
 }
 
 fn word(verdict: v1::Verdict) -> VerdictKind {

@@ -31,6 +31,7 @@ use crate::store::{Options, Store, Turn};
 
 mod address;
 mod alerts;
+mod refusals;
 mod runs;
 
 /// How long a test waits for what must come.

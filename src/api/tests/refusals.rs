@@ -1,0 +1,73 @@
+//! What is refused of a question before anybody is asked: what does not arrive, is too much, or is not in the caller's language.
+
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::time::{Instant, timeout};
+
+use super::{Fixture, Options, PATIENCE, Settings};
+
+const CHECK: &str = "/v1/guard/check";
+
+/// What is answered over HTTP: the status, the headers, and the JSON.
+async fn answer(eddy: &Fixture, length: usize, body: &[u8]) -> (u16, String, Value) {
+    let length = format!("content-length: {length}\r\n");
+    let mut socket = eddy.ask("POST", CHECK, &length).await;
+    socket.write_all(body).await.unwrap();
+    let mut text = String::new();
+    let read = timeout(PATIENCE, socket.read_to_string(&mut text)).await;
+    read.unwrap().unwrap();
+    let (head, body) = text.split_once("\r\n\r\n").unwrap();
+    let status = head.split(' ').nth(1).unwrap().parse().unwrap();
+    (status, head.to_owned(), serde_json::from_str(body).unwrap())
+}
+
+/// Given much of a question that does not go on, another one that would be too much beside it is told when to come again; once
+/// the first is gone, it is answered.
+#[tokio::test]
+async fn too_much_that_arrives_is_refused_for_now() {
+    let settings = Settings {
+        arriving_bytes_max: 1_000,
+        ..Settings::default()
+    };
+    let eddy = Fixture::start_with(&Options::default(), settings).await;
+    let mut stuck = eddy.ask("POST", CHECK, "content-length: 990\r\n").await;
+    stuck.write_all(&[b' '; 900]).await.unwrap();
+    let question = json!({"run_id": "r", "tool": "t", "arguments": "x".repeat(200)}).to_string();
+    let ask = || answer(&eddy, question.len(), question.as_bytes());
+    let deadline = Instant::now() + PATIENCE;
+    let (head, refusal) = loop {
+        let (status, head, json) = ask().await;
+        if status != 200 {
+            assert_eq!(status, 503, "{json}");
+            break (head, json);
+        }
+        assert!(Instant::now() < deadline, "all of it is taken");
+    };
+    assert!(head.contains("retry-after: 1"), "{head}");
+    let expected = json!({"error": "too much of other questions is arriving; try again"});
+    assert_eq!(refusal, expected);
+    drop(stuck);
+    while ask().await.0 != 200 {
+        assert!(Instant::now() < deadline, "nothing was given back");
+    }
+}
+
+/// Given a question that does not arrive in time, or is longer than any may be, it is said which of the two it was.
+#[tokio::test]
+async fn late_and_long_questions_are_told_apart() {
+    let settings = Settings {
+        arrival_max: Duration::from_millis(50),
+        ..Settings::default()
+    };
+    let eddy = Fixture::start_with(&Options::default(), settings).await;
+    let (status, _, json) = answer(&eddy, 10, b"{").await;
+    let expected = json!({"error": "the question did not arrive in time"});
+    assert_eq!((status, json), (408, expected));
+    let eddy = Fixture::start().await;
+    let long = vec![b' '; (4 << 20) + 1];
+    let (status, _, json) = answer(&eddy, long.len(), &long).await;
+    let expected = json!({"error": "body: at most 4194304 bytes are taken"});
+    assert_eq!((status, json), (413, expected));
+}
