@@ -19,7 +19,7 @@ use axum::response::{IntoResponse, Response};
 use tower::ServiceExt;
 
 use super::error::failure;
-use crate::door::{Door, Tenant, UNAUTHENTICATED};
+use crate::door::{Door, Tenant, UNAUTHENTICATED, is_grpc};
 
 /// Paths that need no token.
 const OPEN_PATHS: [&str; 4] = [
@@ -112,12 +112,6 @@ fn foreign_name(request: &Request) -> Response {
         return tonic::Status::permission_denied(FOREIGN_NAME).into_http();
     }
     failure(StatusCode::FORBIDDEN, FOREIGN_NAME)
-}
-
-/// Whether the caller expects an answer of gRPC.
-pub(super) fn is_grpc(request: &Request) -> bool {
-    let content_type = request.headers().get(header::CONTENT_TYPE);
-    content_type.is_some_and(|value| value.as_bytes().starts_with(b"application/grpc"))
 }
 
 #[cfg(test)]

@@ -29,7 +29,7 @@ use tokio::time::Sleep;
 
 use super::Settings;
 use super::error::failure;
-use super::gate::is_grpc;
+use crate::door::is_grpc;
 
 /// What is answered however many ask.
 const ALWAYS: [&str; 2] = ["/healthz", "/readyz"];

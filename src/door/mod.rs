@@ -30,10 +30,19 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
+use axum::extract::Request;
+use axum::http::header;
 use futures_util::Stream;
 use tokio::net::TcpListener;
 
 use tls::Tls;
+
+/// Whether the caller speaks gRPC, and expects an answer of it.
+#[must_use]
+pub fn is_grpc(request: &Request) -> bool {
+    let content_type = request.headers().get(header::CONTENT_TYPE);
+    content_type.is_some_and(|value| value.as_bytes().starts_with(b"application/grpc"))
+}
 
 /// How often the files of certificates and tokens are looked at.
 const LOOK_EVERY: Duration = Duration::from_secs(10);

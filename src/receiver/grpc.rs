@@ -8,7 +8,8 @@
 use axum::Router;
 use axum::body::Body;
 use axum::extract::Request;
-use axum::http::{HeaderMap, HeaderValue, Response, header};
+use axum::http::{HeaderMap, HeaderValue, Response, StatusCode, header};
+use axum::response::IntoResponse;
 use axum::routing::post;
 use bytes::{BufMut, Bytes, BytesMut};
 use http_body_util::{BodyExt, Full};
@@ -24,7 +25,7 @@ use super::Settings;
 use super::body::{self, Coding, Framing};
 use super::budget::Share;
 use super::intake::{Accepted, Intake, Refused};
-use crate::door::{Reading, Tenant, Tokens, UNAUTHENTICATED, discard};
+use crate::door::{Reading, Tenant, Tokens, UNAUTHENTICATED, discard, is_grpc};
 use crate::otlp::Signal;
 
 const METHODS: [(&str, Signal); 3] = [
@@ -61,7 +62,7 @@ const ACCEPT_ENCODING: &str = "grpc-accept-encoding";
 const STATUS: &str = "grpc-status";
 const GRPC: HeaderValue = HeaderValue::from_static("application/grpc");
 
-/// The methods; every other one is answered `UNIMPLEMENTED`.
+/// The methods; every other one is answered `UNIMPLEMENTED`, and what is not gRPC is refused.
 pub(super) fn routes(intake: &Intake, settings: &Settings, tokens: Tokens) -> Routes {
     let router = Routes::default().into_axum_router();
     let add = |router: Router, (path, signal): (&str, Signal)| {
@@ -72,13 +73,40 @@ pub(super) fn routes(intake: &Intake, settings: &Settings, tokens: Tokens) -> Ro
         )
     };
     let router = METHODS.into_iter().fold(router, add);
+    let (unknown_intake, unknown_settings) = (intake.clone(), settings.clone());
+    let router =
+        router.fallback(move |request: Request| unknown(unknown_intake, unknown_settings, request));
     let counters = intake.clone();
     tokens
-        .guard(router, move |_| {
+        .guard(router, move |request| {
             counters.counters().requests_unauthenticated.add(1);
-            Status::unauthenticated(UNAUTHENTICATED).into_http()
+            if is_grpc(request) {
+                Status::unauthenticated(UNAUTHENTICATED).into_http()
+            } else {
+                other_language()
+            }
         })
         .into()
+}
+
+async fn unknown(intake: Intake, settings: Settings, request: Request) -> Response<Body> {
+    if is_grpc(&request) {
+        return Status::unimplemented("there are the Export methods of OTLP").into_http();
+    }
+    refuse(&intake, &settings, request).await;
+    other_language()
+}
+
+/// Counts a request that is refused for good, and listens to its end.
+async fn refuse(intake: &Intake, settings: &Settings, request: Request) {
+    intake.count_refused(&Refused::Invalid(String::new()));
+    discard(request, settings.arrival_max).await;
+}
+
+/// What is answered to what is not gRPC, as the requests of OTLP/HTTP are that have the wrong port (*gRPC over HTTP2*, "Requests").
+fn other_language() -> Response<Body> {
+    let text = "gRPC is spoken here (content-type application/grpc); OTLP/HTTP has another port";
+    (StatusCode::UNSUPPORTED_MEDIA_TYPE, text).into_response()
 }
 
 async fn export(
@@ -87,9 +115,12 @@ async fn export(
     signal: Signal,
     mut request: Request,
 ) -> Response<Body> {
+    if !is_grpc(&request) {
+        refuse(&intake, &settings, request).await;
+        return other_language();
+    }
     let Some(coding) = coding(request.headers()) else {
-        intake.count_refused(&Refused::Invalid(String::new()));
-        discard(request, settings.arrival_max).await;
+        refuse(&intake, &settings, request).await;
         return unknown_encoding();
     };
     let (tenant, reading) = (Tenant::of(&request), Reading::of(&request));

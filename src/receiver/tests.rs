@@ -24,7 +24,7 @@ use tower::ServiceExt;
 
 use super::fake::Fake;
 use super::{Intake, Settings, grpc};
-use crate::door::{Tenant, Tokens};
+use crate::door::{Credential, Tenant, Token, Tokens};
 use crate::otlp::{Reason, Signal, delimited};
 use crate::shard::Refusal;
 
@@ -362,8 +362,10 @@ async fn requests_must_arrive_in_time() {
         arrival_max: Duration::from_millis(1),
         ..settings()
     };
-    let request = Request::post(TRACES).version(Version::HTTP_2);
-    let request = request.body(stuck(Bytes::from_static(&[0])));
+    let request = Request::post(TRACES)
+        .version(Version::HTTP_2)
+        .header("content-type", "application/grpc")
+        .body(stuck(Bytes::from_static(&[0])));
     let response =
         grpc::routes(&intake, &settings, Tokens::default()).oneshot(request.expect("good"));
     let response = response.await.expect("routes are infallible");
@@ -412,4 +414,33 @@ async fn the_unknown_is_unimplemented() {
     let body = Body::new(Empty::<Bytes>::new());
     let status = send_body(&intake, path, "identity", body).await;
     assert_eq!(status.expect_err("unknown").code(), Code::Unimplemented);
+}
+
+/// Given a request that is not gRPC's, as senders of OTLP/HTTP make who have the wrong port, it is refused over HTTP, whatever its
+/// path, also where a token is asked for.
+#[tokio::test]
+async fn what_is_not_grpc_is_refused() {
+    let (intake, reports) = counting();
+    let token = Credential::from(Token::Text("secret".to_owned()));
+    let tokens = Tokens::read(&[token]).expect("a good token");
+    for (path, content_type, tokens) in [
+        (TRACES, Some("application/x-protobuf"), Tokens::default()),
+        (TRACES, None, Tokens::default()),
+        ("/v1/traces", Some("application/json"), Tokens::default()),
+        (TRACES, Some("application/json"), tokens),
+    ] {
+        let mut request = Request::post(path).version(Version::HTTP_2);
+        if let Some(content_type) = content_type {
+            request = request.header("content-type", content_type);
+        }
+        let body = Body::new(Full::new(framed(false, &recorded())));
+        let request = request.body(body).expect("a good request");
+        let routes = grpc::routes(&intake, &settings(), tokens);
+        let answer = routes.oneshot(request).await.expect("infallible");
+        assert_eq!(answer.status(), 415, "{path} {content_type:?}");
+        let body = answer.into_body().collect().await.expect("an answer");
+        let text = String::from_utf8_lossy(&body.to_bytes()).into_owned();
+        assert!(text.contains("application/grpc"), "{text}");
+    }
+    assert_eq!(reports.load(Ordering::Relaxed), 0);
 }

@@ -71,3 +71,17 @@ async fn late_and_long_questions_are_told_apart() {
     let expected = json!({"error": "body: at most 4194304 bytes are taken"});
     assert_eq!((status, json), (413, expected));
 }
+
+/// Given a request for a service of gRPC that is none of gRPC, it is told what is spoken there.
+#[tokio::test]
+async fn services_of_grpc_speak_grpc_alone() {
+    let eddy = Fixture::start().await;
+    let path = "/eddy.v1.RunService/GetRun";
+    for headers in ["", "content-type: application/json\r\n"] {
+        let mut socket = eddy.ask("POST", path, headers).await;
+        let mut text = String::new();
+        socket.read_to_string(&mut text).await.unwrap();
+        assert!(text.contains(" 415 "), "{text}");
+        assert!(text.contains("{\"error\":\"gRPC is spoken here"), "{text}");
+    }
+}
