@@ -7,7 +7,7 @@ use axum::extract::rejection::{PathRejection, QueryRejection};
 use axum::extract::{Path, Query, Request, State};
 use axum::http::header::CONTENT_TYPE;
 use axum::http::{HeaderMap, StatusCode};
-use axum::middleware::{Next, from_fn};
+use axum::middleware::from_fn;
 use axum::response::sse::{Event, KeepAlive, Sse};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
@@ -17,6 +17,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 use super::error::{ApiError, failure};
+use super::grpc;
 use super::queries::{Api, page_size};
 use super::tail::{AlertFilter, TailItem};
 use super::verdicts_http;
@@ -39,7 +40,7 @@ const SEVERITIES: [Severity; 3] = [Severity::Info, Severity::Warning, Severity::
 
 /// Puts the HTTP side beside the gRPC services, and answers what neither knows.
 pub(super) fn add_routes(
-    grpc: Router,
+    services: Router,
     api: Api,
     metrics: impl Fn() -> String + Clone + Send + Sync + 'static,
 ) -> Router {
@@ -56,21 +57,11 @@ pub(super) fn add_routes(
         .route("/metrics", get(metrics))
         .method_not_allowed_fallback(wrong_method)
         .with_state(api);
-    grpc.reset_fallback()
-        .route_layer(from_fn(refuse_others))
+    services
+        .reset_fallback()
+        .route_layer(from_fn(grpc::speak))
         .merge(http)
         .fallback(unknown_path)
-}
-
-/// Refuses what is sent to a service of gRPC in another language (*gRPC over HTTP2*, "Requests").
-async fn refuse_others(request: Request, next: Next) -> Response {
-    if !is_grpc(&request) {
-        return failure(
-            StatusCode::UNSUPPORTED_MEDIA_TYPE,
-            "gRPC is spoken here (content-type application/grpc); JSON is taken and given under /v1/",
-        );
-    }
-    next.run(request).await
 }
 
 #[derive(Deserialize)]

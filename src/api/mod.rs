@@ -2,8 +2,8 @@
 //!
 //! Both ask the same few questions (`queries`): one run, pages of runs, a run as it changes, and the tail of the log of
 //! alerts (`tail`). `runs` and `warnings` answer them over gRPC, with values turned into protobuf in `convert`;
-//! `http` answers them in the JSON of [`crate::json`]. What cannot be answered is an `error`, worded once. Readiness
-//! (`ready`) is shown as `grpc.health.v1` and as `/readyz`.
+//! `http` answers them in the JSON of [`crate::json`], and `grpc` sees who speaks another language. What cannot be answered
+//! is an `error`, worded once. Readiness (`ready`) is shown as `grpc.health.v1` and as `/readyz`.
 //!
 //! How much may be asked at once is bounded before anything else (`places`).
 //!
@@ -17,6 +17,7 @@
 mod convert;
 mod error;
 mod gate;
+mod grpc;
 mod http;
 mod places;
 mod queries;

@@ -9,6 +9,7 @@ use futures_util::{Stream, StreamExt};
 use tonic::{Request, Response, Status, Streaming};
 
 use super::error::ApiError;
+use super::grpc::corrected;
 use super::queries::Api;
 use super::v1;
 use super::v1::guard_service_server::{GuardService, GuardServiceServer};
@@ -189,7 +190,7 @@ impl GuardService for Api {
         let api = self.clone();
         let answers = requests.into_inner().then(move |request| {
             let api = api.clone();
-            async move { Ok(api.answer_in_session(request?).await) }
+            async move { Ok(api.answer_in_session(request.map_err(corrected)?).await) }
         });
         let answers = answers.map(move |answer| {
             let _held = &permit;

@@ -2,11 +2,15 @@
 
 use std::time::Duration;
 
+use futures_util::stream;
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::time::{Instant, timeout};
+use tonic::Code;
+use tonic_prost::ProstCodec;
 
 use super::{Fixture, Options, PATIENCE, Settings};
+use crate::api::v1;
 
 const CHECK: &str = "/v1/guard/check";
 
@@ -84,4 +88,41 @@ async fn services_of_grpc_speak_grpc_alone() {
         assert!(text.contains(" 415 "), "{text}");
         assert!(text.contains("{\"error\":\"gRPC is spoken here"), "{text}");
     }
+}
+
+/// Given gRPC requests that cannot be read or are too large, it is the caller who is told to be wrong.
+#[tokio::test]
+async fn what_cannot_be_read_is_the_callers_mistake() {
+    let eddy = Fixture::start().await;
+    let mut grpc = tonic::client::Grpc::new(eddy.channel().await);
+    // Where a text is expected, this has a number.
+    let wrong = prost_types::Timestamp {
+        seconds: 7,
+        nanos: 0,
+    };
+    grpc.ready().await.unwrap();
+    let path = "/eddy.v1.RunService/GetRun".parse().unwrap();
+    let codec = ProstCodec::<prost_types::Timestamp, v1::GetRunResponse>::default();
+    let refusal = grpc.unary(tonic::Request::new(wrong), path, codec).await;
+    let refusal = refusal.unwrap_err();
+    assert_eq!(refusal.code(), Code::InvalidArgument, "{refusal:?}");
+    assert!(refusal.message().contains("run_id"), "{refusal:?}");
+
+    grpc.ready().await.unwrap();
+    let path = "/eddy.v1.GuardService/Session".parse().unwrap();
+    let codec = ProstCodec::<prost_types::Timestamp, v1::SessionResponse>::default();
+    let wrong = tonic::Request::new(stream::iter([prost_types::Timestamp {
+        seconds: 0,
+        nanos: 7,
+    }]));
+    let answers = grpc.streaming(wrong, path, codec).await.unwrap();
+    let refusal = answers.into_inner().message().await.unwrap_err();
+    assert_eq!(refusal.code(), Code::InvalidArgument, "{refusal:?}");
+
+    let long = v1::GetRunRequest {
+        run_id: "r".repeat(70_000),
+    };
+    let refusal = eddy.runs().await.get_run(long).await.unwrap_err();
+    assert_eq!(refusal.code(), Code::ResourceExhausted, "{refusal:?}");
+    assert!(refusal.message().contains("65536"), "{refusal:?}");
 }
