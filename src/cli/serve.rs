@@ -10,6 +10,7 @@ use super::reload::{self, Reloader};
 use super::render::text::{Look, Paint};
 use crate::config::{self, LogFormat, Settings};
 use crate::daemon::Daemon;
+use crate::door::Lock;
 use crate::{shutdown, telemetry};
 
 pub(super) fn run(args: &ServeArgs) -> Result<(), Failure> {
@@ -103,17 +104,20 @@ pub(super) fn banner(look: Look, daemon: &Daemon, settings: &Settings) -> String
     let shards = daemon.own().seat().shards();
     let runs = shards.map_or(0, |shards| shards.run_count());
     let lines = [
-        ("OTLP/gRPC", daemon.otlp_grpc().to_string()),
+        (
+            "OTLP/gRPC",
+            door(daemon.otlp_grpc(), "protobuf", &settings.otlp_grpc_lock),
+        ),
         (
             "OTLP/HTTP",
             daemon.otlp_http().map_or_else(
                 || "switched off".to_owned(),
-                |address| format!("{address}  (protobuf or JSON)"),
+                |address| door(address, "protobuf or JSON", &settings.otlp_http_lock),
             ),
         ),
         (
             "API",
-            format!("{}  (gRPC, and JSON over HTTP)", daemon.api()),
+            door(daemon.api(), "gRPC, and JSON over HTTP", &settings.api_lock),
         ),
         (
             "state",
@@ -142,7 +146,22 @@ pub(super) fn banner(look: Look, daemon: &Daemon, settings: &Settings) -> String
             look.paint(Paint::Faint, &format!("{name:<9}"))
         );
     }
-    let _ = writeln!(text, "\n  Point an agent here:\n");
+    text + &ways_in(look, daemon, settings)
+}
+
+/// An address, what is spoken there, and whether for everybody.
+fn door(address: SocketAddr, speaks: &str, lock: &Lock) -> String {
+    let asks = if lock.tokens.is_empty() {
+        ""
+    } else {
+        "; asks for a token"
+    };
+    format!("{address}  ({speaks}{asks})")
+}
+
+/// What to set for an agent, so that its telemetry comes in.
+fn ways_in(look: Look, daemon: &Daemon, settings: &Settings) -> String {
+    let (mut commands, mut with_token) = (String::new(), "");
     for (lock, address, protocol) in [
         (&settings.otlp_grpc_lock, Some(daemon.otlp_grpc()), "grpc"),
         (
@@ -153,10 +172,15 @@ pub(super) fn banner(look: Look, daemon: &Daemon, settings: &Settings) -> String
     ] {
         let Some(address) = address else { continue };
         let scheme = if lock.tls.is_some() { "https" } else { "http" };
-        let command = agents_setting(scheme, address, protocol);
-        let _ = writeln!(text, "    {}", look.paint(Paint::Strong, &command));
+        let mut command = agents_setting(scheme, address, protocol);
+        if !lock.tokens.is_empty() {
+            // OpenTelemetry asks for blanks in this variable to be written so.
+            command.push_str(" OTEL_EXPORTER_OTLP_HEADERS=authorization=Bearer%20TOKEN");
+            with_token = ", with a token of the address in the place of TOKEN";
+        }
+        let _ = writeln!(commands, "    {}", look.paint(Paint::Strong, &command));
     }
-    text
+    format!("\n  Point an agent here{with_token}:\n\n{commands}")
 }
 
 /// What an agent's owner types, to have its telemetry sent to that address.

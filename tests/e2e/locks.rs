@@ -109,6 +109,36 @@ fn tokens_are_asked_for_at_every_address() {
     );
 }
 
+/// Given addresses of which some ask for a token, the start says which, also where it says what to set for an agent, and never the
+/// token itself.
+#[test]
+fn the_start_says_where_a_token_is_asked_for() {
+    let (_directory, daemon) = configured(
+        "receivers: {otlp: {protocols: {grpc: {auth: {tokens: [{token: s3cret}]}}}}}\n\
+         service: {api: {auth: {tokens: [{token: s3cret}]}}}\n",
+    );
+    let said = runtime().block_on(until(async || {
+        let said = daemon.stderr.lock().expect("nobody panics with it");
+        said.contains("http/protobuf").then(|| said.clone())
+    }));
+    let line = |part: &str| said.lines().find(|line| line.contains(part)).expect(part);
+    for (part, is_locked) in [
+        ("  OTLP/gRPC", true),
+        ("  OTLP/HTTP", false),
+        ("  API", true),
+    ] {
+        assert_eq!(line(part).contains("asks for a token"), is_locked, "{said}");
+    }
+    let header = " OTEL_EXPORTER_OTLP_HEADERS=authorization=Bearer%20TOKEN";
+    assert!(line("PROTOCOL=grpc").ends_with(header), "{said}");
+    assert!(
+        line("PROTOCOL=http/protobuf").ends_with("protobuf"),
+        "{said}"
+    );
+    assert!(line("Point an agent here").contains("TOKEN"), "{said}");
+    assert!(!said.contains("s3cret"), "{said}");
+}
+
 /// Given a machine that trusts no authority, as a container without certificates, a daemon is asked over plain HTTP all the same;
 /// over TLS the client says what it lacks.
 #[test]
