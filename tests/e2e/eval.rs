@@ -64,6 +64,36 @@ fn labelled_runs_are_scored() {
     );
 }
 
+/// Given a terminal of 80 columns, no line is longer, and names of data sets are whole; runs that nobody labelled have a table of
+/// their own where there are some.
+#[test]
+fn the_table_fits_its_terminal() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let file = dir.path().join("made.events.jsonl");
+    let table = |runs: &[String]| {
+        let runs = runs.join("\n").replace("made", "tau_airline_gpt4o");
+        fs::write(&file, runs).expect("written");
+        let mut command = eddy();
+        let output = command.arg("eval").arg(&file).env("COLUMNS", "80").output();
+        String::from_utf8(output.expect("the program runs").stdout).expect("UTF-8")
+    };
+    let labelled = run("stuck", Some(true), 12, |_| (1, 1));
+    let unlabelled = run("unlabelled", None, 12, |_| (1, 1));
+    let [both, one] = [table(&[labelled.clone(), unlabelled]), table(&[labelled])];
+    for text in [&both, &one] {
+        assert!(
+            text.lines().all(|line| line.chars().count() <= 80),
+            "{text}"
+        );
+    }
+    let rows = |text: &str| {
+        text.lines()
+            .filter(|line| line.starts_with("tau_airline_gpt4o "))
+            .count()
+    };
+    assert_eq!((rows(&both), rows(&one)), (2, 1), "{both}{one}");
+}
+
 /// Given a file that is not there, or that is none of events, the failure names it.
 #[test]
 fn strange_files_are_named() {

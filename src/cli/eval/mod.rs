@@ -14,6 +14,7 @@ use serde::Serialize;
 
 use super::ConfigArgs;
 use super::failure::{Failure, answer, answer_json};
+use super::render::text::Look;
 use crate::config;
 use crate::normalize::events_file;
 
@@ -68,7 +69,8 @@ pub(super) fn run(args: &EvalArgs) -> Result<(), Failure> {
             datasets,
         });
     }
-    answer(&score::table(profile, &datasets))
+    let width = Look::of(&std::io::stdout()).width;
+    answer(&score::table(width, profile, &datasets))
 }
 
 fn write_verdicts(path: &Path, verdicts: &[Verdict]) -> Result<(), Failure> {

@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 use serde::Serialize;
 
 use super::watch::Verdict;
+use crate::cli::render::text::{clean, columns, fit, pad, wrap};
 
 /// How the verdicts on one data set compare with what is known.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
@@ -117,25 +118,31 @@ fn median_lag(verdicts: &[&Verdict]) -> Option<i64> {
     lags.get(lags.len() / 2).copied()
 }
 
-/// The scores as a person reads them.
-pub(super) fn table(profile: &str, scores: &[Score]) -> String {
-    let mut table = format!("Profile {profile}\n\n");
-    let name = scores
-        .iter()
-        .map(|score| score.dataset.chars().count())
-        .chain([8])
-        .max()
-        .unwrap_or_default();
-    let _ = writeln!(
-        table,
-        "{:name$}  RUNS   TP   FP   FN   TN  PRECISION  RECALL    F1   FPR  LAG  SUCCESSFUL, FLAGGED, CRITICAL",
-        "DATA SET"
+const HEAD: &str = "DATA SET";
+
+/// Columns of the wider table beside the name of a data set.
+const NUMBERS_COLUMNS: usize = 62;
+
+/// Narrowest that names are cut to: what a page of 80 columns has room for.
+const NAME_COLUMNS_MIN: usize = 18;
+
+/// The scores as a person reads them, on a page of so many columns: how the flags compare with the labels, and below it how many
+/// runs were flagged that nobody labelled and whose task was done, where there are some.
+pub(super) fn table(width: usize, profile: &str, scores: &[Score]) -> String {
+    let names = scores.iter().map(|score| columns(&clean(&score.dataset)));
+    let longest = names.max().unwrap_or_default();
+    let room = width.saturating_sub(NUMBERS_COLUMNS).max(NAME_COLUMNS_MIN);
+    let name_columns = longest.clamp(HEAD.len(), room);
+    let name = |name: &str| pad(&fit(&clean(name), name_columns), name_columns);
+    let mut table = format!(
+        "Profile {profile}\n\n{}  RUNS   TP   FP   FN   TN  PRECISION  RECALL    F1   FPR  LAG\n",
+        name(HEAD)
     );
     for score in scores {
         let _ = writeln!(
             table,
-            "{:name$}  {:>4} {:>4} {:>4} {:>4} {:>4}  {:>9}  {:>6}  {:>4}  {:>4}  {:>3}  {:>10} {:>8} {:>9}",
-            score.dataset,
+            "{}  {:>4} {:>4} {:>4} {:>4} {:>4}  {:>9}  {:>6}  {:>4}  {:>4}  {:>3}",
+            name(&score.dataset),
             score.runs,
             score.true_positives,
             score.false_positives,
@@ -148,16 +155,41 @@ pub(super) fn table(profile: &str, scores: &[Score]) -> String {
             score
                 .median_lag_events
                 .map_or_else(|| "–".to_owned(), |lag| lag.to_string()),
+        );
+    }
+    explain(
+        &mut table,
+        width,
+        "TP, FP, FN, TN count labelled runs. LAG is the median number of events from a loop's onset to its flag.",
+    );
+    let mut done = scores
+        .iter()
+        .filter(|score| score.successful > 0)
+        .peekable();
+    if done.peek().is_none() {
+        return table;
+    }
+    let _ = writeln!(table, "\n{}  SUCCESSFUL  FLAGGED  CRITICAL", name(HEAD));
+    for score in done {
+        let _ = writeln!(
+            table,
+            "{}  {:>10}  {:>7}  {:>8}",
+            name(&score.dataset),
             score.successful,
             score.successful_flagged,
             score.successful_critical,
         );
     }
-    table.push_str(
-        "\nTP, FP, FN, TN count labelled runs. LAG is the median number of events from a loop's onset to its flag.\n\
-         The last three columns are runs without a label whose task was done: a flag there is most likely a false alarm.\n",
+    explain(
+        &mut table,
+        width,
+        "These are runs without a label whose task was done: a flag there is most likely a false alarm.",
     );
     table
+}
+
+fn explain(table: &mut String, width: usize, text: &str) {
+    let _ = writeln!(table, "\n{}", wrap(text, width).join("\n"));
 }
 
 fn two_digits(share: Option<f64>) -> String {
@@ -225,6 +257,6 @@ mod tests {
             panic!("one data set");
         };
         assert_eq!((score.precision, score.median_lag_events), (None, None));
-        assert!(table("standard", std::slice::from_ref(score)).contains('–'));
+        assert!(table(80, "standard", std::slice::from_ref(score)).contains('–'));
     }
 }
