@@ -18,7 +18,7 @@ use super::values::{MemoryLimit, Period};
 use super::{Logs, Settings};
 use crate::engine::guard::message;
 use crate::engine::guard::policy::{Action, GuardPolicy, VerdictKind, When};
-use crate::engine::policy::{LOOKED_BACK_CALLS_MAX, Policy, ToolCounts};
+use crate::engine::policy::{LOOKED_BACK_CALLS_MAX, Policy};
 use crate::engine::warning::Rule;
 use crate::normalize::{self, Prices};
 
@@ -282,48 +282,31 @@ fn shares(policy: &Policy, path: &[&str], check: &mut Checker<'_>) {
 /// looks at would be silent for ever.
 fn counts(policy: &Policy, path: &[&str], check: &mut Checker<'_>) {
     let rules = serde_json::to_value(&policy.rules).expect("settings are plain data");
-    for (rule, settings) in rules.as_object().into_iter().flatten() {
-        for (setting, value) in settings.as_object().into_iter().flatten() {
+    for rule in Rule::ALL {
+        let looked_back = policy.rules.looked_back_calls(rule).map(u64::from);
+        let settings = rules[rule.name()].as_object();
+        for (setting, value) in settings.into_iter().flatten() {
             let Some(found) = value.as_u64() else {
                 continue;
             };
-            let path = key(path, &["rules", rule, setting]);
-            match (rule.as_str(), setting.as_str()) {
+            let path = key(path, &["rules", rule.name(), setting]);
+            match (rule, setting.as_str(), looked_back) {
                 // No call at all may be allowed, and no time.
-                ("tool_limit", "calls") | ("long_running_step", "seconds") => {}
-                ("tool_cycle", "longest") => _ = check.range(&path, found, 2, 32),
-                ("handoff_cycle", "rounds") => _ = check.range(&path, found, 2, 3),
-                ("global_doom_loop", "workers") => _ = check.range(&path, found, 1, 4),
+                (Rule::ToolLimit, "calls", _) | (Rule::LongRunningStep, "seconds", _) => {}
+                (Rule::ToolCycle, "longest", _) => _ = check.range(&path, found, 2, 32),
+                (Rule::HandoffCycle, "rounds", _) => _ = check.range(&path, found, 2, 3),
+                (Rule::GlobalDoomLoop, "workers", _) => _ = check.range(&path, found, 1, 4),
                 _ if found == 0 => check.wrong(&path, "must be at least 1"),
+                (_, "calls", Some(most)) if most > 0 && found > most => {
+                    let text = format!(
+                        "expected {most} at most, found {found}: the rule looks at the newest {most} calls (`window_calls`, and \
+                         never more than {LOOKED_BACK_CALLS_MAX})"
+                    );
+                    check.wrong(&path, text);
+                }
                 _ => {}
             }
         }
-    }
-    let rules = &policy.rules;
-    window(
-        "repeated_tool_call",
-        rules.repeated_tool_call.as_ref(),
-        path,
-        check,
-    );
-    window("stagnation", rules.stagnation.as_ref(), path, check);
-}
-
-/// Checks that a rule that counts among the newest calls looks at as many as it asks for.
-fn window(rule: &str, counts: Option<&ToolCounts>, path: &[&str], check: &mut Checker<'_>) {
-    let Some(counts) = counts else {
-        return;
-    };
-    let most = counts.window_calls.map_or(LOOKED_BACK_CALLS_MAX, |window| {
-        window.min(LOOKED_BACK_CALLS_MAX)
-    });
-    if most > 0 && counts.calls > most {
-        let text = format!(
-            "expected {most} at most, found {}: the rule looks at the newest {most} calls (`window_calls`, and never more than \
-             {LOOKED_BACK_CALLS_MAX})",
-            counts.calls
-        );
-        check.wrong(&key(path, &["rules", rule, "calls"]), text);
     }
 }
 

@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 
 use super::{WarningJson, hex_span, rfc3339};
 use crate::engine::explain::{Explanation, Shown};
-use crate::engine::policy::{LOOKED_BACK_CALLS_MAX, Policy};
+use crate::engine::policy::Policy;
 use crate::engine::warning::{Rule, Warning};
 
 /// A warning and what it stands on.
@@ -80,7 +80,7 @@ impl ExplanationJson {
             events: shown(events),
             sameness: (*sameness).to_owned(),
             profile: own.profile.clone(),
-            silence: silence(warning, &settings, &section),
+            silence: silence(warning, own, &settings, &section),
             settings,
         }
     }
@@ -173,6 +173,7 @@ fn shown(events: &[Shown]) -> Vec<ShownJson> {
 /// What would silence a warning, the narrowest first.
 fn silence(
     warning: &Warning,
+    policy: &Policy,
     settings: &Map<String, Value>,
     section: &Section<'_>,
 ) -> Vec<SilenceJson> {
@@ -210,7 +211,8 @@ fn silence(
         }
     }
     let whom = section.whom();
-    let counts = counts(warning.rule, settings, warning.count + 1);
+    let looked_back = policy.rules.looked_back_calls(warning.rule);
+    let counts = counts(settings, warning.count + 1, looked_back);
     if !counts.is_empty() {
         way(
             section.with(&format!("{rule}: {{{counts}}}")),
@@ -238,8 +240,8 @@ fn waits(rule: Rule) -> bool {
 }
 
 /// The settings that say from how many on a rule speaks, each with this number, or with its own where that is more; without those
-/// of which the rule looks at too few calls.
-fn counts(rule: Rule, settings: &Map<String, Value>, number: u64) -> String {
+/// that come to more calls than the rule looks at.
+fn counts(settings: &Map<String, Value>, number: u64, looked_back: Option<u32>) -> String {
     const COUNTS: [&str; 7] = [
         "calls",
         "retries",
@@ -254,20 +256,13 @@ fn counts(rule: Rule, settings: &Map<String, Value>, number: u64) -> String {
     let settings: Vec<(String, u64)> = settings
         .filter_map(|(key, value)| Some((key, value.as_u64()?)))
         .collect();
-    let window = settings.iter().find(|(key, _)| key == "window_calls");
-    let looked_back = u64::from(LOOKED_BACK_CALLS_MAX);
-    let seen = match rule {
-        Rule::RepeatedToolCall | Rule::Stagnation => {
-            window.map_or(looked_back, |(_, calls)| looked_back.min(*calls))
-        }
-        _ => u64::MAX,
-    };
+    let most = looked_back.map_or(u64::MAX, u64::from);
     let is_count = |key: &str| COUNTS.contains(&key.split('_').next().unwrap_or_default());
     let pairs: Vec<String> = settings
         .iter()
         .filter(|(key, _)| is_count(key))
         .map(|(key, value)| (key, number.max(*value)))
-        .filter(|(_, number)| *number <= seen)
+        .filter(|(_, number)| *number <= most)
         .map(|(key, number)| format!("{key}: {number}"))
         .collect();
     pairs.join(", ")
@@ -280,16 +275,14 @@ mod tests {
     /// Given what a rule counts from, it is told to count to more, never to less than it does, nor beyond the calls it looks at.
     #[test]
     fn counts_only_rise() {
-        let check = |rule: Rule, settings: Value, number: u64, expected: &str| {
+        let check = |settings: &Value, number: u64, looked_back, expected: &str| {
             let settings = settings.as_object().expect("an object");
-            assert_eq!(counts(rule, settings, number), expected);
+            assert_eq!(counts(settings, number, looked_back), expected);
         };
         let settings = json!({"rules.no_progress.calls": 3, "rules.no_progress.calls_moving": 6});
-        check(Rule::NoProgress, settings, 5, "calls: 5, calls_moving: 6");
+        check(&settings, 5, None, "calls: 5, calls_moving: 6");
         let settings = json!({"rules.repeated_tool_call.calls": 3, "rules.repeated_tool_call.window_calls": 8});
-        check(Rule::RepeatedToolCall, settings.clone(), 8, "calls: 8");
-        check(Rule::RepeatedToolCall, settings, 9, "");
-        let settings = json!({"rules.stagnation.calls": 4});
-        check(Rule::Stagnation, settings, 41, "");
+        check(&settings, 8, Some(8), "calls: 8");
+        check(&settings, 9, Some(8), "");
     }
 }

@@ -4,8 +4,9 @@ use serde::{Deserialize, Serialize};
 
 use super::thresholds::{
     Alarm, CostBudget, CostSpike, DoomLoop, DuplicateCall, Exploration, Failures, GlobalDoomLoop,
-    GoalLoop, HandoffBounce, HandoffCycle, LongRunningStep, RepeatedText, Repeats, RetryStorm,
-    SimilarQuery, SimilarRepeats, SummaryLoop, ToolCounts, ToolCycle, ToolLimit, UnusualRun,
+    GoalLoop, HandoffBounce, HandoffCycle, LOOKED_BACK_CALLS_MAX, LongRunningStep, RepeatedText,
+    Repeats, RetryStorm, SimilarQuery, SimilarRepeats, SummaryLoop, ToolCounts, ToolCycle,
+    ToolLimit, UnusualRun,
 };
 use crate::engine::warning::Rule;
 
@@ -89,6 +90,18 @@ impl Rules {
         self.unusual_run.clone_from(&main.unusual_run);
     }
 
+    /// How many of the newest calls a rule looks at, where it can count no more `calls` than that.
+    #[must_use]
+    pub fn looked_back_calls(&self, rule: Rule) -> Option<u32> {
+        let counts = match rule {
+            Rule::RepeatedToolCall => self.repeated_tool_call.as_ref()?,
+            Rule::Stagnation => self.stagnation.as_ref()?,
+            _ => return None,
+        };
+        let window = counts.window_calls.unwrap_or(u32::MAX);
+        Some(window.min(LOOKED_BACK_CALLS_MAX))
+    }
+
     /// What a rule's warnings weigh; `None` where the rule is off.
     #[must_use]
     pub fn alarm(&self, rule: Rule) -> Option<&Alarm> {
@@ -130,6 +143,34 @@ impl Rules {
                 self.exploration_saturation.as_ref().map(|rule| &rule.alarm)
             }
             Rule::UnusualRun => self.unusual_run.as_ref().map(|rule| &rule.alarm),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    /// Given rules that count among the newest calls, as many are known as they look at, which is never more than are kept; of the
+    /// others, and of those that are off, nothing is.
+    #[test]
+    fn what_is_looked_back_at_is_known() {
+        let counts = |window: Option<u32>| json!({"alarm": {"severity": "info", "penalty": 1}, "calls": 3, "window_calls": window});
+        let told = json!({"repeated_tool_call": counts(Some(8)), "same_error": counts(Some(9)), "stagnation": counts(Some(12))});
+        let mut rules: Rules = serde_json::from_value(told).expect("rules");
+        let bounded = |rules: &Rules| {
+            let bound = |rule: Rule| Some((rule, rules.looked_back_calls(rule)?));
+            Rule::ALL.into_iter().filter_map(bound).collect::<Vec<_>>()
+        };
+        let expected = [(Rule::RepeatedToolCall, 8), (Rule::Stagnation, 12)];
+        assert_eq!(bounded(&rules), expected);
+        rules.repeated_tool_call = None;
+        for window in [None, Some(100)] {
+            let stagnation = rules.stagnation.as_mut().expect("it is on");
+            stagnation.window_calls = window;
+            assert_eq!(bounded(&rules), [(Rule::Stagnation, LOOKED_BACK_CALLS_MAX)]);
         }
     }
 }
