@@ -18,6 +18,7 @@ mod numbers;
 mod pending;
 mod places;
 mod redact;
+mod refusal;
 mod sample;
 mod scratch;
 mod sketch;

@@ -8,6 +8,7 @@ mod explain;
 mod families;
 mod halves;
 mod lookalikes;
+mod refusals;
 mod retold;
 mod shell;
 mod support;

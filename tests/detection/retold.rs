@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 pub(crate) type Change = (&'static str, fn(&mut Value));
 
 /// Changes that take nothing away from what tells a loop.
-pub(crate) const OTHERWISE: [Change; 14] = [
+pub(crate) const OTHERWISE: [Change; 15] = [
     ("other names", rename),
     ("other names of arguments", |run| {
         each_text(run, &["input"], |_, value| {
@@ -28,6 +28,7 @@ pub(crate) const OTHERWISE: [Change; 14] = [
             json!(text_of(value)).to_string()
         });
     }),
+    ("failures told in objects", |run| each_call(run, refuse)),
     ("ten times as fast", |run| change_pace(run, 0.1)),
     ("ten times as slow", |run| change_pace(run, 10.0)),
     ("on another day, as another run", |run| {
@@ -210,6 +211,14 @@ fn add_noise(number: usize, value: Value) -> String {
 fn wrap(number: usize, value: Value) -> String {
     let meta = json!({"request_id": format!("{:016x}", hash(&number.to_string()))});
     json!({"content": [{"type": "text", "text": text_of(value)}], "meta": meta}).to_string()
+}
+
+/// A call that failed seems to have ended well, and its result tells the failure.
+fn refuse(call: &mut Value) {
+    if let Some(why) = call["output"].as_str().filter(|_| call["error"] == true) {
+        call["output"] = json!({"success": false, "message": why}).to_string().into();
+        call["error"] = Value::Null;
+    }
 }
 
 fn change_pace(run: &mut Value, factor: f64) {

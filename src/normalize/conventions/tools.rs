@@ -214,6 +214,8 @@ fn every_failure_of_a_result() {
     assert_eq!(told, ["call search(-) = -"]);
     for result in [
         json!({"error": "refused"}),
+        json!({"success": false, "message": "refused"}),
+        json!("{\"status\": \"error\", \"message\": \"refused\"}"),
         json!({"isError": true, "content": [{"type": "text", "text": "refused"}]}),
         json!("Error: refused"),
         json!("Process exited with code 2\nOutput:\nno such target"),

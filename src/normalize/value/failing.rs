@@ -13,6 +13,7 @@ use memchr::memrchr;
 use crate::engine::event::{ERROR_BYTES_MAX, Failure};
 
 use super::places::without_places;
+use super::refusal::refusal;
 use super::sample::cut;
 use super::wide::trimmed_start;
 use super::{failure, member, unquote};
@@ -240,8 +241,8 @@ pub(crate) fn failure_of(whole: Option<&str>, result: Option<&str>) -> Option<Fa
 /// Longest result that is undone from its quotes to see whether it reads as a failure.
 const SHORT_BYTES_MAX: usize = 512;
 
-/// The failure that a result tells of: `isError`, an `error` with something in it at its top, the line with
-/// which command runners report how a process ended, or words with which programs begin to say that they failed.
+/// The failure that a result tells of: what an object says of itself at its top, the line with which command runners report how a
+/// process ended, or words with which programs begin to say that they failed.
 fn failure_in(result: &str) -> Option<Failure> {
     if let Some(error) = cell_error(result) {
         return Some(failure(error));
@@ -253,19 +254,37 @@ fn failure_in(result: &str) -> Option<Failure> {
         } else {
             Cow::Borrowed(result.trim_start().trim_start_matches('"'))
         };
+        if words.starts_with('{') {
+            return failure_in_object(&words);
+        }
         return reads_as_failure(&words).then(|| failure(&unquote(result)));
     }
+    failure_in_object(result)
+}
+
+/// The failure of which an object tells at its top: `isError`, an `error` with something in it, or that it was refused.
+fn failure_in_object(object: &str) -> Option<Failure> {
+    let refused = || refusal(object).map(|why| failure(&why));
+    error_in(object).or_else(refused)
+}
+
+/// The same where a member named for errors tells it.
+fn error_in(object: &str) -> Option<Failure> {
     // Nearly every result is spared the walk through its members.
-    ERROR.find(result.as_bytes())?;
+    ERROR.find(object.as_bytes())?;
     let is_error = ["isError", "is_error"]
         .iter()
-        .any(|key| member(result, &[key]) == Some("true"));
+        .any(|key| member(object, &[key]) == Some("true"));
     if is_error {
         return Some(failure(""));
     }
-    let error = member(result, &["error"])?;
-    let nothing = matches!(error, "null" | "false" | "\"\"" | "0" | "{}" | "[]");
-    (!nothing).then(|| failure(&unquote(error)))
+    let error = member(object, &["error"])?;
+    (!is_nothing(error)).then(|| failure(&unquote(error)))
+}
+
+/// Whether the value of a member says nothing.
+pub(super) fn is_nothing(value: &str) -> bool {
+    matches!(value, "null" | "false" | "\"\"" | "0" | "{}" | "[]")
 }
 
 /// What a sheet shows in a cell whose formula fails.

@@ -24,6 +24,17 @@ pub(crate) fn any_neighbours(bytes: &[u8], are: impl Fn(u8, u8) -> bool) -> bool
     found != 0
 }
 
+/// Whether some byte and the two behind it are of a kind.
+#[inline]
+pub(crate) fn any_three(bytes: &[u8], are: impl Fn(u8, u8, u8) -> bool) -> bool {
+    let behind = |count: usize| bytes.get(count..).unwrap_or_default();
+    let threes = iter::zip(bytes, iter::zip(behind(1), behind(2)));
+    let found = threes.fold(0, |any, (byte, (next, third))| {
+        any | u8::from(are(*byte, *next, *third))
+    });
+    found != 0
+}
+
 /// The text without blanks around it. Nearly always there are none, which its first and its last byte tell.
 #[inline]
 pub(crate) fn trimmed(text: &str) -> &str {

@@ -1,0 +1,182 @@
+//! Tells an object that says of itself that the call was refused from one that tells of something else.
+//!
+//! Many tools never raise, but answer `{"success": false, "message": …}` or `{"status": "error", "message": …}`. Such an object
+//! is a failure where it has nothing to tell but why. `ok` and `status` may as well be what was asked for, of a file that was
+//! checked, a job or a server; so an object that names a thing, or brings a list, is a result like any other.
+
+use std::borrow::Cow;
+use std::sync::LazyLock;
+
+use memchr::memmem::Finder;
+
+use super::emptiness::says_there_is_nothing;
+use super::failing::is_nothing;
+use super::pending::says_pending;
+use super::{Object, unquote, wide};
+
+/// Members that say whether the call went well.
+const FLAGS: [&str; 2] = ["success", "ok"];
+
+/// Values of `status` that say that it did not, in lower case.
+const STATUSES: [&str; 4] = ["error", "fail", "failed", "failure"];
+
+/// Members that say what went wrong with a call, of which the first one with something in it is the error. A `reason` tells why
+/// something is so, which may be what was asked.
+const REASONS: [&str; 6] = [
+    "message",
+    "msg",
+    "error_message",
+    "errorMessage",
+    "detail",
+    "errors",
+];
+
+/// Members beside a `status` that name nothing of which it might be the status.
+const ASIDES: [&str; 11] = [
+    "code",
+    "error_code",
+    "errorCode",
+    "error_type",
+    "type",
+    "details",
+    "hint",
+    "suggestion",
+    "retryable",
+    "timestamp",
+    "request_id",
+];
+
+/// Longest object that may be nothing but a refusal.
+const REFUSAL_BYTES_MAX: usize = 512;
+
+/// The error of an object that says at its top that the call was refused, and tells nothing but why: empty where it does not say
+/// why, `None` where it is a result.
+pub(super) fn refusal(object: &str) -> Option<Cow<'_, str>> {
+    if object.len() > REFUSAL_BYTES_MAX || !may_refuse(object) {
+        return None;
+    }
+    let object = Object::of(object);
+    let told = |name: &str| object.member(name).filter(|value| !is_nothing(value));
+    let flag = FLAGS.iter().find_map(|name| object.member(name));
+    let status = object.member("status").map(unquote);
+    if status.as_deref().is_some_and(says_pending) {
+        return None;
+    }
+    let why = REASONS.iter().find_map(|name| told(name)).map(unquote);
+    let mut others = object.members().filter(|(name, value)| {
+        let is_verdict = FLAGS.contains(name) || *name == "status";
+        !is_verdict && !REASONS.contains(name) && !is_nothing(value)
+    });
+    let tells_nothing_else = match (flag, &why) {
+        // That there is nothing, or nothing yet, is an answer.
+        (_, Some(why)) if says_there_is_nothing(why, &[]) || says_pending(why) => false,
+        (Some("false"), Some(_)) => others.all(|(_, value)| is_scalar(value)),
+        // `{"ok": false}` and `{"status": "failed"}` may be what was asked for.
+        (Some("false"), None) => object
+            .members()
+            .all(|(name, value)| name == "success" || value == "null"),
+        (None, Some(_)) if status.as_deref().is_some_and(is_failed) => {
+            others.all(|(name, _)| ASIDES.contains(&name))
+        }
+        _ => false,
+    };
+    tells_nothing_else.then(|| why.unwrap_or_default())
+}
+
+/// Whether a refusal may stand somewhere in an object. Nearly every one is spared the walk through its members, and most are
+/// spared the search for names, since no value in them begins like one that refuses.
+#[allow(
+    clippy::needless_bitwise_bool,
+    reason = "all places of an object at a time"
+)]
+fn may_refuse(object: &str) -> bool {
+    static NAMES: LazyLock<[Finder<'_>; 3]> =
+        LazyLock::new(|| ["\"success\"", "\"ok\"", "\"status\""].map(Finder::new));
+    let begins = |before: u8, first: u8, second: u8| {
+        let (first, second) = (first | 0x20, second | 0x20);
+        let is_failed = (first == b'f') & (second == b'a') | (first == b'e') & (second == b'r');
+        ((before == b'"') | (before == b':') | (before == b' ')) & is_failed
+    };
+    let says_so = |name: &Finder<'_>| {
+        let mut places = name.find_iter(object.as_bytes());
+        places.any(|place| {
+            let rest = &object[place + name.needle().len()..];
+            let value = rest.trim_start_matches([' ', ':']);
+            value.starts_with("false") || begins_failed(value)
+        })
+    };
+    wide::any_three(object.as_bytes(), begins) && NAMES.iter().any(says_so)
+}
+
+fn is_failed(status: &str) -> bool {
+    let mut words = STATUSES.iter();
+    words.any(|failed| status.eq_ignore_ascii_case(failed))
+}
+
+/// Whether a value begins like a word for a failure.
+fn begins_failed(value: &str) -> bool {
+    let letters = value.as_bytes().get(1..4);
+    letters.is_some_and(|letters| {
+        letters.eq_ignore_ascii_case(b"err") || letters.eq_ignore_ascii_case(b"fai")
+    })
+}
+
+fn is_scalar(value: &str) -> bool {
+    !value.starts_with(['{', '['])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::refusal;
+
+    #[track_caller]
+    fn check(object: &str, expected: Option<&str>) {
+        assert_eq!(refusal(object).as_deref(), expected, "{object}");
+    }
+
+    /// Given an object that says at its top that the call was refused and tells nothing but why, that is the error.
+    #[test]
+    fn what_is_refused() {
+        check(r#"{"success": false}"#, Some(""));
+        check(r#"{"success":false,"data":null}"#, Some(""));
+        check(
+            r#"{"message":"no \"a\"","ok":false,"attempt":3}"#,
+            Some(r#"no "a""#),
+        );
+        check(r#"{"ok" : false, "errors": [17]}"#, Some("[17]"));
+        check(
+            r#"{"status":"Error","error_message":"no key","code":7}"#,
+            Some("no key"),
+        );
+        check(
+            r#"{"detail":"no key","status":"failed","message":""}"#,
+            Some("no key"),
+        );
+    }
+
+    /// Given an object that brings something, names a thing, says only that something is not well, or that there is nothing, it
+    /// is a result; so is one of which only a part was refused.
+    #[test]
+    fn what_is_a_result() {
+        for object in [
+            r#"{"ok": false}"#,
+            r#"{"status":"failed"}"#,
+            r#"{"success":false,"rows":[]}"#,
+            r#"{"success":false,"message":"one of two","rows":[1]}"#,
+            r#"{"service":"db","status":"error","message":"no route"}"#,
+            r#"{"status":"failed","reason":"no memory"}"#,
+            r#"{"ok":false,"reason":"no such move"}"#,
+            r#"{"id":7,"status":"failed","message":"no memory"}"#,
+            r#"{"status":"failing","message":"no key"}"#,
+            r#"{"success":false,"message":"User not found"}"#,
+            r#"{"success":true,"message":"made"}"#,
+            r#"{"success":true,"status":"failed","message":"no key"}"#,
+            r#"{"success":false,"status":"in_progress","message":"no key"}"#,
+            r#"{"success":false,"message":"Still being made."}"#,
+            r#"{"items":[{"success":false,"message":"no key"}],"message":"done"}"#,
+            r#"{"title":"\"ok\": false","message":"a text"}"#,
+        ] {
+            check(object, None);
+        }
+    }
+}

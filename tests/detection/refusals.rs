@@ -1,0 +1,77 @@
+//! Refusals that are told as results: `{"success": false, "message": …}` of a call that ended well. What an object says of itself
+//! at its top is a failure; what it says of something else is a result.
+
+use serde_json::{Value, json};
+
+use crate::support::{call, check};
+
+/// Questions that have nothing in common.
+const QUESTIONS: [&str; 6] = [
+    "weather in Rome",
+    "capital of Peru",
+    "rust books",
+    "tides",
+    "opening hours",
+    "who paints bridges",
+];
+
+/// One question of things that have nothing in common.
+const THINGS: [&str; 6] = ["anchor", "bridge", "canal", "delta", "ferry", "gorge"];
+
+fn answers(asked: [&str; 6], answer: impl Fn(usize) -> Value) -> Vec<Value> {
+    let asked = asked.iter().enumerate();
+    asked
+        .map(|(i, words)| call("look_up", words, &answer(i).to_string()))
+        .collect()
+}
+
+/// Given the same refusal whatever is asked, each call failed, in whichever words the object says so.
+#[test]
+fn objects_that_refuse_are_failures() {
+    let why = "The API key has expired.";
+    for refusal in [
+        json!({"success": false, "message": why}),
+        json!({"success": false, "message": why, "data": null, "attempt": 1}),
+        json!({"success": false}),
+        json!({"ok": false, "message": why}),
+        json!({"ok": false, "errors": [{"code": 17}]}),
+        json!({"status": "error", "message": why}),
+        json!({"status": "error", "error_message": why, "code": 401}),
+        json!({"status": "FAILED", "detail": why, "results": []}),
+        json!({"success": false, "error": why}),
+    ] {
+        check(
+            &answers(QUESTIONS, |_| refusal.clone()),
+            &["no_progress", "same_error"],
+        );
+    }
+}
+
+/// Given an object that may be what was asked for, it is a result: of a check, a job, a server or a search.
+#[test]
+fn objects_that_tell_of_something_else_are_results() {
+    for result in [
+        json!({"ok": false}),
+        json!({"ok": false, "message": "2 problems", "problems": ["a blank", "no end"]}),
+        json!({"ok": false, "reason": "no such move"}),
+        json!({"status": "failed"}),
+        json!({"status": "failed", "reason": "no memory"}),
+        json!({"status": "error", "checked_at": "noon"}),
+        json!({"server": "db", "status": "error", "message": "no route"}),
+        json!({"job": {"success": false}, "by": "ann"}),
+        json!([{"success": false, "message": "no route"}]),
+        json!({"success": true, "message": "no route"}),
+        json!({"success": false, "message": "User not found"}),
+    ] {
+        check(&answers(THINGS, |_| result.clone()), &[]);
+    }
+}
+
+/// Given refusals that differ, each says something new.
+#[test]
+fn other_refusals_are_news() {
+    let fields = ["name", "street", "town", "code", "country", "phone"];
+    let refused =
+        |i: usize| json!({"success": false, "message": format!("{} is missing", fields[i])});
+    check(&answers(THINGS, refused), &[]);
+}
