@@ -70,6 +70,11 @@ impl CallMark {
         Some(mix(self.key()?, self.result()?))
     }
 
+    /// Whether nothing but numbers was new in what it brought, and they go up and down, as those of a gauge do.
+    pub(crate) fn jitters(&self) -> bool {
+        self.trend.as_ref().is_some_and(|trend| trend.jitters)
+    }
+
     /// Whether the call asked a tool for the same in other words, or for another number of it, and brought nothing new.
     pub(crate) fn asks_in_vain(&self, tool: u64, sample: &str) -> bool {
         let in_vain = matches!(

@@ -17,6 +17,12 @@ const SECOND_NS: u64 = 1_000_000_000;
 /// Shortest pause that counts as a longer one than the pause before it: below it, pauses are how long models take.
 const GROWN_PAUSE_NS: u64 = 4 * SECOND_NS;
 
+/// Shortest time between two looks at a job that is under way, where it is as long as the time before: an honest pace.
+const JOB_PACE_NS: u64 = 8 * SECOND_NS;
+
+/// The same for a gauge, whatever was done meanwhile: a model hardly takes so long for an answer.
+const GAUGE_PACE_NS: u64 = 45 * SECOND_NS;
+
 /// What is failing has a smaller part of the time: this often it goes into that of waiting for a state.
 const FAILING_SHARE: u64 = 5;
 
@@ -80,14 +86,23 @@ impl Waiting {
         };
         let pauses = fold.totals.paused_ns > before.start_ns
             || (waiting.backs_off && gap_ns >= GROWN_PAUSE_NS);
+        let only_waits = || fold.since(before.start_ns).all(|mark| mark.waited_ns > 0);
+        let watches = judged.jitters && (pauses || (gap_ns >= GAUGE_PACE_NS && only_waits()));
         // Who looks at a gauge that moves does not wait for it to come to something.
-        if pauses && (judged.jitters || fold.rested(judged, before.start_ns, &settings)) {
+        if watches || (pauses && fold.rested(judged, before.start_ns, &settings)) {
             waiting.patient = true;
             return waiting;
         }
-        let waits = pauses || waits(judged) || sleeps_first(judged) || fold.has_just_waited();
+        let sleeps = waits(judged);
+        // Of a call that is only asked about, nobody knows what it would bring.
+        let is_told = judged.call.output.value().is_some();
+        let polls = is_told && judged.pending && fold.keeps_pace(judged, before.start_ns);
+        let waits = pauses || polls || sleeps || sleeps_first(judged) || fold.has_just_waited();
         if waits || judged.pending {
-            waiting.waited_ns = before.waited_ns.saturating_add(gap_ns);
+            // What was slept for has come, and the next is waited for.
+            let came = sleeps && fold.has_news_since(before.start_ns);
+            let waited_ns = if came { 0 } else { before.waited_ns };
+            waiting.waited_ns = waited_ns.saturating_add(gap_ns);
         }
         if waits {
             let patience = if judged.outcome == Outcome::Failed {
@@ -114,13 +129,35 @@ impl Fold {
     /// Whether nothing else was done since the call before, as a client does that backs off; it may wait for several things in
     /// turn.
     fn does_nothing_else(&self, judged: &Judged<'_>, since_ns: u64) -> bool {
-        let sample = judged.call.input.value().map_or("", |value| &*value.sample);
-        let newest = self.recent.iter().rev();
-        let mut since = newest.take_while(|mark| mark.start_ns > since_ns);
-        let waits_too = |mark: &CallMark| {
-            mark.tool == judged.tool_hash && relation(&mark.sample, sample) != Relation::Reworded
+        self.since(since_ns)
+            .all(|mark| judged.tries_again(mark) || asks_for_another(mark, judged))
+    }
+
+    /// Whether the same was asked at a steady pace that is slow enough, of which this call and the two before it tell, and nothing
+    /// was done meanwhile but to wait: who goes round is as fast as the model, now more and now less.
+    fn keeps_pace(&self, judged: &Judged<'_>, since_ns: u64) -> bool {
+        let before = self.recent.of_key(judged.key).nth(1);
+        let gap_ns = judged.call.start_ns.saturating_sub(since_ns);
+        let is_steady = |before: &CallMark| {
+            let gap_before_ns = since_ns.saturating_sub(before.start_ns);
+            gap_ns.abs_diff(gap_before_ns) <= gap_ns / 4
         };
-        since.all(|mark| judged.tries_again(mark) || waits_too(mark))
+        let waits_too = |mark: &CallMark| mark.waited_ns > 0 || asks_for_another(mark, judged);
+        gap_ns >= JOB_PACE_NS
+            && before.is_some_and(is_steady)
+            && self.since(since_ns).all(waits_too)
+    }
+
+    /// Whether something new came since a time, or a gauge was looked at that moves.
+    fn has_news_since(&self, since_ns: u64) -> bool {
+        let mut since = self.since(since_ns);
+        since.any(|mark| mark.jitters() || mark.outcome == Outcome::Fresh)
+    }
+
+    /// The newest calls that began after a time, the newest first.
+    fn since(&self, since_ns: u64) -> impl Iterator<Item = &CallMark> {
+        let newest = self.recent.iter().rev();
+        newest.take_while(move |mark| mark.start_ns > since_ns)
     }
 
     /// Whether the newest call did nothing but wait: what is looked at then is looked at after a while.
@@ -158,6 +195,12 @@ impl Fold {
             totals.busy_ns = totals.busy_ns.max(call.end_ns);
         }
     }
+}
+
+/// Whether a call asked the same tool for another thing, as who waits for several in turn does.
+fn asks_for_another(mark: &CallMark, judged: &Judged<'_>) -> bool {
+    let sample = judged.call.input.value().map_or("", |value| &*value.sample);
+    mark.tool == judged.tool_hash && relation(&mark.sample, sample) != Relation::Reworded
 }
 
 /// Whether a shell's command begins with a `sleep`, whatever it does then.

@@ -14,9 +14,10 @@
 //! # When it stays silent
 //! Arguments that were not recorded, or are redacted, equal nothing. Where progress is known, a repeat that brings a result not
 //! seen for this call starts the count anew (polling that moves is progress); the same calls of one model answer count once;
-//! failures that may pass by themselves, and waiting (long or growing pauses, a tool that waits) within its time, count for
-//! nothing; where other calls lie between, or results were not recorded, one repeat more is needed, and where something new
-//! came in between, from whatever call, two more than that, while repeats of whatever call must be six of the newest thirteen
+//! failures that may pass by themselves, and waiting (long or growing pauses, a tool that waits, a steady pace where the result
+//! says that something is under way) within its time, count for nothing, nor does a gauge that is read every 45 seconds or less
+//! often; where other calls lie between, or results were not recorded, one repeat more is needed, and where something new came
+//! in between, from whatever call, two more than that, while repeats of whatever call must be six of the newest thirteen
 //! calls (of those since the newest message of a user), and not each follow something that was newly asked and found, as from a
 //! list to each of its items and back; a call that fails in the same way each time needs no more than that one,
 //! or one more where it failed otherwise before and something was done since: what was done has mended some of it. A call that

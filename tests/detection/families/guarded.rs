@@ -195,6 +195,21 @@ fn no_call_of_work_is_refused() {
     assert!(refused.is_empty(), "{refused:#?}");
 }
 
+/// Given a build that is asked for every nine seconds while it is under way, no call is refused; in haste, some are.
+#[test]
+fn no_call_at_an_honest_pace_is_refused() {
+    let refused = |seconds: u64| {
+        let mut agent = Agent::under(Name::Standard.policy());
+        let poll = json!({"kind": "tool_call", "tool": "get_build", "input": {"id": 7}, "output": {"status": "running"}});
+        for _ in 0..50 {
+            agent.step(&poll, seconds * 1_000_000_000);
+        }
+        agent.refused
+    };
+    assert_eq!(refused(9), 0);
+    assert_ne!(refused(3), 0);
+}
+
 /// Kinds of which each round asks for what was asked, and changes nothing in between: what the guard may refuse.
 const ASKED_AGAIN: [&str; 26] = [
     "exact",

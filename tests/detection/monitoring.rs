@@ -1,0 +1,115 @@
+//! Gauges that are read and jobs that are waited for at an honest pace, and what is too hasty or goes on for too long.
+
+use serde_json::{Value, json};
+
+use crate::support::{call, check, later};
+
+/// Seconds in which a job is asked for that is not done yet.
+const PACE_SECONDS: u64 = 9;
+
+/// What a gauge shows that goes up and down.
+fn reading(look: u64) -> String {
+    json!({"celsius": 20.0 + (look * 7_919 % 53) as f64 / 10.0}).to_string()
+}
+
+/// A call that took so long.
+fn takes(mut event: Value, seconds: u64) -> Value {
+    event["duration_ms"] = json!(seconds * 1_000);
+    event
+}
+
+/// Given a gauge that is read once a minute for an hour, it is no loop, however the minute is spent: in a tool that sleeps, in the
+/// tool that reads it, or with the model.
+#[test]
+fn gauges_that_are_read_each_minute() {
+    let look = |minute: u64| later(call("read_gauge", "boiler", &reading(minute)), 60 * minute);
+    let looks =
+        |change: &dyn Fn(u64) -> Vec<Value>| -> Vec<Value> { (0..60).flat_map(change).collect() };
+
+    check(&looks(&|minute| vec![look(minute)]), &[]);
+    for (tool, seconds) in [("sleep", "57"), ("bash", "sleep 57")] {
+        let sleep = |minute: u64| takes(later(call(tool, seconds, ""), 60 * minute + 2), 57);
+        check(&looks(&|minute| vec![look(minute), sleep(minute)]), &[]);
+    }
+    let asleep = |minute: u64| {
+        let read = call("bash", "sleep 57; cat /sys/boiler", &reading(minute));
+        takes(later(read, 60 * minute), 57)
+    };
+    check(&looks(&|minute| vec![asleep(minute)]), &[]);
+    check(&looks(&|minute| vec![takes(look(minute), 57)]), &[]);
+    let thought = |minute: u64| {
+        let model = json!({"kind": "llm_call", "agent": "a", "tokens": 50});
+        takes(later(model, 60 * minute + 1), 57)
+    };
+    check(&looks(&|minute| vec![look(minute), thought(minute)]), &[]);
+}
+
+/// Given a gauge that goes up and down and is read without a pause, it is a loop.
+#[test]
+fn gauges_that_are_read_in_haste() {
+    let look = |number: u64| later(call("read_gauge", "boiler", &reading(number)), 3 * number);
+    let looks: Vec<_> = (0..12).map(look).collect();
+    check(&looks, &["no_progress", "repeated_tool_call_exact_input"]);
+}
+
+/// Given builds that are asked for every nine seconds while they say that they are under way, one or two of them, with a sleep in
+/// between or the model at work, that is waiting for ten minutes, and a loop after them.
+#[test]
+fn builds_that_are_polled() {
+    let ask = |build: u64, second: u64| {
+        let answer =
+            json!({"id": build, "status": "running", "elapsed_seconds": second}).to_string();
+        later(
+            call("get_build", &format!("build {build}"), &answer),
+            second,
+        )
+    };
+    let polls = |count: u64, between: &dyn Fn(u64) -> Option<Value>| -> Vec<Value> {
+        let poll = |i: u64| {
+            let second = PACE_SECONDS * i;
+            [Some(ask(4_711, second)), between(second + 1)]
+        };
+        (0..count).flat_map(poll).flatten().collect()
+    };
+    check(&polls(60, &|_| None), &[]);
+    let rules = [
+        "repeated_tool_call_exact_input",
+        "repeated_tool_call_similar_input",
+    ];
+    check(&polls(90, &|_| None), &rules);
+    check(&polls(60, &|second| Some(ask(4_712, second))), &[]);
+    let thought = |second: u64| {
+        let model = json!({"kind": "llm_call", "agent": "a", "tokens": 50});
+        Some(takes(later(model, second), 3))
+    };
+    check(&polls(60, &thought), &[]);
+    let sleep = |second: u64| Some(takes(later(call("sleep", "7", ""), second), 7));
+    check(&polls(60, &sleep), &[]);
+    let hasty: Vec<_> = (0..8).map(|i| ask(4_711, 3 * i)).collect();
+    check(&hasty, &rules);
+}
+
+/// Given a job that is under way as long as the agent does what it should not do meanwhile, that is a loop as before.
+#[test]
+fn work_that_changes_nothing_is_no_waiting() {
+    let round = |i: u64| {
+        [
+            call(
+                "apply",
+                "web.yaml",
+                "deployment web unchanged, all of it as it was before",
+            ),
+            call("get_pods", "web", r#"{"name":"web-0","status":"Pending"}"#),
+        ]
+        .map(|event| later(event, PACE_SECONDS * i))
+    };
+    let rounds: Vec<_> = (0..12).flat_map(round).collect();
+    check(
+        &rounds,
+        &[
+            "no_progress",
+            "repeated_tool_call_exact_input",
+            "repeated_tool_call_similar_input",
+        ],
+    );
+}
