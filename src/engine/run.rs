@@ -225,6 +225,8 @@ impl RunState {
     pub fn bring_near(&self) -> u64 {
         let tip = self.tip.as_deref().map_or(0, Fold::bring_near);
         let ids = self.recent_ids.bring_near() ^ self.folded_calls.bring_near();
+        let service = self.service.as_ref();
+        let ids = ids ^ self.late ^ service.map_or(0, |service| service.since_ns);
         self.heard_ms ^ self.published.len() as u64 ^ self.window.bring_near() ^ ids ^ tip
     }
 

@@ -194,6 +194,7 @@ impl Shared {
             unattributed: 0,
         };
         let is_crowded = self.is_crowded();
+        let for_each_shard = reports.len().div_ceil(self.desks.len());
         let (mut failure, mut unread) = (None, Vec::new());
         for Report { run, events } in reports {
             let route = router.route(&run, &mut |trace| match self.store.alias(trace) {
@@ -218,7 +219,8 @@ impl Shared {
                 sorted.add(self, swarm::routed(run.session_id.clone(), copy));
             }
             let shard = usize::from(self.shard_of(&route.run_id));
-            let draft = sorted.parts[shard].get_or_insert_default();
+            let draft =
+                sorted.parts[shard].get_or_insert_with(|| Draft::for_reports(for_each_shard));
             if let Some(lesson) = route.lesson {
                 draft.aliases.push((lesson.trace, lesson.run_id.clone()));
                 sorted.lessons.push(lesson);
@@ -301,6 +303,13 @@ impl Sorted {
 }
 
 impl Draft {
+    fn for_reports(count: usize) -> Self {
+        Self {
+            reports: Vec::with_capacity(count),
+            ..Self::default()
+        }
+    }
+
     fn report(&mut self, run_id: Text, run: RunRef, events: Vec<Event>) {
         if !events.is_empty() {
             self.reports.push(Routed {

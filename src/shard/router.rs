@@ -81,9 +81,14 @@ impl Router {
                 lesson: None,
             });
         }
-        // What nearly every report comes to: its trace is known to belong to the run that it names.
+        // What nearly every report comes to: its trace is known to belong to the run that it names; or it names none, and the
+        // trace's run is not a trace that might have become part of another.
+        let goes_to = |known: &Text| match named {
+            Some(id) => id == known,
+            None => run.continues.is_none() && trace_of(known).is_none_or(|of| of == run.trace),
+        };
         if let Some(known) = self.young.get(&run.trace)
-            && named == Some(known)
+            && goes_to(known)
         {
             return Some(Route {
                 run_id: known.clone(),

@@ -26,15 +26,24 @@ use super::worker::Worker;
 /// processor's nearer caches beside what a step needs.
 const NEAR_RUNS: usize = 16;
 
+/// Most runs for whose reports room is kept from one turn to the next: some hundred kilobytes.
+const SPARE_RUNS_MAX: usize = 4_096;
+
+/// The reports of a turn, by run.
+#[derive(Default)]
+pub(super) struct Groups {
+    /// In the order in which the runs appeared.
+    groups: Vec<Routed>,
+    /// Where each run's group is.
+    by_run: FastMap<Text, usize>,
+}
+
 /// What one turn does.
 #[derive(Default)]
 pub(super) struct Batch {
-    /// The reports, by run, in the order in which the runs appeared.
-    groups: Vec<Routed>,
+    reports: Groups,
     /// By which the reports were read; absent while there are none.
     policy: Option<NamedPolicy>,
-    /// Where each run's group is.
-    by_run: FastMap<Text, usize>,
     aliases: Vec<(TraceId, Text)>,
     moves: Vec<Move>,
     absorbs: Vec<Absorb>,
@@ -49,7 +58,35 @@ pub(super) struct Batch {
     work: usize,
 }
 
+impl Groups {
+    fn add(&mut self, report: Routed) {
+        if let Some(&group) = self.by_run.get(&report.run_id) {
+            self.groups[group].join(report);
+        } else {
+            self.by_run.insert(report.run_id.clone(), self.groups.len());
+            self.groups.push(report);
+        }
+    }
+
+    /// The room of groups that have gone, to be used again unless it is more than most turns need.
+    fn emptied(mut self) -> Self {
+        self.by_run.clear();
+        if self.by_run.capacity() > SPARE_RUNS_MAX {
+            return Self::default();
+        }
+        self
+    }
+}
+
 impl Batch {
+    /// An empty batch, with the room of one before.
+    pub(super) fn with(reports: Groups) -> Self {
+        Self {
+            reports,
+            ..Self::default()
+        }
+    }
+
     /// Adds a message.
     pub(super) fn add(&mut self, message: Message) {
         match message {
@@ -80,16 +117,9 @@ impl Batch {
 
     fn add_part(&mut self, part: Part) {
         self.policy.get_or_insert(part.policy);
-        self.groups.reserve(part.reports.len());
-        self.by_run.reserve(part.reports.len());
         for report in part.reports {
             self.work += report.events.len();
-            if let Some(&group) = self.by_run.get(&report.run_id) {
-                self.groups[group].join(report);
-            } else {
-                self.by_run.insert(report.run_id.clone(), self.groups.len());
-                self.groups.push(report);
-            }
+            self.reports.add(report);
         }
         self.aliases.extend(part.aliases);
         self.cost.add(part.cost);
@@ -183,7 +213,8 @@ impl Worker {
             ..Draft::default()
         };
         self.settle_pending(&mut draft);
-        let mut groups = batch.groups.into_iter();
+        let mut reports = batch.reports;
+        let mut groups = reports.groups.drain(..);
         while groups.len() > 0 {
             let near = groups.as_slice().iter().take(NEAR_RUNS);
             self.bring_near(near.map(|group| &group.run_id));
@@ -197,6 +228,8 @@ impl Worker {
             }
             self.shared.store.write_down(&mut draft.turn);
         }
+        drop(groups);
+        self.spare = reports.emptied();
         for absorb in batch.absorbs {
             self.step_absorb(&mut draft, absorb)?;
         }

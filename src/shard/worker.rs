@@ -19,7 +19,7 @@ use super::guard::Pending;
 use super::idle::IdleQueue;
 use super::inbox::{Message, Query, Tray};
 use super::residence::Residence;
-use super::turn::Batch;
+use super::turn::{Batch, Groups};
 use super::watchers::Watchers;
 use super::{NamedPolicy, Shared};
 
@@ -53,6 +53,8 @@ pub(super) struct Worker {
     commit_at: Instant,
     /// Position of the newest commit of this shard; 0 before the first.
     pub(super) position: u64,
+    /// Room for the reports of the next turn.
+    pub(super) spare: Groups,
     /// A message that belongs to the next turn, since it is to be judged by another policy than this one.
     kept_back: Option<Message>,
     /// By which the present turn judges.
@@ -107,6 +109,7 @@ impl Worker {
             watchers: Watchers::default(),
             pending: Vec::new(),
             commit_at: Instant::now(),
+            spare: Groups::default(),
             kept_back: None,
             position: 0,
             saving: None,
@@ -179,7 +182,7 @@ impl Worker {
     /// and several threads' waking, however many requests share it.
     async fn take_turn(&mut self, first: Message) -> Result<(), StoreError> {
         tokio::task::yield_now().await;
-        let mut batch = Batch::default();
+        let mut batch = Batch::with(std::mem::take(&mut self.spare));
         batch.add(first);
         self.take_batch(batch).await
     }

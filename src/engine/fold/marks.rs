@@ -55,6 +55,14 @@ pub(crate) struct CallMark {
 }
 
 impl CallMark {
+    /// As [`RunState::bring_near`](crate::engine::run::RunState::bring_near): all of it, and what it holds.
+    pub(crate) fn bring_near(&self) -> u64 {
+        let sample = self.sample.as_bytes().first().copied().unwrap_or(0);
+        let trend = self.trend.as_ref().map_or(0, |trend| trend.frame());
+        let hashes = self.tool ^ self.known_key ^ self.group ^ self.known_result ^ self.sketch;
+        hashes ^ self.waited_ns ^ u64::from(sample) ^ u64::from(trend)
+    }
+
     /// Hash of tool and arguments; `None` where the arguments are unknown.
     pub(crate) fn key(&self) -> Option<u64> {
         self.has_key.then_some(self.known_key)

@@ -79,10 +79,11 @@ impl Recent {
     }
 
     /// As [`RunState::bring_near`](crate::engine::run::RunState::bring_near): what is searched, the newest call, and that which
-    /// leaves next.
+    /// leaves next and lets go of what it holds.
     pub(crate) fn bring_near(&self) -> u64 {
         let ends = self.marks.front().into_iter().chain(self.marks.back());
         let marks = ends.fold(0, |all, mark| all ^ mark.start_ns ^ mark.asked);
+        let marks = marks ^ self.marks.front().map_or(0, CallMark::bring_near);
         let (upper, lower) = &self.shapes;
         let signs = self.keys[0] ^ u32::from(self.tools[0]) ^ upper[0] ^ u32::from(lower[0]);
         marks ^ u64::from(signs)

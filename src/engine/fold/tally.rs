@@ -134,8 +134,13 @@ impl Tallies {
     /// As [`RunState::bring_near`](crate::engine::run::RunState::bring_near): what is searched, the tally that
     /// was given out last, and that of which the next one takes the place.
     pub(crate) fn bring_near(&self) -> u64 {
-        let touched = self.all.get(self.touched).map_or(0, |tally| tally.number);
-        let next = self.all.get(self.oldest()).map_or(0, |tally| tally.number);
+        let near = |tally: &Tally| {
+            let proof = &tally.proof;
+            let seen = tally.seen.len() ^ proof.evidence.len();
+            tally.key ^ tally.number ^ proof.last_ns ^ proof.spent.tokens ^ seen as u64
+        };
+        let touched = self.all.get(self.touched).map_or(0, near);
+        let next = self.all.get(self.oldest()).map_or(0, near);
         let keys = self.keys.iter().step_by(16);
         keys.fold(touched ^ next, |all, key| all ^ u64::from(*key))
     }
