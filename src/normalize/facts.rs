@@ -10,6 +10,7 @@ use std::borrow::Cow;
 use crate::otlp::{Attributes, Problem, SpanView, Spans, ValueView};
 
 use super::given::Given;
+use super::value::wide::equal_names;
 use super::workers::{Named, Workers};
 
 /// Declares the rows: a slot with its keys, the most trusted first.
@@ -473,7 +474,7 @@ fn place(key: &[u8]) -> Option<u16> {
         if place == UNSET {
             return None;
         }
-        if KEYS[usize::from(place)].0.as_bytes() == key {
+        if equal_names(KEYS[usize::from(place)].0.as_bytes(), key) {
             return Some(place);
         }
         bucket = (bucket + 1) % BUCKETS;

@@ -37,7 +37,6 @@ pub(super) fn of(text: &str) -> Sketch {
         bytes,
         begin: 0,
         is_within: false,
-        near: [0; NEAR_BYTES],
         votes: Votes::default(),
     };
     for (piece, start) in pieces.iter().zip((0..).step_by(PIECE_BYTES)) {
@@ -50,10 +49,6 @@ pub(super) fn of(text: &str) -> Sketch {
 /// Bytes that are hashed at a time.
 const EIGHT: usize = 8;
 
-/// The eight bytes before a piece, those of the piece, and eight more: what a short word that ends in it is read from, without
-/// looking where the text ends.
-const NEAR_BYTES: usize = EIGHT + PIECE_BYTES + EIGHT;
-
 /// The words of a text, as far as it was read.
 struct Words<'t> {
     bytes: &'t [u8],
@@ -61,8 +56,6 @@ struct Words<'t> {
     begin: usize,
     /// That word has not ended yet.
     is_within: bool,
-    /// What lies near the piece, with letters [`alike`].
-    near: [u8; NEAR_BYTES],
     votes: Votes,
 }
 
@@ -71,7 +64,6 @@ impl Words<'_> {
     #[inline]
     fn take(&mut self, piece: &[u8; PIECE_BYTES], start: usize) {
         let Signs { letters, leads } = Signs::of(piece);
-        self.come_near(piece);
         let behind_letters = letters << 1 | u64::from(self.is_within);
         let mut begins = letters & (!behind_letters | leads);
         let mut ends = behind_letters & (!letters | leads);
@@ -81,33 +73,34 @@ impl Words<'_> {
         }
         while ends != 0 {
             let end = start + take_lowest(&mut ends);
-            self.votes.take(self.word(start, end));
+            self.votes.take(self.word(end));
             self.begin = start + take_lowest(&mut begins);
         }
         self.is_within = letters >> (PIECE_BYTES - 1) == 1;
     }
 
-    fn come_near(&mut self, piece: &[u8; PIECE_BYTES]) {
-        self.near.copy_within(PIECE_BYTES..PIECE_BYTES + EIGHT, 0);
-        let (place, _) = self.near[EIGHT..].as_chunks_mut();
-        for (near, eight) in place.iter_mut().zip(piece.as_chunks().0) {
-            *near = alike(u64::from_le_bytes(*eight)).to_le_bytes();
-        }
-    }
-
-    /// The hash of the word that ends here, in or right behind the piece that starts there, whatever the case of its ASCII
-    /// letters.
+    /// The hash of the word that ends here, whatever the case of its ASCII letters.
     #[inline]
-    fn word(&self, start: usize, end: usize) -> u64 {
+    fn word(&self, end: usize) -> u64 {
         let length = end - self.begin;
         if length > EIGHT {
             return long_word(&self.bytes[self.begin..end]);
         }
-        let near = self.near.get(self.begin + EIGHT - start..);
-        let near = near.and_then(<[u8]>::first_chunk);
-        let near = u64::from_le_bytes(near.copied().unwrap_or_default());
-        mix(hashed(length as u64, near & FIRST[length]), SALT)
+        // Eight bytes are read for a shorter word, too, where the text has them: how long it is cannot be foreseen.
+        let rest = &self.bytes[self.begin..];
+        let eight = match rest.first_chunk() {
+            Some(eight) => u64::from_le_bytes(*eight),
+            None => first_of(rest),
+        };
+        mix(hashed(length as u64, alike(eight) & FIRST[length]), SALT)
     }
+}
+
+/// As much as there is of eight bytes.
+fn first_of(bytes: &[u8]) -> u64 {
+    let mut eight = [0; EIGHT];
+    eight[..bytes.len()].copy_from_slice(bytes);
+    u64::from_le_bytes(eight)
 }
 
 /// The place of the lowest bit, which is taken away.
@@ -189,11 +182,8 @@ fn hashed(hash: u64, alike: u64) -> u64 {
 /// The hash of a word of more than eight bytes.
 #[inline(never)]
 fn long_word(word: &[u8]) -> u64 {
-    let eights = word.chunks(EIGHT).map(|bytes| {
-        let mut eight = [0; EIGHT];
-        eight[..bytes.len()].copy_from_slice(bytes);
-        alike(u64::from_le_bytes(eight)) & FIRST[bytes.len()]
-    });
+    let eights = word.chunks(EIGHT);
+    let eights = eights.map(|bytes| alike(first_of(bytes)) & FIRST[bytes.len()]);
     mix(eights.fold(word.len() as u64, hashed), SALT)
 }
 

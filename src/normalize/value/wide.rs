@@ -54,6 +54,23 @@ pub(crate) fn trimmed_start(text: &str) -> &str {
     text.trim_start()
 }
 
+/// Whether two short texts are one: told in place, where a call would cost more than what it compares.
+#[inline]
+pub(crate) fn equal_names(one: &[u8], other: &[u8]) -> bool {
+    if one.len() != other.len() {
+        return false;
+    }
+    let (Some(end), Some(other_end)) = (one.last_chunk::<8>(), other.last_chunk()) else {
+        return one.iter().eq(other);
+    };
+    let (eights, others) = (one.as_chunks().0, other.as_chunks().0);
+    end == other_end
+        && eights
+            .iter()
+            .zip(others)
+            .all(|(one, other): (&[u8; 8], _)| one == other)
+}
+
 /// How many eights of bytes are looked at one by one before a longer text is expected.
 const SHORT_EIGHTS: usize = 4;
 
@@ -187,6 +204,21 @@ fn below(eight: u64, least: u8) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Given names of each length, they are the same, and others where any byte differs, or one more is there.
+    #[test]
+    fn names_are_the_same_or_not() {
+        for length in 0..40 {
+            let name = &b"gen_ai.usage.cache_read.input_tokens.all"[..length];
+            assert!(equal_names(name, name));
+            assert!(!equal_names(name, &[name, b"x"].concat()));
+            for place in 0..length {
+                let mut other = name.to_vec();
+                other[place] ^= 1;
+                assert!(!equal_names(name, &other), "{place} of {length}");
+            }
+        }
+    }
 
     /// Given a byte of a kind at each place of texts of each length, it is found there and nowhere else.
     #[test]
