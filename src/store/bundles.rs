@@ -53,14 +53,15 @@ fn add(bundle: &mut Vec<u8>, cursor: u64, record: &[u8]) {
     bundle.extend_from_slice(record);
 }
 
-/// The alerts of a bundle. Where it has lost its end, that comes as an alert, which cannot be read.
+/// The alerts of a bundle. Where it has lost its end, that comes as the alert behind those before it, which cannot be read.
 fn alerts(first: u64, bundle: Vec<u8>) -> Vec<Stored> {
     let Some(mut rest) = bundle.strip_prefix(&[SIGN]) else {
         return vec![(first, bundle)];
     };
-    let mut found = Vec::new();
+    let mut found: Vec<Stored> = Vec::new();
     while !rest.is_empty() {
-        let (cursor, record, behind) = next(rest).unwrap_or((first, rest, &[]));
+        let lost = || found.last().map_or(first, |(cursor, _)| cursor + 1);
+        let (cursor, record, behind) = next(rest).unwrap_or_else(|| (lost(), rest, &[]));
         found.push((cursor, record.to_vec()));
         rest = behind;
     }
@@ -79,9 +80,7 @@ fn next(bundle: &[u8]) -> Option<(u64, &[u8], &[u8])> {
 /// The alerts from one cursor to another: so many of them, and those that lie in a bundle with the last of these.
 pub(super) fn range(db: &Db, from: u64, to: u64, least: usize) -> sled::Result<Vec<Stored>> {
     let mut found = Vec::new();
-    let Some(first) = bundle_of(db, from)?.or(Some(from)) else {
-        return Ok(found);
-    };
+    let first = bundle_of(db, from)?.unwrap_or(from);
     for entry in db.range(key(first)..=key(to)) {
         let (key, piece) = entry?;
         let first = keys::number(&key).unwrap_or(from);
@@ -304,6 +303,11 @@ mod tests {
         let mut found = BTreeSet::new();
         for length in 1..bundle.len() {
             let left = alerts(1, bundle[..length].to_vec());
+            let cursors: BTreeSet<u64> = left.iter().map(|(cursor, _)| *cursor).collect();
+            assert!(
+                cursors.iter().copied().eq(1..=left.len() as u64),
+                "{left:?}"
+            );
             let intact = left
                 .iter()
                 .zip(&whole)
