@@ -36,7 +36,7 @@ use crate::otlp::ValueView;
 
 use self::digest::{READ_BYTES_MAX, Reader};
 use self::echo::without_echo;
-use self::nested::{Digest, Shape};
+use self::nested::Shape;
 use self::places::without_places;
 use self::sample::cut;
 use self::wide::{mark, trimmed};
@@ -55,8 +55,8 @@ pub(super) fn input_of(how: &ToolSettings<'_>, view: ValueView<'_>) -> Recorded 
         return known;
     }
     let mut reader = Reader::for_input(how);
-    let digest = reader.whole_view(view);
-    input_value(digest, reader)
+    reader.whole_view(view);
+    input_value(reader)
 }
 
 /// A result, from an attribute or a part of one. Absent is [`Recorded::NotRecorded`].
@@ -70,8 +70,8 @@ pub(super) fn output_of(how: &ToolSettings<'_>, view: ValueView<'_>) -> Recorded
         return known;
     }
     let mut reader = Reader::for_output(how);
-    let digest = reader.whole_view(view);
-    output_value(digest, &reader)
+    reader.whole_view(view);
+    output_value(&reader)
 }
 
 /// Arguments of a tool, from JSON text such as [`member`] gives; what is not JSON is taken as a text.
@@ -80,8 +80,8 @@ pub(super) fn input_json(how: &ToolSettings<'_>, text: &str) -> Recorded {
         return Recorded::Redacted;
     }
     let mut reader = Reader::for_input(how);
-    let digest = reader.json(text);
-    input_value(digest, reader)
+    reader.json(text);
+    input_value(reader)
 }
 
 /// The result of a call, of which what its arguments said is no news: what is compared is the rest.
@@ -106,8 +106,8 @@ pub(super) fn output_json(how: &ToolSettings<'_>, text: &str) -> Recorded {
         return Recorded::Redacted;
     }
     let mut reader = Reader::for_output(how);
-    let digest = reader.json(text);
-    output_value(digest, &reader)
+    reader.json(text);
+    output_value(&reader)
 }
 
 /// An error in words: its text redacted and cut at [`ERROR_BYTES_MAX`], its hash over the whole with volatile parts
@@ -118,11 +118,11 @@ pub(super) fn failure(text: &str) -> Failure {
     let told = failing::told_lines(text);
     // Twice the limit, so that a secret which the limit would cut in two is still recognised.
     let head = cut(told.trim(), ERROR_BYTES_MAX * 2);
+    let mut reader = Reader::for_output(&ToolSettings::PLAIN);
+    reader.whole_text(&without_places(text));
     Failure {
         text: cut(&redact::text(head), ERROR_BYTES_MAX).into(),
-        masked: Reader::for_output(&ToolSettings::PLAIN)
-            .whole_text(&without_places(text))
-            .masked,
+        masked: reader.told().masked,
         transient: transient::is_transient(text),
     }
 }
@@ -281,7 +281,8 @@ fn inner(text: &str) -> Option<&str> {
     text.strip_prefix('"')?.strip_suffix('"')
 }
 
-fn input_value(digest: Digest, reader: Reader<'_>) -> Recorded {
+fn input_value(reader: Reader<'_>) -> Recorded {
+    let digest = *reader.told();
     let sample = reader.into_sample();
     Recorded::Value(Value {
         fingerprint: digest.hash,
@@ -298,11 +299,12 @@ fn input_value(digest: Digest, reader: Reader<'_>) -> Recorded {
     })
 }
 
-fn output_value(digest: Digest, reader: &Reader<'_>) -> Recorded {
+fn output_value(reader: &Reader<'_>) -> Recorded {
+    let digest = reader.told();
     // `""`, `null`, `None`: no list or object that could have held something.
     let says_nothing =
         digest.empty && digest.bytes <= 4 && matches!(digest.shape, Shape::Nothing | Shape::Text);
-    let numbers = reader.numbers(digest.frame);
+    let numbers = reader.numbers();
     Recorded::Value(Value {
         fingerprint: digest.hash,
         masked: digest.masked,

@@ -16,7 +16,7 @@ use super::nested::{Digest, List, Map, Member, Role, Shape, scalar};
 use super::numbers::Numbers;
 use super::sample::{Sample, cut};
 use super::scratch::Written;
-use super::wide::trimmed;
+use super::wide::{self, trimmed};
 use super::{emptiness, json, mask, pending};
 
 /// Texts longer than this are not read as JSON but hashed as they are, and masked only this far: reading is linear, and
@@ -50,6 +50,9 @@ pub(super) struct Reader<'h> {
     /// The numbers in a result.
     numbers: Numbers,
     unwraps: u8,
+    /// What the value that was read last came to. It stays here instead of being returned: what is handed on is copied in larger
+    /// pieces than it was written in, and for such a piece the processor waits until all of it has been written.
+    told: Digest,
 }
 
 impl<'h> Reader<'h> {
@@ -61,6 +64,7 @@ impl<'h> Reader<'h> {
             sample: Sample::default(),
             numbers: Numbers::default(),
             unwraps: UNWRAPS_MAX,
+            told: Digest::default(),
         }
     }
 
@@ -72,7 +76,13 @@ impl<'h> Reader<'h> {
             sample: Sample::default(),
             numbers: Numbers::default(),
             unwraps: UNWRAPS_MAX,
+            told: Digest::default(),
         }
+    }
+
+    /// What the value that was read last came to.
+    pub(super) fn told(&self) -> &Digest {
+        &self.told
     }
 
     /// The sample of what was read.
@@ -81,36 +91,33 @@ impl<'h> Reader<'h> {
     }
 
     /// The numbers in a result, with the hash of the rest of it; nothing where there are none, or too many.
-    pub(super) fn numbers(&self, frame: u64) -> Option<event::Numbers> {
-        self.numbers.told(frame)
+    pub(super) fn numbers(&self) -> Option<event::Numbers> {
+        self.numbers.told(self.told.frame)
     }
 
     /// Digests a text that is the whole value: JSON if it looks like it, else the text without blanks around it.
-    pub(super) fn whole_text(&mut self, text: &str) -> Digest {
+    pub(super) fn whole_text(&mut self, text: &str) {
         let text = trimmed(text);
-        if let Some(digest) = self.json_in(text) {
-            return digest;
+        if !self.json_in(text) {
+            self.text(text, text.len());
+            self.write(|sample| sample.whole_text(head(text)));
         }
-        let digest = self.text(text, text.len());
-        self.write(|sample| sample.whole_text(head(text)));
-        digest
     }
 
     /// Digests JSON text, scalars too; what is not JSON counts as a text.
-    pub(super) fn json(&mut self, text: &str) -> Digest {
+    pub(super) fn json(&mut self, text: &str) {
         let text = trimmed(text);
         let is_scalar = matches!(
             text.as_bytes().first(),
             Some(b'0'..=b'9' | b'-' | b't' | b'f' | b'n')
         );
-        match is_scalar.then(|| self.parse(text)).flatten() {
-            Some(digest) => digest,
-            None => self.whole_text(text),
+        if !is_scalar || !self.parse(text) {
+            self.whole_text(text);
         }
     }
 
     /// Digests a value of OTLP that is the whole value.
-    pub(super) fn whole_view(&mut self, view: ValueView<'_>) -> Digest {
+    pub(super) fn whole_view(&mut self, view: ValueView<'_>) {
         match view {
             ValueView::Str(text) => self.whole_text(text),
             ValueView::Bytes(bytes) => match std::str::from_utf8(bytes) {
@@ -121,7 +128,7 @@ impl<'h> Reader<'h> {
         }
     }
 
-    fn view(&mut self, view: ValueView<'_>) -> Digest {
+    fn view(&mut self, view: ValueView<'_>) {
         match view {
             ValueView::Empty => self.null(),
             ValueView::Bool(flag) => self.flag(flag),
@@ -129,56 +136,58 @@ impl<'h> Reader<'h> {
             ValueView::Double(number) => self.float(number, ""),
             ValueView::Str(text) => self.member_text(text),
             ValueView::Bytes(bytes) => {
-                scalar(mix(BYTES, hash::bytes(bytes)), bytes.len(), Shape::Text)
+                self.told = scalar(mix(BYTES, hash::bytes(bytes)), bytes.len(), Shape::Text);
             }
             ValueView::Array(items) => {
                 let mut list = self.open_list();
                 for item in &items {
-                    let item = self.view(item);
-                    self.add_item(&mut list, item);
+                    self.view(item);
+                    self.add_item(&mut list);
                 }
-                self.close_list(&list)
+                self.close_list(&list);
             }
             ValueView::Map(members) => {
                 let mut map = self.open_map();
                 for (key, value) in &members {
                     let place = self.next_member(&map, key);
-                    let value = self.view(value);
-                    self.add_member(&mut map, key, value, place);
+                    self.view(value);
+                    self.add_member(&mut map, key, place);
                 }
-                self.close_map(&map)
+                self.close_map(&map);
             }
         }
     }
 
-    /// JSON within a text: an object, a list, or a text that was encoded once more.
-    fn json_in(&mut self, text: &str) -> Option<Digest> {
+    /// Reads JSON within a text: an object, a list, or a text that was encoded once more. False where there is none.
+    fn json_in(&mut self, text: &str) -> bool {
         let looks_like_json = matches!(text.as_bytes().first(), Some(b'{' | b'[' | b'"'));
         if !looks_like_json || self.unwraps == 0 || text.len() > READ_BYTES_MAX {
-            return None;
+            return false;
         }
         if text.starts_with('"') {
-            let inner = json::unquoted(text)?;
+            let Some(inner) = json::unquoted(text) else {
+                return false;
+            };
             self.unwraps -= 1;
-            let digest = self.whole_text(&inner);
+            self.whole_text(&inner);
             self.unwraps += 1;
-            return Some(digest);
+            return true;
         }
         self.unwraps -= 1;
-        let digest = self.parse(text);
+        let is_json = self.parse(text);
         self.unwraps += 1;
-        digest
+        is_json
     }
 
     /// Parses JSON; what a failed attempt wrote is taken back.
-    fn parse(&mut self, text: &str) -> Option<Digest> {
+    fn parse(&mut self, text: &str) -> bool {
         let (place, count) = (self.sample.place(), self.numbers.count());
-        let digest = json::read(text, self);
-        if digest.is_none() {
+        let is_json = json::read(text, self);
+        if !is_json {
             self.sample.take_back(place);
             self.numbers.take_back(count);
         }
-        digest
+        is_json
     }
 
     fn write(&mut self, write: impl FnOnce(&mut Sample)) {
@@ -187,21 +196,21 @@ impl<'h> Reader<'h> {
         }
     }
 
-    pub(super) fn null(&mut self) -> Digest {
+    pub(super) fn null(&mut self) {
         self.write(|sample| sample.sign("null"));
-        Digest {
+        self.told = Digest {
             empty: true,
             ..scalar(NULL, 4, Shape::Nothing)
-        }
+        };
     }
 
-    pub(super) fn flag(&mut self, flag: bool) -> Digest {
+    pub(super) fn flag(&mut self, flag: bool) {
         self.write(|sample| sample.sign(if flag { "true" } else { "false" }));
         let tag = if flag { TRUE } else { FALSE };
-        scalar(tag, if flag { 4 } else { 5 }, Shape::Flag)
+        self.told = scalar(tag, if flag { 4 } else { 5 }, Shape::Flag);
     }
 
-    pub(super) fn integer(&mut self, number: i128) -> Digest {
+    pub(super) fn integer(&mut self, number: i128) {
         self.write(|sample| sample.integer(number));
         // A double of 64 bits and the integers of 64 bits are all that comes here: the magnitude fits.
         let magnitude = number.unsigned_abs() as u64;
@@ -211,24 +220,23 @@ impl<'h> Reader<'h> {
         } else {
             Shape::Number
         };
-        let mut digest = scalar(
+        self.told = scalar(
             mix(INTEGER ^ u64::from(number < 0), magnitude),
             length,
             shape,
         );
         if number > 0 && mask::is_volatile_integer(magnitude) {
-            digest.masked = VOLATILE;
-            digest.frame = VOLATILE;
+            self.told.masked = VOLATILE;
+            self.told.frame = VOLATILE;
         } else {
             let size = magnitude as f64;
-            self.number(&mut digest, if number < 0 { -size } else { size });
+            self.number(if number < 0 { -size } else { size });
         }
-        digest
     }
 
     /// A float that is a whole number is that number, so that `1` and `1.0` are one value. `written` is the shortest text that
     /// reads back as the same number, where it is known.
-    pub(super) fn float(&mut self, number: f64, written: &str) -> Digest {
+    pub(super) fn float(&mut self, number: f64, written: &str) {
         // Both ends are exact in a double; beyond them no double is a 64-bit number.
         if number.fract() == 0.0
             && (-9_223_372_036_854_775_808.0..18_446_744_073_709_551_616.0).contains(&number)
@@ -247,78 +255,68 @@ impl<'h> Reader<'h> {
             written
         };
         self.write(|sample| sample.sign(text));
-        let mut digest = scalar(mix(FLOAT, number.to_bits()), text.len(), Shape::Number);
+        self.told = scalar(mix(FLOAT, number.to_bits()), text.len(), Shape::Number);
         if number >= 0.0 && mask::is_volatile_integer(number as u64) {
-            digest.masked = VOLATILE;
-            digest.frame = VOLATILE;
+            self.told.masked = VOLATILE;
+            self.told.frame = VOLATILE;
         } else {
-            self.number(&mut digest, number);
+            self.number(number);
         }
-        digest
     }
 
-    /// Notes a number of a result.
-    fn number(&mut self, digest: &mut Digest, number: f64) {
+    /// Notes a number of a result, which was read last.
+    fn number(&mut self, number: f64) {
         if self.is_output {
             self.numbers.push(number);
-            digest.frame = NUMBER;
+            self.told.frame = NUMBER;
         }
     }
 
     /// A text within JSON, which may be JSON once more.
-    pub(super) fn member_text(&mut self, text: &str) -> Digest {
-        if matches!(text.as_bytes().first(), Some(b'{' | b'['))
-            && let Some(digest) = self.json_in(text)
-        {
-            return digest;
+    pub(super) fn member_text(&mut self, text: &str) {
+        if matches!(text.as_bytes().first(), Some(b'{' | b'[')) && self.json_in(text) {
+            return;
         }
         self.write(|sample| sample.member_text(head(text)));
-        self.text(text, text.len() + 2)
+        self.text(text, text.len() + 2);
     }
 
-    fn text(&mut self, text: &str, bytes: usize) -> Digest {
+    fn text(&mut self, text: &str, bytes: usize) {
         if mask::is_object_address(text) {
-            return scalar(VOLATILE, bytes, Shape::Nothing);
+            self.told = scalar(VOLATILE, bytes, Shape::Nothing);
+            return;
         }
-        let hash = hash::text(text);
-        let (masked, frame) = if self.is_output {
-            self.masked(text, hash)
+        self.told = scalar(hash::text(text), bytes, Shape::Text);
+        if self.is_output {
+            self.mask(text);
+            self.told.empty = emptiness::says_there_is_nothing(text, self.how.empty_phrases);
+            self.told.pending = pending::says_pending(text);
         } else {
-            (hash, hash)
-        };
-        Digest {
-            hash,
-            masked,
-            frame,
-            bytes,
-            empty: if self.is_output {
-                emptiness::says_there_is_nothing(text, self.how.empty_phrases)
-            } else {
-                trimmed(text).is_empty()
-            },
-            pending: self.is_output && pending::says_pending(text),
-            shape: Shape::Text,
+            self.told.empty = trimmed(text).is_empty();
         }
     }
 
-    /// The hash of a result's text with its volatile parts masked, given the hash of the whole; and the same without numbers,
-    /// where it is short enough to be no more than a line or two of state.
-    fn masked(&mut self, text: &str, hash: u64) -> (u64, u64) {
+    /// Hashes a result's text, which was read last, with its volatile parts masked; and the same without numbers, where it is
+    /// short enough to be no more than a line or two of state.
+    fn mask(&mut self, text: &str) {
         let (read, rest) = text.split_at(head(text).len());
+        // Whatever is masked or taken out holds a digit, and many texts have none.
+        if !wide::any(read.as_bytes(), |byte| byte.is_ascii_digit()) {
+            return;
+        }
         let masked = mask::text(read);
-        let hash = match &masked {
-            Written::AsIs(_) => hash,
-            Written::Anew(masked) if rest.is_empty() => hash::text(masked),
-            Written::Anew(masked) => mix(hash::text(masked), hash::text(rest)),
-        };
-        let frame = if text.len() <= NUMBERS_TEXT_BYTES_MAX {
-            self.numbers
-                .take_out(&masked)
-                .map(|frame| hash::text(&frame))
-        } else {
-            None
-        };
-        (hash, frame.unwrap_or(hash))
+        if let Written::Anew(masked) = &masked {
+            self.told.masked = if rest.is_empty() {
+                hash::text(masked)
+            } else {
+                mix(hash::text(masked), hash::text(rest))
+            };
+        }
+        let without_numbers = (text.len() <= NUMBERS_TEXT_BYTES_MAX)
+            .then(|| self.numbers.take_out(&masked))
+            .flatten();
+        let frame = without_numbers.map(|frame| hash::text(&frame));
+        self.told.frame = frame.unwrap_or(self.told.masked);
     }
 
     pub(super) fn open_list(&mut self) -> List {
@@ -326,9 +324,10 @@ impl<'h> Reader<'h> {
         List::default()
     }
 
-    /// Takes an item; the comma behind the last one is taken back at the end.
-    pub(super) fn add_item(&mut self, list: &mut List, item: Digest) {
+    /// Takes what was read last as an item; the comma behind the last one is taken back at the end.
+    pub(super) fn add_item(&mut self, list: &mut List) {
         self.write(|sample| sample.sign(","));
+        let item = &self.told;
         list.hash = mix(list.hash, item.hash);
         // The same results in another order are the same results.
         list.masked = if self.is_output {
@@ -342,7 +341,7 @@ impl<'h> Reader<'h> {
         list.filled |= !item.empty;
     }
 
-    pub(super) fn close_list(&mut self, list: &List) -> Digest {
+    pub(super) fn close_list(&mut self, list: &List) {
         self.write(|sample| {
             let comma = usize::from(list.count > 0);
             sample.take_back(sample.place() - comma);
@@ -350,12 +349,12 @@ impl<'h> Reader<'h> {
         });
         let hash = mix(LIST ^ list.count, list.hash);
         let bytes = 2 + list.bytes + (list.count as usize).saturating_sub(1);
-        Digest {
+        self.told = Digest {
             masked: mix(LIST ^ list.count, list.masked),
             frame: mix(LIST ^ list.count, list.frame),
             empty: !list.filled,
             ..scalar(hash, bytes, Shape::List)
-        }
+        };
     }
 
     pub(super) fn open_map(&mut self) -> Map {
@@ -377,32 +376,35 @@ impl<'h> Reader<'h> {
         }
     }
 
-    pub(super) fn add_member(&mut self, map: &mut Map, key: &str, value: Digest, member: Member) {
+    /// Takes what was read last as a member.
+    pub(super) fn add_member(&mut self, map: &mut Map, key: &str, member: Member) {
+        let value = &self.told;
         let is_volatile = self.how.volatile_fields.iter().any(|field| field == key);
         if self.is_output {
             let is_payload = self.how.payload_fields.iter().any(|field| field == key);
-            map.members.add(key, &value, is_volatile, is_payload);
+            map.members.add(key, value, is_volatile, is_payload);
         }
         if value.shape == Shape::Nothing || is_volatile {
             self.sample.take_back(member.place);
             self.numbers.take_back(member.numbers);
             return;
         }
-        let role = Role::of(key, &value);
+        let role = Role::of(key, value);
         if matches!(role, Role::Volatile | Role::Question) {
             self.numbers.take_back(member.numbers);
         }
-        self.numbers.belong_to(member.numbers, key);
+        let name = hash::text(key);
+        self.numbers.belong_to(member.numbers, name);
         if !self.is_output && super::redact::is_secret_key(key) {
             self.sample.hide(member.value);
         }
-        map.add(key, value, role);
+        map.add(key, name, value, role);
     }
 
-    pub(super) fn close_map(&mut self, map: &Map) -> Digest {
+    pub(super) fn close_map(&mut self, map: &Map) {
         self.write(|sample| sample.sign("}"));
         let (masked, frame) = map.told();
-        Digest {
+        self.told = Digest {
             hash: mix(MAP ^ map.count, map.hash),
             masked: mix(MAP ^ map.count, masked),
             frame: mix(MAP ^ map.count, frame),
@@ -414,7 +416,7 @@ impl<'h> Reader<'h> {
             },
             pending: map.pending,
             shape: Shape::Map,
-        }
+        };
     }
 }
 

@@ -178,17 +178,20 @@ impl Members {
         if value.empty {
             self.payload |= is_payload || value.shape == Shape::List || carries(key);
             self.listed |= value.shape == Shape::List && !tells_mishaps(key);
-        } else if value.shape == Shape::Number && !is_payload && counts_pages(key) {
-            self.counted = true;
-            self.filled = true;
-        } else {
-            self.filled = true;
-            let holds = !is_volatile && (is_payload || !is_decoration(key, value.shape));
-            let counts = value.shape == Shape::Number && !is_payload && is_count(key);
-            self.totals |= holds && counts;
-            self.holds = holds && !counts;
-            self.placed |= value.shape == Shape::Number && is_place(key);
+            return;
         }
+        self.filled = true;
+        let is_number = value.shape == Shape::Number;
+        if is_number && !is_payload && is_count(key) {
+            if key.contains("page") {
+                self.counted = true;
+                return;
+            }
+            self.totals |= !is_volatile;
+        } else {
+            self.holds = !is_volatile && (is_payload || !is_decoration(key, value.shape));
+        }
+        self.placed |= is_number && is_place(key);
     }
 
     /// Whether the object holds nothing. `{"count": 0}` alone is a number that was asked for; how many hits there are in all says
@@ -224,28 +227,26 @@ fn carries(key: &str) -> bool {
     )
 }
 
-/// Whether a member that is not empty says nothing about the result.
+/// Whether a member that is not empty, and no count, says nothing about the result.
 fn is_decoration(key: &str, shape: Shape) -> bool {
     match shape {
         Shape::Nothing => true,
         Shape::Zero => {
             !carries(key) || matches!(key, "hits" | "matches" | "items" | "documents" | "rows")
         }
-        Shape::Flag => !carries(key),
-        Shape::Number => !carries(key) && !is_count(key),
+        Shape::Flag | Shape::Number => !carries(key),
         Shape::Text | Shape::List | Shape::Map => is_echo(key),
     }
 }
 
+/// Names of numbers that count something; where it is pages, they say nothing of this one.
 fn is_count(key: &str) -> bool {
-    ["count", "total", "num", "found", "size", "length"]
-        .iter()
-        .any(|part| key.contains(part))
-}
-
-/// Names of numbers that tell how many pages there are, and nothing of this one.
-fn counts_pages(key: &str) -> bool {
-    key.contains("page") && is_count(key)
+    // Nearly every name is told by having none of these beginnings.
+    let may = |three: &[u8]| matches!(three, b"cou" | b"tot" | b"num" | b"fou" | b"siz" | b"len");
+    key.as_bytes().windows(3).any(may)
+        && ["count", "total", "num", "found", "size", "length"]
+            .iter()
+            .any(|part| key.contains(part))
 }
 
 /// Names of numbers that tell which page of all this is.

@@ -8,18 +8,16 @@
 use std::borrow::Cow;
 
 use super::digest::Reader;
-use super::nested::Digest;
 use super::scratch::{Scratch, Written};
 use super::wide::plain_end;
 
 /// How deep lists and objects may nest, as in `serde_json`: it bounds the stack.
 const DEPTH_MAX: usize = 127;
 
-/// Reads one JSON value; `None` where the text is anything else.
-pub(super) fn read(text: &str, reader: &mut Reader<'_>) -> Option<Digest> {
+/// Reads one JSON value; false where the text is anything else.
+pub(super) fn read(text: &str, reader: &mut Reader<'_>) -> bool {
     let mut json = Json::of(text);
-    let digest = json.value(reader)?;
-    json.peek().is_none().then_some(digest)
+    json.value(reader).is_some() && json.peek().is_none()
 }
 
 /// What a quoted text says; `None` where it is not one JSON text and nothing else.
@@ -48,68 +46,76 @@ impl<'t> Json<'t> {
         }
     }
 
-    fn value(&mut self, reader: &mut Reader<'_>) -> Option<Digest> {
+    fn value(&mut self, reader: &mut Reader<'_>) -> Option<()> {
         match self.peek()? {
-            b'"' => {
-                let text = self.text()?;
-                Some(reader.member_text(&text))
-            }
-            b'{' => self.nested(|json| json.object(reader)),
-            b'[' => self.nested(|json| json.list(reader)),
-            b'-' | b'0'..=b'9' => self.number(reader),
-            b't' => self.word("true").map(|()| reader.flag(true)),
-            b'f' => self.word("false").map(|()| reader.flag(false)),
-            b'n' => self.word("null").map(|()| reader.null()),
-            _ => None,
+            b'"' => match self.text()? {
+                Written::AsIs(text) => reader.member_text(text),
+                Written::Anew(text) => reader.member_text(&text),
+            },
+            b'{' => self.nested(|json| json.object(reader))?,
+            b'[' => self.nested(|json| json.list(reader))?,
+            b'-' | b'0'..=b'9' => self.number(reader)?,
+            b't' => self.word("true").map(|()| reader.flag(true))?,
+            b'f' => self.word("false").map(|()| reader.flag(false))?,
+            b'n' => self.word("null").map(|()| reader.null())?,
+            _ => return None,
         }
+        Some(())
     }
 
     /// Steps over the opening sign of what nests and reads the rest, unless it lies too deep.
-    fn nested(&mut self, read: impl FnOnce(&mut Self) -> Option<Digest>) -> Option<Digest> {
+    fn nested(&mut self, read: impl FnOnce(&mut Self) -> Option<()>) -> Option<()> {
         self.at += 1;
         self.depth += 1;
         if self.depth > DEPTH_MAX {
             return None;
         }
-        let digest = read(self);
+        read(self)?;
         self.depth -= 1;
-        digest
+        Some(())
     }
 
-    fn list(&mut self, reader: &mut Reader<'_>) -> Option<Digest> {
+    fn list(&mut self, reader: &mut Reader<'_>) -> Option<()> {
         let mut list = reader.open_list();
         if !self.take(b']') {
             loop {
-                let item = self.value(reader)?;
-                reader.add_item(&mut list, item);
+                self.value(reader)?;
+                reader.add_item(&mut list);
                 if !self.take(b',') {
                     break;
                 }
             }
             self.expect(b']')?;
         }
-        Some(reader.close_list(&list))
+        reader.close_list(&list);
+        Some(())
     }
 
-    fn object(&mut self, reader: &mut Reader<'_>) -> Option<Digest> {
+    fn object(&mut self, reader: &mut Reader<'_>) -> Option<()> {
         let mut map = reader.open_map();
         if !self.take(b'}') {
             loop {
                 let key = self.text()?;
                 let member = reader.next_member(&map, &key);
                 self.expect(b':')?;
-                let value = self.value(reader)?;
-                reader.add_member(&mut map, &key, value, member);
+                self.value(reader)?;
+                reader.add_member(&mut map, &key, member);
                 if !self.take(b',') {
                     break;
                 }
             }
             self.expect(b'}')?;
         }
-        Some(reader.close_map(&map))
+        reader.close_map(&map);
+        Some(())
     }
 
     /// A quoted text without its quotes and escapes.
+    #[expect(
+        clippy::inline_always,
+        reason = "most texts are lent as they stand; where that is not known, each is passed through memory"
+    )]
+    #[inline(always)]
     fn text(&mut self) -> Option<Written<'t>> {
         self.expect(b'"')?;
         let start = self.at;
@@ -122,6 +128,7 @@ impl<'t> Json<'t> {
     }
 
     /// The rest of a quoted text that is plain from `start` to here and then holds an escape.
+    #[cold]
     fn escaped(&mut self, start: usize) -> Option<Scratch> {
         let mut text = Scratch::default();
         let mut start = start;
@@ -177,7 +184,7 @@ impl<'t> Json<'t> {
         })
     }
 
-    fn number(&mut self, reader: &mut Reader<'_>) -> Option<Digest> {
+    fn number(&mut self, reader: &mut Reader<'_>) -> Option<()> {
         let start = self.at;
         let is_negative = self.byte() == Some(b'-');
         self.at += usize::from(is_negative);
@@ -188,7 +195,8 @@ impl<'t> Json<'t> {
         if !matches!(self.byte(), Some(b'.' | b'e' | b'E'))
             && let Some(number) = integer(digits, is_negative)
         {
-            return Some(reader.integer(number));
+            reader.integer(number);
+            return Some(());
         }
         if self.byte() == Some(b'.') {
             self.at += 1;
@@ -279,8 +287,8 @@ mod tests {
     #[track_caller]
     fn check(text: &str) {
         let expected = serde_json::from_str::<Value>(text);
-        let digest = read(text, &mut Reader::for_output(&ToolSettings::PLAIN));
-        assert_eq!(digest.is_some(), expected.is_ok(), "{text}");
+        let is_json = read(text, &mut Reader::for_output(&ToolSettings::PLAIN));
+        assert_eq!(is_json, expected.is_ok(), "{text}");
         let expected = serde_json::from_str::<String>(text).ok();
         assert_eq!(unquoted(text).as_deref(), expected.as_deref(), "{text}");
     }

@@ -2,13 +2,14 @@
 
 use super::digest::VOLATILE;
 use super::emptiness::Members;
-use super::hash::{self, mix};
+use super::hash::mix;
 use super::{mask, pending};
 
 /// What a value is, as far as its surroundings want to know.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Shape {
     /// `null`, or the printed address of an object: a member that is left out.
+    #[default]
     Nothing,
     Flag,
     Zero,
@@ -19,7 +20,7 @@ pub(super) enum Shape {
 }
 
 /// All that is kept of a value.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Digest {
     pub(super) hash: u64,
     /// The same with volatile text masked.
@@ -84,8 +85,8 @@ pub(super) struct Map {
 }
 
 impl Map {
-    pub(super) fn add(&mut self, key: &str, value: Digest, role: Role) {
-        let name = hash::text(key);
+    /// Adds a member; `name` is the hash of its key.
+    pub(super) fn add(&mut self, key: &str, name: u64, value: &Digest, role: Role) {
         self.is_nested |= matches!(value.shape, Shape::List | Shape::Map);
         // What an object within says is said of it as a whole.
         self.pending |= value.pending && (value.shape == Shape::Map || pending::names_state(key));

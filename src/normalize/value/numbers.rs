@@ -31,10 +31,9 @@ impl Numbers {
         self.count = count;
     }
 
-    /// Notes that the numbers from here on stand in a member of this name.
-    pub(super) fn belong_to(&mut self, from: usize, name: &str) {
+    /// Notes that the numbers from here on stand in a member whose name has this hash.
+    pub(super) fn belong_to(&mut self, from: usize, name: u64) {
         if from < self.count.min(NUMBERS_MAX) {
-            let name = hash::text(name);
             for (within, _) in &mut self.all[from..] {
                 *within = hash::mix(*within, name);
             }
@@ -89,7 +88,7 @@ impl Numbers {
 
 #[cfg(test)]
 mod tests {
-    use super::Numbers;
+    use super::{Numbers, hash};
 
     #[track_caller]
     fn check(text: &str, numbers: &str, rest: Option<&str>) {
@@ -117,7 +116,7 @@ mod tests {
                 let from = read.count();
                 read.push(number);
                 read.push(7.0);
-                read.belong_to(from, name);
+                read.belong_to(from, hash::text(name));
             }
             read.told(0)
         };
