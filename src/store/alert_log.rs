@@ -49,6 +49,12 @@ impl WaitingAlert {
     fn staying(&self) -> Option<&Alert> {
         self.alert.as_ref().filter(|_| self.may_stay)
     }
+
+    /// Need not stay where it is of one of these runs, which are removed.
+    pub(super) fn let_go_of(&mut self, run_ids: &BTreeSet<&Text>) {
+        let is_of_one = |alert: &Alert| run_ids.contains(&alert.run_id);
+        self.may_stay &= !self.alert.as_ref().is_some_and(is_of_one);
+    }
 }
 
 impl Shared {

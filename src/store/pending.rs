@@ -37,6 +37,18 @@ impl Pending {
     fn len(&self) -> usize {
         self.new_runs.len() + self.aliases.len() + self.alerts.len()
     }
+
+    /// Lets go of what is there of runs that are removed: it need not come into the database first.
+    fn forget(&mut self, removed: &[IndexKey]) {
+        let run_ids: BTreeSet<_> = removed.iter().map(|run| &run.run_id).collect();
+        for run in removed {
+            self.new_runs.remove(run);
+        }
+        self.aliases.retain(|_, owner| !run_ids.contains(owner));
+        for alert in &mut self.alerts {
+            alert.let_go_of(&run_ids);
+        }
+    }
 }
 
 impl Shared {
@@ -73,9 +85,9 @@ impl Shared {
                 let pending = Arc::make_mut(&mut pending);
                 pending.new_runs.extend(turn.new_runs);
                 pending.aliases.extend(turn.aliases);
-            }
-            if !turn.removed.is_empty() {
-                self.settle()?;
+                if !turn.removed.is_empty() {
+                    pending.forget(&turn.removed);
+                }
             }
             for runs in turn.removed.chunks(REMOVE_RUNS_MAX) {
                 self.remove_runs(position, runs)?;

@@ -83,3 +83,36 @@ async fn deleted_runs_leave_nothing_behind() {
     store.close().await.unwrap();
     assert_eq!(raw::keys(dir.path()), ["!journal", "!runs", "!schema"]);
 }
+
+/// Given a run that is removed before the database has come to have it, nothing of it is found from then on, and what else
+/// waits goes on waiting.
+#[tokio::test]
+async fn a_run_that_waits_is_removed_at_once() {
+    const OTHER: TraceId = TraceId([8; 16]);
+    let dir = TempDir::new().unwrap();
+    let (store, mut hand) = Store::by_hand(dir.path(), &options()).unwrap();
+    let begun = |run_id: &str, trace: TraceId| Turn {
+        new_runs: vec![key(1, run_id)],
+        aliases: vec![(trace, run_id.into())],
+        ..Turn::default()
+    };
+    let turns = [
+        begun("gone", TRACE),
+        begun("stays", OTHER),
+        removing("gone"),
+    ];
+    for turn in turns {
+        let (committed, _) = tokio::join!(store.commit(turn), async { hand.work() });
+        committed.unwrap();
+    }
+    let check = || {
+        assert_eq!(store.run_ids(None, true, 9).unwrap(), [key(1, "stays")]);
+        assert_eq!(store.alias(TRACE).unwrap(), None);
+        assert_eq!(store.aliases_of("gone").unwrap(), []);
+        assert_eq!(store.aliases_of("stays").unwrap(), [OTHER]);
+    };
+    assert!(!store.inner.shared.is_settled());
+    check();
+    hand.settle();
+    check();
+}
