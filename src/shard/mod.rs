@@ -18,6 +18,7 @@ mod clock;
 mod counters;
 mod defect;
 mod draft;
+mod gathering;
 pub mod guard;
 mod idle;
 mod inbox;
@@ -85,6 +86,8 @@ pub struct Settings {
     pub inbox_bytes_max: usize,
     /// Events after which a turn takes no further request. Bounds what one commit holds up.
     pub turn_events_max: usize,
+    /// How long after its answers a turn with little to do waits for the same senders; zero where none does.
+    pub gather: Duration,
     /// Most runs whose state is in memory, over all shards; the others are on disk.
     pub resident_runs_max: usize,
     /// Time without a report after which a run counts as over.
@@ -107,6 +110,7 @@ impl Default for Settings {
             inbox_reports_max: 16_384,
             inbox_bytes_max: 32 << 20,
             turn_events_max: 4_096,
+            gather: Duration::from_millis(1),
             resident_runs_max: 10_000,
             idle: Duration::from_secs(5 * 60),
             save_every: Duration::from_secs(5),

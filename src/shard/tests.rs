@@ -3,6 +3,7 @@
 mod asking;
 mod defect;
 mod forgetting;
+mod gathering;
 mod guard;
 mod lasting;
 mod moving;
@@ -58,6 +59,8 @@ fn policy() -> Arc<Policy> {
 fn settings() -> Settings {
     Settings {
         shards: 3,
+        // Time stands still in most tests.
+        gather: Duration::ZERO,
         ..Settings::default()
     }
 }

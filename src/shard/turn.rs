@@ -110,6 +110,11 @@ impl Batch {
         }
     }
 
+    /// How many requests there are.
+    pub(super) fn requests(&self) -> usize {
+        self.done.len()
+    }
+
     /// About how much work the batch is, in events.
     pub(super) fn work(&self) -> usize {
         self.work
@@ -184,6 +189,8 @@ impl Worker {
         }
         self.shared.give_back(&self.tray.held, cost);
         self.shared.counters.reports.add(cost.reports as u64);
+        let waiting = self.tray.messages.len();
+        self.gathering.answered(draft.done.len(), waiting);
         for done in draft.done {
             // The sender may have gone; what it sent is committed all the same.
             let _ = done.send(());

@@ -15,6 +15,7 @@ use tracing::error;
 use crate::engine::RunView;
 use crate::store::StoreError;
 
+use super::gathering::Gathering;
 use super::guard::Pending;
 use super::idle::IdleQueue;
 use super::inbox::{Message, Query, Tray};
@@ -56,7 +57,8 @@ pub(super) struct Worker {
     /// Room for the reports of the next turn.
     pub(super) spare: Groups,
     /// A message that belongs to the next turn, since it is to be judged by another policy than this one.
-    kept_back: Option<Message>,
+    pub(super) kept_back: Option<Message>,
+    pub(super) gathering: Gathering,
     /// By which the present turn judges.
     pub(super) policy: NamedPolicy,
     /// The states that are being saved.
@@ -101,6 +103,7 @@ impl Worker {
         Self {
             number,
             next_sweep: Instant::now() + shared.settings.save_every,
+            gathering: Gathering::new(shared.settings.gather),
             policy: shared.policy(),
             shared,
             tray,
@@ -184,6 +187,7 @@ impl Worker {
         tokio::task::yield_now().await;
         let mut batch = Batch::with(std::mem::take(&mut self.spare));
         batch.add(first);
+        self.gather(&mut batch).await?;
         self.take_batch(batch).await
     }
 

@@ -73,6 +73,8 @@ pub(super) fn settings(dice: &mut Dice) -> Settings {
         resident_runs_max: 1 + dice.below(4),
         idle: Duration::from_secs(300),
         save_every: Duration::from_secs(1 + dice.below(5) as u64),
+        // Nobody lets time pass while a turn waits.
+        gather: Duration::ZERO,
         ..Settings::default()
     }
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use super::{
     A, B, Clock, Instant, NOW_MS, Path, Policy, Settings, Shards, calls, hex, kill, moment, open,
-    profile, still, stop, submit, view,
+    profile, settings, still, stop, submit, view,
 };
 use crate::engine::guard::policy::VerdictKind;
 use crate::engine::warning::Rule;
@@ -26,7 +26,7 @@ async fn start_with(dir: &Path, policy: Policy, settings: Settings) -> Shards {
         .expect("the shards start")
 }
 
-async fn ask(shards: &Shards, run_id: &str) -> Answer {
+pub(super) async fn ask(shards: &Shards, run_id: &str) -> Answer {
     let who = Who {
         run_id,
         ..Who::default()
@@ -42,7 +42,7 @@ async fn ask(shards: &Shards, run_id: &str) -> Answer {
 fn one_shard() -> Settings {
     Settings {
         shards: 1,
-        ..Settings::default()
+        ..settings()
     }
 }
 

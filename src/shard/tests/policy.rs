@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{A, Settings, calls, policy, profile, start, still, view};
+use super::{A, Settings, calls, policy, profile, settings, start, still, view};
 use crate::engine::warning::{Rule, Warning};
 use crate::shard::{NamedPolicy, RunFilter};
 
@@ -14,7 +14,7 @@ async fn what_was_read_by_a_policy_is_judged_by_it() {
     let dir = tempfile::tempdir().unwrap();
     let one_shard = Settings {
         shards: 1,
-        ..Settings::default()
+        ..settings()
     };
     let shards = start(dir.path(), one_shard).await;
     let old = shards.policy();

@@ -1,0 +1,109 @@
+//! Waiting for senders that were just answered.
+//!
+//! A turn costs a sync and the waking of several threads, however many requests share it. Who sends small requests one after
+//! the other is back a moment after an answer, finds the next turn begun by those who came first, and waits for the one after
+//! that: senders fall into two groups, of which each pays for turns of its own. So a turn with little to do waits until as many
+//! requests have come as the last one answered and left waiting, for a millisecond at most. Where that was in vain, since they had
+//! nothing more to say, the next turns do not wait, and the more of them the more often it was.
+
+use std::pin::pin;
+use std::time::Duration;
+
+use tokio::time::{Instant, sleep_until};
+
+use crate::store::StoreError;
+
+use super::turn::Batch;
+use super::worker::Worker;
+
+/// Events from which a turn waits no longer: stepping them takes as long as a sync does.
+const EVENTS_MAX: usize = 256;
+
+/// Most turns that do not wait after one that has waited in vain.
+const PAUSE_MAX: u32 = 64;
+
+/// Who is waited for.
+pub(super) struct Gathering {
+    /// How long after its answers a turn may wait for the same senders.
+    wait: Duration,
+    /// How many requests the last turn answered and left waiting.
+    expected: usize,
+    /// When they are waited for no more.
+    until: Instant,
+    /// Turns to come that do not wait.
+    pause: u32,
+    /// How many these will be after the next wait in vain.
+    next_pause: u32,
+}
+
+impl Gathering {
+    pub(super) fn new(wait: Duration) -> Self {
+        Self {
+            wait,
+            expected: 0,
+            until: Instant::now(),
+            pause: 0,
+            next_pause: 1,
+        }
+    }
+
+    /// Notes that so many requests have been answered, while so many wait for the next turn.
+    pub(super) fn answered(&mut self, requests: usize, waiting: usize) {
+        self.expected = requests + waiting;
+        self.until = Instant::now() + self.wait;
+    }
+
+    /// Until when a turn waits that has so many requests, if it does.
+    fn begin(&mut self, requests: usize) -> Option<Instant> {
+        if requests >= self.expected || self.until <= Instant::now() {
+            return None;
+        }
+        let waits = self.pause == 0;
+        self.pause = self.pause.saturating_sub(1);
+        waits.then_some(self.until)
+    }
+
+    /// Notes whether those came who were waited for.
+    fn end(&mut self, in_vain: bool) {
+        if in_vain {
+            self.pause = self.next_pause;
+            self.next_pause = (2 * self.next_pause).min(PAUSE_MAX);
+        } else {
+            self.next_pause = 1;
+        }
+    }
+}
+
+impl Worker {
+    /// Waits for requests that are likely to come in a moment, and answers questions meanwhile.
+    pub(super) async fn gather(&mut self, batch: &mut Batch) -> Result<(), StoreError> {
+        let Some(until) = self
+            .gathering
+            .begin(batch.requests() + self.tray.messages.len())
+        else {
+            return Ok(());
+        };
+        let mut over = pin!(sleep_until(until));
+        while batch.requests() < self.gathering.expected && batch.work() < EVENTS_MAX {
+            tokio::select! {
+                biased;
+                Some(ask) = self.tray.asks.recv() => {
+                    self.renew_policy();
+                    self.answer_ask(ask)?;
+                }
+                Some(message) = self.tray.messages.recv() => if batch.suits(&message) {
+                    batch.add(message);
+                } else {
+                    self.kept_back = Some(message);
+                    return Ok(());
+                },
+                () = &mut over => {
+                    self.gathering.end(true);
+                    return Ok(());
+                }
+            }
+        }
+        self.gathering.end(false);
+        Ok(())
+    }
+}
