@@ -27,7 +27,7 @@ use prost::Message;
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 const SPANS: usize = 100;
-const BLOCKS: usize = 3_000;
+const BLOCKS: usize = 1_000;
 
 /// Words without a digit or an escape, and what tools really print.
 const WORDS: &str = "stream turns upon itself where the bank is steep ";
@@ -75,7 +75,39 @@ fn main() {
     report("200 B of arguments, no sketch", &[(call, &short)]);
     report("1 kB of arguments, with a sketch", &[(call, &medium)]);
     report("4 kB of arguments, with a sketch", &[(call, &long)]);
+    for rounds in [10, 100] {
+        let given = history(rounds);
+        let name = format!("a model behind {} kB of messages", given.len() / 1_000);
+        let of_model = [
+            ("gen_ai.operation.name", "chat"),
+            ("gen_ai.input.messages", &given),
+        ];
+        report(&name, &of_model);
+    }
     recorded();
+}
+
+/// What a model is given after so many rounds of asking for a call and being told its result, in the form of the GenAI
+/// conventions.
+fn history(rounds: usize) -> String {
+    let says = |role: &str, part: &str| format!(r#"{{"role":"{role}","parts":[{part}]}}"#);
+    let mut messages = vec![says(
+        "user",
+        r#"{"type":"text","content":"Where does the stream turn?"}"#,
+    )];
+    for round in 0..rounds {
+        let id = format!("call_{round:08}");
+        let asked = format!(
+            r#"{{"type":"tool_call","id":"{id}","name":"search","arguments":{{"query":"bank {round}","limit":10}}}}"#
+        );
+        let told = format!(
+            r#"{{"type":"tool_call_response","id":"{id}","response":"{}{}"}}"#,
+            OUTPUT.repeat(4),
+            WORDS.repeat(8)
+        );
+        messages.extend([says("assistant", &asked), says("tool", &told)]);
+    }
+    format!("[{}]", messages.join(","))
 }
 
 /// Prints what it costs to walk and normalize what frameworks really send, the recordings of the tests, and what it costs to
@@ -138,7 +170,7 @@ fn recorded() {
     }
 }
 
-/// Prints what it costs to walk spans with these values, and to walk and normalize them.
+/// Prints what it costs to walk spans with these values, to walk and normalize them, and to decode them with prost.
 fn report(name: &str, values: &[(&str, &str)]) {
     if !is_wanted(name) {
         return;
@@ -150,8 +182,13 @@ fn report(name: &str, values: &[(&str, &str)]) {
         }
     });
     let normalize = fastest(BLOCKS, || normalize(&request));
-    let [walk, normalize] = [walk, normalize].map(|cost| cost / SPANS as f64);
-    println!("{name:34} walk {walk:5.0} ns a span, walk and normalize {normalize:5.0} ns");
+    let decode = fastest(BLOCKS, || {
+        black_box(ExportTraceServiceRequest::decode(&*request)).expect("a request");
+    });
+    let [walk, normalize, decode] = [walk, normalize, decode].map(|cost| cost / SPANS as f64);
+    println!(
+        "{name:34} walk {walk:5.0} ns a span, walk and normalize {normalize:6.0} ns, prost decodes in {decode:5.0} ns"
+    );
 }
 
 /// Whether a line is to be printed.
