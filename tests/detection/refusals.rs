@@ -39,6 +39,7 @@ fn objects_that_refuse_are_failures() {
         json!({"status": "error", "error_message": why, "code": 401}),
         json!({"status": "FAILED", "detail": why, "results": []}),
         json!({"success": false, "error": why}),
+        json!({"data": {"user": null}, "errors": [{"message": why, "path": ["user"]}]}),
     ] {
         check(
             &answers(QUESTIONS, |_| refusal.clone()),

@@ -13,7 +13,7 @@ use memchr::memrchr;
 use crate::engine::event::{ERROR_BYTES_MAX, Failure};
 
 use super::places::without_places;
-use super::refusal::refusal;
+use super::refusal::{graphql_error, refusal};
 use super::sample::cut;
 use super::wide::trimmed_start;
 use super::{failure, member, unquote};
@@ -262,10 +262,11 @@ fn failure_in(result: &str) -> Option<Failure> {
     failure_in_object(result)
 }
 
-/// The failure of which an object tells at its top: `isError`, an `error` with something in it, or that it was refused.
+/// The failure of which an object tells at its top: `isError`, an `error` with something in it, that it was refused, or errors of
+/// GraphQL.
 fn failure_in_object(object: &str) -> Option<Failure> {
-    let refused = || refusal(object).map(|why| failure(&why));
-    error_in(object).or_else(refused)
+    let said = || refusal(object).or_else(|| graphql_error(object));
+    error_in(object).or_else(|| said().map(|why| failure(&why)))
 }
 
 /// The same where a member named for errors tells it.

@@ -2,7 +2,8 @@
 //!
 //! Many tools never raise, but answer `{"success": false, "message": …}` or `{"status": "error", "message": …}`. Such an object
 //! is a failure where it has nothing to tell but why. `ok` and `status` may as well be what was asked for, of a file that was
-//! checked, a job or a server; so an object that names a thing, or brings a list, is a result like any other.
+//! checked, a job or a server; so an object that names a thing, or brings a list, is a result like any other. A response of
+//! GraphQL is a failure where it has errors and no data.
 
 use std::borrow::Cow;
 use std::sync::LazyLock;
@@ -12,7 +13,7 @@ use memchr::memmem::Finder;
 use super::emptiness::says_there_is_nothing;
 use super::failing::is_nothing;
 use super::pending::says_pending;
-use super::{Object, unquote, wide};
+use super::{Object, items, member, members, unquote, wide};
 
 /// Members that say whether the call went well.
 const FLAGS: [&str; 2] = ["success", "ok"];
@@ -83,6 +84,40 @@ pub(super) fn refusal(object: &str) -> Option<Cow<'_, str>> {
     tells_nothing_else.then(|| why.unwrap_or_default())
 }
 
+/// The first error of a response of GraphQL that brings nothing: its `errors` stand beside `data` that is absent, null, or has
+/// null in all members (GraphQL, October 2021, 7.1). `None` of anything else, and where the error is that there is nothing.
+pub(super) fn graphql_error(object: &str) -> Option<Cow<'_, str>> {
+    static ERRORS: LazyLock<Finder<'_>> = LazyLock::new(|| Finder::new("\"errors\""));
+    // Nearly every object is spared the walk through its members: servers write `errors` first, or `data`.
+    let first = written_first(object)?;
+    if first != "\"errors\"" && (first != "\"data\"" || ERRORS.find(object.as_bytes()).is_none()) {
+        return None;
+    }
+    let response = Object::of(object);
+    let is_part = |(name, value): (&str, &str)| match name {
+        "errors" => value.starts_with('['),
+        "data" => brings_nothing(value),
+        "extensions" => true,
+        _ => false,
+    };
+    let error = items(response.member("errors")?).next()?;
+    let message = member(error, &["message"]).map(unquote)?;
+    let is_error = response.members().all(is_part) && !says_there_is_nothing(&message, &[]);
+    is_error.then_some(message)
+}
+
+/// The name of an object's first member, in its quotes.
+fn written_first(object: &str) -> Option<&str> {
+    let rest = object.strip_prefix('{')?.trim_start();
+    let end = rest.get(1..)?.find('"')?;
+    Some(&rest[..end + 2])
+}
+
+/// Whether a value is null, or an object of nothing else.
+fn brings_nothing(value: &str) -> bool {
+    value == "null" || (value.starts_with('{') && members(value).all(|(_, value)| value == "null"))
+}
+
 /// Whether a refusal may stand somewhere in an object. Nearly every one is spared the walk through its members, and most are
 /// spared the search for names, since no value in them begins like one that refuses.
 #[allow(
@@ -127,7 +162,7 @@ fn is_scalar(value: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::refusal;
+    use super::{graphql_error, refusal};
 
     #[track_caller]
     fn check(object: &str, expected: Option<&str>) {
@@ -152,6 +187,45 @@ mod tests {
             r#"{"detail":"no key","status":"failed","message":""}"#,
             Some("no key"),
         );
+    }
+
+    /// Given a response of GraphQL with errors, its first error is one where it has no data; of partial results, of what was not
+    /// found, and of other objects there is none.
+    #[test]
+    fn errors_of_graphql() {
+        let check = |object: &str, expected: Option<&str>| {
+            assert_eq!(graphql_error(object).as_deref(), expected, "{object}");
+        };
+        let errors = r#""errors":[{"message":"no field \"a\"","locations":[]},{"message":"b"}]"#;
+        let told = Some(r#"no field "a""#);
+        for object in [
+            format!("{{{errors}}}"),
+            format!("{{ {errors}, \"data\": null}}"),
+            format!("{{\"data\":{{\"a\":null,\"b\":null}},{errors},\"extensions\":{{}}}}"),
+        ] {
+            check(&object, told);
+        }
+        for object in [
+            format!("{{\"data\":{{\"a\":null,\"b\":1}},{errors}}}"),
+            format!("{{\"data\":[],{errors}}}"),
+            format!("{{\"file\":\"a\",{errors}}}"),
+            format!("{{{errors},\"file\":\"a\"}}"),
+        ] {
+            check(&object, None);
+        }
+        for object in [
+            r#"{"errors":[]}"#,
+            r#"{"errors":["a"]}"#,
+            r#"{"errors":{"message":"a"}}"#,
+            r#"{"data":null}"#,
+            r#"{"errors":[{"message":"User not found"}],"data":null}"#,
+            "{",
+            "{}",
+            "{\"",
+            "{é",
+        ] {
+            check(object, None);
+        }
     }
 
     /// Given an object that brings something, names a thing, says only that something is not well, or that there is nothing, it
