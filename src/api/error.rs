@@ -3,6 +3,7 @@
 //! The client reads what it can do about it. What went wrong inside goes to the log, at the place where it is found.
 
 use std::borrow::Cow;
+use std::time::Duration;
 
 use axum::Json;
 use axum::http::header::RETRY_AFTER;
@@ -93,8 +94,12 @@ impl ApiError {
 impl From<ApiError> for tonic::Status {
     fn from(error: ApiError) -> Self {
         let mut details = ErrorDetails::new();
-        if let ApiError::Invalid { field, problem } = &error {
-            details.add_bad_request_violation(field.as_ref(), problem.as_str());
+        match &error {
+            ApiError::Unavailable | ApiError::NotTakenIn => return busy(error.to_string()),
+            ApiError::Invalid { field, problem } => {
+                details.add_bad_request_violation(field.as_ref(), problem.as_str());
+            }
+            _ => {}
         }
         Self::with_error_details(error.code(), error.to_string(), details)
     }
@@ -106,8 +111,16 @@ impl IntoResponse for ApiError {
     }
 }
 
-/// When somebody is to come again for whom there is no room now, or whom Eddy cannot answer yet, in seconds.
+/// When somebody is to come again for whom there is no room now, or whom Eddy cannot answer yet; and the same in seconds, as HTTP
+/// has it.
+const RETRY_DELAY: Duration = Duration::from_secs(1);
 const RETRY_AFTER_SECONDS: HeaderValue = HeaderValue::from_static("1");
+
+/// What is said over gRPC to somebody who is to come again.
+pub(super) fn busy(text: impl Into<String>) -> tonic::Status {
+    let details = ErrorDetails::with_retry_info(Some(RETRY_DELAY));
+    tonic::Status::with_error_details(Code::Unavailable, text, details)
+}
 
 /// An answer over HTTP that says what went wrong: `{"error": "…"}`.
 pub(super) fn failure(status: StatusCode, text: &str) -> Response {

@@ -28,7 +28,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::Sleep;
 
 use super::Settings;
-use super::error::failure;
+use super::error::{busy, failure};
 use crate::door::is_grpc;
 
 /// What is answered however many ask.
@@ -147,7 +147,7 @@ impl Places {
 
 fn no_place(request: &Request) -> Response {
     if is_grpc(request) {
-        return tonic::Status::unavailable(NO_PLACE).into_http();
+        return busy(NO_PLACE).into_http();
     }
     failure(StatusCode::SERVICE_UNAVAILABLE, NO_PLACE)
 }
@@ -263,7 +263,7 @@ impl http_body::Body for Arriving {
                 && let Some(data) = frame.data_ref()
                 && !self.hold(data)
             {
-                let refused = tonic::Status::unavailable(MUCH_ARRIVES);
+                let refused = busy(MUCH_ARRIVES);
                 return Poll::Ready(Some(Err(refused.into())));
             }
             return Poll::Ready(frame.map(|frame| frame.map_err(Into::into)));

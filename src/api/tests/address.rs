@@ -7,6 +7,7 @@ use tokio::time::{Instant, sleep, timeout};
 use tonic::Code;
 use tonic_health::pb::HealthCheckRequest;
 use tonic_health::pb::health_client::HealthClient;
+use tonic_types::StatusExt;
 
 use super::{Fixture, Options, PATIENCE, Settings, next};
 use crate::api::v1;
@@ -124,7 +125,11 @@ async fn watches_of_health_take_no_places_of_others() {
         watches.push(watch.unwrap().into_inner());
     }
     let refused = health.watch(HealthCheckRequest::default()).await;
-    assert_eq!(refused.unwrap_err().code(), Code::Unavailable);
+    let refused = refused.unwrap_err();
+    assert_eq!(refused.code(), Code::Unavailable);
+    let again = refused.get_error_details().retry_info().cloned();
+    let delay = again.and_then(|again| again.retry_delay);
+    assert_eq!(delay, Some(Duration::from_secs(1)));
     assert!(health.check(HealthCheckRequest::default()).await.is_ok());
     assert_eq!(eddy.get("/v1/runs/r").await.0, 200);
     drop(watches);
