@@ -151,17 +151,19 @@ pub(super) fn banner(look: Look, daemon: &Daemon, settings: &Settings) -> String
 
 /// An address, what is spoken there, and whether for everybody.
 fn door(address: SocketAddr, speaks: &str, lock: &Lock) -> String {
-    let asks = if lock.tokens.is_empty() {
-        ""
-    } else {
-        "; asks for a token"
+    let asks = match (lock.asks_for_token(), lock.asks_for_certificate()) {
+        (false, false) => "",
+        (true, false) => "; asks for a token",
+        (false, true) => "; asks for a certificate",
+        (true, true) => "; asks for a token and a certificate",
     };
     format!("{address}  ({speaks}{asks})")
 }
 
 /// What to set for an agent, so that its telemetry comes in.
 fn ways_in(look: Look, daemon: &Daemon, settings: &Settings) -> String {
-    let (mut commands, mut with_token) = (String::new(), "");
+    let mut commands = String::new();
+    let (mut with_token, mut with_certificate) = ("", "");
     for (lock, address, protocol) in [
         (&settings.otlp_grpc_lock, Some(daemon.otlp_grpc()), "grpc"),
         (
@@ -173,14 +175,20 @@ fn ways_in(look: Look, daemon: &Daemon, settings: &Settings) -> String {
         let Some(address) = address else { continue };
         let scheme = if lock.tls.is_some() { "https" } else { "http" };
         let mut command = agents_setting(scheme, address, protocol);
-        if !lock.tokens.is_empty() {
+        if lock.asks_for_token() {
             // OpenTelemetry asks for blanks in this variable to be written so.
             command.push_str(" OTEL_EXPORTER_OTLP_HEADERS=authorization=Bearer%20TOKEN");
             with_token = ", with a token of the address in the place of TOKEN";
         }
+        if lock.asks_for_certificate() {
+            command.push_str(
+                " OTEL_EXPORTER_OTLP_CLIENT_CERTIFICATE=CERT OTEL_EXPORTER_OTLP_CLIENT_KEY=KEY",
+            );
+            with_certificate = ", with files of the agent's own in the places of CERT and KEY";
+        }
         let _ = writeln!(commands, "    {}", look.paint(Paint::Strong, &command));
     }
-    format!("\n  Point an agent here{with_token}:\n\n{commands}")
+    format!("\n  Point an agent here{with_token}{with_certificate}:\n\n{commands}")
 }
 
 /// What an agent's owner types, to have its telemetry sent to that address.

@@ -60,11 +60,20 @@ impl Lock {
     /// Whether strangers are kept out: by a token, or by a certificate that the client must have.
     #[must_use]
     pub fn knows_its_guests(&self) -> bool {
-        let client_ca = self
-            .tls
-            .as_ref()
-            .and_then(|tls| tls.client_ca_file.as_ref());
-        !self.tokens.is_empty() || client_ca.is_some()
+        self.asks_for_token() || self.asks_for_certificate()
+    }
+
+    /// Whether a request must show a token.
+    #[must_use]
+    pub fn asks_for_token(&self) -> bool {
+        !self.tokens.is_empty()
+    }
+
+    /// Whether a client must show a certificate.
+    #[must_use]
+    pub fn asks_for_certificate(&self) -> bool {
+        let tls = self.tls.as_ref();
+        tls.is_some_and(|tls| tls.client_ca_file.is_some())
     }
 
     /// Reads all files once, to find what is wrong with them.

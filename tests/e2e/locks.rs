@@ -192,6 +192,10 @@ fn certificates_are_asked_for() {
         plain.await.expect_err("it is not spoken to");
     });
     assert_eq!(daemon.runs().len(), 1);
+    let said = daemon.stderr.lock().expect("nobody panics with it");
+    let lines = |part: &str| said.lines().filter(|line| line.contains(part)).count();
+    assert_eq!(lines("asks for a certificate"), 2, "{said}");
+    assert_eq!(lines("OTEL_EXPORTER_OTLP_CLIENT_KEY=KEY"), 2, "{said}");
 }
 
 /// Given an API that asks for certificates, the commands show theirs; and an https receiver of what is passed on is known by
