@@ -83,6 +83,12 @@ impl Worker {
         else {
             return Ok(());
         };
+        let until = if self.pending.is_empty() {
+            until
+        } else {
+            // What the guard did waits no longer than it may.
+            until.min(self.commit_at)
+        };
         let mut over = pin!(sleep_until(until));
         while batch.requests() < self.gathering.expected && batch.work() < EVENTS_MAX {
             tokio::select! {

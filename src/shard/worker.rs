@@ -51,7 +51,7 @@ pub(super) struct Worker {
     /// What questions to the guard did to runs since the last turn.
     pub(super) pending: Vec<Pending>,
     /// When that is committed at the latest, where there is any.
-    commit_at: Instant,
+    pub(super) commit_at: Instant,
     /// Position of the newest commit of this shard; 0 before the first.
     pub(super) position: u64,
     /// Room for the reports of the next turn.
