@@ -38,16 +38,25 @@ impl Pending {
         self.new_runs.len() + self.aliases.len() + self.alerts.len()
     }
 
-    /// Lets go of what is there of runs that are removed: it need not come into the database first.
-    fn forget(&mut self, removed: &[IndexKey]) {
+    /// Lets go of what is there of runs that are removed: it need not come into the database first. Answers which traces were
+    /// theirs, of which the database may still have the runs that they belonged to before.
+    fn forget(&mut self, removed: &[IndexKey]) -> Vec<TraceId> {
         let run_ids: BTreeSet<_> = removed.iter().map(|run| &run.run_id).collect();
         for run in removed {
             self.new_runs.remove(run);
         }
-        self.aliases.retain(|_, owner| !run_ids.contains(owner));
         for alert in &mut self.alerts {
             alert.let_go_of(&run_ids);
         }
+        let mut traces = Vec::new();
+        self.aliases.retain(|trace, owner| {
+            let stays = !run_ids.contains(owner);
+            if !stays {
+                traces.push(*trace);
+            }
+            stays
+        });
+        traces
     }
 }
 
@@ -80,15 +89,17 @@ impl Shared {
             count(|turn| turn.removed.len()),
         );
         for turn in turns {
+            let mut traces = Vec::new();
             {
                 let mut pending = self.pending();
                 let pending = Arc::make_mut(&mut pending);
                 pending.new_runs.extend(turn.new_runs);
                 pending.aliases.extend(turn.aliases);
                 if !turn.removed.is_empty() {
-                    pending.forget(&turn.removed);
+                    traces = pending.forget(&turn.removed);
                 }
             }
+            self.remove_aliases(&traces)?;
             for runs in turn.removed.chunks(REMOVE_RUNS_MAX) {
                 self.remove_runs(position, runs)?;
             }
@@ -119,6 +130,20 @@ impl Shared {
         self.settle_alerts(&pending.alerts)?;
         *self.pending() = Arc::default();
         Ok(())
+    }
+
+    /// Removes what the database has of traces that belong to no run any more.
+    fn remove_aliases(&self, traces: &[TraceId]) -> Result<(), StoreError> {
+        let keys = traces.iter().map(|trace| keys::alias(*trace));
+        let keys: Vec<_> = keys.filter(|key| !self.known.lacks(key)).collect();
+        if keys.is_empty() {
+            return Ok(());
+        }
+        let mut writes = Writes::default();
+        for key in keys {
+            writes.remove(&key);
+        }
+        self.write(|db| writes.apply(db))
     }
 
     /// Removes runs whose removal is in the journal at `position`. A state that is newer belongs to a run that began

@@ -84,6 +84,34 @@ async fn deleted_runs_leave_nothing_behind() {
     assert_eq!(raw::keys(dir.path()), ["!journal", "!runs", "!schema"]);
 }
 
+/// Given a trace that went over to a run which is removed before the database knows of that, it does not come back to the run
+/// to which it belonged before.
+#[tokio::test]
+async fn a_trace_does_not_come_back() {
+    let dir = TempDir::new().unwrap();
+    let (store, mut hand) = Store::by_hand(dir.path(), &options()).unwrap();
+    let of = |run_id: &str| Turn {
+        new_runs: vec![key(1, run_id)],
+        aliases: vec![(TRACE, run_id.into())],
+        ..Turn::default()
+    };
+    for (turn, owner) in [
+        (of("before"), Some("before")),
+        (of("gone"), Some("gone")),
+        (removing("gone"), None),
+    ] {
+        let (committed, _) = tokio::join!(store.commit(turn), async { hand.work() });
+        committed.unwrap();
+        assert_eq!(store.alias(TRACE).unwrap().as_deref(), owner);
+        if owner == Some("before") {
+            hand.settle();
+        }
+    }
+    hand.settle();
+    assert_eq!(store.alias(TRACE).unwrap(), None);
+    assert_eq!(store.aliases_of("before").unwrap(), []);
+}
+
 /// Given a run that is removed before the database has come to have it, nothing of it is found from then on, and what else
 /// waits goes on waiting.
 #[tokio::test]
