@@ -22,7 +22,7 @@ use tokio_rustls::TlsAcceptor;
 use tokio_rustls::server::TlsStream;
 use tonic::transport::server::Connected;
 
-use super::reading::Reading;
+use super::peer::Peer;
 use super::tls::Tls;
 
 /// Connections at once, of one door, where the system gives the process file descriptors enough.
@@ -130,7 +130,8 @@ async fn begin(
     };
     Some(Connection {
         wire,
-        reading: Reading::default(),
+        peer: Peer::default(),
+        waits: false,
         read: 0,
         opening: Some(Box::pin(tokio::time::sleep(OPENING_MAX))),
         _place: place,
@@ -146,7 +147,9 @@ enum Wire {
 pub struct Connection {
     wire: Wire,
     /// Its requests hold the other ends.
-    reading: Reading,
+    peer: Peer,
+    /// What is to be written has waited for other answers.
+    waits: bool,
     /// Bytes read while it is opening.
     read: usize,
     /// How long it may still take to begin; nothing once it has.
@@ -170,6 +173,18 @@ impl Connection {
         }
     }
 
+    /// Where other requests of this connection are answered soon, writes nothing yet and has the connection's task come once
+    /// more, behind those that run already. One turn of a shard answers many requests: by then their answers are here, and one
+    /// packet takes all of them, where the first would have left by itself.
+    fn gather(&mut self, context: &mut Context<'_>) -> Poll<()> {
+        self.waits = !self.waits && self.peer.is_answered_soon();
+        if self.waits {
+            context.waker().wake_by_ref();
+            return Poll::Pending;
+        }
+        Poll::Ready(())
+    }
+
     /// The error of a peer that takes too long to begin.
     fn overdue(&mut self, context: &mut Context<'_>) -> Poll<io::Result<()>> {
         match &mut self.opening {
@@ -188,7 +203,7 @@ impl AsyncRead for Connection {
         context: &mut Context<'_>,
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
-        ready!(self.reading.poll(context));
+        ready!(self.peer.poll_reading(context));
         let before = buffer.filled().len();
         let Poll::Ready(read) = self.wire_read().poll_read(context, buffer) else {
             return self.overdue(context);
@@ -209,6 +224,7 @@ impl AsyncWrite for Connection {
         context: &mut Context<'_>,
         bytes: &[u8],
     ) -> Poll<io::Result<usize>> {
+        ready!(self.gather(context));
         self.wire_write().poll_write(context, bytes)
     }
 
@@ -217,6 +233,7 @@ impl AsyncWrite for Connection {
         context: &mut Context<'_>,
         pieces: &[io::IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
+        ready!(self.gather(context));
         self.wire_write().poll_write_vectored(context, pieces)
     }
 
@@ -237,10 +254,10 @@ impl AsyncWrite for Connection {
 }
 
 impl Connected for Connection {
-    type ConnectInfo = Reading;
+    type ConnectInfo = Peer;
 
-    fn connect_info(&self) -> Reading {
-        self.reading.clone()
+    fn connect_info(&self) -> Peer {
+        self.peer.clone()
     }
 }
 
@@ -261,5 +278,38 @@ mod tests {
             assert_eq!(connections_max(&limits(files)), most, "{files}");
         }
         assert_eq!(connections_max(""), 320);
+    }
+
+    /// How often a connection has to be asked until it writes something.
+    async fn asked_to_write(connection: &mut Connection) -> usize {
+        let mut asked = 0;
+        let writing = future::poll_fn(|context| {
+            asked += 1;
+            Pin::new(&mut *connection).poll_write(context, b"answer")
+        });
+        let written = timeout(Duration::from_secs(10), writing).await;
+        assert_eq!(written.unwrap().unwrap(), 6);
+        asked
+    }
+
+    /// Given other requests of a connection that are answered soon, an answer lets the other tasks go first, once; given none,
+    /// or one that was taken back, it leaves at once.
+    #[tokio::test]
+    async fn an_answer_waits_for_others_that_come_soon() {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let _other_end = TcpStream::connect(listener.local_addr().unwrap()).await;
+        let place = Arc::new(Semaphore::new(1)).acquire_owned().await.unwrap();
+        let connection = begin(accept(&listener).await, place, None).await;
+        let mut connection = connection.unwrap();
+        assert_eq!(asked_to_write(&mut connection).await, 1);
+
+        let peer = connection.connect_info();
+        let mut answering = Box::pin(peer.answering(future::pending::<()>()));
+        assert!(futures_util::poll!(&mut answering).is_pending());
+        assert_eq!(asked_to_write(&mut connection).await, 2);
+        assert_eq!(asked_to_write(&mut connection).await, 2);
+
+        drop(answering);
+        assert_eq!(asked_to_write(&mut connection).await, 1);
     }
 }

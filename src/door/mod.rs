@@ -1,7 +1,7 @@
 //! The addresses that others reach: who may come in, over what, and how many at a time.
 //!
 //! A [`Door`] is a listening socket with its lock. Connections come in one by one (`connection`): each is counted, has to begin
-//! in time, goes through TLS where certificates are set (`tls`), and is read from while there is room (`reading`). Every request
+//! in time, goes through TLS where certificates are set (`tls`), and is read from while there is room (`peer`). Every request
 //! then shows its token where tokens are set (`token`); the token also says which [`Tenant`] the request belongs to.
 //! Certificates and tokens are read again when their files change (`watch`), so that they can be renewed under a running daemon;
 //! what cannot be used leaves the old in place.
@@ -12,7 +12,7 @@
 mod connection;
 mod discard;
 mod file;
-mod reading;
+mod peer;
 #[cfg(test)]
 mod tests;
 mod tls;
@@ -21,7 +21,7 @@ mod token;
 pub use connection::{Connection, failed_handshakes};
 pub use discard::discard;
 pub use file::warn_if_public;
-pub use reading::Reading;
+pub use peer::Peer;
 pub use tls::{TlsFiles, TlsVersion};
 pub use token::{Credential, Tenant, Token, Tokens, UNAUTHENTICATED};
 

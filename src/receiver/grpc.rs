@@ -25,7 +25,7 @@ use super::Settings;
 use super::body::{self, Coding, Framing};
 use super::budget::Share;
 use super::intake::{Accepted, Intake, Refused};
-use crate::door::{Reading, Tenant, Tokens, UNAUTHENTICATED, discard, is_grpc};
+use crate::door::{Peer, Tenant, Tokens, UNAUTHENTICATED, discard, is_grpc};
 use crate::otlp::Signal;
 
 const METHODS: [(&str, Signal); 3] = [
@@ -123,7 +123,7 @@ async fn export(
         refuse(&intake, &settings, request).await;
         return unknown_encoding();
     };
-    let (tenant, reading) = (Tenant::of(&request), Reading::of(&request));
+    let (tenant, peer) = (Tenant::of(&request), Peer::of(&request));
     let received = match intake.admit(&tenant, signal) {
         Ok(share) => {
             let message = message(request.body_mut(), coding, &settings, &share).await;
@@ -132,7 +132,10 @@ async fn export(
         Err(refused) => Err(refused),
     };
     let taken = match received {
-        Ok((message, _share)) => intake.export(&tenant, signal, message).await,
+        Ok((message, _share)) => {
+            let answer = intake.export(&tenant, signal, message);
+            peer.answering(answer).await
+        }
         Err(refused) => {
             discard(request, settings.arrival_max).await;
             intake.count_refused(&refused);
@@ -142,7 +145,7 @@ async fn export(
     match taken {
         Ok(accepted) => answer(&reply(accepted)),
         Err(refused) => {
-            intake.pause(&tenant, &reading, &refused);
+            intake.pause(&tenant, &peer, &refused);
             status(&refused).into_http()
         }
     }

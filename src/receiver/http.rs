@@ -22,7 +22,7 @@ use super::body::{self, Coding, Framing};
 use super::grpc::{reply, status};
 use super::intake::{Accepted, Intake, Refused};
 use super::{Settings, budget::Share};
-use crate::door::{Reading, Tenant, Tokens, UNAUTHENTICATED, discard};
+use crate::door::{Peer, Tenant, Tokens, UNAUTHENTICATED, discard};
 use crate::otlp::{Signal, json as otlp_json};
 
 const PATHS: [(&str, Signal); 3] = [
@@ -94,7 +94,7 @@ async fn export(
         }
     };
     let began = Instant::now();
-    let (tenant, reading) = (Tenant::of(&request), Reading::of(&request));
+    let (tenant, peer) = (Tenant::of(&request), Peer::of(&request));
     let received = match intake.admit(&tenant, signal) {
         Ok(share) => {
             let whole = body::receive(request.body_mut(), &Framing::NONE, &settings, &share).await;
@@ -116,7 +116,10 @@ async fn export(
         }
     };
     let taken = match message {
-        Ok((message, _share)) => intake.export(&tenant, signal, message).await,
+        Ok((message, _share)) => {
+            let answer = intake.export(&tenant, signal, message);
+            peer.answering(answer).await
+        }
         Err(refused) => {
             intake.count_refused(&refused);
             Err(refused)
@@ -125,7 +128,7 @@ async fn export(
     match taken {
         Ok(accepted) => acknowledgement(format, signal, accepted),
         Err(refused) => {
-            intake.pause(&tenant, &reading, &refused);
+            intake.pause(&tenant, &peer, &refused);
             refusal(format, &refused)
         }
     }

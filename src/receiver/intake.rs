@@ -18,7 +18,7 @@ use super::budget::{Budget, Share};
 use super::counters::Counters;
 #[cfg(test)]
 use super::fake::Fake;
-use crate::door::{Reading, Tenant};
+use crate::door::{Peer, Tenant};
 use crate::normalize::{Normalizer, Report};
 use crate::otlp::{self, Limits, Problem, Reason, Signal};
 use crate::shard::{NamedPolicy, Refusal, Seat, Shards};
@@ -239,10 +239,10 @@ impl Intake {
     }
 
     /// Has nothing more read from a connection on which a request was refused for now, until there is room in the inboxes.
-    pub(super) fn pause(&self, tenant: &Tenant, reading: &Reading, refused: &Refused) {
+    pub(super) fn pause(&self, tenant: &Tenant, peer: &Peer, refused: &Refused) {
         if let (Refused::Busy { .. }, Some(mut room)) = (refused, self.0.inbox.room(tenant)) {
             let intake = self.clone();
-            reading.pause_until(Box::pin(async move {
+            peer.pause_until(Box::pin(async move {
                 if (&mut room).now_or_never().is_none() {
                     intake.counters().pauses.add(1);
                     room.await;

@@ -1,0 +1,79 @@
+//! What a connection and the requests that come over it tell each other.
+//!
+//! Whoever refuses a request for want of room has nothing more read from its connection until there is some. What a peer
+//! sends nevertheless fills the system's buffers, and then the peer waits: it cannot have requests refused faster than others
+//! are taken. Answers go out meanwhile.
+//!
+//! Requests that are answered soon are counted: answers that come together leave together (`connection`).
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::task::{Context, Poll, ready};
+
+use axum::extract::Request;
+use futures_util::future::BoxFuture;
+
+/// One end of it: the connection has one, and each of its requests.
+#[derive(Clone, Default)]
+pub struct Peer(Arc<Shared>);
+
+#[derive(Default)]
+struct Shared {
+    /// What is waited for before more is read.
+    paused: Mutex<Option<BoxFuture<'static, ()>>>,
+    /// Requests that are answered soon.
+    answering: AtomicUsize,
+}
+
+impl Peer {
+    /// The peer that sent a request.
+    #[must_use]
+    pub fn of(request: &Request) -> Self {
+        let peer = request.extensions().get::<Self>();
+        peer.cloned().unwrap_or_default()
+    }
+
+    /// Reads nothing more until something comes about, which must not take long. Where something is waited for already, that
+    /// is enough.
+    pub fn pause_until(&self, event: BoxFuture<'static, ()>) {
+        let mut paused = self.0.paused.lock().unwrap_or_else(PoisonError::into_inner);
+        paused.get_or_insert(event);
+    }
+
+    /// What is answered to a request that has arrived. Until then, answers to others may wait a moment to leave with it.
+    pub async fn answering<T>(&self, answer: impl Future<Output = T>) -> T {
+        let _soon = Soon::of(&self.0.answering);
+        answer.await
+    }
+
+    /// Whether requests are answered soon.
+    pub(super) fn is_answered_soon(&self) -> bool {
+        self.0.answering.load(Ordering::Relaxed) > 0
+    }
+
+    /// Whether more may be read.
+    pub(super) fn poll_reading(&self, context: &mut Context<'_>) -> Poll<()> {
+        let mut paused = self.0.paused.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(event) = &mut *paused {
+            ready!(event.as_mut().poll(context));
+            *paused = None;
+        }
+        Poll::Ready(())
+    }
+}
+
+/// Counts a request as long as it is there: whoever sent it may take it back.
+struct Soon<'p>(&'p AtomicUsize);
+
+impl<'p> Soon<'p> {
+    fn of(answering: &'p AtomicUsize) -> Self {
+        answering.fetch_add(1, Ordering::Relaxed);
+        Self(answering)
+    }
+}
+
+impl Drop for Soon<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
+    }
+}
