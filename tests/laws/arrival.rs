@@ -1,0 +1,231 @@
+//! How reports arrive does not matter: in which order, how many at a time, how often, and somewhat late.
+
+use std::cell::Cell;
+
+use eddy::engine::event::{
+    AgentSpan, Body, Event, Failure, Recorded, SAMPLE_BYTES_MAX, SpanId, Text, ToolCall, Value,
+};
+use eddy::engine::run::WINDOW_EVENTS_MAX;
+use eddy::engine::{Input, step};
+use proptest::prelude::{Just, Strategy, any, prop_oneof};
+
+use super::support::{
+    body, call, deliver, law, one_by_one, outcome, poll, run, shuffle, sorted, span_at,
+};
+
+/// Given any run that fits the window, any order and any batching of its reports end in the same run (P3).
+#[test]
+fn order_and_batching_do_not_matter() {
+    let runs = (run(WINDOW_EVENTS_MAX - 2), any::<u64>(), 1_usize..9);
+    law(&runs, |(events, seed, batch), policy| {
+        let expected = outcome(&deliver(policy, std::slice::from_ref(&events)).0, policy);
+        let in_order = deliver(policy, &one_by_one(&events)).0;
+        assert_eq!(outcome(&in_order, policy), expected, "one by one, in order");
+        let mut shuffled = events;
+        shuffle(&mut shuffled, seed);
+        let batches: Vec<_> = shuffled.chunks(batch).map(<[Event]>::to_vec).collect();
+        assert_eq!(
+            outcome(&deliver(policy, &batches).0, policy),
+            expected,
+            "shuffled, {batch} at a time"
+        );
+    });
+}
+
+/// Texts of many scripts, in which signs begin with the same bytes, and some of whose bytes are blanks in other encodings.
+fn of_any_script() -> impl Strategy<Value = Text> {
+    "[校样全公关 à\u{a0}\u{2003}a1é…\"\\\\{}:,.\n😀]{0,120}".prop_map(|text| {
+        let mut text: String = text;
+        while text.len() > SAMPLE_BYTES_MAX {
+            text.pop();
+        }
+        Text::from(text)
+    })
+}
+
+/// Given texts of any script and signs in any order, a run is judged as any other: its reports may come in any batches.
+#[test]
+fn scripts_do_not_matter() {
+    let said = || {
+        (of_any_script(), 0_u64..3).prop_map(|(sample, masked)| {
+            Recorded::Value(Value {
+                fingerprint: masked ^ sample.len() as u64,
+                masked,
+                bytes: 2 * sample.len() as u32,
+                empty: false,
+                pending: false,
+                sample,
+                numbers: None,
+            })
+        })
+    };
+    let texts = (
+        said(),
+        said(),
+        proptest::option::weighted(0.2, of_any_script()),
+        0_u8..4,
+    );
+    let runs = proptest::collection::vec(texts, 1..30);
+    law(&runs, |texts, policy| {
+        let events: Vec<_> = texts.into_iter().enumerate().map(of_texts).collect();
+        let expected = outcome(&deliver(policy, std::slice::from_ref(&events)).0, policy);
+        let in_order = deliver(policy, &one_by_one(&events)).0;
+        assert_eq!(outcome(&in_order, policy), expected);
+    });
+}
+
+/// A call, or something that was said, in these texts.
+fn of_texts(
+    (index, (input, output, error, kind)): (usize, (Recorded, Recorded, Option<Text>, u8)),
+) -> Event {
+    let error = error.map(|text| Failure {
+        text,
+        masked: u64::from(kind),
+        transient: false,
+    });
+    let body = match kind {
+        0 => Body::AgentSpan(AgentSpan {
+            name: "writer".into(),
+            input,
+            output,
+        }),
+        _ => Body::ToolCall(ToolCall {
+            error,
+            ..call("搜索".into(), None, input, output)
+        }),
+    };
+    let number = index as u64 + 1;
+    span_at(number * 1_000_000_000, number, body)
+}
+
+/// Given a run of any length whose reports arrive a little out of order, it ends as if they had come in order.
+#[test]
+fn small_disorder_does_not_matter_in_long_runs() {
+    law(&(run(300), any::<u64>()), |(mut events, seed), policy| {
+        for event in &mut events {
+            event.end_ns = event.end_ns.min(event.start_ns + 4_000_000_000);
+            // Call ids of a real run are its own; reports of one call lie close together.
+            if let Body::ToolCall(call) = &mut event.body {
+                call.call_id = None;
+            }
+        }
+        let in_order = sorted(events);
+        let mut disordered = in_order.clone();
+        for (index, chunk) in disordered.chunks_mut(8).enumerate() {
+            shuffle(chunk, seed ^ index as u64);
+        }
+        let expected = outcome(&deliver(policy, &one_by_one(&in_order)).0, policy);
+        let found = outcome(&deliver(policy, &one_by_one(&disordered)).0, policy);
+        assert!(
+            found == expected,
+            "{} and {} calls",
+            found.tool_calls,
+            expected.tool_calls
+        );
+    });
+}
+
+/// A run as reports of usual length that tell of one thing each, in order.
+fn plain_reports(events: Vec<Event>) -> Vec<Event> {
+    let mut events = sorted(events);
+    for (event, second) in events.iter_mut().zip(0..) {
+        event.start_ns = 1_000_000_000_000 + second * 1_000_000_000;
+        event.end_ns = event.start_ns + 1_000;
+        if let Body::ToolCall(call) = &mut event.body {
+            call.call_id = Some(event.id);
+            if call.tool.is_empty() {
+                call.tool = "search".into();
+            }
+        }
+    }
+    events.retain(|event| !matches!(event.body, Body::Asked(_) | Body::AgentSpan(_)));
+    events
+}
+
+/// The number of reports that a report may come late by, however many come late. One alone may come twice as late: those that
+/// were put into the older half of the window leave with it, so that up to three quarters do.
+const LATE_MAX: usize = WINDOW_EVENTS_MAX / 4;
+
+/// Given a run of any length of which many reports come late, but none behind more than a quarter of a window of later ones, it
+/// ends as if they had come in order, and none is counted as late.
+#[test]
+fn up_to_a_quarter_of_the_window_late_is_not_late() {
+    let delay = prop_oneof![Just(LATE_MAX), 1..=LATE_MAX];
+    let delays = proptest::collection::vec(proptest::option::weighted(0.1, delay), 400);
+    let reached = Cell::new(0);
+    law(&(run(400), delays), |(events, delays), policy| {
+        let in_order = plain_reports(events);
+        let delay = |place: usize| delays[place].unwrap_or(0);
+        let mut places: Vec<_> = (0..in_order.len()).collect();
+        // One that is to come behind so many later ones comes right behind the last of these.
+        places.sort_by_key(|place| (place + delay(*place), usize::MAX - place));
+        let late: Vec<_> = places
+            .iter()
+            .map(|place| in_order[*place].clone())
+            .collect();
+        for (at, place) in places.iter().enumerate() {
+            let later = places[..at].iter().filter(|before| *before > place).count();
+            assert!(later <= LATE_MAX);
+            reached.set(reached.get().max(later));
+        }
+        let expected = outcome(&deliver(policy, &one_by_one(&in_order)).0, policy);
+        let found = outcome(&deliver(policy, &one_by_one(&late)).0, policy);
+        assert_eq!(found.late_events, 0);
+        assert!(found == expected, "{found:?} and not {expected:?}");
+    });
+    assert_eq!(reached.get(), LATE_MAX, "the edge was not reached");
+}
+
+/// Given a run of which one report comes behind a whole window of later ones, the run ends as if that report had never come,
+/// and it is counted as late.
+#[test]
+fn what_is_later_than_the_window_is_counted() {
+    let longer = proptest::collection::vec(body(), 3 * WINDOW_EVENTS_MAX);
+    let place = (0..WINDOW_EVENTS_MAX, 0..WINDOW_EVENTS_MAX);
+    law(
+        &(run(100), longer, place),
+        |(events, bodies, (place, more)), policy| {
+            let mut events = plain_reports(events);
+            let more_events = bodies.into_iter().zip(1_000_u64..);
+            let template = poll(0, 0);
+            events.extend(more_events.map(|(body, number)| Event {
+                id: number.wrapping_mul(0x9e37_79b9_7f4a_7c15),
+                span: SpanId(number.to_be_bytes()),
+                start_ns: number * 1_000_000_000_000,
+                agent: None,
+                body,
+                ..template.clone()
+            }));
+            let mut events = plain_reports(events);
+            let place = place % (events.len() - WINDOW_EVENTS_MAX);
+            let late = events.remove(place);
+            let without = outcome(&deliver(policy, &one_by_one(&events)).0, policy);
+            let behind = (place + WINDOW_EVENTS_MAX + more).min(events.len());
+            events.insert(behind, late);
+            let mut found = outcome(&deliver(policy, &one_by_one(&events)).0, policy);
+            assert_eq!(found.late_events, 1);
+            found.late_events = 0;
+            assert!(found == without, "{found:?} and not {without:?}");
+        },
+    );
+}
+
+/// Given a run of any length delivered twice, the second delivery announces nothing and changes nothing (P2).
+#[test]
+fn repeats_change_nothing() {
+    law(&run(200), |events, policy| {
+        let (mut state, _) = deliver(policy, &one_by_one(&events));
+        let before = state.view(policy);
+        let input = Input::Reports {
+            at_ms: 1,
+            session_id: None,
+            service: None,
+            events,
+        };
+        assert!(
+            step(&mut state, &input, policy).is_empty(),
+            "a repeat announced something"
+        );
+        assert_eq!(state.view(policy), before);
+    });
+}

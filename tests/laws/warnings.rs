@@ -1,0 +1,242 @@
+//! Warnings, the score and what is counted: when they come about, and how they grow.
+
+use std::cell::Cell;
+use std::collections::BTreeMap;
+
+use eddy::engine::event::{Body, Event, Recorded, Text};
+use eddy::engine::warning::{Change, ChangeKind, Rule, Severity, WarningState};
+use eddy::engine::{Input, RunState, step};
+
+use super::support::{
+    call, deliver, law, one_by_one, policies, poll, run, sorted, span_at, tell, value,
+};
+
+/// Given a run in order, a warning is raised once, grows in place, and its revision and count never fall.
+#[test]
+fn warnings_are_raised_once_and_grow() {
+    law(&run(200), |events, policy| {
+        let (state, changes) = deliver(policy, &one_by_one(&sorted(events)));
+        let mut known: BTreeMap<u64, (u32, u64, WarningState)> = BTreeMap::new();
+        for change in changes {
+            let Change::Warning { kind, warning } = change else {
+                continue;
+            };
+            let before = known.insert(warning.id, (warning.revision, warning.count, warning.state));
+            match (kind, before) {
+                (ChangeKind::Raised, before) => assert_eq!((before, warning.revision), (None, 1)),
+                (_, None) => panic!("{kind:?} before it was raised"),
+                (_, Some((revision, _, state))) => {
+                    assert_eq!(warning.revision, revision + 1);
+                    let reopened = state == WarningState::Resolved;
+                    assert_eq!(
+                        kind == ChangeKind::Reopened,
+                        reopened,
+                        "{kind:?} of a {state:?} warning"
+                    );
+                }
+            }
+        }
+        let mut incidents = Vec::new();
+        for warning in state.view(policy).warnings {
+            let (revision, announced, state) = known[&warning.id];
+            assert_eq!((revision, state), (warning.revision, warning.state));
+            let unsaid = warning.count - announced;
+            assert!(
+                warning.count > 10 || unsaid == 0,
+                "{unsaid} of {} were not announced",
+                warning.count
+            );
+            // The first open warning of an incident leads it; the others of it may say less often how they grow.
+            let leads = !incidents.contains(&warning.incident);
+            let growth = if leads { 10 } else { 1 };
+            assert!(
+                unsaid * growth < announced.max(1),
+                "{announced} announced of {}, leading: {leads}",
+                warning.count
+            );
+            if warning.state == WarningState::Open {
+                incidents.push(warning.incident);
+            }
+        }
+    });
+}
+
+/// Given a run of far more loops than the warnings that a run keeps, each followed by work, every one of them is told of and
+/// resolved. The first one, coming again, is told of under its id and with a higher revision, however long ago it was.
+#[test]
+fn every_loop_of_a_long_run_is_told_of() {
+    let policy = &policies()[0];
+    let mut number = 0;
+    let mut calls = |tool: &Text, thing: u64, times: u64, step: u64| {
+        let calls = (0..times).map(|time| {
+            number += 1;
+            let asked = value(thing + time * step, false);
+            let body = Body::ToolCall(call(tool.clone(), None, asked.clone(), asked));
+            span_at(number * 1_000_000_000, number, body)
+        });
+        calls.collect::<Vec<_>>()
+    };
+    let mut told: BTreeMap<u64, (u32, ChangeKind)> = BTreeMap::new();
+    let mut state = RunState::new("r".into());
+    let (mut first, mut opened) = (BTreeMap::new(), Vec::new());
+    for loop_number in (0..80).chain([0]) {
+        let tool: Text = format!("tool {loop_number}").into();
+        let thing = 1_000_000 + loop_number * 10_000;
+        let mut events = calls(&tool, thing, 5, 0);
+        events.extend(calls(&tool, thing + 2, 30, 2));
+        let before = told.clone();
+        for event in events {
+            for change in tell(&mut state, vec![event], policy) {
+                let Change::Warning { kind, warning } = change else {
+                    continue;
+                };
+                let revision = told.get(&warning.id).map_or(0, |(revision, _)| *revision);
+                assert!(warning.revision > revision, "{kind:?} {warning:?}");
+                told.insert(warning.id, (warning.revision, kind));
+            }
+        }
+        let of_loop = told.iter().filter(|(id, now)| before.get(id) != Some(now));
+        let of_loop: BTreeMap<u64, (u32, ChangeKind)> =
+            of_loop.map(|(id, now)| (*id, *now)).collect();
+        assert!(!of_loop.is_empty(), "loop {loop_number}");
+        let open = of_loop
+            .values()
+            .filter(|(_, kind)| *kind != ChangeKind::Resolved);
+        opened.push(open.count());
+        if loop_number == 0 && first.is_empty() {
+            first = of_loop;
+        } else if loop_number == 0 {
+            assert!(first.keys().eq(of_loop.keys()), "{first:?} {of_loop:?}");
+        }
+    }
+    assert!(opened.iter().all(|open| *open == 0), "{opened:?}");
+}
+
+/// Given any run, the score is 100 minus the open penalties and the failure's, and never below the lowest it was. Where progress
+/// is known, the notes of one rule count once.
+#[test]
+fn health_is_derived() {
+    let told_twice = Cell::new(false);
+    law(&run(120), |events, policy| {
+        let view = deliver(policy, &one_by_one(&events)).0.view(policy);
+        let mut lost = if view.ended == eddy::engine::view::Ended::Failed {
+            policy.health.failed_penalty
+        } else {
+            0
+        };
+        let mut noted: Vec<(Rule, u32)> = Vec::new();
+        for warning in &view.warnings {
+            if warning.state != WarningState::Open {
+                continue;
+            }
+            if policy.progress_aware && warning.severity == Severity::Info {
+                noted.push((warning.rule, warning.penalty));
+            } else {
+                lost += warning.penalty;
+            }
+        }
+        noted.sort_unstable_by(|a, b| b.cmp(a));
+        let all = noted.len();
+        noted.dedup_by_key(|(rule, _)| *rule);
+        told_twice.set(told_twice.get() || noted.len() < all);
+        lost += noted.iter().map(|(_, penalty)| penalty).sum::<u32>();
+        assert_eq!(view.score, 100_u32.saturating_sub(lost));
+        assert!(view.lowest_score <= view.score);
+    });
+    assert!(told_twice.get(), "no run has two notes of one rule");
+}
+
+/// Given more agents than are known by name, the calls of the others are counted together, as of nobody in particular.
+#[test]
+fn calls_of_many_agents_are_counted() {
+    let policy = &policies()[0];
+    let by = |number: u64| Event {
+        agent: Some(format!("agent {}", number % 20).into()),
+        ..span_at(
+            number * 1_000_000_000,
+            number,
+            Body::ToolCall(call(
+                "search".into(),
+                None,
+                Recorded::NotRecorded,
+                Recorded::NotRecorded,
+            )),
+        )
+    };
+    let events: Vec<Event> = (1..=40).map(by).collect();
+    let view = deliver(policy, &one_by_one(&events)).0.view(policy);
+    let (named, others): (Vec<_>, Vec<_>) =
+        view.work.iter().partition(|work| !work.agent.is_empty());
+    assert_eq!(named.len(), 16);
+    assert!(named.iter().all(|work| work.calls == 2), "{named:?}");
+    let others: Vec<u64> = others.iter().map(|work| work.calls).collect();
+    assert_eq!(others, [8]);
+}
+
+/// Given arguments that were not recorded, or are redacted, no rule that compares arguments ever speaks.
+#[test]
+fn unknown_arguments_equal_nothing() {
+    law(&run(120), |mut events, policy| {
+        for event in &mut events {
+            if let Body::ToolCall(call) = &mut event.body {
+                call.input = if event.id % 2 == 0 {
+                    Recorded::Redacted
+                } else {
+                    Recorded::NotRecorded
+                };
+            }
+        }
+        let view = deliver(policy, &one_by_one(&events)).0.view(policy);
+        assert!(
+            !view
+                .warnings
+                .iter()
+                .any(|warning| warning.rule.name().ends_with("_input")),
+            "{:?}",
+            view.warnings
+        );
+    });
+}
+
+/// Given an hour of polling whose answer moves, `standard` stays silent; `looplens` counts calls and speaks.
+#[test]
+fn polling_that_moves_is_progress() {
+    let policies = policies();
+    let polls: Vec<Event> = (0..30).map(|index| poll(index, index)).collect();
+    let (state, _) = deliver(&policies[0], &one_by_one(&polls));
+    assert_eq!(state.view(&policies[0]).warnings, Vec::new());
+    let (state, _) = deliver(&policies[1], &one_by_one(&polls));
+    assert!(
+        state
+            .view(&policies[1])
+            .warnings
+            .iter()
+            .any(|warning| warning.rule.name() == "no_progress")
+    );
+}
+
+/// Given the same call with the same result, `standard` warns at the third call and is critical by the tenth.
+#[test]
+fn the_same_call_with_the_same_result_is_a_loop() {
+    let policy = &policies()[0];
+    let mut state = RunState::new("run".into());
+    let mut severities = Vec::new();
+    for index in 0..10 {
+        let input = Input::Reports {
+            at_ms: 1,
+            session_id: None,
+            service: None,
+            events: vec![poll(index, 0)],
+        };
+        step(&mut state, &input, policy);
+        let worst = state
+            .view(policy)
+            .warnings
+            .iter()
+            .map(|warning| warning.severity)
+            .max();
+        severities.push(worst.map_or("none", eddy::engine::warning::Severity::name));
+    }
+    assert_eq!(severities[..3], ["none", "none", "warning"]);
+    assert_eq!(severities[9], "critical");
+}
