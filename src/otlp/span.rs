@@ -84,9 +84,6 @@ pub struct Status<'a> {
     pub message: &'a str,
 }
 
-/// The key with which an attribute's field begins.
-const ATTRIBUTE: u8 = 9 << 3 | 2;
-
 impl<'a> SpanView<'a> {
     #[inline]
     fn read<T>(
@@ -108,15 +105,10 @@ impl<'a> SpanView<'a> {
         let mut fields = Fields::of(message);
         loop {
             let before = fields.rest();
-            // Most of a span's fields are attributes.
-            let field = match fields.next_of(ATTRIBUTE) {
-                Some(pair) => (9, Payload::Bytes(pair?)),
-                None => match fields.next() {
-                    Some(field) => field?,
-                    None => break,
-                },
+            let Some(field) = fields.next_mostly(9) else {
+                break;
             };
-            match field {
+            match field? {
                 (1, Payload::Bytes(bytes)) => trace_id = bytes,
                 (2, Payload::Bytes(bytes)) => span_id = bytes,
                 (4, Payload::Bytes(bytes)) => parent = bytes,
@@ -126,13 +118,7 @@ impl<'a> SpanView<'a> {
                 (8, Payload::Fixed64(time)) => end_ns = time,
                 (9, Payload::Bytes(_)) if count == limits.attributes_max => left_out += 1,
                 (9, Payload::Bytes(pair)) => {
-                    let (key, value) = read_pair(pair)?;
-                    if let Some(picked) = pick(key) {
-                        take(picked, value.view(limits.depth_max)?);
-                    } else {
-                        value.check(limits.depth_max)?;
-                        check_text(key)?;
-                    }
+                    read_attribute(pair, limits, pick, &mut take)?;
                     attributes.extend(before, fields.rest());
                     count += 1;
                 }
@@ -170,6 +156,24 @@ impl<'a> SpanView<'a> {
             links: Links(links.bytes()),
         })
     }
+}
+
+/// Takes an attribute if it is picked; checks it at any rate.
+#[inline]
+fn read_attribute<'a, T>(
+    pair: &'a [u8],
+    limits: &Limits,
+    pick: &impl Fn(&'a [u8]) -> Option<T>,
+    take: &mut impl FnMut(T, ValueView<'a>),
+) -> Result<(), Reason> {
+    let (key, value) = read_pair(pair)?;
+    if let Some(picked) = pick(key) {
+        take(picked, value.view(limits.depth_max)?);
+    } else {
+        value.check(limits.depth_max)?;
+        check_text(key)?;
+    }
+    Ok(())
 }
 
 impl<'a> Status<'a> {

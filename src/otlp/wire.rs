@@ -58,14 +58,20 @@ impl<'a> Fields<'a> {
         self.rest
     }
 
-    /// The payload of the next field, if it begins with this key.
+    /// The next field, where most fields have this number and hold bytes: it is looked for first.
     #[inline(always)]
-    pub(super) fn next_of(&mut self, key: u8) -> Option<Result<&'a [u8], Malformed>> {
-        let (found, rest) = self.rest.split_first()?;
-        (*found == key).then(|| {
-            self.rest = rest;
-            self.delimited()
-        })
+    pub(super) fn next_mostly(
+        &mut self,
+        number: u32,
+    ) -> Option<Result<(u32, Payload<'a>), Malformed>> {
+        match self.rest.split_first() {
+            Some((key, rest)) if u32::from(*key) == number << 3 | 2 => {
+                self.rest = rest;
+                let payload = self.delimited();
+                Some(payload.map(|payload| (number, Payload::Bytes(payload))))
+            }
+            _ => self.next(),
+        }
     }
 
     #[inline(always)]
