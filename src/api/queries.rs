@@ -107,7 +107,8 @@ impl Api {
         // It may be known by another id than the one that was asked for.
         let run = self.run(run_id).await?;
         let permit = self.stream_permit()?;
-        let changes = self.shards()?.watch(&run.run_id).map(move |run| {
+        let changes = self.shards()?.watch(&run.run_id).await;
+        let changes = changes.map(move |run| {
             let _held = &permit;
             run
         });
@@ -123,8 +124,7 @@ impl Api {
         let start = Start::from_cursor(cursor);
         filter.run_id = filter.run_id.map(|run_id| bounded(&run_id));
         let shards = self.shards()?;
-        let store = shards.store().clone();
-        let tail = Tail::new(store, start, filter, self.settings.tail_lag_max)?;
+        let tail = Tail::new(shards.store(), start, filter, self.settings.tail_lag_max)?;
         let items = tail.into_stream(self.everyone.shutdown.clone(), self.stream_permit()?);
         let items = items.take_until(shards.abandoned().clone().cancelled_owned());
         Ok(items.map(|item| item.map_err(|error| not_read(&error))))

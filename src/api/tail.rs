@@ -14,7 +14,7 @@ use super::error::ApiError;
 use crate::engine::event::Text;
 use crate::engine::warning::Severity;
 use crate::store::alert::Alert;
-use crate::store::{Store, StoreError};
+use crate::store::{Store, StoreError, WeakStore};
 
 /// Alerts read at once. They are what a reader holds while its client is slow: 64 alerts are about 100 KiB.
 const READ_ALERTS: usize = 64;
@@ -87,7 +87,8 @@ impl Start {
 
 /// A reader.
 pub(super) struct Tail {
-    store: Store,
+    /// Not held: a client that takes nothing would keep a store that has failed from being opened anew.
+    store: WeakStore,
     /// The newest cursor that is on disk; the store's commit thread holds the other end.
     published: watch::Receiver<u64>,
     /// The last alert that the client has, or has no wish to have.
@@ -101,7 +102,7 @@ pub(super) struct Tail {
 impl Tail {
     /// A reader that begins at `start`, and counts as lagging once it has caught up and is more than `lag_max` behind.
     pub(super) fn new(
-        store: Store,
+        store: &Store,
         start: Start,
         filter: AlertFilter,
         lag_max: u64,
@@ -117,7 +118,7 @@ impl Tail {
             Start::After(asked) => asked,
         };
         Ok(Self {
-            store,
+            store: store.downgrade(),
             published,
             cursor,
             backlog_end: newest,
@@ -148,7 +149,9 @@ impl Tail {
                 return Ok(Some(vec![TailItem::Lagged(lagged)]));
             }
             let before = self.cursor;
-            let items = self.read(newest)?;
+            let Some(items) = self.read(newest)? else {
+                return Ok(None);
+            };
             if !items.is_empty() {
                 return Ok(Some(items));
             }
@@ -168,12 +171,16 @@ impl Tail {
         lags.then(|| self.skip_to(newest))
     }
 
-    /// Reads on, up to `newest`: what lies after it may be in the store already, but not on disk.
-    fn read(&mut self, newest: u64) -> Result<Vec<TailItem>, StoreError> {
+    /// Reads on, up to `newest`: what lies after it may be in the store already, but not on disk. Nothing when the store was
+    /// closed.
+    fn read(&mut self, newest: u64) -> Result<Option<Vec<TailItem>>, StoreError> {
         if self.cursor >= newest {
-            return Ok(Vec::new());
+            return Ok(Some(Vec::new()));
         }
-        let alerts = self.store.alerts_after(self.cursor, READ_ALERTS)?;
+        let Some(store) = self.store.upgrade() else {
+            return Ok(None);
+        };
+        let alerts = store.alerts_after(self.cursor, READ_ALERTS)?;
         let mut items = Vec::with_capacity(alerts.len());
         for alert in alerts
             .into_iter()
@@ -188,7 +195,7 @@ impl Tail {
                 items.push(TailItem::Alert(Box::new(alert)));
             }
         }
-        Ok(items)
+        Ok(Some(items))
     }
 
     fn skip_to(&mut self, to: u64) -> Lagged {

@@ -312,8 +312,8 @@ impl Shards {
     /// A run as it is now, if it is there, and after each commit that concerns it. Who reads slowly misses states in
     /// between, never the newest. Ends when the run is forgotten or has gone over to another one, and when the daemon
     /// leaves.
-    pub fn watch(&self, run_id: &str) -> impl Stream<Item = RunView> + Send + use<> {
-        query::watch(self.shared.clone(), run_id.into())
+    pub async fn watch(&self, run_id: &str) -> impl Stream<Item = RunView> + Send + use<> {
+        query::watch(&self.shared, run_id.into()).await
     }
 
     /// The store below.

@@ -3,8 +3,6 @@
 //! A run that is in memory is shown by its shard, between two turns; any other is read from the store by whoever asks,
 //! so that a long list holds up no shard. A state leaves memory only once it is saved, so one of the two has the newest.
 
-use std::sync::Arc;
-
 use futures_util::{Stream, StreamExt, future, stream};
 use tokio_stream::wrappers::WatchStream;
 
@@ -191,21 +189,14 @@ impl Shared {
     }
 }
 
-/// A run now and from now on.
-pub(super) fn watch(
-    shared: Arc<Shared>,
+/// A run now and from now on. The stream holds nothing of the shards: it may be as slow as a client.
+pub(super) async fn watch(
+    shared: &Shared,
     run_id: Text,
 ) -> impl Stream<Item = RunView> + Send + use<> {
-    let watcher = async move {
-        let desk = shared.desk_of(&run_id);
-        desk.ask(|reply| Query::Watch {
-            run_id: run_id.clone(),
-            reply,
-        })
-        .await
-    };
-    stream::once(watcher)
-        .filter_map(future::ready)
+    let desk = shared.desk_of(&run_id);
+    let watcher = desk.ask(|reply| Query::Watch { run_id, reply }).await;
+    stream::iter(watcher)
         .flat_map(WatchStream::new)
         .filter_map(future::ready)
 }

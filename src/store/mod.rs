@@ -40,7 +40,7 @@ mod writer;
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, mpsc};
+use std::sync::{Arc, Weak, mpsc};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -133,6 +133,19 @@ pub struct Store {
     inner: Arc<Inner>,
 }
 
+/// A way back to a store that does not hold it: for whoever goes on as slowly as a client reads, while the directory may have to be
+/// opened anew.
+#[derive(Clone)]
+pub struct WeakStore(Weak<Inner>);
+
+impl WeakStore {
+    /// The store, if somebody still holds it.
+    #[must_use]
+    pub fn upgrade(&self) -> Option<Store> {
+        self.0.upgrade().map(|inner| Store { inner })
+    }
+}
+
 struct Inner {
     shared: Arc<Shared>,
     /// To the store's thread.
@@ -149,6 +162,12 @@ impl Store {
     #[must_use]
     pub fn is_in(dir: &Path) -> bool {
         !matches!(open::said_format(dir), Ok(None))
+    }
+
+    /// A way back to it that does not hold it.
+    #[must_use]
+    pub fn downgrade(&self) -> WeakStore {
+        WeakStore(Arc::downgrade(&self.inner))
     }
 
     /// Opens the store in a directory, which is made if it is not there.

@@ -10,11 +10,14 @@ use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
+use eddy::api::v1;
+use eddy::api::v1::warning_service_client::WarningServiceClient;
 use opentelemetry_proto::tonic::collector::trace::v1::ExportTraceServiceRequest;
 use tonic::Code;
+use tonic::transport::Channel;
 use tonic_types::StatusExt;
 
-use super::kill::calls;
+use super::kill::{calls, text};
 use super::load;
 use super::support::{Daemon, Sender, eddy, free_port, http_client, is_optimized, runtime, until};
 
@@ -121,6 +124,71 @@ fn a_disk_that_takes_nothing_for_a_while() {
         (daemon.get("/readyz").0 == 200).then_some(())
     }));
     assert_eq!(counted(&daemon, 1), 20);
+}
+
+/// Six times the same call in so many runs.
+#[cfg(target_os = "linux")]
+fn loops(runs: u64) -> ExportTraceServiceRequest {
+    let mut request = calls(100, 0, 6);
+    for sender in 101..100 + runs {
+        request
+            .resource_spans
+            .extend(calls(sender, 0, 6).resource_spans);
+    }
+    let scopes = request
+        .resource_spans
+        .iter_mut()
+        .flat_map(|resource| &mut resource.scope_spans);
+    for span in scopes.flat_map(|scope| &mut scope.spans) {
+        // The call's id differs, its arguments and its result do not.
+        span.attributes.retain(|pair| {
+            !["arguments", "result"]
+                .iter()
+                .any(|end| pair.key.ends_with(end))
+        });
+        span.attributes.extend([
+            text("gen_ai.tool.call.arguments", r#"{"item":"one"}"#.into()),
+            text("gen_ai.tool.call.result", r#"{"found":"one thing"}"#.into()),
+        ]);
+    }
+    request
+}
+
+/// Given a client that tails alerts and takes none of them while the disk takes nothing, everything goes on when the disk is well
+/// again: nobody waits for what a client holds.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_tail_that_stands_still_keeps_nobody_out() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let daemon = Daemon::start_limited(directory.path(), "unlimited");
+    let runtime = runtime();
+    let mut sender = runtime.block_on(async { Sender::new(daemon.grpc) });
+    runtime.block_on(sender.traces(loops(150))).expect("taken");
+    let _stands_still = runtime.block_on(async {
+        let narrow = Channel::from_shared(format!("http://{}", daemon.api)).expect("an address");
+        let narrow = narrow.initial_stream_window_size(1 << 10).connect().await;
+        let mut client = WarningServiceClient::new(narrow.expect("it listens"));
+        let all = v1::TailAlertsRequest {
+            after_cursor: Some(0),
+            ..v1::TailAlertsRequest::default()
+        };
+        client.tail_alerts(all).await.expect("it is answered")
+    });
+    allow_writes(&daemon, false);
+    runtime
+        .block_on(sender.traces(calls(1, 0, 5)))
+        .expect_err("it cannot be kept");
+    runtime.block_on(until(async || {
+        (daemon.get("/readyz").0 == 503).then_some(())
+    }));
+    allow_writes(&daemon, true);
+    let began = Instant::now();
+    runtime.block_on(until(async || sender.traces(calls(1, 0, 5)).await.ok()));
+    assert!(
+        began.elapsed() < Duration::from_secs(10),
+        "{:?}",
+        began.elapsed()
+    );
 }
 
 /// A file system of its own. Only root can have one.

@@ -18,12 +18,12 @@ async fn watchers_see_what_is_committed() {
     let _still = still();
     let dir = tempfile::tempdir().unwrap();
     let shards = start(dir.path(), settings()).await;
-    let mut early = Box::pin(shards.watch(&hex(A)));
+    let mut early = Box::pin(shards.watch(&hex(A)).await);
     let nothing = futures_util::poll!(early.next());
     assert!(nothing.is_pending());
     submit(&shards, calls(A, None, 0..1)).await;
     assert_eq!(early.next().await.unwrap().tool_calls, 1);
-    let mut late = Box::pin(shards.watch(&hex(A)));
+    let mut late = Box::pin(shards.watch(&hex(A)).await);
     assert_eq!(late.next().await.unwrap().tool_calls, 1);
     for n in 1..4 {
         submit(&shards, calls(A, None, n..n + 1)).await;
@@ -32,7 +32,7 @@ async fn watchers_see_what_is_committed() {
     assert_eq!(late.next().await.unwrap().tool_calls, 4);
     submit(&shards, calls(A, Some("r"), 4..5)).await;
     assert!(early.next().await.is_none());
-    let mut moved = Box::pin(shards.watch("r"));
+    let mut moved = Box::pin(shards.watch("r").await);
     assert_eq!(moved.next().await.unwrap().tool_calls, 5);
     stop(&shards).await;
     assert!(moved.next().await.is_none());
@@ -59,11 +59,11 @@ async fn watched_runs_have_a_limit() {
                 .expect("there is room"),
         );
     }
-    assert!(shards.watch("more").boxed().next().await.is_none());
+    assert!(shards.watch("more").await.boxed().next().await.is_none());
     assert_eq!(shards.counters().refused_watchers.value(), 1);
     drop(watching);
     submit(&shards, calls(A, Some("more"), 0..1)).await;
-    assert!(shards.watch("more").boxed().next().await.is_some());
+    assert!(shards.watch("more").await.boxed().next().await.is_some());
 }
 
 /// Given runs of different kinds, a list has those that pass, the last begun first, in pages.
