@@ -152,7 +152,7 @@ impl Fold {
         }
         let own = self.policy_of(policy, Some(tool), call.agent);
         let mut judged = self.judge(call, tool, own);
-        self.note_pause(&judged, policy);
+        self.note_call(&judged, policy);
         judged.waiting = Waiting::of(self, &judged, own);
         judged.similar = rules::similar_group(self, &judged, own);
         self.speech.hush();
@@ -172,6 +172,7 @@ impl Fold {
     fn take_model(&mut self, call: &Call<'_>, model: &Spoken, policy: &Policy) {
         self.note_times(call.start_ns, call.end_ns);
         self.note_agent(call.agent);
+        self.note_pause(call.start_ns, policy);
         let spent = Spent {
             tokens: model.input_tokens.saturating_add(model.output_tokens),
             cost_microusd: model.cost_microusd.unwrap_or(0),
@@ -183,7 +184,6 @@ impl Fold {
             note(&mut self.unpriced, name, UNPRICED_MAX);
         }
         let totals = &mut self.totals;
-        totals.busy_ns = totals.busy_ns.max(call.end_ns);
         totals.model_calls += 1;
         totals.model_spoke = true;
         totals.asked_pending = if let Answer::ToolCalls(asked) = model.answer {
@@ -200,6 +200,7 @@ impl Fold {
         if let Answer::Text(Some(text @ 1..)) = model.answer {
             findings.extend(rules::of_text(self, call, text, policy));
         }
+        self.totals.busy_ns = self.totals.busy_ns.max(call.end_ns);
         self.keep(findings, own);
     }
 
@@ -354,8 +355,8 @@ impl Fold {
             waited_ns: judged.waiting.waited_ns,
             asked: self.speech.instructions,
         };
-        self.recent.push(mark);
         let tag = Tag::of(self, judged);
+        self.recent.push(mark);
         self.tags.push(tag);
     }
 

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 pub(crate) type Change = (&'static str, fn(&mut Value));
 
 /// Changes that take nothing away from what tells a loop.
-pub(crate) const OTHERWISE: [Change; 15] = [
+pub(crate) const OTHERWISE: [Change; 16] = [
     ("other names", rename),
     ("other names of arguments", |run| {
         each_text(run, &["input"], |_, value| {
@@ -42,6 +42,7 @@ pub(crate) const OTHERWISE: [Change; 15] = [
     }),
     ("in a run with a beginning", prepend_work),
     ("answers of models left out", drop_texts),
+    ("calls of models told", tell_models),
 ];
 
 /// Changes that take something away, as settings of frameworks and collectors do.
@@ -349,6 +350,35 @@ fn prepend_work(run: &mut Value) {
     });
     let work: Vec<_> = work.collect();
     events(run).splice(0..0, work);
+}
+
+/// Before each call of a tool comes the one of the model that asked for it, as traces of models tell: what is left of the time
+/// since the step before is a pause, which comes first.
+fn tell_models(run: &mut Value) {
+    const THINKS_MS_MAX: u64 = 2_000;
+    for key in ["onset_event", "first_true_event"] {
+        if let Some(event) = run["label"][key].as_u64() {
+            run["label"][key] = json!(2 * event + 1);
+        }
+    }
+    let mut told = Vec::new();
+    let mut before_ms = 0;
+    for mut event in std::mem::take(events(run)) {
+        event["i"] = json!(2 * event["i"].as_u64().unwrap_or(0) + 1);
+        let start_ms = event["t_ms"].as_u64();
+        if let Some(start_ms) = start_ms.filter(|_| is_call(&event)) {
+            let thinks_ms = start_ms.saturating_sub(before_ms).min(THINKS_MS_MAX);
+            told.push(json!({
+                "i": event["i"].as_u64().unwrap_or(0) - 1, "kind": "llm_call", "agent": event["agent"],
+                "t_ms": start_ms - thinks_ms, "duration_ms": thinks_ms, "tokens": 500,
+            }));
+        }
+        if let Some(start_ms) = start_ms {
+            before_ms = before_ms.max(start_ms + event["duration_ms"].as_u64().unwrap_or(0));
+        }
+        told.push(event);
+    }
+    *events(run) = told;
 }
 
 /// Texts of models are not recorded; runs of which they are the loop tell nothing any more and lose their label.

@@ -23,8 +23,7 @@ pub(crate) struct Tag(Option<u16>);
 
 impl Tag {
     pub(crate) fn of(fold: &Fold, judged: &Judged<'_>) -> Self {
-        let paused_ns = fold.totals.paused_ns;
-        let paused = paused_ns > 0 && paused_ns == judged.call.start_ns;
+        let paused = fold.has_just_paused();
         let waits = judged.stands_aside() || judged.waiting.waited_ns > 0;
         let told = judged.signature().filter(|_| !paused && !waits);
         // 0 stands for a call that is part of no round.

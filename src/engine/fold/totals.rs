@@ -37,7 +37,7 @@ pub(crate) struct Totals {
     pub(crate) acted_at: u64,
     /// End of the newest call of a tool or a model, those that only wait left out.
     pub(crate) busy_ns: u64,
-    /// Start of the newest tool call before which the run paused for long.
+    /// Start of the newest call of a tool or a model before which the run paused for long.
     pub(crate) paused_ns: u64,
     /// Hash of the turn and of the round that a caller of the guard named last; 0 where none was.
     pub(crate) turn_name: u64,

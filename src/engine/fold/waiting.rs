@@ -179,21 +179,34 @@ impl Fold {
             })
     }
 
-    /// Notes how long the run did nothing before a call. Time in which a tool or a model works is no pause, but for tools
+    /// Notes how long the run did nothing before a call of a tool or a model. Time in which one works is no pause, but for tools
     /// that wait.
-    pub(crate) fn note_pause(&mut self, judged: &Judged<'_>, policy: &Policy) {
-        let (call, totals) = (judged.call, &mut self.totals);
-        let pause_ns = call.start_ns.saturating_sub(totals.busy_ns);
+    pub(crate) fn note_pause(&mut self, start_ns: u64, policy: &Policy) {
+        let totals = &mut self.totals;
+        let pause_ns = start_ns.saturating_sub(totals.busy_ns);
         let long =
             |settings: &Patience| pause_ns >= settings.pause_seconds.saturating_mul(SECOND_NS);
         // A pause is one of the run, and tells whatever comes after it.
         let waiting = policy.all().find_map(|policy| policy.waiting.as_ref());
         if totals.busy_ns > 0 && waiting.is_some_and(long) {
-            totals.paused_ns = call.start_ns;
+            totals.paused_ns = start_ns;
         }
+    }
+
+    /// Notes a call of a tool with the pause before it.
+    pub(crate) fn note_call(&mut self, judged: &Judged<'_>, policy: &Policy) {
+        let call = judged.call;
+        self.note_pause(call.start_ns, policy);
         if !waits(judged) {
-            totals.busy_ns = totals.busy_ns.max(call.end_ns);
+            self.totals.busy_ns = self.totals.busy_ns.max(call.end_ns);
         }
+    }
+
+    /// Whether the run paused for long since the newest call of a tool.
+    pub(crate) fn has_just_paused(&self) -> bool {
+        let paused_ns = self.totals.paused_ns;
+        let newest = self.recent.back().map_or(0, |mark| mark.start_ns);
+        paused_ns > newest
     }
 }
 

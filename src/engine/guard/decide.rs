@@ -279,7 +279,7 @@ impl Fold {
         let mut judged = self.judge(call, tool, own);
         self.expect(&mut judged);
         // Who asks again after a while waits, whether the call is made or only asked for.
-        self.note_pause(&judged, policy);
+        self.note_call(&judged, policy);
         judged.waiting = Waiting::of(self, &judged, own);
         judged.similar = rules::similar_group(self, &judged, own);
         (judged, own)
