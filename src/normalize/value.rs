@@ -5,6 +5,7 @@
 //! texts after redaction; nothing else of a value leaves this room. A marker that stands for a hidden value is not a
 //! value: two hidden values are not the same one.
 
+mod beside;
 mod clock;
 mod digest;
 mod echo;

@@ -153,7 +153,7 @@ impl<'h> Reader<'h> {
                     self.view(value);
                     self.add_member(&mut map, key, place);
                 }
-                self.close_map(&map);
+                self.close_map(&mut map);
             }
         }
     }
@@ -395,13 +395,21 @@ impl<'h> Reader<'h> {
         }
         let name = hash::text(key);
         self.numbers.belong_to(member.numbers, name);
-        if !self.is_output && super::redact::is_secret_key(key) {
-            self.sample.hide(member.value);
+        if !self.is_output {
+            if super::redact::is_secret_key(key) {
+                self.sample.hide(member.value);
+            }
+            let (from, to) = (member.place, self.sample.place());
+            map.beside.add(key, name, value, from..to);
         }
         map.add(key, name, value, role);
     }
 
-    pub(super) fn close_map(&mut self, map: &Map) {
+    pub(super) fn close_map(&mut self, map: &mut Map) {
+        if let Some(words) = map.beside.words() {
+            self.sample.cut_out(words.place.clone());
+            map.leave_out(&words);
+        }
         self.write(|sample| sample.sign("}"));
         let (masked, frame) = map.told();
         self.told = Digest {

@@ -106,7 +106,7 @@ impl<'t> Json<'t> {
             }
             self.expect(b'}')?;
         }
-        reader.close_map(&map);
+        reader.close_map(&mut map);
         Some(())
     }
 

@@ -1,5 +1,6 @@
 //! What is kept of a value, and of the lists and objects that are being read.
 
+use super::beside::{Beside, Words};
 use super::digest::VOLATILE;
 use super::emptiness::Members;
 use super::hash::mix;
@@ -57,6 +58,9 @@ pub(super) struct Member {
     pub(super) numbers: usize,
 }
 
+/// The quotation marks around a member's name, and the colon.
+pub(super) const MEMBER_SIGNS: usize = 3;
+
 /// A list being read.
 #[derive(Default)]
 pub(super) struct List {
@@ -78,6 +82,8 @@ pub(super) struct Map {
     pub(super) count: u64,
     pub(super) members: Members,
     pub(super) pending: bool,
+    /// Of arguments: whether these are a shell's.
+    pub(super) beside: Beside,
     /// What a member that may say what was asked adds to `masked` and `frame`, if there is one.
     question: Option<u64>,
     /// A member holds several values.
@@ -103,8 +109,17 @@ impl Map {
         self.hash = self.hash.wrapping_add(mix(name, value.hash));
         self.masked = self.masked.wrapping_add(mix(name, masked));
         self.frame = self.frame.wrapping_add(mix(name, frame));
-        self.bytes += key.len() + 3 + value.bytes;
+        self.bytes += key.len() + MEMBER_SIGNS + value.bytes;
         self.count += 1;
+    }
+
+    /// Takes out a member of arguments, of which all hashes are one.
+    pub(super) fn leave_out(&mut self, words: &Words) {
+        for hash in [&mut self.hash, &mut self.masked, &mut self.frame] {
+            *hash = hash.wrapping_sub(words.hash);
+        }
+        self.bytes -= words.bytes;
+        self.count -= 1;
     }
 
     /// The hashes of the members without volatile text, and without numbers as well. What was asked is no part of an answer

@@ -5,6 +5,7 @@
 //! back. At the end the middle is cut out.
 
 use std::fmt::Write;
+use std::ops::Range;
 
 use crate::engine::event::{SAMPLE_BYTES_MAX, SAMPLE_CUT, SAMPLE_HEAD_BYTES, Text};
 
@@ -26,6 +27,15 @@ impl Sample {
     /// Forgets what was written after a place.
     pub(super) fn take_back(&mut self, place: usize) {
         self.text.truncate(place);
+    }
+
+    /// Takes out a member with the comma that parts it from another.
+    pub(super) fn cut_out(&mut self, mut place: Range<usize>) {
+        let bytes = self.text.as_bytes();
+        if bytes.get(place.start) != Some(&b',') && bytes.get(place.end) == Some(&b',') {
+            place.end += 1;
+        }
+        self.text.replace_range(place, "");
     }
 
     /// Writes a sign of JSON's own: a bracket, a comma, a number, `true`.
