@@ -57,6 +57,39 @@ pub(super) fn clock_time(bytes: &[u8], at: usize) -> Option<usize> {
     Some(end)
 }
 
+/// Where `hh_mm_ss` or `hh-mm-ss` ends, if it starts here, as it stands behind a date in the names of files; with milliseconds
+/// behind the same sign.
+pub(super) fn stamp_time(bytes: &[u8], at: usize) -> Option<usize> {
+    let sign = *bytes.get(at + 2)?;
+    let fits = matches!(sign, b'_' | b'-')
+        && two_digits(bytes, at)? < 24
+        && two_digits(bytes, at + 3)? < 60
+        && bytes.get(at + 5) == Some(&sign)
+        && two_digits(bytes, at + 6)? <= 60;
+    let end = skip(bytes, at + 8, u8::is_ascii_digit);
+    if !fits || end > at + 8 {
+        return None;
+    }
+    let behind = skip(bytes, (end + 1).min(bytes.len()), u8::is_ascii_digit);
+    let has_millis = bytes.get(end) == Some(&sign) && behind == end + 4;
+    Some(if has_millis { behind } else { end })
+}
+
+/// Where `YYYYMMDD-hhmmss` ends, if it starts here; between the two, `_` and `T` are usual, too.
+pub(super) fn stamp(bytes: &[u8], at: usize) -> Option<usize> {
+    let (day, time) = (bytes.get(at..at + 8)?, bytes.get(at + 9..at + 15)?);
+    let digits = |bytes: &[u8]| bytes.iter().all(u8::is_ascii_digit);
+    let is_stamp = digits(day) && digits(time) && matches!(bytes[at + 8], b'-' | b'_' | b'T');
+    if !is_stamp || bytes.get(at + 15).is_some_and(u8::is_ascii_digit) {
+        return None;
+    }
+    let is_day = day.starts_with(b"20")
+        && (1..=12).contains(&number(&day[4..6]))
+        && (1..=31).contains(&number(&day[6..]));
+    let is_time = number(&time[..2]) < 24 && number(&time[2..4]) < 60 && number(&time[4..]) <= 60;
+    (is_day && is_time).then_some(at + 15)
+}
+
 /// Where a time zone (`Z`, `+02:00`, `-0500`) after a clock time ends; the same place when there is none.
 pub(super) fn zone(bytes: &[u8], at: usize) -> usize {
     match bytes.get(at) {

@@ -8,7 +8,6 @@ use std::borrow::Cow;
 use std::sync::LazyLock;
 
 use memchr::memmem::Finder;
-use memchr::memrchr;
 
 use crate::engine::event::{ERROR_BYTES_MAX, Failure};
 
@@ -63,7 +62,7 @@ const ENDS: [&str; 4] = [
 ];
 
 /// Beginnings of a last line, with which package managers and compilers close what they printed, in lower case.
-const CLOSINGS: [&str; 4] = ["e: ", "error: ", "fatal: ", "npm err! "];
+const CLOSINGS: [&str; 5] = ["e: ", "error: ", "fatal: ", "npm err! ", "npm error "];
 
 /// The statuses of HTTP for failures, with the first word of what they mean.
 const STATUSES: [(&str, &str); 14] = [
@@ -113,21 +112,26 @@ pub(crate) fn reads_as_failure(text: &str) -> bool {
 /// that the program was changed. A few remarks may follow: `DETAIL: …`, `[SQL: …]`.
 pub(crate) fn end_of_traceback(text: &str) -> Option<&str> {
     TRACEBACK.find(text.as_bytes())?;
+    let mut lines = last_lines(text).map(str::trim);
+    let last = lines.find(|line| !is_remark(line))?;
+    names_exception(last).then_some(last)
+}
+
+/// How much of the end of a text is looked through for its last lines.
+const LAST_LINES_BYTES_MAX: usize = 1_024;
+
+/// The lines at the end of a text, the last one first. A result may still be JSON text, in which the end of a line is written as
+/// two signs.
+fn last_lines(text: &str) -> impl Iterator<Item = &str> {
     let text = text.trim_end_matches(|letter: char| letter.is_whitespace() || letter == '"');
     let mut start = text.len().saturating_sub(LAST_LINES_BYTES_MAX);
     while !text.is_char_boundary(start) {
         start += 1;
     }
-    // A result may still be JSON text, in which the end of a line is written as two signs.
     let end = &text[start..];
     let break_of_lines = if end.contains('\n') { "\n" } else { "\\n" };
-    let mut lines = end.rsplit(break_of_lines).map(str::trim);
-    let last = lines.find(|line| !is_remark(line))?;
-    names_exception(last).then_some(last)
+    end.rsplit(break_of_lines)
 }
-
-/// How much of the end of a traceback is looked through for what it says.
-const LAST_LINES_BYTES_MAX: usize = 1_024;
 
 /// Whether a line says more about the error before it: nothing, a word in capitals and what it is about, or something in
 /// brackets.
@@ -158,8 +162,9 @@ static TRACEBACK: LazyLock<Finder<'_>> =
 
 /// Whether the last of several lines says that it failed.
 fn closes_with_failure(text: &str) -> bool {
-    let last = memrchr(b'\n', text.as_bytes()).map_or("", |end| &text[end + 1..]);
-    begins_closing(last)
+    let mut lines = last_lines(text);
+    let last = lines.next().filter(|_| lines.next().is_some());
+    last.is_some_and(begins_closing)
 }
 
 /// Whether a line begins with one of [`CLOSINGS`].
@@ -413,6 +418,9 @@ mod tests {
             "cat: a.txt: No such file or directory",
             "Read timed out. (read timeout=10)",
             "Process exited with code 2\nOutput: x",
+            "compiling\nerror: could not compile `engine`",
+            "compiling\\nerror: could not compile `engine`\"",
+            "> build\nnpm error errno 2",
             "FATAL: password authentication failed",
         ] {
             assert!(reads_as_failure(text), "{text}");
@@ -429,6 +437,7 @@ mod tests {
             "a.txt: text\nb.txt: No such file or directory",
             "Note: ValueError: is raised",
             "Tests failed: 3",
+            "compiling\\nerror: mended\\ndone\"",
             "What the report says of the upload that failed: it was large",
             "503",
         ] {

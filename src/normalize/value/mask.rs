@@ -5,7 +5,7 @@
 //! clock, a random generator or an allocator makes is masked; what is counted stays, as do offsets, page numbers,
 //! percentages, versions, plain dates and small integers. One scan over the words of a text, no regular expressions.
 
-use super::clock::{clock_time, date, fraction, number, skip, unit, zone};
+use super::clock::{clock_time, date, fraction, number, skip, stamp, stamp_time, unit, zone};
 use super::scratch::{Scratch, Written};
 use super::wide;
 
@@ -96,15 +96,30 @@ pub(super) fn is_volatile_key(key: &str) -> bool {
     match key {
         "pid" | "ts" | "timestamp" | "request_id" | "requestId" | "trace_id" | "traceId"
         | "span_id" | "spanId" | "took" => true,
-        _ => {
-            key.starts_with("duration")
-                || key.starts_with("elapsed")
-                || key.starts_with("latency")
-                || key.starts_with("took_")
-                || key.starts_with("wall_time")
-        }
+        _ => VOLATILE_KEYS.iter().any(|begin| key.starts_with(begin)),
     }
 }
+
+/// How the names of members begin that hold how long something took.
+const VOLATILE_KEYS: [&str; 17] = [
+    "duration",
+    "elapsed",
+    "latency",
+    "took_",
+    "wall_time",
+    "response_time",
+    "responseTime",
+    "request_time",
+    "requestTime",
+    "search_time",
+    "searchTime",
+    "query_time",
+    "queryTime",
+    "processing_time",
+    "processingTime",
+    "execution_time",
+    "executionTime",
+];
 
 /// Whether the whole text is what Python prints for an object without a representation: `<Name object at 0x7f…>`.
 pub(super) fn is_object_address(text: &str) -> bool {
@@ -219,15 +234,18 @@ impl Word {
         }
     }
 
-    /// `2026-11-21T20:55:37.305Z`, `2026/11/21 20:55:37`, `20:55:37.3`, `20:55`. A date alone stays: it is often what a
-    /// call was about.
+    /// `2026-11-21T20:55:37.305Z`, `2026/11/21 20:55:37`, `20:55:37.3`, `20:55`; in names of files also
+    /// `2026-11-21T20_55_37_305Z` and `20261121-205537`. A date alone stays: it is often what a call was about.
     fn time(&self, bytes: &[u8]) -> Option<Volatile> {
         if let Some(after) = date(bytes, self.start) {
             let clock = match bytes.get(after) {
                 Some(b'T' | b't' | b' ' | b'_') => after + 1,
                 _ => return None,
             };
-            let end = clock_time(bytes, clock)?;
+            let end = clock_time(bytes, clock).or_else(|| stamp_time(bytes, clock))?;
+            return Some(self.replaced(zone(bytes, end), TIME));
+        }
+        if let Some(end) = stamp(bytes, self.start) {
             return Some(self.replaced(zone(bytes, end), TIME));
         }
         // `src/main.rs:10:20` is a place in a file.
@@ -385,6 +403,13 @@ mod tests {
         check("built 20:55:37", "built <time>");
         check("it is 20:55 now", "it is <time> now");
         check("ts=1795294538 done", "ts=<time> done");
+        check(
+            "_logs/2026-11-25T03_10_20_123Z-debug-0.log",
+            "_logs/<time>-debug-0.log",
+        );
+        check("run_2026-11-25_03-10-20.log", "run_<time>.log");
+        check("dump-20261125-031020.sql", "dump-<time>.sql");
+        check("20261125T031020Z", "<time>");
         check("1795294538.329: ok", "<time>: ok");
         check("1795294538329", "<time>");
         check("1795294538329000000", "<time>");
@@ -450,6 +475,9 @@ mod tests {
             "listening on 10.0.0.1:8080",
             "src/main.rs:10:20: error",
             "departs 2024-05-27",
+            "20261125-0310",
+            "20261399-031020",
+            "2026-11-25_03-10-99",
             "commit 6a9f6f1",
             "0x10",
             "order #W2378156",

@@ -3,6 +3,10 @@
 //! Who asks for a job gets the same answer until it is done: `{"state": "running"}`, `Still being made.` That it is the same
 //! says little then. Only what the result itself is about counts: the state of an item in a list is that of the item.
 
+use std::iter;
+
+use super::sample::cut;
+
 /// What the name of a member ends with that holds a state, in lower case.
 const NAMES: [&str; 3] = ["status", "state", "phase"];
 
@@ -27,12 +31,24 @@ const STATES: [&str; 14] = [
 /// How a sentence begins that says so, in the same form.
 const BEGINNINGS: [&str; 4] = ["in_progress", "not_ready", "still_", "waiting_for_"];
 
+/// What stands between the subject of a sentence and such a state: `The command is still running.`
+const STILL: &str = " is still ";
+
 /// Longest text that is a state or such a sentence.
 const SENTENCE_BYTES_MAX: usize = 128;
 
-/// Whether a text is such a state, or a sentence that begins so.
+/// How much of a text is looked at for elements.
+const ELEMENTS_BYTES_MAX: usize = 1_024;
+
+/// Whether a text is such a state, a sentence that says so, or begins with elements of which one holds such a state.
 pub(super) fn says_pending(text: &str) -> bool {
-    let text = text.as_bytes();
+    if text.starts_with('<') {
+        return elements(text).any(|(name, inner)| names_state(name) && says_pending(inner));
+    }
+    is_pending(text.as_bytes()) || says_still(text)
+}
+
+fn is_pending(text: &[u8]) -> bool {
     // Nearly every text is told by its first letter.
     let may = matches!(
         text.first().map(u8::to_ascii_lowercase),
@@ -43,6 +59,24 @@ pub(super) fn says_pending(text: &str) -> bool {
             .iter()
             .any(|state| state.len() == text.len() && begins(text, state))
             || BEGINNINGS.iter().any(|words| begins(text, words)))
+}
+
+/// Whether a short text says of something that it is still under way.
+fn says_still(text: &str) -> bool {
+    let is_short = text.len() <= SENTENCE_BYTES_MAX && text.len() > STILL.len();
+    let state = is_short.then(|| text.split_once(STILL)).flatten();
+    state.is_some_and(|(_, state)| STATES.iter().any(|known| begins(state.as_bytes(), known)))
+}
+
+/// The elements that follow one another at the start of a text: names and what they hold, as far as that is no element itself.
+fn elements(text: &str) -> impl Iterator<Item = (&str, &str)> {
+    let mut rest = cut(text, ELEMENTS_BYTES_MAX);
+    iter::from_fn(move || {
+        let (name, behind) = rest.trim_start().strip_prefix('<')?.split_once('>')?;
+        let (inner, behind) = behind.split_once("</")?;
+        rest = behind.strip_prefix(name)?.strip_prefix('>')?;
+        Some((name, inner.trim()))
+    })
 }
 
 fn begins(text: &[u8], words: &str) -> bool {
@@ -82,6 +116,10 @@ mod tests {
             r#"{"job":{"id":7,"status":"queued"}}"#,
             r#"{"phase":"Waiting for approval"}"#,
             "PENDING",
+            "The command is still running.",
+            "Deployment web is still in progress (2 of 3)",
+            "<retrieval_status>timeout</retrieval_status>\n\n<task_id>b1</task_id>\n\n<status>running</status>\n\n<output>\n</output>",
+            "<status> Running </status>",
             "Still being made.",
             "Waiting for deployment web: 1 of 3 updated replicas are available...",
         ] {
@@ -91,6 +129,12 @@ mod tests {
             r#"{"id":"a1","state":"succeeded"}"#,
             r#"{"title":"running","state":"open"}"#,
             r#"{"tasks":[{"content":"sweep","status":"pending"}]}"#,
+            "<status>completed</status>\n\n<exit_code>0</exit_code>",
+            "<task><status>pending</status><title>sweep</title></task>",
+            "<stdout>all is still running well, or so it seems</stdout>",
+            "<status>run",
+            "Nothing is still",
+            "He is still here, and nobody knows why he is running",
             "Running 3 tests",
             "stillness",
             "pending orders: 4",

@@ -1,7 +1,9 @@
-//! Takes out of a failure where in a file it was met: `src/a.ts(41,7)`, `a.py:12:5`, `line 12`, the numbers that a compiler
-//! writes before the lines it shows.
+//! Takes out of a failure where and when it was met: places in a file (`src/a.ts(41,7)`, `a.py:12:5`, `line 12`, the numbers that
+//! a compiler writes before the lines it shows), the seconds that a build writes before them, and numbers in the names of
+//! temporary directories.
 //!
-//! Each edit moves the lines below it. What went wrong is the same as before, wherever it stands now.
+//! Each edit moves the lines below it, and each run has another directory. What went wrong is the same as before, wherever it
+//! stands now.
 
 use std::borrow::Cow;
 
@@ -15,7 +17,7 @@ const WORDS: [&str; 3] = ["line", "column", "col"];
 pub(super) fn without_places(text: &str) -> Cow<'_, str> {
     let mut clean = String::new();
     let (mut copied, mut at) = (0, 0);
-    // Where the newest place ends: behind it, a column may follow.
+    // Where the newest place ends: behind it, a column or decimals may follow.
     let mut place_end = None;
     while let Some(start) = text[at..].find(|sign: char| sign.is_ascii_digit()) {
         let start = at + start;
@@ -23,8 +25,14 @@ pub(super) fn without_places(text: &str) -> Cow<'_, str> {
         let end = text.len() - rest.len();
         at = end;
         let before = &text[..start];
-        let goes_on = place_end.is_some_and(|end| matches!(&text[end..start], ":" | "," | ", "));
-        if goes_on || follows_file(before) || follows_word(before) || is_margin(before, rest) {
+        let goes_on =
+            place_end.is_some_and(|end| matches!(&text[end..start], ":" | "," | ", " | "."));
+        let is_place = goes_on
+            || follows_file(before)
+            || follows_word(before)
+            || is_margin(before, rest)
+            || is_temporary(before);
+        if is_place {
             clean.push_str(&text[copied..start]);
             copied = end;
             place_end = Some(end);
@@ -37,14 +45,18 @@ pub(super) fn without_places(text: &str) -> Cow<'_, str> {
     Cow::Owned(clean)
 }
 
-/// Whether a text ends in a file's name and a sign behind which its line stands: `a.py:`, `a.ts(`.
+/// Whether a text ends in a file's name and a sign behind which its line stands: `a.py:`, `a.ts(`, `A.java:[`, `Dockerfile:`.
 fn follows_file(before: &str) -> bool {
+    let before = before.strip_suffix('[').unwrap_or(before);
     let Some(name) = before.strip_suffix([':', '(']) else {
         return false;
     };
     let letters = name.bytes().rev();
     let ending = letters.take_while(u8::is_ascii_alphabetic).count();
-    let stem = &name[..name.len() - ending];
+    let (stem, word) = name.split_at(name.len() - ending);
+    if word.ends_with("file") && word.starts_with(char::is_uppercase) {
+        return true;
+    }
     (1..=ENDING_BYTES_MAX).contains(&ending)
         && stem
             .strip_suffix('.')
@@ -63,13 +75,62 @@ fn follows_word(before: &str) -> bool {
     WORDS.iter().any(|known| word.eq_ignore_ascii_case(known))
 }
 
-/// Whether a number stands in the margin of a line that is shown: `12 | let a = b;`.
+/// Whether a number stands in the margin of a line that is shown: `12 | let a = b;`, in a box `│   12:   a = b`; or is a part of
+/// the seconds that stand before a line of what a build printed: `#10 26.734 Missing`.
 fn is_margin(before: &str, behind: &str) -> bool {
     // Not the whole line is looked at: it may be all there is, and have a number in each second place.
     let line_before = before.trim_end_matches([' ', '>']);
-    let is_first = line_before.is_empty() || line_before.ends_with('\n');
-    is_first && behind.trim_start_matches(' ').starts_with('|')
+    if let Some(before) = line_before.strip_suffix('│') {
+        return begins_line(before) && behind.starts_with(':');
+    }
+    (begins_line(line_before) && behind.trim_start_matches(' ').starts_with('|'))
+        || (is_seconds(behind) && follows_step(before))
 }
+
+fn is_digit(sign: char) -> bool {
+    sign.is_ascii_digit()
+}
+
+fn begins_line(before: &str) -> bool {
+    before.is_empty() || before.ends_with('\n')
+}
+
+/// Whether three decimals and a blank follow.
+fn is_seconds(behind: &str) -> bool {
+    let decimals = behind
+        .strip_prefix('.')
+        .and_then(|rest| rest.split_at_checked(3));
+    decimals.is_some_and(|(digits, rest)| digits.chars().all(is_digit) && rest.starts_with(' '))
+}
+
+/// Whether a further line begins here, or one with the number of a step: `#10 `.
+fn follows_step(before: &str) -> bool {
+    let step = before
+        .strip_suffix(' ')
+        .map(|step| step.trim_end_matches(is_digit));
+    let begins_with_step = step
+        .and_then(|step| step.strip_suffix('#'))
+        .is_some_and(begins_line);
+    before.ends_with('\n') || begins_with_step
+}
+
+/// Longest path that is looked at, in bytes.
+const PATH_BYTES_MAX: usize = 128;
+
+/// Whether a text ends within the name of a temporary file or directory: `/tmp/pytest-of-ann/pytest-`.
+fn is_temporary(before: &str) -> bool {
+    let is_end =
+        |byte: &u8| byte.is_ascii_whitespace() || matches!(byte, b'"' | b'\'' | b'(' | b'=');
+    let path = before.bytes().rev().take(PATH_BYTES_MAX);
+    let length = path.take_while(|byte| !is_end(byte)).count();
+    let path = &before.as_bytes()[before.len() - length..];
+    TEMPORARY
+        .iter()
+        .any(|directory| path.starts_with(directory))
+}
+
+/// Where systems keep temporary files.
+const TEMPORARY: [&[u8]; 3] = [b"/tmp/", b"/var/tmp/", b"/var/folders/"];
 
 #[cfg(test)]
 mod tests {
@@ -107,6 +168,22 @@ mod tests {
             "error[E0425]: no value `x`\n  --> src/main.rs::\n   |\n |     x\n",
         );
         check(
+            "/src/Cart.java:[31,25] cannot find symbol",
+            "/src/Cart.java:[,] cannot find symbol",
+        );
+        check(
+            "│   on main.tf line 59:\n│   59:   acl = 1",
+            "│   on main.tf line :\n│   :   acl = 1",
+        );
+        check(
+            "#10 26.734 Missing: pad@1.3.0\n26.734 Missing: pad@1.3.0\nDockerfile:9",
+            "#10 . Missing: pad@1.3.0\n. Missing: pad@1.3.0\nDockerfile:",
+        );
+        check(
+            "open('/tmp/pytest-of-ann/pytest-12/test_a0') failed",
+            "open('/tmp/pytest-of-ann/pytest-/test_a') failed",
+        );
+        check(
             "bash: -c: line 3: syntax error",
             "bash: -c: line : syntax error",
         );
@@ -125,6 +202,11 @@ mod tests {
             "connect to localhost:5432 failed",
             "expected 4 columns, found 5",
             "HTTP 503",
+            "12.50 is too much",
+            "12.504 of 13",
+            "see /tmp/log, 4 lines",
+            "│ 3 of 4",
+            "profile:4",
             "version 1.2: not found",
             "",
         ] {
