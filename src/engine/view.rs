@@ -250,7 +250,7 @@ pub(super) fn shown(run_id: &Text, kept: &Kept, revision: u32, fails: Option<boo
         cost_microusd: kept.proof.spent.cost_microusd,
         verdict: Some(kept.verdict).filter(|verdict| *verdict != VerdictKind::Allow),
         what_happened: wording::what_happened(kept),
-        why_it_matters: wording::why_it_matters(kept).to_owned(),
+        why_it_matters: wording::why_it_matters(kept, fails).to_owned(),
         what_to_try: wording::what_to_try(kept, fails).to_owned(),
     }
 }

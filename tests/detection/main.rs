@@ -8,6 +8,7 @@ mod explain;
 mod families;
 mod halves;
 mod lookalikes;
+mod models;
 mod monitoring;
 mod refusals;
 mod retold;

@@ -1,6 +1,6 @@
 //! Agents whose only tool is a shell: the tool's name says nothing, so that only commands and what they print can tell.
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::support::{call, check, failed, later};
 
@@ -278,4 +278,62 @@ fn one_error_under_other_commands() {
         .map(|way| fails(way, "ERROR: No space left on device"))
         .collect();
     check(&tries, &["no_progress", "same_error"]);
+}
+
+/// Given a command whose description is worded anew each time, as coding agents do: tests that pass after each edit are work, and the
+/// command again and again a loop.
+#[test]
+fn descriptions_beside_commands() {
+    const WORDS: [&str; 6] = [
+        "Run tests",
+        "Run the tests again",
+        "Verify the fix",
+        "Check that all is well",
+        "Re-run the suite",
+        "Make sure nothing broke",
+    ];
+    let test = |number: usize| {
+        let mut test = sh(
+            "npm test",
+            "Test Suites: 2 passed, 2 total\nTests:       12 passed, 12 total",
+        );
+        test["input"]["description"] = json!(WORDS[number]);
+        test
+    };
+    let edit = |number: usize| {
+        let mut edit = call(
+            "Edit",
+            &format!("src/m{number}.ts"),
+            "The file has been updated successfully.",
+        );
+        edit["input"]["new_string"] = json!(WORDS[number].repeat(number + 1));
+        edit
+    };
+    let work: Vec<_> = (0..6)
+        .flat_map(|number| [edit(number), test(number)])
+        .collect();
+    check(&work, &[]);
+    let loops: Vec<_> = (0..6).map(test).collect();
+    check(
+        &loops,
+        &[
+            "no_progress",
+            "repeated_tool_call_exact_input",
+            "repeated_tool_call_similar_input",
+        ],
+    );
+}
+
+/// Given a command in the background that is looked at while it runs, however its shell says so, that is waiting.
+#[test]
+fn commands_in_the_background() {
+    for running in [
+        "<status>running</status>",
+        "<retrieval_status>timeout</retrieval_status>\n\n<task_id>b1</task_id>\n\n<status>running</status>",
+        "The command is still running.",
+    ] {
+        let look = |number: u64| later(call("BashOutput", "b1", running), 16 * number);
+        let looks: Vec<_> = (0..12).map(look).collect();
+        check(&looks, &[]);
+    }
 }

@@ -382,6 +382,7 @@ impl Fold {
             return;
         };
         judged.result = before.result();
+        judged.trend.clone_from(&before.trend);
         // Who waited for it then waits on.
         judged.pending = before.waited_ns > 0;
         judged.outcome = match before.outcome {

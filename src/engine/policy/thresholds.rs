@@ -121,7 +121,7 @@ pub struct CostSpike {
     pub share: f64,
     /// Whether each spike has a warning of its own; otherwise a run has one, with the number of spikes.
     pub each: bool,
-    /// Whether the very first cost of a run may be a spike.
+    /// Whether one of the first costs of a run may be a spike.
     pub first: bool,
 }
 

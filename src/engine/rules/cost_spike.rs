@@ -11,7 +11,8 @@
 //! Look at what was sent with that call: a whole file, a whole history, a result that should have been cut.
 //!
 //! # When it stays silent
-//! Where no costs are known. Where the profile says so, the run's first cost is no spike: it is half of everything by nature.
+//! Where no costs are known. Where the profile says so, none of a run's first four model calls is a spike: a small model names the
+//! session, a large one reads its instructions for the first time, and each is half of everything by nature.
 
 use crate::engine::fold::Fold;
 use crate::engine::fold::tally::WHOLE_RUN;
@@ -23,6 +24,9 @@ use crate::engine::window::calls::Call;
 
 const RULE: Rule = Rule::CostSpike;
 
+/// Model calls with which a run begins.
+const FIRST_CALLS: u64 = 4;
+
 pub(super) fn observe(
     fold: &mut Fold,
     call: &Call<'_>,
@@ -31,7 +35,7 @@ pub(super) fn observe(
 ) -> Option<Finding> {
     let settings = policy.rules.cost_spike.as_ref()?;
     let total = fold.totals.cost_microusd;
-    let is_first = total == spent.cost_microusd;
+    let is_first = fold.totals.model_calls <= FIRST_CALLS || total == spent.cost_microusd;
     let above_floor = total as f64 > settings.floor_usd * 1e6;
     let above_share = spent.cost_microusd as f64 > settings.share * total as f64;
     if !(above_floor && above_share) || (is_first && !settings.first) {

@@ -147,6 +147,7 @@ pub(crate) fn of_model_call(
     findings.extend(long_running_step::observe(fold, call, policy));
     findings.extend(cost_spike::observe(fold, call, spent, policy));
     findings.extend(cost_budget_exceeded::observe(fold, call, policy));
+    findings.extend(retry_storm::observe_model(fold, call, policy));
     findings.extend(summary_loop::observe(fold, call, model, spent, policy));
     findings
 }

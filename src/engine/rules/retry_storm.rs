@@ -4,7 +4,8 @@
 //! At least three retries in the run (LoopLens manual). A retry is what the framework reports as one; where the profile
 //! infers, it is also a call that follows a failed call of the same tool with the same arguments (or with arguments that
 //! were not recorded) and fails in the same way, or in a way that may pass by itself; of these, also one whose arguments differ
-//! in numbers alone, such as that of the attempt.
+//! in numbers alone, such as that of the attempt. And a model call that fails after one that failed, with none that went well and
+//! no call of a tool in between.
 //!
 //! # Why it matters
 //! What failed three times in the same way will fail again, and retries against a struggling service make it worse.
@@ -25,8 +26,12 @@ use crate::engine::fold::tally::WHOLE_RUN;
 use crate::engine::policy::Policy;
 use crate::engine::warning::Rule;
 use crate::engine::warning::kept::Finding;
+use crate::engine::window::calls::Call;
 
 const RULE: Rule = Rule::RetryStorm;
+
+/// The key of what is counted of model calls; no tool has it but by chance.
+const MODELS: u64 = 0x6d6f_6465_6c73;
 
 pub(super) fn observe_retry(
     fold: &mut Fold,
@@ -84,4 +89,38 @@ pub(super) fn observe_call(
         settings.retries
     };
     (tally.count >= needed).then(|| Finding::of_calls(tally, tool, judged))
+}
+
+pub(super) fn observe_model(fold: &mut Fold, call: &Call<'_>, policy: &Policy) -> Option<Finding> {
+    let settings = policy.rules.retry_storm.as_ref()?;
+    // What the framework reports is not counted twice.
+    if !settings.infer || fold.tallies.has(RULE, WHOLE_RUN) {
+        return None;
+    }
+    let Some(failure) = call.error else {
+        fold.tallies.end(RULE, MODELS);
+        return None;
+    };
+    let totals = &fold.totals;
+    let (number, waited) = (totals.tool_calls, totals.paused_ns == call.start_ns);
+    let is_beside = call.start_ns < totals.busy_ns;
+    let tally = fold.tallies.of(RULE, MODELS);
+    tally.begin_at(number);
+    tally.number = number;
+    // The first failure is no retry; calls side by side try different things, and a later one that waited is an honest one.
+    if tally.count > 0 && (is_beside || (failure.transient && waited)) {
+        return None;
+    }
+    tally.add_span(call.span, call.start_ns);
+    let retries = tally.count.saturating_sub(1);
+    let needed = if failure.transient {
+        settings.retries_transient.unwrap_or(settings.retries)
+    } else {
+        settings.retries
+    };
+    (retries >= needed).then(|| Finding {
+        agent: call.agent.cloned(),
+        count: retries.into(),
+        ..Finding::of_tally(tally, MODELS)
+    })
 }

@@ -3,19 +3,21 @@
 //! # What it sees
 //! At least four failed calls of a tool within twelve whose errors are equal once times, ids and the like are masked, with
 //! arguments that may differ. Five, where the errors are equal but for words that the arguments said (`no user ann`, `no user
-//! bob`), and no call of the tool brought anything new in between.
+//! bob`), and no call of the tool brought anything new in between. And three times as many failures in a row, whatever their
+//! words and arguments, that may pass by themselves: without a pause and without a call of the tool that went well, they do not.
 //!
 //! # Why it matters
-//! The cause lies outside of what is being tried: a credential, a server, a missing package. Other arguments do not mend it.
+//! The cause is one and stays: a credential, a server, a missing package, a way of asking that the tool does not take. Trying in
+//! another way does not mend it.
 //!
 //! # What to try
 //! Read the error and mend its cause, or take the tool away so that the agent looks for another way.
 //!
 //! # When it stays silent
-//! Errors that may pass by themselves (too many requests, time-outs) neither count nor end the count. An error without words,
-//! or one that only tells the exit code of a command, is the same one again where the output was recorded and is the same;
-//! where it was not recorded, nobody knows. One call more is needed where something was done in between, which may have mended
-//! the cause. Tests of which some passed count for nothing where each run is of another thing, such as another version.
+//! Errors that may pass by themselves (too many requests, time-outs) neither count with others nor end their count. An error
+//! without words, or one that only tells the exit code of a command, is the same one again where the output was recorded and is
+//! the same; where it was not recorded, nobody knows. One call more is needed where something was done in between, which may have
+//! mended the cause. Tests of which some passed count for nothing where each run is of another thing, such as another version.
 //! Where each call is about the next number of a list (seed 1, 2, 3), eight must fail.
 //! A new result of the tool starts the count anew; the calls of one model answer count once.
 
@@ -31,6 +33,12 @@ const RULE: Rule = Rule::SameError;
 
 pub(super) fn observe(fold: &mut Fold, judged: &Judged<'_>, policy: &Policy) -> Option<Finding> {
     let settings = policy.rules.same_error.as_ref()?;
+    if judged.outcome != Outcome::Failed {
+        fold.tallies.end(RULE, passing(judged));
+    }
+    if judged.transient {
+        return observe_passing(fold, judged, settings.calls.saturating_mul(PASSING));
+    }
     if judged.stands_aside() {
         return None;
     }
@@ -78,6 +86,26 @@ pub(super) fn observe(fold: &mut Fold, judged: &Judged<'_>, policy: &Policy) -> 
     }
     let finding = Finding::of_calls(tally, judged.tool_hash, judged);
     (!fold.fails_through_list(judged, finding.count)).then_some(finding)
+}
+
+/// The key of what is counted of a tool's failures that may pass by themselves.
+fn passing(judged: &Judged<'_>) -> u64 {
+    mix(judged.tool_hash, 2)
+}
+
+/// How many times as many failures it takes that may pass by themselves.
+const PASSING: u32 = 3;
+
+/// A failure that may pass by itself: so many of them in a row do not.
+fn observe_passing(fold: &mut Fold, judged: &Judged<'_>, calls: u32) -> Option<Finding> {
+    let waits = judged.waiting.patient || judged.waiting.backs_off || fold.has_just_paused();
+    let group = passing(judged);
+    let tally = fold.tallies.of(RULE, group);
+    if waits || (tally.count > 0 && tally.round == judged.round) {
+        return None;
+    }
+    tally.add(judged);
+    (tally.count >= calls).then(|| Finding::of_calls(tally, group, judged))
 }
 
 /// A call that the guard is asked about, and that is expected to fail as the one before did.

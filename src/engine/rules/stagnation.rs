@@ -2,8 +2,9 @@
 //!
 //! # What it sees
 //! At least four calls of a tool within twelve that ask for the same in other words, and whose results are equal once times,
-//! ids and the like are masked, or differ in a few numbers alone, such as scores. Five, where each opens another address
-//! (`https://…`) and brings the same page of at least 256 bytes: one that asks for a person, or one article at many sites.
+//! ids and the like are masked, or differ in a few numbers alone that stand aside, such as scores. Five, where each opens
+//! another address (`https://…`) and brings the same page of at least 256 bytes: one that asks for a person, or one article at
+//! many sites.
 //!
 //! # Why it matters
 //! The arguments only look like headway. Comparing arguments alone misses a question that is asked in other words.
@@ -39,7 +40,7 @@ const PAGE_BYTES_MIN: u32 = 256;
 pub(super) fn observe(fold: &mut Fold, judged: &Judged<'_>, policy: &Policy) -> Option<Finding> {
     let settings = policy.rules.stagnation.as_ref()?;
     let speaks = !judged.is_acknowledged() && !judged.call.writes;
-    let old = judged.outcome == Outcome::Stale || judged.trend.is_some();
+    let old = judged.outcome == Outcome::Stale || has_numbers_aside(judged);
     let failed = judged.outcome == Outcome::Failed;
     if !speaks || !old || failed || judged.stands_aside() {
         return None;
@@ -113,8 +114,23 @@ fn is_page(judged: &Judged<'_>, sample: &str) -> bool {
 fn gave_the_same(mark: &CallMark, judged: &Judged<'_>) -> bool {
     let frame = |trend: Option<&Trend>| trend.map(|trend| (trend.frame(), trend.numbers.count));
     let (theirs, own) = (frame(mark.trend.as_deref()), frame(judged.trend.as_deref()));
-    let is_equal = mark.result() == judged.result || (own.is_some() && theirs == own);
+    let is_alike = || theirs == own && has_numbers_aside(judged);
+    let is_equal = mark.result() == judged.result || is_alike();
     is_equal && mark.outcome != Outcome::Failed
+}
+
+/// Bytes of a result for each of its numbers, from which these stand aside. In a shorter one they are the answer: what a
+/// simulation came to, where a place lies.
+const NUMBER_BYTES_MIN: u32 = 48;
+
+/// Whether a result has numbers, and is about something else. One that is merely expected is taken for such a one.
+fn has_numbers_aside(judged: &Judged<'_>) -> bool {
+    let is_long = |count: u32| {
+        let value = judged.call.output.value();
+        value.is_none_or(|value| value.bytes >= count * NUMBER_BYTES_MIN)
+    };
+    let trend = judged.trend.as_deref();
+    trend.is_some_and(|trend| is_long(trend.numbers.count.into()))
 }
 
 /// Of some calls those that are a rewording of the present one, or of one that is; what differs in numbers alone is none.

@@ -38,8 +38,9 @@ pub(crate) fn what_happened(kept: &Kept) -> String {
         }
         Rule::CostSpike => {
             format!(
-                "{} cost more than half of what the run had cost by then.",
-                times(count, "event", "events")
+                "{} cost {:.2} dollars, more than half of what the run had cost by then.",
+                times(count, "model call", "model calls"),
+                kept.proof.spent.cost_microusd as f64 / 1e6
             )
         }
         Rule::CostBudgetExceeded => {
@@ -64,11 +65,14 @@ pub(crate) fn what_happened(kept: &Kept) -> String {
     }
 }
 
-/// Why it matters.
-pub(crate) fn why_it_matters(kept: &Kept) -> &'static str {
+/// Why it matters; whether the calls fail is told where it is known.
+pub(crate) fn why_it_matters(kept: &Kept, fails: Option<bool>) -> &'static str {
     match kept.rule {
         Rule::RepeatedToolCall => {
             "An agent that reaches for one tool again and again may not know what else to do."
+        }
+        Rule::RepeatedToolCallSimilarInput if fails == Some(true) => {
+            "What was refused in one way is usually refused in another."
         }
         Rule::RepeatedToolCallSimilarInput => {
             "A question in other words usually finds what the first one found."
@@ -104,6 +108,9 @@ pub(crate) fn what_to_try(kept: &Kept, fails: Option<bool>) -> &'static str {
     match (kept.rule, kept.severity) {
         (Rule::RepeatedToolCallExactInput | Rule::NoProgress, severity) if fails.is_some() => {
             standstill(severity, fails == Some(true))
+        }
+        (Rule::RepeatedToolCallSimilarInput, severity) if fails == Some(true) => {
+            standstill(severity, true)
         }
         (Rule::RepeatedToolCall, _) => {
             "Look at the latest results; say in the instructions when to stop using this tool."

@@ -29,7 +29,7 @@ pub(super) fn what_happened(kept: &Kept) -> String {
         }
         Rule::GoalLoop => format!("{agent} was given nearly the same instruction {count} times."),
         Rule::RepeatedText => {
-            format!("{agent} said what it had said before {count} times and did nothing.")
+            format!("{agent} repeated itself {count} times and did nothing else.")
         }
         Rule::ExplorationSaturation => {
             format!("{count} calls only read, and nothing was changed in between.")
@@ -47,11 +47,11 @@ pub(super) fn why_it_matters(rule: Rule) -> &'static str {
         Rule::ToolCycle => {
             "Each step leads back to the first; the next round will end like the last."
         }
-        Rule::Stagnation => "Asking in another way does not change what the source has.",
-        Rule::SameError => "The cause lies outside of what is being tried.",
+        Rule::Stagnation => "Asking in another way does not change the answer.",
+        Rule::SameError => "Trying in another way does not mend the cause.",
         Rule::HandoffCycle => "Every agent passes the task on; nobody works on it.",
         Rule::GoalLoop => "The errand has been run and did not bring what was wanted.",
-        Rule::RepeatedText => "An agent that plans and recaps without acting does not get on.",
+        Rule::RepeatedText => "Whoever says the same again without acting does not get on.",
         Rule::ExplorationSaturation => {
             "What is read fills the context, and what was read first is forgotten."
         }
@@ -66,17 +66,17 @@ pub(super) fn what_to_try(rule: Rule) -> &'static str {
             "Tell the agent what the round brought, and take one of its steps away or decide for it."
         }
         Rule::Stagnation => {
-            "Tell the agent that this source has nothing else, and name another one."
+            "Tell the agent that the answer stays as it is, and name another source or the next step."
         }
         Rule::SameError => {
-            "Mend the cause of the error (a credential, a path, a server), or take the tool away."
+            "Mend the cause that the error names (arguments that the tool does not take, a credential, a path, a server), or take the tool away."
         }
         Rule::HandoffCycle => "Name one agent that owns the task and may not pass it on.",
         Rule::GoalLoop => {
             "Change the plan: another source, a smaller question, or an answer with what is known."
         }
         Rule::RepeatedText => {
-            "Ask for one concrete action or for the final answer; check that the agent has the tools that it needs."
+            "Ask for one concrete action or for the final answer; where agents talk with each other, say when they are done."
         }
         Rule::ExplorationSaturation => {
             "Have the agent say what it has learned and make a first change, or answer with what is known."

@@ -1,0 +1,113 @@
+//! Calls of models among those of tools: pauses before them, failures, and what they cost.
+
+use serde_json::{Value, json};
+
+use crate::support::{call, check, checked, failed, later};
+
+/// Seconds between two looks of an agent that rests in between.
+const REST_SECONDS: u64 = 1_800;
+
+fn model(second: u64) -> Value {
+    let call = json!({"kind": "llm_call", "agent": "a", "tokens": 500, "duration_ms": 3_000});
+    later(call, second)
+}
+
+fn model_fails(second: u64, error: &str) -> Value {
+    let mut failed = model(second);
+    failed["error"] = json!(error);
+    failed
+}
+
+/// Given an agent that rests before it asks its model what to do, it looks at the same again as one does whose model is not told
+/// of; one that does not rest goes round.
+#[test]
+fn pauses_before_model_calls_are_pauses() {
+    let looks = |rest: u64| -> Vec<Value> {
+        let look = |number: u64| {
+            let answer = call("list_inbox", "unread", "[nobody has written]");
+            [model(rest * number), later(answer, rest * number + 4)]
+        };
+        (1..8).flat_map(look).collect()
+    };
+    check(&looks(REST_SECONDS), &[]);
+    check(
+        &looks(8),
+        &["no_progress", "repeated_tool_call_exact_input"],
+    );
+}
+
+/// Given model calls that fail one after the other, that is a storm, later where they may pass, and none where the agent waits, or
+/// where they are made side by side.
+#[test]
+fn model_calls_that_fail() {
+    const TOO_LONG: &str = "400 prompt is too long: 212853 tokens > 200000 maximum";
+    const LIMITED: &str = "429 Too Many Requests";
+    let fail = |count: u64, pace: u64, error: &str| -> Vec<Value> {
+        (1..=count)
+            .map(|number| model_fails(pace * number, error))
+            .collect()
+    };
+    check(&fail(3, 5, TOO_LONG), &[]);
+    check(&fail(4, 5, TOO_LONG), &["retry_storm"]);
+    check(&fail(5, 5, LIMITED), &[]);
+    check(&fail(6, 5, LIMITED), &["retry_storm"]);
+    check(&fail(12, 60, LIMITED), &[]);
+    check(&fail(12, 0, LIMITED), &[]);
+
+    let mut recovers = fail(3, 5, TOO_LONG);
+    recovers.push(model(20));
+    recovers.extend((5..8).map(|number| model_fails(5 * number, TOO_LONG)));
+    check(&recovers, &[]);
+}
+
+/// Given failures that may pass, of other calls each, they are taken to stay when there are a dozen in a row; not where one of the
+/// calls goes well, or the agent waits.
+#[test]
+fn outages_that_do_not_pass() {
+    let fails = |number: u64, pace: u64| {
+        let names = ["Ann", "Bob", "Cleo", "Dora", "Emil", "Fay", "Gus"];
+        let about = format!(
+            "bill {} for {}",
+            names[number as usize % 7],
+            number * 37 % 90
+        );
+        later(
+            failed("create_bill", &about, "HTTP 500 Internal Server Error"),
+            pace * number,
+        )
+    };
+    let outage = |count: u64, pace: u64| -> Vec<Value> {
+        (1..=count).map(|number| fails(number, pace)).collect()
+    };
+    check(&outage(11, 3), &[]);
+    check(&outage(12, 3), &["same_error"]);
+    check(&outage(20, 40), &[]);
+    let mut flaky = outage(24, 3);
+    for number in [7, 14, 21] {
+        let bill = json!({"number": number}).to_string();
+        flaky[number] = later(
+            call("create_bill", &format!("bill {number}"), &bill),
+            3 * number as u64 + 3,
+        );
+    }
+    check(&flaky, &[]);
+}
+
+/// Given a run whose first model calls cost more than those before them, none is a spike; a later one is, and the warning says
+/// what it cost.
+#[test]
+fn first_costs_are_no_spikes() {
+    let costs = |all: &[f64]| -> Vec<Value> {
+        let costing = |(number, cost): (u64, &f64)| {
+            let mut call = model(10 * number);
+            call["cost_usd"] = json!(cost);
+            call
+        };
+        (1..).zip(all).map(costing).collect()
+    };
+    check(&costs(&[0.0004, 0.12, 0.01, 0.2]), &[]);
+    let spike = costs(&[0.01, 0.01, 0.01, 0.01, 0.4]);
+    check(&spike, &["cost_spike"]);
+    let told = checked("", &spike).to_string();
+    assert!(told.contains("One model call cost 0.40 dollars"), "{told}");
+}
