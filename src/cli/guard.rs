@@ -1,15 +1,16 @@
 //! `eddy guard`: a tool call from a script, asked about before and told of afterwards.
 //!
 //! `check` prints the verdict and, below it, what the agent is to be told; its exit code is 3 where the call is not to be made,
-//! so that `eddy guard check … && tool` does what it says. Where no daemon answers, `check` allows the call and says so on
-//! standard error: the guard must not become the reason that an agent stops.
+//! so that `eddy guard check … && tool` does what it says. Where the daemon cannot be asked, whatever the reason, `check` allows
+//! the call, and both say why on standard error: the guard must not become the reason that an agent stops.
 
 use clap::{Args, Subcommand};
+use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
-use super::blocking;
-use super::client::{ApiArgs, Client, Unanswered};
+use super::client::ApiArgs;
 use super::failure::{Failure, answer, answer_json, remark};
+use super::guard_client::GuardClient;
 use super::render::text::clean;
 use crate::json::VerdictJson;
 
@@ -21,9 +22,17 @@ Examples:
   eddy guard check --run \"$RUN\" --tool search --arguments '\"rust\"' && search rust
   eddy guard check --run r --tool search --json
 
-Exit codes: 0 make the call, 3 do not make it; 0 as well where no daemon answers")]
+Exit codes: 0 make the call, 3 do not make it, 2 wrong usage. Where the daemon does not answer within a second, or refuses the
+question, the code is 0 as well, and standard error says why.")]
     Check(CheckArgs),
     /// Tell what a call brought
+    #[command(after_help = "\
+Examples:
+  eddy guard report --run \"$RUN\" --tool search --status success --result '[]'
+  eddy guard report --run r --tool search --status error --error 'no such index'
+
+Exit codes: 0 told, 2 wrong usage. Where the daemon does not answer within a second, or refuses what it is told, the code is 0 as
+well, and standard error says why.")]
     Report(ReportArgs),
 }
 
@@ -104,21 +113,15 @@ fn check(args: &CheckArgs) -> Result<(), Failure> {
         ("round_id", &args.round),
     ];
     add(&mut body, &more);
-    let client = Client::new(&args.api)?;
-    let body = Value::Object(body);
-    let path = ["v1", "guard", "check"];
-    let asked = blocking(async { Ok(client.post::<VerdictJson>(&path, &body).await) })?;
-    let verdict = match asked {
-        Ok(verdict) => verdict,
-        Err(Unanswered::Unreachable(text)) => {
-            remark(format_args!("eddy: the call is allowed, because {text}"));
-            VerdictJson {
-                degraded: true,
-                ..VerdictJson::default()
-            }
+    let verdict = asked(&args.api, "check", &body).unwrap_or_else(|reason| {
+        remark(format_args!(
+            "eddy guard check: the call goes on unguarded: {reason}"
+        ));
+        VerdictJson {
+            degraded: true,
+            ..VerdictJson::default()
         }
-        Err(refused) => return Err(refused.into()),
-    };
+    });
     if args.json {
         answer_json(&verdict)?;
     } else {
@@ -142,11 +145,22 @@ fn report(args: &ReportArgs) -> Result<(), Failure> {
         ("error", &args.error),
     ];
     add(&mut body, &more);
-    let client = Client::new(&args.api)?;
-    let body = Value::Object(body);
-    let path = ["v1", "guard", "report"];
-    let _: Value = blocking(async { Ok(client.post(&path, &body).await?) })?;
+    if let Err(reason) = asked::<Value>(&args.api, "report", &body) {
+        remark(format_args!(
+            "eddy guard report: the result is not reported: {reason}"
+        ));
+    }
     Ok(())
+}
+
+/// What the daemon answers, or in words why it does not.
+fn asked<T: DeserializeOwned>(
+    api: &ApiArgs,
+    what: &str,
+    body: &Map<String, Value>,
+) -> Result<T, String> {
+    let guard = GuardClient::new(api).map_err(|failure| failure.to_string())?;
+    guard.post(what, body)
 }
 
 /// The verdict, and below it what the agent is to be told.

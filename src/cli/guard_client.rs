@@ -90,7 +90,12 @@ impl GuardClient {
         self.post("message", &Message { run_id, kind, text })
     }
 
-    fn post<T: DeserializeOwned>(&self, what: &str, body: &impl Serialize) -> Result<T, String> {
+    /// The answer to a question of one kind, in the form in which the API takes it.
+    pub(super) fn post<T: DeserializeOwned>(
+        &self,
+        what: &str,
+        body: &impl Serialize,
+    ) -> Result<T, String> {
         let path = ["v1", "guard", what];
         let body = serde_json::to_value(body).map_err(|error| error.to_string())?;
         let answered =

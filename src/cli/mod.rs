@@ -320,11 +320,14 @@ pub fn run() -> ExitCode {
 
 /// Runs a future on a runtime of this thread alone.
 fn blocking<T>(future: impl Future<Output = Result<T, Failure>>) -> Result<T, Failure> {
-    tokio::runtime::Builder::new_current_thread()
+    let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
-        .map_err(|error| Failure::Other(format!("starting the runtime: {error}")))?
-        .block_on(future)
+        .map_err(|error| Failure::Other(format!("starting the runtime: {error}")))?;
+    let outcome = runtime.block_on(future);
+    // The name of a host may still be looked up for somebody who has given up.
+    runtime.shutdown_background();
+    outcome
 }
 
 fn dispatch(cli: Cli) -> Result<(), Failure> {

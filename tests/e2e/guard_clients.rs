@@ -2,7 +2,8 @@
 //! standard output), the proxy before an MCP server, and the library's own client.
 
 use std::fs;
-use std::io::Write;
+use std::io::{Read, Write};
+use std::net::TcpListener;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
@@ -152,6 +153,63 @@ fn the_agent_goes_on_whatever_happens() {
     let output = hook(&["claude-code", "--api", nobody], &known.to_string());
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
     assert!(said.contains("no daemon answers"), "{said}");
+}
+
+/// Given whatever keeps the guard from answering (nobody is there, the daemon has stopped, it or another server refuses, a token
+/// cannot be read), a script is let go on within seconds, and is told why in a line; usage that is wrong is refused.
+#[test]
+fn a_script_goes_on_whatever_happens() {
+    let call = ["--run", "r", "--tool", "search"];
+    let refusal = |status: &str| {
+        let body = r#"{"error":"so it is"}"#;
+        let length = body.len();
+        format!("HTTP/1.1 {status}\r\nconnection: close\r\ncontent-length: {length}\r\n\r\n{body}")
+    };
+    let stopped = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let silent = stopped.local_addr().expect("it has one").to_string();
+    let nobody = "127.0.0.1:9".to_owned();
+    for (api, more, reason) in [
+        (nobody.clone(), &[][..], "no daemon answers"),
+        (silent, &[], "the daemon took too long"),
+        (answering(refusal("503 Busy")), &[], "so it is"),
+        (answering(refusal("401 Who")), &[], "asks for a token"),
+        (answering(refusal("400 Long")), &[], "so it is"),
+        (answering("nonsense\r\n\r\n".into()), &[], "broke"),
+        (nobody, &["--token-file", "/nowhere"], "reading /nowhere"),
+    ] {
+        for (arguments, said) in [
+            (&["check"][..], "ALLOW (degraded)\n"),
+            (&["report", "--status", "success"], ""),
+        ] {
+            let mut command = eddy();
+            let command = command.arg("guard").args(arguments).args(call);
+            let began = Instant::now();
+            let output = ended(command.args(["--api", &api]).args(more), "");
+            assert!(began.elapsed() < Duration::from_secs(5), "{reason}");
+            assert_eq!(output.status.code(), Some(0), "{output:?}");
+            assert_eq!(String::from_utf8_lossy(&output.stdout), said, "{reason}");
+            let why = String::from_utf8_lossy(&output.stderr).into_owned();
+            assert!(why.contains(reason), "{reason}: {why}");
+            assert_eq!(why.lines().count(), 1, "{why}");
+        }
+    }
+    let wrong = ended(eddy().args(["guard", "check", "--run", "r"]), "");
+    assert_eq!(wrong.status.code(), Some(2));
+}
+
+/// The address of a server that gives two who ask the same answer.
+fn answering(answer: String) -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let address = listener.local_addr().expect("it has one").to_string();
+    std::thread::spawn(move || {
+        for peer in listener.incoming().take(2) {
+            let mut peer = peer.expect("it asks");
+            let mut asked = [0; 4096];
+            let _ = peer.read(&mut asked).expect("it asks");
+            peer.write_all(answer.as_bytes()).expect("it listens");
+        }
+    });
+    address
 }
 
 /// Given a server behind the proxy and no daemon, what the server says comes through to the letter, and its exit code is
