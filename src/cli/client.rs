@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use clap::Args;
 use reqwest::header::{AUTHORIZATION, HeaderMap, HeaderValue};
-use reqwest::{Certificate, Identity, Response, StatusCode, Url};
+use reqwest::{Certificate, Identity, RequestBuilder, Response, StatusCode, Url};
 use serde::de::DeserializeOwned;
 
 use super::API_DEFAULT;
@@ -13,6 +13,9 @@ use super::failure::Failure;
 
 /// Longest wait for a connection. A daemon on this machine answers at once or not at all.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// Longest wait for an answer that comes as a whole. The largest page of runs takes a busy daemon some seconds.
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Where a daemon's API is, and what it asks of those who come.
 #[derive(Clone, Debug, Args)]
@@ -134,7 +137,8 @@ impl Client {
         path: &[&str],
         query: &[(&str, &str)],
     ) -> Result<T, Unanswered> {
-        let response = self.open(path, query).await?;
+        let request = self.asking(path, query).timeout(ANSWER_TIMEOUT);
+        let response = self.accepted(request).await?;
         self.read(response).await
     }
 
@@ -160,17 +164,21 @@ impl Client {
         self.read(response).await
     }
 
-    /// The answer as it comes in.
+    /// The answer as it comes in, however long that takes.
     pub(super) async fn open(
         &self,
         path: &[&str],
         query: &[(&str, &str)],
     ) -> Result<Response, Unanswered> {
+        self.accepted(self.asking(path, query)).await
+    }
+
+    fn asking(&self, path: &[&str], query: &[(&str, &str)]) -> RequestBuilder {
         let mut url = self.url(path);
         if !query.is_empty() {
             url.query_pairs_mut().extend_pairs(query);
         }
-        self.accepted(self.http.get(url)).await
+        self.http.get(url)
     }
 
     fn url(&self, path: &[&str]) -> Url {
@@ -182,7 +190,7 @@ impl Client {
     }
 
     /// The answer to a request, unless it is refused.
-    async fn accepted(&self, request: reqwest::RequestBuilder) -> Result<Response, Unanswered> {
+    async fn accepted(&self, request: RequestBuilder) -> Result<Response, Unanswered> {
         let response = request.send().await;
         let response = response.map_err(|error| self.unreachable(&error))?;
         if response.status().is_success() {
@@ -210,9 +218,17 @@ impl Client {
 
     fn unreachable(&self, error: &reqwest::Error) -> Unanswered {
         let (address, cause) = (self.address(), innermost(error));
-        Unanswered::Unreachable(if error.is_connect() || error.is_timeout() {
+        Unanswered::Unreachable(if error.is_connect() {
             format!(
                 "no daemon answers at {address} ({cause}): start one with `eddy`, or say with `--api ADDR` where it is"
+            )
+        } else if error.is_timeout() {
+            let seconds = ANSWER_TIMEOUT.as_secs();
+            let asked = error.url().map_or("", Url::path);
+            format!(
+                "{address} took the question for {asked} and did not answer within {seconds} s: the daemon is stopped or very \
+                 busy; its log says more, and so may {}",
+                self.url(&["readyz"])
             )
         } else {
             format!(
@@ -261,4 +277,37 @@ fn innermost(error: &dyn std::error::Error) -> String {
         cause = source;
     }
     cause.to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::net::TcpListener;
+
+    use super::*;
+
+    fn client(api: String) -> Client {
+        let api = ApiArgs {
+            api,
+            token_file: None,
+            ca_file: None,
+            cert_file: None,
+            key_file: None,
+        };
+        Client::new(&api).unwrap()
+    }
+
+    /// Given a daemon that takes a connection and then says nothing, a question is given up, and it is said which one.
+    #[tokio::test(start_paused = true)]
+    async fn a_question_is_given_up_after_a_time() {
+        let silent = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let client = client(silent.local_addr().unwrap().to_string());
+        let asked = client.get::<serde_json::Value>(&["v1", "runs"], &[]).await;
+        let Err(Unanswered::Unreachable(why)) = asked else {
+            panic!("{asked:?}");
+        };
+        assert!(
+            why.contains("/v1/runs and did not answer within 10 s"),
+            "{why}"
+        );
+    }
 }
