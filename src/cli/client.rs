@@ -1,5 +1,7 @@
 //! A daemon's JSON over HTTP, asked from the command line.
 
+use std::error::Error;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -218,24 +220,35 @@ impl Client {
 
     fn unreachable(&self, error: &reqwest::Error) -> Unanswered {
         let (address, cause) = (self.address(), innermost(error));
-        Unanswered::Unreachable(if error.is_connect() {
-            format!(
+        let text = match handshake_error(error) {
+            Some(rustls::Error::InvalidMessage(_)) => format!(
+                "what answers at {address} does not speak TLS: say `--api {}`",
+                self.base.as_str().replacen("https", "http", 1)
+            ),
+            Some(rustls::Error::InvalidCertificate(_)) => format!(
+                "the certificate shown at {address} is not trusted ({cause}): name a file with that of its authority with \
+                 `--ca-file FILE`"
+            ),
+            _ if error.is_connect() => format!(
                 "no daemon answers at {address} ({cause}): start one with `eddy`, or say with `--api ADDR` where it is"
-            )
-        } else if error.is_timeout() {
-            let seconds = ANSWER_TIMEOUT.as_secs();
-            let asked = error.url().map_or("", Url::path);
-            format!(
-                "{address} took the question for {asked} and did not answer within {seconds} s: the daemon is stopped or very \
-                 busy; its log says more, and so may {}",
+            ),
+            _ if error.is_timeout() => format!(
+                "{address} took the question for {} and did not answer within {} s: the daemon is stopped or very busy; its log \
+                 says more, and so may {}",
+                error.url().map_or("", Url::path),
+                ANSWER_TIMEOUT.as_secs(),
                 self.url(&["readyz"])
-            )
-        } else {
-            format!(
+            ),
+            _ if self.base.scheme() == "http" => format!(
+                "the connection to {address} broke: {cause}; does it speak TLS (`--api https://{address}`), or is it an address \
+                 for telemetry, and not that of the API (`service.api.endpoint`)?"
+            ),
+            _ => format!(
                 "the connection to {address} broke: {cause}; is that the address of the API (`service.api.endpoint`), and not one \
                  for telemetry?"
-            )
-        })
+            ),
+        };
+        Unanswered::Unreachable(text)
     }
 
     fn address(&self) -> &str {
@@ -270,8 +283,18 @@ fn refusal(body: &str) -> Option<String> {
     Some(body.get("error")?.as_str()?.to_owned())
 }
 
+/// What went wrong in a TLS handshake, where that is it.
+fn handshake_error<'a>(error: &'a (dyn Error + 'static)) -> Option<&'a rustls::Error> {
+    // What stands in an error of I/O is not its source.
+    let next = |cause: &'a (dyn Error + 'static)| match cause.downcast_ref::<io::Error>() {
+        Some(error) => error.get_ref().map(|error| error as &(dyn Error + 'static)),
+        None => cause.source(),
+    };
+    std::iter::successors(Some(error), |&cause| next(cause)).find_map(|cause| cause.downcast_ref())
+}
+
 /// The innermost cause, which says what happened; what is around it says where in the client.
-fn innermost(error: &dyn std::error::Error) -> String {
+fn innermost(error: &dyn Error) -> String {
     let mut cause = error;
     while let Some(source) = cause.source() {
         cause = source;
@@ -281,6 +304,7 @@ fn innermost(error: &dyn std::error::Error) -> String {
 
 #[cfg(test)]
 mod tests {
+    use tokio::io::AsyncWriteExt;
     use tokio::net::TcpListener;
 
     use super::*;
@@ -309,5 +333,35 @@ mod tests {
             why.contains("/v1/runs and did not answer within 10 s"),
             "{why}"
         );
+    }
+
+    /// Given a scheme that is not the daemon's, it is said which is wrong, and what to say in its place.
+    #[tokio::test]
+    async fn the_wrong_scheme_is_named() {
+        // The alert with which TLS refuses what is not TLS.
+        let alert = [21, 3, 3, 0, 2, 2, 70];
+        let plain = b"HTTP/1.1 400 Bad Request\r\n\r\n";
+        for (scheme, answer, expected) in [
+            (
+                "https",
+                &plain[..],
+                "does not speak TLS: say `--api http://127",
+            ),
+            ("http", &alert, "does it speak TLS (`--api https://127"),
+        ] {
+            let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+            let client = client(format!("{scheme}://{}", listener.local_addr().unwrap()));
+            let answering = async {
+                let (mut peer, _) = listener.accept().await.unwrap();
+                peer.write_all(answer).await.unwrap();
+                peer
+            };
+            let asking = client.get::<serde_json::Value>(&["v1", "runs"], &[]);
+            let (_peer, asked) = tokio::join!(answering, asking);
+            let Err(Unanswered::Unreachable(why)) = asked else {
+                panic!("{asked:?}");
+            };
+            assert!(why.contains(expected), "{why}");
+        }
     }
 }
