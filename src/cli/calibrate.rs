@@ -17,10 +17,13 @@ use super::client::{ApiArgs, Client};
 use super::failure::{Failure, answer};
 use super::reading::every_run;
 use super::{ConfigArgs, blocking, check};
-use crate::json::RunJson;
+use crate::json::{RunJson, WarningJson};
 
 /// Fewest good runs: half of them bound the rate of false alarms by one in eleven.
 const RUNS_MIN: usize = 20;
+
+/// What a share may be off by, being a binary fraction.
+const ROUNDING: f64 = 1e-9;
 
 /// The entry for agents that are not named.
 const OTHERS: &str = "*";
@@ -33,7 +36,7 @@ pub(super) struct CalibrateArgs {
     /// Learn from the runs that a daemon remembers and that ended well
     #[arg(long, conflicts_with = "files")]
     from_store: bool,
-    /// Share of good runs, 0 to 0.5, that may be warned of
+    /// Share of good runs, above 0 and up to 0.5, that may be warned of
     #[arg(long, value_name = "SHARE", default_value_t = 0.05, value_parser = share)]
     false_alarms: f64,
     #[command(flatten)]
@@ -55,8 +58,47 @@ pub(super) fn run(args: &CalibrateArgs) -> Result<(), Failure> {
     } else {
         check::judged(&args.files, &args.config)?
     };
-    let good: Vec<Run> = runs.iter().filter_map(Run::good).collect();
-    answer(&fragment(good, runs.len(), args.false_alarms)?)
+    let over = runs.iter().filter(|run| is_over(run));
+    let (warned, good): (Vec<&RunJson>, Vec<&RunJson>) = over.partition(|run| is_warned_of(run));
+    let good = good.into_iter().map(Run::of).collect();
+    let among = Among {
+        runs: runs.len(),
+        warned: warned.len(),
+    };
+    answer(&fragment(good, among, args.false_alarms)?)
+}
+
+/// Whether a run did not fail and is over, with work to learn from.
+fn is_over(run: &RunJson) -> bool {
+    matches!(run.ended.as_str(), "ok" | "idle") && !run.work.is_empty()
+}
+
+/// Whether a run is stuck by its own verdict, or may be. What was learned before does not count: it is to be learned anew.
+fn is_warned_of(run: &RunJson) -> bool {
+    let is_grave = |warning: &WarningJson| {
+        let is_open = warning.state == "open" && warning.severity != "info";
+        is_open && warning.rule != "unusual_run"
+    };
+    run.status == "likely_stuck" || run.warnings.iter().any(is_grave)
+}
+
+/// The runs among which the good ones were found.
+#[derive(Clone, Copy)]
+struct Among {
+    runs: usize,
+    /// Those that are over and are no good ones, because there are warnings of them.
+    warned: usize,
+}
+
+impl Among {
+    /// How many were left out for their warnings; nothing where none was.
+    fn left_out(self) -> Option<String> {
+        match self.warned {
+            0 => None,
+            1 => Some("1 run with an open warning is left out".to_owned()),
+            warned => Some(format!("{warned} runs with open warnings are left out")),
+        }
+    }
 }
 
 /// What the agents of one run did: calls, and repeats.
@@ -66,16 +108,13 @@ struct Run {
 }
 
 impl Run {
-    /// A run that did not fail and is over; nothing is learned from others.
-    fn good(run: &RunJson) -> Option<Self> {
-        let is_good = matches!(run.ended.as_str(), "ok" | "idle") && !run.work.is_empty();
+    fn of(run: &RunJson) -> Self {
         let work = run.work.iter();
-        is_good.then(|| Self {
+        let work = work.map(|work| (work.agent.to_string(), [work.calls, work.repeats]));
+        Self {
             id: run.run_id.clone(),
-            work: work
-                .map(|work| (work.agent.to_string(), [work.calls, work.repeats]))
-                .collect(),
-        })
+            work: work.collect(),
+        }
     }
 }
 
@@ -114,11 +153,14 @@ fn counted([calls, repeats]: [u64; 2]) -> [f64; 2] {
 }
 
 /// The configuration that good runs give, and what it promises.
-fn fragment(mut good: Vec<Run>, all: usize, false_alarms: f64) -> Result<String, Failure> {
+fn fragment(mut good: Vec<Run>, among: Among, false_alarms: f64) -> Result<String, Failure> {
     if good.len() < RUNS_MIN {
+        let left_out = among.left_out().map(|text| format!("; {text}"));
         return Err(Failure::Other(format!(
-            "{} good runs of {all} are too few to learn from: at least {RUNS_MIN} are needed to bound false alarms",
-            good.len()
+            "{} good runs of {} are too few to learn from: at least {RUNS_MIN} are needed to bound false alarms{}",
+            good.len(),
+            among.runs,
+            left_out.unwrap_or_default()
         )));
     }
     // The halves must not depend on what the runs did, nor on the order in which they came.
@@ -128,22 +170,27 @@ fn fragment(mut good: Vec<Run>, all: usize, false_alarms: f64) -> Result<String,
     let mut factors: Vec<f64> = bounding.iter().map(|run| scale.factor(run)).collect();
     factors.sort_by(f64::total_cmp);
     let n = factors.len();
-    let k = (((n + 1) as f64 * (1.0 - false_alarms)).ceil() as usize).clamp(1, n);
-    let bound = 1.0 - k as f64 / (n + 1) as f64;
+    let allowed = ((n + 1) as f64 * false_alarms + ROUNDING) as usize;
+    let beyond = allowed.max(1);
+    let k = n + 1 - beyond;
+    // A bound is rounded up: less would not be promised.
+    let bound = (beyond as f64 / (n + 1) as f64 * 1e3 - ROUNDING).ceil() / 10.0;
     let mut text = format!(
         "# Learned by `eddy calibrate` from {} good runs: {} set the scale, {n} the bound.\n\
-         # A good run of the same kind goes beyond this with a probability of at most {:.1} % (split-conformal, {n} runs).\n",
+         # A good run of the same kind goes beyond this with a probability of at most {bound:.1} % (split-conformal, {n} runs).\n",
         good.len() + n,
-        good.len(),
-        bound * 100.0
+        good.len()
     );
-    if bound > false_alarms {
-        let needed = 2 * (1.0 / false_alarms).ceil() as usize;
+    if allowed == 0 {
+        let needed = 2.0 * (1.0 / false_alarms - ROUNDING).ceil() - 3.0;
+        let share = false_alarms * 100.0;
         let _ = writeln!(
             text,
-            "# For {:.1} % there must be about {needed} good runs.",
-            false_alarms * 100.0
+            "# For {share:.1} % there must be {needed:.0} good runs."
         );
+    }
+    if let Some(left_out) = among.left_out() {
+        let _ = writeln!(text, "# {left_out}.");
     }
     text.push_str("detectors:\n  rules:\n    unusual_run:\n      alarm: { severity: warning, penalty: 20 }\n      agents:\n");
     for (agent, most) in &scale.0 {
@@ -156,4 +203,42 @@ fn fragment(mut good: Vec<Run>, all: usize, false_alarms: f64) -> Result<String,
         );
     }
     Ok(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Given runs in number, what is promised is what was asked for, or else it is said how many runs that would take: with so
+    /// many it is promised, and with one less it is not.
+    #[test]
+    fn what_is_promised_agrees_with_what_is_asked_for() {
+        let learned = |runs: usize, false_alarms: f64| {
+            let run = |id: usize| Run {
+                id: id.to_string(),
+                work: BTreeMap::from([("a".to_owned(), [5, 1])]),
+            };
+            let among = Among { runs, warned: 0 };
+            fragment((0..runs).map(run).collect(), among, false_alarms).unwrap()
+        };
+        for (runs, share, bound, needed) in [
+            (20, 0.05, "9.1", Some("For 5.0 % there must be 37 good")),
+            (36, 0.05, "5.3", Some("For 5.0 % there must be 37 good")),
+            (37, 0.05, "5.0", None),
+            (64, 0.03, "3.1", Some("For 3.0 % there must be 65 good")),
+            (65, 0.03, "3.0", None),
+            (40, 0.3, "28.6", None),
+            (20, 0.5, "45.5", None),
+        ] {
+            let text = learned(runs, share);
+            let promise = format!("of at most {bound} %");
+            assert!(text.contains(&promise), "{runs} {share}: {text}");
+            assert_eq!(
+                needed.is_some(),
+                text.contains("there must be"),
+                "{runs} {share}: {text}"
+            );
+            assert!(text.contains(needed.unwrap_or_default()), "{text}");
+        }
+    }
 }

@@ -154,3 +154,36 @@ fn what_is_usual_is_learned_from_the_store() {
         assert!(valid.status.success(), "{said}");
     });
 }
+
+/// Given runs that are over and of which some went round in circles, nothing is learned from those, and it is said how many they
+/// are, also where too few are left.
+#[test]
+fn nothing_is_learned_from_what_is_stuck() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let path = directory.path().join("runs.events.jsonl");
+    let call = |i: usize, query: usize| {
+        format!(
+            r#"{{"i":{i},"kind":"tool_call","agent":"a","tool":"t","input":{{"q":{query}}},"output":"page {query}"}}"#
+        )
+    };
+    let run = |id: usize, calls: Vec<String>| {
+        format!(r#"{{"run_id":"{id}","events":[{}]}}"#, calls.join(","))
+    };
+    let good = |id: usize| run(id, (0..4).map(|i| call(i, 10 * id + i)).collect());
+    let stuck = |id: usize| run(id, (0..12).map(|i| call(i, 1)).collect());
+    for (goods, code, expected) in [
+        (20, 0, "from 20 good runs"),
+        (19, 1, "19 good runs of 22 are too few"),
+    ] {
+        let runs = (0..goods).map(good).chain((100..103).map(stuck));
+        fs::write(&path, runs.collect::<Vec<_>>().join("\n")).expect("written");
+        let learned = output_of(eddy().arg("calibrate").arg(&path));
+        let said = [learned.stdout, learned.stderr].concat();
+        let said = String::from_utf8(said).expect("UTF-8");
+        assert_eq!(learned.status.code(), Some(code), "{said}");
+        assert!(said.contains(expected), "{said}");
+        let left_out = "3 runs with open warnings are left out";
+        assert!(said.contains(left_out), "{said}");
+        assert!(code == 1 || said.contains("calls: 4"), "{said}");
+    }
+}
