@@ -143,12 +143,14 @@ What is read:
   *.binpb                    length-delimited ExportTraceServiceRequest messages
   *.jsonl                    OTLP/JSON, traces or logs, one request a line
   *.events.jsonl             Eddy's own event format (docs/events.md), one run a line
-Any of them may be gzipped. Files given together are one stream: a run may be spread over them.
+  -                          standard input: either kind of JSON
+Any of them may be gzipped. Requests of metrics in JSON are passed over. Files given together are one stream: a run may be spread over them.
 
 Examples:
   eddy check trace.jsonl
   eddy check spans.otlp.binpb logs.logs.otlp.binpb --json
-  eddy check trace.jsonl --fail-below 80     exit code 3 if any run scores less")]
+  eddy check trace.jsonl --fail-below 80     exit code 3 if any run scores less
+  grep conv-8812 trace.jsonl | eddy check -")]
     Check(check::CheckArgs),
     /// Measure a profile on runs that people have labelled
     #[command(after_help = "\

@@ -140,6 +140,34 @@ fn every_call_counts_once() {
     }
 }
 
+/// Given JSON over standard input, it is judged as from a file; given protobuf, it is said that its name must tell what it is.
+#[test]
+fn standard_input_is_judged() {
+    let recorded = |name: &str| {
+        let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/recorded");
+        std::fs::File::open(path.join(name)).expect("it is recorded")
+    };
+    let check = |name: &str| {
+        let mut command = eddy();
+        let command = command.args(["check", "-", "--json"]);
+        command.stdin(recorded(name)).output().expect("it runs")
+    };
+    let judged = check("gemini-cli-native-healthy.otlp.jsonl");
+    let judged: Value = serde_json::from_slice(&judged.stdout).expect("it prints JSON");
+    assert_eq!(judged["runs"].as_array().map(Vec::len), Some(1), "{judged}");
+    let refused = check("gemini-cli-native-healthy.otlp.binpb");
+    assert_eq!(refused.status.code(), Some(1));
+    let said = String::from_utf8_lossy(&refused.stderr);
+    assert!(
+        said.starts_with("eddy: standard input: neither OTLP/JSON"),
+        "{said}"
+    );
+    assert!(
+        said.contains("the name says how protobuf is read"),
+        "{said}"
+    );
+}
+
 /// Given runs without tool spans although models asked for tools, they are blind and not healthy.
 #[test]
 fn runs_without_tool_telemetry_are_blind() {

@@ -1,13 +1,13 @@
 //! Recorded telemetry out of files, as the reports that the daemon's receiver would have made of it.
 //!
 //! What a file is, its name says where it can (`.binpb`), else its content: gzip by its first bytes, OTLP/JSON and event
-//! files by the keys of their objects. A span that cannot be read costs that span and is counted; a file that cannot be
-//! read is an error that names it and the place in it.
+//! files by the keys of their objects, as they may come over standard input. A span that cannot be read costs that span and is
+//! counted; a file that cannot be read, or of which nothing can be used, is an error that names it and the place in it.
 
 use std::borrow::Cow;
-use std::fmt::Display;
+use std::fmt::{Display, Write as _};
 use std::fs;
-use std::io::Read as _;
+use std::io::{self, Read as _};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -27,6 +27,12 @@ const FILE_BYTES_MAX: u64 = 4 << 30;
 const NOT_KNOWN: &str =
     "neither OTLP/JSON (`resourceSpans` or `resourceLogs`) nor a run of events (`events`)";
 
+/// How protobuf is to be called, since nothing in it says what it is.
+const NAMES: &str = "the name says how protobuf is read: `*.logs.otlp.binpb` as log records, any other `*.binpb` as spans";
+
+/// The path that stands for standard input.
+const STANDARD_INPUT: &str = "-";
+
 /// The first bytes of a gzip file.
 const GZIP: [u8; 2] = [0x1f, 0x8b];
 
@@ -39,9 +45,13 @@ pub(super) struct Reader {
     normalizer: Normalizer,
     policy: Arc<Policy>,
     read: u64,
-    /// By [`Reason::index`].
-    refused: [u64; Reason::ALL.len()],
+    refused: Refused,
+    /// Requests of metrics, which say nothing of agents.
+    metrics: u64,
 }
+
+/// How many items were refused, by [`Reason::index`].
+type Refused = [u64; Reason::ALL.len()];
 
 impl Reader {
     /// A reader that has read nothing yet.
@@ -51,30 +61,54 @@ impl Reader {
             normalizer: Normalizer::with(settings),
             limits: Limits::default(),
             read: 0,
-            refused: [0; Reason::ALL.len()],
+            refused: Refused::default(),
+            metrics: 0,
         }
     }
 
     /// Reads one file.
     pub(super) fn read(&mut self, path: &Path, sink: Sink<'_>) -> Result<(), Failure> {
-        let bytes = fs::read(path).map_err(|error| wrong(path, error))?;
-        let bytes = unzipped(&bytes).map_err(|error| wrong(path, error))?;
+        let (read, refused) = (self.read, self.refused);
         let name = path.file_name().unwrap_or_default().to_ascii_lowercase();
         let name = name.to_string_lossy();
         let name = name.strip_suffix(".gz").unwrap_or(&name);
-        if Path::new(name).extension() != Some("binpb".as_ref()) {
-            return if name.ends_with(".events.jsonl") || is_events_file(&bytes) {
-                self.events(path, &bytes, sink)
-            } else {
-                self.json(path, &bytes, sink)
-            };
+        let is_protobuf = Path::new(name).extension() == Some("binpb".as_ref());
+        let bytes = content(path).map_err(|error| wrong(path, error))?;
+        let bytes = unzipped(&bytes).map_err(|error| wrong(path, error))?;
+        if is_protobuf {
+            self.protobuf(path, name, &bytes, sink)?;
+        } else if name.ends_with(".events.jsonl") || is_events_file(&bytes) {
+            self.events(path, &bytes, sink)?;
+        } else {
+            self.json(path, &bytes, sink)?;
         }
+        let since = std::array::from_fn(|reason| self.refused[reason] - refused[reason]);
+        match refusals(&since) {
+            Some(refusals) if self.read == read => {
+                let mut why = format!("nothing in it can be used: {refusals}");
+                if is_protobuf {
+                    let _ = write!(why, "; {NAMES}");
+                }
+                Err(wrong(path, why))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// OTLP's protobuf: requests of one kind, each with its length before it.
+    fn protobuf(
+        &mut self,
+        path: &Path,
+        name: &str,
+        bytes: &[u8],
+        sink: Sink<'_>,
+    ) -> Result<(), Failure> {
         let signal = if name.ends_with(".logs.otlp.binpb") || name.ends_with(".logs.binpb") {
             Signal::Logs
         } else {
             Signal::Traces
         };
-        for (index, request) in otlp::delimited(&bytes).enumerate() {
+        for (index, request) in otlp::delimited(bytes).enumerate() {
             let place =
                 |error: &dyn Display| wrong(path, format!("request {}: {error}", index + 1));
             let request = request.map_err(|error| place(&error))?;
@@ -96,7 +130,7 @@ impl Reader {
                 wrong(path, format!("line {}: {error}", 1 + breaks.count()))
             };
             let object = object.map_err(|error| match begins {
-                0 if !error.is_eof() => wrong(path, format!("{NOT_KNOWN}: {error}")),
+                0 if !error.is_eof() => wrong(path, format!("{NOT_KNOWN}: {error}; {NAMES}")),
                 _ => wrong(path, format!("not whole JSON: {error}")),
             })?;
             let object = object.get();
@@ -105,6 +139,9 @@ impl Reader {
                 (Signal::Traces, otlp::json::traces_to_bytes(object))
             } else if keys.logs.is_some() {
                 (Signal::Logs, otlp::json::logs_to_bytes(object))
+            } else if keys.metrics.is_some() {
+                self.metrics += 1;
+                continue;
             } else {
                 return Err(place(&NOT_KNOWN));
             };
@@ -142,7 +179,13 @@ impl Reader {
             format!("{runs} {}", if runs == 1 { "run" } else { "runs" }),
             format!("{} spans and records read", short_number(self.read)),
         ];
-        parts.extend(self.refusals());
+        parts.extend(refusals(&self.refused));
+        if self.metrics > 0 {
+            parts.push(format!(
+                "{} requests of metrics passed over",
+                short_number(self.metrics)
+            ));
+        }
         let odd = [
             (counts.unknown_operation, "of operations not known"),
             (counts.no_dialect, "not from an agent"),
@@ -158,17 +201,6 @@ impl Reader {
             parts.push(format!("no price known of {}", models.join(", ")));
         }
         parts.join(" · ")
-    }
-
-    /// How many were refused, and why; nothing where none was.
-    fn refusals(&self) -> Option<String> {
-        let reasons = Reason::ALL.map(|reason| (self.refused[reason.index()], reason));
-        let told = reasons.iter().filter(|(number, _)| *number > 0);
-        let told: Vec<String> = told
-            .map(|(number, reason)| format!("{} {reason}", short_number(*number)))
-            .collect();
-        let all = short_number(self.refused.iter().sum());
-        (!told.is_empty()).then(|| format!("{all} refused ({})", told.join(", ")))
     }
 
     /// One request of either signal.
@@ -215,6 +247,17 @@ impl Reader {
     }
 }
 
+/// How many were refused, and why; nothing where none was.
+fn refusals(refused: &Refused) -> Option<String> {
+    let reasons = Reason::ALL.map(|reason| (refused[reason.index()], reason));
+    let told = reasons.iter().filter(|(number, _)| *number > 0);
+    let told: Vec<String> = told
+        .map(|(number, reason)| format!("{} {reason}", short_number(*number)))
+        .collect();
+    let all = short_number(refused.iter().sum());
+    (!told.is_empty()).then(|| format!("{all} refused ({})", told.join(", ")))
+}
+
 /// What a request carries.
 #[derive(Clone, Copy)]
 enum Signal {
@@ -229,6 +272,8 @@ struct Keys<'a> {
     spans: Option<&'a RawValue>,
     #[serde(borrow, alias = "resource_logs", rename = "resourceLogs")]
     logs: Option<&'a RawValue>,
+    #[serde(borrow, alias = "resource_metrics", rename = "resourceMetrics")]
+    metrics: Option<&'a RawValue>,
     #[serde(borrow)]
     events: Option<&'a RawValue>,
 }
@@ -239,7 +284,17 @@ fn is_events_file(bytes: &[u8]) -> bool {
     matches!(objects.next(), Some(Ok(keys)) if keys.events.is_some())
 }
 
-fn unzipped(bytes: &[u8]) -> std::io::Result<Cow<'_, [u8]>> {
+/// The bytes of a file, or of standard input.
+fn content(path: &Path) -> io::Result<Vec<u8>> {
+    if path != Path::new(STANDARD_INPUT) {
+        return fs::read(path);
+    }
+    let mut bytes = Vec::new();
+    io::stdin().lock().read_to_end(&mut bytes)?;
+    Ok(bytes)
+}
+
+fn unzipped(bytes: &[u8]) -> io::Result<Cow<'_, [u8]>> {
     if !bytes.starts_with(&GZIP) {
         return Ok(Cow::Borrowed(bytes));
     }
@@ -248,11 +303,14 @@ fn unzipped(bytes: &[u8]) -> std::io::Result<Cow<'_, [u8]>> {
         .take(FILE_BYTES_MAX)
         .read_to_end(&mut plain)?;
     if read as u64 == FILE_BYTES_MAX {
-        return Err(std::io::Error::other("larger than 4 GiB when decompressed"));
+        return Err(io::Error::other("larger than 4 GiB when decompressed"));
     }
     Ok(Cow::Owned(plain))
 }
 
 fn wrong(path: &Path, error: impl Display) -> Failure {
+    if path == Path::new(STANDARD_INPUT) {
+        return Failure::Other(format!("standard input: {error}"));
+    }
     Failure::Other(format!("{}: {error}", path.display()))
 }

@@ -340,6 +340,50 @@ mod tests {
         assert!(summary.contains(expected), "{summary}");
     }
 
+    /// Given log records and spans in files that are called as the other, or spans of which none can be used, the file is named,
+    /// with why, and where the name decides, how it must be.
+    #[test]
+    fn a_file_of_which_nothing_can_be_used_fails_the_check() {
+        let recorded = |name: &str| {
+            let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/recorded");
+            fs::read(path.join(name)).unwrap()
+        };
+        let logs = recorded("codex-native-exact-loop.logs.otlp.binpb");
+        let spans = recorded("langgraph-openinference-exact-loop.otlp.binpb");
+        let span =
+            br#"{"resourceSpans":[{"scopeSpans":[{"spans":[{"traceId":"01","spanId":"01"}]}]}]}"#;
+        let dir = tempfile::tempdir().unwrap();
+        for (name, bytes, expected) in [
+            ("x.otlp.binpb", &logs[..], "`*.logs.otlp.binpb` as log"),
+            ("x.logs.otlp.binpb", &spans, "`*.binpb` as spans"),
+            ("x.jsonl", span, "1 refused (1 trace id is not 16 bytes"),
+        ] {
+            let path = dir.path().join(name);
+            fs::write(&path, bytes).unwrap();
+            let mut args = args(&[LOOP]);
+            args.files.push(path);
+            let said = replayed(&args).err().unwrap().to_string();
+            let head = format!("{name}: nothing in it can be used: ");
+            assert!(said.contains(&head) && said.contains(expected), "{said}");
+        }
+    }
+
+    /// Given requests of metrics among spans, they are passed over and counted.
+    #[test]
+    fn metrics_are_passed_over() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("a.jsonl");
+        let requests = [r#"{"resourceMetrics":[]}"#, r#"{"resourceSpans":[]}"#];
+        fs::write(&path, requests.join("\n")).unwrap();
+        let mut args = args(&[]);
+        args.files = vec![path];
+        let summary = replayed(&args).unwrap().0.summary(0);
+        assert!(
+            summary.contains("1 requests of metrics passed over"),
+            "{summary}"
+        );
+    }
+
     /// Given events without times, or with times since the run's start, no date is shown; given dates, they are.
     #[test]
     fn times_that_are_not_known_are_not_shown() {
