@@ -4,6 +4,7 @@
 //! so that `eddy guard check … && tool` does what it says. Where the daemon cannot be asked, whatever the reason, `check` allows
 //! the call, and both say why on standard error: the guard must not become the reason that an agent stops.
 
+use clap::builder::NonEmptyStringValueParser;
 use clap::{Args, Subcommand};
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
@@ -22,7 +23,7 @@ Examples:
   eddy guard check --run \"$RUN\" --tool search --arguments '\"rust\"' && search rust
   eddy guard check --run r --tool search --json
 
-Exit codes: 0 make the call, 3 do not make it, 2 wrong usage. Where the daemon does not answer within a second, or refuses the
+Exit codes: 0 make the call, 3 do not make it, 2 wrong usage. Where the daemon does not answer within a second, or refuses the \
 question, the code is 0 as well, and standard error says why.")]
     Check(CheckArgs),
     /// Tell what a call brought
@@ -31,7 +32,7 @@ Examples:
   eddy guard report --run \"$RUN\" --tool search --status success --result '[]'
   eddy guard report --run r --tool search --status error --error 'no such index'
 
-Exit codes: 0 told, 2 wrong usage. Where the daemon does not answer within a second, or refuses what it is told, the code is 0 as
+Exit codes: 0 told, 1 or 2 wrong usage. Where the daemon does not answer within a second, or refuses what it is told, the code is 0 as \
 well, and standard error says why.")]
     Report(ReportArgs),
 }
@@ -39,10 +40,10 @@ well, and standard error says why.")]
 #[derive(Clone, Debug, Args)]
 pub(super) struct CallArgs {
     /// The run's id, as in the telemetry
-    #[arg(long, value_name = "ID")]
+    #[arg(long, value_name = "ID", value_parser = NonEmptyStringValueParser::new())]
     run: String,
     /// The tool
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", value_parser = NonEmptyStringValueParser::new())]
     tool: String,
     /// Its arguments as JSON, or a text
     #[arg(long, value_name = "JSON")]
@@ -139,12 +140,18 @@ fn check(args: &CheckArgs) -> Result<(), Failure> {
 fn report(args: &ReportArgs) -> Result<(), Failure> {
     let mut body = args.call.body();
     body.insert("status".to_owned(), args.status.clone().into());
-    let more = [
-        ("result", &args.result),
-        ("message", &args.message),
-        ("error", &args.error),
-    ];
-    add(&mut body, &more);
+    for (field, text, status) in [
+        ("result", &args.result, "success"),
+        ("message", &args.message, "success_no_data"),
+        ("error", &args.error, "error"),
+    ] {
+        if text.is_some() && args.status != status {
+            return Err(Failure::Other(format!(
+                "`--{field}` is given only with `--status {status}`"
+            )));
+        }
+        add(&mut body, &[(field, text)]);
+    }
     if let Err(reason) = asked::<Value>(&args.api, "report", &body) {
         remark(format_args!(
             "eddy guard report: the result is not reported: {reason}"

@@ -42,11 +42,12 @@ pub(super) struct McpProxyArgs {
     /// The agent that uses the server, where it has a profile of its own
     #[arg(long, value_name = "NAME")]
     agent: Option<String>,
-    #[command(flatten)]
-    api: ApiArgs,
     /// The server's command
     #[arg(last = true, required = true, value_name = "COMMAND")]
     command: Vec<String>,
+    // Whatever stood behind them would be listed among them.
+    #[command(flatten)]
+    api: ApiArgs,
 }
 
 /// A call that the server is working on.

@@ -391,6 +391,21 @@ mod tests {
         }
     }
 
+    /// Given a command with options of the connection, nothing but these is listed among them.
+    #[test]
+    fn options_of_the_connection_are_by_themselves() {
+        let mut cli = Cli::command();
+        for command in cli.get_subcommands_mut() {
+            let help = command.render_help().to_string();
+            let Some((_, options)) = help.split_once("\nOptions of the connection:\n") else {
+                continue;
+            };
+            let options = options.split("\n\n").next().unwrap_or_default();
+            let is_one = |line: &&str| line.trim_start().starts_with(['-', '<']);
+            assert_eq!(options.lines().filter(is_one).count(), 5, "{help}");
+        }
+    }
+
     /// Given wrong usage, it is refused with clap's code 2.
     #[test]
     fn wrong_usage_is_refused() {
@@ -400,6 +415,7 @@ mod tests {
             "eddy run",
             "eddy guard",
             "eddy guard check --run r",
+            "eddy guard check --run= --tool t",
             "eddy guard report --run r --tool t --status fine",
             "eddy frobnicate",
             "eddy --profile nosuch",

@@ -193,8 +193,22 @@ fn a_script_goes_on_whatever_happens() {
             assert_eq!(why.lines().count(), 1, "{why}");
         }
     }
-    let wrong = ended(eddy().args(["guard", "check", "--run", "r"]), "");
-    assert_eq!(wrong.status.code(), Some(2));
+    for (arguments, code, expected) in [
+        (&["check", "--run", "r"][..], 2, "--tool <NAME>"),
+        (&["check", "--run", "", "--tool", "t"], 2, "'--run <ID>'"),
+        (
+            &[
+                "report", "--run", "r", "--tool", "t", "--status", "success", "--error", "e",
+            ],
+            1,
+            "eddy: `--error` is given only with `--status error`",
+        ),
+    ] {
+        let wrong = ended(eddy().arg("guard").args(arguments), "");
+        assert_eq!(wrong.status.code(), Some(code), "{wrong:?}");
+        let said = String::from_utf8_lossy(&wrong.stderr).into_owned();
+        assert!(said.contains(expected), "{said}");
+    }
 }
 
 /// The address of a server that gives two who ask the same answer.
