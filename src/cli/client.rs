@@ -1,6 +1,7 @@
 //! A daemon's JSON over HTTP, asked from the command line.
 
 use std::error::Error;
+use std::fmt::Write as _;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -10,8 +11,8 @@ use reqwest::header::{AUTHORIZATION, HeaderMap, HeaderValue};
 use reqwest::{Certificate, Identity, RequestBuilder, Response, StatusCode, Url};
 use serde::de::DeserializeOwned;
 
-use super::API_DEFAULT;
 use super::failure::Failure;
+use super::render::text::{API_DEFAULT, api_flag, shell_word};
 
 /// Longest wait for a connection. A daemon on this machine answers at once or not at all.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
@@ -60,6 +61,33 @@ pub(super) struct ApiArgs {
         requires = "cert_file"
     )]
     pub(super) key_file: Option<PathBuf>,
+}
+
+impl ApiArgs {
+    /// The flags that lead to the same daemon wherever they are typed, as a shell reads them, each behind a blank; none where
+    /// it is the default one.
+    pub(super) fn flags(&self) -> Result<String, Failure> {
+        let mut flags = api_flag(&self.api);
+        let files = [
+            ("--token-file", &self.token_file),
+            ("--ca-file", &self.ca_file),
+            ("--cert-file", &self.cert_file),
+            ("--key-file", &self.key_file),
+        ];
+        for (flag, file) in files {
+            if let Some(file) = file {
+                let _ = write!(flags, " {flag} {}", shell_word(&absolute(file)?));
+            }
+        }
+        Ok(flags)
+    }
+}
+
+/// A path that means the same wherever a program is started.
+pub(super) fn absolute(path: &Path) -> Result<String, Failure> {
+    let absolute = std::path::absolute(path)
+        .map_err(|error| Failure::Other(format!("finding {}: {error}", path.display())))?;
+    Ok(absolute.to_string_lossy().into_owned())
 }
 
 /// A daemon's API address.

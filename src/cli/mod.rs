@@ -32,9 +32,6 @@ mod tail;
 
 use failure::{Failure, remark};
 
-/// Where the reading commands look for a daemon.
-const API_DEFAULT: &str = "127.0.0.1:4319";
-
 /// The page of `eddy --help`: clap's own cannot group commands.
 const HELP: &str = "\
 {about}

@@ -1,5 +1,6 @@
 //! `eddy runs` and `eddy run`: what a daemon knows of runs.
 
+use std::fmt::Write as _;
 use std::io;
 use std::time::SystemTime;
 
@@ -12,7 +13,7 @@ use super::client::{ApiArgs, Client};
 use super::failure::{Failure, answer, answer_json, remark};
 use super::render::run::run_page;
 use super::render::table::runs_table;
-use super::render::text::Look;
+use super::render::text::{Look, shell_word};
 use crate::json::RunJson;
 
 /// Most runs that one request asks for: the API gives no more at once.
@@ -48,6 +49,21 @@ pub(super) struct RunArgs {
     api: ApiArgs,
 }
 
+impl RunsArgs {
+    /// The command that shows more of the same runs.
+    fn for_more(&self) -> Result<String, Failure> {
+        let mut command = format!("eddy runs --limit {}", self.limit.saturating_mul(5));
+        if !self.status.is_empty() {
+            let _ = write!(command, " --status {}", shell_word(&self.status.join(",")));
+        }
+        if let Some(agent) = &self.agent {
+            // A name may begin like an option.
+            let _ = write!(command, " --agent={}", shell_word(agent));
+        }
+        Ok(command + &self.api.flags()?)
+    }
+}
+
 #[derive(Deserialize)]
 struct Page {
     runs: Vec<RunJson>,
@@ -63,10 +79,7 @@ pub(super) fn runs(args: &RunsArgs) -> Result<(), Failure> {
     let look = Look::of(&io::stdout());
     answer(&runs_table(look, &runs, SystemTime::now()))?;
     if more {
-        remark(format_args!(
-            "There are more: eddy runs --limit {}",
-            args.limit.saturating_mul(5)
-        ));
+        remark(format_args!("There are more: {}", args.for_more()?));
     }
     Ok(())
 }
@@ -122,6 +135,35 @@ async fn newest(client: &Client, args: &RunsArgs) -> Result<(Vec<RunJson>, bool)
         match page.next_page_token {
             Some(next) if runs.len() < limit => token = next,
             next => return Ok((runs, next.is_some())),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser as _;
+
+    use crate::cli::{Cli, Command};
+
+    /// Given a list that was cut, the command that shows more asks the same daemon for the same runs.
+    #[test]
+    fn more_are_more_of_the_same() {
+        for (asked, expected) in [
+            ("runs", "eddy runs --limit 100"),
+            (
+                "runs --limit 3 --api 127.0.0.1:1 --status failed,blind --agent=-it's",
+                r"eddy runs --limit 15 --status failed,blind --agent='-it'\''s' --api 127.0.0.1:1",
+            ),
+            (
+                "runs --api https://[::1]:1 --ca-file /a/ca.pem",
+                "eddy runs --limit 100 --api 'https://[::1]:1' --ca-file /a/ca.pem",
+            ),
+        ] {
+            let asked = ["eddy"].into_iter().chain(asked.split(' '));
+            let Some(Command::Runs(args)) = Cli::parse_from(asked).command else {
+                panic!("{expected}");
+            };
+            assert_eq!(args.for_more().unwrap(), expected);
         }
     }
 }

@@ -9,7 +9,7 @@ use super::failure::{Failure, remark};
 use super::reload::{self, Reloader};
 use super::render::text::{Look, Paint};
 use crate::config::{self, LogFormat, Settings};
-use crate::daemon::Daemon;
+use crate::daemon::{Daemon, reachable};
 use crate::door::Lock;
 use crate::{shutdown, telemetry};
 
@@ -197,14 +197,4 @@ pub(super) fn agents_setting(scheme: &str, address: SocketAddr, protocol: &str) 
     format!(
         "export OTEL_EXPORTER_OTLP_ENDPOINT={scheme}://{address} OTEL_EXPORTER_OTLP_PROTOCOL={protocol}"
     )
-}
-
-/// An address to connect to: a daemon that listens everywhere is also on this machine.
-fn reachable(address: SocketAddr) -> SocketAddr {
-    use std::net::{Ipv4Addr, Ipv6Addr};
-    match address {
-        SocketAddr::V4(v4) if v4.ip().is_unspecified() => (Ipv4Addr::LOCALHOST, v4.port()).into(),
-        SocketAddr::V6(v6) if v6.ip().is_unspecified() => (Ipv6Addr::LOCALHOST, v6.port()).into(),
-        other => other,
-    }
 }

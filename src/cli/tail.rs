@@ -48,7 +48,7 @@ pub(super) fn run(args: &TailArgs) -> Result<(), Failure> {
     let mut reader = Reader {
         cursor: args.after,
         json: args.json,
-        feed: Feed::new(Look::of(&io::stdout())),
+        feed: Feed::new(Look::of(&io::stdout()), args.api.flags()?),
     };
     blocking(follow(&client, args, &mut reader))
 }

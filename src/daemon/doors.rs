@@ -1,6 +1,6 @@
 //! The addresses of the daemon, taken before anything else, so that a mistake there costs nothing.
 
-use std::net::SocketAddr;
+use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 
 use tokio::net::TcpListener;
 
@@ -43,6 +43,24 @@ impl Doors {
             },
             api: api.door(settings.api, &settings.api_lock).await?,
         })
+    }
+
+    /// The address of the API as commands on this machine take it.
+    pub(super) fn commands_api(&self, settings: &Settings) -> String {
+        let address = reachable(self.api.address().unwrap_or(settings.api));
+        match settings.api_lock.tls {
+            Some(_) => format!("https://{address}"),
+            None => address.to_string(),
+        }
+    }
+}
+
+/// An address to connect to: a daemon that listens everywhere is also on this machine.
+pub(crate) fn reachable(address: SocketAddr) -> SocketAddr {
+    match address {
+        SocketAddr::V4(v4) if v4.ip().is_unspecified() => (Ipv4Addr::LOCALHOST, v4.port()).into(),
+        SocketAddr::V6(v6) if v6.ip().is_unspecified() => (Ipv6Addr::LOCALHOST, v6.port()).into(),
+        other => other,
     }
 }
 

@@ -194,6 +194,7 @@ async fn is_well(shards: &Shards) -> bool {
 /// A house for each tenant that a token names, and for the default one, which comes first: its directory holds the others.
 pub(super) async fn open(
     settings: &Settings,
+    api: &str,
     memory_limit: Option<u64>,
 ) -> Result<BTreeMap<Tenant, House>, StartError> {
     let locks = [
@@ -206,7 +207,10 @@ pub(super) async fn open(
     tenants.insert(Tenant::default());
     let mut houses = BTreeMap::new();
     for tenant in &tenants {
-        let plan = Plan::of(settings, tenant, tenants.len(), memory_limit);
+        let mut plan = Plan::of(settings, tenant, tenants.len(), memory_limit);
+        for exporter in &mut plan.exporters {
+            api.clone_into(&mut exporter.api);
+        }
         houses.insert(tenant.clone(), plan.open().await?);
     }
     Ok(houses)

@@ -39,6 +39,7 @@ mod metrics;
 mod process;
 
 use doors::Doors;
+pub(crate) use doors::reachable;
 use houses::seats;
 pub use houses::{House, TENANTS};
 use metrics::Sources;
@@ -148,7 +149,7 @@ impl Daemon {
             warn_if_public(file);
         }
         let memory_limit = memory::limit(settings);
-        let houses = houses::open(settings, memory_limit).await?;
+        let houses = houses::open(settings, &doors.commands_api(settings), memory_limit).await?;
         let forwards = forward::start(settings.forwards.clone())?;
         let traces = settings.own_spans.clone().map(Traces::start).transpose()?;
         let normalizer = Arc::new(Normalizer::with(settings.normalize.clone()));

@@ -302,7 +302,7 @@ impl Sink {
     fn new(settings: &ExporterSettings) -> Result<Self, SettingsError> {
         let (name, tenant) = (&settings.name, settings.tenant.as_str());
         Ok(match &settings.kind {
-            Kind::Terminal => Self::Terminal(terminal::Terminal::stdout(tenant)),
+            Kind::Terminal => Self::Terminal(terminal::Terminal::stdout(settings)),
             Kind::File { path } => Self::File(file::File::new(path.clone(), tenant)),
             Kind::OtlpLogs(otlp) => {
                 Self::OtlpLogs(Box::new(otlp_logs::OtlpLogs::new(name, tenant, otlp)?))

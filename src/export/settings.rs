@@ -14,6 +14,8 @@ pub struct ExporterSettings {
     pub name: String,
     /// Whose alerts these are, as they say themselves; empty for the default tenant.
     pub tenant: String,
+    /// The address of the API at which commands find the runs of these alerts; empty where it is not known.
+    pub api: String,
     /// Where alerts go.
     pub kind: Kind,
     /// What happens when the receiver fails.
@@ -27,6 +29,7 @@ impl ExporterSettings {
         Self {
             name: name.into(),
             tenant: String::new(),
+            api: String::new(),
             kind,
             retry: Retry::default(),
         }

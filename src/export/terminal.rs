@@ -8,9 +8,9 @@ use std::time::Duration;
 
 use tokio::task::spawn_blocking;
 
-use super::Answer;
+use super::{Answer, ExporterSettings};
 use crate::cli::render::alert::Feed;
-use crate::cli::render::text::Look;
+use crate::cli::render::text::{Look, api_flag};
 use crate::json::AlertJson;
 use crate::store::alert::Alert;
 
@@ -25,10 +25,10 @@ pub(super) struct Terminal {
 }
 
 impl Terminal {
-    pub(super) fn stdout(tenant: &str) -> Self {
+    pub(super) fn stdout(settings: &ExporterSettings) -> Self {
         Self {
-            tenant: tenant.to_owned(),
-            feed: Feed::new(Look::of(&io::stdout())),
+            tenant: settings.tenant.clone(),
+            feed: Feed::new(Look::of(&io::stdout()), api_flag(&settings.api)),
         }
     }
 

@@ -52,6 +52,50 @@ fn a_warning_is_explained() {
     });
 }
 
+/// Given a daemon elsewhere than at the default address, the commands that its terminal and a list of its runs show lead to it.
+#[cfg(unix)]
+#[test]
+fn commands_that_are_shown_lead_to_the_daemon() {
+    runtime().block_on(async {
+        let directory = tempfile::tempdir().expect("a directory");
+        let (data, shown) = (
+            directory.path().join("data"),
+            directory.path().join("shown"),
+        );
+        let into = format!("exec >{}", shown.display());
+        let daemon = Daemon::start_under(&into, &data, free_port(), &[]);
+        let mut sender = Sender::new(daemon.grpc);
+        for call in 0..4 {
+            let looping = looping(0, call, call + 1);
+            sender.traces(looping).await.expect("it is accepted");
+            let request = calls(call + 1, 0, 2);
+            sender.traces(request).await.expect("it is accepted");
+        }
+        let api = daemon.api.to_string();
+        let more = format!("more: eddy run --api {api} ");
+        until(async || {
+            fs::read_to_string(&shown)
+                .ok()?
+                .contains(&more)
+                .then_some(())
+        })
+        .await;
+        let mut runs = eddy();
+        let runs = runs.args([
+            "runs",
+            "-n",
+            "1",
+            "--status",
+            "healthy,warning",
+            "--api",
+            &api,
+        ]);
+        let said = String::from_utf8(output_of(runs).stderr).expect("UTF-8");
+        let more = "There are more: eddy runs --limit 5 --status healthy,warning --api";
+        assert_eq!(said, format!("{more} {api}\n"));
+    });
+}
+
 /// Given a daemon that is heard from, then answers that it cannot for now, and then can again, a tail waits, says so once, and
 /// goes on behind what it has shown; what is refused for good ends it.
 #[test]

@@ -13,8 +13,7 @@ use serde_json::{Value, json};
 
 use super::programs::Program;
 use super::settings_file::{Members, list_json, value_json};
-use crate::cli::API_DEFAULT;
-use crate::cli::client::ApiArgs;
+use crate::cli::client::{ApiArgs, absolute};
 use crate::cli::failure::{Failure, answer};
 use crate::cli::render::text::shell_word;
 
@@ -85,37 +84,8 @@ fn kept(backup: Option<&Path>) -> String {
 fn command(program: Program, api: &ApiArgs) -> Result<String, Failure> {
     let eddy = std::env::current_exe()
         .map_err(|error| Failure::Other(format!("finding where this program lies: {error}")))?;
-    let mut words = vec![
-        eddy.to_string_lossy().into_owned(),
-        "hook".to_owned(),
-        program.name().to_owned(),
-    ];
-    if api.api != API_DEFAULT {
-        words.extend(["--api".to_owned(), api.api.clone()]);
-    }
-    let files = [
-        ("--token-file", &api.token_file),
-        ("--ca-file", &api.ca_file),
-        ("--cert-file", &api.cert_file),
-        ("--key-file", &api.key_file),
-    ];
-    for (flag, file) in files {
-        if let Some(file) = file {
-            words.extend([flag.to_owned(), absolute(file)?]);
-        }
-    }
-    Ok(words
-        .iter()
-        .map(|word| shell_word(word))
-        .collect::<Vec<_>>()
-        .join(" "))
-}
-
-/// A path that means the same wherever the program is started.
-fn absolute(path: &Path) -> Result<String, Failure> {
-    let absolute = std::path::absolute(path)
-        .map_err(|error| Failure::Other(format!("finding {}: {error}", path.display())))?;
-    Ok(absolute.to_string_lossy().into_owned())
+    let eddy = shell_word(&eddy.to_string_lossy());
+    Ok(format!("{eddy} hook {}{}", program.name(), api.flags()?))
 }
 
 /// Whether an entry runs our hook, wherever the program lay when it was entered.

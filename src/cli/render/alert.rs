@@ -16,6 +16,8 @@ const SHOWN_MAX: usize = 1_000;
 #[derive(Debug)]
 pub struct Feed {
     look: Look,
+    /// The flags with which commands find the daemon of these alerts, each behind a blank.
+    connection: String,
     /// The warning that leads each incident, by the incident.
     leading: BTreeMap<String, Leading>,
     /// The keys of `leading`, oldest first.
@@ -49,9 +51,10 @@ impl Leading {
 impl Feed {
     /// A feed whose reader has seen nothing.
     #[must_use]
-    pub fn new(look: Look) -> Self {
+    pub fn new(look: Look, connection: String) -> Self {
         Self {
             look,
+            connection,
             leading: BTreeMap::new(),
             order: VecDeque::new(),
         }
@@ -80,7 +83,7 @@ impl Feed {
         let shown = match leading {
             Some(before) if leads => update_line(self.look, alert, &before.severity),
             Some(before) if !before.yields_to(warning) => return String::new(),
-            _ => format!("\n{}\n", alert_block(self.look, alert)),
+            _ => format!("\n{}\n", alert_block(self.look, alert, &self.connection)),
         };
         let incident = warning.incident.clone();
         if self
@@ -109,9 +112,9 @@ impl Feed {
     }
 }
 
-/// A warning that the reader has not seen yet. Ends with a line break.
+/// A warning that the reader has not seen yet, of a daemon that commands find with these flags. Ends with a line break.
 #[must_use]
-pub fn alert_block(look: Look, alert: &AlertJson) -> String {
+pub fn alert_block(look: Look, alert: &AlertJson, connection: &str) -> String {
     let warning = &alert.warning;
     let paint = severity_paint(&warning.severity);
     let mut head = severity_word(look, &warning.severity);
@@ -129,8 +132,8 @@ pub fn alert_block(look: Look, alert: &AlertJson) -> String {
     lines.extend(sentence(look, "try", &warning.what_to_try));
     lines.push(String::new());
     let id = clean(&warning.id);
-    let run_id = shell_argument(&clean(&alert.run_id));
-    let more = format!("id {id} · more: eddy run {run_id}");
+    let run_id = shell_argument(&alert.run_id);
+    let more = format!("id {id} · more: eddy run{connection} {run_id}");
     lines.push(look.paint(Paint::Faint, &more));
     barred(look, paint, &lines)
 }
@@ -221,7 +224,7 @@ mod tests {
 ▌
 ▌ id 0f3a9c4be1d27786 · more: eddy run 4bf92f3577b34da6a3ce929d0e0e4736
 ";
-        assert_eq!(alert_block(plain(76), &alert()), expected);
+        assert_eq!(alert_block(plain(76), &alert(), ""), expected);
     }
 
     // Given ids of runs with what a shell obeys, or that look like an option; the command is the same run's to a shell.
@@ -236,19 +239,29 @@ mod tests {
             ("--a b", "eddy run -- '--a b'"),
             ("`id`", "eddy run '`id`'"),
             ("crew/7_a.b:c@d", "eddy run crew/7_a.b:c@d"),
+            (
+                "it's\x1b]0;a\\b\u{202e}\n",
+                r"eddy run $'it\'s\x1b]0;a\\b\xe2\x80\xae\x0a'",
+            ),
         ] {
             let mut alert = alert();
             alert.run_id = run_id.to_owned();
-            let block = alert_block(plain(140), &alert);
-            let line = block.lines().last().expect("it has lines");
-            assert_eq!(line.split(": ").last(), Some(expected), "{run_id}");
+            let check = |connection: &str, expected: &str| {
+                let block = alert_block(plain(140), &alert, connection);
+                let line = block.lines().last().expect("it has lines");
+                assert_eq!(line.split(": ").last(), Some(expected), "{run_id}");
+            };
+            check("", expected);
+            let elsewhere = " --api 127.0.0.1:1";
+            let found = expected.replacen("eddy run", &format!("eddy run{elsewhere}"), 1);
+            check(elsewhere, &found);
         }
     }
 
     // Given another warning of the same incident that costs more; it is shown, and speaks for the incident from then on.
     #[test]
     fn what_costs_more_takes_the_lead() {
-        let mut feed = Feed::new(plain(140));
+        let mut feed = Feed::new(plain(140), String::new());
         let first = alert();
         assert!(feed.show(&first).starts_with("\n▌ WARNING"));
         let mut other = alert();
@@ -262,7 +275,7 @@ mod tests {
     // Given a warning that grows, gets worse, ends and holds again; it is a block once, then lines, and a block again.
     #[test]
     fn a_known_warning_is_a_line() {
-        let mut feed = Feed::new(plain(140));
+        let mut feed = Feed::new(plain(140), String::new());
         let mut alert = alert();
         assert!(feed.show(&alert).starts_with("\n▌ WARNING"));
         alert.change = "updated".to_owned();
@@ -297,7 +310,7 @@ mod tests {
     // Given other warnings of an incident; one speaks for it, until a graver one comes, and its end is said once.
     #[test]
     fn an_incident_is_shown_once() {
-        let mut feed = Feed::new(plain(140));
+        let mut feed = Feed::new(plain(140), String::new());
         let first = alert();
         feed.show(&first);
         let mut second = alert();
@@ -326,7 +339,7 @@ mod tests {
         let mut alert = alert();
         alert.change = "updated".to_owned();
         assert!(
-            Feed::new(plain(100))
+            Feed::new(plain(100), String::new())
                 .show(&alert)
                 .contains("what  web_search")
         );
@@ -335,7 +348,7 @@ mod tests {
     // Given more warnings than a feed remembers; the oldest is a block again, and the memory is bounded.
     #[test]
     fn a_feed_forgets_the_oldest() {
-        let mut feed = Feed::new(plain(100));
+        let mut feed = Feed::new(plain(100), String::new());
         let mut alert = alert();
         for id in 0..=SHOWN_MAX {
             alert.warning.id = id.to_string();
@@ -370,7 +383,7 @@ mod tests {
         alert.service = Some(hostile.to_owned());
         alert.warning.tool = Some(hostile.to_owned());
         alert.warning.agent = Some(hostile.to_owned());
-        let mut feed = Feed::new(plain(400));
+        let mut feed = Feed::new(plain(400), String::new());
         let mut shown = feed.show(&alert);
         shown.push_str(&feed.show(&alert));
         alert.change = "resolved".to_owned();

@@ -9,6 +9,9 @@ use std::ffi::OsString;
 use std::fmt::Write as _;
 use std::io::IsTerminal;
 
+/// Where the reading commands look for a daemon.
+pub const API_DEFAULT: &str = "127.0.0.1:4319";
+
 /// Columns of a page that no terminal shows and `COLUMNS` does not set: one that is piped, or goes into a file.
 const COLUMNS_DEFAULT: usize = 100;
 
@@ -132,14 +135,34 @@ fn is_unruly(char: char) -> bool {
 /// A word as a shell reads it back.
 #[must_use]
 pub fn shell_word(word: &str) -> String {
-    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"/._-:@".contains(&byte);
+    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"/._-:@,".contains(&byte);
     if !word.is_empty() && word.bytes().all(is_plain) {
         return word.to_owned();
     }
     if cfg!(windows) {
-        return format!("\"{word}\"");
+        return format!("\"{}\"", clean(word));
+    }
+    if word.chars().any(is_unruly) {
+        return format!("$'{}'", spelled_out(word));
     }
     format!("'{}'", word.replace('\'', r"'\''"))
+}
+
+/// A word as it stands in `$'…'`, with the bytes of what a terminal would obey in hexadecimal digits.
+fn spelled_out(word: &str) -> String {
+    let mut spelled = String::with_capacity(word.len() + 8);
+    for char in word.chars() {
+        match char {
+            '\\' | '\'' => spelled.extend(['\\', char]),
+            c if !is_unruly(c) => spelled.push(c),
+            c => {
+                for byte in c.encode_utf8(&mut [0; 4]).bytes() {
+                    let _ = write!(spelled, "\\x{byte:02x}");
+                }
+            }
+        }
+    }
+    spelled
 }
 
 /// A word as an argument of a command that is shown, to be pasted: never an option, and nothing that a shell obeys.
@@ -147,6 +170,16 @@ pub fn shell_word(word: &str) -> String {
 pub fn shell_argument(word: &str) -> String {
     let option_end = if word.starts_with('-') { "-- " } else { "" };
     format!("{option_end}{}", shell_word(word))
+}
+
+/// The flag that leads commands to the daemon at an address, behind a blank; nothing where they look there anyway, or where no
+/// address is known.
+#[must_use]
+pub fn api_flag(address: &str) -> String {
+    match address {
+        "" | API_DEFAULT => String::new(),
+        _ => format!(" --api {}", shell_word(address)),
+    }
 }
 
 /// Columns that a cleaned text takes on a terminal.
