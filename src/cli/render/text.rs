@@ -9,6 +9,8 @@ use std::ffi::OsString;
 use std::fmt::Write as _;
 use std::io::IsTerminal;
 
+use crate::engine::guard::message::spell;
+
 /// Where the reading commands look for a daemon.
 pub const API_DEFAULT: &str = "127.0.0.1:4319";
 
@@ -107,15 +109,10 @@ pub fn clean(text: &str) -> Cow<'_, str> {
     }
     let mut cleaned = String::with_capacity(text.len() + 8);
     for char in text.chars() {
-        match char {
-            '\n' => cleaned.push_str("\\n"),
-            '\r' => cleaned.push_str("\\r"),
-            '\t' => cleaned.push_str("\\t"),
-            c if !is_unruly(c) => cleaned.push(c),
-            c if u32::from(c) < 0x100 => {
-                let _ = write!(cleaned, "\\x{:02x}", u32::from(c));
-            }
-            c => cleaned.extend(c.escape_unicode()),
+        if is_unruly(char) {
+            spell(char, &mut cleaned);
+        } else {
+            cleaned.push(char);
         }
     }
     Cow::Owned(cleaned)

@@ -155,6 +155,32 @@ pub(in crate::engine) fn without_controls(text: &str) -> String {
     text.chars().filter(is_kept).collect()
 }
 
+/// Text in which what steers a terminal or a prompt is spelled out.
+pub(in crate::engine) fn spelled_out(text: &str) -> String {
+    let mut spelled = String::with_capacity(text.len());
+    for sign in text.chars() {
+        if sign.is_control() || is_invisible(sign) {
+            spell(sign, &mut spelled);
+        } else {
+            spelled.push(sign);
+        }
+    }
+    spelled
+}
+
+/// Spells a sign out: `\n`, `\x1b` or `\u{202e}`.
+pub(crate) fn spell(sign: char, text: &mut String) {
+    match sign {
+        '\n' => text.push_str("\\n"),
+        '\r' => text.push_str("\\r"),
+        '\t' => text.push_str("\\t"),
+        sign if u32::from(sign) < 0x100 => {
+            let _ = write!(text, "\\x{:02x}", u32::from(sign));
+        }
+        sign => text.extend(sign.escape_unicode()),
+    }
+}
+
 /// Signs that begin a line, change the direction of text or cannot be seen.
 fn is_invisible(sign: char) -> bool {
     matches!(sign,

@@ -1,14 +1,14 @@
 //! The three sentences of a warning: what happened, why it matters, what to try.
 //!
-//! Names from the outside (tools, agents) are quoted as data, without control characters, signs that cannot be seen and quotes of
-//! their own. No argument and no result is ever part of a sentence.
+//! Names from the outside (tools, agents) are quoted as data: control characters and signs that cannot be seen are spelled out, and
+//! quotes of their own are others. No argument and no result is ever part of a sentence.
 
 mod own;
 mod prior;
 
 use super::kept::Kept;
 use super::{Rule, Severity};
-use crate::engine::guard::message::without_controls;
+use crate::engine::guard::message::spelled_out;
 
 /// What happened.
 pub(crate) fn what_happened(kept: &Kept) -> String {
@@ -179,8 +179,7 @@ fn standstill(severity: Severity, fails: bool) -> &'static str {
 fn quoted(name: Option<&str>, otherwise: &str) -> String {
     match name {
         Some(name) if !name.is_empty() => {
-            let clean = without_controls(name).replace('\n', "");
-            format!("`{}`", clean.replace('`', "'"))
+            format!("`{}`", spelled_out(name).replace('`', "'"))
         }
         _ => otherwise.to_owned(),
     }
@@ -204,7 +203,10 @@ mod tests {
         let check = |name: &str, expected: &str| assert_eq!(quoted(Some(name), "a tool"), expected);
         check("read_file", "`read_file`");
         check("x` is well. `y", "`x' is well. 'y`");
-        check("a\n\u{2028}\u{202e}b\u{1b}[2J", "`ab[2J`");
+        check(
+            "a\n\u{2028}\u{202e}b\u{1b}[2J",
+            r"`a\n\u{2028}\u{202e}b\x1b[2J`",
+        );
         check("", "a tool");
     }
 }
