@@ -22,6 +22,8 @@ pub struct Feed {
     leading: BTreeMap<String, Leading>,
     /// The keys of `leading`, oldest first.
     order: VecDeque<String>,
+    /// Whether a block was shown last, from which what follows is set apart.
+    after_block: bool,
 }
 
 /// The warning that a reader has seen of an incident.
@@ -57,14 +59,27 @@ impl Feed {
             connection,
             leading: BTreeMap::new(),
             order: VecDeque::new(),
+            after_block: false,
         }
     }
 
     /// The alert as the reader should see it. What several rules see is one incident, and one warning speaks for it: the
-    /// first that comes, until a graver one does, or one that costs more. It is a block with empty lines around it when it
-    /// is new to the reader, then a line each time it changes; the others of the incident are not shown (the run's page has
+    /// first that comes, until a graver one does, or one that costs more. It is a block when it is new to the reader, set
+    /// apart by an empty line, then a line each time it changes; the others of the incident are not shown (the run's page has
     /// them all) and the answer is empty. Ends with a line break.
     pub fn show(&mut self, alert: &AlertJson) -> String {
+        let (is_block, text) = self.text(alert);
+        if text.is_empty() {
+            return text;
+        }
+        let is_apart = is_block || self.after_block;
+        self.after_block = is_block;
+        let before = if is_apart { "\n" } else { "" };
+        format!("{before}{text}")
+    }
+
+    /// What is to be shown of the alert, and whether it is a block.
+    fn text(&mut self, alert: &AlertJson) -> (bool, String) {
         let warning = &alert.warning;
         let leading = self.leading.get(&warning.incident);
         let leads = leading.is_some_and(|leading| leading.id == warning.id);
@@ -75,15 +90,15 @@ impl Feed {
                 self.forget(&warning.incident);
             }
             return if hidden {
-                String::new()
+                (false, String::new())
             } else {
-                resolved_line(self.look, alert)
+                (false, resolved_line(self.look, alert))
             };
         }
         let shown = match leading {
-            Some(before) if leads => update_line(self.look, alert, &before.severity),
-            Some(before) if !before.yields_to(warning) => return String::new(),
-            _ => format!("\n{}\n", alert_block(self.look, alert, &self.connection)),
+            Some(before) if leads => (false, update_line(self.look, alert, &before.severity)),
+            Some(before) if !before.yields_to(warning) => return (false, String::new()),
+            _ => (true, alert_block(self.look, alert, &self.connection)),
         };
         let incident = warning.incident.clone();
         if self
@@ -157,24 +172,31 @@ pub fn resolved_line(look: Look, alert: &AlertJson) -> String {
     short_line(look, Paint::Good, "▌✓ RESOLVED", alert)
 }
 
-/// Sign, rule, and as much of where and when as the line has room for.
+/// Sign, rule, and as much of where and when as the line has room for: the tool, which the block has told, leaves first, then
+/// the time; the run is cut last.
 fn short_line(look: Look, paint: Paint, sign: &str, alert: &AlertJson) -> String {
     let rule = rule_and_count(&alert.warning);
-    let mut rest = vec![clock(alert.at.as_deref())];
-    rest.extend(
-        alert
-            .warning
-            .tool
-            .as_ref()
-            .map(|tool| fit(&clean(tool), 24)),
-    );
-    rest.push(format!("score {}", alert.score));
-    rest.push(format!("run {}", clean(&alert.run_id)));
-    let room = look
-        .width
-        .saturating_sub(columns(sign) + columns(&rule) + 4);
+    let taken = columns(sign) + columns(&rule) + 4;
+    let room = look.room().saturating_sub(taken);
+    let tool = alert.warning.tool.as_deref();
+    let mut parts = [
+        Some(clock(alert.at.as_deref())),
+        tool.map(|tool| clean(tool).into_owned()),
+        Some(format!("score {}", alert.score)),
+        Some(format!("run {}", clean(&alert.run_id))),
+    ];
+    let text = |parts: &[Option<String>]| {
+        let parts: Vec<String> = parts.iter().flatten().cloned().collect();
+        joined(&parts)
+    };
+    let (time, tool) = (0, 1);
+    for leaves in [tool, time] {
+        if columns(&text(&parts)) > room {
+            parts[leaves] = None;
+        }
+    }
+    let rest = look.paint(Paint::Faint, &fit(&text(&parts), room));
     let (sign, rule) = (look.paint(paint, sign), look.paint(Paint::Strong, &rule));
-    let rest = look.paint(Paint::Faint, &fit(&joined(&rest), room));
     format!("{sign}  {rule}  {rest}\n")
 }
 
@@ -284,7 +306,7 @@ mod tests {
         let line = feed.show(&alert);
         assert_eq!(
             line,
-            format!("▌↑ WARNING  repeated_tool_call_exact_input ×5  {rest}")
+            format!("\n▌↑ WARNING  repeated_tool_call_exact_input ×5  {rest}")
         );
         alert.warning.count = 10;
         alert.warning.severity = "critical".to_owned();
@@ -326,11 +348,57 @@ mod tests {
         assert_eq!(feed.show(&ended), "");
         assert_eq!(feed.show(&first), "");
         second.change = "resolved".to_owned();
-        assert!(feed.show(&second).starts_with("▌✓ RESOLVED  no_progress"));
+        assert!(feed.show(&second).starts_with("\n▌✓ RESOLVED  no_progress"));
         assert!(feed.show(&first).starts_with("\n▌ WARNING"));
         let mut other = alert();
         other.warning.incident = "another".to_owned();
         assert!(feed.show(&other).starts_with("\n▌ WARNING"));
+    }
+
+    // Given blocks and lines in any order; one empty line is before each block and behind it.
+    #[test]
+    fn blocks_are_set_apart_once() {
+        let mut feed = Feed::new(plain(140), String::new());
+        let mut first = alert();
+        let mut other = alert();
+        other.warning.incident = "another".to_owned();
+        let mut shown = [feed.show(&first), feed.show(&other)].concat();
+        first.change = "updated".to_owned();
+        for alert in [&first, &first] {
+            shown.push_str(&feed.show(alert));
+        }
+        other.warning.incident = "a third".to_owned();
+        shown.push_str(&feed.show(&other));
+        let block = alert_block(plain(140), &other, "");
+        let line = update_line(plain(140), &first, "warning");
+        let expected = format!("\n{block}\n{block}\n{line}{line}\n{block}");
+        assert_eq!(shown, expected);
+    }
+
+    // Given pages of several widths; the score stays, as much of the run as there is room for, then the time, then the tool; where
+    // nobody looks, nothing is cut.
+    #[test]
+    fn a_narrow_line_keeps_what_matters() {
+        let head = "▌↑ WARNING  repeated_tool_call_exact_input ×4  ";
+        let wide = "14:03:22Z · web_search · score 75 · run 4bf92f3577b34da6a3ce929d0e0e4736";
+        for (width, expected) in [
+            (140, wide),
+            (
+                110,
+                "14:03:22Z · score 75 · run 4bf92f3577b34da6a3ce929d0e0e4736",
+            ),
+            (100, "score 75 · run 4bf92f3577b34da6a3ce929d0e0e4736"),
+            (80, "score 75 · run 4bf92f3577b34da6a…"),
+        ] {
+            let line = update_line(plain(width), &alert(), "warning");
+            assert_eq!(line, format!("{head}{expected}\n"), "{width}");
+        }
+        let look = Look {
+            cuts: false,
+            ..plain(80)
+        };
+        let line = update_line(look, &alert(), "warning");
+        assert_eq!(line, format!("{head}{wide}\n"));
     }
 
     // Given an update of a warning that the reader has not seen, as after a start; it is a block.

@@ -9,6 +9,7 @@ pub(super) fn plain(width: usize) -> Look {
     Look {
         color: false,
         width,
+        cuts: true,
     }
 }
 

@@ -23,13 +23,16 @@ const AGENTS_COLUMNS_MIN: usize = 8;
 /// Runs as a table, in the order given, with `now` as the end of all ages. Ends with a line break.
 ///
 /// Where the page is narrow, the worst warning moves to a line of its own, agents are cut, and then columns are left out;
-/// a run's id is always whole, because it is what the next command asks for.
+/// a run's id is always whole, because it is what the next command asks for. Where lines are not cut, everything is there.
 #[must_use]
 pub fn runs_table(look: Look, runs: &[RunJson], now: SystemTime) -> String {
     if runs.is_empty() {
         return "No runs.\n".to_owned();
     }
-    let rows: Vec<Row> = runs.iter().map(|run| Row::of(run, now)).collect();
+    let room = look.room();
+    let agents_max = if look.cuts { AGENTS_COLUMNS_MAX } else { room };
+    let row = |run: &RunJson| Row::of(run, agents_max, now);
+    let rows: Vec<Row> = runs.iter().map(row).collect();
     let mut widths = [0; COLUMNS];
     for (column, width) in widths.iter_mut().enumerate() {
         let cells = rows.iter().map(|row| columns(&row.cells[column]));
@@ -40,9 +43,9 @@ pub fn runs_table(look: Look, runs: &[RunJson], now: SystemTime) -> String {
             .max()
             .unwrap_or_default();
     }
-    squeeze(&mut widths, look.width);
+    squeeze(&mut widths, room);
     let taken = total(&widths);
-    let beside = (taken + WORST_COLUMNS_MIN <= look.width).then(|| look.width - taken);
+    let beside = (taken + WORST_COLUMNS_MIN <= room).then(|| room - taken);
     let mut head = table_line(&HEADS.map(str::to_owned), &widths);
     if beside.is_some() {
         head.push_str("WORST WARNING");
@@ -79,19 +82,18 @@ const RIGHT_ALIGNED: [usize; 4] = [1, 4, 5, 6];
 /// Columns that a narrow page goes without, the first to leave first: cost, tokens, calls, agents, last seen.
 const DISPENSABLE: [usize; 5] = [6, 5, 4, AGENTS, LAST_SEEN];
 
-/// Makes the table narrower until it fits or nothing more can leave. A column of width 0 is not shown.
+/// Makes the table narrower until it fits or nothing more can leave. A column of width 0 is not shown. Agents get what is left.
 fn squeeze(widths: &mut [usize; COLUMNS], room: usize) {
-    let excess = total(widths).saturating_sub(room);
-    let spare = widths[AGENTS].saturating_sub(AGENTS_COLUMNS_MIN);
-    if excess <= spare {
-        widths[AGENTS] -= excess;
-        return;
-    }
-    widths[AGENTS] -= spare;
+    let agents = widths[AGENTS];
+    widths[AGENTS] = agents.min(AGENTS_COLUMNS_MIN);
     for column in DISPENSABLE {
         if total(widths) > room {
             widths[column] = 0;
         }
+    }
+    if widths[AGENTS] > 0 {
+        let left = room.saturating_sub(total(widths));
+        widths[AGENTS] = agents.min(widths[AGENTS] + left);
     }
 }
 
@@ -111,13 +113,13 @@ struct Row {
 }
 
 impl Row {
-    fn of(run: &RunJson, now: SystemTime) -> Self {
+    fn of(run: &RunJson, agents_max: usize, now: SystemTime) -> Self {
         Self {
             cells: [
                 words(&run.status),
                 run.score.to_string(),
                 clean(&run.run_id).into_owned(),
-                fit(&clean(&run.agents.join(", ")), AGENTS_COLUMNS_MAX),
+                fit(&clean(&run.agents.join(", ")), agents_max),
                 short_number(run.tool_calls),
                 short_number(run.tokens),
                 cost(run).unwrap_or_else(|| "–".to_owned()),
@@ -237,10 +239,10 @@ healthy         100  thread_搜索                       assistant      34  120.
 ";
         assert_eq!(table(100), expected);
         let expected = "\
-STATUS        SCORE  RUN                               AGENTS    LAST SEEN
-likely stuck     45  4bf92f3577b34da6a3ce929d0e0e4736  researc…  1 min ago
+STATUS        SCORE  RUN                               AGENTS        LAST SEEN
+likely stuck     45  4bf92f3577b34da6a3ce929d0e0e4736  researcher,…  1 min ago
   └ repeated_tool_call_exact_input ×4 · web_search
-healthy         100  thread_搜索                       assista…  1 min ago
+healthy         100  thread_搜索                       assistant     1 min ago
 ";
         assert_eq!(table(80), expected);
         let expected = "\
@@ -250,6 +252,27 @@ likely stuck     45  4bf92f3577b34da6a3ce929d0e0e4736
 healthy         100  thread_搜索
 ";
         assert_eq!(table(60), expected);
+    }
+
+    // Given nobody who looks; a row has everything, however long it is.
+    #[test]
+    fn a_table_that_is_searched_is_not_cut() {
+        let mut run = run();
+        run.agents.push("a".repeat(200));
+        let look = Look {
+            cuts: false,
+            ..plain(60)
+        };
+        let table = runs_table(look, &[run], SystemTime::UNIX_EPOCH);
+        let row = table.lines().last().expect("it has a row");
+        assert!(
+            row.ends_with("  repeated_tool_call_exact_input ×4 · web_search"),
+            "{row}"
+        );
+        assert!(
+            row.contains(&format!("researcher, writer, {}  ", "a".repeat(200))),
+            "{row}"
+        );
     }
 
     // Given one run with a very long id; it is whole, and the rows of the others are as they were.
@@ -274,6 +297,7 @@ healthy         100  thread_搜索
             Look {
                 color: true,
                 width: 149,
+                cuts: true,
             },
             &[run()],
             SystemTime::UNIX_EPOCH,

@@ -27,11 +27,14 @@ pub struct Look {
     pub color: bool,
     /// Columns of a line.
     pub width: usize,
+    /// Whether what is longer than a line is cut. Where no person looks, somebody searches.
+    pub cuts: bool,
 }
 
 impl Look {
     /// The look for a stream: colours if it is a terminal that knows them (`TERM` is not `dumb`) and `NO_COLOR` is unset or
-    /// empty; as wide as `COLUMNS` says, else as the terminal is now, else 100 columns.
+    /// empty; as wide as `COLUMNS` says, else as the terminal is now, else 100 columns, where single lines are longer rather
+    /// than cut.
     #[must_use]
     pub fn of(stream: &impl IsTerminal) -> Self {
         let is_terminal = stream.is_terminal();
@@ -40,7 +43,14 @@ impl Look {
         Self {
             color: is_terminal && is_colored(|name| env::var_os(name)),
             width: width(set.as_deref(), shown.map(|(width, _)| width.0)),
+            cuts: is_terminal || set.is_some(),
         }
+    }
+
+    /// Columns that a line may have which is not broken.
+    #[must_use]
+    pub(super) fn room(self) -> usize {
+        if self.cuts { self.width } else { usize::MAX }
     }
 
     /// The text in a colour, or as it is.
@@ -266,22 +276,29 @@ pub fn wrap(text: &str, width: usize) -> Vec<String> {
     lines
 }
 
-/// A number that fits a narrow column: `950`, `12.4k`, `3.1M`.
+/// A number that fits a narrow column: `950`, `12.4k`, `3.1M`, and be it absurd.
 #[must_use]
 pub fn short_number(number: u64) -> String {
-    match number {
-        0..10_000 => number.to_string(),
-        10_000..1_000_000 => format!("{:.1}k", number as f64 / 1e3),
-        1_000_000..1_000_000_000 => format!("{:.1}M", number as f64 / 1e6),
-        _ => format!("{:.1}G", number as f64 / 1e9),
+    if number < 10_000 {
+        return number.to_string();
     }
+    let mut rest = number as f64 / 1e3;
+    let mut units = "kMGTPE".chars();
+    let mut unit = units.next();
+    while rest >= 1e3 {
+        rest /= 1e3;
+        unit = units.next();
+    }
+    format!("{rest:.1}{}", unit.unwrap_or_default())
 }
 
-/// US dollars: cents, or where that would be nothing, hundredths of cents.
+/// US dollars: cents, or where that would be nothing, hundredths of cents; of millions the first digits.
 #[must_use]
 pub fn money(usd: f64) -> String {
     if usd > 0.0 && usd < 0.01 {
         format!("${usd:.4}")
+    } else if usd >= 1e6 {
+        format!("${}", short_number(usd as u64))
     } else {
         format!("${usd:.2}")
     }
@@ -338,9 +355,11 @@ mod tests {
         assert_eq!(short_number(9_999), "9999");
         assert_eq!(short_number(12_440), "12.4k");
         assert_eq!(short_number(3_100_000), "3.1M");
+        assert_eq!(short_number(u64::MAX), "18.4E");
         assert_eq!(money(0.0), "$0.00");
         assert_eq!(money(0.0042), "$0.0042");
         assert_eq!(money(12.345), "$12.35");
+        assert_eq!(money(3.1e15), "$3.1P");
         assert_eq!(short_time(59), "59 s");
         assert_eq!(short_time(3_700), "1 h");
     }
@@ -379,10 +398,12 @@ mod tests {
         let plain = Look {
             color: false,
             width: 80,
+            cuts: true,
         };
         let colored = Look {
             color: true,
             width: 80,
+            cuts: true,
         };
         assert_eq!(plain.paint(Paint::Bad, "x"), "x");
         assert_eq!(colored.paint(Paint::Bad, "x"), "\x1b[1;31mx\x1b[0m");
