@@ -1,7 +1,11 @@
 //! Questions to the guard: answered from memory, in time or not at all, and kept.
 
 use std::sync::Arc;
+use std::task::Poll;
 use std::time::Duration;
+
+use futures_util::poll;
+use tokio::task::yield_now;
 
 use super::{
     A, B, Clock, Instant, NOW_MS, Path, Policy, Settings, Shards, calls, hex, kill, moment, open,
@@ -11,19 +15,23 @@ use crate::engine::guard::policy::VerdictKind;
 use crate::engine::warning::Rule;
 use crate::shard::guard::{ASKS_MAX, Answer, Outcome, Spoken, Told, Who};
 use crate::shard::worker::PENDING_WAIT;
+use crate::store::{Options, Store};
 
 fn agentium() -> Policy {
     profile::Name::Agentium.policy()
 }
 
 async fn start_with(dir: &Path, policy: Policy, settings: Settings) -> Shards {
-    let clock = Clock::Paused {
-        began_ms: NOW_MS,
-        began: Instant::now(),
-    };
-    Shards::start_at(clock, open(dir).await, Arc::new(policy), settings)
+    Shards::start_at(clock(), open(dir).await, Arc::new(policy), settings)
         .await
         .expect("the shards start")
+}
+
+fn clock() -> Clock {
+    Clock::Paused {
+        began_ms: NOW_MS,
+        began: Instant::now(),
+    }
 }
 
 pub(super) async fn ask(shards: &Shards, run_id: &str) -> Answer {
@@ -222,4 +230,48 @@ async fn results_and_messages_are_counted() {
     );
     let run = view(&shards, "r").await;
     assert_eq!((run.tool_calls, run.model_calls), (1, 1));
+}
+
+/// Given a question that is asked while an earlier one is committed for who wants to see the run, that is not shown before both
+/// are on disk; what is asked after that waits.
+#[tokio::test(start_paused = true)]
+async fn what_is_shown_is_on_disk() {
+    let _still = still();
+    let dir = tempfile::tempdir().unwrap();
+    let (store, mut hand) = Store::by_hand(dir.path(), &Options::default()).unwrap();
+    let starting = Shards::start_at(clock(), store, Arc::new(agentium()), one_shard());
+    let mut starting = Box::pin(starting);
+    let shards = loop {
+        if let Poll::Ready(shards) = poll!(&mut starting) {
+            break shards.expect("the shards start");
+        }
+        hand.work();
+        yield_now().await;
+    };
+    // What a shard does at its start is done.
+    wait_often().await;
+    assert!(!ask(&shards, "r").await.degraded);
+    let mut shown = Box::pin(shards.run("r"));
+    // The shard comes to its commit, and waits for it.
+    assert!(poll!(&mut shown).is_pending());
+    wait_often().await;
+    assert!(!ask(&shards, "r").await.degraded);
+    assert!(hand.work(), "the first question is committed");
+    wait_often().await;
+    assert!(poll!(&mut shown).is_pending(), "the second is not on disk");
+    let mut late = Box::pin(ask(&shards, "r"));
+    assert!(poll!(&mut late).is_pending());
+    wait_often().await;
+    assert!(poll!(&mut late).is_pending(), "it is asked too late");
+    assert!(hand.work(), "the second question is committed");
+    let run = shown.await.unwrap().expect("it is there");
+    assert_eq!(run.tool_calls, 2);
+    assert!(!late.await.degraded);
+}
+
+/// Lets the shard get on as far as it does without the store.
+async fn wait_often() {
+    for _ in 0..20 {
+        yield_now().await;
+    }
 }
