@@ -31,6 +31,7 @@ mod pieces;
 mod reads;
 mod rebuild;
 pub mod records;
+mod removal;
 mod reserve;
 mod shared;
 mod snapshot;

@@ -21,9 +21,6 @@ use super::turn::{IndexKey, Keys};
 /// Keys from which they are put into the database at once: some milliseconds of work, for which a commit may have to wait.
 const PENDING_MAX: usize = 1_000;
 
-/// Runs removed together.
-const REMOVE_RUNS_MAX: usize = 64;
-
 /// Keys that are committed and may not be in the database yet.
 #[derive(Clone, Default)]
 pub(super) struct Pending {
@@ -89,6 +86,9 @@ impl Shared {
             count(|turn| turn.removed.len()),
         );
         for turn in turns {
+            let begun = turn.new_runs.iter().map(|run| &run.run_id);
+            let aliased = turn.aliases.iter().map(|(_, run_id)| run_id);
+            self.remove_rest_of(begun.chain(aliased))?;
             let mut traces = Vec::new();
             {
                 let mut pending = self.pending();
@@ -100,9 +100,7 @@ impl Shared {
                 }
             }
             self.remove_aliases(&traces)?;
-            for runs in turn.removed.chunks(REMOVE_RUNS_MAX) {
-                self.remove_runs(position, runs)?;
-            }
+            self.remove_runs(position, &turn.removed)?;
             alerts.extend(turn.alerts);
             forgotten.extend(turn.removed.into_iter().map(|run| run.run_id));
         }
@@ -130,36 +128,6 @@ impl Shared {
         self.settle_alerts(&pending.alerts)?;
         *self.pending() = Arc::default();
         Ok(())
-    }
-
-    /// Removes what the database has of traces that belong to no run any more.
-    fn remove_aliases(&self, traces: &[TraceId]) -> Result<(), StoreError> {
-        let keys = traces.iter().map(|trace| keys::alias(*trace));
-        let keys: Vec<_> = keys.filter(|key| !self.known.lacks(key)).collect();
-        if keys.is_empty() {
-            return Ok(());
-        }
-        let mut writes = Writes::default();
-        for key in keys {
-            writes.remove(&key);
-        }
-        self.write(|db| writes.apply(db))
-    }
-
-    /// Removes runs whose removal is in the journal at `position`. A state that is newer belongs to a run that began
-    /// after it.
-    fn remove_runs(&self, position: u64, runs: &[IndexKey]) -> Result<(), StoreError> {
-        let mut writes = Writes::default();
-        for run in runs {
-            let saved = self.load_run(&run.run_id);
-            let is_newer =
-                saved.is_ok_and(|saved| saved.is_some_and(|run| run.position > position));
-            self.read(|db| add_removal(&mut writes, db, run, !is_newer))?;
-            if !is_newer {
-                self.forget_alerts_of(&run.run_id)?;
-            }
-        }
-        self.write(|db| writes.apply(db))
     }
 
     /// Does again what a crash may have left undone.
@@ -196,32 +164,4 @@ impl Shared {
             }
         }
     }
-}
-
-fn add_removal(
-    writes: &mut Writes,
-    db: &sled::Db,
-    run: &IndexKey,
-    with_state: bool,
-) -> sled::Result<()> {
-    writes.remove(&keys::index(run));
-    if with_state {
-        writes.remove_stored(db, &keys::run(&run.run_id))?;
-    }
-    for key in db.scan_prefix(keys::aliases_of_run(&run.run_id)).keys() {
-        let key = key?;
-        writes.remove(&key);
-        let Some(trace) = keys::alias_trace(&key) else {
-            continue;
-        };
-        // The trace may have gone over to another run since.
-        let alias = keys::alias(trace);
-        if db
-            .get(&alias)?
-            .is_some_and(|owner| owner == run.run_id.as_bytes())
-        {
-            writes.remove(&alias);
-        }
-    }
-    Ok(())
 }

@@ -101,11 +101,13 @@ impl Shared {
         if self.known.lacks(&key) {
             return Ok(None);
         }
+        // It leaves the database before its run leaves here.
+        let removals = self.removals.now();
         let Some(run_id) = self.read(|db| db.get(&key))? else {
             return Ok(None);
         };
         match std::str::from_utf8(&run_id) {
-            Ok(run_id) => Ok(Some(run_id.into())),
+            Ok(run_id) => Ok(Some(run_id.into()).filter(|run_id| !removals.contains(run_id))),
             Err(error) => Err(unreadable("alias", &key, &RecordError::from(error))),
         }
     }

@@ -19,6 +19,7 @@ use super::pending::Pending;
 use super::pieces;
 use super::rebuild::Rebuilt;
 use super::records::TurnWriter;
+use super::removal::Removals;
 use super::snapshot;
 use super::{Counters, Durability, Mended, Options};
 
@@ -52,6 +53,8 @@ pub(super) struct Shared {
     pub(super) last_cursor: watch::Sender<u64>,
     /// What is committed and may not be in the database yet; added to and settled by the store's thread.
     pub(super) pending: Mutex<Arc<Pending>>,
+    /// Runs of which not everything is removed yet; kept by the store's thread.
+    pub(super) removals: Removals,
     /// The exporters that there are, once that is known.
     exporters: Mutex<Option<BTreeSet<Vec<u8>>>>,
     /// What the database surely lacks.
@@ -129,6 +132,7 @@ impl Shared {
             first_cursor: AtomicU64::new(1),
             last_cursor: watch::Sender::new(0),
             pending: Mutex::default(),
+            removals: Removals::default(),
             exporters: Mutex::default(),
             known: Known::default(),
             runs: AtomicU64::new(0),

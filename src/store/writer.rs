@@ -131,6 +131,7 @@ impl Writer {
             self.commit_group();
             self.save_runs();
             self.settle();
+            self.remove_some();
             self.cut_as_told();
         }
         self.end();
@@ -138,7 +139,8 @@ impl Writer {
 
     /// Gives up of the journal what nobody needs any more.
     fn cut_as_told(&mut self) {
-        if self.cut_until > self.shared.journal_start.load(Ordering::Acquire) {
+        let is_due = self.cut_until > self.shared.journal_start.load(Ordering::Acquire);
+        if is_due && !self.shared.is_removing() {
             // A failure is noted, and what is not cut is there at the next start.
             let kept = self.shared.kept_for_snapshots();
             let _ = self.cut(self.journal.can_free(self.cut_until, kept));
@@ -156,7 +158,8 @@ impl Writer {
 
     /// Takes all orders there are, and waits for one where nothing else is to be done. False when the work is over.
     fn take_orders(&mut self, orders: &Receiver<Order>) -> bool {
-        if self.group.answers.is_empty() && self.savings.is_empty() {
+        let nobody_waits = self.group.answers.is_empty() && self.savings.is_empty();
+        if nobody_waits && !self.shared.is_removing() {
             if self.closing {
                 return false;
             }
@@ -266,6 +269,12 @@ impl Writer {
         }
     }
 
+    /// Removes a piece of what removed runs have left.
+    fn remove_some(&self) {
+        // A failure is noted, and the journal says the removal again.
+        let _ = self.shared.remove_some();
+    }
+
     /// Saves one batch of states.
     fn save_runs(&mut self) {
         let mut batch = BTreeMap::new();
@@ -336,6 +345,7 @@ impl Writer {
     fn cut(&mut self, durably: bool) -> Result<(), StoreError> {
         let shared = &self.shared;
         shared.settle()?;
+        shared.remove_rest()?;
         let start = shared.journal_start.load(Ordering::Acquire);
         let start = start.max(self.cut_until);
         shared.write(|db| {

@@ -1,6 +1,7 @@
 //! Saved states of runs and their index.
 
 use super::*;
+use crate::store::removal::ALIASES_TOGETHER;
 
 /// Given saved states of any size, the newest of each run comes back, also after reopening.
 #[tokio::test]
@@ -143,4 +144,98 @@ async fn a_run_that_waits_is_removed_at_once() {
     check();
     hand.settle();
     check();
+}
+
+/// Traces of which a removal takes some three pieces.
+fn many_traces() -> Vec<TraceId> {
+    let numbers = 0..3 * ALIASES_TOGETHER as u128 - 1;
+    numbers
+        .map(|number| TraceId(number.to_be_bytes()))
+        .collect()
+}
+
+/// A turn that begins a run with these traces.
+fn of_traces(run_id: &str, traces: &[TraceId]) -> Turn {
+    Turn {
+        new_runs: vec![key(1, run_id)],
+        aliases: traces.iter().map(|trace| (*trace, run_id.into())).collect(),
+        ..Turn::default()
+    }
+}
+
+async fn commit_by_hand(store: &Store, hand: &mut ByHand, turn: Turn) {
+    let (committed, _) = tokio::join!(store.commit(turn), async { hand.work() });
+    committed.unwrap();
+}
+
+/// Aliases that the database has.
+fn stored_aliases(store: &Store) -> usize {
+    let all = keys::all(keys::ALIAS);
+    let count = store.inner.shared.read(|db| Ok(db.range(all).count()));
+    count.unwrap()
+}
+
+/// Given a run with many traces that is removed, its traces belong to nobody from then on; they leave the database piece by
+/// piece, between which the store does other things, and the journal is cut behind them.
+#[tokio::test]
+async fn the_traces_of_a_run_are_removed_piece_by_piece() {
+    let dir = TempDir::new().unwrap();
+    let (store, mut hand) = Store::by_hand(dir.path(), &options()).unwrap();
+    let traces = many_traces();
+    commit_by_hand(&store, &mut hand, of_traces("gone", &traces)).await;
+    hand.settle();
+    store.needed_from(0, u64::MAX);
+    commit_by_hand(&store, &mut hand, removing("gone")).await;
+    let mut left = traces.len() - ALIASES_TOGETHER;
+    assert_eq!(stored_aliases(&store), left);
+    for trace in &traces {
+        assert_eq!(store.alias(*trace).unwrap(), None);
+    }
+    assert_eq!(store.aliases_of("gone").unwrap(), []);
+    assert_eq!(store.run_ids(None, true, 9).unwrap(), []);
+    let start = || store.inner.shared.journal_start.load(Ordering::Acquire);
+    store.needed_from(0, u64::MAX);
+    while left > 0 {
+        assert!(start() <= 2, "the journal says the removal");
+        hand.work();
+        left = left.saturating_sub(ALIASES_TOGETHER);
+        assert_eq!(stored_aliases(&store), left);
+    }
+    assert_eq!(start(), 3);
+}
+
+/// Given a crash before all traces of a removed run have left the database, they leave it after the next start.
+#[tokio::test]
+async fn a_crash_leaves_no_traces_of_a_removed_run() {
+    let dir = TempDir::new().unwrap();
+    {
+        let (store, mut hand) = Store::by_hand(dir.path(), &options()).unwrap();
+        commit_by_hand(&store, &mut hand, of_traces("gone", &many_traces())).await;
+        hand.settle();
+        store.needed_from(0, u64::MAX);
+        commit_by_hand(&store, &mut hand, removing("gone")).await;
+        assert!(stored_aliases(&store) > 0);
+    }
+    let store = open(dir.path());
+    store.needed_from(0, u64::MAX);
+    store.close().await.unwrap();
+    assert_eq!(raw::keys(dir.path()), ["!journal", "!runs", "!schema"]);
+}
+
+/// Given a run that begins anew before all traces of the one that was removed have left the database, it has the traces that it
+/// gets and no others.
+#[tokio::test]
+async fn a_run_that_begins_anew_has_its_own_traces() {
+    let dir = TempDir::new().unwrap();
+    let (store, mut hand) = Store::by_hand(dir.path(), &options()).unwrap();
+    let traces = many_traces();
+    let again = &traces[..9];
+    commit_by_hand(&store, &mut hand, of_traces("run", &traces)).await;
+    hand.settle();
+    commit_by_hand(&store, &mut hand, removing("run")).await;
+    commit_by_hand(&store, &mut hand, of_traces("run", again)).await;
+    hand.settle();
+    while hand.work() || store.inner.shared.is_removing() {}
+    assert_eq!(store.aliases_of("run").unwrap(), again);
+    assert_eq!(stored_aliases(&store), again.len());
 }

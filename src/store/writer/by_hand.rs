@@ -50,6 +50,7 @@ impl ByHand {
         while !self.writer.savings.is_empty() {
             self.writer.save_runs();
         }
+        self.writer.remove_some();
         self.writer.cut_as_told();
         if self.writer.closing && !self.writer.closers.is_empty() {
             self.writer.end();
