@@ -214,17 +214,21 @@ impl Shared {
         Ok(staying)
     }
 
-    /// Lets go of the alerts that stayed for a run which is forgotten.
-    pub(super) fn forget_alerts_of(&self, run_id: &str) -> Result<(), StoreError> {
+    /// Lets go of the alerts that stayed for a run which is forgotten. From `behind` on they are of one that began under its id
+    /// after that.
+    pub(super) fn forget_alerts_of(&self, run_id: &str, behind: u64) -> Result<(), StoreError> {
         let oldest = self.first_cursor.load(Ordering::Acquire);
         let (removed, lost) = self.write(|db| {
             let (mut writes, mut leaving, mut lost) = (Writes::default(), Leaving::default(), 0);
             let waits_from = self.undelivered_from(db)?;
             for entry in db.scan_prefix(keys::newest_alerts_of(run_id)) {
                 let (key, cursor) = entry?;
+                let cursor = pieces::read_number(&cursor);
+                if cursor.is_some_and(|cursor| cursor >= behind) {
+                    continue;
+                }
                 writes.remove(&key);
-                let cursor = pieces::read_number(&cursor).unwrap_or(u64::MAX);
-                if cursor < oldest {
+                if let Some(cursor) = cursor.filter(|cursor| *cursor < oldest) {
                     lost += usize::from(cursor >= waits_from);
                     leaving.take_out(db, cursor)?;
                 }

@@ -85,6 +85,7 @@ impl Shared {
             count(|turn| turn.new_runs.len()),
             count(|turn| turn.removed.len()),
         );
+        let cursor_behind = first_cursor + count(|turn| turn.alerts.len()) as u64;
         for turn in turns {
             let begun = turn.new_runs.iter().map(|run| &run.run_id);
             let aliased = turn.aliases.iter().map(|(_, run_id)| run_id);
@@ -100,7 +101,7 @@ impl Shared {
                 }
             }
             self.remove_aliases(&traces)?;
-            self.remove_runs(position, &turn.removed)?;
+            self.remove_runs(position, cursor_behind, &turn.removed)?;
             alerts.extend(turn.alerts);
             forgotten.extend(turn.removed.into_iter().map(|run| run.run_id));
         }

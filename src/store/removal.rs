@@ -46,9 +46,14 @@ impl Removals {
 }
 
 impl Shared {
-    /// Removes runs whose removal is in the journal at `position`; their aliases go later. A state that is newer belongs to a
-    /// run that began after it.
-    pub(super) fn remove_runs(&self, position: u64, runs: &[IndexKey]) -> Result<(), StoreError> {
+    /// Removes runs whose removal is in the journal at `position`, before the alert with that cursor; their aliases go later. A
+    /// state or an alert that is newer belongs to a run that began after it.
+    pub(super) fn remove_runs(
+        &self,
+        position: u64,
+        cursor_behind: u64,
+        runs: &[IndexKey],
+    ) -> Result<(), StoreError> {
         self.removals.add(runs);
         for runs in runs.chunks(RUNS_TOGETHER) {
             let mut writes = Writes::default();
@@ -59,8 +64,8 @@ impl Shared {
                 writes.remove(&keys::index(run));
                 if !is_newer {
                     self.read(|db| writes.remove_stored(db, &keys::run(&run.run_id)))?;
-                    self.forget_alerts_of(&run.run_id)?;
                 }
+                self.forget_alerts_of(&run.run_id, cursor_behind)?;
             }
             self.write(|db| writes.apply(db))?;
         }

@@ -248,3 +248,31 @@ async fn the_oldest_alerts_leave_and_are_counted() {
     settled(&store).await;
     assert_eq!(cursors(&store), [15, 16]);
 }
+
+/// Given a run that was removed and began anew, its newest alert is still known after a crash, also once its state was saved; those
+/// from before the removal are not.
+#[tokio::test]
+async fn a_run_that_begins_anew_has_its_newest_alert_after_a_crash() {
+    let dir = TempDir::new().unwrap();
+    let newest = |store: &Store| {
+        let alerts = store.newest_alerts_of("run").unwrap();
+        let alerts = alerts.iter().map(|alert| (alert.warning.id, alert.cursor));
+        alerts.collect::<Vec<_>>()
+    };
+    {
+        let (store, mut hand) = Store::by_hand(dir.path(), &options()).unwrap();
+        for turn in [of("run", 1), of("run", 2), removing("run"), of("run", 2)] {
+            let (committed, _) = tokio::join!(store.commit(turn), async { hand.work() });
+            committed.unwrap();
+            hand.settle();
+        }
+        assert_eq!(newest(&store), [(2, 3)]);
+    }
+    for _ in 0..2 {
+        let (store, mut hand) = Store::by_hand(dir.path(), &options()).unwrap();
+        assert_eq!(newest(&store), [(2, 3)]);
+        let saving = store.save_runs(vec![saved(8, "run", 10)]);
+        let (saved, _) = tokio::join!(saving, async { hand.work() });
+        saved.unwrap();
+    }
+}
