@@ -6,8 +6,8 @@
 //! then the database is asked, as it always was.
 //!
 //! A database that is opened empty has its filter at once. For any other one, the thread that writes snapshots makes it, beside
-//! the work, from the states and traces that it has; until then the database is asked. The same thread makes a larger one when
-//! runs have come and gone for so long that the filter has too much.
+//! the work, from the states and traces that it has; until then the database is asked. The same thread makes another one when
+//! runs have come, or come and gone, for so long that the filter has too much. It has room for twice what was there.
 
 use std::hash::BuildHasher;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -127,24 +127,26 @@ impl Filter {
 impl Shared {
     /// Makes the filter of what is in the database, if one is wanted; none when told to leave.
     pub(super) fn learn_keys(&self, leave: &AtomicBool) -> Result<(), StoreError> {
-        if !self.known.is_wanted() {
-            return Ok(());
-        }
-        // A run has about one trace that is not its name.
-        let room = (self.run_count() as usize).saturating_mul(2);
-        self.known.filters().coming = Some(Filter::for_keys(room));
-        let learned = self.read_keys(leave);
-        let mut filters = self.known.filters();
-        let coming = filters.coming.take();
-        if let Ok(true) = learned {
+        // A run has about one trace that is not its name. Where they have far more, the first filter tells how many there are.
+        let mut keys = (self.run_count() as usize).saturating_mul(2);
+        while self.known.is_wanted() {
+            self.known.filters().coming = Some(Filter::for_keys(keys));
+            let learned = self.read_keys(leave);
+            let mut filters = self.known.filters();
+            let coming = filters.coming.take();
+            let Some(found) = learned? else {
+                break;
+            };
             filters.all = coming;
+            keys = found.saturating_mul(2);
         }
-        learned.map(|_| ())
+        Ok(())
     }
 
-    /// Notes all runs that have a state and all traces. What comes meanwhile is noted by whoever brings it. False when told to
-    /// leave.
-    fn read_keys(&self, leave: &AtomicBool) -> Result<bool, StoreError> {
+    /// Notes all runs that have a state and all traces, and answers how many these are; none when told to leave. What comes
+    /// meanwhile is noted by whoever brings it.
+    fn read_keys(&self, leave: &AtomicBool) -> Result<Option<usize>, StoreError> {
+        let mut count = 0;
         for kind in [keys::RUN, keys::ALIAS] {
             let range = keys::all(kind);
             let (mut start, end) = (range.start.to_vec(), range.end);
@@ -160,16 +162,17 @@ impl Shared {
                     Ok(found)
                 })?;
                 self.known.add(found.iter().map(|key| key.to_vec()));
+                count += found.len();
                 let Some(last) = found.last() else {
                     break;
                 };
                 // A key with a zero byte behind it is the very next one.
                 start = [last, &[0][..]].concat();
                 if leave.load(Ordering::Relaxed) {
-                    return Ok(false);
+                    return Ok(None);
                 }
             }
         }
-        Ok(true)
+        Ok(Some(count))
     }
 }

@@ -110,6 +110,30 @@ async fn a_crowded_filter_is_made_anew() {
     assert!(Known::default().is_wanted() && !Known::nothing().is_wanted());
 }
 
+/// Given far more traces than runs, the filter is made with room for them, and not once more.
+#[tokio::test]
+async fn a_filter_has_room_for_many_traces() {
+    let dir = TempDir::new().unwrap();
+    let store = open(dir.path());
+    put(&store, "run").await;
+    let trace = |number: u128| TraceId(number.to_be_bytes());
+    let shared = &store.inner.shared;
+    let aliases = (0..200_000).map(trace).map(keys::alias);
+    let write = |db: &sled::Db| {
+        aliases
+            .clone()
+            .try_for_each(|key| db.insert(key, "run").map(drop))
+    };
+    shared.write(write).unwrap();
+    shared.known.add(aliases.clone());
+    assert!(shared.known.is_wanted());
+    learn(&store);
+    assert!(!shared.known.is_wanted());
+    assert!(!lacks_trace(&store, trace(7)));
+    let absent = (200_000..201_000).filter(|number| lacks_trace(&store, trace(*number)));
+    assert!(absent.count() > 980);
+}
+
 /// Given a run whose place in the index is lost together with the number of runs, it is listed before the runs are counted.
 #[tokio::test]
 async fn runs_that_are_not_listed_are_counted() {
