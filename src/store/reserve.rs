@@ -29,7 +29,18 @@ pub(super) fn refill(dir: &Path, bytes: u64) {
     }
 }
 
+/// Sees whether there is room for so many bytes more, by taking them for a moment under this name.
+pub(super) fn try_room(path: &Path, bytes: u64) -> io::Result<()> {
+    let filled = fill(path, bytes).map(drop);
+    let _ = fs::remove_file(path);
+    filled
+}
+
 fn make(path: &Path, bytes: u64) -> io::Result<()> {
+    fill(path, bytes)?.sync_all()
+}
+
+fn fill(path: &Path, bytes: u64) -> io::Result<File> {
     const PIECE: u64 = 64 << 10;
     let mut file = File::create(path)?;
     let mut left = bytes;
@@ -38,7 +49,7 @@ fn make(path: &Path, bytes: u64) -> io::Result<()> {
         file.write_all(&vec![0; piece as usize])?;
         left -= piece;
     }
-    file.sync_all()
+    Ok(file)
 }
 
 #[cfg(test)]

@@ -25,6 +25,7 @@ use xxhash_rust::xxh3::xxh3_64;
 use super::error::StoreError;
 use super::keys;
 use super::pieces;
+use super::reserve;
 use super::shared::{Shared, count};
 
 /// Directory of the snapshots, beside the database's, so that it stays when that one is set aside.
@@ -52,6 +53,17 @@ const KEPT: usize = 2;
 
 /// Share of the time, one part in this many, that may go into writing snapshots: a large store is written less often.
 const SHARE_OF_TIME: u32 = 20;
+
+/// How often the time until the next one is doubled while they cannot be written: each try may have filled the disk nearly.
+const DOUBLED_MAX: u32 = 4;
+
+/// Bytes of a snapshot behind each of which it is seen whether there is still this room on the disk: what the store writes
+/// meanwhile must not be what finds it full.
+const BYTES_A_LOOK: usize = 4 << 20;
+const ROOM_BYTES: u64 = 8 << 20;
+
+/// File by which that is seen.
+const ROOM: &str = "room.unfinished";
 
 /// What a snapshot says of itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -250,6 +262,7 @@ const LEARN_AFTER: Duration = Duration::from_secs(2);
 /// until the other end of `stop` is gone. It also sees to it that what the store lacks is known, and that all runs are listed.
 pub(super) fn keep(shared: &Arc<Shared>, every: Duration, stop: &Receiver<()>, leave: &AtomicBool) {
     let mut contained = None;
+    let mut failures = 0;
     let mut wait = every;
     if stop.recv_timeout(LEARN_AFTER.min(every)) != Err(RecvTimeoutError::Timeout) {
         return;
@@ -269,17 +282,21 @@ pub(super) fn keep(shared: &Arc<Shared>, every: Duration, stop: &Receiver<()>, l
             continue;
         }
         let began = Instant::now();
-        match write(shared, leave) {
+        let written = write(shared, leave);
+        wait = every.max(began.elapsed() * SHARE_OF_TIME);
+        match written {
             Ok(Some(head)) => {
                 contained = Some(position);
+                failures = 0;
                 shared.snapshot_start.store(head.start, Ordering::Release);
                 shared.snapshot_at_ms.store(head.at_ms, Ordering::Release);
                 count(&shared.tally.snapshots, 1);
-                wait = every.max(began.elapsed() * SHARE_OF_TIME);
             }
             Ok(None) => return,
             Err(error) => {
                 count(&shared.tally.snapshots_failed, 1);
+                failures = DOUBLED_MAX.min(failures + 1);
+                wait *= 1 << failures;
                 tracing::warn!(%error, "a snapshot could not be written; the one before stays");
             }
         }
@@ -293,7 +310,7 @@ fn learn(shared: &Shared, leave: &AtomicBool) {
 }
 
 /// Writes a snapshot of what the database holds; none when told to leave.
-fn write(shared: &Shared, leave: &AtomicBool) -> Result<Option<Head>, StoreError> {
+pub(super) fn write(shared: &Shared, leave: &AtomicBool) -> Result<Option<Head>, StoreError> {
     let dir = dir_of(&shared.dir);
     let refused = |error| StoreError::io("cannot write a snapshot in", &dir, error);
     fs::create_dir_all(&dir).map_err(refused)?;
@@ -305,16 +322,42 @@ fn write(shared: &Shared, leave: &AtomicBool) -> Result<Option<Head>, StoreError
         start: shared.journal_start.load(Ordering::Acquire),
         at_ms: now_ms(),
     };
-    let out = File::create(&unfinished)
-        .map(BufWriter::new)
-        .map_err(refused)?;
+    let written = write_values(shared, leave, head, &unfinished);
+    let named = written.and_then(|is_whole| {
+        if is_whole {
+            let named = fs::rename(&unfinished, &path);
+            named.and_then(|()| sync_dir(&dir)).map_err(refused)?;
+        }
+        Ok(is_whole)
+    });
+    if !matches!(named, Ok(true)) {
+        // What it takes up may be needed.
+        let _ = fs::remove_file(&unfinished);
+    }
+    if !named? {
+        return Ok(None);
+    }
+    for (_, old) in before.into_iter().skip(KEPT - 1) {
+        let _ = fs::remove_file(old);
+    }
+    Ok(Some(head))
+}
+
+/// Writes what the database holds to a file, and syncs it. False when told to leave.
+fn write_values(
+    shared: &Shared,
+    leave: &AtomicBool,
+    head: Head,
+    path: &Path,
+) -> Result<bool, StoreError> {
+    let refused = |error| StoreError::io("cannot write the snapshot", path, error);
+    let out = File::create(path).map(BufWriter::new).map_err(refused)?;
     let mut records = Records::begin(out, head).map_err(refused)?;
     let mut after = Vec::new();
-    let mut untrimmed_bytes = 0;
+    let (mut untrimmed_bytes, mut unlooked_bytes) = (0, 0);
     while let Some((key, value)) = next(shared, &after)? {
         if leave.load(Ordering::Relaxed) {
-            let _ = fs::remove_file(&unfinished);
-            return Ok(None);
+            return Ok(false);
         }
         records.add(&key, &value).map_err(refused)?;
         untrimmed_bytes += value.len() as u64;
@@ -323,18 +366,18 @@ fn write(shared: &Shared, leave: &AtomicBool) -> Result<Option<Head>, StoreError
             shared.read(|db| pieces::trim_cache(db, &key))?;
             untrimmed_bytes = 0;
         }
+        unlooked_bytes += key.len() + value.len();
+        if unlooked_bytes >= BYTES_A_LOOK {
+            reserve::try_room(&path.with_file_name(ROOM), ROOM_BYTES).map_err(refused)?;
+            unlooked_bytes = 0;
+        }
         after = key;
     }
     let finished = records
         .end()
         .and_then(|out| out.into_inner().map_err(io::IntoInnerError::into_error));
     let finished = finished.and_then(|file| file.sync_all());
-    let named = finished.and_then(|()| fs::rename(&unfinished, &path));
-    named.and_then(|()| sync_dir(&dir)).map_err(refused)?;
-    for (_, old) in before.into_iter().skip(KEPT - 1) {
-        let _ = fs::remove_file(old);
-    }
-    Ok(Some(head))
+    finished.map(|()| true).map_err(refused)
 }
 
 type KeyAndValue = (Vec<u8>, Vec<u8>);

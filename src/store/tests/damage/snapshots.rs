@@ -112,3 +112,52 @@ async fn snapshots_are_written_beside_the_work() {
     }
     assert_eq!(store.counters().snapshots_failed, 0);
 }
+
+/// Names of what lies in the directory of snapshots.
+fn snapshot_files(dir: &Path) -> Vec<String> {
+    let files = fs::read_dir(snapshot::dir_of(dir)).unwrap();
+    let names = files.map(|file| file.unwrap().file_name().into_string().unwrap());
+    names.collect()
+}
+
+/// Given a disk that is full, or nearly so, before a snapshot is finished, what it took of the disk is given back at once, and the
+/// next one is written when there is room.
+#[tokio::test]
+async fn a_snapshot_that_finds_no_room_leaves_none_of_it() {
+    let dir = TempDir::new().unwrap();
+    let store = open(dir.path());
+    let states = (0..100).map(|run| saved(run, &run_id(run), 60_000));
+    store.save_runs(states.collect()).await.unwrap();
+    let write = || snapshot::write(&store.inner.shared, &AtomicBool::new(false));
+    fs::create_dir_all(snapshot::dir_of(dir.path())).unwrap();
+    for full in ["00000001.unfinished", "room.unfinished"] {
+        let full = snapshot::dir_of(dir.path()).join(full);
+        std::os::unix::fs::symlink("/dev/full", full).unwrap();
+        let error = write().unwrap_err();
+        assert!(error.is_full(), "{error}");
+        assert!(snapshot_files(dir.path()).is_empty());
+    }
+    assert!(write().unwrap().is_some());
+    assert_eq!(snapshot_files(dir.path()), ["00000001.snapshot"]);
+}
+
+/// Given snapshots that cannot be written, they are tried after longer and longer times.
+#[tokio::test]
+async fn snapshots_that_fail_are_tried_less_often() {
+    let every = Duration::from_millis(20);
+    let dir = TempDir::new().unwrap();
+    let options = Options {
+        snapshot_every: Some(every),
+        ..options()
+    };
+    let in_its_place = snapshot::dir_of(dir.path()).join("00000001.unfinished");
+    fs::create_dir_all(in_its_place).unwrap();
+    let began = Instant::now();
+    let store = Store::open(dir.path(), &options).unwrap();
+    store.commit(idle("run", 1)).await.unwrap();
+    while store.counters().snapshots_failed < 4 {
+        assert!(began.elapsed() < Duration::from_secs(20), "they are tried");
+        tokio::time::sleep(Duration::from_millis(1)).await;
+    }
+    assert!(began.elapsed() >= (2 + 4 + 8) * every);
+}
