@@ -1,7 +1,6 @@
 //! What is read from the store, and the writes that wait for nobody: index, states, aliases, journal, cursors.
 //! What is committed and not in the database yet is found all the same.
 
-use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use crate::engine::event::{Text, TraceId};
@@ -114,14 +113,15 @@ impl Shared {
 
     /// The traces that belong to a run beside the one that it may be named after.
     pub(super) fn aliases_of(&self, run_id: &str) -> Result<Vec<TraceId>, StoreError> {
-        let waiting = Arc::clone(&self.pending());
+        // They come into the database before they leave here.
+        let waiting = self.waiting_aliases_of(run_id);
         let prefix = keys::aliases_of_run(run_id);
         let keys = self.read(|db| {
             let keys = db.scan_prefix(&prefix).keys();
             keys.collect::<sled::Result<Vec<_>>>()
         })?;
         let stored = keys.iter().filter_map(|key| keys::alias_trace(key));
-        let mut traces: Vec<_> = stored.chain(waiting.aliases.keys().copied()).collect();
+        let mut traces: Vec<_> = stored.chain(waiting).collect();
         traces.sort_unstable();
         traces.dedup();
         // Some may have gone over to another run since.
@@ -132,6 +132,14 @@ impl Shared {
             }
         }
         Ok(belong)
+    }
+
+    /// Traces of a run that may not be in the database yet.
+    fn waiting_aliases_of(&self, run_id: &str) -> Vec<TraceId> {
+        let pending = self.pending();
+        let of_run = pending.aliases.iter();
+        let of_run = of_run.filter(|(_, owner)| ***owner == *run_id);
+        of_run.map(|(trace, _)| *trace).collect()
     }
 
     /// One item for each turn, and an error for each record that is missing or cannot be read. An error of the file
