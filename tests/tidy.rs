@@ -106,6 +106,7 @@ const ROOMS: &[Room] = &[
         crates: &[
             "humantime",
             "prost",
+            "fs2",
             "sled",
             "thiserror",
             "tokio",

@@ -29,18 +29,15 @@ pub(super) fn refill(dir: &Path, bytes: u64) {
     }
 }
 
-/// Sees whether there is room for so many bytes more, by taking them for a moment under this name.
-pub(super) fn try_room(path: &Path, bytes: u64) -> io::Result<()> {
-    let filled = fill(path, bytes).map(drop);
-    let _ = fs::remove_file(path);
-    filled
+/// Refuses what would leave less than this of a disk. One that does not say how much of it is free is taken to have room.
+pub(super) fn check_room(dir: &Path, bytes: u64) -> io::Result<()> {
+    match fs2::available_space(dir) {
+        Ok(free) if free < bytes => Err(io::ErrorKind::StorageFull.into()),
+        _ => Ok(()),
+    }
 }
 
 fn make(path: &Path, bytes: u64) -> io::Result<()> {
-    fill(path, bytes)?.sync_all()
-}
-
-fn fill(path: &Path, bytes: u64) -> io::Result<File> {
     const PIECE: u64 = 64 << 10;
     let mut file = File::create(path)?;
     let mut left = bytes;
@@ -49,7 +46,7 @@ fn fill(path: &Path, bytes: u64) -> io::Result<File> {
         file.write_all(&vec![0; piece as usize])?;
         left -= piece;
     }
-    Ok(file)
+    file.sync_all()
 }
 
 #[cfg(test)]

@@ -57,13 +57,10 @@ const SHARE_OF_TIME: u32 = 20;
 /// How often the time until the next one is doubled while they cannot be written: each try may have filled the disk nearly.
 const DOUBLED_MAX: u32 = 4;
 
-/// Bytes of a snapshot behind each of which it is seen whether there is still this room on the disk: what the store writes
-/// meanwhile must not be what finds it full.
+/// What a snapshot must leave of the disk, in bytes, which is looked at before it begins, for as much as the one before took, and
+/// behind so many bytes of it: what the store writes meanwhile must not be what finds the disk full.
+const ROOM_BYTES: u64 = 16 << 20;
 const BYTES_A_LOOK: usize = 4 << 20;
-const ROOM_BYTES: u64 = 8 << 20;
-
-/// File by which that is seen.
-const ROOM: &str = "room.unfinished";
 
 /// What a snapshot says of itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -315,6 +312,9 @@ pub(super) fn write(shared: &Shared, leave: &AtomicBool) -> Result<Option<Head>,
     let refused = |error| StoreError::io("cannot write a snapshot in", &dir, error);
     fs::create_dir_all(&dir).map_err(refused)?;
     let before = list(&dir)?;
+    let newest = before.first().and_then(|(_, path)| fs::metadata(path).ok());
+    let as_before = newest.map_or(0, |data| data.len());
+    reserve::check_room(&dir, ROOM_BYTES.saturating_add(as_before)).map_err(refused)?;
     let number = before.first().map_or(1, |(number, _)| number + 1);
     let path = dir.join(format!("{number:08}.{EXTENSION}"));
     let unfinished = path.with_extension(UNFINISHED);
@@ -368,7 +368,7 @@ fn write_values(
         }
         unlooked_bytes += key.len() + value.len();
         if unlooked_bytes >= BYTES_A_LOOK {
-            reserve::try_room(&path.with_file_name(ROOM), ROOM_BYTES).map_err(refused)?;
+            reserve::check_room(path, ROOM_BYTES).map_err(refused)?;
             unlooked_bytes = 0;
         }
         after = key;

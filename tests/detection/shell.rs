@@ -280,8 +280,8 @@ fn one_error_under_other_commands() {
     check(&tries, &["no_progress", "same_error"]);
 }
 
-/// Given a command whose description is worded anew each time, as coding agents do: tests that pass after each edit are work, and the
-/// command again and again a loop.
+/// Given a command whose description is worded anew each time, as coding agents do: tests that pass after each edit are work, and
+/// the command again and again a loop.
 #[test]
 fn descriptions_beside_commands() {
     const WORDS: [&str; 6] = [

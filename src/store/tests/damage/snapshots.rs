@@ -120,24 +120,33 @@ fn snapshot_files(dir: &Path) -> Vec<String> {
     names.collect()
 }
 
-/// Given a disk that is full, or nearly so, before a snapshot is finished, what it took of the disk is given back at once, and the
-/// next one is written when there is room.
+/// Given a disk that is full before a snapshot is finished, what it took of the disk is given back at once, and the next one is
+/// written when there is room; given one on which there is no room for another one as large, none is begun.
 #[tokio::test]
 async fn a_snapshot_that_finds_no_room_leaves_none_of_it() {
     let dir = TempDir::new().unwrap();
     let store = open(dir.path());
-    let states = (0..100).map(|run| saved(run, &run_id(run), 60_000));
-    store.save_runs(states.collect()).await.unwrap();
+    store
+        .save_runs(vec![saved(1, &run_id(1), 60_000)])
+        .await
+        .unwrap();
     let write = || snapshot::write(&store.inner.shared, &AtomicBool::new(false));
-    fs::create_dir_all(snapshot::dir_of(dir.path())).unwrap();
-    for full in ["00000001.unfinished", "room.unfinished"] {
-        let full = snapshot::dir_of(dir.path()).join(full);
-        std::os::unix::fs::symlink("/dev/full", full).unwrap();
-        let error = write().unwrap_err();
-        assert!(error.is_full(), "{error}");
-        assert!(snapshot_files(dir.path()).is_empty());
-    }
+    let in_dir = |name: &str| snapshot::dir_of(dir.path()).join(name);
+    fs::create_dir_all(in_dir("")).unwrap();
+    std::os::unix::fs::symlink("/dev/full", in_dir("00000001.unfinished")).unwrap();
+    let error = write().unwrap_err();
+    assert!(error.is_full(), "{error}");
+    assert!(snapshot_files(dir.path()).is_empty());
     assert!(write().unwrap().is_some());
+    assert_eq!(snapshot_files(dir.path()), ["00000001.snapshot"]);
+
+    // It takes nothing of the disk, and says that it is larger than any.
+    let file = fs::OpenOptions::new()
+        .write(true)
+        .open(in_dir("00000001.snapshot"));
+    file.unwrap().set_len(8 << 40).unwrap();
+    let error = write().unwrap_err();
+    assert!(error.is_full(), "{error}");
     assert_eq!(snapshot_files(dir.path()), ["00000001.snapshot"]);
 }
 
