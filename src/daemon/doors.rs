@@ -1,12 +1,13 @@
 //! The addresses of the daemon, taken before anything else, so that a mistake there costs nothing.
 
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::sync::Arc;
 
 use tokio::net::TcpListener;
 
 use super::StartError;
 use crate::config::Settings;
-use crate::door::{Door, Lock};
+use crate::door::{Door, Lock, Places};
 
 /// The addresses, taken.
 pub(super) struct Doors {
@@ -52,6 +53,19 @@ impl Doors {
             Some(_) => format!("https://{address}"),
             None => address.to_string(),
         }
+    }
+
+    /// The addresses by the names that metrics have for them, and the places there.
+    pub(super) fn places(&self) -> Vec<(&'static str, Arc<Places>)> {
+        let doors = [
+            ("otlp_grpc", Some(&self.grpc)),
+            ("otlp_http", self.http.as_ref()),
+            ("api", Some(&self.api)),
+        ];
+        let doors = doors.into_iter();
+        doors
+            .filter_map(|(name, door)| Some((name, Arc::clone(door?.places()))))
+            .collect()
     }
 }
 

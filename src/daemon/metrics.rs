@@ -6,11 +6,12 @@
 mod tables;
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::time::Instant;
 
 use super::houses::House;
 use super::process;
-use crate::door::{self, Tenant};
+use crate::door::{self, Places, Tenant};
 use crate::engine::guard::policy::VerdictKind;
 use crate::engine::warning::Rule;
 use crate::export::forward::{ForwardStatus, Forwards};
@@ -26,6 +27,8 @@ use tables::{EXPORTER_COUNTERS, FORWARD_COUNTERS, SHARD_COUNTERS, SHARD_GAUGES, 
 
 /// Where the numbers are.
 pub(super) struct Sources {
+    /// The addresses by their names, and the places there.
+    pub(super) doors: Vec<(&'static str, Arc<Places>)>,
     pub(super) intake: Intake,
     pub(super) houses: BTreeMap<Tenant, House>,
     pub(super) forwards: Forwards,
@@ -52,6 +55,7 @@ impl Sources {
         let mut page = Page::default();
         if is_operator {
             process(&mut page, self.began, self.memory_limit);
+            doors(&mut page, &self.doors);
             receiver(&mut page, &self.intake);
             normalizer(&mut page, self.intake.normalizer());
             let lines = [Some(&self.forwards), self.own_spans.as_ref()];
@@ -112,11 +116,6 @@ fn process(page: &mut Page, began: Instant, memory_limit: Option<u64>) {
         .sample(&[("outcome", "taken")], events::CONFIG_TAKEN.value())
         .sample(&[("outcome", "refused")], events::CONFIG_REFUSED.value());
     page.counter(
-        "door_failed_handshakes_total",
-        "TLS handshakes that failed, at any of the addresses: of peers who do not trust the certificate, have none that is asked for, or speak no TLS.",
-    )
-    .value(door::failed_handshakes());
-    page.counter(
         "process_panics_total",
         "Defects that showed; the log says where.",
     )
@@ -131,6 +130,26 @@ fn process(page: &mut Page, began: Instant, memory_limit: Option<u64>) {
         "Spans of the daemon's own that ended while too many waited to be sent.",
     )
     .value(spans::SPANS_DROPPED.value());
+}
+
+fn doors(page: &mut Page, doors: &[(&str, Arc<Places>)]) {
+    let help = "Open connections, those that have not begun among them.";
+    let mut family = page.gauge("door_connections", help);
+    for (door, places) in doors {
+        family.sample(&[("door", door)], places.taken());
+    }
+    let mut family = page.counter(
+        "door_full_total",
+        "Connections that found all places of the address taken: one that had not begun was closed for them, or they waited.",
+    );
+    for (door, places) in doors {
+        family.sample(&[("door", door)], places.full());
+    }
+    page.counter(
+        "door_failed_handshakes_total",
+        "TLS handshakes that failed, at any of the addresses: of peers who do not trust the certificate, have none that is asked for, or speak no TLS.",
+    )
+    .value(door::failed_handshakes());
 }
 
 fn receiver(page: &mut Page, intake: &Intake) {

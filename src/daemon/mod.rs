@@ -155,6 +155,7 @@ impl Daemon {
         let normalizer = Arc::new(Normalizer::with(settings.normalize.clone()));
         let intake = intake(settings, &houses, Arc::clone(&normalizer), &forwards);
         let sources = Sources {
+            doors: doors.places(),
             intake: intake.clone(),
             houses: houses.clone(),
             forwards: forwards.clone(),

@@ -1,10 +1,9 @@
 //! Connections, from the listening socket to the server that speaks HTTP over them.
 //!
-//! A peer that connects and says nothing must cost little: each has to finish its handshake and to begin in time, and
-//! there are only so many at once; further ones wait in the system's queue. What a peer may do once it has begun is the
-//! server's affair (time for headers, signs of life, number of streams).
+//! A peer that connects and says nothing must cost little: each has to finish its handshake and to begin in time, and there
+//! are only so many places (`places`); who finds none waits, and further ones behind it in the system's queue. What a peer may
+//! do once it has begun is the server's affair (time for headers, signs of life, number of streams).
 
-use std::fs;
 use std::future;
 use std::io;
 use std::pin::Pin;
@@ -13,29 +12,19 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
+use futures_util::future::BoxFuture;
 use futures_util::{Stream, StreamExt, stream};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
-use tokio::time::{Sleep, timeout};
+use tokio::sync::OwnedSemaphorePermit;
+use tokio::time::timeout;
 use tokio_rustls::TlsAcceptor;
 use tokio_rustls::server::TlsStream;
 use tonic::transport::server::Connected;
 
 use super::peer::Peer;
+use super::places::{Beginning, Places};
 use super::tls::Tls;
-
-/// Connections at once, of one door, where the system gives the process file descriptors enough.
-const CONNECTIONS_MAX: usize = 1024;
-
-/// File descriptors that are left to the store, exporters and threads.
-const FILES_KEPT: usize = 64;
-
-/// Doors that share the others.
-const DOORS: usize = 3;
-
-/// File descriptors of a process that nobody knows more of.
-const FILES_USUAL: usize = 1024;
 
 /// Longest time for a TLS handshake.
 const HANDSHAKE_MAX: Duration = Duration::from_secs(10);
@@ -61,31 +50,20 @@ pub fn failed_handshakes() -> u64 {
 /// The connections as they come in.
 pub(super) fn incoming(
     listener: TcpListener,
+    places: Arc<Places>,
     tls: Option<Arc<Tls>>,
 ) -> impl Stream<Item = io::Result<Connection>> {
-    let limits = fs::read_to_string("/proc/self/limits").unwrap_or_default();
-    let most = connections_max(&limits);
-    let places = Arc::new(Semaphore::new(most));
+    // One more than there are places: it is for this one that another is closed.
+    let at_once = places.most() + 1;
     let accepted = stream::unfold((listener, places), |(listener, places)| async {
-        let place = Arc::clone(&places).acquire_owned().await.ok()?;
         let socket = accept(&listener).await;
-        Some(((socket, place), (listener, places)))
+        let place = places.take().await;
+        Some(((socket, place, places.beginning()), (listener, places)))
     });
     accepted
-        .map(move |(socket, place)| begin(socket, place, tls.clone()))
-        .buffer_unordered(most)
+        .map(move |(socket, place, beginning)| begin(socket, place, beginning, tls.clone()))
+        .buffer_unordered(at_once)
         .filter_map(|connection| future::ready(connection.map(Ok)))
-}
-
-/// Connections at once, of one door, under these limits (as Linux shows them): a store that has no file descriptor left can
-/// begin no file.
-fn connections_max(limits: &str) -> usize {
-    let line = limits
-        .lines()
-        .find_map(|line| line.strip_prefix("Max open files"));
-    let files = line.and_then(|line| line.split_whitespace().next()?.parse().ok());
-    let files: usize = files.unwrap_or(FILES_USUAL);
-    (files.saturating_sub(FILES_KEPT) / DOORS).clamp(1, CONNECTIONS_MAX)
 }
 
 async fn accept(listener: &TcpListener) -> TcpStream {
@@ -104,6 +82,7 @@ async fn accept(listener: &TcpListener) -> TcpStream {
 async fn begin(
     socket: TcpStream,
     place: OwnedSemaphorePermit,
+    mut beginning: Beginning,
     tls: Option<Arc<Tls>>,
 ) -> Option<Connection> {
     // An answer is one small packet; it must not wait for another to fill it up.
@@ -112,10 +91,10 @@ async fn begin(
         None => Wire::Plain(socket),
         Some(tls) => {
             let shaking = TlsAcceptor::from(tls.config()).accept(socket);
-            let shaken = match timeout(HANDSHAKE_MAX, shaking).await {
-                Ok(Ok(stream)) => Ok(stream),
-                Ok(Err(error)) => Err(error.to_string()),
-                Err(_) => Err(format!("not done after {HANDSHAKE_MAX:?}")),
+            let shaken = tokio::select! {
+                shaken = shaking => shaken.map_err(|error| error.to_string()),
+                () = tokio::time::sleep(HANDSHAKE_MAX) => Err(format!("not done after {HANDSHAKE_MAX:?}")),
+                () = beginning.unwanted() => Err("its place was wanted for another".to_owned()),
             };
             match shaken {
                 Ok(stream) => Wire::Tls(Box::new(stream)),
@@ -133,7 +112,9 @@ async fn begin(
         peer: Peer::default(),
         waits: false,
         read: 0,
-        opening: Some(Box::pin(tokio::time::sleep(OPENING_MAX))),
+        opening: Some(Box::pin(async move {
+            let _ = timeout(OPENING_MAX, beginning.unwanted()).await;
+        })),
         _place: place,
     })
 }
@@ -152,8 +133,8 @@ pub struct Connection {
     waits: bool,
     /// Bytes read while it is opening.
     read: usize,
-    /// How long it may still take to begin; nothing once it has.
-    opening: Option<Pin<Box<Sleep>>>,
+    /// Comes when it has taken too long to begin, or its place is wanted for another; nothing once it has begun.
+    opening: Option<BoxFuture<'static, ()>>,
     /// Given back when the connection ends.
     _place: OwnedSemaphorePermit,
 }
@@ -185,7 +166,7 @@ impl Connection {
         Poll::Ready(())
     }
 
-    /// The error of a peer that takes too long to begin.
+    /// The error of a peer that has not begun and may not stay for it.
     fn overdue(&mut self, context: &mut Context<'_>) -> Poll<io::Result<()>> {
         match &mut self.opening {
             Some(opening) => {
@@ -265,21 +246,6 @@ impl Connected for Connection {
 mod tests {
     use super::*;
 
-    /// Given limits, three doors together leave files for the store, also where there are few.
-    #[test]
-    fn connections_leave_files_for_the_store() {
-        let limits = |files: &str| {
-            format!(
-                "Limit                     Soft Limit           Hard Limit           Units     \n\
-                 Max open files            {files}                  524288               files     \n"
-            )
-        };
-        for (files, most) in [("256", 64), ("1024", 320), ("20000", 1024), ("50", 1)] {
-            assert_eq!(connections_max(&limits(files)), most, "{files}");
-        }
-        assert_eq!(connections_max(""), 320);
-    }
-
     /// How often a connection has to be asked until it writes something.
     async fn asked_to_write(connection: &mut Connection) -> usize {
         let mut asked = 0;
@@ -298,8 +264,9 @@ mod tests {
     async fn an_answer_waits_for_others_that_come_soon() {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let _other_end = TcpStream::connect(listener.local_addr().unwrap()).await;
-        let place = Arc::new(Semaphore::new(1)).acquire_owned().await.unwrap();
-        let connection = begin(accept(&listener).await, place, None).await;
+        let places = Places::of(&listener);
+        let (place, beginning) = (places.take().await, places.beginning());
+        let connection = begin(accept(&listener).await, place, beginning, None).await;
         let mut connection = connection.unwrap();
         assert_eq!(asked_to_write(&mut connection).await, 1);
 

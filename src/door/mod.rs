@@ -1,7 +1,7 @@
 //! The addresses that others reach: who may come in, over what, and how many at a time.
 //!
-//! A [`Door`] is a listening socket with its lock. Connections come in one by one (`connection`): each is counted, has to begin
-//! in time, goes through TLS where certificates are set (`tls`), and is read from while there is room (`peer`). Every request
+//! A [`Door`] is a listening socket with its lock. Connections come in one by one (`connection`): each takes a place (`places`),
+//! has to begin in time, goes through TLS where certificates are set (`tls`), and is read from while there is room (`peer`). Every request
 //! then shows its token where tokens are set (`token`); the token also says which [`Tenant`] the request belongs to.
 //! Certificates and tokens are read again when their files change (`watch`), so that they can be renewed under a running daemon;
 //! what cannot be used leaves the old in place.
@@ -13,6 +13,7 @@ mod connection;
 mod discard;
 mod file;
 mod peer;
+mod places;
 #[cfg(test)]
 mod tests;
 mod tls;
@@ -22,6 +23,7 @@ pub use connection::{Connection, failed_handshakes};
 pub use discard::discard;
 pub use file::warn_if_public;
 pub use peer::Peer;
+pub use places::Places;
 pub use tls::{TlsFiles, TlsVersion};
 pub use token::{Credential, Tenant, Token, Tokens, UNAUTHENTICATED};
 
@@ -110,6 +112,7 @@ impl Fault {
 #[derive(Debug)]
 pub struct Door {
     listener: TcpListener,
+    places: Arc<Places>,
     tls: Option<Arc<Tls>>,
     tokens: Tokens,
 }
@@ -121,6 +124,7 @@ impl Door {
     /// When a file of the lock cannot be used.
     pub fn new(listener: TcpListener, lock: &Lock) -> Result<Self, Fault> {
         Ok(Self {
+            places: Places::of(&listener),
             listener,
             tls: lock.tls.as_ref().map(Tls::read).transpose()?.map(Arc::new),
             tokens: Tokens::read(&lock.tokens)?,
@@ -133,6 +137,12 @@ impl Door {
     /// When the system does not say.
     pub fn address(&self) -> io::Result<SocketAddr> {
         self.listener.local_addr()
+    }
+
+    /// The places of its connections.
+    #[must_use]
+    pub fn places(&self) -> &Arc<Places> {
+        &self.places
     }
 
     /// What requests have to show.
@@ -149,7 +159,8 @@ impl Door {
         impl Future<Output = ()>,
     ) {
         let watch = watch(self.tls.clone(), self.tokens.clone());
-        (connection::incoming(self.listener, self.tls), watch)
+        let connections = connection::incoming(self.listener, self.places, self.tls);
+        (connections, watch)
     }
 }
 
@@ -157,6 +168,7 @@ impl From<TcpListener> for Door {
     /// A door without a lock.
     fn from(listener: TcpListener) -> Self {
         Self {
+            places: Places::of(&listener),
             listener,
             tls: None,
             tokens: Tokens::default(),

@@ -172,6 +172,78 @@ async fn silence_is_ended() {
         .expect_err("nothing has come and nothing is wrong");
 }
 
+/// A door with so many places, under this lock.
+async fn narrow(most: usize, lock: &Lock) -> Door {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let mut door = Door::new(listener, lock).unwrap();
+    door.places = Places::with(most, None);
+    door
+}
+
+/// What a peer hears until its connection is closed.
+async fn heard(mut peer: TcpStream) -> Vec<u8> {
+    let mut heard = Vec::new();
+    // A connection that is broken off counts as one that ended.
+    let _ = peer.read_to_end(&mut heard).await;
+    heard
+}
+
+/// Given a door whose places are held by peers that say nothing, with and without TLS, who comes and speaks is let in for the one
+/// that has been silent for longest, and it is counted.
+#[tokio::test]
+async fn silence_keeps_nobody_out() {
+    let dir = TempDir::new().unwrap();
+    let closed = Lock {
+        tls: Some(files(&dir, None)),
+        ..Lock::default()
+    };
+    for lock in [Lock::default(), closed] {
+        let door = narrow(2, &lock).await;
+        let (address, places) = (door.address().unwrap(), Arc::clone(door.places()));
+        let (connections, _) = door.open();
+        tokio::spawn(connections.for_each_concurrent(None, |connection| async {
+            let (mut read, mut write) = tokio::io::split(connection.unwrap());
+            let _ = tokio::io::copy(&mut read, &mut write).await;
+        }));
+        let first = TcpStream::connect(address).await.unwrap();
+        let second = TcpStream::connect(address).await.unwrap();
+        if lock.tls.is_some() {
+            shown(address, None).await.unwrap();
+        } else {
+            let mut talking = TcpStream::connect(address).await.unwrap();
+            talking.write_all(&[b'x'; 24]).await.unwrap();
+            talking.read_exact(&mut [0; 24]).await.unwrap();
+        }
+        assert_eq!(heard(first).await, b"");
+        let nothing = second.try_read(&mut [0; 1]).unwrap_err();
+        assert_eq!(nothing.kind(), io::ErrorKind::WouldBlock);
+        assert_eq!(places.full(), 1);
+    }
+}
+
+/// Given a door whose places are held by connections that have begun, none of them is closed: who comes waits for one to end.
+#[tokio::test]
+async fn who_has_begun_keeps_its_place() {
+    let door = narrow(1, &Lock::default()).await;
+    let (address, places) = (door.address().unwrap(), Arc::clone(door.places()));
+    let (connections, _) = door.open();
+    let mut connections = std::pin::pin!(connections);
+    let mut one = TcpStream::connect(address).await.unwrap();
+    one.write_all(&[b'x'; 24]).await.unwrap();
+    let mut first = connections.next().await.unwrap().unwrap();
+    first.read_exact(&mut [0; 24]).await.unwrap();
+    let _other = TcpStream::connect(address).await.unwrap();
+    let waiting = tokio::time::timeout(Duration::from_millis(1500), connections.next());
+    assert!(waiting.await.is_err(), "there is no place");
+    assert_eq!((places.full(), places.taken()), (1, 1));
+    one.write_all(b"y").await.unwrap();
+    first.read_exact(&mut [0; 1]).await.unwrap();
+    drop(first);
+    let second = connections.next().await.unwrap();
+    assert!(second.is_ok());
+    assert_eq!((places.full(), places.taken()), (1, 1));
+}
+
 fn headers(authorization: &[u8]) -> HeaderMap {
     let value = HeaderValue::from_bytes(authorization).unwrap();
     HeaderMap::from_iter([(header::AUTHORIZATION, value)])
