@@ -18,7 +18,8 @@ use std::borrow::Cow;
 use serde::Deserialize;
 use serde::de::{DeserializeSeed, Error, IgnoredAny};
 
-use reading::Members;
+use super::Signal;
+use reading::{Members, Written};
 use shapes::{LOGS, METRICS, Shape, TRACES};
 
 /// The text is not an OTLP/JSON request; sending it again will not help.
@@ -26,54 +27,75 @@ use shapes::{LOGS, METRICS, Shape, TRACES};
 #[error("not an OTLP/JSON request")]
 pub struct NotOtlpJson(#[from] serde_json::Error);
 
+/// A request, read from its text.
+#[derive(Debug)]
+pub struct FromJson {
+    /// The bytes of its message.
+    pub bytes: Vec<u8>,
+    /// What is wrong with the first item that cannot be read, behind its path; in less than half a kibibyte.
+    pub fault: Option<String>,
+}
+
+/// Reads a request of that kind.
+pub fn read(signal: Signal, json: impl AsRef<[u8]>) -> Result<FromJson, NotOtlpJson> {
+    let json = json.as_ref();
+    let request = match signal {
+        Signal::Traces => &TRACES,
+        Signal::Logs => &LOGS,
+        Signal::Metrics => &METRICS,
+    };
+    let Written { bytes, fault } = written(json, request)?;
+    match (signal, lists(json, &bytes)) {
+        (
+            Signal::Traces,
+            Lists {
+                resource_spans: None,
+                resource_logs: Some(_),
+            },
+        ) => Err(misplaced("these are log records; spans are expected here")),
+        (
+            Signal::Logs,
+            Lists {
+                resource_logs: None,
+                resource_spans: Some(_),
+            },
+        ) => Err(misplaced("these are spans; log records are expected here")),
+        _ => Ok(FromJson { bytes, fault }),
+    }
+}
+
 /// The bytes of the `ExportTraceServiceRequest` that the text writes out.
 pub fn traces_to_bytes(json: impl AsRef<[u8]>) -> Result<Vec<u8>, NotOtlpJson> {
-    let json = json.as_ref();
-    let bytes = to_bytes(json, &TRACES)?;
-    match lists(json, &bytes) {
-        Lists {
-            resource_spans: None,
-            resource_logs: Some(_),
-        } => Err(misplaced("these are log records; spans are expected here")),
-        _ => Ok(bytes),
-    }
+    Ok(read(Signal::Traces, json)?.bytes)
 }
 
 /// The bytes of the `ExportLogsServiceRequest` that the text writes out.
 pub fn logs_to_bytes(json: impl AsRef<[u8]>) -> Result<Vec<u8>, NotOtlpJson> {
-    let json = json.as_ref();
-    let bytes = to_bytes(json, &LOGS)?;
-    match lists(json, &bytes) {
-        Lists {
-            resource_logs: None,
-            resource_spans: Some(_),
-        } => Err(misplaced("these are spans; log records are expected here")),
-        _ => Ok(bytes),
-    }
+    Ok(read(Signal::Logs, json)?.bytes)
 }
 
-/// The bytes of the `ExportMetricsServiceRequest` that the text writes out.
-pub fn metrics_to_bytes(json: impl AsRef<[u8]>) -> Result<Vec<u8>, NotOtlpJson> {
-    Ok(to_bytes(json.as_ref(), &METRICS)?)
-}
-
-fn to_bytes(json: &[u8], request: &'static Shape) -> Result<Vec<u8>, serde_json::Error> {
+fn written(json: &[u8], request: &'static Shape) -> Result<Written, serde_json::Error> {
     if !json.trim_ascii_start().starts_with(b"{") {
         return Err(Error::custom(
             "one object is expected, which begins with `{`",
         ));
     }
     let text = mended(json);
-    // Room for all that comes of it in nearly every case, so that it is not copied to grow; what is not written takes no memory.
-    let mut out = Vec::with_capacity(text.len());
+    let mut written = Written {
+        // Room for all that comes of it in nearly every case, so that it is not copied to grow; what is not written takes no
+        // memory.
+        bytes: Vec::with_capacity(text.len()),
+        fault: None,
+    };
     let members = Members {
         shape: request,
-        out: &mut out,
+        within: None,
+        out: &mut written,
     };
     let mut deserializer = serde_json::Deserializer::from_str(&text);
     members.deserialize(&mut deserializer)?;
     deserializer.end()?;
-    Ok(out)
+    Ok(written)
 }
 
 /// The text, with a question mark in place of what is not UTF-8: U+FFFD would make three bytes of one.
@@ -222,6 +244,42 @@ mod tests {
         }
     }
 
+    /// Given items that cannot be read, where the first of them is wrong is told, and what, however much there is of either.
+    #[test]
+    fn what_is_wrong_is_told_with_its_path() {
+        let fault = |spans: &str| {
+            let json = format!(
+                r#"{{"resourceSpans":[{{}},{{"scopeSpans":[{{"spans":[{{"name":"good"}},{spans}]}}]}}]}}"#
+            );
+            read(Signal::Traces, json).expect("OTLP/JSON").fault
+        };
+        assert_eq!(fault(r#"{"name":"good, too"}"#), None);
+        for (spans, expected) in [
+            (
+                r#"{"startTimeUnixNano":"soon"},{"flags":-1}"#,
+                "startTimeUnixNano`: invalid value: string \"soon\", expected a whole number within its range",
+            ),
+            (
+                r#"{"attributes":[{"key":"a"},{"key":"b","value":{"arrayValue":{"values":[{"boolValue":1}]}}}]}"#,
+                "attributes[1].value.arrayValue.values[0].boolValue`: invalid value: integer `1`, expected true or false",
+            ),
+            (
+                r#"{"attributes":"none"}"#,
+                "attributes`: invalid value: string \"none\", expected a list",
+            ),
+        ] {
+            let expected = format!("`resourceSpans[1].scopeSpans[0].spans[1].{expected}");
+            assert_eq!(fault(spans), Some(expected));
+        }
+        let nested = r#"{"arrayValue":{"values":["#.repeat(50) + &"]}}".repeat(50);
+        let deep = format!(r#"{{"attributes":[{{"value":{nested}}}]}}"#);
+        let long = format!(r#"{{"kind":"{}"}}"#, "é".repeat(1000));
+        for large in [deep, long] {
+            let told = fault(&large).expect("told");
+            assert!((100..512).contains(&told.len()), "{told}");
+        }
+    }
+
     /// Given a request that cannot be read, it is refused in words of JSON.
     #[test]
     fn errors_are_in_words_of_json() {
@@ -317,7 +375,10 @@ mod tests {
             r#"{{"resourceMetrics":[{{{resource},"scopeMetrics":[{{{scope},"metrics":[{}]}}]}}]}}"#,
             metrics.join(",")
         );
-        same::<ExportMetricsServiceRequest>(&json, metrics_to_bytes(&json));
+        same::<ExportMetricsServiceRequest>(
+            &json,
+            read(Signal::Metrics, &json).map(|read| read.bytes),
+        );
     }
 
     fn same<T: Message + Default + PartialEq + Debug + DeserializeOwned>(

@@ -139,6 +139,22 @@ impl Reason {
         }
     }
 
+    /// How many items are refused for it, in words.
+    #[must_use]
+    pub fn counted(self, count: u64) -> String {
+        let many = match (count, self) {
+            (1, _) => return format!("1 {self}"),
+            (_, Self::TraceId) => "trace ids are not 16 bytes or all zero",
+            (_, Self::SpanId) => "span ids are not 8 bytes or all zero",
+            (_, Self::Utf8) => "texts are not UTF-8",
+            (_, Self::TooLarge) => "too large",
+            (_, Self::TooDeep) => "nested too deeply",
+            (_, Self::Malformed) => "malformed messages",
+            (_, Self::Defect) => "could not be read by a defect of Eddy",
+        };
+        format!("{count} {many}")
+    }
+
     /// Position in [`Reason::ALL`], for arrays of counters.
     #[must_use]
     pub fn index(self) -> usize {

@@ -24,7 +24,7 @@ use tonic_types::{ErrorDetails, StatusExt};
 use super::Settings;
 use super::body::{self, Coding, Framing};
 use super::budget::Share;
-use super::intake::{Accepted, Intake, Refused};
+use super::intake::{Accepted, Intake, Refused, Written};
 use crate::door::{Peer, Tenant, Tokens, UNAUTHENTICATED, discard, is_grpc};
 use crate::otlp::Signal;
 
@@ -133,7 +133,7 @@ async fn export(
     };
     let taken = match received {
         Ok((message, _share)) => {
-            let answer = intake.export(&tenant, signal, message);
+            let answer = intake.export(&tenant, signal, message, &Written::Protobuf);
             peer.answering(answer).await
         }
         Err(refused) => {

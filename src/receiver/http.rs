@@ -20,7 +20,7 @@ use tonic::service::Routes;
 
 use super::body::{self, Coding, Framing};
 use super::grpc::{reply, status};
-use super::intake::{Accepted, Intake, Refused};
+use super::intake::{Accepted, Intake, Refused, Written};
 use super::{Settings, budget::Share};
 use crate::door::{Peer, Tenant, Tokens, UNAUTHENTICATED, discard};
 use crate::otlp::{Signal, json as otlp_json};
@@ -116,8 +116,8 @@ async fn export(
         }
     };
     let taken = match message {
-        Ok((message, _share)) => {
-            let answer = intake.export(&tenant, signal, message);
+        Ok(((message, written), _share)) => {
+            let answer = intake.export(&tenant, signal, message, &written);
             peer.answering(answer).await
         }
         Err(refused) => {
@@ -161,7 +161,7 @@ fn understood(headers: &HeaderMap) -> Result<(Format, Coding), Box<Response>> {
     Ok((format, coding))
 }
 
-/// The request's message as protobuf bytes.
+/// The request's message as protobuf bytes, and what it was written in.
 async fn message(
     received: Bytes,
     coding: Coding,
@@ -169,26 +169,23 @@ async fn message(
     intake: &Intake,
     settings: &Settings,
     share: &Share,
-) -> Result<Bytes, Refused> {
+) -> Result<(Bytes, Written), Refused> {
     let text = body::decompressed(coding, received, settings.message_bytes_max, share).await?;
     let is_read = signal != Signal::Metrics || intake.passes_on();
     if format == Format::Protobuf || !is_read {
-        return Ok(text);
+        return Ok((text, Written::Protobuf));
     }
     let is_small = text.len() <= JSON_INLINE_MAX;
-    let convert = move || match signal {
-        Signal::Logs => otlp_json::logs_to_bytes(&text),
-        Signal::Traces => otlp_json::traces_to_bytes(&text),
-        Signal::Metrics => otlp_json::metrics_to_bytes(&text),
-    };
+    let convert = move || otlp_json::read(signal, &text);
     let converted = if is_small {
         convert()
     } else {
         let converting = tokio::task::spawn_blocking(convert);
         converting.await.expect("reading JSON does not panic")
     };
-    let bytes = converted.map_err(|error| Refused::Invalid(in_full(&error)))?;
-    Ok(bytes.into())
+    let read = converted.map_err(|error| Refused::Invalid(in_full(&error)))?;
+    let fault = read.fault;
+    Ok((read.bytes.into(), Written::Json { fault }))
 }
 
 /// An error with what caused it.

@@ -195,6 +195,39 @@ async fn bad_spans_are_told_of() {
     );
 }
 
+/// Given a value that cannot be read in JSON, the sender is told where it stands, whether other spans are taken or not.
+#[tokio::test]
+async fn a_bad_value_is_named() {
+    let bad = r#"{"startTimeUnixNano":"soon"}"#;
+    let good = r#"{"traceId":"0102030405060708090a0b0c0d0e0f10","spanId":"0102030405060708"}"#;
+    for (spans, status, told) in [
+        (
+            bad.to_owned(),
+            400,
+            "1 of 1 item rejected: 1 malformed message",
+        ),
+        (
+            format!("{bad},{good},{bad}"),
+            200,
+            "2 of 3 items rejected: 2 malformed messages",
+        ),
+    ] {
+        let body = format!(r#"{{"resourceSpans":[{{"scopeSpans":[{{"spans":[{spans}]}}]}}]}}"#);
+        let answer = send(&willing(), post(JSON, "", body)).await;
+        assert_eq!(answer.status, status);
+        let answer: Value = serde_json::from_slice(&answer.body).unwrap();
+        let message = match status {
+            200 => &answer["partialSuccess"]["errorMessage"],
+            _ => &answer["message"],
+        };
+        let expected = format!(
+            "{told}; the first malformed one at `resourceSpans[0].scopeSpans[0].spans[0].startTimeUnixNano`: \
+             invalid value: string \"soon\", expected a whole number within its range"
+        );
+        assert_eq!(message, &expected);
+    }
+}
+
 /// Given a request that can never be taken, the status and its body say so, in the language of the request, and no
 /// sender comes back with it.
 #[tokio::test]

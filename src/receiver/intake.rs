@@ -33,6 +33,18 @@ const STOPPING_WAIT: Duration = Duration::from_secs(2);
 /// What senders are told to wait while the store has failed: it is opened anew every second.
 const FAILED_WAIT: Duration = Duration::from_secs(2);
 
+/// What a request was written in.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Written {
+    /// As the bytes that it is read as.
+    Protobuf,
+    /// As JSON, of which this is known to be wrong.
+    Json {
+        /// What is wrong with the first item that could not be read.
+        fault: Option<String>,
+    },
+}
+
 /// The request is acknowledged: what it holds is on disk, save what is rejected.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Accepted {
@@ -266,8 +278,9 @@ impl Intake {
         tenant: &Tenant,
         signal: Signal,
         request: Bytes,
+        written: &Written,
     ) -> Result<Accepted, Refused> {
-        let outcome = self.take(tenant, signal, &request).await;
+        let outcome = self.take(tenant, signal, &request, written).await;
         match &outcome {
             Ok(accepted) => {
                 self.counters().requests_accepted.add(1);
@@ -296,6 +309,7 @@ impl Intake {
         tenant: &Tenant,
         signal: Signal,
         request: &[u8],
+        written: &Written,
     ) -> Result<Accepted, Refused> {
         // While it arrived others may have filled the inboxes.
         self.turn_away(tenant, signal)?;
@@ -330,7 +344,7 @@ impl Intake {
             Signal::Metrics => return Ok(Accepted::default()),
         }
         tally.count(self.counters(), signal);
-        let accepted = tally.verdict()?;
+        let accepted = tally.verdict(written)?;
         let submitted = if reports.is_empty() {
             Ok(())
         } else {
@@ -412,7 +426,7 @@ impl Tally {
         }
     }
 
-    fn verdict(&self) -> Result<Accepted, Refused> {
+    fn verdict(&self, written: &Written) -> Result<Accepted, Refused> {
         if let Some(problem) = self.undecodable {
             return Err(Refused::Invalid(problem.to_string()));
         }
@@ -421,31 +435,35 @@ impl Tally {
             return Ok(Accepted::default());
         }
         let mut message = self.message(rejected);
-        if self.read == 0 {
-            // Most likely another kind of request altogether (logs sent to the path of traces decode as spans without
-            // ids), and in any case nothing was taken.
-            let of_another = [Reason::TraceId, Reason::SpanId, Reason::Malformed];
-            let of_another = of_another.map(|reason| self.refused[reason.index()]);
-            if of_another.iter().sum::<u64>() == rejected {
-                message
-                    .push_str("; spans and log records each have a path or service of their own");
-            }
-            return Err(Refused::Invalid(message));
+        if let Written::Json { fault: Some(fault) } = written {
+            write!(message, "; the first malformed one at {fault}")
+                .expect("a String takes everything");
         }
-        Ok(Accepted { rejected, message })
+        if self.read > 0 {
+            return Ok(Accepted { rejected, message });
+        }
+        // Most likely another kind of request altogether (logs sent to the path of traces decode as spans without ids), and in
+        // any case nothing was taken. JSON names its lists.
+        let of_another = [Reason::TraceId, Reason::SpanId, Reason::Malformed];
+        let of_another = of_another.map(|reason| self.refused[reason.index()]);
+        if *written == Written::Protobuf && of_another.iter().sum::<u64>() == rejected {
+            message.push_str("; spans and log records each have a path or service of their own");
+        }
+        Err(Refused::Invalid(message))
     }
 
     fn message(&self, rejected: u64) -> String {
-        let mut message = format!("{rejected} of {} items rejected", rejected + self.read);
-        let mut between = ": ";
-        for reason in Reason::ALL {
+        let all = rejected + self.read;
+        let items = if all == 1 { "item" } else { "items" };
+        let reasons = Reason::ALL.into_iter().filter_map(|reason| {
             let count = self.refused[reason.index()];
-            if count > 0 {
-                write!(message, "{between}{count} {reason}").expect("a String takes everything");
-                between = ", ";
-            }
-        }
-        message
+            (count > 0).then(|| reason.counted(count))
+        });
+        let reasons: Vec<_> = reasons.collect();
+        format!(
+            "{rejected} of {all} {items} rejected: {}",
+            reasons.join(", ")
+        )
     }
 }
 
@@ -462,7 +480,7 @@ fn busy(refusal: &Refusal) -> Refused {
 
 #[cfg(test)]
 mod tests {
-    use super::Tally;
+    use super::{Tally, Written};
     use crate::normalize::{Report, RunRef};
 
     /// Given an item that cannot be told for a defect of ours, it is refused and leaves no report; the others are taken.
@@ -486,7 +504,7 @@ mod tests {
             (reports.len(), tally.read, tally.attributes_left_out),
             (1, 1, 1)
         );
-        let accepted = tally.verdict().expect("one was taken");
+        let accepted = tally.verdict(&Written::Protobuf).expect("one was taken");
         assert_eq!(accepted.rejected, 1);
         assert_eq!(
             accepted.message,

@@ -36,7 +36,7 @@ mod tests;
 
 pub use cors::Cors;
 pub use counters::{ByReason, Counters, Items};
-pub use intake::{Accepted, Intake, PassOn, Refused};
+pub use intake::{Accepted, Intake, PassOn, Refused, Written};
 pub use serve::{Protocol, serve};
 
 use std::time::Duration;

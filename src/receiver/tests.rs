@@ -212,7 +212,7 @@ async fn bad_spans_are_told_of() {
     assert_eq!(partial.rejected_spans, 2);
     assert_eq!(
         partial.error_message,
-        "2 of 4 items rejected: 2 trace id is not 16 bytes or all zero"
+        "2 of 4 items rejected: 2 trace ids are not 16 bytes or all zero"
     );
     assert!(partial.error_message.len() < 1024);
     let counters = intake.counters();
@@ -254,7 +254,7 @@ async fn requests_that_cannot_be_read_are_invalid() {
     let frame = framed(false, &logs(vec![record]));
     let refused = send(&counting().0, TRACES, "identity", frame).await;
     let message = refused.expect_err("refused").message().to_owned();
-    assert!(message.starts_with("1 of 1 items rejected: "), "{message}");
+    assert!(message.starts_with("1 of 1 item rejected: "), "{message}");
     assert!(
         message.contains(" a path or service of their own"),
         "{message}"

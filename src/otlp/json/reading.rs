@@ -16,10 +16,60 @@ use serde_json::value::RawValue;
 
 use super::shapes::{Field, Kind, Shape, Times};
 
+/// Longest path, and longest text of what is wrong, in bytes: both may be made of what a sender wrote.
+const TOLD_MAX: usize = 200;
+
+/// What has come of the text so far.
+pub(super) struct Written {
+    pub(super) bytes: Vec<u8>,
+    /// Where the first item that could not be read has what is wrong, and what that is.
+    pub(super) fault: Option<String>,
+}
+
+impl Written {
+    /// Notes what is wrong at a place, unless something was before. What is read in vain is told of by its innermost member first.
+    fn note(&mut self, place: &Place<'_>, error: &impl fmt::Display) {
+        if self.fault.is_none() {
+            let error = error.to_string();
+            // The line and the column of an item's own text help nobody.
+            let wrong = error.split(" at line ").next().unwrap_or(&error);
+            let (path, wrong) = (cut(place.to_string()), cut(wrong.to_owned()));
+            self.fault = Some(format!("`{path}`: {wrong}"));
+        }
+    }
+}
+
+fn cut(mut text: String) -> String {
+    if text.len() > TOLD_MAX {
+        text.truncate(text.floor_char_boundary(TOLD_MAX));
+        text.push('…');
+    }
+    text
+}
+
+/// A member that is being read, or an element of it where it is a list, and the one that it is within.
+pub(super) struct Place<'a> {
+    within: Option<&'a Place<'a>>,
+    field: &'static Field,
+    index: Option<usize>,
+}
+
+impl fmt::Display for Place<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match (self.within, self.index) {
+            // The list is what an element is within.
+            (Some(list), Some(index)) => write!(f, "{list}[{index}]"),
+            (Some(within), None) => write!(f, "{within}.{}", self.field.name),
+            (None, _) => f.write_str(self.field.name),
+        }
+    }
+}
+
 /// Reads an object, whose members are appended as fields of a message.
 pub(super) struct Members<'a> {
     pub(super) shape: &'static Shape,
-    pub(super) out: &'a mut Vec<u8>,
+    pub(super) within: Option<&'a Place<'a>>,
+    pub(super) out: &'a mut Written,
 }
 
 impl<'de> DeserializeSeed<'de> for Members<'_> {
@@ -40,9 +90,13 @@ impl<'de> Visitor<'de> for Members<'_> {
     fn visit_map<A: MapAccess<'de>>(self, mut members: A) -> Result<(), A::Error> {
         while let Some(field) = members.next_key_seed(Name(self.shape))? {
             if let Some(field) = field {
-                members.next_value_seed(Member {
+                let place = Place {
+                    within: self.within,
                     field,
-                    is_element: false,
+                    index: None,
+                };
+                members.next_value_seed(Member {
+                    place: &place,
                     out: self.out,
                 })?;
             } else {
@@ -78,39 +132,54 @@ impl Visitor<'_> for Name {
 
 /// Reads the value of a member, or one element of it where it is a list.
 struct Member<'a> {
-    field: &'static Field,
-    is_element: bool,
-    out: &'a mut Vec<u8>,
+    place: &'a Place<'a>,
+    out: &'a mut Written,
 }
 
 impl Member<'_> {
+    fn field(&self) -> &'static Field {
+        self.place.field
+    }
+
+    fn is_element(&self) -> bool {
+        self.place.index.is_some()
+    }
+
     fn is_list(&self) -> bool {
-        self.field.times == Times::Each && !self.is_element
+        self.field().times == Times::Each && !self.is_element()
     }
 
     fn write(self, is_default: bool, payload: &[u8]) {
-        if is_default && self.field.times == Times::Once {
+        if is_default && self.field().times == Times::Once {
             return;
         }
-        let is_packed = self.is_element && self.field.is_packed();
+        let is_packed = self.is_element() && self.field().is_packed();
         if !is_packed {
-            encode_key(self.field.number, self.field.kind.wire_type(), self.out);
+            encode_key(
+                self.field().number,
+                self.field().kind.wire_type(),
+                &mut self.out.bytes,
+            );
         }
-        self.out.extend_from_slice(payload);
+        self.out.bytes.extend_from_slice(payload);
     }
 
     fn write_bytes(self, bytes: &[u8]) {
-        if bytes.is_empty() && self.field.times == Times::Once {
+        if bytes.is_empty() && self.field().times == Times::Once {
             return;
         }
-        encode_key(self.field.number, WireType::LengthDelimited, self.out);
-        encode_varint(bytes.len() as u64, self.out);
-        self.out.extend_from_slice(bytes);
+        encode_key(
+            self.field().number,
+            WireType::LengthDelimited,
+            &mut self.out.bytes,
+        );
+        encode_varint(bytes.len() as u64, &mut self.out.bytes);
+        self.out.bytes.extend_from_slice(bytes);
     }
 
     fn whole<E: Error>(self, number: i128, found: Unexpected<'_>) -> Result<(), E> {
         let mut buffer = [0; 10];
-        match number_payload(&self.field.kind, number, &mut buffer) {
+        match number_payload(&self.field().kind, number, &mut buffer) {
             Some(payload) if !self.is_list() => {
                 self.write(number == 0, payload);
                 Ok(())
@@ -120,7 +189,7 @@ impl Member<'_> {
     }
 
     fn number<E: Error>(self, number: f64, found: Unexpected<'_>) -> Result<(), E> {
-        match self.field.kind {
+        match self.field().kind {
             _ if self.is_list() => Err(E::invalid_value(found, &self)),
             Kind::Double => {
                 self.write(number == 0.0, &number.to_le_bytes());
@@ -137,7 +206,12 @@ impl<'de> DeserializeSeed<'de> for Member<'_> {
     type Value = ();
 
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
-        deserializer.deserialize_any(self)
+        let Self { place, out } = self;
+        let read = deserializer.deserialize_any(Member { place, out });
+        if let Err(error) = &read {
+            out.note(place, error);
+        }
+        read
     }
 }
 
@@ -145,7 +219,7 @@ impl<'de> Visitor<'de> for Member<'_> {
     type Value = ();
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self.field.kind {
+        f.write_str(match self.field().kind {
             _ if self.is_list() => "a list",
             Kind::Message(_) | Kind::Item(..) => "an object",
             Kind::Text => "text",
@@ -160,14 +234,14 @@ impl<'de> Visitor<'de> for Member<'_> {
 
     /// A member that is `null` is left out; among the elements of a list there may be none.
     fn visit_unit<E: Error>(self) -> Result<(), E> {
-        if self.is_element {
+        if self.is_element() {
             return Err(E::invalid_type(Unexpected::Unit, &self));
         }
         Ok(())
     }
 
     fn visit_bool<E: Error>(self, value: bool) -> Result<(), E> {
-        match self.field.kind {
+        match self.field().kind {
             Kind::Bool if !self.is_list() => {
                 self.write(!value, &[u8::from(value)]);
                 Ok(())
@@ -190,7 +264,7 @@ impl<'de> Visitor<'de> for Member<'_> {
 
     fn visit_str<E: Error>(self, text: &str) -> Result<(), E> {
         let found = Unexpected::Str(text);
-        let bytes = match self.field.kind {
+        let bytes = match self.field().kind {
             _ if self.is_list() => None,
             Kind::Text => Some(Cow::Borrowed(text.as_bytes())),
             // What is no id is refused as the id that it is instead of: none is one byte long.
@@ -216,26 +290,32 @@ impl<'de> Visitor<'de> for Member<'_> {
         if !self.is_list() {
             return Err(A::Error::invalid_type(Unexpected::Seq, &self));
         }
-        let Self { field, out, .. } = self;
-        let mut read_all = |out: &mut Vec<u8>| {
-            loop {
-                let element = Member {
-                    field,
-                    is_element: true,
-                    out,
-                };
+        let Self { place: list, out } = self;
+        let field = list.field;
+        let mut places = (0..).map(|index| Place {
+            within: Some(list),
+            field,
+            index: Some(index),
+        });
+        let mut read_all = |out: &mut Written| {
+            for place in places.by_ref() {
+                let element = Member { place: &place, out };
                 if elements.next_element_seed(element)?.is_none() {
-                    return Ok(());
+                    break;
                 }
             }
+            Ok(())
         };
         if let Kind::Item(shape, stand_in) = field.kind {
-            while let Some(element) = elements.next_element::<&RawValue>()? {
-                read_item(element.get(), (field, shape), stand_in, out)?;
+            for place in places {
+                let Some(element) = elements.next_element::<&RawValue>()? else {
+                    break;
+                };
+                read_item(element.get(), &place, (shape, stand_in), out)?;
             }
             Ok(())
         } else if field.is_packed() {
-            encode_key(field.number, WireType::LengthDelimited, out);
+            encode_key(field.number, WireType::LengthDelimited, &mut out.bytes);
             delimited(out, read_all)
         } else {
             read_all(out)
@@ -243,10 +323,18 @@ impl<'de> Visitor<'de> for Member<'_> {
     }
 
     fn visit_map<A: MapAccess<'de>>(self, members: A) -> Result<(), A::Error> {
-        match self.field.kind {
+        match self.field().kind {
             Kind::Message(shape) if !self.is_list() => {
-                encode_key(self.field.number, WireType::LengthDelimited, self.out);
-                delimited(self.out, |out| Members { shape, out }.visit_map(members))
+                encode_key(
+                    self.field().number,
+                    WireType::LengthDelimited,
+                    &mut self.out.bytes,
+                );
+                let within = Some(self.place);
+                delimited(self.out, |out| {
+                    let read = Members { shape, within, out };
+                    read.visit_map(members)
+                })
             }
             _ => Err(A::Error::invalid_type(Unexpected::Map, &self)),
         }
@@ -256,24 +344,30 @@ impl<'de> Visitor<'de> for Member<'_> {
 /// Reads an item from its own text, so that one that cannot be read costs itself alone.
 fn read_item<E: Error>(
     text: &str,
-    (field, shape): (&Field, &'static Shape),
-    stand_in: &[u8],
-    out: &mut Vec<u8>,
+    place: &Place<'_>,
+    (shape, stand_in): (&'static Shape, &[u8]),
+    out: &mut Written,
 ) -> Result<(), E> {
     if !text.starts_with('{') {
-        let name = field.name;
+        let name = place.field.name;
         return Err(E::custom(format_args!(
             "each of `{name}` must be an object"
         )));
     }
-    encode_key(field.number, WireType::LengthDelimited, out);
+    encode_key(
+        place.field.number,
+        WireType::LengthDelimited,
+        &mut out.bytes,
+    );
     delimited(out, |out| {
-        let before = out.len();
-        let members = Members { shape, out };
+        let before = out.bytes.len();
+        let within = Some(place);
+        let members = Members { shape, within, out };
         let read = members.deserialize(&mut serde_json::Deserializer::from_str(text));
-        if read.is_err() {
-            out.truncate(before);
-            out.extend_from_slice(stand_in);
+        if let Err(error) = read {
+            out.note(place, &error);
+            out.bytes.truncate(before);
+            out.bytes.extend_from_slice(stand_in);
         }
         Ok(())
     })
@@ -282,12 +376,13 @@ fn read_item<E: Error>(
 /// Appends what is written with its length before it. Most messages are short, so room is left for a length of one byte; a longer
 /// message is moved once, at each level that it stands at.
 fn delimited<E>(
-    out: &mut Vec<u8>,
-    write: impl FnOnce(&mut Vec<u8>) -> Result<(), E>,
+    written: &mut Written,
+    write: impl FnOnce(&mut Written) -> Result<(), E>,
 ) -> Result<(), E> {
-    let at = out.len();
-    out.push(0);
-    write(out)?;
+    let at = written.bytes.len();
+    written.bytes.push(0);
+    write(written)?;
+    let out = &mut written.bytes;
     let bytes = out.len() - at - 1;
     let more = encoded_len_varint(bytes as u64) - 1;
     out.resize(out.len() + more, 0);
