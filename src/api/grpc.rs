@@ -1,8 +1,8 @@
 //! The language of the services of gRPC: who speaks another one is told so, and a refusal says whose mistake it is.
 //!
-//! tonic answers a request that cannot be read with `INTERNAL`, which blames the server, and one that is too large with
-//! `OUT_OF_RANGE`, which is said of cursors here. Both are corrected where they are seen: every refusal of ours has details
-//! ([`ApiError`]), so one without is tonic's.
+//! tonic answers a request that cannot be read with `INTERNAL`, which blames the server, one that is too large with
+//! `OUT_OF_RANGE`, which is said of cursors here, and one for a method that its service has not without a word. All are
+//! corrected where they are seen: every refusal of ours has details ([`ApiError`]), so one without is tonic's.
 
 use axum::extract::Request;
 use axum::http::StatusCode;
@@ -36,6 +36,9 @@ pub(super) fn corrected(status: Status) -> Status {
         _ if !status.details().is_empty() => status,
         Code::Internal => ApiError::invalid("request", format!("cannot be read: {text}")).into(),
         Code::OutOfRange => Status::resource_exhausted(format!("request: {text}")),
+        Code::Unimplemented if text.is_empty() => {
+            Status::unimplemented("no such method of this service; see proto/eddy/v1")
+        }
         _ => status,
     }
 }

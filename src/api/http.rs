@@ -197,7 +197,20 @@ async fn ready(State(api): State<Api>) -> Response {
     (StatusCode::SERVICE_UNAVAILABLE, Json(body)).into_response()
 }
 
+/// What is said to senders of telemetry that have the wrong address.
+const ELSEWHERE: &str =
+    "OTLP is received on other addresses; by default OTLP/gRPC has port 4317 and OTLP/HTTP 4318";
+
 async fn unknown_path(request: Request) -> Response {
+    let path = request.uri().path();
+    let is_telemetry = path.starts_with("/opentelemetry.proto.collector.")
+        || ["/v1/traces", "/v1/logs", "/v1/metrics"].contains(&path);
+    if is_telemetry && is_grpc(&request) {
+        return tonic::Status::unimplemented(ELSEWHERE).into_http();
+    }
+    if is_telemetry {
+        return failure(StatusCode::NOT_FOUND, ELSEWHERE);
+    }
     if is_grpc(&request) {
         return tonic::Status::unimplemented("no such service on this address; see proto/eddy/v1")
             .into_http();

@@ -105,7 +105,7 @@ async fn refuse(intake: &Intake, settings: &Settings, request: Request) {
 
 /// What is answered to what is not gRPC, as the requests of OTLP/HTTP are that have the wrong port (*gRPC over HTTP2*, "Requests").
 fn other_language() -> Response<Body> {
-    let text = "gRPC is spoken here (content-type application/grpc); OTLP/HTTP has another port";
+    let text = "gRPC is spoken here (content-type application/grpc); OTLP/HTTP has another port, which is 4318 by default\n";
     (StatusCode::UNSUPPORTED_MEDIA_TYPE, text).into_response()
 }
 

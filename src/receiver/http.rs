@@ -22,7 +22,7 @@ use super::body::{self, Coding, Framing};
 use super::grpc::{reply, status};
 use super::intake::{Accepted, Intake, Refused, Written};
 use super::{Settings, budget::Share};
-use crate::door::{Peer, Tenant, Tokens, UNAUTHENTICATED, discard};
+use crate::door::{Peer, Tenant, Tokens, UNAUTHENTICATED, discard, is_grpc};
 use crate::otlp::{Signal, json as otlp_json};
 
 const PATHS: [(&str, Signal); 3] = [
@@ -238,6 +238,9 @@ fn unsupported(format: Format, text: &str) -> Response {
 }
 
 fn unauthenticated(request: &Request) -> Response {
+    if is_grpc(request) {
+        return other_language();
+    }
     let format = Format::of(request.headers()).unwrap_or(Format::Json);
     let status = tonic::Status::unauthenticated(UNAUTHENTICATED);
     let mut response = status_answer(StatusCode::UNAUTHORIZED, format, &status);
@@ -254,11 +257,20 @@ async fn wrong_method() -> Response {
 }
 
 async fn unknown_path(request: Request) -> Response {
+    if is_grpc(&request) {
+        return other_language();
+    }
     let text =
         "no such path; there are /v1/traces, /v1/logs and /v1/metrics, and gRPC has another port";
     let format = Format::of(request.headers()).unwrap_or(Format::Json);
     let status = tonic::Status::unimplemented(text);
     status_answer(StatusCode::NOT_FOUND, format, &status)
+}
+
+/// What is answered to calls of gRPC, which have the wrong port: in their own language, or a client would only see the 404.
+fn other_language() -> Response {
+    let text = "OTLP/HTTP is spoken here; OTLP/gRPC has another port, which is 4317 by default";
+    tonic::Status::unimplemented(text).into_http()
 }
 
 /// A `google.rpc.Status` in the language of the request. JSON leaves the details out: they say nothing that the text and

@@ -307,6 +307,22 @@ async fn strangers_are_told_what_there_is() {
     assert_eq!(answer.header("allow"), "POST");
 }
 
+/// Given a call of gRPC, which has the wrong port, with and without a token, it is told so in its own language.
+#[tokio::test]
+async fn calls_of_grpc_are_told_of_their_port() {
+    let token = [crate::door::Token::Text("t".to_owned()).into()];
+    for tokens in [Tokens::default(), Tokens::read(&token).unwrap()] {
+        let path = "/opentelemetry.proto.collector.trace.v1.TraceService/Export";
+        let request = Request::post(path).header("content-type", "application/grpc+proto");
+        let request = request.body(Body::empty()).unwrap();
+        let answer = send_to(&willing(), tokens, request).await;
+        assert_eq!(answer.status, 200);
+        let status = tonic::Status::from_header_map(&answer.headers).unwrap();
+        assert_eq!(status.code(), tonic::Code::Unimplemented);
+        assert!(status.message().contains("4317"), "{status}");
+    }
+}
+
 /// Given metrics or an empty request, it is acknowledged.
 #[tokio::test]
 async fn requests_without_content_are_acknowledged() {

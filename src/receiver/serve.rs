@@ -25,7 +25,7 @@ const KEEPALIVE: Duration = Duration::from_secs(60);
 /// What is spoken at a door.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Protocol {
-    /// OTLP/gRPC.
+    /// OTLP/gRPC. Who speaks HTTP/1.1, which is not gRPC, is told so.
     Grpc,
     /// OTLP/HTTP, over HTTP/1.1 and HTTP/2. Over HTTP/1.1, hyper closes a connection that takes more than 30 seconds for
     /// the headers of its first or next request.
@@ -57,7 +57,7 @@ pub async fn serve(
     // is "rapid reset", and the connection is closed: to many exporters an error after which what was sent is lost.
     let taken_back_max = settings.streams_per_connection_max as usize;
     let server = Server::builder()
-        .accept_http1(protocol == Protocol::Http)
+        .accept_http1(true)
         .max_concurrent_streams(settings.streams_per_connection_max)
         .max_frame_size(FRAME_BYTES_MAX)
         .http2_max_header_list_size(HEADER_BYTES_MAX)

@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use opentelemetry_proto::tonic::collector::trace::v1::ExportTraceServiceRequest;
 use opentelemetry_proto::tonic::collector::trace::v1::trace_service_client::TraceServiceClient;
 use prost::Message;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio_util::sync::CancellationToken;
 use tonic::codec::CompressionEncoding;
@@ -34,7 +35,7 @@ pub(super) async fn listening_for(
 }
 
 /// Given a usual client over a real socket, with each compression, its requests are taken; when the receiver is shut
-/// down it ends although connections stay open, one of them without a word.
+/// down it ends although connections stay open, one of them without another word.
 #[tokio::test]
 async fn a_client_is_served_and_shutdown_does_not_hang() {
     let (intake, reports) = counting();
@@ -51,7 +52,9 @@ async fn a_client_is_served_and_shutdown_does_not_hang() {
         client.export(request.clone()).await.expect("taken");
         assert!(reports.load(Ordering::Relaxed) > before);
     }
-    let silent = TcpStream::connect(address).await.expect("connected");
+    let mut silent = TcpStream::connect(address).await.expect("connected");
+    let begun = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0";
+    silent.write_all(begun).await.expect("written");
     // Once a later connection has been answered, the silent one has been accepted.
     let later = TraceServiceClient::connect(format!("http://{address}")).await;
     let taken = later.expect("connected").export(request).await;
@@ -65,6 +68,24 @@ async fn a_client_is_served_and_shutdown_does_not_hang() {
         "the silent connection was not waited for"
     );
     drop(silent);
+}
+
+/// Given a request of OTLP/HTTP over HTTP/1.1 at the port of gRPC, it is told in text what is spoken there, and counted.
+#[tokio::test]
+async fn the_port_of_grpc_answers_http1() {
+    let (intake, _) = counting();
+    let (address, shutdown, serving) = listening_for(Protocol::Grpc, intake.clone()).await;
+    let mut socket = TcpStream::connect(address).await.expect("connected");
+    let request = "POST /v1/traces HTTP/1.1\r\nhost: eddy\r\ncontent-type: application/x-protobuf\r\n\
+         content-length: 0\r\nconnection: close\r\n\r\n";
+    socket.write_all(request.as_bytes()).await.expect("written");
+    let mut answer = String::new();
+    socket.read_to_string(&mut answer).await.expect("read");
+    assert!(answer.starts_with("HTTP/1.1 415 "), "{answer}");
+    assert!(answer.contains("OTLP/HTTP has another port"), "{answer}");
+    assert_eq!(intake.counters().requests_invalid.value(), 1);
+    shutdown.cancel();
+    serving.await.expect("no panic");
 }
 
 /// Given no open connection, the shutdown does not wait for its grace to pass.

@@ -90,6 +90,35 @@ async fn services_of_grpc_speak_grpc_alone() {
     }
 }
 
+/// Given telemetry that was sent to the address of the API, over HTTP or gRPC, its sender is told where it is received; given a method
+/// that a service has not, its caller is told.
+#[tokio::test]
+async fn who_has_the_wrong_address_is_told_the_right_one() {
+    let eddy = Fixture::start().await;
+    let mut socket = eddy.ask("POST", "/v1/traces", "").await;
+    let mut text = String::new();
+    socket.read_to_string(&mut text).await.unwrap();
+    assert!(text.contains(" 404 ") && text.contains("4318"), "{text}");
+
+    let mut grpc = tonic::client::Grpc::new(eddy.channel().await);
+    for (path, told) in [
+        (
+            "/opentelemetry.proto.collector.trace.v1.TraceService/Export",
+            "4317",
+        ),
+        ("/eddy.v1.RunService/Get", "no such method"),
+        ("/eddy.v2.RunService/GetRun", "no such service"),
+    ] {
+        grpc.ready().await.unwrap();
+        let codec = ProstCodec::<v1::GetRunRequest, v1::GetRunResponse>::default();
+        let request = tonic::Request::new(v1::GetRunRequest::default());
+        let refusal = grpc.unary(request, path.parse().unwrap(), codec).await;
+        let refusal = refusal.unwrap_err();
+        assert_eq!(refusal.code(), Code::Unimplemented, "{refusal:?}");
+        assert!(refusal.message().contains(told), "{refusal:?}");
+    }
+}
+
 /// Given gRPC requests that cannot be read or are too large, it is the caller who is told to be wrong.
 #[tokio::test]
 async fn what_cannot_be_read_is_the_callers_mistake() {
