@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use super::doors::{GRPC, HTTP, doors, key};
 use super::environment::Lookup;
-use super::mistake::{Mistakes, listed, nearest};
+use super::mistake::{Mistakes, listed, nearest, shown};
 use super::others;
 use super::read::read;
 use super::shape::{Protocols, Shape};
@@ -30,6 +30,9 @@ const SHARDS_MAX: u16 = 256;
 
 /// Longest period anywhere: ten years stands in for "never" without overflowing a clock.
 const PERIOD_MAX: Duration = Duration::from_secs(10 * 365 * 24 * 3600);
+
+/// Most runs that may be kept, in memory or at all: more than any disk has room for, and far from overflowing a number.
+const RUNS_MAX: u64 = 1 << 40;
 
 /// Notes mistakes about values of a tree.
 pub(super) struct Checker<'a> {
@@ -70,7 +73,10 @@ impl Checker<'_> {
             .strip_prefix("http://")
             .or_else(|| text.strip_prefix("https://"));
         if rest.is_none_or(|rest| rest.is_empty() || rest.starts_with(['/', ':'])) {
-            let text = format!("expected an http:// or https:// address, found `{text}`");
+            let text = format!(
+                "expected an http:// or https:// address, found `{}`",
+                shown(text)
+            );
             self.wrong(path, text);
         }
     }
@@ -121,14 +127,14 @@ pub(super) fn settings(
             &["runs", "resident_max"],
             shape.runs.resident_max,
             1,
-            u64::MAX,
+            RUNS_MAX,
         ),
         retention_age: check.period(&["runs", "retention", "age"], shape.runs.retention.age),
         retention_runs: check.range(
             &["runs", "retention", "runs"],
             shape.runs.retention.runs,
             1,
-            u64::MAX,
+            RUNS_MAX,
         ),
         exporters,
         secret_files: super::exporters::secret_files(&shape.exporters),
@@ -380,6 +386,11 @@ fn data_dir(shape: &Shape, lookup: Lookup<'_>, check: &mut Checker<'_>) -> PathB
     match &shape.service.data_dir {
         Some(dir) if dir.trim().is_empty() => {
             check.wrong(&["service", "data_dir"], "must not be empty");
+            PathBuf::new()
+        }
+        Some(dir) if dir == "~" || dir.starts_with("~/") => {
+            let text = "`~` is a shell's; write the whole path, or `${env:HOME}` in its place";
+            check.wrong(&["service", "data_dir"], text);
             PathBuf::new()
         }
         Some(dir) => PathBuf::from(dir),

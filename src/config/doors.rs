@@ -5,6 +5,7 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
 use super::check::Checker;
 use super::lock::{self, Auth, Tls, files};
+use super::mistake::shown;
 use super::shape::Shape;
 use crate::door::{Credential, Lock, Tenant, Token};
 use crate::receiver::Cors;
@@ -173,8 +174,10 @@ impl Section {
     fn address(&self, text: &str, is_open: bool, check: &mut Checker<'_>) -> SocketAddr {
         let path = key(self.0, &["endpoint"]);
         let Some(address) = address(text) else {
-            let text =
-                format!("expected an address and port such as `127.0.0.1:4317`, found `{text}`");
+            let text = format!(
+                "expected an address and port such as `127.0.0.1:4317`, found `{}`",
+                shown(text)
+            );
             check.wrong(&path, text);
             return SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
         };

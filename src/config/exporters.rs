@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use super::check::Checker;
 use super::doors::Doors;
+use super::mistake::shown;
 use super::{forward, shape, values};
 use crate::export::{
     Compression, ExporterSettings, ForwardProtocol, ForwardSettings, Kind, OtlpLogsSettings, Retry,
@@ -59,6 +60,12 @@ fn one(name: &str, exporter: &shape::Exporter, check: &mut Checker<'_>) -> One {
                 check.wrong(&["exporters", name, "path"], "must not be empty");
             }
             let path = PathBuf::from(&file.path);
+            let directory = path.parent().filter(|dir| !dir.as_os_str().is_empty());
+            if let Some(directory) = directory.filter(|dir| !dir.is_dir()) {
+                let directory = directory.to_string_lossy();
+                let text = format!("there is no directory `{}`", shown(&directory));
+                check.wrong(&["exporters", name, "path"], text);
+            }
             (Kind::File { path }, no_retry)
         }
         shape::Exporter::OtlpLogs(otlp) => {

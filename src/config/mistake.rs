@@ -79,9 +79,9 @@ impl fmt::Display for Mistake {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}: ", self.place)?;
         if !self.key.is_empty() {
-            write!(f, "{}: ", self.key)?;
+            write!(f, "{}: ", escaped(&shown(&self.key)))?;
         }
-        f.write_str(&self.text)
+        f.write_str(&escaped(&self.text))
     }
 }
 
@@ -100,8 +100,8 @@ pub(super) fn nearest<'a>(
     found: &str,
     candidates: impl IntoIterator<Item = &'a str>,
 ) -> Option<&'a str> {
-    /// Below this, suggestions are noise: `endpont` to `endpoint` scores 0.9, unrelated words about 0.5.
-    const LIKENESS_MIN: f64 = 0.7;
+    /// Below this, suggestions are noise: `endpont` to `endpoint` scores 0.9, unrelated words up to 0.75.
+    const LIKENESS_MIN: f64 = 0.8;
     let found = found.to_lowercase().replace('-', "_");
     candidates
         .into_iter()
@@ -128,6 +128,31 @@ pub(super) fn elsewhere<'a>(
     paths
         .min_by_key(|path| (Reverse(shared(path)), path.len()))
         .map(String::as_str)
+}
+
+/// Longest part of a value that is shown, in characters.
+const SHOWN_CHARS_MAX: usize = 100;
+
+/// A value as it is shown in a message, or its beginning.
+pub(super) fn shown(value: &str) -> String {
+    let mut beginning: String = value.chars().take(SHOWN_CHARS_MAX).collect();
+    if beginning.len() < value.len() {
+        beginning.push('…');
+    }
+    beginning
+}
+
+/// A text in which nothing moves a terminal's cursor or begins a line.
+fn escaped(text: &str) -> String {
+    let mut escaped = String::with_capacity(text.len());
+    for character in text.chars() {
+        if character.is_control() {
+            escaped.extend(character.escape_default());
+        } else {
+            escaped.push(character);
+        }
+    }
+    escaped
 }
 
 /// Words as a list of code.

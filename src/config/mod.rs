@@ -252,7 +252,7 @@ impl Loaded {
     /// The effective configuration as YAML, with secrets masked.
     #[must_use]
     pub fn to_yaml(&self) -> String {
-        print::yaml(&self.shape, &self.settings.policy)
+        print::yaml(&self.shape, &self.settings)
     }
 }
 
@@ -321,6 +321,10 @@ fn load_text(
 ) -> Result<Loaded, Mistakes> {
     let mut mistakes = Mistakes::default();
     let mut tree = tree::Node::parse(text, source, &mut mistakes);
+    if let Some(text) = tree.what_else() {
+        mistakes.add(&tree, &[], text);
+        return Err(mistakes);
+    }
     environment::substitute(&mut tree, "", lookup, &mut mistakes);
     for flag in flags {
         let place = Place {

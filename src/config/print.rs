@@ -5,11 +5,13 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
+use super::Settings;
 use super::profile::Name;
 use super::shape::{Exporters, Normalize, Receivers, Runs, Service, Shape};
 use crate::engine::guard::policy::GuardPolicy;
 use crate::engine::policy::{Policy, Rules, Tools};
 use crate::engine::warning::Rule;
+use crate::shard;
 
 /// The shape in the order of the reference, with the rules that the profile and the changes to it come to.
 #[derive(Serialize)]
@@ -41,11 +43,17 @@ struct Other {
     guard: GuardPolicy,
 }
 
-pub(super) fn yaml(shape: &Shape, policy: &Policy) -> String {
+pub(super) fn yaml(shape: &Shape, settings: &Settings) -> String {
+    let policy = &settings.policy;
+    let service = Service {
+        data_dir: Some(settings.data_dir.to_string_lossy().into_owned()),
+        shards: settings.shards.or(Some(shard::Settings::default().shards)),
+        ..shape.service.clone()
+    };
     let printed = Printed {
         receivers: &shape.receivers,
         exporters: &shape.exporters,
-        service: &shape.service,
+        service: &service,
         runs: &shape.runs,
         normalize: &shape.normalize,
         detectors: Detectors {

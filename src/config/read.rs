@@ -11,7 +11,7 @@ use serde::de::{
     MapAccess, SeqAccess, Unexpected, VariantAccess, Visitor,
 };
 
-use super::mistake::{Mistake, Mistakes, elsewhere, listed, nearest};
+use super::mistake::{Mistake, Mistakes, elsewhere, listed, nearest, shown};
 use super::tree::{Entry, Node, Value};
 
 /// Reads a shape out of a tree laid over a base, noting every mistake of the tree. `known` are the paths of all keys, to
@@ -143,7 +143,7 @@ impl Error for ReadError {
             Unexpected::Signed(value) => format!("the number {value}"),
             Unexpected::Unsigned(value) => format!("the number {value}"),
             Unexpected::Float(value) => format!("the number {value}"),
-            Unexpected::Str(text) => format!("`{text}`"),
+            Unexpected::Str(text) => format!("`{}`", shown(text)),
             Unexpected::Seq => "a list".to_owned(),
             Unexpected::Map => "a section with keys".to_owned(),
             other => other.to_string(),
@@ -164,7 +164,7 @@ impl Error for ReadError {
 
     fn unknown_variant(found: &str, known: &'static [&'static str]) -> Self {
         Self::new(Wrong::UnknownWord {
-            found: found.to_owned(),
+            found: shown(found),
             known: known.to_vec(),
         })
     }
@@ -179,7 +179,11 @@ impl Node {
         match &self.value {
             Value::Null => Unexpected::Unit,
             Value::Bool(value) => Unexpected::Bool(*value),
-            Value::Int(value) => Unexpected::Signed(*value),
+            Value::Int(value) => match (i64::try_from(*value), u64::try_from(*value)) {
+                (Ok(value), _) => Unexpected::Signed(value),
+                (_, Ok(value)) => Unexpected::Unsigned(value),
+                _ => Unexpected::Float(*value as f64),
+            },
             Value::Float(value) => Unexpected::Float(*value),
             Value::Text(text) | Value::Untyped(text) => Unexpected::Str(text),
             Value::List(_) => Unexpected::Seq,
@@ -222,7 +226,11 @@ impl<'de> Deserializer<'de> for &Node {
         match &self.value {
             Value::Null => visitor.visit_unit(),
             Value::Bool(value) => visitor.visit_bool(*value),
-            Value::Int(value) => visitor.visit_i64(*value),
+            Value::Int(value) => match (i64::try_from(*value), u64::try_from(*value)) {
+                (Ok(value), _) => visitor.visit_i64(value),
+                (_, Ok(value)) => visitor.visit_u64(value),
+                _ => visitor.visit_i128(*value),
+            },
             Value::Float(value) => visitor.visit_f64(*value),
             Value::Text(text) | Value::Untyped(text) => visitor.visit_str(text),
             Value::List(items) => visitor.visit_seq(Items(items.iter())),

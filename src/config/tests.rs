@@ -89,6 +89,7 @@ fn the_examples_of_the_reference_work() {
             let line = line.replace("/etc/eddy/client-ca.crt", &format!("{tests}/ca.crt"));
             let line = line.replace("/etc/eddy/upstream-ca.crt", &format!("{tests}/ca.crt"));
             let line = line.replace("/etc/eddy/tls", &format!("{tests}/server"));
+            let line = line.replace("/var/log/eddy", tests);
             text.push_str(&line);
             text.push('\n');
         }
@@ -234,6 +235,11 @@ fn what_is_printed_can_be_read_and_hides_secrets() {
     let first = loaded(&text).unwrap();
     let printed = first.to_yaml();
     assert!(!printed.contains("hunter2"), "{printed}");
+    assert!(
+        printed.contains("data_dir: /home/ada/.local/state/eddy")
+            && !printed.contains("shards: null"),
+        "{printed}"
+    );
     assert!(!format!("{first:?}").contains("hunter2"));
     let second = loaded(&printed).unwrap();
     assert_eq!(second.settings.policy, first.settings.policy);

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use serde::de::{Deserialize, Deserializer, Error, MapAccess, SeqAccess, Visitor};
 use serde_saphyr::{DuplicateKeyPolicy, Location, Spanned};
 
-use super::mistake::{Mistake, Mistakes, Place};
+use super::mistake::{Mistake, Mistakes, Place, shown};
 
 /// Deepest nesting of a file. A right one has about ten levels, and each takes some ten kilobytes of a stack that may be no
 /// larger than two megabytes.
@@ -31,7 +31,8 @@ pub(super) struct Node {
 pub(super) enum Value {
     Null,
     Bool(bool),
-    Int(i64),
+    /// As large as YAML may have them, so that none is told otherwise than it was written.
+    Int(i128),
     Float(f64),
     Text(String),
     /// Text out of an environment variable or a flag: it has no type of its own and becomes what its reader expects.
@@ -83,6 +84,25 @@ impl Node {
                 Self::empty(whole)
             }
         }
+    }
+
+    /// What kind of file it is where it is none of a configuration's but another that Eddy knows, and where that is named.
+    pub(super) fn what_else(&self) -> Option<&'static str> {
+        let is_profile = ["profile", "health", "rules"]
+            .iter()
+            .all(|key| self.has(&[key]));
+        if is_profile {
+            return Some(
+                "this is a profile and no configuration; a configuration names one of those that are built in as `detectors.profile`",
+            );
+        }
+        let Value::Map(models) = &self.value else {
+            return None;
+        };
+        let is_price = |model: &Entry| model.node.has(&["input"]) && model.node.has(&["output"]);
+        (!models.is_empty() && models.iter().all(is_price)).then_some(
+            "this is a table of prices and no configuration; a configuration names it as `normalize.prices_file`",
+        )
     }
 
     /// Where the value at a path stands; where it is not there, where the nearest section around it begins.
@@ -254,6 +274,15 @@ fn broken(error: &serde_saphyr::Error, source: &Arc<str>) -> Mistake {
     let text = error.to_string();
     // The parser repeats the place at the end of its message.
     let text = text.split(" at line ").next().unwrap_or_default();
+    let text = if text.starts_with("budget breached") {
+        format!(
+            "it is larger than any configuration: {NODES_MAX} values at most, nested {DEPTH_MAX} deep"
+        )
+    } else if text.starts_with("non-finite float") {
+        "a number is larger than any may be".to_owned()
+    } else {
+        shown(text)
+    };
     Mistake {
         place: Place {
             source: Some(Arc::clone(source)),
@@ -314,11 +343,11 @@ impl<'de> Visitor<'de> for ValueVisitor {
     }
 
     fn visit_i64<E: Error>(self, value: i64) -> Result<Value, E> {
-        Ok(Value::Int(value))
+        Ok(Value::Int(value.into()))
     }
 
     fn visit_u64<E: Error>(self, value: u64) -> Result<Value, E> {
-        Ok(i64::try_from(value).map_or(Value::Float(value as f64), Value::Int))
+        Ok(Value::Int(value.into()))
     }
 
     fn visit_f64<E: Error>(self, value: f64) -> Result<Value, E> {

@@ -112,9 +112,12 @@ fn process(page: &mut Page, began: Instant, memory_limit: Option<u64>) {
         page.gauge("process_open_fds", "Open file descriptors.")
             .value(files);
     }
-    page.counter("config_reloads_total", "Changed configurations.")
-        .sample(&[("outcome", "taken")], events::CONFIG_TAKEN.value())
-        .sample(&[("outcome", "refused")], events::CONFIG_REFUSED.value());
+    page.counter(
+        "config_reloads_total",
+        "Times that the configuration was read again, changed or not, by whether it was taken.",
+    )
+    .sample(&[("outcome", "taken")], events::CONFIG_TAKEN.value())
+    .sample(&[("outcome", "refused")], events::CONFIG_REFUSED.value());
     page.counter(
         "process_panics_total",
         "Defects that showed; the log says where.",

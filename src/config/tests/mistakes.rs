@@ -286,6 +286,14 @@ fn exporters_that_cannot_be_are_named() {
         &["4:5: exporters.webhook.token_file: `/nowhere/token` cannot be read: "],
     );
     check(
+        "exporters:\n  file: {path: /nowhere/at/all.jsonl}",
+        &["2:10: exporters.file.path: there is no directory `/nowhere/at`"],
+    );
+    check(
+        "service:\n  data_dir: ~/eddy",
+        &["2:3: service.data_dir: `~` is a shell's; write the whole path"],
+    );
+    check(
         "exporters:\n  file/: {path: a}",
         &["2:3: exporters.file/: a name must follow the slash"],
     );
@@ -293,6 +301,62 @@ fn exporters_that_cannot_be_are_named() {
         "exporters:\n  webhook:\n    url: http://x\n    retry_on_failure: {initial_interval: 2m}",
         &["4:5: exporters.webhook.retry_on_failure.max_interval: must not be shorter"],
     );
+}
+
+/// Given values that would move a terminal's cursor, or fill it, they are shown escaped and cut; given numbers that are too large, they
+/// are told as they were written.
+#[test]
+fn strange_values_are_shown_harmlessly() {
+    check(
+        "service:\n  shards: \"a\\e[31m\\nb\"",
+        &["2:3: service.shards: expected a whole number from 0 to 65535, found `a\\u{1b}[31m\\nb`"],
+    );
+    let long = format!("service:\n  durability: {}", "x".repeat(5000));
+    let expected = format!(
+        "2:3: service.durability: `{}…` is not known; one of",
+        "x".repeat(100)
+    );
+    check(&long, &[&expected]);
+    check(
+        "runs:\n  resident_max: 18446744073709551615",
+        &["2:3: runs.resident_max: expected 1 to 1099511627776, found 18446744073709551615"],
+    );
+    loaded("runs:\n  resident_max: 1099511627776").unwrap();
+    check(
+        "service:\n  shards: 18446744073709551615",
+        &[
+            "2:3: service.shards: expected a whole number from 0 to 65535, found the number 18446744073709551615",
+        ],
+    );
+    check(
+        "detectors:\n  cost_budget_usd: 1e400",
+        &["2:20: not readable as YAML: a number is larger than any may be"],
+    );
+    check(&format!("a: [{}]", "1,".repeat(20_000)), &["1:"]);
+}
+
+/// Given a name that is like none that is known, all are listed, and none is suggested.
+#[test]
+fn only_near_names_are_suggested() {
+    check(
+        "detectors:\n  profile: nope",
+        &["2:3: detectors.profile: `nope` is not known; one of `standard`, `looplens`, "],
+    );
+}
+
+/// Given a profile or a table of prices in the place of a configuration, it is said what it is and where it is named.
+#[test]
+fn other_files_of_eddy_are_recognised() {
+    let profile = crate::config::profile::Name::Standard.yaml();
+    let prices = include_str!("../../../config/prices.yaml");
+    for (text, key) in [
+        (profile, "detectors.profile"),
+        (prices, "normalize.prices_file"),
+    ] {
+        let mistakes = loaded(text).unwrap_err();
+        assert_eq!(mistakes.0.len(), 1, "{mistakes}");
+        assert!(mistakes.0[0].text.contains(key), "{mistakes}");
+    }
 }
 
 /// Given a file that cannot be read as it stands (a key twice, a variable that is not there, broken YAML), the place is named.
