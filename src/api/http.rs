@@ -3,6 +3,8 @@
 //! Every answer but those of `/v1/alerts` is one JSON object; every refusal is `{"error": "…"}` with a status that says
 //! whose fault it is. Parameters that are not known are refused, because a misspelt filter would let everything through.
 
+use std::num::{IntErrorKind, ParseIntError};
+
 use axum::extract::rejection::{PathRejection, QueryRejection};
 use axum::extract::{Path, Query, Request, State};
 use axum::http::header::CONTENT_TYPE;
@@ -13,7 +15,8 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use axum::{Json, Router};
 use futures_util::StreamExt;
-use serde::{Deserialize, Serialize};
+use serde::de::Error;
+use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::json;
 
 use super::error::{ApiError, failure};
@@ -67,7 +70,7 @@ pub(super) fn add_routes(
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct RunsQuery {
-    #[serde(default)]
+    #[serde(default, deserialize_with = "count")]
     limit: i64,
     #[serde(default)]
     page_token: String,
@@ -104,10 +107,28 @@ async fn list_runs(
     }))
 }
 
+/// A whole number; one too large for its type is as large as it can be.
+fn count<'de, D: Deserializer<'de>>(deserializer: D) -> Result<i64, D::Error> {
+    let text = String::deserialize(deserializer)?;
+    text.parse()
+        .or_else(|error: ParseIntError| match error.kind() {
+            IntErrorKind::PosOverflow => Ok(i64::MAX),
+            IntErrorKind::NegOverflow => Ok(i64::MIN),
+            _ => Err(Error::custom(error)),
+        })
+}
+
+/// The query of what takes no parameters.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct NoQuery {}
+
 async fn one_run(
     State(api): State<Api>,
     run_id: Result<Path<String>, PathRejection>,
+    query: Result<Query<NoQuery>, QueryRejection>,
 ) -> Result<Json<RunJson>, ApiError> {
+    query.map_err(|rejection| bad_query(&rejection))?;
     let Path(run_id) = run_id.map_err(|_| bad_path("run_id"))?;
     let run = api.run(&run_id).await?;
     Ok(Json(RunJson::from(&run)))
@@ -285,15 +306,32 @@ fn bad_path(field: &'static str) -> ApiError {
     ApiError::invalid(field, "is not UTF-8 after `%` is undone")
 }
 
-fn bad_query(rejection: &QueryRejection) -> ApiError {
+pub(super) fn bad_query(rejection: &QueryRejection) -> ApiError {
     let told = rejection.body_text();
     // What failed, then the parameter where it is known which, then what is wrong.
     let wrong = told.split_once(": ").map_or(&*told, |(_, wrong)| wrong);
-    match wrong.split_once(": ") {
-        Some((field, "invalid digit found in string")) => {
-            ApiError::invalid(field.to_owned(), "a whole number is expected")
+    let wrong = match wrong.split_once(": ") {
+        Some((field, problem)) => {
+            let problem = match problem {
+                "invalid digit found in string" | "cannot parse integer from empty string" => {
+                    "a whole number is expected"
+                }
+                "number too large to fit in target type" => "the number is too large",
+                _ => problem,
+            };
+            return ApiError::invalid(field.to_owned(), problem);
         }
-        Some((field, problem)) => ApiError::invalid(field.to_owned(), problem),
-        None => ApiError::invalid("query", wrong),
+        None => wrong,
+    };
+    // A parameter that is not there, or there twice, is named in the text alone.
+    for (beginning, problem) in [
+        ("missing field `", "is missing"),
+        ("duplicate field `", "is given twice"),
+    ] {
+        if let Some(field) = wrong.strip_prefix(beginning) {
+            let field = field.trim_end_matches('`').to_owned();
+            return ApiError::invalid(field, problem);
+        }
     }
+    ApiError::invalid("query", wrong)
 }

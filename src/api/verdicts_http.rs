@@ -9,7 +9,8 @@ use std::error::Error;
 
 use axum::Json;
 use axum::body::Bytes;
-use axum::extract::{DefaultBodyLimit, Request, State};
+use axum::extract::rejection::QueryRejection;
+use axum::extract::{DefaultBodyLimit, Query, Request, State};
 use axum::http::{StatusCode, header};
 use axum::middleware::{Next, from_fn};
 use axum::response::{IntoResponse, Response};
@@ -20,6 +21,7 @@ use serde_json::value::RawValue;
 use tonic::{Code, Status};
 
 use super::error::{ApiError, failure};
+use super::http::{NoQuery, bad_query};
 use super::queries::Api;
 use super::v1;
 use super::verdicts::REQUEST_BYTES_MAX;
@@ -34,13 +36,20 @@ pub(super) fn routes() -> Router<Api> {
         .route("/v1/guard/message", post(message))
         .route("/v1/guard/totals", get(totals))
         .layer(DefaultBodyLimit::max(REQUEST_BYTES_MAX))
-        .layer(from_fn(refuse_pages))
+        .layer(from_fn(refuse_strangers))
 }
 
-/// Refuses what a page in a browser sends: it could invent runs, and no agent is one.
-async fn refuse_pages(request: Request, next: Next) -> Response {
-    if request.headers().contains_key(header::ORIGIN) {
+/// Refuses what a page in a browser sends: it could invent runs, and no agent is one. Refuses, too, what is compressed, which nobody
+/// here undoes.
+async fn refuse_strangers(request: Request, next: Next) -> Response {
+    let headers = request.headers();
+    if headers.contains_key(header::ORIGIN) {
         return failure(StatusCode::FORBIDDEN, "web pages may not ask the guard");
+    }
+    let coding = headers.get(header::CONTENT_ENCODING);
+    if coding.is_some_and(|coding| !coding.as_bytes().eq_ignore_ascii_case(b"identity")) {
+        let text = "content-encoding: bodies are taken as they are, and none that is compressed";
+        return failure(StatusCode::UNSUPPORTED_MEDIA_TYPE, text);
     }
     next.run(request).await
 }
@@ -160,7 +169,11 @@ struct VerdictCountJson {
     count: u64,
 }
 
-async fn totals(State(api): State<Api>) -> Result<Json<TotalsJson>, ApiError> {
+async fn totals(
+    State(api): State<Api>,
+    query: Result<Query<NoQuery>, QueryRejection>,
+) -> Result<Json<TotalsJson>, ApiError> {
+    query.map_err(|rejection| bad_query(&rejection))?;
     let totals = api.guard_totals()?;
     let verdicts = totals.verdicts.into_iter().map(|count| VerdictCountJson {
         verdict: word(count.verdict()).name(),

@@ -76,6 +76,21 @@ async fn late_and_long_questions_are_told_apart() {
     assert_eq!((status, json), (413, expected));
 }
 
+/// Given a question that says it is compressed, it is told that none may be.
+#[tokio::test]
+async fn compressed_questions_are_refused() {
+    let eddy = Fixture::start().await;
+    let headers = "content-encoding: gzip\r\ncontent-length: 2\r\n";
+    let mut socket = eddy.ask("POST", CHECK, headers).await;
+    socket.write_all(b"{}").await.unwrap();
+    let mut text = String::new();
+    socket.read_to_string(&mut text).await.unwrap();
+    assert!(
+        text.contains(" 415 ") && text.contains("{\"error\":\"content-encoding: "),
+        "{text}"
+    );
+}
+
 /// Given a request for a service of gRPC that is none of gRPC, it is told what is spoken there.
 #[tokio::test]
 async fn services_of_grpc_speak_grpc_alone() {

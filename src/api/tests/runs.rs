@@ -255,6 +255,11 @@ async fn wrong_parameters_are_named() {
     for (path, parameter) in [
         ("/v1/runs?limit=-1", "limit"),
         ("/v1/runs?limit=many", "limit"),
+        ("/v1/runs?limit=1&limit=2", "limit"),
+        ("/v1/runs/r?x=1", "x"),
+        ("/v1/guard/totals?x=1", "x"),
+        ("/v1/warnings/0123456789abcdef", "run_id"),
+        ("/v1/alerts?cursor=999", "cursor"),
         ("/v1/runs?page_token=nonsense", "page_token"),
         ("/v1/runs/%ff", "run_id"),
         ("/v1/warnings/%ff?run_id=a", "warning"),
@@ -263,8 +268,6 @@ async fn wrong_parameters_are_named() {
         ("/v1/alerts?cursor=first", "cursor"),
         ("/v1/alerts?min_severity=loud", "min_severity"),
         ("/v1/warnings/nonsense?run_id=r", "warning"),
-        // Which one is missing is said in words.
-        ("/v1/warnings/0123456789abcdef", "query"),
     ] {
         let (status, json) = eddy.get(path).await;
         let (named, _) = json["error"].as_str().unwrap().split_once(": ").unwrap();
@@ -283,6 +286,7 @@ async fn large_pages_are_capped() {
     let page = eddy.runs().await.list_runs(request).await.unwrap();
     assert_eq!(page.into_inner().next_page_token, "");
     assert_eq!(eddy.get("/v1/runs?limit=1000000").await.0, 200);
+    assert_eq!(eddy.get("/v1/runs?limit=99999999999999999999").await.0, 200);
 }
 
 /// A watch gives the run as it is, then as it becomes, and ends when Eddy stops.
