@@ -53,8 +53,8 @@ async fn a_client_is_served_and_shutdown_does_not_hang() {
         assert!(reports.load(Ordering::Relaxed) > before);
     }
     let mut silent = TcpStream::connect(address).await.expect("connected");
-    let begun = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0";
-    silent.write_all(begun).await.expect("written");
+    let opening = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0";
+    silent.write_all(opening).await.expect("written");
     // Once a later connection has been answered, the silent one has been accepted.
     let later = TraceServiceClient::connect(format!("http://{address}")).await;
     let taken = later.expect("connected").export(request).await;

@@ -41,7 +41,9 @@ impl Written {
 
 fn cut(mut text: String) -> String {
     if text.len() > TOLD_MAX {
-        text.truncate(text.floor_char_boundary(TOLD_MAX));
+        let mut ends = (0..=TOLD_MAX).rev();
+        let end = ends.find(|&end| text.is_char_boundary(end));
+        text.truncate(end.unwrap_or(0));
         text.push('…');
     }
     text
