@@ -234,6 +234,11 @@ fn normalizer(page: &mut Page, normalizer: &Normalizer) {
     .sample(&[("outcome", "unknown_operation")], counts.unknown_operation)
     .sample(&[("outcome", "no_dialect")], counts.no_dialect);
     page.counter(
+        "normalizer_left_out_ids_total",
+        "Spans with an id of a run or session that is longer than 1,024 bytes: it was left out, and they went by the trace.",
+    )
+    .value(counts.ids_left_out);
+    page.counter(
         "normalizer_unpriced_calls_total",
         "Model calls whose cost is missing, since no price is known of their model.",
     )

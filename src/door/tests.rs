@@ -377,6 +377,11 @@ fn faults_are_named() {
         "client_ca_file",
         "there is no certificate in it",
     );
+    let dir = TempDir::new().unwrap();
+    let empty = dir.path().join("empty-token");
+    fs::write(&empty, "\n").unwrap();
+    let fault = Tokens::read(&[Token::File(empty).into()]).unwrap_err();
+    assert!(fault.text.contains("empty-token` holds none"), "{fault}");
     for bad in ["", " ", "two words", "ümlaut"] {
         let fault = Tokens::read(&[Token::Text(bad.to_owned()).into()]).unwrap_err();
         assert_eq!(fault.key, "token", "{bad}");

@@ -251,10 +251,12 @@ fn read_one(source: &Token) -> Result<Padded, Fault> {
     let token = text.trim_ascii();
     let is_sendable = token.iter().all(u8::is_ascii_graphic);
     if token.is_empty() || !is_sendable {
-        return Err(Fault::new(
-            key,
-            "a token is one word of letters, digits and signs",
-        ));
+        let wanted = "a token is one word of letters, digits and signs";
+        let text = match source {
+            Token::Text(_) => wanted.to_owned(),
+            Token::File(path) => format!("`{}` holds none: {wanted}", path.display()),
+        };
+        return Err(Fault::new(key, text));
     }
     let too_long = || Fault::new(key, format!("a token has at most {BYTES_MAX} bytes"));
     Padded::new(token).ok_or_else(too_long)

@@ -105,7 +105,7 @@ impl Outbox {
                 self.settle(&batch, answer);
                 return true;
             };
-            self.note_failure(&reason);
+            self.note_failure(&reason, KEPT);
             if last_attempt {
                 return false;
             }
@@ -160,7 +160,7 @@ impl Outbox {
         };
         match reason {
             Some(reason) => {
-                self.note_failure(&reason);
+                self.note_failure(&reason, GIVEN_UP);
                 tracing::debug!(
                     exporter = self.entry.name,
                     alerts = failed,
@@ -210,13 +210,13 @@ impl Outbox {
     }
 
     /// Logs a failure where it is news; a receiver that is away for a day fails many hundred times with the same words.
-    fn note_failure(&self, reason: &str) {
+    fn note_failure(&self, reason: &str, what_becomes: &str) {
         let reason = shortened(reason);
         if self.entry.progress().last_error.as_ref() != Some(&reason) {
             tracing::warn!(
                 exporter = self.entry.name,
                 reason,
-                "alerts cannot be delivered"
+                "alerts cannot be delivered; {what_becomes}"
             );
         }
         self.entry
@@ -230,6 +230,11 @@ impl Outbox {
         self.entry.update(|progress| progress.last_error = None);
     }
 }
+
+/// What becomes of alerts that could not be delivered, and what there is to do.
+const KEPT: &str =
+    "they are kept and sent again: look whether the receiver is there and takes them";
+const GIVEN_UP: &str = "they are given up: look what the receiver has against them";
 
 fn shortened(reason: &str) -> String {
     reason.chars().take(REASON_CHARS_MAX).collect()

@@ -115,6 +115,8 @@ pub struct Counts {
     pub unknown_operation: u64,
     /// [`Outcome::NoDialect`].
     pub no_dialect: u64,
+    /// Spans with an id of a run or session that is longer than ids may be: what else names the run took its place.
+    pub ids_left_out: u64,
     /// Model calls with tokens but without a cost, since their model has no price: see [`Normalizer::unpriced_models`].
     pub unpriced: u64,
 }
@@ -157,6 +159,7 @@ pub struct Normalizer {
     settings: Settings,
     workers: Workers,
     outcomes: [AtomicU64; OUTCOMES],
+    ids_left_out: AtomicU64,
     unpriced_calls: AtomicU64,
     unpriced: Mutex<BTreeMap<Text, u64>>,
 }
@@ -181,6 +184,7 @@ impl Normalizer {
             workers: Workers::named(&settings.worker_attributes),
             settings,
             outcomes: Default::default(),
+            ids_left_out: AtomicU64::default(),
             unpriced_calls: AtomicU64::default(),
             unpriced: Mutex::default(),
         }
@@ -201,6 +205,7 @@ impl Normalizer {
             retold: Retold::default(),
             origin: None,
             outcomes: [0; OUTCOMES],
+            ids_left_out: 0,
             unpriced: Vec::new(),
         }
     }
@@ -216,6 +221,7 @@ impl Normalizer {
             noise,
             unknown_operation,
             no_dialect,
+            ids_left_out: self.ids_left_out.load(Ordering::Relaxed),
             unpriced: self.unpriced_calls.load(Ordering::Relaxed),
         }
     }
@@ -258,6 +264,8 @@ pub struct Batch<'n, 'a> {
     origin: Option<(Attributes<'a>, Origin)>,
     /// How many items of this request gave what: all receivers share the counters they go to at its end.
     outcomes: [u64; OUTCOMES],
+    /// Spans of this request whose ids were left out.
+    ids_left_out: u64,
     /// Models without a price in this request, each with its calls; these go to a list that is shared.
     unpriced: Vec<(Text, u64)>,
 }
@@ -268,6 +276,10 @@ impl Drop for Batch<'_, '_> {
             if more > 0 {
                 all.fetch_add(more, Ordering::Relaxed);
             }
+        }
+        if self.ids_left_out > 0 {
+            let all = &self.normalizer.ids_left_out;
+            all.fetch_add(self.ids_left_out, Ordering::Relaxed);
         }
         if !self.unpriced.is_empty() {
             self.normalizer.note_unpriced(&self.unpriced);
@@ -306,6 +318,7 @@ impl<'a> Batch<'_, 'a> {
         let how = (self.policy, self.traits);
         let mut reading = Reading::new(span, facts, &mut report, &mut self.names, how);
         let outcome = Dialect::of_span(span, facts).read(&mut reading);
+        self.ids_left_out += u64::from(reading.leaves_id_out);
         let worker = || {
             if workers.stand_apart() {
                 facts.worker()
@@ -479,6 +492,20 @@ mod tests {
         assert_eq!(told[1], (Some("b"), vec![("three", true)]));
         assert_eq!(told[2].0, Some("a"));
         assert!(told[2].1.iter().all(|(_, recorded)| !recorded));
+    }
+
+    /// Given a conversation's id that is longer than ids may be, the trace names the run, and it is counted.
+    #[test]
+    fn overlong_ids_are_counted() {
+        for (length, counted) in [(1_024, 0), (5_000, 1)] {
+            let normalizer = Normalizer::new();
+            let span = json!({"gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": "t",
+                "gen_ai.conversation.id": "c".repeat(length)});
+            let reports =
+                Captured::new("agent_framework", "execute_tool", &span).reports(&normalizer);
+            assert_eq!(reports[0].run.run_id.is_none(), counted == 1);
+            assert_eq!(normalizer.counts().ids_left_out, counted);
+        }
     }
 
     fn model_call(normalizer: &Normalizer, attributes: &serde_json::Value) -> Event {

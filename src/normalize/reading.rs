@@ -40,6 +40,8 @@ pub(super) struct Reading<'r, 'a> {
     pub(super) policy: &'r Policy,
     /// Whether calls are told with their traits.
     traits: bool,
+    /// Whether an id of its run or session is none, since it is too long.
+    pub(super) leaves_id_out: bool,
 }
 
 impl<'r, 'a> Reading<'r, 'a> {
@@ -60,19 +62,28 @@ impl<'r, 'a> Reading<'r, 'a> {
             names,
             policy,
             traits,
+            leaves_id_out: false,
         }
     }
 
     /// Says which run the span belongs to.
     pub(super) fn run(&mut self, run_id: Option<&str>) {
-        let run_id = run_id.filter(|id| is_usable(id));
+        let run_id = self.usable(run_id);
         self.report.run.run_id = run_id.map(|id| self.names.id(id));
     }
 
     /// Says which session the span belongs to.
     pub(super) fn session(&mut self, session_id: Option<&str>) {
-        let session_id = session_id.filter(|id| is_usable(id));
+        let session_id = self.usable(session_id);
         self.report.run.session_id = session_id.map(|id| self.names.id(id));
+    }
+
+    /// An id as it stands: cut short it would be somebody else's.
+    fn usable<'i>(&mut self, id: Option<&'i str>) -> Option<&'i str> {
+        let id = id.filter(|id| !id.is_empty())?;
+        let is_long = id.len() > ID_BYTES_MAX;
+        self.leaves_id_out |= is_long;
+        (!is_long).then_some(id)
     }
 
     /// Says which trace the span's trace continues.
@@ -396,11 +407,6 @@ impl<'r, 'a> Reading<'r, 'a> {
 fn without_traceback(message: &str) -> &str {
     let end = message.find("Traceback (most recent call last)");
     message[..end.unwrap_or(message.len())].trim()
-}
-
-/// An id counts as it stands. Cut short it would be somebody else's.
-fn is_usable(id: &str) -> bool {
-    (1..=ID_BYTES_MAX).contains(&id.len())
 }
 
 /// A value as text: the text itself, or the JSON of a structured value; `None` where there is none.

@@ -158,19 +158,20 @@ impl Senders {
             let (reason, after) = match answer {
                 Answer::Taken => return |progress| progress.sent += 1,
                 Answer::Partly { refused, reason } => {
-                    self.record.failed(&reason);
+                    self.record.failed(&reason, GIVEN_UP);
                     self.record
                         .update(|progress| progress.items_refused += refused);
                     return |progress| progress.sent += 1;
                 }
                 Answer::Refused { reason } => {
-                    self.record.failed(&reason);
+                    self.record.failed(&reason, GIVEN_UP);
                     return |progress| progress.refused += 1;
                 }
                 Answer::Later { reason, after } => (reason, after),
             };
-            self.record.failed(&reason);
             let wait = attempts.next_wait(after).filter(|_| !last_attempt);
+            let what_becomes = if wait.is_some() { KEPT } else { GIVEN_UP };
+            self.record.failed(&reason, what_becomes);
             let Some(wait) = wait else {
                 return |progress| progress.given_up += 1;
             };
@@ -180,6 +181,10 @@ impl Senders {
         }
     }
 }
+
+/// What becomes of a request that could not be passed on, and what there is to do.
+const KEPT: &str = "it waits and is sent again: look whether the backend is there and takes it";
+const GIVEN_UP: &str = "what was not taken is given up: look what the backend has against it";
 
 /// What becomes of requests, for those who look and for the log.
 struct Record {
@@ -226,7 +231,7 @@ impl Record {
         }
     }
 
-    fn failed(&self, reason: &str) {
+    fn failed(&self, reason: &str, what_becomes: &str) {
         let reason: String = reason.chars().take(REASON_CHARS_MAX).collect();
         let mut trouble = self.trouble();
         trouble.progress.last_error = Some(reason.clone());
@@ -239,7 +244,7 @@ impl Record {
                 queued = progress.queued,
                 refused = progress.refused,
                 given_up = progress.given_up,
-                "a request could not be passed on"
+                "a request could not be passed on; {what_becomes}"
             );
         }
     }
