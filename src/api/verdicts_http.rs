@@ -39,8 +39,8 @@ pub(super) fn routes() -> Router<Api> {
         .layer(from_fn(refuse_strangers))
 }
 
-/// Refuses what a page in a browser sends: it could invent runs, and no agent is one. Refuses, too, what is compressed, which nobody
-/// here undoes.
+/// Refuses what a page in a browser sends: it could invent runs, and no agent is one. Refuses, too, what is compressed, which
+/// nobody here undoes.
 async fn refuse_strangers(request: Request, next: Next) -> Response {
     let headers = request.headers();
     if headers.contains_key(header::ORIGIN) {

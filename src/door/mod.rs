@@ -1,8 +1,8 @@
 //! The addresses that others reach: who may come in, over what, and how many at a time.
 //!
 //! A [`Door`] is a listening socket with its lock. Connections come in one by one (`connection`): each takes a place (`places`),
-//! has to begin in time, goes through TLS where certificates are set (`tls`), and is read from while there is room (`peer`). Every request
-//! then shows its token where tokens are set (`token`); the token also says which [`Tenant`] the request belongs to.
+//! has to begin in time, goes through TLS where certificates are set (`tls`), and is read from while there is room (`peer`). Every
+//! request then shows its token where tokens are set (`token`); the token also says which [`Tenant`] the request belongs to.
 //! Certificates and tokens are read again when their files change (`watch`), so that they can be renewed under a running daemon;
 //! what cannot be used leaves the old in place.
 //!

@@ -10,6 +10,7 @@
 //! A span or log record that cannot be read is refused alone, as a malformed one; anything else that cannot be read has the
 //! request refused.
 
+mod fault;
 mod reading;
 mod shapes;
 
@@ -19,7 +20,8 @@ use serde::Deserialize;
 use serde::de::{DeserializeSeed, Error, IgnoredAny};
 
 use super::Signal;
-use reading::{Members, Written};
+use fault::Written;
+use reading::Members;
 use shapes::{LOGS, METRICS, Shape, TRACES};
 
 /// The text is not an OTLP/JSON request; sending it again will not help.

@@ -105,8 +105,8 @@ async fn services_of_grpc_speak_grpc_alone() {
     }
 }
 
-/// Given telemetry that was sent to the address of the API, over HTTP or gRPC, its sender is told where it is received; given a method
-/// that a service has not, its caller is told.
+/// Given telemetry that was sent to the address of the API, over HTTP or gRPC, its sender is told where it is received;
+/// given a method that a service has not, its caller is told.
 #[tokio::test]
 async fn who_has_the_wrong_address_is_told_the_right_one() {
     let eddy = Fixture::start().await;

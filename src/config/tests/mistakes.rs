@@ -303,8 +303,8 @@ fn exporters_that_cannot_be_are_named() {
     );
 }
 
-/// Given values that would move a terminal's cursor, or fill it, they are shown escaped and cut; given numbers that are too large, they
-/// are told as they were written.
+/// Given values that would move a terminal's cursor, or fill it, they are shown escaped and cut; given numbers that are too
+/// large, they are told as they were written.
 #[test]
 fn strange_values_are_shown_harmlessly() {
     check(
