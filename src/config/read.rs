@@ -175,22 +175,6 @@ impl Error for ReadError {
 }
 
 impl Node {
-    fn unexpected(&self) -> Unexpected<'_> {
-        match &self.value {
-            Value::Null => Unexpected::Unit,
-            Value::Bool(value) => Unexpected::Bool(*value),
-            Value::Int(value) => match (i64::try_from(*value), u64::try_from(*value)) {
-                (Ok(value), _) => Unexpected::Signed(value),
-                (_, Ok(value)) => Unexpected::Unsigned(value),
-                _ => Unexpected::Float(*value as f64),
-            },
-            Value::Float(value) => Unexpected::Float(*value),
-            Value::Text(text) | Value::Untyped(text) => Unexpected::Str(text),
-            Value::List(_) => Unexpected::Seq,
-            Value::Map(_) => Unexpected::Map,
-        }
-    }
-
     fn refuse<T>(&self, expected: &str) -> Result<T, ReadError> {
         Err(ReadError::invalid_type(self.unexpected(), &expected))
     }

@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use std::fmt;
 use std::sync::Arc;
 
-use serde::de::{Deserialize, Deserializer, Error, MapAccess, SeqAccess, Visitor};
+use serde::de::{Deserialize, Deserializer, Error, MapAccess, SeqAccess, Unexpected, Visitor};
 use serde_saphyr::{DuplicateKeyPolicy, Location, Spanned};
 
 use super::mistake::{Mistake, Mistakes, Place, shown};
@@ -213,6 +213,23 @@ impl Node {
         match &self.value {
             Value::List(items) => items,
             _ => &[],
+        }
+    }
+
+    /// The value as serde names what it did not expect.
+    pub(super) fn unexpected(&self) -> Unexpected<'_> {
+        match &self.value {
+            Value::Null => Unexpected::Unit,
+            Value::Bool(value) => Unexpected::Bool(*value),
+            Value::Int(value) => match (i64::try_from(*value), u64::try_from(*value)) {
+                (Ok(value), _) => Unexpected::Signed(value),
+                (_, Ok(value)) => Unexpected::Unsigned(value),
+                _ => Unexpected::Float(*value as f64),
+            },
+            Value::Float(value) => Unexpected::Float(*value),
+            Value::Text(text) | Value::Untyped(text) => Unexpected::Str(text),
+            Value::List(_) => Unexpected::Seq,
+            Value::Map(_) => Unexpected::Map,
         }
     }
 

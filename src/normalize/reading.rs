@@ -81,9 +81,8 @@ impl<'r, 'a> Reading<'r, 'a> {
     /// An id as it stands: cut short it would be somebody else's.
     fn usable<'i>(&mut self, id: Option<&'i str>) -> Option<&'i str> {
         let id = id.filter(|id| !id.is_empty())?;
-        let is_long = id.len() > ID_BYTES_MAX;
-        self.leaves_id_out |= is_long;
-        (!is_long).then_some(id)
+        self.leaves_id_out |= id.len() > ID_BYTES_MAX;
+        (id.len() <= ID_BYTES_MAX).then_some(id)
     }
 
     /// Says which trace the span's trace continues.
