@@ -271,12 +271,11 @@ mod tests {
         assert_eq!(asked_to_write(&mut connection).await, 1);
 
         let peer = connection.connect_info();
-        let mut answering = Box::pin(peer.answering(future::pending::<()>()));
-        assert!(futures_util::poll!(&mut answering).is_pending());
+        let soon = peer.answered_soon();
         assert_eq!(asked_to_write(&mut connection).await, 2);
         assert_eq!(asked_to_write(&mut connection).await, 2);
 
-        drop(answering);
+        drop(soon);
         assert_eq!(asked_to_write(&mut connection).await, 1);
     }
 }

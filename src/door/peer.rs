@@ -40,10 +40,12 @@ impl Peer {
         paused.get_or_insert(event);
     }
 
-    /// What is answered to a request that has arrived. Until then, answers to others may wait a moment to leave with it.
-    pub async fn answering<T>(&self, answer: impl Future<Output = T>) -> T {
-        let _soon = Soon::of(&self.0.answering);
-        answer.await
+    /// Says that a request of it is answered soon, as long as what comes of this is there. Until then, answers to others may wait
+    /// a moment to leave with it. It does not take the future of the answer, which would then be held twice.
+    #[must_use]
+    pub fn answered_soon(&self) -> Soon<'_> {
+        self.0.answering.fetch_add(1, Ordering::Relaxed);
+        Soon(&self.0.answering)
     }
 
     /// Whether requests are answered soon.
@@ -63,14 +65,7 @@ impl Peer {
 }
 
 /// Counts a request as long as it is there: whoever sent it may take it back.
-struct Soon<'p>(&'p AtomicUsize);
-
-impl<'p> Soon<'p> {
-    fn of(answering: &'p AtomicUsize) -> Self {
-        answering.fetch_add(1, Ordering::Relaxed);
-        Self(answering)
-    }
-}
+pub struct Soon<'p>(&'p AtomicUsize);
 
 impl Drop for Soon<'_> {
     fn drop(&mut self) {

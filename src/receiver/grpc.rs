@@ -133,8 +133,10 @@ async fn export(
     };
     let taken = match received {
         Ok((message, _share)) => {
-            let answer = intake.export(&tenant, signal, message, &Written::Protobuf);
-            peer.answering(answer).await
+            let _soon = peer.answered_soon();
+            intake
+                .export(&tenant, signal, message, &Written::Protobuf)
+                .await
         }
         Err(refused) => {
             discard(request, settings.arrival_max).await;

@@ -117,8 +117,8 @@ async fn export(
     };
     let taken = match message {
         Ok(((message, written), _share)) => {
-            let answer = intake.export(&tenant, signal, message, &written);
-            peer.answering(answer).await
+            let _soon = peer.answered_soon();
+            intake.export(&tenant, signal, message, &written).await
         }
         Err(refused) => {
             intake.count_refused(&refused);
