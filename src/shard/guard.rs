@@ -25,7 +25,7 @@ use crate::store::{Entry, IndexKey, StoreError};
 use super::defect::contained;
 use super::draft::Draft;
 use super::inbox::{Cost, Message, Part, Routed};
-use super::router::named;
+use super::router::{CHAIN_MAX, named};
 use super::worker::Worker;
 use super::{NamedPolicy, Shards, Shared, admit, swarm};
 
@@ -218,17 +218,22 @@ impl Shared {
         }
     }
 
-    /// The run that an id names. A trace may have gone over to a run with a name of its own.
+    /// The run that an id names. A trace may have gone over to a run with a name of its own, by way of other traces.
     fn run_named(&self, run_id: &str) -> Text {
-        let run_id = named(&run_id.into());
-        let Some(trace) = super::router::trace_of(&run_id) else {
-            return run_id;
-        };
-        let router = self.router.try_lock().ok();
-        let known = router.and_then(|router| router.known(trace));
-        known
-            .or_else(|| self.store.alias(trace).ok().flatten())
-            .unwrap_or(run_id)
+        let mut run_id = named(&run_id.into());
+        for _ in 0..CHAIN_MAX {
+            let Some(trace) = super::router::trace_of(&run_id) else {
+                break;
+            };
+            let router = self.router.try_lock().ok();
+            let known = router.and_then(|router| router.known(trace));
+            let next = known.or_else(|| self.store.alias(trace).ok().flatten());
+            match next.filter(|next| *next != run_id) {
+                Some(next) => run_id = next,
+                None => break,
+            }
+        }
+        run_id
     }
 }
 

@@ -22,7 +22,7 @@ pub const RUN_ID_BYTES_MAX: usize = 256;
 
 /// Longest chain of traces that continue one another which is followed. A chain grows by one with each trace whose
 /// predecessor was learned before *its* predecessor was, which takes reordering at every step.
-const CHAIN_MAX: usize = 16;
+pub(super) const CHAIN_MAX: usize = 16;
 
 /// What is known about traces: bounded, in two generations. When the younger one is full it becomes the older one, and
 /// what nobody asked for during a whole generation is forgotten.

@@ -1,5 +1,6 @@
 //! Runs that get their name late, and traces that are one run.
 
+use super::guard::ask;
 use super::{
     A, B, NOW_MS, call, calls, hex, kill, listed, policy, report, settings, start, still, submit,
     until, view,
@@ -100,11 +101,15 @@ async fn a_continued_trace_is_the_same_run() {
     submit(&shards, calls(A, Some("r"), 1..2)).await;
     assert_eq!(view(&shards, "r").await.tool_calls, 4);
     assert_eq!(listed(&shards, &RunFilter::default()).await, ["r"]);
+    // The guard finds it by the trace that goes on, too.
+    ask(&shards, &hex(B)).await;
+    assert_eq!(view(&shards, "r").await.tool_calls, 5);
+    assert_eq!(listed(&shards, &RunFilter::default()).await, ["r"]);
     // What is remembered of traces is gone, what is stored is not.
     kill(shards).await;
     let shards = start(dir.path(), settings()).await;
     submit(&shards, calls(B, None, 7..8)).await;
-    assert_eq!(view(&shards, "r").await.tool_calls, 5);
+    assert_eq!(view(&shards, "r").await.tool_calls, 6);
     assert_eq!(listed(&shards, &RunFilter::default()).await, ["r"]);
 }
 
