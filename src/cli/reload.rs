@@ -48,6 +48,10 @@ impl Reloader {
         loop {
             tokio::select! {
                 () = self.signal.next() => {
+                    if self.sources.file.is_none() {
+                        tracing::warn!("there is no configuration to read again: the daemon was started without a file");
+                        continue;
+                    }
                     self.read = content(&self.sources);
                     return;
                 }
