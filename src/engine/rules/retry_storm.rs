@@ -23,7 +23,7 @@ use crate::engine::event::{Event, Text};
 use crate::engine::fold::Fold;
 use crate::engine::fold::judge::{Judged, Outcome};
 use crate::engine::fold::tally::WHOLE_RUN;
-use crate::engine::policy::Policy;
+use crate::engine::policy::{Policy, RetryStorm};
 use crate::engine::warning::Rule;
 use crate::engine::warning::kept::Finding;
 use crate::engine::window::calls::Call;
@@ -83,12 +83,8 @@ pub(super) fn observe_call(
         return None;
     }
     tally.add(judged);
-    let needed = if judged.transient {
-        settings.retries_transient.unwrap_or(settings.retries)
-    } else {
-        settings.retries
-    };
-    (tally.count >= needed).then(|| Finding::of_calls(tally, tool, judged))
+    (tally.count >= needed(settings, judged.transient))
+        .then(|| Finding::of_calls(tally, tool, judged))
 }
 
 pub(super) fn observe_model(fold: &mut Fold, call: &Call<'_>, policy: &Policy) -> Option<Finding> {
@@ -113,14 +109,15 @@ pub(super) fn observe_model(fold: &mut Fold, call: &Call<'_>, policy: &Policy) -
     }
     tally.add_span(call.span, call.start_ns);
     let retries = tally.count.saturating_sub(1);
-    let needed = if failure.transient {
-        settings.retries_transient.unwrap_or(settings.retries)
-    } else {
-        settings.retries
-    };
-    (retries >= needed).then(|| Finding {
+    (retries >= needed(settings, failure.transient)).then(|| Finding {
         agent: call.agent.cloned(),
         count: retries.into(),
         ..Finding::of_tally(tally, MODELS)
     })
+}
+
+/// How many retries it takes, by whether the failure may pass by itself.
+fn needed(settings: &RetryStorm, transient: bool) -> u32 {
+    let retries = settings.retries_transient.filter(|_| transient);
+    retries.unwrap_or(settings.retries)
 }

@@ -98,10 +98,12 @@ const PASSING: u32 = 3;
 
 /// A failure that may pass by itself: so many of them in a row do not.
 fn observe_passing(fold: &mut Fold, judged: &Judged<'_>, calls: u32) -> Option<Finding> {
-    let waits = judged.waiting.patient || judged.waiting.backs_off || fold.has_just_paused();
+    if judged.waiting.patient || judged.waiting.backs_off || fold.has_just_paused() {
+        return None;
+    }
     let group = passing(judged);
     let tally = fold.tallies.of(RULE, group);
-    if waits || (tally.count > 0 && tally.round == judged.round) {
+    if tally.count > 0 && tally.round == judged.round {
         return None;
     }
     tally.add(judged);
