@@ -62,6 +62,8 @@ const REQUEST_BYTES_MAX: usize = 64 << 10;
 /// How the address behaves.
 #[derive(Clone, Debug)]
 pub struct Settings {
+    /// Explanations show redacted samples of arguments.
+    pub show_arguments: bool,
     /// How many alerts a tailing client, once it has caught up, may fall behind before it is moved to the present.
     pub tail_lag_max: u64,
     /// Most tails, watches and sessions of a tenant open at a time, over gRPC and HTTP together. One costs up to about 100 KiB
@@ -84,6 +86,7 @@ pub struct Settings {
 impl Default for Settings {
     fn default() -> Self {
         Self {
+            show_arguments: false,
             tail_lag_max: 10_000,
             streams_max: 500,
             questions_max: 2_048,

@@ -69,11 +69,13 @@ impl Api {
             warning: warning.to_owned(),
             run_id: run.run_id.to_string(),
         })?;
-        Ok(ExplanationJson::new(
-            &run.run_id,
-            &explanation,
-            &self.shards()?.policy().policy,
-        ))
+        let policy = self.shards()?.policy();
+        let shown = ExplanationJson::new(&run.run_id, &explanation, &policy.policy);
+        Ok(if self.settings.show_arguments {
+            shown.with_samples(&explanation)
+        } else {
+            shown
+        })
     }
 
     /// A page of runs; an empty token begins the listing.

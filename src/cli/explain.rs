@@ -80,7 +80,9 @@ fn judged(args: &ExplainArgs) -> Result<ExplanationJson, Failure> {
     let (runs, policy) = check::states(&args.files, &args.config)?;
     let explained = runs.iter().find_map(|state| {
         let explanation = state.explain(id, &policy)?;
-        Some(ExplanationJson::new(state.id(), &explanation, &policy))
+        // Whoever has the files has the arguments.
+        let shown = ExplanationJson::new(state.id(), &explanation, &policy);
+        Some(shown.with_samples(&explanation))
     });
     explained.ok_or_else(none)
 }

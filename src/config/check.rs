@@ -106,6 +106,7 @@ pub(super) fn settings(
         otlp_http_bytes_max: check.mebibytes(&http_size, http.max_request_body_size_mib),
         api: doors.api.address,
         api_lock: doors.api.lock,
+        show_arguments: shape.service.api.show_arguments,
         data_dir: data_dir(shape, lookup, check),
         shards: shards(shape, check),
         memory_limit: shape.service.memory_limit_mib,

@@ -63,6 +63,8 @@ pub struct Settings {
     pub otlp_http_lock: Lock,
     /// What is asked of those who ask the API.
     pub api_lock: Lock,
+    /// The API shows redacted samples of arguments where it explains a warning.
+    pub show_arguments: bool,
     /// Where the API and its JSON twin are served.
     pub api: SocketAddr,
     /// Where state is kept.

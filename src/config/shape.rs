@@ -125,6 +125,7 @@ impl Default for Service {
 #[serde(deny_unknown_fields, default)]
 pub(super) struct Api {
     pub(super) endpoint: String,
+    pub(super) show_arguments: bool,
     pub(super) tls: Option<Tls>,
     pub(super) auth: Auth,
 }
@@ -133,6 +134,7 @@ impl Default for Api {
     fn default() -> Self {
         Self {
             endpoint: "127.0.0.1:4319".to_owned(),
+            show_arguments: false,
             tls: None,
             auth: Auth::default(),
         }

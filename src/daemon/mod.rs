@@ -174,7 +174,7 @@ impl Daemon {
             shutdown_deadline: settings.shutdown_deadline,
             keepers,
             rooms: Rooms {
-                api: serve_api(doors.api, seats(&houses), sources),
+                api: serve_api(doors.api, seats(&houses), sources, settings),
                 receiver: serve_otlp(doors.grpc, doors.http, &intake, settings),
                 houses,
                 forwards,
@@ -312,10 +312,18 @@ fn serve_otlp(grpc: Door, http: Option<Door>, intake: &Intake, settings: &Settin
     Served { stop, task }
 }
 
-fn serve_api(door: Door, seats: BTreeMap<Tenant, Seat>, sources: Sources) -> Served {
+fn serve_api(
+    door: Door,
+    seats: BTreeMap<Tenant, Seat>,
+    sources: Sources,
+    settings: &Settings,
+) -> Served {
     let stop = CancellationToken::new();
     let metrics: Metrics = Arc::new(move |tenant| sources.page(tenant));
-    let settings = api::Settings::default();
+    let settings = api::Settings {
+        show_arguments: settings.show_arguments,
+        ..api::Settings::default()
+    };
     let serving = api::serve(door, seats, metrics, settings, stop.clone());
     let task = tokio::spawn(async move {
         if let Err(error) = serving.await {

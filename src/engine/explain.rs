@@ -1,7 +1,8 @@
 //! Why a warning was raised: the events that show it, and in which way they are the same.
 //!
 //! Made from the run's state when somebody asks; nothing is kept for it. Events that have left the window of reports are
-//! known by their number alone. Neither arguments nor results are shown: only which of them are equal.
+//! known by their number alone. Of results only which of them are equal is told; of arguments also the redacted sample that is
+//! kept of each, which whoever shows it may leave out.
 
 use super::event::{Body, SpanId, Text};
 use super::hash::mix;
@@ -34,6 +35,9 @@ pub struct Shown {
     pub agent: Option<Text>,
     /// Equal for equal arguments; nothing where they are not known.
     pub arguments: Option<u64>,
+    /// A redacted sample of the arguments, at most [`SAMPLE_BYTES_MAX`](super::event::SAMPLE_BYTES_MAX) bytes; empty where they
+    /// are not known.
+    pub sample: Text,
     /// Equal for equal results or errors, volatile text masked; nothing where they are not known.
     pub result: Option<u64>,
     /// It failed.
@@ -48,8 +52,12 @@ impl RunState {
         let warning = warnings.into_iter().find(|known| known.id == warning)?;
         let reports = self.window.unpack_all();
         let steps = calls::steps(&self.window, &reports);
+        // Log records of one turn may all bear the same span: a warning about a tool is not about model calls.
+        let is_meant =
+            |step: &&Step<'_>| warning.tool.is_none() || !matches!(step, Step::Model(..));
         let shows = |shown: &Shown| warning.evidence.contains(&shown.span);
-        let events = steps.iter().filter_map(shown).filter(shows).collect();
+        let meant = steps.iter().filter(is_meant);
+        let events = meant.filter_map(shown).filter(shows).collect();
         Some(Explanation {
             events,
             sameness: sameness(warning.rule),
@@ -75,6 +83,7 @@ fn shown(step: &Step<'_>) -> Option<Shown> {
                 what: what.into(),
                 agent: event.agent.clone(),
                 arguments: None,
+                sample: Text::default(),
                 result: None,
                 failed: false,
             })
@@ -84,12 +93,14 @@ fn shown(step: &Step<'_>) -> Option<Shown> {
 
 fn of_call(call: &Call<'_>, what: Text) -> Shown {
     let output = call.output.value().map(|value| value.masked);
+    let input = call.input.value();
     Shown {
         span: call.span,
         start_ns: call.start_ns,
         what,
         agent: call.agent.cloned(),
-        arguments: call.input.value().map(|value| value.fingerprint),
+        arguments: input.map(|value| value.fingerprint),
+        sample: input.map_or_else(Text::default, |value| value.sample.clone()),
         result: match call.error {
             Some(failure) => Some(mix(failure.masked, output.unwrap_or(1))),
             None => output,

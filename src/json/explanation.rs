@@ -1,7 +1,10 @@
 //! Why a warning was raised, as it is shown: `eddy explain --json` and `/v1/warnings/ID`.
 //!
 //! What is equal is shown by letters and numbers: events with the same letter have equal arguments, those with the same
-//! number equal results. So nothing of an argument or a result leaves the daemon.
+//! number equal results. So nothing of a result leaves the daemon, and of arguments only where that is asked for: the redacted
+//! sample of each letter.
+
+use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
@@ -20,6 +23,10 @@ pub struct ExplanationJson {
     pub warning: WarningJson,
     /// The events that show it and are still kept, oldest first.
     pub events: Vec<ShownJson>,
+    /// Of the arguments of each letter a redacted sample of at most 256 bytes, the middle of longer ones left out. Absent where
+    /// they are not to be shown.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub samples: Option<BTreeMap<String, String>>,
     /// Events of the warning that are no longer kept one by one.
     pub earlier: u64,
     /// Why these count as the same.
@@ -61,7 +68,7 @@ pub struct SilenceJson {
 }
 
 impl ExplanationJson {
-    /// An explanation under the policy that raised the warning.
+    /// An explanation under the policy that raised the warning, without samples of arguments.
     #[must_use]
     pub fn new(run_id: &str, explanation: &Explanation, policy: &Policy) -> Self {
         let Explanation {
@@ -78,11 +85,25 @@ impl ExplanationJson {
             warning: WarningJson::from(warning),
             earlier: warning.count.saturating_sub(events.len() as u64),
             events: shown(events),
+            samples: None,
             sameness: (*sameness).to_owned(),
             profile: own.profile.clone(),
             silence: silence(warning, own, &settings, &section),
             settings,
         }
+    }
+
+    /// The same with samples of the arguments.
+    #[must_use]
+    pub fn with_samples(mut self, explanation: &Explanation) -> Self {
+        let letters = self.events.iter().map(|event| event.arguments.clone());
+        let samples = explanation.events.iter().map(|event| &event.sample);
+        let known = letters
+            .zip(samples)
+            .filter(|(_, sample)| !sample.is_empty());
+        let lettered = known.filter_map(|(letter, sample)| Some((letter?, sample.to_string())));
+        self.samples = Some(lettered.collect());
+        self
     }
 }
 

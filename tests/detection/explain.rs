@@ -65,7 +65,8 @@ fn what_would_silence_a_warning_does() {
     }
 }
 
-/// Given a loop in which arguments differ and results do not, the page tells which are equal, and shows neither.
+/// Given a loop in which arguments differ and results do not, the page tells which are equal, and what was asked: the files have
+/// it anyway.
 #[test]
 fn what_is_equal_is_shown() {
     let answer = "nothing about that in this long answer, which is the same for every question that is asked here";
@@ -92,7 +93,36 @@ fn what_is_equal_is_shown() {
         "{explanation:#}"
     );
     assert!(
-        page.contains("Why they count as the same") && !page.contains("refund"),
+        page.contains("Why they count as the same") && !page.contains("nothing about"),
         "{page}"
     );
+    let asked = |letter: &str, words: &str| {
+        let sample = explanation["samples"][letter].as_str().expect("a sample");
+        assert!(sample.contains(words), "{explanation:#}");
+        let line = format!("{letter}  {sample}");
+        assert!(page.contains(&line), "{page}");
+    };
+    ["A", "B", "C", "D"]
+        .iter()
+        .zip(questions)
+        .for_each(|(letter, words)| asked(letter, words));
+}
+
+/// Given log records that all bear the span of their turn, a warning about a tool shows its calls and no others.
+#[test]
+fn calls_told_under_one_span_are_told_from_what_lies_around_them() {
+    let file = concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/tests/recorded/claude-code-native-error-retry.logs.otlp.binpb"
+    );
+    let answer = eddy(&["check", "--json", file]);
+    let warnings = answer["runs"][0]["warnings"].as_array().expect("warnings");
+    assert!(!warnings.is_empty());
+    for warning in warnings {
+        let id = warning["id"].as_str().expect("an id");
+        let explanation = eddy(&["explain", "--json", id, file]);
+        let events = explanation["events"].as_array().expect("events");
+        let calls = events.iter().filter(|event| event["what"] == "Bash");
+        assert_eq!(calls.count(), events.len(), "{explanation:#}");
+    }
 }

@@ -4,9 +4,10 @@ use std::fs;
 use std::io::{Read, Write};
 use std::net::TcpListener;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::kill::calls;
+use super::locks::configured;
 use super::reload::looping;
 use super::support::{Daemon, PATIENCE, Sender, eddy, free_port, output_of, runtime, until};
 
@@ -50,6 +51,42 @@ fn a_warning_is_explained() {
         let daemon = Daemon::start(data.path());
         assert_eq!(daemon.get(&path), (200, told));
     });
+}
+
+/// What was asked is shown where the configuration says so and nowhere else: the API, and the page with the events that have a
+/// letter. Where it does not say so, the page names the setting.
+#[test]
+fn arguments_are_shown_where_that_is_configured() {
+    for (shows, config) in [
+        (false, ""),
+        (true, "service: {api: {show_arguments: true}}"),
+    ] {
+        let (_directory, daemon) = configured(config);
+        runtime().block_on(async {
+            let mut sender = Sender::new(daemon.grpc);
+            for request in super::secrets::looping(0) {
+                sender.traces(request).await.expect("it is accepted");
+            }
+        });
+        let runs = daemon.runs();
+        let (run_id, run) = runs.first_key_value().expect("a run");
+        let id = run["warnings"][0]["id"].as_str().expect("a warning");
+        let (code, told) = daemon.get(&format!("/v1/warnings/{id}?run_id={run_id}"));
+        assert_eq!(code, 200, "{told}");
+        let samples = shows.then(|| json!({"A": r#"{"q":"same"}"#}));
+        assert_eq!(told.get("samples"), samples.as_ref(), "{told}");
+        let mut asked = eddy();
+        let api = daemon.api.to_string();
+        let asked = asked.args(["explain", id, "--api", &api]).output();
+        let asked = asked.expect("the program starts");
+        let page = String::from_utf8(asked.stdout).expect("UTF-8");
+        let line = page
+            .lines()
+            .find(|line| line.contains(r#"A  {"q":"same"}"#));
+        assert_eq!(line.is_some(), shows, "{page}");
+        let hint = page.contains("service.api.show_arguments");
+        assert_eq!(hint, !shows, "{page}");
+    }
 }
 
 /// Given a daemon elsewhere than at the default address, the commands that its terminal and a list of its runs show lead to it.

@@ -21,6 +21,7 @@ pub fn explanation_page(look: Look, explanation: &ExplanationJson) -> String {
     lines.push(String::new());
     lines.push(heading("Events that show it"));
     lines.extend(events(look, explanation));
+    lines.extend(arguments(look, explanation));
     lines.push(String::new());
     lines.push(heading("Why they count as the same"));
     lines.extend(hanging("  ", &clean(&explanation.sameness), look));
@@ -76,6 +77,32 @@ fn events(look: Look, explanation: &ExplanationJson) -> Vec<String> {
         lines.push(line);
     }
     lines
+}
+
+/// What each letter stands for; where that is not shown, the setting that shows it.
+fn arguments(look: Look, explanation: &ExplanationJson) -> Vec<String> {
+    let mut events = explanation.events.iter();
+    if !events.any(|event| event.arguments.is_some()) {
+        return Vec::new();
+    }
+    let Some(samples) = &explanation.samples else {
+        let hint = "which arguments these are is shown with `service.api.show_arguments: true`";
+        let hint = hanging("  ", hint, look);
+        return hint
+            .iter()
+            .map(|line| look.paint(Paint::Faint, line))
+            .collect();
+    };
+    let heading = look.paint(Paint::Strong, "Their arguments, redacted");
+    let sample = |(letter, sample): (&String, &String)| {
+        let letter = format!("  {}  ", clean(letter));
+        hanging(&letter, &clean(sample), look)
+    };
+    let samples = samples.iter().flat_map(sample);
+    [String::new(), heading]
+        .into_iter()
+        .chain(samples)
+        .collect()
 }
 
 /// Which arguments and which result an event has: the same letter and number for the same.

@@ -399,7 +399,7 @@ fn all_mistakes_are_said_at_once() {
         &[
             "2:3: service.shards: expected a whole number",
             "3:9: service.api.endpoint: ",
-            "3:32: service.api.port: unknown key; known here: `endpoint`, `tls`",
+            "3:32: service.api.port: unknown key; known here: `endpoint`, `show_arguments`, `tls`",
             "5:3: runs.idle: must be longer",
             "7:3: exporters.file: needs the key `path`",
             "10:19: detectors.rules.no_progress.calls: ",
