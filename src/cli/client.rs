@@ -17,7 +17,8 @@ use super::render::text::{API_DEFAULT, api_flag, shell_word};
 /// Longest wait for a connection. A daemon on this machine answers at once or not at all.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Longest wait for an answer that comes as a whole. The largest page of runs takes a busy daemon some seconds.
+/// Longest wait for an answer that comes as a whole, and for the beginning of one that goes on. The largest page of runs takes a
+/// busy daemon some seconds.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Where a daemon's API is, and what it asks of those who come.
@@ -194,13 +195,19 @@ impl Client {
         self.read(response).await
     }
 
-    /// The answer as it comes in, however long that takes.
+    /// The answer as it comes in, however long that takes once it has begun.
     pub(super) async fn open(
         &self,
         path: &[&str],
         query: &[(&str, &str)],
     ) -> Result<Response, Unanswered> {
-        self.accepted(self.asking(path, query)).await
+        let begun = self.accepted(self.asking(path, query));
+        tokio::time::timeout(ANSWER_TIMEOUT, begun)
+            .await
+            .unwrap_or_else(|_| {
+                let asked = self.url(path);
+                Err(Unanswered::Unreachable(self.silent(asked.path())))
+            })
     }
 
     fn asking(&self, path: &[&str], query: &[(&str, &str)]) -> RequestBuilder {
@@ -260,13 +267,7 @@ impl Client {
             _ if error.is_connect() => format!(
                 "no daemon answers at {address} ({cause}): start one with `eddy`, or say with `--api ADDR` where it is"
             ),
-            _ if error.is_timeout() => format!(
-                "{address} took the question for {} and did not answer within {} s: the daemon is stopped or very busy; its log \
-                 says more, and so may {}",
-                error.url().map_or("", Url::path),
-                ANSWER_TIMEOUT.as_secs(),
-                self.url(&["readyz"])
-            ),
+            _ if error.is_timeout() => self.silent(error.url().map_or("", Url::path)),
             _ if self.base.scheme() == "http" => format!(
                 "the connection to {address} broke: {cause}; does it speak TLS (`--api https://{address}`), or is it an address \
                  for telemetry, and not that of the API (`service.api.endpoint`)?"
@@ -277,6 +278,17 @@ impl Client {
             ),
         };
         Unanswered::Unreachable(text)
+    }
+
+    /// What there is to say where a question was taken and nothing came of it.
+    fn silent(&self, path: &str) -> String {
+        format!(
+            "{} took the question for {path} and did not answer within {} s: the daemon is stopped or very busy; its log says \
+             more, and so may {}",
+            self.address(),
+            ANSWER_TIMEOUT.as_secs(),
+            self.url(&["readyz"])
+        )
     }
 
     fn address(&self) -> &str {
@@ -332,7 +344,7 @@ fn innermost(error: &dyn Error) -> String {
 
 #[cfg(test)]
 mod tests {
-    use tokio::io::AsyncWriteExt;
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
     use tokio::net::TcpListener;
 
     use super::*;
@@ -348,19 +360,43 @@ mod tests {
         Client::new(&api).unwrap()
     }
 
-    /// Given a daemon that takes a connection and then says nothing, a question is given up, and it is said which one.
+    /// Given a daemon that takes a connection and then says nothing, a question is given up, and it is said which one; so is a
+    /// tail that is never begun.
     #[tokio::test(start_paused = true)]
     async fn a_question_is_given_up_after_a_time() {
         let silent = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let client = client(silent.local_addr().unwrap().to_string());
         let asked = client.get::<serde_json::Value>(&["v1", "runs"], &[]).await;
-        let Err(Unanswered::Unreachable(why)) = asked else {
-            panic!("{asked:?}");
+        let day = Duration::from_secs(86_400);
+        let opened = tokio::time::timeout(day, client.open(&["v1", "alerts"], &[])).await;
+        let opened = opened.expect("it is given up");
+        for (path, unanswered) in [("runs", asked.map(drop)), ("alerts", opened.map(drop))] {
+            let Err(Unanswered::Unreachable(why)) = unanswered else {
+                panic!("{unanswered:?}");
+            };
+            let expected = format!("/v1/{path} and did not answer within 10 s");
+            assert!(why.contains(&expected), "{why}");
+        }
+    }
+
+    /// Given a daemon that begins to answer and then has nothing to tell for a day, the answer goes on.
+    #[tokio::test(start_paused = true)]
+    async fn an_answer_that_has_begun_may_take_its_time() {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let client = client(listener.local_addr().unwrap().to_string());
+        let answering = async {
+            let (mut peer, _) = listener.accept().await.unwrap();
+            let _ = peer.read(&mut [0; 1024]).await.unwrap();
+            peer.write_all(b"HTTP/1.1 200 OK\r\n\r\n").await.unwrap();
+            tokio::time::sleep(Duration::from_secs(86_400)).await;
+            peer.write_all(b"data: at last\n\n").await.unwrap();
         };
-        assert!(
-            why.contains("/v1/runs and did not answer within 10 s"),
-            "{why}"
-        );
+        let reading = async {
+            let answer = client.open(&["v1", "alerts"], &[]).await.unwrap();
+            answer.text().await.unwrap()
+        };
+        let ((), read) = tokio::join!(answering, reading);
+        assert_eq!(read, "data: at last\n\n");
     }
 
     /// Given a scheme that is not the daemon's, it is said which is wrong, and what to say in its place.
