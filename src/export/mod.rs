@@ -17,6 +17,7 @@ mod address;
 mod alertmanager;
 mod file;
 pub mod forward;
+mod given_up;
 mod grpc;
 mod http;
 mod otlp_logs;

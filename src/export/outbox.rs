@@ -10,6 +10,7 @@ use std::sync::Arc;
 
 use tokio_util::sync::CancellationToken;
 
+use super::given_up::GivenUp;
 use super::retry::Attempts;
 use super::settings::{ExporterSettings, Retry};
 use super::{Answer, Entry, Sink, StartError};
@@ -30,6 +31,9 @@ pub(super) struct Outbox {
     retry: Retry,
     /// The newest alert that is settled.
     cursor: u64,
+    given_up: GivenUp,
+    /// Whether the log has a trouble that is not said to be over.
+    trouble_told: bool,
     /// Held by `Exporters` too, which shows it.
     entry: Entry,
     /// Cancelled by `Exporters::drain`.
@@ -49,12 +53,15 @@ impl Outbox {
             progress: Arc::default(),
         };
         let cursor = resume(&store, &sink, &entry.name)?;
+        let given_up = GivenUp::new(&entry.name);
         let retry = settings.retry;
         let outbox = Self {
             store,
             sink,
             retry,
             cursor,
+            given_up,
+            trouble_told: false,
             entry,
             leaving,
         };
@@ -83,6 +90,7 @@ impl Outbox {
             }
             tokio::select! {
                 changed = published.changed() => if changed.is_err() { return },
+                () = self.given_up.due() => self.given_up.tell_if_due(),
                 () = leaving.cancelled() => if *published.borrow() <= self.cursor { return },
             }
         }
@@ -92,6 +100,7 @@ impl Outbox {
     async fn deliver(&mut self) -> bool {
         let mut attempts = Attempts::new(self.retry);
         loop {
+            self.given_up.tell_if_due();
             let last_attempt = self.leaving.is_cancelled();
             let (batch, answer) = match self.waiting() {
                 Ok(batch) if batch.alerts.is_empty() => (batch, Answer::Taken),
@@ -105,13 +114,14 @@ impl Outbox {
                 self.settle(&batch, answer);
                 return true;
             };
-            self.note_failure(&reason, KEPT);
-            if last_attempt {
-                return false;
-            }
-            let Some(wait) = attempts.next_wait(after) else {
+            let wait = attempts.next_wait(after);
+            if wait.is_none() && !last_attempt {
                 self.settle(&batch, Answer::Refused { reason });
                 return true;
+            }
+            self.note_failure(&reason);
+            let Some(wait) = wait.filter(|_| !last_attempt) else {
+                return false;
             };
             self.entry.update(|progress| progress.retries += 1);
             let leaving = self.leaving.cancelled();
@@ -159,14 +169,7 @@ impl Outbox {
             Answer::Refused { reason } => (all, Some(reason)),
         };
         match reason {
-            Some(reason) => {
-                self.note_failure(&reason, GIVEN_UP);
-                tracing::debug!(
-                    exporter = self.entry.name,
-                    alerts = failed,
-                    "alerts are given up"
-                );
-            }
+            Some(reason) => self.note_loss(failed, &reason),
             None => self.note_success(),
         }
         let gone = batch
@@ -210,31 +213,37 @@ impl Outbox {
     }
 
     /// Logs a failure where it is news; a receiver that is away for a day fails many hundred times with the same words.
-    fn note_failure(&self, reason: &str, what_becomes: &str) {
+    fn note_failure(&mut self, reason: &str) {
         let reason = shortened(reason);
         if self.entry.progress().last_error.as_ref() != Some(&reason) {
+            self.trouble_told = true;
             tracing::warn!(
                 exporter = self.entry.name,
                 reason,
-                "alerts cannot be delivered; {what_becomes}"
+                "alerts cannot be delivered; they are kept and sent again: look whether the receiver is there and takes them"
             );
         }
         self.entry
             .update(|progress| progress.last_error = Some(reason));
     }
 
-    fn note_success(&self) {
-        if self.entry.progress().last_error.is_some() {
+    /// Has a loss logged, which is news however often it comes. There is none where the store could not be read.
+    fn note_loss(&mut self, alerts: u64, reason: &str) {
+        let reason = shortened(reason);
+        self.entry
+            .update(|progress| progress.last_error = Some(reason.clone()));
+        if alerts > 0 {
+            self.trouble_told |= self.given_up.add(alerts, reason);
+        }
+    }
+
+    fn note_success(&mut self) {
+        if std::mem::take(&mut self.trouble_told) {
             tracing::info!(exporter = self.entry.name, "alerts are delivered again");
         }
         self.entry.update(|progress| progress.last_error = None);
     }
 }
-
-/// What becomes of alerts that could not be delivered, and what there is to do.
-const KEPT: &str =
-    "they are kept and sent again: look whether the receiver is there and takes them";
-const GIVEN_UP: &str = "they are given up: look what the receiver has against them";
 
 fn shortened(reason: &str) -> String {
     reason.chars().take(REASON_CHARS_MAX).collect()

@@ -391,6 +391,112 @@ async fn a_batch_may_be_given_up() {
     assert!((300..=361).contains(&tried.as_secs()), "{tried:?}");
 }
 
+// Given a receiver that lets batches pass their longest time again and again for one reason; the log tells of each time how many
+// alerts were given up.
+#[tokio::test(start_paused = true)]
+async fn what_is_given_up_again_is_told_again() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let store = store(dir.path());
+    let log = Log::default();
+    let _reading = log.read();
+    let settings = ExporterSettings {
+        retry: Retry {
+            max_elapsed: Some(Duration::from_secs(300)),
+            ..Retry::default()
+        },
+        ..Scripted::default().down().exporter("pager")
+    };
+    let exporters = start_all(&store, vec![settings]);
+    for episode in 1..=3 {
+        let alerts = (0..episode).map(|alert_of| alert(10 * episode + alert_of, 1));
+        publish(&store, alerts.collect()).await;
+        let is_over = || exporters.status()[0].queue == 0;
+        while !is_over() {
+            tokio::time::sleep(Duration::from_secs(1)).await;
+        }
+        assert_eq!(log.losses().len() as u64, episode, "{log:?}");
+    }
+    assert_eq!(log.losses(), [1, 2, 3]);
+    assert_eq!(progress(&exporters).failed, 6);
+}
+
+// Given a receiver that refuses every alert for ten minutes, one a second, takes one, and refuses a last one; the log has a line a
+// minute, which tell of all refused ones, the last of them a minute after the line before or when the exporter ends.
+#[tokio::test(start_paused = true)]
+async fn refusals_do_not_fill_the_log() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let store = store(dir.path());
+    let log = Log::default();
+    let _reading = log.read();
+    let refusing = |receiver: Scripted, _| {
+        receiver.then(Step::Say(Answer::Refused {
+            reason: "the receiver answered 400".to_owned(),
+        }))
+    };
+    let receiver = (0..600).fold(Scripted::default(), refusing);
+    let exporters = receiver.start(&store);
+    let began = Instant::now();
+    for id in 1..=601 {
+        publish(&store, vec![alert(id, 1)]).await;
+        settled(&exporters).await;
+        tokio::time::sleep(Duration::from_secs(1)).await;
+    }
+    let minutes = began.elapsed().as_secs() as usize / 60;
+    tokio::time::sleep(Duration::from_secs(60)).await;
+    let losses = log.losses();
+    assert_eq!(losses.iter().sum::<u64>(), 600, "{losses:?}");
+    assert!(
+        (5..=minutes + 2).contains(&losses.len()),
+        "{losses:?} in {minutes} min"
+    );
+    refusing(receiver.clone(), 0);
+    publish(&store, vec![alert(602, 1)]).await;
+    refusing(receiver.clone(), 0);
+    publish(&store, vec![alert(603, 1)]).await;
+    exporters.drain(soon()).await;
+    drop(exporters);
+    assert_eq!(log.losses().iter().sum::<u64>(), 602);
+}
+
+/// What the exporters of a test log.
+#[derive(Clone, Debug, Default)]
+struct Log(Arc<Mutex<Vec<u8>>>);
+
+impl Log {
+    /// Takes in what this thread logs, as long as the guard is held.
+    fn read(&self) -> tracing::subscriber::DefaultGuard {
+        let log = self.clone();
+        let lines = tracing_subscriber::fmt()
+            .json()
+            .with_writer(move || log.clone());
+        tracing::subscriber::set_default(lines.finish())
+    }
+
+    /// How many alerts each line says are given up.
+    fn losses(&self) -> Vec<u64> {
+        let text = String::from_utf8(self.0.lock().expect("no panic").clone()).expect("UTF-8");
+        let lines = text.lines().map(|line| {
+            let line: serde_json::Value = serde_json::from_str(line).expect("JSON");
+            line["fields"].clone()
+        });
+        lines
+            .filter(|fields| fields["message"].to_string().contains("given up"))
+            .map(|fields| fields["alerts"].as_u64().expect("a number"))
+            .collect()
+    }
+}
+
+impl std::io::Write for Log {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        self.0.lock().expect("no panic").extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}
+
 // Given many more alerts than the store keeps while a receiver is down; every warning arrives once it is back, in its newest
 // revision, however long ago that was; what it does not get is counted as superseded.
 #[tokio::test(start_paused = true)]

@@ -1,0 +1,78 @@
+//! Alerts that an exporter has given up, and how many of them the log has not told of yet.
+//!
+//! The outbox adds what it gives up. The first is told of at once, and what follows a minute later at the earliest, with the number
+//! of all since the line before and the newest reason: nobody is left to find a loss in the metrics alone, and a receiver that
+//! refuses everything does not fill the log. What has not been told when the exporter ends is told then.
+
+use std::future::pending;
+use std::time::Duration;
+
+use tokio::time::{Instant, sleep_until};
+
+/// How often a loss is logged at most: as often as other troubles that last.
+const LOG_EVERY: Duration = Duration::from_secs(60);
+
+/// What one exporter has given up.
+#[derive(Debug)]
+pub(super) struct GivenUp {
+    exporter: String,
+    /// Alerts that were given up since the newest line.
+    untold: u64,
+    /// Why the newest of them were.
+    reason: String,
+    /// When the newest line was written.
+    told: Option<Instant>,
+}
+
+impl GivenUp {
+    pub(super) fn new(exporter: &str) -> Self {
+        Self {
+            exporter: exporter.to_owned(),
+            untold: 0,
+            reason: String::new(),
+            told: None,
+        }
+    }
+
+    /// Adds alerts that are lost to the receiver. True if they have been told of.
+    pub(super) fn add(&mut self, alerts: u64, reason: String) -> bool {
+        self.untold += alerts;
+        self.reason = reason;
+        self.tell_if_due();
+        self.untold == 0
+    }
+
+    /// Comes when there is something to tell and it may be told; not at all where everything is.
+    pub(super) async fn due(&self) {
+        match self.told {
+            Some(told) if self.untold > 0 => sleep_until(told + LOG_EVERY).await,
+            _ => pending().await,
+        }
+    }
+
+    pub(super) fn tell_if_due(&mut self) {
+        if self.told.is_none_or(|told| told.elapsed() >= LOG_EVERY) {
+            self.tell();
+        }
+    }
+
+    fn tell(&mut self) {
+        if self.untold == 0 {
+            return;
+        }
+        tracing::error!(
+            exporter = self.exporter,
+            alerts = self.untold,
+            reason = self.reason,
+            "alerts are given up and lost to their receiver: look whether it is there, and what it has against them"
+        );
+        self.untold = 0;
+        self.told = Some(Instant::now());
+    }
+}
+
+impl Drop for GivenUp {
+    fn drop(&mut self) {
+        self.tell();
+    }
+}
