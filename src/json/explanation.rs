@@ -177,11 +177,9 @@ fn shown(events: &[Shown]) -> Vec<ShownJson> {
         at: rfc3339(event.start_ns),
         what: event.what.to_string(),
         agent: event.agent.as_deref().map(str::to_owned),
-        arguments: event.arguments.map(|hash| {
-            // Evidence is bounded to far fewer events than there are letters.
-            let letter = place(&mut arguments, hash) as u8;
-            char::from(b'A' + letter % 26).to_string()
-        }),
+        arguments: event
+            .arguments
+            .map(|hash| letter(place(&mut arguments, hash))),
         result: event
             .result
             .map(|hash| place(&mut results, hash) as u64 + 1),
@@ -189,6 +187,14 @@ fn shown(events: &[Shown]) -> Vec<ShownJson> {
         span: hex_span(event.span),
     };
     events.iter().map(event).collect()
+}
+
+/// A to Z, then AA to ZZ. Evidence is of few spans, but log records of a whole turn may bear one of them: as many events are
+/// shown as a window has ([`WINDOW_EVENTS_MAX`](crate::engine::run::WINDOW_EVENTS_MAX)).
+fn letter(place: usize) -> String {
+    let sign = |number: usize| char::from(b'A' + (number % 26) as u8);
+    let first = (place / 26).checked_sub(1).map(sign);
+    first.into_iter().chain([sign(place)]).collect()
 }
 
 /// What would silence a warning, the narrowest first.
@@ -291,7 +297,11 @@ fn counts(settings: &Map<String, Value>, number: u64, looked_back: Option<u32>) 
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+
     use super::*;
+    use crate::engine::event::{SpanId, Text};
+    use crate::engine::run::WINDOW_EVENTS_MAX;
 
     /// Given what a rule counts from, it is told to count to more, never to less than it does, nor beyond the calls it looks at.
     #[test]
@@ -305,5 +315,30 @@ mod tests {
         let settings = json!({"rules.repeated_tool_call.calls": 3, "rules.repeated_tool_call.window_calls": 8});
         check(&settings, 8, Some(8), "calls: 8");
         check(&settings, 9, Some(8), "");
+    }
+
+    /// Given more calls than there are letters, as log records of one turn may bear the same span, no two with other arguments
+    /// have the same letter.
+    #[test]
+    fn other_arguments_have_other_letters() {
+        let event = |arguments| Shown {
+            span: SpanId::default(),
+            start_ns: 0,
+            what: "read".into(),
+            agent: None,
+            arguments: Some(arguments),
+            sample: Text::default(),
+            result: None,
+            failed: false,
+        };
+        let calls = WINDOW_EVENTS_MAX as u64;
+        let events: Vec<_> = (0..calls).map(event).collect();
+        let letters = shown(&events)
+            .into_iter()
+            .map(|event| event.arguments.expect("a letter"));
+        let letters: Vec<_> = letters.collect();
+        assert_eq!(letters[25..28], ["Z", "AA", "AB"]);
+        let different: BTreeSet<_> = letters.iter().collect();
+        assert_eq!(different.len(), letters.len(), "{letters:?}");
     }
 }

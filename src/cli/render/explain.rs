@@ -98,7 +98,10 @@ fn arguments(look: Look, explanation: &ExplanationJson) -> Vec<String> {
         let letter = format!("  {}  ", clean(letter));
         hanging(&letter, &clean(sample), look)
     };
-    let samples = samples.iter().flat_map(sample);
+    // Z comes before AA.
+    let mut samples: Vec<_> = samples.iter().collect();
+    samples.sort_by_key(|(letter, _)| letter.len());
+    let samples = samples.into_iter().flat_map(sample);
     [String::new(), heading]
         .into_iter()
         .chain(samples)
