@@ -36,6 +36,10 @@ pub struct Served {
 impl Served {
     async fn leave(&mut self, until: Instant) {
         self.stop.cancel();
+        // One that ended by itself has been waited for, which a task bears once.
+        if self.task.is_finished() {
+            return;
+        }
         if timeout_at(until, &mut self.task).await.is_err() {
             self.task.abort();
         }

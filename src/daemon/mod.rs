@@ -377,4 +377,21 @@ mod tests {
             .unwrap();
         again.stop().await;
     }
+
+    /// Given a server that ends by itself, the daemon says which, and leaves in good order all the same.
+    #[tokio::test(flavor = "multi_thread")]
+    async fn a_server_that_ends_is_left_behind() {
+        for broken in ["receiver", "API server"] {
+            let dir = tempfile::tempdir().unwrap();
+            let settings = settings(dir.path(), "127.0.0.1:0");
+            let mut daemon = Daemon::start(&settings).await.unwrap();
+            match broken {
+                "receiver" => daemon.rooms.receiver.task.abort(),
+                _ => daemon.rooms.api.task.abort(),
+            }
+            assert!(daemon.broken().await.to_string().contains(broken));
+            daemon.stop().await;
+            Daemon::start(&settings).await.unwrap().stop().await;
+        }
+    }
 }
