@@ -30,20 +30,20 @@ impl Attempts {
         }
     }
 
-    /// How long to wait after an attempt has failed; nothing if the batch is to be given up.
+    /// How long to wait after an attempt has failed; nothing if the batch is to be given up. No wait goes beyond the batch's time,
+    /// whatever the receiver asks for: the last attempt is made at its end, and nothing stands in the way of others for longer.
     pub(super) fn next_wait(&mut self, after: Option<Duration>) -> Option<Duration> {
-        let since = *self.since.get_or_insert_with(Instant::now);
-        if self
-            .retry
-            .max_elapsed
-            .is_some_and(|max| since.elapsed() >= max)
-        {
+        let elapsed = self.since.get_or_insert_with(Instant::now).elapsed();
+        let max_elapsed = self.retry.max_elapsed.unwrap_or(Duration::MAX);
+        let left = max_elapsed.saturating_sub(elapsed);
+        if left.is_zero() {
             return None;
         }
         let doubled = self.retry.initial.saturating_mul(1 << self.failed.min(30));
         self.failed = self.failed.saturating_add(1);
         let drawn = doubled.min(self.retry.max).mul_f64(random_share());
-        Some(drawn.max(after.unwrap_or_default().min(RETRY_AFTER_MAX)))
+        let asked = after.unwrap_or_default().min(RETRY_AFTER_MAX);
+        Some(drawn.max(asked).min(left))
     }
 }
 
@@ -131,6 +131,19 @@ mod tests {
         assert!(attempts.next_wait(None).is_some());
         tokio::time::advance(Duration::from_secs(1)).await;
         assert_eq!(attempts.next_wait(None), None);
+    }
+
+    // Given a receiver that names a time beyond the end of a batch's; the wait ends with it, and what follows is the last attempt.
+    #[tokio::test(start_paused = true)]
+    async fn the_receiver_cannot_have_a_batch_wait_beyond_its_time() {
+        let mut attempts = Attempts::new(Retry {
+            max_elapsed: Some(Duration::from_secs(300)),
+            ..Retry::default()
+        });
+        let hour = Some(Duration::from_secs(3_600));
+        assert_eq!(attempts.next_wait(hour), Some(Duration::from_secs(300)));
+        tokio::time::advance(Duration::from_secs(300)).await;
+        assert_eq!(attempts.next_wait(hour), None);
     }
 
     // Given both forms of the header; nonsense names no time.
