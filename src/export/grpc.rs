@@ -11,6 +11,12 @@ use super::settings::Secret;
 use super::{Answer, SEND_TIMEOUT};
 use crate::cli::render::text::clean;
 
+/// After so long without a word in the middle of a request the receiver is asked for a sign of life, and its connection is left
+/// when none comes. Both are over before the request is: else the next one would go over the same connection, and a receiver that
+/// vanished without a word would be waited for until the system gives up on it, which takes a quarter of an hour.
+const PROBE_AFTER: Duration = Duration::from_secs(5);
+const PROBE_MAX: Duration = Duration::from_secs(4);
+
 /// A receiver at `http://HOST:PORT` or `https://HOST:PORT`; its certificate comes from one of these authorities, in PEM, or
 /// else from one that this machine trusts.
 pub(super) fn endpoint(text: &str, authorities: Option<&[u8]>) -> Result<Endpoint, String> {
@@ -25,7 +31,9 @@ pub(super) fn endpoint(text: &str, authorities: Option<&[u8]>) -> Result<Endpoin
     let endpoint = Endpoint::from_shared(text.to_owned())
         .map_err(cannot)?
         .timeout(SEND_TIMEOUT)
-        .connect_timeout(SEND_TIMEOUT);
+        .connect_timeout(SEND_TIMEOUT)
+        .http2_keep_alive_interval(PROBE_AFTER)
+        .keep_alive_timeout(PROBE_MAX);
     if tls {
         let config = ClientTlsConfig::new();
         let config = match authorities {

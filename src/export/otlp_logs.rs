@@ -231,6 +231,7 @@ pub(super) fn string(value: &str) -> AnyValue {
 #[cfg(test)]
 mod tests {
     use std::net::SocketAddr;
+    use std::sync::atomic::{AtomicBool, Ordering};
     use std::sync::{Arc, Mutex};
     use std::time::Duration;
 
@@ -238,7 +239,9 @@ mod tests {
     use opentelemetry_proto::tonic::collector::logs::v1::logs_service_server::{
         LogsService, LogsServiceServer,
     };
-    use tokio::net::TcpListener;
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
+    use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
+    use tokio::net::{TcpListener, TcpStream};
     use tokio_stream::wrappers::TcpListenerStream;
     use tonic::transport::Server;
     use tonic::{Code, Response, Status};
@@ -415,6 +418,50 @@ mod tests {
         drop(listener);
         let answer = exporter.send(&[alert(1, 1)]).await;
         assert!(matches!(answer, Answer::Later { .. }), "{answer:?}");
+    }
+
+    /// Passes bytes on to a collector; over the first connection, no more once `lost` is set.
+    async fn relay(address: SocketAddr, lost: Arc<AtomicBool>) -> SocketAddr {
+        let listener = TcpListener::bind("127.0.0.1:0").await.expect("bound");
+        let here = listener.local_addr().expect("bound");
+        tokio::spawn(async move {
+            for nth in 0.. {
+                let (near, _) = listener.accept().await.expect("accepted");
+                let far = TcpStream::connect(address).await.expect("connected");
+                let lost = lost.clone();
+                let is_lost = move || nth == 0 && lost.load(Ordering::Relaxed);
+                let ((near_in, near_out), (far_in, far_out)) =
+                    (near.into_split(), far.into_split());
+                tokio::spawn(pass(near_in, far_out, is_lost.clone()));
+                tokio::spawn(pass(far_in, near_out, is_lost));
+            }
+        });
+        here
+    }
+
+    async fn pass(mut from: OwnedReadHalf, mut to: OwnedWriteHalf, is_lost: impl Fn() -> bool) {
+        let mut bytes = [0; 4096];
+        while let Ok(read @ 1..) = from.read(&mut bytes).await {
+            if !is_lost() && to.write_all(&bytes[..read]).await.is_err() {
+                return;
+            }
+        }
+    }
+
+    // Given a connection of which nothing comes back any more, as after a failover; the next attempt goes over another one.
+    #[tokio::test]
+    async fn a_lost_connection_is_left() {
+        let (_, address) = Collector::serve(|| Ok(ExportLogsServiceResponse::default())).await;
+        let lost = Arc::<AtomicBool>::default();
+        let here = relay(address, lost.clone()).await;
+        let mut exporter = otlp_logs(format!("http://{here}"));
+        assert_eq!(exporter.send(&[alert(1, 1)]).await, Answer::Taken);
+        lost.store(true, Ordering::Relaxed);
+        tokio::time::pause();
+        let answer = exporter.send(&[alert(1, 2)]).await;
+        assert!(matches!(answer, Answer::Later { .. }), "{answer:?}");
+        tokio::time::resume();
+        assert_eq!(exporter.send(&[alert(1, 3)]).await, Answer::Taken);
     }
 
     // Given a reply larger than anything that a collector has to say; it is not read.
