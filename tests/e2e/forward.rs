@@ -4,10 +4,11 @@ use std::time::Instant;
 
 use super::delivery::outcome;
 use super::kill::calls;
+use super::load::metric;
 use super::locks::configured;
 use super::support::{
     Daemon, Export, PATIENCE, Recording, Sender, Transport, free_port, recordings, runtime,
-    send_over,
+    send_over, until,
 };
 
 /// Given recorded runs that reach a daemon over every transport, a daemon behind it over gRPC and another one over HTTP come
@@ -74,6 +75,27 @@ fn a_dead_backend_is_nobody_elses_trouble() {
     let said = daemon.stderr.lock().expect("whole");
     let lines = said.matches("could not be passed on").count();
     assert_eq!(lines, 1, "{said}");
+}
+
+/// Given a backend that takes a request but for one span, the page of metrics tells of the span.
+#[test]
+fn what_a_backend_leaves_out_is_counted() {
+    let data = tempfile::tempdir().expect("a temporary directory");
+    let behind = Daemon::start(data.path());
+    let (_directory, daemon) = configured(&format!(
+        "exporters: {{otlp_forward: {{endpoint: 'http://{}'}}}}\n",
+        behind.grpc
+    ));
+    runtime().block_on(async {
+        let mut request = calls(1, 0, 3);
+        let spans = &mut request.resource_spans[0].scope_spans[0].spans;
+        spans[1].span_id.clear();
+        let mut sender = Sender::new(daemon.grpc);
+        sender.send(Export::Traces(request)).await.expect("taken");
+        let sent = async || (metric(&daemon, "eddy_forward_sent_requests_total") > 0).then_some(());
+        until(sent).await;
+    });
+    assert_eq!(metric(&daemon, "eddy_forward_refused_items_total"), 1);
 }
 
 /// Given a backend for the daemon's own spans, it gets turns with their commits and attempts to deliver alerts, with numbers

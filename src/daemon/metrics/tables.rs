@@ -222,7 +222,8 @@ pub(super) const EXPORTER_COUNTERS: &[Number<ExporterStatus>] = &[
     ),
     (
         "exporter_missed_alerts_total",
-        "Alerts removed from the store before they were delivered to a receiver that gets every revision.",
+        "Alerts removed from the store before they were delivered to a receiver that gets every revision, and verdicts of the \
+         guard that a receiver of log records has not had.",
         |of| of.progress.missed,
     ),
     (
@@ -247,6 +248,11 @@ pub(super) const FORWARD_COUNTERS: &[Number<ForwardProgress>] = &[
         "forward_send_failed_requests_total",
         "Requests refused for good or given up: lost to the backend.",
         |of| of.refused + of.given_up,
+    ),
+    (
+        "forward_refused_items_total",
+        "Spans, log records and data points that the backend left out of requests that it took: lost to it.",
+        |of| of.items_refused,
     ),
     (
         "forward_retries_total",
