@@ -100,7 +100,7 @@ pub(super) fn settings(
         otlp_grpc: doors.grpc.address,
         otlp_grpc_lock: doors.grpc.lock,
         otlp_grpc_bytes_max: check.mebibytes(&grpc_size, grpc.max_recv_msg_size_mib),
-        otlp_http: http.enabled.then_some(doors.http.address),
+        otlp_http: doors.is_http_open.then_some(doors.http.address),
         otlp_http_cors: super::doors::cors(&http.cors, check),
         otlp_http_lock: doors.http.lock,
         otlp_http_bytes_max: check.mebibytes(&http_size, http.max_request_body_size_mib),

@@ -20,6 +20,8 @@ pub(super) struct Checked {
 pub(super) struct Doors {
     pub(super) grpc: Checked,
     pub(super) http: Checked,
+    /// Whether anybody listens there.
+    pub(super) is_http_open: bool,
     pub(super) api: Checked,
 }
 
@@ -29,8 +31,9 @@ impl Doors {
         let Some((host, port)) = host_and_port(url) else {
             return false;
         };
-        let doors = [self.grpc.address, self.http.address, self.api.address];
-        doors.into_iter().any(|door| {
+        let http = self.is_http_open.then_some(self.http.address);
+        let doors = [self.grpc.address, self.api.address];
+        doors.into_iter().chain(http).any(|door| {
             let is_here = |ip: IpAddr| ip.is_loopback() || ip.is_unspecified();
             let same_host = match host.parse::<IpAddr>() {
                 Ok(ip) => {
@@ -76,11 +79,12 @@ pub(super) fn doors(shape: &Shape, check: &mut Checker<'_>) -> Doors {
     let doors = Doors {
         grpc: Section(GRPC).door(&grpc.endpoint, grpc.tls.as_ref(), &grpc.auth, strict, check),
         http: Section(HTTP).door(&http.endpoint, http.tls.as_ref(), &http.auth, strict, check),
+        is_http_open: http.enabled,
         api: Section(API).door(&api.endpoint, api.tls.as_ref(), &api.auth, strict, check),
     };
     let (grpc, http, api) = (doors.grpc.address, doors.http.address, doors.api.address);
     apart(API, api, grpc, "the OTLP/gRPC receiver", check);
-    if shape.receivers.otlp.protocols.http.enabled {
+    if doors.is_http_open {
         apart(HTTP, http, grpc, "the OTLP/gRPC receiver", check);
         apart(API, api, http, "the OTLP/HTTP receiver", check);
     }

@@ -427,6 +427,10 @@ fn nothing_goes_round() {
             "{mistakes}"
         );
     }
+    // Where nothing is received over HTTP, its usual address may be a collector's.
+    let collector = "receivers: {otlp: {protocols: {http: {enabled: false}}}}\n\
+         exporters: {otlp_forward: {protocol: http, endpoint: 'http://127.0.0.1:4318'}}\n";
+    loaded(collector).expect("another's address");
     let none = loaded("service: {telemetry: {traces: {sampling_ratio: 0}}}").unwrap_err();
     assert!(none.to_string().contains("traces.sampling_ratio"), "{none}");
 }
