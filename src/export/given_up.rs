@@ -1,8 +1,8 @@
-//! Alerts that an exporter has given up, and how many of them the log has not told of yet.
+//! Alerts that an exporter has given up, or verdicts of the guard, and how many of them the log has not told of yet.
 //!
-//! The outbox adds what it gives up. The first is told of at once, and what follows a minute later at the earliest, with the number
-//! of all since the line before and the newest reason: nobody is left to find a loss in the metrics alone, and a receiver that
-//! refuses everything does not fill the log. What has not been told when the exporter ends is told then.
+//! Whoever gives something up adds it. The first is told of at once, and what follows a minute later at the earliest, with the
+//! number of all since the line before and the newest reason: nobody is left to find a loss in the metrics alone, and a receiver
+//! that refuses everything does not fill the log. What has not been told when the exporter ends is told then.
 
 use std::future::pending;
 use std::time::Duration;
@@ -12,11 +12,19 @@ use tokio::time::{Instant, sleep_until};
 /// How often a loss is logged at most: as often as other troubles that last.
 const LOG_EVERY: Duration = Duration::from_secs(60);
 
+/// What is given up.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum What {
+    Alerts,
+    Verdicts,
+}
+
 /// What one exporter has given up.
 #[derive(Debug)]
 pub(super) struct GivenUp {
     exporter: String,
-    /// Alerts that were given up since the newest line.
+    what: What,
+    /// How many were given up since the newest line.
     untold: u64,
     /// Why the newest of them were.
     reason: String,
@@ -25,18 +33,19 @@ pub(super) struct GivenUp {
 }
 
 impl GivenUp {
-    pub(super) fn new(exporter: &str) -> Self {
+    pub(super) fn new(exporter: &str, what: What) -> Self {
         Self {
             exporter: exporter.to_owned(),
+            what,
             untold: 0,
             reason: String::new(),
             told: None,
         }
     }
 
-    /// Adds alerts that are lost to the receiver. True if they have been told of.
-    pub(super) fn add(&mut self, alerts: u64, reason: String) -> bool {
-        self.untold += alerts;
+    /// Adds so many that are lost to the receiver. True if they have been told of.
+    pub(super) fn add(&mut self, lost: u64, reason: String) -> bool {
+        self.untold += lost;
         self.reason = reason;
         self.tell_if_due();
         self.untold == 0
@@ -60,12 +69,23 @@ impl GivenUp {
         if self.untold == 0 {
             return;
         }
-        tracing::error!(
-            exporter = self.exporter,
-            alerts = self.untold,
-            reason = self.reason,
-            "alerts are given up and lost to their receiver: look whether it is there, and what it has against them"
-        );
+        let Self {
+            exporter, reason, ..
+        } = &*self;
+        match self.what {
+            What::Alerts => tracing::error!(
+                exporter,
+                alerts = self.untold,
+                reason,
+                "alerts are given up and lost to their receiver: look whether it is there, and what it has against them"
+            ),
+            What::Verdicts => tracing::warn!(
+                exporter,
+                verdicts = self.untold,
+                reason,
+                "verdicts of the guard are lost to their receiver: look whether it is there, and what it has against them"
+            ),
+        }
         self.untold = 0;
         self.told = Some(Instant::now());
     }

@@ -46,6 +46,7 @@ use crate::engine::guard::Given;
 use crate::store::alert::Alert;
 use crate::store::{Store, StoreError};
 
+use given_up::{GivenUp, What};
 use outbox::Outbox;
 #[cfg(test)]
 pub(crate) use retry::fix_shares;
@@ -224,6 +225,7 @@ impl Exporters {
                 retry: settings.retry,
                 entry: entry.clone(),
                 given: given(),
+                given_up: GivenUp::new(&entry.name, What::Verdicts),
                 leaving: self.leaving.clone(),
             };
             let stop = self.stop.clone();

@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use tokio_util::sync::CancellationToken;
 
-use super::given_up::GivenUp;
+use super::given_up::{GivenUp, What};
 use super::retry::Attempts;
 use super::settings::{ExporterSettings, Retry};
 use super::{Answer, Entry, Sink, StartError};
@@ -53,7 +53,7 @@ impl Outbox {
             progress: Arc::default(),
         };
         let cursor = resume(&store, &sink, &entry.name)?;
-        let given_up = GivenUp::new(&entry.name);
+        let given_up = GivenUp::new(&entry.name, What::Alerts);
         let retry = settings.retry;
         let outbox = Self {
             store,

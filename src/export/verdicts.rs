@@ -13,6 +13,7 @@ use tokio::sync::broadcast::error::{RecvError, TryRecvError};
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
+use super::given_up::GivenUp;
 use super::otlp_logs::{OtlpLogs, attribute, int, string, text, trace_of};
 use super::retry::Attempts;
 use super::settings::Retry;
@@ -25,6 +26,9 @@ use crate::json::hex_id;
 /// Verdicts sent together.
 const TOGETHER: usize = 256;
 
+/// Why those are lost that the ring has let go of.
+const TOO_MANY: &str = "too many were waiting";
+
 /// The verdicts of one tenant on their way to one receiver.
 pub(super) struct Verdicts {
     pub(super) sink: OtlpLogs,
@@ -33,6 +37,8 @@ pub(super) struct Verdicts {
     pub(super) entry: Entry,
     /// The shards hold the other end.
     pub(super) given: Receiver<Arc<Given>>,
+    /// What is lost to the receiver and not told of yet.
+    pub(super) given_up: GivenUp,
     /// Cancelled when the daemon leaves.
     pub(super) leaving: CancellationToken,
 }
@@ -44,18 +50,22 @@ impl Verdicts {
             let first = tokio::select! {
                 biased;
                 first = self.given.recv() => first,
+                () = self.given_up.due() => {
+                    self.given_up.tell_if_due();
+                    continue;
+                }
                 () = self.leaving.cancelled() => return,
             };
             let mut batch = Vec::new();
             match first {
                 Ok(given) => batch.push(given),
-                Err(RecvError::Lagged(missed)) => self.miss(missed, "too many were waiting"),
+                Err(RecvError::Lagged(missed)) => self.miss(missed, TOO_MANY.to_owned()),
                 Err(RecvError::Closed) => return,
             }
             while batch.len() < TOGETHER {
                 match self.given.try_recv() {
                     Ok(given) => batch.push(given),
-                    Err(TryRecvError::Lagged(missed)) => self.miss(missed, "too many were waiting"),
+                    Err(TryRecvError::Lagged(missed)) => self.miss(missed, TOO_MANY.to_owned()),
                     Err(TryRecvError::Empty | TryRecvError::Closed) => break,
                 }
             }
@@ -73,27 +83,21 @@ impl Verdicts {
             let records = batch.iter().map(|given| log_record(given)).collect();
             let (reason, after) = match self.sink.export(records).await {
                 Answer::Taken => return,
-                Answer::Partly { refused, reason } => return self.miss(refused, &reason),
-                Answer::Refused { reason } => return self.miss(all, &reason),
+                Answer::Partly { refused, reason } => return self.miss(refused, reason),
+                Answer::Refused { reason } => return self.miss(all, reason),
                 Answer::Later { reason, after } => (reason, after),
             };
             let wait = attempts.next_wait(after).filter(|_| !last_attempt);
             let Some(wait) = wait else {
-                return self.miss(all, &reason);
+                return self.miss(all, reason);
             };
             self.entry.update(|progress| progress.retries += 1);
             let _ = timeout(wait, self.leaving.cancelled()).await;
         }
     }
 
-    fn miss(&self, verdicts: u64, reason: &str) {
-        let exporter = &self.entry.name;
-        tracing::warn!(
-            exporter,
-            verdicts,
-            reason,
-            "verdicts of the guard are lost to this receiver"
-        );
+    fn miss(&mut self, verdicts: u64, reason: String) {
+        self.given_up.add(verdicts, reason);
         self.entry.update(|progress| progress.missed += verdicts);
     }
 }

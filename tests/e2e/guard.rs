@@ -20,6 +20,7 @@ use tonic_types::StatusExt;
 use tower::Service;
 
 use super::fuzz::{INPUT_TIMEOUT, corpus, input, rounds, still_well};
+use super::load::metric;
 use super::support::{
     Collector, Daemon, Dice, Export, Sender, eddy, free_port, http_client, runtime, until,
 };
@@ -731,6 +732,38 @@ fn verdicts_are_log_records() {
         assert!(text.contains(said), "{said}: {text}");
     }
     assert!(!text.contains("hidden"), "{text}");
+}
+
+/// Given a backend that takes no log records, the log tells of the verdicts that it misses, how many they are, and seldom.
+#[test]
+fn lost_verdicts_do_not_fill_the_log() {
+    let data = tempfile::tempdir().unwrap();
+    let other = Daemon::start(data.path());
+    let (_directory, mut daemon) = super::locks::configured(&format!(
+        "detectors: {{profile: agentium}}\nexporters: {{otlp_logs: {{endpoint: 'http://{}'}}}}\n",
+        other.api
+    ));
+    for _ in 0..30 {
+        check(&daemon, &call("r", 1));
+    }
+    let lost = || metric(&daemon, "eddy_exporter_missed_alerts_total");
+    runtime().block_on(until(async || (lost() == 27).then_some(())));
+    daemon.signal("TERM");
+    assert!(daemon.wait().success());
+    let log = daemon.stderr.lock().expect("whole");
+    let told = log
+        .lines()
+        .filter(|line| line.contains("verdicts of the guard are lost"));
+    let told = told.filter_map(|line| {
+        line.split_once("verdicts=")?
+            .1
+            .split(' ')
+            .next()?
+            .parse()
+            .ok()
+    });
+    let told: Vec<u64> = told.collect();
+    assert!(told.len() <= 2 && told.iter().sum::<u64>() == 27, "{log}");
 }
 
 /// Given mutated requests in gRPC's own frames, heads of frames included, each is answered with a code, and the daemon goes on.
