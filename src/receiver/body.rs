@@ -159,7 +159,8 @@ impl Arriving<'_> {
                 self.whole.is_over = true;
                 break;
             };
-            let broken = |error| Refused::Invalid(format!("the body broke off: {error}"));
+            let broken =
+                |error| Refused::Invalid(format!("the body broke off: {}", first_cause(&error)));
             // Trailers tell nothing that OTLP knows.
             let Ok(piece) = frame.map_err(broken)?.into_data() else {
                 continue;
@@ -171,6 +172,13 @@ impl Arriving<'_> {
         }
         Ok(())
     }
+}
+
+/// What an error comes from in the end: those around it tell of the programs that handed it on.
+fn first_cause(error: &axum::Error) -> String {
+    let causes = std::iter::successors(std::error::Error::source(error), |&cause| cause.source());
+    let first = causes.last().map(ToString::to_string);
+    first.unwrap_or_else(|| error.to_string())
 }
 
 /// The pieces of a body. One that comes in one piece stays where it is.

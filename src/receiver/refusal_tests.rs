@@ -278,6 +278,25 @@ async fn a_connection_of_http1_outlives_what_is_refused_on_it() {
     shutdown.cancel();
 }
 
+/// Given a body that breaks the protocol, its sender is told what is wrong with it, and nothing of what read it.
+#[tokio::test]
+async fn a_broken_body_is_told_of_in_words() {
+    let intake = Intake::fake(1 << 20, |_| Ok(()));
+    let (address, shutdown, _serving) = listening_for(Protocol::Http, intake).await;
+    let mut socket = TcpStream::connect(address).await.expect("it listens");
+    let request =
+        b"POST /v1/traces HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n\
+        transfer-encoding: chunked\r\n\r\nzz\r\n";
+    socket.write_all(request).await.expect("it is taken");
+    let mut answer = String::new();
+    let read = timeout(PATIENCE, socket.read_to_string(&mut answer)).await;
+    read.expect("it answers").expect("a text");
+    assert!(answer.starts_with("HTTP/1.1 400"), "{answer}");
+    let told = r#""the body broke off: Invalid chunk size line: missing size digit""#;
+    assert!(answer.contains(told), "{answer}");
+    shutdown.cancel();
+}
+
 /// Given a request that was refused for want of room, nothing more is read from its connection until there is some, over either
 /// protocol; then what has come meanwhile is taken, without having been refused.
 #[tokio::test]
