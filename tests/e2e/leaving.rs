@@ -72,6 +72,40 @@ fn a_pipe_that_nobody_reads_does_not_hold_it_up() {
     assert_eq!(daemon.wait().code(), Some(0));
 }
 
+/// Given a disk that stops answering (`hang.c`), the daemon leaves within its deadline all the same.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_disk_that_does_not_answer_does_not_hold_it_up() {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let path = |name: &str| directory.path().join(name);
+    let (library, hang, config) = (path("hang.so"), path("hang"), path("eddy.yaml"));
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/e2e/hang.c");
+    let compiled = Command::new("cc")
+        .args(["-O1", "-shared", "-fPIC", "-o"])
+        .args([&library, &source])
+        .status();
+    assert!(compiled.expect("there is a C compiler").success());
+    fs::write(&config, "service: {shutdown_deadline: 2s}\n").expect("it can be written");
+    let before = format!(
+        "export EDDY_HANG={} LD_PRELOAD={}",
+        hang.display(),
+        library.display()
+    );
+    let config = config.to_string_lossy().into_owned();
+    let arguments = ["--config", config.as_str()];
+    let mut daemon = Daemon::start_under(&before, &path("data"), free_port(), &arguments);
+    fs::write(&hang, "").expect("it can be written");
+    // Answered from memory, and committed behind that.
+    let question = r#"{"run_id": "asked", "tool": "search", "arguments": {}}"#;
+    assert_eq!(daemon.post("/v1/guard/check", question).0, 200);
+    daemon.signal("TERM");
+    let began = Instant::now();
+    assert_eq!(daemon.wait().code(), Some(0));
+    assert!(began.elapsed() < Duration::from_secs(5));
+    let said = daemon.stderr.lock().expect("whole");
+    assert!(said.contains(r#"stage="store""#), "{said}");
+}
+
 /// Given a directory that another daemon holds, the second one says who holds it and leaves.
 #[test]
 fn a_second_daemon_says_who_holds_the_directory() {
