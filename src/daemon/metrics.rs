@@ -235,7 +235,7 @@ fn normalizer(page: &mut Page, normalizer: &Normalizer) {
     .sample(&[("outcome", "no_dialect")], counts.no_dialect);
     page.counter(
         "normalizer_left_out_ids_total",
-        "Spans with an id of a run or session that is longer than 1,024 bytes: it was left out, and they went by the trace.",
+        "Spans and log records with an id of a run or session that is longer than 1,024 bytes: it was left out, and they went by the trace.",
     )
     .value(counts.ids_left_out);
     page.counter(

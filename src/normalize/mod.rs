@@ -45,7 +45,7 @@ use std::mem;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use crate::engine::event::{Body, Event, ModelCall, Text, TraceId};
+use crate::engine::event::{Body, Event, ID_BYTES_MAX, ModelCall, Text, TraceId};
 use crate::engine::policy::Policy;
 use crate::engine::witness::Witness;
 use crate::otlp::{Attributes, LogView, Problem, SpanView, Spans};
@@ -115,7 +115,8 @@ pub struct Counts {
     pub unknown_operation: u64,
     /// [`Outcome::NoDialect`].
     pub no_dialect: u64,
-    /// Spans with an id of a run or session that is longer than ids may be: what else names the run took its place.
+    /// Spans, and log records that tell something, with an id of a run or session that is longer than ids may be: what else names
+    /// the run took its place.
     pub ids_left_out: u64,
     /// Model calls with tokens but without a cost, since their model has no price: see [`Normalizer::unpriced_models`].
     pub unpriced: u64,
@@ -264,7 +265,7 @@ pub struct Batch<'n, 'a> {
     origin: Option<(Attributes<'a>, Origin)>,
     /// How many items of this request gave what: all receivers share the counters they go to at its end.
     outcomes: [u64; OUTCOMES],
-    /// Spans of this request whose ids were left out.
+    /// Spans and log records of this request whose ids were left out.
     ids_left_out: u64,
     /// Models without a price in this request, each with its calls; these go to a list that is shared.
     unpriced: Vec<(Text, u64)>,
@@ -349,6 +350,12 @@ impl<'a> Batch<'_, 'a> {
     pub fn log(&mut self, log: &LogView<'a>, out: &mut Vec<Report>) {
         let mut report = Report::about(log.trace_id);
         let outcome = Dialect::read_log(log, &mut report, self.policy, &mut self.retold, out);
+        // As of spans, and so that a record and a span of one conversation are of one run.
+        if (report.run.run_id.as_ref()).is_some_and(|id| id.len() > ID_BYTES_MAX) {
+            report.run.run_id = None;
+            report.run.session_id = None;
+            self.ids_left_out += 1;
+        }
         let workers = &self.normalizer.workers;
         let worker = || workers.among(&log.attributes);
         out.extend(self.close(report, outcome, (worker, &log.resource)));
@@ -505,6 +512,31 @@ mod tests {
                 Captured::new("agent_framework", "execute_tool", &span).reports(&normalizer);
             assert_eq!(reports[0].run.run_id.is_none(), counted == 1);
             assert_eq!(normalizer.counts().ids_left_out, counted);
+        }
+    }
+
+    /// Given the same of log records, whoever writes them, the same holds; one that tells nothing is not counted.
+    #[test]
+    fn overlong_ids_of_records_are_counted() {
+        for (length, counted) in [(1_024, 0), (5_000, 1)] {
+            let id = "c".repeat(length);
+            let claude = json!({"event.name": "tool_result", "session.id": id, "tool_name": "t", "success": "true"});
+            let codex = json!({"event.name": "codex.user_prompt", "conversation.id": id});
+            let gemini = json!({"event.name": "gemini_cli.tool_call", "session.id": id, "function_name": "t"});
+            let nothing = json!({"event.name": "codex.sse_event", "conversation.id": id});
+            let normalizer = Normalizer::new();
+            for (scope, attributes) in [
+                ("com.anthropic.claude_code.events", claude),
+                ("codex_otel.log_only", codex),
+                ("gemini-cli", gemini),
+            ] {
+                let told = records::tests::reports_by(&normalizer, scope, true, &attributes);
+                let run = &told[0].run;
+                assert_eq!(run.run_id.is_none(), counted == 1, "{scope}");
+                assert_eq!(run.session_id, run.run_id, "{scope}");
+            }
+            records::tests::reports_by(&normalizer, "codex_otel.log_only", true, &nothing);
+            assert_eq!(normalizer.counts().ids_left_out, 3 * counted);
         }
     }
 

@@ -178,6 +178,16 @@ pub(super) mod tests {
         traced: bool,
         attributes: &serde_json::Value,
     ) -> Vec<Report> {
+        reports_by(&Normalizer::new(), scope, traced, attributes)
+    }
+
+    /// The same, read by a normalizer that goes on counting.
+    pub(crate) fn reports_by(
+        normalizer: &Normalizer,
+        scope: &str,
+        traced: bool,
+        attributes: &serde_json::Value,
+    ) -> Vec<Report> {
         let attributes = attributes.as_object().expect("attributes are an object");
         let record = LogRecord {
             observed_time_unix_nano: WRITTEN_NS,
@@ -206,7 +216,7 @@ pub(super) mod tests {
         .encode_to_vec();
         let mut reports = Vec::new();
         for log in otlp::logs(&request, &Limits::default()) {
-            Normalizer::new()
+            normalizer
                 .batch(&Name::Standard.policy())
                 .log(&log.expect("a readable record"), &mut reports);
         }
