@@ -102,7 +102,7 @@ pub(super) fn banner(look: Look, daemon: &Daemon, settings: &Settings) -> String
         exporters.join(", ")
     };
     let shards = daemon.own().seat().shards();
-    let runs = shards.map_or(0, |shards| shards.run_count());
+    let runs = shards.ok().map(|shards| shards.run_count());
     let lines = [
         (
             "OTLP/gRPC",
@@ -121,11 +121,7 @@ pub(super) fn banner(look: Look, daemon: &Daemon, settings: &Settings) -> String
         ),
         (
             "state",
-            format!(
-                "{}  ({runs} {})",
-                settings.data_dir.display(),
-                if runs == 1 { "run" } else { "runs" }
-            ),
+            state(&settings.data_dir.display().to_string(), runs),
         ),
         ("profile", settings.policy.profile.clone()),
         ("alerts to", exporters),
@@ -147,6 +143,15 @@ pub(super) fn banner(look: Look, daemon: &Daemon, settings: &Settings) -> String
         );
     }
     text + &ways_in(look, daemon, settings)
+}
+
+/// Where the state is, and of how many runs. Nobody knows the number while the store cannot be opened.
+fn state(data_dir: &str, runs: Option<u64>) -> String {
+    match runs {
+        Some(1) => format!("{data_dir}  (1 run)"),
+        Some(runs) => format!("{data_dir}  ({runs} runs)"),
+        None => format!("{data_dir}  (not open)"),
+    }
 }
 
 /// An address, what is spoken there, and whether for everybody.
@@ -197,4 +202,21 @@ pub(super) fn agents_setting(scheme: &str, address: SocketAddr, protocol: &str) 
     format!(
         "export OTEL_EXPORTER_OTLP_ENDPOINT={scheme}://{address} OTEL_EXPORTER_OTLP_PROTOCOL={protocol}"
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Given a store that is open, its runs are counted; of one that cannot be opened, no number is told.
+    #[test]
+    fn runs_are_counted_where_the_store_is_open() {
+        for (runs, expected) in [
+            (Some(0), "/d  (0 runs)"),
+            (Some(1), "/d  (1 run)"),
+            (None, "/d  (not open)"),
+        ] {
+            assert_eq!(state("/d", runs), expected);
+        }
+    }
 }
