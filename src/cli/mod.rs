@@ -118,6 +118,9 @@ Examples:
     Tail(tail::TailArgs),
     /// List runs, newest first
     #[command(after_help = "\
+Newest is what Eddy first heard of last: a run keeps its place while others come,
+whenever it was LAST SEEN.
+
 Examples:
   eddy runs                        the newest 20
   eddy runs --status likely_stuck  those that need somebody")]

@@ -141,7 +141,7 @@ async fn newest(client: &Client, args: &RunsArgs) -> Result<(Vec<RunJson>, bool)
 
 #[cfg(test)]
 mod tests {
-    use clap::Parser as _;
+    use clap::{CommandFactory as _, Parser as _};
 
     use crate::cli::{Cli, Command};
 
@@ -165,5 +165,14 @@ mod tests {
             };
             assert_eq!(args.for_more().unwrap(), expected);
         }
+    }
+
+    /// Given that runs are listed by another time than the one shown, the help says by which.
+    #[test]
+    fn the_order_is_told() {
+        let mut cli = Cli::command();
+        let help = cli.find_subcommand_mut("runs").unwrap().render_long_help();
+        let help = help.to_string();
+        assert!(help.contains("first heard of last"), "{help}");
     }
 }
