@@ -81,11 +81,13 @@ impl Reloader {
             }
         };
         let waiting = self.loaded.differences(&loaded);
+        let is_same = loaded.settings.policy == self.loaded.settings.policy;
         daemon.set_policy(&loaded.settings.policy).await;
         let profile = &loaded.settings.policy.profile;
         let taken = ConfigTaken {
             profile,
             waiting: &waiting.join(", "),
+            is_same,
         };
         taken.emit();
         // What waits for a restart is named again until then.

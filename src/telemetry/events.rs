@@ -59,6 +59,8 @@ pub struct ConfigTaken<'a> {
     pub profile: &'a str,
     /// Keys that have changed, too, and wait for a restart; empty where there are none.
     pub waiting: &'a str,
+    /// Whether what applies at once is what applied before.
+    pub is_same: bool,
 }
 
 impl ConfigTaken<'_> {
@@ -66,6 +68,13 @@ impl ConfigTaken<'_> {
     pub fn emit(&self) {
         CONFIG_TAKEN.add(1);
         let profile = self.profile;
+        if self.is_same && self.waiting.is_empty() {
+            info!(
+                profile,
+                "the configuration was read again; nothing in it has changed"
+            );
+            return;
+        }
         if self.waiting.is_empty() {
             info!(
                 profile,

@@ -287,6 +287,35 @@ fn what_was_judged_stays_judged_after_kill_9() {
     }
 }
 
+/// Given a configuration that is read again on SIGHUP as it was, the log says that nothing has changed, and not that it applies
+/// from now on; once something has, it says that.
+#[test]
+fn what_has_not_changed_is_said_to_be_so() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let config = directory.path().join("eddy.yaml");
+    let rule = |seconds: u64| {
+        format!("detectors: {{rules: {{long_running_step: {{seconds: {seconds}}}}}}}\n")
+    };
+    put(&config, &rule(1_000));
+    let path = config.to_string_lossy().into_owned();
+    let data = directory.path().join("data");
+    let daemon = Daemon::start_with(&data, free_port(), &["--config", &path]);
+    let said = |what: &str| {
+        let said = daemon.stderr.lock().expect("nobody panics with it");
+        said.matches(what).count()
+    };
+    let (same, applies) = ("nothing in it has changed", "applies from now on");
+    runtime().block_on(async {
+        daemon.signal("HUP");
+        until(async || (said("was read again") == 1).then_some(())).await;
+        assert_eq!((said(same), said(applies)), (1, 0));
+        put(&config, &rule(1_001));
+        daemon.signal("HUP");
+        until(async || (said("was read again") == 2).then_some(())).await;
+        assert_eq!((said(same), said(applies)), (1, 1));
+    });
+}
+
 /// Given a changed `tools` section, calls are read and judged by it from the next report on.
 #[test]
 fn tools_are_read_anew() {
