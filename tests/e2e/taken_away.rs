@@ -52,6 +52,14 @@ pub(crate) fn moved(from: &Path, to: &Path) {
     fs::rename(from, to).expect("it can be moved");
 }
 
+/// Removes a directory into which somebody may still be writing.
+fn remove(directory: &Path) {
+    let began = Instant::now();
+    while let Err(error) = fs::remove_dir_all(directory) {
+        assert!(began.elapsed() < SOON, "it cannot be removed: {error}");
+    }
+}
+
 /// Given a data directory that is moved away under load and comes back, requests are refused for now meanwhile, readiness says
 /// why, and then it goes on, with all that was acknowledged. Given one that is removed, nothing is acknowledged any more, and
 /// none is begun until the daemon is started again.
@@ -80,7 +88,7 @@ fn a_directory_that_is_taken_away_is_missed() {
         (acknowledged..=acknowledged + 1).contains(&kept),
         "{kept} of {acknowledged}"
     );
-    fs::remove_dir_all(&data).expect("it can be removed");
+    remove(&data);
     runtime.block_on(refused_soon(&mut sender, 3));
     is_not_ready(&daemon, "cannot find any more");
     assert!(!data.join("store").exists(), "it has begun anew");
