@@ -81,11 +81,6 @@ impl<T: Copy + Default + PartialEq, const MAX: usize> Seldom<T, MAX> {
             self.several = Some(Box::new(values.collect()));
         }
     }
-
-    /// Lets all of them go.
-    pub(crate) fn clear(&mut self) {
-        *self = Self::default();
-    }
 }
 
 impl<T: Default + PartialEq, const MAX: usize> Deref for Seldom<T, MAX> {

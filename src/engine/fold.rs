@@ -51,6 +51,8 @@ pub(crate) const RESULTS_MAX: usize = 48;
 pub(crate) const QUERIES_MAX: usize = 16;
 /// Agents that are remembered by name.
 pub(crate) const AGENTS_MAX: usize = 16;
+/// Tools that are remembered by name, to be told when they go round.
+pub(crate) const TOOLS_MAX: usize = 16;
 /// Models without a price that are remembered by name.
 pub(crate) const UNPRICED_MAX: usize = 4;
 /// Messages of the guard that are remembered.
@@ -69,6 +71,7 @@ pub(crate) struct Fold {
     /// What each agent has done, at most [`AGENTS_MAX`], and what all the others have.
     pub(crate) work: Vec<Work>,
     pub(crate) agents: Vec<Text>,
+    pub(crate) tools: Vec<Text>,
     pub(crate) warnings: Vec<Kept>,
     /// The run is a swarm ([`is_swarm`](super::run::is_swarm)): derived from its id.
     pub(crate) is_swarm: bool,
@@ -130,6 +133,9 @@ impl Fold {
         for agent in &other.agents {
             self.note_agent(Some(agent));
         }
+        for tool in &other.tools {
+            note(&mut self.tools, tool, TOOLS_MAX);
+        }
         for model in &other.unpriced {
             note(&mut self.unpriced, model, UNPRICED_MAX);
         }
@@ -145,6 +151,7 @@ impl Fold {
         };
         self.note_times(call.start_ns, call.end_ns);
         self.note_agent(call.agent);
+        note(&mut self.tools, tool, TOOLS_MAX);
         self.control.leave(call.start_ns);
         self.begin_turn(call.asking.turn);
         if let Some(refused) = call.asking.refused {
@@ -394,6 +401,12 @@ fn note(names: &mut Vec<Text>, name: &Text, names_max: usize) {
     if names.len() < names_max && !names.contains(name) {
         names.push(name.clone());
     }
+}
+
+/// The name of which this is the hash, where it is among these; an empty one where not.
+pub(super) fn named(names: &[Text], hash: u64) -> Text {
+    let name = names.iter().find(|name| text_hash(name) == hash);
+    name.cloned().unwrap_or_default()
 }
 
 /// Stable hash of a name.

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use super::event::Text;
 use super::fold::judge::Judged;
 use super::fold::marks::CallMark;
-use super::fold::{AGENTS_MAX, Fold, text_hash};
+use super::fold::{AGENTS_MAX, Fold, named, text_hash};
 
 /// The tool calls of one agent; those of agents beyond [`AGENTS_MAX`] count as done by nobody in particular.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -82,12 +82,8 @@ impl Fold {
 
     /// What each agent has done.
     pub(super) fn shown_work(&self) -> Vec<AgentWork> {
-        let name = |hash: u64| {
-            let named = self.agents.iter().find(|agent| text_hash(agent) == hash);
-            named.cloned().unwrap_or_default()
-        };
         let work = self.work.iter().map(|work| AgentWork {
-            agent: name(work.agent),
+            agent: named(&self.agents, work.agent),
             calls: work.calls,
             repeats: work.repeats,
         });

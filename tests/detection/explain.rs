@@ -126,3 +126,78 @@ fn calls_told_under_one_span_are_told_from_what_lies_around_them() {
         assert_eq!(calls.count(), events.len(), "{explanation:#}");
     }
 }
+
+/// Hand-offs among three agents, round and round.
+fn ring(hand_offs: usize) -> Vec<Value> {
+    let agents = ["planner", "writer", "critic"];
+    let hand_off = |at: usize| json!({"kind": "handoff", "from_agent": agents[at % 3], "to_agent": agents[(at + 1) % 3]});
+    (0..hand_offs).map(hand_off).collect()
+}
+
+/// Given agents that hand a task round and round, the warning grows with each hand-off, and shows the newest of them.
+#[test]
+fn a_ring_grows() {
+    let answer = checked("", &ring(60));
+    let warning = &answer["runs"][0]["warnings"][0];
+    assert_eq!(warning["rule"], "handoff_cycle");
+    assert_eq!(warning["count"], 60);
+    let evidence = warning["evidence"].as_array().expect("spans");
+    assert_eq!(evidence.len(), 8, "{warning:#}");
+    assert!(warning["revision"].as_u64() > Some(5), "{warning:#}");
+}
+
+/// Given loops that go round, the first sentence names the tools of a round, or the agents of a ring, in their order and however
+/// far the newest round has come; of a round that is too long to be remembered call by call, how many there are.
+#[test]
+fn what_goes_round_is_named() {
+    let round = |tools: &[&str], calls: usize| -> Vec<Value> {
+        let tool = |at: usize| tools[at % tools.len()];
+        let place = |at: usize| format!("{}", at % tools.len());
+        let answer = |at: usize| format!("what is at {}", place(at));
+        (0..calls)
+            .map(|at| call(tool(at), &place(at), &answer(at)))
+            .collect()
+    };
+    let eight = ["a", "b", "c", "d", "e", "f", "g", "h"];
+    let fourteen = [
+        "a", "b", "c", "d", "e", "f", "g", "h", "i", "j", "k", "l", "m", "n",
+    ];
+    for (events, rule, expected) in [
+        (
+            round(&["list", "read", "grep"], 12),
+            "tool_cycle",
+            "`list` → `read` → `grep` came round again with the same results: 12 calls so far.",
+        ),
+        (
+            round(&["list", "read", "grep"], 14),
+            "tool_cycle",
+            "`list` → `read` → `grep` came round again with the same results: 14 calls so far.",
+        ),
+        (
+            round(&["read", "read", "edit", "read"], 13),
+            "tool_cycle",
+            "`read` ×2 → `edit` → `read` came round again with the same results: 13 calls so far.",
+        ),
+        (
+            round(&eight, 26),
+            "tool_cycle",
+            "`a` → `b` → `c` → `d` → `e` → `f` and 2 more calls came round again with the same results: 26 calls so far.",
+        ),
+        (
+            round(&fourteen, 43),
+            "tool_cycle",
+            "The same 14 calls came round again with the same results: 43 calls so far.",
+        ),
+        (
+            ring(11),
+            "handoff_cycle",
+            "Agents handed the task round in a ring, `critic` → `planner` → `writer`: 11 hand-offs and nothing new.",
+        ),
+    ] {
+        let answer = checked("", &events);
+        let warnings = answer["runs"][0]["warnings"].as_array().expect("warnings");
+        let told = warnings.iter().find(|warning| warning["rule"] == rule);
+        let told = told.unwrap_or_else(|| panic!("{rule}: {answer:#}"));
+        assert_eq!(told["what_happened"], expected);
+    }
+}

@@ -5,19 +5,26 @@
 //! given control by it and gives it back when its span ends; spans that overlap without nesting are side by side and hand
 //! nothing over. Control is continuous: when A hands to B twice in a row, B must have given it back in between.
 
+use std::collections::VecDeque;
+
 use serde::{Deserialize, Serialize};
 
 use crate::engine::event::{Event, SpanId, Text};
-use crate::engine::few::Seldom;
-use crate::engine::warning::EVIDENCE_MAX;
+use crate::engine::few::push_bounded;
+use crate::engine::warning::kept::Proof;
 
-use super::{Fold, text_hash};
+use super::totals::Spent;
+use super::{Fold, eight_bytes, text_hash};
 
 /// Deepest nesting of agents that is followed.
 const STACK_MAX: usize = 8;
 
-/// Hand-offs that are remembered to see a ring: three rounds of six agents.
-pub(crate) const TRAIL_MAX: usize = 18;
+/// Agents of the smallest and of the largest ring that is looked for.
+const RING_MIN: usize = 3;
+const RING_MAX: usize = 6;
+
+/// Hand-offs that are remembered: three rounds of the largest ring.
+pub(crate) const TRAIL_MAX: usize = 3 * RING_MAX;
 
 /// The state of control. In the order of memory, what each call looks at first.
 #[repr(C)]
@@ -27,9 +34,10 @@ pub(crate) struct Control {
     pub(crate) stack: Vec<Working>,
     /// Hand-offs in a row between the same two, each the reverse of the one before.
     pub(crate) bounces: u64,
-    pub(crate) evidence: Seldom<SpanId, EVIDENCE_MAX>,
-    /// Who received control since something new came, by hash of the name, newest last.
-    pub(crate) trail: Seldom<u64, TRAIL_MAX>,
+    /// The hand-offs since something new came, newest last, at most [`TRAIL_MAX`].
+    pub(crate) trail: VecDeque<Hop>,
+    /// For each size of a ring, how many hand-offs in a row have gone where one went that many before.
+    pub(crate) again: [u64; RING_MAX - RING_MIN + 1],
     /// The run says its hand-offs in so many words.
     pub(crate) explicit: bool,
     /// The newest hand-off says who gave it.
@@ -40,8 +48,21 @@ pub(crate) struct Control {
     pub(crate) holder: Option<Text>,
     /// The newest hand-off: who gave, who received.
     pub(crate) last: Option<(Text, Text)>,
-    pub(crate) first_ns: u64,
+    /// When that was.
     pub(crate) last_ns: u64,
+}
+
+/// A hand-off that is remembered.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Hop {
+    /// Who received control, by hash of the name.
+    #[serde(with = "eight_bytes")]
+    pub(crate) to: u64,
+    /// Not set where nothing but what came before and after tells of it.
+    #[serde(with = "eight_bytes")]
+    pub(crate) span: SpanId,
+    #[serde(with = "eight_bytes")]
+    pub(crate) at_ns: u64,
 }
 
 /// An agent at work.
@@ -90,7 +111,7 @@ impl Control {
                 && ended.agent != outer
                 && self.holder.as_ref() == Some(&ended.agent)
             {
-                self.count(&ended.agent, &outer);
+                self.count(&ended.agent, &outer, SpanId::default(), ended.end_ns);
                 self.holder = Some(outer);
             }
         }
@@ -125,13 +146,45 @@ impl Control {
         given && self.holder.as_ref() == Some(to) && self.last_ns >= since_ns
     }
 
-    /// A call or an answer: what is new ends a bounce.
+    /// A call or an answer: what is new ends a bounce, and a ring.
     pub(crate) fn note_result(&mut self, news: bool) {
         // Where nothing was counted, there is nothing to forget.
         if news && self.bounces > 0 {
             self.bounces = 0;
-            self.evidence.clear();
             self.trail.clear();
+            self.again = Default::default();
+        }
+    }
+
+    /// Who received control in the newest round, by hash of the name, and how many hand-offs have gone that way, where at least so
+    /// many rounds of three or more agents end with the newest hand-off.
+    pub(crate) fn ring(&self, rounds: u64) -> Option<(Vec<u64>, u64)> {
+        let mut rings = (RING_MIN..).zip(self.again);
+        let goes_round = |(agents, again): &(usize, u64)| {
+            let agents = *agents as u64;
+            *again >= agents * (rounds - 1)
+        };
+        let (round, again) = rings.find_map(|ring| {
+            let newest = self.trail.len().checked_sub(ring.0)?;
+            let round: Vec<_> = self.trail.range(newest..).map(|hop| hop.to).collect();
+            let is_first = |place: &usize| !round[..*place].contains(&round[*place]);
+            let different = (0..round.len()).filter(is_first).count();
+            (goes_round(&ring) && different >= RING_MIN).then_some((round, ring.1))
+        })?;
+        let count = again + round.len() as u64;
+        Some((round, count))
+    }
+
+    /// What shows the newest hand-offs.
+    pub(crate) fn proof(&self, hand_offs: u64) -> Proof {
+        let older = self.trail.len().saturating_sub(hand_offs as usize);
+        let mut hops = self.trail.range(older..);
+        let spans = hops.clone().map(|hop| hop.span);
+        Proof {
+            evidence: spans.filter(|span| span.is_set()).collect(),
+            first_ns: hops.next().map_or(self.last_ns, |hop| hop.at_ns),
+            last_ns: self.last_ns,
+            spent: Spent::default(),
         }
     }
 
@@ -139,30 +192,33 @@ impl Control {
         if let Some((_, receiver)) = self.last.clone()
             && receiver != *from
         {
-            self.count(&receiver, from);
+            self.count(&receiver, from, SpanId::default(), event.start_ns);
         }
-        self.count(from, to);
-        if self.bounces <= 1 {
-            self.first_ns = event.start_ns;
-        }
+        self.count(from, to, event.span, event.start_ns);
         self.last_ns = event.start_ns;
-        if event.span.is_set() {
-            self.evidence.push(event.span);
-        }
     }
 
-    fn count(&mut self, from: &Text, to: &Text) {
+    fn count(&mut self, from: &Text, to: &Text, span: SpanId, at_ns: u64) {
         let reverse = self
             .last
             .as_ref()
             .is_some_and(|(giver, receiver)| giver == to && receiver == from);
         if !(reverse && self.bounces > 0) {
             self.bounces = 0;
-            self.evidence.clear();
             self.weak = false;
         }
         self.bounces += 1;
-        self.trail.push(text_hash(to));
+        let hop = Hop {
+            to: text_hash(to),
+            span,
+            at_ns,
+        };
+        for (agents, again) in (RING_MIN..).zip(&mut self.again) {
+            let before = self.trail.len().checked_sub(agents);
+            let is_again = before.is_some_and(|before| self.trail[before].to == hop.to);
+            *again = if is_again { *again + 1 } else { 0 };
+        }
+        push_bounded(&mut self.trail, hop, TRAIL_MAX);
         self.last = Some((from.clone(), to.clone()));
     }
 }

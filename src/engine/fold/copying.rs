@@ -14,6 +14,7 @@ impl Clone for Fold {
         let Self {
             totals,
             agents,
+            tools,
             unpriced,
             recent,
             tags,
@@ -30,6 +31,7 @@ impl Clone for Fold {
         } = other;
         self.totals.clone_from(totals);
         self.agents.clone_from(agents);
+        self.tools.clone_from(tools);
         self.unpriced.clone_from(unpriced);
         self.recent.clone_from(recent);
         self.tags.clone_from(tags);

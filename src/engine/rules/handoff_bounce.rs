@@ -17,12 +17,11 @@
 //! needed.
 
 use crate::engine::event::Text;
-use crate::engine::fold::totals::Spent;
 use crate::engine::fold::{Fold, text_hash};
 use crate::engine::hash::mix;
 use crate::engine::policy::Policy;
 use crate::engine::warning::Rule;
-use crate::engine::warning::kept::{Finding, Proof};
+use crate::engine::warning::kept::Finding;
 
 const RULE: Rule = Rule::HandoffBounce;
 
@@ -62,12 +61,8 @@ pub(super) fn observe(fold: &Fold, policy: &Policy) -> Option<Finding> {
         count: control.bounces,
         tool: None,
         agent: Some(agents),
-        proof: Proof {
-            evidence: control.evidence.iter().copied().collect(),
-            first_ns: control.first_ns,
-            last_ns: control.last_ns,
-            spent: Spent::default(),
-        },
+        ring: None,
+        proof: control.proof(control.bounces),
         is_guess: false,
     })
 }

@@ -13,46 +13,30 @@
 //! When a tool gave a new result, or an agent said something that was not heard before in the run: agents that take turns in
 //! a discussion go round by design.
 
-use crate::engine::fold::Fold;
-use crate::engine::fold::totals::Spent;
+use crate::engine::fold::{Fold, named};
 use crate::engine::policy::Policy;
 use crate::engine::warning::Rule;
-use crate::engine::warning::kept::{Finding, Proof};
+use crate::engine::warning::kept::{Finding, Ring};
 
 const RULE: Rule = Rule::HandoffCycle;
-
-/// The largest ring that is looked for.
-const AGENTS_MAX: usize = 6;
 
 pub(super) fn observe(fold: &Fold, policy: &Policy) -> Option<Finding> {
     let settings = policy.rules.handoff_cycle.as_ref()?;
     let control = &fold.control;
-    let trail = &*control.trail;
-    let rounds = settings.rounds.clamp(2, 3) as usize;
-    let ring = (3..=AGENTS_MAX).find(|agents| goes_round(trail, *agents, rounds))?;
-    let count = (ring * rounds) as u64;
+    let (ring, count) = control.ring(settings.rounds.clamp(2, 3).into())?;
+    let mut names: Vec<_> = ring.iter().map(|to| named(&fold.agents, *to)).collect();
+    // Whoever has control just now, the same one is told first.
+    let first = (0..names.len()).min_by_key(|place| &names[*place]);
+    names.rotate_left(first.unwrap_or(0));
+    let length = names.len() as u32;
     Some(Finding {
         rule: RULE,
         group: 0,
         count,
         tool: None,
         agent: None,
-        proof: Proof {
-            evidence: control.evidence.iter().copied().collect(),
-            first_ns: control.first_ns,
-            last_ns: control.last_ns,
-            spent: Spent::default(),
-        },
+        ring: Some(Box::new(Ring { length, names })),
+        proof: control.proof(count),
         is_guess: false,
     })
-}
-
-/// Whether the trail ends with so many rounds of so many agents, at least three of them different.
-fn goes_round(trail: &[u64], agents: usize, rounds: usize) -> bool {
-    let Some(start) = trail.len().checked_sub(agents * rounds) else {
-        return false;
-    };
-    let (ring, rest) = trail[start..].split_at(agents);
-    let different = (0..agents).filter(|place| !ring[..*place].contains(&ring[*place]));
-    rest.chunks(agents).all(|round| round == ring) && different.count() >= 3
 }

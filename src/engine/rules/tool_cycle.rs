@@ -19,14 +19,14 @@
 //! model answer asked for together; for the same call again and again, which other rules see.
 
 use crate::engine::event::SpanId;
-use crate::engine::fold::Fold;
 use crate::engine::fold::judge::{Judged, Outcome};
 use crate::engine::fold::marks::CallMark;
 use crate::engine::fold::recent::RECENT_CALLS_MAX;
 use crate::engine::fold::tags::Tag;
+use crate::engine::fold::{Fold, named};
 use crate::engine::policy::Policy;
 use crate::engine::warning::Rule;
-use crate::engine::warning::kept::Finding;
+use crate::engine::warning::kept::{Finding, RING_NAMES_MAX, Ring};
 
 const RULE: Rule = Rule::ToolCycle;
 /// Longest round of which the newest calls remembered one by one hold enough.
@@ -74,11 +74,34 @@ pub(super) fn observe(fold: &mut Fold, judged: &Judged<'_>, policy: &Policy) -> 
         tally.count = calls as u32;
     }
     tally.add(judged);
-    Some(Finding {
+    let finding = Finding {
         agent: judged.call.agent.cloned(),
         is_guess: judged.is_terse() && (tally.count as usize) < ACKNOWLEDGED_ROUNDS_MIN * period,
         ..Finding::of_tally(tally, 0)
+    };
+    let ring = ring(fold, judged, period, finding.count as usize);
+    Some(Finding {
+        ring: Some(Box::new(ring)),
+        ..finding
     })
+}
+
+/// The tools of a round, from the call on with which it began. Of rounds that are longer than what is remembered call by call, none
+/// are known.
+fn ring(fold: &Fold, judged: &Judged<'_>, period: usize, count: usize) -> Ring {
+    let before = fold.recent.iter().rev().take(period - 1).rev();
+    let tools = before.map(|mark| mark.tool).chain([judged.tool_hash]);
+    let mut tools: Vec<_> = tools.collect();
+    if tools.len() == period {
+        tools.rotate_right(count % period);
+        tools.truncate(RING_NAMES_MAX);
+    } else {
+        tools.clear();
+    }
+    Ring {
+        length: period as u32,
+        names: tools.iter().map(|tool| named(&fold.tools, *tool)).collect(),
+    }
 }
 
 /// The length of a short round that the newest call closes.

@@ -46,6 +46,7 @@ pub(super) fn observe(fold: &Fold, judged: &Judged<'_>, policy: &Policy) -> Vec<
         count,
         tool: (what == REPEATS).then(|| judged.tool.clone()),
         agent: judged.call.agent.cloned(),
+        ring: None,
         proof: Proof {
             evidence: [judged.call.span]
                 .into_iter()

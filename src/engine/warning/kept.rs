@@ -39,6 +39,18 @@ pub(crate) struct Proof {
     pub(crate) spent: Spent,
 }
 
+/// Names that are told of what goes round.
+pub(crate) const RING_NAMES_MAX: usize = 6;
+
+/// What goes round: the tools of the calls of a round, or the agents of a ring.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Ring {
+    /// How many there are.
+    pub(crate) length: u32,
+    /// The names of the first ones, at most [`RING_NAMES_MAX`]; empty where a name is not known.
+    pub(crate) names: Vec<Text>,
+}
+
 /// What a rule reports at one step.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Finding {
@@ -47,6 +59,7 @@ pub(crate) struct Finding {
     pub(crate) count: u64,
     pub(crate) tool: Option<Text>,
     pub(crate) agent: Option<Text>,
+    pub(crate) ring: Option<Box<Ring>>,
     pub(crate) proof: Proof,
     /// What was asked or what came of it is not known: it is never critical.
     pub(crate) is_guess: bool,
@@ -70,6 +83,7 @@ impl Finding {
             count: tally.count.into(),
             tool: None,
             agent: None,
+            ring: None,
             proof: tally.proof.clone(),
             is_guess: false,
         }
@@ -91,6 +105,7 @@ pub(crate) struct Kept {
     pub(crate) productive: u32,
     pub(crate) tool: Option<Text>,
     pub(crate) agent: Option<Text>,
+    pub(crate) ring: Option<Box<Ring>>,
     pub(crate) proof: Proof,
     /// Equal for warnings that describe the same calls.
     pub(crate) incident: u64,
@@ -111,6 +126,7 @@ impl Kept {
             productive: 0,
             tool: None,
             agent: None,
+            ring: None,
             incident: mix(finding.group, finding.rule as u64),
             proof: finding.proof.clone(),
             verdict: VerdictKind::Allow,
@@ -150,6 +166,7 @@ impl Kept {
         self.penalty = alarm.penalty;
         self.tool = finding.tool.or_else(|| self.tool.take());
         self.agent = finding.agent.or_else(|| self.agent.take());
+        self.ring = finding.ring.or_else(|| self.ring.take());
         self.proof = Proof {
             first_ns: self.proof.first_ns.min(finding.proof.first_ns),
             last_ns: self.proof.last_ns.max(finding.proof.last_ns),

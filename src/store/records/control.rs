@@ -1,11 +1,12 @@
 //! Who has control in a run, as part of its saved state.
 
-use crate::engine::fold::control::{Control, Working};
+use crate::engine::fold::control::{Control, Hop, Working};
 
 use super::RecordError;
 use super::tables::{TablesReader, TablesWriter};
 
-/// The state of control; numbers marked *t* and *s* are those of texts and spans in the record's tables.
+/// The state of control; numbers marked *t* and *s* are those of texts and spans in the record's tables. 7, 8 and 11 were other
+/// fields.
 #[derive(Clone, PartialEq, prost::Message)]
 pub(super) struct ControlRecord {
     #[prost(message, repeated, tag = "1")]
@@ -21,17 +22,25 @@ pub(super) struct ControlRecord {
     bounces: u64,
     #[prost(bool, tag = "6")]
     weak: bool,
-    /// *s*
-    #[prost(uint32, repeated, tag = "7")]
-    evidence: Vec<u32>,
-    #[prost(fixed64, tag = "8")]
-    first_ns: u64,
     #[prost(fixed64, tag = "9")]
     last_ns: u64,
     #[prost(bool, tag = "10")]
     giver_said: bool,
-    #[prost(fixed64, repeated, tag = "11")]
-    trail: Vec<u64>,
+    #[prost(message, repeated, tag = "12")]
+    trail: Vec<HopRecord>,
+    #[prost(uint64, repeated, tag = "13")]
+    again: Vec<u64>,
+}
+
+#[derive(Clone, Copy, PartialEq, prost::Message)]
+struct HopRecord {
+    #[prost(fixed64, tag = "1")]
+    to: u64,
+    /// *s*
+    #[prost(uint32, tag = "2")]
+    span: u32,
+    #[prost(fixed64, tag = "3")]
+    at_ns: u64,
 }
 
 #[derive(Clone, Copy, PartialEq, prost::Message)]
@@ -63,10 +72,9 @@ impl TablesWriter {
             bounces,
             giver_said,
             weak,
-            evidence,
-            first_ns,
             last_ns,
             trail,
+            again,
         } = control;
         ControlRecord {
             stack: stack
@@ -84,11 +92,17 @@ impl TablesWriter {
             }),
             bounces: *bounces,
             weak: *weak,
-            evidence: self.spans(evidence),
-            first_ns: *first_ns,
             last_ns: *last_ns,
             giver_said: *giver_said,
-            trail: trail.to_vec(),
+            trail: trail
+                .iter()
+                .map(|Hop { to, span, at_ns }| HopRecord {
+                    to: *to,
+                    span: self.span(*span),
+                    at_ns: *at_ns,
+                })
+                .collect(),
+            again: again.to_vec(),
         }
     }
 }
@@ -104,6 +118,17 @@ impl TablesReader {
         let pair = |pair: PairRecord| {
             Ok::<_, RecordError>((self.text(pair.giver)?, self.text(pair.receiver)?))
         };
+        let mut again = Control::default().again;
+        for (again, saved) in again.iter_mut().zip(&record.again) {
+            *again = *saved;
+        }
+        let hop = |hop: &HopRecord| {
+            Ok::<_, RecordError>(Hop {
+                to: hop.to,
+                span: self.span(hop.span)?,
+                at_ns: hop.at_ns,
+            })
+        };
         Ok(Control {
             stack: record.stack.iter().map(working).collect::<Result<_, _>>()?,
             explicit: record.explicit,
@@ -112,10 +137,9 @@ impl TablesReader {
             bounces: record.bounces,
             giver_said: record.giver_said,
             weak: record.weak,
-            evidence: self.spans(&record.evidence)?,
-            first_ns: record.first_ns,
             last_ns: record.last_ns,
-            trail: record.trail.iter().copied().collect(),
+            trail: record.trail.iter().map(hop).collect::<Result<_, _>>()?,
+            again,
         })
     }
 }

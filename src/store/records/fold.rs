@@ -50,6 +50,9 @@ pub(super) struct FoldRecord {
     /// As [`Tags`] packs them.
     #[prost(bytes = "vec", tag = "14")]
     tags: Vec<u8>,
+    /// *t*
+    #[prost(uint32, repeated, tag = "15")]
+    tools: Vec<u32>,
 }
 
 #[derive(Clone, Copy, PartialEq, prost::Message)]
@@ -115,6 +118,7 @@ impl TablesWriter {
             is_swarm: _,
             totals,
             agents,
+            tools,
             unpriced,
             recent,
             tags,
@@ -131,6 +135,7 @@ impl TablesWriter {
         FoldRecord {
             totals: Some(totals_record(totals, self.trace(totals.end_trace))),
             agents: agents.iter().map(|agent| self.text(agent)).collect(),
+            tools: tools.iter().map(|tool| self.text(tool)).collect(),
             unpriced: unpriced.iter().map(|model| self.text(model)).collect(),
             recent: recent.iter().map(|mark| self.call_mark(mark)).collect(),
             tags: tags.packed(),
@@ -157,6 +162,11 @@ impl TablesReader {
                 .agents
                 .iter()
                 .map(|agent| self.text(*agent))
+                .collect::<Result<_, _>>()?,
+            tools: record
+                .tools
+                .iter()
+                .map(|tool| self.text(*tool))
                 .collect::<Result<_, _>>()?,
             unpriced: record
                 .unpriced

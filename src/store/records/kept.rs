@@ -2,7 +2,7 @@
 
 use crate::engine::fold::tally::Tally;
 use crate::engine::fold::totals::Spent;
-use crate::engine::warning::kept::{Kept, Proof};
+use crate::engine::warning::kept::{Kept, Proof, Ring};
 
 use super::RecordError;
 use super::alert::{severity_number, severity_numbered};
@@ -80,6 +80,18 @@ pub(super) struct KeptRecord {
     /// 0: none
     #[prost(uint32, tag = "30")]
     verdict: u32,
+    #[prost(message, optional, tag = "31")]
+    ring: Option<RingRecord>,
+}
+
+/// What goes round.
+#[derive(Clone, PartialEq, prost::Message)]
+pub(super) struct RingRecord {
+    #[prost(uint32, tag = "1")]
+    length: u32,
+    /// *t*
+    #[prost(uint32, repeated, tag = "2")]
+    names: Vec<u32>,
 }
 
 /// Tokens and money.
@@ -104,6 +116,7 @@ impl TablesWriter {
             productive,
             tool,
             agent,
+            ring,
             proof,
             incident,
             verdict,
@@ -131,6 +144,10 @@ impl TablesWriter {
             spent: Some(spent_record(*spent)),
             incident: *incident,
             verdict: verdict_number(*verdict),
+            ring: ring.as_ref().map(|ring| RingRecord {
+                length: ring.length,
+                names: ring.names.iter().map(|name| self.text(name)).collect(),
+            }),
         }
     }
 
@@ -182,6 +199,11 @@ impl TablesReader {
             productive: record.productive,
             tool: self.optional(record.tool)?,
             agent: self.optional(record.agent)?,
+            ring: record
+                .ring
+                .as_ref()
+                .map(|ring| self.ring(ring))
+                .transpose()?,
             proof: Proof {
                 evidence: self.spans(&record.evidence)?,
                 first_ns: record.first_ns,
@@ -191,6 +213,14 @@ impl TablesReader {
             incident: record.incident,
             verdict: verdict_numbered(record.verdict)?,
         })
+    }
+
+    fn ring(&self, record: &RingRecord) -> Result<Box<Ring>, RecordError> {
+        let names = record.names.iter().map(|name| self.text(*name));
+        Ok(Box::new(Ring {
+            length: record.length,
+            names: names.collect::<Result<_, _>>()?,
+        }))
     }
 
     pub(super) fn tally(&self, record: TallyRecord) -> Result<Tally, RecordError> {

@@ -1,8 +1,9 @@
 //! The sentences of Eddy's own rules.
 
 use super::quoted;
+use crate::engine::event::Text;
 use crate::engine::warning::Rule;
-use crate::engine::warning::kept::Kept;
+use crate::engine::warning::kept::{Kept, Ring};
 
 /// What happened.
 pub(super) fn what_happened(kept: &Kept) -> String {
@@ -10,18 +11,23 @@ pub(super) fn what_happened(kept: &Kept) -> String {
     let tool = quoted(kept.tool.as_deref(), "a tool");
     let agent = quoted(kept.agent.as_deref(), "An agent");
     match kept.rule {
-        Rule::ToolCycle => {
-            format!("The same calls came round again with the same results: {count} calls so far.")
-        }
+        Rule::ToolCycle => format!(
+            "{} came round again with the same results: {count} calls so far.",
+            round(kept.ring.as_deref())
+        ),
         Rule::Stagnation => {
             format!(
                 "{tool} was called {count} times with other arguments and gave the same result."
             )
         }
         Rule::SameError => format!("{tool} failed {count} times with the same error."),
-        Rule::HandoffCycle => {
-            format!("Agents handed the task round in a ring: {count} hand-offs and nothing new.")
-        }
+        Rule::HandoffCycle => format!(
+            "Agents handed the task round in a ring{}: {count} hand-offs and nothing new.",
+            kept.ring
+                .as_ref()
+                .map(|ring| format!(", {}", told(&ring.names, "an agent")))
+                .unwrap_or_default()
+        ),
         Rule::GoalLoop if kept.tool.is_some() => {
             format!(
                 "{tool} was called {count} times in the same way, under one instruction after the other."
@@ -39,6 +45,35 @@ pub(super) fn what_happened(kept: &Kept) -> String {
         }
         _ => format!("{agent} made {count} tool calls in this run, more than in its good runs."),
     }
+}
+
+/// The calls of a round.
+fn round(ring: Option<&Ring>) -> String {
+    let Some(ring) = ring else {
+        return "The same calls".to_owned();
+    };
+    if ring.names.is_empty() {
+        return format!("The same {} calls", ring.length);
+    }
+    let round = told(&ring.names, "a tool");
+    match ring.length as usize - ring.names.len().min(ring.length as usize) {
+        0 => round,
+        1 => format!("{round} and one more call"),
+        more => format!("{round} and {more} more calls"),
+    }
+}
+
+/// Names in their order; one that follows itself is told once.
+fn told(names: &[Text], otherwise: &str) -> String {
+    let several = names.chunk_by(|one, next| one == next);
+    let names = several.map(|names| {
+        let name = quoted(names.first().map(|name| &**name), otherwise);
+        match names.len() {
+            1 => name,
+            times => format!("{name} ×{times}"),
+        }
+    });
+    names.collect::<Vec<_>>().join(" → ")
 }
 
 /// Why it matters.
