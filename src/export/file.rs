@@ -1,7 +1,8 @@
 //! Alerts as lines of JSON at the end of a file.
 //!
 //! The file is opened for each batch. Alerts are rare, and so a file that was moved away, deleted or replaced is noticed
-//! without watching it. A batch counts as delivered when it is synced.
+//! without watching it. A batch counts as delivered when it is synced; what could be written of one that does not get so far is
+//! taken back. The exporters of several tenants may write to one file: each has it alone for a batch.
 
 use std::fs::OpenOptions;
 use std::io::{self, ErrorKind, Read, Seek, SeekFrom, Write};
@@ -49,20 +50,43 @@ impl File {
     }
 }
 
-/// Adds whole lines. What an earlier attempt may have left of a line is ended first, so that it spoils only itself.
+/// Adds whole lines, or none. What a crash may have left of a line is ended first, so that it spoils only itself.
 fn append(path: &Path, lines: &[u8]) -> io::Result<()> {
     let mut options = OpenOptions::new();
     options.append(true).create(true);
     let is_file = std::fs::metadata(path).map_or(true, |found| found.is_file());
     let mut file = options.read(is_file).open(path)?;
-    if is_file && !ends_with_line_break(&mut file)? {
+    if !is_file {
+        return write(&mut file, lines);
+    }
+    // Given back when the file is closed. Not every file system knows locks.
+    let is_alone = file.lock().is_ok();
+    let before = file.metadata()?.len();
+    if !ends_with_line_break(&mut file)? {
         file.write_all(b"\n")?;
     }
+    let written = write(&mut file, lines);
+    if written.is_err() && is_alone {
+        cut_back(&file, before);
+    }
+    written
+}
+
+fn write(file: &mut std::fs::File, lines: &[u8]) -> io::Result<()> {
     file.write_all(lines)?;
     match file.sync_data() {
         // A pipe or a device: there is nothing to sync.
         Err(error) if error.kind() == ErrorKind::InvalidInput => Ok(()),
         synced => synced,
+    }
+}
+
+/// Takes back what was written of a batch that did not become whole: all of it is written again, and a full disk would leave it
+/// there in part each time. Where this fails too, the next attempt ends the torn line.
+fn cut_back(file: &std::fs::File, before: u64) {
+    // Who rotates logs may have made it shorter meanwhile.
+    if file.metadata().is_ok_and(|now| now.len() > before) {
+        let _ = file.set_len(before);
     }
 }
 

@@ -5,7 +5,7 @@
 //! write fails, as on a full, broken or read-only disk.
 
 use std::fs;
-use std::io::Write;
+use std::io::{self, Seek, SeekFrom, Write};
 use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, Instant};
@@ -152,6 +152,60 @@ fn loops(runs: u64) -> ExportTraceServiceRequest {
         ]);
     }
     request
+}
+
+/// Given a disk that has room for a part of a batch of alerts, that part is taken back from the file, and later no line is torn
+/// and none is there twice.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_disk_that_fills_up_amid_a_batch_of_alerts() {
+    // A file far longer than any of the store's, so that the limit is the exporter's alone; nothing of it is on disk.
+    const LENGTH: u64 = 1 << 32;
+    let directory = tempfile::tempdir().expect("a directory");
+    let path = |name: &str| directory.path().join(name);
+    let (alerts, config) = (path("alerts.jsonl"), path("eddy.yaml"));
+    let file = fs::File::create(&alerts).expect("made");
+    file.set_len(LENGTH - 1).expect("it has holes");
+    let mut end = fs::OpenOptions::new().append(true).open(&alerts);
+    end.as_mut()
+        .expect("it is there")
+        .write_all(b"\n")
+        .expect("written");
+    let exporter = format!("exporters: {{file: {{path: {}}}}}\n", alerts.display());
+    fs::write(&config, exporter).expect("written");
+    let limit = "trap '' XFSZ; ulimit -S -f unlimited";
+    let config = ["--config", &config.to_string_lossy()];
+    let daemon = Daemon::start_under(limit, &path("data"), free_port(), &config);
+
+    let limited = Command::new("prlimit")
+        .args(["--pid", &daemon.pid().to_string()])
+        .arg(format!("--fsize={}:unlimited", LENGTH + 3000))
+        .status();
+    assert!(limited.expect("there is prlimit").success());
+    let runtime = runtime();
+    let mut sender = runtime.block_on(async { Sender::new(daemon.grpc) });
+    runtime.block_on(sender.traces(loops(20))).expect("taken");
+    runtime.block_on(until(async || {
+        let said = daemon.stderr.lock().expect("nobody panics with it").clone();
+        said.contains("alerts cannot be delivered").then_some(())
+    }));
+    let written = || {
+        let mut file = fs::File::open(&alerts).expect("it is there");
+        file.seek(SeekFrom::Start(LENGTH)).expect("it is so long");
+        io::read_to_string(file).expect("text")
+    };
+    runtime.block_on(until(async || written().is_empty().then_some(())));
+    allow_writes(&daemon, true);
+    let is_whole = |text: &String| text.lines().count() >= 60 && text.ends_with('\n');
+    let text = runtime.block_on(until(async || Some(written()).filter(is_whole)));
+    let lines = text.lines();
+    let cursors = lines.map(|line| {
+        let alert = serde_json::from_str::<serde_json::Value>(line);
+        alert.unwrap_or_else(|error| panic!("{error}: {line}"))["cursor"].as_u64()
+    });
+    let cursors: Vec<Option<u64>> = cursors.collect();
+    let numbered: Vec<Option<u64>> = (1..=cursors.len() as u64).map(Some).collect();
+    assert_eq!(cursors, numbered);
 }
 
 /// Given a client that tails alerts and takes none of them while the disk takes nothing, everything goes on when the disk is well
