@@ -4,6 +4,8 @@
 //! site. So an address on loopback answers only to names that nobody can make point elsewhere: `localhost` and addresses.
 //! Where tokens are set the check falls away, because no page has one; a proxy may then keep the name that it was asked by.
 //!
+//! A stream ends when the token with which it began counts no longer.
+//!
 //! The token says whose runs are asked for: a request goes to the routes of that tenant, and there are no others for it.
 //!
 //! Liveness and readiness are told to everybody: a supervisor has no token.
@@ -11,14 +13,19 @@
 use std::collections::BTreeMap;
 
 use axum::Router;
+use axum::body::Body;
 use axum::extract::Request;
 use axum::http::header::WWW_AUTHENTICATE;
-use axum::http::{HeaderValue, StatusCode, header};
+use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::middleware::{Next, from_fn};
 use axum::response::{IntoResponse, Response};
+use futures_util::{StreamExt, stream};
+use http_body::Frame;
+use http_body_util::{BodyStream, StreamBody};
 use tower::ServiceExt;
 
 use super::error::failure;
+use super::places::STREAMS;
 use crate::door::{Door, Tenant, UNAUTHENTICATED, is_grpc};
 
 /// Paths that need no token.
@@ -32,6 +39,8 @@ const OPEN_PATHS: [&str; 4] = [
 const FOREIGN_NAME: &str = "this address answers requests for localhost or for an IP address only; \
      a proxy in front of it must set the Host header so, or a token must be configured (service.api.auth)";
 
+const REVOKED: &str = "the token of this stream is no longer one that the configuration of this address knows; begin again with another";
+
 /// Puts the gate before the routes of each tenant. Where there are no tokens, all that comes in is the default tenant's.
 pub(super) fn add(mut routes: BTreeMap<Tenant, Router>, door: &Door) -> Router {
     let tokens = door.tokens().clone();
@@ -43,11 +52,20 @@ pub(super) fn add(mut routes: BTreeMap<Tenant, Router>, door: &Door) -> Router {
             } else {
                 tokens.tenant(request.headers())
             };
-            let theirs = tenant.and_then(|tenant| routes.get(&tenant)).cloned();
+            let theirs = tenant.as_ref().and_then(|tenant| routes.get(tenant));
+            let theirs = theirs.cloned();
+            let is_stream = STREAMS.contains(&request.uri().path());
+            let revoked = tenant.filter(|_| is_stream);
+            let revoked = revoked.map(|tenant| tokens.revoked(request.headers(), tenant));
             async move {
-                match theirs {
-                    Some(theirs) => theirs.oneshot(request).await.into_response(),
-                    None => unauthenticated(&request),
+                let Some(theirs) = theirs else {
+                    return unauthenticated(&request);
+                };
+                let is_grpc = is_grpc(&request);
+                let response = theirs.oneshot(request).await.into_response();
+                match revoked {
+                    Some(revoked) => response.map(|body| ended_by(revoked, body, is_grpc)),
+                    None => response,
                 }
             }
         };
@@ -63,6 +81,32 @@ pub(super) fn add(mut routes: BTreeMap<Tenant, Router>, door: &Door) -> Router {
         return routes.layer(from_fn(check));
     }
     routes
+}
+
+/// The body of an answer that ends when its token is revoked; in gRPC, the end says so.
+fn ended_by(revoked: impl Future<Output = ()> + Send + 'static, body: Body, is_grpc: bool) -> Body {
+    if http_body::Body::size_hint(&body).exact().is_some() {
+        // A refusal, which is all there.
+        return body;
+    }
+    let open = Some((BodyStream::new(body), Box::pin(revoked)));
+    let frames = stream::unfold(open, move |open| async move {
+        let (mut frames, mut revoked) = open?;
+        tokio::select! {
+            biased;
+            () = &mut revoked => is_grpc.then(|| (Ok(no_more()), None)),
+            frame = frames.next() => Some((frame?, Some((frames, revoked)))),
+        }
+    });
+    Body::new(StreamBody::new(frames))
+}
+
+fn no_more<T>() -> Frame<T> {
+    let mut trailers = HeaderMap::new();
+    let status = tonic::Status::unauthenticated(REVOKED);
+    let added = status.add_header(&mut trailers);
+    added.expect("a header can carry the text");
+    Frame::trailers(trailers)
 }
 
 async fn pass(

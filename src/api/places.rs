@@ -49,7 +49,7 @@ const PAGES: [&str; 3] = [
 const SESSION: &str = "/eddy.v1.GuardService/Session";
 
 /// What is answered without an end.
-const STREAMS: [&str; 4] = [
+pub(super) const STREAMS: [&str; 4] = [
     "/v1/alerts",
     "/eddy.v1.WarningService/TailAlerts",
     "/eddy.v1.RunService/WatchRun",

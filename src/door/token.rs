@@ -5,7 +5,7 @@
 
 use std::fmt;
 use std::path::PathBuf;
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Router;
@@ -14,6 +14,7 @@ use axum::http::{HeaderMap, header};
 use axum::middleware::{Next, from_fn};
 use axum::response::Response;
 use subtle::{Choice, ConditionallySelectable, ConstantTimeEq};
+use tokio::sync::watch;
 
 use super::{Fault, discard, file};
 
@@ -136,7 +137,7 @@ pub struct Tokens(Arc<Inner>);
 struct Inner {
     credentials: Vec<Credential>,
     /// Their tokens, in the same order.
-    known: RwLock<Vec<Padded>>,
+    known: watch::Sender<Vec<Padded>>,
 }
 
 impl fmt::Debug for Tokens {
@@ -153,9 +154,10 @@ impl Tokens {
                 file::warn_if_public(path);
             }
         }
-        let known = RwLock::new(read_all(credentials)?);
-        let credentials = credentials.to_vec();
-        Ok(Self(Arc::new(Inner { credentials, known })))
+        Ok(Self(Arc::new(Inner {
+            credentials: credentials.to_vec(),
+            known: watch::Sender::new(read_all(credentials)?),
+        })))
     }
 
     /// Whether requests need no token.
@@ -170,8 +172,12 @@ impl Tokens {
         if self.is_empty() {
             return Some(Tenant::default());
         }
-        let shown = bearer(headers).and_then(Padded::new)?;
-        let known = self.0.known.read().unwrap_or_else(PoisonError::into_inner);
+        self.owner(bearer(headers)?)
+    }
+
+    fn owner(&self, shown: &[u8]) -> Option<Tenant> {
+        let shown = Padded::new(shown)?;
+        let known = self.0.known.borrow();
         // The number of the token that was shown; 0 if it is none of them.
         let mut number = 0_u32;
         for (this, known) in (1..).zip(known.iter()) {
@@ -180,6 +186,22 @@ impl Tokens {
         let place = (number as usize).checked_sub(1)?;
         let credential = self.0.credentials.get(place)?;
         Some(credential.tenant.clone())
+    }
+
+    /// Comes when what a request of this tenant has shown with its headers lets it in no longer. A request that goes on for
+    /// hours is not let in once and for all.
+    pub fn revoked(
+        &self,
+        headers: &HeaderMap,
+        tenant: Tenant,
+    ) -> impl Future<Output = ()> + Send + 'static + use<> {
+        let (tokens, mut changes) = (self.clone(), self.0.known.subscribe());
+        let shown = bearer(headers).map(<[u8]>::to_vec).unwrap_or_default();
+        async move {
+            let is_known = || tokens.owner(&shown).as_ref() == Some(&tenant);
+            // The tokens, which are held, have the other end of the changes.
+            while is_known() && changes.changed().await.is_ok() {}
+        }
     }
 
     /// Lets only requests with a known token through to a router, which finds their tenant by [`Tenant::of`]; the others
@@ -216,9 +238,12 @@ impl Tokens {
     pub(super) fn refresh(&self) {
         match read_all(&self.0.credentials) {
             Ok(fresh) => {
-                let mut known = self.0.known.write().unwrap_or_else(PoisonError::into_inner);
-                if *known != fresh {
+                let has_changed = self.0.known.send_if_modified(|known| {
+                    let is_other = *known != fresh;
                     *known = fresh;
+                    is_other
+                });
+                if has_changed {
                     tracing::info!("tokens have changed; the new ones count from now on");
                 }
             }

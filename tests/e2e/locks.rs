@@ -2,7 +2,10 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
+use eddy::api::v1;
+use eddy::api::v1::warning_service_client::WarningServiceClient;
 use opentelemetry_proto::tonic::collector::trace::v1::trace_service_client::TraceServiceClient;
 use prost::Message;
 use tonic::Code;
@@ -12,6 +15,7 @@ use super::kill::calls;
 use super::support::{
     Daemon, Export, PATIENCE, Sender, eddy, free_port, http_client, output_of, runtime, until,
 };
+use super::tenants::with_token;
 
 pub(crate) fn fixture(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR"))
@@ -107,6 +111,51 @@ fn tokens_are_asked_for_at_every_address() {
         !refused.status.success() && said.contains("asks for a token"),
         "{said}"
     );
+}
+
+/// Given a token's file that gets another token, streams that began with the one of before end: over gRPC, with the reason.
+#[test]
+fn streams_end_with_their_token() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let (old, kept) = (directory.path().join("old"), directory.path().join("kept"));
+    fs::write(&old, "one\n").expect("written");
+    fs::write(&kept, "kept\n").expect("written");
+    let (_directory, daemon) = configured(&format!(
+        "service: {{api: {{auth: {{tokens: [{{token_file: {}}}, {{token_file: {}}}]}}}}}}\n",
+        old.display(),
+        kept.display()
+    ));
+    runtime().block_on(async {
+        let channel = Channel::from_shared(format!("http://{}", daemon.api)).expect("an address");
+        let channel = channel.connect().await.expect("it listens");
+        let mut client = WarningServiceClient::new(channel);
+        let mut tails = Vec::new();
+        for token in ["one", "kept"] {
+            let request = with_token(v1::TailAlertsRequest::default(), token);
+            let tail = client.tail_alerts(request).await.expect("it is let in");
+            tails.push(tail.into_inner());
+        }
+        let events = http_client()
+            .get(format!("http://{}/v1/alerts", daemon.api))
+            .header("authorization", "Bearer one");
+        let events = events.send().await.expect("it answers");
+        assert_eq!(events.status(), 200);
+
+        fs::write(&old, "two\n").expect("written");
+        let ended = tokio::time::timeout(PATIENCE, tails[0].message()).await;
+        let status = ended.expect("it ends").expect_err("it was revoked");
+        assert_eq!(status.code(), Code::Unauthenticated, "{status}");
+        assert!(status.message().contains("token"), "{status}");
+        let rest = tokio::time::timeout(PATIENCE, events.bytes()).await;
+        rest.expect("it ends").expect("in good order");
+        let quiet = tokio::time::timeout(Duration::from_millis(200), tails[1].message()).await;
+        quiet.expect_err("the other goes on");
+        let request = with_token(v1::TailAlertsRequest::default(), "one");
+        client
+            .tail_alerts(request)
+            .await
+            .expect_err("it is refused");
+    });
 }
 
 /// Given addresses of which some ask for a token, the start says which, also where it says what to set for an agent, and never the
