@@ -39,6 +39,9 @@ const FRAME_BYTES: i64 = 16 << 10;
 const REFUSED: u64 = 1_000;
 const LARGE: usize = 100 << 10;
 
+/// How long what must come at once is waited for.
+const SOON: Duration = Duration::from_secs(2);
+
 /// How long what must come is waited for.
 const PATIENCE: Duration = Duration::from_secs(60);
 
@@ -275,6 +278,23 @@ async fn a_connection_of_http1_outlives_what_is_refused_on_it() {
     is_full.store(false, Ordering::SeqCst);
     let head = send_http1(&mut socket, &recorded()).await;
     assert!(head.starts_with("http/1.1 200"), "{head}");
+    shutdown.cancel();
+}
+
+/// Given a request of HTTP/1.1 that announces more than is taken and sends none of it, it is answered at once.
+#[tokio::test]
+async fn who_announces_too_much_is_answered_at_once() {
+    let intake = Intake::fake(1 << 20, |_| Ok(()));
+    let (address, shutdown, _serving) = listening_for(Protocol::Http, intake).await;
+    let mut socket = TcpStream::connect(address).await.expect("it listens");
+    let request =
+        b"POST /v1/traces HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/x-protobuf\r\n\
+        content-length: 100000000000\r\n\r\n";
+    socket.write_all(request).await.expect("it is taken");
+    let mut answer = [0; 12];
+    let read = timeout(SOON, socket.read_exact(&mut answer)).await;
+    read.expect("it answers").expect("a whole line");
+    assert_eq!(&answer, b"HTTP/1.1 413");
     shutdown.cancel();
 }
 
