@@ -5,7 +5,7 @@
 //! a crash, which is what the journal is for.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -171,13 +171,21 @@ impl House {
             why,
             "the store is given up and opened anew"
         );
-        self.seat.vacate(&why);
+        self.seat.vacate(&without_paths(&why, &self.plan.dir));
         drop(shards);
         let exporters = self.current_exporters().take();
         if let Some(exporters) = exporters {
             exporters.stop().await;
         }
     }
+}
+
+/// A reason as everybody may read it, who needs no token for that: files are named as they are called within the data directory.
+fn without_paths(why: &str, data_dir: &Path) -> String {
+    let data_dir = data_dir.to_string_lossy();
+    let data_dir = data_dir.trim_end_matches('/');
+    why.replace(&format!("{data_dir}/"), "")
+        .replace(data_dir, "the data directory")
 }
 
 /// Whether shards take reports, and their store is where it was.
@@ -263,7 +271,8 @@ impl Plan {
                 if error.is_disk_trouble() =>
             {
                 tracing::error!(%error, "started without a store; it is opened as soon as its disk is well");
-                (Seat::vacant(&error.to_string()), None)
+                let why = without_paths(&error.to_string(), &self.dir);
+                (Seat::vacant(&why), None)
             }
             Err(error) => return Err(error),
         };
