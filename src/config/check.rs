@@ -95,6 +95,8 @@ pub(super) fn settings(
     let http_size = key(HTTP, &["max_request_body_size_mib"]);
     let (exporters, forwards) = super::exporters::settings(&shape.exporters, check);
     super::exporters::refuse_own_addresses(shape, &doors, check);
+    let data_dir = data_dir(shape, lookup, check);
+    super::exporters::refuse_taken_files(&shape.exporters, &data_dir, check);
     let own_spans = super::exporters::own_spans(&shape.service.telemetry.traces, check);
     let settings = Settings {
         otlp_grpc: doors.grpc.address,
@@ -107,7 +109,7 @@ pub(super) fn settings(
         api: doors.api.address,
         api_lock: doors.api.lock,
         show_arguments: shape.service.api.show_arguments,
-        data_dir: data_dir(shape, lookup, check),
+        data_dir,
         shards: shards(shape, check),
         memory_limit: shape.service.memory_limit_mib,
         durability: shape.service.durability,

@@ -1,7 +1,7 @@
 //! The settings of exporters, checked and in the shape in which `export` takes them.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use super::check::Checker;
 use super::doors::Doors;
@@ -127,6 +127,45 @@ pub(super) fn secret_files(exporters: &shape::Exporters) -> Vec<PathBuf> {
             _ => None,
         });
     files.map(PathBuf::from).collect()
+}
+
+/// Refuses a file in the data directory, which is the store's alone, and one in which every alert would be twice.
+pub(super) fn refuse_taken_files(
+    exporters: &shape::Exporters,
+    data_dir: &Path,
+    check: &mut Checker<'_>,
+) {
+    let data_dir = real(data_dir);
+    let mut taken = BTreeMap::new();
+    for (name, exporter) in &exporters.0 {
+        let shape::Exporter::File(file) = exporter else {
+            continue;
+        };
+        let Some(path) = real(Path::new(&file.path)) else {
+            continue;
+        };
+        let key = ["exporters", name, "path"];
+        let shown = shown(&file.path);
+        if data_dir.as_ref().is_some_and(|dir| path.starts_with(dir)) {
+            let text = format!(
+                "`{shown}` is in the data directory, where only the store writes; choose a file outside of it"
+            );
+            check.wrong(&key, text);
+        }
+        if let Some(other) = taken.insert(path, name) {
+            let text = format!("`{shown}` is the file of the exporter `{other}` too");
+            check.wrong(&key, text);
+        }
+    }
+}
+
+/// Where a path leads, whether its last part is there or not.
+fn real(path: &Path) -> Option<PathBuf> {
+    path.canonicalize().ok().or_else(|| {
+        let path = std::path::absolute(path).ok()?;
+        let directory = path.parent()?.canonicalize().ok()?;
+        Some(directory.join(path.file_name()?))
+    })
 }
 
 /// What leads back to one of Eddy's own addresses is refused: telemetry would go round for ever.

@@ -289,6 +289,22 @@ fn exporters_that_cannot_be_are_named() {
         "exporters:\n  file: {path: /nowhere/at/all.jsonl}",
         &["2:10: exporters.file.path: there is no directory `/nowhere/at`"],
     );
+    let directory = tempfile::tempdir().unwrap();
+    let directory = directory.path().display();
+    check(
+        &format!(
+            "exporters:\n  file: {{path: {directory}/a}}\n  file/b: {{path: {directory}/./a}}"
+        ),
+        &[&format!(
+            "3:12: exporters.file/b.path: `{directory}/./a` is the file of the exporter `file` too"
+        )],
+    );
+    check(
+        &format!("service: {{data_dir: {directory}}}\nexporters:\n  file: {{path: {directory}/a}}"),
+        &[&format!(
+            "3:10: exporters.file.path: `{directory}/a` is in the data directory"
+        )],
+    );
     check(
         "service:\n  data_dir: ~/eddy",
         &["2:3: service.data_dir: `~` is a shell's; write the whole path"],
