@@ -5,12 +5,10 @@
 //! that refuses everything does not fill the log. What has not been told when the exporter ends is told then.
 
 use std::future::pending;
-use std::time::Duration;
 
 use tokio::time::{Instant, sleep_until};
 
-/// How often a loss is logged at most: as often as other troubles that last.
-const LOG_EVERY: Duration = Duration::from_secs(60);
+use super::LOG_EVERY;
 
 /// What is given up.
 #[derive(Clone, Copy, Debug)]

@@ -460,11 +460,11 @@ async fn refusals_do_not_fill_the_log() {
 
 /// What the exporters of a test log.
 #[derive(Clone, Debug, Default)]
-struct Log(Arc<Mutex<Vec<u8>>>);
+pub(super) struct Log(Arc<Mutex<Vec<u8>>>);
 
 impl Log {
     /// Takes in what this thread logs, as long as the guard is held.
-    fn read(&self) -> tracing::subscriber::DefaultGuard {
+    pub(super) fn read(&self) -> tracing::subscriber::DefaultGuard {
         let log = self.clone();
         let lines = tracing_subscriber::fmt()
             .json()
@@ -472,14 +472,20 @@ impl Log {
         tracing::subscriber::set_default(lines.finish())
     }
 
-    /// How many alerts each line says are given up.
-    fn losses(&self) -> Vec<u64> {
+    /// The fields of each line.
+    pub(super) fn lines(&self) -> Vec<serde_json::Value> {
         let text = String::from_utf8(self.0.lock().expect("no panic").clone()).expect("UTF-8");
         let lines = text.lines().map(|line| {
             let line: serde_json::Value = serde_json::from_str(line).expect("JSON");
             line["fields"].clone()
         });
-        lines
+        lines.collect()
+    }
+
+    /// How many alerts each line says are given up.
+    fn losses(&self) -> Vec<u64> {
+        self.lines()
+            .iter()
             .filter(|fields| fields["message"].to_string().contains("given up"))
             .map(|fields| fields["alerts"].as_u64().expect("a number"))
             .collect()

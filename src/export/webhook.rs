@@ -5,16 +5,17 @@
 
 use std::fs;
 use std::net::IpAddr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use reqwest::header::{CONTENT_TYPE, HeaderName, HeaderValue};
 use reqwest::{Client, Response, StatusCode, Url};
+use tokio::time::Instant;
 
-use super::Answer;
 use super::address::is_public;
 use super::alertmanager::{Message, idempotency_key};
 use super::http::{asked_wait, causes, client, quote, read_bounded, refusal};
 use super::settings::{Secret, SettingsError, WebhookSettings};
+use super::{Answer, is_due};
 use crate::store::alert::Alert;
 
 const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
@@ -27,6 +28,8 @@ pub(super) struct Webhook {
     url: Url,
     authorization: Option<HeaderValue>,
     token_file: Option<PathBuf>,
+    /// When it was last logged that the token's file is of no use.
+    token_logged: Option<Instant>,
     external_url: Option<String>,
     max_alerts: usize,
 }
@@ -48,6 +51,7 @@ impl Webhook {
             url,
             authorization: authorization(settings.bearer_token.as_ref()).map_err(wrong)?,
             token_file: settings.token_file.clone(),
+            token_logged: None,
             external_url: settings.external_url.clone(),
             max_alerts: settings.max_alerts.max(1),
         })
@@ -55,14 +59,19 @@ impl Webhook {
 
     /// Reads the token's file again. The token of before stays where that is not there, or is being written.
     fn renew_token(&mut self) {
-        let file = self.token_file.as_ref();
-        let Some(text) = file.and_then(|file| fs::read_to_string(file).ok()) else {
+        let Some(file) = &self.token_file else {
             return;
         };
-        let token = Some(text.trim()).filter(|token| !token.is_empty());
-        let token = token.map(|token| Secret::from(token.to_owned()));
-        if let Ok(Some(renewed)) = authorization(token.as_ref()) {
-            self.authorization = Some(renewed);
+        match token_in(file) {
+            Ok(renewed) => self.authorization = renewed,
+            Err(why) if is_due(&mut self.token_logged) => tracing::warn!(
+                exporter = self.receiver,
+                token_file = %file.display(),
+                why,
+                "the token's file is of no use; the token of before is sent, if there was one: look whether the file is there, and \
+                 may be read by Eddy"
+            ),
+            Err(_) => {}
         }
     }
 
@@ -144,6 +153,14 @@ fn checked_url(settings: &WebhookSettings) -> Result<Url, String> {
     }
 }
 
+fn token_in(file: &Path) -> Result<Option<HeaderValue>, String> {
+    let text = fs::read_to_string(file).map_err(|error| format!("it cannot be read: {error}"))?;
+    match text.trim() {
+        "" => Err("it holds no token".to_owned()),
+        token => authorization(Some(&Secret::from(token.to_owned()))),
+    }
+}
+
 fn authorization(token: Option<&Secret>) -> Result<Option<HeaderValue>, String> {
     let Some(token) = token else {
         return Ok(None);
@@ -174,7 +191,8 @@ mod tests {
 
     use super::*;
     use crate::export::samples::{alert, publish, resolved, store, wait_for};
-    use crate::export::{ExporterSettings, Kind, Retry, SEND_TIMEOUT, Secret, start};
+    use crate::export::scripted::Log;
+    use crate::export::{ExporterSettings, Kind, LOG_EVERY, Retry, SEND_TIMEOUT, Secret, start};
 
     /// A receiver that answers everything in one way and keeps what it was sent.
     struct Receiver {
@@ -365,7 +383,8 @@ mod tests {
         );
     }
 
-    // Given a token's file that changes, is taken away and comes back; each request has what was in it last.
+    // Given a token's file that changes, is taken away and comes back; each request has what was in it last, and what is wrong
+    // with the file is told of once a minute.
     #[tokio::test]
     async fn a_token_may_be_changed() {
         let receiver = Receiver::serve("127.0.0.1:0", || reply(200, ("x-a", "b"), "ok")).await;
@@ -376,6 +395,13 @@ mod tests {
             ..receiver.settings()
         };
         let mut webhook = Webhook::new("pager", "", &settings).expect("settings that work");
+        let log = Log::default();
+        let _reading = log.read();
+        let told = || {
+            let lines = log.lines();
+            let told = lines.iter().filter(|line| line["token_file"].is_string());
+            told.map(|line| line["why"].to_string()).collect::<Vec<_>>()
+        };
         for token in [Some("one\n"), Some("two\n"), None, Some("")] {
             match token {
                 Some(token) => fs::write(&file, token).expect("written"),
@@ -383,6 +409,16 @@ mod tests {
             }
             assert_eq!(webhook.send(&[alert(1, 1)]).await, Answer::Taken);
         }
+        assert_eq!(told().len(), 1, "{:?}", told());
+        tokio::time::pause();
+        tokio::time::advance(LOG_EVERY).await;
+        webhook.renew_token();
+        webhook.renew_token();
+        assert!(
+            told().len() == 2 && told()[1].contains("holds no token"),
+            "{:?}",
+            told()
+        );
         let requests = receiver.requests.lock().expect("no panic").clone();
         let told: Vec<_> = requests
             .iter()
