@@ -16,6 +16,16 @@ pub(super) struct Checked {
     pub(super) lock: Lock,
 }
 
+impl Checked {
+    /// An address at which nobody listens: whatever is written of it does no harm.
+    fn closed() -> Self {
+        Self {
+            address: SocketAddr::from((Ipv4Addr::LOCALHOST, 0)),
+            lock: Lock::default(),
+        }
+    }
+}
+
 /// The three.
 pub(super) struct Doors {
     pub(super) grpc: Checked,
@@ -78,7 +88,11 @@ pub(super) fn doors(shape: &Shape, check: &mut Checker<'_>) -> Doors {
     let strict = !shape.service.allow_insecure;
     let doors = Doors {
         grpc: Section(GRPC).door(&grpc.endpoint, grpc.tls.as_ref(), &grpc.auth, strict, check),
-        http: Section(HTTP).door(&http.endpoint, http.tls.as_ref(), &http.auth, strict, check),
+        http: if http.enabled {
+            Section(HTTP).door(&http.endpoint, http.tls.as_ref(), &http.auth, strict, check)
+        } else {
+            Checked::closed()
+        },
         is_http_open: http.enabled,
         api: Section(API).door(&api.endpoint, api.tls.as_ref(), &api.auth, strict, check),
     };

@@ -168,6 +168,11 @@ fn guarded_addresses_may_be_reached() {
     );
     assert!(guarded.api_lock.knows_its_guests() && !guarded.otlp_http_lock.knows_its_guests());
     settings("service: {allow_insecure: true, api: {endpoint: '0.0.0.0:4319'}}");
+    // Nobody listens there.
+    settings(
+        "receivers: {otlp: {protocols: {http: {enabled: false, endpoint: '0.0.0.0:4318', \
+         tls: {cert_file: /nowhere, key_file: /nowhere}}}}}",
+    );
 }
 
 /// Given changes to rules, the other numbers of the profile stay.
