@@ -24,6 +24,7 @@ use tonic::transport::server::Connected;
 
 use super::peer::Peer;
 use super::places::{Beginning, Places};
+use super::seldom::Seldom;
 use super::tls::Tls;
 
 /// Longest time for a TLS handshake.
@@ -55,10 +56,12 @@ pub(super) fn incoming(
 ) -> impl Stream<Item = io::Result<Connection>> {
     // One more than there are places: it is for this one that another is closed.
     let at_once = places.most() + 1;
-    let accepted = stream::unfold((listener, places), |(listener, places)| async {
-        let socket = accept(&listener).await;
+    let door = (listener, places, Seldom::default());
+    let accepted = stream::unfold(door, |(listener, places, trouble)| async {
+        let socket = accept(&listener, &trouble).await;
         let place = places.take().await;
-        Some(((socket, place, places.beginning()), (listener, places)))
+        let accepted = (socket, place, places.beginning());
+        Some((accepted, (listener, places, trouble)))
     });
     accepted
         .map(move |(socket, place, beginning)| begin(socket, place, beginning, tls.clone()))
@@ -66,12 +69,14 @@ pub(super) fn incoming(
         .filter_map(|connection| future::ready(connection.map(Ok)))
 }
 
-async fn accept(listener: &TcpListener) -> TcpStream {
+async fn accept(listener: &TcpListener, trouble: &Seldom) -> TcpStream {
     loop {
         match listener.accept().await {
             Ok((socket, _)) => return socket,
             Err(error) => {
-                tracing::warn!(%error, "a connection could not be accepted");
+                if let Some(times) = trouble.times() {
+                    tracing::warn!(%error, times, "a connection could not be accepted; it is tried again");
+                }
                 tokio::time::sleep(ACCEPT_PAUSE).await;
             }
         }
@@ -266,7 +271,13 @@ mod tests {
         let _other_end = TcpStream::connect(listener.local_addr().unwrap()).await;
         let places = Places::of(&listener);
         let (place, beginning) = (places.take().await, places.beginning());
-        let connection = begin(accept(&listener).await, place, beginning, None).await;
+        let connection = begin(
+            accept(&listener, &Seldom::default()).await,
+            place,
+            beginning,
+            None,
+        )
+        .await;
         let mut connection = connection.unwrap();
         assert_eq!(asked_to_write(&mut connection).await, 1);
 

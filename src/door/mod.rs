@@ -14,6 +14,7 @@ mod discard;
 mod file;
 mod peer;
 mod places;
+mod seldom;
 #[cfg(test)]
 mod tests;
 mod tls;

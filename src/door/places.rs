@@ -13,7 +13,9 @@ use std::time::Duration;
 
 use tokio::net::TcpListener;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
-use tokio::time::{Instant, timeout};
+use tokio::time::timeout;
+
+use super::seldom::Seldom;
 
 /// Connections at once, of one door, where the system gives the process file descriptors enough.
 const CONNECTIONS_MAX: usize = 1024;
@@ -30,9 +32,6 @@ const FILES_USUAL: usize = 1024;
 /// How long one that is closed may take to leave until another is: it may have begun at that very moment, and stayed.
 const LEAVING_MAX: Duration = Duration::from_secs(1);
 
-/// The log says at most so often that a door is full: anybody may knock, and as often as he likes.
-const WARN_EVERY: Duration = Duration::from_secs(60);
-
 /// The places of one door. Its connections hold the other ends.
 #[derive(Debug)]
 pub struct Places {
@@ -40,6 +39,7 @@ pub struct Places {
     most: usize,
     free: Arc<Semaphore>,
     full: AtomicU64,
+    is_full: Seldom,
     waiting_room: Mutex<WaitingRoom>,
 }
 
@@ -49,8 +49,6 @@ struct WaitingRoom {
     beginning: BTreeMap<u64, oneshot::Sender<()>>,
     /// The number of the next one.
     next: u64,
-    /// When the log last said that the door is full.
-    warned: Option<Instant>,
 }
 
 impl Places {
@@ -67,6 +65,7 @@ impl Places {
             most,
             free: Arc::new(Semaphore::new(most)),
             full: AtomicU64::new(0),
+            is_full: Seldom::default(),
             waiting_room: Mutex::default(),
         })
     }
@@ -120,14 +119,9 @@ impl Places {
     }
 
     fn warn(&self) {
-        let mut room = self.waiting_room();
-        let is_due = room
-            .warned
-            .is_none_or(|warned| warned.elapsed() >= WARN_EVERY);
-        if !is_due {
+        if self.is_full.times().is_none() {
             return;
         }
-        room.warned = Some(Instant::now());
         tracing::warn!(
             address = self.address.map(tracing::field::display),
             connections = self.most,

@@ -337,6 +337,34 @@ fn tokens_are_renewed() {
     assert!(is("new"));
 }
 
+/// Given files that cannot be used for long, the log says so once a minute, and how often it was tried.
+#[tokio::test(start_paused = true)]
+async fn troubles_do_not_fill_the_log() {
+    let dir = TempDir::new().unwrap();
+    let path = dir.path().join("token");
+    fs::write(&path, "token").unwrap();
+    let tokens = Tokens::read(&[Token::File(path.clone()).into()]).unwrap();
+    let tls_files = files(&dir, None);
+    let tls = Tls::read(&tls_files).unwrap();
+    for gone in [&path, &tls_files.cert_file] {
+        fs::remove_file(gone).unwrap();
+    }
+    let (read, write) = std::io::pipe().unwrap();
+    let log = tracing_subscriber::fmt().with_writer(move || write.try_clone().unwrap());
+    let reading = tracing::subscriber::set_default(log.finish());
+    for _ in 0..7 {
+        tokens.refresh();
+        tls.refresh();
+        tokio::time::advance(LOOK_EVERY).await;
+    }
+    drop(reading);
+    let said = std::io::read_to_string(read).unwrap();
+    for what in ["the tokens", "the certificates"] {
+        assert_eq!(said.matches(what).count(), 2, "{said}");
+    }
+    assert_eq!(said.matches("times").count(), 4, "{said}");
+}
+
 /// Given a file that cannot be used, the key that names it is told.
 #[test]
 fn faults_are_named() {

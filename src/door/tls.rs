@@ -13,6 +13,7 @@ use rustls::server::danger::ClientCertVerifier;
 use rustls::server::{ParsedCertificate, WebPkiClientVerifier};
 use rustls::{CertificateError, RootCertStore, ServerConfig, SupportedProtocolVersion, version};
 
+use super::seldom::Seldom;
 use super::{Fault, file};
 
 /// Protocols offered in the handshake: HTTP/2 for gRPC and those who can, HTTP/1.1 for the others.
@@ -55,6 +56,7 @@ struct Contents {
 pub(super) struct Tls {
     files: TlsFiles,
     current: Mutex<(Contents, Arc<ServerConfig>)>,
+    trouble: Seldom,
 }
 
 impl fmt::Debug for Tls {
@@ -72,6 +74,7 @@ impl Tls {
         Ok(Self {
             files: files.clone(),
             current: Mutex::new((contents, config)),
+            trouble: Seldom::default(),
         })
     }
 
@@ -100,7 +103,9 @@ impl Tls {
                 tracing::info!(%cert_file, "the certificates have changed; new connections use them");
             }
             Err(fault) => {
-                tracing::warn!(%cert_file, %fault, "the certificates cannot be used; the old ones stay");
+                if let Some(times) = self.trouble.times() {
+                    tracing::warn!(%cert_file, %fault, times, "the certificates cannot be used; the old ones stay");
+                }
             }
         }
     }

@@ -16,6 +16,7 @@ use axum::response::Response;
 use subtle::{Choice, ConditionallySelectable, ConstantTimeEq};
 use tokio::sync::watch;
 
+use super::seldom::Seldom;
 use super::{Fault, discard, file};
 
 /// Longest token in bytes. Those that programs make are 32 to 64; signed ones may have a kibibyte.
@@ -138,6 +139,7 @@ struct Inner {
     credentials: Vec<Credential>,
     /// Their tokens, in the same order.
     known: watch::Sender<Vec<Padded>>,
+    trouble: Seldom,
 }
 
 impl fmt::Debug for Tokens {
@@ -157,6 +159,7 @@ impl Tokens {
         Ok(Self(Arc::new(Inner {
             credentials: credentials.to_vec(),
             known: watch::Sender::new(read_all(credentials)?),
+            trouble: Seldom::default(),
         })))
     }
 
@@ -248,7 +251,9 @@ impl Tokens {
                 }
             }
             Err(fault) => {
-                tracing::warn!(%fault, "the tokens cannot be read; the old ones stay");
+                if let Some(times) = self.0.trouble.times() {
+                    tracing::warn!(%fault, times, "the tokens cannot be read; the old ones stay");
+                }
             }
         }
     }

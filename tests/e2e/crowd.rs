@@ -120,6 +120,30 @@ fn large_requests_that_do_not_go_on_lose_their_places() {
     }
 }
 
+/// Given a daemon that has no file left for a connection, the log says so once, not at each attempt to accept it.
+#[cfg(target_os = "linux")]
+#[test]
+fn connections_that_cannot_be_accepted_do_not_fill_the_log() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let daemon = Daemon::start(directory.path());
+    let limited = std::process::Command::new("prlimit")
+        .args(["--pid", &daemon.pid().to_string(), "--nofile=10"])
+        .status();
+    assert!(limited.expect("there is prlimit").success());
+    let _waits = TcpStream::connect(daemon.http).expect("it listens");
+    let told = || {
+        let said = daemon.stderr.lock().expect("nobody panics with it");
+        said.matches("could not be accepted").count()
+    };
+    let began = Instant::now();
+    while told() == 0 {
+        assert!(began.elapsed() < PATIENCE, "nothing is said");
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    std::thread::sleep(Duration::from_secs(1));
+    assert_eq!(told(), 1);
+}
+
 /// Given a thousand pages of a mebibyte that nobody takes, and eight thousand questions that begin and do not go on, memory
 /// stays within bounds, liveness and readiness are told, and the guard answers within seconds, although the others stay.
 #[cfg(target_os = "linux")]

@@ -1,0 +1,34 @@
+//! Troubles that come again and again, and of which the log tells once a minute.
+
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+/// How often a trouble is told of at most: anybody may knock, and as often as he likes, and files are looked at all the time.
+const TELL_EVERY: Duration = Duration::from_secs(60);
+
+/// One trouble.
+#[derive(Debug, Default)]
+pub(super) struct Seldom(Mutex<State>);
+
+#[derive(Debug, Default)]
+struct State {
+    /// When it was last told of.
+    told: Option<Instant>,
+    /// How often it has come since.
+    times: u64,
+}
+
+impl Seldom {
+    /// Notes that it has come. Where it is to be told of now, the answer is how often it has come since it was last.
+    pub(super) fn times(&self) -> Option<u64> {
+        let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        state.times += 1;
+        if state.told.is_some_and(|told| told.elapsed() < TELL_EVERY) {
+            return None;
+        }
+        state.told = Some(Instant::now());
+        Some(std::mem::take(&mut state.times))
+    }
+}
