@@ -4,7 +4,6 @@
 //! waits and what is being sent together. What finds no room is dropped: the oldest are the nearest to their goal.
 
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
 
 use bytes::Bytes;
 use futures_util::{StreamExt, stream};
@@ -14,9 +13,9 @@ use tokio_util::sync::CancellationToken;
 
 use super::upstream::Upstream;
 use super::{ForwardProgress, ForwardStatus};
-use crate::export::Answer;
 use crate::export::retry::Attempts;
 use crate::export::settings::{ForwardSettings, Retry, SettingsError};
+use crate::export::{Answer, is_due};
 use crate::otlp::Signal;
 
 /// Requests of one line under way at a time. Enough to hide the time that an answer takes, few enough not to run over an
@@ -25,9 +24,6 @@ const SENDERS: usize = 4;
 
 /// What a request costs beside its bytes, about, so that a million tiny ones are bounded too.
 const REQUEST_OVERHEAD: usize = 256;
-
-/// How often a trouble is logged at most; the counts tell what happened in between.
-const LOG_EVERY: Duration = Duration::from_secs(60);
 
 /// Longest reason for a failure that is kept and logged, in characters. It may quote an upstream's reply.
 const REASON_CHARS_MAX: usize = 300;
@@ -142,49 +138,37 @@ struct Senders {
 impl Senders {
     /// Settles one request, however many attempts that takes.
     async fn settle(&self, waiting: Waiting) {
-        let outcome = self.deliver(&waiting).await;
-        self.record.update(|progress| {
-            progress.queued -= 1;
-            outcome(progress);
-        });
+        self.deliver(&waiting).await;
+        self.record.update(|progress| progress.queued -= 1);
     }
 
-    /// What is to be counted.
-    async fn deliver(&self, waiting: &Waiting) -> fn(&mut ForwardProgress) {
+    async fn deliver(&self, waiting: &Waiting) {
         let mut attempts = Attempts::new(self.retry);
         loop {
             let last_attempt = self.leaving.is_cancelled();
             let answer = self.upstream.send(waiting.signal, &waiting.request).await;
             let (reason, after) = match answer {
-                Answer::Taken => return |progress| progress.sent += 1,
+                Answer::Taken => return self.record.update(|progress| progress.sent += 1),
                 Answer::Partly { refused, reason } => {
-                    self.record.failed(&reason, GIVEN_UP);
-                    self.record
-                        .update(|progress| progress.items_refused += refused);
-                    return |progress| progress.sent += 1;
+                    return self.record.lost(&reason, |progress| {
+                        progress.sent += 1;
+                        progress.items_refused += refused;
+                    });
                 }
                 Answer::Refused { reason } => {
-                    self.record.failed(&reason, GIVEN_UP);
-                    return |progress| progress.refused += 1;
+                    return self.record.lost(&reason, |progress| progress.refused += 1);
                 }
                 Answer::Later { reason, after } => (reason, after),
             };
-            let wait = attempts.next_wait(after).filter(|_| !last_attempt);
-            let what_becomes = if wait.is_some() { KEPT } else { GIVEN_UP };
-            self.record.failed(&reason, what_becomes);
-            let Some(wait) = wait else {
-                return |progress| progress.given_up += 1;
+            let Some(wait) = attempts.next_wait(after).filter(|_| !last_attempt) else {
+                return self.record.lost(&reason, |progress| progress.given_up += 1);
             };
-            self.record.update(|progress| progress.retries += 1);
+            self.record.kept(&reason);
             // Ended early by the order to leave, the wait is followed by the last attempt.
             let _ = timeout(wait, self.leaving.cancelled()).await;
         }
     }
 }
-
-/// What becomes of a request that could not be passed on, and what there is to do.
-const KEPT: &str = "it waits and is sent again: look whether the backend is there and takes it";
-const GIVEN_UP: &str = "what was not taken is given up: look what the backend has against it";
 
 /// What becomes of requests, for those who look and for the log.
 struct Record {
@@ -197,8 +181,10 @@ struct Trouble {
     progress: ForwardProgress,
     /// When a full queue was last logged.
     full_logged: Option<Instant>,
-    /// When a failure was last logged.
-    failure_logged: Option<Instant>,
+    /// When it was last logged that a request waits to be sent again.
+    kept_logged: Option<Instant>,
+    /// When a loss was last logged. It is news also where a request that waits has just been told of.
+    loss_logged: Option<Instant>,
 }
 
 impl Record {
@@ -231,30 +217,73 @@ impl Record {
         }
     }
 
-    fn failed(&self, reason: &str, what_becomes: &str) {
-        let reason: String = reason.chars().take(REASON_CHARS_MAX).collect();
+    /// Counts an attempt that failed and is repeated.
+    fn kept(&self, reason: &str) {
+        let reason = shortened(reason);
         let mut trouble = self.trouble();
         trouble.progress.last_error = Some(reason.clone());
-        let progress = trouble.progress.clone();
-        if is_due(&mut trouble.failure_logged) {
+        trouble.progress.retries += 1;
+        let queued = trouble.progress.queued;
+        if is_due(&mut trouble.kept_logged) {
             drop(trouble);
             tracing::warn!(
                 exporter = self.name,
                 reason,
-                queued = progress.queued,
+                queued,
+                "a request could not be passed on; it waits and is sent again: look whether the backend is there and takes it"
+            );
+        }
+    }
+
+    /// Counts what the upstream will not get.
+    fn lost(&self, reason: &str, count: impl FnOnce(&mut ForwardProgress)) {
+        let reason = shortened(reason);
+        let mut trouble = self.trouble();
+        trouble.progress.last_error = Some(reason.clone());
+        count(&mut trouble.progress);
+        let progress = trouble.progress.clone();
+        if is_due(&mut trouble.loss_logged) {
+            drop(trouble);
+            tracing::error!(
+                exporter = self.name,
+                reason,
                 refused = progress.refused,
                 given_up = progress.given_up,
-                "a request could not be passed on; {what_becomes}"
+                items_refused = progress.items_refused,
+                "a request could not be passed on; what was not taken is given up: look what the backend has against it"
             );
         }
     }
 }
 
-/// Whether so much time has passed that a trouble may be logged again.
-fn is_due(logged: &mut Option<Instant>) -> bool {
-    let due = logged.is_none_or(|logged| logged.elapsed() >= LOG_EVERY);
-    if due {
-        *logged = Some(Instant::now());
+fn shortened(reason: &str) -> String {
+    reason.chars().take(REASON_CHARS_MAX).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::export::scripted::Log;
+
+    // Given a request that waits to be sent again, another's loss within the same minute is told of all the same, and counted.
+    #[test]
+    fn a_loss_is_told_of_beside_what_waits() {
+        let log = Log::default();
+        let _reading = log.read();
+        let record = Record::new("backend".to_owned());
+        record.kept("it is away");
+        for _ in 0..2 {
+            record.kept("it is away");
+            record.lost("it is too large", |progress| progress.refused += 1);
+        }
+        let lines = log.lines();
+        let told = |part: &str| {
+            let told = lines
+                .iter()
+                .filter(|line| line["message"].to_string().contains(part));
+            told.count()
+        };
+        assert_eq!((told("sent again"), told("given up")), (1, 1), "{lines:?}");
+        assert_eq!(lines[1]["refused"], 1, "{lines:?}");
     }
-    due
 }
