@@ -153,6 +153,8 @@ pub struct Exporters {
 struct Entry {
     name: String,
     kind: &'static str,
+    /// See [`Sink::keeps_cursor`].
+    keeps_cursor: bool,
     progress: Arc<Mutex<Progress>>,
 }
 
@@ -265,16 +267,36 @@ impl Exporters {
         if drained.is_err() {
             tracing::warn!("exporters did not finish before the deadline");
         }
-        for status in self.status().iter().filter(|status| status.queue > 0) {
-            let last_error = status.progress.last_error.as_deref();
-            tracing::warn!(
-                exporter = status.name,
-                alerts = status.queue,
-                last_error,
-                "alerts wait for the next start"
-            );
+        for (entry, status) in self.entries.iter().zip(self.status()) {
+            tell_left(entry, &status);
         }
     }
+}
+
+/// Says what becomes of alerts that an exporter has not delivered when it ends.
+fn tell_left(entry: &Entry, status: &ExporterStatus) {
+    let (exporter, alerts) = (&status.name, status.queue);
+    let last_error = status.progress.last_error.as_deref();
+    if alerts == 0 {
+        return;
+    }
+    if entry.keeps_cursor {
+        tracing::warn!(
+            exporter,
+            alerts,
+            last_error,
+            "alerts wait for the next start"
+        );
+        return;
+    }
+    let after = status.progress.cursor;
+    tracing::warn!(
+        exporter,
+        alerts,
+        after,
+        last_error,
+        "alerts were not shown, and the next start does not show them; `eddy tail --after` does"
+    );
 }
 
 /// What became of a batch.

@@ -50,6 +50,7 @@ impl Outbox {
         let entry = Entry {
             name: settings.name,
             kind: sink.kind(),
+            keeps_cursor: sink.keeps_cursor(),
             progress: Arc::default(),
         };
         let cursor = resume(&store, &sink, &entry.name)?;

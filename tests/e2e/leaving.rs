@@ -72,6 +72,33 @@ fn a_pipe_that_nobody_reads_does_not_hold_it_up() {
     assert_eq!(daemon.wait().code(), Some(0));
 }
 
+/// Given a terminal that takes nothing more, the daemon leaves, and does not promise that the next start shows the rest.
+#[cfg(unix)]
+#[test]
+fn what_a_terminal_did_not_take_is_told_of() {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let path = |name: &str| directory.path().join(name);
+    let (pipe, config) = (path("terminal"), path("eddy.yaml"));
+    fs::write(&config, "service: {shutdown_deadline: 2s}\n").expect("it can be written");
+    // Open for reading, too, so that it is not broken; nobody reads.
+    let pipe = pipe.display();
+    let before = format!("mkfifo {pipe}; exec 3<>{pipe} 1>&3");
+    let arguments = ["--config", &config.to_string_lossy()];
+    let mut daemon = Daemon::start_under(&before, &path("data"), free_port(), &arguments);
+    runtime().block_on(async {
+        let loops = (0..150).map(|run| Export::Traces(looping(run, 0, 5)));
+        let loops: Vec<Export> = loops.collect();
+        Sender::new(daemon.grpc).send_all(&loops).await;
+    });
+    daemon.signal("TERM");
+    assert_eq!(daemon.wait().code(), Some(0));
+    let said = runtime().block_on(until(async || {
+        let said = daemon.stderr.lock().expect("whole").clone();
+        said.contains("alerts were not shown").then_some(said)
+    }));
+    assert!(!said.contains("wait for the next start"), "{said}");
+}
+
 /// Given a disk that stops answering (`hang.c`), the daemon leaves within its deadline all the same.
 #[cfg(target_os = "linux")]
 #[test]
