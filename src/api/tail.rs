@@ -171,8 +171,8 @@ impl Tail {
         lags.then(|| self.skip_to(newest))
     }
 
-    /// Reads on, up to `newest`: what lies after it may be in the store already, but not on disk. Nothing when the store was
-    /// closed.
+    /// Reads on, up to `newest`, by which it was told that the reader does not lag; what has been committed since is read next.
+    /// Nothing when the store was closed.
     fn read(&mut self, newest: u64) -> Result<Option<Vec<TailItem>>, StoreError> {
         if self.cursor >= newest {
             return Ok(Some(Vec::new()));
