@@ -707,6 +707,10 @@ mod tests {
             r#"{"q":"mail a@example.com"}"#,
             r#"{"q":"mail [redacted]"}"#,
         );
+        check_sample(
+            r#"{"a@b.co":1,"sk-abcdefghijklmnop1234":2}"#,
+            r#"{"[redacted]":1,"[redacted]":2}"#,
+        );
         let long = value_of(input(ValueView::Str(&"word ".repeat(500)))).sample;
         assert!(long.len() <= SAMPLE_BYTES_MAX);
     }

@@ -396,7 +396,7 @@ impl<'h> Reader<'h> {
         let name = hash::text(key);
         self.numbers.belong_to(member.numbers, name);
         if !self.is_output {
-            if super::redact::is_secret_key(key) {
+            if super::redact::names::is_secret(key.as_bytes()) {
                 self.sample.hide(member.value);
             }
             let (from, to) = (member.place, self.sample.place());

@@ -53,9 +53,15 @@ impl Sample {
         .expect("a String takes everything");
     }
 
-    /// Writes a member's name and its colon.
+    /// Writes a member's name and its colon, redacted where it is no name but an address or long enough for a key of a service.
     pub(super) fn key(&mut self, key: &str) {
-        self.quoted(key);
+        let is_name =
+            key.len() < redact::KEY_BYTES_MIN && !wide::any(key.as_bytes(), |byte| byte == b'@');
+        if is_name {
+            self.quoted(key);
+        } else {
+            self.quoted(&redact::text(key));
+        }
         self.text.push(':');
     }
 

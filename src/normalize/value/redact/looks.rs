@@ -1,0 +1,204 @@
+//! Secrets that are told by their own look: keys of services, web tokens, PEM blocks, addresses, numbers of cards.
+
+use std::ops::Range;
+
+use super::is_word;
+
+/// How keys of well-known services begin, and how many letters follow at least.
+const KEY_PREFIXES: [(&[u8], usize); 38] = [
+    (b"sk-", 16),
+    (b"sk_live_", 10),
+    (b"sk_test_", 10),
+    (b"rk_live_", 10),
+    (b"ghp_", 20),
+    (b"gho_", 20),
+    (b"ghu_", 20),
+    (b"ghs_", 20),
+    (b"ghr_", 20),
+    (b"github_pat_", 20),
+    (b"glpat-", 16),
+    (b"xoxb-", 10),
+    (b"xoxp-", 10),
+    (b"xoxa-", 10),
+    (b"xoxs-", 10),
+    (b"xapp-", 10),
+    (b"AKIA", 16),
+    (b"ASIA", 16),
+    (b"AIza", 30),
+    (b"ya29.", 20),
+    (b"GOCSPX-", 20),
+    (b"hf_", 30),
+    (b"tvly-", 16),
+    (b"gsk_", 30),
+    (b"xai-", 30),
+    (b"pplx-", 30),
+    (b"nvapi-", 30),
+    (b"fc-", 32),
+    (b"r8_", 30),
+    (b"lsv2_", 30),
+    (b"SG.", 20),
+    (b"npm_", 36),
+    (b"pypi-", 50),
+    (b"dop_v1_", 40),
+    (b"dckr_pat_", 20),
+    (b"shpat_", 30),
+    (b"ntn_", 40),
+    (b"lin_api_", 30),
+];
+
+/// No key is shorter, unless a hyphen or a full stop follows its first word.
+pub(super) const KEY_BYTES_MIN: usize = 18;
+
+/// In the first so many letters, a key has a digit or a capital: names in words, such as `sk-learn-pipelines`, have neither.
+const RANDOM_BYTES: usize = 32;
+
+/// Whether a word, and what follows it, may be the beginning of a key of [`KEY_PREFIXES`]: almost no word is.
+#[inline]
+pub(super) fn may_be_key(bytes: &[u8], word: &Range<usize>) -> bool {
+    let Some([first, second]) = bytes.get(word.start..word.start + 2) else {
+        return false;
+    };
+    SECOND_LETTERS[usize::from(*first)] & letter_bit(*second) != 0
+        && (word.len() >= KEY_BYTES_MIN || matches!(bytes.get(word.end), Some(b'-' | b'.')))
+}
+
+/// For each first letter of one of [`KEY_PREFIXES`], which second letters there are: a bit of [`letter_bit`] each.
+static SECOND_LETTERS: [u32; 256] = second_letters();
+
+const fn second_letters() -> [u32; 256] {
+    let mut letters = [0; 256];
+    let mut at = 0;
+    while at < KEY_PREFIXES.len() {
+        let prefix = KEY_PREFIXES[at].0;
+        letters[prefix[0] as usize] |= letter_bit(prefix[1]);
+        at += 1;
+    }
+    letters
+}
+
+const fn letter_bit(byte: u8) -> u32 {
+    1 << (byte % 32)
+}
+
+/// A key of a well-known service.
+pub(super) fn known_key(bytes: &[u8], at: usize) -> Option<Range<usize>> {
+    let rest = &bytes[at..];
+    let (prefix, least) = KEY_PREFIXES
+        .iter()
+        .find(|(prefix, _)| rest.starts_with(prefix))?;
+    let has_stops = prefix.ends_with(b".");
+    let is_letter = |byte: &&u8| is_word(**byte) || **byte == b'-' || (has_stops && **byte == b'.');
+    let body = &rest[prefix.len()..];
+    let is_long = body.iter().take(*least).filter(is_letter).count() == *least;
+    let mut first = body.iter().take_while(is_letter).take(RANDOM_BYTES);
+    let is_random = first.any(|byte| byte.is_ascii_digit() || byte.is_ascii_uppercase());
+    if !is_long || !is_random {
+        return None;
+    }
+    let length = prefix.len() + body.iter().take_while(is_letter).count();
+    Some(at..at + length - usize::from(rest[length - 1] == b'.'))
+}
+
+/// A JSON web token: stretches of base64 with dots between, the first beginning with `{"` in base64. Where there is none, the
+/// place before which none begins.
+pub(super) fn web_token(bytes: &[u8], at: usize) -> Result<Range<usize>, usize> {
+    let length = bytes[at..]
+        .iter()
+        .take_while(|byte| is_word(**byte) || matches!(byte, b'-' | b'.' | b'='))
+        .count();
+    let token = at..at + length;
+    let has_parts = bytes[token.clone()].contains(&b'.');
+    if has_parts && length >= 20 {
+        Ok(token)
+    } else {
+        Err(token.end)
+    }
+}
+
+/// A PEM block, to its last line or, where that is missing, to the end of the text.
+pub(super) fn pem(text: &str, at: usize) -> Option<Range<usize>> {
+    let rest = &text[at..];
+    if !rest.starts_with("-----BEGIN ") {
+        return None;
+    }
+    let length = rest
+        .find("-----END ")
+        .and_then(|end| Some(end + 9 + rest[end + 9..].find("-----")? + 5));
+    Some(at..at + length.unwrap_or(rest.len()))
+}
+
+/// The user and the host of an address such as `https://user:password@host`, from its `://` on. Passwords may have any sign
+/// there that the host has not, an `@` too.
+pub(super) fn user_and_host(bytes: &[u8], at: usize) -> Option<Range<usize>> {
+    let from = at + 3;
+    let rest = bytes.get(from..)?;
+    if bytes[at + 1..from] != *b"//" {
+        return None;
+    }
+    let ends = |byte: &&u8| !byte.is_ascii_whitespace() && !b"/\"'`<>\\".contains(byte);
+    let length = rest.iter().take_while(ends).count();
+    let host = rest[..length].iter().rposition(|byte| *byte == b'@')? + 1;
+    let host_length = host_length(&rest[host..]);
+    (host > 1 && host_length > 0).then_some(from..from + host + host_length)
+}
+
+/// An e-mail address around an `@`, or a user, a password and a host.
+pub(super) fn email(bytes: &[u8], at: usize, floor: usize) -> Option<Range<usize>> {
+    let local = bytes[floor..at]
+        .iter()
+        .rev()
+        .take_while(|byte| is_word(**byte) || matches!(byte, b'.' | b'+' | b'-' | b'%' | b':'))
+        .count();
+    let domain = &bytes[at + 1..][..host_length(&bytes[at + 1..])];
+    let has_dot = domain.iter().skip(1).any(|byte| *byte == b'.');
+    let has_colon = bytes[at - local..at].contains(&b':');
+    (local > 0 && !domain.is_empty() && (has_dot || has_colon))
+        .then_some(at - local..at + 1 + domain.len())
+}
+
+/// The length of a host's name, without a full stop behind it.
+fn host_length(bytes: &[u8]) -> usize {
+    let length = bytes
+        .iter()
+        .take_while(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'-'))
+        .count();
+    length - usize::from(length > 0 && bytes[length - 1] == b'.')
+}
+
+/// A payment card's number: 13 to 19 digits, in groups or not, whose check digit is right (Luhn).
+pub(super) fn card(bytes: &[u8], at: usize) -> Option<Range<usize>> {
+    let mut digits = [0; 19];
+    let mut count = 0;
+    let mut to = at;
+    for (offset, byte) in bytes[at..].iter().enumerate() {
+        match byte {
+            b'0'..=b'9' if count == digits.len() => return None,
+            b'0'..=b'9' => {
+                digits[count] = byte - b'0';
+                count += 1;
+                to = at + offset + 1;
+            }
+            b' ' | b'-' if to == at + offset => {}
+            _ => break,
+        }
+    }
+    if count < 13 || bytes.get(to).copied().is_some_and(is_word) {
+        return None;
+    }
+    let sum: u32 = digits[..count]
+        .iter()
+        .rev()
+        .enumerate()
+        .map(|(place, digit)| luhn(place, u32::from(*digit)))
+        .sum();
+    // Cards begin with 2 to 6; epoch milliseconds begin with 1.
+    (sum.is_multiple_of(10) && (2..=6).contains(&digits[0])).then_some(at..to)
+}
+
+fn luhn(place_from_end: usize, digit: u32) -> u32 {
+    if place_from_end.is_multiple_of(2) {
+        return digit;
+    }
+    let double = digit * 2;
+    if double > 9 { double - 9 } else { double }
+}

@@ -1,0 +1,167 @@
+//! Secrets that are told by the name before them: in assignments, headers, flags and markup.
+//!
+//! A value in quotes is hidden up to the quote that ends it, another one up to a blank or a sign that parts values. The text
+//! may itself have been taken out of quotes that were escaped, once or several times; then its own quotes carry backslashes,
+//! whose number tells which quote ends what.
+
+use std::ops::Range;
+
+use super::{AROUND_NAME, is_of, is_scheme, names, skip, token_length, word_length};
+
+/// Signs behind a quote that tell that it ended a text (`input("password: ")`) and began none.
+const BEHIND_TEXT: &[u8] = b"),;}]\n\r";
+
+/// Flags whose value is a user with a password, behind a colon.
+const USER_FLAGS: [&[u8]; 3] = [b"-u", b"--user", b"--proxy-user"];
+
+/// The value behind a name, which is not the end of the text, where the name is that of a secret.
+pub(super) fn value(bytes: &[u8], name: Range<usize>) -> Option<Range<usize>> {
+    if bytes[name.end] == b'>' {
+        return element(bytes, name);
+    }
+    let key = &bytes[name.clone()];
+    let around = bytes[name.end..].iter();
+    let behind = name.end + around.take_while(|byte| is_of(**byte, AROUND_NAME)).count();
+    let sign = sign_length(&bytes[behind..]);
+    let is_flag = key.first() == Some(&b'-');
+    if sign == 0 && !is_flag {
+        return None;
+    }
+    let is_user = is_flag && USER_FLAGS.contains(&key);
+    let is_flag = is_flag && sign == 0;
+    if !is_user && !names::is_secret(key) {
+        return None;
+    }
+    let from = if is_flag { name.end } else { behind + sign };
+    let from = skip(bytes, from, b" \t");
+    let is_quoted = Quote::at(bytes, name.end).is_some();
+    let outer = Quote::before(bytes, name.start).filter(|_| !is_quoted);
+    let value = match Quote::at(bytes, from) {
+        Some(quote) if outer == Some(quote) => return None,
+        Some(quote) => quoted(bytes, from, quote)?,
+        // Code compares and maps with longer signs, and what is a secret there stands in quotes. Another flag is no value.
+        None if sign > 1 || (is_flag && bytes.get(from) == Some(&b'-')) => return None,
+        None => {
+            let is_header = !is_flag && bytes[behind] == b':' && names::is_header(key);
+            unquoted(bytes, from, is_header, outer)
+        }
+    };
+    let is_secret = !value.is_empty() && (!is_user || has_password(&bytes[value.clone()]));
+    is_secret.then_some(value)
+}
+
+/// The value of an element: `<password>…</password>`.
+fn element(bytes: &[u8], name: Range<usize>) -> Option<Range<usize>> {
+    let is_opened = name.start > 0 && bytes[name.start - 1] == b'<';
+    if !is_opened || !names::is_secret(&bytes[name.clone()]) {
+        return None;
+    }
+    let from = name.end + 1;
+    let length = bytes[from..].iter().position(|byte| *byte == b'<')?;
+    let is_value = length > 0 && bytes[from + length..].starts_with(b"</");
+    is_value.then_some(from..from + length)
+}
+
+/// How long the sign is that parts a name from its value; 0 where there is none.
+fn sign_length(bytes: &[u8]) -> usize {
+    match bytes {
+        // A path of names, in code.
+        [b':', b':', ..] => 0,
+        [b'=', b'=', b'=', ..] => 3,
+        [b':', b'=', ..] | [b'=', b'=' | b'>', ..] => 2,
+        [b':' | b'=', ..] => 1,
+        _ => 0,
+    }
+}
+
+/// What stands between quotes, without the scheme that credentials begin with.
+fn quoted(bytes: &[u8], from: usize, quote: Quote) -> Option<Range<usize>> {
+    let from = skip(bytes, from + quote.backslashes + 1, b" \t");
+    let begins = bytes
+        .get(from)
+        .is_some_and(|byte| !BEHIND_TEXT.contains(byte));
+    let from = behind_scheme(bytes, from).unwrap_or(from);
+    begins.then(|| from..end(bytes, from, Some(quote)).max(from))
+}
+
+/// A word, or where a header has several, what is left of its line or of the quotes around it.
+fn unquoted(bytes: &[u8], from: usize, is_header: bool, outer: Option<Quote>) -> Range<usize> {
+    let from = skip(bytes, from, b" \\");
+    match behind_scheme(bytes, from) {
+        Some(from) => from..from + token_length(&bytes[from..]),
+        None if is_header => from..end(bytes, from, outer),
+        None => from..from + token_length(&bytes[from..]),
+    }
+}
+
+/// Where credentials begin behind their scheme: `Bearer …`.
+fn behind_scheme(bytes: &[u8], from: usize) -> Option<usize> {
+    let to = from + word_length(&bytes[from..]);
+    let behind = skip(bytes, to, b" \"'\\");
+    (behind > to && is_scheme(&bytes[from..to])).then_some(behind)
+}
+
+/// Whether a user is told with a password: `bob:hunter`, but no ids of user and group, no address, no variable.
+fn has_password(user: &[u8]) -> bool {
+    let Some(colon) = user.iter().position(|byte| *byte == b':') else {
+        return false;
+    };
+    let is_number = |byte: &u8| byte.is_ascii_digit() || *byte == b':';
+    user[0].is_ascii_alphanumeric()
+        && user
+            .get(colon + 1)
+            .is_some_and(|byte| !b"/:".contains(byte))
+        && !user.iter().all(is_number)
+}
+
+/// Where a value ends: at the quote that closes it, else with its line. Outside of quotes a line may also end in `\n`.
+fn end(bytes: &[u8], from: usize, quote: Option<Quote>) -> usize {
+    let mut backslashes = 0;
+    for (at, byte) in (from..).zip(&bytes[from..]) {
+        match (byte, quote) {
+            (b'\n' | b'\r', _) => return at,
+            (b'n' | b'r', None) if backslashes > 0 => return at - backslashes,
+            (byte, Some(quote)) if *byte == quote.sign && quote.closes(backslashes) => {
+                return at - backslashes.min(quote.backslashes);
+            }
+            _ => {}
+        }
+        backslashes = if *byte == b'\\' { backslashes + 1 } else { 0 };
+    }
+    bytes.len()
+}
+
+/// A quote with the backslashes before it.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Quote {
+    sign: u8,
+    backslashes: usize,
+}
+
+impl Quote {
+    /// The quote that begins at a place.
+    fn at(bytes: &[u8], from: usize) -> Option<Self> {
+        let sign = skip(bytes, from, b"\\");
+        Self::new(*bytes.get(sign)?, sign - from)
+    }
+
+    /// The quote that ends before a place.
+    fn before(bytes: &[u8], to: usize) -> Option<Self> {
+        let (sign, before) = bytes[..to].split_last()?;
+        let backslashes = before.iter().rev().take_while(|byte| **byte == b'\\');
+        Self::new(*sign, backslashes.count())
+    }
+
+    fn new(sign: u8, backslashes: usize) -> Option<Self> {
+        b"\"'`"
+            .contains(&sign)
+            .then_some(Self { sign, backslashes })
+    }
+
+    /// Whether what this quote opened is closed by one with so many backslashes before it. Each escaping makes one backslash of
+    /// a quote three, and two of each other: fewer are those of a quote further out, and what is left over are the value's own.
+    fn closes(self, backslashes: usize) -> bool {
+        backslashes < self.backslashes
+            || backslashes % (2 * (self.backslashes + 1)) == self.backslashes
+    }
+}
