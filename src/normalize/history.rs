@@ -5,6 +5,7 @@
 //! [`given`] (what tools answered) and [`answer`] (what the model asked for).
 
 use std::borrow::Cow;
+use std::collections::BTreeSet;
 
 use memchr::memmem;
 
@@ -78,12 +79,14 @@ impl<'a> History<'a> {
         } else {
             take_asked_ids(&mut answers, asking);
         }
-        for (nth, answer) in answers.iter_mut().enumerate() {
+        // Each of those that are left is looked for in the whole history.
+        let left_out = answers.len().saturating_sub(ASKED_MAX);
+        answers.drain(..left_out);
+        for (nth, answer) in (left_out..).zip(&mut answers) {
             if !is_new(&answer.id, self.until(earlier)) {
                 answer.id = Cow::Owned(self.place(earlier).id(nth));
             }
         }
-        answers.drain(..answers.len().saturating_sub(ASKED_MAX));
         answers
     }
 
@@ -155,10 +158,11 @@ fn take_asked_ids<'a>(answers: &mut [ToolAnswer<'a>], asking: &[&'a str]) {
     let asked = asking.iter().flat_map(|message| answer::asked_by(message));
     let asked = asked.map(|asked| asked.id).filter(|id| !id.is_empty());
     let asked: Vec<_> = asked.collect();
-    if !asked.is_empty()
-        && asked.len() == answers.len()
-        && !answers.iter().any(|answer| asked.contains(&answer.id))
-    {
+    if asked.is_empty() || asked.len() != answers.len() {
+        return;
+    }
+    let known: BTreeSet<_> = asked.iter().collect();
+    if !answers.iter().any(|answer| known.contains(&answer.id)) {
         for (answer, id) in answers.iter_mut().zip(asked) {
             answer.id = id;
         }
@@ -176,6 +180,8 @@ fn is_of_model(message: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use std::time::{Duration, Instant};
+
     use serde_json::{Value, json};
 
     use super::super::answer;
@@ -190,6 +196,32 @@ mod tests {
             .map(|answer| (&*answer.id, answer.content.as_deref().unwrap_or("-")))
             .collect();
         assert_eq!(answers, expected, "{json}");
+    }
+
+    /// Given very many answers to calls that nobody asked for, the newest are read, in the time that reading takes.
+    #[test]
+    fn many_answers_take_no_longer() {
+        let parts: Vec<_> = (0..10_000)
+            .map(|at| json!({"type": "tool_result", "tool_use_id": format!("a{at}")}))
+            .collect();
+        let asked: Vec<_> = (0..10_000)
+            .map(|at| json!({"type": "tool_call", "id": format!("b{at}")}))
+            .collect();
+        let messages = json!([
+            {"role": "user", "content": "Go. ".repeat(1 << 15)},
+            {"role": "assistant", "parts": asked},
+            {"role": "user", "content": parts},
+        ]);
+        let text = messages.to_string();
+        let began = Instant::now();
+        let answers = History::of(&text).tool_answers();
+        assert_eq!(answers.len(), ASKED_MAX);
+        assert_eq!(answers[ASKED_MAX - 1].id, "b9999");
+        assert!(
+            began.elapsed() < Duration::from_secs(5),
+            "{:?}",
+            began.elapsed()
+        );
     }
 
     /// Given the forms in which providers and conventions keep messages: what tools answered since the model's last answer
