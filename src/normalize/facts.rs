@@ -10,6 +10,7 @@ use std::borrow::Cow;
 use crate::otlp::{Attributes, Problem, SpanView, Spans, ValueView};
 
 use super::given::Given;
+use super::names;
 use super::value::wide::equal_names;
 use super::workers::{Named, Workers};
 
@@ -357,12 +358,13 @@ impl<'a> Facts<'a> {
         }
     }
 
-    /// The fact as an id: a text with something in it, or a number as text.
+    /// The fact as an id: a text that names something, or a number as text.
     pub(super) fn id(&self, slot: Slot) -> Option<Cow<'a, str>> {
-        match self.value(slot) {
-            ValueView::Int(number) => Some(Cow::Owned(number.to_string())),
-            _ => self.text(slot).map(Cow::Borrowed),
+        if let ValueView::Int(number) = self.value(slot) {
+            return Some(Cow::Owned(number.to_string()));
         }
+        let text = self.text(slot).filter(|id| names::is_id(id));
+        text.map(Cow::Borrowed)
     }
 
     /// The fact as a count; zero where it is missing or none.

@@ -515,6 +515,45 @@ mod tests {
         }
     }
 
+    /// Given what programs write where they have no id, it names neither a run nor a session nor a call, and what else names the
+    /// run does.
+    #[test]
+    fn words_for_no_id_name_nothing() {
+        for none in [
+            "",
+            " \t",
+            "None",
+            "null",
+            "undefined",
+            "UNKNOWN",
+            "00000000-0000-0000-0000-000000000000",
+        ] {
+            let mut span = json!({"gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": "t",
+                "gen_ai.conversation.id": none, "gen_ai.tool.call.id": none});
+            let normalizer = Normalizer::new();
+            let report = |span: &serde_json::Value| {
+                let span = Captured::new("agent_framework", "execute_tool", span);
+                span.reports(&normalizer).remove(0)
+            };
+            let told = report(&span);
+            let run = &told.run;
+            assert_eq!((&run.run_id, &run.session_id), (&None, &None), "{none:?}");
+            let Body::ToolCall(call) = &told.events[0].body else {
+                panic!("no call: {told:?}");
+            };
+            assert_eq!(call.call_id, None, "{none:?}");
+            span["session.id"] = json!("s");
+            assert_eq!(
+                report(&span).run.session_id.as_deref(),
+                Some("s"),
+                "{none:?}"
+            );
+            let record = json!({"event.name": "gemini_cli.tool_call", "session.id": none, "function_name": "t"});
+            let told = records::tests::reports_by(&normalizer, "gemini-cli", true, &record);
+            assert_eq!(told[0].run.run_id, None, "{none:?}");
+        }
+    }
+
     /// Given the same of log records, whoever writes them, the same holds; one that tells nothing is not counted.
     #[test]
     fn overlong_ids_of_records_are_counted() {

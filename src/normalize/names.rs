@@ -39,6 +39,23 @@ pub(super) struct Manner {
     pub(super) writes: bool,
 }
 
+/// What programs write where they have no id, in whatever case: it would make one run of all that have none.
+const NO_IDS: [&str; 7] = [
+    "none",
+    "null",
+    "nil",
+    "undefined",
+    "unknown",
+    "n/a",
+    "00000000-0000-0000-0000-000000000000",
+];
+
+/// Whether an id of a run, a session or a call names one: it says something, and is none of the words for none.
+pub(super) fn is_id(id: &str) -> bool {
+    let id = value::wide::trimmed(id);
+    !id.is_empty() && !NO_IDS.iter().any(|none| none.eq_ignore_ascii_case(id))
+}
+
 impl Names {
     /// An empty table.
     pub(super) fn new() -> Self {

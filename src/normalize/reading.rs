@@ -19,7 +19,7 @@ use super::dialect::{Dialect, litellm};
 use super::facts::{Facts, Slot};
 use super::given::{self, ToolAnswer};
 use super::history::History;
-use super::names::Names;
+use super::names::{self, Names};
 use super::reply::Reply;
 use super::value::failing::told_by_result;
 use super::{Report, ended, fingerprint, tool_names, usage, value, wrappers};
@@ -80,7 +80,7 @@ impl<'r, 'a> Reading<'r, 'a> {
 
     /// An id as it stands: cut short it would be somebody else's.
     fn usable<'i>(&mut self, id: Option<&'i str>) -> Option<&'i str> {
-        let id = id.filter(|id| !id.is_empty())?;
+        let id = id.filter(|id| names::is_id(id))?;
         self.leaves_id_out |= id.len() > ID_BYTES_MAX;
         (id.len() <= ID_BYTES_MAX).then_some(id)
     }
@@ -187,7 +187,7 @@ impl<'r, 'a> Reading<'r, 'a> {
         });
         self.tell(Body::ToolCall(ToolCall {
             call_id: id
-                .filter(|id| !id.is_empty())
+                .filter(|id| names::is_id(id))
                 .map(|id| value::id_hash(&[id.as_bytes()])),
             input: arguments.map_or(Recorded::NotRecorded, |json| value::input_json(&how, json)),
             output: result.map_or(Recorded::NotRecorded, |json| {

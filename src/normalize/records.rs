@@ -11,7 +11,7 @@ use crate::engine::event::{Body, Event, SpanId, Text, TraceId};
 use crate::engine::policy::{Policy, ToolSettings};
 use crate::otlp::{Attributes, LogView, ValueView};
 
-use super::{Report, value};
+use super::{Report, names, value};
 
 /// Picks attributes by their keys in one pass; where a key is missing, its value is [`ValueView::Empty`].
 pub(super) fn pick<'a, const N: usize>(
@@ -139,7 +139,7 @@ impl<'r, 'a> Record<'r, 'a> {
     /// The run is named only by records that tell something: programs also write records at start-up, some of them
     /// under a session that is given up again.
     fn push(&mut self, id: u64, start_ns: u64, (span, parent): (SpanId, SpanId), body: Body) {
-        let session = (!self.session.is_empty()).then(|| Text::from(self.session));
+        let session = names::is_id(self.session).then(|| Text::from(self.session));
         self.report.run.run_id.clone_from(&session);
         self.report.run.session_id = session;
         self.report.events.push(Event {
