@@ -473,6 +473,8 @@ mod tests {
         );
         check_same(r#"{"a":1e2,"b":-0.0}"#, r#"{"a":100,"b":0}"#);
         check_same(r#"{"a":"\u00e9"}"#, r#"{"a":"é"}"#);
+        check_same(r#"{"\u0061":"\ud83d\ude00\/"}"#, r#"{"a":"😀/"}"#);
+        check_same(r#"{"a":1E0,"b":0.10}"#, r#"{"a":1,"b":1e-1}"#);
         check_same(
             r#"{"a":1,"tool":"<Tool object at 0x7f00aa>"}"#,
             r#"{"a":1}"#,
@@ -488,6 +490,11 @@ mod tests {
         check_different("[1,2]", "[2,1]");
         check_different("[[1],2]", "[[1,2]]");
         check_different("[]", "{}");
+        check_different("[1,null]", "[1]");
+        check_different(r#"{"a":[]}"#, r#"{"a":{}}"#);
+        check_different(r#"{"a":""}"#, r#"{"a":null}"#);
+        check_different(r#"{"a":"null"}"#, r#"{"a":null}"#);
+        check_different(r#"{"a":"true"}"#, r#"{"a":true}"#);
         check_different(r#"{"a":{"b":1}}"#, r#"{"b":{"a":1}}"#);
         check_different("rust async", "Rust async");
         check_different(r#"{"a":9007199254740993}"#, r#"{"a":9007199254740992}"#);
