@@ -707,6 +707,14 @@ mod tests {
             r#"{"auth":{"user":"x"},"b":2}"#,
             r#"{"auth":"[redacted]","b":2}"#,
         );
+        check_sample(
+            r#"{"env":[{"name":"DB_PASS","value":"x1"},{"name":"HOST","value":"x2"}]}"#,
+            r#"{"env":[{"name":"DB_PASS","value":"[redacted]"},{"name":"HOST","value":"x2"}]}"#,
+        );
+        check_sample(
+            r#"{"args":["--password","x1","--token","-v","--host","x2"]}"#,
+            r#"{"args":["--password","[redacted]","--token","-v","--host","x2"]}"#,
+        );
         check_sample("find  the\ndocs", "find the docs");
         check_sample("[not json", "[not json");
         check_sample(r#"{"a":1} x"#, r#"{"a":1} x"#);

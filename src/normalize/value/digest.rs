@@ -321,12 +321,18 @@ impl<'h> Reader<'h> {
 
     pub(super) fn open_list(&mut self) -> List {
         self.write(|sample| sample.sign("["));
-        List::default()
+        List::at(self.sample.place())
     }
 
     /// Takes what was read last as an item; the comma behind the last one is taken back at the end.
     pub(super) fn add_item(&mut self, list: &mut List) {
-        self.write(|sample| sample.sign(","));
+        self.write(|sample| {
+            if list.holds_secret(sample.since(list.place)) {
+                sample.hide(list.place);
+            }
+            sample.sign(",");
+            list.place = sample.place();
+        });
         let item = &self.told;
         list.hash = mix(list.hash, item.hash);
         // The same results in another order are the same results.
@@ -396,7 +402,7 @@ impl<'h> Reader<'h> {
         let name = hash::text(key);
         self.numbers.belong_to(member.numbers, name);
         if !self.is_output {
-            if super::redact::names::is_secret(key.as_bytes()) {
+            if map.holds_secret(key, value, self.sample.since(member.value)) {
                 self.sample.hide(member.value);
             }
             let (from, to) = (member.place, self.sample.place());

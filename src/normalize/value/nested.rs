@@ -4,6 +4,7 @@ use super::beside::{Beside, Words};
 use super::digest::VOLATILE;
 use super::emptiness::Members;
 use super::hash::mix;
+use super::redact::names;
 use super::{mask, pending};
 
 /// What a value is, as far as its surroundings want to know.
@@ -70,6 +71,10 @@ pub(super) struct List {
     pub(super) bytes: usize,
     pub(super) count: u64,
     pub(super) filled: bool,
+    /// Of arguments: where the next item stands in the sample.
+    pub(super) place: usize,
+    /// The item before it is a flag of a secret, as in `["--password", …]`.
+    pub(super) after_flag: bool,
 }
 
 /// An object being read.
@@ -84,13 +89,46 @@ pub(super) struct Map {
     pub(super) pending: bool,
     /// Of arguments: whether these are a shell's.
     pub(super) beside: Beside,
+    /// Of arguments: a member names a secret that another one holds.
+    pub(super) names_secret: bool,
     /// What a member that may say what was asked adds to `masked` and `frame`, if there is one.
     question: Option<u64>,
     /// A member holds several values.
     is_nested: bool,
 }
 
+impl List {
+    /// A list whose items stand in a sample from a place on.
+    pub(super) fn at(place: usize) -> Self {
+        Self {
+            place,
+            ..Self::default()
+        }
+    }
+
+    /// Whether the next item of arguments, as the sample has it, is what a flag before it says is a secret.
+    pub(super) fn holds_secret(&mut self, item: &str) -> bool {
+        let is_flag = item.starts_with("\"-");
+        let after_flag = self.after_flag;
+        self.after_flag = is_flag && !item.contains('=') && names::is_secret(item.as_bytes());
+        after_flag && !is_flag
+    }
+}
+
+/// Members that name what stands in another one of the same object, and that one.
+const VALUE_NAMES: [&str; 4] = ["name", "key", "Name", "Key"];
+const NAMED_VALUES: [&str; 2] = ["value", "Value"];
+
 impl Map {
+    /// Whether the next member of arguments, with its value as the sample has it, holds a secret: its name says so, or the
+    /// member before it, as in the lists of variables and headers, `{"name": "API_KEY", "value": …}`.
+    pub(super) fn holds_secret(&mut self, key: &str, value: &Digest, written: &str) -> bool {
+        if value.shape == Shape::Text && VALUE_NAMES.contains(&key) {
+            self.names_secret = names::is_secret(written.as_bytes());
+        }
+        names::is_secret(key.as_bytes()) || (self.names_secret && NAMED_VALUES.contains(&key))
+    }
+
     /// Adds a member; `name` is the hash of its key.
     pub(super) fn add(&mut self, key: &str, name: u64, value: &Digest, role: Role) {
         self.is_nested |= matches!(value.shape, Shape::List | Shape::Map);

@@ -81,6 +81,11 @@ impl Sample {
         }
     }
 
+    /// What was written since a place.
+    pub(super) fn since(&self, place: usize) -> &str {
+        &self.text[place..]
+    }
+
     /// Hides what was written since a place.
     pub(super) fn hide(&mut self, place: usize) {
         self.text.truncate(place);
