@@ -337,6 +337,27 @@ fn tokens_are_renewed() {
     assert!(is("new"));
 }
 
+/// Given a file that is gone, the tokens of the others are renewed all the same.
+#[test]
+fn a_token_is_renewed_beside_one_that_cannot_be_read() {
+    let dir = TempDir::new().unwrap();
+    let paths = ["a", "b", "c"].map(|name| dir.path().join(name));
+    for path in &paths {
+        fs::write(path, path.file_name().unwrap().as_encoded_bytes()).unwrap();
+    }
+    let tokens = Tokens::read(&paths.clone().map(|path| Token::File(path).into())).unwrap();
+    fs::remove_file(&paths[1]).unwrap();
+    for path in [&paths[0], &paths[2]] {
+        fs::write(path, "new").unwrap();
+    }
+    tokens.refresh();
+    let is = |token: &str| {
+        let headers = headers(format!("Bearer {token}").as_bytes());
+        tokens.tenant(&headers).is_some()
+    };
+    assert_eq!(["a", "b", "c", "new"].map(is), [false, true, false, true]);
+}
+
 /// Given files that cannot be used for long, the log says so once a minute, and how often it was tried.
 #[tokio::test(start_paused = true)]
 async fn troubles_do_not_fill_the_log() {
@@ -359,7 +380,7 @@ async fn troubles_do_not_fill_the_log() {
     }
     drop(reading);
     let said = std::io::read_to_string(read).unwrap();
-    for what in ["the tokens", "the certificates"] {
+    for what in ["a token", "the certificates"] {
         assert_eq!(said.matches(what).count(), 2, "{said}");
     }
     assert_eq!(said.matches("times").count(), 4, "{said}");

@@ -237,24 +237,30 @@ impl Tokens {
         router.layer(from_fn(guard))
     }
 
-    /// Reads the tokens again; where that fails, the old ones stay.
+    /// Reads the tokens again. One that cannot be read stays as it was, and keeps no other from being renewed.
     pub(super) fn refresh(&self) {
-        match read_all(&self.0.credentials) {
-            Ok(fresh) => {
-                let has_changed = self.0.known.send_if_modified(|known| {
-                    let is_other = *known != fresh;
-                    *known = fresh;
-                    is_other
-                });
-                if has_changed {
-                    tracing::info!("tokens have changed; the new ones count from now on");
-                }
+        let Inner {
+            credentials,
+            known,
+            trouble,
+        } = &*self.0;
+        let (mut fresh, mut found) = (known.borrow().clone(), Ok(()));
+        for (credential, token) in credentials.iter().zip(&mut fresh) {
+            match read_one(&credential.token) {
+                Ok(read) => *token = read,
+                Err(fault) => found = Err(fault),
             }
-            Err(fault) => {
-                if let Some(times) = self.0.trouble.times() {
-                    tracing::warn!(%fault, times, "the tokens cannot be read; the old ones stay");
-                }
-            }
+        }
+        let are_apart = tell_tenants_apart(credentials, &fresh);
+        if are_apart.is_ok()
+            && known.send_if_modified(|known| std::mem::replace(known, fresh.clone()) != fresh)
+        {
+            tracing::info!("tokens have changed; the new ones count from now on");
+        }
+        if let Err(fault) = are_apart.and(found)
+            && let Some(times) = trouble.times()
+        {
+            tracing::warn!(%fault, times, "a token cannot be used; the old one stays");
         }
     }
 }
@@ -262,14 +268,19 @@ impl Tokens {
 fn read_all(credentials: &[Credential]) -> Result<Vec<Padded>, Fault> {
     let tokens = credentials.iter().map(|credential| &credential.token);
     let known = tokens.map(read_one).collect::<Result<Vec<_>, _>>()?;
-    for (place, (credential, token)) in credentials.iter().zip(&known).enumerate() {
-        let mut before = credentials.iter().zip(&known).take(place);
+    tell_tenants_apart(credentials, &known)?;
+    Ok(known)
+}
+
+fn tell_tenants_apart(credentials: &[Credential], known: &[Padded]) -> Result<(), Fault> {
+    for (place, (credential, token)) in credentials.iter().zip(known).enumerate() {
+        let mut before = credentials.iter().zip(known).take(place);
         if before.any(|(other, same)| same == token && other.tenant != credential.tenant) {
             let key = credential.token.key();
             return Err(Fault::new(key, "two tenants have the same token"));
         }
     }
-    Ok(known)
+    Ok(())
 }
 
 fn read_one(source: &Token) -> Result<Padded, Fault> {
