@@ -16,34 +16,26 @@ pub(super) struct Checked {
     pub(super) lock: Lock,
 }
 
-impl Checked {
-    /// An address at which nobody listens: whatever is written of it does no harm.
-    fn closed() -> Self {
-        Self {
-            address: SocketAddr::from((Ipv4Addr::LOCALHOST, 0)),
-            lock: Lock::default(),
-        }
-    }
-}
-
 /// The three.
 pub(super) struct Doors {
     pub(super) grpc: Checked,
-    pub(super) http: Checked,
-    /// Whether anybody listens there.
-    pub(super) is_http_open: bool,
+    /// Absent where it is switched off: whatever is written of it does no harm.
+    pub(super) http: Option<Checked>,
     pub(super) api: Checked,
 }
 
 impl Doors {
+    fn all(&self) -> impl Iterator<Item = &Checked> {
+        [&self.grpc, &self.api].into_iter().chain(&self.http)
+    }
+
     /// Whether a URL leads to one of them. Names other than `localhost` are not looked up.
     pub(super) fn is_own(&self, url: &str) -> bool {
         let Some((host, port)) = host_and_port(url) else {
             return false;
         };
-        let http = self.is_http_open.then_some(self.http.address);
-        let doors = [self.grpc.address, self.api.address];
-        doors.into_iter().chain(http).any(|door| {
+        self.all().any(|door| {
+            let door = door.address;
             let is_here = |ip: IpAddr| ip.is_loopback() || ip.is_unspecified();
             let same_host = match host.parse::<IpAddr>() {
                 Ok(ip) => {
@@ -88,17 +80,14 @@ pub(super) fn doors(shape: &Shape, check: &mut Checker<'_>) -> Doors {
     let strict = !shape.service.allow_insecure;
     let doors = Doors {
         grpc: Section(GRPC).door(&grpc.endpoint, grpc.tls.as_ref(), &grpc.auth, strict, check),
-        http: if http.enabled {
+        http: http.enabled.then(|| {
             Section(HTTP).door(&http.endpoint, http.tls.as_ref(), &http.auth, strict, check)
-        } else {
-            Checked::closed()
-        },
-        is_http_open: http.enabled,
+        }),
         api: Section(API).door(&api.endpoint, api.tls.as_ref(), &api.auth, strict, check),
     };
-    let (grpc, http, api) = (doors.grpc.address, doors.http.address, doors.api.address);
+    let (grpc, api) = (doors.grpc.address, doors.api.address);
     apart(API, api, grpc, "the OTLP/gRPC receiver", check);
-    if doors.is_http_open {
+    if let Some(http) = doors.http.as_ref().map(|http| http.address) {
         apart(HTTP, http, grpc, "the OTLP/gRPC receiver", check);
         apart(API, api, http, "the OTLP/HTTP receiver", check);
     }
@@ -134,8 +123,7 @@ pub(super) fn cors(cors: &lock::Cors, check: &mut Checker<'_>) -> Cors {
 const TENANTS_MAX: usize = 64;
 
 fn few_tenants(doors: &Doors, check: &mut Checker<'_>) {
-    let locks = [&doors.grpc.lock, &doors.http.lock, &doors.api.lock];
-    let credentials = locks.iter().flat_map(|lock| &lock.tokens);
+    let credentials = doors.all().flat_map(|door| &door.lock.tokens);
     let tenants: BTreeSet<&Tenant> = credentials.map(|one| &one.tenant).collect();
     if tenants.len() > TENANTS_MAX {
         let text = format!("at most {TENANTS_MAX} tenants, found {}", tenants.len());

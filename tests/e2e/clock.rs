@@ -4,12 +4,10 @@
 
 use std::fs::File;
 use std::os::unix::fs::FileExt;
-use std::path::Path;
-use std::process::Command;
 
 use super::kill::calls;
 use super::load::{metric, send_patiently};
-use super::support::{Daemon, Sender, free_port, runtime, until};
+use super::support::{Daemon, Library, Sender, free_port, runtime, until};
 
 const DAY_SECONDS: i64 = 86_400;
 
@@ -22,27 +20,16 @@ const CALLS: u64 = 200;
 #[test]
 fn a_clock_that_is_set_harms_no_run() {
     let directory = tempfile::tempdir().expect("a directory");
-    let path = |name: &str| directory.path().join(name);
-    let (library, offset) = (path("clock.so"), path("offset"));
-    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/e2e/clock.c");
-    let compiled = Command::new("cc")
-        .args(["-O1", "-shared", "-fPIC", "-o"])
-        .args([&library, &source])
-        .status();
-    assert!(compiled.expect("there is a C compiler").success());
-    let file = File::create(&offset).expect("it can be made");
+    let library = Library::compiled("clock", "EDDY_CLOCK", directory.path());
+    let file = File::create(&library.file).expect("it can be made");
     let set = |days: i64| {
         let bytes = (days * DAY_SECONDS).to_ne_bytes();
         // The daemon looks at it all the time, so it must never be empty.
         file.write_all_at(&bytes, 0).expect("it can be written");
     };
     set(0);
-    let before = format!(
-        "export EDDY_CLOCK={} LD_PRELOAD={}",
-        offset.display(),
-        library.display()
-    );
-    let daemon = Daemon::start_under(&before, &path("data"), free_port(), &[]);
+    let data = directory.path().join("data");
+    let daemon = Daemon::start_with_library(&library, &data, free_port(), &[]);
     let runtime = runtime();
     let mut sender = runtime.block_on(async { Sender::new(daemon.grpc) });
     for (round, days) in [0, -1, 1, 0].into_iter().enumerate() {

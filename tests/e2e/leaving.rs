@@ -10,7 +10,8 @@ use super::load::metric;
 use super::locks::configured;
 use super::reload::looping;
 use super::support::{
-    Daemon, Export, PATIENCE, Sender, eddy, free_port, http_client, output_of, runtime, until,
+    Daemon, Export, Library, PATIENCE, Sender, eddy, free_port, http_client, output_of, runtime,
+    until,
 };
 
 /// Given SIGTERM while it holds data, the daemon commits, leaves with 0 within its deadline, and has everything next time.
@@ -105,23 +106,13 @@ fn what_a_terminal_did_not_take_is_told_of() {
 fn a_disk_that_does_not_answer_does_not_hold_it_up() {
     let directory = tempfile::tempdir().expect("a temporary directory");
     let path = |name: &str| directory.path().join(name);
-    let (library, hang, config) = (path("hang.so"), path("hang"), path("eddy.yaml"));
-    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/e2e/hang.c");
-    let compiled = Command::new("cc")
-        .args(["-O1", "-shared", "-fPIC", "-o"])
-        .args([&library, &source])
-        .status();
-    assert!(compiled.expect("there is a C compiler").success());
+    let (data, config) = (path("data"), path("eddy.yaml"));
+    let library = Library::compiled("hang", "EDDY_HANG", directory.path());
     fs::write(&config, "service: {shutdown_deadline: 2s}\n").expect("it can be written");
-    let before = format!(
-        "export EDDY_HANG={} LD_PRELOAD={}",
-        hang.display(),
-        library.display()
-    );
     let config = config.to_string_lossy().into_owned();
     let arguments = ["--config", config.as_str()];
-    let mut daemon = Daemon::start_under(&before, &path("data"), free_port(), &arguments);
-    fs::write(&hang, "").expect("it can be written");
+    let mut daemon = Daemon::start_with_library(&library, &data, free_port(), &arguments);
+    fs::write(&library.file, "").expect("it can be written");
     // Answered from memory, and committed behind that.
     let question = r#"{"run_id": "asked", "tool": "search", "arguments": {}}"#;
     assert_eq!(daemon.post("/v1/guard/check", question).0, 200);

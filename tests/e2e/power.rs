@@ -9,12 +9,11 @@ use std::collections::{BTreeMap, HashMap};
 use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 use std::time::Duration;
 
 use super::kill::{Feeding, SENDERS, compare};
 use super::load::set_by;
-use super::support::{Daemon, Dice, free_port};
+use super::support::{Daemon, Dice, Library, free_port};
 
 /// What the disk writes at once, at least.
 const PAGE: u64 = 4096;
@@ -142,27 +141,12 @@ fn acknowledged_is_there_after_power_cuts() {
     let cuts = set_by("EDDY_CUTS", 6);
     let directory = tempfile::tempdir().expect("a directory");
     let path = |name: &str| directory.path().join(name);
-    let (data, library, notes, config) = (
-        path("data"),
-        path("power.so"),
-        path("notes"),
-        path("eddy.yaml"),
-    );
-    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/e2e/power.c");
-    let compiled = Command::new("cc")
-        .args(["-O1", "-shared", "-fPIC", "-o"])
-        .args([&library, &source])
-        .status();
-    assert!(compiled.expect("there is a C compiler").success());
+    let (data, config) = (path("data"), path("eddy.yaml"));
+    let library = Library::compiled("power", "EDDY_UNDO", directory.path());
     fs::write(&config, "service: {snapshot_interval: 200ms}\n").expect("it can be written");
-    let before = format!(
-        "export EDDY_UNDO={} LD_PRELOAD={}",
-        notes.display(),
-        library.display()
-    );
     let config = config.to_string_lossy().into_owned();
     let grpc = free_port();
-    let start = || Daemon::start_under(&before, &data, grpc, &["--config", &config]);
+    let start = || Daemon::start_with_library(&library, &data, grpc, &["--config", &config]);
     let mut dice = Dice(11);
     let mut daemon = start();
     let feeding = Feeding::start(grpc);
@@ -171,7 +155,7 @@ fn acknowledged_is_there_after_power_cuts() {
         std::thread::sleep(Duration::from_millis(50 + dice.below(600) as u64));
         let acknowledged = feeding.acknowledged();
         daemon.kill_9();
-        lost += cut_power(&data, &notes, &mut dice);
+        lost += cut_power(&data, &library.file, &mut dice);
         daemon = start();
         mended += usize::from(daemon.stderr.lock().expect("whole").contains("damaged"));
         compare(&daemon, &acknowledged, &[u64::MAX; SENDERS as usize], cut);

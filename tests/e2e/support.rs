@@ -79,6 +79,32 @@ pub(crate) struct Daemon {
     pub(crate) stderr: Arc<Mutex<String>>,
 }
 
+/// A library that stands between a daemon and its system.
+pub(crate) struct Library {
+    object: PathBuf,
+    variable: &'static str,
+    pub(crate) file: PathBuf,
+}
+
+impl Library {
+    /// Compiles `tests/e2e/NAME.c` into a directory. What the variable names is a file there, which need not be yet.
+    pub(crate) fn compiled(name: &str, variable: &'static str, directory: &Path) -> Self {
+        let source = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/e2e/{name}.c"));
+        let object = directory.join(format!("{name}.so"));
+        let compiled = Command::new("cc")
+            .args(["-O1", "-shared", "-fPIC", "-o"])
+            .args([&object, &source])
+            .status();
+        assert!(compiled.expect("there is a C compiler").success());
+        let file = directory.join("worked-with");
+        Self {
+            object,
+            variable,
+            file,
+        }
+    }
+}
+
 impl Daemon {
     /// Starts one on free ports and waits until it says that it is ready.
     pub(crate) fn start(data: &Path) -> Self {
@@ -107,6 +133,23 @@ impl Daemon {
         let script = format!("{before}; exec \"$0\" \"$@\"");
         shell.args(["-c", &script]).arg(program());
         Self::start_as(shell, data, grpc, arguments)
+    }
+
+    /// Starts one with a library loaded into it (`tests/e2e/NAME.c`), which finds the file that it works with in a variable.
+    pub(crate) fn start_with_library(
+        library: &Library,
+        data: &Path,
+        grpc: SocketAddr,
+        arguments: &[&str],
+    ) -> Self {
+        let Library {
+            object,
+            variable,
+            file,
+        } = library;
+        let (object, file) = (object.display(), file.display());
+        let before = format!("export {variable}={file} LD_PRELOAD={object}");
+        Self::start_under(&before, data, grpc, arguments)
     }
 
     /// Starts one whose API has a given address, so that its clients find it again after a restart.

@@ -270,9 +270,9 @@ mod tests {
         check("1795294538329", "1795294538329");
     }
 
-    /// Given secrets in the forms in which headers, commands, code, markup and addresses have them, they are hidden as a whole.
+    /// Given secrets in the forms in which headers, commands, code and markup have them, they are hidden as a whole.
     #[test]
-    fn secrets_are_hidden_wherever_they_stand() {
+    fn secrets_are_hidden_behind_their_names() {
         for (input, expected) in [
             // Headers.
             (
@@ -342,7 +342,15 @@ mod tests {
             ),
             (r#"{\"secret\": \"cut o"#, r#"{\"secret\": \"[redacted]"#),
             ("db.password='a)b' c", "db.password='[redacted]' c"),
-            // Addresses.
+        ] {
+            check(input, expected);
+        }
+    }
+
+    /// Given users and passwords in addresses, and keys of further services, they are hidden.
+    #[test]
+    fn secrets_are_hidden_by_their_look() {
+        for (input, expected) in [
             ("redis://:p%21w@cache:6379/0", "redis://[redacted]:6379/0"),
             ("postgres://app:p!w1$x@db/x", "postgres://[redacted]/x"),
             (
@@ -350,7 +358,6 @@ mod tests {
                 "postgres://[redacted]/x",
             ),
             ("https://abcdef@localhost/x", "https://[redacted]/x"),
-            // Keys of further services.
             ("tvly-abcdefghijklmnop1234", "[redacted]"),
             ("hf_abcdefghijklmnopqrstuvwxyz012345", "[redacted]"),
             ("SG.abcdefghijklmnopqrstuv.wxyz0123", "[redacted]"),

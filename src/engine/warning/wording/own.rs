@@ -56,7 +56,7 @@ fn round(ring: Option<&Ring>) -> String {
         return format!("The same {} calls", ring.length);
     }
     let round = told(&ring.names, "a tool");
-    match ring.length as usize - ring.names.len().min(ring.length as usize) {
+    match (ring.length as usize).saturating_sub(ring.names.len()) {
         0 => round,
         1 => format!("{round} and one more call"),
         more => format!("{round} and {more} more calls"),
