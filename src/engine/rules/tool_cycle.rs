@@ -147,7 +147,8 @@ fn goes_round(fold: &Fold, judged: &Judged<'_>, newest: u64, period: usize) -> b
     let marks = fold.recent.iter().rev().take(needed + period - 1);
     let mut later = judged.round;
     let mut in_turn = marks.map(|mark| std::mem::replace(&mut later, mark.round) != mark.round);
-    (0..needed).all(same)
-        && (1..period).any(|calls| at(calls) != Some(newest))
+    // The same call again and again is soon told from a round.
+    (1..period).any(|calls| at(calls) != Some(newest))
+        && (0..needed).all(same)
         && in_turn.all(|apart| apart)
 }
