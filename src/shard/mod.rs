@@ -29,6 +29,7 @@ mod residence;
 mod retire;
 mod room;
 pub mod router;
+mod saving;
 mod seat;
 pub mod swarm;
 #[cfg(test)]

@@ -19,10 +19,8 @@ use crate::store::{Entry, Store, StoreError};
 use super::defect::contained;
 use super::residence::Residence;
 use super::router::shard_of;
+use super::saving::SAVE_TOGETHER;
 use super::{NamedPolicy, Settings};
-
-/// States that are saved together; see the worker's number of the same meaning.
-const SAVE_TOGETHER: usize = 200;
 
 /// Why the shards could not be started.
 #[derive(Clone, Debug, thiserror::Error)]

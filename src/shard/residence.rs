@@ -41,6 +41,12 @@ pub(super) struct Resident {
     is_used: bool,
 }
 
+/// A state that was encoded before all that it contains was committed.
+pub(super) struct Early {
+    slot: Slot,
+    state: Vec<u8>,
+}
+
 /// What became of looking for a run.
 enum Found {
     /// It is in memory now.
@@ -64,7 +70,8 @@ pub(super) struct Residence {
     unsaved_len: usize,
     /// Oldest position of the states that are being saved just now.
     saving_from: Option<u64>,
-    is_held_up: bool,
+    /// Newest position since which runs wait that were passed over when states were taken last, for they were ahead.
+    held_up_to: Option<u64>,
     unreadable: u64,
     /// Runs that do not know all that was announced of them: it may not have been said of their warnings that they are over.
     begun_anew: BTreeSet<Text>,
@@ -81,7 +88,7 @@ impl Residence {
             unsaved: VecDeque::new(),
             unsaved_len: 0,
             saving_from: None,
-            is_held_up: false,
+            held_up_to: None,
             unreadable: 0,
             begun_anew: BTreeSet::new(),
         }
@@ -95,11 +102,6 @@ impl Residence {
     /// Number of runs that have to be saved.
     pub(super) fn unsaved_len(&self) -> usize {
         self.unsaved_len
-    }
-
-    /// Whether a run could not be saved when it was its turn, since it knew more than what is committed.
-    pub(super) fn is_held_up(&self) -> bool {
-        self.is_held_up
     }
 
     /// States that could not be read since this was last asked.
@@ -270,8 +272,8 @@ impl Residence {
     }
 
     /// Takes at most `limit` of the states that have waited longest and contain something at `up_to` or before, to be
-    /// saved; those that know more than what is committed go on waiting. [`Residence::saved`] must follow before the next
-    /// ones are taken.
+    /// saved; those that know more than what is committed go on waiting, for [`Residence::held_up`]. [`Residence::saved`] must
+    /// follow before the next ones are taken.
     pub(super) fn take_unsaved(&mut self, up_to: u64, limit: usize) -> Vec<SavedRun> {
         let mut taken = Vec::new();
         let mut ahead = Vec::new();
@@ -297,11 +299,54 @@ impl Residence {
                 state: encode_run(&run.state),
             });
         }
-        self.is_held_up = !ahead.is_empty();
+        self.held_up_to = ahead.last().map(|(position, _)| *position);
         for waiting in ahead.into_iter().rev() {
             self.unsaved.push_front(waiting);
         }
         taken
+    }
+
+    /// At most `limit` of the states that were passed over when states were taken last, as they are now: for whoever is about to
+    /// commit all that they know, since a run of which there is a question during each commit would always be ahead afterwards.
+    /// No save may be under way.
+    pub(super) fn held_up(&mut self, limit: usize) -> Vec<Early> {
+        let Some(up_to) = self.held_up_to else {
+            return Vec::new();
+        };
+        let waiting = self.unsaved.iter();
+        let waiting = waiting.take_while(|(position, _)| *position <= up_to);
+        let states = waiting.filter_map(|(position, run_id)| {
+            let slot = *self.slots.get(run_id)?;
+            let run = self.runs[slot.0].as_ref()?;
+            let waits = run.unsaved_from == Some(*position) && !run.is_ahead;
+            waits.then(|| Early {
+                slot,
+                state: encode_run(&run.state),
+            })
+        });
+        let states: Vec<_> = states.take(limit).collect();
+        if states.is_empty() {
+            self.held_up_to = None;
+        }
+        states
+    }
+
+    /// Takes states that were held up, now that all that they contain is committed, at `position` or before, to be saved.
+    /// [`Residence::saved`] must follow before the next ones are taken.
+    pub(super) fn take_held_up(&mut self, states: Vec<Early>, position: u64) -> Vec<SavedRun> {
+        let taken = states.into_iter().map(|Early { slot, state }| {
+            let run = self.at(slot);
+            let unsaved_from = run.unsaved_from.take();
+            let key = run.key.clone();
+            self.unsaved_len -= 1;
+            self.saving_from = self.saving_from.into_iter().chain(unsaved_from).min();
+            SavedRun {
+                key,
+                position,
+                state,
+            }
+        });
+        taken.collect()
     }
 
     /// Notes that the states taken last are on disk.

@@ -183,9 +183,6 @@ impl Worker {
             self.show(&draft);
             self.hang_out(&draft);
             self.remove(&draft.removed);
-            if self.residence.is_held_up() {
-                self.save_before_questions();
-            }
         }
         self.shared.give_back(&self.tray.held, cost);
         self.shared.counters.reports.add(cost.reports as u64);
@@ -337,11 +334,8 @@ impl Worker {
         let began = Instant::now();
         let store = self.shared.store.clone();
         let mut span = of.map(|turn| turn.child("commit"));
-        let committed = if self.residence.is_held_up() {
-            store.commit(turn).await
-        } else {
-            self.meanwhile(store.commit(turn)).await?
-        };
+        let held_up = self.held_up(draft);
+        let committed = self.meanwhile(store.commit(turn)).await?;
         if let (Some(span), Err(error)) = (&mut span, &committed) {
             span.fail(&error.to_string());
         }
@@ -371,6 +365,7 @@ impl Worker {
                 self.idle.add(&run.key.run_id, next_look_ms);
             }
         }
+        self.save_held_up(held_up);
         Ok(())
     }
 

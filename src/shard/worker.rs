@@ -20,6 +20,7 @@ use super::guard::Pending;
 use super::idle::IdleQueue;
 use super::inbox::{Message, Query, Tray};
 use super::residence::Residence;
+use super::saving::finished;
 use super::turn::{Batch, Groups};
 use super::watchers::Watchers;
 use super::{NamedPolicy, Shared};
@@ -29,9 +30,6 @@ const TICK: Duration = Duration::from_secs(1);
 
 /// Most runs that are found idle in one turn: what a sender behind them has to wait for.
 const IDLE_PER_TURN: usize = 256;
-
-/// States that are saved together. Below 100 the store's batches get dear, above 500 they hold up commits.
-const SAVE_TOGETHER: usize = 200;
 
 /// Unsaved states from which they are saved at once. Bounds the replay after a crash, and how long leaving takes.
 const UNSAVED_MAX: usize = 4_000;
@@ -64,9 +62,9 @@ pub(super) struct Worker {
     /// By which the present turn judges.
     pub(super) policy: NamedPolicy,
     /// The states that are being saved.
-    saving: Option<JoinHandle<Result<(), StoreError>>>,
+    pub(super) saving: Option<JoinHandle<Result<(), StoreError>>>,
     /// All that changed up to this position is to be saved, batch by batch.
-    sweep_to: Option<u64>,
+    pub(super) sweep_to: Option<u64>,
     next_sweep: Instant,
     tick: Interval,
 }
@@ -339,52 +337,6 @@ impl Worker {
         Ok(())
     }
 
-    /// Saves what waits for no better moment: a run of which there is a question during each commit always knows more than
-    /// what is committed, and the journal is needed from there on. After a commit without any question it does not.
-    pub(super) fn save_before_questions(&mut self) {
-        self.sweep_to = self.sweep_to.max(Some(self.position));
-        self.start_save();
-    }
-
-    /// Starts to save the next batch of what is to be saved, unless one is under way.
-    fn start_save(&mut self) {
-        let Some(sweep_to) = self.sweep_to.filter(|_| self.saving.is_none()) else {
-            return;
-        };
-        let runs = self.residence.take_unsaved(sweep_to, SAVE_TOGETHER);
-        if runs.is_empty() {
-            self.sweep_to = None;
-            return;
-        }
-        let store = self.shared.store.clone();
-        self.saving = Some(tokio::spawn(async move { store.save_runs(runs).await }));
-    }
-
-    fn save_finished(&mut self, saved: Result<(), StoreError>) -> Result<(), StoreError> {
-        saved?;
-        self.residence.saved();
-        self.tell_what_is_needed();
-        self.start_save();
-        Ok(())
-    }
-
-    /// Waits for the batch that is being saved. Whoever removes a run, or lets go of it, must have done so, or the
-    /// batch might bring it back.
-    pub(super) async fn finish_save(&mut self) -> Result<(), StoreError> {
-        if let Some(mut task) = self.saving.take() {
-            let saved = self.meanwhile(&mut task).await?;
-            saved.unwrap_or(Err(StoreError::Closed))?;
-            self.residence.saved();
-        }
-        Ok(())
-    }
-
-    /// Says how far back the journal is needed. Only between turns: what is being committed must be counted.
-    fn tell_what_is_needed(&mut self) {
-        let position = self.residence.needed_from();
-        self.shared.store.needed_from(self.number, position);
-    }
-
     /// Finishes what waits, and saves everything.
     async fn leave(&mut self) -> Result<(), StoreError> {
         // From now on who asks is answered by whoever asked: the call is allowed.
@@ -404,18 +356,6 @@ impl Worker {
         self.tell_what_is_needed();
         Ok(())
     }
-}
-
-/// Waits for a save; for ever if none is under way.
-async fn finished(
-    saving: &mut Option<JoinHandle<Result<(), StoreError>>>,
-) -> Result<(), StoreError> {
-    let Some(task) = saving else {
-        return std::future::pending().await;
-    };
-    let outcome = task.await;
-    *saving = None;
-    outcome.unwrap_or(Err(StoreError::Closed))
 }
 
 impl Shared {

@@ -15,7 +15,7 @@ use crate::engine::guard::policy::VerdictKind;
 use crate::engine::warning::Rule;
 use crate::shard::guard::{ASKS_MAX, Answer, Outcome, Spoken, Told, Who};
 use crate::shard::worker::PENDING_WAIT;
-use crate::store::{Options, Store};
+use crate::store::{ByHand, Options, Store};
 
 fn agentium() -> Policy {
     profile::Name::Agentium.policy()
@@ -238,16 +238,7 @@ async fn results_and_messages_are_counted() {
 async fn what_is_shown_is_on_disk() {
     let _still = still();
     let dir = tempfile::tempdir().unwrap();
-    let (store, mut hand) = Store::by_hand(dir.path(), &Options::default()).unwrap();
-    let starting = Shards::start_at(clock(), store, Arc::new(agentium()), one_shard());
-    let mut starting = Box::pin(starting);
-    let shards = loop {
-        if let Poll::Ready(shards) = poll!(&mut starting) {
-            break shards.expect("the shards start");
-        }
-        hand.work();
-        yield_now().await;
-    };
+    let (shards, mut hand) = start_by_hand(dir.path(), one_shard()).await;
     // What a shard does at its start is done.
     wait_often().await;
     assert!(!ask(&shards, "r").await.degraded);
@@ -267,6 +258,53 @@ async fn what_is_shown_is_on_disk() {
     let run = shown.await.unwrap().expect("it is there");
     assert_eq!(run.tool_calls, 2);
     assert!(!late.await.degraded);
+}
+
+/// Given a run of which there is a question during each commit, each is answered at once, and what is known of the run is saved
+/// all the same, up to a commit.
+#[tokio::test(start_paused = true)]
+async fn a_run_that_is_always_asked_about_is_saved() {
+    let _still = still();
+    let dir = tempfile::tempdir().unwrap();
+    let settings = Settings {
+        save_every: Duration::from_millis(20),
+        ..one_shard()
+    };
+    let (shards, mut hand) = start_by_hand(dir.path(), settings).await;
+    wait_often().await;
+    let mut saved = None;
+    for _ in 0..2_000 {
+        let mut answer = Box::pin(ask(&shards, "r"));
+        assert!(poll!(&mut answer).is_pending());
+        wait_often().await;
+        // The store has not been let work since the last commit was begun.
+        let Poll::Ready(answer) = poll!(&mut answer) else {
+            panic!("the question waits for the store");
+        };
+        assert!(!answer.degraded);
+        hand.work();
+        wait_often().await;
+        tokio::time::advance(PENDING_WAIT).await;
+        wait_often().await;
+        saved = shards.store().load_run("r").unwrap();
+        if saved.is_some() {
+            break;
+        }
+    }
+    assert!(saved.expect("it is saved").position > 0);
+}
+
+async fn start_by_hand(dir: &Path, settings: Settings) -> (Shards, ByHand) {
+    let (store, mut hand) = Store::by_hand(dir, &Options::default()).unwrap();
+    let starting = Shards::start_at(clock(), store, Arc::new(agentium()), settings);
+    let mut starting = Box::pin(starting);
+    loop {
+        if let Poll::Ready(shards) = poll!(&mut starting) {
+            return (shards.expect("the shards start"), hand);
+        }
+        hand.work();
+        yield_now().await;
+    }
 }
 
 /// Lets the shard get on as far as it does without the store.

@@ -9,6 +9,7 @@ use crate::engine::event::{Text, TraceId};
 use crate::engine::warning::ChangeKind;
 use crate::shard::residence::Residence;
 use crate::shard::{Refusal, RunFilter, Settings};
+use crate::store::SavedRun;
 
 /// Given three identical calls, the run is there as soon as the sender is answered, with its warning, and the alert is
 /// in the log.
@@ -304,8 +305,8 @@ async fn fewer_runs_stay_where_memory_is_short() {
     stop(&shards).await;
 }
 
-/// Given a run that knows more than what is committed whenever states are saved, the others are saved without it, and it is, too,
-/// as soon as it does not.
+/// Given a run that knows more than what is committed whenever states are saved, the others are saved without it, and it is as
+/// soon as a turn is committed that holds all that it knows, even where it knows more by then.
 #[tokio::test(start_paused = true)]
 async fn nobody_waits_for_a_run_that_is_ahead() {
     let _still = still();
@@ -317,21 +318,33 @@ async fn nobody_waits_for_a_run_that_is_ahead() {
         residence.committed(slot, position);
         slots.push(slot);
     }
-    let taken = |residence: &mut Residence| {
-        let runs = residence.take_unsaved(u64::MAX, 10).into_iter();
-        let run_ids: Vec<_> = runs.map(|run| run.key.run_id.to_string()).collect();
-        residence.saved();
-        run_ids
+    let named = |runs: Vec<SavedRun>| {
+        let runs = runs.into_iter();
+        let named = runs.map(|run| (run.key.run_id.to_string(), run.position));
+        named.collect::<Vec<_>>()
     };
     residence.at(slots[0]).is_ahead = true;
-    assert_eq!(taken(&mut residence), ["b", "c"]);
-    assert!(residence.is_held_up());
+    let saved = residence.take_unsaved(u64::MAX, 10);
+    residence.saved();
+    assert_eq!(named(saved), [("b".into(), 2), ("c".into(), 3)]);
     assert_eq!((residence.needed_from(), residence.unsaved_len()), (1, 1));
+    // Nothing is committed that holds all that it knows.
+    assert!(residence.held_up(10).is_empty());
+    let saved = residence.take_unsaved(u64::MAX, 10);
+    residence.saved();
+    assert_eq!(named(saved), []);
+
     residence.at(slots[0]).is_ahead = false;
-    assert_eq!(taken(&mut residence), ["a"]);
-    assert!(!residence.is_held_up());
+    let states = residence.held_up(10);
+    residence.at(slots[0]).is_ahead = true;
+    residence.committed(slots[0], 4);
+    let saved = residence.take_held_up(states, 4);
+    assert_eq!(residence.needed_from(), 1);
+    residence.saved();
+    assert_eq!(named(saved), [("a".into(), 4)]);
     assert_eq!(
         (residence.needed_from(), residence.unsaved_len()),
         (u64::MAX, 0)
     );
+    assert!(residence.held_up(10).is_empty());
 }
