@@ -259,15 +259,12 @@ impl Worker {
         Ok(any)
     }
 
-    /// Waits for something, and answers questions meanwhile unless they are to wait.
+    /// Waits for something, and answers questions meanwhile.
     pub(super) async fn meanwhile<T>(
         &mut self,
         work: impl Future<Output = T>,
     ) -> Result<T, StoreError> {
         let mut work = pin!(work);
-        if self.questions_wait {
-            return Ok(work.await);
-        }
         loop {
             tokio::select! {
                 biased;

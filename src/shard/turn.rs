@@ -10,7 +10,7 @@ use tokio::task::yield_now;
 
 use crate::engine::event::{Text, TraceId};
 use crate::engine::run::WINDOW_EVENTS_MAX;
-use crate::engine::{Input, Service, step};
+use crate::engine::{Input, RunView, Service, step};
 use crate::store::hashing::FastMap;
 use crate::store::{Entry, IndexKey, StoreError, Turn};
 use crate::telemetry::spans::{self, Span};
@@ -148,10 +148,20 @@ impl Worker {
         let policy = policy.unwrap_or_else(|| self.shared.policy());
         if policy.hash != self.policy.hash {
             // What the guard did under the other policy is committed under its name.
-            self.take(Batch::default(), policy).await?;
+            self.take(Batch::default(), policy, |_| ()).await?;
         }
         let next = self.shared.policy();
-        self.take(batch, next).await
+        self.take(batch, next, |_| ()).await
+    }
+
+    /// What there is to see when all that is known is on disk: it is looked at as soon as a turn holds all, and told behind its
+    /// commit, so that questions are answered meanwhile.
+    pub(super) async fn seen<T>(&mut self, look: impl FnOnce(&Self) -> T) -> Result<T, StoreError> {
+        if self.pending.is_empty() {
+            return Ok(look(self));
+        }
+        let next = self.shared.policy();
+        self.take(Batch::default(), next, look).await
     }
 
     /// Has questions that come from here on judged by the newest policy, unless something judged by another one is still
@@ -163,12 +173,19 @@ impl Worker {
     }
 
     /// Takes a turn under the present policy. The next one is judged by `next`, and so are questions that are answered
-    /// while this one is committed.
-    async fn take(&mut self, batch: Batch, next: NamedPolicy) -> Result<(), StoreError> {
+    /// while this one is committed. What `look` sees is what will be committed; it is given back when it is.
+    async fn take<T>(
+        &mut self,
+        batch: Batch,
+        next: NamedPolicy,
+        look: impl FnOnce(&Self) -> T,
+    ) -> Result<T, StoreError> {
         let mut span = spans::begin("turn");
         let cost = batch.cost;
         let mut draft = self.draft(batch).await?;
         self.policy = next;
+        let seen = look(self);
+        let watched = self.watched(&draft);
         if let Some(span) = &mut span {
             span.number("eddy.shard", self.number.into());
             span.number("eddy.events", draft.events);
@@ -180,7 +197,9 @@ impl Worker {
                 self.finish_save().await?;
             }
             self.commit(&mut draft, span.as_ref()).await?;
-            self.show(&draft);
+            for (run_id, view) in watched {
+                self.watchers.show(&run_id, view);
+            }
             self.hang_out(&draft);
             self.remove(&draft.removed);
         }
@@ -199,7 +218,7 @@ impl Worker {
         for moved in draft.moves {
             self.move_run(moved)?;
         }
-        Ok(())
+        Ok(seen)
     }
 
     /// Steps every run of the batch.
@@ -369,19 +388,20 @@ impl Worker {
         Ok(())
     }
 
-    /// Shows what was committed to those who watch.
-    fn show(&mut self, draft: &Draft) {
+    /// What those will see who watch runs of a turn, when it is committed.
+    fn watched(&mut self, draft: &Draft) -> Vec<(Text, RunView)> {
+        let mut views = Vec::new();
         if self.watchers.is_empty() {
-            return;
+            return views;
         }
         for slot in &draft.touched {
             let run = self.residence.at(*slot);
             let run_id = &run.key.run_id;
-            if self.watchers.has(run_id) && !run.is_ahead {
-                self.watchers
-                    .show(run_id, run.state.view(&self.policy.policy));
+            if self.watchers.has(run_id) {
+                views.push((run_id.clone(), run.state.view(&self.policy.policy)));
             }
         }
+        views
     }
 
     /// Lets the workers of the swarms among the runs know what their swarm is warned of.

@@ -50,8 +50,6 @@ pub(super) struct Worker {
     pub(super) pending: Vec<Pending>,
     /// When that is committed at the latest, where there is any.
     pub(super) commit_at: Instant,
-    /// Questions are not answered while something is waited for.
-    pub(super) questions_wait: bool,
     /// Position of the newest commit of this shard; 0 before the first.
     pub(super) position: u64,
     /// Room for the reports of the next turn.
@@ -112,7 +110,6 @@ impl Worker {
             watchers: Watchers::default(),
             pending: Vec::new(),
             commit_at: Instant::now(),
-            questions_wait: false,
             spare: Groups::default(),
             kept_back: None,
             position: 0,
@@ -182,16 +179,6 @@ impl Worker {
         self.take_batch(Batch::default()).await
     }
 
-    /// Has all that is known of runs be on disk: what is asked while it is committed is committed as well, and what is asked
-    /// then waits.
-    async fn commit_all(&mut self) -> Result<(), StoreError> {
-        self.commit_pending().await?;
-        self.questions_wait = true;
-        self.commit_pending().await?;
-        self.questions_wait = false;
-        Ok(())
-    }
-
     /// Takes a turn for a message. Requests that have arrived and are about to be read come in first: a turn costs a sync
     /// and several threads' waking, however many requests share it.
     async fn take_turn(&mut self, first: Message) -> Result<(), StoreError> {
@@ -223,27 +210,28 @@ impl Worker {
         kept_back.or_else(|| self.tray.messages.try_recv().ok())
     }
 
-    /// Answers a query. Returns whether the shard is to end.
+    /// Answers a query; what it shows is on disk by then. Returns whether the shard is to end.
     async fn answer(&mut self, query: Query) -> Result<bool, StoreError> {
-        // What is shown is on disk.
-        self.commit_all().await?;
         match query {
             Query::Views { run_ids, reply } => {
-                let _ = reply.send(run_ids.iter().map(|run_id| self.view(run_id)).collect());
+                let look =
+                    |worker: &Self| run_ids.iter().map(|run_id| worker.view(run_id)).collect();
+                let _ = reply.send(self.seen(look).await?);
             }
             Query::Explain {
                 run_id,
                 warning,
                 reply,
             } => {
-                let run = self.residence.resident(&run_id);
-                let explanation =
-                    run.and_then(|run| run.state.explain(warning, &self.policy.policy));
-                let _ = reply.send(explanation);
+                let look = |worker: &Self| {
+                    let run = worker.residence.resident(&run_id)?;
+                    run.state.explain(warning, &worker.policy.policy)
+                };
+                let _ = reply.send(self.seen(look).await?);
             }
             Query::Watch { run_id, reply } => {
-                let view = match self.residence.resident(&run_id) {
-                    Some(run) => Some(run.state.view(&self.policy.policy)),
+                let view = match self.seen(|worker| worker.view(&run_id)).await? {
+                    Some(view) => Some(view),
                     None => self.shared.saved_view(&run_id)?,
                 };
                 match self.watchers.watch(run_id, || view) {

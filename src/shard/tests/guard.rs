@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::task::Poll;
 use std::time::Duration;
 
-use futures_util::poll;
+use futures_util::{StreamExt, poll};
 use tokio::task::yield_now;
 
 use super::{
@@ -232,8 +232,8 @@ async fn results_and_messages_are_counted() {
     assert_eq!((run.tool_calls, run.model_calls), (1, 1));
 }
 
-/// Given a question that is asked while an earlier one is committed for who wants to see the run, that is not shown before both
-/// are on disk; what is asked after that waits.
+/// Given a question that is asked while an earlier one is committed for who wants to see the run, it is answered at once, and what
+/// is shown is what is on disk: the earlier one alone.
 #[tokio::test(start_paused = true)]
 async fn what_is_shown_is_on_disk() {
     let _still = still();
@@ -241,23 +241,42 @@ async fn what_is_shown_is_on_disk() {
     let (shards, mut hand) = start_by_hand(dir.path(), one_shard()).await;
     // What a shard does at its start is done.
     wait_often().await;
-    assert!(!ask(&shards, "r").await.degraded);
-    let mut shown = Box::pin(shards.run("r"));
-    // The shard comes to its commit, and waits for it.
-    assert!(poll!(&mut shown).is_pending());
+    for (asked, shown) in [(2, 1), (2, 3)] {
+        assert!(!ask(&shards, "r").await.degraded);
+        let mut run = Box::pin(shards.run("r"));
+        // The shard comes to its commit, and waits for it.
+        assert!(poll!(&mut run).is_pending());
+        wait_often().await;
+        for _ in 1..asked {
+            assert!(!ask(&shards, "r").await.degraded);
+        }
+        assert!(poll!(&mut run).is_pending(), "nothing is on disk");
+        assert!(hand.work(), "what was asked before is committed");
+        let run = run.await.unwrap().expect("it is there");
+        assert_eq!(run.tool_calls, shown);
+    }
+}
+
+/// Given a run that is watched, and of which there is a question during each commit, its watcher sees how it grows.
+#[tokio::test(start_paused = true)]
+async fn a_run_that_is_always_asked_about_is_watched() {
+    let _still = still();
+    let dir = tempfile::tempdir().unwrap();
+    let (shards, mut hand) = start_by_hand(dir.path(), one_shard()).await;
     wait_often().await;
-    assert!(!ask(&shards, "r").await.degraded);
-    assert!(hand.work(), "the first question is committed");
-    wait_often().await;
-    assert!(poll!(&mut shown).is_pending(), "the second is not on disk");
-    let mut late = Box::pin(ask(&shards, "r"));
-    assert!(poll!(&mut late).is_pending());
-    wait_often().await;
-    assert!(poll!(&mut late).is_pending(), "it is asked too late");
-    assert!(hand.work(), "the second question is committed");
-    let run = shown.await.unwrap().expect("it is there");
-    assert_eq!(run.tool_calls, 2);
-    assert!(!late.await.degraded);
+    let mut watcher = Box::pin(shards.watch("r").await);
+    for calls in 1..10 {
+        assert!(!ask(&shards, "r").await.degraded);
+        tokio::time::advance(PENDING_WAIT).await;
+        wait_often().await;
+        // Its commit is under way.
+        assert!(!ask(&shards, "r").await.degraded);
+        hand.work();
+        wait_often().await;
+        let seen = tokio::time::timeout(PENDING_WAIT, watcher.next()).await;
+        let seen = seen.expect("it is shown").expect("it goes on");
+        assert_eq!(seen.tool_calls + seen.skipped_calls, 2 * calls - 1);
+    }
 }
 
 /// Given a run of which there is a question during each commit, each is answered at once, and what is known of the run is saved
