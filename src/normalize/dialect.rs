@@ -245,7 +245,34 @@ fn starts_with_one(text: &str, starts: &[&str]) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::Dialect;
+    use crate::normalize::captured::Captured;
+
+    /// Given a span that is marked for a viewer of another convention, its call is the one that the GenAI conventions tell, in the
+    /// conversation that they name; an agent's span stays with the calls below it.
+    #[test]
+    fn conventions_may_be_mixed() {
+        for (mark, call, agent) in [
+            ("openinference.span.kind", "TOOL", "AGENT"),
+            ("langfuse.observation.type", "tool", "agent"),
+            ("langsmith.span.kind", "tool", "agent"),
+            ("langwatch.span.type", "tool", "agent"),
+        ] {
+            let captured = |kind: &str| {
+                let attributes = json!({mark: kind, "gen_ai.tool.name": "search", "gen_ai.tool.call.id": "c",
+                    "gen_ai.tool.call.arguments": r#"{"query":"x"}"#, "gen_ai.tool.call.result": "[]",
+                    "gen_ai.agent.name": "reader", "gen_ai.conversation.id": "conversation"});
+                Captured::new("somebody's tracer", "search", &attributes)
+            };
+            let told = [r#"reader: call with id search({"query":"x"}) = 2 bytes"#];
+            assert_eq!(captured(call).told(), told, "{mark}");
+            let run = |kind| captured(kind).report().and_then(|report| report.run.run_id);
+            assert_eq!(run(call).as_deref(), Some("conversation"), "{mark}");
+            assert_eq!(run(agent), None, "{mark}");
+        }
+    }
 
     /// Clients of providers and programs' own tracers; frameworks, whoever watches them, tell of their tools themselves.
     #[test]

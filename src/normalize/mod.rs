@@ -24,6 +24,7 @@ mod dialect;
 mod ended;
 pub mod events_file;
 mod facts;
+mod failed;
 mod fingerprint;
 mod given;
 pub mod guarded;

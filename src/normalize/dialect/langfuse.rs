@@ -29,9 +29,13 @@ pub(super) fn span(reading: &mut Reading<'_, '_>) -> Outcome {
     // What stands in the metadata is JSON.
     let thread = facts.id(Slot::Thread);
     let thread = thread.as_deref().map(value::unquote);
-    reading.run(thread.as_deref());
+    let kind = kind.unwrap_or_default();
+    match kind {
+        "generation" | "llm" | "tool" => reading.run_of_call(thread.as_deref()),
+        _ => reading.run(thread.as_deref()),
+    }
     reading.session(facts.id(Slot::Session).as_deref());
-    match kind.unwrap_or_default() {
+    match kind {
         "generation" | "llm" => reading.tell_model_call_and_asked(),
         "tool" => tool(reading),
         "agent" => agent(reading),

@@ -22,11 +22,14 @@ pub(super) fn span(reading: &mut Reading<'_, '_>) -> Outcome {
     let facts = reading.facts;
     let session = facts.id(Slot::Session);
     let thread = facts.id(Slot::Thread).or_else(|| session.clone());
-    reading.run(thread.as_deref());
-    reading.session(session.as_deref());
     let kind = facts
         .text(Slot::LangSmithKind)
         .or_else(|| facts.text(Slot::Operation));
+    match kind {
+        Some("llm" | "chat" | "tool" | "execute_tool") => reading.run_of_call(thread.as_deref()),
+        _ => reading.run(thread.as_deref()),
+    }
+    reading.session(session.as_deref());
     match kind {
         Some("llm" | "chat") => reading.tell_model_call(),
         Some("tool" | "execute_tool") => tool(reading),

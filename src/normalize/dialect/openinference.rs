@@ -114,14 +114,19 @@ impl Framework {
 fn place(reading: &mut Reading<'_, '_>, framework: Framework) {
     let session = reading.facts.id(Slot::Session);
     reading.session(session.as_deref());
-    if framework != Framework::LangChain {
-        return;
+    let metadata = json_text(reading.facts.value(Slot::Metadata));
+    let metadata = metadata.filter(|_| framework == Framework::LangChain);
+    let metadata = metadata.as_deref().map(Object::of);
+    let thread = metadata
+        .as_ref()
+        .and_then(|metadata| metadata.text("thread_id"));
+    match reading.facts.text(Slot::OpenInferenceKind) {
+        Some("LLM" | "TOOL") => reading.run_of_call(thread.as_deref()),
+        _ => reading.run(thread.as_deref()),
     }
-    let Some(metadata) = json_text(reading.facts.value(Slot::Metadata)) else {
+    let Some(metadata) = metadata else {
         return;
     };
-    let metadata = Object::of(&metadata);
-    reading.run(metadata.text("thread_id").as_deref());
     if session.is_none() {
         reading.session(metadata.text("session_id").as_deref());
     }
@@ -294,8 +299,11 @@ fn tool(reading: &mut Reading<'_, '_>, framework: Framework) {
     let mut call = Call {
         tool,
         id: json_text(facts.value(Slot::CallId)),
-        arguments: json_text(facts.value(Slot::Input)),
-        result: json_text(facts.value(Slot::Output)),
+        // Who marks spans for a viewer of this convention may keep to another one for all else.
+        arguments: json_text(facts.value(Slot::Input))
+            .or_else(|| json_text(facts.value(Slot::Arguments))),
+        result: json_text(facts.value(Slot::Output))
+            .or_else(|| json_text(facts.value(Slot::Result))),
         handoff_told_elsewhere: framework == Framework::Autogen,
         ..Call::default()
     };

@@ -14,7 +14,7 @@
 //! *Model calls.* Tokens and answer may stand in the reply alone ([`reply`]). Mastra has a generation around its steps: it
 //! is told where it has the tokens of them all.
 //!
-//! *Runs.* The trace; a root of any kind is a request. The session is shown.
+//! *Runs.* The trace, where no conversation is named; a root of any kind is a request. The session is shown.
 
 use std::borrow::Cow;
 
@@ -34,6 +34,9 @@ pub(super) fn span(reading: &mut Reading<'_, '_>) -> Outcome {
     };
     let session = facts.id(Slot::Session);
     reading.session(session.as_deref());
+    if matches!(kind, Kind::Tool | Kind::Model) {
+        reading.run_of_call(None);
+    }
     match kind {
         Kind::Tool => tool(reading),
         Kind::Generation if !facts.has(Slot::InputTokens) => {}

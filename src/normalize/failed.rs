@@ -1,0 +1,100 @@
+//! Whether what a span stands for failed, and why: its status, the kind of error that it names, or an exception among its events.
+
+use std::borrow::Cow;
+
+use crate::engine::event::Failure;
+
+use super::facts::Slot;
+use super::reading::Reading;
+use super::value;
+
+/// OTLP's status codes.
+const STATUS_OK: i32 = 1;
+const STATUS_ERROR: i32 = 2;
+
+impl<'a> Reading<'_, 'a> {
+    /// Why what the span stands for failed; `None` when it did not. Control flow that frameworks express as exceptions
+    /// is no failure.
+    pub(super) fn failure(&self) -> Option<Failure> {
+        let exception = self.exception();
+        let failed = self.span.status.code == STATUS_ERROR
+            || self.facts.text(Slot::ErrorType).is_some()
+            || matches!(
+                self.facts.text(Slot::TaskStatus),
+                Some("failure" | "failed" | "error" | "ERROR")
+            )
+            || (exception.is_some() && self.span.status.code != STATUS_OK);
+        if !failed || self.is_control_flow(exception.as_ref()) {
+            return None;
+        }
+        let text = match exception {
+            Some((kind, "")) => Cow::Borrowed(kind),
+            Some((kind, message)) => Cow::Owned(format!(
+                "{}: {message}",
+                kind.rsplit('.').next().unwrap_or(kind),
+                message = without_traceback(message)
+            )),
+            None => Cow::Borrowed(self.error_text()),
+        };
+        Some(value::failure(&text))
+    }
+
+    /// The status without the traceback that some instrumentations append, else the kind of error.
+    fn error_text(&self) -> &'a str {
+        let said = without_traceback(self.span.status.message);
+        if !said.is_empty() {
+            return said;
+        }
+        [Slot::StatusMessage, Slot::ErrorType]
+            .into_iter()
+            .find_map(|slot| self.facts.text(slot))
+            .unwrap_or("")
+    }
+
+    /// Type and message of the last exception that the span recorded.
+    fn exception(&self) -> Option<(&'a str, &'a str)> {
+        let event = self
+            .span
+            .events
+            .iter()
+            .filter(|event| event.name == "exception")
+            .last()?;
+        let text = |key| {
+            event
+                .attributes
+                .find(key)
+                .and_then(|value| value.as_str())
+                .unwrap_or("")
+        };
+        Some((text("exception.type"), text("exception.message")))
+    }
+
+    /// LangGraph hands control over and pauses for people by raising; the spans it passes through look failed.
+    fn is_control_flow(&self, exception: Option<&(&str, &str)>) -> bool {
+        let flows = |kind: &str| {
+            [
+                "ParentCommand",
+                "GraphInterrupt",
+                "NodeInterrupt",
+                "GraphBubbleUp",
+            ]
+            .iter()
+            .any(|name| kind.ends_with(name))
+        };
+        // An exporter that knows only the text of the exception (LangSmith) writes it with its type before it.
+        let says = |text: &str| {
+            ["Command(", "ParentCommand(", "GraphInterrupt("]
+                .iter()
+                .any(|start| text.starts_with(start))
+        };
+        exception.is_some_and(|(kind, message)| flows(kind) || says(message))
+            || self.facts.text(Slot::ErrorType).is_some_and(flows)
+            || says(self.span.status.message)
+    }
+}
+
+/// An error's text without the traceback that some instrumentations append.
+fn without_traceback(message: &str) -> &str {
+    let end = message.find("Traceback (most recent call last)");
+    message[..end.unwrap_or(message.len())].trim()
+}
