@@ -16,7 +16,7 @@ use crate::otlp::{SpanView, ValueView};
 use super::facts::{ASKED_MAX, Facts, Slot};
 use super::reading::{event_text, json_text, member_text, messages_text};
 use super::value::{self, Object};
-use super::{fingerprint, tool_names};
+use super::{fingerprint, names, tool_names};
 
 /// The tool with which smolagents' agents give their answer.
 pub(super) const FINAL_ANSWER: &str = "final_answer";
@@ -225,11 +225,9 @@ impl<'a> Asked<'a> {
         let function = function.map(Object::of);
         let function = function.as_ref().unwrap_or(call);
         let mut arguments = ["arguments", "input", "args"].into_iter();
+        let named = |key| call.text(key).filter(|id| names::is_id(id));
         Self {
-            id: call
-                .text("call_id")
-                .or_else(|| call.text("id"))
-                .unwrap_or_default(),
+            id: named("call_id").or_else(|| named("id")).unwrap_or_default(),
             tool: function.text("name").unwrap_or_default(),
             arguments: arguments.find_map(|key| function.text(key)),
         }

@@ -24,7 +24,7 @@ use super::facts::{ASKED_MAX, Facts, Slot};
 use super::history::History;
 use super::reading::{event_text, json_text, member_text, messages_text};
 use super::value::{self, Object};
-use super::{ended, wrappers};
+use super::{ended, names, wrappers};
 
 /// What a tool answered to one call.
 #[derive(Debug, PartialEq)]
@@ -153,7 +153,8 @@ fn quoted(text: Cow<'_, str>) -> String {
 pub(super) fn of_message(message: &str) -> Vec<ToolAnswer<'_>> {
     let members = Object::of(message);
     let whole = answer(&members, "tool_call_id", &["content"])
-        .or_else(|| answer(&members, "call_id", &["output"]));
+        .or_else(|| answer(&members, "call_id", &["output"]))
+        .or_else(|| to_no_call(&members));
     if let Some(mut whole) = whole {
         // LiteLLM writes the id as OpenAI does, and the content as the conventions do.
         let in_parts = || unnamed(&members).and_then(|answer| answer.content);
@@ -211,7 +212,8 @@ fn of_part(part: &str) -> Option<ToolAnswer<'_>> {
             answer(&part, "id", &content).or_else(|| Some(without_id(&part, &content)))
         }
         "tool_result" => answer(&part, "tool_use_id", &["content"])
-            .or_else(|| answer(&part, "id", &["content", "result"])),
+            .or_else(|| answer(&part, "id", &["content", "result"]))
+            .or_else(|| Some(without_id(&part, &["content", "result"]))),
         _ => None,
     }
 }
@@ -220,14 +222,32 @@ fn of_part(part: &str) -> Option<ToolAnswer<'_>> {
 fn answer<'a>(members: &Object<'a>, id: &str, content: &[&str]) -> Option<ToolAnswer<'a>> {
     let id = members.member(id).filter(|id| id.starts_with('"'))?;
     let id = value::unquote(id);
-    let failed =
-        members.member("is_error") == Some("true") || members.member("status") == Some("\"error\"");
-    let content = content.iter().find_map(|key| members.text(key));
-    (!id.is_empty()).then_some(ToolAnswer {
+    names::is_id(&id).then(|| ToolAnswer {
         id,
-        content,
-        failed,
+        content: content.iter().find_map(|key| members.text(key)),
+        failed: says_failed(members),
     })
+}
+
+/// The answer of a tool in a message in `OpenAI`'s forms that has a word for none in the place of the call's id.
+fn to_no_call<'a>(members: &Object<'a>) -> Option<ToolAnswer<'a>> {
+    const FORMS: [(&str, &str, &str, &str); 2] = [
+        ("role", "\"tool\"", "tool_call_id", "content"),
+        ("type", "\"function_call_output\"", "call_id", "output"),
+    ];
+    let mut forms = FORMS.into_iter();
+    let (.., content) = forms.find(|(kind, of_tool, id, _)| {
+        members.member(kind) == Some(of_tool) && members.member(id).is_some()
+    })?;
+    Some(ToolAnswer {
+        id: Cow::Borrowed(""),
+        content: members.text(content),
+        failed: says_failed(members),
+    })
+}
+
+fn says_failed(members: &Object<'_>) -> bool {
+    members.member("is_error") == Some("true") || members.member("status") == Some("\"error\"")
 }
 
 /// An answer whose id may be missing, as Gemini's are; what a function returned is a member of it.
@@ -236,7 +256,7 @@ fn without_id<'a>(members: &Object<'a>, content: &[&str]) -> ToolAnswer<'a> {
     ToolAnswer {
         id: members
             .text("id")
-            .filter(|id| id != "null")
+            .filter(|id| names::is_id(id))
             .unwrap_or_default(),
         content: content.map(|content| {
             wrappers::within(content, |content| wrappers::only_member(content, "result"))

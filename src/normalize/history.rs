@@ -289,26 +289,51 @@ mod tests {
     /// history and is another in another history.
     #[test]
     fn calls_without_ids_have_places() {
-        let asking =
+        let gemini =
             json!({"role": "model", "parts": [{"function_call": {"name": "t", "args": {}}}]});
-        let answering = json!({"role": "user", "parts": [{"function_response": {"name": "t", "response": {"result": "[]"}}}]});
-        let history = |first: &str, rounds: usize| {
-            let first = json!({"role": "user", "parts": [{"text": first}]});
-            let rounds = (0..rounds).flat_map(|_| [asking.clone(), answering.clone()]);
-            Value::Array([first].into_iter().chain(rounds).collect()).to_string()
-        };
-        let after = |json: &str| {
-            let history = History::of(json);
-            history.place(history.messages.len()).id(0)
-        };
-        for rounds in [1, 2] {
-            let asked = after(&history("Go.", rounds - 1));
-            check(
-                &serde_json::from_str(&history("Go.", rounds)).unwrap(),
-                &[(&asked, "[]")],
+        let answered = json!({"role": "user", "parts": [{"function_response": {"name": "t", "response": {"result": "[]"}}}]});
+        let mut forms = vec![(gemini, answered)];
+        for none in [json!(null), json!(""), json!("None")] {
+            let asked = json!({"role": "assistant", "tool_calls": [{"id": none, "function": {"name": "t"}}]});
+            forms.push((
+                asked,
+                json!({"role": "tool", "tool_call_id": none, "content": "[]"}),
+            ));
+            let asked = json!({"role": "assistant", "parts": [{"type": "tool_call", "id": none, "name": "t"}]});
+            forms.push((asked, json!({"role": "tool", "parts": [{"type": "tool_call_response", "id": none, "response": "[]"}]})));
+            let asked = json!({"type": "function_call", "call_id": none, "name": "t"});
+            forms.push((
+                asked,
+                json!({"type": "function_call_output", "call_id": none, "output": "[]"}),
+            ));
+            let asked = json!({"role": "assistant", "content": [{"type": "tool_use", "id": none, "name": "t"}]});
+            forms.push((asked, json!({"role": "user", "content": [{"type": "tool_result", "tool_use_id": none, "content": "[]"}]})));
+        }
+        for (asking, answering) in forms {
+            let history = |first: &str, rounds: usize| {
+                let first = json!({"role": "user", "parts": [{"text": first}]});
+                let rounds = (0..rounds).flat_map(|_| [asking.clone(), answering.clone()]);
+                Value::Array([first].into_iter().chain(rounds).collect()).to_string()
+            };
+            let after = |json: &str| {
+                let history = History::of(json);
+                history.place(history.messages.len()).id(0)
+            };
+            let asked = asking.to_string();
+            assert!(
+                answer::asked_by(&asked)
+                    .iter()
+                    .all(|asked| asked.id.is_empty())
             );
-            assert_ne!(asked, after(&history("Go.", rounds)));
-            assert_ne!(asked, after(&history("Come.", rounds - 1)));
+            for rounds in [1, 2] {
+                let asked = after(&history("Go.", rounds - 1));
+                check(
+                    &serde_json::from_str(&history("Go.", rounds)).unwrap(),
+                    &[(&asked, "[]")],
+                );
+                assert_ne!(asked, after(&history("Go.", rounds)));
+                assert_ne!(asked, after(&history("Come.", rounds - 1)));
+            }
         }
     }
 

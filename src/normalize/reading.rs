@@ -232,7 +232,7 @@ impl<'r, 'a> Reading<'r, 'a> {
     pub(super) fn tell_model_call_with(&mut self, reply: &Reply) {
         let facts = self.facts;
         let call_id = facts
-            .text(Slot::ResponseId)
+            .id(Slot::ResponseId)
             .map(|id| value::id_hash(&[id.as_bytes()]));
         let error = self.failure();
         let mut usage = usage::of(facts);

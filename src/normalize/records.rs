@@ -7,7 +7,7 @@
 
 use std::borrow::Cow;
 
-use crate::engine::event::{Body, Event, SpanId, Text, TraceId};
+use crate::engine::event::{Body, Event, SpanId, Text, ToolCall, TraceId};
 use crate::engine::policy::{Policy, ToolSettings};
 use crate::otlp::{Attributes, LogView, ValueView};
 
@@ -30,6 +30,11 @@ pub(super) fn pick<'a, const N: usize>(
 /// A text with something in it.
 pub(super) fn text(value: ValueView<'_>) -> Option<&str> {
     value.as_str().filter(|text| !text.is_empty())
+}
+
+/// An id that names something.
+pub(super) fn id(value: ValueView<'_>) -> Option<&str> {
+    value.as_str().filter(|id| names::is_id(id))
 }
 
 /// A count, which some senders write as text.
@@ -104,6 +109,26 @@ impl<'r, 'a> Record<'r, 'a> {
         let mut parts: Vec<&[u8]> = vec![b"log", self.session.as_bytes()];
         parts.extend_from_slice(named);
         self.tell(value::id_hash(&parts), start_ns, body);
+    }
+
+    /// Tells of a call of a tool that took a while and is over now, known by its id; where it has none, by its moment and by what
+    /// was called.
+    pub(super) fn tell_finished_call(
+        &mut self,
+        kind: &[u8],
+        id: Option<&str>,
+        duration_ms: u64,
+        mut call: ToolCall,
+    ) {
+        call.call_id = id.map(|id| value::id_hash(&[id.as_bytes()]));
+        if let Some(id) = id {
+            return self.tell_finished(&[kind, id.as_bytes()], duration_ms, Body::ToolCall(call));
+        }
+        let moment = self.time_ns().to_le_bytes();
+        let input = call.input.value().map_or(0, |input| input.fingerprint);
+        let tool = call.tool.clone();
+        let named = [kind, &moment, tool.as_bytes(), &input.to_le_bytes()];
+        self.tell_finished(&named, duration_ms, Body::ToolCall(call));
     }
 
     /// Tells of something that the span to which the record points tells as its first event too: the same identity.
@@ -263,6 +288,34 @@ pub(super) mod tests {
         assert_eq!(told[0].run.run_id.as_deref(), Some("c"));
         assert_eq!(event.end_ns, WRITTEN_NS);
         assert_eq!(event.start_ns, WRITTEN_NS - 250_000_000);
+    }
+
+    /// Given calls that have no id, or a word for none in its place, each is a call of its own; a record that comes twice tells of
+    /// one call.
+    #[test]
+    fn calls_without_ids_are_told_apart() {
+        let call = |id: &str, arguments: &str| {
+            let codex = serde_json::json!({"event.name": "codex.tool_result", "conversation.id": "c", "tool_name": "t",
+                "call_id": id, "arguments": arguments});
+            let claude = serde_json::json!({"event.name": "tool_result", "session.id": "c", "tool_name": "t",
+                "tool_use_id": id, "tool_input": arguments});
+            let codex = events("codex_otel.log_only", false, &codex).remove(0);
+            let claude = events("com.anthropic.claude_code.events", false, &claude).remove(0);
+            [codex, claude].map(|event| match event.body {
+                Body::ToolCall(call) => (event.id, call.call_id),
+                other => panic!("no tool call: {other:?}"),
+            })
+        };
+        for none in ["", "None", "undefined"] {
+            let [one, same, other] =
+                [r#"{"a":1}"#, r#"{"a":1}"#, r#"{"a":2}"#].map(|a| call(none, a));
+            assert_eq!(one, same, "{none}");
+            for ((one, id), (other, other_id)) in one.into_iter().zip(other) {
+                assert_ne!(one, other, "{none}");
+                assert_eq!((id, other_id), (None, None), "{none}");
+            }
+        }
+        assert_eq!(call("1", "{}"), call("1", r#"{"a":2}"#));
     }
 
     /// Given records that tell of nothing an agent did, there is no report, whatever session they name.

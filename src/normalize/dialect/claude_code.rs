@@ -27,7 +27,7 @@ use crate::engine::event::{
 use crate::engine::policy::{Policy, ToolSettings};
 use crate::normalize::facts::Slot;
 use crate::normalize::reading::Reading;
-use crate::normalize::records::{Record, count, flag, pick, text};
+use crate::normalize::records::{Record, count, flag, id, pick, text};
 use crate::normalize::{Outcome, Report, fingerprint, tool_names, value};
 use crate::otlp::{Attributes, LogView, ValueView};
 
@@ -95,8 +95,9 @@ fn tool_span(reading: &mut Reading<'_, '_>) {
         }
     });
     let error = reading.failure();
-    let call_id = text(call_id);
-    reading.tell_at(span.end_ns, call(tool, call_id, input, output, error));
+    let call_id = id(call_id);
+    let call = call(tool, call_id, input, output, error);
+    reading.tell_at(span.end_ns, Body::ToolCall(call));
     if let (Some(to), Some(call_id)) = (text(subagent), call_id) {
         reading.tell_named(delegation_id(call_id), delegation(to));
     }
@@ -104,12 +105,13 @@ fn tool_span(reading: &mut Reading<'_, '_>) {
 
 fn execution(reading: &mut Reading<'_, '_>) {
     let [call_id] = pick(&reading.span.attributes, ["tool_use_id"]);
-    let Some(call_id) = text(call_id) else {
+    let Some(call_id) = id(call_id) else {
         return;
     };
     let error = reading.failure();
     let nothing = Recorded::NotRecorded;
-    reading.tell(call("", Some(call_id), unknown(), nothing, error));
+    let call = call("", Some(call_id), unknown(), nothing, error);
+    reading.tell(Body::ToolCall(call));
 }
 
 fn tool_record(record: &mut Record<'_, '_>) {
@@ -146,20 +148,21 @@ fn tool_record(record: &mut Record<'_, '_>) {
     } else {
         Recorded::NotRecorded
     };
-    let body = call(
+    let call_id = id(call_id);
+    let call = call(
         tool,
-        text(call_id),
+        call_id,
         arguments(&how, tool, text(input), text(parameters)),
         output,
         failed.then(|| value::failure(reason)),
     );
-    let named = call_id.as_str().unwrap_or_default();
     let duration_ms = count(duration).unwrap_or(0);
-    record.tell_finished(&[b"tool_result", named.as_bytes()], duration_ms, body);
+    record.tell_finished_call(b"tool_result", call_id, duration_ms, call);
     let subagent = text(input).and_then(|input| value::member(input, &["subagent_type"]));
-    if let (Some(to), true) = (subagent, DELEGATES.contains(&tool) && !named.is_empty()) {
+    let call_id = call_id.filter(|_| DELEGATES.contains(&tool));
+    if let (Some(to), Some(call_id)) = (subagent, call_id) {
         let body = delegation(&value::unquote(to));
-        record.tell_named(delegation_id(named), duration_ms, body);
+        record.tell_named(delegation_id(call_id), duration_ms, body);
     }
 }
 
@@ -180,15 +183,15 @@ fn refusal(record: &mut Record<'_, '_>) {
     }
     let tool = text(tool).unwrap_or_default();
     let reason = format!("refused by {}", text(source).unwrap_or("the user"));
-    let body = call(
+    let call_id = id(call_id);
+    let call = call(
         tool,
-        text(call_id),
+        call_id,
         arguments(&record.how(tool), tool, None, text(parameters)),
         Recorded::NotRecorded,
         Some(value::failure(&reason)),
     );
-    let named = call_id.as_str().unwrap_or_default();
-    record.tell_finished(&[b"tool_decision", named.as_bytes()], 0, body);
+    record.tell_finished_call(b"tool_decision", call_id, 0, call);
 }
 
 fn call(
@@ -197,8 +200,8 @@ fn call(
     (input, traits): (Recorded, Traits),
     output: Recorded,
     error: Option<Failure>,
-) -> Body {
-    Body::ToolCall(ToolCall {
+) -> ToolCall {
+    ToolCall {
         tool: value::name(tool),
         call_id: call_id.map(|id| value::id_hash(&[id.as_bytes()])),
         input,
@@ -208,7 +211,7 @@ fn call(
         writes: tool_names::writes(tool),
         guarded: None,
         traits,
-    })
+    }
 }
 
 /// Arguments that the report does not have.

@@ -16,7 +16,7 @@ use std::borrow::Cow;
 
 use crate::engine::event::{Body, Failure, ModelCall, Recorded, ToolCall};
 use crate::engine::policy::{Policy, ToolSettings};
-use crate::normalize::records::{Record, count, flag, pick, text};
+use crate::normalize::records::{Record, count, flag, id, pick, text};
 use crate::normalize::{Outcome, Report, fingerprint, shell, tool_names, value};
 use crate::otlp::LogView;
 
@@ -58,11 +58,10 @@ fn tool(record: &mut Record<'_, '_>) {
     let printed = output.as_str().map(Printed::of);
     let command = text(arguments).map(command).unwrap_or_default();
     let error = failure(flag(success), &command, printed.as_ref());
-    let named = call_id.as_str().unwrap_or_default();
     let how = record.how(tool);
-    let body = Body::ToolCall(ToolCall {
+    let call = ToolCall {
         tool: value::name(tool),
-        call_id: (!named.is_empty()).then(|| value::id_hash(&[named.as_bytes()])),
+        call_id: None,
         guarded: None,
         traits: fingerprint::traits(
             &how,
@@ -75,9 +74,9 @@ fn tool(record: &mut Record<'_, '_>) {
         error,
         hands_off: tool_names::hands_off(tool),
         writes: tool_names::writes(tool),
-    });
+    };
     let duration_ms = count(duration).unwrap_or(0);
-    record.tell_finished(&[b"tool_result", named.as_bytes()], duration_ms, body);
+    record.tell_finished_call(b"tool_result", id(call_id), duration_ms, call);
 }
 
 fn failure(success: Option<bool>, command: &str, printed: Option<&Printed<'_>>) -> Option<Failure> {

@@ -96,7 +96,7 @@ fn tool_span(reading: &mut Reading<'_, '_>) {
     reading.tell(Body::ToolCall(ToolCall {
         tool: value::name(tool),
         call_id: facts
-            .text(Slot::CallId)
+            .id(Slot::CallId)
             .map(|id| value::id_hash(&[id.as_bytes()])),
         input: arguments.map_or(Recorded::NotRecorded, |json| value::input_json(&how, json)),
         guarded: None,
@@ -181,16 +181,7 @@ impl<'a> Printed<'a> {
 }
 
 fn tool_record(record: &mut Record<'_, '_>) {
-    let [
-        tool,
-        arguments,
-        duration,
-        success,
-        error,
-        kind,
-        metadata,
-        prompt,
-    ] = pick(
+    let [tool, arguments, duration, success, error, kind, metadata] = pick(
         &record.log.attributes,
         [
             "function_name",
@@ -200,7 +191,6 @@ fn tool_record(record: &mut Record<'_, '_>) {
             "error",
             "error_type",
             "metadata",
-            "prompt_id",
         ],
     );
     let tool = text(tool).unwrap_or_default();
@@ -215,7 +205,7 @@ fn tool_record(record: &mut Record<'_, '_>) {
         exit.map(|code| wordless(&code))
     };
     let how = record.how(tool);
-    let body = Body::ToolCall(ToolCall {
+    let call = ToolCall {
         tool: value::name(tool),
         call_id: None,
         input: value::input_of(&how, arguments),
@@ -225,20 +215,9 @@ fn tool_record(record: &mut Record<'_, '_>) {
         writes: tool_names::writes(tool),
         guarded: None,
         traits: fingerprint::traits(&how, tool, input, ""),
-    });
-    let time = record.time_ns().to_le_bytes();
-    let prompt = prompt.as_str().unwrap_or_default();
-    record.tell_finished(
-        &[
-            b"tool_call",
-            prompt.as_bytes(),
-            tool.as_bytes(),
-            input.as_bytes(),
-            &time,
-        ],
-        count(duration).unwrap_or(0),
-        body,
-    );
+    };
+    let duration_ms = count(duration).unwrap_or(0);
+    record.tell_finished_call(b"tool_call", None, duration_ms, call);
 }
 
 /// A failure of which only the exit code is known: without a text, so that a report that has one is preferred.

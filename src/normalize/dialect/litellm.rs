@@ -10,7 +10,7 @@
 use crate::engine::event::{Body, ModelCall};
 use crate::normalize::history::History;
 use crate::normalize::reading::Reading;
-use crate::normalize::{Outcome, answer, reply, value, wrappers};
+use crate::normalize::{Outcome, answer, names, reply, value, wrappers};
 use crate::otlp::ValueView;
 
 /// The scope of the callback's own spans.
@@ -35,7 +35,7 @@ pub(super) fn span(reading: &mut Reading<'_, '_>) -> Outcome {
             "choices" => choices = wrappers::python_literal(text),
             "usage" => usage = wrappers::python_literal(text),
             "model" => model = Some(text),
-            "id" => id = Some(text),
+            "id" => id = Some(text).filter(|id| names::is_id(id)),
             _ => {}
         }
     }

@@ -26,7 +26,7 @@ use crate::normalize::given::{self, ToolAnswer};
 use crate::normalize::history::History;
 use crate::normalize::reading::{json_text, member_text, messages_text};
 use crate::normalize::records::{Record, text};
-use crate::normalize::{Outcome, Report, usage, value};
+use crate::normalize::{Outcome, Report, names, usage, value};
 use crate::otlp::LogView;
 
 use super::{Dialect, gen_ai};
@@ -137,7 +137,7 @@ fn tell_turn(record: &mut Record<'_, '_>, words: &str) {
 
 fn tool_message(record: &mut Record<'_, '_>, body: &str) {
     let id = member_text(body, &["id"]).or_else(|| member_text(body, &["tool_call_id"]));
-    if let Some(id) = id.filter(|id| !id.is_empty()) {
+    if let Some(id) = id.filter(|id| names::is_id(id)) {
         let answer = ToolAnswer {
             id,
             content: member_text(body, &["content"]),
@@ -204,7 +204,7 @@ fn details(record: &mut Record<'_, '_>, facts: &Facts<'_>) {
     let call = ModelCall {
         model: facts.text(Slot::Model).map(value::name),
         call_id: facts
-            .text(Slot::ResponseId)
+            .id(Slot::ResponseId)
             .map(|id| value::id_hash(&[id.as_bytes()])),
         input_tokens: usage.input_tokens,
         cached_tokens: usage.cached_tokens,
