@@ -84,9 +84,13 @@ fn of_command(how: &ToolSettings<'_>, arguments: &str, line: &str, result: &str)
     }
 }
 
-/// Fingerprint of the main arguments alone, as if they were all; `None` where they are, or where there are none.
+/// Fingerprint of the main arguments alone, as if they were all; `None` where they are, where there are none, or where not all are
+/// there, since the text was cut off.
 fn main_arguments(how: &ToolSettings<'_>, arguments: &str) -> Option<u64> {
     let arguments = value::unquote(arguments);
+    if !arguments.ends_with('}') {
+        return None;
+    }
     let is_main = |key: &str| match how.primary_arguments {
         Some(names) => names.iter().any(|name| name == key),
         None => MAIN.contains(&key),

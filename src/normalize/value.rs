@@ -282,7 +282,12 @@ fn inner(text: &str) -> Option<&str> {
     text.strip_prefix('"')?.strip_suffix('"')
 }
 
+/// What is kept of arguments. Of those that an attribute's limit has cut off, a part is hidden: two of which the beginning is
+/// the same need not be the same.
 fn input_value(reader: Reader<'_>) -> Recorded {
+    if reader.is_cut_off {
+        return Recorded::Redacted;
+    }
     let digest = *reader.told();
     let sample = reader.into_sample();
     Recorded::Value(Value {

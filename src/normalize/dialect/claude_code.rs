@@ -125,6 +125,7 @@ fn tool_record(record: &mut Record<'_, '_>) {
         input,
         parameters,
         size,
+        input_size,
     ] = pick(
         &record.log.attributes,
         [
@@ -137,6 +138,7 @@ fn tool_record(record: &mut Record<'_, '_>) {
             "tool_input",
             "tool_parameters",
             "tool_result_size_bytes",
+            "tool_input_size_bytes",
         ],
     );
     let tool = text(tool).unwrap_or_default();
@@ -148,17 +150,21 @@ fn tool_record(record: &mut Record<'_, '_>) {
     } else {
         Recorded::NotRecorded
     };
+    let input = text(input);
+    // Long texts are cut off in the input: how long it was, is told.
+    let size = count(input_size).unwrap_or(0);
+    let whole = input.filter(|input| input.len() as u64 >= size);
     let call_id = id(call_id);
     let call = call(
         tool,
         call_id,
-        arguments(&how, tool, text(input), text(parameters)),
+        arguments(&how, tool, whole, text(parameters)),
         output,
         failed.then(|| value::failure(reason)),
     );
     let duration_ms = count(duration).unwrap_or(0);
     record.tell_finished_call(b"tool_result", call_id, duration_ms, call);
-    let subagent = text(input).and_then(|input| value::member(input, &["subagent_type"]));
+    let subagent = input.and_then(|input| value::member(input, &["subagent_type"]));
     let call_id = call_id.filter(|_| DELEGATES.contains(&tool));
     if let (Some(to), Some(call_id)) = (subagent, call_id) {
         let body = delegation(&value::unquote(to));
@@ -219,7 +225,7 @@ fn unknown() -> (Recorded, Traits) {
     (Recorded::NotRecorded, Traits::default())
 }
 
-/// The arguments of a call: the whole of them, but of a shell command as the span tells it.
+/// The arguments of a call: the whole of them, if they were recorded, but of a shell command as the span tells it.
 fn arguments(
     how: &ToolSettings<'_>,
     tool: &str,
@@ -227,7 +233,7 @@ fn arguments(
     parameters: Option<&str>,
 ) -> (Recorded, Traits) {
     if SHELLS.contains(&tool) {
-        // The parameters hold the command in full; in the input, long texts are cut off.
+        // The parameters hold the command in full, whatever was cut off of the input.
         let command = parameters
             .and_then(|json| value::member(json, &["full_command"]))
             .or_else(|| input.and_then(|json| value::member(json, &["command"])));
@@ -416,6 +422,26 @@ mod tests {
         assert_eq!(told[1].end_ns, told[0].end_ns);
         assert_eq!(told[1].id, delegation_id("1"));
         assert_eq!(told[1].start_ns, told[0].start_ns);
+    }
+
+    /// Given an input of which long texts were cut off, as its size tells, the arguments are not known; a shell's command is.
+    #[test]
+    fn what_was_cut_off_is_not_known() {
+        let write = |content: &str, size: usize| {
+            let input = json!({"file_path": "/a.rs", "content": content}).to_string();
+            let size = (input.len() + size).to_string();
+            let record = json!({"event.name": "tool_result", "session.id": "s", "tool_name": "Write", "tool_use_id": "1",
+                "tool_input": input, "tool_input_size_bytes": size});
+            tool_call(&told(false, &record)[0]).clone()
+        };
+        assert!(write("fn main() {}", 0).input.value().is_some());
+        let cut = write("use std::fs…", 900);
+        assert_eq!((cut.input, cut.traits.main), (Recorded::NotRecorded, None));
+        let shell = json!({"event.name": "tool_result", "session.id": "s", "tool_name": "Bash", "tool_use_id": "1",
+            "tool_input": r#"{"command":"make…"}"#, "tool_input_size_bytes": "900",
+            "tool_parameters": r#"{"full_command":"make all"}"#});
+        let shell = tool_call(&told(false, &shell)[0]).clone();
+        assert_eq!(shell.input, shell_input(&PLAIN, "make all").0);
     }
 
     /// Given a decision, only a refusal is told: what was allowed is told when it is over.

@@ -12,16 +12,21 @@ use crate::engine::policy::ToolSettings;
 use crate::otlp::ValueView;
 
 use super::hash::{self, mix};
+use super::json::{self, Found};
 use super::nested::{Digest, List, Map, Member, Role, Shape, scalar};
 use super::numbers::Numbers;
 use super::sample::{Sample, cut};
 use super::scratch::Written;
 use super::wide::{self, trimmed};
-use super::{emptiness, json, mask, pending};
+use super::{emptiness, mask, pending};
 
 /// Texts longer than this are not read as JSON but hashed as they are, and masked only this far: reading is linear, and
 /// this bounds what one span can cost.
 pub(super) const READ_BYTES_MAX: usize = 64 * 1024;
+
+/// Shortest text that is taken for JSON that was cut off: limits of attributes are longer, and what only looks like the beginning
+/// of JSON, the pattern `[` for one, is shorter.
+const CUT_OFF_BYTES_MIN: usize = 64;
 
 /// How often JSON within a text is unwrapped, one within the other.
 const UNWRAPS_MAX: u8 = 3;
@@ -50,6 +55,8 @@ pub(super) struct Reader<'h> {
     /// The numbers in a result.
     numbers: Numbers,
     unwraps: u8,
+    /// Of arguments: they, or JSON within them, are the beginning of a value that was cut off.
+    pub(super) is_cut_off: bool,
     /// What the value that was read last came to. It stays here instead of being returned: what is handed on is copied in larger
     /// pieces than it was written in, and for such a piece the processor waits until all of it has been written.
     told: Digest,
@@ -58,24 +65,22 @@ pub(super) struct Reader<'h> {
 impl<'h> Reader<'h> {
     /// A reader for arguments: writes a sample.
     pub(super) fn for_input(how: &ToolSettings<'h>) -> Self {
-        Self {
-            how: *how,
-            is_output: false,
-            sample: Sample::default(),
-            numbers: Numbers::default(),
-            unwraps: UNWRAPS_MAX,
-            told: Digest::default(),
-        }
+        Self::of(how, false)
     }
 
     /// A reader for results: masks, and knows the words for nothing.
     pub(super) fn for_output(how: &ToolSettings<'h>) -> Self {
+        Self::of(how, true)
+    }
+
+    fn of(how: &ToolSettings<'h>, is_output: bool) -> Self {
         Self {
             how: *how,
-            is_output: true,
+            is_output,
             sample: Sample::default(),
             numbers: Numbers::default(),
             unwraps: UNWRAPS_MAX,
+            is_cut_off: false,
             told: Digest::default(),
         }
     }
@@ -164,17 +169,13 @@ impl<'h> Reader<'h> {
         if !looks_like_json || self.unwraps == 0 || text.len() > READ_BYTES_MAX {
             return false;
         }
-        if text.starts_with('"') {
-            let Some(inner) = json::unquoted(text) else {
-                return false;
-            };
-            self.unwraps -= 1;
-            self.whole_text(&inner);
-            self.unwraps += 1;
-            return true;
-        }
         self.unwraps -= 1;
-        let is_json = self.parse(text);
+        let is_json = if text.starts_with('"') {
+            let inner = json::unquoted(text);
+            inner.map(|inner| self.whole_text(&inner)).is_some()
+        } else {
+            self.parse(text)
+        };
         self.unwraps += 1;
         is_json
     }
@@ -182,12 +183,14 @@ impl<'h> Reader<'h> {
     /// Parses JSON; what a failed attempt wrote is taken back.
     fn parse(&mut self, text: &str) -> bool {
         let (place, count) = (self.sample.place(), self.numbers.count());
-        let is_json = json::read(text, self);
-        if !is_json {
-            self.sample.take_back(place);
-            self.numbers.take_back(count);
+        let found = json::read(text, self);
+        if found == Found::Value {
+            return true;
         }
-        is_json
+        self.sample.take_back(place);
+        self.numbers.take_back(count);
+        self.is_cut_off |= found == Found::Beginning && text.len() >= CUT_OFF_BYTES_MIN;
+        false
     }
 
     fn write(&mut self, write: impl FnOnce(&mut Sample)) {

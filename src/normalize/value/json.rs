@@ -14,10 +14,25 @@ use super::wide::plain_end;
 /// How deep lists and objects may nest, as in `serde_json`: it bounds the stack.
 const DEPTH_MAX: usize = 127;
 
-/// Reads one JSON value; false where the text is anything else.
-pub(super) fn read(text: &str, reader: &mut Reader<'_>) -> bool {
+/// What a text was found to be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Found {
+    /// One JSON value.
+    Value,
+    /// The beginning of a list or an object, which ends where more was to come.
+    Beginning,
+    /// Anything else.
+    Other,
+}
+
+/// Reads one JSON value.
+pub(super) fn read(text: &str, reader: &mut Reader<'_>) -> Found {
     let mut json = Json::of(text);
-    json.value(reader).is_some() && json.peek().is_none()
+    match json.value(reader) {
+        Some(()) if json.peek().is_none() => Found::Value,
+        None if json.depth > 0 && json.at >= text.len() => Found::Beginning,
+        _ => Found::Other,
+    }
 }
 
 /// What a quoted text says; `None` where it is not one JSON text and nothing else.
@@ -287,8 +302,12 @@ mod tests {
     #[track_caller]
     fn check(text: &str) {
         let expected = serde_json::from_str::<Value>(text);
-        let is_json = read(text, &mut Reader::for_output(&ToolSettings::PLAIN));
-        assert_eq!(is_json, expected.is_ok(), "{text}");
+        let found = read(text, &mut Reader::for_output(&ToolSettings::PLAIN));
+        assert_eq!(found == Found::Value, expected.is_ok(), "{text}");
+        let ends_early = expected.is_err_and(|error| error.is_eof())
+            && text.trim_start().starts_with(['[', '{'])
+            && !text.contains("\\u");
+        assert!(!ends_early || found == Found::Beginning, "{text}");
         let expected = serde_json::from_str::<String>(text).ok();
         assert_eq!(unquoted(text).as_deref(), expected.as_deref(), "{text}");
     }
