@@ -80,12 +80,8 @@ pub(super) fn routed(session_id: Option<Text>, (run_id, events): (Text, Vec<Even
 pub(super) struct Board(Mutex<FastMap<Text, Arc<[Warned]>>>);
 
 impl Board {
-    /// Hangs out what a run is warned of by now, if it is a swarm.
-    pub(super) fn hang(&self, run_id: &Text, warned: impl FnOnce() -> Vec<Warned>) {
-        if !is_swarm(run_id) {
-            return;
-        }
-        let warned = warned();
+    /// Hangs out what a swarm is warned of by now.
+    pub(super) fn hang(&self, run_id: &Text, warned: Vec<Warned>) {
         let mut board = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if warned.is_empty() {
             board.remove(run_id);
@@ -137,11 +133,11 @@ mod tests {
         let session = |number: usize| Text::from(format!("session {number}"));
         let is_told = |number| !board.of(Some(&session(number))).is_empty();
         for number in 0..=SWARMS_MAX {
-            board.hang(&swarm_of(&session(number)), warned);
+            board.hang(&swarm_of(&session(number)), warned());
         }
         assert!(is_told(0) && !is_told(SWARMS_MAX));
         board.take_down(&swarm_of(&session(0)));
-        board.hang(&swarm_of(&session(SWARMS_MAX)), warned);
+        board.hang(&swarm_of(&session(SWARMS_MAX)), warned());
         assert!(!is_told(0) && is_told(SWARMS_MAX));
     }
 }

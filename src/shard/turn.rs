@@ -9,7 +9,8 @@ use std::time::Instant;
 use tokio::task::yield_now;
 
 use crate::engine::event::{Text, TraceId};
-use crate::engine::run::WINDOW_EVENTS_MAX;
+use crate::engine::guard::Shared as Warned;
+use crate::engine::run::{WINDOW_EVENTS_MAX, is_swarm};
 use crate::engine::{Input, RunView, Service, step};
 use crate::store::hashing::FastMap;
 use crate::store::{Entry, IndexKey, StoreError, Turn};
@@ -186,6 +187,7 @@ impl Worker {
         self.policy = next;
         let seen = look(self);
         let watched = self.watched(&draft);
+        let warned = self.warned(&draft);
         if let Some(span) = &mut span {
             span.number("eddy.shard", self.number.into());
             span.number("eddy.events", draft.events);
@@ -200,7 +202,9 @@ impl Worker {
             for (run_id, view) in watched {
                 self.watchers.show(&run_id, view);
             }
-            self.hang_out(&draft);
+            for (swarm, warned) in warned {
+                self.shared.swarms.hang(&swarm, warned);
+            }
             self.remove(&draft.removed);
         }
         self.shared.give_back(&self.tray.held, cost);
@@ -404,16 +408,19 @@ impl Worker {
         views
     }
 
-    /// Lets the workers of the swarms among the runs know what their swarm is warned of.
-    fn hang_out(&mut self, draft: &Draft) {
+    /// What the workers of the swarms among the runs of a turn will be told, when it is committed.
+    fn warned(&mut self, draft: &Draft) -> Vec<(Text, Vec<Warned>)> {
+        let mut warned = Vec::new();
         if !self.policy.policy.watches_swarms() {
-            return;
+            return warned;
         }
         for slot in &draft.touched {
             let run = self.residence.at(*slot);
-            let swarms = &self.shared.swarms;
-            swarms.hang(&run.key.run_id, || run.state.shared());
+            if is_swarm(&run.key.run_id) {
+                warned.push((run.key.run_id.clone(), run.state.shared()));
+            }
         }
+        warned
     }
 
     /// Forgets runs whose removal is committed.
