@@ -717,6 +717,10 @@ mod tests {
             r#"{"env":[{"name":"DB_PASS","value":"[redacted]"},{"name":"HOST","value":"x2"}]}"#,
         );
         check_sample(
+            r#"{"env":[{"value":"x1","name":"DB_PASS"},{"value":"x2","name":"HOST"}],"value":"x3","key":"k","name":"TOKEN"}"#,
+            r#"{"env":[{"value":"[redacted]","name":"DB_PASS"},{"value":"x2","name":"HOST"}],"value":"[redacted]","key":"k","name":"TOKEN"}"#,
+        );
+        check_sample(
             r#"{"args":["--password","x1","--token","-v","--host","x2"]}"#,
             r#"{"args":["--password","[redacted]","--token","-v","--host","x2"]}"#,
         );

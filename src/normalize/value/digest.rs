@@ -15,7 +15,7 @@ use super::hash::{self, mix};
 use super::json::{self, Found};
 use super::nested::{Digest, List, Map, Member, Role, Shape, scalar};
 use super::numbers::Numbers;
-use super::sample::{Sample, cut};
+use super::sample::{Sample, head};
 use super::scratch::Written;
 use super::wide::{self, trimmed};
 use super::{emptiness, mask, pending};
@@ -405,7 +405,7 @@ impl<'h> Reader<'h> {
         let name = hash::text(key);
         self.numbers.belong_to(member.numbers, name);
         if !self.is_output {
-            if map.holds_secret(key, value, self.sample.since(member.value)) {
+            if map.holds_secret(key, value, member.value, self.sample.since(member.value)) {
                 self.sample.hide(member.value);
             }
             let (from, to) = (member.place, self.sample.place());
@@ -415,6 +415,9 @@ impl<'h> Reader<'h> {
     }
 
     pub(super) fn close_map(&mut self, map: &mut Map) {
+        if let Some(secret) = map.named_later() {
+            self.sample.hide_within(secret);
+        }
         if let Some(words) = map.beside.words() {
             self.sample.cut_out(words.place.clone());
             map.leave_out(&words);
@@ -435,9 +438,4 @@ impl<'h> Reader<'h> {
             shape: Shape::Map,
         };
     }
-}
-
-/// As much of a text as a sample looks at. What follows is left out of the sample, never shown unredacted.
-fn head(text: &str) -> &str {
-    cut(text, READ_BYTES_MAX)
 }

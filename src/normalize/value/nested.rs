@@ -1,5 +1,7 @@
 //! What is kept of a value, and of the lists and objects that are being read.
 
+use std::ops::Range;
+
 use super::beside::{Beside, Words};
 use super::digest::VOLATILE;
 use super::emptiness::Members;
@@ -90,7 +92,9 @@ pub(super) struct Map {
     /// Of arguments: whether these are a shell's.
     pub(super) beside: Beside,
     /// Of arguments: a member names a secret that another one holds.
-    pub(super) names_secret: bool,
+    names_secret: bool,
+    /// Of arguments: where in the sample a value stands that a later member may name.
+    unnamed: Option<Range<usize>>,
     /// What a member that may say what was asked adds to `masked` and `frame`, if there is one.
     question: Option<u64>,
     /// A member holds several values.
@@ -120,13 +124,30 @@ const VALUE_NAMES: [&str; 4] = ["name", "key", "Name", "Key"];
 const NAMED_VALUES: [&str; 2] = ["value", "Value"];
 
 impl Map {
-    /// Whether the next member of arguments, with its value as the sample has it, holds a secret: its name says so, or the
-    /// member before it, as in the lists of variables and headers, `{"name": "API_KEY", "value": …}`.
-    pub(super) fn holds_secret(&mut self, key: &str, value: &Digest, written: &str) -> bool {
+    /// Whether the next member of arguments, with its value as the sample has it from a place on, holds a secret: its name says
+    /// so, or another member, as in the lists of variables and headers, `{"name": "API_KEY", "value": …}`.
+    pub(super) fn holds_secret(
+        &mut self,
+        key: &str,
+        value: &Digest,
+        place: usize,
+        written: &str,
+    ) -> bool {
         if value.shape == Shape::Text && VALUE_NAMES.contains(&key) {
             self.names_secret = names::is_secret(written.as_bytes());
         }
-        names::is_secret(key.as_bytes()) || (self.names_secret && NAMED_VALUES.contains(&key))
+        if !NAMED_VALUES.contains(&key) {
+            return names::is_secret(key.as_bytes());
+        }
+        if !self.names_secret {
+            self.unnamed = Some(place..place + written.len());
+        }
+        self.names_secret
+    }
+
+    /// Where a secret stands in the sample that was named behind it.
+    pub(super) fn named_later(&self) -> Option<Range<usize>> {
+        self.unnamed.clone().filter(|_| self.names_secret)
     }
 
     /// Adds a member; `name` is the hash of its key.

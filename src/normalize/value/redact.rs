@@ -44,12 +44,12 @@ pub(super) fn text(text: &str) -> Cow<'_, str> {
 }
 
 /// Whether a text has any of the signs that secrets have: nearly all of them hold a digit, `-` or `_`, the others follow a
-/// `:`, `=` or `<`, surround an `@`, or are keys of providers that begin with `A` and have an `I` soon after.
+/// `:`, `=`, `<` or `(`, surround an `@`, or are keys of providers that begin with `A` and have an `I` soon after.
 #[expect(clippy::needless_bitwise_bool, reason = "see `wide::any`")]
 fn may_hold_secret(text: &[u8]) -> bool {
     let is_one =
         |byte: u8, signs: &[u8]| signs.iter().fold(false, |any, sign| any | (byte == *sign));
-    let is_sign = |byte: u8| (byte.wrapping_sub(b'0') <= b'=' - b'0') | is_one(byte, b"-_@I");
+    let is_sign = |byte: u8| (byte.wrapping_sub(b'0') <= b'=' - b'0') | is_one(byte, b"-_@I(");
     wide::any(text, is_sign)
 }
 
@@ -102,7 +102,7 @@ impl<'a> Walk<'a> {
     #[inline]
     fn sign(&mut self, bytes: &[u8], byte: u8, at: usize) -> Option<Range<usize>> {
         if byte == b'-' {
-            return looks::pem(self.text, at);
+            return looks::pem(self.text, at).or_else(|| named::flagged(bytes, at));
         }
         self.name_start = at + 1;
         match byte {
@@ -167,7 +167,7 @@ const fn kinds() -> [u8; 256] {
             letter if letter.is_ascii_alphanumeric() => WORD,
             b'\t' | b'"' | b'\'' | b'`' | b'\\' | b']' => BEHIND_NAME | AROUND_NAME,
             b' ' => AROUND_NAME,
-            b'=' | b':' | b'>' => BEHIND_NAME,
+            b'=' | b':' | b'>' | b'(' => BEHIND_NAME,
             _ => 0,
         };
         byte += 1;
@@ -342,6 +342,47 @@ mod tests {
             ),
             (r#"{\"secret\": \"cut o"#, r#"{\"secret\": \"[redacted]"#),
             ("db.password='a)b' c", "db.password='[redacted]' c"),
+            ("password=a,b,c", "password=[redacted]"),
+            ("f(password=a,b, x)", "f(password=[redacted], x)"),
+            (
+                "password:a,user:b token=c,\"d\"",
+                "password:[redacted],user:b token=[redacted],\"d\"",
+            ),
+        ] {
+            check(input, expected);
+        }
+    }
+
+    /// Given secrets that no name and sign stand before, but a program and its flag, or a function, they are hidden.
+    #[test]
+    fn secrets_of_commands_and_calls_are_hidden() {
+        for (input, expected) in [
+            (
+                "docker exec db mysql -uroot -pa,b -e 'x'",
+                "docker exec db mysql -uroot -p[redacted] -e 'x'",
+            ),
+            (
+                "/usr/bin/mysqldump -p'a b' shop > x",
+                "/usr/bin/mysqldump -p'[redacted]' shop > x",
+            ),
+            ("sshpass -p hunter ssh h", "sshpass -p [redacted] ssh h"),
+            ("x; sshpass -phunter ssh h", "x; sshpass -p[redacted] ssh h"),
+            (
+                "docker login -u b -p \"c d\"",
+                "docker login -u b -p \"[redacted]\"",
+            ),
+            (
+                "redis-cli -h c -a hunter ping",
+                "redis-cli -h c -a [redacted] ping",
+            ),
+            (
+                "db.setPassword(\"a, b\").connect()",
+                "db.setPassword(\"[redacted]\").connect()",
+            ),
+            (
+                r#"run(\"withToken( 'a' )\")"#,
+                r#"run(\"withToken( '[redacted]' )\")"#,
+            ),
         ] {
             check(input, expected);
         }
@@ -358,6 +399,7 @@ mod tests {
                 "postgres://[redacted]/x",
             ),
             ("https://abcdef@localhost/x", "https://[redacted]/x"),
+            ("postgres://app:p/w@db/x?y", "postgres://[redacted]/x?y"),
             ("tvly-abcdefghijklmnop1234", "[redacted]"),
             ("hf_abcdefghijklmnopqrstuvwxyz012345", "[redacted]"),
             ("SG.abcdefghijklmnopqrstuv.wxyz0123", "[redacted]"),
@@ -385,6 +427,11 @@ mod tests {
             "://a",
             "-u ",
             "-u a",
+            " -p",
+            "mysql -p",
+            "password(\"",
+            "password=a,",
+            "://a:b/",
             "sk-a ",
             "sk-",
             "SG.",
@@ -426,6 +473,8 @@ mod tests {
             "if token == other: pass",
             "x = input(\"password: \")",
             "docker login --password-stdin --username bob",
+            "mysql -u root -p shop && ssh -p 22 h && docker run -p 80:80 x",
+            "mysqldump --protocol tcp -P 3306; mkdir -p a/b; mongosh -p --quiet",
             "docker run -u 1000:1000 alpine && date -u +%H:%M",
             "ffuf -u https://a.b/FUZZ && python -u main.py",
             "journalctl -u nginx && git push -u origin main:main",
@@ -434,6 +483,8 @@ mod tests {
             "bypass=1 compass: 2",
             "docker run -v /a:/b --network host",
             "class Basic Authentication scheme",
+            "getpass(\"Password: \") and token(x) and password()",
+            "http://[::1]:8080/a@b and http://h:8080/a@b",
         ] {
             check(kept, kept);
         }

@@ -9,6 +9,7 @@ use std::ops::Range;
 
 use crate::engine::event::{SAMPLE_BYTES_MAX, SAMPLE_CUT, SAMPLE_HEAD_BYTES, Text};
 
+use super::digest::READ_BYTES_MAX;
 use super::scratch::Scratch;
 use super::{redact, sketch, wide};
 
@@ -92,6 +93,12 @@ impl Sample {
         self.quoted(redact::REDACTED);
     }
 
+    /// Hides what was written at a place.
+    pub(super) fn hide_within(&mut self, place: Range<usize>) {
+        let hidden = format!("\"{}\"", redact::REDACTED);
+        self.text.replace_range(place, &hidden);
+    }
+
     /// A sketch of what was written.
     pub(super) fn sketch(&self) -> u64 {
         sketch::of(&self.text).bits
@@ -160,6 +167,11 @@ fn is_plain(bytes: &[u8]) -> bool {
     let is_run = |byte, next| (byte == b' ') & (next == b' ');
     !bytes.last().is_some_and(|last| is_odd(*last))
         && !wide::any_neighbours(bytes, |byte, next| is_odd(byte) | is_run(byte, next))
+}
+
+/// As much of a text as a sample looks at. What follows is left out of the sample, never shown unredacted.
+pub(super) fn head(text: &str) -> &str {
+    cut(text, READ_BYTES_MAX)
 }
 
 /// The start of a text, as much of it as fits in so many bytes without cutting a character in two.

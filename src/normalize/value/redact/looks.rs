@@ -127,19 +127,37 @@ pub(super) fn pem(text: &str, at: usize) -> Option<Range<usize>> {
     Some(at..at + length.unwrap_or(rest.len()))
 }
 
+/// Longest user, password and host of an address in which a `/` is looked past.
+const ADDRESS_BYTES_MAX: usize = 256;
+
 /// The user and the host of an address such as `https://user:password@host`, from its `://` on. Passwords may have any sign
-/// there that the host has not, an `@` too.
+/// there that the host has not, an `@` too, and a `/` where what stands before it is no port.
 pub(super) fn user_and_host(bytes: &[u8], at: usize) -> Option<Range<usize>> {
     let from = at + 3;
     let rest = bytes.get(from..)?;
     if bytes[at + 1..from] != *b"//" {
         return None;
     }
-    let ends = |byte: &&u8| !byte.is_ascii_whitespace() && !b"/\"'`<>\\".contains(byte);
-    let length = rest.iter().take_while(ends).count();
-    let host = rest[..length].iter().rposition(|byte| *byte == b'@')? + 1;
+    let mut place = until(rest, b"/\"'`<>\\");
+    if !place.contains(&b'@') && ends_in_password(place) {
+        place = until(&rest[..rest.len().min(ADDRESS_BYTES_MAX)], b"\"'`<>\\");
+    }
+    let host = place.iter().rposition(|byte| *byte == b'@')? + 1;
     let host_length = host_length(&rest[host..]);
     (host > 1 && host_length > 0).then_some(from..from + host + host_length)
+}
+
+/// Bytes up to a blank or to one of these.
+fn until<'b>(bytes: &'b [u8], ends: &[u8]) -> &'b [u8] {
+    let goes_on = |byte: &&u8| !byte.is_ascii_whitespace() && !ends.contains(byte);
+    &bytes[..bytes.iter().take_while(goes_on).count()]
+}
+
+/// Whether what stands behind an address' last colon is no port, nor the end of a host in brackets.
+fn ends_in_password(place: &[u8]) -> bool {
+    let behind = place.rsplit(|byte| *byte == b':').next();
+    let behind = behind.filter(|behind| behind.len() < place.len() && !place.starts_with(b"["));
+    behind.is_some_and(|behind| !behind.iter().all(u8::is_ascii_digit))
 }
 
 /// An e-mail address around an `@`, or a user, a password and a host.

@@ -14,10 +14,28 @@ const BEHIND_TEXT: &[u8] = b"),;}]\n\r";
 /// Flags whose value is a user with a password, behind a colon.
 const USER_FLAGS: [&[u8]; 3] = [b"-u", b"--user", b"--proxy-user"];
 
+/// How programs begin that take a password behind a flag of one letter, that letter, and whether the password follows it without
+/// a blank.
+const PASSWORD_FLAGS: [(&[u8], u8, bool); 8] = [
+    (b"mysql", b'p', true),
+    (b"mariadb", b'p', true),
+    (b"sshpass", b'p', true),
+    (b"sshpass", b'p', false),
+    (b"mongo", b'p', false),
+    (b"login", b'p', false),
+    (b"redis-cli", b'a', false),
+    (b"ldap", b'w', false),
+];
+
+/// How far before its flag a program is looked for, in bytes.
+const COMMAND_BYTES_MAX: usize = 96;
+
 /// The value behind a name, which is not the end of the text, where the name is that of a secret.
 pub(super) fn value(bytes: &[u8], name: Range<usize>) -> Option<Range<usize>> {
-    if bytes[name.end] == b'>' {
-        return element(bytes, name);
+    match bytes[name.end] {
+        b'>' => return element(bytes, name),
+        b'(' => return argument(bytes, name),
+        _ => {}
     }
     let key = &bytes[name.clone()];
     let around = bytes[name.end..].iter();
@@ -50,6 +68,34 @@ pub(super) fn value(bytes: &[u8], name: Range<usize>) -> Option<Range<usize>> {
     is_secret.then_some(value)
 }
 
+/// The password behind a flag of one letter, where a program stands before it that takes one: `mysql -u root -psecret`.
+pub(super) fn flagged(bytes: &[u8], at: usize) -> Option<Range<usize>> {
+    let (letter, behind) = (*bytes.get(at + 1)?, *bytes.get(at + 2)?);
+    let is_joined = !b" \t=".contains(&behind);
+    let is_one = |(_, flag, joined): &(&[u8], u8, bool)| *flag == letter && *joined == is_joined;
+    let begins = at == 0 || b" \t\"'`".contains(&bytes[at - 1]);
+    if !begins || !PASSWORD_FLAGS.iter().any(is_one) {
+        return None;
+    }
+    let before = &bytes[at.saturating_sub(COMMAND_BYTES_MAX)..at];
+    let command = before.rsplit(|byte| b"\n;|&".contains(byte)).next()?;
+    let mut words = command.split(|byte| b" \t\"'`/".contains(byte));
+    let takes = |word: &[u8]| {
+        let mut rows = PASSWORD_FLAGS.iter().filter(|row| is_one(row));
+        rows.any(|(program, ..)| word.starts_with(program))
+    };
+    if !words.any(takes) {
+        return None;
+    }
+    let from = skip(bytes, at + 2, b" \t=");
+    let value = match Quote::at(bytes, from) {
+        Some(quote) => quoted(bytes, from, quote)?,
+        None if !is_joined && bytes.get(from) == Some(&b'-') => return None,
+        None => from..words_end(bytes, from),
+    };
+    (!value.is_empty()).then_some(value)
+}
+
 /// The value of an element: `<password>…</password>`.
 fn element(bytes: &[u8], name: Range<usize>) -> Option<Range<usize>> {
     let is_opened = name.start > 0 && bytes[name.start - 1] == b'<';
@@ -60,6 +106,13 @@ fn element(bytes: &[u8], name: Range<usize>) -> Option<Range<usize>> {
     let length = bytes[from..].iter().position(|byte| *byte == b'<')?;
     let is_value = length > 0 && bytes[from + length..].starts_with(b"</");
     is_value.then_some(from..from + length)
+}
+
+/// The first argument of a call of a function of that name, where it is a text: `setPassword("…")`.
+fn argument(bytes: &[u8], name: Range<usize>) -> Option<Range<usize>> {
+    let from = skip(bytes, name.end + 1, b" ");
+    let quote = Quote::at(bytes, from).filter(|_| names::is_secret(&bytes[name]))?;
+    quoted(bytes, from, quote).filter(|value| !value.is_empty())
 }
 
 /// How long the sign is that parts a name from its value; 0 where there is none.
@@ -90,8 +143,22 @@ fn unquoted(bytes: &[u8], from: usize, is_header: bool, outer: Option<Quote>) ->
     match behind_scheme(bytes, from) {
         Some(from) => from..from + token_length(&bytes[from..]),
         None if is_header => from..end(bytes, from, outer),
-        None => from..from + token_length(&bytes[from..]),
+        None => from..words_end(bytes, from),
     }
+}
+
+/// Where a value ends that stands in no quotes: a comma may be its own, unless a blank, a quote or another pair follows.
+fn words_end(bytes: &[u8], from: usize) -> usize {
+    let mut end = from + token_length(&bytes[from..]);
+    while bytes.get(end) == Some(&b',') {
+        let length = token_length(&bytes[end + 1..]);
+        let next = &bytes[end + 1..end + 1 + length];
+        if length == 0 || next.iter().any(|byte| b"=:".contains(byte)) {
+            break;
+        }
+        end += 1 + length;
+    }
+    end
 }
 
 /// Where credentials begin behind their scheme: `Bearer …`.
