@@ -285,7 +285,7 @@ fn notes(tip: &Fold) -> Vec<&'static str> {
     }
     if facts.input_redacted {
         notes.push(
-            "arguments of some calls are redacted: rules that compare arguments leave them out",
+            "arguments of some calls are redacted or cut off: rules that compare arguments leave them out",
         );
     }
     if facts.output_missing {

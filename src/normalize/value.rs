@@ -282,10 +282,9 @@ fn inner(text: &str) -> Option<&str> {
     text.strip_prefix('"')?.strip_suffix('"')
 }
 
-/// What is kept of arguments. Of those that an attribute's limit has cut off, a part is hidden: two of which the beginning is
-/// the same need not be the same.
+/// What is kept of arguments. Those of which a part is hidden are hidden: two that are alike in what is left need not be the same.
 fn input_value(reader: Reader<'_>) -> Recorded {
-    if reader.is_cut_off {
+    if reader.is_partial {
         return Recorded::Redacted;
     }
     let digest = *reader.told();
@@ -335,28 +334,26 @@ fn without_value(view: ValueView<'_>) -> Option<Recorded> {
     }
 }
 
-/// Whether a text stands in the place of a hidden value. `__REDACTED__` is `OpenInference`'s, then come Koog's and `LiteLLM`'s;
-/// the others are usual ones. Logfire says why it hid one.
+/// Whether a text stands in the place of a hidden value: a word for it in brackets or the like, or nothing but asterisks.
+/// `__REDACTED__` is `OpenInference`'s, then come Koog's and `LiteLLM`'s; Logfire says why it hid one.
 fn is_marker(text: &str) -> bool {
-    const MARKERS: [&str; 8] = [
-        "__REDACTED__",
-        "HIDDEN:non-empty",
-        "redacted-by-litellm",
-        "[REDACTED]",
-        "<REDACTED>",
-        "REDACTED",
-        "***REDACTED***",
-        "[Filtered]",
+    const WHOLE: [&str; 3] = ["REDACTED", "HIDDEN:non-empty", "redacted-by-litellm"];
+    const WORDS: [&str; 6] = [
+        "redacted", "filtered", "hidden", "masked", "scrubbed", "omitted",
     ];
     // The longest marker may have quotes and blanks around it.
     if text.len() > 64 {
         return false;
     }
     let text = text.trim().trim_matches('"');
-    MARKERS
-        .iter()
-        .any(|marker| text.eq_ignore_ascii_case(marker))
-        || text.starts_with("[Scrubbed due to '")
+    let is_one = |words: &[&str], text: &str| {
+        let mut words = words.iter();
+        words.any(|word| text.eq_ignore_ascii_case(word))
+    };
+    let word = text.trim_matches(|sign: char| "[]<>(){}*_-".contains(sign));
+    let is_word = word.len() < text.len() && is_one(&WORDS, word);
+    let is_asterisks = text.len() >= 3 && text.bytes().all(|byte| byte == b'*');
+    is_word || is_asterisks || is_one(&WHOLE, text) || text.starts_with("[Scrubbed due to '")
 }
 
 /// Walks JSON text without checking it.
@@ -759,10 +756,30 @@ mod tests {
             "redacted-by-litellm",
             "***REDACTED***",
             "[Filtered]",
+            "<masked>",
+            "{{hidden}}",
+            "****",
             "[Scrubbed due to 'password']",
         ] {
             assert_eq!(input(ValueView::Str(marker)), Recorded::Redacted);
             assert_eq!(output_json(&PLAIN, marker), Recorded::Redacted);
+        }
+        for partial in [
+            r#"{"query":"[REDACTED]","limit":5}"#,
+            r#"{"filter":{"names":["a","****"]}}"#,
+            r#"{"arguments":"{\"query\":\"<masked>\"}"}"#,
+        ] {
+            assert_eq!(input_json(&PLAIN, partial), Recorded::Redacted, "{partial}");
+            value_of(output_json(&PLAIN, partial));
+        }
+        for whole in [
+            r#"{"user":"bob","password":"****"}"#,
+            r#"{"query":"what does [REDACTED] mean"}"#,
+        ] {
+            value_of(input_json(&PLAIN, whole));
+        }
+        for text in ["hidden", "masked", "[]", "{}", "**", "---", "[removed]"] {
+            assert_ne!(output_json(&PLAIN, text), Recorded::Redacted, "{text}");
         }
         assert_eq!(input(ValueView::Empty), Recorded::NotRecorded);
         assert_eq!(output(ValueView::Empty), Recorded::NotRecorded);

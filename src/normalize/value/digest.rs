@@ -5,7 +5,7 @@
 //! one by one and added up: their order cannot matter, and nothing needs sorting. The hash is not meant to withstand a
 //! sender who looks for collisions; such a sender can only fool the watch over his own runs.
 
-use std::io::Write;
+mod scalars;
 
 use crate::engine::event;
 use crate::engine::policy::ToolSettings;
@@ -15,10 +15,11 @@ use super::hash::{self, mix};
 use super::json::{self, Found};
 use super::nested::{Digest, List, Map, Member, Role, Shape, scalar};
 use super::numbers::Numbers;
+use super::redact::names;
 use super::sample::{Sample, head};
 use super::scratch::Written;
 use super::wide::{self, trimmed};
-use super::{emptiness, mask, pending};
+use super::{emptiness, is_marker, mask, pending};
 
 /// Texts longer than this are not read as JSON but hashed as they are, and masked only this far: reading is linear, and
 /// this bounds what one span can cost.
@@ -31,16 +32,11 @@ const CUT_OFF_BYTES_MIN: usize = 64;
 /// How often JSON within a text is unwrapped, one within the other.
 const UNWRAPS_MAX: u8 = 3;
 
+// Each kind of value has a number of its own, here and in `scalars`, that is part of its hash.
 const LIST: u64 = 0x11;
 const MAP: u64 = 0x22;
-const NULL: u64 = 0x33;
-const TRUE: u64 = 0x44;
-const FALSE: u64 = 0x55;
-const INTEGER: u64 = 0x66;
-const FLOAT: u64 = 0x77;
 const BYTES: u64 = 0x88;
 pub(super) const VOLATILE: u64 = 0x99;
-const NUMBER: u64 = 0xaa;
 
 /// Longest text of a result of which the numbers are read one by one; in a longer one, many things are told.
 const NUMBERS_TEXT_BYTES_MAX: usize = 512;
@@ -55,8 +51,8 @@ pub(super) struct Reader<'h> {
     /// The numbers in a result.
     numbers: Numbers,
     unwraps: u8,
-    /// Of arguments: they, or JSON within them, are the beginning of a value that was cut off.
-    pub(super) is_cut_off: bool,
+    /// Of arguments: a part of them is hidden, since they were cut off, or behind a marker.
+    pub(super) is_partial: bool,
     /// What the value that was read last came to. It stays here instead of being returned: what is handed on is copied in larger
     /// pieces than it was written in, and for such a piece the processor waits until all of it has been written.
     told: Digest,
@@ -80,7 +76,7 @@ impl<'h> Reader<'h> {
             sample: Sample::default(),
             numbers: Numbers::default(),
             unwraps: UNWRAPS_MAX,
-            is_cut_off: false,
+            is_partial: false,
             told: Digest::default(),
         }
     }
@@ -189,89 +185,13 @@ impl<'h> Reader<'h> {
         }
         self.sample.take_back(place);
         self.numbers.take_back(count);
-        self.is_cut_off |= found == Found::Beginning && text.len() >= CUT_OFF_BYTES_MIN;
+        self.is_partial |= found == Found::Beginning && text.len() >= CUT_OFF_BYTES_MIN;
         false
     }
 
     fn write(&mut self, write: impl FnOnce(&mut Sample)) {
         if !self.is_output {
             write(&mut self.sample);
-        }
-    }
-
-    pub(super) fn null(&mut self) {
-        self.write(|sample| sample.sign("null"));
-        self.told = Digest {
-            empty: true,
-            ..scalar(NULL, 4, Shape::Nothing)
-        };
-    }
-
-    pub(super) fn flag(&mut self, flag: bool) {
-        self.write(|sample| sample.sign(if flag { "true" } else { "false" }));
-        let tag = if flag { TRUE } else { FALSE };
-        self.told = scalar(tag, if flag { 4 } else { 5 }, Shape::Flag);
-    }
-
-    pub(super) fn integer(&mut self, number: i128) {
-        self.write(|sample| sample.integer(number));
-        // A double of 64 bits and the integers of 64 bits are all that comes here: the magnitude fits.
-        let magnitude = number.unsigned_abs() as u64;
-        let length = magnitude.checked_ilog10().unwrap_or(0) as usize + 1 + usize::from(number < 0);
-        let shape = if number == 0 {
-            Shape::Zero
-        } else {
-            Shape::Number
-        };
-        self.told = scalar(
-            mix(INTEGER ^ u64::from(number < 0), magnitude),
-            length,
-            shape,
-        );
-        if number > 0 && mask::is_volatile_integer(magnitude) {
-            self.told.masked = VOLATILE;
-            self.told.frame = VOLATILE;
-        } else {
-            let size = magnitude as f64;
-            self.number(if number < 0 { -size } else { size });
-        }
-    }
-
-    /// A float that is a whole number is that number, so that `1` and `1.0` are one value. `written` is the shortest text that
-    /// reads back as the same number, where it is known.
-    pub(super) fn float(&mut self, number: f64, written: &str) {
-        // Both ends are exact in a double; beyond them no double is a 64-bit number.
-        if number.fract() == 0.0
-            && (-9_223_372_036_854_775_808.0..18_446_744_073_709_551_616.0).contains(&number)
-        {
-            return self.integer(number as i128);
-        }
-        let mut buffer = [0; 32];
-        let text = if written.is_empty() {
-            // Debug's form is the shortest that reads back as the same number, with an exponent where that is shorter: at
-            // most 24 bytes.
-            let mut rest = &mut buffer[..];
-            write!(rest, "{number:?}").expect("the longest number fits");
-            let length = 32 - rest.len();
-            std::str::from_utf8(&buffer[..length]).unwrap_or_default()
-        } else {
-            written
-        };
-        self.write(|sample| sample.sign(text));
-        self.told = scalar(mix(FLOAT, number.to_bits()), text.len(), Shape::Number);
-        if number >= 0.0 && mask::is_volatile_integer(number as u64) {
-            self.told.masked = VOLATILE;
-            self.told.frame = VOLATILE;
-        } else {
-            self.number(number);
-        }
-    }
-
-    /// Notes a number of a result, which was read last.
-    fn number(&mut self, number: f64) {
-        if self.is_output {
-            self.numbers.push(number);
-            self.told.frame = NUMBER;
         }
     }
 
@@ -296,6 +216,7 @@ impl<'h> Reader<'h> {
             self.told.pending = pending::says_pending(text);
         } else {
             self.told.empty = trimmed(text).is_empty();
+            self.told.hidden = is_marker(text);
         }
     }
 
@@ -337,6 +258,7 @@ impl<'h> Reader<'h> {
             list.place = sample.place();
         });
         let item = &self.told;
+        self.is_partial |= item.hidden;
         list.hash = mix(list.hash, item.hash);
         // The same results in another order are the same results.
         list.masked = if self.is_output {
@@ -402,6 +324,8 @@ impl<'h> Reader<'h> {
         if matches!(role, Role::Volatile | Role::Question) {
             self.numbers.take_back(member.numbers);
         }
+        // A secret is hidden each time, and seldom another one.
+        self.is_partial |= value.hidden && !names::is_secret(key.as_bytes());
         let name = hash::text(key);
         self.numbers.belong_to(member.numbers, name);
         if !self.is_output {
@@ -435,6 +359,7 @@ impl<'h> Reader<'h> {
                 map.count == 0
             },
             pending: map.pending,
+            hidden: false,
             shape: Shape::Map,
         };
     }

@@ -36,6 +36,8 @@ pub(super) struct Digest {
     pub(super) empty: bool,
     /// Of a result: it says that something is still under way.
     pub(super) pending: bool,
+    /// Of arguments: a marker that stands for a hidden text.
+    pub(super) hidden: bool,
     pub(super) shape: Shape,
 }
 
@@ -48,6 +50,7 @@ pub(super) fn scalar(hash: u64, bytes: usize, shape: Shape) -> Digest {
         bytes,
         empty: false,
         pending: false,
+        hidden: false,
         shape,
     }
 }
