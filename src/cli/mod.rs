@@ -141,7 +141,7 @@ Examples:
 What is read:
   *.logs.otlp.binpb          length-delimited ExportLogsServiceRequest messages
   *.binpb                    length-delimited ExportTraceServiceRequest messages
-  *.jsonl                    OTLP/JSON, traces or logs, one request a line
+  *.jsonl, *.json            OTLP/JSON, traces or logs, one request a line, or a list of them
   *.events.jsonl             Eddy's own event format (docs/events.md), one run a line
   -                          standard input: either kind of JSON
 Any of them may be gzipped. Requests of metrics in JSON are passed over. Files given together are one stream: a run may be spread over them.

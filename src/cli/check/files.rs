@@ -5,6 +5,7 @@
 //! counted; a file that cannot be read, or of which nothing can be used, is an error that names it and the place in it.
 
 use std::borrow::Cow;
+use std::error::Error;
 use std::fmt::{Display, Write as _};
 use std::fs;
 use std::io::{self, Read as _};
@@ -118,7 +119,7 @@ impl Reader {
         Ok(())
     }
 
-    /// OTLP/JSON: objects one after another, usually one a line.
+    /// OTLP/JSON: objects one after another, usually one a line, or lists of them.
     fn json(&mut self, path: &Path, bytes: &[u8], sink: Sink<'_>) -> Result<(), Failure> {
         let mut objects = serde_json::Deserializer::from_slice(bytes).into_iter::<&RawValue>();
         let mut start = 0;
@@ -134,22 +135,34 @@ impl Reader {
                 _ => wrong(path, format!("not whole JSON: {error}")),
             })?;
             let object = object.get();
-            let keys: Keys = serde_json::from_str(object).map_err(|error| place(&error))?;
-            let (signal, request) = if keys.spans.is_some() {
-                (Signal::Traces, otlp::json::traces_to_bytes(object))
-            } else if keys.logs.is_some() {
-                (Signal::Logs, otlp::json::logs_to_bytes(object))
-            } else if keys.metrics.is_some() {
-                self.metrics += 1;
-                continue;
-            } else {
-                return Err(place(&NOT_KNOWN));
-            };
-            let request = request.map_err(|error| place(&error))?;
-            self.request(signal, &request, sink)
-                .map_err(|error| place(&error))?;
+            let list: Vec<&RawValue> = serde_json::from_str(object).unwrap_or_default();
+            let of_list = list.iter().map(|object| object.get());
+            let itself = Some(object).filter(|object| !object.starts_with('['));
+            for object in itself.into_iter().chain(of_list) {
+                let read = self.object(object, sink);
+                read.map_err(|error| place(&error))?;
+            }
         }
         Ok(())
+    }
+
+    /// One request as OTLP/JSON.
+    fn object(&mut self, object: &str, sink: Sink<'_>) -> Result<(), Box<dyn Error>> {
+        if !object.starts_with('{') {
+            return Err(NOT_KNOWN.into());
+        }
+        let keys: Keys = serde_json::from_str(object)?;
+        let (signal, request) = if keys.spans.is_some() {
+            (Signal::Traces, otlp::json::traces_to_bytes(object)?)
+        } else if keys.logs.is_some() {
+            (Signal::Logs, otlp::json::logs_to_bytes(object)?)
+        } else if keys.metrics.is_some() {
+            self.metrics += 1;
+            return Ok(());
+        } else {
+            return Err(NOT_KNOWN.into());
+        };
+        Ok(self.request(signal, &request, sink)?)
     }
 
     /// Eddy's own events: a run a line.

@@ -298,11 +298,12 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let mut zipped = GzEncoder::new(Vec::new(), Compression::fast());
         zipped.write_all(plain.as_bytes()).unwrap();
-        let files: [(&str, Vec<u8>); 4] = [
+        let files: [(&str, Vec<u8>); 5] = [
             ("a.jsonl", plain.into()),
             ("b.jsonl.gz", zipped.finish().unwrap()),
             ("c.jsonl", format!("{spans}\n{spans}\n").into()),
             ("d.json", spans.replace(',', ",\n").into()),
+            ("e.json", format!("[{spans},\n {spans}]").into()),
         ];
         for (name, bytes) in files {
             let path = dir.path().join(name);
@@ -471,6 +472,9 @@ mod tests {
             ("c.otlp.binpb", "\u{5}ab", "c.otlp.binpb: request 1: "),
             ("d.events.jsonl", "{}", "d.events.jsonl: line 1: "),
             ("e.txt", "hello", "e.txt: neither OTLP/JSON"),
+            ("f.json", "[{\"x\":1}]", "f.json: line 1: neither OTLP/JSON"),
+            ("g.json", "[[]]", "g.json: line 1: neither OTLP/JSON"),
+            ("h.json", "7", "h.json: line 1: neither OTLP/JSON"),
         ];
         for (name, text, expected) in files {
             let path = dir.path().join(name);
