@@ -9,9 +9,12 @@
 
 #[path = "recorded/damaged.rs"]
 mod damaged;
+#[path = "recorded/respelled.rs"]
+mod respelled;
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::sync::LazyLock;
 
 use eddy::config::profile::Name;
 use eddy::engine::event::{Answer, Body, Event, Handoff, Recorded, RunEnd, SpanId, ToolCall};
@@ -30,6 +33,9 @@ const DIRECTORY: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/recorded");
 
 /// Dialects that other tests cover.
 const ELSEWHERE: [&str; 4] = ["claude-code", "codex", "gemini-cli", "qwen-code"];
+
+/// By which recordings are read and judged.
+static STANDARD: LazyLock<Policy> = LazyLock::new(|| Name::Standard.policy());
 
 /// A recorded run.
 struct Run {
@@ -119,8 +125,7 @@ fn run(name: String, truth: Json) -> Run {
 
 fn read(normalizer: &Normalizer, request: &[u8], is_logs: bool, reports: &mut Vec<Report>) {
     let limits = Limits::default();
-    let policy = Name::Standard.policy();
-    let mut batch = normalizer.batch(&policy);
+    let mut batch = normalizer.batch(&STANDARD);
     if is_logs {
         otlp::logs(request, &limits).for_each(|log| batch.log(&log.unwrap(), reports));
     } else {
@@ -397,10 +402,9 @@ fn view(reports: &[Report]) -> RunView {
 
 /// What the engine makes of reports in this order, up to the first after which somebody has seen enough, without that one.
 fn view_until(reports: &[Report], is_enough: impl Fn(&RunView) -> bool) -> RunView {
-    let policy: Policy =
-        serde_saphyr::from_str(include_str!("../config/profiles/standard.yaml")).unwrap();
+    let policy = &*STANDARD;
     let mut state = RunState::new("run".into());
-    let mut seen = state.view(&policy);
+    let mut seen = state.view(policy);
     for report in reports {
         let input = Input::Reports {
             at_ms: 1,
@@ -408,8 +412,8 @@ fn view_until(reports: &[Report], is_enough: impl Fn(&RunView) -> bool) -> RunVi
             service: None,
             events: report.events.clone(),
         };
-        step(&mut state, &input, &policy);
-        let view = state.view(&policy);
+        step(&mut state, &input, policy);
+        let view = state.view(policy);
         if is_enough(&view) {
             break;
         }

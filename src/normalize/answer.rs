@@ -58,9 +58,11 @@ fn flat(facts: &Facts<'_>) -> Option<Answer> {
     let answered = &facts.answered;
     match (answered.calls, answered.text) {
         (0, None) => None,
-        (0, Some(text)) => Some(text_alone(text)),
+        (0, Some(text)) => Some(text_alone(&json_text(text)?)),
         (calls, _) => Some(match &answered.asked[..] {
-            [asked] if asked.tool == FINAL_ANSWER => text_alone(asked.arguments),
+            [asked] if asked.tool == FINAL_ANSWER => {
+                text_alone(&json_text(asked.arguments).unwrap_or_default())
+            }
             _ => Answer::ToolCalls(calls),
         }),
     }
@@ -74,7 +76,7 @@ pub(super) fn asked<'a>(span: &SpanView<'a>, facts: &Facts<'a>) -> Vec<Asked<'a>
         .map(|asked| Asked {
             id: asked.id.into(),
             tool: asked.tool.into(),
-            arguments: (!asked.arguments.is_empty()).then_some(asked.arguments.into()),
+            arguments: json_text(asked.arguments).filter(|text| !text.is_empty()),
         })
         .collect();
     if flat.iter().any(|asked| !asked.id.is_empty()) {
@@ -332,7 +334,7 @@ fn choice(span: &SpanView<'_>) -> Option<Answer> {
 
 /// google-adk's own copy of a response.
 fn google_adk(facts: &Facts<'_>) -> Option<Answer> {
-    let response = facts.text(Slot::AdkResponse)?;
+    let response = json_text(facts.value(Slot::AdkResponse))?;
     // The one for JavaScript writes Gemini's own names.
     let keys = ["\"function_call\"", "\"functionCall\""];
     let calls: usize = keys.iter().map(|key| response.matches(key).count()).sum();
@@ -340,7 +342,7 @@ fn google_adk(facts: &Facts<'_>) -> Option<Answer> {
         return Some(Answer::ToolCalls(calls as u32));
     }
     Some(text_alone(&member_text(
-        response,
+        &response,
         &["content", "parts", "0", "text"],
     )?))
 }

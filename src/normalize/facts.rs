@@ -227,20 +227,20 @@ pub(super) struct Answered<'a> {
     /// The first of them, in any order.
     pub(super) asked: Vec<Asked<'a>>,
     /// The first text.
-    pub(super) text: Option<&'a str>,
+    pub(super) text: Option<ValueView<'a>>,
 }
 
 /// Most calls of one answer that are known one by one.
 pub(super) const ASKED_MAX: usize = 16;
 
 /// A call that an answer asks for; what it does not say is empty.
-#[derive(Clone, Copy, Default)]
+#[derive(Clone, Copy)]
 pub(super) struct Asked<'a> {
-    /// Which of the answer's calls, as it is written.
+    /// Which call of which message, as it is written.
     place: &'a str,
     pub(super) id: &'a str,
     pub(super) tool: &'a str,
-    pub(super) arguments: &'a str,
+    pub(super) arguments: ValueView<'a>,
 }
 
 /// A key that says something.
@@ -318,7 +318,7 @@ impl<'a> Facts<'a> {
             Key::Worker(place) => self.worker.take(place, value),
             Key::Known(place) => self.take(place, value),
             Key::Answer(rest) => self.answered.read(rest, value),
-            Key::Given(rest) => self.given.read(rest, value.as_str().unwrap_or_default()),
+            Key::Given(rest) => self.given.read(rest, value),
         }
     }
 
@@ -388,42 +388,50 @@ impl<'a> Answered<'a> {
     /// Takes what follows the prefix: `0.message.tool_calls.1.tool_call.function.name`, `0.tool_calls.1.name`,
     /// `0.message.content`, `0.message.contents.0.message_content.text`, `0.content`.
     fn read(&mut self, rest: &'a str, value: ValueView<'a>) {
-        let ValueView::Str(text) = value else {
-            return;
-        };
         let (_, part) = rest.split_once('.').unwrap_or_default();
         let part = part.strip_prefix("message.").unwrap_or(part);
         if let Some(call) = part.strip_prefix("tool_calls.") {
-            self.read_call(call, text);
-        } else if self.text.is_none() && matches!(rest.rsplit('.').next(), Some("content" | "text"))
-        {
-            self.text = Some(text).filter(|text| !text.trim().is_empty());
+            let Some((_, fact)) = call.split_once('.') else {
+                return;
+            };
+            let place = &rest[..rest.len() - fact.len()];
+            return self.read_call(place, fact.rsplit('.').next(), value);
+        }
+        let is_text = matches!(rest.rsplit('.').next(), Some("content" | "text"));
+        if is_text && self.text.is_none() {
+            let says_nothing = match value {
+                ValueView::Str(text) => text.trim().is_empty(),
+                value => matches!(value, ValueView::Empty),
+            };
+            self.text = Some(value).filter(|_| !says_nothing);
         }
     }
 
-    /// Takes `1.tool_call.function.name`, `1.name` and their like.
-    fn read_call(&mut self, key: &'a str, text: &'a str) {
-        let Some((place, rest)) = key.split_once('.') else {
-            return;
-        };
-        let fact = rest.rsplit('.').next();
-        self.calls += u32::from(fact == Some("name"));
+    /// Takes what one key says of the call of a place.
+    fn read_call(&mut self, place: &'a str, fact: Option<&str>, value: ValueView<'a>) {
         let known = self.asked.iter().position(|asked| asked.place == place);
         let known = known.unwrap_or(self.asked.len());
         if known == ASKED_MAX {
+            self.calls += u32::from(fact == Some("name"));
             return;
         }
         if known == self.asked.len() {
             self.asked.push(Asked {
                 place,
-                ..Asked::default()
+                id: "",
+                tool: "",
+                arguments: ValueView::Empty,
             });
         }
         let asked = &mut self.asked[known];
+        let text = value.as_str().unwrap_or_default();
         match fact {
-            Some("name") => asked.tool = text,
+            Some("name") => {
+                self.calls += u32::from(asked.tool.is_empty());
+                asked.tool = text;
+            }
             Some("id") => asked.id = text,
-            Some("arguments") => asked.arguments = text,
+            Some("arguments") => asked.arguments = value,
             _ => {}
         }
     }

@@ -17,7 +17,7 @@ use serde_json::value::RawValue;
 
 use crate::engine::event::{Recorded, ToolCall};
 use crate::engine::policy::ToolSettings;
-use crate::otlp::SpanView;
+use crate::otlp::{SpanView, ValueView};
 
 use super::answer::{Asked, EVENT_CONTENT, OPERATION_DETAILS};
 use super::facts::{ASKED_MAX, Facts, Slot};
@@ -275,16 +275,16 @@ pub(super) struct Given<'a> {
     answers: Vec<Flat<'a>>,
 }
 
-#[derive(Default)]
 struct Flat<'a> {
     place: u32,
     id: &'a str,
-    content: Option<&'a str>,
+    content: ValueView<'a>,
 }
 
 impl<'a> Given<'a> {
     /// Takes what follows the prefix: `4.role`, `4.tool_call_id`, `4.content`.
-    pub(super) fn read(&mut self, rest: &'a str, text: &'a str) {
+    pub(super) fn read(&mut self, rest: &'a str, value: ValueView<'a>) {
+        let text = value.as_str().unwrap_or_default();
         let Some((place, key)) = rest.split_once('.') else {
             return;
         };
@@ -302,7 +302,7 @@ impl<'a> Given<'a> {
                 self.answers.retain(|answer| answer.place >= after);
             }
             "tool_call_id" => self.at(place, |answer| answer.id = text),
-            "content" => self.at(place, |answer| answer.content = Some(text)),
+            "content" => self.at(place, |answer| answer.content = value),
             _ => {}
         }
     }
@@ -317,7 +317,8 @@ impl<'a> Given<'a> {
         }
         let mut answer = Flat {
             place,
-            ..Flat::default()
+            id: "",
+            content: ValueView::Empty,
         };
         change(&mut answer);
         self.answers.push(answer);
@@ -334,7 +335,7 @@ impl<'a> Given<'a> {
         let newest = answers.len().saturating_sub(ASKED_MAX);
         let answers = answers.drain(newest..).map(|answer| ToolAnswer {
             id: Cow::Borrowed(answer.id),
-            content: answer.content.map(Cow::Borrowed),
+            content: json_text(answer.content),
             failed: false,
         });
         answers.collect()
@@ -364,7 +365,7 @@ mod tests {
         for _ in 0..2 {
             let mut given = Given::default();
             for (key, text) in keys {
-                given.read(key, text);
+                given.read(key, ValueView::Str(text));
             }
             let answers = given.newest();
             let answers: Vec<_> = answers

@@ -363,8 +363,17 @@ pub(super) fn messages_text(messages: ValueView<'_>) -> Option<Cow<'_, str>> {
 
 /// What an event of a name says under a key, the first that has it.
 pub(super) fn event_text<'a>(span: &SpanView<'a>, event: &str, key: &str) -> Option<Cow<'a, str>> {
+    json_text(event_value(span, event, key)?)
+}
+
+/// The same as it stands.
+pub(super) fn event_value<'a>(
+    span: &SpanView<'a>,
+    event: &str,
+    key: &str,
+) -> Option<ValueView<'a>> {
     let mut named = span.events.iter().filter(|other| other.name == event);
-    named.find_map(|event| json_text(event.attributes.find(key)?))
+    named.find_map(|event| event.attributes.find(key))
 }
 
 /// The member of a JSON text at a path: a text without its quotation marks, anything else as JSON.

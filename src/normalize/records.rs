@@ -11,6 +11,7 @@ use crate::engine::event::{Body, Event, SpanId, Text, ToolCall, TraceId};
 use crate::engine::policy::{Policy, ToolSettings};
 use crate::otlp::{Attributes, LogView, ValueView};
 
+use super::reading::json_text;
 use super::{Report, names, value};
 
 /// Picks attributes by their keys in one pass; where a key is missing, its value is [`ValueView::Empty`].
@@ -30,6 +31,11 @@ pub(super) fn pick<'a, const N: usize>(
 /// A text with something in it.
 pub(super) fn text(value: ValueView<'_>) -> Option<&str> {
     value.as_str().filter(|text| !text.is_empty())
+}
+
+/// A text with something in it, or a structure as JSON.
+pub(super) fn json(value: ValueView<'_>) -> Option<Cow<'_, str>> {
+    json_text(value).filter(|text| !text.is_empty())
 }
 
 /// An id that names something.

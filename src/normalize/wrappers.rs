@@ -74,21 +74,40 @@ pub(super) fn begins_with(object: &str, names: &[&str]) -> bool {
     })
 }
 
+/// Whether a text is an object in which something is, and not Python's own writing of one.
+fn is_object(text: &str) -> bool {
+    let inner = text.strip_prefix('{').map(trimmed_start);
+    inner.is_some_and(|inner| inner.starts_with('"'))
+}
+
+/// Whether a list or an object is an empty one, blanks or not.
+fn holds_nothing(json: &str) -> bool {
+    let inner = json
+        .strip_prefix('[')
+        .and_then(|rest| rest.strip_suffix(']'));
+    let inner = inner.or_else(|| json.strip_prefix('{')?.strip_suffix('}'));
+    inner.is_some_and(|inner| inner.trim().is_empty())
+}
+
 /// Arguments of a Python function as `args` and `kwargs`; most tools are called with names for all arguments.
 pub(super) fn named_arguments(call: &str) -> Option<Cow<'_, str>> {
     if !begins_with(trimmed_start(call), &["args", "kwargs"]) {
         return None;
     }
     let named = value::member(call, &["kwargs"]).filter(|named| named.starts_with('{'));
-    match (value::member(call, &["args"]), named) {
-        (None | Some("[]"), named) => named.map(Cow::Borrowed),
-        (Some(unnamed), None | Some("{}")) => {
+    let holds_some = |json: &&str| !holds_nothing(json);
+    let unnamed = value::member(call, &["args"]).filter(holds_some);
+    let Some(unnamed) = unnamed else {
+        return named.map(Cow::Borrowed);
+    };
+    match named.filter(holds_some) {
+        None => {
             // A single argument that is an object, as JavaScript's are, perhaps written as text, has the names in it.
             let only = value::member(unnamed, &["1"]).is_none();
-            let object = member_text(unnamed, &["0"]).filter(|text| text.starts_with("{\""));
+            let object = member_text(unnamed, &["0"]).filter(|text| is_object(text));
             object.filter(|_| only).or(Some(Cow::Borrowed(unnamed)))
         }
-        (Some(unnamed), Some(named)) => Some(Cow::Owned(format!("[{unnamed},{named}]"))),
+        Some(named) => Some(Cow::Owned(format!("[{unnamed},{named}]"))),
     }
 }
 
@@ -225,10 +244,9 @@ pub(super) fn function_response(answer: &str) -> Option<Cow<'_, str>> {
 
 /// What stands in an object of one member, if it is this one.
 pub(super) fn only_member<'t>(json: &'t str, name: &str) -> Option<Cow<'t, str>> {
-    let member = value::member(json, &[name])?;
-    let around = json.trim().len() - member.len();
-    // The name, and the blanks that writers of JSON put in between.
-    (around <= name.len() + r#"{"": }"#.len() && json.trim_start().starts_with('{'))
+    let mut members = value::members(json);
+    let (first, member) = members.next()?;
+    (first == name && members.next().is_none() && trimmed(json).ends_with('}'))
         .then(|| value::unquote(member))
 }
 

@@ -20,7 +20,7 @@ use opentelemetry_proto::tonic::common::v1::any_value::Value as Any;
 use opentelemetry_proto::tonic::common::v1::{AnyValue, ArrayValue, KeyValue};
 use prost::Message;
 
-use super::DIRECTORY;
+use super::{DIRECTORY, STANDARD};
 
 /// What letters become. The bytes of several of them are blanks in other encodings.
 const SIGNS: [&str; 22] = [
@@ -205,8 +205,7 @@ fn whatever_comes_is_read_and_judged() {
 
 /// Reads what can be read of a request; the rest is refused, span by span.
 fn read(normalizer: &Normalizer, request: &[u8], is_logs: bool, reports: &mut Vec<Report>) {
-    let policy = Name::Standard.policy();
-    let mut batch = normalizer.batch(&policy);
+    let mut batch = normalizer.batch(&STANDARD);
     let limits = Limits::default();
     if is_logs {
         let logs = otlp::logs(request, &limits).flatten();
@@ -240,7 +239,12 @@ fn judge(reports: &[Report], profile: Name) {
     }
 }
 
-fn tell<'r>(state: &mut RunState, reports: impl Iterator<Item = &'r Report>, policy: &Policy) {
+/// Tells a run what reports say, one after the other.
+pub(super) fn tell<'r>(
+    state: &mut RunState,
+    reports: impl Iterator<Item = &'r Report>,
+    policy: &Policy,
+) {
     for report in reports {
         let input = Input::Reports {
             at_ms: 1,

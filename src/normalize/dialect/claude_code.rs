@@ -27,7 +27,7 @@ use crate::engine::event::{
 use crate::engine::policy::{Policy, ToolSettings};
 use crate::normalize::facts::Slot;
 use crate::normalize::reading::Reading;
-use crate::normalize::records::{Record, count, flag, id, pick, text};
+use crate::normalize::records::{Record, count, flag, id, json, pick, text};
 use crate::normalize::{Outcome, Report, fingerprint, tool_names, value};
 use crate::otlp::{Attributes, LogView, ValueView};
 
@@ -150,7 +150,8 @@ fn tool_record(record: &mut Record<'_, '_>) {
     } else {
         Recorded::NotRecorded
     };
-    let input = text(input);
+    let (input, parameters) = (json(input), json(parameters));
+    let input = input.as_deref();
     // Long texts are cut off in the input: how long it was, is told.
     let size = count(input_size).unwrap_or(0);
     let whole = input.filter(|input| input.len() as u64 >= size);
@@ -158,7 +159,7 @@ fn tool_record(record: &mut Record<'_, '_>) {
     let call = call(
         tool,
         call_id,
-        arguments(&how, tool, whole, text(parameters)),
+        arguments(&how, tool, whole, parameters.as_deref()),
         output,
         failed.then(|| value::failure(reason)),
     );
@@ -193,7 +194,7 @@ fn refusal(record: &mut Record<'_, '_>) {
     let call = call(
         tool,
         call_id,
-        arguments(&record.how(tool), tool, None, text(parameters)),
+        arguments(&record.how(tool), tool, None, json(parameters).as_deref()),
         Recorded::NotRecorded,
         Some(value::failure(&reason)),
     );

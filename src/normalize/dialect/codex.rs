@@ -16,7 +16,7 @@ use std::borrow::Cow;
 
 use crate::engine::event::{Body, Failure, ModelCall, Recorded, ToolCall};
 use crate::engine::policy::{Policy, ToolSettings};
-use crate::normalize::records::{Record, count, flag, id, pick, text};
+use crate::normalize::records::{Record, count, flag, id, json, pick, text};
 use crate::normalize::{Outcome, Report, fingerprint, shell, tool_names, value};
 use crate::otlp::LogView;
 
@@ -56,7 +56,8 @@ fn tool(record: &mut Record<'_, '_>) {
     );
     let tool = text(tool).unwrap_or_default();
     let printed = output.as_str().map(Printed::of);
-    let command = text(arguments).map(command).unwrap_or_default();
+    let given = json(arguments).unwrap_or_default();
+    let command = command(&given);
     let error = failure(flag(success), &command, printed.as_ref());
     let how = record.how(tool);
     let call = ToolCall {
@@ -66,7 +67,7 @@ fn tool(record: &mut Record<'_, '_>) {
         traits: fingerprint::traits(
             &how,
             tool,
-            text(arguments).unwrap_or_default(),
+            &given,
             printed.as_ref().map_or("", |printed| printed.body),
         ),
         input: value::input_of(&how, arguments),

@@ -24,7 +24,7 @@ use crate::engine::event::{Answer, Body, Failure, ModelCall, Recorded, ToolCall}
 use crate::engine::policy::Policy;
 use crate::normalize::facts::Slot;
 use crate::normalize::reading::{Reading, json_text, member_text};
-use crate::normalize::records::{Record, count, flag, pick, text};
+use crate::normalize::records::{Record, count, flag, json, pick, text};
 use crate::normalize::{Outcome, Report, fingerprint, shell, tool_names, value};
 use crate::otlp::{LogView, ValueView};
 
@@ -194,11 +194,12 @@ fn tool_record(record: &mut Record<'_, '_>) {
         ],
     );
     let tool = text(tool).unwrap_or_default();
-    let input = text(arguments).unwrap_or_default();
-    let command = member_text(input, &["command"]).unwrap_or_default();
+    let input = json(arguments).unwrap_or_default();
+    let command = member_text(&input, &["command"]).unwrap_or_default();
     let said = text(error).or(text(kind));
     // Without the output a search that found nothing cannot be told from one that failed: it gets the benefit.
-    let exit = text(metadata).and_then(|data| exit_failure(data, &command, ""));
+    let metadata = json(metadata);
+    let exit = metadata.and_then(|data| exit_failure(&data, &command, ""));
     let error = if flag(success) == Some(false) || said.is_some() {
         Some(value::failure(said.unwrap_or_default()))
     } else {
@@ -214,7 +215,7 @@ fn tool_record(record: &mut Record<'_, '_>) {
         hands_off: tool_names::hands_off(tool),
         writes: tool_names::writes(tool),
         guarded: None,
-        traits: fingerprint::traits(&how, tool, input, ""),
+        traits: fingerprint::traits(&how, tool, &input, ""),
     };
     let duration_ms = count(duration).unwrap_or(0);
     record.tell_finished_call(b"tool_call", None, duration_ms, call);

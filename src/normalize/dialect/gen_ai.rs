@@ -212,8 +212,8 @@ pub(super) fn tell_unseen_tools(reading: &mut Reading<'_, '_>) {
 /// Whether the span is that of AG2's agent that makes the calls that another asked for: control goes to and fro between
 /// the two at every call, and nobody hands over.
 fn is_executor(reading: &Reading<'_, '_>) -> bool {
-    let messages = reading.facts.text(Slot::OutputMessages);
-    messages.is_some_and(|messages| value::member(messages, &["0", "role"]) == Some("\"tool\""))
+    let messages = json_text(reading.facts.value(Slot::OutputMessages));
+    messages.is_some_and(|messages| value::member(&messages, &["0", "role"]) == Some("\"tool\""))
 }
 
 fn handoff(reading: &mut Reading<'_, '_>) {

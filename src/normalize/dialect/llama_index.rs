@@ -17,7 +17,8 @@ use crate::engine::event::Answer;
 use crate::normalize::answer::{self, Asked};
 use crate::normalize::call::Call;
 use crate::normalize::history::History;
-use crate::normalize::reading::{Reading, event_text, member_text};
+use crate::normalize::reading::{Reading, event_text, event_value, member_text};
+use crate::normalize::records;
 use crate::normalize::reply::Reply;
 use crate::normalize::{Outcome, value, wrappers};
 use crate::otlp::SpanView;
@@ -101,7 +102,7 @@ fn tokens(span: &SpanView<'_>, names: [&str; 2]) -> u64 {
     let mut keys = places
         .iter()
         .flat_map(|place| names.map(|name| format!("{place}.{name}")));
-    keys.find_map(|key| event_text(span, ENDED, &key)?.parse().ok())
+    keys.find_map(|key| records::count(event_value(span, ENDED, &key)?))
         .unwrap_or(0)
 }
 

@@ -11,11 +11,9 @@
 //! *Runs.* `mcp.session.id` differs on every call of an in-memory client and keys nothing: the trace does. MCP knows no
 //! agents, no hand-offs and no end of a run.
 
-use std::borrow::Cow;
-
 use crate::normalize::call::Call;
 use crate::normalize::facts::Slot;
-use crate::normalize::reading::{Reading, member_text};
+use crate::normalize::reading::{Reading, json_text, member_text};
 use crate::normalize::{Outcome, value};
 
 use super::gen_ai;
@@ -49,15 +47,15 @@ pub(super) fn span(reading: &mut Reading<'_, '_>) -> Outcome {
 /// Reads one span of Logfire's.
 fn message(reading: &mut Reading<'_, '_>) -> Outcome {
     let attributes = reading.span.attributes;
-    let text = |key| attributes.find(key).and_then(|value| value.as_str());
-    let request = text("request").unwrap_or_default();
-    if value::member(request, &["method"]) == Some("\"tools/call\"")
-        && let Some(tool) = member_text(request, &["params", "name"])
+    let json = |key| attributes.find(key).and_then(json_text);
+    let request = json("request").unwrap_or_default();
+    if value::member(&request, &["method"]) == Some("\"tools/call\"")
+        && let Some(tool) = member_text(&request, &["params", "name"])
     {
         reading.tell_call(&Call {
             tool: &tool,
-            arguments: member_text(request, &["params", "arguments"]),
-            result: text("response").map(Cow::Borrowed),
+            arguments: member_text(&request, &["params", "arguments"]),
+            result: json("response"),
             ..Call::default()
         });
     }

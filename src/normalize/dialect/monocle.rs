@@ -18,7 +18,8 @@ use std::borrow::Cow;
 use crate::engine::event::Answer;
 use crate::normalize::call::Call;
 use crate::normalize::facts::Slot;
-use crate::normalize::reading::{Reading, event_text, json_text};
+use crate::normalize::reading::{Reading, event_text, event_value, json_text};
+use crate::normalize::records;
 use crate::normalize::reply::Reply;
 use crate::normalize::{Outcome, answer, value, wrappers};
 
@@ -71,7 +72,7 @@ fn tool(reading: &mut Reading<'_, '_>) {
 
 fn model(reading: &mut Reading<'_, '_>) {
     let metadata = |key| event_text(reading.span, "metadata", key);
-    let count = |key| metadata(key).and_then(|count| count.parse().ok());
+    let count = |key| records::count(event_value(reading.span, "metadata", key)?);
     let answered = match metadata("finish_type").as_deref() {
         Some("tool_call") => Answer::ToolCalls(asked(reading)),
         _ => said(reading).map_or(Answer::Unknown, |said| answer::text_alone(spoken(&said))),

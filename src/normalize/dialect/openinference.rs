@@ -235,14 +235,14 @@ fn chain(reading: &mut Reading<'_, '_>, framework: Framework) {
 /// stands for all of them, so that the run can be seen to have called tools that nobody saw.
 fn haystack_agent(reading: &mut Reading<'_, '_>) {
     let facts = reading.facts;
-    let Some(output) = facts.text(Slot::Output) else {
+    let Some(output) = json_text(facts.value(Slot::Output)) else {
         return;
     };
-    let Some(counts) = value::member(output, &["tool_call_counts"]) else {
+    let Some(counts) = value::member(&output, &["tool_call_counts"]) else {
         return;
     };
     let usage = |key| {
-        value::member(output, &["token_usage", key])
+        value::member(&output, &["token_usage", key])
             .and_then(|count| count.parse().ok())
             .unwrap_or(0)
     };
@@ -346,11 +346,12 @@ fn handoff(reading: &mut Reading<'_, '_>, receiver: &str) {
 }
 
 /// One member of a JSON object, or the whole value where there is no such member.
-fn part<'a>(whole: ValueView<'a>, member: &str, read: fn(ValueView<'a>) -> Recorded) -> Recorded {
-    let member = whole
-        .as_str()
+fn part(whole: ValueView<'_>, member: &str, read: fn(ValueView<'_>) -> Recorded) -> Recorded {
+    let json = json_text(whole);
+    let member = json
+        .as_deref()
         .and_then(|json| value::member(json, &[member]));
-    read(member.map_or(whole, ValueView::Str))
+    member.map_or_else(|| read(whole), |member| read(ValueView::Str(member)))
 }
 
 #[cfg(test)]

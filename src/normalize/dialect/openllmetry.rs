@@ -142,10 +142,8 @@ fn tool(reading: &mut Reading<'_, '_>) {
         .or_else(|| facts.text(Slot::EntityName));
     let tool = tool.unwrap_or_else(|| reading.span.name.trim_end_matches(".tool"));
     // In JavaScript the span is named for the class of the tool.
-    let output = facts
-        .text(Slot::Output)
-        .filter(|_| !facts.has(Slot::ToolName));
-    let message = output.and_then(wrappers::langchain_message);
+    let output = json_text(facts.value(Slot::Output)).filter(|_| !facts.has(Slot::ToolName));
+    let message = output.as_deref().and_then(wrappers::langchain_message);
     let named = message.and_then(|message| message.tool);
     let mut call = Call::of(named.as_deref().unwrap_or(tool), facts);
     // Older versions had no keys of their own for them.
