@@ -413,6 +413,31 @@ mod tests {
         assert!(told("LangGraph", "<workflow>").is_empty());
     }
 
+    /// Calls of which each is the first of a message of its own, as in `OpenAI`'s responses, are as many calls, however their
+    /// arguments are written.
+    #[test]
+    fn each_message_has_its_calls() {
+        let call = |message: usize, key: &str| {
+            format!("llm.output_messages.{message}.message.tool_calls.0.tool_call.{key}")
+        };
+        let attributes = json!({"openinference.span.kind": "LLM", "llm.model_name": "m",
+            call(0, "id"): "c1", call(0, "function.name"): "search", call(0, "function.arguments"): {"query": "x"},
+            call(1, "id"): "c2", call(1, "function.name"): "read", call(1, "function.arguments"): r#"{"path":"a"}"#});
+        let expected = [
+            "model m 0+0 ToolCalls(2)",
+            r#"asked search({"query":"x"})"#,
+            r#"asked read({"path":"a"})"#,
+        ];
+        check(
+            Captured::new(
+                "openinference.instrumentation.openai",
+                "response",
+                &attributes,
+            ),
+            &expected,
+        );
+    }
+
     const LANGCHAIN: &str = "openinference.instrumentation.langchain";
     const OPENAI_AGENTS: &str = "openinference.instrumentation.openai_agents";
     const SMOLAGENTS: &str = "openinference.instrumentation.smolagents";
