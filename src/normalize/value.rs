@@ -335,7 +335,7 @@ fn without_value(view: ValueView<'_>) -> Option<Recorded> {
 }
 
 /// Whether a text stands in the place of a hidden value: a word for it in brackets or the like, or nothing but asterisks.
-/// `__REDACTED__` is `OpenInference`'s, then come Koog's and `LiteLLM`'s; Logfire says why it hid one.
+/// `__REDACTED__` is `OpenInference`'s, `HIDDEN:non-empty` Koog's; Logfire says why it hid one.
 fn is_marker(text: &str) -> bool {
     const WHOLE: [&str; 3] = ["REDACTED", "HIDDEN:non-empty", "redacted-by-litellm"];
     const WORDS: [&str; 6] = [

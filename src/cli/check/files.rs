@@ -148,10 +148,7 @@ impl Reader {
 
     /// One request as OTLP/JSON.
     fn object(&mut self, object: &str, sink: Sink<'_>) -> Result<(), Box<dyn Error>> {
-        if !object.starts_with('{') {
-            return Err(NOT_KNOWN.into());
-        }
-        let keys: Keys = serde_json::from_str(object)?;
+        let keys = Keys::of(object).ok_or(NOT_KNOWN)??;
         let (signal, request) = if keys.spans.is_some() {
             (Signal::Traces, otlp::json::traces_to_bytes(object)?)
         } else if keys.logs.is_some() {
@@ -291,10 +288,19 @@ struct Keys<'a> {
     events: Option<&'a RawValue>,
 }
 
+impl<'a> Keys<'a> {
+    /// The keys of an object; `None` of other JSON. A list would be taken for the values of the keys in their order.
+    fn of(json: &'a str) -> Option<serde_json::Result<Self>> {
+        json.starts_with('{').then(|| serde_json::from_str(json))
+    }
+}
+
 /// Whether the first object of a file is a run of events.
 fn is_events_file(bytes: &[u8]) -> bool {
-    let mut objects = serde_json::Deserializer::from_slice(bytes).into_iter::<Keys>();
-    matches!(objects.next(), Some(Ok(keys)) if keys.events.is_some())
+    let mut objects = serde_json::Deserializer::from_slice(bytes).into_iter::<&RawValue>();
+    let first = objects.next().and_then(Result::ok);
+    let keys = first.and_then(|object| Keys::of(object.get())?.ok());
+    keys.is_some_and(|keys| keys.events.is_some())
 }
 
 /// The bytes of a file, or of standard input.

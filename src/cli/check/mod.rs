@@ -298,12 +298,14 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let mut zipped = GzEncoder::new(Vec::new(), Compression::fast());
         zipped.write_all(plain.as_bytes()).unwrap();
-        let files: [(&str, Vec<u8>); 5] = [
+        let files: [(&str, Vec<u8>); 6] = [
             ("a.jsonl", plain.into()),
             ("b.jsonl.gz", zipped.finish().unwrap()),
             ("c.jsonl", format!("{spans}\n{spans}\n").into()),
             ("d.json", spans.replace(',', ",\n").into()),
             ("e.json", format!("[{spans},\n {spans}]").into()),
+            // As many as there are keys by which objects are told apart.
+            ("f.json", format!("[{}]", [spans; 4].join(",")).into()),
         ];
         for (name, bytes) in files {
             let path = dir.path().join(name);

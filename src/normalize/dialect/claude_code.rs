@@ -96,7 +96,8 @@ fn tool_span(reading: &mut Reading<'_, '_>) {
     });
     let error = reading.failure();
     let call_id = id(call_id);
-    let call = call(tool, call_id, input, output, error);
+    let mut call = call(tool, input, output, error);
+    call.call_id = call_id.map(|id| value::id_hash(&[id.as_bytes()]));
     reading.tell_at(span.end_ns, Body::ToolCall(call));
     if let (Some(to), Some(call_id)) = (text(subagent), call_id) {
         reading.tell_named(delegation_id(call_id), delegation(to));
@@ -110,7 +111,8 @@ fn execution(reading: &mut Reading<'_, '_>) {
     };
     let error = reading.failure();
     let nothing = Recorded::NotRecorded;
-    let call = call("", Some(call_id), unknown(), nothing, error);
+    let mut call = call("", unknown(), nothing, error);
+    call.call_id = Some(value::id_hash(&[call_id.as_bytes()]));
     reading.tell(Body::ToolCall(call));
 }
 
@@ -158,7 +160,6 @@ fn tool_record(record: &mut Record<'_, '_>) {
     let call_id = id(call_id);
     let call = call(
         tool,
-        call_id,
         arguments(&how, tool, whole, parameters.as_deref()),
         output,
         failed.then(|| value::failure(reason)),
@@ -193,7 +194,6 @@ fn refusal(record: &mut Record<'_, '_>) {
     let call_id = id(call_id);
     let call = call(
         tool,
-        call_id,
         arguments(&record.how(tool), tool, None, json(parameters).as_deref()),
         Recorded::NotRecorded,
         Some(value::failure(&reason)),
@@ -201,16 +201,16 @@ fn refusal(record: &mut Record<'_, '_>) {
     record.tell_finished_call(b"tool_decision", call_id, 0, call);
 }
 
+/// A call, without its id.
 fn call(
     tool: &str,
-    call_id: Option<&str>,
     (input, traits): (Recorded, Traits),
     output: Recorded,
     error: Option<Failure>,
 ) -> ToolCall {
     ToolCall {
         tool: value::name(tool),
-        call_id: call_id.map(|id| value::id_hash(&[id.as_bytes()])),
+        call_id: None,
         input,
         output,
         error,

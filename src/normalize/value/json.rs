@@ -192,8 +192,9 @@ impl<'t> Json<'t> {
     }
 
     fn four_digits(&mut self) -> Option<u32> {
-        let digits = self.text.as_bytes().get(self.at..self.at + 4)?;
+        let from = self.at;
         self.at += 4;
+        let digits = self.text.as_bytes().get(from..self.at)?;
         digits.iter().try_fold(0, |number, digit| {
             Some(number << 4 | char::from(*digit).to_digit(16)?)
         })
@@ -305,8 +306,7 @@ mod tests {
         let found = read(text, &mut Reader::for_output(&ToolSettings::PLAIN));
         assert_eq!(found == Found::Value, expected.is_ok(), "{text}");
         let ends_early = expected.is_err_and(|error| error.is_eof())
-            && text.trim_start().starts_with(['[', '{'])
-            && !text.contains("\\u");
+            && text.trim_start().starts_with(['[', '{']);
         assert!(!ends_early || found == Found::Beginning, "{text}");
         let expected = serde_json::from_str::<String>(text).ok();
         assert_eq!(unquoted(text).as_deref(), expected.as_deref(), "{text}");
