@@ -157,10 +157,14 @@ fn tool_record(record: &mut Record<'_, '_>) {
     // Long texts are cut off in the input: how long it was, is told.
     let size = count(input_size).unwrap_or(0);
     let whole = input.filter(|input| input.len() as u64 >= size);
+    let (mut given, traits) = arguments(&how, tool, whole, parameters.as_deref());
+    if given == Recorded::NotRecorded && input.is_some() {
+        given = Recorded::Redacted;
+    }
     let call_id = id(call_id);
     let call = call(
         tool,
-        arguments(&how, tool, whole, parameters.as_deref()),
+        (given, traits),
         output,
         failed.then(|| value::failure(reason)),
     );
@@ -425,7 +429,7 @@ mod tests {
         assert_eq!(told[1].start_ns, told[0].start_ns);
     }
 
-    /// Given an input of which long texts were cut off, as its size tells, the arguments are not known; a shell's command is.
+    /// Given an input of which long texts were cut off, as its size tells, the arguments are hidden; a shell's command is known.
     #[test]
     fn what_was_cut_off_is_not_known() {
         let write = |content: &str, size: usize| {
@@ -437,7 +441,7 @@ mod tests {
         };
         assert!(write("fn main() {}", 0).input.value().is_some());
         let cut = write("use std::fs…", 900);
-        assert_eq!((cut.input, cut.traits.main), (Recorded::NotRecorded, None));
+        assert_eq!((cut.input, cut.traits.main), (Recorded::Redacted, None));
         let shell = json!({"event.name": "tool_result", "session.id": "s", "tool_name": "Bash", "tool_use_id": "1",
             "tool_input": r#"{"command":"make…"}"#, "tool_input_size_bytes": "900",
             "tool_parameters": r#"{"full_command":"make all"}"#});
