@@ -119,10 +119,16 @@ pub(super) fn asked_by(message: &str) -> Vec<Asked<'_>> {
     }
 }
 
-/// What the event `gen_ai.choice` says: what was answered, and the calls that the answer asks for.
+/// What the event `gen_ai.choice` says: what was answered, and the calls that the answer asks for, within the message or, as
+/// traceloop writes them, beside it.
 pub(super) fn of_choice(body: &str) -> (Answer, Vec<Asked<'_>>) {
     let message = value::member(body, &["message"]).unwrap_or(body);
-    let asked = calls_of(message);
+    let within = calls_of(message);
+    let asked = if within.is_empty() {
+        calls_of(body)
+    } else {
+        within
+    };
     let said = || {
         let content = value::member(message, &["content"])?;
         let first = value::member(content, &["0", "text"]).unwrap_or(content);

@@ -8,7 +8,7 @@
 //! - the GenAI conventions: a part `tool_call_response`;
 //! - `OpenAI`'s chat and what follows it: a message of the role `tool`; its responses: an item `function_call_output`;
 //! - Anthropic: a block `tool_result`; Bedrock: a block `toolResult`;
-//! - older versions of traceloop: flat keys, which [`Facts`] has read;
+//! - older versions of traceloop: flat keys, which [`Facts`] has read, for Anthropic with its blocks as JSON text in one;
 //! - older conventions: a span event a message (`gen_ai.tool.message`), its members in the event's attributes, or as JSON in one.
 
 use std::borrow::Cow;
@@ -58,6 +58,14 @@ impl ToolAnswer<'_> {
     /// The identity under which it is told once in a trace, by span or by log record.
     pub(super) fn identity(&self, trace: &[u8; 16]) -> u64 {
         value::id_hash(&[b"gen_ai.tool.message", trace, self.id.as_bytes()])
+    }
+
+    fn into_owned(self) -> ToolAnswer<'static> {
+        ToolAnswer {
+            id: Cow::Owned(self.id.into_owned()),
+            content: self.content.map(|content| Cow::Owned(content.into_owned())),
+            failed: self.failed,
+        }
     }
 }
 
@@ -329,16 +337,37 @@ impl<'a> Given<'a> {
     }
 
     fn newest(&self) -> Vec<ToolAnswer<'a>> {
-        let answers = self.answers.iter().filter(|answer| !answer.id.is_empty());
-        let mut answers: Vec<_> = answers.collect();
-        answers.sort_by_key(|answer| answer.place);
-        let newest = answers.len().saturating_sub(ASKED_MAX);
-        let answers = answers.drain(newest..).map(|answer| ToolAnswer {
-            id: Cow::Borrowed(answer.id),
-            content: json_text(answer.content),
-            failed: false,
-        });
-        answers.collect()
+        let mut given: Vec<_> = self.answers.iter().collect();
+        given.sort_by_key(|answer| answer.place);
+        let mut answers: Vec<_> = given.into_iter().flat_map(Flat::answers).collect();
+        let left_out = answers.len().saturating_sub(ASKED_MAX);
+        answers.drain(..left_out);
+        answers
+    }
+}
+
+impl<'a> Flat<'a> {
+    /// What tools answered in the message: it names a call, or has a block for each.
+    fn answers(&self) -> Vec<ToolAnswer<'a>> {
+        let content = json_text(self.content);
+        if !self.id.is_empty() {
+            return vec![ToolAnswer {
+                id: Cow::Borrowed(self.id),
+                content,
+                failed: false,
+            }];
+        }
+        let blocks = |content: &str| content.starts_with('[') && content.contains("tool_result");
+        let mut answers: Vec<_> = match content.filter(|content| blocks(content)) {
+            Some(Cow::Borrowed(content)) => value::items(content).filter_map(of_part).collect(),
+            Some(Cow::Owned(content)) => {
+                let answers = value::items(&content).filter_map(of_part);
+                answers.map(ToolAnswer::into_owned).collect()
+            }
+            None => Vec::new(),
+        };
+        answers.retain(|answer| !answer.id.is_empty());
+        answers
     }
 }
 
@@ -375,5 +404,33 @@ mod tests {
             assert_eq!(answers, [("c1", Some("[]")), ("c2", Some("x"))]);
             keys.reverse();
         }
+    }
+
+    /// Given Anthropic's messages, whose content is a list of blocks: what tools answered is in the blocks, written as JSON text
+    /// or structured, and the model's own are none.
+    #[test]
+    fn blocks_within_flat_keys_are_read() {
+        let asked = r#"[{"type": "tool_use", "id": "c1", "name": "search", "input": {}}]"#;
+        let answered = r#"[{"type": "tool_result", "tool_use_id": "c1", "content": "[]"},
+            {"type": "text", "text": "tool_result"}, {"type": "tool_result", "tool_use_id": "c2", "content": "x", "is_error": true}]"#;
+        let mut given = Given::default();
+        for (key, text) in [
+            ("0.content", "Go."),
+            ("1.content", asked),
+            ("1.role", "assistant"),
+            ("2.content", answered),
+            ("2.role", "user"),
+        ] {
+            given.read(key, ValueView::Str(text));
+        }
+        let answers = given.newest();
+        let answers: Vec<_> = answers
+            .iter()
+            .map(|answer| (&*answer.id, answer.content.as_deref(), answer.failed))
+            .collect();
+        assert_eq!(
+            answers,
+            [("c1", Some("[]"), false), ("c2", Some("x"), true)]
+        );
     }
 }

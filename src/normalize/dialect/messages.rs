@@ -3,7 +3,9 @@
 //! *One event a message* (`gen_ai.user.message`, `gen_ai.tool.message`, `gen_ai.choice` and so on): the whole history is
 //! written again for every call of the model. A message has no identity, so it is told under one made of its trace and its
 //! words or its call's id, and told again it changes nothing; where the history comes in one request, as it mostly does,
-//! only what follows the last answer in it is told at all ([`Retold`]).
+//! only what follows the last answer in it is told at all ([`Retold`]). traceloop writes the answer of a tool without the call's
+//! id: it is that of the next call for which the message of the model before it asked, and has one choice for each block of an
+//! answer of Anthropic's.
 //!
 //! *One event a call* (`gen_ai.client.inference.operation.details`): input and output stand in its attributes, and only
 //! what follows the last answer in the input is new.
@@ -40,7 +42,7 @@ pub(super) fn log(
     out: &mut Vec<Report>,
 ) -> Outcome {
     let name = name_of(log);
-    retold.meet(name, log.span_id, out);
+    retold.meet(name, log, out);
     if !name.starts_with("gen_ai.") {
         return match Dialect::of_scope(log.scope_name) {
             Dialect::None => Outcome::NoDialect,
@@ -60,7 +62,7 @@ pub(super) fn log(
     record.agent = facts.text(Slot::Agent).map(Cow::Borrowed);
     match name {
         "gen_ai.user.message" => user_message(&mut record, &body(log)),
-        "gen_ai.tool.message" => tool_message(&mut record, &body(log)),
+        "gen_ai.tool.message" => tool_message(&mut record, &body(log), retold),
         "gen_ai.choice" => choice(&mut record, &body(log)),
         OPERATION_DETAILS => details(&mut record, &facts),
         // What the model said before, what it is told at first, and what others think of its answers.
@@ -84,22 +86,31 @@ fn name_of<'a>(log: &LogView<'a>) -> &'a str {
 pub(crate) struct Retold {
     /// The model call's span, and how many reports there were before its first message.
     began: Option<([u8; 8], usize)>,
+    /// The ids of the calls for which the model asked in its last message that are not answered yet, the first one last.
+    asked: Vec<String>,
 }
 
 impl Retold {
     /// Looks at a record of a span before it is read.
-    fn meet(&mut self, name: &str, of_span: [u8; 8], out: &mut Vec<Report>) {
+    fn meet(&mut self, name: &str, log: &LogView<'_>, out: &mut Vec<Report>) {
+        let of_span = log.span_id;
         let is_input = match name {
             "gen_ai.system.message" | "gen_ai.user.message" | "gen_ai.tool.message" => true,
             "gen_ai.assistant.message" => {
                 if let Some((_, reports)) = self.began.filter(|(span, _)| *span == of_span) {
                     out.truncate(reports);
                 }
+                let body = body(log);
+                let asked = answer::asked_by(&body).into_iter().rev();
+                self.asked = asked.map(|asked| asked.id.into_owned()).collect();
                 true
             }
             _ => false,
         };
         let goes_on = self.began.is_some_and(|(span, _)| span == of_span);
+        if !goes_on && name != "gen_ai.assistant.message" {
+            self.asked.clear();
+        }
         if !is_input || of_span == [0; 8] {
             self.began = None;
         } else if !goes_on {
@@ -117,9 +128,15 @@ fn body<'a>(log: &LogView<'a>) -> Cow<'a, str> {
 
 fn user_message(record: &mut Record<'_, '_>, body: &str) {
     // Some providers hand what tools answered to the model as what the user says.
-    let is_answer = !given::of_message(body).is_empty();
-    if let Some(content) = value::member(body, &["content"]).filter(|_| !is_answer) {
-        tell_turn(record, content);
+    let answers = given::of_message(body);
+    if answers.is_empty() {
+        if let Some(content) = value::member(body, &["content"]) {
+            tell_turn(record, content);
+        }
+        return;
+    }
+    for answer in answers.iter().filter(|answer| !answer.id.is_empty()) {
+        tell_answer(record, answer);
     }
 }
 
@@ -135,8 +152,10 @@ fn tell_turn(record: &mut Record<'_, '_>, words: &str) {
     }
 }
 
-fn tool_message(record: &mut Record<'_, '_>, body: &str) {
+fn tool_message(record: &mut Record<'_, '_>, body: &str, retold: &mut Retold) {
     let id = member_text(body, &["id"]).or_else(|| member_text(body, &["tool_call_id"]));
+    let next = retold.asked.pop();
+    let id = id.or(next.map(Cow::Owned));
     if let Some(id) = id.filter(|id| names::is_id(id)) {
         let answer = ToolAnswer {
             id,
@@ -155,15 +174,18 @@ fn tell_answer(record: &mut Record<'_, '_>, answer: &ToolAnswer<'_>) {
 }
 
 fn choice(record: &mut Record<'_, '_>, body: &str) {
-    if value::member(body, &["index"]).is_some_and(|index| index != "0") {
+    let (answer, asked) = answer::of_choice(body);
+    let is_first = value::member(body, &["index"]).is_none_or(|index| index == "0");
+    if is_first {
+        let call = ModelCall {
+            answer,
+            ..ModelCall::default()
+        };
+        tell_model_call(record, call);
+    } else if value::member(body, &["tool_calls"]).is_none() {
+        // Another answer to choose from, not the next block of the same.
         return;
     }
-    let (answer, asked) = answer::of_choice(body);
-    let call = ModelCall {
-        answer,
-        ..ModelCall::default()
-    };
-    tell_model_call(record, call);
     for asked in asked {
         tell_asked(record, &asked);
     }
@@ -377,6 +399,61 @@ mod tests {
         );
         let bedrock =
             json!({"content": [{"toolResult": {"toolUseId": "c1", "content": [{"text": "[]"}]}}]});
-        assert!(told(CLIENT, &[("gen_ai.user.message", bedrock)]).is_empty());
+        assert_eq!(
+            told(CLIENT, &[("gen_ai.user.message", bedrock)]),
+            ["call with id (-) = 2 bytes"]
+        );
+    }
+
+    /// Given traceloop's events, in which calls stand beside the message, a choice is a block, and a tool's message names no call:
+    /// what was asked for is told, and what each tool answered as the answer to what was asked.
+    #[test]
+    fn traceloop_leaves_ids_out() {
+        const TRACELOOP: &str = "opentelemetry.instrumentation.openai.v1";
+        let beside = |index: u32, id: &str| {
+            let mut choice = asking(id);
+            let said = json!({"index": index, "finish_reason": "tool_calls", "message": {"content": null}});
+            choice
+                .as_object_mut()
+                .unwrap()
+                .extend(said.as_object().unwrap().clone());
+            ("gen_ai.choice", choice)
+        };
+        let block = (
+            "gen_ai.choice",
+            json!({"index": 0, "finish_reason": "tool_use", "message": {"content": "I look."}}),
+        );
+        let asked = r#"asked search({"query":"x"})"#;
+        assert_eq!(
+            told(TRACELOOP, &[beside(0, "c1")]),
+            ["model ? 0+0 ToolCalls(1)", asked]
+        );
+        assert_eq!(
+            told(TRACELOOP, &[block, beside(1, "c1")]),
+            ["model ? 0+0 ToolCalls(1)", asked]
+        );
+        let mut both = asking("c1");
+        both["tool_calls"]
+            .as_array_mut()
+            .unwrap()
+            .push(asking("c2")["tool_calls"][0].clone());
+        let answers = |texts: &[&str]| {
+            let answer = |text: &&str| ("gen_ai.tool.message", json!({"content": text}));
+            let messages = [("gen_ai.assistant.message", both.clone())].into_iter();
+            let records: Vec<_> = messages.chain(texts.iter().map(answer)).collect();
+            let reports = recorded(TRACELOOP, &records);
+            let events = reports.iter().flat_map(|report| &report.events);
+            events.map(|event| event.id).collect::<Vec<_>>()
+        };
+        let ids = answers(&["[]", "x", "of nobody"]);
+        assert_eq!(ids.len(), 2);
+        let named = |id: &str| {
+            let reports = recorded(
+                TRACELOOP,
+                &[("gen_ai.tool.message", json!({"id": id, "content": "x"}))],
+            );
+            reports[0].events[0].id
+        };
+        assert_eq!(ids, [named("c1"), named("c2")]);
     }
 }
