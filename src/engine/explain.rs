@@ -137,7 +137,7 @@ fn sameness(rule: Rule) -> &'static str {
             "The tool is one, the arguments differ, and the results are equal once times, ids and durations are masked."
         }
         Rule::SameError => {
-            "The tool is one, and the errors are equal once times, ids and durations are masked."
+            "The tool is one, or several failed in a row, and the errors are equal once times, ids and durations are masked."
         }
         Rule::ToolCycle => {
             "Each call has the arguments and the result that it had the round before."

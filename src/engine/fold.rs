@@ -14,6 +14,7 @@ pub(crate) mod marks;
 mod packing;
 pub(super) mod question;
 pub(crate) mod recent;
+mod recovery;
 pub(crate) mod speech;
 pub(crate) mod tags;
 pub(crate) mod tally;
@@ -171,7 +172,7 @@ impl Fold {
         }
         self.control
             .note_result(policy.progress_aware && self.brings_news(&judged));
-        self.productive(&judged, policy);
+        self.recover_by_call(&judged, policy);
         self.keep(findings, own);
         self.remember(&judged);
     }
@@ -206,6 +207,12 @@ impl Fold {
         let mut findings = rules::of_model_call(self, call, model, spent, own);
         if let Answer::Text(Some(text @ 1..)) = model.answer {
             findings.extend(rules::of_text(self, call, text, policy));
+            if findings.is_empty() {
+                self.recover_by_text(policy);
+            }
+        }
+        if call.error.is_none() {
+            self.recover_by_model(policy);
         }
         self.totals.busy_ns = self.totals.busy_ns.max(call.end_ns);
         self.keep(findings, own);
@@ -274,17 +281,6 @@ impl Fold {
         self.keep(findings.into_iter().collect(), own);
         self.know(agent_key(&agent.name, &Recorded::NotRecorded));
         self.know(answer);
-    }
-
-    /// Counts a productive call for the open warnings, and resolves those from which the run has recovered.
-    fn productive(&mut self, judged: &Judged<'_>, policy: &Policy) {
-        if judged.outcome == Outcome::Fresh || self.may_be_news(judged) {
-            for kept in self.warnings.iter_mut().filter(|kept| kept.open) {
-                if let Some(enough) = kept.policy(policy).recovery_calls {
-                    kept.recover(enough);
-                }
-            }
-        }
     }
 
     /// The policy by which something that an agent does is judged. What is counted from here on is counted for it.

@@ -34,7 +34,7 @@ pub struct Policy {
     pub health: Health,
     /// Whether a repeat that brings something new counts as progress and not as part of a loop.
     pub progress_aware: bool,
-    /// Productive calls after which a warning resolves; absent: warnings stay open.
+    /// Productive calls, or answers to a user, after which a warning resolves; absent: warnings stay open.
     #[serde(default)]
     pub recovery_calls: Option<u32>,
     /// What counts as waiting; absent: nothing does.

@@ -122,6 +122,18 @@ pub(super) fn ended<'t>(
     Ended { result, failure }
 }
 
+/// Whether an error says no more than that a search which printed nothing ended with 1: it found nothing, and did not fail.
+pub(super) fn is_search_in_vain(error: &Failure, arguments: &str, result: Option<&str>) -> bool {
+    let is_blank =
+        result.is_none_or(|result| matches!(trimmed(result), "" | "\"\"" | "[]" | "null"));
+    let says_no_more = error.text.len() <= EXIT_BYTES_MAX && exit_code(&error.text) == Some(1);
+    let command = || value::command_line(arguments).unwrap_or_default();
+    is_blank && says_no_more && shell::looks_for(&command())
+}
+
+/// Longest error that says no more than an exit code: `Command failed with exit code 1`.
+const EXIT_BYTES_MAX: usize = 40;
+
 /// The failure of a command that was ended because it took too long: what it had printed until then is no error, and it will
 /// not pass by itself, unlike a server that does not answer in time.
 fn ended_in_vain() -> Failure {

@@ -294,7 +294,9 @@ impl Told<'_> {
                 value::answer_json(&how, json, arguments)
             }),
             error: if self.error.is_some() {
-                self.failure()
+                let in_vain =
+                    |error: &Failure| ended::is_search_in_vain(error, arguments, result.as_deref());
+                self.failure().filter(|error| !in_vain(error))
             } else {
                 told
             },

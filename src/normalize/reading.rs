@@ -7,8 +7,8 @@
 use std::borrow::Cow;
 
 use crate::engine::event::{
-    AgentSpan, Answer, Body, Event, Handoff, ID_BYTES_MAX, ModelCall, Recorded, RunEnd, SpanId,
-    Text, ToolCall, TraceId,
+    AgentSpan, Answer, Body, Event, Failure, Handoff, ID_BYTES_MAX, ModelCall, Recorded, RunEnd,
+    SpanId, Text, ToolCall, TraceId,
 };
 use crate::engine::policy::Policy;
 use crate::otlp::{SpanView, ValueView};
@@ -182,8 +182,12 @@ impl<'r, 'a> Reading<'r, 'a> {
         let arguments = call.arguments.as_deref().map(wrappers::arguments);
         let (result, told) = ended::told(&tool, arguments.as_deref(), whole, result.as_deref());
         let result = result.as_deref();
+        let in_vain = |error: &Failure| {
+            ended::is_search_in_vain(error, arguments.as_deref().unwrap_or_default(), result)
+        };
         let error = self
             .failure()
+            .filter(|error| !in_vain(error))
             .or_else(|| failed.then(|| value::failure("")))
             .map(|error| told_by_result(error, result))
             .or(told);

@@ -440,6 +440,197 @@ fn one_question_of_many_things() {
     );
 }
 
+/// Given values that name another thing each, of people, addresses, codes and days, or texts that have nothing in common, blanks
+/// and equal answers are no loop; the same people in other words are.
+#[test]
+fn values_that_are_names() {
+    let ask = |key: &str, value: &str, answer: &str| json!({"kind": "tool_call", "agent": "a", "tool": "look_up", "input": {key: value}, "output": answer});
+    for (key, values) in [
+        (
+            "email",
+            [
+                "ann@mail.example",
+                "bob@mail.example",
+                "cleo@mail.example",
+                "dan@mail.example",
+            ],
+        ),
+        (
+            "customer",
+            ["Ann Meier", "Bob Okafor", "Cleo Rossi", "Dan Singh"],
+        ),
+        (
+            "to",
+            [
+                "10115 Berlin",
+                "80331 München",
+                "20095 Hamburg",
+                "50667 Köln",
+            ],
+        ),
+        (
+            "region",
+            ["us-east-1", "us-west-2", "eu-central-1", "sa-east-1"],
+        ),
+        (
+            "address",
+            ["10.0.1.14", "10.0.2.7", "10.0.3.99", "192.168.1.77"],
+        ),
+        ("country", ["DE", "FR", "ES", "IT"]),
+        (
+            "from",
+            [
+                "2026-03-10T00:00:00Z",
+                "2026-03-11T00:00:00Z",
+                "2026-03-12T00:00:00Z",
+                "2026-03-13T00:00:00Z",
+            ],
+        ),
+        (
+            "text",
+            [
+                "The quarterly meeting was moved to Thursday because the auditorium is being renovated.",
+                "Photosynthesis converts sunlight into chemical energy stored in glucose molecules.",
+                "Our delivery van broke down near Leipzig, so its driver waited three hours.",
+                "Interest rates stayed unchanged after last week's council decision, analysts say.",
+            ],
+        ),
+    ] {
+        let answer =
+            "Nothing was flagged, and there is nothing that anybody would have to look at again.";
+        for answer in ["[]", answer] {
+            check(&values.map(|value| ask(key, value, answer)), &[]);
+        }
+    }
+    let forms = [
+        "orders of Ann Meier",
+        "Ann Meier orders",
+        "any orders by Ann Meier?",
+    ];
+    check(
+        &forms.map(|form| ask("query", form, "[]")),
+        &["empty_result_loop"],
+    );
+}
+
+/// Given an object that says something beside an empty list, it is no blank; given one that tells how a thing is that it names,
+/// the call did not fail.
+#[test]
+fn answers_that_look_like_none() {
+    let ask = |of: &str, answer: &Value| json!({"kind": "tool_call", "agent": "a", "tool": "get_account", "input": {"account": of}, "output": answer});
+    let accounts = ["ann", "bob", "cleo", "dan", "eve"];
+    let balances = (0..).zip(accounts);
+    let balances: Vec<_> = balances
+        .map(|(nth, of)| ask(of, &json!({"balance": 48_211 - 977 * nth, "holds": []})))
+        .collect();
+    check(&balances, &[]);
+    let jobs = accounts.map(|of| {
+        ask(
+            of,
+            &json!({"job_id": of, "status": "failed", "error": "out of memory"}),
+        )
+    });
+    check(&jobs, &[]);
+    let refused = accounts.map(|of| ask(of, &json!({"status": "failed", "error": "no such key"})));
+    check(&refused, &["no_progress", "same_error"]);
+}
+
+/// Given a linter that fails with the same fault at another place after each edit, it is the same failure.
+#[test]
+fn faults_that_move_are_the_same() {
+    for fault in [
+        "./a.go:LINE:5: undefined: foo",
+        "src/a.ts\n  LINE:5  error  'x' is not defined  no-undef",
+    ] {
+        let round = |line: usize| {
+            let fault = fault.replace("LINE", &line.to_string());
+            let edit = json!({"path": "a", "old": format!("left {}", line * 37), "new": format!("right {}", line * 91)});
+            [
+                failed("bash", "make lint", &format!("Exit code 1\n{fault}")),
+                json!({"kind": "tool_call", "agent": "a", "tool": "edit_file", "input": edit, "output": "The file has been updated."}),
+            ]
+        };
+        let answer = checked("", &(12..20).flat_map(round).collect::<Vec<_>>());
+        let warnings = answer["runs"][0]["warnings"].as_array().expect("warnings");
+        let mut rules = warnings.iter().map(|warning| &warning["rule"]);
+        assert!(
+            rules.any(|rule| rule == "repeated_tool_call_exact_input"),
+            "{answer:#}"
+        );
+    }
+}
+
+/// Given many tools that fail in a row with one error, or for want of a tool of that name, it is seen whichever is called; given
+/// one that works in between, or other errors, it is not.
+#[test]
+fn one_error_of_many_tools() {
+    let tools = [
+        "list_issues",
+        "get_issue",
+        "list_pulls",
+        "get_pull",
+        "get_me",
+        "search",
+        "list_runs",
+        "get_run",
+    ];
+    let refused = tools.map(|tool| failed(tool, "x", "Bad credentials (HTTP 401)"));
+    check(&refused, &["same_error"]);
+    check(&refused[..7], &[]);
+    let unknown = tools.map(|tool| failed(tool, tool, &format!("Unknown tool: {tool}")));
+    check(&unknown, &["same_error"]);
+    let mut works = refused.to_vec();
+    works.insert(4, call("list_teams", "x", "red, green and blue"));
+    check(&works, &[]);
+    let others =
+        tools.map(|tool| failed(tool, "x", &format!("no access to the {} of it", &tool[4..])));
+    check(&others, &[]);
+}
+
+/// Given agents side by side that read the same once each, nobody repeats; given one that reads it again and again, or workers
+/// that all do, somebody does.
+#[test]
+fn each_agent_begins_with_nothing() {
+    let read = |who: &str, name: &str| json!({"kind": "tool_call", who: name, "tool": "read_file", "input": {"path": "README.md"}, "output": "All about it."});
+    let names = ["a1", "a2", "a3", "a4", "a5", "a6", "a7", "a8"];
+    for who in ["agent", "worker"] {
+        check(&names.map(|name| read(who, name)), &[]);
+        let one: Vec<_> = names.iter().map(|_| read(who, "a1")).collect();
+        let found = ["no_progress", "repeated_tool_call_exact_input"];
+        check(&one, &found);
+        let three: Vec<_> = (0..9).map(|nth| read(who, names[nth % 3])).collect();
+        check(&three, &found);
+    }
+}
+
+/// Given a loop of tools, or of texts, that a user ends by asking for other things, its warnings resolve as the answers come.
+#[test]
+fn answers_to_a_user_are_a_way_out() {
+    let open = |events: &[Value]| {
+        let answer = checked("", events);
+        let warnings = answer["runs"][0]["warnings"].as_array().expect("warnings");
+        assert!(!warnings.is_empty(), "{answer:#}");
+        warnings
+            .iter()
+            .filter(|warning| warning["state"] == "open")
+            .count()
+    };
+    let turns = (0..12).flat_map(|turn| {
+        let answer = ["tides", "ships", "ports", "crews", "maps", "fees", "sails", "masts", "winds", "docks", "ropes", "keels"][turn];
+        [
+            json!({"kind": "user_message"}),
+            said(&format!("About {answer} there is this to be told: number {turn} is the one that {answer} are known by.")),
+        ]
+    });
+    let turns: Vec<_> = turns.collect();
+    let tools = vec![call("search", "harbour", "nothing new, the same as before"); 8];
+    let texts = vec![said("I will now go on with the next step of the plan."); 8];
+    for events in [tools, texts] {
+        assert!(open(&events) > 0);
+        assert_eq!(open(&[events, turns.clone()].concat()), 0);
+    }
+}
+
 /// Given a hand-off that a transfer tool and a hand-off span tell of, it is one: two of them are no bounce.
 #[test]
 fn a_hand_off_that_is_told_twice() {

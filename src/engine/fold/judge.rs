@@ -11,6 +11,7 @@ use crate::engine::window::calls::Call;
 use super::gist::gist;
 use super::marks::CallMark;
 use super::question::{Relation, relation};
+use super::tags::Tag;
 use super::totals::Spent;
 use super::trend::Trend;
 use super::waiting::Waiting;
@@ -193,8 +194,9 @@ pub(crate) fn tells_nothing(error: &str) -> bool {
         let word = word.trim_end_matches(':');
         names.iter().any(|name| word.eq_ignore_ascii_case(name))
     };
-    error.is_empty()
-        || (error.len() <= EXIT_CODE_BYTES_MAX && error.split_whitespace().any(is_name))
+    // A further line is what was printed.
+    let is_line = error.len() <= EXIT_CODE_BYTES_MAX && !error.trim().contains('\n');
+    error.is_empty() || (is_line && error.split_whitespace().any(is_name))
 }
 
 impl Fold {
@@ -324,6 +326,17 @@ impl Fold {
     /// Whether the same was asked among the newest calls; what is not known was not.
     pub(crate) fn asked_before(&self, judged: &Judged<'_>) -> bool {
         self.recent.of_key(judged.key).next().is_some()
+    }
+
+    /// Whether another agent or worker of the run asked the same and was answered the same, and this one asks for the first time,
+    /// as far as is remembered: each begins with nothing, and has to read for itself what others have read.
+    pub(crate) fn is_first_of_worker(&self, judged: &Judged<'_>) -> bool {
+        let are_several = judged.call.worker.is_some() || self.work.len() > 1;
+        let same = |mark: &CallMark| mark.result() == judged.result;
+        are_several
+            && judged.result.is_some()
+            && self.recent.of_key(judged.key).any(same)
+            && self.tags.lack(Tag::of(self, judged))
     }
 
     /// Whether the call went well, and the same call failed the last time.

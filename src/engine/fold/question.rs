@@ -4,6 +4,9 @@
 //! "ABC-1"}`, `check a.py`). An agent that rewords a question says the same words in another order, with other words around
 //! them. Both look alike as texts, and both may get the same answer each time; only the second one goes round. So what both say
 //! in the same places is the frame, value by value, and what is left is compared.
+//!
+//! Values that are names are no questions: a person's, an address, a code, or a day are another thing each, and so are long
+//! texts that have no word in common.
 
 use std::iter::zip;
 
@@ -30,16 +33,27 @@ pub(crate) enum Relation {
     Other,
 }
 
+/// What stands in a sample for what may not be shown, such as an address of mail.
+const HIDDEN: &str = "[redacted]";
+
 /// How the samples of two calls' arguments stand to each other.
 pub(crate) fn relation(left: &str, right: &str) -> Relation {
+    if left == right && left.contains(HIDDEN) {
+        // They differ where it is not shown.
+        return Relation::Other;
+    }
+    let may_be_names = !QUESTIONS.iter().any(|name| left.contains(name));
     let mut only = Only::default();
     let mut is_framed = false;
     for (left, right) in values(left, right) {
         let before = (only.left.len(), only.right.len());
         let has_frame = only.add(left, right);
-        // A whole phrase in place of another is a question in other words; a single word is a name.
-        let is_word = only.left.len() == before.0 + 1 || only.right.len() == before.1 + 1;
+        let (lefts, rights) = (&only.left[before.0..], &only.right[before.1..]);
+        // A whole phrase in place of another is a question in other words; a single word is a name, as are several.
+        let is_word = lefts.len() == 1 || rights.len() == 1;
         is_framed |= has_frame || is_word;
+        is_framed |= may_be_names && are_names(lefts) && are_names(rights);
+        is_framed |= lefts.len().min(rights.len()) >= UNRELATED_WORDS_MIN;
     }
     let Only { left, right } = only;
     let name = |words: &[&str], others: &[&str]| words.iter().any(|word| is_name(word, others));
@@ -181,18 +195,100 @@ fn is_apart(letter: char) -> bool {
     }
 }
 
+/// Fewest words of two texts that are no question in other words where they have none in common: who asks anew keeps some.
+const UNRELATED_WORDS_MIN: usize = 8;
+
+/// Names of arguments that hold a question, in which some languages write each thing with a capital.
+const QUESTIONS: [&str; 7] = [
+    "\"query\":",
+    "\"q\":",
+    "\"question\":",
+    "\"search\":",
+    "\"search_query\":",
+    "\"keywords\":",
+    "\"prompt\":",
+];
+
+/// Most words of a name.
+const NAME_WORDS_MAX: usize = 4;
+
+/// Whether words are a name together, each in capitals or with a capital at its beginning, perhaps with a number: `Ava Meier`,
+/// `10115 Berlin`.
+fn are_names(words: &[&str]) -> bool {
+    let is_number = |word: &str| word.bytes().all(|digit| digit.is_ascii_digit());
+    let is_one = |word: &&str| word.starts_with(char::is_uppercase) || is_number(word);
+    words.len() <= NAME_WORDS_MAX
+        && words.iter().all(is_one)
+        && !words.iter().all(|word| is_number(word))
+}
+
 /// Whether a word names something: not a word of grammar, and no number with a few letters around it, as `user14`, `W4711` and
-/// `3rd` are. A day is a name. Of a path, what it does not share with one of these counts.
+/// `3rd` are, unless the letters are others, as in `us-east-1` and `eu-west-1`. A day is a name, an address of a machine, and a
+/// code of two capitals. Of a path, what it does not share with one of these counts.
 fn is_name(word: &str, others: &[&str]) -> bool {
     let digits = |word: &str| word.bytes().filter(u8::is_ascii_digit).count();
-    let is_day = word.len() == 10 && digits(word) == 8 && word.matches('-').count() == 2;
-    let is_numbered = digits(word) > 0 && digits(own_part(word, others)) > 0;
+    if let Some(day) = day(word) {
+        return !others.iter().any(|other| self::day(other) == Some(day));
+    }
+    if is_address(word) || is_code(word) {
+        return true;
+    }
+    let own = own_part(word, others);
+    let is_numbered = digits(word) > 0 && digits(own) > 0 && !has_letters_of_its_own(own, others);
     let is_word = word.len() >= NAME_BYTES_MIN && word.contains(char::is_alphabetic);
     let is_grammar = || {
         let mut grammar = GRAMMAR.iter();
         grammar.any(|grammar| word.eq_ignore_ascii_case(grammar))
     };
-    is_day || (is_word && !is_numbered && !is_grammar())
+    is_word && !is_numbered && !is_grammar()
+}
+
+/// The day of a date, `2027-03-04`, alone or with a time behind it.
+fn day(word: &str) -> Option<&str> {
+    let (day, behind) = word.split_at_checked(10)?;
+    let is_day = day.bytes().enumerate().all(|(at, sign)| match at {
+        4 | 7 => sign == b'-',
+        _ => sign.is_ascii_digit(),
+    });
+    (is_day && (behind.is_empty() || behind.starts_with('T'))).then_some(day)
+}
+
+/// Whether a word is the address of a machine: four numbers with points between.
+fn is_address(word: &str) -> bool {
+    let mut numbers = 0;
+    word.split('.').all(|number| {
+        numbers += 1;
+        number.parse::<u8>().is_ok()
+    }) && numbers == 4
+}
+
+/// Whether a word is a code of two capitals, as countries have them.
+fn is_code(word: &str) -> bool {
+    word.len() == 2 && word.bytes().all(|letter| letter.is_ascii_uppercase())
+}
+
+/// Whether the letters of a word with digits are others than those of each of these, so that it is no number that was counted up,
+/// and no end by chance behind a name (`api-7d4f-x2v9k`): less than half of them stand at the beginning of one of these. A name
+/// with one number of several digits is one that was tried (`orchid_17`), whatever its letters are.
+fn has_letters_of_its_own(word: &str, others: &[&str]) -> bool {
+    let numbers = word.split(|letter: char| !letter.is_ascii_digit());
+    let mut numbers = numbers.filter(|number| !number.is_empty());
+    if let (Some(number), None) = (numbers.next(), numbers.next())
+        && number.len() > 1
+    {
+        return false;
+    }
+    let letters = |word: &str| -> String {
+        let letters = word.chars().filter(|letter| letter.is_alphabetic());
+        letters.map(|letter| letter.to_ascii_lowercase()).collect()
+    };
+    let own = letters(word);
+    let is_own = |other: &&str| {
+        let other = letters(other);
+        let (shared, _) = common_ends(own.as_bytes(), other.as_bytes());
+        shared * 2 < own.len() && !other.contains(&own)
+    };
+    own.len() >= NAME_BYTES_MIN && others.iter().all(is_own)
 }
 
 /// Of a path, `/v2/users/ann`, the parts by which it differs from that of these which it is most like.
@@ -353,6 +449,62 @@ mod tests {
             r#"{"email":"user7@mail.example","zip":"20000"}"#,
             Relation::Numbered,
         );
+    }
+
+    /// Given values that are names, of people, addresses, codes, days or ids, each is another thing.
+    #[test]
+    fn values_that_are_names() {
+        for (key, left, right) in [
+            ("customer", "Ava Meier", "Ben Okafor"),
+            ("to", "10115 Berlin", "80331 München"),
+            ("country", "DE", "FR"),
+            ("locale", "de_DE", "fr_FR"),
+            ("region", "us-east-1", "eu-central-1"),
+            ("ip", "10.0.1.14", "10.0.2.7"),
+            (
+                "id",
+                "0f21ddb6-6cad-4a26-8d11-6ece1738f7d9",
+                "f28c105d-1fb1-4c23-90c1-92cfd3ac94af",
+            ),
+            ("from", "2026-03-10T00:00:00Z", "2026-03-11T00:00:00Z"),
+            ("email", "[redacted]", "[redacted]"),
+            (
+                "text",
+                "Photosynthesis converts sunlight into chemical energy stored in glucose molecules.",
+                "Our delivery van broke down near Leipzig and the driver waited three hours.",
+            ),
+        ] {
+            let [left, right] = [left, right].map(|value| format!("{{\"{key}\":\"{value}\"}}"));
+            check(&left, &right, Relation::Other);
+        }
+        for (key, left, right, expected) in [
+            (
+                "since",
+                "2026-03-10T10:00:00Z",
+                "2026-03-10T10:05:00Z",
+                Relation::Numbered,
+            ),
+            ("order", "W4711", "W4712", Relation::Numbered),
+            ("page", "3rd", "4th", Relation::Numbered),
+            (
+                "pod",
+                "api-7d4f-x2v9k",
+                "api-7d4f-q8w5z",
+                Relation::Numbered,
+            ),
+            (
+                "version",
+                "release-1.2.3",
+                "release-1.2.4",
+                Relation::Numbered,
+            ),
+            ("query", "Ava Meier", "Meier Ava", Relation::Reworded),
+            ("query", "Ava Meier", "orders of ava", Relation::Reworded),
+            ("query", "", "", Relation::Numbered),
+        ] {
+            let [left, right] = [left, right].map(|value| format!("{{\"{key}\":\"{value}\"}}"));
+            check(&left, &right, expected);
+        }
     }
 
     /// Given texts of a script without blanks, their signs are compared as words are.

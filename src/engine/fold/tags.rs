@@ -51,6 +51,11 @@ impl Tags {
         push_bounded(&mut self.0, tag.0.unwrap_or(0), TAGS_MAX);
     }
 
+    /// Whether a call can be told, and is not among the newest ones.
+    pub(crate) fn lack(&self, tag: Tag) -> bool {
+        tag.0.is_some_and(|tag| !holds(&self.0, tag))
+    }
+
     /// The length of the shortest round, of those asked for, that the newest call closes for the third time. It is not made of
     /// rounds that are shorter than those asked for.
     pub(crate) fn goes_round(&self, newest: Tag, periods: RangeInclusive<usize>) -> Option<usize> {

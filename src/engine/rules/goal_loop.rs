@@ -15,8 +15,9 @@
 //! # When it stays silent
 //! It is a warning and never critical, for long work on one thing looks alike. An instruction that puts another thing into the
 //! words of an earlier one (the next town, the next file) is another errand. Instructions in JSON are a program's state and not
-//! an errand; an instruction of fewer than five such words says too little; a span within another of the same agent tells of
-//! one instruction. Asking a job for its state, again and again, under one instruction is no loop of this kind.
+//! an errand; an instruction of fewer than five such words says too little; a span within another of the same agent tells of one
+//! instruction. What each of several agents asks for the first time counts once. Asking a job for its state, again and again,
+//! under one instruction is no loop of this kind.
 
 use crate::engine::event::{AgentSpan, Event};
 use crate::engine::few::push_bounded;
@@ -130,7 +131,10 @@ pub(super) fn observe_call(
 ) -> Option<Finding> {
     let settings = policy.rules.goal_loop.as_ref()?;
     let (key, asked) = (judged.key?, fold.speech.instructions);
-    if asked < INSTRUCTIONS_MIN as u64 || judged.stands_aside() {
+    if asked < INSTRUCTIONS_MIN as u64
+        || judged.stands_aside()
+        || (policy.progress_aware && fold.is_first_of_worker(judged))
+    {
         return None;
     }
     let newest = fold.recent.iter().rev().take(WINDOW_CALLS - 1);

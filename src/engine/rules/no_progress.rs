@@ -14,19 +14,19 @@
 //!
 //! # When it stays silent
 //! Where progress is known, a new result, a written file, a state update or a memory write starts the count anew, calls of one
-//! model answer count once. A call whose result was not recorded counts for nothing, nor does waiting, a failure that may pass
-//! by itself, or a new call that gave nothing at all (a shell's `mkdir`) or failed without a word but its exit code; after one
-//! of these, one call more is needed. Where other tools bring something new between its calls, more are needed, and so they are
-//! for misses of a tool that found something lately. A question about another thing that finds nothing counts for nothing.
-//! Where arguments were not recorded, as many calls are needed as beside news, and mere acknowledgements count for nothing.
-//! Where each call asks for another thing, and for the second time only, as who waits for several jobs does, one more is
-//! needed, and so it is where other calls fail alike, which may be about other things. Tests that fail, of which others passed,
-//! count for nothing where each run is of another thing, such as another version. Short results start anew where something was
-//! done since, and so does a new question that finds nothing where something new came since. Where other tools bring something
-//! new, repeats must be six of the newest thirteen calls, unless the calls fail. A call that works after it failed is headway,
-//! whatever it brings; a result that says that what was asked about is still under way counts for nothing here, since several
-//! things may be waited for in turn; and of a list that is gone through by number (seed 1, 2, 3), eight items must fail in the
-//! same way.
+//! model answer count once. A call whose result was not recorded counts for nothing, nor does waiting, a failure that may pass by
+//! itself, or a new call that gave nothing at all (a shell's `mkdir`) or failed without a word but its exit code; after one of
+//! these, one call more is needed. Where other tools bring something new between its calls, more are needed, and so they are for
+//! misses of a tool that found something lately. What another agent or worker asked is a new question to this one. A question
+//! about another thing that finds nothing counts for nothing. Where arguments were not recorded, as many calls are needed as
+//! beside news, and mere acknowledgements count for nothing. Where each call asks for another thing, and for the second time
+//! only, as who waits for several jobs does, one more is needed, and so it is where other calls fail alike, which may be about
+//! other things. Tests that fail, of which others passed, count for nothing where each run is of another thing, such as another
+//! version. Short results start anew where something was done since, and so does a new question that finds nothing where
+//! something new came since. Where other tools bring something new, repeats must be six of the newest thirteen calls, unless the
+//! calls fail. A call that works after it failed is headway, whatever it brings; a result that says that what was asked about is
+//! still under way counts for nothing here, since several things may be waited for in turn; and of a list that is gone through by
+//! number (seed 1, 2, 3), eight items must fail in the same way.
 
 use crate::engine::fold::Fold;
 use crate::engine::fold::judge::{Judged, Outcome};
@@ -100,7 +100,7 @@ struct Asked {
 impl Asked {
     fn of(fold: &Fold, judged: &Judged<'_>) -> Self {
         Self {
-            before: fold.asked_before(judged),
+            before: fold.asked_before(judged) && !fold.is_first_of_worker(judged),
             may_be_again: judged.key.is_none() && !judged.merely_says_done(),
         }
     }

@@ -14,18 +14,19 @@
 //! # When it stays silent
 //! Arguments that were not recorded, are redacted or were cut off, equal nothing. Where progress is known, a repeat that brings a
 //! result not seen for this call starts the count anew (polling that moves is progress); the same calls of one model answer count
-//! once; failures that may pass by themselves, and waiting (long or growing pauses, a tool that waits, a steady pace where the
-//! result says that something is under way) within its time, count for nothing, nor does a gauge that is read every 45 seconds or
-//! less often; where other calls lie between, or results were not recorded, one repeat more is needed, and where something new
-//! came in between, from whatever call, two more than that, while repeats of whatever call must be six of the newest thirteen
-//! calls (of those since the newest message of a user), and not each follow something that was newly asked and found, as from a
-//! list to each of its items and back; a call that fails in the same way each time needs no more than that one, or one more where
-//! it failed otherwise before and something was done since: what was done has mended some of it. A call that gives nothing at all
-//! (a shell's `sed -i`) cannot show a standstill by itself: where another call brought something new since, or another tool did
-//! something, it starts anew; so does one whose result is unknown or short (`ok`, a picture's placeholder) where something was
-//! done since. Where nothing but numbers is new in the result, and they go up and down, the result is an old one, and one repeat
-//! more is needed; where other calls brought something new meanwhile, it is a gauge and does not count. One repeat more is
-//! needed, too, where the result says that what was asked about is still under way (`{"state": "running"}`).
+//! once, and the first one of each further agent or worker not at all; failures that may pass by themselves, and waiting (long or
+//! growing pauses, a tool that waits, a steady pace where the result says that something is under way) within its time, count for
+//! nothing, nor does a gauge that is read every 45 seconds or less often; where other calls lie between, or results were not
+//! recorded, one repeat more is needed, and where something new came in between, from whatever call, two more than that, while
+//! repeats of whatever call must be six of the newest thirteen calls (of those since the newest message of a user), and not each
+//! follow something that was newly asked and found, as from a list to each of its items and back; a call that fails in the same
+//! way each time needs no more than that one, or one more where it failed otherwise before and something was done since: what was
+//! done has mended some of it. A call that gives nothing at all (a shell's `sed -i`) cannot show a standstill by itself: where
+//! another call brought something new since, or another tool did something, it starts anew; so does one whose result is unknown
+//! or short (`ok`, a picture's placeholder) where something was done since. Where nothing but numbers is new in the result, and
+//! they go up and down, the result is an old one, and one repeat more is needed; where other calls brought something new
+//! meanwhile, it is a gauge and does not count. One repeat more is needed, too, where the result says that what was asked about
+//! is still under way (`{"state": "running"}`).
 
 use crate::engine::fold::Fold;
 use crate::engine::fold::judge::Judged;
@@ -42,6 +43,7 @@ pub(super) fn observe(fold: &mut Fold, judged: &Judged<'_>, policy: &Policy) -> 
         return None;
     }
     let changed_at = fold.changed_at(judged);
+    let is_first_of_worker = policy.progress_aware && fold.is_first_of_worker(judged);
     if policy.progress_aware {
         fold.begin_anew(RULE, key, judged);
     }
@@ -55,7 +57,7 @@ pub(super) fn observe(fold: &mut Fold, judged: &Judged<'_>, policy: &Policy) -> 
             tally.add(judged);
             return None;
         }
-        if tally.count > 0 && tally.round == judged.round {
+        if is_first_of_worker || (tally.count > 0 && tally.round == judged.round) {
             return None;
         }
         tally.note_news(changed_at);

@@ -15,14 +15,14 @@
 //! Arguments that were not recorded, are redacted or were cut off, are alike nothing. Where progress is known, a call that brings
 //! a result or an error not seen before starts the count anew; failures that may pass and waiting count for nothing; arguments
 //! that differ in digits only (paging, batches over numbered items) are not alike, nor are those that name another thing in the
-//! same frame (another file, user or page), however long the frame is; calls of one model answer count once; and where results
-//! were nothing at all or not recorded, or other calls lie between, one more is needed, and where something new came in between,
-//! or results were not recorded and other calls lie between, two more than that, while repeats of whatever call must be six of
-//! the newest thirteen calls, unless the calls fail: those need one more where something was done in between. Calls that gave
-//! nothing at all start anew where another call brought something new since or another tool did something, those with a short or
-//! unknown result where something was done since; and these are alike only where two thirds of the words of both are the same,
-//! since to touch another file is to do another thing. One more is needed where the result says that something is still under
-//! way.
+//! same frame (another file, user or page), however long the frame is; calls of one model answer count once, and the first one of
+//! each further agent or worker not at all; and where results were nothing at all or not recorded, or other calls lie between,
+//! one more is needed, and where something new came in between, or results were not recorded and other calls lie between, two
+//! more than that, while repeats of whatever call must be six of the newest thirteen calls, unless the calls fail: those need one
+//! more where something was done in between. Calls that gave nothing at all start anew where another call brought something new
+//! since or another tool did something, those with a short or unknown result where something was done since; and these are alike
+//! only where two thirds of the words of both are the same, since to touch another file is to do another thing. One more is
+//! needed where the result says that something is still under way.
 
 use crate::engine::event::{SAMPLE_BYTES_MAX, Value};
 use crate::engine::fold::Fold;
@@ -51,6 +51,7 @@ pub(super) fn observe(fold: &mut Fold, judged: &Judged<'_>, policy: &Policy) -> 
         return None;
     }
     let changed_at = fold.changed_at(judged);
+    let is_first_of_worker = policy.progress_aware && fold.is_first_of_worker(judged);
     let group = mix(judged.tool_hash, group);
     if policy.progress_aware {
         fold.begin_anew(RULE, group, judged);
@@ -66,7 +67,7 @@ pub(super) fn observe(fold: &mut Fold, judged: &Judged<'_>, policy: &Policy) -> 
         if judged.outcome == Outcome::Stale && judged.merely_says_done() && tally.number > 0 {
             return None;
         }
-        if tally.count > 0 && tally.round == judged.round {
+        if is_first_of_worker || (tally.count > 0 && tally.round == judged.round) {
             return None;
         }
         tally.note_news(changed_at);

@@ -3,8 +3,9 @@
 //! # What it sees
 //! At least four failed calls of a tool within twelve whose errors are equal once times, ids and the like are masked, with
 //! arguments that may differ. Five, where the errors are equal but for words that the arguments said (`no user ann`, `no user
-//! bob`), and no call of the tool brought anything new in between. And three times as many failures in a row, whatever their
-//! words and arguments, that may pass by themselves: without a pause and without a call of the tool that went well, they do not.
+//! bob`), and no call of the tool brought anything new in between. Twice as many failures in a row of at least three tools, with
+//! errors that are equal but for the tool's name. And three times as many failures in a row, whatever their words and arguments,
+//! that may pass by themselves: without a pause and without a call of the tool that went well, they do not.
 //!
 //! # Why it matters
 //! The cause is one and stays: a credential, a server, a missing package, a way of asking that the tool does not take. Trying in
@@ -21,9 +22,9 @@
 //! Where each call is about the next number of a list (seed 1, 2, 3), eight must fail.
 //! A new result of the tool starts the count anew; the calls of one model answer count once.
 
-use crate::engine::fold::Fold;
 use crate::engine::fold::judge::{Judged, Outcome, tells_nothing};
 use crate::engine::fold::marks::CallMark;
+use crate::engine::fold::{Fold, text_hash};
 use crate::engine::hash::mix;
 use crate::engine::policy::Policy;
 use crate::engine::warning::Rule;
@@ -35,6 +36,7 @@ pub(super) fn observe(fold: &mut Fold, judged: &Judged<'_>, policy: &Policy) -> 
     let settings = policy.rules.same_error.as_ref()?;
     if judged.outcome != Outcome::Failed {
         fold.tallies.end(RULE, passing(judged));
+        fold.tallies.end(RULE, ANY_TOOL);
     }
     if judged.transient {
         return observe_passing(fold, judged, settings.calls.saturating_mul(PASSING));
@@ -58,6 +60,7 @@ pub(super) fn observe(fold: &mut Fold, judged: &Judged<'_>, policy: &Policy) -> 
     } else {
         (failure.masked, judged.gist?)
     };
+    let of_any_tool = observe_any_tool(fold, judged, &failure.text, error, settings.calls);
     let (error, gist) = (mix(error, 0), mix(gist, 1));
     // What brought nothing new in between is no call that went well: a look at the same file, an edit without a word.
     let telling = |mark: &&CallMark| matches!(mark.outcome, Outcome::Failed | Outcome::Fresh);
@@ -77,15 +80,58 @@ pub(super) fn observe(fold: &mut Fold, judged: &Judged<'_>, policy: &Policy) -> 
     }
     tally.weak |= tally.count > 0 && !same;
     if tally.count > 0 && tally.round == judged.round {
-        return None;
+        return of_any_tool;
     }
     tally.add(judged);
     let more = u32::from(tally.weak) + u32::from(tally.moved);
     if tally.count < settings.calls.saturating_add(more) {
-        return None;
+        return of_any_tool;
     }
     let finding = Finding::of_calls(tally, judged.tool_hash, judged);
     (!fold.fails_through_list(judged, finding.count)).then_some(finding)
+}
+
+/// The key of what is counted of failures whatever the tool; no tool has it but by chance.
+const ANY_TOOL: u64 = 0x616e_7920_746f_6f6c;
+
+/// How many times as many failures it takes of several tools.
+const SEVERAL: u32 = 2;
+
+/// Fewest tools that are several: of two, one may be what the other one calls.
+const TOOLS_MIN: usize = 3;
+
+/// A failure of whatever tool, with an error that is the same but for the tool's name: for want of a credential, of a server, or
+/// of any tool of that name.
+fn observe_any_tool(
+    fold: &mut Fold,
+    judged: &Judged<'_>,
+    text: &str,
+    error: u64,
+    calls: u32,
+) -> Option<Finding> {
+    let error = if text.contains(&**judged.tool) {
+        text_hash(&text.replace(&**judged.tool, ""))
+    } else {
+        error
+    };
+    let tally = fold.tallies.of(RULE, ANY_TOOL);
+    if !tally.seen.contains(&error) {
+        tally.clear();
+        tally.see(error);
+    }
+    // The first one that was seen is the error.
+    if tally.seen.len() <= TOOLS_MIN {
+        tally.see(judged.tool_hash);
+    }
+    if tally.count > 0 && tally.round == judged.round {
+        return None;
+    }
+    tally.add(judged);
+    let enough = tally.count >= calls.saturating_mul(SEVERAL) && tally.seen.len() > TOOLS_MIN;
+    enough.then(|| Finding {
+        agent: judged.call.agent.cloned(),
+        ..Finding::of_tally(tally, ANY_TOOL)
+    })
 }
 
 /// The key of what is counted of a tool's failures that may pass by themselves.

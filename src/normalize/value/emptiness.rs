@@ -2,7 +2,8 @@
 //!
 //! Nothing comes in many forms: `null`, blank text, `[]`, an envelope such as `{"results": [], "total": 0}`, or a short
 //! sentence. An envelope is empty when everything it was sent to carry is empty, whatever else stands on it: a count of
-//! zero, a flag, the query repeated. A long text that mentions "not found" is not nothing.
+//! zero, a flag, the query repeated. A list of a name that envelopes do not have may be one of several things that were asked
+//! for: a balance beside no bookings is something. A long text that mentions "not found" is not nothing.
 
 use super::nested::{Digest, Shape};
 use super::wide::trimmed;
@@ -12,7 +13,9 @@ const SENTENCE_BYTES_MAX: usize = 80;
 
 /// Sentences that say so, also in other languages. They must stand as words of their own: neither "100 results" nor "piano
 /// results" is nothing. Each begins as [`may_say`] knows.
-const NOTHING: [&str; 38] = [
+const NOTHING: [&str; 40] = [
+    "did not match any",
+    "find anything",
     "no results",
     "no result",
     "no matches",
@@ -66,7 +69,7 @@ const _: () = {
 };
 
 /// Sentences that say so in other languages, in lower case; each has a letter that English has not.
-const ABROAD: [&str; 15] = [
+const ABROAD: [&str; 16] = [
     "aucun résultat",
     "aucune donnée",
     "keine einträge",
@@ -77,6 +80,7 @@ const ABROAD: [&str; 15] = [
     "не найдено",
     "見つかりません",
     "結果がありません",
+    "結果はありません",
     "bulunamadı",
     "没有找到",
     "未找到",
@@ -91,14 +95,30 @@ pub(super) fn says_there_is_nothing(text: &str, phrases: &[String]) -> bool {
     if text.is_empty() {
         return true;
     }
+    if text.starts_with(EMPTY_TABLE) {
+        return true;
+    }
     if text.len() > SENTENCE_BYTES_MAX {
         return false;
     }
     text.eq_ignore_ascii_case("none")
         || text.eq_ignore_ascii_case("null")
         || says_nothing(text.as_bytes())
+        || says_none_was_found(text)
         || (!text.is_ascii() && says_nothing_abroad(text))
         || (!phrases.is_empty() && says_one_of(text, phrases))
+}
+
+/// How pandas prints a table without rows.
+const EMPTY_TABLE: &str = "Empty DataFrame";
+
+/// Whether a sentence is `No … found`, whatever was looked for.
+fn says_none_was_found(text: &str) -> bool {
+    let is_one =
+        |part: Option<&str>, words: &str| part.is_some_and(|part| part.eq_ignore_ascii_case(words));
+    let text = text.trim_end_matches(['.', '!']);
+    let end = text.len().checked_sub(" found".len());
+    is_one(text.get(..3), "no ") && end.is_some_and(|end| is_one(text.get(end..), " found"))
 }
 
 /// Whether one of the sentences with letters of other languages stands in the text.
@@ -129,7 +149,7 @@ const fn may_say(first: u8, second: u8) -> bool {
         (b'n', b'o' | b'e' | b'i')
             | (b'0', b' ')
             | (b'k' | b'g', b'e')
-            | (b's', b'i')
+            | (b's' | b'd' | b'f', b'i')
             | (b'i', b'n')
     )
 }
@@ -150,11 +170,15 @@ fn says(text: &[u8]) -> bool {
 #[derive(Clone, Copy, Debug, Default)]
 #[allow(
     clippy::struct_excessive_bools,
-    reason = "seven facts that do not depend on each other"
+    reason = "nine facts that do not depend on each other"
 )]
 pub(super) struct Members {
     /// A member that was sent to carry the result is there, and empty.
     payload: bool,
+    /// The same by its name alone, whatever its value is.
+    named: bool,
+    /// A number is there that measures something, and neither counts nor belongs to the envelope.
+    measured: bool,
     /// Some member is not empty.
     filled: bool,
     /// Some member that is not empty is more than decoration.
@@ -176,8 +200,12 @@ impl Members {
             return;
         }
         if value.empty {
-            self.payload |= is_payload || value.shape == Shape::List || carries(key);
-            self.listed |= value.shape == Shape::List && !tells_mishaps(key);
+            let is_list = value.shape == Shape::List && !tells_mishaps(key);
+            self.named |= is_payload || carries(key);
+            // An envelope within the envelope.
+            let is_inner = value.shape == Shape::Map && value.bytes > "{}".len();
+            self.payload |= self.named || is_list || is_inner;
+            self.listed |= is_list;
             return;
         }
         self.filled = true;
@@ -192,6 +220,7 @@ impl Members {
             self.holds = !is_volatile && (is_payload || !is_decoration(key, value.shape));
         }
         self.placed |= is_number && is_place(key);
+        self.measured |= is_number && !is_volatile && !is_of_envelope(key);
     }
 
     /// Whether the object holds nothing. `{"count": 0}` alone is a number that was asked for; how many hits there are in all says
@@ -199,6 +228,7 @@ impl Members {
     pub(super) fn is_empty(self) -> bool {
         !self.holds
             && (self.payload || !self.filled)
+            && (self.named || !self.measured)
             && (self.listed || !self.counted)
             && (!self.totals || (self.listed && self.placed))
     }
@@ -262,6 +292,23 @@ fn is_place(key: &str) -> bool {
             | "skip"
             | "from"
     )
+}
+
+/// Names of numbers that stand on envelopes: which page it is, how it was answered, and what the question asked for.
+fn is_of_envelope(key: &str) -> bool {
+    const PARTS: [&str; 11] = [
+        "page", "limit", "offset", "skip", "per_", "took", "time", "duration", "elapsed",
+        "latency", "version",
+    ];
+    const ENDS: [&str; 5] = ["_id", "Id", "code", "status", "_ms"];
+    let names = matches!(
+        key,
+        "id" | "start" | "from" | "max" | "top" | "k" | "n" | "ms" | "seconds"
+    );
+    names
+        || is_count(key)
+        || PARTS.iter().any(|part| key.contains(part))
+        || ENDS.iter().any(|end| key.ends_with(end))
 }
 
 /// Names of lists that tell what went wrong, of which it is good that they are empty.

@@ -12,7 +12,7 @@ use memchr::memmem::Finder;
 use crate::engine::event::{ERROR_BYTES_MAX, Failure};
 
 use super::places::without_places;
-use super::refusal::{graphql_error, refusal};
+use super::refusal::{graphql_error, refusal, tells_of_thing};
 use super::sample::cut;
 use super::wide::trimmed_start;
 use super::{failure, member, unquote};
@@ -21,8 +21,12 @@ use super::{failure, member, unquote};
 const LOOKED_AT_BYTES_MAX: usize = 160;
 
 /// Beginnings, in lower case.
-const BEGINNINGS: [&str; 29] = [
+const BEGINNINGS: [&str; 36] = [
     "error:",
+    "❌ error",
+    "<error>",
+    "api error:",
+    "command not found:",
     "error executing ",
     "error calling ",
     "error code:",
@@ -32,6 +36,9 @@ const BEGINNINGS: [&str; 29] = [
     "exception:",
     "traceback (most recent call last)",
     "tool error",
+    "tool execution failed",
+    "missing required ",
+    "login failed",
     "failed to ",
     "failure:",
     "permission denied",
@@ -52,6 +59,9 @@ const BEGINNINGS: [&str; 29] = [
     "no replacement was performed",
     "<tool_use_error>",
 ];
+
+/// Beginnings of a first line that is all there is, in lower case: several such lines are a log that was read.
+const LINE_BEGINNINGS: [&str; 2] = ["[error] ", "error - "];
 
 /// Ends of a first line that is all there is, as shells and their programs print them, in lower case.
 const ENDS: [&str; 4] = [
@@ -105,7 +115,9 @@ pub(crate) fn reads_as_failure(text: &str) -> bool {
         || is_status(line)
         || closes_with_failure(text)
         || end_of_traceback(text).is_some()
-        || (line.len() == text.len() && ENDS.iter().any(|words| ends(words)))
+        || (line.len() == text.len()
+            && (ENDS.iter().any(|words| ends(words))
+                || LINE_BEGINNINGS.iter().any(|words| starts(words))))
 }
 
 /// What a traceback says in the end, `KeyError: 'name'`; what stands before it is the way there, which is another one each time
@@ -285,7 +297,7 @@ fn error_in(object: &str) -> Option<Failure> {
         return Some(failure(""));
     }
     let error = member(object, &["error"])?;
-    (!is_nothing(error)).then(|| failure(&unquote(error)))
+    (!is_nothing(error) && !tells_of_thing(object)).then(|| failure(&unquote(error)))
 }
 
 /// Whether the value of a member says nothing.
@@ -422,6 +434,11 @@ mod tests {
             "compiling\\nerror: could not compile `engine`\"",
             "> build\nnpm error errno 2",
             "FATAL: password authentication failed",
+            "❌ Error: no key",
+            "[ERROR] no key",
+            "Error - no key",
+            "Tool execution failed",
+            "Missing required parameter: database",
         ] {
             assert!(reads_as_failure(text), "{text}");
         }
@@ -433,6 +450,7 @@ mod tests {
             "Error handling: a guide",
             "src/error.rs:1: pub enum Error",
             "2026-11-18 ERROR: disk full",
+            "[ERROR] disk full\n[INFO] disk mended",
             "Process exited with code 0",
             "a.txt: text\nb.txt: No such file or directory",
             "Note: ValueError: is raised",

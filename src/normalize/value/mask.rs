@@ -5,6 +5,8 @@
 //! clock, a random generator or an allocator makes is masked; what is counted stays, as do offsets, page numbers,
 //! percentages, versions, plain dates and small integers. One scan over the words of a text, no regular expressions.
 
+use std::ops::{Range, RangeInclusive};
+
 use super::clock::{clock_time, date, fraction, number, skip, stamp, stamp_time, unit, zone};
 use super::scratch::{Scratch, Written};
 use super::wide;
@@ -19,13 +21,23 @@ const ADDRESS: &str = "<address>";
 /// are often abbreviated commits and colours, which mean something.
 const HEX_ID_BYTES_MIN: usize = 16;
 
+/// The same where there are several numbers in it, with letters in between, as in the ids of containers.
+const HEX_ID_BYTES_MIXED_MIN: usize = 12;
+const HEX_ID_NUMBERS_MIN: usize = 2;
+
 /// Shortest run of mixed letters and digits that counts as a generated id; request ids of the large providers are longer.
 const MIXED_ID_BYTES_MIN: usize = 20;
+
+/// Shortest word with so many numbers in it that it counts as a generated id, though its letters are of one case; most letters in a
+/// row, which in what is made by chance are few.
+const SCATTERED_ID_BYTES_MIN: usize = 16;
+const SCATTERED_NUMBERS_MIN: usize = 3;
+const SCATTERED_LETTERS_MAX: usize = 6;
 
 /// What the name of a pod ends in: the hash of its template, of 32 bits in other signs for decimal digits, and a few signs by
 /// chance, without vowels.
 const POD_HASH: &[u8] = b"456789bcdf";
-const POD_HASH_BYTES: std::ops::RangeInclusive<usize> = 8..=10;
+const POD_HASH_BYTES: RangeInclusive<usize> = 8..=10;
 const POD_SUFFIX: &[u8] = b"bcdfghjklmnpqrstvwxz2456789";
 const POD_SUFFIX_BYTES: usize = 5;
 
@@ -33,7 +45,7 @@ const POD_SUFFIX_BYTES: usize = 5;
 const DURATION_PARTS_MAX: usize = 7;
 
 /// Epoch seconds from 2014 to 2036: a clock reading. Outside of this a number of ten digits is a number.
-const EPOCH_SECONDS: std::ops::Range<u64> = 1_400_000_000..2_100_000_000;
+const EPOCH_SECONDS: Range<u64> = 1_400_000_000..2_100_000_000;
 
 /// The text with its volatile parts replaced by fixed words; as it is where there are none. All of them hold a digit.
 pub(super) fn text(text: &str) -> Written<'_> {
@@ -371,19 +383,28 @@ impl Word {
         Some(self.replaced(to, ID))
     }
 
-    /// Long hex digits, or letters of both cases mixed with digits.
+    /// Long hex digits, letters of both cases mixed with digits, or letters among which numbers are scattered.
     fn id(&self, bytes: &[u8]) -> Option<Volatile> {
-        let long_hex = self.is_hex() && self.len() >= HEX_ID_BYTES_MIN;
-        let is_mixed = self.classes & (LOWER | UPPER) == LOWER | UPPER;
-        let digits = || {
-            let word = &bytes[self.start..self.end];
-            word.iter().filter(|byte| byte.is_ascii_digit()).count()
-        };
-        let long_mixed = self.len() >= MIXED_ID_BYTES_MIN && is_mixed && digits() >= 3;
-        if long_hex || long_mixed {
-            return Some(self.replaced(self.end, ID));
+        let word = &bytes[self.start..self.end];
+        let length = word.len();
+        if length < HEX_ID_BYTES_MIXED_MIN {
+            return None;
         }
-        None
+        let is_number = |part: &&[u8]| part[0].is_ascii_digit();
+        let parts = || word.chunk_by(|one, next| one.is_ascii_digit() == next.is_ascii_digit());
+        let (numbers, digits) = parts()
+            .filter(is_number)
+            .fold((0, 0), |(numbers, digits), part| {
+                (numbers + 1, digits + part.len())
+            });
+        let is_hex = self.is_hex() && (length >= HEX_ID_BYTES_MIN || numbers >= HEX_ID_NUMBERS_MIN);
+        let is_mixed = self.classes & (LOWER | UPPER) == LOWER | UPPER
+            && length >= MIXED_ID_BYTES_MIN
+            && digits >= 3;
+        let is_scattered = length >= SCATTERED_ID_BYTES_MIN
+            && numbers >= SCATTERED_NUMBERS_MIN
+            && parts().all(|part| is_number(&part) || part.len() <= SCATTERED_LETTERS_MAX);
+        (is_hex || is_mixed || is_scattered).then(|| self.replaced(self.end, ID))
     }
 }
 
@@ -430,6 +451,10 @@ mod tests {
         check("abcdefab-4f89-11d3-9a0c-0305e82c3301", "<id>");
         check("span 00f067aa0ba902b7.", "span <id>.");
         check("req_011CSHoEeqs5C35K2UUqR7Fy failed", "req_<id> failed");
+        check("container 22ca78e2ee9b exited", "container <id> exited");
+        check("01JP8DCEN40Y2ZN44C3QT5PAZZ", "<id>");
+        check("id cn31oekp2vyucyb4bbgw8awki", "id <id>");
+        check("Request ID: 7TXEJ9U1OHCF5UCZ", "Request ID: <id>");
         check("worker pid 4711 died", "worker pid <pid> died");
         check("PID=4711", "PID=<pid>");
         check("{\"pid\": 4711}", "{\"pid\": <pid>}");
@@ -484,6 +509,11 @@ mod tests {
             "20261399-031020",
             "2026-11-25_03-10-99",
             "commit 6a9f6f1",
+            "cafe12345678",
+            "x86linux64gcc12",
+            "utf8mb4unicode520ci",
+            "testCase12Foo3Bar",
+            "phone 004915123456789",
             "0x10",
             "order #W2378156",
             "call +1 555 123 4567",

@@ -8,7 +8,7 @@
 use std::borrow::Cow;
 
 /// Longest ending of a file's name, in bytes.
-const ENDING_BYTES_MAX: usize = 5;
+const ENDING_BYTES_MAX: usize = 6;
 
 /// Words behind which a number says where.
 const WORDS: [&str; 3] = ["line", "column", "col"];
@@ -75,15 +75,21 @@ fn follows_word(before: &str) -> bool {
     WORDS.iter().any(|known| word.eq_ignore_ascii_case(known))
 }
 
-/// Whether a number stands in the margin of a line that is shown: `12 | let a = b;`, in a box `│   12:   a = b`; or is a part of
-/// the seconds that stand before a line of what a build printed: `#10 26.734 Missing`.
+/// Whether a number stands in the margin of a line that is shown: `12 | let a = b;`, in a box `│   12:   a = b`; begins what a
+/// linter says with line and column: `  12:5  error`; or is a part of the seconds that stand before a line of what a build printed:
+/// `#10 26.734 Missing`.
 fn is_margin(before: &str, behind: &str) -> bool {
     // Not the whole line is looked at: it may be all there is, and have a number in each second place.
     let line_before = before.trim_end_matches([' ', '>']);
     if let Some(before) = line_before.strip_suffix('│') {
         return begins_line(before) && behind.starts_with(':');
     }
-    (begins_line(line_before) && behind.trim_start_matches(' ').starts_with('|'))
+    let has_column = || {
+        let column = behind.strip_prefix(':').unwrap_or_default();
+        let rest = column.trim_start_matches(is_digit);
+        rest.len() < column.len() && rest.starts_with(' ')
+    };
+    (begins_line(line_before) && (behind.trim_start_matches(' ').starts_with('|') || has_column()))
         || (is_seconds(behind) && follows_step(before))
 }
 

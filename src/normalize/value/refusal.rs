@@ -84,6 +84,52 @@ pub(super) fn refusal(object: &str) -> Option<Cow<'_, str>> {
     tells_nothing_else.then(|| why.unwrap_or_default())
 }
 
+/// Members that say how a thing is that was looked at.
+const VERDICTS: [&str; 7] = [
+    "valid",
+    "is_valid",
+    "isValid",
+    "healthy",
+    "reachable",
+    "alive",
+    "passed",
+];
+
+/// Members that name a thing, besides those that end in `id`.
+const THINGS: [&str; 10] = [
+    "name",
+    "job",
+    "task",
+    "build",
+    "deployment",
+    "service",
+    "server",
+    "host",
+    "node",
+    "pod",
+];
+
+/// Whether an object tells how a thing is that it names, such as a job, or of what it is a verdict: an error in it is the
+/// thing's, and the call that asked for it went well.
+pub(super) fn tells_of_thing(object: &str) -> bool {
+    let object = Object::of(object);
+    let names = |name: &str| {
+        let is_id = name.ends_with("id") || name.ends_with("Id");
+        (is_id && !matches!(name, "request_id" | "trace_id" | "correlation_id"))
+            || THINGS.contains(&name)
+    };
+    let mut verdicts = VERDICTS.iter().filter_map(|name| object.member(name));
+    let mut states = ["status", "state"]
+        .iter()
+        .filter_map(|name| object.member(name));
+    verdicts.any(|verdict| matches!(verdict, "true" | "false"))
+        || (states
+            .any(|state| state.starts_with('"') && !unquote(state).eq_ignore_ascii_case("error"))
+            && object
+                .members()
+                .any(|(name, value)| names(name) && !is_nothing(value)))
+}
+
 /// The first error of a response of GraphQL that brings nothing: its `errors` stand beside `data` that is absent, null, or has
 /// null in all members (GraphQL, October 2021, 7.1). `None` of anything else, and where the error is that there is nothing.
 pub(super) fn graphql_error(object: &str) -> Option<Cow<'_, str>> {
@@ -162,7 +208,7 @@ fn is_scalar(value: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::{graphql_error, refusal};
+    use super::{graphql_error, refusal, tells_of_thing};
 
     #[track_caller]
     fn check(object: &str, expected: Option<&str>) {
@@ -187,6 +233,28 @@ mod tests {
             r#"{"detail":"no key","status":"failed","message":""}"#,
             Some("no key"),
         );
+    }
+
+    /// Given an object that names a thing and says how it is, or a verdict, its error is the thing's; a status of HTTP's, or that
+    /// of a tool's own envelope, is the call's.
+    #[test]
+    fn errors_of_things() {
+        for object in [
+            r#"{"job_id":"j7","status":"failed","error":"OOMKilled"}"#,
+            r#"{"service":"billing","state":"down","error":"connection refused"}"#,
+            r#"{"valid":false,"error":"no such domain"}"#,
+        ] {
+            assert!(tells_of_thing(object), "{object}");
+        }
+        for object in [
+            r#"{"timestamp":"t","status":404,"error":"Not Found","path":"/x"}"#,
+            r#"{"status":"error","id":"x","error":"no key"}"#,
+            r#"{"status":"failed","request_id":"x","error":"no key"}"#,
+            r#"{"status":"failed","tool":"x","output":"y","error":"no key"}"#,
+            r#"{"job_id":"j7","error":"no such job"}"#,
+        ] {
+            assert!(!tells_of_thing(object), "{object}");
+        }
     }
 
     /// Given a response of GraphQL with errors, its first error is one where it has no data; of partial results, of what was not

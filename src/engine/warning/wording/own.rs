@@ -20,6 +20,9 @@ pub(super) fn what_happened(kept: &Kept) -> String {
                 "{tool} was called {count} times with other arguments and gave the same result."
             )
         }
+        Rule::SameError if kept.tool.is_none() => {
+            format!("Calls of several tools failed {count} times in a row with the same error.")
+        }
         Rule::SameError => format!("{tool} failed {count} times with the same error."),
         Rule::HandoffCycle => format!(
             "Agents handed the task round in a ring{}: {count} hand-offs and nothing new.",
