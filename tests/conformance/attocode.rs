@@ -3,6 +3,8 @@
 //! The first half is about what spans tell, the second about what the guard answers. What the last tier announces is done:
 //! from the seventh identical call on, it is refused.
 
+use std::time::{Duration, Instant};
+
 use eddy::config::profile::Name;
 use serde_json::{Value, json};
 
@@ -467,8 +469,13 @@ fn workers_in_runs_of_one_session_are_a_swarm() {
     let mut stranger = by("w3", "same");
     stranger["session_id"] = json!("t");
     assert_eq!(guard.check(&stranger), "ALLOW");
-    // Nobody but Eddy names a swarm.
+    // Nobody but Eddy names a swarm. What the guard was asked of workers comes with a later turn: twenty calls, and three that were
+    // asked for only.
     let calls = || guard.run_named("swarm:s")["tool_calls"].clone();
+    let limit = Instant::now() + Duration::from_secs(10);
+    while calls() != 23 {
+        assert!(Instant::now() < limit, "{} calls", calls());
+    }
     let before = calls();
     stranger["run_id"] = json!("swarm:s");
     guard.call(&stranger, &json!({"result": "x"}));
