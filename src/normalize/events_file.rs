@@ -291,7 +291,7 @@ impl Told<'_> {
             call_id: call_id.map(|id| value::id_hash(&[id.as_bytes()])),
             input: self.input(&how),
             output: result.as_deref().map_or(Recorded::NotRecorded, |json| {
-                value::answer_json(&how, json, arguments)
+                value::answer_json(&how, tool_names::hands_out(tool), json, arguments)
             }),
             error: if self.error.is_some() {
                 let in_vain =

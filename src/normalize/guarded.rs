@@ -64,7 +64,8 @@ fn outcome<'t>(
             // A program may not know that its tool failed, and hand the words on as a result.
             let arguments = told.arguments.unwrap_or_default();
             let (inner, failure) = ended::told_in_blocks(told.tool, arguments, result);
-            let output = value::answer_json(how, &inner, arguments);
+            let output =
+                value::answer_json(how, tool_names::hands_out(told.tool), &inner, arguments);
             (sampled(output, result, how, keep_result), failure, result)
         }
         Some(Outcome::NoData(words)) => (

@@ -37,6 +37,8 @@ pub(super) struct Manner {
     pub(super) hands_off: bool,
     /// It writes.
     pub(super) writes: bool,
+    /// It hands out one thing after the other.
+    pub(super) hands_out: bool,
 }
 
 /// What programs write where they have no id, in whatever case: it would make one run of all that have none.
@@ -83,6 +85,7 @@ impl Names {
         let manner = manner.get_or_insert_with(|| Manner {
             hands_off: tool_names::hands_off(text),
             writes: tool_names::writes(text),
+            hands_out: tool_names::hands_out(text),
         });
         (Text::clone(text), *manner)
     }

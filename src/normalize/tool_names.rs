@@ -1,4 +1,5 @@
-//! What a tool's name gives away: that it passes control to another agent, or that it writes.
+//! What a tool's name gives away: that it passes control to another agent, that it writes, or that it hands out one thing after
+//! the other.
 
 use super::value;
 use super::value::wide::{trimmed, trimmed_start};
@@ -43,6 +44,16 @@ const LOOKS: [&str; 17] = [
     "retrieve",
     "calculate",
 ];
+
+/// Words in the names of tools that hand out one thing after the other.
+const HANDS_OUT: [&str; 5] = ["next", "dequeue", "pop", "claim", "consume"];
+
+/// Whether a tool hands out one thing after the other (`get_next_ticket`, `dequeue`): which one it is, is what it was asked for, if
+/// nothing but an id tells. One that acts (`click_next`) does not.
+pub(super) fn hands_out(tool: &str) -> bool {
+    let is_one = |word: &str| HANDS_OUT.iter().any(|one| word.eq_ignore_ascii_case(one));
+    words(tool).any(is_one) && !writes(tool)
+}
 
 /// Whether a tool passes control to another agent: `transfer_to_…`, `handoff…`, `hand_off…`, `handover…`, `delegate…`.
 /// `transfer` alone does not count: banks have tools called `transfer_money`.
@@ -158,6 +169,23 @@ mod tests {
             "Task",
         ] {
             assert!(!hands_off(tool), "{tool}");
+        }
+    }
+
+    /// Tools that hand out are told by a word of their names, and those that act are none.
+    #[test]
+    fn who_hands_out_is_told_by_name() {
+        for tool in ["next_image", "getNextTicket", "queue.dequeue", "claim-job"] {
+            assert!(hands_out(tool), "{tool}");
+        }
+        for tool in [
+            "click_next",
+            "nextcloud_search",
+            "populate",
+            "set_next_step",
+            "",
+        ] {
+            assert!(!hands_out(tool), "{tool}");
         }
     }
 

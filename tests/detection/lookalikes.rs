@@ -587,6 +587,25 @@ fn one_error_of_many_tools() {
     check(&others, &[]);
 }
 
+/// Given a tool that hands out one thing after the other, of which nothing but an id tells which one it is, each is news; given the
+/// same one again, or none, it is a loop.
+#[test]
+fn what_is_handed_out_is_known_by_its_id() {
+    let take = |nth: u32| {
+        let id = format!(
+            "{:08x}-4d1c-4b7e-a10a-2e931b45e834",
+            nth.wrapping_mul(2_654_435_761)
+        );
+        json!({"kind": "tool_call", "agent": "a", "tool": "next_image", "input": {}, "output": {"image_id": id}})
+    };
+    let label = json!({"kind": "tool_call", "agent": "a", "tool": "label_image", "input": {"label": "cat"}, "output": {"ok": true}});
+    let each: Vec<_> = (1..12).flat_map(|nth| [take(nth), label.clone()]).collect();
+    check(&each, &[]);
+    let again: Vec<_> = (1..12).flat_map(|_| [take(1), label.clone()]).collect();
+    let rules = checked("", &again)["runs"][0]["warnings"].to_string();
+    assert!(rules.contains("repeated_tool_call_exact_input"), "{rules}");
+}
+
 /// Given agents side by side that read the same once each, nobody repeats; given one that reads it again and again, or workers
 /// that all do, somebody does.
 #[test]
