@@ -9,7 +9,7 @@ use std::sync::LazyLock;
 use memchr::memmem::Finder;
 use serde::Deserialize;
 
-use crate::engine::event::{Answer, Recorded, Text, ToolCall};
+use crate::engine::event::{Answer, Recorded, SAID_BITS, Text, ToolCall};
 use crate::engine::policy::ToolSettings;
 use crate::otlp::{SpanView, ValueView};
 
@@ -411,6 +411,15 @@ fn finish_reason(facts: &Facts<'_>) -> Answer {
 pub(super) fn speaks_of_tools(reason: &str) -> bool {
     let reason = reason.to_ascii_lowercase();
     reason.contains("tool") || reason.contains("function_call")
+}
+
+/// An answer to a prompt that nothing was answered before: what is said to one prompt repeats nothing that was said to another.
+/// Who grades documents says the same of many.
+pub(super) fn to_prompt(answer: Answer, prompt: u64) -> Answer {
+    match answer {
+        Answer::Text(Some(text @ 1..)) => Answer::Text(Some(text ^ (prompt >> (64 - SAID_BITS)))),
+        other => other,
+    }
 }
 
 /// An answer of text and nothing else.

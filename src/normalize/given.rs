@@ -336,6 +336,13 @@ impl<'a> Given<'a> {
         }
     }
 
+    /// As [`History::first_prompt`].
+    pub(super) fn first_prompt(&self) -> Option<u64> {
+        let last = self.answers.iter().max_by_key(|answer| answer.place);
+        let content = json_text(last.filter(|_| self.after == 0)?.content)?;
+        Some(value::id_hash(&[b"prompt", content.as_bytes()]))
+    }
+
     fn newest(&self) -> Vec<ToolAnswer<'a>> {
         let mut given: Vec<_> = self.answers.iter().collect();
         given.sort_by_key(|answer| answer.place);

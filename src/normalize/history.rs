@@ -47,6 +47,12 @@ impl<'a> History<'a> {
         self.messages[self.seen..].iter().copied()
     }
 
+    /// What stands for the prompt of a model that has answered nothing before: one that is not part of a conversation.
+    pub(super) fn first_prompt(&self) -> Option<u64> {
+        let last = self.messages.last().filter(|_| self.seen == 0)?;
+        Some(value::id_hash(&[b"prompt", last.as_bytes()]))
+    }
+
     /// The calls for which the model asked in its last answer.
     pub(super) fn asked_before(&self) -> Vec<Asked<'a>> {
         let last = self.seen.checked_sub(1);

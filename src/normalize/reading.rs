@@ -291,6 +291,12 @@ impl<'r, 'a> Reading<'r, 'a> {
         let given = given::given_messages(self.span, self.facts).unwrap_or_default();
         let given = History::of(&given);
         given.name_asked(&mut asked);
+        if let Some(prompt) = given
+            .first_prompt()
+            .or_else(|| self.facts.given.first_prompt())
+        {
+            self.answer_to(prompt);
+        }
         if self.is_root() && self.report.run.run_id.is_none() {
             let first = given::first_call(self.facts, &given, &asked);
             self.run(first.as_deref());
@@ -300,6 +306,15 @@ impl<'r, 'a> Reading<'r, 'a> {
             asked = given.asked_before();
         }
         self.tell_exchange(&asked, given::tool_answers(self.facts, &given));
+    }
+
+    /// Says to which prompt the model's call that was told answers.
+    fn answer_to(&mut self, prompt: u64) {
+        for event in &mut self.report.events {
+            if let Body::ModelCall(call) = &mut event.body {
+                call.answer = answer::to_prompt(call.answer, prompt);
+            }
+        }
     }
 
     /// Tells what a model asked for, and what the tools that it had asked for before answered.

@@ -619,6 +619,51 @@ mod tests {
         );
     }
 
+    /// Given one answer to several prompts of a client, it is another text for each, and the same for the same; within a
+    /// conversation the prompt does not count.
+    #[test]
+    fn answers_belong_to_their_prompts() {
+        let graded = "The document is not relevant to what was asked by anybody.";
+        let client = "opentelemetry.instrumentation.openai_v2";
+        let text = |role: &str, words: &str| json!({"role": role, "parts": [{"type": "text", "content": words}]});
+        let answer = |input: &[serde_json::Value]| {
+            let attributes = json!({"gen_ai.operation.name": "chat", "gen_ai.request.model": "m",
+                "gen_ai.input.messages": input, "gen_ai.output.messages": [text("assistant", graded)]});
+            let report = Captured::new(client, "chat m", &attributes).report();
+            match &report.expect("a report").events[0].body {
+                Body::ModelCall(call) => call.answer,
+                other => panic!("{other:?}"),
+            }
+        };
+        let flat = |input: &str| {
+            let attributes = json!({"llm.request.type": "chat", "gen_ai.request.model": "m", "gen_ai.prompt.0.role": "user",
+                "gen_ai.prompt.0.content": input, "gen_ai.completion.0.content": graded});
+            let report = Captured::new(
+                "opentelemetry.instrumentation.openai",
+                "openai.chat",
+                &attributes,
+            )
+            .report();
+            match &report.expect("a report").events[0].body {
+                Body::ModelCall(call) => call.answer,
+                other => panic!("{other:?}"),
+            }
+        };
+        let ask = |of: &str| answer(&[text("system", "Grade it."), text("user", of)]);
+        assert_eq!(ask("of tides"), ask("of tides"));
+        assert_ne!(ask("of tides"), ask("of ships"));
+        assert_eq!(flat("of tides"), flat("of tides"));
+        assert_ne!(flat("of tides"), flat("of ships"));
+        let later = |of: &str| {
+            answer(&[
+                text("user", "Go."),
+                text("assistant", "Well."),
+                text("user", of),
+            ])
+        };
+        assert_eq!(later("of tides"), later("of ships"));
+    }
+
     /// Messages as a structure, as text, as text written as text once more, and as a list of texts: the same.
     #[test]
     fn messages_are_read_however_they_are_written() {
