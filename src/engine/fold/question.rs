@@ -6,7 +6,7 @@
 //! in the same places is the frame, value by value, and what is left is compared.
 //!
 //! Values that are names are no questions: a person's, an address, a code, or a day are another thing each, and so are long
-//! texts that have no word in common.
+//! texts that have hardly a word in common.
 
 use std::iter::zip;
 
@@ -53,7 +53,8 @@ pub(crate) fn relation(left: &str, right: &str) -> Relation {
         let is_word = lefts.len() == 1 || rights.len() == 1;
         is_framed |= has_frame || is_word;
         is_framed |= may_be_names && are_names(lefts) && are_names(rights);
-        is_framed |= lefts.len().min(rights.len()) >= UNRELATED_WORDS_MIN;
+        is_framed |=
+            lefts.len().min(rights.len()) >= UNRELATED_WORDS_MIN && share_little(lefts, rights);
     }
     let Only { left, right } = only;
     let name = |words: &[&str], others: &[&str]| words.iter().any(|word| is_name(word, others));
@@ -195,7 +196,7 @@ fn is_apart(letter: char) -> bool {
     }
 }
 
-/// Fewest words of two texts that are no question in other words where they have none in common: who asks anew keeps some.
+/// Fewest words of two texts that are no question in other words where they have little in common: who asks anew keeps some.
 const UNRELATED_WORDS_MIN: usize = 8;
 
 /// Names of arguments that hold a question, in which some languages write each thing with a capital.
@@ -303,6 +304,18 @@ fn own_part<'t>(path: &'t str, others: &[&str]) -> &'t str {
 
 /// Whether at least half of the names in one are also in the other: two of them, or the only one.
 fn share_half(left: &[&str], right: &[&str]) -> bool {
+    let (common, fewer) = shared(left, right);
+    common >= fewer.min(SHARED_MIN) && common * 2 >= fewer
+}
+
+/// Whether less than a quarter of the names in one are also in the other.
+fn share_little(left: &[&str], right: &[&str]) -> bool {
+    let (common, fewer) = shared(left, right);
+    common * 4 < fewer
+}
+
+/// How many names both have, and how many that one has which has fewer.
+fn shared(left: &[&str], right: &[&str]) -> (usize, usize) {
     fn names<'t>(words: &[&'t str], others: &[&str]) -> Vec<&'t str> {
         let is_name = |word: &&str| is_name(word, others);
         let mut names: Vec<_> = words.iter().copied().filter(is_name).collect();
@@ -311,12 +324,9 @@ fn share_half(left: &[&str], right: &[&str]) -> bool {
         names
     }
     let (left, right) = (names(left, right), names(right, left));
-    let shared = |word: &&&str| right.iter().any(|other| is_same(word, other));
-    let (common, fewer) = (
-        left.iter().filter(shared).count(),
-        left.len().min(right.len()),
-    );
-    common >= fewer.min(SHARED_MIN) && common * 2 >= fewer
+    let is_shared = |word: &&&str| right.iter().any(|other| is_same(word, other));
+    let common = left.iter().filter(is_shared).count();
+    (common, left.len().min(right.len()))
 }
 
 /// Fewest names that two questions have in common, if both have so many: one may be the same by chance.
@@ -499,6 +509,12 @@ mod tests {
                 Relation::Numbered,
             ),
             ("query", "Ava Meier", "Meier Ava", Relation::Reworded),
+            (
+                "text",
+                "please list all ferry departures from the harbour on winter sundays",
+                "which ferry leaves the harbour when it is a sunday during winter",
+                Relation::Reworded,
+            ),
             ("query", "Ava Meier", "orders of ava", Relation::Reworded),
             ("query", "", "", Relation::Numbered),
         ] {
