@@ -2,13 +2,13 @@
 //!
 //! The file is looked at by its content, so that it does not matter how it changed: written anew, renamed into place, or
 //! behind another symbolic link. It must have come to rest first. A file with mistakes changes nothing, and its mistakes
-//! are logged. What counts as a loop (`detectors`, `tools`, `guard`) applies from the next report on, which is read and judged
-//! by it; everything else waits for a restart, and the log names it.
+//! are logged. What came through a pipe is there only once, and is never looked at again. What counts as a loop (`detectors`,
+//! `tools`, `guard`) applies from the next report on, which is read and judged by it; everything else waits for a restart, and
+//! the log names it.
 
-use std::fs;
 use std::time::Duration;
 
-use crate::config::{self, Loaded, Sources};
+use crate::config::{self, Loaded, Mistakes, Sources};
 use crate::daemon::Daemon;
 use crate::telemetry::events::{ConfigRefused, ConfigTaken};
 
@@ -20,25 +20,31 @@ pub(super) struct Reloader {
     sources: Sources,
     /// What the daemon works with.
     loaded: Loaded,
-    /// The file as it was when it was read last.
-    read: Option<Vec<u8>>,
-    /// The file as it was at the last look.
-    seen: Option<Vec<u8>>,
+    /// What the file said when it was read last.
+    read: Result<String, Mistakes>,
+    /// What the file said at the last look.
+    seen: Result<String, Mistakes>,
+    /// Why the file cannot be read again.
+    once: Option<&'static str>,
     signal: Hangup,
 }
 
 impl Reloader {
-    /// For a daemon that is told this, which was in the file when it was seen so. Signals are heard from now on.
-    pub(super) fn new(
-        sources: Sources,
-        loaded: Loaded,
-        seen: Option<Vec<u8>>,
-    ) -> std::io::Result<Self> {
+    /// For a daemon that is told this, which is what the file said. Signals are heard from now on.
+    pub(super) fn new(sources: Sources, loaded: Loaded, read: String) -> std::io::Result<Self> {
+        let once = match &sources.file {
+            None => Some("the daemon was started without a file"),
+            Some(_) if sources.is_read_once() => {
+                Some("it came through a pipe, which is read once; restart the daemon with another")
+            }
+            Some(_) => None,
+        };
         Ok(Self {
             sources,
             loaded,
-            read: seen.clone(),
-            seen,
+            seen: Ok(read.clone()),
+            read: Ok(read),
+            once,
             signal: Hangup::listen()?,
         })
     }
@@ -48,15 +54,15 @@ impl Reloader {
         loop {
             tokio::select! {
                 () = self.signal.next() => {
-                    if self.sources.file.is_none() {
-                        tracing::warn!("there is no configuration to read again: the daemon was started without a file");
+                    if let Some(reason) = self.once {
+                        tracing::warn!("there is no configuration to read again: {reason}");
                         continue;
                     }
-                    self.read = content(&self.sources);
+                    self.read = config::read_again(&self.sources);
                     return;
                 }
-                () = tokio::time::sleep(LOOK_EVERY) => {
-                    let now = content(&self.sources);
+                () = tokio::time::sleep(LOOK_EVERY), if self.once.is_none() => {
+                    let now = config::read_again(&self.sources);
                     let is_at_rest = now == self.seen;
                     self.seen.clone_from(&now);
                     if is_at_rest && now != self.read {
@@ -68,9 +74,10 @@ impl Reloader {
         }
     }
 
-    /// Reads the configuration, and has the daemon work with it if it is right.
+    /// Has the daemon work with what was read, if it is right.
     pub(super) async fn reload(&mut self, daemon: &Daemon) {
-        let loaded = match config::load(&self.sources) {
+        let read = self.read.clone();
+        let loaded = match read.and_then(|text| config::load_read(&text, &self.sources)) {
             Ok(loaded) => loaded,
             Err(mistakes) => {
                 let mistakes = mistakes.to_string();
@@ -93,11 +100,6 @@ impl Reloader {
         // What waits for a restart is named again until then.
         self.loaded.take_policy(loaded);
     }
-}
-
-/// The file's content; nothing where there is no file, or none that can be read.
-pub(super) fn content(sources: &Sources) -> Option<Vec<u8>> {
-    fs::read(sources.file.as_ref()?).ok()
 }
 
 #[cfg(unix)]

@@ -6,7 +6,7 @@ use std::net::SocketAddr;
 
 use super::ServeArgs;
 use super::failure::{Failure, remark};
-use super::reload::{self, Reloader};
+use super::reload::Reloader;
 use super::render::text::{Look, Paint};
 use crate::config::{self, LogFormat, Settings};
 use crate::daemon::{Daemon, reachable};
@@ -16,13 +16,13 @@ use crate::{shutdown, telemetry};
 pub(super) fn run(args: &ServeArgs) -> Result<(), Failure> {
     let sources = args.sources();
     // What changes from here on is noticed, however long the start takes.
-    let seen = reload::content(&sources);
-    let loaded = config::load(&sources)?;
+    let read = config::read(&sources)?;
+    let loaded = config::load_read(&read, &sources)?;
     let settings = loaded.settings.clone();
     let filter = std::env::var(telemetry::FILTER_VARIABLE).ok();
     telemetry::start(settings.logs, filter.as_deref())?;
     multithreaded(async {
-        let reloader = Reloader::new(sources, loaded, seen);
+        let reloader = Reloader::new(sources, loaded, read);
         let reloader = reloader.map_err(|error| listening(&error))?;
         let daemon = start(&settings).await?;
         if settings.logs.format == LogFormat::Text {

@@ -173,6 +173,13 @@ pub struct Sources {
 }
 
 impl Sources {
+    /// Whether the file cannot be read a second time, as a pipe or a device cannot.
+    #[must_use]
+    pub fn is_read_once(&self) -> bool {
+        let found = self.file.as_ref().and_then(|path| path.metadata().ok());
+        found.is_some_and(|found| !found.is_file())
+    }
+
     /// Those of a daemon that may run beside others: its state in a directory of its own, and every address on a free port.
     #[must_use]
     pub fn apart(directory: &Path) -> Self {
@@ -291,28 +298,50 @@ fn differ(
 /// # Errors
 /// Every mistake in it, with places.
 pub fn load(sources: &Sources) -> Result<Loaded, Mistakes> {
-    let text = match &sources.file {
-        Some(path) => read_file(path)?,
-        None => String::new(),
-    };
-    let name = sources.file.as_ref().map(|path| path.display().to_string());
-    let name = name.as_deref().unwrap_or("defaults");
-    load_text(&text, name, &sources.flags, &|name| {
-        std::env::var(name).ok()
-    })
+    load_read(&read(sources)?, sources)
 }
 
-fn read_file(path: &Path) -> Result<String, Mistakes> {
-    std::fs::read_to_string(path).map_err(|error| {
-        Mistakes(vec![Mistake {
-            place: Place {
-                source: Some(path.display().to_string().into()),
-                ..Place::default()
-            },
-            key: String::new(),
-            text: format!("cannot be read: {error}"),
-        }])
-    })
+/// Checks a configuration whose file has been read: what comes through a pipe is there only once.
+///
+/// # Errors
+/// Every mistake in it, with places.
+pub fn load_read(text: &str, sources: &Sources) -> Result<Loaded, Mistakes> {
+    let name = sources.file.as_ref().map(|path| path.display().to_string());
+    let name = name.as_deref().unwrap_or("defaults");
+    load_text(text, name, &sources.flags, &|name| std::env::var(name).ok())
+}
+
+/// What the file says; nothing where there is none.
+///
+/// # Errors
+/// When it cannot be read.
+pub fn read(sources: &Sources) -> Result<String, Mistakes> {
+    let Some(path) = &sources.file else {
+        return Ok(String::new());
+    };
+    std::fs::read_to_string(path).map_err(|error| unreadable(path, &error.to_string()))
+}
+
+/// What the file says now, for a daemon that runs. A pipe might keep it waiting for ever, and is not opened.
+///
+/// # Errors
+/// When it cannot be read again.
+pub fn read_again(sources: &Sources) -> Result<String, Mistakes> {
+    match &sources.file {
+        Some(path) if sources.is_read_once() => Err(unreadable(path, "it is no regular file")),
+        _ => read(sources),
+    }
+}
+
+fn unreadable(path: &Path, why: &str) -> Mistakes {
+    Mistakes(vec![Mistake {
+        place: Place {
+            source: Some(path.display().to_string().into()),
+            ..Place::default()
+        },
+        key: String::new(),
+        text: format!("cannot be read: {why}"),
+    }])
 }
 
 fn load_text(

@@ -357,3 +357,30 @@ fn tools_are_read_anew() {
         assert_eq!(warning(&daemon, 3), None, "all of them differ again");
     });
 }
+
+/// Given a configuration that comes through a pipe, all of it counts, and it is never asked for again; a signal to read it again
+/// is answered with the reason why not. A file in whose place a pipe is put later is refused, and waited for by nobody.
+#[test]
+fn what_comes_through_a_pipe_is_read_once() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let pipe = directory.path().join("pipe");
+    let data = directory.path().join("data");
+    let path = pipe.to_string_lossy().into_owned();
+    let tokens = "service: {api: {auth: {tokens: [{token: t}]}}}";
+    let before = format!("mkfifo {path}; echo '{tokens}' > {path} & true");
+    let daemon = Daemon::start_under(&before, &data, free_port(), &["--config", &path]);
+    assert_eq!(daemon.get("/v1/runs").0, 401);
+    daemon.signal("HUP");
+    runtime().block_on(says(&daemon, "it came through a pipe"));
+    drop(daemon);
+
+    let config = directory.path().join("eddy.yaml");
+    put(&config, "");
+    let of_file = config.to_string_lossy().into_owned();
+    let daemon = Daemon::start_with(&data, free_port(), &["--config", &of_file]);
+    fs::rename(&pipe, &config).expect("it can be renamed");
+    runtime().block_on(async {
+        reloaded(&daemon, "refused", 1).await;
+        says(&daemon, "it is no regular file").await;
+    });
+}
