@@ -64,6 +64,29 @@ fn labelled_runs_are_scored() {
     );
 }
 
+/// Given verdicts that are to go where the labelled runs are, under the same name or another, nothing is written.
+#[cfg(unix)]
+#[test]
+fn labelled_runs_are_not_written_over() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let file = dir.path().join("made.events.jsonl");
+    let content = run("stuck", Some(true), 12, |_| (1, 1));
+    fs::write(&file, &content).expect("written");
+    let [link, hard] = ["link.jsonl", "hard.jsonl"].map(|name| dir.path().join(name));
+    std::os::unix::fs::symlink(&file, &link).expect("a link");
+    fs::hard_link(&file, &hard).expect("a link");
+    let detour = dir.path().join(".").join("made.events.jsonl");
+    for out in [&file, &detour, &link, &hard] {
+        let mut command = eddy();
+        let output = command.arg("eval").arg(&file).arg("--verdicts").arg(out);
+        let output = output.output().expect("the program runs");
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(1), "{said}");
+        assert!(said.contains("would be written over"), "{said}");
+        assert_eq!(fs::read_to_string(&file).expect("it is there"), content);
+    }
+}
+
 /// Given a terminal of 80 columns, no line is longer, and names of data sets are whole; runs that nobody labelled have a table of
 /// their own where there are some.
 #[test]

@@ -5,7 +5,7 @@
 //! against the labels per data set (`score.rs`). A run without a label cannot be right or wrong, but a flag on one that
 //! succeeded is shown, because it is most likely a false alarm.
 
-use std::fs::File;
+use std::fs::{self, File};
 use std::io::{BufWriter, Write as _};
 use std::path::{Path, PathBuf};
 
@@ -47,6 +47,9 @@ struct Answer {
 
 pub(super) fn run(args: &EvalArgs) -> Result<(), Failure> {
     let settings = config::load(&args.config.sources())?.settings;
+    if let Some(out) = &args.verdicts {
+        refuse_input(out, args)?;
+    }
     let mut verdicts = Vec::new();
     for file in &args.files {
         let wrong =
@@ -71,6 +74,36 @@ pub(super) fn run(args: &EvalArgs) -> Result<(), Failure> {
     }
     let width = Look::of(&std::io::stdout()).width;
     answer(&score::table(width, profile, &datasets))
+}
+
+/// Refuses to write over what is read: nobody has the labels a second time.
+fn refuse_input(out: &Path, args: &EvalArgs) -> Result<(), Failure> {
+    let mut inputs = args.files.iter().chain(&args.config.file.config);
+    match inputs.find(|input| is_same_file(input, out)) {
+        Some(input) => Err(Failure::Other(format!(
+            "the verdicts would be written over {}, which is read: name another file with `--verdicts`",
+            input.display()
+        ))),
+        None => Ok(()),
+    }
+}
+
+/// Whether two paths lead to one file, by whatever links.
+#[cfg(unix)]
+fn is_same_file(one: &Path, other: &Path) -> bool {
+    use std::os::unix::fs::MetadataExt;
+    let place = |path: &Path| {
+        let found = fs::metadata(path).ok().filter(fs::Metadata::is_file)?;
+        Some((found.dev(), found.ino()))
+    };
+    place(one).is_some_and(|one| place(other) == Some(one))
+}
+
+/// Whether two paths lead to one file.
+#[cfg(not(unix))]
+fn is_same_file(one: &Path, other: &Path) -> bool {
+    let place = |path: &Path| fs::canonicalize(path).ok();
+    place(one).is_some_and(|one| place(other) == Some(one))
 }
 
 fn write_verdicts(path: &Path, verdicts: &[Verdict]) -> Result<(), Failure> {
