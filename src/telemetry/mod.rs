@@ -8,7 +8,7 @@
 use std::io::IsTerminal;
 
 use tracing_subscriber::EnvFilter;
-use tracing_subscriber::filter::ParseError;
+use tracing_subscriber::filter::{LevelFilter, ParseError};
 
 use crate::config::{LogFormat, LogLevel, Logs};
 
@@ -25,12 +25,28 @@ pub const FILTER_VARIABLE: &str = "EDDY_LOG";
 
 /// The log could not be set up.
 #[derive(Debug, thiserror::Error)]
-#[error(
-    "EDDY_LOG is `{filter}`, which is not a level such as `info` or a filter such as `info,eddy::store=debug`"
-)]
-pub struct BadFilter {
-    filter: String,
-    source: ParseError,
+pub enum BadFilter {
+    /// The filter is none.
+    #[error(
+        "EDDY_LOG is `{filter}`, which is not a level such as `info` or a filter such as `info,eddy::store=debug`"
+    )]
+    Unreadable {
+        /// The filter.
+        filter: String,
+        /// Why.
+        source: ParseError,
+    },
+    /// A word of it would stand for a part that is none of ours, and nothing else would be logged.
+    #[error(
+        "EDDY_LOG is `{filter}`, where `{word}` is neither a level (`error`, `warn`, `info`, `debug`, `trace` or `off`) nor a part \
+         of Eddy such as `eddy::store`; those of libraries are written with a level, as in `info,hyper=debug`"
+    )]
+    UnknownWord {
+        /// The filter.
+        filter: String,
+        /// The word.
+        word: String,
+    },
 }
 
 /// Begins to log. `filter` is what stands in [`FILTER_VARIABLE`]. A second call in one process changes nothing, so that
@@ -40,10 +56,7 @@ pub struct BadFilter {
 /// When the filter cannot be read.
 pub fn start(logs: Logs, filter: Option<&str>) -> Result<(), BadFilter> {
     let filter = match filter.filter(|filter| !filter.trim().is_empty()) {
-        Some(filter) => EnvFilter::try_new(filter).map_err(|source| BadFilter {
-            filter: filter.to_owned(),
-            source,
-        })?,
+        Some(filter) => checked(filter)?,
         None => EnvFilter::new(default_filter(logs.level)),
     };
     let lines = tracing_subscriber::fmt()
@@ -66,6 +79,30 @@ pub fn start(logs: Logs, filter: Option<&str>) -> Result<(), BadFilter> {
     Ok(())
 }
 
+/// A filter as somebody wrote it. A blank behind a comma would be taken for a part of a name.
+fn checked(filter: &str) -> Result<EnvFilter, BadFilter> {
+    let words: Vec<&str> = filter.split(',').map(str::trim).collect();
+    let parsed = EnvFilter::try_new(words.join(","));
+    let parsed = parsed.map_err(|source| BadFilter::Unreadable {
+        filter: filter.to_owned(),
+        source,
+    })?;
+    let is_ours = |word: &str| word == "eddy" || word.starts_with("eddy::");
+    let is_known = |word: &str| {
+        word.is_empty()
+            || word.contains(['=', '['])
+            || is_ours(word)
+            || word.parse::<LevelFilter>().is_ok()
+    };
+    match words.into_iter().find(|word| !is_known(word)) {
+        Some(word) => Err(BadFilter::UnknownWord {
+            filter: filter.to_owned(),
+            word: word.to_owned(),
+        }),
+        None => Ok(parsed),
+    }
+}
+
 /// The level for our own lines; of the libraries below only what is odd, unless somebody looks for a fault.
 fn default_filter(level: LogLevel) -> String {
     let (ours, others) = match level {
@@ -82,7 +119,8 @@ fn default_filter(level: LogLevel) -> String {
 mod tests {
     use super::*;
 
-    /// Given a filter that is none, the refusal quotes it; given each level, the filter made of it is one.
+    /// Given a filter that is none, or a word that is neither a level nor a part of Eddy, the refusal quotes it; given each level,
+    /// the filter made of it is one.
     #[test]
     fn filters_are_checked() {
         let logs = Logs {
@@ -91,6 +129,30 @@ mod tests {
         };
         let refused = start(logs, Some("eddy=loud")).unwrap_err();
         assert!(refused.to_string().contains("`eddy=loud`"));
+        for (filter, word) in [
+            ("inof", "inof"),
+            ("info,eddi::store", "eddi::store"),
+            ("eddystone", "eddystone"),
+            ("hyper", "hyper"),
+        ] {
+            let refused = checked(filter).unwrap_err().to_string();
+            assert!(
+                refused.contains(&format!("where `{word}` is neither")),
+                "{refused}"
+            );
+        }
+        for filter in [
+            "INFO",
+            "off",
+            "eddy",
+            "warn, eddy::store",
+            "info,hyper=debug,",
+            "[turn]=trace",
+        ] {
+            checked(filter).unwrap();
+        }
+        let spaced = checked("warn, eddy::store=debug").unwrap().to_string();
+        assert!(spaced.contains("eddy::store=debug"), "{spaced}");
         for level in [
             LogLevel::Error,
             LogLevel::Warn,
