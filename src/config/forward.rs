@@ -3,11 +3,12 @@
 use std::collections::BTreeMap;
 
 use super::shape::Retry;
-use super::values::Secret;
+use super::values::{Secret, without_secrets};
 
 #[derive(Clone, Debug, PartialEq, serde::Deserialize, serde::Serialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct OtlpForward {
+    #[serde(serialize_with = "without_secrets")]
     pub(super) endpoint: String,
     #[serde(default)]
     pub(super) protocol: ForwardProtocol,
@@ -27,6 +28,7 @@ pub(super) struct OtlpForward {
 #[derive(Clone, Debug, PartialEq, serde::Deserialize, serde::Serialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct OwnSpans {
+    #[serde(serialize_with = "without_secrets")]
     pub(super) endpoint: String,
     #[serde(default)]
     pub(super) protocol: ForwardProtocol,

@@ -14,7 +14,7 @@ use serde::ser::{Serialize, SerializeMap, Serializer};
 use super::Durability;
 use super::forward::{OtlpForward, OwnSpans};
 use super::lock::{Auth, Cors, Tls};
-use super::values::{MemoryLimit, Period, Secret};
+use super::values::{MemoryLimit, Period, Secret, without_secrets};
 
 /// The whole file.
 #[derive(Clone, Debug, Default, PartialEq, serde::Deserialize, serde::Serialize)]
@@ -288,6 +288,7 @@ pub(super) struct File {
 #[derive(Clone, Debug, PartialEq, serde::Deserialize, serde::Serialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct OtlpLogs {
+    #[serde(serialize_with = "without_secrets")]
     pub(super) endpoint: String,
     #[serde(default)]
     pub(super) headers: BTreeMap<String, Secret>,
@@ -298,6 +299,7 @@ pub(super) struct OtlpLogs {
 #[derive(Clone, Debug, PartialEq, serde::Deserialize, serde::Serialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Webhook {
+    #[serde(serialize_with = "without_secrets")]
     pub(super) url: String,
     #[serde(default)]
     pub(super) token: Option<Secret>,

@@ -251,6 +251,49 @@ fn what_is_printed_can_be_read_and_hides_secrets() {
     assert_eq!(second.to_yaml(), printed);
 }
 
+/// Given addresses with a user, a password or a query, what may be secret of them is not printed, and where they lead is; another
+/// secret of one waits for a restart.
+#[test]
+fn addresses_are_printed_without_their_secrets() {
+    let text = "exporters:\n  webhook: {url: 'https://grace:hunter2@x.example:8443/hook?token=hunter2&hunter2&n=#top'}\n  \
+                otlp_logs: {endpoint: 'http://hunter2@y.example:4317'}\n  \
+                otlp_forward: {endpoint: 'http://a:hunter2@z.example/otlp', protocol: http}\n\
+                service: {telemetry: {traces: {otlp: {endpoint: 'http://hunter2@w.example:4317'}}}}\n";
+    let printed = loaded(text).unwrap().to_yaml();
+    assert!(
+        !printed.contains("hunter2") && !printed.contains("grace"),
+        "{printed}"
+    );
+    for shown in [
+        "https://[hidden]@x.example:8443/hook?token=[hidden]&[hidden]&n=[hidden]#top",
+        "http://[hidden]@y.example:4317",
+        "http://[hidden]@z.example/otlp",
+        "http://[hidden]@w.example:4317",
+    ] {
+        assert!(printed.contains(shown), "{printed}");
+    }
+    let other = loaded(&text.replace("?token=hunter2", "?token=hunter3")).unwrap();
+    let differences = loaded(text).unwrap().differences(&other);
+    assert_eq!(differences, ["exporters (a secret)"]);
+}
+
+/// Given durations, they are printed in the units in which they may be written.
+#[test]
+fn durations_are_printed_as_they_are_written() {
+    for (written, printed) in [
+        ("90d", "90d"),
+        ("1h 30m", "1h 30m"),
+        ("90m", "1h 30m"),
+        ("1500ms", "1s 500ms"),
+        ("366days", "366d"),
+    ] {
+        let text = loaded(&format!("runs: {{idle: {written}}}"))
+            .unwrap()
+            .to_yaml();
+        assert!(text.contains(&format!("idle: {printed}\n")), "{text}");
+    }
+}
+
 /// Given other profiles for single tools and agents, each has its own rules and answers, what the file says of tools and of the
 /// guard, and the main profile's rules about the run as a whole.
 #[test]

@@ -1,5 +1,5 @@
-//! Values of a configuration that have a form of their own: durations with a unit, the limit of memory, and texts that are
-//! never shown.
+//! Values of a configuration that have a form of their own: durations with a unit, the limit of memory, texts that are never
+//! shown, and addresses of which a part is not.
 
 use std::fmt;
 use std::time::Duration;
@@ -27,15 +27,59 @@ impl Visitor<'_> for PeriodVisitor {
     }
 
     fn visit_str<E: Error>(self, text: &str) -> Result<Period, E> {
+        if let Some(meant) = meant_for(text) {
+            return Err(E::custom(meant));
+        }
         humantime::parse_duration(text)
             .map(Period)
             .map_err(|_| E::invalid_value(serde::de::Unexpected::Str(text), &self))
     }
 }
 
+/// What to write in the place of a month or a year, which are of no certain length, and of which one looks like a minute.
+fn meant_for(text: &str) -> Option<String> {
+    let mut units = text.split(|sign: char| !sign.is_ascii_alphabetic());
+    units.find_map(|unit| match unit {
+        "M" => Some(
+            "`M` would be months, which no duration has: a minute is written `m`, a month `30d`"
+                .to_owned(),
+        ),
+        "month" | "months" => Some(format!("no duration has `{unit}`: write days, as in `30d`")),
+        "y" | "yr" | "yrs" | "year" | "years" => Some(format!(
+            "no duration has `{unit}`: write days, as in `365d`"
+        )),
+        _ => None,
+    })
+}
+
 impl Serialize for Period {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_str(&humantime::format_duration(self.0))
+        serializer.collect_str(self)
+    }
+}
+
+impl fmt::Display for Period {
+    /// In the units in which it may be written, the largest first.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        const UNITS: [(u128, &str); 7] = [
+            (86_400_000_000_000, "d"),
+            (3_600_000_000_000, "h"),
+            (60_000_000_000, "m"),
+            (1_000_000_000, "s"),
+            (1_000_000, "ms"),
+            (1_000, "us"),
+            (1, "ns"),
+        ];
+        let mut left = self.0.as_nanos();
+        let mut gap = "";
+        for (size, unit) in UNITS {
+            if left >= size {
+                write!(f, "{gap}{}{unit}", left / size)?;
+                (left, gap) = (left % size, " ");
+            }
+        }
+        // Nothing is a mistake, and only shown in one.
+        f.write_str(if gap.is_empty() { "0s" } else { "" })
     }
 }
 
@@ -100,6 +144,38 @@ impl Secret {
     pub(super) fn expose(&self) -> &str {
         &self.0
     }
+}
+
+/// Shows a URL, but for what may be secret in it: the user with the password, and the values of the query.
+pub(super) fn without_secrets<S: Serializer>(url: &str, serializer: S) -> Result<S::Ok, S::Error> {
+    let (rest, fragment) = match url.split_once('#') {
+        Some((rest, fragment)) => (rest, format!("#{fragment}")),
+        None => (url, String::new()),
+    };
+    let (rest, query) = match rest.split_once('?') {
+        Some((rest, query)) => (rest, format!("?{}", without_values(query))),
+        None => (rest, String::new()),
+    };
+    let (scheme, rest) = match rest.split_once("://") {
+        Some((scheme, rest)) => (format!("{scheme}://"), rest),
+        None => (String::new(), rest),
+    };
+    let end = rest.find('/').unwrap_or(rest.len());
+    let (authority, path) = rest.split_at(end);
+    let user = if authority.contains('@') { MASK } else { "" };
+    let host = authority
+        .rfind('@')
+        .map_or(authority, |at| &authority[at..]);
+    serializer.collect_str(&format_args!("{scheme}{user}{host}{path}{query}{fragment}"))
+}
+
+/// The names of a query. What has none may be a value.
+fn without_values(query: &str) -> String {
+    let hidden = query.split('&').map(|part| match part.split_once('=') {
+        Some((name, _)) => format!("{name}={MASK}"),
+        None => MASK.to_owned(),
+    });
+    hidden.collect::<Vec<_>>().join("&")
 }
 
 /// What stands in the place of a secret.

@@ -99,6 +99,18 @@ fn wrong_values_are_named_with_what_is_expected() {
         &["2:3: runs.idle: expected a duration with its unit"],
     );
     check(
+        "runs:\n  idle: 5M",
+        &["2:3: runs.idle: `M` would be months, which no duration has: a minute is written `m`"],
+    );
+    check(
+        "runs:\n  idle: 2 months",
+        &["2:3: runs.idle: no duration has `months`: write days, as in `30d`"],
+    );
+    check(
+        "runs:\n  retention: {age: 1y}",
+        &["2:15: runs.retention.age: no duration has `y`: write days, as in `365d`"],
+    );
+    check(
         "runs:\n  idle: 0s",
         &["2:3: runs.idle: must be longer than nothing"],
     );
