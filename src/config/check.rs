@@ -4,7 +4,6 @@
 //! by accident without asking who is there. Files that hold secrets are read here too.
 
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::time::Duration;
 
 use super::doors::{GRPC, HTTP, doors, key};
@@ -20,7 +19,7 @@ use crate::engine::guard::message;
 use crate::engine::guard::policy::{Action, GuardPolicy, VerdictKind, When};
 use crate::engine::policy::{LOOKED_BACK_CALLS_MAX, Policy};
 use crate::engine::warning::Rule;
-use crate::normalize::{self, Prices};
+use crate::normalize;
 
 /// Largest message that may be allowed: beyond it, one request can take the memory of a small machine.
 const MESSAGE_MIB_MAX: u64 = 1024;
@@ -185,24 +184,7 @@ fn normalize(shape: &Shape, check: &mut Checker<'_>) -> normalize::Settings {
     }
     normalize::Settings {
         worker_attributes: names.clone(),
-        prices: prices(shape, check),
-    }
-}
-
-/// The user's prices, or those that are built in.
-fn prices(shape: &Shape, check: &mut Checker<'_>) -> Arc<Prices> {
-    let Some(path) = &shape.normalize.prices_file else {
-        return Prices::built_in();
-    };
-    let prices = std::fs::read_to_string(path)
-        .map_err(|error| format!("`{path}` cannot be read: {error}"))
-        .and_then(|text| Prices::parse(&text).map_err(|error| format!("`{path}`: {error}")));
-    match prices {
-        Ok(prices) => Arc::new(prices),
-        Err(text) => {
-            check.wrong(&["normalize", "prices_file"], text);
-            Prices::built_in()
-        }
+        prices: super::prices::prices(shape, check),
     }
 }
 

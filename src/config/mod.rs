@@ -29,6 +29,7 @@ mod forward;
 mod lock;
 mod mistake;
 mod others;
+mod prices;
 mod print;
 pub mod profile;
 mod read;

@@ -343,8 +343,8 @@ guard: {mode: observe, deadline_ms: 60, keep_results: false, actions: []}
     assert!(settings(alone).policy.others["x"].guard.keep_results);
 }
 
-/// Given names of workers and a table of prices, reading telemetry goes by them; given a table that is wrong, the key and
-/// the file are named.
+/// Given names of workers and a table of prices, reading telemetry goes by them; given a table that is wrong, the place in it is
+/// named; given one that is not there, the key.
 #[test]
 fn reading_telemetry_is_configured() {
     let directory = tempfile::tempdir().unwrap();
@@ -358,6 +358,10 @@ fn reading_telemetry_is_configured() {
     assert_eq!(normalize.worker_attributes, ["team.member"]);
     assert_ne!(*normalize.prices, *crate::normalize::Prices::built_in());
     std::fs::write(&path, "mine-*: {inputs: 1}\n").unwrap();
+    let mistakes = loaded(&text).unwrap_err().to_string();
+    let named = format!("{}:1:10: mine-*.inputs: ", path.display());
+    assert!(mistakes.contains(&named), "{mistakes}");
+    std::fs::remove_file(&path).unwrap();
     let mistakes = loaded(&text).unwrap_err().to_string();
     assert!(mistakes.contains("normalize.prices_file"), "{mistakes}");
     let mistakes = loaded("normalize: {worker_attributes: ['']}\n")

@@ -1,0 +1,109 @@
+//! The table of prices that `normalize.prices_file` names. Mistakes in it are told like those of the configuration itself, with
+//! their places in the file.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use super::check::Checker;
+use super::mistake::Mistakes;
+use super::read::read;
+use super::shape::Shape;
+use super::tree::Node;
+use crate::normalize::Prices;
+
+/// A table, word for word.
+type Table = BTreeMap<String, Price>;
+
+#[derive(serde::Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Price {
+    input: f64,
+    #[serde(default)]
+    cached: Option<f64>,
+    output: f64,
+}
+
+/// The user's prices, or those that are built in.
+pub(super) fn prices(shape: &Shape, check: &mut Checker<'_>) -> Arc<Prices> {
+    let Some(path) = &shape.normalize.prices_file else {
+        return Prices::built_in();
+    };
+    let key = ["normalize", "prices_file"];
+    let text = match std::fs::read_to_string(path) {
+        Ok(text) => text,
+        Err(error) => {
+            check.wrong(&key, format!("`{path}` cannot be read: {error}"));
+            return Prices::built_in();
+        }
+    };
+    let mistakes = mistakes(&text, path);
+    if !mistakes.0.is_empty() {
+        check.mistakes.0.extend(mistakes.0);
+        return Prices::built_in();
+    }
+    match Prices::parse(&text) {
+        Ok(prices) => Arc::new(prices),
+        Err(error) => {
+            check.wrong(&key, format!("`{path}` cannot be used: {error}"));
+            Prices::built_in()
+        }
+    }
+}
+
+/// All that is wrong with a table.
+fn mistakes(text: &str, source: &str) -> Mistakes {
+    let mut mistakes = Mistakes::default();
+    let tree = Node::parse(text, source, &mut mistakes);
+    let table = read::<Table>(&tree, None, &[], &mut mistakes).unwrap_or_default();
+    for (model, price) in &table {
+        let prices = [
+            ("input", Some(price.input)),
+            ("cached", price.cached),
+            ("output", Some(price.output)),
+        ];
+        for (name, price) in prices {
+            if price.is_some_and(|price| price < 0.0) {
+                mistakes.add(&tree, &[model, name], "must be 0 or more");
+            }
+        }
+    }
+    mistakes
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Given mistakes in a table, each is named with its place, its key and what would be right.
+    #[test]
+    fn mistakes_have_their_places() {
+        for (text, expected) in [
+            (
+                "gpt-x: {input: 1}\n",
+                "p.yaml:1:1: gpt-x: needs the key `output`",
+            ),
+            (
+                "a: {input: 1, output: 2}\nb: {inputs: 1, output: 2}\n",
+                "p.yaml:2:5: b.inputs: unknown key; did you mean `input`?",
+            ),
+            (
+                "a: {input: 1, output: many}\n",
+                "p.yaml:1:15: a.output: expected a number, found `many`",
+            ),
+            (
+                "a: {input: 1, cached: -1, output: 2}\n",
+                "p.yaml:1:15: a.cached: must be 0 or more",
+            ),
+            (
+                "a: 3\n",
+                "p.yaml:1:1: a: expected a section with keys, found the number 3",
+            ),
+            ("a: {\n", "p.yaml:1:"),
+        ] {
+            let mistakes = mistakes(text, "p.yaml").to_string();
+            assert!(mistakes.starts_with(expected), "{mistakes}");
+        }
+        let built_in = include_str!("../../config/prices.yaml");
+        assert_eq!(mistakes(built_in, "p.yaml").to_string(), "");
+    }
+}
