@@ -9,10 +9,12 @@ use std::time::Duration;
 use clap::Args;
 use reqwest::header::{AUTHORIZATION, HeaderMap, HeaderValue};
 use reqwest::{Certificate, Identity, RequestBuilder, Response, StatusCode, Url};
+use rustls::sign::CertifiedKey;
 use serde::de::DeserializeOwned;
 
 use super::failure::Failure;
 use super::render::text::{API_DEFAULT, api_flag, shell_word};
+use crate::door::{NOT_ITS_KEY, certificates_in, key_in};
 
 /// Longest wait for a connection. A daemon on this machine answers at once or not at all.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
@@ -144,16 +146,16 @@ impl Client {
             http = http.default_headers(authorization(path)?);
         }
         if let Some(path) = &api.ca_file {
-            let authorities = Certificate::from_pem_bundle(&read(path)?);
+            let pem = read(path)?;
+            certificates_in(&pem).map_err(|error| unusable(path, &error))?;
+            let authorities = Certificate::from_pem_bundle(&pem);
             http = http.tls_certs_only(authorities.map_err(|error| unusable(path, &error))?);
         } else if base.scheme() == "http" {
             // Without this, plain HTTP would fail on machines that have no root certificates, as containers often are.
             http = http.tls_certs_only([]);
         }
         if let (Some(certificate), Some(key)) = (&api.cert_file, &api.key_file) {
-            let identity = [read(key)?, b"\n".to_vec(), read(certificate)?].concat();
-            let identity = Identity::from_pem(&identity);
-            http = http.identity(identity.map_err(|error| unusable(certificate, &error))?);
+            http = http.identity(identity(certificate, key)?);
         }
         let http = http.build().map_err(|error| {
             let cause = innermost(&error);
@@ -299,10 +301,31 @@ impl Client {
     }
 }
 
+/// A certificate with its private key.
+fn identity(certificate: &Path, key: &Path) -> Result<Identity, Failure> {
+    let (chain, private) = (read(certificate)?, read(key)?);
+    let certificates = certificates_in(&chain).map_err(|error| unusable(certificate, &error))?;
+    let known = key_in(&private).map_err(|error| unusable(key, &error))?;
+    let provider = rustls::crypto::ring::default_provider();
+    CertifiedKey::from_der(certificates, known, &provider).map_err(|error| match error {
+        rustls::Error::InconsistentKeys(_) => {
+            unusable(key, &format!("{NOT_ITS_KEY} {}", certificate.display()))
+        }
+        error => unusable(key, &error),
+    })?;
+    let identity = Identity::from_pem(&[private, b"\n".to_vec(), chain].concat());
+    identity.map_err(|error| unusable(certificate, &innermost(&error)))
+}
+
 /// The header that shows the token in a file.
 fn authorization(path: &Path) -> Result<HeaderMap, Failure> {
     let token = read(path)?;
-    let value = [b"Bearer ", token.trim_ascii()].concat();
+    let token = token.trim_ascii();
+    if token.is_empty() || !token.iter().all(u8::is_ascii_graphic) {
+        let why = "it holds no token, which is one word of letters, digits and signs";
+        return Err(unusable(path, &why));
+    }
+    let value = [b"Bearer ", token].concat();
     let mut value = HeaderValue::from_bytes(&value).map_err(|error| unusable(path, &error))?;
     value.set_sensitive(true);
     Ok(HeaderMap::from_iter([(AUTHORIZATION, value)]))
@@ -349,15 +372,73 @@ mod tests {
 
     use super::*;
 
-    fn client(api: String) -> Client {
-        let api = ApiArgs {
+    fn args(api: String) -> ApiArgs {
+        ApiArgs {
             api,
             token_file: None,
             ca_file: None,
             cert_file: None,
             key_file: None,
+        }
+    }
+
+    fn client(api: String) -> Client {
+        Client::new(&args(api)).unwrap()
+    }
+
+    /// Given files of the connection that cannot be used, the one at fault is named, with what it lacks.
+    #[test]
+    fn files_that_cannot_be_used_are_named() {
+        let directory = tempfile::tempdir().unwrap();
+        let tls = |name: &str| {
+            let tests = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/tls");
+            Some(tests.join(name))
         };
-        Client::new(&api).unwrap()
+        let token = |text: &str| {
+            let path = directory.path().join("token");
+            std::fs::write(&path, text).unwrap();
+            ApiArgs {
+                token_file: Some(path),
+                ..args("127.0.0.1:1".to_owned())
+            }
+        };
+        let client = |certificate: &str, key: &str| ApiArgs {
+            cert_file: tls(certificate),
+            key_file: tls(key),
+            ..args("https://127.0.0.1:1".to_owned())
+        };
+        let authority = ApiArgs {
+            ca_file: tls("server.key"),
+            ..args("https://127.0.0.1:1".to_owned())
+        };
+        for (args, expected) in [
+            (
+                client("client.crt", "ca.crt"),
+                "ca.crt cannot be used: there is no private key in it",
+            ),
+            (
+                client("client.key", "client.key"),
+                "client.key cannot be used: there is no certificate in it",
+            ),
+            (
+                client("client.crt", "server.key"),
+                "server.key cannot be used: it is not the key of the certificate in ",
+            ),
+            (
+                authority,
+                "server.key cannot be used: there is no certificate in it",
+            ),
+            (token(" \n"), "token cannot be used: it holds no token"),
+            (
+                token("two words"),
+                "token cannot be used: it holds no token",
+            ),
+        ] {
+            let error = Client::new(&args).unwrap_err().to_string();
+            assert!(error.contains(expected), "{error}");
+        }
+        Client::new(&client("client.crt", "client.key")).unwrap();
+        Client::new(&token("one\n")).unwrap();
     }
 
     /// Given a daemon that takes a connection and then says nothing, a question is given up, and it is said which one; so is a

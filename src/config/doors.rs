@@ -166,7 +166,7 @@ impl Section {
             tls: tls.map(files),
             tokens: self.tokens(auth, check),
         };
-        if let Err(fault) = lock.check() {
+        for fault in lock.faults() {
             let within = match fault.key {
                 "token" | "token_file" => ["auth", "tokens"],
                 key => ["tls", key],

@@ -95,7 +95,8 @@ impl fmt::Display for Mistakes {
     }
 }
 
-/// The candidate nearest to what was written, when it is near enough to be what was meant.
+/// The candidate nearest to what was written, when it is near enough to be what was meant. Of two that are as near, as versions
+/// are that differ in their last digit, neither is.
 pub(super) fn nearest<'a>(
     found: &str,
     candidates: impl IntoIterator<Item = &'a str>,
@@ -103,12 +104,17 @@ pub(super) fn nearest<'a>(
     /// Below this, suggestions are noise: `endpont` to `endpoint` scores 0.9, unrelated words up to 0.75.
     const LIKENESS_MIN: f64 = 0.8;
     let found = found.to_lowercase().replace('-', "_");
-    candidates
-        .into_iter()
-        .map(|candidate| (strsim::jaro_winkler(&found, candidate), candidate))
-        .filter(|(likeness, _)| *likeness >= LIKENESS_MIN)
-        .max_by(|(a, _), (b, _)| a.total_cmp(b))
-        .map(|(_, candidate)| candidate)
+    let likeness = |candidate| (strsim::jaro_winkler(&found, candidate), candidate);
+    let mut near: Vec<(f64, &str)> = candidates.into_iter().map(likeness).collect();
+    near.retain(|(likeness, _)| *likeness >= LIKENESS_MIN);
+    near.sort_by(|(a, _), (b, _)| b.total_cmp(a));
+    match near[..] {
+        [(first, one), (second, other), ..] if first.total_cmp(&second).is_eq() && one != other => {
+            None
+        }
+        [(_, nearest), ..] => Some(nearest),
+        [] => None,
+    }
 }
 
 /// The path of a key of this name in another section: the one that goes the longest way with the path at fault, and is short.

@@ -108,6 +108,9 @@ impl ReadError {
                 if let Some(path) = elsewhere(found, &self.path, known_paths) {
                     return format!("unknown key here; did you mean `{path}`?");
                 }
+                if known.is_empty() {
+                    return "unknown key; none is known here".to_owned();
+                }
                 format!("unknown key; known here: {}", listed(&known))
             }
         }
@@ -301,6 +304,11 @@ impl<'de> Deserializer<'de> for &Node {
     ) -> Result<V::Value, ReadError> {
         match &self.value {
             Value::Text(text) | Value::Untyped(text) => visitor.visit_enum(Word(text)),
+            Value::Float(number) if variants.contains(&number.to_string().as_str()) => {
+                Err(ReadError::custom(format!(
+                    "expected a text: put the number between quotes, `\"{number}\"`"
+                )))
+            }
             _ => self.refuse(&format!("one of {}", listed(variants))),
         }
     }

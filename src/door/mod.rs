@@ -13,6 +13,7 @@ mod connection;
 mod discard;
 mod file;
 mod peer;
+mod pem;
 mod places;
 mod seldom;
 #[cfg(test)]
@@ -24,6 +25,7 @@ pub use connection::{Connection, failed_handshakes};
 pub use discard::discard;
 pub use file::warn_if_public;
 pub use peer::Peer;
+pub(crate) use pem::{NOT_ITS_KEY, certificates_in, key_in};
 pub use places::Places;
 pub use tls::{TlsFiles, TlsVersion};
 pub use token::{Credential, Tenant, Token, Tokens, UNAUTHENTICATED};
@@ -80,13 +82,10 @@ impl Lock {
     }
 
     /// Reads all files once, to find what is wrong with them.
-    ///
-    /// # Errors
-    /// The first fault found.
-    pub fn check(&self) -> Result<(), Fault> {
-        self.tls.as_ref().map(Tls::read).transpose()?;
-        Tokens::read(&self.tokens)?;
-        Ok(())
+    #[must_use]
+    pub fn faults(&self) -> Vec<Fault> {
+        let of_tls = self.tls.iter().flat_map(Tls::faults);
+        of_tls.chain(Tokens::read(&self.tokens).err()).collect()
     }
 }
 

@@ -7,12 +7,12 @@ use std::time::{Duration, UNIX_EPOCH};
 
 use rustls::client::verify_server_cert_signed_by_trust_anchor;
 use rustls::crypto::{CryptoProvider, ring};
-use rustls::pki_types::pem::PemObject;
-use rustls::pki_types::{CertificateDer, PrivateKeyDer, UnixTime};
+use rustls::pki_types::{CertificateDer, UnixTime};
 use rustls::server::danger::ClientCertVerifier;
 use rustls::server::{ParsedCertificate, WebPkiClientVerifier};
 use rustls::{CertificateError, RootCertStore, ServerConfig, SupportedProtocolVersion, version};
 
+use super::pem::{NOT_ITS_KEY, certificates_in, key_in};
 use super::seldom::Seldom;
 use super::{Fault, file};
 
@@ -78,6 +78,25 @@ impl Tls {
         })
     }
 
+    /// Everything that is wrong with the files, as far as it can be said of each by itself.
+    pub(super) fn faults(files: &TlsFiles) -> Vec<Fault> {
+        let own = [
+            ("cert_file", &files.cert_file),
+            ("key_file", &files.key_file),
+        ];
+        let client_ca = files.client_ca_file.iter();
+        let all = own
+            .into_iter()
+            .chain(client_ca.map(|path| ("client_ca_file", path)));
+        let unread: Vec<Fault> = all
+            .filter_map(|(key, path)| file::read(key, path).err())
+            .collect();
+        if unread.is_empty() {
+            return Self::read(files).err().into_iter().collect();
+        }
+        unread
+    }
+
     /// What the next handshake uses.
     pub(super) fn config(&self) -> Arc<ServerConfig> {
         let current = self.current.lock().unwrap_or_else(PoisonError::into_inner);
@@ -129,8 +148,8 @@ fn config(files: &TlsFiles, contents: &Contents) -> Result<Arc<ServerConfig>, Fa
         TlsVersion::V13 => &[&version::TLS13],
     };
     let certificates = certificates("cert_file", &files.cert_file, &contents.cert)?;
-    let key = PrivateKeyDer::from_pem_slice(&contents.key)
-        .map_err(|error| unusable("key_file", &files.key_file, &error))?;
+    let key = key_in(&contents.key);
+    let key = key.map_err(|error| unusable("key_file", &files.key_file, &error))?;
     let builder = ServerConfig::builder_with_provider(Arc::clone(&provider))
         .with_protocol_versions(versions)
         .map_err(|error| unusable("min_version", &files.cert_file, &error))?;
@@ -140,7 +159,13 @@ fn config(files: &TlsFiles, contents: &Contents) -> Result<Arc<ServerConfig>, Fa
     };
     let mut config = builder
         .with_single_cert(certificates.clone(), key)
-        .map_err(|error| unusable("key_file", &files.key_file, &error))?;
+        .map_err(|error| match error {
+            rustls::Error::InconsistentKeys(_) => {
+                let why = format!("{NOT_ITS_KEY} `{}`", files.cert_file.display());
+                unusable("key_file", &files.key_file, &why)
+            }
+            error => unusable("key_file", &files.key_file, &error),
+        })?;
     config.alpn_protocols = PROTOCOLS.map(<[u8]>::to_vec).to_vec();
     warn_of_dates(&files.cert_file, &certificates);
     Ok(Arc::new(config))
@@ -216,12 +241,7 @@ fn certificates(
     path: &Path,
     pem: &[u8],
 ) -> Result<Vec<CertificateDer<'static>>, Fault> {
-    let read: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(pem).collect();
-    let read = read.map_err(|error| unusable(key, path, &error))?;
-    if read.is_empty() {
-        return Err(unusable(key, path, &"there is no certificate in it"));
-    }
-    Ok(read)
+    certificates_in(pem).map_err(|error| unusable(key, path, &error))
 }
 
 fn unusable(key: &'static str, path: &Path, why: &dyn fmt::Display) -> Fault {

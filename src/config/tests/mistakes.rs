@@ -256,7 +256,31 @@ fn doors_that_cannot_be_are_named() {
     );
     check(
         "service:\n  api: {tls: {cert_file: /nowhere, key_file: x}}",
-        &["2:15: service.api.tls.cert_file: `/nowhere` cannot be read: "],
+        &[
+            "2:15: service.api.tls.cert_file: `/nowhere` cannot be read: ",
+            "2:36: service.api.tls.key_file: `x` cannot be read: ",
+        ],
+    );
+    let tls = |min_version: &str| {
+        let tests = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/tls");
+        format!(
+            "service:\n  api:\n    tls:\n      cert_file: {tests}/server.crt\n      key_file: {tests}/server.key\n      \
+             min_version: {min_version}"
+        )
+    };
+    check(
+        &tls("'1.1'"),
+        &["6:7: service.api.tls.min_version: `1.1` is not known; one of `1.2`, `1.3`"],
+    );
+    check(
+        &tls("1.3"),
+        &[
+            "6:7: service.api.tls.min_version: expected a text: put the number between quotes, `\"1.3\"`",
+        ],
+    );
+    check(
+        &tls("1.1"),
+        &["6:7: service.api.tls.min_version: expected one of `1.2`, `1.3`, found the number 1.1"],
     );
     check(
         "service:\n  api: {auth: {tokens: [{}]}}",
