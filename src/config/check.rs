@@ -17,7 +17,7 @@ use super::values::{MemoryLimit, Period};
 use super::{Logs, Settings};
 use crate::engine::guard::message;
 use crate::engine::guard::policy::{Action, GuardPolicy, VerdictKind, When};
-use crate::engine::policy::{LOOKED_BACK_CALLS_MAX, Policy};
+use crate::engine::policy::{LOOKED_BACK_CALLS_MAX, Policy, Tools};
 use crate::engine::warning::Rule;
 use crate::normalize;
 
@@ -197,6 +197,7 @@ fn policy(shape: &Shape, mut policy: Policy, check: &mut Checker<'_>) -> Policy 
         let text = format!("at most {TOOLS_MAX} entries, found {entries}");
         check.wrong(&["tools"], text);
     }
+    tool_names(&policy.tools, &["tools"], check);
     if let Some(budget) = shape.detectors.cost_budget_usd {
         if budget <= 0.0 {
             check.wrong(&["detectors", "cost_budget_usd"], "must be more than 0");
@@ -212,6 +213,24 @@ fn policy(shape: &Shape, mut policy: Policy, check: &mut Checker<'_>) -> Policy 
     policy
 }
 
+/// What single tools and agents are named by.
+const NAME_EXPECTED: &str = "expected a tool's name or `TOOL@AGENT`; `*` stands for any text";
+
+/// Whether a name has all its parts: an empty one would fit nothing.
+fn is_name(name: &str) -> bool {
+    !name.split('@').any(str::is_empty)
+}
+
+/// Checks what is written under `tools`; entries of a profile are right.
+fn tool_names(tools: &Tools, path: &[&str], check: &mut Checker<'_>) {
+    for name in tools.0.keys().filter(|name| !is_name(name)) {
+        let path = key(path, &[name]);
+        if check.tree.has(&path) {
+            check.wrong(&path, NAME_EXPECTED);
+        }
+    }
+}
+
 /// Most entries of `detectors.profiles`: each is compared with the tool and the agent of every call.
 const PROFILES_MAX: usize = 16;
 
@@ -224,12 +243,10 @@ fn other_policies(policy: &mut Policy, check: &mut Checker<'_>) {
     }
     for (name, other) in &mut policy.others {
         let path = [others::PATH[0], others::PATH[1], name];
-        if name.split('@').any(str::is_empty) {
-            check.wrong(
-                &path,
-                "expected a tool's name or `TOOL@AGENT`; `*` stands for any text",
-            );
+        if !is_name(name) {
+            check.wrong(&path, NAME_EXPECTED);
         }
+        tool_names(&other.tools, &key(&path, &["tools"]), check);
         for rule in Rule::ALL.iter().filter(|rule| rule.is_of_run()) {
             let path = key(&path, &["rules", rule.name()]);
             if check.tree.has(&path) {

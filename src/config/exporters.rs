@@ -60,6 +60,10 @@ fn one(name: &str, exporter: &shape::Exporter, check: &mut Checker<'_>) -> One {
                 check.wrong(&["exporters", name, "path"], "must not be empty");
             }
             let path = PathBuf::from(&file.path);
+            if path.is_dir() {
+                let text = format!("`{}` is a directory; name a file in it", shown(&file.path));
+                check.wrong(&["exporters", name, "path"], text);
+            }
             let directory = path.parent().filter(|dir| !dir.as_os_str().is_empty());
             if let Some(directory) = directory.filter(|dir| !dir.is_dir()) {
                 let directory = directory.to_string_lossy();

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use reqwest::Url;
 use tonic::metadata::{MetadataKey, MetadataMap, MetadataValue};
 use tonic::transport::{Certificate, ClientTlsConfig, Endpoint};
 use tonic::{Code, Status};
@@ -17,6 +18,12 @@ use crate::cli::render::text::clean;
 const PROBE_AFTER: Duration = Duration::from_secs(5);
 const PROBE_MAX: Duration = Duration::from_secs(4);
 
+/// Whether an address goes on behind its port, of which gRPC would make nothing.
+pub(super) fn has_path(endpoint: &str) -> bool {
+    let goes_on = |url: Url| !matches!(url.path(), "" | "/") || url.query().is_some();
+    Url::parse(endpoint).is_ok_and(|url| url.has_host() && goes_on(url))
+}
+
 /// A receiver at `http://HOST:PORT` or `https://HOST:PORT`; its certificate comes from one of these authorities, in PEM, or
 /// else from one that this machine trusts.
 pub(super) fn endpoint(text: &str, authorities: Option<&[u8]>) -> Result<Endpoint, String> {
@@ -27,6 +34,9 @@ pub(super) fn endpoint(text: &str, authorities: Option<&[u8]>) -> Result<Endpoin
         return Err(format!(
             "`endpoint` must begin with http:// or https://, as in http://{text}"
         ));
+    }
+    if has_path(text) {
+        return Err("`endpoint` has a path, and gRPC knows none: end it with the port".to_owned());
     }
     let endpoint = Endpoint::from_shared(text.to_owned())
         .map_err(cannot)?

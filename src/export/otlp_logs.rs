@@ -486,6 +486,7 @@ mod tests {
         for (endpoint, header, problem) in [
             ("collector:4317", "a", "as in http://collector:4317"),
             ("http://", "a", "cannot be used"),
+            ("http://collector:4318/v1/logs", "a", "end it with the port"),
             ("http://collector:4317", "a b", "is not a header's name"),
         ] {
             let headers = vec![(header.to_owned(), Secret::from("1".to_owned()))];

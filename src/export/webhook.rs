@@ -134,7 +134,8 @@ async fn answer(reply: Response) -> Answer {
     }
 }
 
-/// The address, if it is one that may be called. A name is checked when it is resolved.
+/// The address, if it is one that may be called. A name is checked when it is resolved, but for those that are always this
+/// machine's.
 fn checked_url(settings: &WebhookSettings) -> Result<Url, String> {
     let url =
         Url::parse(&settings.url).map_err(|error| format!("`url` cannot be read: {error}"))?;
@@ -145,7 +146,11 @@ fn checked_url(settings: &WebhookSettings) -> Result<Url, String> {
         ));
     }
     let host = url.host_str().unwrap_or_default().trim_matches(['[', ']']);
+    let is_here = host.trim_end_matches('.').rsplit('.').next() == Some("localhost");
     match host.parse::<IpAddr>() {
+        Err(_) if !settings.allow_private && is_here => Err(format!(
+            "`url` names this machine, {host}; `allow_private: true` permits it"
+        )),
         Ok(address) if !settings.allow_private && !is_public(address) => Err(format!(
             "`url` names the private address {address}; `allow_private: true` permits it"
         )),
@@ -567,6 +572,9 @@ mod tests {
                 "https://[::1]:443/hook?next=http://public.example",
                 "private address",
             ),
+            ("http://localhost:9/", "names this machine, localhost;"),
+            ("http://LOCALHOST./", "names this machine"),
+            ("https://alerts.localhost/", "names this machine"),
             ("file:///etc/passwd", "must begin with http"),
             ("gopher://127.0.0.1/", "must begin with http"),
             ("ftp://127.0.0.1/", "must begin with http"),
@@ -579,13 +587,13 @@ mod tests {
         }
         let receiver = Receiver::serve("127.0.0.1:0", || reply(200, ("x-a", "b"), "")).await;
         let url = format!("http://localhost:{}/", receiver.address.port());
-        let mut webhook =
-            Webhook::new("pager", "", &WebhookSettings::new(url)).expect("a name is checked later");
-        let answer = webhook.send(&[alert(1, 1)]).await;
-        assert!(
-            matches!(&answer, Answer::Later { reason, .. } if reason.contains("allow_private")),
-            "{answer:?}"
-        );
+        let client = client(false, false, None).expect("a client");
+        let refused = client
+            .post(url)
+            .send()
+            .await
+            .expect_err("a private address");
+        assert!(causes(&refused).contains("allow_private"), "{refused:?}");
         assert!(receiver.bodies().is_empty());
     }
 

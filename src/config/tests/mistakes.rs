@@ -328,6 +328,12 @@ fn exporters_that_cannot_be_are_named() {
     let directory = tempfile::tempdir().unwrap();
     let directory = directory.path().display();
     check(
+        &format!("exporters:\n  file: {{path: {directory}}}"),
+        &[&format!(
+            "2:10: exporters.file.path: `{directory}` is a directory; name a file in it"
+        )],
+    );
+    check(
         &format!(
             "exporters:\n  file: {{path: {directory}/a}}\n  file/b: {{path: {directory}/./a}}"
         ),
@@ -340,6 +346,21 @@ fn exporters_that_cannot_be_are_named() {
         &[&format!(
             "3:10: exporters.file.path: `{directory}/a` is in the data directory"
         )],
+    );
+    check(
+        "exporters:\n  otlp_forward: {endpoint: 'http://h:4318/otlp'}\n  otlp_logs: {endpoint: 'http://h:4317/x'}",
+        &[
+            "2:3: exporters.otlp_forward: `endpoint` has a path, and gRPC knows none: end it with the port, or set `protocol: http`",
+            "3:3: exporters.otlp_logs: `endpoint` has a path, and gRPC knows none: end it with the port",
+        ],
+    );
+    check(
+        "exporters:\n  webhook: {url: 'http://localhost:9/'}",
+        &["2:3: exporters.webhook: `url` names this machine, localhost; `allow_private: true`"],
+    );
+    check(
+        "exporters:\n  terminal: {foo: 1}",
+        &["2:14: exporters.terminal.foo: unknown key; none is known here"],
     );
     check(
         "service:\n  data_dir: ~/eddy",
@@ -508,6 +529,14 @@ fn other_profiles_are_read_as_carefully() {
     check(
         "detectors: {profiles: {'search@': {profile: automatos}}}",
         &["1:24: detectors.profiles.search@: expected a tool's name or `TOOL@AGENT`"],
+    );
+    check(
+        "detectors: {profiles: {x: {profile: automatos, tools: {'@b': {limit: 3}}}}}\ntools: {'': {limit: 3}, 'a@': {limit: 3}}",
+        &[
+            "1:56: detectors.profiles.x.tools.@b: expected a tool's name or `TOOL@AGENT`",
+            "2:9: tools.: expected a tool's name or `TOOL@AGENT`",
+            "2:25: tools.a@: expected a tool's name or `TOOL@AGENT`",
+        ],
     );
     let many = (0..17).map(|n| format!("t{n}: {{profile: looplens}}"));
     let many: Vec<_> = many.collect();

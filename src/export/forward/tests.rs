@@ -385,6 +385,10 @@ fn mistakes_are_found_early() {
             ForwardSettings::new("backend", "localhost:4317"),
             "must begin with http",
         ),
+        (
+            ForwardSettings::new("backend", "http://h:4317/v1/traces?key=1"),
+            "or set `protocol: http`",
+        ),
         (header("a b", "c"), "not a header's name"),
         (header("a", "hunter2\n"), "characters that it cannot carry"),
     ] {
@@ -395,4 +399,7 @@ fn mistakes_are_found_early() {
     http("https://cloud.example/api/public/otel/")
         .check()
         .expect("a path is good");
+    ForwardSettings::new("backend", "http://h:4317/")
+        .check()
+        .expect("this is none");
 }

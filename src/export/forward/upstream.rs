@@ -59,6 +59,12 @@ pub(super) struct OverGrpc {
 
 impl OverGrpc {
     fn new(settings: &ForwardSettings) -> Result<Self, String> {
+        if grpc::has_path(&settings.endpoint) {
+            return Err(
+                "`endpoint` has a path, and gRPC knows none: end it with the port, or set `protocol: http`"
+                    .to_owned(),
+            );
+        }
         Ok(Self {
             endpoint: grpc::endpoint(&settings.endpoint, authorities(settings)?.as_deref())?,
             metadata: grpc::metadata(&settings.headers)?,
