@@ -400,11 +400,12 @@ fn data_dir(shape: &Shape, lookup: Lookup<'_>, check: &mut Checker<'_>) -> PathB
     }
 }
 
-/// Where the platform keeps a program's state: what systemd hands over, else the XDG or macOS directory of the user.
+/// Where the platform keeps a program's state: what systemd hands over, which may be several directories with colons between
+/// them, else the XDG or macOS directory of the user.
 fn state_directory(lookup: Lookup<'_>) -> PathBuf {
     let directory = |name: &str| lookup(name).filter(|dir| Path::new(dir).is_absolute());
-    if let Some(dir) = directory("STATE_DIRECTORY") {
-        return PathBuf::from(dir);
+    if let Some(dirs) = directory("STATE_DIRECTORY") {
+        return PathBuf::from(dirs.split(':').next().unwrap_or_default());
     }
     if let Some(dir) = directory("XDG_STATE_HOME") {
         return Path::new(&dir).join("eddy");

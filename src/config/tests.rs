@@ -125,6 +125,19 @@ fn nothing_is_a_configuration() {
     }
 }
 
+/// Given several directories of a service, its state is in the first of them.
+#[test]
+fn the_first_directory_of_a_service_is_its_own() {
+    let of_service = |name: &str| {
+        let dirs = "/var/lib/eddy:/var/lib/other".to_owned();
+        (name == "STATE_DIRECTORY").then_some(dirs)
+    };
+    let loaded = load_text("", "eddy.yaml", &[], &of_service).unwrap();
+    assert_eq!(loaded.settings.data_dir, Path::new("/var/lib/eddy"));
+    let nothing = load_text("", "eddy.yaml", &[], &|_| None).unwrap();
+    assert_eq!(nothing.settings.data_dir, Path::new("eddy-data"));
+}
+
 /// Given variables, they take the type that is asked for, and defaults stand in for missing and empty ones.
 #[test]
 fn variables_are_put_in() {
