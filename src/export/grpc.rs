@@ -8,6 +8,7 @@ use tonic::transport::{Certificate, ClientTlsConfig, Endpoint};
 use tonic::{Code, Status};
 use tonic_types::StatusExt;
 
+use super::http::causes;
 use super::settings::Secret;
 use super::{Answer, SEND_TIMEOUT};
 use crate::cli::render::text::clean;
@@ -71,16 +72,23 @@ pub(super) fn metadata(headers: &[(String, Secret)]) -> Result<MetadataMap, Stri
 }
 
 /// Which failures OTLP says to repeat. A receiver that is overloaded says so with the time to wait; without that, the
-/// request is too much for it and will stay so. What fails on our side of the line has a source.
-pub(super) fn refused(status: &Status) -> Answer {
+/// request is too much for it and will stay so. What fails on our side of the line has a source, and nobody answered.
+pub(super) fn refused(status: &Status, endpoint: &Endpoint) -> Answer {
     let after = status
         .get_details_retry_info()
         .and_then(|info| info.retry_delay);
-    let reason = format!(
-        "the receiver answered {:?}: {}",
-        status.code(),
-        clean(status.message())
-    );
+    let reason = match std::error::Error::source(status) {
+        Some(cause) => format!(
+            "cannot send to {}: {}",
+            place(endpoint),
+            clean(&causes(cause))
+        ),
+        None => format!(
+            "the receiver answered {:?}: {}",
+            status.code(),
+            clean(status.message())
+        ),
+    };
     let temporary = match status.code() {
         Code::Cancelled
         | Code::DeadlineExceeded
@@ -98,5 +106,15 @@ pub(super) fn refused(status: &Status) -> Answer {
         }
     } else {
         Answer::Refused { reason }
+    }
+}
+
+/// Host and port, without the user that may stand before them.
+fn place(endpoint: &Endpoint) -> String {
+    let uri = endpoint.uri();
+    let host = uri.host().unwrap_or_default();
+    match uri.port() {
+        Some(port) => format!("{host}:{port}"),
+        None => host.to_owned(),
     }
 }

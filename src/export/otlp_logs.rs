@@ -69,7 +69,7 @@ impl OtlpLogs {
         });
         match client.export(request).await {
             Ok(reply) => taken(reply.into_inner()),
-            Err(status) => grpc::refused(&status),
+            Err(status) => grpc::refused(&status, &self.endpoint),
         }
     }
 }
@@ -408,16 +408,24 @@ mod tests {
     }
 
     // Given a reply larger than anything a collector has to say, one that never comes, and a collector that is not there;
-    // none of them harms, and alerts wait.
+    // none of them harms, alerts wait, and where nobody answered it is not said that somebody did.
     #[tokio::test(start_paused = true)]
     async fn silence_is_tried_again() {
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("bound");
         let mut exporter = otlp_logs(format!("http://{}", listener.local_addr().expect("bound")));
         let answer = exporter.send(&[alert(1, 1)]).await;
         assert!(matches!(answer, Answer::Later { .. }), "{answer:?}");
+        let address = listener.local_addr().expect("bound");
         drop(listener);
         let answer = exporter.send(&[alert(1, 1)]).await;
-        assert!(matches!(answer, Answer::Later { .. }), "{answer:?}");
+        let Answer::Later { reason, .. } = &answer else {
+            panic!("{answer:?}");
+        };
+        let begins = format!("cannot send to {address}: ");
+        assert!(
+            reason.starts_with(&begins) && reason.contains("Connection refused"),
+            "{reason}"
+        );
     }
 
     /// Passes bytes on to a collector; over the first connection, no more once `lost` is set.

@@ -126,7 +126,14 @@ fn over_http(say: &Say) -> Response<Body> {
     let reply = match say {
         Say::Fail(_, status) => {
             let moved = Response::builder().header("location", "/elsewhere");
-            return moved.status(*status).body(Body::from("no")).expect("good");
+            let moved = moved.header("content-type", "application/x-protobuf");
+            let told = tonic_types::Status {
+                code: 3,
+                message: "no\u{1b}[2J room".to_owned(),
+                details: Vec::new(),
+            };
+            let body = Body::from(told.encode_to_vec());
+            return moved.status(*status).body(body).expect("good");
         }
         say => reply(say),
     };
@@ -265,6 +272,17 @@ async fn failures_are_repeated_as_otlp_says() {
             assert_eq!((progress.refused, progress.sent, sent), (1, 0, 1), "{code}");
         }
     }
+}
+
+/// Given a refusal over HTTP in OTLP's own form, its words are told, and nothing of its bytes.
+#[tokio::test]
+async fn refusals_are_told_in_their_words() {
+    let says = [Say::Fail(Code::InvalidArgument, 400)];
+    let (progress, _) = passed(ForwardProtocol::Http, says).await;
+    assert_eq!(
+        progress.last_error.as_deref(),
+        Some("the receiver answered 400 Bad Request: no\\x1b[2J room")
+    );
 }
 
 /// Given an upstream that takes a request in part, nothing is repeated, and what it left out is counted.

@@ -77,7 +77,7 @@ impl OverGrpc {
         let request = Request::from_parts(self.metadata.clone(), Extensions::default(), message);
         match self.call(signal, request).await {
             Ok(reply) => taken(&reply),
-            Err(status) => grpc::refused(&status),
+            Err(status) => grpc::refused(&status, &self.endpoint),
         }
     }
 
@@ -140,6 +140,9 @@ impl Decoder for Verbatim {
     }
 }
 
+/// How OTLP names protobuf, in requests and in replies.
+const PROTOBUF: &str = "application/x-protobuf";
+
 /// OTLP/HTTP, as protobuf.
 pub(super) struct OverHttp {
     client: Client,
@@ -155,8 +158,7 @@ impl OverHttp {
         let client = http::client(true, base.starts_with("https:"), authorities.as_deref())
             .map_err(|error| format!("cannot set up HTTP: {}", http::causes(&error)))?;
         let mut headers = headers(&settings.headers)?;
-        let protobuf = HeaderValue::from_static("application/x-protobuf");
-        headers.insert(CONTENT_TYPE, protobuf);
+        headers.insert(CONTENT_TYPE, HeaderValue::from_static(PROTOBUF));
         if settings.compression == Compression::Gzip {
             headers.insert(CONTENT_ENCODING, HeaderValue::from_static("gzip"));
         }
@@ -246,15 +248,27 @@ fn headers(settings: &[(String, Secret)]) -> Result<HeaderMap, String> {
     Ok(headers)
 }
 
-/// What a reply over HTTP means: OTLP has four statuses repeated, and no other.
+/// What a reply over HTTP means: OTLP has four statuses repeated, and no other. Why it is none that was hoped for stands in a
+/// `google.rpc.Status`.
 async fn answer(reply: Response) -> Answer {
     let status = reply.status();
     let after = http::asked_wait(&reply);
+    let is_protobuf = reply
+        .headers()
+        .get(CONTENT_TYPE)
+        .is_some_and(|kind| kind.as_bytes().starts_with(PROTOBUF.as_bytes()));
     let body = http::read_bounded(reply).await;
     if status.is_success() {
         return taken(&body);
     }
-    let reason = http::refusal(status, &http::quote(&body));
+    let said = if is_protobuf {
+        // One that cannot be read says nothing.
+        let told = tonic_types::Status::decode(&body[..]).unwrap_or_default();
+        http::quote(told.message.as_bytes())
+    } else {
+        http::quote(&body)
+    };
+    let reason = http::refusal(status, &said);
     match status {
         StatusCode::TOO_MANY_REQUESTS
         | StatusCode::BAD_GATEWAY
