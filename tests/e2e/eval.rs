@@ -28,7 +28,8 @@ fn labelled_runs_are_scored() {
         run("well", Some(false), 12, |i| (i, i)),
         run("unlabelled", None, 12, |_| (1, 1)),
     ];
-    fs::write(&file, runs.join("\n")).expect("written");
+    // With the mark before it that some editors write.
+    fs::write(&file, format!("\u{feff}{}", runs.join("\n"))).expect("written");
     let out = dir.path().join("verdicts.jsonl");
     let output = eddy()
         .args(["eval", "--json", "--verdicts"])

@@ -34,6 +34,9 @@ const NAMES: &str = "the name says how protobuf is read: `*.logs.otlp.binpb` as 
 /// The path that stands for standard input.
 const STANDARD_INPUT: &str = "-";
 
+/// What some editors put before a text: UTF-8's mark of its byte order, which it has none of.
+pub(in crate::cli) const BYTE_ORDER_MARK: &[u8] = "\u{feff}".as_bytes();
+
 /// The first bytes of a gzip file.
 const GZIP: [u8; 2] = [0x1f, 0x8b];
 
@@ -76,12 +79,13 @@ impl Reader {
         let is_protobuf = Path::new(name).extension() == Some("binpb".as_ref());
         let bytes = content(path).map_err(|error| wrong(path, error))?;
         let bytes = unzipped(&bytes).map_err(|error| wrong(path, error))?;
+        let text = bytes.strip_prefix(BYTE_ORDER_MARK).unwrap_or(&bytes);
         if is_protobuf {
             self.protobuf(path, name, &bytes, sink)?;
-        } else if name.ends_with(".events.jsonl") || is_events_file(&bytes) {
-            self.events(path, &bytes, sink)?;
+        } else if name.ends_with(".events.jsonl") || is_events_file(text) {
+            self.events(path, text, sink)?;
         } else {
-            self.json(path, &bytes, sink)?;
+            self.json(path, text, sink)?;
         }
         let since = std::array::from_fn(|reason| self.refused[reason] - refused[reason]);
         match refusals(&since) {
@@ -167,8 +171,10 @@ impl Reader {
         let policy = Arc::clone(&self.policy);
         for run in events_file::runs(bytes, &policy).map_err(|error| wrong(path, error))? {
             let run = run.map_err(|error| wrong(path, error))?;
+            let mut last = None;
             for event in run.events {
-                self.read += 1;
+                // One event of the file may be several of the engine's, all of the same span.
+                self.read += u64::from(last.replace(event.span) != Some(event.span));
                 let of_run = RunRef {
                     run_id: Some(run.run_id.clone()),
                     ..RunRef::default()

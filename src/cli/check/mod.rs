@@ -27,6 +27,8 @@ use crate::json::RunJson;
 mod files;
 mod replay;
 
+pub(super) use files::BYTE_ORDER_MARK;
+
 /// Most runs that are shown one by one to a person; a table lists them all.
 const PAGES_MAX: usize = 10;
 
@@ -298,7 +300,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let mut zipped = GzEncoder::new(Vec::new(), Compression::fast());
         zipped.write_all(plain.as_bytes()).unwrap();
-        let files: [(&str, Vec<u8>); 6] = [
+        let files: [(&str, Vec<u8>); 8] = [
             ("a.jsonl", plain.into()),
             ("b.jsonl.gz", zipped.finish().unwrap()),
             ("c.jsonl", format!("{spans}\n{spans}\n").into()),
@@ -306,6 +308,9 @@ mod tests {
             ("e.json", format!("[{spans},\n {spans}]").into()),
             // As many as there are keys by which objects are told apart.
             ("f.json", format!("[{}]", [spans; 4].join(",")).into()),
+            // As some editors begin a text.
+            ("g.events.jsonl", format!("\u{feff}{plain}").into()),
+            ("h.jsonl", format!("\u{feff}{spans}").into()),
         ];
         for (name, bytes) in files {
             let path = dir.path().join(name);
@@ -315,6 +320,24 @@ mod tests {
             let runs = runs(&args);
             assert_eq!((runs.len(), runs[0].tool_calls), (1, 1), "{name}");
         }
+    }
+
+    /// Given the run that the manual of the events format shows, its events are counted as they stand there, also one that is a
+    /// hand-off and what was asked with it.
+    #[test]
+    fn events_are_counted_as_they_are_written() {
+        let manual = include_str!("../../../docs/events.md");
+        let run = manual.lines().find(|line| line.starts_with("{\"run_id\""));
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("a.events.jsonl");
+        fs::write(&path, run.unwrap()).unwrap();
+        let mut args = args(&[]);
+        args.files = vec![path];
+        let summary = replayed(&args).unwrap().0.summary(1);
+        assert!(
+            summary.starts_with("1 run · 12 spans and records read"),
+            "{summary}"
+        );
     }
 
     /// Given spans that cannot be used beside one that can, the summary says how many and why.

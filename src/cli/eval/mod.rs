@@ -6,13 +6,14 @@
 //! succeeded is shown, because it is most likely a false alarm.
 
 use std::fs::{self, File};
-use std::io::{BufWriter, Write as _};
+use std::io::{self, BufRead as _, BufReader, BufWriter, Write as _};
 use std::path::{Path, PathBuf};
 
 use clap::Args;
 use serde::Serialize;
 
 use super::ConfigArgs;
+use super::check::BYTE_ORDER_MARK;
 use super::failure::{Failure, answer, answer_json};
 use super::render::text::Look;
 use crate::config;
@@ -54,7 +55,7 @@ pub(super) fn run(args: &EvalArgs) -> Result<(), Failure> {
     for file in &args.files {
         let wrong =
             |error: &dyn std::fmt::Display| Failure::Other(format!("{}: {error}", file.display()));
-        let bytes = File::open(file).map_err(|error| wrong(&error))?;
+        let bytes = opened(file).map_err(|error| wrong(&error))?;
         let runs = events_file::runs(bytes, &settings.policy).map_err(|error| wrong(&error))?;
         for run in runs {
             let run = run.map_err(|error| wrong(&error))?;
@@ -74,6 +75,15 @@ pub(super) fn run(args: &EvalArgs) -> Result<(), Failure> {
     }
     let width = Look::of(&std::io::stdout()).width;
     answer(&score::table(width, profile, &datasets))
+}
+
+/// A file without the mark of its byte order that some editors put before a text.
+fn opened(path: &Path) -> io::Result<BufReader<File>> {
+    let mut bytes = BufReader::new(File::open(path)?);
+    if bytes.fill_buf()?.starts_with(BYTE_ORDER_MARK) {
+        bytes.consume(BYTE_ORDER_MARK.len());
+    }
+    Ok(bytes)
 }
 
 /// Refuses to write over what is read: nobody has the labels a second time.
