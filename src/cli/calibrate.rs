@@ -16,6 +16,7 @@ use serde_json::json;
 use super::client::{ApiArgs, Client};
 use super::failure::{Failure, answer};
 use super::reading::every_run;
+use super::render::text;
 use super::{ConfigArgs, blocking, check};
 use crate::json::{RunJson, WarningJson};
 
@@ -157,9 +158,12 @@ fn fragment(mut good: Vec<Run>, among: Among, false_alarms: f64) -> Result<Strin
     if good.len() < RUNS_MIN {
         let left_out = among.left_out().map(|text| format!("; {text}"));
         return Err(Failure::Other(format!(
-            "{} good runs of {} are too few to learn from: at least {RUNS_MIN} are needed to bound false alarms{}",
-            good.len(),
-            among.runs,
+            "{} of {} too few to learn from: at least {RUNS_MIN} are needed to bound false alarms{}",
+            text::counted(good.len() as u64, "good run"),
+            match good.len() {
+                1 => format!("{} is", among.runs),
+                _ => format!("{} are", among.runs),
+            },
             left_out.unwrap_or_default()
         )));
     }

@@ -431,5 +431,7 @@ mod tests {
         ] {
             assert_eq!(parsed(line).unwrap_err().exit_code(), 2, "{line}");
         }
+        let negative = parsed("eddy check a --fail-below -1").unwrap_err();
+        assert!(negative.to_string().contains("0..=100"), "{negative}");
     }
 }

@@ -16,7 +16,7 @@ use flate2::read::MultiGzDecoder;
 use serde_json::value::RawValue;
 
 use crate::cli::failure::Failure;
-use crate::cli::render::text::short_number;
+use crate::cli::render::text::{counted, short_number};
 use crate::engine::policy::Policy;
 use crate::normalize::{self, Normalizer, Report, RunRef, events_file};
 use crate::otlp::{self, Limits, Problem, Reason};
@@ -192,15 +192,15 @@ impl Reader {
     pub(super) fn summary(&self, runs: usize) -> String {
         let counts = self.normalizer.counts();
         let mut parts = vec![
-            format!("{runs} {}", if runs == 1 { "run" } else { "runs" }),
-            format!("{} spans and records read", short_number(self.read)),
+            counted(runs as u64, "run"),
+            match self.read {
+                1 => "1 span or record read".to_owned(),
+                read => format!("{} spans and records read", short_number(read)),
+            },
         ];
         parts.extend(refusals(&self.refused));
         if self.metrics > 0 {
-            parts.push(format!(
-                "{} requests of metrics passed over",
-                short_number(self.metrics)
-            ));
+            parts.push(counted(self.metrics, "request") + " of metrics passed over");
         }
         let odd = [
             (counts.unknown_operation, "of operations not known"),

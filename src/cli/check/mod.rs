@@ -17,7 +17,7 @@ use super::ConfigArgs;
 use super::failure::{Failure, answer, answer_json};
 use super::render::run::run_page;
 use super::render::table::runs_table;
-use super::render::text::{Look, clean};
+use super::render::text::{Look, clean, counted};
 use crate::config;
 use crate::engine::RunState;
 use crate::engine::policy::Policy;
@@ -40,7 +40,7 @@ pub(super) struct CheckArgs {
     #[command(flatten)]
     config: ConfigArgs,
     /// Exit with code 3 if any run scores less than N, 0 to 100, and with 1 if there is no run
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(0..=100))]
+    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = clap::value_parser!(u32).range(0..=100))]
     fail_below: Option<u32>,
     /// Print a JSON object
     #[arg(long)]
@@ -122,7 +122,8 @@ fn show(args: &CheckArgs, reader: &files::Reader, runs: &[RunJson]) -> Result<()
         let rest = warned.len() - PAGES_MAX;
         let _ = writeln!(
             page,
-            "\n… and {rest} more runs with warnings; --json shows all of them."
+            "\n… and {} with warnings; --json shows all of them.",
+            counted(rest as u64, "more run")
         );
     }
     let _ = writeln!(page, "\n{}", reader.summary(runs.len()));
@@ -361,7 +362,7 @@ mod tests {
         let mut args = args(&[]);
         args.files = vec![path];
         let summary = replayed(&args).unwrap().0.summary(0);
-        let expected = "1 spans and records read · 3 refused (1 trace id is not 16 bytes or all zero, \
+        let expected = "1 span or record read · 3 refused (1 trace id is not 16 bytes or all zero, \
                         2 span id is not 8 bytes or all zero)";
         assert!(summary.contains(expected), "{summary}");
     }
@@ -405,7 +406,7 @@ mod tests {
         args.files = vec![path];
         let summary = replayed(&args).unwrap().0.summary(0);
         assert!(
-            summary.contains("1 requests of metrics passed over"),
+            summary.contains("1 request of metrics passed over"),
             "{summary}"
         );
     }

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use super::text::{Look, Paint, clean, money, short_number, short_time};
+use super::text::{Look, Paint, clean, counted, money, short_number, short_time};
 use super::{
     barred, clock, cost, hanging, joined, place_of, rule_and_count, sentence, severity_paint,
     status_paint, words,
@@ -199,12 +199,6 @@ fn when(run: &RunJson) -> Vec<String> {
         parts.push(counted(run.late_events, "report") + " too late to count");
     }
     parts
-}
-
-/// So many of something: `1 tool call`, `12.4k tokens`.
-fn counted(number: u64, what: &str) -> String {
-    let more = if number == 1 { "" } else { "s" };
-    format!("{} {what}{more}", short_number(number))
 }
 
 /// From when to when, the date only once where it is the same, and how long that was.

@@ -292,6 +292,13 @@ pub fn short_number(number: u64) -> String {
     format!("{rest:.1}{}", unit.unwrap_or_default())
 }
 
+/// So many of something: `1 tool call`, `12.4k tokens`.
+#[must_use]
+pub fn counted(number: u64, what: &str) -> String {
+    let more = if number == 1 { "" } else { "s" };
+    format!("{} {what}{more}", short_number(number))
+}
+
 /// US dollars: cents, or where that would be nothing, hundredths of cents; of millions the first digits.
 #[must_use]
 pub fn money(usd: f64) -> String {

@@ -18,7 +18,7 @@ use tonic::metadata::MetadataMap;
 use tonic::transport::{Channel, Endpoint};
 use tonic::{Extensions, Request, Status};
 
-use crate::cli::render::text::clean;
+use crate::cli::render::text::{clean, counted};
 use crate::export::settings::{
     Compression, ForwardProtocol, ForwardSettings, Secret, SettingsError,
 };
@@ -286,8 +286,8 @@ fn taken(reply: &[u8]) -> Answer {
         Some(partial) if partial.rejected_spans > 0 => Answer::Partly {
             refused: partial.rejected_spans.unsigned_abs(),
             reason: format!(
-                "the receiver left out {} items: {}",
-                partial.rejected_spans,
+                "the receiver left out {}: {}",
+                counted(partial.rejected_spans.unsigned_abs(), "item"),
                 clean(&partial.error_message)
             ),
         },
