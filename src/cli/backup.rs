@@ -8,6 +8,7 @@ use std::time::{Duration, UNIX_EPOCH};
 use clap::Args;
 
 use super::failure::{Failure, answer, remark};
+use super::render::text::counted;
 use super::{FileArgs, data_dir_flag};
 use crate::config::{self, Sources};
 use crate::daemon::TENANTS;
@@ -57,6 +58,13 @@ fn data_dir(file: &FileArgs, data_dir: Option<&String>) -> Result<PathBuf, Failu
 
 /// Copies the store of the default tenant, and those of all others, but for those that have nothing yet.
 fn copy(from: &Path, to: &Path) -> Result<Vec<(String, Copied)>, Failure> {
+    if is_within(to, from) {
+        return Err(Failure::Other(format!(
+            "`{}` is in `{}`, of which it is to be a copy; choose a directory outside of it",
+            to.display(),
+            from.display()
+        )));
+    }
     let mut names = vec![String::new()];
     let mut parts = vec![PathBuf::new()];
     let tenants = from.join(TENANTS);
@@ -84,20 +92,40 @@ fn copy(from: &Path, to: &Path) -> Result<Vec<(String, Copied)>, Failure> {
     Ok(names.into_iter().zip(copied).collect())
 }
 
+/// Whether a directory, which need not be there yet, lies in another or is it.
+fn is_within(path: &Path, other: &Path) -> bool {
+    let (Ok(path), Ok(other)) = (std::path::absolute(path), other.canonicalize()) else {
+        return false;
+    };
+    let mut there = path.ancestors().filter_map(|dir| dir.canonicalize().ok());
+    there.next().is_some_and(|dir| dir.starts_with(other))
+}
+
 fn told(done: &str, copied: &[(String, Copied)], to: &Path) -> Result<(), Failure> {
     for (tenant, copied) in copied {
         let whose = match tenant.as_str() {
             "" => String::new(),
             tenant => format!(" of tenant {tenant}"),
         };
-        let snapshot = copied.snapshot_ms.map_or("no snapshot".to_owned(), |at| {
-            let at = UNIX_EPOCH + Duration::from_millis(at);
-            format!("the snapshot of {}", humantime::format_rfc3339_seconds(at))
-        });
-        let (records, to) = (copied.records, to.display());
+        let damaged = counted(copied.snapshots_damaged as u64, "damaged one");
+        let snapshot = match (copied.snapshot_ms, copied.snapshots_damaged) {
+            (None, 0) => "no snapshot".to_owned(),
+            (None, _) => format!("no snapshot that can be read, beside {damaged},"),
+            (Some(at), 0) => snapshot_of(at),
+            (Some(at), _) => format!(
+                "{}, since newer than it is only {damaged},",
+                snapshot_of(at)
+            ),
+        };
+        let (records, to) = (counted(copied.records, "commit"), to.display());
         answer(&format!(
-            "{done}{whose}: {snapshot} and {records} commits of the journal, in {to}\n"
+            "{done}{whose}: {snapshot} and {records} of the journal, in {to}\n"
         ))?;
     }
     Ok(())
+}
+
+fn snapshot_of(at_ms: u64) -> String {
+    let at = UNIX_EPOCH + Duration::from_millis(at_ms);
+    format!("the snapshot of {}", humantime::format_rfc3339_seconds(at))
 }

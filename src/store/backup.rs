@@ -20,6 +20,8 @@ const TRIES: usize = 5;
 pub struct Copied {
     /// When its snapshot was begun, milliseconds since 1970; absent where the journal alone has everything.
     pub snapshot_ms: Option<u64>,
+    /// Snapshots, newer than this one, that are damaged.
+    pub snapshots_damaged: usize,
     /// Journal records behind the snapshot.
     pub records: u64,
 }
@@ -117,8 +119,20 @@ fn copy_once(from: &Path, to: &Path) -> io::Result<Copied> {
     let journal = to.join(DATABASE).join(JOURNAL);
     fs::create_dir_all(&journal)?;
     // The snapshot first: the journal only grows behind it.
-    let newest = snapshot::newest_whole(&snapshot::dir_of(from));
-    let snapshot = match newest.map_err(io::Error::other)? {
+    let snapshots = snapshot::dir_of(from);
+    // What a daemon removes meanwhile is not damaged, and what it adds is not among these.
+    let listed = snapshot::list(&snapshots).map_err(io::Error::other)?;
+    let newest = snapshot::newest_whole(&snapshots).map_err(io::Error::other)?;
+    let newer = match &newest {
+        Some((_, whole)) => listed
+            .iter()
+            .position(|(_, path)| path == whole)
+            .unwrap_or(0),
+        None => listed.len(),
+    };
+    let damaged = listed[..newer].iter().filter(|(_, path)| path.exists());
+    let snapshots_damaged = damaged.count();
+    let snapshot = match newest {
         Some((head, path)) => {
             let snapshots = snapshot::dir_of(to);
             fs::create_dir_all(&snapshots)?;
@@ -157,6 +171,7 @@ fn copy_once(from: &Path, to: &Path) -> io::Result<Copied> {
     }
     Ok(Copied {
         snapshot_ms: snapshot.map(|head| head.at_ms),
+        snapshots_damaged,
         records,
     })
 }

@@ -590,7 +590,7 @@ fn a_tenant_without_anything_is_left_out_of_a_backup() {
 }
 
 /// Given a daemon under load, a copy made beside it holds everything that was acknowledged before, and is a data directory
-/// after `eddy restore`.
+/// after `eddy restore`. None is made within the data directory itself, and of a damaged snapshot it is said that there is one.
 #[test]
 fn a_backup_is_restored() {
     let directory = tempfile::tempdir().expect("a directory");
@@ -632,20 +632,23 @@ fn a_backup_is_restored() {
     assert!(said.starts_with("saved: "), "{said}");
     load.abort();
     run(&["restore".as_ref(), &copy, "--data-dir".as_ref(), &restored]);
-    let again = eddy()
-        .args([
-            "restore".as_ref(),
-            copy.as_os_str(),
-            "--data-dir".as_ref(),
-            restored.as_os_str(),
-        ])
-        .output()
-        .expect("it runs");
-    assert_eq!(
-        again.status.code(),
-        Some(1),
-        "a directory with something in it is left alone"
-    );
+    let refused = |arguments: &[&Path]| {
+        let output = eddy().args(arguments).output().expect("it runs");
+        assert_eq!(output.status.code(), Some(1));
+        String::from_utf8_lossy(&output.stderr).into_owned()
+    };
+    // A directory with something in it is left alone.
+    let said = refused(&["restore".as_ref(), &copy, "--data-dir".as_ref(), &restored]);
+    assert!(said.contains("it is not empty"), "{said}");
+    let within = data.join("copies/monday");
+    let said = refused(&["backup".as_ref(), &within, "--data-dir".as_ref(), &data]);
+    assert!(said.contains("of which it is to be a copy"), "{said}");
+    assert!(!data.join("copies").exists());
+    fs::create_dir_all(copy.join("snapshots")).expect("it can be made");
+    fs::write(copy.join("snapshots/99999999.snapshot"), "torn").expect("it can be written");
+    let third = directory.path().join("third");
+    let said = run(&["restore".as_ref(), &copy, "--data-dir".as_ref(), &third]);
+    assert!(said.contains("1 damaged one"), "{said}");
     let other = Daemon::start(&restored);
     let (theirs, ours) = (other.runs(), daemon.runs());
     for run in 0..10 {

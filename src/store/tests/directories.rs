@@ -125,6 +125,21 @@ async fn no_copy_lacks_the_journal() {
     assert_eq!(fs::read_dir(&to).unwrap().count(), 0);
 }
 
+/// Given a snapshot that is damaged and nothing else, a copy has all that the journal has, and says so.
+#[tokio::test]
+async fn a_copy_tells_of_damaged_snapshots() {
+    let (dir, copies) = (TempDir::new().unwrap(), TempDir::new().unwrap());
+    let store = open(dir.path());
+    store.commit(idle("run", 1)).await.unwrap();
+    store.close().await.unwrap();
+    let snapshots = dir.path().join("snapshots");
+    fs::create_dir_all(&snapshots).unwrap();
+    fs::write(snapshots.join("99999999.snapshot"), "torn").unwrap();
+    let to = copies.path().join("copy");
+    let whole = &backup::copy(dir.path(), &to, &[PathBuf::new()]).unwrap()[0];
+    assert_eq!((whole.snapshots_damaged, whole.records), (1, 1));
+}
+
 /// Given a first start that was cut short while sled wrote what says how it is configured, however often and with however much of
 /// it written, the next one begins again.
 #[test]
