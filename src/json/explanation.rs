@@ -27,7 +27,7 @@ pub struct ExplanationJson {
     /// they are not to be shown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub samples: Option<BTreeMap<String, String>>,
-    /// Events of the warning that are no longer kept one by one.
+    /// Events of the warning that are no longer kept one by one, or that no span reports, as where only the guard was told.
     pub earlier: u64,
     /// Why these count as the same.
     pub sameness: String,

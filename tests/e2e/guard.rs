@@ -22,7 +22,8 @@ use tower::Service;
 use super::fuzz::{INPUT_TIMEOUT, corpus, input, rounds, still_well};
 use super::load::metric;
 use super::support::{
-    Collector, Daemon, Dice, Export, Sender, eddy, free_port, http_client, runtime, until,
+    Collector, Daemon, Dice, Export, Sender, eddy, free_port, http_client, output_of, runtime,
+    until,
 };
 
 /// Asks a path of the guard, and gives status and body.
@@ -469,6 +470,29 @@ fn questions_without_results() {
         (&json!(3), &json!(1)),
         "{run}"
     );
+}
+
+/// Given a loop of which nobody but the guard was told, its explanation says so, and speaks of no earlier calls.
+#[test]
+fn what_only_the_guard_was_told_is_explained() {
+    let data = tempfile::tempdir().unwrap();
+    let daemon = Daemon::start_with(data.path(), free_port(), &["--profile", "agentium"]);
+    for _ in 0..4 {
+        check(&daemon, &call("r", 1));
+    }
+    let (_, run) = daemon.get("/v1/runs/r");
+    let warning = &run["warnings"][0];
+    let id = warning["id"].as_str().unwrap();
+    let api = daemon.api.to_string();
+    let mut explain = eddy();
+    let explain = explain.args(["explain", id, "--run", "r", "--api", &api]);
+    let said = String::from_utf8(output_of(explain).stdout).unwrap();
+    let expected = format!(
+        "{} without a span: only the guard, or log records, tell of them",
+        warning["count"]
+    );
+    assert!(said.contains(&expected), "{said}");
+    assert!(!said.contains("earlier ones"), "{said}");
 }
 
 /// Given a daemon that is killed, the next one knows what the guard was asked and what it answered, and counts on.

@@ -55,7 +55,15 @@ fn events(look: Look, explanation: &ExplanationJson) -> Vec<String> {
     let who = width(|event| event.agent.as_deref().unwrap_or_default());
     let mut lines = Vec::new();
     if explanation.earlier > 0 {
+        // Events are shown by their spans.
+        let is_told_otherwise = explanation.warning.evidence.is_empty();
         let more = match explanation.earlier {
+            1 if is_told_otherwise => {
+                "  1 without a span: only the guard, or a log record, tells of it".to_owned()
+            }
+            all if is_told_otherwise => {
+                format!("  {all} without a span: only the guard, or log records, tell of them")
+            }
             1 => "  1 earlier one is not kept by itself".to_owned(),
             earlier => format!("  {earlier} earlier ones are not kept one by one"),
         };
