@@ -9,7 +9,6 @@ use std::error::Error;
 
 use axum::Json;
 use axum::body::Bytes;
-use axum::extract::rejection::QueryRejection;
 use axum::extract::{DefaultBodyLimit, Query, Request, State};
 use axum::http::{StatusCode, header};
 use axum::middleware::{Next, from_fn};
@@ -40,7 +39,7 @@ pub(super) fn routes() -> Router<Api> {
 }
 
 /// Refuses what a page in a browser sends: it could invent runs, and no agent is one. Refuses, too, what is compressed, which
-/// nobody here undoes.
+/// nobody here undoes, and parameters, which nobody looks at.
 async fn refuse_strangers(request: Request, next: Next) -> Response {
     let headers = request.headers();
     if headers.contains_key(header::ORIGIN) {
@@ -51,7 +50,10 @@ async fn refuse_strangers(request: Request, next: Next) -> Response {
         let text = "content-encoding: bodies are taken as they are, and none that is compressed";
         return failure(StatusCode::UNSUPPORTED_MEDIA_TYPE, text);
     }
-    next.run(request).await
+    match Query::<NoQuery>::try_from_uri(request.uri()) {
+        Ok(_) => next.run(request).await,
+        Err(rejection) => bad_query(&rejection).into_response(),
+    }
 }
 
 #[derive(Serialize)]
@@ -169,11 +171,7 @@ struct VerdictCountJson {
     count: u64,
 }
 
-async fn totals(
-    State(api): State<Api>,
-    query: Result<Query<NoQuery>, QueryRejection>,
-) -> Result<Json<TotalsJson>, ApiError> {
-    query.map_err(|rejection| bad_query(&rejection))?;
+async fn totals(State(api): State<Api>) -> Result<Json<TotalsJson>, ApiError> {
     let totals = api.guard_totals()?;
     let verdicts = totals.verdicts.into_iter().map(|count| VerdictCountJson {
         verdict: word(count.verdict()).name(),

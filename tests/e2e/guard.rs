@@ -120,6 +120,7 @@ fn what_is_wrong_is_named() {
             r#"{"run_id":"r","tool":"t","status":"error","result":1}"#.to_owned(),
             "result",
         ),
+        ("check?x=1", call("r", 1).to_string(), "x"),
         ("message", r#"{"run_id":"r"}"#.to_owned(), "kind"),
         (
             "message",
