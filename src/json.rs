@@ -107,6 +107,9 @@ pub struct WarningJson {
     /// What the guard last answered because of it: `NUDGE`, `SKIP` or `ABORT`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub verdict: Option<String>,
+    /// The guard only observed (`guard.mode: observe`): it answered `ALLOW` whatever the verdict.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub verdict_observed: bool,
     /// What happened; the same text as `what_happened`.
     pub message: String,
     /// What happened.
@@ -191,6 +194,7 @@ impl From<&Warning> for WarningJson {
             tokens: warning.tokens,
             cost_usd: dollars(warning.cost_microusd),
             verdict: warning.verdict.map(|verdict| verdict.name().to_owned()),
+            verdict_observed: warning.verdict_observed,
             message: warning.what_happened.clone(),
             what_happened: warning.what_happened.clone(),
             why_it_matters: warning.why_it_matters.clone(),

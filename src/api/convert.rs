@@ -83,6 +83,7 @@ impl From<&Warning> for v1::Warning {
             verdict: warning
                 .verdict
                 .map(|verdict| v1::Verdict::from(verdict).into()),
+            verdict_observed: warning.verdict_observed,
         }
     }
 }

@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
+use super::guard::policy::Answered;
 use super::warning::Rule;
 use super::witness::Witness;
 
@@ -185,6 +186,8 @@ pub struct Nudge {
     pub count: u64,
     /// Hash of the worker that was told; 0 where it has no name.
     pub worker: u64,
+    /// The verdict: a refusal only where the guard observes, since else it is a part of the call that was refused.
+    pub answered: Answered,
 }
 
 /// What arguments and result tell besides being equal or not.

@@ -162,7 +162,7 @@ pub fn check(state: &mut RunState, call: &ToolCall, caller: &Caller, policy: &Po
     let before = state.saved();
     let mut events = vec![with_part(question, refused, answered.kind)];
     if refused.is_none() {
-        events.extend(nudge.map(|nudge| nudged(state, nudge, caller)));
+        events.extend(nudge.map(|nudge| nudged(state, nudge, mode, caller)));
     }
     let changes = take(state, &events, caller, policy);
     let saved = state.saved();
@@ -239,7 +239,7 @@ pub fn message(state: &mut RunState, said: Said, caller: &Caller, policy: &Polic
         _ => decide_owed(state, caller, policy),
     };
     if let Some(nudge) = nudge {
-        let event = nudged(state, nudge, caller);
+        let event = nudged(state, nudge, mode, caller);
         changes.extend(take(state, std::slice::from_ref(&event), caller, policy));
         events.push(event);
     }
@@ -301,7 +301,8 @@ fn with_part(mut question: Event, refused: Option<Rule>, kind: VerdictKind) -> E
     question
 }
 
-fn nudged(state: &RunState, nudge: Nudge, caller: &Caller) -> Event {
+fn nudged(state: &RunState, mut nudge: Nudge, mode: Mode, caller: &Caller) -> Event {
+    nudge.answered.is_observed = mode == Mode::Observe;
     // Behind the question, which has the nanosecond before.
     let at_ns = state.place_after(caller.now_ns) + 1;
     let id = stable(&[state.id().as_bytes(), b"nudge", &at_ns.to_be_bytes()]);

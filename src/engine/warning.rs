@@ -270,6 +270,9 @@ pub struct Warning {
     /// What the guard last answered because of it; `None` where it said nothing.
     #[serde(default)]
     pub verdict: Option<VerdictKind>,
+    /// The guard only observed: it answered `ALLOW` whatever the verdict.
+    #[serde(default)]
+    pub verdict_observed: bool,
     /// What happened, in a sentence.
     pub what_happened: String,
     /// Why it matters, in a sentence.

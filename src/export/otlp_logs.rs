@@ -189,6 +189,10 @@ fn attributes(alert: &Alert) -> Vec<KeyValue> {
     ]
     .map(|(key, value)| value.map(|value| text(key, value)));
     attributes.extend(optional.into_iter().flatten());
+    if warning.verdict.is_some() {
+        let enforced = Value::BoolValue(!warning.verdict_observed);
+        attributes.push(attribute("eddy.guard.enforced", enforced));
+    }
     attributes
 }
 

@@ -46,6 +46,7 @@ pub(super) fn alert(id: u64, revision: u32) -> Alert {
                     .into(),
             why_it_matters: "The same question gets the same answer.".into(),
             verdict: None,
+            verdict_observed: false,
             what_to_try: "Give the agent the earlier result.".into(),
         },
     }

@@ -473,6 +473,63 @@ fn questions_without_results() {
     );
 }
 
+/// Given a guard that only observes, every call is allowed, and warnings have the verdicts that it would have given, and say so;
+/// after a crash as well. Once it enforces, they say that it does.
+#[test]
+fn what_is_only_observed_is_told_as_such() {
+    let directory = tempfile::tempdir().unwrap();
+    let config = directory.path().join("eddy.yaml");
+    let data = directory.path().join("data");
+    let start = |mode: &str| {
+        std::fs::write(&config, format!("guard: {{mode: {mode}}}\n")).unwrap();
+        let path = config.to_string_lossy();
+        Daemon::start_with(&data, free_port(), &["--config", &path])
+    };
+    let ask = |daemon: &Daemon| {
+        let answer = check(daemon, &call("r", 1));
+        if answer["verdict"] == "ALLOW" {
+            let mut told = call("r", 1);
+            told["status"] = json!("success");
+            told["result"] =
+                json!("the same page as before, with nothing in it that would be of use");
+            assert_eq!(post(daemon, "report", &told.to_string()).0, 200);
+        }
+        answer["verdict"].clone()
+    };
+    let shown = |daemon: &Daemon| {
+        let (_, run) = daemon.get("/v1/runs/r");
+        let warning = run["warnings"][0].clone();
+        assert_eq!(warning["rule"], "repeated_tool_call_exact_input");
+        (
+            warning["verdict"].clone(),
+            warning["verdict_observed"].clone(),
+        )
+    };
+    let daemon = start("observe");
+    for _ in 0..9 {
+        assert_eq!(ask(&daemon), "ALLOW");
+    }
+    let (_, totals) = daemon.get("/v1/guard/totals");
+    let skips = json!({"rule": "repeated_tool_call_exact_input", "verdict": "SKIP", "count": 6});
+    assert!(
+        totals["verdicts"].as_array().unwrap().contains(&skips),
+        "{totals}"
+    );
+    assert_eq!(shown(&daemon), (json!("SKIP"), json!(true)));
+    let api = daemon.api.to_string();
+    let said = output_of(eddy().args(["run", "r", "--api", &api]));
+    let said = String::from_utf8(said.stdout).unwrap();
+    assert!(
+        said.contains("only observes; it would have answered SKIP"),
+        "{said}"
+    );
+    daemon.kill_9();
+    let daemon = start("enforce");
+    assert_eq!(shown(&daemon), (json!("SKIP"), json!(true)));
+    assert_eq!(ask(&daemon), "SKIP");
+    assert_eq!(shown(&daemon), (json!("SKIP"), Value::Null));
+}
+
 /// Given a loop of which nobody but the guard was told, its explanation says so, and speaks of no earlier calls.
 #[test]
 fn what_only_the_guard_was_told_is_explained() {

@@ -264,6 +264,7 @@ fn alert(run_id: &str, severity: Severity) -> Alert {
         what_happened: "It went round.".into(),
         why_it_matters: "It costs.".into(),
         verdict: None,
+        verdict_observed: false,
         what_to_try: "Stop it.".into(),
     };
     Alert {

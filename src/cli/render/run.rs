@@ -117,7 +117,12 @@ fn warning_page(look: Look, warning: &WarningJson, others: &[&WarningJson]) -> S
         lines.extend(sentence(look, "spans", &warning.evidence.join(" ")));
     }
     if let Some(verdict) = &warning.verdict {
-        lines.extend(sentence(look, "guard", &format!("answered {verdict}")));
+        let said = if warning.verdict_observed {
+            format!("only observes; it would have answered {verdict}")
+        } else {
+            format!("answered {verdict}")
+        };
+        lines.extend(sentence(look, "guard", &said));
     }
     let ids = format!("id {} · revision {}", clean(&warning.id), warning.revision);
     lines.push(look.paint(Paint::Faint, &ids));

@@ -40,6 +40,7 @@ pub(super) fn warning() -> WarningJson {
         ),
         why_it_matters: text("The same question gets the same answer."),
         verdict: None,
+        verdict_observed: false,
         what_to_try: text("Give the agent the earlier result and say that it will not change."),
     }
 }

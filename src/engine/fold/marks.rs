@@ -101,6 +101,8 @@ pub(crate) struct Told {
     pub(crate) worker: u64,
     /// The warning's count at that time.
     pub(crate) count: u64,
+    /// Nobody heard it: the guard only observed.
+    pub(crate) is_observed: bool,
 }
 
 /// A query among the newest ones.

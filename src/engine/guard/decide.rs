@@ -18,7 +18,7 @@ use crate::engine::window::calls::{Call, Step};
 
 use super::message::{Facts, without_controls, written};
 use super::owed::{about, owed};
-use super::policy::{Action, VerdictKind, When};
+use super::policy::{Action, Answered, VerdictKind, When};
 use super::{Caller, Verdict};
 
 /// Longest result that says no more than that something was done ("ok", "Success"), in bytes.
@@ -143,6 +143,10 @@ fn verdict(
         group: matter.group,
         count: matter.warned,
         worker: caller.worker_hash(),
+        answered: Answered {
+            kind: action.verdict,
+            is_observed: false,
+        },
     };
     (
         verdict,
@@ -318,11 +322,16 @@ impl Fold {
             about,
             worker: judged.worker,
             count: before + finding.count,
+            is_observed: false,
         };
         self.tell(told);
         let group = finding.group;
         self.keep(vec![finding], own);
-        self.note_verdict(rule, group, verdict);
+        let answered = Answered {
+            kind: verdict,
+            is_observed: false,
+        };
+        self.note_verdict(rule, group, answered);
     }
 
     /// Remembers what the guard said.
@@ -331,25 +340,26 @@ impl Fold {
             about: about(nudge.rule, nudge.group),
             worker: nudge.worker,
             count: nudge.count,
+            is_observed: nudge.answered.is_observed,
         });
-        self.note_verdict(nudge.rule, nudge.group, VerdictKind::Nudge);
+        self.note_verdict(nudge.rule, nudge.group, nudge.answered);
     }
 
-    fn note_verdict(&mut self, rule: Rule, group: u64, verdict: VerdictKind) {
+    fn note_verdict(&mut self, rule: Rule, group: u64, answered: Answered) {
         let is_it = |kept: &&mut Kept| kept.rule == rule && kept.group == group;
         if let Some(kept) = self.warnings.iter_mut().find(is_it) {
-            kept.verdict = verdict;
+            kept.verdict = answered;
         }
     }
 
     /// The verdict on a warning that is raised now: a nudge may have gone before it.
-    pub(in crate::engine) fn verdict_before(&self, rule: Rule, group: u64) -> VerdictKind {
+    pub(in crate::engine) fn verdict_before(&self, rule: Rule, group: u64) -> Answered {
         let about = about(rule, group);
-        if self.told.iter().any(|told| told.about == about) {
-            VerdictKind::Nudge
-        } else {
-            VerdictKind::Allow
-        }
+        let told = self.told.iter().find(|told| told.about == about);
+        told.map_or_else(Answered::default, |told| Answered {
+            kind: VerdictKind::Nudge,
+            is_observed: told.is_observed,
+        })
     }
 
     fn tell(&mut self, told: Told) {

@@ -98,6 +98,15 @@ impl VerdictKind {
     }
 }
 
+/// What the guard answered, and whether that counted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Answered {
+    /// The verdict.
+    pub kind: VerdictKind,
+    /// The guard only observed: the call was allowed all the same.
+    pub is_observed: bool,
+}
+
 /// One answer, and when it is given.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]

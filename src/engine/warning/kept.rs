@@ -10,7 +10,7 @@ use crate::engine::few::Seldom;
 use crate::engine::fold::judge::Judged;
 use crate::engine::fold::tally::Tally;
 use crate::engine::fold::totals::Spent;
-use crate::engine::guard::policy::VerdictKind;
+use crate::engine::guard::policy::Answered;
 use crate::engine::hash::mix;
 use crate::engine::policy::{Alarm, Policy};
 
@@ -110,7 +110,7 @@ pub(crate) struct Kept {
     /// Equal for warnings that describe the same calls.
     pub(crate) incident: u64,
     /// What the guard said of it last.
-    pub(crate) verdict: VerdictKind,
+    pub(crate) verdict: Answered,
 }
 
 impl Kept {
@@ -129,7 +129,7 @@ impl Kept {
             ring: None,
             incident: mix(finding.group, finding.rule as u64),
             proof: finding.proof.clone(),
-            verdict: VerdictKind::Allow,
+            verdict: Answered::default(),
         };
         kept.grow(finding, alarm);
         kept

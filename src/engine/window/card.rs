@@ -6,6 +6,7 @@
 
 use crate::engine::event::{Answer, Body, Event, Part, Recorded, SpanId};
 use crate::engine::fold::text_hash;
+use crate::engine::guard::policy::{Answered, VerdictKind};
 use crate::engine::run::Place;
 use crate::engine::witness::Witness;
 
@@ -72,6 +73,10 @@ const RESULT: u8 = 1 << 3;
 const REFUSED: u8 = 1 << 4;
 const FAILED: u8 = 1 << 5;
 const ANSWERED: u8 = 1 << 6;
+/// The same bits on the card of what the guard said, which is none of these: it ended the run, or refused the call, or it would
+/// have, and only observed.
+const ENDED: u8 = RESULT;
+const OBSERVED: u8 = FAILED;
 /// It leaves out the tool or its arguments.
 const WANTS_MORE: u8 = 1 << 7;
 
@@ -114,6 +119,11 @@ impl Card {
                 if let Answer::Text(words) = model.answer {
                     card.note(CONTENT, words);
                 }
+            }
+            Body::Nudge(nudge) => {
+                card.mark(REFUSED, nudge.answered.kind == VerdictKind::Skip);
+                card.mark(ENDED, nudge.answered.kind == VerdictKind::Abort);
+                card.mark(OBSERVED, nudge.answered.is_observed);
             }
             _ => {}
         }
@@ -159,6 +169,19 @@ impl Card {
         self.marks & RESULT != 0
     }
 
+    /// What the guard answered, on the card of what it said.
+    pub(crate) fn answered(&self) -> Answered {
+        let kind = match self.marks & (REFUSED | ENDED) {
+            0 => VerdictKind::Nudge,
+            REFUSED => VerdictKind::Skip,
+            _ => VerdictKind::Abort,
+        };
+        Answered {
+            kind,
+            is_observed: self.marks & OBSERVED != 0,
+        }
+    }
+
     /// It tells of a call that was made and came to a result.
     pub(crate) fn has_result(&self) -> bool {
         self.kind == Kind::Tool && self.marks & (FAILED | ANSWERED) == ANSWERED
@@ -166,7 +189,7 @@ impl Card {
 
     /// It tells of a call that failed.
     pub(crate) fn has_failed(&self) -> bool {
-        self.marks & FAILED != 0
+        self.kind != Kind::Nudge && self.marks & FAILED != 0
     }
 
     /// The guard kept the agent from making the call.

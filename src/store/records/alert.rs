@@ -69,6 +69,8 @@ pub(super) struct WarningRecord {
     /// 0: none
     #[prost(uint32, tag = "30")]
     verdict: u32,
+    #[prost(bool, tag = "31")]
+    verdict_observed: bool,
 }
 
 /// An alert as bytes.
@@ -127,6 +129,7 @@ pub(super) fn warning_record(warning: &Warning) -> WarningRecord {
         why_it_matters: warning.why_it_matters.clone(),
         what_to_try: warning.what_to_try.clone(),
         verdict: warning.verdict.map_or(0, verdict_number),
+        verdict_observed: warning.verdict_observed,
     }
 }
 
@@ -162,6 +165,7 @@ pub(super) fn read_warning(record: WarningRecord) -> Result<Warning, RecordError
         what_to_try: record.what_to_try,
         verdict: Some(verdict_numbered(record.verdict)?)
             .filter(|verdict| *verdict != VerdictKind::Allow),
+        verdict_observed: record.verdict_observed,
     })
 }
 

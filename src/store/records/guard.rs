@@ -2,7 +2,7 @@
 
 use crate::engine::event::{Guarded, Nudge, Part};
 use crate::engine::fold::marks::Told;
-use crate::engine::guard::policy::VerdictKind;
+use crate::engine::guard::policy::{Answered, VerdictKind};
 use crate::engine::warning::Rule;
 
 use super::RecordError;
@@ -38,6 +38,11 @@ pub(super) struct NudgeRecord {
     count: u64,
     #[prost(fixed64, tag = "4")]
     worker: u64,
+    /// 0: a nudge, as in records that do not say it
+    #[prost(uint32, tag = "5")]
+    verdict: u32,
+    #[prost(bool, tag = "6")]
+    is_observed: bool,
 }
 
 /// What a worker was told of a warning.
@@ -49,6 +54,8 @@ pub(super) struct ToldRecord {
     worker: u64,
     #[prost(uint64, tag = "3")]
     count: u64,
+    #[prost(bool, tag = "4")]
+    is_observed: bool,
 }
 
 impl TablesWriter {
@@ -78,6 +85,13 @@ impl TablesWriter {
         wire::fixed(out, 2, nudge.group);
         wire::number(out, 3, nudge.count);
         wire::fixed(out, 4, nudge.worker);
+        let Answered { kind, is_observed } = nudge.answered;
+        if kind != VerdictKind::Nudge {
+            wire::number(out, 5, verdict_number(kind).into());
+        }
+        if is_observed {
+            wire::number(out, 6, 1);
+        }
     }
 }
 
@@ -104,6 +118,13 @@ impl TablesReader {
             group: record.group,
             count: record.count,
             worker: record.worker,
+            answered: Answered {
+                kind: match record.verdict {
+                    0 => VerdictKind::Nudge,
+                    number => verdict_numbered(number)?,
+                },
+                is_observed: record.is_observed,
+            },
         })
     }
 
@@ -118,11 +139,13 @@ pub(super) fn told_record(told: &Told) -> ToldRecord {
         about,
         worker,
         count,
+        is_observed,
     } = *told;
     ToldRecord {
         about,
         worker,
         count,
+        is_observed,
     }
 }
 
@@ -131,6 +154,7 @@ pub(super) fn read_told(record: &ToldRecord) -> Told {
         about: record.about,
         worker: record.worker,
         count: record.count,
+        is_observed: record.is_observed,
     }
 }
 

@@ -2,6 +2,7 @@
 
 use crate::engine::fold::tally::Tally;
 use crate::engine::fold::totals::Spent;
+use crate::engine::guard::policy::Answered;
 use crate::engine::warning::kept::{Kept, Proof, Ring};
 
 use super::RecordError;
@@ -82,6 +83,8 @@ pub(super) struct KeptRecord {
     verdict: u32,
     #[prost(message, optional, tag = "31")]
     ring: Option<RingRecord>,
+    #[prost(bool, tag = "32")]
+    verdict_observed: bool,
 }
 
 /// What goes round.
@@ -143,7 +146,8 @@ impl TablesWriter {
             evidence: self.spans(evidence),
             spent: Some(spent_record(*spent)),
             incident: *incident,
-            verdict: verdict_number(*verdict),
+            verdict: verdict_number(verdict.kind),
+            verdict_observed: verdict.is_observed,
             ring: ring.as_ref().map(|ring| RingRecord {
                 length: ring.length,
                 names: ring.names.iter().map(|name| self.text(name)).collect(),
@@ -211,7 +215,10 @@ impl TablesReader {
                 spent: read_spent(record.spent),
             },
             incident: record.incident,
-            verdict: verdict_numbered(record.verdict)?,
+            verdict: Answered {
+                kind: verdict_numbered(record.verdict)?,
+                is_observed: record.verdict_observed,
+            },
         })
     }
 

@@ -8,7 +8,7 @@ use crate::engine::event::{
     AgentSpan, Answer, Body, Command, Event, Failure, Guarded, Handoff, ModelCall, NUMBERS_MAX,
     Nudge, Numbers, Part, Recorded, RunEnd, SpanId, Text, ToolCall, TraceId, Traits, Value,
 };
-use crate::engine::guard::policy::VerdictKind;
+use crate::engine::guard::policy::{Answered, VerdictKind};
 use crate::engine::warning::{ChangeKind, Rule, Severity, Warning, WarningState};
 use crate::engine::witness::Witness;
 use crate::store::alert::Alert;
@@ -169,12 +169,15 @@ fn body() -> impl Strategy<Value = Body> {
         option::of(text()).prop_map(|tool| Body::Retry { tool }),
         Just(Body::UserMessage),
         option::of(failure()).prop_map(|error| Body::RunEnd(RunEnd { error })),
-        (rule(), any::<[u64; 3]>()).prop_map(|(rule, [group, count, worker])| Body::Nudge(Nudge {
-            rule,
-            group,
-            count,
-            worker
-        })),
+        (rule(), any::<[u64; 3]>(), answered()).prop_map(
+            |(rule, [group, count, worker], answered)| Body::Nudge(Nudge {
+                rule,
+                group,
+                count,
+                worker,
+                answered,
+            })
+        ),
     ]
 }
 
@@ -371,10 +374,19 @@ pub(super) fn warning() -> impl Strategy<Value = Warning> {
                 what_happened,
                 why_it_matters,
                 verdict: (count % 2 == 1).then_some(VerdictKind::Skip),
+                verdict_observed: count % 4 == 1,
                 what_to_try,
             }
         },
     )
+}
+
+fn answered() -> impl Strategy<Value = Answered> {
+    let kinds = [VerdictKind::Nudge, VerdictKind::Skip, VerdictKind::Abort];
+    (0..kinds.len(), any::<bool>()).prop_map(move |(place, is_observed)| Answered {
+        kind: kinds[place],
+        is_observed,
+    })
 }
 
 pub(super) fn alert() -> impl Strategy<Value = Alert> {
@@ -494,6 +506,7 @@ pub(in crate::store) fn raised(run_id: &str) -> Alert {
             what_happened: "search_documents was called 3 times with the same input".into(),
             why_it_matters: "Nothing new can come of it".into(),
             verdict: None,
+            verdict_observed: false,
             what_to_try: "Give the agent the earlier result".into(),
         },
     }

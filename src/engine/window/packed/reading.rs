@@ -148,6 +148,7 @@ impl<'a> Reader<'a> {
                 group: self.fixed()?,
                 count: self.number()?,
                 worker: self.fixed()?,
+                answered: card.answered(),
             }),
         };
         debug_assert_eq!(kind(&body), card.kind);
