@@ -119,6 +119,9 @@ impl Iterator for EventsRuns<'_> {
             let mut limited = (&mut self.lines).take(LINE_BYTES_MAX);
             match limited.read_until(b'\n', &mut bytes) {
                 Ok(0) => return None,
+                Ok(read) if read as u64 == LINE_BYTES_MAX && !bytes.ends_with(b"\n") => {
+                    return Some(Err(self.too_long(line)));
+                }
                 Ok(_) if bytes.trim_ascii().is_empty() => {}
                 Ok(_) => {
                     let run = Line::read(&bytes, self.policy);
@@ -131,6 +134,18 @@ impl Iterator for EventsRuns<'_> {
                 }
             }
         }
+    }
+}
+
+impl EventsRuns<'_> {
+    /// Passes over the rest of a line that is longer than any may be.
+    fn too_long(&mut self, line: u64) -> EventsError {
+        if let Err(source) = self.lines.skip_until(b'\n') {
+            self.lines = Box::new(std::io::empty());
+            return EventsError::Read { line, source };
+        }
+        let reason = format!("longer than a line may be, {} MiB", LINE_BYTES_MAX >> 20);
+        EventsError::Line { line, reason }
     }
 }
 
@@ -180,7 +195,10 @@ fn present<'de, D: Deserializer<'de>>(json: D) -> Result<Option<&'de RawValue>, 
 impl Line<'_> {
     fn read(bytes: &[u8], policy: &Policy) -> Result<EventsRun, String> {
         let mut line: Line<'_> =
-            serde_json::from_slice(bytes).map_err(|error| described(&error))?;
+            serde_json::from_slice(bytes).map_err(|error| described(&error, bytes))?;
+        if line.run_id.trim().is_empty() {
+            return Err("`run_id` is empty: it names the run".to_owned());
+        }
         line.events.sort_by_key(|told| told.i);
         let mut events = Vec::with_capacity(line.events.len());
         let mut numbers = BTreeSet::new();
@@ -219,11 +237,35 @@ fn start_ns(i: u64, time_ms: Option<u64>) -> u64 {
     }
 }
 
-/// Serde's message without its own line number, which is always one.
-fn described(error: &serde_json::Error) -> String {
+/// What serde calls the kinds of values, and what the manual calls them.
+const KINDS: [(&str, &str); 5] = [
+    ("expected f64", "expected a number"),
+    ("expected u64", "expected a whole number"),
+    ("expected a boolean", "expected true or false"),
+    ("expected a string", "expected a text"),
+    ("expected a sequence", "expected a list"),
+];
+
+/// Serde's message in the words of the manual and with the member at fault, without its own line number, which is always one.
+fn described(error: &serde_json::Error, line: &[u8]) -> String {
     let text = error.to_string();
     let message = text.split(" at line ").next().unwrap_or(&text);
-    format!("{message} (column {})", error.column())
+    let told = KINDS.iter().find_map(|(serdes, ours)| {
+        let (before, kind) = message.split_once(serdes)?;
+        Some(format!("{before}{ours}{kind}"))
+    });
+    let is_of_value = message.starts_with("invalid ");
+    let member = last_member(&line[..error.column().min(line.len())]).filter(|_| is_of_value);
+    let member = member.map_or_else(String::new, |member| format!("`{member}`: "));
+    let message = told.as_deref().unwrap_or(message);
+    format!("{member}{message} (column {})", error.column())
+}
+
+/// The member whose value begins last in a part of a line.
+fn last_member(line: &[u8]) -> Option<String> {
+    let text = String::from_utf8_lossy(line);
+    let (before, _) = text.rsplit_once("\":")?;
+    Some(before.rsplit('"').next()?.to_owned())
 }
 
 impl Told<'_> {
@@ -388,7 +430,9 @@ impl Told<'_> {
             None | Some("ok" | "success" | "succeeded" | "completed") => false,
             Some("failed" | "failure" | "error") => true,
             Some(other) => {
-                return Err(format!("unknown status `{other}`; known are ok and failed"));
+                return Err(format!(
+                    "unknown status `{other}`; known are ok, success, succeeded, completed, failed, failure and error"
+                ));
             }
         };
         Ok(self
@@ -614,7 +658,7 @@ mod tests {
         check_error("{", "line 1: EOF while parsing an object (column 1)");
         check_error(
             "\n\n[1]",
-            "line 3: invalid type: integer `1`, expected a string (column 2)",
+            "line 3: invalid type: integer `1`, expected a text (column 2)",
         );
         check_error(
             r#"{"events":[]}"#,
@@ -638,15 +682,36 @@ mod tests {
         );
         check_error(
             r#"{"run_id":"r","events":[{"i":7,"kind":"run_end","status":"x"}]}"#,
-            "line 1: event 7: unknown status `x`; known are ok and failed",
+            "line 1: event 7: unknown status `x`; known are ok, success, succeeded, completed, failed, failure and error",
         );
         check_error(
             r#"{"run_id":"r","events":[],"label":{"looping":"yes"}}"#,
-            r#"line 1: invalid type: string "yes", expected a boolean (column 50)"#,
+            r#"line 1: `looping`: invalid type: string "yes", expected true or false (column 50)"#,
+        );
+        check_error(
+            r#"{"run_id":"r","events":[{"i":7,"t_ms":"5","kind":"retry"}]}"#,
+            r#"line 1: `t_ms`: invalid type: string "5", expected a number (column 41)"#,
+        );
+        check_error(
+            r#"{"run_id":" ","events":[]}"#,
+            "line 1: `run_id` is empty: it names the run",
         );
         let two = "nonsense\n{\"run_id\":\"r\",\"events\":[]}\n";
         let read: Vec<_> = runs(two.as_bytes(), &POLICY).unwrap().collect();
         assert!(read[0].is_err() && read[1].is_ok() && read.len() == 2);
+    }
+
+    /// Given a line that is longer than any may be, the limit is named, and the next line is read.
+    #[test]
+    fn a_line_has_a_limit() {
+        let long = std::io::repeat(b' ').take(LINE_BYTES_MAX + 1);
+        let next = "\n{\"run_id\":\"r\",\"events\":[]}\n";
+        let read: Vec<_> = runs(long.chain(next.as_bytes()), &POLICY)
+            .unwrap()
+            .collect();
+        assert!(read[1].is_ok() && read.len() == 2);
+        let refused = read[0].as_ref().unwrap_err().to_string();
+        assert_eq!(refused, "line 1: longer than a line may be, 128 MiB");
     }
 
     /// Given a compressed file that is cut off, reading ends with an error and does not go on for ever.
