@@ -101,7 +101,7 @@ pub(super) fn ended<'t>(
         };
     }
     let failed = code.is_some_and(|code| shell::failed(&command(), code, words(&printed)));
-    let told = || failing::failure_of(whole, Some(&printed));
+    let told = || failing::failure_of(whole, Some(&printed), arguments);
     let tests = || tells_failed_tests(&printed) && (says_tests(tool) || runs_tests(&command()));
     let failure = if code == Some(TIMED_OUT) {
         Some(ended_in_vain())

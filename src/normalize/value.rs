@@ -86,20 +86,17 @@ pub(super) fn input_json(how: &ToolSettings<'_>, text: &str) -> Recorded {
 }
 
 /// The result of a call, of which what its arguments said is no news: what is compared is the rest. Of a tool that hands out one
-/// thing after the other, ids and times are compared, too.
+/// thing after the other, ids are compared, too, where the result says hardly anything else.
 pub(super) fn answer_json(
     how: &ToolSettings<'_>,
     hands_out: bool,
     json: &str,
     arguments: &str,
 ) -> Recorded {
-    let mut output = output_json(how, json);
-    if let Recorded::Value(value) = &mut output
-        && hands_out
-    {
-        value.masked = value.fingerprint;
-        return output;
+    if hands_out && !is_marker(json) {
+        return handed_out(how, json);
     }
+    let output = output_json(how, json);
     let (Recorded::Value(whole), Cow::Owned(rest)) = (&output, without_echo(json, arguments))
     else {
         return output;
@@ -111,6 +108,21 @@ pub(super) fn answer_json(
         }),
         _ => output,
     }
+}
+
+/// Fewest bytes of a result's texts by which it is known without its ids: the words of a task, the name of a thing.
+const PLAIN_BYTES_MIN: usize = 12;
+
+fn handed_out(how: &ToolSettings<'_>, json: &str) -> Recorded {
+    let mut reader = Reader::for_output(how);
+    reader.json(json);
+    let mut output = output_value(&reader);
+    if let Recorded::Value(value) = &mut output
+        && reader.plain_bytes < PLAIN_BYTES_MIN
+    {
+        value.masked = value.fingerprint;
+    }
+    output
 }
 
 /// A result of a tool, from JSON text such as [`member`] gives; what is not JSON is taken as a text.
@@ -621,6 +633,13 @@ mod tests {
             r#"{"flights":[],"took_ms":12,"page":1}"#,
             "No good DuckDuckGo Search Result was found",
             "No web results found.",
+            "No articles found for your search.",
+            "0 articles found.",
+            "No parts match your query.",
+            "Nothing matched your search.",
+            "I could not find any relevant information.",
+            "Empty set (0.00 sec)",
+            r#"{"statusCode":200,"body":[]}"#,
             "Sorry, we couldn't find anything for that search.",
             "Your search - x - did not match any documents.",
             "Empty DataFrame\nColumns: [a, b]\nIndex: []",
@@ -661,6 +680,9 @@ mod tests {
             r#"{"language":"en","confidence":1.5,"alternatives":[]}"#,
             r#"{"valid":true,"errors":[]}"#,
             "No problem: the file was found by accident",
+            "No vulnerabilities found.",
+            "No duplicate invoices found",
+            "No allergens found.",
             r#"{"data":null,"message":"Order 7 cancelled"}"#,
             "[0]",
             "The page says that the file was not found, and then goes on at some length about what to do next.",

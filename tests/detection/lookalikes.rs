@@ -531,6 +531,8 @@ fn answers_that_look_like_none() {
         )
     });
     check(&jobs, &[]);
+    let made = accounts.map(|of| ask(of, &json!({"job_id": format!("j{}", of.len()), "status": "failed", "error": "out of memory"})));
+    check(&made, &["same_error"]);
     let refused = accounts.map(|of| ask(of, &json!({"status": "failed", "error": "no such key"})));
     check(&refused, &["no_progress", "same_error"]);
 }
@@ -591,19 +593,26 @@ fn one_error_of_many_tools() {
 /// same one again, or none, it is a loop.
 #[test]
 fn what_is_handed_out_is_known_by_its_id() {
-    let take = |nth: u32| {
+    fn take(nth: u32) -> Value {
         let id = format!(
             "{:08x}-4d1c-4b7e-a10a-2e931b45e834",
             nth.wrapping_mul(2_654_435_761)
         );
         json!({"kind": "tool_call", "agent": "a", "tool": "next_image", "input": {}, "output": {"image_id": id}})
-    };
+    }
     let label = json!({"kind": "tool_call", "agent": "a", "tool": "label_image", "input": {"label": "cat"}, "output": {"ok": true}});
     let each: Vec<_> = (1..12).flat_map(|nth| [take(nth), label.clone()]).collect();
     check(&each, &[]);
-    let again: Vec<_> = (1..12).flat_map(|_| [take(1), label.clone()]).collect();
-    let rules = checked("", &again)["runs"][0]["warnings"].to_string();
-    assert!(rules.contains("repeated_tool_call_exact_input"), "{rules}");
+    let again = |nth: u32| {
+        let mut same = take(nth);
+        same["output"]["title"] = json!("Relabel the shelf by the door");
+        same
+    };
+    for take in [|_: u32| take(1), again] {
+        let events: Vec<_> = (1..12).flat_map(|nth| [take(nth), label.clone()]).collect();
+        let rules = checked("", &events)["runs"][0]["warnings"].to_string();
+        assert!(rules.contains("repeated_tool_call_exact_input"), "{rules}");
+    }
 }
 
 /// Given agents side by side that read the same once each, nobody repeats; given one that reads it again and again, or workers
@@ -619,6 +628,14 @@ fn each_agent_begins_with_nothing() {
         check(&one, &found);
         let three: Vec<_> = (0..9).map(|nth| read(who, names[nth % 3])).collect();
         check(&three, &found);
+        let two = |name: &&str| {
+            let mut style = read(who, name);
+            style["input"]["path"] = json!("STYLE.md");
+            [read(who, name), style]
+        };
+        check(&names.iter().flat_map(two).collect::<Vec<_>>(), &[]);
+        let ever_new: Vec<_> = (0..16).map(|nth| read(who, &format!("a{nth}"))).collect();
+        check(&ever_new, &found);
     }
 }
 

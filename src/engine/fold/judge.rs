@@ -171,6 +171,9 @@ impl Judged<'_> {
     }
 }
 
+/// From so many equal calls among the newest ones on, another agent that makes it does not begin anew.
+const FIRSTS_MAX: usize = 9;
+
 /// Repeats more that are allowed to who asks for what is still under way, whose pauses may be too short to be known as such:
 /// with one, growing pauses are known as such before it is a loop.
 const PENDING_CALLS_MORE: u32 = 1;
@@ -329,13 +332,14 @@ impl Fold {
     }
 
     /// Whether another agent or worker of the run asked the same and was answered the same, and this one asks for the first time,
-    /// as far as is remembered: each begins with nothing, and has to read for itself what others have read.
+    /// as far as is remembered: each begins with nothing, and has to read for itself what others have read. Where nearly all of
+    /// the newest calls are this one, that is no beginning: agents are sent again and again to do the same.
     pub(crate) fn is_first_of_worker(&self, judged: &Judged<'_>) -> bool {
         let are_several = judged.call.worker.is_some() || self.work.len() > 1;
-        let same = |mark: &CallMark| mark.result() == judged.result;
+        let same = |mark: &&CallMark| mark.result() == judged.result;
         are_several
             && judged.result.is_some()
-            && self.recent.of_key(judged.key).any(same)
+            && (1..FIRSTS_MAX).contains(&self.recent.of_key(judged.key).filter(same).count())
             && self.tags.lack(Tag::of(self, judged))
     }
 

@@ -37,7 +37,7 @@ const ACKNOWLEDGED_ROUNDS_MIN: usize = 5;
 pub(super) fn observe(fold: &mut Fold, judged: &Judged<'_>, policy: &Policy) -> Option<Finding> {
     let settings = policy.rules.tool_cycle.as_ref()?;
     let newest = judged.signature()?;
-    if judged.stands_aside() {
+    if judged.stands_aside() || (policy.progress_aware && fold.is_first_of_worker(judged)) {
         return None;
     }
     let longest = settings.longest as usize;

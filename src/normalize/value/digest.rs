@@ -53,6 +53,8 @@ pub(super) struct Reader<'h> {
     unwraps: u8,
     /// Of arguments: a part of them is hidden, since they were cut off, or behind a marker.
     pub(super) is_partial: bool,
+    /// Bytes of a result's texts of which nothing is masked.
+    pub(super) plain_bytes: usize,
     /// What the value that was read last came to. It stays here instead of being returned: what is handed on is copied in larger
     /// pieces than it was written in, and for such a piece the processor waits until all of it has been written.
     told: Digest,
@@ -77,6 +79,7 @@ impl<'h> Reader<'h> {
             numbers: Numbers::default(),
             unwraps: UNWRAPS_MAX,
             is_partial: false,
+            plain_bytes: 0,
             told: Digest::default(),
         }
     }
@@ -212,6 +215,9 @@ impl<'h> Reader<'h> {
         self.told = scalar(hash::text(text), bytes, Shape::Text);
         if self.is_output {
             self.mask(text);
+            if self.told.masked == self.told.hash {
+                self.plain_bytes += text.len();
+            }
             self.told.empty = emptiness::says_there_is_nothing(text, self.how.empty_phrases);
             self.told.pending = pending::says_pending(text);
         } else {

@@ -13,9 +13,11 @@ const SENTENCE_BYTES_MAX: usize = 80;
 
 /// Sentences that say so, also in other languages. They must stand as words of their own: neither "100 results" nor "piano
 /// results" is nothing. Each begins as [`may_say`] knows.
-const NOTHING: [&str; 40] = [
+const NOTHING: [&str; 42] = [
     "did not match any",
     "find anything",
+    "not find any",
+    "nothing matched",
     "no results",
     "no result",
     "no matches",
@@ -95,7 +97,7 @@ pub(super) fn says_there_is_nothing(text: &str, phrases: &[String]) -> bool {
     if text.is_empty() {
         return true;
     }
-    if text.starts_with(EMPTY_TABLE) {
+    if EMPTY_TABLES.iter().any(|start| text.starts_with(start)) {
         return true;
     }
     if text.len() > SENTENCE_BYTES_MAX {
@@ -109,17 +111,36 @@ pub(super) fn says_there_is_nothing(text: &str, phrases: &[String]) -> bool {
         || (!phrases.is_empty() && says_one_of(text, phrases))
 }
 
-/// How pandas prints a table without rows.
-const EMPTY_TABLE: &str = "Empty DataFrame";
+/// How pandas and `MySQL` print a table without rows.
+const EMPTY_TABLES: [&str; 2] = ["Empty DataFrame", "Empty set ("];
 
-/// Whether a sentence is `No … found`, whatever was looked for.
+/// Whether a sentence begins with `No … found` or `No … match`, whatever was looked for, but for faults: that there are none is
+/// what was asked.
 fn says_none_was_found(text: &str) -> bool {
-    let is_one =
-        |part: Option<&str>, words: &str| part.is_some_and(|part| part.eq_ignore_ascii_case(words));
-    let text = text.trim_end_matches(['.', '!']);
-    let end = text.len().checked_sub(" found".len());
-    is_one(text.get(..3), "no ") && end.is_some_and(|end| is_one(text.get(end..), " found"))
+    let mut words = text.split_ascii_whitespace();
+    let is_none = |first: &str| first.eq_ignore_ascii_case("no") || first == "0";
+    if !words.next().is_some_and(is_none) {
+        return false;
+    }
+    let mut is_fault = false;
+    for (things, word) in words.take(THINGS_MAX + 1).enumerate() {
+        let bare = word.trim_end_matches(['.', '!']);
+        let is_end = ["found", "match", "matched"]
+            .iter()
+            .any(|end| bare.eq_ignore_ascii_case(end));
+        if is_end {
+            return things > 0 && !is_fault;
+        }
+        if word.ends_with([':', ',', ';', '.']) {
+            return false;
+        }
+        is_fault |= tells_mishaps(&word.to_ascii_lowercase());
+    }
+    false
 }
+
+/// Most words for what was looked for.
+const THINGS_MAX: usize = 6;
 
 /// Whether one of the sentences with letters of other languages stands in the text.
 fn says_nothing_abroad(text: &str) -> bool {
@@ -296,11 +317,11 @@ fn is_place(key: &str) -> bool {
 
 /// Names of numbers that stand on envelopes: which page it is, how it was answered, and what the question asked for.
 fn is_of_envelope(key: &str) -> bool {
-    const PARTS: [&str; 11] = [
+    const PARTS: [&str; 14] = [
         "page", "limit", "offset", "skip", "per_", "took", "time", "duration", "elapsed",
-        "latency", "version",
+        "latency", "version", "year", "min_", "max_",
     ];
-    const ENDS: [&str; 5] = ["_id", "Id", "code", "status", "_ms"];
+    const ENDS: [&str; 7] = ["_id", "Id", "code", "Code", "status", "Status", "_ms"];
     let names = matches!(
         key,
         "id" | "start" | "from" | "max" | "top" | "k" | "n" | "ms" | "seconds"
@@ -311,7 +332,7 @@ fn is_of_envelope(key: &str) -> bool {
         || ENDS.iter().any(|end| key.ends_with(end))
 }
 
-/// Names of lists that tell what went wrong, of which it is good that they are empty.
+/// Names of what went wrong, of which it is good that there is none.
 fn tells_mishaps(key: &str) -> bool {
     [
         "error",
@@ -323,6 +344,13 @@ fn tells_mishaps(key: &str) -> bool {
         "problem",
         "missing",
         "violation",
+        "vulnerabilit",
+        "duplicate",
+        "secret",
+        "threat",
+        "defect",
+        "allergen",
+        "recall",
     ]
     .iter()
     .any(|part| key.contains(part))

@@ -117,7 +117,14 @@ pub(crate) fn reads_as_failure(text: &str) -> bool {
         || end_of_traceback(text).is_some()
         || (line.len() == text.len()
             && (ENDS.iter().any(|words| ends(words))
-                || LINE_BEGINNINGS.iter().any(|words| starts(words))))
+                || LINE_BEGINNINGS
+                    .iter()
+                    .any(|words| starts(words) && !is_dated(&line[words.len()..]))))
+}
+
+/// Whether a line begins with a number, as those of a log do that say when.
+fn is_dated(line: &str) -> bool {
+    line.starts_with(|sign: char| sign.is_ascii_digit() || sign == '[')
 }
 
 /// What a traceback says in the end, `KeyError: 'name'`; what stands before it is the way there, which is another one each time
@@ -249,8 +256,13 @@ fn is_status(line: &str) -> bool {
 }
 
 /// The failure that only the result tells of, in its envelope or within.
-pub(crate) fn failure_of(whole: Option<&str>, result: Option<&str>) -> Option<Failure> {
+pub(crate) fn failure_of(
+    whole: Option<&str>,
+    result: Option<&str>,
+    arguments: &str,
+) -> Option<Failure> {
     let inner = result.filter(|_| whole != result);
+    let failure_in = |result| failure_in(result, arguments);
     let error = whole.and_then(failure_in).or_else(|| failure_in(inner?))?;
     Some(told_by_result(error, result))
 }
@@ -260,7 +272,7 @@ const SHORT_BYTES_MAX: usize = 512;
 
 /// The failure that a result tells of: what an object says of itself at its top, the line with which command runners report how a
 /// process ended, or words with which programs begin to say that they failed.
-fn failure_in(result: &str) -> Option<Failure> {
+fn failure_in(result: &str, arguments: &str) -> Option<Failure> {
     if let Some(error) = cell_error(result) {
         return Some(failure(error));
     }
@@ -272,22 +284,22 @@ fn failure_in(result: &str) -> Option<Failure> {
             Cow::Borrowed(result.trim_start().trim_start_matches('"'))
         };
         if words.starts_with('{') {
-            return failure_in_object(&words);
+            return failure_in_object(&words, arguments);
         }
         return reads_as_failure(&words).then(|| failure(&unquote(result)));
     }
-    failure_in_object(result)
+    failure_in_object(result, arguments)
 }
 
 /// The failure of which an object tells at its top: `isError`, an `error` with something in it, that it was refused, or errors of
 /// GraphQL.
-fn failure_in_object(object: &str) -> Option<Failure> {
+fn failure_in_object(object: &str, arguments: &str) -> Option<Failure> {
     let said = || refusal(object).or_else(|| graphql_error(object));
-    error_in(object).or_else(|| said().map(|why| failure(&why)))
+    error_in(object, arguments).or_else(|| said().map(|why| failure(&why)))
 }
 
 /// The same where a member named for errors tells it.
-fn error_in(object: &str) -> Option<Failure> {
+fn error_in(object: &str, arguments: &str) -> Option<Failure> {
     // Nearly every result is spared the walk through its members.
     ERROR.find(object.as_bytes())?;
     let is_error = ["isError", "is_error"]
@@ -297,7 +309,7 @@ fn error_in(object: &str) -> Option<Failure> {
         return Some(failure(""));
     }
     let error = member(object, &["error"])?;
-    (!is_nothing(error) && !tells_of_thing(object)).then(|| failure(&unquote(error)))
+    (!is_nothing(error) && !tells_of_thing(object, arguments)).then(|| failure(&unquote(error)))
 }
 
 /// Whether the value of a member says nothing.
@@ -451,6 +463,7 @@ mod tests {
             "src/error.rs:1: pub enum Error",
             "2026-11-18 ERROR: disk full",
             "[ERROR] disk full\n[INFO] disk mended",
+            "[ERROR] 2026-11-18 20:12:03 disk full",
             "Process exited with code 0",
             "a.txt: text\nb.txt: No such file or directory",
             "Note: ValueError: is raised",

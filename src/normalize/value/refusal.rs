@@ -109,10 +109,11 @@ const THINGS: [&str; 10] = [
     "pod",
 ];
 
-/// Whether an object tells how a thing is that it names, such as a job, or of what it is a verdict: an error in it is the
-/// thing's, and the call that asked for it went well.
-pub(super) fn tells_of_thing(object: &str) -> bool {
+/// Whether an object tells how a thing is that was asked for by its name, such as a job, or is a verdict: an error in it is the
+/// thing's, and the call that asked for it went well. A thing that the arguments do not name came of the call, and failed with it.
+pub(super) fn tells_of_thing(object: &str, arguments: &str) -> bool {
     let object = Object::of(object);
+    let is_asked_for = |value: &str| !is_nothing(value) && arguments.contains(&*unquote(value));
     let names = |name: &str| {
         let is_id = name.ends_with("id") || name.ends_with("Id");
         (is_id && !matches!(name, "request_id" | "trace_id" | "correlation_id"))
@@ -127,7 +128,7 @@ pub(super) fn tells_of_thing(object: &str) -> bool {
             .any(|state| state.starts_with('"') && !unquote(state).eq_ignore_ascii_case("error"))
             && object
                 .members()
-                .any(|(name, value)| names(name) && !is_nothing(value)))
+                .any(|(name, value)| names(name) && is_asked_for(value)))
 }
 
 /// The first error of a response of GraphQL that brings nothing: its `errors` stand beside `data` that is absent, null, or has
@@ -235,8 +236,8 @@ mod tests {
         );
     }
 
-    /// Given an object that names a thing and says how it is, or a verdict, its error is the thing's; a status of HTTP's, or that
-    /// of a tool's own envelope, is the call's.
+    /// Given an object that names a thing that was asked for and says how it is, or a verdict, its error is the thing's; that of a
+    /// thing which came of the call, a status of HTTP's, or that of a tool's own envelope, is the call's.
     #[test]
     fn errors_of_things() {
         for object in [
@@ -244,7 +245,10 @@ mod tests {
             r#"{"service":"billing","state":"down","error":"connection refused"}"#,
             r#"{"valid":false,"error":"no such domain"}"#,
         ] {
-            assert!(tells_of_thing(object), "{object}");
+            assert!(
+                tells_of_thing(object, r#"{"of":["j7","billing"]}"#),
+                "{object}"
+            );
         }
         for object in [
             r#"{"timestamp":"t","status":404,"error":"Not Found","path":"/x"}"#,
@@ -252,8 +256,9 @@ mod tests {
             r#"{"status":"failed","request_id":"x","error":"no key"}"#,
             r#"{"status":"failed","tool":"x","output":"y","error":"no key"}"#,
             r#"{"job_id":"j7","error":"no such job"}"#,
+            r#"{"job_id":"j7","status":"failed","error":"no such file"}"#,
         ] {
-            assert!(!tells_of_thing(object), "{object}");
+            assert!(!tells_of_thing(object, r#"{"of":["x"]}"#), "{object}");
         }
     }
 
