@@ -274,6 +274,22 @@ mod tests {
         }
     }
 
+    /// Given the word for a kind in whatever case somebody wrote it by hand, the span is a call.
+    #[test]
+    fn words_for_kinds_have_any_case() {
+        for (mark, kind) in [
+            ("langsmith.span.kind", "TOOL"),
+            ("openinference.span.kind", "tool"),
+            ("traceloop.span.kind", "Tool"),
+            ("langfuse.observation.type", "TOOL"),
+            ("gen_ai.operation.name", "EXECUTE_TOOL"),
+        ] {
+            let attributes = json!({mark: kind, "gen_ai.tool.name": "search", "gen_ai.tool.call.arguments": "{}"});
+            let told = Captured::new("somebody's tracer", "search", &attributes).told();
+            assert_eq!(told, ["call search({}) = -"], "{mark}");
+        }
+    }
+
     /// Clients of providers and programs' own tracers; frameworks, whoever watches them, tell of their tools themselves.
     #[test]
     fn clients_are_known() {

@@ -358,6 +358,17 @@ impl<'a> Facts<'a> {
         }
     }
 
+    /// The fact as one of a convention's words, in lower case: whoever writes it by hand may have it in capitals.
+    pub(super) fn word(&self, slot: Slot) -> Option<Cow<'a, str>> {
+        let word = self.text(slot)?;
+        let is_lower = !word.bytes().any(|byte| byte.is_ascii_uppercase());
+        Some(if is_lower {
+            Cow::Borrowed(word)
+        } else {
+            Cow::Owned(word.to_ascii_lowercase())
+        })
+    }
+
     /// The fact as an id: a text that names something, or a number as text.
     pub(super) fn id(&self, slot: Slot) -> Option<Cow<'a, str>> {
         if let ValueView::Int(number) = self.value(slot) {

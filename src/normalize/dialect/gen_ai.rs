@@ -37,7 +37,8 @@ pub(super) fn span(reading: &mut Reading<'_, '_>) -> Outcome {
         return messaging(reading);
     }
     let facts = reading.facts;
-    let operation = facts.text(Slot::Operation);
+    let operation = facts.word(Slot::Operation);
+    let operation = operation.as_deref();
     place(reading, operation.unwrap_or_default());
     match operation {
         Some(operation) => {

@@ -22,7 +22,8 @@ use super::gen_ai;
 /// Reads one span.
 pub(super) fn span(reading: &mut Reading<'_, '_>) -> Outcome {
     let facts = reading.facts;
-    let kind = facts.text(Slot::LangfuseKind);
+    let kind = facts.word(Slot::LangfuseKind);
+    let kind = kind.as_deref();
     if kind.is_none() || (facts.has(Slot::Operation) && kind == Some("span")) {
         return gen_ai::span(reading);
     }

@@ -23,8 +23,9 @@ pub(super) fn span(reading: &mut Reading<'_, '_>) -> Outcome {
     let session = facts.id(Slot::Session);
     let thread = facts.id(Slot::Thread).or_else(|| session.clone());
     let kind = facts
-        .text(Slot::LangSmithKind)
-        .or_else(|| facts.text(Slot::Operation));
+        .word(Slot::LangSmithKind)
+        .or_else(|| facts.word(Slot::Operation));
+    let kind = kind.as_deref();
     match kind {
         Some("llm" | "chat" | "tool" | "execute_tool") => reading.run_of_call(thread.as_deref()),
         _ => reading.run(thread.as_deref()),

@@ -45,7 +45,7 @@ pub(super) fn span(reading: &mut Reading<'_, '_>) -> Outcome {
     if reading.span.scope_name.starts_with("langflow.") || is_activity(reading) {
         return Outcome::Noise;
     }
-    let tell: fn(&mut Reading<'_, '_>, Framework) = match facts.text(Slot::OpenInferenceKind) {
+    let tell: fn(&mut Reading<'_, '_>, Framework) = match kind(reading) {
         Some("LLM") => model,
         Some("TOOL") => tool,
         Some("AGENT") => agent,
@@ -71,6 +71,26 @@ pub(super) fn span(reading: &mut Reading<'_, '_>) -> Outcome {
     place(reading, framework);
     tell(reading, framework);
     Outcome::Noise
+}
+
+/// The kind of span as the convention writes it, though somebody may have written it by hand.
+fn kind<'a>(reading: &Reading<'_, 'a>) -> Option<&'a str> {
+    const KINDS: [&str; 10] = [
+        "LLM",
+        "TOOL",
+        "AGENT",
+        "CHAIN",
+        "RETRIEVER",
+        "RERANKER",
+        "EMBEDDING",
+        "GUARDRAIL",
+        "EVALUATOR",
+        "PROMPT",
+    ];
+    let told = reading.facts.text(Slot::OpenInferenceKind)?;
+    let mut known = KINDS.into_iter();
+    let known = known.find(|kind| kind.eq_ignore_ascii_case(told));
+    Some(known.unwrap_or(told))
 }
 
 /// Frameworks whose values need unwrapping, or whose spans mean something else than their kind says.
@@ -120,7 +140,7 @@ fn place(reading: &mut Reading<'_, '_>, framework: Framework) {
     let thread = metadata
         .as_ref()
         .and_then(|metadata| metadata.text("thread_id"));
-    match reading.facts.text(Slot::OpenInferenceKind) {
+    match kind(reading) {
         Some("LLM" | "TOOL") => reading.run_of_call(thread.as_deref()),
         _ => reading.run(thread.as_deref()),
     }

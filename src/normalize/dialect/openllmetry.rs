@@ -30,7 +30,8 @@ pub(super) fn span(reading: &mut Reading<'_, '_>) -> Outcome {
     if watches(reading, "crewai") {
         return crew(reading);
     }
-    match (facts.text(Slot::Operation), facts.text(Slot::TraceloopKind)) {
+    let (operation, kind) = (facts.word(Slot::Operation), facts.word(Slot::TraceloopKind));
+    match (operation.as_deref(), kind.as_deref()) {
         (Some("execute_tool"), _) | (None, Some("tool")) => tool(reading),
         (_, Some("workflow")) => workflow(reading),
         (None, Some("agent")) => {
