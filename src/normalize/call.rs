@@ -9,6 +9,9 @@ use super::facts::{Facts, Slot};
 use super::reading::{json_text, member_text};
 use super::{shell, value, wrappers};
 
+/// What stands for a value that is not shown. The value layer knows this marker.
+pub(super) const HIDDEN: Cow<'static, str> = Cow::Borrowed("__REDACTED__");
+
 /// A tool call as a dialect has read it: wrappers undone, values still as they stand, as text or JSON text.
 #[derive(Default)]
 pub(super) struct Call<'c> {

@@ -171,7 +171,7 @@ impl Dialect {
             "fastmcp" | "mcp-python-sdk" | mcp::LOGFIRE => Self::Mcp,
             "gemini-cli" | "qwen-code" => Self::GeminiCli,
             "gcp.vertex.agent" => Self::GoogleAdk,
-            "langsmith" => Self::LangSmith,
+            langsmith::SCOPE => Self::LangSmith,
             "logfire.openai_agents" => Self::Logfire,
             "langfuse-sdk" => Self::Langfuse,
             llama_index::SCOPE => Self::LlamaIndex,

@@ -15,15 +15,12 @@
 use std::borrow::Cow;
 
 use crate::engine::event::Recorded;
-use crate::normalize::call::Call;
+use crate::normalize::call::{Call, HIDDEN};
 use crate::normalize::facts::{Facts, Slot};
 use crate::normalize::reading::{Reading, json_text};
 use crate::normalize::{Outcome, value, wrappers};
 
 use super::gen_ai;
-
-/// What stands for a value that is not shown. The value layer knows this marker.
-const HIDDEN: Cow<'static, str> = Cow::Borrowed("__REDACTED__");
 
 /// Reads one span.
 pub(super) fn span(reading: &mut Reading<'_, '_>) -> Outcome {

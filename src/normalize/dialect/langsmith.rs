@@ -5,6 +5,7 @@
 //!
 //! *Wrappers.* A tool's arguments are the member `input`, in which Python's own writing of a dictionary stands as a text;
 //! its result is a LangChain message with the call's id in it. Failures are an exception whose message ends in a traceback.
+//! What is hidden (`LANGSMITH_HIDE_INPUTS`) is an object of nothing, where what is shown has at least that member.
 //!
 //! *Hand-offs* are tools `transfer_to_B`; the exception with which LangGraph carries them out is no failure.
 //!
@@ -13,9 +14,12 @@
 
 use crate::engine::event::Recorded;
 use crate::normalize::Outcome;
-use crate::normalize::call::Call;
+use crate::normalize::call::{Call, HIDDEN};
 use crate::normalize::facts::Slot;
 use crate::normalize::reading::Reading;
+
+/// The exporter's scope.
+pub(super) const SCOPE: &str = "langsmith";
 
 /// Reads one span.
 pub(super) fn span(reading: &mut Reading<'_, '_>) -> Outcome {
@@ -54,8 +58,19 @@ fn chain(reading: &mut Reading<'_, '_>) {
 fn tool(reading: &mut Reading<'_, '_>) {
     let facts = reading.facts;
     let tool = facts.text(Slot::ToolName).unwrap_or(reading.span.name);
-    let call = Call::observed(tool, facts, Some(("input", "output")));
+    let mut call = Call::observed(tool, facts, Some(("input", "output")));
+    if hides(reading, Slot::Input) {
+        call.arguments = Some(HIDDEN);
+    }
+    if hides(reading, Slot::Output) {
+        call.result = Some(HIDDEN);
+    }
     reading.tell_call(&call);
+}
+
+/// Whether the exporter was told to leave a value out. What somebody writes by hand means what it says.
+fn hides(reading: &Reading<'_, '_>, slot: Slot) -> bool {
+    reading.span.scope_name == SCOPE && reading.facts.text(slot) == Some("{}")
 }
 
 #[cfg(test)]
@@ -92,6 +107,24 @@ mod tests {
             (run.run_id.as_deref(), run.session_id.as_deref()),
             (Some("t"), Some("s"))
         );
+    }
+
+    /// Values that the exporter was told to hide are hidden, not empty; a tool without arguments has an empty input within.
+    #[test]
+    fn hidden_values_are_no_empty_ones() {
+        let hidden = json!({"gen_ai.prompt": "{}", "gen_ai.completion": "{}"});
+        assert_eq!(
+            span("tool", &hidden).told(),
+            ["demo: call search(redacted) = redacted"]
+        );
+        let shown = json!({"gen_ai.prompt": "{\"input\": \"{}\"}", "gen_ai.completion": "{\"output\": \"\"}"});
+        assert_eq!(
+            span("tool", &shown).told(),
+            ["demo: call search({}) = 0 bytes"]
+        );
+        let by_hand = json!({"langsmith.span.kind": "TOOL", "gen_ai.prompt": "{}", "gen_ai.completion": "{}"});
+        let by_hand = Captured::new("mine", "search", &by_hand);
+        assert_eq!(by_hand.told(), ["call search({}) = 2 bytes"]);
     }
 
     /// The exception holds a traceback; the one with which LangGraph hands over is no failure.
