@@ -67,7 +67,15 @@ pub(super) fn span(reading: &mut Reading<'_, '_>) -> Outcome {
 /// Reads one span of a known operation.
 pub(super) fn operate(reading: &mut Reading<'_, '_>, operation: &str) -> Outcome {
     match operation {
-        "chat" | "generate_content" | "text_completion" | "call_llm" => model(reading),
+        // The last are semantic-kernel's words of before.
+        "chat"
+        | "generate_content"
+        | "text_completion"
+        | "call_llm"
+        | "chat.completions"
+        | "chat.streaming_completions"
+        | "text.completions"
+        | "text.streaming_completions" => model(reading),
         "execute_tool" | "tool" | "tool_call" | "call_tool" => tool(reading),
         "invoke_agent" => agent(reading),
         // What agents work within is no agent: told as one, it would seem to hand over to each of them.
@@ -945,6 +953,25 @@ mod tests {
             Captured::new(scope, "AutoFunctionInvocationLoop", &json!({})),
             &[],
         );
+    }
+
+    /// semantic-kernel's calls of models, by its own words of before.
+    #[test]
+    fn older_words_of_semantic_kernel_are_read() {
+        for operation in [
+            "chat.completions",
+            "chat.streaming_completions",
+            "text.completions",
+            "text.streaming_completions",
+        ] {
+            let model = json!({"gen_ai.operation.name": operation, "gen_ai.request.model": "m",
+                "gen_ai.usage.input_tokens": 7, "gen_ai.usage.output_tokens": 2});
+            let scope = "semantic_kernel.utils.telemetry.model_diagnostics.decorators";
+            check(
+                Captured::new(scope, operation, &model),
+                &["model m 7+2 Unknown"],
+            );
+        }
     }
 
     /// Older and newer spellings of one thing (conventions §2, §5, §6): the operation left out, the tool's values, tokens.
