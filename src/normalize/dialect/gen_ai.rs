@@ -26,7 +26,7 @@ use crate::normalize::reading::{Reading, event_text, json_text, member_text};
 use crate::normalize::{Outcome, shell, value, wrappers};
 use crate::otlp::ValueView;
 
-use super::{Dialect, agentscope, plain};
+use super::{Dialect, agentscope, logfire, plain};
 
 /// The span that answers several calls at once, beside those of the calls.
 pub(super) const MERGED_TOOLS: &str = "(merged tools)";
@@ -35,6 +35,9 @@ pub(super) const MERGED_TOOLS: &str = "(merged tools)";
 pub(super) fn span(reading: &mut Reading<'_, '_>) -> Outcome {
     if reading.span.scope_name.starts_with("autogen ") {
         return messaging(reading);
+    }
+    if logfire::begins_stream(reading) && !is_model_call(reading) {
+        return Outcome::Noise;
     }
     let facts = reading.facts;
     let operation = facts.word(Slot::Operation);

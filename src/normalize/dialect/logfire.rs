@@ -1,5 +1,6 @@
 //! Logfire's own spans of openai-agents: the SDK's span data under plain names, and a message with gaps that says what kind
-//! of span it is. Logfire's other instrumentations speak the GenAI conventions and are read as such.
+//! of span it is. Logfire's other instrumentations speak the GenAI conventions and are read as such, but for one peculiarity of
+//! its clients ([`begins_stream`]).
 //!
 //! *Calls.* A tool's span has `name`, `input` and `output` and no id. A model call's `input` and `output` are the messages of
 //! the provider, so that what it asked for lends the calls their ids.
@@ -36,6 +37,16 @@ pub(super) fn span(reading: &mut Reading<'_, '_>) -> Outcome {
     Outcome::Noise
 }
 
+/// Whether a span of a provider's client is that of a request whose answer comes in pieces: it ends before the first of them, and
+/// a record in the form of a span, `streaming response from …`, says the same of the request when the last has come.
+pub(super) fn begins_stream(reading: &Reading<'_, '_>) -> bool {
+    let is_logfire = reading.span.scope_name.starts_with("logfire.");
+    let request = is_logfire.then(|| json_text(reading.facts.value(Slot::Input)));
+    let request = request.flatten().unwrap_or_default();
+    value::member(&request, &["stream"]) == Some("true")
+        && !reading.span.name.starts_with("streaming response from")
+}
+
 fn tool(reading: &mut Reading<'_, '_>) {
     let facts = reading.facts;
     let call = Call {
@@ -65,6 +76,26 @@ mod tests {
     use crate::normalize::captured::Captured;
 
     const AGENTS: &str = "logfire.openai_agents";
+
+    /// A call of a model whose answer comes in pieces is one, with the answer; a request that failed is one, too.
+    #[test]
+    fn streams_are_one_call() {
+        let request = json!({"gen_ai.operation.name": "chat", "gen_ai.request.model": "m",
+            "request_data": r#"{"messages":[],"model":"m","stream":true}"#});
+        let began = || Captured::new("logfire.openai", "Chat Completion with 'm'", &request);
+        assert!(began().told().is_empty());
+        assert_eq!(
+            began().failed("refused").told(),
+            ["model m 0+0 Unknown failed: refused"]
+        );
+        let mut answer = request.clone();
+        answer["response_data"] = json!(r#"{"message":{"role":"assistant","content":"Done."}}"#);
+        let name = "streaming response from 'm' took 1.00s";
+        assert_eq!(
+            Captured::new("logfire.openai", name, &answer).told(),
+            ["model m 0+0 Text("]
+        );
+    }
 
     /// A tool, what a model asked for, an agent, a hand-over and the request, each as Logfire writes it.
     #[test]
