@@ -331,6 +331,9 @@ fn tool(reading: &mut Reading<'_, '_>, framework: Framework) {
         // A single argument is recorded as its bare text, and stays that.
         Framework::LangChain => call.unwrap_message(),
         Framework::LlamaIndex => call.unwrap_tool_output(),
+        Framework::CrewAi => {
+            call.arguments = call.arguments.map(|used| wrappers::within(used, calling));
+        }
         Framework::GoogleAdk => {
             call.result = call
                 .result
@@ -344,6 +347,16 @@ fn tool(reading: &mut Reading<'_, '_>, framework: Framework) {
         _ => {}
     }
     reading.tell_call(&call);
+}
+
+/// The arguments of a call that `CrewAI` is about to make, as Python prints it beside the thought that led to it:
+/// `{"tool_string": "Thought: …", "tool": …, "calling": "tool_name='search' arguments={'query': 'x'}"}`.
+fn calling(used: &str) -> Option<Cow<'_, str>> {
+    value::member(used, &["tool_string"])?;
+    let calling = member_text(used, &["calling"])?;
+    let (named, arguments) = calling.split_once(" arguments=")?;
+    wrappers::printed_member(named, "tool_name")?;
+    wrappers::python_literal(arguments).map(Cow::Owned)
 }
 
 /// The tool in the name of a span that is called after the function: `search.run`, `search.__call__`.
@@ -382,6 +395,27 @@ mod tests {
 
     fn check(span: Captured, expected: &[&str]) {
         assert_eq!(span.told(), expected);
+    }
+
+    /// The same call of `CrewAI`'s after two thoughts is the same call; what is written otherwise stays.
+    #[test]
+    fn thoughts_of_crewai_are_left_out() {
+        let scope = "openinference.instrumentation.crewai";
+        let told = |calling: &str| {
+            let used = json!({"tool_string": "Thought: Again.\nAction: search", "tool": "…", "calling": calling});
+            let tool = json!({"openinference.span.kind": "TOOL", "tool.name": "search", "input.value": used.to_string()});
+            Captured::new(scope, "ToolUsage._use", &tool).told()
+        };
+        assert_eq!(
+            told("tool_name='search' arguments={'query': 'x'}"),
+            [r#"call search({"query":"x"}) = -"#]
+        );
+        assert_eq!(
+            told("tool_name='search' arguments=None"),
+            ["call search(null) = -"]
+        );
+        let other = told("search(query=x)");
+        assert!(other[0].contains("tool_string"), "{other:?}");
     }
 
     /// `BeeAI`'s tool that raised has another span of its kind below it, for the error.
