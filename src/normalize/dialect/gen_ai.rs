@@ -55,10 +55,7 @@ pub(super) fn span(reading: &mut Reading<'_, '_>) -> Outcome {
         None if facts.has(Slot::OwnKind) => return plain::span(reading),
         None if is_request(reading) => request(reading),
         None if facts.has(Slot::ToolName) => tool(reading),
-        // pydantic-ai's agents before the conventions had a name for them; they carry a model, too.
-        None if reading.span.scope_name == "pydantic-ai" && reading.span.name == "agent run" => {
-            agent(reading);
-        }
+        None if is_unnamed_agent(reading) => agent(reading),
         None if is_model_call(reading) && !is_sum(reading) => model(reading),
         // Agent Framework's workflows around agents.
         None if reading.span.name == "workflow.run" && reading.is_root() => reading.tell_turn(),
@@ -121,6 +118,19 @@ pub(super) fn operate(reading: &mut Reading<'_, '_>, operation: &str) -> Outcome
         _ => return Outcome::UnknownOperation,
     }
     Outcome::Noise
+}
+
+/// Whether a span is that of an agent of pydantic-ai or strands, before the conventions had a name for it: it carries a model, of
+/// strands with the tokens of all calls, too.
+fn is_unnamed_agent(reading: &Reading<'_, '_>) -> bool {
+    let span = reading.span;
+    match span.scope_name {
+        "pydantic-ai" => span.name == "agent run",
+        scope if scope.starts_with("strands") => {
+            reading.facts.has(Slot::Agent) && span.name != "Model invoke"
+        }
+        _ => false,
+    }
 }
 
 /// Whether a span without an operation is a model's: it names one, and says more of it than that it was to be asked, as the
@@ -247,8 +257,12 @@ fn tool(reading: &mut Reading<'_, '_>) {
     }
     let tool = tool_name(span.scope_name, tool);
     let mut call = Call::of(tool, facts);
+    // strands' own key before it took that of the conventions; what went in has the call's id beside them.
+    let is_strands = span.scope_name.starts_with("strands");
+    let parameters = json_text(facts.value(Slot::ToolParameters)).filter(|_| is_strands);
     call.arguments = call
         .arguments
+        .or(parameters)
         .or_else(|| json_text(facts.value(Slot::Input)))
         .or_else(|| json_text(facts.value(Slot::PlainInput)))
         .or_else(|| event_text(span, "gen_ai.tool.message", "content"))
@@ -975,6 +989,36 @@ mod tests {
                 &["model m 7+2 Unknown"],
             );
         }
+    }
+
+    /// strands before it took the conventions' keys: the arguments have one of their own, and the agent's span is no model's,
+    /// though it carries one with the tokens of all calls.
+    #[test]
+    fn the_first_strands_are_read() {
+        let tool = |id: &str| {
+            json!({"tool.name": "search", "tool.id": id, "tool.parameters": "{\"query\": \"x\"}",
+            "gen_ai.prompt": format!("{{\"toolUseId\": \"{id}\", \"name\": \"search\", \"input\": {{\"query\": \"x\"}}}}"),
+            "tool.result": "[{\"text\": \"found\"}]"})
+        };
+        for id in ["c1", "c2"] {
+            check(
+                Captured::new("strands-agents", "Tool: search", &tool(id)),
+                &[r#"call with id search({"query":"x"}) = 5 bytes"#],
+            );
+        }
+        let model = json!({"gen_ai.agent.name": "demo", "gen_ai.request.model": "m", "gen_ai.prompt": "[]",
+            "gen_ai.usage.prompt_tokens": 7, "gen_ai.usage.completion_tokens": 2,
+            "gen_ai.completion": "[{\"toolUse\": {\"name\": \"search\"}}]"});
+        let told = Captured::new("strands-agents", "Model invoke", &model).told();
+        assert!(told[0].starts_with("demo: model m 7+2"), "{told:?}");
+        check(
+            Captured::new("strands-agents", "demo", &model).root(),
+            &[
+                "demo: agent demo(-) = 31 bytes",
+                "demo: UserMessage",
+                "demo: end",
+            ],
+        );
     }
 
     /// Older and newer spellings of one thing (conventions §2, §5, §6): the operation left out, the tool's values, tokens.
