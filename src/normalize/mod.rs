@@ -29,6 +29,7 @@ mod fingerprint;
 mod given;
 pub mod guarded;
 mod history;
+mod injected;
 mod names;
 mod prices;
 mod reading;

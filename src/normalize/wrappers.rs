@@ -12,6 +12,7 @@ use std::sync::LazyLock;
 use memchr::memmem::Finder;
 use serde::de::IgnoredAny;
 
+use super::injected;
 use super::reading::member_text;
 use super::value::wide::{trimmed, trimmed_start};
 use super::value::{self, Object};
@@ -301,10 +302,12 @@ fn python_text(letters: &mut Chars<'_>, end: char) -> Option<String> {
     }
 }
 
-/// Arguments that Python printed (`{'query': 'x', 'exact': True}`) as JSON.
+/// Arguments that Python printed (`{'query': 'x', 'exact': True}`) as JSON, without what LangGraph puts among them.
 pub(super) fn python_dictionary(printed: &str) -> Option<String> {
-    let is_dictionary = trimmed_start(printed).starts_with("{'");
-    is_dictionary.then(|| python_literal(printed)).flatten()
+    if !trimmed_start(printed).starts_with("{'") {
+        return None;
+    }
+    python_literal(printed).or_else(|| injected::left_out(printed))
 }
 
 /// Dictionaries, lists, texts and numbers as Python prints them, as JSON; `None` for anything else.
@@ -457,6 +460,10 @@ mod tests {
             (
                 "{'a': [True, None], 'b': (1e-05, 'True')}",
                 Some(r#"{"a": [true, null], "b": [1e-05, "True"]}"#),
+            ),
+            (
+                "{'a': 1, 'state': {'messages': [HumanMessage(content='b')]}}",
+                Some(r#"{"a": 1}"#),
             ),
             ("{'a': Trues}", None),
             ("{'a': nan}", None),
