@@ -137,18 +137,31 @@ facts! {
         "judgment.llm.model" "confident.llm.model" "au.llm.name";
     /// Tokens read.
     InputTokens: "gen_ai.usage.input_tokens" "gen_ai.usage.prompt_tokens" "llm.token_count.prompt" "ai.usage.promptTokens"
-        "ai.usage.inputTokens" "llm.usage.prompt_tokens" "judgment.usage.non_cached_input_tokens"
+        "ai.usage.inputTokens" "llm.usage.prompt_tokens"
         "confident.llm.input_token_count" "au.llm.usage.prompt_tokens";
     /// Of these, from the provider's cache.
     CachedTokens: "gen_ai.usage.cache_read.input_tokens" "gen_ai.usage.cache_read_input_tokens"
         "llm.token_count.prompt_details.cache_read" "ai.usage.cachedInputTokens" "ai.usage.inputTokenDetails.cacheReadTokens"
         "gen_ai.usage.cached_tokens" "gen_ai.usage.details.cache_read_tokens" "judgment.usage.cache_read_input_tokens"
         "gen_ai.usage.cache_read_tokens";
+    /// Tokens read that did not come from it, where these alone are told, or beside all that were read.
+    UncachedTokens: "judgment.usage.non_cached_input_tokens" "ai.usage.inputTokenDetails.noCacheTokens";
+    /// Tokens written to it.
+    CacheWrites: "gen_ai.usage.cache_creation.input_tokens" "gen_ai.usage.cache_creation_input_tokens"
+        "gen_ai.usage.cache_write_input_tokens" "llm.token_count.prompt_details.cache_write"
+        "judgment.usage.cache_creation_input_tokens";
     /// Tokens written.
     OutputTokens: "gen_ai.usage.output_tokens" "gen_ai.usage.completion_tokens" "llm.token_count.completion"
         "ai.usage.completionTokens" "ai.usage.outputTokens" "llm.usage.completion_tokens" "judgment.usage.output_tokens"
         "confident.llm.output_token_count" "au.llm.usage.completion_tokens";
-    /// Tokens read and written, where a span gives the sum alone.
+    /// Of these, or beside them, what it thought.
+    ReasoningTokens: "gen_ai.usage.reasoning.output_tokens" "gen_ai.usage.reasoning_tokens"
+        "gen_ai.usage.details.reasoning_tokens" "llm.token_count.completion_details.reasoning" "ai.usage.reasoningTokens";
+    /// What it thought, where that is never among those.
+    ThoughtTokens: "gen_ai.usage.experimental.reasoning_tokens";
+    /// Who made the model, in Vercel's words.
+    Provider: "ai.model.provider";
+    /// Tokens read and written, all together.
     TotalTokens: "gen_ai.usage.total_tokens" "llm.token_count.total" "llm.usage.total_tokens" "ai.usage.totalTokens";
     /// Tokens by kind, as an object.
     UsageDetails: "langfuse.observation.usage_details" "mlflow.chat.tokenUsage" "langwatch.metrics";

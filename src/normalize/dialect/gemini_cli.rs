@@ -258,7 +258,7 @@ fn model_span(reading: &mut Reading<'_, '_>, session: &str) {
 }
 
 fn model_record(record: &mut Record<'_, '_>) {
-    let [model, duration, input, cached, output, said] = pick(
+    let [model, duration, input, cached, output, thought, said] = pick(
         &record.log.attributes,
         [
             "model",
@@ -266,6 +266,7 @@ fn model_record(record: &mut Record<'_, '_>) {
             "input_token_count",
             "cached_content_token_count",
             "output_token_count",
+            "thoughts_token_count",
             "response_text",
         ],
     );
@@ -276,13 +277,15 @@ fn model_record(record: &mut Record<'_, '_>) {
             Some(answer(contents.flat_map(|one| &one.content.parts)))
         })
         .unwrap_or_default();
-    let [input, output] = [input, output].map(|tokens| count(tokens).unwrap_or(0));
+    let [input, output, thought] =
+        [input, output, thought].map(|tokens| count(tokens).unwrap_or(0));
     let body = Body::ModelCall(ModelCall {
         model: text(model).map(value::name),
         call_id: model_call_id(record.session, input, output),
         input_tokens: input,
         cached_tokens: count(cached).unwrap_or(0),
-        output_tokens: output,
+        // What a model of Google's thinks is counted apart.
+        output_tokens: output.saturating_add(thought),
         answer,
         ..ModelCall::default()
     });
@@ -455,6 +458,17 @@ mod tests {
             piece(json!({"text": "so"}))
         ]));
         assert_eq!(calls, Answer::ToolCalls(1));
+    }
+
+    /// What a model thought is part of what it wrote, beside which it is counted.
+    #[test]
+    fn thoughts_are_counted() {
+        let record = json!({"event.name": "gemini_cli.api_response", "session.id": "s", "input_token_count": 100,
+            "output_token_count": 10, "thoughts_token_count": 30, "total_token_count": 140});
+        let Body::ModelCall(call) = events("gemini-cli", false, &record).remove(0).body else {
+            panic!("no model call")
+        };
+        assert_eq!((call.input_tokens, call.output_tokens), (100, 40));
     }
 
     /// Qwen Code's records are Gemini CLI's under another name; its sub-agents are agents.
