@@ -99,7 +99,21 @@ impl Prices {
     }
 
     fn of(&self, model: &str) -> Option<Price> {
-        let model = model.rsplit('/').next().unwrap_or(model).as_bytes();
+        let model = model.rsplit('/').next().unwrap_or(model);
+        // `ft:` stands before models that were tuned, which cost more.
+        let behind_provider = || {
+            let (provider, name) = model.split_once(':')?;
+            (provider != "ft").then_some(name)
+        };
+        // OpenRouter writes versions with a full stop where Anthropic has a hyphen.
+        let without_stops = || model.contains("claude").then(|| model.replace('.', "-"));
+        self.named(model)
+            .or_else(|| self.named(behind_provider()?))
+            .or_else(|| self.named(&without_stops()?))
+    }
+
+    fn named(&self, model: &str) -> Option<Price> {
+        let model = model.as_bytes();
         let signs = signs(model);
         let mut rows = self.rows.iter();
         let fits = |row: &&Row| row.signs & !signs == 0 && fits(row.pattern.as_bytes(), model);
@@ -179,6 +193,13 @@ mod tests {
             ("claude-sonnet-5@20260601", 2.00),
             ("gpt-5.2-codex", 1.75),
             ("gpt-5.4-mini-2026-03-17", 0.75),
+            ("openrouter/anthropic/claude-sonnet-4.5", 3.00),
+            ("anthropic/claude-sonnet-4", 3.00),
+            ("claude-3.7-sonnet", 3.00),
+            ("claude-3.5-sonnet:beta", 3.00),
+            ("openai:gpt-4o", 2.50),
+            ("anthropic:claude-opus-4.1", 15.00),
+            ("google-gla:gemini-2.5-flash", 0.30),
         ] {
             let cost = prices.cost_microusd(&call(model, 1_000_000, 0, 0));
             assert_eq!(cost, Some((dollars * 1e6) as u64), "{model}");
@@ -187,6 +208,9 @@ mod tests {
             "gpt-4o-audio-preview",
             "o3-deep-research",
             "gpt-50",
+            "ft:gpt-4o-mini-2024-07-18:org::id",
+            "claude-sonnet-4.9",
+            "deepseek-r1:free",
             "demo",
             "",
         ] {
