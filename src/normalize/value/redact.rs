@@ -44,12 +44,12 @@ pub(super) fn text(text: &str) -> Cow<'_, str> {
 }
 
 /// Whether a text has any of the signs that secrets have: nearly all of them hold a digit, `-` or `_`, the others follow a
-/// `:`, `=`, `<` or `(`, surround an `@`, or are keys of providers that begin with `A` and have an `I` soon after.
+/// `:`, `=`, `<`, `(` or `'`, surround an `@`, or are keys of providers that begin with `A` and have an `I` soon after.
 #[expect(clippy::needless_bitwise_bool, reason = "see `wide::any`")]
 fn may_hold_secret(text: &[u8]) -> bool {
     let is_one =
         |byte: u8, signs: &[u8]| signs.iter().fold(false, |any, sign| any | (byte == *sign));
-    let is_sign = |byte: u8| (byte.wrapping_sub(b'0') <= b'=' - b'0') | is_one(byte, b"-_@I(");
+    let is_sign = |byte: u8| (byte.wrapping_sub(b'0') <= b'=' - b'0') | is_one(byte, b"-_@I('");
     wide::any(text, is_sign)
 }
 
@@ -106,7 +106,9 @@ impl<'a> Walk<'a> {
         }
         self.name_start = at + 1;
         match byte {
-            b':' => looks::user_and_host(bytes, at),
+            b':' => looks::user_and_host(bytes, at)
+                .or_else(|| looks::webhook(bytes, at))
+                .or_else(|| looks::bot_token(bytes, at)),
             b'@' => looks::email(bytes, at, self.hidden),
             _ => None,
         }
@@ -137,6 +139,12 @@ impl<'a> Walk<'a> {
             _ => {}
         }
         let next = *bytes.get(word.end)?;
+        if next.is_ascii_whitespace() {
+            let secret = named::spoken(bytes, &word);
+            if secret.is_some() {
+                return secret;
+            }
+        }
         // Most words are followed by a blank and another word.
         let is_named = is_of(next, BEHIND_NAME)
             || (next == b' ' && (bytes[self.name_start] == b'-' || is_sign_next(bytes, word.end)));
@@ -384,6 +392,42 @@ mod tests {
                 "redis-cli -h c -a [redacted] ping",
             ),
             (
+                "ALTER USER bob WITH PASSWORD 'two words'; SELECT 1",
+                "ALTER USER bob WITH PASSWORD '[redacted]'; SELECT 1",
+            ),
+            (
+                "create user a identified with caching_sha2_password by 'hunter'",
+                "create user a identified with caching_sha2_password by '[redacted]'",
+            ),
+            (
+                "CREATE USER a IDENTIFIED BY 'b'",
+                "CREATE USER a IDENTIFIED BY '[redacted]'",
+            ),
+            (
+                "echo machine a-b.example login bob password hunter >> x",
+                "echo machine a-b.example login bob password [redacted] >> x",
+            ),
+            (
+                "machine a1\nlogin bob\npassword hunter\n",
+                "machine a1\nlogin bob\npassword [redacted]\n",
+            ),
+            (
+                "openssl enc -aes-256-cbc -in a -k hunter -out b",
+                "openssl enc -aes-256-cbc -in a -k [redacted] -out b",
+            ),
+            (
+                "openssl rsa -passin pass:hunter -in a",
+                "openssl rsa -passin pass:[redacted] -in a",
+            ),
+            (
+                "echo hunter | sudo -S apt-get install a",
+                "echo [redacted] | sudo -S apt-get install a",
+            ),
+            (
+                "echo -n \"two words\" |sudo -k -S ls",
+                "echo -n \"[redacted]\" |sudo -k -S ls",
+            ),
+            (
                 "db.setPassword(\"a, b\").connect()",
                 "db.setPassword(\"[redacted]\").connect()",
             ),
@@ -413,12 +457,40 @@ mod tests {
             ("SG.abcdefghijklmnopqrstuv.wxyz0123", "[redacted]"),
             ("xapp-1-A0123456789-abc", "[redacted]"),
             ("ya29.a0Ab-cdefghijklmnopqrs.tuv. So", "[redacted]. So"),
+            ("hvs.CAESIJ9xKq3LmT7vRz2WbN5y x", "[redacted] x"),
+            ("dapi3f9a1c7be2d84065a1f7c9e0b2d4868a", "[redacted]"),
+            ("sbp_3f9a1c7be2d84065a1f7c9e0b2d4868a3f9a1c7b", "[redacted]"),
+            (
+                "https://a.blob.core.windows.net/c?sv=2020&sig=2Sx%2BqLr&se=2",
+                "https://a.blob.core.windows.net/c?sv=2020&sig=[redacted]&se=2",
+            ),
+            (
+                "curl https://hooks.slack.com/services/T012/B045/aBcD -d x",
+                "curl https://hooks.slack.com/services/[redacted] -d x",
+            ),
+            (
+                "'https://discord.com/api/v10/webhooks/1123/aB3d?wait=true'",
+                "'https://discord.com/api/v10/webhooks/[redacted]?wait=true'",
+            ),
+            (
+                "https://api.telegram.org/bot5834921764:AAHdqTcvCH1vGWJxfSeofSAs0K5PALDsaw8/getMe",
+                "https://api.telegram.org/bot5834921764:[redacted]/getMe",
+            ),
             (
                 "eyJ-eyJ- eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIx",
                 "eyJ-eyJ- [redacted]",
             ),
         ] {
             check(input, expected);
+        }
+    }
+
+    /// Given a secret that is longer than is looked at to know it, all of it is hidden.
+    #[test]
+    fn long_secrets_are_hidden_as_a_whole() {
+        for length in 100..140 {
+            let address = format!("https://hooks.slack.com/services/{}", "é".repeat(length));
+            check(&address, "https://hooks.slack.com/services/[redacted]");
         }
     }
 
@@ -451,6 +523,17 @@ mod tests {
             "x-",
             "\\",
             "-----BEGIN -",
+            "hvs.",
+            "&sig=",
+            "://hooks.slack.com/services/",
+            "://discord.com/",
+            "12345678:",
+            "password '",
+            "password ",
+            "identified by '",
+            "echo ",
+            "echo \"",
+            "echo a|",
         ] {
             let long = part.repeat((1 << 18) / part.len());
             let began = Instant::now();
@@ -493,6 +576,19 @@ mod tests {
             "class Basic Authentication scheme",
             "getpass(\"Password: \") and token(x) and password()",
             "http://[::1]:8080/a@b and http://h:8080/a@b",
+            "kill -s sig=9 && f(sig=x) ?signal=1",
+            "https://hooks.slack.com/services/ and https://slack.com/services/T0/B0/x",
+            "https://discord.com/channels/1123456789012345678/2",
+            "12345678:90 and 1700000000000:next, commit 12345678:deadbeefdeadbeefdeadbeefdeadbeef",
+            "the password is forgotten - ask for a password reset; sorted by 'name'",
+            "a login with password in hand - machine learning, default login",
+            "SELECT 1 FROM users WHERE password IS NULL ORDER BY 'a'",
+            "openssl req -newkey rsa:2048 -keyout a -nodes; curl -k https://a.b",
+            "echo -n \"cut o",
+            "echo \\\"",
+            "echo hello | sudo tee -a /etc/x; echo y | apt-get install -S",
+            "dapi_client_for_the_endpoints_of_the_data_api_of_ours",
+            "hvs.example-of-a-name-in-lower-case",
         ] {
             check(kept, kept);
         }

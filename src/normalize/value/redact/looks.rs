@@ -5,7 +5,7 @@ use std::ops::Range;
 use super::is_word;
 
 /// How keys of well-known services begin, and how many letters follow at least.
-const KEY_PREFIXES: [(&[u8], usize); 38] = [
+const KEY_PREFIXES: [(&[u8], usize); 42] = [
     (b"sk-", 16),
     (b"sk_live_", 10),
     (b"sk_test_", 10),
@@ -44,6 +44,10 @@ const KEY_PREFIXES: [(&[u8], usize); 38] = [
     (b"shpat_", 30),
     (b"ntn_", 40),
     (b"lin_api_", 30),
+    (b"hvs.", 20),
+    (b"hvb.", 20),
+    (b"dapi", 32),
+    (b"sbp_", 30),
 ];
 
 /// No key is shorter, unless a hyphen or a full stop follows its first word.
@@ -145,6 +149,51 @@ pub(super) fn user_and_host(bytes: &[u8], at: usize) -> Option<Range<usize>> {
     let host = place.iter().rposition(|byte| *byte == b'@')? + 1;
     let host_length = host_length(&rest[host..]);
     (host > 1 && host_length > 0).then_some(from..from + host + host_length)
+}
+
+/// Hosts with addresses under which anybody may speak who knows them, and what stands in these before the secret.
+const WEBHOOKS: [(&[u8], &[u8]); 5] = [
+    (b"hooks.slack.com", b"/services/"),
+    (b"hooks.slack.com", b"/workflows/"),
+    (b"hooks.slack.com", b"/triggers/"),
+    (b"discord.com", b"/webhooks/"),
+    (b"discordapp.com", b"/webhooks/"),
+];
+
+/// The secret in the address of a webhook, from whose `://` on it is looked for.
+pub(super) fn webhook(bytes: &[u8], at: usize) -> Option<Range<usize>> {
+    const ENDS: &[u8] = b"\"'`<>\\?";
+    let place = bytes[at..].strip_prefix(b"://")?;
+    let host = &place[..host_length(place)];
+    let path = until(&place[..place.len().min(ADDRESS_BYTES_MAX)], ENDS);
+    let mut known = WEBHOOKS.iter().filter(|(known, _)| host.ends_with(known));
+    let from = known.find_map(|(_, before)| {
+        let place = path
+            .windows(before.len())
+            .position(|part| part == *before)?;
+        Some(place + before.len())
+    })?;
+    // What is hidden is walked past, so that its end may be looked for as far as it is.
+    let length = until(&place[from..], ENDS).len();
+    (length > 0).then_some(at + 3 + from..at + 3 + from + length)
+}
+
+/// Letters of a token of a bot of Telegram's, which stands behind the bot's number and a colon.
+const BOT_TOKEN_BYTES: usize = 35;
+
+/// Fewest digits of a bot's number.
+const BOT_DIGITS_MIN: usize = 8;
+
+/// The token of a bot of Telegram's, behind a colon.
+pub(super) fn bot_token(bytes: &[u8], at: usize) -> Option<Range<usize>> {
+    let number = bytes[..at].iter().rev().take(BOT_DIGITS_MIN);
+    if number.filter(|byte| byte.is_ascii_digit()).count() < BOT_DIGITS_MIN {
+        return None;
+    }
+    let letters = bytes[at + 1..].iter();
+    let letters = letters.take_while(|byte| is_word(**byte) || **byte == b'-');
+    let length = letters.take(BOT_TOKEN_BYTES + 1).count();
+    (length == BOT_TOKEN_BYTES).then_some(at + 1..at + 1 + length)
 }
 
 /// Bytes up to a blank or to one of these.

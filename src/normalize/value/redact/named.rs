@@ -16,7 +16,7 @@ const USER_FLAGS: [&[u8]; 3] = [b"-u", b"--user", b"--proxy-user"];
 
 /// How programs begin that take a password behind a flag of one letter, that letter, and whether the password follows it without
 /// a blank.
-const PASSWORD_FLAGS: [(&[u8], u8, bool); 8] = [
+const PASSWORD_FLAGS: [(&[u8], u8, bool); 9] = [
     (b"mysql", b'p', true),
     (b"mariadb", b'p', true),
     (b"sshpass", b'p', true),
@@ -25,6 +25,7 @@ const PASSWORD_FLAGS: [(&[u8], u8, bool); 8] = [
     (b"login", b'p', false),
     (b"redis-cli", b'a', false),
     (b"ldap", b'w', false),
+    (b"openssl", b'k', false),
 ];
 
 /// How far before its flag a program is looked for, in bytes.
@@ -47,7 +48,7 @@ pub(super) fn value(bytes: &[u8], name: Range<usize>) -> Option<Range<usize>> {
     }
     let is_user = is_flag && USER_FLAGS.contains(&key);
     let is_flag = is_flag && sign == 0;
-    if !is_user && !names::is_secret(key) {
+    if !is_user && !names::is_secret(key) && !is_signature(bytes, &name) {
         return None;
     }
     let from = if is_flag { name.end } else { behind + sign };
@@ -94,6 +95,81 @@ pub(super) fn flagged(bytes: &[u8], at: usize) -> Option<Range<usize>> {
         None => from..words_end(bytes, from),
     };
     (!value.is_empty()).then_some(value)
+}
+
+/// Whether a name is that of the signature that gives access to an address of Azure's: `…?sv=…&sig=…`.
+fn is_signature(bytes: &[u8], name: &Range<usize>) -> bool {
+    let is_parameter = name.start > 0 && b"?&".contains(&bytes[name.start - 1]);
+    is_parameter && bytes[name.clone()] == *b"sig" && bytes[name.end] == b'='
+}
+
+/// The secret behind a word and a blank, where the words around it say that it is one: SQL's `PASSWORD '…'` and
+/// `IDENTIFIED BY '…'`, netrc's `machine … login … password …`, and what a shell gives to `sudo`.
+#[inline]
+pub(super) fn spoken(bytes: &[u8], word: &Range<usize>) -> Option<Range<usize>> {
+    let from = || skip(bytes, word.end, b" \t\r\n");
+    let value = match &bytes[word.clone()] {
+        b"echo" => piped(bytes, from()),
+        name if name.eq_ignore_ascii_case(b"by") => {
+            let mut before = words_before(bytes, word.start).take(IDENTIFIED_WORDS_MAX);
+            before.find(|word| word.eq_ignore_ascii_case(b"identified"))?;
+            sql_text(bytes, from())
+        }
+        name if name.eq_ignore_ascii_case(b"password") => {
+            sql_text(bytes, from()).or_else(|| of_netrc(bytes, word.start, from()))
+        }
+        _ => None,
+    }?;
+    (!value.is_empty()).then_some(value)
+}
+
+/// How many words before `BY` the word `IDENTIFIED` may stand: `IDENTIFIED WITH caching_sha2_password BY`.
+const IDENTIFIED_WORDS_MAX: usize = 3;
+
+/// Words before a place, the nearest first, of which one may be cut off.
+fn words_before(bytes: &[u8], place: usize) -> impl Iterator<Item = &[u8]> {
+    let before = &bytes[place.saturating_sub(COMMAND_BYTES_MAX)..place];
+    let words = before.rsplit(u8::is_ascii_whitespace);
+    words.filter(|word| !word.is_empty())
+}
+
+/// A text of SQL's.
+fn sql_text(bytes: &[u8], from: usize) -> Option<Range<usize>> {
+    let quote = Quote::at(bytes, from).filter(|quote| quote.sign == b'\'')?;
+    quoted(bytes, from, quote)
+}
+
+/// The password of a line of netrc, or of several.
+fn of_netrc(bytes: &[u8], name: usize, from: usize) -> Option<Range<usize>> {
+    let mut before = words_before(bytes, name).skip(1);
+    let is_login = before.next() == Some(b"login");
+    let place = before.next().filter(|_| is_login)?;
+    let is_entry = place.ends_with(b"default") || before.next()?.ends_with(b"machine");
+    is_entry.then(|| from..words_end(bytes, from))
+}
+
+/// What is said to a `sudo` that listens: `echo … | sudo -S`.
+fn piped(bytes: &[u8], from: usize) -> Option<Range<usize>> {
+    let from = match bytes.get(from..from + 3) {
+        Some(b"-n " | b"-e ") => skip(bytes, from + 3, b" "),
+        _ => from,
+    };
+    let quote = Quote::at(bytes, from);
+    let value = match quote {
+        Some(quote) => quoted(bytes, from, quote)?,
+        None => from..words_end(bytes, from),
+    };
+    let to = value.end + quote.map_or(0, |quote| quote.backslashes + 1);
+    let blanks = bytes.get(to..)?.iter().take_while(|byte| **byte == b' ');
+    let behind = bytes[to + blanks.count()..].strip_prefix(b"|")?;
+    let behind = &behind[..behind.len().min(COMMAND_BYTES_MAX)];
+    let command = behind.split(|byte| b"\n;|&".contains(byte)).next()?;
+    let mut words = command
+        .split(|byte| *byte == b' ')
+        .filter(|word| !word.is_empty());
+    let is_sudo = words.next() == Some(b"sudo");
+    let listens = words.any(|word| matches!(word, b"-S" | b"--stdin" | b"-kS" | b"-Sk"));
+    (is_sudo && listens).then_some(value)
 }
 
 /// The value of an element: `<password>…</password>`.
