@@ -40,7 +40,7 @@ pub(super) fn of(span: &SpanView<'_>, facts: &Facts<'_>) -> Answer {
         (Some(answer), _) => return answer,
         (None, _) => {}
     }
-    match (completion(facts), finish_reason(facts)) {
+    match (completion(span, facts), finish_reason(facts)) {
         (Some(Answer::Text(_)), asked @ Answer::ToolCalls(_)) => asked,
         (Some(answer), _) => answer,
         (None, reason) => reason,
@@ -104,7 +104,7 @@ fn asked_elsewhere<'a>(span: &SpanView<'a>, facts: &Facts<'a>) -> Vec<Asked<'a>>
     if let Some(choice) = event_text(span, "gen_ai.choice", EVENT_CONTENT) {
         return owned(of_choice(&choice).1);
     }
-    whole_output(facts).map_or_else(Vec::new, |output| owned(asked_of(&output)))
+    whole_output(span, facts).map_or_else(Vec::new, |output| owned(asked_of(&output)))
 }
 
 /// The calls that one message of a history asks for, whichever form it has.
@@ -150,11 +150,13 @@ fn calls_of(message: &str) -> Vec<Asked<'_>> {
     calls.map(|call| Asked::of(&Object::of(call))).collect()
 }
 
-/// What came out of the span, in the form of whoever made it.
-fn whole_output<'a>(facts: &Facts<'a>) -> Option<Cow<'a, str>> {
+/// What came out of the span, in the form of whoever made it; the conventions had an event for it once.
+fn whole_output<'a>(span: &SpanView<'a>, facts: &Facts<'a>) -> Option<Cow<'a, str>> {
     let output = [Slot::Output, Slot::PlainOutput].into_iter();
     let mut output = output.filter_map(|slot| json_text(facts.value(slot)));
-    output.next()
+    output
+        .next()
+        .or_else(|| event_text(span, "gen_ai.content.completion", "gen_ai.completion"))
 }
 
 fn owned(asked: Vec<Asked<'_>>) -> Vec<Asked<'static>> {
@@ -171,8 +173,9 @@ fn owned(asked: Vec<Asked<'_>>) -> Vec<Asked<'static>> {
 }
 
 /// The calls that a provider's message asks for, or a whole response of it: a list `tool_calls`, blocks `tool_use`, items
-/// `function_call`; any-agent has a list of tools' names and arguments, without ids.
+/// `function_call`; any-agent has a list of tools' names and arguments, without ids, Langtrace the provider's calls as content.
 fn asked_of(output: &str) -> Vec<Asked<'_>> {
+    const BLOCKS: [&[&str]; 4] = [&["content"], &["output"], &["0"], &["0", "content"]];
     if let Some(list) = tool_calls(output) {
         return list
             .iter()
@@ -180,15 +183,13 @@ fn asked_of(output: &str) -> Vec<Asked<'_>> {
             .map(|call| Asked::of(&Object::of(call)))
             .collect();
     }
-    let blocks = ["content", "output", "0"];
-    let mut blocks = blocks
-        .iter()
-        .filter_map(|key| value::member(output, &[key]));
+    let mut blocks = BLOCKS.iter().filter_map(|path| value::member(output, path));
     let blocks = blocks.find(|list| list.starts_with('[')).unwrap_or(output);
     let blocks = value::items(blocks).map(Object::of);
     let calls = blocks.filter(|block| {
         let kind = block.member("type");
         matches!(kind, Some("\"tool_use\"" | "\"function_call\""))
+            || (kind == Some("\"function\"") && block.member("function").is_some())
             || block.member("tool.name").is_some()
     });
     let calls = calls.take(ASKED_MAX);
@@ -354,7 +355,7 @@ fn google_adk(facts: &Facts<'_>) -> Option<Answer> {
 }
 
 /// A whole response of a provider or of LangChain, or the text alone, where a span carries no messages.
-fn completion(facts: &Facts<'_>) -> Option<Answer> {
+fn completion(span: &SpanView<'_>, facts: &Facts<'_>) -> Option<Answer> {
     const TEXTS: [&[&str]; 6] = [
         &["generations", "0", "0", "text"],
         &["choices", "0", "message", "content"],
@@ -363,7 +364,7 @@ fn completion(facts: &Facts<'_>) -> Option<Answer> {
         &["content"],
         &["0", "content"],
     ];
-    let json = whole_output(facts)?;
+    let json = whole_output(span, facts)?;
     let calls = match tool_calls(&json) {
         Some(calls) => calls.len(),
         None => asked_of(&json).len(),

@@ -225,9 +225,10 @@ impl Dialect {
 /// What an instrumentation watches, as its scope name says: `langchain` for `openinference.instrumentation.langchain` and for
 /// `@arizeai/openinference-instrumentation-langchain`. `None` where the scope is no instrumentation's.
 pub(super) fn watched(scope_name: &str) -> Option<&str> {
-    const PREFIXES: [&str; 8] = [
+    const PREFIXES: [&str; 9] = [
         "openinference.instrumentation.",
         "opentelemetry.instrumentation.",
+        "langtrace_python_sdk.instrumentation.",
         "openlit.instrumentation.",
         "logfire.",
         "@arizeai/openinference-instrumentation-",
@@ -303,6 +304,7 @@ mod tests {
             "opentelemetry.instrumentation.genai.anthropic",
             "opentelemetry.instrumentation.botocore.bedrock-runtime",
             "openlit.instrumentation.openai",
+            "langtrace_python_sdk.instrumentation.openai.patch",
             "@arizeai/openinference-instrumentation-openai",
             "@traceloop/instrumentation-anthropic",
             "@opentelemetry/instrumentation-openai",
@@ -318,6 +320,7 @@ mod tests {
             "opentelemetry.instrumentation.genai.langchain",
             "opentelemetry.instrumentation.llamaindex",
             "openlit.instrumentation.langchain",
+            "langtrace_python_sdk.instrumentation.langchain.patch",
             "@arizeai/openinference-instrumentation-langchain",
             "@traceloop/instrumentation-langchain",
         ] {

@@ -9,7 +9,8 @@
 //! - `OpenAI`'s chat and what follows it: a message of the role `tool`; its responses: an item `function_call_output`;
 //! - Anthropic: a block `tool_result`; Bedrock: a block `toolResult`;
 //! - older versions of traceloop: flat keys, which [`Facts`] has read, for Anthropic with its blocks as JSON text in one;
-//! - older conventions: a span event a message (`gen_ai.tool.message`), its members in the event's attributes, or as JSON in one.
+//! - older conventions: a span event for all of them (`gen_ai.content.prompt`), or one for each (`gen_ai.tool.message`), its
+//!   members in the event's attributes, or as JSON in one.
 
 use std::borrow::Cow;
 
@@ -114,6 +115,7 @@ pub(super) fn given_messages<'a>(span: &SpanView<'a>, facts: &Facts<'a>) -> Opti
         .into_iter()
         .find_map(|slot| messages_text(facts.value(slot)))
         .or_else(|| event_text(span, OPERATION_DETAILS, "gen_ai.input.messages"))
+        .or_else(|| event_text(span, "gen_ai.content.prompt", "gen_ai.prompt"))
         .or_else(|| in_events(span).map(Cow::Owned))
 }
 

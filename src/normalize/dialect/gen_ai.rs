@@ -1021,6 +1021,37 @@ mod tests {
         );
     }
 
+    /// What a model was given and answered in the events that the conventions had for it, as Langtrace, which has the first in an
+    /// attribute, and as others write them.
+    #[test]
+    fn events_of_content_are_read() {
+        let call = |id: &str| json!({"id": id, "type": "function", "function": {"name": "search", "arguments": "{\"query\":\"x\"}"}});
+        let asks = |content: &serde_json::Value, id: &str| json!([{"role": "assistant", "content": content, "tool_calls": [call(id)]}]);
+        let given = json!([{"role": "user", "content": "Go."}, asks(&json!(null), "c1")[0],
+            {"role": "tool", "tool_call_id": "c1", "content": "[]"}]);
+        let expected = [
+            "model m 0+0 ToolCalls(1)",
+            r#"asked search({"query":"x"})"#,
+            "call with id (-) = 2 bytes",
+        ];
+        let chat = |scope, more: &serde_json::Value, answer: &serde_json::Value| {
+            let mut attributes =
+                json!({"gen_ai.operation.name": "chat", "gen_ai.request.model": "m"});
+            let members = more.as_object().unwrap().clone();
+            attributes.as_object_mut().unwrap().extend(members);
+            let answer = json!({"gen_ai.completion": answer.to_string()});
+            Captured::new(scope, "chat m", &attributes).said("gen_ai.content.completion", &answer)
+        };
+        let prompt = json!({"gen_ai.prompt": given.to_string()});
+        let langtrace = "langtrace_python_sdk.instrumentation.openai.patch";
+        let answer = json!([{"role": "assistant", "content": [call("c2")]}]);
+        check(chat(langtrace, &prompt, &answer), &expected);
+        let other = chat("app", &json!({}), &asks(&json!(""), "c2"));
+        check(other.said("gen_ai.content.prompt", &prompt), &expected);
+        let text = json!([{"role": "assistant", "content": "Done."}]);
+        check(chat("app", &json!({}), &text), &["model m 0+0 Text("]);
+    }
+
     /// Older and newer spellings of one thing (conventions §2, §5, §6): the operation left out, the tool's values, tokens.
     #[test]
     fn spellings_of_one_thing() {
