@@ -5,9 +5,10 @@
 //! window in the order of events and puts together what belongs together, so that rules see each call once. The rule
 //! (`conventions.md` §8.5): the same call id, unless two spans of the tool follow each other; or the same tool in the same
 //! trace where not both have a call id, not both have arguments that differ, they are not siblings, and one is the other's
-//! parent or lies wholly within it in time. A report that names no tool is known by its call id alone, and is nothing as long
-//! as nobody names it; two model reports without a common id are one call where one is the other's parent and lies around it, or
-//! where two tracers tell the same of the same time ([`witness`](crate::engine::witness)).
+//! parent or lies wholly within it in time. A server's tool may have a longer name at its client
+//! (`kin::are_client_and_server`). A report that names no tool is known by its call id alone, and is nothing as long as nobody
+//! names it; two model reports without a common id are one call where one is the other's parent and lies around it, or where
+//! two tracers tell the same of the same time ([`witness`](crate::engine::witness)).
 //!
 //! What a model asked for completes the call that came of it (`asked`). Putting together happens at every fold, over all of the
 //! window, so the order of arrival cannot matter. How what the guard was told joins a span is in `guard::join`.
@@ -19,7 +20,7 @@ use crate::engine::guard::join::Asking;
 
 use super::Window;
 use super::asked::Asked;
-use super::card::{Card, may_name_one_tool};
+use super::card::{Card, is_end_of, may_name_one_tool};
 use super::kin::{are_apart, are_two_calls, tell_of_one_call};
 
 /// What the fold takes at a time: one call, however many reports, or one other event.
@@ -277,7 +278,10 @@ impl<'a> Call<'a> {
 
     fn is_told_by(&self, cards: &[Card], place: usize, event: &Event, report: &ToolCall) -> bool {
         let named = self.tool.map_or("", |tool| &**tool);
-        if !self.asking.may_take(report) || !may_name_one_tool(named, &report.tool) {
+        let may_be_named = may_name_one_tool(named, &report.tool)
+            || is_end_of(&report.tool, named)
+            || is_end_of(named, &report.tool);
+        if !self.asking.may_take(report) || !may_be_named {
             return false;
         }
         let same_id = match (self.call_id, report.call_id) {
@@ -483,6 +487,54 @@ mod tests {
         assert_eq!(count(&[client.clone(), other]), 2);
         let beside = named("mcp__docs__search", 2, 9, (20, 30));
         assert_eq!(count(&[client, beside]), 2);
+    }
+
+    /// Given a client that has a server's tool under a prefix, and the server's spans below it: one call, under the client's name.
+    /// A span beside it, with other arguments, an id of its own or another time is another call, and so is a tool whose name is no
+    /// end of the client's, or that is called once more.
+    #[test]
+    fn a_servers_spans_are_the_call_of_a_prefixed_tool() {
+        let with = |event: Event, change: fn(&mut ToolCall)| {
+            let mut event = event;
+            if let Body::ToolCall(call) = &mut event.body {
+                change(call);
+            }
+            event
+        };
+        for prefixed in ["weather_search", "weather-search", "docs/v1.search"] {
+            let client = named(prefixed, 1, 9, (10, 40));
+            let server = named("search", 2, 1, (12, 38));
+            let within = named("search", 3, 2, (14, 36));
+            let together = [client.clone(), server.clone(), within];
+            assert_eq!(count(&together), 1, "{prefixed}");
+            let window: Window = together.into_iter().collect();
+            let reports = window.unpack_all();
+            let Step::Tool(call) = &steps(&window, &reports)[0] else {
+                panic!("a tool call")
+            };
+            assert_eq!(call.tool.map(|tool| &**tool), Some(prefixed));
+            let again = named("search", 4, 1, (39, 40));
+            let twice = [client.clone(), server.clone(), again];
+            assert_eq!(count(&twice), 2, "{prefixed}");
+            for other in [
+                named("search", 2, 9, (12, 38)),
+                named("search", 2, 1, (12, 50)),
+                named("research", 2, 1, (12, 38)),
+                with(server, |call| call.call_id = Some(7)),
+            ] {
+                assert_eq!(count(&[client.clone(), other.clone()]), 2, "{other:?}");
+            }
+        }
+        let asking = |tool: &str, span, parent, fingerprint: u64| {
+            let mut event = named(tool, span, parent, (10, 40));
+            if let Body::ToolCall(call) = &mut event.body {
+                call.input = value(fingerprint);
+            }
+            event
+        };
+        let client = asking("web_search", 1, 9, 1);
+        assert_eq!(count(&[client.clone(), asking("search", 2, 1, 1)]), 1);
+        assert_eq!(count(&[client, asking("search", 2, 1, 2)]), 2);
     }
 
     /// Given a tracer that leaves a span that raised open for what comes after it: each call counts. A child within its

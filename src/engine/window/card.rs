@@ -203,6 +203,12 @@ impl Card {
         self.marks & WANTS_MORE != 0
     }
 
+    /// Whether both name a tool, and the names are others that may end alike.
+    pub(crate) fn may_end_alike(&self, other: &Self) -> bool {
+        let differing = self.tool ^ other.tool;
+        self.tool != 0 && other.tool != 0 && differing != 0 && differing & LAST_WORD == 0
+    }
+
     /// Whether both have contents and these differ.
     pub(crate) fn differs_from(&self, other: &Self) -> bool {
         matches!((self.content(), other.content()), (Some(one), Some(other)) if one != other)
@@ -226,9 +232,26 @@ pub(crate) fn bare_name(tool: &str) -> &str {
     bare.map_or(tool, |(_, name)| name)
 }
 
-/// What a tool is known by on cards, by its bare name: half a hash, which is enough among the tools of a run. Never 0.
+/// Signs behind which a server's name for a tool may stand in a client's.
+const SEPARATORS: [char; 5] = ['_', '-', '.', '/', ':'];
+
+/// Whether one tool's name is the end of another's, behind a separator: clients put the name of a server before the names of its
+/// tools, `weather_search`, as they are told to.
+pub(crate) fn is_end_of(end: &str, tool: &str) -> bool {
+    let before = tool.strip_suffix(end).filter(|_| !end.is_empty());
+    before.is_some_and(|before| before.ends_with(SEPARATORS) && before.len() > 1)
+}
+
+/// The bits of a tool's number that tools have in common whose names end in the same word.
+const LAST_WORD: u32 = 0xff;
+
+/// What a tool is known by on cards, by its bare name: half a hash, which is enough among the tools of a run, and of which a
+/// quarter is of the name's last word. Never 0.
 pub(crate) fn tool_number(tool: &str) -> u32 {
-    (text_hash(bare_name(tool)) as u32).max(1)
+    let name = bare_name(tool);
+    let last_word = name.rsplit(SEPARATORS).next().unwrap_or(name);
+    let number = text_hash(name) as u32 & !LAST_WORD | text_hash(last_word) as u32 & LAST_WORD;
+    number.max(1)
 }
 
 /// Whether two reports may name one tool: alike, or one by its bare name, or not at all.

@@ -22,6 +22,7 @@ pub(crate) fn tell_of_one_call(left: &Card, right: &Card) -> bool {
                     id == other && may_be && !are_apart(left, right)
                 }
                 _ if left.trace == right.trace && are_answer_and_span(left, right) => true,
+                _ if left.trace == right.trace && are_client_and_server(left, right) => true,
                 _ => {
                     same_tool
                         && (are_kin(left, right) && !is_leaked(left, right)
@@ -89,6 +90,21 @@ pub(crate) fn are_two_calls(left: &Card, right: &Card) -> bool {
     let are_siblings = left.parent.is_set() && left.parent == right.parent;
     (are_siblings && same_tracer != Some(false))
         || (same_tracer == Some(true) && !are_kin(left, right))
+}
+
+/// Whether one may be the call of a tool of a server that a client has under a longer name, and the other the same call, under
+/// the name that the server has for it: directly below it, without an id of its own, and with the same arguments, where both are
+/// told. That one name is the end of the other is seen from the reports.
+fn are_client_and_server(left: &Card, right: &Card) -> bool {
+    let is_served = |outer: &Card, inner: &Card| {
+        inner.parent.is_set()
+            && outer.span == inner.parent
+            && inner.call_id().is_none()
+            && share_time(outer, inner)
+    };
+    left.may_end_alike(right)
+        && !left.differs_from(right)
+        && (is_served(left, right) || is_served(right, left))
 }
 
 /// Two spans, one after the other: some providers number the calls of each answer anew (`call_0`), so that an id comes again
