@@ -146,7 +146,8 @@ impl Secret {
     }
 }
 
-/// Shows a URL, but for what may be secret in it: the user with the password, and the values of the query.
+/// Shows a URL, but for what may be secret in it: the user with the password, long parts of the path, as chats' webhooks have them,
+/// and the values of the query.
 pub(super) fn without_secrets<S: Serializer>(url: &str, serializer: S) -> Result<S::Ok, S::Error> {
     let (rest, fragment) = match url.split_once('#') {
         Some((rest, fragment)) => (rest, format!("#{fragment}")),
@@ -166,7 +167,23 @@ pub(super) fn without_secrets<S: Serializer>(url: &str, serializer: S) -> Result
     let host = authority
         .rfind('@')
         .map_or(authority, |at| &authority[at..]);
+    let path = without_keys(path);
     serializer.collect_str(&format_args!("{scheme}{user}{host}{path}{query}{fragment}"))
+}
+
+/// Shortest part of a path that may be a key, in bytes.
+const KEY_BYTES_MIN: usize = 20;
+
+/// The parts of a path, but for those that may be keys.
+fn without_keys(path: &str) -> String {
+    let shown = path.split('/').map(|part| {
+        if part.len() < KEY_BYTES_MIN {
+            part
+        } else {
+            MASK
+        }
+    });
+    shown.collect::<Vec<_>>().join("/")
 }
 
 /// The names of a query. What has none may be a value.
