@@ -262,6 +262,57 @@ fn models_without_a_price_are_named() {
     }
 }
 
+/// Given a model's messages as records, of which that of a tool does not say which call it answers, the ones before it in the
+/// request do.
+#[test]
+fn records_of_a_request_are_read_together() {
+    let text = |text: &str| json!({"stringValue": text});
+    let object = |members: Value| {
+        let members = members.as_object().expect("an object").clone();
+        let values = members
+            .into_iter()
+            .map(|(key, value)| json!({"key": key, "value": value}));
+        json!({"kvlistValue": {"values": values.collect::<Vec<_>>()}})
+    };
+    let asks = |call: usize| {
+        let function =
+            object(json!({"name": text("search"), "arguments": text(r#"{"query": "x"}"#)}));
+        let call = object(json!({"id": text(&format!("call_{call}")), "function": function}));
+        json!({"arrayValue": {"values": [call]}})
+    };
+    let mut records = Vec::new();
+    for call in 0..4 {
+        let mut add = |name: &str, body: Value| {
+            records.push(json!({"timeUnixNano": (1_000_000_000 * (call + 1)).to_string(), "eventName": name, "body": object(body),
+                "traceId": "00000000000000000000000000000001", "spanId": format!("{:016x}", call + 1)}));
+        };
+        if call > 0 {
+            add(
+                "gen_ai.assistant.message",
+                json!({"tool_calls": asks(call - 1)}),
+            );
+            add(
+                "gen_ai.tool.message",
+                json!({"content": text("nothing new")}),
+            );
+        }
+        add(
+            "gen_ai.choice",
+            json!({"index": {"intValue": "0"}, "finish_reason": text("tool_calls"), "tool_calls": asks(call)}),
+        );
+    }
+    let scope = json!({"name": "opentelemetry.instrumentation.openai.v1"});
+    let request =
+        json!({"resourceLogs": [{"scopeLogs": [{"scope": scope, "logRecords": records}]}]});
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let file = directory.path().join("events.jsonl");
+    std::fs::write(&file, request.to_string()).expect("it can be written");
+    let output = eddy().args(["check", "--json"]).arg(&file).output();
+    let report: Value =
+        serde_json::from_slice(&output.expect("the program runs").stdout).expect("JSON");
+    assert_eq!(report["runs"][0]["tool_calls"], 3, "{report}");
+}
+
 /// Given a bar that a run does not reach, `check` exits with 3; without a bar it exits with 0 whatever it finds.
 #[test]
 fn a_bar_is_kept() {

@@ -235,10 +235,14 @@ impl Reader {
                 }
             }
             Signal::Logs => {
+                let mut logs = Vec::new();
                 for log in otlp::logs(request, &self.limits) {
-                    if let Some(log) = self.sound(log)? {
-                        self.normalizer.batch(&self.policy).log(&log, &mut reports);
-                    }
+                    logs.extend(self.sound(log)?);
+                }
+                // One record may tell what another one of the request means.
+                let mut batch = self.normalizer.batch(&self.policy);
+                for log in &logs {
+                    batch.log(log, &mut reports);
                 }
             }
         }
