@@ -223,9 +223,9 @@ fn are_names(words: &[&str]) -> bool {
         && !words.iter().all(|word| is_number(word))
 }
 
-/// Whether a word names something: not a word of grammar, and no number with a few letters around it, as `user14`, `W4711` and
-/// `3rd` are, unless the letters are others, as in `us-east-1` and `eu-west-1`. A day is a name, an address of a machine, and a
-/// code of two capitals. Of a path, what it does not share with one of these counts.
+/// Whether a word names something: not a word of grammar, and no number with a few letters around it, as `user14` and `3rd` are,
+/// unless the letters are others, as in `us-east-1` and `eu-west-1`. A day is a name, an address of a machine, and a code in
+/// capitals, `DE` or `W4711`. Of a path, what it does not share with one of these counts.
 fn is_name(word: &str, others: &[&str]) -> bool {
     let digits = |word: &str| word.bytes().filter(u8::is_ascii_digit).count();
     if let Some(day) = day(word) {
@@ -263,9 +263,14 @@ fn is_address(word: &str) -> bool {
     }) && numbers == 4
 }
 
-/// Whether a word is a code of two capitals, as countries have them.
+/// Whether a word is a code: two capitals, as countries have them, or capitals and numbers, as cells, orders and notices have.
 fn is_code(word: &str) -> bool {
-    word.len() == 2 && word.bytes().all(|letter| letter.is_ascii_uppercase())
+    let is_capital = |letter: &u8| letter.is_ascii_uppercase();
+    let letters = || word.bytes().filter(u8::is_ascii_alphabetic);
+    let has_digit = word.bytes().any(|digit| digit.is_ascii_digit());
+    letters().next().is_some()
+        && letters().all(|letter| is_capital(&letter))
+        && (has_digit || word.len() == 2)
 }
 
 /// Whether the letters of a word with digits are others than those of each of these, so that it is no number that was counted up,
@@ -468,6 +473,8 @@ mod tests {
             ("customer", "Ava Meier", "Ben Okafor"),
             ("to", "10115 Berlin", "80331 München"),
             ("country", "DE", "FR"),
+            ("order", "W4711", "W4712"),
+            ("notice", "CVE-2026-1234", "CVE-2026-1235"),
             ("locale", "de_DE", "fr_FR"),
             ("region", "us-east-1", "eu-central-1"),
             ("ip", "10.0.1.14", "10.0.2.7"),
@@ -494,7 +501,6 @@ mod tests {
                 "2026-03-10T10:05:00Z",
                 Relation::Numbered,
             ),
-            ("order", "W4711", "W4712", Relation::Numbered),
             ("page", "3rd", "4th", Relation::Numbered),
             (
                 "pod",
