@@ -25,6 +25,9 @@ pub const ID_BYTES_MAX: usize = 1_024;
 /// Longest error text that an event carries, in bytes.
 pub const ERROR_BYTES_MAX: usize = 256;
 
+/// What stands in a sample in the place of what may not be shown, such as a key or an address of mail.
+pub const HIDDEN: &str = "[redacted]";
+
 /// Longest sample of a recorded value, in bytes: [`SAMPLE_HEAD_BYTES`] from its start and the rest from its end.
 pub const SAMPLE_BYTES_MAX: usize = 256;
 

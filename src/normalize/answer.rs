@@ -414,12 +414,14 @@ pub(super) fn speaks_of_tools(reason: &str) -> bool {
     reason.contains("tool") || reason.contains("function_call")
 }
 
-/// An answer to a prompt that nothing was answered before: what is said to one prompt repeats nothing that was said to another.
-/// Who grades documents says the same of many.
-pub(super) fn to_prompt(answer: Answer, prompt: u64) -> Answer {
-    match answer {
-        Answer::Text(Some(text @ 1..)) => Answer::Text(Some(text ^ (prompt >> (64 - SAID_BITS)))),
-        other => other,
+/// An answer to a prompt that nothing was answered before, if it is one: what is said to one prompt repeats nothing that was said
+/// to another. Who grades documents says the same of many.
+pub(super) fn to_prompt(answer: Answer, prompt: Option<u64>) -> Answer {
+    match (answer, prompt) {
+        (Answer::Text(Some(text @ 1..)), Some(prompt)) => {
+            Answer::Text(Some(text ^ (prompt >> (64 - SAID_BITS))))
+        }
+        (other, _) => other,
     }
 }
 

@@ -291,12 +291,8 @@ impl<'r, 'a> Reading<'r, 'a> {
         let given = given::given_messages(self.span, self.facts).unwrap_or_default();
         let given = History::of(&given);
         given.name_asked(&mut asked);
-        if let Some(prompt) = given
-            .first_prompt()
-            .or_else(|| self.facts.given.first_prompt())
-        {
-            self.answer_to(prompt);
-        }
+        let prompt = given.first_prompt();
+        self.answer_to(prompt.or_else(|| self.facts.given.first_prompt()));
         if self.is_root() && self.report.run.run_id.is_none() {
             let first = given::first_call(self.facts, &given, &asked);
             self.run(first.as_deref());
@@ -309,7 +305,7 @@ impl<'r, 'a> Reading<'r, 'a> {
     }
 
     /// Says to which prompt the model's call that was told answers.
-    fn answer_to(&mut self, prompt: u64) {
+    fn answer_to(&mut self, prompt: Option<u64>) {
         for event in &mut self.report.events {
             if let Body::ModelCall(call) = &mut event.body {
                 call.answer = answer::to_prompt(call.answer, prompt);

@@ -10,6 +10,7 @@
 
 use std::iter::zip;
 
+use crate::engine::event::HIDDEN;
 use crate::engine::similarity::common_ends;
 
 use super::speech::is_word_alone;
@@ -32,9 +33,6 @@ pub(crate) enum Relation {
     /// The same of another thing.
     Other,
 }
-
-/// What stands in a sample for what may not be shown, such as an address of mail.
-const HIDDEN: &str = "[redacted]";
 
 /// How the samples of two calls' arguments stand to each other.
 pub(crate) fn relation(left: &str, right: &str) -> Relation {

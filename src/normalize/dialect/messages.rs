@@ -224,10 +224,6 @@ fn details(record: &mut Record<'_, '_>, facts: &Facts<'_>) {
     let output = messages_text(facts.value(Slot::OutputMessages)).unwrap_or_default();
     let usage = usage::of(facts);
     let answer = answer::messages(&output).unwrap_or_default();
-    let answer = match given.first_prompt() {
-        Some(prompt) => answer::to_prompt(answer, prompt),
-        None => answer,
-    };
     let call = ModelCall {
         model: facts.text(Slot::Model).map(value::name),
         call_id: facts
@@ -237,7 +233,7 @@ fn details(record: &mut Record<'_, '_>, facts: &Facts<'_>) {
         cached_tokens: usage.cached_tokens,
         output_tokens: usage.output_tokens,
         cost_microusd: usage.cost_microusd,
-        answer,
+        answer: answer::to_prompt(answer, given.first_prompt()),
         ..ModelCall::default()
     };
     tell_model_call(record, call);

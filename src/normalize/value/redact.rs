@@ -15,10 +15,9 @@ pub(super) mod names;
 use std::borrow::Cow;
 use std::ops::Range;
 
-use super::wide;
+use crate::engine::event::HIDDEN;
 
-/// What stands in place of a secret.
-pub(super) const REDACTED: &str = "[redacted]";
+use super::wide;
 
 /// No secret that is told by its own look is shorter, but for addresses with an `@`.
 pub(super) const KEY_BYTES_MIN: usize = looks::KEY_BYTES_MIN;
@@ -33,7 +32,7 @@ pub(super) fn text(text: &str) -> Cow<'_, str> {
     let mut walk = Walk::over(text);
     while let Some(secret) = walk.next_secret() {
         clean.push_str(&text[copied..secret.start]);
-        clean.push_str(REDACTED);
+        clean.push_str(HIDDEN);
         copied = secret.end;
     }
     if copied == 0 {

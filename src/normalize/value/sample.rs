@@ -7,7 +7,7 @@
 use std::fmt::Write;
 use std::ops::Range;
 
-use crate::engine::event::{SAMPLE_BYTES_MAX, SAMPLE_CUT, SAMPLE_HEAD_BYTES, Text};
+use crate::engine::event::{HIDDEN, SAMPLE_BYTES_MAX, SAMPLE_CUT, SAMPLE_HEAD_BYTES, Text};
 
 use super::digest::READ_BYTES_MAX;
 use super::scratch::Scratch;
@@ -90,12 +90,12 @@ impl Sample {
     /// Hides what was written since a place.
     pub(super) fn hide(&mut self, place: usize) {
         self.text.truncate(place);
-        self.quoted(redact::REDACTED);
+        self.quoted(HIDDEN);
     }
 
     /// Hides what was written at a place.
     pub(super) fn hide_within(&mut self, place: Range<usize>) {
-        let hidden = format!("\"{}\"", redact::REDACTED);
+        let hidden = format!("\"{HIDDEN}\"");
         self.text.replace_range(place, &hidden);
     }
 
