@@ -92,6 +92,49 @@ fn installing_leaves_the_rest_alone() {
     assert!(said.contains("nothing is changed"), "{said}");
 }
 
+/// Given hooks of other people whose commands look like ours, or have ours within them, they stay; our own is taken out, also
+/// where it stands beside another, and the file is kept as it was.
+#[test]
+fn installing_takes_out_nothing_but_ours() {
+    let dir = tempfile::tempdir().expect("a temporary directory");
+    let theirs = [
+        "/home/eddy/bin/otherguard hook claude-code --strict",
+        "timeout 2 /usr/bin/eddy hook claude-code",
+        "eddy hook claude-code; ./mine.sh",
+        "eddy hook claude-codex",
+        "./mine.sh",
+    ];
+    let ours = [
+        "eddy hook claude-code",
+        "'/opt/my tools/eddy' hook claude-code --api 127.0.0.1:1 --token-file 'a;b'",
+    ];
+    let command = |command: &str| json!({"type": "command", "command": command});
+    let entry = |commands: &[&str]| json!({"matcher": "Bash", "hooks": commands.iter().map(|c| command(c)).collect::<Vec<_>>()});
+    for (nth, ours) in ours.into_iter().enumerate() {
+        let settings = dir.path().join(format!("{nth}.json"));
+        let commands: Vec<&str> = theirs.into_iter().chain([ours]).collect();
+        let before = json!({"hooks": {"PreToolUse": [entry(&commands), entry(&[ours])]}});
+        let before = before.to_string();
+        fs::write(&settings, &before).expect("it can be written");
+        let read = || -> Value {
+            let text = fs::read_to_string(&settings).expect("it is there");
+            serde_json::from_str(&text).expect("it is JSON")
+        };
+        let said = change("claude-code", "--install", &settings);
+        let kept = read()["hooks"]["PreToolUse"].clone();
+        assert_eq!(kept[0], entry(&theirs), "{ours}");
+        assert_eq!(kept.as_array().map(Vec::len), Some(2), "{kept}");
+        assert!(said.contains(".json.before-eddy\n"), "{said}");
+        let backup = dir.path().join(format!("{nth}.json.before-eddy"));
+        assert_eq!(fs::read_to_string(&backup).expect("it is kept"), before);
+
+        fs::write(&settings, &before).expect("it can be written");
+        change("claude-code", "--uninstall", &settings);
+        let left = json!({"hooks": {"PreToolUse": [entry(&theirs)]}});
+        assert_eq!(read(), left, "{ours}");
+    }
+}
+
 /// Given no settings yet, they are made for each program; a file that cannot be read is left alone, and named.
 #[test]
 fn installing_makes_the_file_or_leaves_it() {

@@ -1,8 +1,8 @@
 //! `eddy hook NAME --install` and `--uninstall`: our command in the settings of a program.
 //!
 //! The settings are the user's. What is not ours stays as it is, down to its blanks; what is about to change is shown; the
-//! file as it was before our command came into it stays beside it under the name `*.before-eddy`; a file that we cannot read
-//! is left alone.
+//! file as it was before our command came into it, or before the first change where we do not know of that, stays beside it under
+//! the name `*.before-eddy`; a file that we cannot read is left alone.
 
 use std::fs;
 use std::io::{self, Write};
@@ -26,7 +26,7 @@ pub(super) fn install(program: Program, path: &Path, api: &ApiArgs) -> Result<()
     let mut file = SettingsFile::open(program, path)?;
     for (event, _) in program.events() {
         let mut entries = file.entries(event)?;
-        file.take_ours_out(&mut entries);
+        file.take_ours_out(&mut entries)?;
         let text = value_json(&entry, 3);
         entries.push(RawValue::from_string(text).map_err(|error| file.unreadable(&error))?);
         file.set_entries(event, &entries)?;
@@ -51,9 +51,7 @@ pub(super) fn uninstall(program: Program, path: &Path) -> Result<(), Failure> {
     let mut from = Vec::new();
     for (event, _) in program.events() {
         let mut entries = file.entries(event)?;
-        let before = entries.len();
-        file.take_ours_out(&mut entries);
-        if entries.len() < before {
+        if file.take_ours_out(&mut entries)? {
             file.set_entries(event, &entries)?;
             from.push(*event);
         }
@@ -88,19 +86,36 @@ fn command(program: Program, api: &ApiArgs) -> Result<String, Failure> {
     Ok(format!("{eddy} hook {}{}", program.name(), api.flags()?))
 }
 
-/// Whether an entry runs our hook, wherever the program lay when it was entered.
-fn is_ours(program: Program, entry: &RawValue) -> bool {
-    let Ok(entry) = serde_json::from_str::<Value>(entry.get()) else {
+/// The members of an entry that has our hook, and its other hooks.
+fn beside_ours(program: Program, entry: &RawValue) -> Option<(Members, Vec<Box<RawValue>>)> {
+    let entry: Members = serde_json::from_str(entry.get()).ok()?;
+    let mut hooks: Vec<Box<RawValue>> = entry.get("hooks").ok()??;
+    let before = hooks.len();
+    hooks.retain(|hook| !is_ours(program, hook));
+    (hooks.len() < before).then_some((entry, hooks))
+}
+
+/// Whether a command is our hook and nothing besides, wherever the program lay when it was entered. One that somebody has built
+/// around it (`timeout 2 eddy hook …`, `eddy hook … | tee log`) is theirs.
+fn is_ours(program: Program, hook: &RawValue) -> bool {
+    let hook: Value = serde_json::from_str(hook.get()).unwrap_or_default();
+    let command = hook["command"].as_str().unwrap_or_default();
+    let words = format!(" hook {}", program.name());
+    let Some((path, flags)) = command.split_once(&words) else {
         return false;
     };
-    let hooks = entry["hooks"].as_array().map_or(&[][..], Vec::as_slice);
-    let words = format!(" hook {}", program.name());
-    let runs_us = |hook: &Value| {
-        let command = hook["command"].as_str().unwrap_or_default();
-        command.contains("eddy")
-            && (command.ends_with(&words) || command.contains(&(words.clone() + " ")))
-    };
-    !hooks.is_empty() && hooks.iter().all(runs_us)
+    let is_one_word = ["'", "\"", "$'"]
+        .iter()
+        .any(|quote| path.starts_with(quote))
+        || !path.contains(' ');
+    let name = path.rsplit(['/', '\\']).next().unwrap_or_default();
+    let name = name.trim_matches(['\'', '"']);
+    // What stands between quotes says nothing to a shell.
+    let mut bare = flags.split('\'').step_by(2);
+    is_one_word
+        && ["eddy", "eddy.exe"].contains(&name)
+        && (flags.is_empty() || flags.starts_with(' '))
+        && !bare.any(|text| text.contains([';', '&', '|', '<', '>', '\n']))
 }
 
 /// The settings of a program, being changed.
@@ -157,10 +172,25 @@ impl SettingsFile {
         Ok(entries.unwrap_or_default())
     }
 
-    fn take_ours_out(&mut self, entries: &mut Vec<Box<RawValue>>) {
-        let before = entries.len();
-        entries.retain(|entry| !is_ours(self.program, entry));
-        self.had_ours |= entries.len() < before;
+    /// Takes our command out of entries, of which those go that have no other, and says whether it was there.
+    fn take_ours_out(&mut self, entries: &mut Vec<Box<RawValue>>) -> Result<bool, Failure> {
+        let mut kept = Vec::with_capacity(entries.len());
+        let mut had_ours = false;
+        for entry in entries.drain(..) {
+            let Some((mut rest, others)) = beside_ours(self.program, &entry) else {
+                kept.push(entry);
+                continue;
+            };
+            had_ours = true;
+            if !others.is_empty() {
+                let set = rest.set("hooks", list_json(&others, 4));
+                let entry = set.and_then(|()| RawValue::from_string(rest.json(3)));
+                kept.push(entry.map_err(|error| self.unreadable(&error))?);
+            }
+        }
+        *entries = kept;
+        self.had_ours |= had_ours;
+        Ok(had_ours)
     }
 
     fn set_entries(&mut self, event: &str, entries: &[Box<RawValue>]) -> Result<(), Failure> {
@@ -172,8 +202,8 @@ impl SettingsFile {
         set.map_err(|error| self.unreadable(&error))
     }
 
-    /// Writes the settings in place of what was there, all or nothing, and says where they are kept as they were before our
-    /// command came into them.
+    /// Writes the settings in place of what was there, all or nothing, and says where they are kept as they were before
+    /// that.
     fn save(&mut self) -> Result<Option<PathBuf>, Failure> {
         if self.hooks.is_empty() {
             self.root.remove("hooks");
@@ -187,7 +217,7 @@ impl SettingsFile {
             if let Some(folder) = self.path.parent() {
                 fs::create_dir_all(folder)?;
             }
-            if self.before.is_some() && !self.had_ours {
+            if self.before.is_some() && !(self.had_ours && backup.exists()) {
                 fs::copy(&self.path, &backup)?;
             }
             let new = beside(&self.path, "new-eddy");
