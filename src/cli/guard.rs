@@ -6,7 +6,6 @@
 
 use clap::builder::NonEmptyStringValueParser;
 use clap::{Args, Subcommand};
-use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
 use super::client::ApiArgs;
@@ -114,7 +113,8 @@ fn check(args: &CheckArgs) -> Result<(), Failure> {
         ("round_id", &args.round),
     ];
     add(&mut body, &more);
-    let verdict = asked(&args.api, "check", &body).unwrap_or_else(|reason| {
+    let verdict = guard(&args.api).and_then(|guard| guard.check(&body));
+    let verdict = verdict.unwrap_or_else(|reason| {
         remark(format_args!(
             "eddy guard check: the call goes on unguarded: {reason}"
         ));
@@ -152,7 +152,7 @@ fn report(args: &ReportArgs) -> Result<(), Failure> {
         }
         add(&mut body, &[(field, text)]);
     }
-    if let Err(reason) = asked::<Value>(&args.api, "report", &body) {
+    if let Err(reason) = guard(&args.api).and_then(|guard| guard.told(&body)) {
         remark(format_args!(
             "eddy guard report: the result is not reported: {reason}"
         ));
@@ -160,14 +160,9 @@ fn report(args: &ReportArgs) -> Result<(), Failure> {
     Ok(())
 }
 
-/// What the daemon answers, or in words why it does not.
-fn asked<T: DeserializeOwned>(
-    api: &ApiArgs,
-    what: &str,
-    body: &Map<String, Value>,
-) -> Result<T, String> {
-    let guard = GuardClient::new(api).map_err(|failure| failure.to_string())?;
-    guard.post(what, body)
+/// The daemon's guard, or in words why it cannot be asked.
+fn guard(api: &ApiArgs) -> Result<GuardClient, String> {
+    GuardClient::new(api).map_err(|failure| failure.to_string())
 }
 
 /// The verdict, and below it what the agent is to be told.

@@ -3,9 +3,9 @@
 
 use std::time::Duration;
 
-use serde::Serialize;
 use serde::de::DeserializeOwned;
-use serde_json::Value;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
 
 use super::blocking;
 use super::client::{ApiArgs, Client};
@@ -56,6 +56,13 @@ struct Message<'a> {
     text: &'a str,
 }
 
+/// The answer to a message.
+#[derive(Deserialize)]
+#[serde(expecting = "an object")]
+struct Owed {
+    message: Option<String>,
+}
+
 /// A daemon's guard.
 pub(super) struct GuardClient(Client);
 
@@ -65,7 +72,7 @@ impl GuardClient {
     }
 
     /// Whether a call may be made. The error says in words why there is no answer.
-    pub(super) fn check(&self, call: &Call) -> Result<VerdictJson, String> {
+    pub(super) fn check(&self, call: &impl Serialize) -> Result<VerdictJson, String> {
         self.post("check", call)
     }
 
@@ -81,21 +88,26 @@ impl GuardClient {
             result: result.ok(),
             error: result.err(),
         };
-        self.post::<Value>("report", &report).map(drop)
+        self.told(&report)
+    }
+
+    /// The same, in the form in which the API takes it.
+    pub(super) fn told(&self, report: &impl Serialize) -> Result<(), String> {
+        self.post::<Map<String, Value>>("report", report).map(drop)
     }
 
     /// The user has said something. The answer may have a nudge that is owed to the run.
     pub(super) fn user_message(&self, run_id: &str, text: &str) -> Result<VerdictJson, String> {
         let kind = "user";
-        self.post("message", &Message { run_id, kind, text })
+        let owed: Owed = self.post("message", &Message { run_id, kind, text })?;
+        Ok(VerdictJson {
+            message: owed.message,
+            ..VerdictJson::default()
+        })
     }
 
     /// The answer to a question of one kind, in the form in which the API takes it.
-    pub(super) fn post<T: DeserializeOwned>(
-        &self,
-        what: &str,
-        body: &impl Serialize,
-    ) -> Result<T, String> {
+    fn post<T: DeserializeOwned>(&self, what: &str, body: &impl Serialize) -> Result<T, String> {
         let path = ["v1", "guard", what];
         let body = serde_json::to_value(body).map_err(|error| error.to_string())?;
         let answered =

@@ -1,14 +1,16 @@
 //! The guard's answer, as the API writes it and the commands read it.
 
+use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::engine::guard::policy::VerdictKind;
 
-/// The guard's answer to a question; to a message, at most what the agent is to be told.
+/// The guard's answer to a question. What has no verdict, or one that is not known, is none.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(expecting = "an object with a verdict")]
 pub struct VerdictJson {
     /// What the caller should do.
-    #[serde(default, serialize_with = "word", deserialize_with = "of_word")]
+    #[serde(serialize_with = "word", deserialize_with = "of_word")]
     pub verdict: VerdictKind,
     /// What the agent is to be told.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -39,11 +41,13 @@ fn word<S: Serializer>(verdict: &VerdictKind, serializer: S) -> Result<S::Ok, S:
     serializer.serialize_str(verdict.name())
 }
 
-/// Reads it; a word of a newer daemon is read as one that lets the call be made.
+/// Reads it.
 fn of_word<'de, D: Deserializer<'de>>(deserializer: D) -> Result<VerdictKind, D::Error> {
     let word = String::deserialize(deserializer)?;
-    let mut all = VerdictKind::ALL.into_iter();
-    Ok(all.find(|kind| kind.name() == word).unwrap_or_default())
+    let kind = VerdictKind::ALL
+        .into_iter()
+        .find(|kind| kind.name() == word);
+    kind.ok_or_else(|| D::Error::custom(format!("`{word}` is no verdict")))
 }
 
 impl VerdictJson {
@@ -62,8 +66,8 @@ impl VerdictJson {
 mod tests {
     use super::*;
 
-    /// Given an answer, it is written by the words of the manual and read back; given one of a newer daemon, the call is
-    /// allowed.
+    /// Given an answer, it is written by the words of the manual and read back, with members of a newer daemon beside it; what
+    /// gives no verdict that is known is no answer.
     #[test]
     fn answers_are_read_as_they_are_written() {
         let answer = VerdictJson {
@@ -78,8 +82,13 @@ mod tests {
             r#"{"verdict":"SKIP","message":"again","repeats":4,"degraded":false}"#
         );
         assert_eq!(serde_json::from_str::<VerdictJson>(&text).unwrap(), answer);
-        let newer: VerdictJson = serde_json::from_str(r#"{"verdict":"PONDER","why":1}"#).unwrap();
+        let newer: VerdictJson = serde_json::from_str(r#"{"verdict":"ALLOW","why":1}"#).unwrap();
         assert_eq!(newer, VerdictJson::default());
-        assert_eq!(answer.verdict.name(), "SKIP");
+        for other in ["{}", "[]", "null", r#"{"verdict":"PONDER"}"#] {
+            assert!(
+                serde_json::from_str::<VerdictJson>(other).is_err(),
+                "{other}"
+            );
+        }
     }
 }

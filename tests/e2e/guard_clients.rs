@@ -208,12 +208,14 @@ fn a_script_goes_on_whatever_happens() {
         let length = body.len();
         format!("HTTP/1.1 {status}\r\nconnection: close\r\ncontent-length: {length}\r\n\r\n{body}")
     };
+    let other = "HTTP/1.1 200 OK\r\nconnection: close\r\ncontent-length: 2\r\n\r\n[]";
     let stopped = TcpListener::bind("127.0.0.1:0").expect("a port");
     let silent = stopped.local_addr().expect("it has one").to_string();
     let nobody = "127.0.0.1:9".to_owned();
     for (api, more, reason) in [
         (nobody.clone(), &[][..], "no daemon answers"),
         (silent, &[], "the daemon took too long"),
+        (answering(other.into()), &[], "to be Eddy"),
         (answering(refusal("503 Busy")), &[], "so it is"),
         (answering(refusal("401 Who")), &[], "asks for a token"),
         (answering(refusal("400 Long")), &[], "so it is"),
