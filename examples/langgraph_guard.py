@@ -4,16 +4,17 @@
     eddy                                     # in another terminal
     python langgraph_guard.py                # an agent that goes in circles, and is led out
 
-To use it, copy `Guard` and `guard_tools`:
+To use it, copy what stands above `Stubborn`:
 
     create_agent(model, tools, middleware=[EddyGuard()])     # LangChain 1.x
-    ToolNode(tools, wrap_tool_call=guard_tools)              # a graph of your own
+    ToolNode(tools, wrap_tool_call=guard_tools, awrap_tool_call=guard_tools_async)  # a graph of your own
 
 The run is the thread of the graph, `{"configurable": {"thread_id": ...}}`: the id under which Eddy files the spans of
-OpenInference too, so that a call that is guarded and traced counts once; without a thread it is one for the process. Without a daemon the agent goes on as if nothing
-of this were here.
+OpenInference too, so that a call that is guarded and traced counts once; without a thread it is one for the process. Without
+a daemon the agent goes on as if nothing of this were here.
 """
 
+import asyncio
 import json
 import os
 import urllib.request
@@ -39,22 +40,24 @@ class Guard:
         self.patience_s = patience_s
 
     def check(self, **call):
-        return self._post("check", call) or {"verdict": "ALLOW", "degraded": True}
+        verdict = self._post("check", call)
+        known = isinstance(verdict, dict) and "verdict" in verdict
+        return verdict if known else {"verdict": "ALLOW", "degraded": True}
 
     def report(self, **call):
         self._post("report", call)
 
     def _post(self, what, body):
-        request = urllib.request.Request(
-            f"http://{self.api}/v1/guard/{what}",
-            json.dumps(body, default=str).encode(),
-            {"content-type": "application/json"},
-        )
         try:
+            request = urllib.request.Request(
+                f"http://{self.api}/v1/guard/{what}",
+                json.dumps(body, default=str).encode(),
+                {"content-type": "application/json"},
+            )
             with urllib.request.urlopen(request, timeout=self.patience_s) as answer:
                 return json.load(answer)
-        except (OSError, ValueError) as error:
-            print(f"eddy: the call goes on unguarded: {error}")
+        except Exception as error:  # whatever it is: it must not cost the agent its call
+            print(f"eddy: the call goes on unguarded: {error!r}")
             return None
 
 
@@ -65,40 +68,96 @@ UNNAMED = f"langgraph-{uuid.uuid4()}"
 
 def guard_tools(request, handler):
     """Checks a tool call before it is made, and reports what became of it."""
+    call = call_of(request)
+    verdict = guard.check(**call)
+    if refusal := refused(call, verdict):
+        return refusal
+    try:
+        result = handler(request)
+    except Exception as error:
+        guard.report(**call, status="error", error=str(error))
+        raise
+    guard.report(**call, **outcome(call, result))
+    return nudged(call, result, verdict)
+
+
+async def guard_tools_async(request, handler):
+    """The same for graphs that are run with `ainvoke` and the like."""
+    call = call_of(request)
+    verdict = await asyncio.to_thread(guard.check, **call)
+    if refusal := refused(call, verdict):
+        return refusal
+    try:
+        result = await handler(request)
+    except Exception as error:
+        await asyncio.to_thread(guard.report, **call, status="error", error=str(error))
+        raise
+    await asyncio.to_thread(guard.report, **call, **outcome(call, result))
+    return nudged(call, result, verdict)
+
+
+class EddyGuard(AgentMiddleware):
+    """Both for `create_agent`."""
+
+    def wrap_tool_call(self, request, handler):
+        return guard_tools(request, handler)
+
+    async def awrap_tool_call(self, request, handler):
+        return await guard_tools_async(request, handler)
+
+
+def call_of(request):
+    """What the guard is told of a call."""
     config = request.runtime.config or {}
-    call = {
+    return {
         "run_id": str(config.get("configurable", {}).get("thread_id", UNNAMED)),
         "agent": config.get("metadata", {}).get("lc_agent_name"),
         "tool": request.tool_call["name"],
         "arguments": request.tool_call["args"],
         "call_id": request.tool_call["id"],
     }
-    verdict = guard.check(**call)
+
+
+def refused(call, verdict):
+    """What stands in the place of the result of a call that is not to be made."""
     message = verdict.get("message", "")
     if verdict["verdict"] == "ABORT":
         raise Aborted(message)
-    if verdict["verdict"] == "SKIP":
-        if earlier := verdict.get("previous_result"):
-            message += f"\n\nThe earlier result:\n{earlier}"
-        return ToolMessage(message, tool_call_id=call["call_id"], name=call["tool"])
-    try:
-        result = handler(request)
-    except Exception as error:
-        guard.report(**call, status="error", error=str(error))
-        raise
-    content = getattr(result, "content", None)
-    failed = getattr(result, "status", "success") == "error"
-    guard.report(**call, **({"status": "error", "error": content} if failed else {"status": "success", "result": content}))
-    if verdict["verdict"] == "NUDGE" and isinstance(content, str):
-        result.content = f"{content}\n\n{message}"
+    if verdict["verdict"] != "SKIP":
+        return None
+    if earlier := verdict.get("previous_result"):
+        message += f"\n\nThe earlier result:\n{earlier}"
+    return ToolMessage(message, tool_call_id=call["call_id"], name=call["tool"])
+
+
+def outcome(call, result):
+    """What the guard is told of a result."""
+    said = message_of(call, result)
+    if said is None:
+        return {"status": "success"}
+    if said.status == "error":
+        return {"status": "error", "error": said.content}
+    return {"status": "success", "result": said.content}
+
+
+def nudged(call, result, verdict):
+    """The result, with what the guard has to say to the agent."""
+    said = message_of(call, result)
+    if verdict["verdict"] == "NUDGE" and said is not None:
+        note = verdict.get("message", "")
+        if isinstance(said.content, str):
+            said.content = f"{said.content}\n\n{note}"
+        else:
+            said.content = [*said.content, {"type": "text", "text": note}]
     return result
 
 
-class EddyGuard(AgentMiddleware):
-    """`guard_tools` for `create_agent`."""
-
-    def wrap_tool_call(self, request, handler):
-        return guard_tools(request, handler)
+def message_of(call, result):
+    """The tool's message, which may stand within a Command."""
+    update = getattr(result, "update", None)
+    messages = update.get("messages", []) if isinstance(update, dict) else [result]
+    of_call = (m for m in messages if isinstance(m, ToolMessage) and m.tool_call_id == call["call_id"])
+    return next(of_call, None)
 
 
 class Stubborn(BaseChatModel):

@@ -42,22 +42,24 @@ class Guard:
         self.patience_s = patience_s
 
     async def check(self, call):
-        return await asyncio.to_thread(self._post, "check", call) or {"verdict": "ALLOW", "degraded": True}
+        verdict = await asyncio.to_thread(self._post, "check", call)
+        known = isinstance(verdict, dict) and "verdict" in verdict
+        return verdict if known else {"verdict": "ALLOW", "degraded": True}
 
     async def report(self, call):
         await asyncio.to_thread(self._post, "report", call)
 
     def _post(self, what, body):
-        request = urllib.request.Request(
-            f"http://{self.api}/v1/guard/{what}",
-            json.dumps(body, default=str).encode(),
-            {"content-type": "application/json"},
-        )
         try:
+            request = urllib.request.Request(
+                f"http://{self.api}/v1/guard/{what}",
+                json.dumps(body, default=str).encode(),
+                {"content-type": "application/json"},
+            )
             with urllib.request.urlopen(request, timeout=self.patience_s) as answer:
                 return json.load(answer)
-        except (OSError, ValueError) as error:
-            print(f"eddy: the call goes on unguarded: {error}")
+        except Exception as error:  # whatever it is: it must not cost the agent its call
+            print(f"eddy: the call goes on unguarded: {error!r}")
             return None
 
 

@@ -1,11 +1,11 @@
 /**
- * Eddy's guard around the tools of the Vercel AI SDK.
+ * Eddy's guard around the tools of the Vercel AI SDK 6.
  *
  *     npm install ai zod tsx
  *     eddy                                  # in another terminal
  *     npx tsx vercel_ai_guard.ts            # an agent that goes in circles, and is led out
  *
- * To use it, copy `ask` and `guarded`, and wrap the tools:
+ * To use it, copy what stands above `stubborn`, and wrap the tools:
  *
  *     generateText({ model, tools: guarded(tools, runId), ... })
  *
@@ -37,7 +37,7 @@ async function ask(what: 'check' | 'report', body: object): Promise<Answer> {
       signal: AbortSignal.timeout(PATIENCE_MS),
     });
     if (!answer.ok) throw new Error(await answer.text());
-    return (await answer.json()) as Answer;
+    return ((await answer.json()) ?? { verdict: 'ALLOW' }) as Answer;
   } catch (error) {
     console.error(`eddy: the call goes on unguarded: ${error}`);
     return { verdict: 'ALLOW' };
@@ -46,32 +46,83 @@ async function ask(what: 'check' | 'report', body: object): Promise<Answer> {
 
 /** The same tools, each of whose calls is checked before it is made and reported afterwards. */
 export function guarded<T extends ToolSet>(tools: T, runId: string, agent?: string): T {
-  const wrapped = Object.entries(tools).map(([name, inner]) => {
-    const execute = inner.execute;
-    if (!execute) return [name, inner];
-    const outer: typeof execute = async (input, options) => {
-      const call = { run_id: runId, agent, tool: name, arguments: input, call_id: options.toolCallId };
-      const { verdict, message = '', previous_result: earlier } = await ask('check', call);
-      if (verdict === 'ABORT') throw new Error(message);
-      if (verdict === 'SKIP') {
-        return earlier === undefined ? message : `${message}\n\nThe earlier result:\n${earlier}`;
-      }
-      try {
-        const result = await execute(input, options);
-        await ask('report', { ...call, status: 'success', result });
-        return verdict === 'NUDGE' ? { result, note: message } : result;
-      } catch (error) {
-        await ask('report', { ...call, status: 'error', error: String(error) });
-        throw error;
-      }
-    };
-    return [name, { ...inner, execute: outer }];
-  });
+  const wrapped = Object.entries(tools).map(([name, inner]) => [name, inner.execute ? wrap(name, inner, runId, agent) : inner]);
   return Object.fromEntries(wrapped) as T;
 }
 
+type Tool = ToolSet[string];
+type ModelOutput = Awaited<ReturnType<NonNullable<Tool['toModelOutput']>>>;
+
+function wrap(name: string, inner: Tool, runId: string, agent?: string): Tool {
+  const execute = inner.execute!;
+  // What the guard has to say about calls, by their ids. The model hears it; the results stay what the tool made them.
+  const notes = new Map<string, { refuses: boolean; text: string }>();
+
+  async function* each(input: any, options: any) {
+    const id: string = options.toolCallId;
+    const call = { run_id: runId, agent, tool: name, arguments: input, call_id: id };
+    const { verdict, message = '', previous_result: earlier } = await ask('check', call);
+    if (verdict === 'ABORT') throw new Error(message);
+    if (verdict === 'SKIP') {
+      const text = earlier === undefined ? message : `${message}\n\nThe earlier result:\n${earlier}`;
+      notes.set(id, { refuses: true, text });
+      yield text;
+      return;
+    }
+    if (verdict === 'NUDGE') notes.set(id, { refuses: false, text: message });
+    try {
+      const made: any = execute(input, options);
+      let result: any;
+      if (made?.[Symbol.asyncIterator]) for await (result of made) yield result;
+      else yield (result = await made);
+      await ask('report', { ...call, status: 'success', result });
+    } catch (error) {
+      await ask('report', { ...call, status: 'error', error: String(error) });
+      if (verdict === 'NUDGE' && error instanceof Error) error.message += `\n\n${message}`;
+      throw error;
+    }
+  }
+
+  async function last(input: any, options: any) {
+    let result: any;
+    for await (result of each(input, options));
+    return result;
+  }
+
+  async function toModelOutput(made: { toolCallId: string; input: any; output: any }): Promise<ModelOutput> {
+    const note = notes.get(made.toolCallId);
+    if (note?.refuses) return { type: 'text', value: note.text };
+    const output = inner.toModelOutput ? await inner.toModelOutput(made) : plain(made.output);
+    return note ? withNote(output, note.text) : output;
+  }
+
+  const streams = execute.constructor.name === 'AsyncGeneratorFunction';
+  return { ...inner, execute: streams ? each : last, toModelOutput } as Tool;
+}
+
+/** What the SDK shows a model of a result where the tool does not say. */
+function plain(output: any): ModelOutput {
+  return typeof output === 'string' ? { type: 'text', value: output } : { type: 'json', value: output ?? null };
+}
+
+function withNote(output: ModelOutput, note: string): ModelOutput {
+  switch (output.type) {
+    case 'text':
+    case 'error-text':
+      return { ...output, value: `${output.value}\n\n${note}` };
+    case 'json':
+      return { type: 'text', value: `${JSON.stringify(output.value)}\n\n${note}` };
+    case 'error-json':
+      return { type: 'error-text', value: `${JSON.stringify(output.value)}\n\n${note}` };
+    case 'content':
+      return { ...output, value: [...output.value, { type: 'text', text: note }] };
+    default:
+      return output;
+  }
+}
+
 /** A model that asks the same thing again and again until a call of it is refused. */
-function stubborn() {
+export function stubborn() {
   const usage = {
     inputTokens: { total: 1, noCache: 1, cacheRead: 0, cacheWrite: 0 },
     outputTokens: { total: 1, text: 1, reasoning: 0 },
@@ -117,4 +168,4 @@ async function main() {
   console.log(`calls made: ${made}`);
 }
 
-void main();
+if (process.argv[1]?.endsWith('vercel_ai_guard.ts')) void main();

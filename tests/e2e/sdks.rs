@@ -175,7 +175,8 @@ fn exporters_of_others_are_understood() {
 }
 
 /// Given the examples of `examples/`, whose model asks the same thing up to thirty times: the guard leads each of them out
-/// after a few calls, and the run shows what was refused, and the agent.
+/// after a few calls, and the run shows what was refused, and the agent. Agents that are run asynchronously, and tools with other
+/// results than texts, fare alike, and whatever answers in the daemon's place keeps nobody from a call (`guard_cases`).
 #[test]
 fn the_examples_are_led_out() {
     if !is_asked_for() {
@@ -206,5 +207,13 @@ fn the_examples_are_led_out() {
     for run in runs.values() {
         assert_eq!(run["skipped_calls"], 1, "{run}");
         assert_eq!(run["agents"], serde_json::json!(["weather"]), "{run}");
+    }
+    let cases = directory.path().join("node/guard_cases.ts");
+    fs::copy(sdks().join("guard_cases.ts"), &cases).expect("it can be copied");
+    for (program, script) in [(&python, sdks().join("guard_cases.py")), (&tsx, cases)] {
+        run(Command::new(program)
+            .arg(script)
+            .env("PYTHONPATH", &examples)
+            .env("EDDY_API", daemon.api.to_string()));
     }
 }
