@@ -1,7 +1,8 @@
 //! The guard over HTTP, for the commands that stand between an agent and its tools. They ask, wait a bounded time, and let
 //! the call go on where there is no answer.
 
-use std::time::Duration;
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -15,6 +16,9 @@ use crate::json::VerdictJson;
 /// Longest that a call is held up. The daemon itself answers within its deadline, which is shorter by far; the rest is
 /// for a machine that is busy.
 const PATIENCE: Duration = Duration::from_secs(1);
+
+/// How long a daemon that did not answer in time is left alone, so that it holds up one call in this time, and not each.
+const PAUSE: Duration = Duration::from_secs(10);
 
 /// A call of a tool, as `POST /v1/guard/check` takes it.
 #[derive(Clone, Debug, Default, Serialize)]
@@ -64,11 +68,18 @@ struct Owed {
 }
 
 /// A daemon's guard.
-pub(super) struct GuardClient(Client);
+pub(super) struct GuardClient {
+    client: Client,
+    /// When the daemon last did not answer in time.
+    silent: Mutex<Option<Instant>>,
+}
 
 impl GuardClient {
     pub(super) fn new(api: &ApiArgs) -> Result<Self, Failure> {
-        Ok(Self(Client::new(api)?))
+        Ok(Self {
+            client: Client::new(api)?,
+            silent: Mutex::default(),
+        })
     }
 
     /// Whether a call may be made. The error says in words why there is no answer.
@@ -108,13 +119,22 @@ impl GuardClient {
 
     /// The answer to a question of one kind, in the form in which the API takes it.
     fn post<T: DeserializeOwned>(&self, what: &str, body: &impl Serialize) -> Result<T, String> {
+        let silent = || self.silent.lock().unwrap_or_else(PoisonError::into_inner);
+        if silent().is_some_and(|since| since.elapsed() < PAUSE) {
+            let seconds = PAUSE.as_secs();
+            return Err(format!(
+                "the daemon took too long, and is not asked for {seconds} s"
+            ));
+        }
         let path = ["v1", "guard", what];
         let body = serde_json::to_value(body).map_err(|error| error.to_string())?;
         let answered =
-            async { Ok(tokio::time::timeout(PATIENCE, self.0.post(&path, &body)).await) };
-        match blocking(answered).map_err(|failure| failure.to_string())? {
-            Ok(answered) => answered.map_err(|unanswered| Failure::from(unanswered).to_string()),
-            Err(_) => Err("the daemon took too long".to_owned()),
-        }
+            async { Ok(tokio::time::timeout(PATIENCE, self.client.post(&path, &body)).await) };
+        let answered = blocking(answered).map_err(|failure| failure.to_string())?;
+        let Ok(answered) = answered else {
+            *silent() = Some(Instant::now());
+            return Err("the daemon took too long".to_owned());
+        };
+        answered.map_err(|unanswered| Failure::from(unanswered).to_string())
     }
 }

@@ -292,6 +292,28 @@ fn a_server_behind_the_proxy_is_as_it_was() {
     assert!(said.contains("starting `no-such-server`"), "{said}");
 }
 
+/// Given a daemon that has stopped, one call waits for it, and neither the calls behind it nor a `ping`.
+#[cfg(unix)]
+#[test]
+fn a_daemon_that_has_stopped_holds_up_one_call() {
+    let stopped = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let silent = stopped.local_addr().expect("it has one").to_string();
+    let call = r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"ls"}}"#;
+    let said = format!(
+        "{}{{\"jsonrpc\":\"2.0\",\"id\":2,\"method\":\"ping\"}}\n",
+        format!("{call}\n").repeat(6)
+    );
+    let began = Instant::now();
+    let output = ended(
+        eddy().args(["mcp-proxy", "--api", &silent, "--", "cat"]),
+        &said,
+    );
+    assert!(began.elapsed() < Duration::from_secs(4), "{output:?}");
+    assert_eq!(String::from_utf8_lossy(&output.stdout), said);
+    let why = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(why.matches("unguarded").count(), 6, "{why}");
+}
+
 /// Given each program's events, an agent that repeats itself is let through three times, as the profile says, and then refused
 /// in the form of its program; the calls belong to the run of its session.
 #[test]
