@@ -3,7 +3,7 @@
 //! MCP over standard input and output is one JSON-RPC message a line. Lines go through as they are, both ways, but for two
 //! kinds: a request `tools/call` is checked before the server sees it, and its answer is reported before the client sees
 //! it. A refused call is answered here, as a result of the tool, since that is what the model reads; a nudge is one more
-//! piece of text behind the result. Whatever cannot be read or asked goes through.
+//! piece of text behind the result, or behind the words of an error. Whatever cannot be read or asked goes through.
 //!
 //! A batch, which revisions before 2025-06-18 know, goes on as its messages, a line each, so that each call in it is guarded
 //! like any other. Both sides find what an answer answers by its id.
@@ -21,6 +21,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 
 use clap::Args;
+use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
@@ -56,12 +57,43 @@ struct UnderWay {
     nudge: Option<String>,
 }
 
+/// A message, as far as it concerns us. What goes on is the line in which it came, so that nothing in it becomes another: a
+/// number read and written again may not be what it was.
+#[derive(Deserialize)]
+struct Message<'a> {
+    #[serde(borrow)]
+    id: Option<&'a RawValue>,
+    method: Option<String>,
+    #[serde(borrow)]
+    params: Option<&'a RawValue>,
+    #[serde(borrow)]
+    result: Option<&'a RawValue>,
+    #[serde(borrow)]
+    error: Option<&'a RawValue>,
+}
+
+/// The parameters of a message that takes a request back.
+#[derive(Deserialize)]
+struct Cancelled<'a> {
+    #[serde(borrow, rename = "requestId")]
+    request_id: &'a RawValue,
+}
+
+/// What is read of an answer: the texts of a result, or the words of an error.
+#[derive(Deserialize)]
+struct Words<'a> {
+    #[serde(borrow)]
+    content: Option<&'a RawValue>,
+    #[serde(borrow)]
+    message: Option<&'a RawValue>,
+}
+
 /// What both directions share.
 struct Proxy {
     guard: GuardClient,
     run_id: String,
     agent: Option<String>,
-    /// By the JSON of the request's id, which may be a text or a number.
+    /// By the request's id (`key`).
     under_way: Mutex<HashMap<String, UnderWay>>,
     /// Two write to it, a line at a time: the server's answers and our own.
     client: Mutex<io::Stdout>,
@@ -138,19 +170,32 @@ impl Proxy {
 
     /// Checks a line that is a call of a tool, and answers one that is refused.
     fn is_let_through(&self, line: &[u8]) -> bool {
-        let Ok(message) = serde_json::from_slice::<Value>(line) else {
+        let Ok(message) = serde_json::from_slice::<Message>(line) else {
             return true;
         };
-        let params = &message["params"];
-        if message["method"] == "notifications/cancelled" {
-            self.under_way().remove(&params["requestId"].to_string());
+        let Some(params) = message.params.map(RawValue::get) else {
+            return true;
+        };
+        match message.method.as_deref() {
+            Some("notifications/cancelled") => {
+                if let Ok(cancelled) = serde_json::from_str::<Cancelled>(params) {
+                    self.under_way().remove(&key(cancelled.request_id));
+                }
+                true
+            }
+            Some("tools/call") => {
+                let params = serde_json::from_str(params).unwrap_or_default();
+                let call = message.id.zip(self.call(&params));
+                call.is_none_or(|(id, call)| self.is_to_be_made(id, call, &params))
+            }
+            _ => true,
         }
-        let Some((id, call)) = self.call(&message) else {
-            return true;
-        };
+    }
+
+    fn is_to_be_made(&self, id: &RawValue, call: Call, params: &Value) -> bool {
         let goes_on = ["inputResponses", "requestState"];
         if goes_on.iter().any(|key| params.get(key).is_some()) {
-            self.note(&id, UnderWay { call, nudge: None });
+            self.note(id, UnderWay { call, nudge: None });
             return true;
         }
         let answered = self.guard.check(&call).unwrap_or_else(|reason| {
@@ -163,59 +208,54 @@ impl Proxy {
         if answered.verdict.refuses() {
             let content = [text_content(&text)];
             let result = json!({"content": content, "isError": true, "resultType": "complete"});
-            let refusal = json!({"jsonrpc": "2.0", "id": id, "result": result});
+            let refusal = format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"result\":{result}}}\n");
             // A client that has gone is noticed by the thread that reads from it.
-            let _ = self.say(format!("{refusal}\n").as_bytes());
+            let _ = self.say(refusal.as_bytes());
             return false;
         }
         let nudge = (answered.verdict == VerdictKind::Nudge).then_some(text);
-        self.note(&id, UnderWay { call, nudge });
+        self.note(id, UnderWay { call, nudge });
         true
     }
 
     /// Remembers a call until it is answered.
-    fn note(&self, id: &Value, call: UnderWay) {
+    fn note(&self, id: &RawValue, call: UnderWay) {
         let mut under_way = self.under_way();
         if under_way.len() < UNDER_WAY_MAX {
-            under_way.insert(id.to_string(), call);
+            under_way.insert(key(id), call);
         }
     }
 
-    /// The request's id and the call, where a message is one.
-    fn call(&self, message: &Value) -> Option<(Value, Call)> {
-        let params = message.get("params")?;
-        if message.get("method")? != "tools/call" {
-            return None;
-        }
-        let id = message.get("id").filter(|id| !id.is_null())?;
-        let call = Call {
+    /// The call that a request's parameters are.
+    fn call(&self, params: &Value) -> Option<Call> {
+        let arguments = params.get("arguments").filter(|given| !given.is_null());
+        Some(Call {
             run_id: trace(params).unwrap_or_else(|| self.run_id.clone()),
             tool: params.get("name")?.as_str()?.to_owned(),
-            arguments: params.get("arguments").cloned().unwrap_or_default(),
+            // A call without the member has no arguments, which is known of it.
+            arguments: arguments.cloned().unwrap_or_else(|| json!({})),
             agent: self.agent.clone(),
             ..Call::default()
-        };
-        Some((id.clone(), call))
+        })
     }
 
     /// Reports a line that answers a call, and gives it as the client is to see it where that is another than it was.
     fn reported(&self, line: &[u8]) -> Option<Vec<u8>> {
-        let mut message: Value = serde_json::from_slice(line).ok()?;
-        let id = message.get("id")?.to_string();
-        if message.get("method").is_some() {
+        let message: Message = serde_json::from_slice(line).ok()?;
+        if message.method.is_some() {
             return None;
         }
-        let UnderWay { call, nudge } = self.under_way().remove(&id)?;
-        let failed = message.get("error");
-        let result = message.get("result").unwrap_or(&Value::Null);
-        if result["resultType"] == "input_required" {
+        let UnderWay { call, nudge } = self.under_way().remove(&key(message.id?))?;
+        let answer = message.error.or(message.result)?;
+        let told: Value = serde_json::from_str(answer.get()).ok()?;
+        if told["resultType"] == "input_required" {
             return None;
         }
-        let content = result.get("structuredContent").or(result.get("content"));
-        let content = content.unwrap_or(result);
-        let outcome = match failed {
-            Some(error) => Err(error),
-            None if result["isError"] == true => Err(content),
+        let content = told.get("structuredContent").or(told.get("content"));
+        let content = content.unwrap_or(&told);
+        let outcome = match message.error {
+            Some(_) => Err(&told),
+            None if told["isError"] == true => Err(content),
             None => Ok(content),
         };
         if let Err(reason) = self.guard.report(&call, outcome) {
@@ -223,9 +263,7 @@ impl Proxy {
                 "eddy mcp-proxy: the result is not reported: {reason}"
             ));
         }
-        let texts = message.pointer_mut("/result/content")?.as_array_mut()?;
-        texts.push(text_content(&nudge?));
-        Some(format!("{message}\n").into_bytes())
+        with_note(line, &message, &nudge?)
     }
 
     fn say(&self, line: &[u8]) -> io::Result<()> {
@@ -239,6 +277,32 @@ impl Proxy {
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// By what an answer finds its request: a text however it is escaped, anything else as it is written.
+fn key(id: &RawValue) -> String {
+    let text = serde_json::from_str(id.get()).map(Value::String);
+    text.map_or_else(|_| id.to_string(), |text| text.to_string())
+}
+
+/// A line with one more piece of text in the result that it has, or at the end of its error's words.
+fn with_note(line: &[u8], message: &Message, note: &str) -> Option<Vec<u8>> {
+    let words: Words = serde_json::from_str(message.error.or(message.result)?.get()).ok()?;
+    let place = message
+        .error
+        .map_or(words.content, |_| words.message)?
+        .get();
+    let note = if let Some(texts) = place.strip_prefix('[') {
+        let comma = if texts.trim_start() == "]" { "" } else { "," };
+        format!("{comma}{}", text_content(note))
+    } else {
+        let quoted = Value::from(format!("\n\n{note}")).to_string();
+        quoted.strip_prefix('"')?.strip_suffix('"')?.to_owned()
+    };
+    // Before the bracket or the quote with which the place, a part of the line, ends.
+    let end = place.as_bytes().as_ptr_range().end.addr() - line.as_ptr().addr() - 1;
+    let is_closed = [b']', b'"'].contains(line.get(end)?);
+    is_closed.then(|| [&line[..end], note.as_bytes(), &line[end..]].concat())
 }
 
 fn text_content(text: &str) -> Value {

@@ -2,10 +2,10 @@
 //! standard output), the proxy before an MCP server, and the library's own client.
 
 use std::fs;
-use std::io::{Read, Write};
+use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpListener;
 use std::path::Path;
-use std::process::{Command, Output, Stdio};
+use std::process::{Child, ChildStdin, ChildStdout, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
 use eddy::guard::{CheckToolCallRequest, Client, Verdict};
@@ -312,6 +312,91 @@ fn a_daemon_that_has_stopped_holds_up_one_call() {
     assert_eq!(String::from_utf8_lossy(&output.stdout), said);
     let why = String::from_utf8_lossy(&output.stderr).into_owned();
     assert_eq!(why.matches("unguarded").count(), 6, "{why}");
+}
+
+/// Given requests with ids and answers with numbers that no program could write again as they are: a nudge is added to the texts
+/// of a result, or to the words of an error, a refusal has the request's own id, and everything else is to the letter.
+#[cfg(unix)]
+#[test]
+fn what_the_proxy_adds_to_changes_nothing_else() {
+    let data = tempfile::tempdir().expect("a temporary directory");
+    let daemon = Daemon::start(data.path());
+    let api = daemon.api.to_string();
+    let id = "12345678901234567890123";
+    for (tool, before, after) in [
+        (
+            "result",
+            r#","result":{"n":123456789012345678901234567890.10,"content":[ {"type":"text","text":"no row of 40 fits"} "#,
+            r#"],"f":1.0}}"#,
+        ),
+        (
+            "error",
+            r#","error":{"code":-32602,"message":"no \"table\" fits"#,
+            r#"","data":1.10}}"#,
+        ),
+    ] {
+        let head = format!(r#"{{"jsonrpc":"2.0",  "id":{id}"#);
+        let server = format!(
+            "i=0; while read -r line; do printf '%s%s%s\\n' '{head}' $i '{before}{after}'; i=$((i+1)); done"
+        );
+        let proxy = ["mcp-proxy", "--run-id", tool, "--api", &api, "--"];
+        let mut proxy = Talk::start(eddy().args(proxy).args(["sh", "-c", &server]));
+        let answers: Vec<String> = (0..4)
+            .map(|nth| proxy.ask(&format!(
+                r#"{{"jsonrpc":"2.0","id":{id}{nth},"method":"tools/call","params":{{"name":"{tool}"}}}}"#
+            )))
+            .collect();
+        for (nth, answer) in answers.iter().enumerate().take(3) {
+            let added = answer.strip_prefix(&format!("{head}{nth}{before}"));
+            let added = added.and_then(|rest| rest.strip_suffix(after));
+            let added = added.unwrap_or_else(|| panic!("{tool}: {answer}"));
+            assert_eq!(added.contains("call 3"), nth == 2, "{tool}: {added}");
+            assert_eq!(added.is_empty(), nth != 2, "{tool}: {added}");
+        }
+        let refusal = format!(r#"{{"jsonrpc":"2.0","id":{id}3,"result":{{"#);
+        assert!(answers[3].starts_with(&refusal), "{}", answers[3]);
+    }
+}
+
+/// A program that is talked with a line at a time.
+struct Talk {
+    child: Child,
+    input: Option<ChildStdin>,
+    output: BufReader<ChildStdout>,
+}
+
+impl Talk {
+    fn start(command: &mut Command) -> Self {
+        let command = command.stdin(Stdio::piped()).stdout(Stdio::piped());
+        let mut child = command.spawn().expect("the program starts");
+        let output = child.stdout.take().expect("its output is ours");
+        Self {
+            input: child.stdin.take(),
+            output: BufReader::new(output),
+            child,
+        }
+    }
+
+    /// The line with which another one is answered.
+    fn ask(&mut self, line: &str) -> String {
+        let input = self.input.as_mut().expect("it is open");
+        writeln!(input, "{line}").expect("it listens");
+        self.hear()
+    }
+
+    fn hear(&mut self) -> String {
+        let mut line = String::new();
+        self.output.read_line(&mut line).expect("it is text");
+        line.trim_end().to_owned()
+    }
+}
+
+impl Drop for Talk {
+    fn drop(&mut self) {
+        // It may have ended by now.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
 }
 
 /// Given each program's events, an agent that repeats itself is let through three times, as the profile says, and then refused
