@@ -16,11 +16,12 @@
 
 use std::collections::HashMap;
 use std::io::{self, BufRead, BufReader, Write};
-use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::process::{Child, ChildStdin, ChildStdout, Command, ExitStatus, Stdio};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 
 use clap::Args;
+use clap::builder::NonEmptyStringValueParser;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
@@ -38,7 +39,7 @@ const UNDER_WAY_MAX: usize = 10_000;
 #[derive(Clone, Debug, Args)]
 pub(super) struct McpProxyArgs {
     /// The run that the calls belong to, where a call does not name its trace; without one, a run of this process
-    #[arg(long, value_name = "ID")]
+    #[arg(long, value_name = "ID", value_parser = NonEmptyStringValueParser::new())]
     run_id: Option<String>,
     /// The agent that uses the server, where it has a profile of its own
     #[arg(long, value_name = "NAME")]
@@ -101,6 +102,9 @@ struct Proxy {
 
 pub(super) fn run(args: &McpProxyArgs) -> Result<(), Failure> {
     let mut server = start(&args.command)?;
+    #[cfg(unix)]
+    pass_signals_on(&server)
+        .map_err(|error| Failure::Other(format!("listening for signals: {error}")))?;
     let to_server = server.stdin.take();
     let from_server = server.stdout.take();
     let run_id = args.run_id.clone();
@@ -123,8 +127,50 @@ pub(super) fn run(args: &McpProxyArgs) -> Result<(), Failure> {
     if ended.success() {
         return Ok(());
     }
-    let code = ended.code().and_then(|code| u8::try_from(code).ok());
+    let code = ended.code().or_else(|| code_of_signal(ended));
+    let code = code.and_then(|code| u8::try_from(code).ok());
     Err(Failure::Server(code.unwrap_or(1)))
+}
+
+/// The exit code by which a shell tells that a signal has ended a program.
+#[cfg(unix)]
+fn code_of_signal(ended: ExitStatus) -> Option<i32> {
+    use std::os::unix::process::ExitStatusExt;
+    ended.signal().map(|signal| 128 + signal)
+}
+
+/// There are no signals.
+#[cfg(not(unix))]
+fn code_of_signal(_: ExitStatus) -> Option<i32> {
+    None
+}
+
+/// Whoever asks this process to end means the server, which may not end with its input alone; with it we end.
+#[cfg(unix)]
+fn pass_signals_on(server: &Child) -> io::Result<()> {
+    use rustix::process::{Pid, Signal, kill_process};
+    use tokio::signal::unix::{SignalKind, signal};
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()?;
+    let entered = runtime.enter();
+    let mut terminate = signal(SignalKind::terminate())?;
+    let mut interrupt = signal(SignalKind::interrupt())?;
+    drop(entered);
+    let server = Pid::from_child(server);
+    thread::spawn(move || {
+        runtime.block_on(async {
+            loop {
+                let asked = tokio::select! {
+                    _ = terminate.recv() => Signal::TERM,
+                    _ = interrupt.recv() => Signal::INT,
+                };
+                // One that has ended by now is no longer to be asked, and its number is nobody else's before we have waited for it.
+                let _ = kill_process(server, asked);
+            }
+        });
+    });
+    Ok(())
 }
 
 fn start(command: &[String]) -> Result<Child, Failure> {

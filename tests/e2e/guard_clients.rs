@@ -358,6 +358,27 @@ fn what_the_proxy_adds_to_changes_nothing_else() {
     }
 }
 
+/// Given no id where one is asked for, it is refused; given a server that does not end with its input, it is ended by the signal
+/// that its client sends to the proxy.
+#[cfg(unix)]
+#[test]
+fn the_proxy_ends_as_the_server_does() {
+    let server = "trap 'exit 5' TERM; echo '{}'; while :; do sleep 0.1; done";
+    let unnamed = ["mcp-proxy", "--run-id", "", "--", "sh", "-c", server];
+    let unnamed = ended(eddy().args(unnamed), "");
+    assert_eq!(unnamed.status.code(), Some(2), "{unnamed:?}");
+    for (server, code) in [(server, 5), ("echo '{}'; exec sleep 60", 128 + 15)] {
+        let mut proxy = Talk::start(eddy().args(["mcp-proxy", "--", "sh", "-c", server]));
+        proxy.hear();
+        drop(proxy.input.take());
+        let pid = proxy.child.id().to_string();
+        let sent = Command::new("kill").args(["-TERM", &pid]).status();
+        assert!(sent.expect("there is a `kill`").success());
+        let ended = proxy.child.wait().expect("it ends");
+        assert_eq!(ended.code(), Some(code), "{ended}");
+    }
+}
+
 /// A program that is talked with a line at a time.
 struct Talk {
     child: Child,
