@@ -43,6 +43,8 @@ use tonic::transport::Server;
 use crate::door::{Door, Tenant};
 use crate::shard::Seat;
 
+pub(crate) use verdicts::VALUE_BYTES_MAX;
+
 use places::Places;
 use queries::Api;
 use ready::Everyone;

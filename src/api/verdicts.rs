@@ -22,7 +22,7 @@ use crate::shard::guard::{Answer, Outcome, Spoken, Told, Who};
 pub(super) const NAME_BYTES_MAX: usize = 1_024;
 
 /// Longest arguments, result or message, in bytes.
-pub(super) const VALUE_BYTES_MAX: usize = 1 << 20;
+pub(crate) const VALUE_BYTES_MAX: usize = 1 << 20;
 
 /// Largest request in bytes: arguments, a result and some names, with room for escapes.
 pub(super) const REQUEST_BYTES_MAX: usize = 4 << 20;

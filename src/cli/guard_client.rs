@@ -1,16 +1,19 @@
 //! The guard over HTTP, for the commands that stand between an agent and its tools. They ask, wait a bounded time, and let
 //! the call go on where there is no answer.
 
+use std::borrow::Cow;
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
+use xxhash_rust::xxh3::xxh3_64;
 
 use super::blocking;
 use super::client::{ApiArgs, Client};
 use super::failure::Failure;
+use crate::api::VALUE_BYTES_MAX;
 use crate::json::VerdictJson;
 
 /// Longest that a call is held up. The daemon itself answers within its deadline, which is shorter by far; the rest is
@@ -19,6 +22,10 @@ const PATIENCE: Duration = Duration::from_secs(1);
 
 /// How long a daemon that did not answer in time is left alone, so that it holds up one call in this time, and not each.
 const PAUSE: Duration = Duration::from_secs(10);
+
+/// How much is sent of a value that is longer than the daemon takes, in bytes. It leaves times and ids out of what it compares in
+/// the first 64 KiB alone: the hash behind the head is not taken for one.
+const HEAD_BYTES: usize = 128 << 10;
 
 /// A call of a tool, as `POST /v1/guard/check` takes it.
 #[derive(Clone, Debug, Default, Serialize)]
@@ -127,7 +134,12 @@ impl GuardClient {
             ));
         }
         let path = ["v1", "guard", what];
-        let body = serde_json::to_value(body).map_err(|error| error.to_string())?;
+        let mut body = serde_json::to_value(body).map_err(|error| error.to_string())?;
+        for field in ["arguments", "result", "message", "error", "text"] {
+            if let Some(value) = body.get_mut(field) {
+                cut(value);
+            }
+        }
         let answered =
             async { Ok(tokio::time::timeout(PATIENCE, self.client.post(&path, &body)).await) };
         let answered = blocking(answered).map_err(|failure| failure.to_string())?;
@@ -137,4 +149,20 @@ impl GuardClient {
         };
         answered.map_err(|unanswered| Failure::from(unanswered).to_string())
     }
+}
+
+/// Puts in place of a value that is too long how it begins, and by what the whole is told from others that begin so.
+fn cut(value: &mut Value) {
+    let text = value
+        .as_str()
+        .map_or_else(|| Cow::Owned(value.to_string()), Cow::Borrowed);
+    if text.len() <= VALUE_BYTES_MAX {
+        return;
+    }
+    let mut end = HEAD_BYTES;
+    while !text.is_char_boundary(end) {
+        end -= 1;
+    }
+    let (head, bytes, hash) = (&text[..end], text.len(), xxh3_64(text.as_bytes()));
+    *value = Value::from(format!("{head}… ({bytes} bytes, hash {hash:016x})"));
 }

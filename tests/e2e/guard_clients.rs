@@ -358,6 +358,30 @@ fn what_the_proxy_adds_to_changes_nothing_else() {
     }
 }
 
+/// Given results that are longer than the daemon takes, those that are one are a loop, and those that differ at their ends are not.
+#[cfg(unix)]
+#[test]
+fn what_is_too_long_is_told_by_its_hash() {
+    let data = tempfile::tempdir().expect("a temporary directory");
+    let daemon = Daemon::start(data.path());
+    let api = daemon.api.to_string();
+    for (run, nth, skipped) in [("same", "", 1), ("other", "-'$i'", 0)] {
+        let server = format!(
+            r#"i=0; long=$(head -c 2000000 /dev/zero | tr '\0' x); while read -r line; do
+            printf '{{"jsonrpc":"2.0","id":%s,"result":{{"content":[{{"type":"text","text":"%s{nth}"}}]}}}}\n' $i "$long"; i=$((i+1)); done"#
+        );
+        let proxy = ["mcp-proxy", "--run-id", run, "--api", &api, "--"];
+        let mut proxy = Talk::start(eddy().args(proxy).args(["sh", "-c", &server]));
+        for nth in 0..4 {
+            proxy.ask(&format!(
+                r#"{{"jsonrpc":"2.0","id":{nth},"method":"tools/call","params":{{"name":"read"}}}}"#
+            ));
+        }
+        let (_, shown) = daemon.get(&format!("/v1/runs/{run}"));
+        assert_eq!(shown["skipped_calls"], skipped, "{shown}");
+    }
+}
+
 /// Given no id where one is asked for, it is refused; given a server that does not end with its input, it is ended by the signal
 /// that its client sends to the proxy.
 #[cfg(unix)]
