@@ -314,10 +314,12 @@ pub(super) fn bad_query(rejection: &QueryRejection) -> ApiError {
         Some((field, problem)) => {
             let problem = match problem {
                 "invalid digit found in string" | "cannot parse integer from empty string" => {
-                    "a whole number is expected"
+                    "a whole number is expected".to_owned()
                 }
-                "number too large to fit in target type" => "the number is too large",
-                _ => problem,
+                "number too large to fit in target type" => "the number is too large".to_owned(),
+                _ => problem
+                    .replace("unknown field", "unknown parameter")
+                    .replace("there are no fields", "there are none"),
             };
             return ApiError::invalid(field.to_owned(), problem);
         }

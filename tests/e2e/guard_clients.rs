@@ -193,6 +193,12 @@ fn the_agent_goes_on_whatever_happens() {
             assert_eq!(output.stdout, b"", "{event}");
         }
     }
+    let too_long = " ".repeat((64 << 20) + 1);
+    for (event, reason) in [("[]", "expected an object"), (&too_long, "is longer than")] {
+        let output = hook(&["claude-code", "--api", nobody], event);
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(said.contains(reason), "{said}");
+    }
     let output = hook(&["claude-code", "--api", nobody], &known.to_string());
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
     assert!(said.contains("no daemon answers"), "{said}");

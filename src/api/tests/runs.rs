@@ -270,8 +270,9 @@ async fn wrong_parameters_are_named() {
         ("/v1/warnings/nonsense?run_id=r", "warning"),
     ] {
         let (status, json) = eddy.get(path).await;
-        let (named, _) = json["error"].as_str().unwrap().split_once(": ").unwrap();
+        let (named, problem) = json["error"].as_str().unwrap().split_once(": ").unwrap();
         assert_eq!((status, named), (400, parameter), "{path}: {json}");
+        assert!(!problem.contains("field"), "{path}: {json}");
     }
 }
 

@@ -22,8 +22,8 @@ use super::guard_client::{Call, GuardClient};
 use crate::json::VerdictJson;
 use programs::{Moment, Program};
 
-/// Longest event that is read, in bytes. A longer one is passed over: it could not be told to the daemon.
-const EVENT_MAX: u64 = 4 << 20;
+/// Longest event that is read, in bytes. A longer one is passed over.
+const EVENT_MAX: usize = 64 << 20;
 
 #[derive(Clone, Debug, Args)]
 pub(super) struct HookArgs {
@@ -45,6 +45,7 @@ pub(super) struct HookArgs {
 
 /// What the program tells, as far as we need it. The three programs name these alike.
 #[derive(Debug, Deserialize)]
+#[serde(expecting = "an object")]
 struct Told {
     session_id: String,
     hook_event_name: String,
@@ -93,12 +94,15 @@ pub(super) fn run(args: &HookArgs) -> Result<(), Failure> {
 
 /// What the program is told, if anything.
 fn said(args: &HookArgs) -> Result<Option<Value>, String> {
-    let mut text = String::new();
-    let mut input = io::stdin().lock().take(EVENT_MAX);
+    let mut text = Vec::new();
+    let mut input = io::stdin().lock().take(EVENT_MAX as u64 + 1);
     input
-        .read_to_string(&mut text)
+        .read_to_end(&mut text)
         .map_err(|error| format!("reading the event from standard input: {error}"))?;
-    let told: Told = serde_json::from_str(&text)
+    if text.len() > EVENT_MAX {
+        return Err(format!("the event is longer than {EVENT_MAX} bytes"));
+    }
+    let told: Told = serde_json::from_slice(&text)
         .map_err(|error| format!("what came over standard input is no event of a hook: {error}"))?;
     let Some(moment) = args.program.moment(&told.hook_event_name) else {
         return Ok(None);
