@@ -28,7 +28,7 @@ use super::run::{Input, RunState, step};
 use super::warning::{Change, Rule};
 use super::window::card::{Card, Kind, may_name_one_tool, tool_number};
 
-use decide::{decide, decide_owed};
+use decide::{decide, decide_again, decide_owed};
 use policy::{Mode, VerdictKind};
 
 /// Who speaks to the guard, and when.
@@ -132,32 +132,35 @@ pub enum Said {
 /// Answers whether a call should be made, and takes the question into the run.
 pub fn check(state: &mut RunState, call: &ToolCall, caller: &Caller, policy: &Policy) -> Checked {
     state.ensure_tip(policy);
-    let question = question(state, call, caller);
-    let mode = policy
-        .of(Some(&call.tool), caller.agent.as_deref())
-        .0
-        .guard
-        .mode;
-    let (decided, nudge) = match mode {
-        _ if caller.is_gone => (Verdict::default(), None),
-        Mode::Off => (Verdict::default(), None),
-        _ => decide(state, &question, caller, policy),
-    };
-    let answered = match mode {
-        Mode::Enforce => decided.clone(),
-        _ => Verdict::default(),
-    };
-    match state.asked_before(call) {
+    let (own, _) = policy.of(Some(&call.tool), caller.agent.as_deref());
+    let mode = own.guard.mode;
+    let is_allowed = caller.is_gone || mode == Mode::Off;
+    if let Some(place) = state.asked_before(call) {
         // The same question again, as after a time-out: the same answer, and no second call.
-        Some(known) if known.is_refused() => {
-            return Checked {
-                answered,
-                ..Checked::default()
-            };
-        }
-        Some(_) => return Checked::default(),
-        None => {}
+        let said = state.said_to(place).filter(|_| !is_allowed);
+        let decided = said.map_or_else(Verdict::default, |said| {
+            let question = state.window.event(place);
+            decide_again(
+                &state.as_before(place, policy),
+                &question,
+                said,
+                caller,
+                policy,
+            )
+        });
+        return Checked {
+            answered: answered(mode, &decided),
+            decided,
+            ..Checked::default()
+        };
     }
+    let question = question(state, call, caller);
+    let (decided, nudge) = if is_allowed {
+        (Verdict::default(), None)
+    } else {
+        decide(state, &question, caller, policy)
+    };
+    let answered = answered(mode, &decided);
     let refused = answered.rule.filter(|_| answered.kind.refuses());
     let before = state.saved();
     let mut events = vec![with_part(question, refused, answered.kind)];
@@ -236,7 +239,7 @@ pub fn message(state: &mut RunState, said: Said, caller: &Caller, policy: &Polic
     let (decided, nudge) = match mode {
         _ if caller.is_gone => (Verdict::default(), None),
         Mode::Off => (Verdict::default(), None),
-        _ => decide_owed(state, caller, policy),
+        Mode::Enforce | Mode::Observe => decide_owed(state, caller, policy),
     };
     if let Some(nudge) = nudge {
         let event = nudged(state, nudge, mode, caller);
@@ -244,14 +247,19 @@ pub fn message(state: &mut RunState, said: Said, caller: &Caller, policy: &Polic
         events.push(event);
     }
     Checked {
-        answered: match mode {
-            Mode::Enforce => decided.clone(),
-            _ => Verdict::default(),
-        },
+        answered: answered(mode, &decided),
         decided,
         events,
         changes,
         ..Checked::default()
+    }
+}
+
+/// What the caller is answered of what was decided.
+fn answered(mode: Mode, decided: &Verdict) -> Verdict {
+    match mode {
+        Mode::Enforce => decided.clone(),
+        Mode::Observe | Mode::Off => Verdict::default(),
     }
 }
 
@@ -360,17 +368,37 @@ impl RunState {
         guarded.any(|(_, card)| card.is_result() && card.call_id() == Some(call_id))
     }
 
-    /// The same question, if it was asked before and no result has been told since.
-    fn asked_before(&self, call: &ToolCall) -> Option<&Card> {
+    /// Place of the same question, if it was asked before and no result has been told since.
+    fn asked_before(&self, call: &ToolCall) -> Option<usize> {
         let id = call.call_id?;
         if self.is_answered(id) {
             return None;
         }
-        let mut known = self
-            .guarded()
-            .filter(|(_, card)| card.call_id() == Some(id));
-        let (_, known) = known.next()?;
-        is_alike(known, call).then_some(known)
+        let mut known = self.guarded();
+        let (place, known) = known.find(|(_, card)| card.call_id() == Some(id))?;
+        is_alike(known, call).then_some(place)
+    }
+
+    /// What was said to the question at a place, or would have been if the guard did not only observe; nothing where the call
+    /// was simply allowed, or nobody waited for the answer.
+    fn said_to(&self, place: usize) -> Option<(VerdictKind, Rule)> {
+        let question = self.window.event(place);
+        if let Body::ToolCall(call) = &question.body
+            && let Some(guarded) = &call.guarded
+        {
+            match guarded.part {
+                Part::Skipped(rule) => return Some((VerdictKind::Skip, rule)),
+                Part::Aborted(rule) => return Some((VerdictKind::Abort, rule)),
+                Part::Asked | Part::Result => {}
+            }
+        }
+        let nudged_ns = question.start_ns + 1;
+        let mut cards = self.window.cards().iter();
+        let is_nudge = |card: &Card| card.kind == Kind::Nudge && card.start_ns == nudged_ns;
+        match self.window.event(cards.position(is_nudge)?).body {
+            Body::Nudge(nudge) => Some((nudge.answered.kind, nudge.rule)),
+            _ => None,
+        }
     }
 
     /// Place and card of the newest question to which a result belongs, as long as it has none.

@@ -473,6 +473,41 @@ fn questions_without_results() {
     );
 }
 
+/// Given questions that are asked again because their answers were lost, each is answered as before, refusals and nudges, is
+/// counted as a verdict, and is no second call or attempt; so the nudge comes before the first refusal.
+#[test]
+fn a_lost_answer_comes_again() {
+    let data = tempfile::tempdir().unwrap();
+    let daemon = Daemon::start(data.path());
+    let mut answers = Vec::new();
+    for n in 1..=5 {
+        let mut told = call("r", 1);
+        told["call_id"] = json!(n);
+        let answer = check(&daemon, &told);
+        for _ in 0..3 {
+            assert_eq!(check(&daemon, &told), answer, "call {n}");
+        }
+        told["status"] = json!("success");
+        told["result"] = json!("Paris is the capital of France.");
+        assert_eq!(post(&daemon, "report", &told.to_string()), (200, json!({})));
+        answers.push(answer["verdict"].clone());
+    }
+    assert_eq!(answers, ["ALLOW", "ALLOW", "NUDGE", "SKIP", "SKIP"]);
+    let (_, run) = daemon.get("/v1/runs/r");
+    assert_eq!(run["tool_calls"], json!(3), "{run}");
+    assert_eq!(run["skipped_calls"], json!(2), "{run}");
+    let (_, totals) = daemon.get("/v1/guard/totals");
+    let rule = "repeated_tool_call_exact_input";
+    for (verdict, count) in [("NUDGE", 4), ("SKIP", 8)] {
+        let counted = json!({"rule": rule, "verdict": verdict, "count": count});
+        assert!(
+            totals["verdicts"].as_array().unwrap().contains(&counted),
+            "{totals}"
+        );
+    }
+    assert_eq!(totals["skipped_calls"], json!(2), "{totals}");
+}
+
 /// Given a guard that only observes, every call is allowed, and warnings have the verdicts that it would have given, and say so;
 /// after a crash as well. Once it enforces, they say that it does.
 #[test]

@@ -48,6 +48,37 @@ pub(super) fn decide(
     caller: &Caller,
     policy: &Policy,
 ) -> Decision {
+    decide_by(state, question, None, caller, policy)
+}
+
+/// What was said to a question before, in the same words; `state` is the run before that question. What was told late stands
+/// before it by now: the verdict stays, and should the rule find nothing any more, there are no words.
+pub(super) fn decide_again(
+    state: &RunState,
+    question: &Event,
+    said: (VerdictKind, Rule),
+    caller: &Caller,
+    policy: &Policy,
+) -> Verdict {
+    let (verdict, _) = decide_by(state, question, Some(said), caller, policy);
+    let (kind, rule) = said;
+    Some(verdict)
+        .filter(|verdict| verdict.kind == kind)
+        .unwrap_or_else(|| Verdict {
+            kind,
+            rule: Some(rule),
+            ..Verdict::default()
+        })
+}
+
+/// The same, where it is known what was `said` by the actions and rules that can have said it.
+fn decide_by(
+    state: &RunState,
+    question: &Event,
+    said: Option<(VerdictKind, Rule)>,
+    caller: &Caller,
+    policy: &Policy,
+) -> Decision {
     let (Some(tip), Body::ToolCall(call)) = (&state.tip, &question.body) else {
         return Decision::default();
     };
@@ -60,7 +91,7 @@ pub(super) fn decide(
         (Some(fold), findings)
     };
     for action in &own.guard.actions {
-        if !action.concerns(Some(&call.tool), caller.agent.as_ref()) {
+        if !action.concerns(Some(&call.tool), caller.agent.as_ref()) || !action.can_say(said) {
             continue;
         }
         let matters = match (action.when, &foreseen) {
@@ -69,6 +100,9 @@ pub(super) fn decide(
             (When::Call, None) => Vec::new(),
         };
         let holds = |matter: &&Matter| {
+            if let Some((_, rule)) = said {
+                return matter.rule == rule;
+            }
             (!action.after_nudge || tip.was_told(matter))
                 && (!action.unchanged || is_unchanged(state, tip, call))
         };
@@ -77,17 +111,18 @@ pub(super) fn decide(
         }
     }
     let others = policy.all().filter(|other| !std::ptr::eq(*other, own));
-    decide_owed_by(state, caller, policy, others)
+    decide_owed_by(state, said, caller, policy, others)
 }
 
 /// The nudge that is owed to a worker who makes no call.
 pub(super) fn decide_owed(state: &RunState, caller: &Caller, policy: &Policy) -> Decision {
-    decide_owed_by(state, caller, policy, policy.all())
+    decide_owed_by(state, None, caller, policy, policy.all())
 }
 
 /// The nudge that is owed by one of some policies of the run: whatever is called next, nobody is left untold.
 fn decide_owed_by<'p>(
     state: &RunState,
+    said: Option<(VerdictKind, Rule)>,
     caller: &Caller,
     policy: &Policy,
     some: impl Iterator<Item = &'p Policy>,
@@ -99,11 +134,15 @@ fn decide_owed_by<'p>(
     let mut nudges = actions.filter(|(_, action)| {
         action.when == When::Owed
             && action.verdict == VerdictKind::Nudge
+            && action.can_say(said)
             && action.concerns(None, caller.agent.as_ref())
     });
     nudges
         .find_map(|(own, action)| {
             let matter = owed(state, tip, action, caller, (policy, own))?;
+            if said.is_some_and(|(_, rule)| matter.rule != rule) {
+                return None;
+            }
             Some(verdict(state, action, &matter, None, caller, own))
         })
         .unwrap_or_default()
@@ -235,6 +274,11 @@ fn is_unchanged(state: &RunState, tip: &Fold, call: &ToolCall) -> bool {
 }
 
 impl Action {
+    /// Whether it can have given an answer, where that is known.
+    fn can_say(&self, said: Option<(VerdictKind, Rule)>) -> bool {
+        said.is_none_or(|(kind, rule)| self.verdict == kind && self.rules.contains(&rule))
+    }
+
     fn concerns(&self, tool: Option<&Text>, agent: Option<&Text>) -> bool {
         let among = |patterns: &[String], name: Option<&Text>| {
             patterns.is_empty() || name.is_some_and(|name| fits_any(patterns, name))

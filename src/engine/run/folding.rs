@@ -156,6 +156,21 @@ impl RunState {
         gone
     }
 
+    /// What the run was before the report at a place of its window, as far as judging goes. What came later is in it where its
+    /// place is before that.
+    pub(in crate::engine) fn as_before(&self, place: usize, policy: &Policy) -> Self {
+        let mut before = Self {
+            id: self.id.clone(),
+            window: self.window.clone(),
+            base: self.base.clone(),
+            ..Self::default()
+        };
+        let later: Vec<_> = (place..self.window.len()).collect();
+        before.window.remove_all(&later);
+        before.ensure_tip(policy);
+        before
+    }
+
     pub(in crate::engine) fn ensure_tip(&mut self, policy: &Policy) {
         match (&self.tip, self.disturbed) {
             (Some(_), None) => {}
