@@ -31,6 +31,10 @@ use super::window::card::{Card, Kind, may_name_one_tool, tool_number};
 use decide::{decide, decide_again, decide_owed};
 use policy::{Mode, VerdictKind};
 
+/// How far ahead of the clock a question may take its place, to stand behind what was told before it. Further ahead it would be far
+/// from the spans of its own call; and the run's window would begin in the future, with all ordinary spans before it.
+const AHEAD_NS: u64 = 1_000_000_000;
+
 /// Who speaks to the guard, and when.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Caller {
@@ -344,9 +348,16 @@ impl Caller {
 }
 
 impl RunState {
-    /// When something happens that is told now: after everything that was told before, whatever the clocks of senders say.
+    /// When something happens that is told now: after everything that was told before, but for what lies so far ahead that the
+    /// clock of its sender must be wrong.
     fn place_after(&self, now_ns: u64) -> u64 {
-        let told = self.tip.as_ref().map_or(0, |tip| tip.totals.last_ns);
+        let latest = now_ns.saturating_add(AHEAD_NS);
+        let mut told = self.tip.as_ref().map_or(0, |tip| tip.totals.last_ns);
+        if told > latest {
+            let cards = self.window.cards().iter();
+            let times = cards.flat_map(|card| [card.start_ns, card.end_ns]);
+            told = times.filter(|at| *at <= latest).max().unwrap_or(0);
+        }
         now_ns.max(told.saturating_add(1))
     }
 

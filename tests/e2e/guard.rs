@@ -441,6 +441,42 @@ fn the_guard_and_the_stream_see_each_other() {
     assert_eq!(run["warnings"][0]["count"], json!(4), "{run}");
 }
 
+/// Given a span of a machine whose clock is minutes ahead, and an agent with a guard beside it whose spans have the right time,
+/// with call ids and without, each of its calls counts once and none of its spans is late.
+#[test]
+fn a_clock_that_is_ahead_moves_no_question() {
+    let data = tempfile::tempdir().unwrap();
+    let daemon = Daemon::start(data.path());
+    for (run, has_ids, id) in [("named", true, 10_000), ("unnamed", false, 20_000)] {
+        let ahead = now_ns() + 300_000_000_000;
+        let times = (ahead, ahead + 1_000_000);
+        send(&daemon, &[span(run, 0, id, None, times)]);
+        for round in 0..8 {
+            let mut spans = Vec::new();
+            for n in 1 + round * 10..=10 + round * 10 {
+                let name = format!("{run} {n}");
+                let mut told = call(run, n);
+                if has_ids {
+                    told["call_id"] = json!(name);
+                }
+                let began = now_ns();
+                check(&daemon, &told);
+                let ended = now_ns().max(began + 1_000_000);
+                let call_id = has_ids.then_some(&*name);
+                let id = id + u64::from(n);
+                spans.push(span(run, n, id, call_id, (began, ended)));
+            }
+            send(&daemon, &spans);
+        }
+        let (_, run) = daemon.get(&format!("/v1/runs/{run}"));
+        assert_eq!(
+            (&run["tool_calls"], &run["late_events"]),
+            (&json!(81), &json!(0)),
+            "{run}"
+        );
+    }
+}
+
 /// Given a question whose answer never came back, it is no call that hangs, and the same question asked again is no second.
 #[test]
 fn questions_without_results() {

@@ -4,7 +4,7 @@
 //! was told names the question that it answers. A question and a span are one where both have the same call id; where
 //! not both have one, by tool, arguments and time: the question was asked while the call ran, or shortly before it. A
 //! question takes its place in time behind everything that was reported before it was asked (`guard::place_after`), so
-//! that no span of an earlier call can be taken for its own.
+//! that no span of an earlier call can be taken for its own; only what is more than a second ahead of the clock stays behind it.
 
 use crate::engine::event::{Part, ToolCall};
 use crate::engine::warning::Rule;
