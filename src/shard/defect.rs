@@ -2,7 +2,8 @@
 //!
 //! The engine is total, and is tested to be. Should it panic all the same, that run begins anew, and the warnings that were
 //! announced of it are taken back. Otherwise the shard would end, all other runs with it, and so would the daemon: again and
-//! again, since a sender who gets no answer tries again. When the journal is replayed, the same reports end the same way.
+//! again, since a sender who gets no answer tries again. When the journal is replayed, the same reports end the same way. What the
+//! guard was asked when it met a defect is no report: the journal says of that run that it began anew, by reports of nothing.
 //!
 //! A run whose saved state cannot be read begins anew too. What was announced of it is known from the log of alerts alone, and
 //! is taken back in the turn in which this is found, or in the first one after a replay, before which nothing of the journal is

@@ -302,6 +302,7 @@ impl Worker {
             What::Result(call) => guard::result(state, call, &caller, &policy),
             What::Message(said) => guard::message(state, *said, &caller, &policy),
         });
+        let has_begun_anew = checked.is_err();
         let checked = checked.unwrap_or_else(|changes| {
             self.shared.counters.runs_broken.add(1);
             // No defect of ours keeps an agent from a call.
@@ -312,7 +313,8 @@ impl Worker {
         });
         // Whoever asked may have stopped waiting just now.
         let _ = reply.send(checked.answered.clone());
-        if !checked.events.is_empty() || !checked.changes.is_empty() || is_new {
+        // Without events the journal says that the run began anew.
+        if !checked.events.is_empty() || has_begun_anew {
             // Until this is committed, the run is neither saved nor let go.
             run.is_ahead = true;
             let pending = Pending {

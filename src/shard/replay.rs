@@ -132,8 +132,12 @@ fn apply(
                     continue;
                 };
                 let (slot, _) = residence.open(&told.run_id, told.created_ms)?;
-                let run = residence.at(slot);
-                if run.position < position {
+                if residence.at(slot).position < position {
+                    if told.begins_anew() {
+                        let anew = residence.begin_anew(&told.run_id)?;
+                        residence.at(slot).state = anew;
+                    }
+                    let run = residence.at(slot);
                     // What changed was told when it was done first, and what failed, if it failed then.
                     let stepped =
                         contained(&mut run.state, |state| step(state, &told.input, policy));
@@ -172,6 +176,14 @@ struct Told {
     input: Input,
     /// When the run began, if it began with this.
     created_ms: u64,
+}
+
+impl Told {
+    /// Whether the guard met a defect of the engine. How far it had come with the run by then is not known, but for what was
+    /// announced.
+    fn begins_anew(&self) -> bool {
+        matches!(&self.input, Input::Reports { events, .. } if events.is_empty())
+    }
 }
 
 /// What an entry tells; nothing if it tells nothing or cannot be read.

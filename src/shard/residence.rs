@@ -200,7 +200,7 @@ impl Residence {
     }
 
     /// A run of which nothing is known but what was announced: its warnings' revisions go on behind that.
-    fn begin_anew(&mut self, run_id: &Text) -> Result<RunState, StoreError> {
+    pub(super) fn begin_anew(&mut self, run_id: &Text) -> Result<RunState, StoreError> {
         let mut state = RunState::begun_anew(run_id.clone());
         let announced = self.store.newest_alerts_of(run_id)?;
         if let Some(newest) = announced.iter().map(|alert| alert.warning.revision).max() {

@@ -73,7 +73,7 @@ pub enum Entry {
         session_id: Option<Text>,
         /// The first of the services that sent them.
         service: Option<Service>,
-        /// What happened.
+        /// What happened. Nothing: the guard met a defect of the engine, and the run began anew.
         events: Vec<Event>,
     },
     /// The run was found idle, as `Input::Idle`.

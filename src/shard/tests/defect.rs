@@ -266,6 +266,45 @@ async fn a_quiet_run_that_cannot_be_read_is_over() {
     stop(&shards).await;
 }
 
+/// Given runs, one of them warned of, and a defect that shows when the guard is asked about them: they begin anew, which outlives a
+/// kill and a save; what was announced is over, and goes on behind that.
+#[tokio::test(start_paused = true)]
+async fn a_defect_of_the_guard_outlives_the_process() {
+    for (reports, is_killed) in [(3, true), (3, false), (1, true), (1, false)] {
+        let _still = still();
+        let dir = tempfile::tempdir().unwrap();
+        let shards = start(dir.path(), settings()).await;
+        submit(&shards, calls(A, Some("broken"), 0..reports)).await;
+        let raised = heard(&shards);
+        assert_eq!(raised.is_empty(), reports == 1);
+        pass(3, SECOND).await;
+        DEFECTIVE.set("broken".to_owned());
+        let who = Who {
+            run_id: "broken",
+            ..Who::default()
+        };
+        shards.message(&who, Spoken::ByUser).await;
+        DEFECTIVE.set(String::new());
+        until(async || (view(&shards, "broken").await.tool_calls == 0).then_some(())).await;
+        let over = until_over(&shards).await;
+        assert!(over.keys().eq(raised.keys()));
+        if !is_killed {
+            stop(&shards).await;
+        }
+        kill(shards).await;
+
+        let shards = start(dir.path(), settings()).await;
+        let broken = view(&shards, "broken").await;
+        assert_eq!(broken.tool_calls, 0);
+        assert!(says_so(&broken), "{:?}", broken.notes);
+        submit(&shards, calls(A, Some("broken"), 5..8)).await;
+        for (id, (revision, _)) in heard(&shards) {
+            assert!(over.get(&id).is_none_or(|(over, _)| *over < revision));
+        }
+        stop(&shards).await;
+    }
+}
+
 /// Given a run that was warned of, and a defect that shows only when it is replayed, it is said that its warnings are over.
 #[tokio::test(start_paused = true)]
 async fn a_defect_in_the_replay_is_told() {
