@@ -2,17 +2,24 @@
 //!
 //! The file is opened for each batch. Alerts are rare, and so a file that was moved away, deleted or replaced is noticed
 //! without watching it. A batch counts as delivered when it is synced; what could be written of one that does not get so far is
-//! taken back. The exporters of several tenants may write to one file: each has it alone for a batch.
+//! taken back. The exporters of several tenants may write to one file: each has it locked for a batch.
 
-use std::fs::OpenOptions;
+use std::fs::{OpenOptions, TryLockError};
 use std::io::{self, ErrorKind, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
 
 use tokio::task::spawn_blocking;
 
 use super::Answer;
 use crate::json::AlertJson;
 use crate::store::alert::Alert;
+
+/// How long a batch waits for the lock of the file, which another tenant's exporter has for as long as a batch takes, and how often
+/// it looks. Whoever has it for longer is another program: that is a failure, and the batch is tried again like after any other.
+const LOCK_WAIT: Duration = Duration::from_secs(1);
+const LOCK_LOOK: Duration = Duration::from_millis(5);
 
 /// A file of JSON lines.
 pub(super) struct File {
@@ -59,8 +66,7 @@ fn append(path: &Path, lines: &[u8]) -> io::Result<()> {
     if !is_file {
         return write(&mut file, lines);
     }
-    // Given back when the file is closed. Not every file system knows locks.
-    let is_alone = file.lock().is_ok();
+    let is_alone = lock(&file)?;
     let before = file.metadata()?.len();
     if !ends_with_line_break(&mut file)? {
         file.write_all(b"\n")?;
@@ -70,6 +76,24 @@ fn append(path: &Path, lines: &[u8]) -> io::Result<()> {
         cut_back(&file, before);
     }
     written
+}
+
+/// Has the file alone until it is closed; false where the file system knows no locks.
+fn lock(file: &std::fs::File) -> io::Result<bool> {
+    let began = Instant::now();
+    loop {
+        match file.try_lock() {
+            Ok(()) => return Ok(true),
+            Err(TryLockError::Error(_)) => return Ok(false),
+            Err(TryLockError::WouldBlock) if began.elapsed() < LOCK_WAIT => sleep(LOCK_LOOK),
+            Err(TryLockError::WouldBlock) => {
+                return Err(io::Error::new(
+                    ErrorKind::WouldBlock,
+                    "another program holds a lock on it",
+                ));
+            }
+        }
+    }
 }
 
 fn write(file: &mut std::fs::File, lines: &[u8]) -> io::Result<()> {
@@ -133,6 +157,27 @@ mod tests {
             lines,
             expected.iter().map(AlertJson::from).collect::<Vec<_>>()
         );
+    }
+
+    // Given a file that another program has locked, that is said; when it lets go, the alerts come.
+    #[tokio::test(start_paused = true)]
+    async fn a_locked_file_is_told_and_waited_for() {
+        let dir = tempfile::tempdir().expect("a directory");
+        let store = store(&dir.path().join("store"));
+        let path = dir.path().join("alerts.jsonl");
+        let holder = std::fs::File::create(&path).expect("made");
+        holder.lock().expect("locked");
+        let kind = Kind::File { path: path.clone() };
+        let settings = vec![ExporterSettings::new("file", kind)];
+        let exporters = start(store.clone(), settings, &CancellationToken::new()).expect("started");
+        publish(&store, vec![alert(1, 1)]).await;
+        let why = || exporters.status()[0].progress.last_error.clone();
+        wait_for("a failure", || why().is_some()).await;
+        assert!(why().is_some_and(|why| why.contains("holds a lock")));
+        drop(holder);
+        wait_for("an empty queue", || exporters.status()[0].queue == 0).await;
+        let text = std::fs::read_to_string(&path).expect("written");
+        assert_eq!(text.lines().count(), 1);
     }
 
     // Given a file whose last line was cut by a crash; the next lines are whole, and a moved file is made anew.
