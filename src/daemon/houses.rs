@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use tokio::task::JoinError;
 use tokio_util::sync::CancellationToken;
 
 use super::{StartError, memory};
@@ -312,7 +313,11 @@ impl Plan {
         let store = self.open_store().await?;
         let policy = self.current_policy().clone();
         let shards = Shards::start(store.clone(), policy, self.shards.clone()).await?;
-        let exporters = export::start(store, self.exporters.clone(), &CancellationToken::new())?;
+        // The first cursor of a new exporter is brought to the disk.
+        let settings = self.exporters.clone();
+        let starting = move || export::start(store, settings, &CancellationToken::new());
+        let started = tokio::task::spawn_blocking(starting).await;
+        let exporters = started.map_err(|error| self.not_opened(&error))??;
         exporters.tell_verdicts(&self.exporters, || shards.verdicts())?;
         Ok((shards, exporters))
     }
@@ -321,13 +326,17 @@ impl Plan {
         self.policy.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    fn not_opened(&self, error: &JoinError) -> StartError {
+        StartError::Opening {
+            dir: self.dir.clone(),
+            problem: error.to_string(),
+        }
+    }
+
     async fn open_store(&self) -> Result<Store, StartError> {
         let (dir, options) = (self.dir.clone(), self.store.clone());
         let opening = tokio::task::spawn_blocking(move || Store::open(&dir, &options));
-        let opened = opening.await.map_err(|error| StartError::Opening {
-            dir: self.dir.clone(),
-            problem: error.to_string(),
-        })?;
+        let opened = opening.await.map_err(|error| self.not_opened(&error))?;
         Ok(opened?)
     }
 }

@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 
 use reqwest::header::{CONTENT_TYPE, HeaderName, HeaderValue};
 use reqwest::{Client, Response, StatusCode, Url};
+use tokio::task::spawn_blocking;
 use tokio::time::Instant;
 
 use super::address::is_public;
@@ -58,11 +59,17 @@ impl Webhook {
     }
 
     /// Reads the token's file again. The token of before stays where that is not there, or is being written.
-    fn renew_token(&mut self) {
-        let Some(file) = &self.token_file else {
+    async fn renew_token(&mut self) {
+        let Some(file) = self.token_file.clone() else {
             return;
         };
-        match token_in(file) {
+        // The file may lie on a disk that hangs.
+        let read = spawn_blocking({
+            let file = file.clone();
+            move || token_in(&file)
+        });
+        let renewed = read.await.unwrap_or_else(|error| Err(error.to_string()));
+        match renewed {
             Ok(renewed) => self.authorization = renewed,
             Err(why) if is_due(&mut self.token_logged) => tracing::warn!(
                 exporter = self.receiver,
@@ -100,7 +107,7 @@ impl Webhook {
             .header(CONTENT_TYPE, "application/json")
             .header(IDEMPOTENCY_KEY, idempotency_key(&self.tenant, alerts))
             .body(body);
-        self.renew_token();
+        self.renew_token().await;
         if let Some(authorization) = &self.authorization {
             request = request.header(reqwest::header::AUTHORIZATION, authorization);
         }
@@ -417,8 +424,8 @@ mod tests {
         assert_eq!(told().len(), 1, "{:?}", told());
         tokio::time::pause();
         tokio::time::advance(LOG_EVERY).await;
-        webhook.renew_token();
-        webhook.renew_token();
+        webhook.renew_token().await;
+        webhook.renew_token().await;
         assert!(
             told().len() == 2 && told()[1].contains("holds no token"),
             "{:?}",
