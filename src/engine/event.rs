@@ -46,6 +46,31 @@ pub const NUMBERS_MAX: usize = 6;
 )]
 pub struct TraceId(pub [u8; 16]);
 
+impl TraceId {
+    /// Whether a report has a trace at all. Those that have none share nothing.
+    #[must_use]
+    pub fn is_set(self) -> bool {
+        self.0 != [0; 16]
+    }
+
+    /// The id of a run that nobody has named: its trace in hexadecimal digits.
+    #[must_use]
+    pub fn run_id(self) -> Text {
+        format!("{:032x}", u128::from_be_bytes(self.0)).into()
+    }
+
+    /// The trace after which a run is named, as far as its id tells: an id of a conversation that is 32 such digits looks the same.
+    #[must_use]
+    pub fn of_run(run_id: &str) -> Option<Self> {
+        let digits = |byte: u8| matches!(byte, b'0'..=b'9' | b'a'..=b'f');
+        if run_id.len() != 32 || !run_id.bytes().all(digits) {
+            return None;
+        }
+        let number = u128::from_str_radix(run_id, 16).ok()?;
+        Some(Self(number.to_be_bytes())).filter(|trace| trace.is_set())
+    }
+}
+
 /// The eight bytes of a span id (OTLP `span_id`); all zero where the source has none, as with log records.
 #[derive(
     Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,

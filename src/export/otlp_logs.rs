@@ -22,6 +22,7 @@ use tonic::{Extensions, Request};
 use super::settings::{OtlpLogsSettings, SettingsError};
 use super::{Answer, REPLY_BYTES_MAX, grpc};
 use crate::cli::render::text::clean;
+use crate::engine::event::TraceId;
 use crate::engine::guard::policy::VerdictKind;
 use crate::engine::warning::{Severity, WarningState};
 use crate::json::{dollars, hex_id, hex_span, rfc3339};
@@ -124,7 +125,7 @@ fn log_record(alert: &Alert) -> LogRecord {
         (_, Severity::Warning) => (SeverityNumber::Warn, "WARN"),
         (_, Severity::Critical) => (SeverityNumber::Error, "ERROR"),
     };
-    let trace = trace_of(&alert.run_id);
+    let trace = TraceId::of_run(&alert.run_id);
     let span = trace.and(warning.evidence.last());
     LogRecord {
         time_unix_nano: at_ns,
@@ -134,20 +135,10 @@ fn log_record(alert: &Alert) -> LogRecord {
         event_name: "eddy.warning".to_owned(),
         body: Some(string(&warning.what_happened)),
         attributes: attributes(alert),
-        trace_id: trace
-            .map(|trace| trace.to_be_bytes().to_vec())
-            .unwrap_or_default(),
+        trace_id: trace.map(|trace| trace.0.to_vec()).unwrap_or_default(),
         span_id: span.map(|span| span.0.to_vec()).unwrap_or_default(),
         ..LogRecord::default()
     }
-}
-
-/// The trace by which a run is known, if it is known by one: 32 hexadecimal digits.
-pub(super) fn trace_of(run_id: &str) -> Option<u128> {
-    let is_trace = run_id.len() == 32 && run_id.bytes().all(|byte| byte.is_ascii_hexdigit());
-    u128::from_str_radix(run_id, 16)
-        .ok()
-        .filter(|trace| is_trace && *trace != 0)
 }
 
 fn attributes(alert: &Alert) -> Vec<KeyValue> {

@@ -14,10 +14,11 @@ use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
 use super::given_up::GivenUp;
-use super::otlp_logs::{OtlpLogs, attribute, int, string, text, trace_of};
+use super::otlp_logs::{OtlpLogs, attribute, int, string, text};
 use super::retry::Attempts;
 use super::settings::Retry;
 use super::{Answer, Entry};
+use crate::engine::event::TraceId;
 use crate::engine::guard::Given;
 use crate::engine::guard::policy::VerdictKind;
 use crate::engine::warning::Rule;
@@ -140,8 +141,7 @@ fn log_record(given: &Given) -> LogRecord {
         event_name: "eddy.guard.verdict".to_owned(),
         body: Some(string(&body)),
         attributes,
-        trace_id: trace_of(&given.run_id)
-            .map_or_else(Vec::new, |trace| trace.to_be_bytes().to_vec()),
+        trace_id: TraceId::of_run(&given.run_id).map_or_else(Vec::new, |trace| trace.0.to_vec()),
         ..LogRecord::default()
     }
 }

@@ -16,7 +16,7 @@ use tokio::sync::mpsc::error::TrySendError;
 use tokio::sync::{broadcast, oneshot};
 
 use crate::engine::Change;
-use crate::engine::event::{Event, Text, ToolCall};
+use crate::engine::event::{Event, Text, ToolCall, TraceId};
 use crate::engine::guard::policy::VerdictKind;
 use crate::engine::guard::{self, Caller, Checked, Given, Said, Verdict};
 use crate::normalize::guarded;
@@ -222,7 +222,7 @@ impl Shared {
     fn run_named(&self, run_id: &str) -> Text {
         let mut run_id = named(&run_id.into());
         for _ in 0..CHAIN_MAX {
-            let Some(trace) = super::router::trace_of(&run_id) else {
+            let Some(trace) = TraceId::of_run(&run_id) else {
                 break;
             };
             let router = self.router.try_lock().ok();

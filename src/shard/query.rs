@@ -6,7 +6,7 @@
 use futures_util::{Stream, StreamExt, future, stream};
 use tokio_stream::wrappers::WatchStream;
 
-use crate::engine::event::Text;
+use crate::engine::event::{Text, TraceId};
 use crate::engine::explain::Explanation;
 use crate::engine::view::Status;
 use crate::engine::{RunState, RunView};
@@ -15,7 +15,7 @@ use crate::store::{IndexKey, StoreError};
 
 use super::Shared;
 use super::inbox::Query;
-use super::router::{bounded, trace_of};
+use super::router::bounded;
 
 /// Most runs on a page.
 pub const PAGE_SIZE_MAX: usize = 1_000;
@@ -86,7 +86,7 @@ impl Shared {
             .await?
             .pop()
             .flatten();
-        let (None, Some(trace)) = (&found, trace_of(run_id)) else {
+        let (None, Some(trace)) = (&found, TraceId::of_run(run_id)) else {
             return Ok(found);
         };
         match self.store.alias(trace)? {

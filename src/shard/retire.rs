@@ -18,7 +18,6 @@ use crate::store::records::decode_run;
 use crate::store::{IndexKey, StoreError};
 
 use super::inbox::{Message, Move, Query, Review};
-use super::router::trace_of;
 use super::turn::Batch;
 use super::worker::Worker;
 use super::{Settings, Shared};
@@ -164,7 +163,7 @@ impl Shared {
     fn move_again(&self, after: Option<&IndexKey>) -> Result<Option<IndexKey>, StoreError> {
         let keys = self.store.run_ids(after, false, SURVEY_RUNS)?;
         for IndexKey { run_id: from, .. } in &keys {
-            let Some(trace) = trace_of(from) else {
+            let Some(trace) = TraceId::of_run(from) else {
                 continue;
             };
             if self.store.alias(trace)?.is_some_and(|into| into != *from) {

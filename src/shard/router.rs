@@ -75,7 +75,7 @@ impl Router {
         stored: &mut dyn FnMut(TraceId) -> Option<Text>,
     ) -> Option<Route> {
         let named = run.run_id.as_ref().filter(|id| !id.is_empty());
-        if !is_set(run.trace) {
+        if !run.trace.is_set() {
             return named.map(|id| Route {
                 run_id: self::named(id),
                 lesson: None,
@@ -85,7 +85,9 @@ impl Router {
         // trace's run is not a trace that might have become part of another.
         let goes_to = |known: &Text| match named {
             Some(id) => id == known,
-            None => run.continues.is_none() && trace_of(known).is_none_or(|of| of == run.trace),
+            None => {
+                run.continues.is_none() && TraceId::of_run(known).is_none_or(|of| of == run.trace)
+            }
         };
         if let Some(known) = self.young.get(&run.trace)
             && goes_to(known)
@@ -95,11 +97,11 @@ impl Router {
                 lesson: None,
             });
         }
-        let own = own_id(run.trace);
+        let own = run.trace.run_id();
         let (before, known) = self.recall(run.trace, stored);
         let target = match (named, run.continues) {
             (Some(id), _) => self::named(id),
-            (None, Some(other)) if known == own && is_set(other) => self.follow(other, stored),
+            (None, Some(other)) if known == own && other.is_set() => self.follow(other, stored),
             // Its run may have become part of another: remembering that keeps chains short, and is all that is left
             // once the run in between is forgotten.
             (None, _) => self.follow(run.trace, stored),
@@ -146,7 +148,7 @@ impl Router {
     /// The run of a trace, through all the traces that it continues. Traces that continue one another in a circle
     /// belong to the run with the least id.
     fn follow(&mut self, trace: TraceId, stored: &mut dyn FnMut(TraceId) -> Option<Text>) -> Text {
-        let mut chain = vec![own_id(trace)];
+        let mut chain = vec![trace.run_id()];
         let mut next = Some(trace);
         while let Some(trace) = next.filter(|_| chain.len() <= CHAIN_MAX) {
             let run_id = self.recall(trace, stored).1;
@@ -154,10 +156,10 @@ impl Router {
                 chain.drain(..start);
                 return chain.into_iter().min().unwrap_or(run_id);
             }
-            next = trace_of(&run_id);
+            next = TraceId::of_run(&run_id);
             chain.push(run_id);
         }
-        chain.pop().unwrap_or_else(|| own_id(trace))
+        chain.pop().unwrap_or_else(|| trace.run_id())
     }
 
     /// What is remembered of a trace, and what is known of it: where nothing is remembered, what is stored; where
@@ -174,7 +176,7 @@ impl Router {
         let known = remembered
             .clone()
             .or_else(|| stored(trace))
-            .unwrap_or_else(|| own_id(trace));
+            .unwrap_or_else(|| trace.run_id());
         self.remember(trace, known.clone());
         (remembered, known)
     }
@@ -187,32 +189,10 @@ impl Router {
     }
 }
 
-/// The id of a run that nobody has named: its trace in hexadecimal digits.
-#[must_use]
-pub fn own_id(trace: TraceId) -> Text {
-    format!("{:032x}", u128::from_be_bytes(trace.0)).into()
-}
-
-/// The trace after which a run is named, if it is.
-#[must_use]
-pub fn trace_of(run_id: &str) -> Option<TraceId> {
-    let digits = |byte: u8| matches!(byte, b'0'..=b'9' | b'a'..=b'f');
-    if run_id.len() != 32 || !run_id.bytes().all(digits) {
-        return None;
-    }
-    let number = u128::from_str_radix(run_id, 16).ok()?;
-    Some(TraceId(number.to_be_bytes())).filter(|trace| is_set(*trace))
-}
-
 /// The shard that owns a run. The same in every process and on every machine.
 #[must_use]
 pub fn shard_of(run_id: &str, shards: u16) -> u16 {
     (xxh3_64(run_id.as_bytes()) % u64::from(shards.max(1))) as u16
-}
-
-/// Whether a report has a trace at all. Those that have none share nothing.
-fn is_set(trace: TraceId) -> bool {
-    trace.0 != [0; 16]
 }
 
 /// The id of a run that a report names so. A swarm is named by Eddy alone.
@@ -281,7 +261,7 @@ mod tests {
 
     #[test]
     fn an_unnamed_trace_is_a_run_of_its_own() {
-        check(&[(report(A), &own_id(A)), (report(B), &own_id(B))]);
+        check(&[(report(A), &A.run_id()), (report(B), &B.run_id())]);
     }
 
     #[test]
@@ -289,7 +269,7 @@ mod tests {
         check(&[
             (named(A, "r"), "r"),
             (report(A), "r"),
-            (report(B), &own_id(B)),
+            (report(B), &B.run_id()),
         ]);
     }
 
@@ -297,7 +277,7 @@ mod tests {
     #[test]
     fn the_report_s_own_name_wins() {
         check(&[
-            (report(A), &own_id(A)),
+            (report(A), &A.run_id()),
             (named(A, "r"), "r"),
             (named(A, "s"), "s"),
             (report(A), "s"),
@@ -308,10 +288,10 @@ mod tests {
     #[test]
     fn a_trace_goes_where_the_one_it_continues_goes_now_and_later() {
         check(&[
-            (continuing(A, B), &own_id(B)),
-            (report(A), &own_id(B)),
-            (continuing(B, C), &own_id(C)),
-            (report(A), &own_id(C)),
+            (continuing(A, B), &B.run_id()),
+            (report(A), &B.run_id()),
+            (continuing(B, C), &C.run_id()),
+            (report(A), &C.run_id()),
             (named(C, "r"), "r"),
             (report(A), "r"),
             (report(B), "r"),
@@ -321,19 +301,19 @@ mod tests {
     /// Given traces that name each other's ids in a circle; they end up in one run, whichever report comes.
     #[test]
     fn a_circle_is_one_run() {
-        let least = own_id(A);
+        let least = A.run_id();
         check(&[
-            (named(A, &own_id(B)), &own_id(B)),
-            (named(B, &own_id(C)), &own_id(C)),
-            (named(C, &own_id(A)), &own_id(A)),
+            (named(A, &B.run_id()), &B.run_id()),
+            (named(B, &C.run_id()), &C.run_id()),
+            (named(C, &A.run_id()), &A.run_id()),
             (report(A), &least),
             (report(B), &least),
             (report(C), &least),
         ]);
         check(&[
-            (continuing(A, A), &own_id(A)),
-            (continuing(A, B), &own_id(B)),
-            (continuing(B, A), &own_id(B)),
+            (continuing(A, A), &A.run_id()),
+            (continuing(A, B), &B.run_id()),
+            (continuing(B, A), &B.run_id()),
         ]);
     }
 
@@ -344,11 +324,11 @@ mod tests {
             let trace = |n: u8| TraceId([n; 16]);
             let _ = route(
                 &mut router,
-                &named(trace(number), &own_id(trace(number + 1))),
+                &named(trace(number), &trace(number + 1).run_id()),
             );
         }
         let found = route(&mut router, &report(TraceId([1; 16])));
-        assert!(trace_of(&found.run_id).is_some());
+        assert!(TraceId::of_run(&found.run_id).is_some());
     }
 
     /// What was kept under the trace's own id moves when the first name comes, and only then.
@@ -357,11 +337,11 @@ mod tests {
         let mut router = Router::new(100);
         let _ = route(&mut router, &report(A));
         let lesson = route(&mut router, &named(A, "r")).lesson.unwrap();
-        assert_eq!((&*lesson.run_id, lesson.moves), ("r", Some(own_id(A))));
+        assert_eq!((&*lesson.run_id, lesson.moves), ("r", Some(A.run_id())));
         assert_eq!(route(&mut router, &named(A, "r")).lesson, None);
         let lesson = route(&mut router, &named(A, "s")).lesson.unwrap();
         assert_eq!((&*lesson.run_id, lesson.moves), ("s", None));
-        assert_eq!(route(&mut router, &named(B, &own_id(B))).lesson, None);
+        assert_eq!(route(&mut router, &named(B, &B.run_id())).lesson, None);
     }
 
     /// A lesson that was taken back has left no trace, so that the same report teaches it again.
@@ -373,7 +353,7 @@ mod tests {
         router.unlearn(second);
         assert_eq!(&*route(&mut router, &report(A)).run_id, "r");
         router.unlearn(first.clone());
-        assert_eq!(route(&mut router, &report(A)).run_id, own_id(A));
+        assert_eq!(route(&mut router, &report(A)).run_id, A.run_id());
         router = Router::new(100);
         assert_eq!(route(&mut router, &named(A, "r")).lesson, Some(first));
     }
@@ -423,9 +403,9 @@ mod tests {
 
     #[test]
     fn only_a_trace_in_lower_hex_names_a_trace() {
-        assert_eq!(trace_of(&own_id(A)), Some(A));
+        assert_eq!(TraceId::of_run(&A.run_id()), Some(A));
         for other in ["", "r", &"0".repeat(32), &"A".repeat(32), &"1".repeat(33)] {
-            assert_eq!(trace_of(other), None, "{other}");
+            assert_eq!(TraceId::of_run(other), None, "{other}");
         }
     }
 }

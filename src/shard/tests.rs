@@ -209,7 +209,7 @@ async fn until<T>(mut check: impl AsyncFnMut() -> Option<T>) -> T {
 }
 
 fn hex(trace: TraceId) -> Text {
-    super::router::own_id(trace)
+    trace.run_id()
 }
 
 /// The daemon spawns these.
