@@ -17,6 +17,7 @@ use opentelemetry_proto::tonic::collector::trace::v1::{
     ExportTracePartialSuccess, ExportTraceServiceResponse,
 };
 use prost::Message;
+use tokio::time::Instant;
 use tonic::service::Routes;
 use tonic::{Code, Status};
 use tonic_types::{ErrorDetails, StatusExt};
@@ -123,6 +124,7 @@ async fn export(
         refuse(&intake, &settings, request).await;
         return unknown_encoding();
     };
+    let began = Instant::now();
     let (tenant, peer) = (Tenant::of(&request), Peer::of(&request));
     let received = match intake.admit(&tenant, signal) {
         Ok(share) => {
@@ -139,7 +141,9 @@ async fn export(
                 .await
         }
         Err(refused) => {
-            discard(request, settings.arrival_max).await;
+            // One time for the arrival, whether it is of use or not.
+            let left = settings.arrival_max.saturating_sub(began.elapsed());
+            discard(request, left).await;
             intake.count_refused(&refused);
             Err(refused)
         }

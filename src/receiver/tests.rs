@@ -354,24 +354,33 @@ fn stuck(bytes: Bytes) -> Body {
     Body::new(StreamBody::new(arrived.chain(stream::pending())))
 }
 
-/// Given a request that stops arriving, it is given up, and the sender is told to come back.
-#[tokio::test]
+/// Given a request that stops arriving, it is given up, and the sender is told to come back. It is not listened to for as long
+/// again.
+#[tokio::test(start_paused = true)]
 async fn requests_must_arrive_in_time() {
     let (intake, _) = counting();
     let settings = Settings {
-        arrival_max: Duration::from_millis(1),
+        arrival_max: Duration::from_secs(10),
         ..settings()
     };
+    let arriving = Arc::new(());
+    let held = Arc::clone(&arriving);
+    let body = stuck(Bytes::from_static(&[0])).map_frame(move |frame| {
+        let _ = &held;
+        frame
+    });
     let request = Request::post(TRACES)
         .version(Version::HTTP_2)
         .header("content-type", "application/grpc")
-        .body(stuck(Bytes::from_static(&[0])));
+        .body(Body::new(body));
     let response =
         grpc::routes(&intake, &settings, Tokens::default()).oneshot(request.expect("good"));
     let response = response.await.expect("routes are infallible");
     let status = Status::from_header_map(response.headers()).expect("a status");
     assert_eq!(read(&status), BUSY);
     assert_eq!(intake.counters().requests_busy.value(), 1);
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    assert_eq!(Arc::strong_count(&arriving), 1);
 }
 
 /// Given a request that has used up the budget before it is whole, it is refused without waiting for the rest.
