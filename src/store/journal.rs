@@ -107,16 +107,20 @@ impl Journal {
         let next = last.map_or(1, |last| last.number + 1);
         let (free, full): (Vec<_>, Vec<_>) = newest.into_iter().partition(|(_, last)| *last == 0);
         let full = full.into_iter();
-        Ok(Self {
+        let mut journal = Self {
             dir: dir.to_owned(),
             syncs,
             segment_bytes: SEGMENT_BYTES,
             active: None,
             full: full.map(|(segment, last)| Full { segment, last }).collect(),
-            free: free.into_iter().map(|(segment, _)| segment).collect(),
+            free: Vec::new(),
             next,
             buffer: Vec::new(),
-        })
+        };
+        for (segment, _) in free {
+            journal.spare(segment);
+        }
+        Ok(journal)
     }
 
     /// Position of the newest record; 0 without any.
@@ -172,11 +176,16 @@ impl Journal {
         while self.can_free(start, keep_from)
             && let Some(full) = self.full.pop_front()
         {
-            if self.free.len() < FREE_MAX {
-                self.free.push(full.segment);
-            } else if let Err(error) = fs::remove_file(full.segment.path(&self.dir)) {
-                tracing::warn!(%error, "a file of the journal that nobody needs cannot be removed");
-            }
+            self.spare(full.segment);
+        }
+    }
+
+    /// Keeps a segment that nobody needs to be written anew, or removes it where there are enough of these.
+    fn spare(&mut self, segment: Segment) {
+        if self.free.len() < FREE_MAX {
+            self.free.push(segment);
+        } else if let Err(error) = fs::remove_file(segment.path(&self.dir)) {
+            tracing::warn!(%error, "a file of the journal that nobody needs cannot be removed");
         }
     }
 
@@ -254,5 +263,32 @@ impl Active {
             self.length += more;
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Given more segments than are kept to be written anew, of which nobody needs any, opening removes the rest.
+    #[test]
+    fn opening_leaves_few_free_segments() {
+        let dir = tempfile::tempdir().unwrap();
+        let open = |start| Journal::open(dir.path(), false, start, start, |_| Ok(())).unwrap();
+        let files = || fs::read_dir(dir.path()).unwrap().count();
+        let mut journal = open(1);
+        journal.set_segment_bytes(64);
+        for position in 1..=10 {
+            let parts = [&[7_u8; 100][..]];
+            journal.append(position, parts.into_iter()).unwrap();
+        }
+        drop(journal);
+        assert_eq!(files(), 10);
+        drop(open(8));
+        assert_eq!(files(), 3 + FREE_MAX);
+        let mut journal = open(11);
+        assert_eq!(files(), FREE_MAX);
+        journal.append(11, [&[7_u8; 100][..]].into_iter()).unwrap();
+        assert_eq!(open(1).newest(), 11);
     }
 }
