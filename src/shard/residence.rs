@@ -19,6 +19,9 @@ use crate::store::hashing::FastMap;
 use crate::store::records::{decode_run, encode_run};
 use crate::store::{IndexKey, SavedRun, Store, StoreError};
 
+/// Most slots that are kept whatever there is in them.
+const SLOTS_KEPT: usize = 1_024;
+
 /// Where a run in memory is. Good until runs leave memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Slot(usize);
@@ -374,7 +377,22 @@ impl Residence {
                 left += 1;
             }
         }
+        if self.runs.len() > SLOTS_KEPT.max(4 * self.len()) {
+            self.close_ranks();
+        }
         left
+    }
+
+    /// Gives up the slots that are empty, since whoever wants room goes past all of them.
+    fn close_ranks(&mut self) {
+        self.runs.retain(Option::is_some);
+        self.runs.shrink_to_fit();
+        self.free = Vec::new();
+        self.hand = 0;
+        let runs = self.runs.iter().flatten().zip(0..);
+        self.slots = runs
+            .map(|(run, place)| (run.key.run_id.clone(), Slot(place)))
+            .collect();
     }
 }
 
@@ -389,5 +407,48 @@ impl Resident {
             unsaved_from: None,
             is_used: true,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::store::Options;
+
+    /// Given many runs of which most have left, little is kept for those that are gone, and all others are where they are looked
+    /// for.
+    #[tokio::test]
+    async fn a_peak_of_runs_leaves_nothing_behind() {
+        let dir = tempfile::tempdir().unwrap();
+        let store = Store::open(dir.path(), &Options::default()).unwrap();
+        let mut residence = Residence::new(store);
+        let id = |number: u64| Text::from(format!("run {number}"));
+        for number in 0..20_000 {
+            residence.open(&id(number), number).unwrap();
+        }
+        assert_eq!(residence.evict(300), 19_700);
+        assert!(residence.runs.len() <= SLOTS_KEPT.max(4 * 300));
+        let is_there = |residence: &Residence| {
+            let all = (0..20_000).map(id);
+            all.filter(|id| residence.resident(id).is_some()).count()
+        };
+        assert_eq!(is_there(&residence), 300);
+        for number in 0..600 {
+            let (slot, _) = residence.open(&id(number), number).unwrap();
+            let run = residence.at(slot);
+            assert_eq!(
+                (&run.key.run_id, run.state.id()),
+                (&id(number), &id(number))
+            );
+        }
+        let near: Vec<_> = residence
+            .residents()
+            .map(|run| run.key.run_id.clone())
+            .collect();
+        for id in near {
+            let slot = residence.slot(&id).expect("it is in memory");
+            assert_eq!(residence.at(slot).key.run_id, id);
+        }
+        assert_eq!(residence.len(), is_there(&residence));
     }
 }
