@@ -84,7 +84,8 @@ pub(super) fn range(db: &Db, from: u64, to: u64, least: usize) -> sled::Result<V
     for entry in db.range(key(first)..=key(to)) {
         let (key, piece) = entry?;
         let first = keys::number(&key).unwrap_or(from);
-        let alerts = alerts(first, pieces::joined(db, &key, &piece)?).into_iter();
+        let bundle = pieces::whole(db, &key, &piece)?.unwrap_or_default();
+        let alerts = alerts(first, bundle).into_iter();
         found.extend(alerts.filter(|(cursor, _)| (from..=to).contains(cursor)));
         if found.len() >= least {
             break;

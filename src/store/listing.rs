@@ -77,6 +77,7 @@ fn place_in(db: &sled::Db, key: &[u8], first: &[u8]) -> sled::Result<Option<Inde
     let Ok(run_id) = std::str::from_utf8(&key[1..]) else {
         return Ok(None);
     };
-    let saved = decode_saved(run_id, &pieces::joined(db, key, first)?);
-    Ok(saved.ok().map(|saved| saved.key))
+    let whole = pieces::whole(db, key, first)?;
+    let saved = whole.and_then(|whole| decode_saved(run_id, &whole).ok());
+    Ok(saved.map(|saved| saved.key))
 }

@@ -41,11 +41,12 @@ impl Writes {
         self.writes.push((key.into(), None));
     }
 
-    /// Puts a value of any length under a key that has none, or one that [`Writes::remove_stored`] removes.
+    /// Puts a value of up to 65,536 pieces under a key that has none, one that [`Writes::remove_stored`] removes, or one that
+    /// lies in one piece.
     pub(super) fn put_pieces(&mut self, key: &[u8], value: &[u8]) {
         let (first, rest) = value.split_at(value.len().min(PIECE_BYTES_MAX));
         let further = rest.chunks(PIECE_BYTES_MAX);
-        let count = u16::try_from(further.len()).expect("states are far below 1.5 GB");
+        let count = u16::try_from(further.len()).expect("states are far below 262 MB");
         for (number, piece) in (1..).zip(further) {
             self.put(&keys::piece(key, number), piece);
         }
@@ -96,14 +97,30 @@ impl Writes {
 /// The value that [`Writes::put_pieces`] put under a key.
 pub(super) fn get(tree: &Tree, key: &[u8]) -> sled::Result<Option<Vec<u8>>> {
     match tree.get(key)? {
-        Some(first) => joined(tree, key, &first).map(Some),
+        Some(first) => whole(tree, key, &first),
         None => Ok(None),
     }
 }
 
-/// The whole value, whose first piece is at hand. A piece that is missing is missing in the answer too: its record
-/// then fails to decode.
-pub(super) fn joined(tree: &Tree, key: &[u8], first: &[u8]) -> sled::Result<Vec<u8>> {
+/// The same, where its first piece is at hand: that value, or the one that has been written over it since.
+pub(super) fn whole(tree: &Tree, key: &[u8], first: &[u8]) -> sled::Result<Option<Vec<u8>>> {
+    let mut first = IVec::from(first);
+    loop {
+        let value = joined(tree, key, &first)?;
+        // Values are written whole, and found piece by piece: another one may have come between two of them.
+        if further_pieces(&first) == 0 {
+            return Ok(Some(value));
+        }
+        match tree.get(key)? {
+            Some(again) if again == first => return Ok(Some(value)),
+            Some(again) => first = again,
+            None => return Ok(None),
+        }
+    }
+}
+
+/// The pieces that there are. One that is missing is missing in the answer too: its record then fails to decode.
+fn joined(tree: &Tree, key: &[u8], first: &[u8]) -> sled::Result<Vec<u8>> {
     let mut value = first.get(HEADER_BYTES..).unwrap_or_default().to_vec();
     for number in 1..=further_pieces(first) {
         if let Some(piece) = tree.get(keys::piece(key, number))? {
@@ -186,6 +203,28 @@ mod tests {
         ] {
             check(length);
         }
+    }
+
+    /// Given a value in pieces that is written again and again while it is read, no reader finds pieces of two of them.
+    #[test]
+    fn a_reader_beside_a_writer_finds_one_value() {
+        let tree = tree();
+        let value = |number: u64| number.to_be_bytes().repeat(PIECE_BYTES_MAX / 2);
+        let put = |number| {
+            let mut writes = Writes::default();
+            writes.remove_stored(&tree, b"jkey").unwrap();
+            writes.put_pieces(b"jkey", &value(number));
+            writes.apply(&tree).unwrap();
+        };
+        put(0);
+        std::thread::scope(|scope| {
+            let writer = scope.spawn(|| (1..1_000).for_each(put));
+            while !writer.is_finished() {
+                let found = get(&tree, b"jkey").unwrap().expect("it is always there");
+                let number = found.first_chunk().copied().map(u64::from_be_bytes);
+                assert!(found == value(number.expect("it says its number")));
+            }
+        });
     }
 
     /// Given two writes of one key in a group, the later one holds.

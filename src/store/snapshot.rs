@@ -386,20 +386,16 @@ type KeyAndValue = (Vec<u8>, Vec<u8>);
 fn next(shared: &Shared, after: &[u8]) -> Result<Option<KeyAndValue>, StoreError> {
     shared.read(|db| {
         // What the store says of itself is not told again, and pieces come with the keys that they belong to.
-        let mut after = after.max(keys::BEFORE_VALUES).to_vec();
+        let after = after.max(keys::BEFORE_VALUES);
         loop {
-            let Some((key, first)) = db.get_gt(&after)? else {
+            let Some((key, first)) = db.get_gt(after)? else {
                 return Ok(None);
             };
             if !keys::is_in_pieces(&key) {
                 return Ok(Some((key.to_vec(), first.to_vec())));
             }
-            let value = pieces::joined(db, &key, &first)?;
-            match db.get(&key)? {
-                // Nobody has written another value between its pieces.
-                Some(again) if again == first => return Ok(Some((key.to_vec(), value))),
-                Some(_) => {}
-                None => after = key.to_vec(),
+            if let Some(value) = pieces::whole(db, &key, &first)? {
+                return Ok(Some((key.to_vec(), value)));
             }
         }
     })
