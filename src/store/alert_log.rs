@@ -26,6 +26,7 @@ use super::keys;
 use super::pieces::{self, Writes};
 use super::records::{RecordError, decode_alert};
 use super::shared::{Shared, count};
+use super::turn::NewAlert;
 
 /// Alerts looked at together, to be removed or to be read.
 const TOGETHER: usize = 256;
@@ -63,14 +64,14 @@ impl Shared {
     pub(super) fn keep_alerts(
         &self,
         first_cursor: u64,
-        records: Vec<Vec<u8>>,
+        alerts: Vec<NewAlert>,
         forgotten: &BTreeSet<Text>,
     ) {
         let newest = *self.last_cursor.borrow();
-        let numbered = (first_cursor..).zip(records);
+        let numbered = (first_cursor..).zip(alerts);
         let new = numbered.filter(|(cursor, _)| *cursor > newest);
         let waiting: Vec<_> = new
-            .map(|(cursor, record)| self.waiting_alert(cursor, record, forgotten))
+            .map(|(cursor, new)| self.waiting_alert(cursor, new, forgotten))
             .collect();
         let (Some(first), Some(last)) = (waiting.first(), waiting.last()) else {
             return;
@@ -87,12 +88,15 @@ impl Shared {
     fn waiting_alert(
         &self,
         cursor: u64,
-        record: Vec<u8>,
+        NewAlert { record, alert }: NewAlert,
         forgotten: &BTreeSet<Text>,
     ) -> WaitingAlert {
-        let alert = decode_alert(cursor, &record);
-        let alert = alert.map_err(|error| self.note_unreadable(cursor, &error));
-        let alert = alert.ok();
+        let alert = match alert {
+            Some(alert) => Some(Alert { cursor, ..alert }),
+            None => decode_alert(cursor, &record)
+                .map_err(|error| self.note_unreadable(cursor, &error))
+                .ok(),
+        };
         let may_stay = alert.as_ref();
         let may_stay = may_stay.is_some_and(|alert| !forgotten.contains(&alert.run_id));
         WaitingAlert {

@@ -48,8 +48,16 @@ pub(super) struct Keys {
     pub(super) new_runs: Vec<IndexKey>,
     pub(super) aliases: Vec<(TraceId, Text)>,
     pub(super) removed: Vec<IndexKey>,
-    /// Alerts as they are stored, without their cursors.
-    pub(super) alerts: Vec<Vec<u8>>,
+    pub(super) alerts: Vec<NewAlert>,
+}
+
+/// An alert that has no cursor yet.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct NewAlert {
+    /// As it is stored.
+    pub(super) record: Vec<u8>,
+    /// As it is read; absent where only the record is at hand, as in the journal.
+    pub(super) alert: Option<Alert>,
 }
 
 /// The receipt of a turn.

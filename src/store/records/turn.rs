@@ -10,7 +10,7 @@ use prost::Message;
 use crate::engine::Service;
 use crate::engine::event::{Text, TraceId};
 use crate::engine::run::first_start_ns;
-use crate::store::turn::{Entry, IndexKey, Keys, Turn};
+use crate::store::turn::{Entry, IndexKey, Keys, NewAlert, Turn};
 
 use super::RecordError;
 use super::alert::encode_alert;
@@ -184,7 +184,12 @@ impl TurnWriter {
             new_runs: turn.new_runs,
             aliases: turn.aliases,
             removed: turn.removed,
-            alerts: head.alerts,
+            alerts: head
+                .alerts
+                .into_iter()
+                .zip(turn.alerts.into_iter().map(Some))
+                .map(|(record, alert)| NewAlert { record, alert })
+                .collect(),
         }
     }
 
@@ -230,11 +235,16 @@ pub(crate) fn decode_keys(group: &[u8]) -> Result<(u64, Vec<Keys>), RecordError>
         let rest = entries_bytes.and_then(|length| bytes.get(length..));
         bytes = rest.ok_or_else(|| RecordError::missing("an entry"))?;
         let aliases = head.aliases.into_iter().map(read_alias);
+        let alerts = head.alerts.into_iter();
+        let alerts = alerts.map(|record| NewAlert {
+            record,
+            alert: None,
+        });
         turns.push(Keys {
             new_runs: head.new_runs.into_iter().map(read_index).collect(),
             aliases: aliases.collect::<Result<_, _>>()?,
             removed: head.removed.into_iter().map(read_index).collect(),
-            alerts: head.alerts,
+            alerts: alerts.collect(),
         });
     }
     Ok((first_cursor, turns))
@@ -352,7 +362,7 @@ fn read_entry(
 mod tests {
     use proptest::prelude::*;
 
-    use super::super::samples;
+    use super::super::{decode_alert, samples};
     use super::*;
 
     /// The record of a turn, and its keys.
@@ -367,7 +377,7 @@ mod tests {
         #[test]
         fn turns_come_back(turns in prop::collection::vec(samples::turn(), 0..4), cursor: u64) {
             let mut writer = TurnWriter::default();
-            let (records, keys): (Vec<_>, Vec<_>) = turns
+            let (records, mut keys): (Vec<_>, Vec<_>) = turns
                 .iter()
                 .map(|turn| {
                     writer.begin();
@@ -376,6 +386,11 @@ mod tests {
                 })
                 .unzip();
             let group = [group_head(cursor).to_vec(), records.concat()].concat();
+            // Alerts are handed over beside their records, and are what these say.
+            for new in keys.iter_mut().flat_map(|keys| &mut keys.alerts) {
+                let alert = new.alert.take().expect("it is at hand");
+                prop_assert_eq!(decode_alert(alert.cursor, &new.record), Ok(alert));
+            }
             prop_assert_eq!(decode_keys(&group), Ok((cursor, keys)));
             let expected: Vec<_> = turns.into_iter().map(|turn| (turn.policy, turn.entries)).collect();
             prop_assert_eq!(decode_turns(&group), Ok(expected));
