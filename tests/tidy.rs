@@ -14,7 +14,7 @@ struct Room {
     crates: &'static [&'static str],
 }
 
-/// Every room of `src/`, with the right-hand column of its row in `ARCHITECTURE.md`.
+/// Every room of `src/`; the rooms that it may use are those in the right-hand column of its row in `ARCHITECTURE.md`.
 const ROOMS: &[Room] = &[
     Room {
         name: "engine",
@@ -77,11 +77,9 @@ const ROOMS: &[Room] = &[
             "serde_json",
             "thiserror",
             "tokio",
-            "tokio_stream",
             "tokio_util",
             "tonic",
             "tonic_types",
-            "tower",
             "tracing",
             "zstd",
         ],
@@ -155,32 +153,20 @@ const ROOMS: &[Room] = &[
             "futures_util",
             "http_body",
             "http_body_util",
-            "humantime",
-            "prost",
             "serde",
             "serde_json",
             "thiserror",
             "tokio",
-            "tokio_stream",
             "tokio_util",
             "tonic",
             "tonic_health",
-            "tonic_prost",
             "tower",
             "tracing",
         ],
     },
     Room {
         name: "config",
-        rooms: &[
-            "door",
-            "engine",
-            "export",
-            "normalize",
-            "receiver",
-            "shard",
-            "store",
-        ],
+        rooms: &["door", "engine", "export", "normalize", "receiver", "shard"],
         crates: &[
             "clap",
             "humantime",
@@ -247,6 +233,39 @@ fn code(path: &Path) -> String {
         .join("\n")
 }
 
+/// All of a room's code but its tests, by files.
+fn code_of(room: &Room) -> Vec<(PathBuf, String)> {
+    let files = rust_files(&Path::new(ROOT).join("src").join(room.name));
+    let files = files.into_iter().filter(|path| !is_test_file(path));
+    let read = |path: PathBuf| {
+        let text = fs::read_to_string(&path).expect("a readable file");
+        let lines = without_tests(&text).lines();
+        let lines = lines.filter(|line| !line.trim_start().starts_with("//"));
+        let code = lines.collect::<Vec<_>>().join("\n");
+        (path, code)
+    };
+    files.map(read).collect()
+}
+
+/// A file up to its tests.
+fn without_tests(text: &str) -> &str {
+    let mut behind = text.match_indices("#[cfg(test)]").map(|(at, _)| at);
+    let begins = |at: &usize| {
+        let module = text[*at..].lines().nth(1);
+        module.is_some_and(|line| line.ends_with("mod tests {"))
+    };
+    &text[..behind.find(begins).unwrap_or(text.len())]
+}
+
+/// Whether code names a crate.
+fn names_crate(code: &str, name: &str) -> bool {
+    let used = |at: usize| {
+        !code[..at].ends_with(|before: char| before.is_alphanumeric() || "_:".contains(before))
+    };
+    let mut places = code.match_indices(name).map(|(at, _)| at);
+    places.any(|at| used(at) && code[at + name.len()..].starts_with("::"))
+}
+
 /// Whether a file is compiled for tests alone: it, or a folder above it, is a module behind `#[cfg(test)]`.
 fn is_test_file(path: &Path) -> bool {
     let mut module = path.to_path_buf();
@@ -281,11 +300,7 @@ fn rooms_know_only_what_they_may() {
     let outside = outside_crates();
     let mut faults = Vec::new();
     for room in ROOMS {
-        for path in rust_files(&Path::new(ROOT).join("src").join(room.name)) {
-            if is_test_file(&path) {
-                continue;
-            }
-            let code = code(&path);
+        for (path, code) in code_of(room) {
             for named in code.match_indices("crate::").map(|(at, _)| &code[at + 7..]) {
                 let own = named.starts_with(room.name);
                 let allowed = room.rooms.iter().any(|known| named.starts_with(known));
@@ -294,18 +309,8 @@ fn rooms_know_only_what_they_may() {
                     faults.push(format!("{}: crate::{line}", path.display()));
                 }
             }
-            for name in outside
-                .iter()
-                .filter(|name| !room.crates.contains(&name.as_str()))
-            {
-                let used = |at: usize| {
-                    !code[..at]
-                        .ends_with(|before: char| before.is_alphanumeric() || "_:".contains(before))
-                };
-                if code
-                    .match_indices(&format!("{name}::"))
-                    .any(|(at, _)| used(at))
-                {
+            for name in &outside {
+                if !room.crates.contains(&name.as_str()) && names_crate(&code, name) {
                     faults.push(format!("{}: {name}", path.display()));
                 }
             }
@@ -316,6 +321,58 @@ fn rooms_know_only_what_they_may() {
         "rooms that know too much:\n{}",
         faults.join("\n")
     );
+}
+
+/// Given what each room may know, it uses all of it.
+#[test]
+fn rooms_use_what_they_may() {
+    let mut faults = Vec::new();
+    for room in ROOMS {
+        let code: String = code_of(room)
+            .into_iter()
+            .map(|(_, code)| code + "\n")
+            .collect();
+        let unused = room
+            .rooms
+            .iter()
+            .filter(|known| !code.contains(&format!("crate::{known}")));
+        let idle = room.crates.iter().filter(|name| !names_crate(&code, name));
+        faults.extend(
+            unused
+                .chain(idle)
+                .map(|known| format!("{}: {known}", room.name)),
+        );
+    }
+    assert!(
+        faults.is_empty(),
+        "what no room uses:\n{}",
+        faults.join("\n")
+    );
+}
+
+/// Given the table of rooms in `ARCHITECTURE.md`, it has every room, and says of each which others it may know.
+#[test]
+fn the_table_of_rooms_is_true() {
+    let page = fs::read_to_string(Path::new(ROOT).join("ARCHITECTURE.md"));
+    let page = page.expect("the page is there");
+    let names = ROOMS.iter().map(|room| room.name).chain(["json", "cli"]);
+    let names: Vec<_> = names.collect();
+    for room in ROOMS {
+        let begin = format!("| `{}` |", room.name);
+        let row = page.lines().find(|line| line.starts_with(&begin));
+        let row = row.unwrap_or_else(|| panic!("{} has no row", room.name));
+        let column = row.trim_end_matches(['|', ' ']).rsplit('|').next();
+        let words = column
+            .unwrap_or("")
+            .split(|letter: char| !letter.is_alphanumeric());
+        let mut told: Vec<_> = words.filter(|word| names.contains(word)).collect();
+        told.sort_unstable();
+        told.dedup();
+        let known = room.rooms.iter().map(|known| known.split("::").next());
+        let mut known: Vec<_> = known.flatten().collect();
+        known.sort_unstable();
+        assert_eq!(told, known, "{}", room.name);
+    }
 }
 
 /// Given the engine, nothing in it can tell one run of the program from another: no clock, no random order, no task, no disk.
