@@ -100,10 +100,10 @@ async fn list_runs(
         ..RunFilter::default()
     };
     let size = page_size("limit", query.limit)?;
-    let page = api.runs(&filter, size, &query.page_token).await?;
+    let (runs, next_page_token) = api.runs(&filter, size, &query.page_token).await?;
     Ok(Json(RunsJson {
-        runs: page.runs.iter().map(RunJson::from).collect(),
-        next_page_token: page.next_page_token,
+        runs: runs.iter().map(RunJson::from).collect(),
+        next_page_token,
     }))
 }
 

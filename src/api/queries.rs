@@ -9,18 +9,15 @@ use super::Settings;
 use super::error::ApiError;
 use super::ready::Everyone;
 use super::tail::{AlertFilter, Start, Tail, TailItem};
-use super::token;
+use super::token::Place;
 use crate::engine::RunView;
 use crate::json::ExplanationJson;
 use crate::shard::router::bounded;
-use crate::shard::{QueryError, RunFilter, RunPage, Seat, Shards};
+use crate::shard::{PAGE_SIZE_MAX, RunFilter, Seat, Shards};
 use crate::store::StoreError;
 
 /// Things in a page where the client does not say how many it wants.
 const PAGE_SIZE: usize = 100;
-
-/// Most things in a page; a larger number is taken as this one.
-const PAGE_SIZE_MAX: usize = 1_000;
 
 /// What every request of a tenant needs. Clones share it.
 #[derive(Clone)]
@@ -78,27 +75,18 @@ impl Api {
         })
     }
 
-    /// A page of runs; an empty token begins the listing.
+    /// A page of runs, and the token of the next one, if there may be one; an empty token begins the listing.
     pub(super) async fn runs(
         &self,
         filter: &RunFilter,
         page_size: usize,
         page_token: &str,
-    ) -> Result<RunPage, ApiError> {
-        let place = match page_token {
-            "" => None,
-            token => Some(token::read(token)?),
-        };
-        let page = self
-            .shards()?
-            .runs(filter, page_size, place.as_deref())
-            .await;
-        let mut page = page.map_err(|error| match error {
-            QueryError::PageToken => token::refusal(),
-            QueryError::Store(error) => not_read(&error),
-        })?;
-        page.next_page_token = page.next_page_token.as_deref().map(token::write);
-        Ok(page)
+    ) -> Result<(Vec<RunView>, Option<String>), ApiError> {
+        let after = Place::parse_run(page_token)?;
+        let page = self.shards()?.runs(filter, page_size, after.as_ref()).await;
+        let page = page.map_err(|error| not_read(&error))?;
+        let next = page.next_after.map(|key| Place::behind(key).token());
+        Ok((page.runs, next))
     }
 
     /// A run now and after each change.
@@ -143,7 +131,7 @@ impl Api {
     }
 }
 
-/// The number of things in a page, from what the client asked for in `field`.
+/// The number of things in a page, from what the client asked for in `field`; more than [`PAGE_SIZE_MAX`] are taken as so many.
 pub(super) fn page_size(field: &'static str, asked: i64) -> Result<usize, ApiError> {
     match usize::try_from(asked) {
         Ok(0) => Ok(PAGE_SIZE),

@@ -35,10 +35,10 @@ impl RunService for Api {
         let request = request.into_inner();
         let size = page_size("page_size", request.page_size.into())?;
         let filter = run_filter(&request.filter.unwrap_or_default())?;
-        let page = self.runs(&filter, size, &request.page_token).await?;
+        let (runs, next) = self.runs(&filter, size, &request.page_token).await?;
         Ok(Response::new(v1::ListRunsResponse {
-            runs: page.runs.iter().map(v1::Run::from).collect(),
-            next_page_token: page.next_page_token.unwrap_or_default(),
+            runs: runs.iter().map(v1::Run::from).collect(),
+            next_page_token: next.unwrap_or_default(),
         }))
     }
 

@@ -11,12 +11,12 @@ use tonic::{Request, Response, Status};
 use super::error::ApiError;
 use super::queries::{Api, not_read, page_size};
 use super::tail::{AlertFilter, Lagged, TailItem};
+use super::token::Place;
 use super::v1::tail_alerts_response::Message;
 use super::v1::warning_service_server::{WarningService, WarningServiceServer};
-use super::{convert, token, v1};
+use super::{convert, v1};
 use crate::engine::RunView;
 use crate::engine::warning::{Severity, Warning, WarningState};
-use crate::store::IndexKey;
 
 /// Most runs that one page of warnings looks at, so that a filter that lets little through costs a bounded time a page.
 const RUNS_EXAMINED_MAX: usize = 1_000;
@@ -193,84 +193,5 @@ impl Page {
             });
         }
         false
-    }
-}
-
-/// A place in the walk over warnings, which begins with the newest run: those that begin between two pages are not in it.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-struct Place {
-    /// The last run of which all was given, or some; none at the start, and where there is only one run.
-    after_run: Option<IndexKey>,
-    /// The last warning of it that was given, where that was not all.
-    after_id: Option<u64>,
-}
-
-impl Place {
-    fn parse(page_token: &str) -> Result<Self, ApiError> {
-        if page_token.is_empty() {
-            return Ok(Self::default());
-        }
-        Self::from_text(&token::read(page_token)?).ok_or_else(token::refusal)
-    }
-
-    fn from_text(text: &str) -> Option<Self> {
-        let (after_id, after_run) = text.split_once('.')?;
-        Some(Self {
-            after_run: match after_run.split_once('.') {
-                Some((created_ms, run_id)) => Some(IndexKey {
-                    created_ms: created_ms.parse().ok()?,
-                    run_id: run_id.into(),
-                }),
-                None if after_run.is_empty() => None,
-                None => return None,
-            },
-            after_id: match after_id {
-                "" => None,
-                id => Some(id.parse().ok()?),
-            },
-        })
-    }
-
-    fn token(&self) -> String {
-        let after_id = self.after_id.map(|id| id.to_string()).unwrap_or_default();
-        let after_run = self.after_run.as_ref();
-        let after_run = after_run.map(|key| format!("{}.{}", key.created_ms, key.run_id));
-        token::write(&format!("{after_id}.{}", after_run.unwrap_or_default()))
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// The token of any place gives the place again.
-    #[test]
-    fn a_token_names_its_place() {
-        let run = |created_ms, run_id: &str| {
-            Some(IndexKey {
-                created_ms,
-                run_id: run_id.into(),
-            })
-        };
-        for (after_run, after_id) in [
-            (None, Some(u64::MAX)),
-            (None, None),
-            (run(0, ""), None),
-            (run(u64::MAX, "a.b/ü"), Some(0)),
-        ] {
-            let place = Place {
-                after_run,
-                after_id,
-            };
-            assert_eq!(Place::parse(&place.token()).unwrap(), place);
-        }
-    }
-
-    /// A token of another listing, or of none, is refused.
-    #[test]
-    fn other_tokens_are_refused() {
-        for text in ["1", "x.", "1.x", ".x.run", "-1."] {
-            assert!(Place::parse(&token::write(text)).is_err(), "{text}");
-        }
     }
 }

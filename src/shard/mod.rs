@@ -55,11 +55,11 @@ use crate::engine::explain::Explanation;
 use crate::engine::guard::Given;
 use crate::engine::policy::Policy;
 use crate::normalize::Report;
-use crate::store::{Store, StoreError};
+use crate::store::{IndexKey, Store, StoreError};
 
 pub use admit::Refusal;
 pub use counters::{Alerts, Counters};
-pub use query::{PAGE_SIZE_MAX, QueryError, RunFilter, RunPage};
+pub use query::{PAGE_SIZE_MAX, RunFilter, RunPage};
 pub use replay::StartError;
 pub use seat::Seat;
 
@@ -299,15 +299,18 @@ impl Shards {
         self.shared.policy()
     }
 
-    /// A page of runs, those begun last first. `page_size` is held between 1 and [`PAGE_SIZE_MAX`]. A bounded number of runs is
-    /// looked at for each page, so that a page may be short, even empty, and still name a next one.
+    /// A page of runs, those begun last first, behind one of them. `page_size` is held between 1 and [`PAGE_SIZE_MAX`]. A bounded
+    /// number of runs is looked at for each page, so that a page may be short, even empty, and still name a next one.
+    ///
+    /// # Errors
+    /// The store could not be read.
     pub async fn runs(
         &self,
         filter: &RunFilter,
         page_size: usize,
-        page_token: Option<&str>,
-    ) -> Result<RunPage, QueryError> {
-        self.shared.runs(filter, page_size, page_token).await
+        after: Option<&IndexKey>,
+    ) -> Result<RunPage, StoreError> {
+        self.shared.runs(filter, page_size, after).await
     }
 
     /// A run as it is now, if it is there, and after each commit that concerns it. Who reads slowly misses states in

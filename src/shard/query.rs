@@ -44,19 +44,8 @@ pub struct RunFilter {
 pub struct RunPage {
     /// The runs, those begun last first.
     pub runs: Vec<RunView>,
-    /// What to ask the next page with; nothing after the last.
-    pub next_page_token: Option<String>,
-}
-
-/// Why a list was not given.
-#[derive(Clone, Debug, thiserror::Error)]
-pub enum QueryError {
-    /// The page token is none that a page has named: begin anew without one.
-    #[error("the page token is not one that a page of runs has named")]
-    PageToken,
-    /// The store could not be read.
-    #[error("reading runs: {0}")]
-    Store(#[from] StoreError),
+    /// Behind which run the next page begins; nothing after the last.
+    pub next_after: Option<IndexKey>,
 }
 
 impl RunFilter {
@@ -99,10 +88,10 @@ impl Shared {
         &self,
         filter: &RunFilter,
         page_size: usize,
-        page_token: Option<&str>,
-    ) -> Result<RunPage, QueryError> {
+        after: Option<&IndexKey>,
+    ) -> Result<RunPage, StoreError> {
         let page_size = page_size.clamp(1, PAGE_SIZE_MAX);
-        let mut after = page_token.map(read_token).transpose()?;
+        let mut after = after.cloned();
         let mut runs = Vec::new();
         let mut examined = 0;
         while runs.len() < page_size && examined < EXAMINED_MAX {
@@ -111,7 +100,7 @@ impl Shared {
             if keys.is_empty() {
                 return Ok(RunPage {
                     runs,
-                    next_page_token: None,
+                    next_after: None,
                 });
             }
             let ids: Vec<Text> = keys.iter().map(|key| key.run_id.clone()).collect();
@@ -126,7 +115,7 @@ impl Shared {
         }
         Ok(RunPage {
             runs,
-            next_page_token: after.as_ref().map(write_token),
+            next_after: after,
         })
     }
 
@@ -199,37 +188,4 @@ pub(super) async fn watch(
     stream::iter(watcher)
         .flat_map(WatchStream::new)
         .filter_map(future::ready)
-}
-
-/// A place in the index as a text: the time in hexadecimal digits, a point, the id.
-fn write_token(key: &IndexKey) -> String {
-    format!("{:x}.{}", key.created_ms, key.run_id)
-}
-
-fn read_token(token: &str) -> Result<IndexKey, QueryError> {
-    let (created, run_id) = token.split_once('.').ok_or(QueryError::PageToken)?;
-    let created_ms = u64::from_str_radix(created, 16).map_err(|_| QueryError::PageToken)?;
-    Ok(IndexKey {
-        created_ms,
-        run_id: run_id.into(),
-    })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_token_names_its_place() {
-        for run_id in ["r", "a.b", "", "ü"] {
-            let key = IndexKey {
-                created_ms: 1_700_000_000_000,
-                run_id: run_id.into(),
-            };
-            assert_eq!(read_token(&write_token(&key)).unwrap(), key);
-        }
-        for wrong in ["", "5", "x.r", "-1.r", "11111111111111111.r"] {
-            assert!(read_token(wrong).is_err(), "{wrong}");
-        }
-    }
 }

@@ -185,13 +185,13 @@ async fn view(shards: &Shards, run_id: &str) -> RunView {
 
 async fn listed(shards: &Shards, filter: &RunFilter) -> Vec<String> {
     let mut ids = Vec::new();
-    let mut token = None;
+    let mut after = None;
     loop {
-        let page = shards.runs(filter, 2, token.as_deref()).await.unwrap();
+        let page = shards.runs(filter, 2, after.as_ref()).await.unwrap();
         assert!(page.runs.len() <= 2);
         ids.extend(page.runs.iter().map(|run| run.run_id.to_string()));
-        token = page.next_page_token;
-        if token.is_none() {
+        after = page.next_after;
+        if after.is_none() {
             return ids;
         }
     }
