@@ -124,6 +124,13 @@ pub fn start(
     Ok(exporters)
 }
 
+/// Longest reason for a failure that is kept and logged, in characters. It may quote a receiver's reply.
+const REASON_CHARS_MAX: usize = 300;
+
+fn shortened(reason: &str) -> String {
+    reason.chars().take(REASON_CHARS_MAX).collect()
+}
+
 /// Two exporters of one name would share a cursor, and each would miss what the other has delivered.
 fn names_differ(settings: &[ExporterSettings]) -> Result<(), SettingsError> {
     let mut names = BTreeSet::new();

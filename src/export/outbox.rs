@@ -13,16 +13,13 @@ use tokio_util::sync::CancellationToken;
 use super::given_up::{GivenUp, What};
 use super::retry::Attempts;
 use super::settings::{ExporterSettings, Retry};
-use super::{Answer, Entry, Sink, StartError};
+use super::{Answer, Entry, Sink, StartError, shortened};
 use crate::store::alert::Alert;
 use crate::store::{Store, StoreError};
 use crate::telemetry::spans;
 
 /// Alerts that are looked at together to find the newest revisions. About half a megabyte.
 pub(super) const WINDOW_ALERTS: usize = 256;
-
-/// Longest reason for a failure that is kept and logged, in characters. It may quote a receiver's reply.
-const REASON_CHARS_MAX: usize = 300;
 
 /// One exporter and its queue.
 pub(super) struct Outbox {
@@ -244,10 +241,6 @@ impl Outbox {
         }
         self.entry.update(|progress| progress.last_error = None);
     }
-}
-
-fn shortened(reason: &str) -> String {
-    reason.chars().take(REASON_CHARS_MAX).collect()
 }
 
 /// Where an exporter goes on: behind what it delivered in an earlier process, or behind everything that is published.

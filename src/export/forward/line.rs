@@ -15,6 +15,7 @@ use super::upstream::Upstream;
 use super::{ForwardProgress, ForwardStatus};
 use crate::export::retry::Attempts;
 use crate::export::settings::{ForwardSettings, Retry, SettingsError};
+use crate::export::shortened;
 use crate::export::{Answer, is_due};
 use crate::otlp::Signal;
 
@@ -24,9 +25,6 @@ const SENDERS: usize = 4;
 
 /// What a request costs beside its bytes, about, so that a million tiny ones are bounded too.
 const REQUEST_OVERHEAD: usize = 256;
-
-/// Longest reason for a failure that is kept and logged, in characters. It may quote an upstream's reply.
-const REASON_CHARS_MAX: usize = 300;
 
 /// Where requests are put in. The receiver's tasks hold it.
 pub(super) struct Entrance {
@@ -254,10 +252,6 @@ impl Record {
             );
         }
     }
-}
-
-fn shortened(reason: &str) -> String {
-    reason.chars().take(REASON_CHARS_MAX).collect()
 }
 
 #[cfg(test)]
