@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use super::kill::calls;
 use super::load::{Beside, Numbers, Times, metric, peak_mib, send_patiently, set_by};
 use super::locks::configured;
-use super::support::{Daemon, Sender, is_optimized, runtime};
+use super::support::{Daemon, Sender, is_optimized, runtime, until};
 
 /// Runs that are at work while others are invented.
 const ACTIVE: u64 = 100;
@@ -112,12 +112,16 @@ fn invented_runs_harm_no_others() {
     let grpc = daemon.grpc;
     let runtime = runtime();
     let began = Instant::now();
-    let (mut flood, mut active) = runtime.block_on(async {
+    let working = runtime.block_on(async {
         let rounds = rounds.clone();
-        let working =
-            Beside::begin(|stop| async move { work(Sender::new(grpc), rounds, &stop).await });
-        // So that they are the first that the daemon knows, and saved.
-        tokio::time::sleep(Duration::from_secs(3)).await;
+        Beside::begin(|stop| async move { work(Sender::new(grpc), rounds, &stop).await })
+    });
+    // So that they are the first that the daemon knows, and saved.
+    runtime.block_on(until(async || {
+        let saved = metric(&daemon, "eddy_store_runs_saved_total");
+        (saved >= ACTIVE).then_some(())
+    }));
+    let (mut flood, mut active) = runtime.block_on(async {
         let numbers = Numbers::default();
         let flooding = (0..4).map(|_| {
             let numbers = numbers.clone();
