@@ -101,15 +101,16 @@ pub fn start(
     shutdown: &CancellationToken,
 ) -> Result<Exporters, StartError> {
     names_differ(&settings)?;
-    store.set_exporters(settings.iter().map(|exporter| exporter.name.as_str()));
     let leaving = CancellationToken::new();
     let outboxes = settings
         .into_iter()
         .map(|settings| Outbox::new(store.clone(), settings, leaving.clone()))
         .collect::<Result<Vec<_>, _>>()?;
+    let entries: Arc<[Entry]> = outboxes.iter().map(Outbox::entry).collect();
+    tell_removed(&store, &entries)?;
     let exporters = Exporters {
         store,
-        entries: outboxes.iter().map(Outbox::entry).collect(),
+        entries,
         tasks: TaskTracker::new(),
         leaving,
         stop: shutdown.child_token(),
@@ -129,6 +130,23 @@ const REASON_CHARS_MAX: usize = 300;
 
 fn shortened(reason: &str) -> String {
     reason.chars().take(REASON_CHARS_MAX).collect()
+}
+
+/// Tells of alerts that wait for exporters which an earlier configuration had. Their cursors stay: put back, they go on.
+fn tell_removed(store: &Store, entries: &[Entry]) -> Result<(), StoreError> {
+    let newest = store.last_cursor();
+    for (exporter, next) in store.set_exporters(entries.iter().map(|entry| &*entry.name))? {
+        let alerts = (newest + 1).saturating_sub(next);
+        if alerts > 0 {
+            tracing::warn!(
+                exporter,
+                alerts,
+                "alerts wait for an exporter that is not configured any more: put it back under this name, and it delivers those \
+                 that are still kept; a new name begins with what comes from now on"
+            );
+        }
+    }
+    Ok(())
 }
 
 /// Two exporters of one name would share a cursor, and each would miss what the other has delivered.

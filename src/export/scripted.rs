@@ -179,6 +179,67 @@ async fn the_first_alert_is_not_forgotten() {
     assert_eq!(receiver.batches(), [[(1, 1)]]);
 }
 
+// Given a database that is lost before the first snapshot, together with the cursors in it; what waited is delivered from the
+// database that is made anew, and an exporter that is added later begins with what comes from then on.
+#[tokio::test(start_paused = true)]
+async fn what_waits_outlives_a_lost_database() {
+    let dir = tempfile::tempdir().expect("a directory");
+    {
+        let store = store(dir.path());
+        let exporters = Scripted::default().down().start(&store);
+        publish(&store, vec![alert(1, 1), alert(2, 1)]).await;
+        exporters.stop().await;
+        drop(exporters);
+        store.close().await.expect("closed");
+    }
+    fs::remove_file(dir.path().join("store").join("db")).expect("removed");
+    let (receiver, added) = (Scripted::default(), Scripted::default());
+    let store = store(dir.path());
+    assert!(store.mended().is_some());
+    let exporters = receiver.start(&store);
+    settled(&exporters).await;
+    assert_eq!(receiver.batches(), [[(1, 1), (2, 1)]]);
+    exporters.stop().await;
+    let exporters = start_all(&store, vec![added.exporter("added")]);
+    publish(&store, vec![alert(3, 1)]).await;
+    settled(&exporters).await;
+    assert_eq!(added.batches(), [[(3, 1)]]);
+}
+
+// Given an exporter that is renamed while alerts wait for it; the log says for which one how many wait, and it delivers them
+// when it has its name again. One for which nothing waits is not told of.
+#[tokio::test(start_paused = true)]
+async fn alerts_that_wait_for_a_removed_exporter_are_told_of() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let store = store(dir.path());
+    let log = Log::default();
+    let _reading = log.read();
+    let receiver = Scripted::default().down();
+    let exporters = start_all(
+        &store,
+        vec![
+            receiver.exporter("pager"),
+            Scripted::default().exporter("well"),
+        ],
+    );
+    publish(&store, vec![alert(1, 1), alert(2, 1)]).await;
+    wait_for("the other", || exporters.status()[1].queue == 0).await;
+    exporters.stop().await;
+    receiver.set_down(false);
+    let exporters = start_all(&store, vec![receiver.exporter("beeper")]);
+    exporters.stop().await;
+    let told = |line: &serde_json::Value| line["message"].to_string().contains("configured");
+    let told: Vec<_> = log.lines().into_iter().filter(told).collect();
+    assert_eq!(told.len(), 1, "{told:?}");
+    assert_eq!(
+        (&told[0]["exporter"], &told[0]["alerts"]),
+        (&"pager".into(), &2.into())
+    );
+    let before = receiver.batches().len();
+    settled(&receiver.start(&store)).await;
+    assert_eq!(receiver.batches()[before..], [[(1, 1), (2, 1)]]);
+}
+
 // Given a store of which it cannot be read how far an exporter has delivered; none is started, which would take what waits for
 // delivered, and the store is to be opened anew.
 #[tokio::test]

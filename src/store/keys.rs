@@ -6,6 +6,7 @@
 //! | `!journal` | first position of the journal that somebody may need, u64 |
 //! | `!runs` | number of runs, and the journal position of which it is, two u64 |
 //! | `!position` | newest journal position contained in states, where the database was rebuilt, u64 |
+//! | `!alerts` | cursor behind the snapshot's alerts, from a rebuilding until exporters have begun, u64 |
 //! | `a` cursor | that alert and some of those behind it (`bundles`) |
 //! | `b` length, run id, warning id | cursor of the warning's newest alert, u64 |
 //! | `c` name | cursor of an exporter, u64 |
@@ -35,6 +36,9 @@ pub(super) const RUNS: &[u8] = b"!runs";
 
 /// The newest position that states in a rebuilt database contain; see [`super::rebuild`].
 pub(super) const POSITION: &[u8] = b"!position";
+
+/// Where exporters go on whose cursors a rebuilding has lost; see [`super::rebuild`].
+pub(super) const ALERTS_FROM: &[u8] = b"!alerts";
 
 pub(super) const ALERT: u8 = b'a';
 const NEWEST_ALERT: u8 = b'b';

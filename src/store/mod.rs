@@ -348,7 +348,8 @@ impl Store {
         self.inner.shared.last_cursor.subscribe()
     }
 
-    /// The last cursor that an exporter has delivered; 0 before the first.
+    /// Cursor of the next alert for an exporter; 0 for one that is new. Where the database was made anew without its cursor,
+    /// that of the first alert behind the snapshot.
     pub fn exporter_cursor(&self, name: &str) -> Result<u64, StoreError> {
         self.inner.shared.exporter_cursor(name)
     }
@@ -359,10 +360,15 @@ impl Store {
         self.inner.shared.set_exporter_cursor(name, cursor)
     }
 
-    /// Says which exporters there are: of the alerts that leave the log, those are lost that one of these has not delivered.
-    pub fn set_exporters<'a>(&self, names: impl Iterator<Item = &'a str>) {
+    /// Says which exporters there are, once each has a cursor: of the alerts that leave the log, those are lost that one of these
+    /// has not delivered. The answer has the names of others, of an earlier configuration, and the cursor of the next alert for
+    /// each.
+    pub fn set_exporters<'a>(
+        &self,
+        names: impl Iterator<Item = &'a str>,
+    ) -> Result<Vec<(String, u64)>, StoreError> {
         let names = names.map(|name| name.as_bytes().to_vec()).collect();
-        *self.inner.shared.exporters() = Some(names);
+        self.inner.shared.begin_exporters(names)
     }
 
     /// Bytes of the files on disk: of the database, the journal, the snapshots and the reserve; 0 where they cannot be counted.

@@ -1,6 +1,7 @@
 //! What is read from the store, and the writes that wait for nobody: index, states, aliases, journal, cursors.
 //! What is committed and not in the database yet is found all the same.
 
+use std::collections::BTreeSet;
 use std::sync::atomic::Ordering;
 
 use crate::engine::event::{Text, TraceId};
@@ -194,10 +195,41 @@ impl Shared {
     }
 
     pub(super) fn exporter_cursor(&self, name: &str) -> Result<u64, StoreError> {
-        let value = self.read(|db| db.get(keys::exporter(name)))?;
-        Ok(value
-            .and_then(|value| pieces::read_number(&value))
-            .unwrap_or(0))
+        let own = self.read(|db| db.get(keys::exporter(name)))?;
+        if let Some(cursor) = own.and_then(|value| pieces::read_number(&value)) {
+            return Ok(cursor);
+        }
+        let rebuilt = self.read(|db| db.get(keys::ALERTS_FROM))?;
+        Ok(
+            match rebuilt.and_then(|value| pieces::read_number(&value)) {
+                // All that there are come from the journal.
+                Some(1) => self.first_cursor.load(Ordering::Acquire),
+                Some(cursor) => cursor,
+                None => 0,
+            },
+        )
+    }
+
+    /// The exporters there are now have a cursor each. The answer has those of which there is one and that are not among them.
+    pub(super) fn begin_exporters(
+        &self,
+        names: BTreeSet<Vec<u8>>,
+    ) -> Result<Vec<(String, u64)>, StoreError> {
+        let others = self.write(|db| {
+            db.remove(keys::ALERTS_FROM)?;
+            let mut others = Vec::new();
+            for entry in db.range(keys::all(keys::EXPORTER)) {
+                let (key, cursor) = entry?;
+                let name = &key[1..];
+                if !names.contains(name) {
+                    let name = String::from_utf8_lossy(name).into_owned();
+                    others.extend(pieces::read_number(&cursor).map(|cursor| (name, cursor)));
+                }
+            }
+            Ok(others)
+        })?;
+        *self.exporters() = Some(names);
+        Ok(others)
     }
 
     pub(super) fn set_exporter_cursor(&self, name: &str, cursor: u64) -> Result<(), StoreError> {

@@ -11,6 +11,7 @@ use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use super::Options;
+use super::bundles;
 use super::error::StoreError;
 use super::keys;
 use super::open::{DATABASE, JOURNAL, LOG, SCHEMA_KNOWN, open_database};
@@ -130,7 +131,14 @@ fn fill(
         start = head.map_err(refused)?.start.max(1);
         writes.apply(&db).map_err(of_sled)?;
     }
-    for (key, number) in [(keys::JOURNAL_START, start), (keys::POSITION, position)] {
+    // An exporter whose cursor the snapshot does not have began after it.
+    let alerts_from = bundles::ends(&db).map_err(of_sled)?;
+    let alerts_from = alerts_from.map_or(1, |(_, newest)| newest + 1);
+    for (key, number) in [
+        (keys::JOURNAL_START, start),
+        (keys::POSITION, position),
+        (keys::ALERTS_FROM, alerts_from),
+    ] {
         db.insert(key, &number.to_be_bytes()).map_err(of_sled)?;
     }
     // Last, since it says that the rest is there.

@@ -141,7 +141,7 @@ async fn the_newest_alert_of_a_warning_stays() {
     store
         .set_exporter_cursor("of an earlier configuration", 1)
         .unwrap();
-    store.set_exporters(["pager"].into_iter());
+    store.set_exporters(["pager"].into_iter()).unwrap();
     store.commit(removing("delivered")).await.unwrap();
     assert_eq!(store.counters().alerts_lost, 0, "the exporter has had it");
     store.set_exporter_cursor("pager", 2).unwrap();
