@@ -139,6 +139,7 @@ const ROOMS: &[Room] = &[
             "tokio",
             "tokio_util",
             "tonic",
+            "tower",
             "tracing",
         ],
     },

@@ -3,10 +3,14 @@
 use std::time::Duration;
 
 use reqwest::Url;
+use reqwest::header::CONTENT_TYPE;
+use tonic::body::Body;
+use tonic::codegen::http::{Response, StatusCode};
 use tonic::metadata::{MetadataKey, MetadataMap, MetadataValue};
-use tonic::transport::{Certificate, ClientTlsConfig, Endpoint};
+use tonic::transport::{Certificate, Channel, ClientTlsConfig, Endpoint};
 use tonic::{Code, Status};
 use tonic_types::StatusExt;
+use tower::util::MapResponse;
 
 use super::http::causes;
 use super::settings::Secret;
@@ -57,6 +61,41 @@ pub(super) fn endpoint(text: &str, authorities: Option<&[u8]>) -> Result<Endpoin
     }
 }
 
+/// What tonic says where an answer ends before its status has come.
+const BROKEN_OFF: [&str; 2] = [
+    "Unexpected EOF decoding stream",
+    "protocol error: missing grpc-status trailer",
+];
+
+/// The way to a receiver. It connects, and connects again, by itself.
+pub(super) type Line = MapResponse<Channel, fn(Response<Body>) -> Response<Body>>;
+
+/// To be called within a runtime.
+pub(super) fn line(endpoint: &Endpoint) -> Line {
+    MapResponse::new(endpoint.connect_lazy(), of_grpc)
+}
+
+/// An answer that is none of gRPC's comes from a proxy in between. Its HTTP status says what it means, as gRPC has it; every
+/// failure of a server is one that may pass.
+fn of_grpc(answer: Response<Body>) -> Response<Body> {
+    let kind = answer.headers().get(CONTENT_TYPE);
+    if kind.is_some_and(|kind| kind.as_bytes().starts_with(b"application/grpc")) {
+        return answer;
+    }
+    let code = match answer.status() {
+        StatusCode::OK if kind.is_none() => return answer,
+        StatusCode::BAD_REQUEST => Code::Internal,
+        StatusCode::UNAUTHORIZED => Code::Unauthenticated,
+        StatusCode::FORBIDDEN => Code::PermissionDenied,
+        StatusCode::NOT_FOUND => Code::Unimplemented,
+        StatusCode::TOO_MANY_REQUESTS => Code::Unavailable,
+        status if status.is_server_error() => Code::Unavailable,
+        _ => Code::Unknown,
+    };
+    let status = Status::new(code, format!("HTTP {}, without gRPC", answer.status()));
+    status.into_http()
+}
+
 /// Headers as gRPC has them.
 pub(super) fn metadata(headers: &[(String, Secret)]) -> Result<MetadataMap, String> {
     let mut metadata = MetadataMap::new();
@@ -72,7 +111,8 @@ pub(super) fn metadata(headers: &[(String, Secret)]) -> Result<MetadataMap, Stri
 }
 
 /// Which failures OTLP says to repeat. A receiver that is overloaded says so with the time to wait; without that, the
-/// request is too much for it and will stay so. What fails on our side of the line has a source, and nobody answered.
+/// request is too much for it and will stay so. What fails on our side of the line has a source, and nobody answered; nor is known
+/// what an answer was to be that broke off.
 pub(super) fn refused(status: &Status, endpoint: &Endpoint) -> Answer {
     let after = status
         .get_details_retry_info()
@@ -97,7 +137,10 @@ pub(super) fn refused(status: &Status, endpoint: &Endpoint) -> Answer {
         | Code::Unavailable
         | Code::DataLoss => true,
         Code::ResourceExhausted => after.is_some(),
-        _ => std::error::Error::source(status).is_some(),
+        _ => {
+            let broke_off = |text| status.message().starts_with(text);
+            std::error::Error::source(status).is_some() || BROKEN_OFF.into_iter().any(broke_off)
+        }
     };
     if temporary {
         Answer::Later {

@@ -16,8 +16,8 @@ use opentelemetry_proto::tonic::logs::v1::{LogRecord, ResourceLogs, ScopeLogs, S
 use opentelemetry_proto::tonic::resource::v1::Resource;
 use tonic::codec::CompressionEncoding;
 use tonic::metadata::MetadataMap;
-use tonic::transport::{Channel, Endpoint};
-use tonic::{Extensions, Request};
+use tonic::transport::Endpoint;
+use tonic::{Code, Extensions, Request};
 
 use super::settings::{OtlpLogsSettings, SettingsError};
 use super::{Answer, REPLY_BYTES_MAX, grpc};
@@ -33,9 +33,8 @@ pub(super) struct OtlpLogs {
     tenant: String,
     endpoint: Endpoint,
     metadata: MetadataMap,
-    /// Made by the first batch, because a channel needs a runtime and checking settings does not have one. It connects,
-    /// and connects again, by itself.
-    client: Option<LogsServiceClient<Channel>>,
+    /// Made by the first batch, because a channel needs a runtime and checking settings does not have one.
+    client: Option<LogsServiceClient<grpc::Line>>,
 }
 
 impl OtlpLogs {
@@ -64,13 +63,19 @@ impl OtlpLogs {
             logs_request(&self.tenant, records),
         );
         let client = self.client.get_or_insert_with(|| {
-            LogsServiceClient::new(self.endpoint.connect_lazy())
+            LogsServiceClient::new(grpc::line(&self.endpoint))
                 .send_compressed(CompressionEncoding::Gzip)
                 .max_decoding_message_size(REPLY_BYTES_MAX)
         });
         match client.export(request).await {
             Ok(reply) => taken(reply.into_inner()),
-            Err(status) => grpc::refused(&status, &self.endpoint),
+            Err(status) => match (status.code(), grpc::refused(&status, &self.endpoint)) {
+                // Another key may mend it, as with the webhook.
+                (Code::Unauthenticated | Code::PermissionDenied, Answer::Refused { reason }) => {
+                    Answer::later(reason)
+                }
+                (_, answer) => answer,
+            },
         }
     }
 }
@@ -239,7 +244,7 @@ mod tests {
     use tokio::net::{TcpListener, TcpStream};
     use tokio_stream::wrappers::TcpListenerStream;
     use tonic::transport::Server;
-    use tonic::{Code, Response, Status};
+    use tonic::{Response, Status};
     use tonic_types::{ErrorDetails, StatusExt};
 
     use super::*;
@@ -361,7 +366,7 @@ mod tests {
         );
     }
 
-    // Given replies of all kinds; they are repeated as OTLP says.
+    // Given replies of all kinds; they are repeated as OTLP says, and where a key is refused.
     #[tokio::test]
     async fn replies_decide_what_comes_next() {
         let answer = sent(|| Err(Status::unavailable("away"))).await;
@@ -382,8 +387,8 @@ mod tests {
         let answer = sent(|| Err(Status::resource_exhausted("too large"))).await;
         assert!(matches!(answer, Answer::Refused { .. }), "{answer:?}");
         let answer = sent(|| Err(Status::unauthenticated("who\x1b[2J"))).await;
-        let reason = "the receiver answered Unauthenticated: who\\x1b[2J".to_owned();
-        assert_eq!(answer, Answer::Refused { reason });
+        let reason = "the receiver answered Unauthenticated: who\\x1b[2J";
+        assert_eq!(answer, Answer::later(reason), "another key may mend it");
         let answer = sent(|| Err(Status::unknown("?"))).await;
         assert!(matches!(answer, Answer::Refused { .. }), "{answer:?}");
         let answer = sent(|| {

@@ -37,6 +37,10 @@ enum Say {
     TakePartly,
     /// gRPC's status over gRPC, HTTP's over HTTP.
     Fail(Code, u16),
+    /// A proxy's page.
+    Page(u16),
+    /// An answer over gRPC without a status: these bytes, and no more.
+    BreakOff(&'static [u8]),
     Hang,
 }
 
@@ -91,6 +95,12 @@ impl Upstream {
         if matches!(say, Say::Hang) {
             std::future::pending::<()>().await;
         }
+        if let Say::Page(status) = say {
+            let page = Response::builder()
+                .status(status)
+                .header("content-type", "text/html");
+            return page.body(Body::from("<html>bad</html>")).expect("good");
+        }
         if is_grpc {
             over_grpc(&say)
         } else {
@@ -141,6 +151,10 @@ fn over_http(say: &Say) -> Response<Body> {
 }
 
 fn over_grpc(say: &Say) -> Response<Body> {
+    if let Say::BreakOff(bytes) = say {
+        let response = Response::builder().header("content-type", "application/grpc");
+        return response.body(Body::from(*bytes)).expect("good");
+    }
     if let Say::Fail(code, _) = say {
         let details = ErrorDetails::with_retry_info(Some(Duration::from_millis(5)));
         let status = match code {
@@ -271,6 +285,41 @@ async fn failures_are_repeated_as_otlp_says() {
             let (progress, sent) = passed(protocol, [Say::Fail(code, status)]).await;
             assert_eq!((progress.refused, progress.sent, sent), (1, 0, 1), "{code}");
         }
+    }
+}
+
+/// Given a proxy in between that answers over gRPC with a page, its HTTP status says whether the request is repeated, and is told.
+#[tokio::test]
+async fn a_proxys_page_over_grpc_counts_by_its_status() {
+    for status in [429, 502, 503, 504] {
+        let (progress, sent) = passed(ForwardProtocol::Grpc, [Say::Page(status)]).await;
+        assert_eq!(
+            (progress.sent, progress.retries, sent),
+            (1, 1, 2),
+            "{status}"
+        );
+    }
+    for (status, told) in [
+        (404, "Unimplemented: HTTP 404 Not Found"),
+        (200, "HTTP 200 OK"),
+    ] {
+        let (progress, sent) = passed(ForwardProtocol::Grpc, [Say::Page(status)]).await;
+        assert_eq!((progress.refused, sent), (1, 1), "{status}");
+        let said = progress.last_error.expect("told");
+        assert!(said.contains(told), "{said}");
+    }
+}
+
+/// Given answers over gRPC that end before their status, the request is sent again: nobody knows what they were to be.
+#[tokio::test]
+async fn answers_that_break_off_are_asked_for_again() {
+    for bytes in [&b""[..], b"\0\0\0", b"\0\0\0\0\0"] {
+        let (progress, sent) = passed(ForwardProtocol::Grpc, [Say::BreakOff(bytes)]).await;
+        assert_eq!(
+            (progress.sent, progress.retries, sent),
+            (1, 1, 2),
+            "{bytes:?}"
+        );
     }
 }
 

@@ -15,7 +15,7 @@ use tonic::client::Grpc;
 use tonic::codec::{Codec, CompressionEncoding, DecodeBuf, Decoder, EncodeBuf, Encoder};
 use tonic::codegen::http::uri::PathAndQuery;
 use tonic::metadata::MetadataMap;
-use tonic::transport::{Channel, Endpoint};
+use tonic::transport::Endpoint;
 use tonic::{Extensions, Request, Status};
 
 use crate::cli::render::text::{clean, counted};
@@ -53,8 +53,8 @@ pub(super) struct OverGrpc {
     endpoint: Endpoint,
     metadata: MetadataMap,
     compression: Compression,
-    /// Made by the first request, because a channel needs a runtime. It connects, and connects again, by itself.
-    channel: OnceLock<Channel>,
+    /// Made by the first request, because a channel needs a runtime.
+    line: OnceLock<grpc::Line>,
 }
 
 impl OverGrpc {
@@ -69,7 +69,7 @@ impl OverGrpc {
             endpoint: grpc::endpoint(&settings.endpoint, authorities(settings)?.as_deref())?,
             metadata: grpc::metadata(&settings.headers)?,
             compression: settings.compression,
-            channel: OnceLock::new(),
+            line: OnceLock::new(),
         })
     }
 
@@ -82,8 +82,8 @@ impl OverGrpc {
     }
 
     async fn call(&self, signal: Signal, request: Request<Bytes>) -> Result<Bytes, Status> {
-        let channel = self.channel.get_or_init(|| self.endpoint.connect_lazy());
-        let mut client = Grpc::new(channel.clone()).max_decoding_message_size(REPLY_BYTES_MAX);
+        let line = self.line.get_or_init(|| grpc::line(&self.endpoint));
+        let mut client = Grpc::new(line.clone()).max_decoding_message_size(REPLY_BYTES_MAX);
         if self.compression == Compression::Gzip {
             client = client.send_compressed(CompressionEncoding::Gzip);
         }
