@@ -3,7 +3,8 @@
 //! Each attempt reads anew what waits, so that a receiver that comes back gets the newest revision of each warning and not
 //! the history of its own absence. Only an alert with a newer revision behind it is left out; it is settled together with
 //! the alerts around it, and should the newer one fail to arrive, that one is still waiting. The cursor moves when a batch
-//! is taken or lost, and is stored then; what lies between delivery and storing is delivered again after a crash.
+//! is taken or lost, and is stored then. Of a batch that is refused, the first half is sent again. What lies between delivery
+//! and storing is delivered again after a crash.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -28,6 +29,9 @@ pub(super) struct Outbox {
     retry: Retry,
     /// The newest alert that is settled.
     cursor: u64,
+    /// Most alerts in the next batch. Halved where several are refused together, so that one which its receiver never takes is lost
+    /// alone; doubled where they are taken.
+    together: usize,
     given_up: GivenUp,
     /// Whether the log has a trouble that is not said to be over.
     trouble_told: bool,
@@ -53,11 +57,13 @@ impl Outbox {
         let cursor = resume(&store, &sink, &entry.name)?;
         let given_up = GivenUp::new(&entry.name, What::Alerts);
         let retry = settings.retry;
+        let together = sink.batch_max();
         let outbox = Self {
             store,
             sink,
             retry,
             cursor,
+            together,
             given_up,
             trouble_told: false,
             entry,
@@ -108,7 +114,17 @@ impl Outbox {
                 }
                 Err(error) => (Batch::empty(self.cursor), Answer::later(error.to_string())),
             };
+            let refused = matches!(answer, Answer::Refused { .. });
+            // What the terminal has shown in part must not be shown twice.
+            let is_shown = matches!(self.sink, Sink::Terminal(_));
+            if refused && batch.alerts.len() > 1 && !is_shown {
+                self.together = batch.alerts.len() / 2;
+                continue;
+            }
             let Answer::Later { reason, after } = answer else {
+                if !refused {
+                    self.together = (2 * self.together).min(self.sink.batch_max());
+                }
                 self.settle(&batch, answer);
                 return true;
             };
@@ -151,11 +167,7 @@ impl Outbox {
         if window.is_empty() {
             return Ok(Batch::empty(newest));
         }
-        Ok(Batch::of(
-            window,
-            self.sink.batch_max(),
-            self.sink.newest_only(),
-        ))
+        Ok(Batch::of(window, self.together, self.sink.newest_only()))
     }
 
     /// Counts what became of a batch and moves behind it.

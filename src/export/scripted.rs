@@ -25,6 +25,8 @@ struct Script {
     steps: VecDeque<Step>,
     /// What it does when there are no steps left.
     is_down: bool,
+    /// A warning for which it refuses whatever it comes with.
+    poison: Option<u64>,
     /// How long it rests after a batch.
     pace: Option<Duration>,
     /// Ids and revisions of each batch, and when it came.
@@ -45,7 +47,14 @@ impl Scripted {
                 .iter()
                 .map(|alert| (alert.warning.id, alert.warning.revision));
             script.batches.push((Instant::now(), ids.collect()));
-            let otherwise = if script.is_down {
+            let poison = alerts
+                .iter()
+                .find(|alert| Some(alert.warning.id) == script.poison);
+            let otherwise = if poison.is_some() {
+                Answer::Refused {
+                    reason: "poison".to_owned(),
+                }
+            } else if script.is_down {
                 Answer::later("down")
             } else {
                 Answer::Taken
@@ -69,6 +78,11 @@ impl Scripted {
 
     fn then(self, step: Step) -> Self {
         self.0.lock().expect("no panic").steps.push_back(step);
+        self
+    }
+
+    fn poisoned_by(self, id: u64) -> Self {
+        self.0.lock().expect("no panic").poison = Some(id);
         self
     }
 
@@ -367,6 +381,28 @@ async fn a_refused_batch_holds_up_nothing() {
     assert_eq!(receiver.batches(), [[(1, 1)], [(2, 1)]]);
     let shown = progress(&exporters);
     assert_eq!((shown.failed, shown.sent, shown.last_error), (1, 1, None));
+}
+
+// Given a receiver that refuses every batch with a certain alert in it, wherever that stands; it alone is lost, within some
+// requests.
+#[tokio::test(start_paused = true)]
+async fn an_alert_that_is_never_taken_is_lost_alone() {
+    for poison in [1, 7, 12] {
+        let dir = tempfile::tempdir().expect("a directory");
+        let store = store(dir.path());
+        let receiver = Scripted::default().poisoned_by(poison);
+        let exporters = receiver.start(&store);
+        publish(&store, (1..=12).map(|id| alert(id, 1)).collect()).await;
+        settled(&exporters).await;
+        let shown = progress(&exporters);
+        assert_eq!((shown.sent, shown.failed), (11, 1), "{poison}");
+        let batches = receiver.batches();
+        let taken = batches.iter().filter(|batch| !batch.contains(&(poison, 1)));
+        let taken: Vec<_> = taken.flatten().map(|sent| sent.0).collect();
+        let expected: Vec<_> = (1..=12).filter(|id| *id != poison).collect();
+        assert_eq!(taken, expected);
+        assert!(batches.len() <= 12, "{batches:?}");
+    }
 }
 
 // Given a receiver that refuses one alert of a batch; that one is counted as lost, the others as sent.
