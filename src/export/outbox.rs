@@ -12,7 +12,7 @@ use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
 
 use super::given_up::{GivenUp, What};
-use super::retry::Attempts;
+use super::retry::{Attempts, Tried};
 use super::settings::{ExporterSettings, Retry};
 use super::{Answer, Entry, Sink, StartError, shortened};
 use crate::store::alert::Alert;
@@ -27,6 +27,7 @@ pub(super) struct Outbox {
     store: Store,
     sink: Sink,
     retry: Retry,
+    tried: Tried,
     /// The newest alert that is settled.
     cursor: u64,
     /// Most alerts in the next batch. Halved where several are refused together, so that one which its receiver never takes is lost
@@ -61,7 +62,12 @@ impl Outbox {
         let outbox = Self {
             store,
             sink,
-            retry,
+            // What may last too long is the single alert's time.
+            retry: Retry {
+                max_elapsed: None,
+                ..retry
+            },
+            tried: Tried::new(retry.max_elapsed),
             cursor,
             together,
             given_up,
@@ -125,18 +131,22 @@ impl Outbox {
                 if !refused {
                     self.together = (2 * self.together).min(self.sink.batch_max());
                 }
+                self.tried.forget();
                 self.settle(&batch, answer);
                 return true;
             };
-            let wait = attempts.next_wait(after);
-            if wait.is_none() && !last_attempt {
-                self.settle(&batch, Answer::Refused { reason });
-                return true;
+            if !last_attempt {
+                let overdue = batch.until(self.tried.note(self.store.last_cursor()));
+                if !overdue.alerts.is_empty() {
+                    self.settle(&overdue, Answer::Refused { reason });
+                    return true;
+                }
             }
             self.note_failure(&reason);
-            let Some(wait) = wait.filter(|_| !last_attempt) else {
+            let Some(wait) = attempts.next_wait(after).filter(|_| !last_attempt) else {
                 return false;
             };
+            let wait = wait.min(self.tried.left());
             self.entry.update(|progress| progress.retries += 1);
             let leaving = self.leaving.cancelled();
             let _ = tokio::time::timeout(wait, leaving).await;
@@ -286,6 +296,16 @@ impl Batch {
             alerts: Vec::new(),
             superseded: 0,
             end,
+        }
+    }
+
+    /// What of it lies up to a cursor. What it leaves out of that is gone for whoever settles it.
+    fn until(mut self, cursor: u64) -> Self {
+        self.alerts.retain(|alert| alert.cursor <= cursor);
+        Self {
+            end: self.alerts.last().map_or(0, |alert| alert.cursor),
+            superseded: 0,
+            ..self
         }
     }
 

@@ -1,6 +1,7 @@
 //! When to try again: waits that double up to a limit, each drawn at random below it ("full jitter"), unless the receiver
 //! names a time.
 
+use std::collections::VecDeque;
 use std::collections::hash_map::RandomState;
 use std::hash::BuildHasher;
 use std::time::{Duration, SystemTime};
@@ -44,6 +45,66 @@ impl Attempts {
         let drawn = doubled.min(self.retry.max).mul_f64(random_share());
         let asked = after.unwrap_or_default().min(RETRY_AFTER_MAX);
         Some(drawn.max(asked).min(left))
+    }
+}
+
+/// Into how many parts the longest time of an alert is cut: so much later than that it is given up at most.
+const PARTS: u32 = 16;
+
+/// Since when alerts are tried: how far the log went when an attempt failed. An alert that comes in the middle of an outage has a
+/// time of its own.
+#[derive(Debug)]
+pub(super) struct Tried {
+    max_elapsed: Option<Duration>,
+    /// When an attempt failed, and the newest alert then; oldest first, [`PARTS`] and one at most.
+    failed: VecDeque<(Instant, u64)>,
+    /// The newest alert that has been tried for the longest time.
+    overdue: u64,
+}
+
+impl Tried {
+    pub(super) fn new(max_elapsed: Option<Duration>) -> Self {
+        Self {
+            max_elapsed,
+            failed: VecDeque::new(),
+            overdue: 0,
+        }
+    }
+
+    /// Notes that an attempt failed when this was the newest alert. The answer is the newest alert that is to be given up; 0 if
+    /// none.
+    pub(super) fn note(&mut self, newest: u64) -> u64 {
+        let Some(max_elapsed) = self.max_elapsed else {
+            return 0;
+        };
+        let is_news =
+            |&(at, alert): &(Instant, u64)| newest > alert && at.elapsed() >= max_elapsed / PARTS;
+        if self.failed.back().is_none_or(is_news) {
+            self.failed.push_back((Instant::now(), newest));
+        }
+        let mut old = self
+            .failed
+            .iter()
+            .take_while(|(at, _)| at.elapsed() >= max_elapsed);
+        if let Some((_, alert)) = old.by_ref().last() {
+            self.overdue = *alert;
+        }
+        self.failed.retain(|(at, _)| at.elapsed() < max_elapsed);
+        self.overdue
+    }
+
+    /// How long until the next alerts are to be given up.
+    pub(super) fn left(&self) -> Duration {
+        let first = self.failed.front().zip(self.max_elapsed);
+        first.map_or(Duration::MAX, |((at, _), max_elapsed)| {
+            max_elapsed.saturating_sub(at.elapsed())
+        })
+    }
+
+    /// The receiver has answered: whatever waits is tried anew.
+    pub(super) fn forget(&mut self) {
+        self.failed.clear();
+        self.overdue = 0;
     }
 }
 

@@ -488,6 +488,48 @@ async fn a_batch_may_be_given_up() {
     assert_eq!(tried.as_secs(), 300, "{tried:?}");
 }
 
+// Given a receiver that is away for longer than alerts are tried, and alerts that come during that time; each is given up when
+// its own time is over, and those that came last are delivered when it is back.
+#[tokio::test(start_paused = true)]
+async fn each_alert_has_a_time_of_its_own() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let store = store(dir.path());
+    let receiver = Scripted::default().down();
+    let settings = ExporterSettings {
+        retry: Retry {
+            max: Duration::from_secs(5),
+            max_elapsed: Some(Duration::from_secs(320)),
+            ..Retry::default()
+        },
+        ..receiver.exporter("pager")
+    };
+    let exporters = start_all(&store, vec![settings]);
+    // The clock goes on while an alert is being published.
+    let (mut published, mut ages) = (Vec::new(), Vec::new());
+    for second in 0.. {
+        if second % 100 == 0 {
+            published.push(Instant::now());
+            publish(&store, vec![alert(published.len() as u64, 1)]).await;
+        }
+        tokio::time::sleep(Duration::from_secs(1)).await;
+        let failed = progress(&exporters).failed as usize;
+        let given_up = published[ages.len()..failed].iter();
+        ages.extend(given_up.map(|published: &Instant| published.elapsed().as_secs()));
+        if ages.len() >= 6 {
+            break;
+        }
+    }
+    assert!(ages.iter().all(|age| *age >= 320), "{ages:?}");
+    receiver.set_down(false);
+    settled(&exporters).await;
+    let arrived = receiver.batches().pop().expect("a batch");
+    let expected = ages.len() as u64 + 1..=published.len() as u64;
+    assert_eq!(arrived, expected.map(|id| (id, 1)).collect::<Vec<_>>());
+    let shown = progress(&exporters);
+    assert_eq!((shown.failed, shown.superseded), (ages.len() as u64, 0));
+    assert!(shown.sent >= 2, "{shown:?}");
+}
+
 // Given a receiver that lets batches pass their longest time again and again for one reason; the log tells of each time how many
 // alerts were given up.
 #[tokio::test(start_paused = true)]
@@ -548,6 +590,7 @@ async fn refusals_do_not_fill_the_log() {
     );
     refusing(receiver.clone(), 0);
     publish(&store, vec![alert(602, 1)]).await;
+    settled(&exporters).await;
     refusing(receiver.clone(), 0);
     publish(&store, vec![alert(603, 1)]).await;
     exporters.drain(soon()).await;

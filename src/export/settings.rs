@@ -186,7 +186,8 @@ pub struct Retry {
     pub initial: Duration,
     /// Longest wait before any.
     pub max: Duration,
-    /// How long a batch is tried before it is given up. Absent: until it is delivered, or the store removes it.
+    /// How long an alert or a request is tried before it is given up; an alert up to a sixteenth longer, and from the first attempt
+    /// that fails when it is there. Absent: until it is delivered, or the store removes it.
     pub max_elapsed: Option<Duration>,
 }
 
