@@ -1,10 +1,9 @@
 //! Alerts in the JSON that Alertmanager sends to webhooks, version 4, so that whatever listens to Alertmanager
 //! understands Eddy.
 //!
-//! One request is one "group". Eddy does not group over time: what waits goes out together, and the group's labels are
-//! those of [`GROUP_BY`] that its alerts share. Where all of them are of one incident, these name that incident: the same
-//! ones whichever rules saw it, when it fires and when it resolves, so that a receiver which opens a case for each
-//! `groupKey` opens one.
+//! One request is one "group": alerts of one incident that wait together. The group's labels are [`GROUP_BY`]: the same ones
+//! whichever rules saw it, when it fires and when it resolves, so that a receiver which opens a case for each `groupKey` opens one
+//! and closes it.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;

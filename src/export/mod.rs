@@ -412,6 +412,11 @@ impl Sink {
         !matches!(self, Self::File(_))
     }
 
+    /// Whether alerts of several incidents are sent one after the other: the webhook names one by its `groupKey`.
+    fn by_incident(&self) -> bool {
+        matches!(self, Self::Webhook(_))
+    }
+
     /// How long it rests after what waited is delivered, so that revisions that follow closely are shown as one.
     fn pace(&self) -> Option<Duration> {
         match self {

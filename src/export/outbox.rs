@@ -177,7 +177,7 @@ impl Outbox {
         if window.is_empty() {
             return Ok(Batch::empty(newest));
         }
-        Ok(Batch::of(window, self.together, self.sink.newest_only()))
+        Ok(Batch::of(window, self.together, &self.sink))
     }
 
     /// Counts what became of a batch and moves behind it.
@@ -309,8 +309,10 @@ impl Batch {
         }
     }
 
-    /// The first `max` of those that wait, without those that have a newer revision behind them if `newest_only`.
-    fn of(window: Vec<Alert>, max: usize, newest_only: bool) -> Self {
+    /// The first `max` of those that wait, as far as this receiver has them together, without those that have a newer revision
+    /// behind them where it gets only the newest.
+    fn of(window: Vec<Alert>, max: usize, sink: &Sink) -> Self {
+        let (newest_only, by_incident) = (sink.newest_only(), sink.by_incident());
         let newest: BTreeMap<u64, u64> = window
             .iter()
             .map(|alert| (alert.warning.id, alert.cursor))
@@ -320,8 +322,13 @@ impl Batch {
             if batch.alerts.len() == max {
                 break;
             }
+            let of_first = |first: &Alert| {
+                (&first.run_id, first.warning.incident) == (&alert.run_id, alert.warning.incident)
+            };
             if newest_only && newest[&alert.warning.id] != alert.cursor {
                 batch.superseded += 1;
+            } else if by_incident && !batch.alerts.first().is_none_or(of_first) {
+                break;
             } else {
                 batch.end = alert.cursor;
                 batch.alerts.push(alert);

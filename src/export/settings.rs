@@ -81,7 +81,7 @@ pub struct WebhookSettings {
     pub token_file: Option<PathBuf>,
     /// Whether the address may be on this machine or in a private network.
     pub allow_private: bool,
-    /// Most alerts in one request, at least 1. With 1, `groupKey` names one incident.
+    /// Most alerts in one request, at least 1. All are of one incident, which `groupKey` names.
     pub max_alerts: usize,
     /// The address at which people reach the API, for links: `http://HOST:PORT`.
     pub external_url: Option<String>,

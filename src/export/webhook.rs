@@ -185,6 +185,7 @@ fn authorization(token: Option<&Secret>) -> Result<Option<HeaderValue>, String> 
 
 #[cfg(test)]
 mod tests {
+    use std::collections::{BTreeMap, BTreeSet};
     use std::net::SocketAddr;
     use std::sync::atomic::{AtomicUsize, Ordering};
     use std::sync::{Arc, Mutex};
@@ -613,6 +614,33 @@ mod tests {
             ..WebhookSettings::new("http://h")
         };
         assert!(!format!("{settings:?}").contains("hunter2"));
+    }
+
+    // Given incidents that are told of together, and resolved together; each has requests of its own, all with one `groupKey`.
+    #[tokio::test]
+    async fn an_incident_has_one_group_key() {
+        let dir = tempfile::tempdir().expect("a directory");
+        let store = store(dir.path());
+        let receiver = Receiver::serve("127.0.0.1:0", || reply(200, ("x-a", "b"), "")).await;
+        let exporter = ExporterSettings::new("pager", Kind::Webhook(receiver.settings()));
+        let exporters = start(store.clone(), vec![exporter], &CancellationToken::new());
+        let exporters = exporters.expect("started");
+        let mut sibling = alert(3, 1);
+        sibling.warning.incident = 2;
+        publish(&store, vec![alert(1, 1), alert(2, 1), sibling]).await;
+        publish(&store, vec![resolved(1, 2), resolved(2, 2)]).await;
+        wait_for("an empty queue", || exporters.status()[0].queue == 0).await;
+        let mut keys = BTreeMap::<String, BTreeSet<String>>::new();
+        for body in receiver.bodies() {
+            for told in body["alerts"].as_array().expect("alerts") {
+                let of_incident = keys.entry(told["labels"]["incident"].to_string());
+                let key = body["groupKey"].to_string();
+                of_incident.or_default().insert(key);
+            }
+        }
+        let each: Vec<_> = keys.values().map(BTreeSet::len).collect();
+        assert_eq!(each, [1, 1], "{keys:?}");
+        assert_ne!(keys.values().next(), keys.values().last());
     }
 
     // Given a receiver that is killed and comes back on the same port; every warning arrives, in bounded requests, and the
