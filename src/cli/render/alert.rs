@@ -9,7 +9,8 @@ use super::{
 };
 use crate::json::{AlertJson, WarningJson};
 
-/// Incidents that a feed remembers to have shown. A forgotten one is shown as a block again.
+/// Incidents that a feed remembers to have shown: those that are over are forgotten first. A forgotten one is shown as a block
+/// again.
 const SHOWN_MAX: usize = 1_000;
 
 /// A stream of alerts on its way to a reader, who has seen some of its incidents already.
@@ -32,21 +33,24 @@ struct Leading {
     id: String,
     severity: String,
     penalty: u32,
+    /// Whether the reader was told that it is resolved. The others of its incident, which were not shown, may end after it.
+    is_over: bool,
 }
 
 impl Leading {
-    fn of(warning: &WarningJson) -> Self {
+    fn of(warning: &WarningJson, is_over: bool) -> Self {
         Self {
             id: warning.id.clone(),
             severity: warning.severity.clone(),
             penalty: warning.penalty,
+            is_over,
         }
     }
 
-    /// Whether another warning of the incident is rather to speak for it.
+    /// Whether a warning of the incident is to be shown that is not the same one, or begins again.
     fn yields_to(&self, other: &WarningJson) -> bool {
         let own = (gravity(&self.severity), self.penalty);
-        (gravity(&other.severity), other.penalty) > own
+        self.is_over || (gravity(&other.severity), other.penalty) > own
     }
 }
 
@@ -82,20 +86,14 @@ impl Feed {
     fn text(&mut self, alert: &AlertJson) -> (bool, String) {
         let warning = &alert.warning;
         let leading = self.leading.get(&warning.incident);
-        let leads = leading.is_some_and(|leading| leading.id == warning.id);
-        if alert.change == "resolved" {
-            // A reader who has not seen it begin is told all the same.
-            let hidden = leading.is_some() && !leads;
-            if leads {
-                self.forget(&warning.incident);
-            }
-            return if hidden {
-                (false, String::new())
-            } else {
-                (false, resolved_line(self.look, alert))
-            };
-        }
+        let leads = leading.is_some_and(|leading| leading.id == warning.id && !leading.is_over);
+        let is_over = alert.change == "resolved";
         let shown = match leading {
+            // A reader who has not seen it begin is told all the same.
+            _ if is_over && (leads || leading.is_none()) => {
+                (false, resolved_line(self.look, alert))
+            }
+            _ if is_over => return (false, String::new()),
             Some(before) if leads => (false, update_line(self.look, alert, &before.severity)),
             Some(before) if !before.yields_to(warning) => return (false, String::new()),
             _ => (true, alert_block(self.look, alert, &self.connection)),
@@ -103,7 +101,7 @@ impl Feed {
         let incident = warning.incident.clone();
         if self
             .leading
-            .insert(incident.clone(), Leading::of(warning))
+            .insert(incident.clone(), Leading::of(warning, is_over))
             .is_none()
         {
             self.remember(incident);
@@ -113,16 +111,14 @@ impl Feed {
 
     fn remember(&mut self, incident: String) {
         self.order.push_back(incident);
-        if self.order.len() > SHOWN_MAX
-            && let Some(oldest) = self.order.pop_front()
-        {
-            self.leading.remove(&oldest);
+        if self.order.len() <= SHOWN_MAX {
+            return;
         }
-    }
-
-    fn forget(&mut self, incident: &str) {
-        if self.leading.remove(incident).is_some() {
-            self.order.retain(|kept| kept != incident);
+        let is_over =
+            |incident: &String| self.leading.get(incident).is_none_or(|kept| kept.is_over);
+        let over = self.order.iter().position(is_over);
+        if let Some(oldest) = self.order.remove(over.unwrap_or(0)) {
+            self.leading.remove(&oldest);
         }
     }
 }
@@ -355,6 +351,31 @@ mod tests {
         assert!(feed.show(&other).starts_with("\n▌ WARNING"));
     }
 
+    // Given an incident whose leading warning ends before the others, which the reader has not seen; its end is said once, also
+    // where the reader has not seen it begin, and one that grows after that is a block.
+    #[test]
+    fn the_end_of_an_incident_is_said_once() {
+        for seen in [true, false] {
+            let mut feed = Feed::new(plain(140), String::new());
+            let (mut first, mut second) = (alert(), alert());
+            second.warning.id = "1".to_owned();
+            if seen {
+                feed.show(&first);
+                assert_eq!(feed.show(&second), "");
+            }
+            for alert in [&mut first, &mut second] {
+                alert.change = "resolved".to_owned();
+            }
+            assert!(feed.show(&first).contains("RESOLVED"));
+            assert_eq!(feed.show(&second), "");
+            assert_eq!(feed.show(&first), "");
+            second.change = "updated".to_owned();
+            assert!(feed.show(&second).contains("▌ WARNING"));
+            second.change = "resolved".to_owned();
+            assert!(feed.show(&second).contains("RESOLVED"));
+        }
+    }
+
     // Given blocks and lines in any order; one empty line is before each block and behind it.
     #[test]
     fn blocks_are_set_apart_once() {
@@ -426,6 +447,15 @@ mod tests {
         let kept = (feed.leading.len(), feed.order.len());
         assert_eq!(kept, (SHOWN_MAX, SHOWN_MAX));
         assert!(!feed.leading.contains_key("0"));
+        // One that is over leaves before older ones.
+        for (id, change) in [("7", "resolved"), ("new", "raised")] {
+            alert.change = change.to_owned();
+            alert.warning.id = id.to_owned();
+            alert.warning.incident = id.to_owned();
+            feed.show(&alert);
+        }
+        assert!(feed.leading.contains_key("1"));
+        assert!(!feed.leading.contains_key("7"));
     }
 
     // Given names and sentences that would steer the terminal; in blocks and lines they are shown, not obeyed.
