@@ -15,8 +15,9 @@ use crate::engine::warning::WarningState;
 use crate::json::{dollars, hex_id, rfc3339};
 use crate::store::alert::Alert;
 
-/// What Alertmanager writes as the end of an alert that has none: the zero of Go's clock.
-const NO_END: &str = "0001-01-01T00:00:00Z";
+/// What Alertmanager writes as the end of an alert that has none: the zero of Go's clock. Also the start of one whose sender's
+/// clock was never set, for which there is no other time that is the same in all revisions.
+const NO_TIME: &str = "0001-01-01T00:00:00Z";
 
 /// The labels by which alerts are one group, from the widest to the narrowest.
 const GROUP_BY: [&str; 4] = ["tenant", "service", "run_id", "incident"];
@@ -91,18 +92,23 @@ impl Message {
 impl MessageAlert {
     fn new(tenant: &str, alert: &Alert, external_url: &str) -> Self {
         let warning = &alert.warning;
-        let at = rfc3339(alert.at_ms.saturating_mul(1_000_000)).unwrap_or_default();
+        let ended_ns = alert.at_ms.saturating_mul(1_000_000);
         let resolved = warning.state == WarningState::Resolved;
         Self {
             status: if resolved { "resolved" } else { "firing" },
             labels: labels(tenant, alert),
             annotations: annotations(alert),
-            starts_at: rfc3339(warning.first_seen_ns).unwrap_or_else(|| at.clone()),
-            ends_at: if resolved { at } else { NO_END.to_owned() },
+            starts_at: time(Some(warning.first_seen_ns)),
+            // The sender's clock may be ahead of this one.
+            ends_at: time(resolved.then(|| ended_ns.max(warning.first_seen_ns))),
             generator_url: run_url(external_url, &alert.run_id),
             fingerprint: fingerprint(tenant, warning.id),
         }
     }
+}
+
+fn time(ns: Option<u64>) -> String {
+    ns.and_then(rfc3339).unwrap_or_else(|| NO_TIME.to_owned())
 }
 
 /// The warning's id. Runs of two tenants may have the same name, and with it warnings of the same id.
@@ -217,6 +223,41 @@ pub(super) fn idempotency_key(tenant: &str, alerts: &[Alert]) -> String {
         alerts => {
             let keys: Vec<_> = alerts.iter().map(key).collect();
             format!("{:032x}", xxh3_128(keys.join(",").as_bytes()))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::export::samples::{alert, resolved};
+
+    /// When an alert started and ended, as a request says it.
+    fn times(alert: &Alert) -> (String, String) {
+        let told = MessageAlert::new("", alert, "");
+        (told.starts_at, told.ends_at)
+    }
+
+    // Given a sender whose clock is ahead; the alert does not end before it starts.
+    #[test]
+    fn nothing_ends_before_it_starts() {
+        let mut end = resolved(1, 2);
+        end.warning.first_seen_ns = (end.at_ms + 300_000) * 1_000_000;
+        let (starts_at, ends_at) = times(&end);
+        assert_eq!(starts_at, "2026-11-21T14:08:22.600Z");
+        assert_eq!(ends_at, starts_at);
+    }
+
+    // Given a sender whose clock is not set; all revisions of a warning start at the same time.
+    #[test]
+    fn the_start_does_not_move() {
+        for first_seen_ns in [0, 1_000_000_000, 915_148_800_000_000_000] {
+            let (mut first, mut end) = (alert(1, 1), resolved(1, 2));
+            end.at_ms += 60_000;
+            for alert in [&mut first, &mut end] {
+                alert.warning.first_seen_ns = first_seen_ns;
+            }
+            assert_eq!(times(&first).0, times(&end).0, "{first_seen_ns}");
         }
     }
 }
