@@ -6,7 +6,8 @@ use clap::{Args, Subcommand};
 
 use super::ConfigArgs;
 use super::failure::{Failure, answer};
-use crate::config::{self, REFERENCE, Sources};
+use crate::config::{self, LogFormat, LogLevel, Logs, REFERENCE, Sources};
+use crate::telemetry;
 
 #[derive(Clone, Debug, Args)]
 pub(super) struct ValidateArgs {
@@ -24,6 +25,12 @@ pub(super) enum ConfigCommand {
 }
 
 pub(super) fn validate(args: &ValidateArgs) -> Result<(), Failure> {
+    // What is no mistake, and still to be known: certificates that end, keys that everybody may read.
+    let logs = Logs {
+        level: LogLevel::Warn,
+        format: LogFormat::Text,
+    };
+    let _ = telemetry::start(logs, None);
     let sources = Sources {
         file: Some(args.file.clone()),
         flags: Vec::new(),

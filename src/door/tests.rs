@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use axum::http::{HeaderMap, HeaderValue, header};
@@ -440,6 +440,44 @@ fn faults_are_named() {
     }
 }
 
+/// What this thread logs.
+#[derive(Clone, Default)]
+struct Log(Arc<Mutex<Vec<u8>>>);
+
+impl std::io::Write for Log {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        self.0.lock().unwrap().extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}
+
+/// Given a certificate that has ended and stays as it is; it is warned of when it is read, and once a day.
+#[tokio::test(start_paused = true)]
+async fn dates_are_looked_at_again() {
+    let log = Log::default();
+    let written = log.clone();
+    let lines = tracing_subscriber::fmt().with_writer(move || written.clone());
+    let _reading = tracing::subscriber::set_default(lines.finish());
+    let warnings = || {
+        let text = String::from_utf8(log.0.lock().unwrap().clone()).unwrap();
+        text.matches("clients refuse this certificate").count()
+    };
+    let dir = TempDir::new().unwrap();
+    let files = files(&dir, None);
+    install(&files, "expired");
+    let tls = Tls::read(&files).unwrap();
+    assert_eq!(warnings(), 1);
+    for (hours, expected) in [(0, 1), (23, 1), (1, 2), (1, 2), (23, 3)] {
+        tokio::time::advance(Duration::from_secs(hours * 3_600)).await;
+        tls.refresh();
+        assert_eq!(warnings(), expected, "{hours}");
+    }
+}
+
 /// Given a certificate by itself, with its issuer, and one that issued itself: its dates are seen, and nothing else of it.
 #[test]
 fn dates_of_certificates_are_seen() {
@@ -461,7 +499,9 @@ fn dates_of_certificates_are_seen() {
             Some(CertificateError::NotValidYetContext { .. })
         ));
     }
-    assert_eq!(out_of_date(&chain, at(2030)), None);
+    for certificates in [&own, &chain] {
+        assert_eq!(out_of_date(certificates, at(2030)), None);
+    }
     let selfmade = vec![certificate("expired")];
     let ended = out_of_date(&selfmade, at(2030));
     assert!(matches!(

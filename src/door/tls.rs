@@ -11,6 +11,7 @@ use rustls::pki_types::{CertificateDer, UnixTime};
 use rustls::server::danger::ClientCertVerifier;
 use rustls::server::{ParsedCertificate, WebPkiClientVerifier};
 use rustls::{CertificateError, RootCertStore, ServerConfig, SupportedProtocolVersion, version};
+use tokio::time::Instant;
 
 use super::pem::{NOT_ITS_KEY, certificates_in, key_in};
 use super::seldom::Seldom;
@@ -21,6 +22,9 @@ const PROTOCOLS: [&[u8]; 2] = [b"h2", b"http/1.1"];
 
 /// How long before its end a certificate is warned of: two weeks, which is time to make another.
 const NOTICE: Duration = Duration::from_secs(14 * 24 * 60 * 60);
+
+/// How often the dates of certificates are looked at that stay as they are.
+const LOOK_AGAIN: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// Where the certificates of a door are, all in PEM.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -56,6 +60,8 @@ struct Contents {
 pub(super) struct Tls {
     files: TlsFiles,
     current: Mutex<(Contents, Arc<ServerConfig>)>,
+    /// When the dates of these were looked at.
+    looked: Mutex<Instant>,
     trouble: Seldom,
 }
 
@@ -74,6 +80,7 @@ impl Tls {
         Ok(Self {
             files: files.clone(),
             current: Mutex::new((contents, config)),
+            looked: Mutex::new(Instant::now()),
             trouble: Seldom::default(),
         })
     }
@@ -116,8 +123,9 @@ impl Tls {
         });
         let cert_file = self.files.cert_file.display();
         match fresh {
-            Ok(None) => {}
+            Ok(None) => self.look_again(),
             Ok(Some(fresh)) => {
+                *self.looked.lock().unwrap_or_else(PoisonError::into_inner) = Instant::now();
                 *self.current.lock().unwrap_or_else(PoisonError::into_inner) = fresh;
                 tracing::info!(%cert_file, "the certificates have changed; new connections use them");
             }
@@ -126,6 +134,19 @@ impl Tls {
                     tracing::warn!(%cert_file, %fault, times, "the certificates cannot be used; the old ones stay");
                 }
             }
+        }
+    }
+
+    /// Looks at the dates of what has not changed, once a day.
+    fn look_again(&self) {
+        let mut looked = self.looked.lock().unwrap_or_else(PoisonError::into_inner);
+        if looked.elapsed() < LOOK_AGAIN {
+            return;
+        }
+        *looked = Instant::now();
+        let current = self.current.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Ok(certificates) = certificates_in(&current.0.cert) {
+            warn_of_dates(&self.files.cert_file, &certificates);
         }
     }
 }
@@ -193,7 +214,8 @@ fn warn_of_dates(cert_file: &Path, certificates: &[CertificateDer<'_>]) {
     }
 }
 
-/// What is wrong with the dates of a chain at a time, for a client that trusts its last certificate.
+/// What is wrong with the dates of a chain at a time, for a client that trusts its last certificate, and with nothing else: the
+/// issuer need not be among them.
 pub(super) fn out_of_date(
     certificates: &[CertificateDer<'_>],
     at: UnixTime,
@@ -211,7 +233,10 @@ pub(super) fn out_of_date(
             .all,
     );
     match verified {
-        Err(rustls::Error::InvalidCertificate(fault)) => Some(fault),
+        Err(rustls::Error::InvalidCertificate(
+            fault @ (CertificateError::ExpiredContext { .. }
+            | CertificateError::NotValidYetContext { .. }),
+        )) => Some(fault),
         _ => None,
     }
 }

@@ -327,11 +327,20 @@ fn a_certificate_that_ended_is_warned_of() {
         }
     };
     install("expired");
-    let (_directory, daemon) = configured(&format!(
+    let (config_directory, daemon) = configured(&format!(
         "receivers: {{otlp: {{protocols: {{grpc: {{tls: {{cert_file: {}, key_file: {}}}}}}}}}}}\n",
         certificate.display(),
         key.display()
     ));
+    let config = config_directory.path().join("eddy.yaml");
+    let checked = eddy().arg("validate").arg(config).output();
+    let checked = checked.expect("the program runs");
+    assert!(checked.status.success(), "{checked:?}");
+    let told = String::from_utf8_lossy(&checked.stderr);
+    assert!(
+        told.contains("clients refuse this certificate from its end on"),
+        "{told}"
+    );
     let said = || daemon.stderr.lock().expect("whole").clone();
     assert!(
         said().contains("clients refuse this certificate from its end on"),
