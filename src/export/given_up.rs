@@ -1,7 +1,7 @@
 //! Alerts that an exporter has given up, or verdicts of the guard, and how many of them the log has not told of yet.
 //!
 //! Whoever gives something up adds it. The first is told of at once, and what follows a minute later at the earliest, with the
-//! number of all since the line before and the newest reason: nobody is left to find a loss in the metrics alone, and a receiver
+//! number of all since the line before, a line for each reason: nobody is left to find a loss in the metrics alone, and a receiver
 //! that refuses everything does not fill the log. What has not been told when the exporter ends is told then.
 
 use std::future::pending;
@@ -9,6 +9,10 @@ use std::future::pending;
 use tokio::time::{Instant, sleep_until};
 
 use super::LOG_EVERY;
+
+/// Reasons that are told of by themselves; what is lost for further ones is told of as [`OTHERS`].
+const REASONS_MAX: usize = 4;
+const OTHERS: &str = "for other reasons";
 
 /// What is given up.
 #[derive(Clone, Copy, Debug)]
@@ -22,10 +26,8 @@ pub(super) enum What {
 pub(super) struct GivenUp {
     exporter: String,
     what: What,
-    /// How many were given up since the newest line.
-    untold: u64,
-    /// Why the newest of them were.
-    reason: String,
+    /// How many were given up since the newest line, by why they were.
+    untold: Vec<(String, u64)>,
     /// When the newest line was written.
     told: Option<Instant>,
 }
@@ -35,24 +37,29 @@ impl GivenUp {
         Self {
             exporter: exporter.to_owned(),
             what,
-            untold: 0,
-            reason: String::new(),
+            untold: Vec::new(),
             told: None,
         }
     }
 
     /// Adds so many that are lost to the receiver. True if they have been told of.
-    pub(super) fn add(&mut self, lost: u64, reason: String) -> bool {
-        self.untold += lost;
-        self.reason = reason;
+    pub(super) fn add(&mut self, lost: u64, mut reason: String) -> bool {
+        let is_known = self.untold.iter().any(|(known, _)| *known == reason);
+        if !is_known && self.untold.len() >= REASONS_MAX {
+            OTHERS.clone_into(&mut reason);
+        }
+        match self.untold.iter_mut().find(|(known, _)| *known == reason) {
+            Some((_, untold)) => *untold += lost,
+            None => self.untold.push((reason, lost)),
+        }
         self.tell_if_due();
-        self.untold == 0
+        self.untold.is_empty()
     }
 
     /// Comes when there is something to tell and it may be told; not at all where everything is.
     pub(super) async fn due(&self) {
         match self.told {
-            Some(told) if self.untold > 0 => sleep_until(told + LOG_EVERY).await,
+            Some(told) if !self.untold.is_empty() => sleep_until(told + LOG_EVERY).await,
             _ => pending().await,
         }
     }
@@ -64,28 +71,24 @@ impl GivenUp {
     }
 
     fn tell(&mut self) {
-        if self.untold == 0 {
-            return;
+        let exporter = &self.exporter;
+        for (reason, lost) in std::mem::take(&mut self.untold) {
+            self.told = Some(Instant::now());
+            match self.what {
+                What::Alerts => tracing::error!(
+                    exporter,
+                    alerts = lost,
+                    reason,
+                    "alerts are given up and lost to their receiver: look whether it is there, and what it has against them"
+                ),
+                What::Verdicts => tracing::warn!(
+                    exporter,
+                    verdicts = lost,
+                    reason,
+                    "verdicts of the guard are lost to their receiver: look whether it is there, and what it has against them"
+                ),
+            }
         }
-        let Self {
-            exporter, reason, ..
-        } = &*self;
-        match self.what {
-            What::Alerts => tracing::error!(
-                exporter,
-                alerts = self.untold,
-                reason,
-                "alerts are given up and lost to their receiver: look whether it is there, and what it has against them"
-            ),
-            What::Verdicts => tracing::warn!(
-                exporter,
-                verdicts = self.untold,
-                reason,
-                "verdicts of the guard are lost to their receiver: look whether it is there, and what it has against them"
-            ),
-        }
-        self.untold = 0;
-        self.told = Some(Instant::now());
     }
 }
 

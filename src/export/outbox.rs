@@ -9,12 +9,13 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::given_up::{GivenUp, What};
 use super::retry::{Attempts, Tried};
 use super::settings::{ExporterSettings, Retry};
-use super::{Answer, Entry, Sink, StartError, shortened};
+use super::{Answer, Entry, Sink, StartError, is_due, shortened};
 use crate::store::alert::Alert;
 use crate::store::{Store, StoreError};
 use crate::telemetry::spans;
@@ -36,6 +37,9 @@ pub(super) struct Outbox {
     given_up: GivenUp,
     /// Whether the log has a trouble that is not said to be over.
     trouble_told: bool,
+    /// Why alerts waited when that was last logged, since they were delivered, and when it was.
+    failure_told: Option<String>,
+    failure_logged: Option<Instant>,
     /// Held by `Exporters` too, which shows it.
     entry: Entry,
     /// Cancelled by `Exporters::drain`.
@@ -72,6 +76,8 @@ impl Outbox {
             together,
             given_up,
             trouble_told: false,
+            failure_told: None,
+            failure_logged: None,
             entry,
             leaving,
         };
@@ -232,10 +238,12 @@ impl Outbox {
         }
     }
 
-    /// Logs a failure where it is news; a receiver that is away for a day fails many hundred times with the same words.
+    /// Logs a failure where it is news, once a minute at most; a receiver that is away for a day fails many hundred times, with the
+    /// same words or with others each time.
     fn note_failure(&mut self, reason: &str) {
         let reason = shortened(reason);
-        if self.entry.progress().last_error.as_ref() != Some(&reason) {
+        if self.failure_told.as_ref() != Some(&reason) && is_due(&mut self.failure_logged) {
+            self.failure_told = Some(reason.clone());
             self.trouble_told = true;
             tracing::warn!(
                 exporter = self.entry.name,
@@ -261,6 +269,7 @@ impl Outbox {
         if std::mem::take(&mut self.trouble_told) {
             tracing::info!(exporter = self.entry.name, "alerts are delivered again");
         }
+        self.failure_told = None;
         self.entry.update(|progress| progress.last_error = None);
     }
 }

@@ -10,6 +10,7 @@ use std::time::Duration;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
+use super::given_up::{GivenUp, What};
 use super::samples::{alert, publish, resolved, store, store_of, wait_for};
 use super::{Answer, ExporterSettings, Exporters, Kind, Progress, Retry, StartError, start};
 use crate::store::alert::Alert;
@@ -596,6 +597,78 @@ async fn refusals_do_not_fill_the_log() {
     exporters.drain(soon()).await;
     drop(exporters);
     assert_eq!(log.losses().iter().sum::<u64>(), 602);
+}
+
+// Given a receiver that is away for ten minutes and says so in other words each time; the log has a line a minute.
+#[tokio::test(start_paused = true)]
+async fn changing_words_do_not_fill_the_log() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let store = store(dir.path());
+    let log = Log::default();
+    let _reading = log.read();
+    let busy = |receiver: Scripted, nth: u32| {
+        let answer = Answer::Later {
+            reason: format!("request {nth} is too much"),
+            after: Some(Duration::from_secs(10)),
+        };
+        receiver.then(Step::Say(answer))
+    };
+    let receiver = (0..60).fold(Scripted::default(), busy);
+    let exporters = start_all(
+        &store,
+        vec![ExporterSettings {
+            retry: Retry {
+                initial: Duration::from_secs(1),
+                max: Duration::from_secs(1),
+                max_elapsed: None,
+            },
+            ..receiver.exporter("pager")
+        }],
+    );
+    publish(&store, vec![alert(1, 1)]).await;
+    while exporters.status()[0].queue > 0 {
+        tokio::time::sleep(Duration::from_secs(1)).await;
+    }
+    let told = |part: &str| {
+        let lines = log.lines();
+        let told = lines
+            .iter()
+            .filter(|line| line["message"].to_string().contains(part));
+        told.count()
+    };
+    assert_eq!(told("cannot be delivered"), 10, "{log:?}");
+    assert_eq!(told("delivered again"), 1, "{log:?}");
+}
+
+// Given losses for several reasons within a minute; the log tells how many there were for each.
+#[tokio::test(start_paused = true)]
+async fn losses_are_told_of_by_their_reasons() {
+    let log = Log::default();
+    let _reading = log.read();
+    let mut given_up = GivenUp::new("pager", What::Alerts);
+    for (lost, reason) in [(1, "first"), (2, "400"), (3, "413"), (4, "400")] {
+        given_up.add(lost, reason.to_owned());
+    }
+    for reason in 0..10 {
+        given_up.add(1, format!("request {reason}"));
+    }
+    drop(given_up);
+    let lines = log.lines();
+    let told = lines
+        .iter()
+        .map(|line| (line["reason"].as_str(), line["alerts"].as_u64()));
+    let told: Vec<_> = told
+        .map(|(reason, lost)| (reason.expect("a reason"), lost.expect("a number")))
+        .collect();
+    let expected = [
+        ("first", 1),
+        ("400", 6),
+        ("413", 3),
+        ("request 0", 1),
+        ("request 1", 1),
+        ("for other reasons", 8),
+    ];
+    assert_eq!(told, expected);
 }
 
 /// What the exporters of a test log.
