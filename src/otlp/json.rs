@@ -222,6 +222,10 @@ mod tests {
                 Reason::TraceId,
             ),
             (r#"{"traceId":7}"#, Reason::Malformed),
+            ("null", Reason::Malformed),
+            ("7", Reason::Malformed),
+            (r#""text""#, Reason::Malformed),
+            ("[]", Reason::Malformed),
             (r#"{"attributes":"none"}"#, Reason::Malformed),
             (r#"{"attributes":[null]}"#, Reason::Malformed),
             (r#"{"attributes":[{"key":"\ud800"}]}"#, Reason::Malformed),
@@ -273,6 +277,12 @@ mod tests {
             let expected = format!("`resourceSpans[1].scopeSpans[0].spans[1].{expected}");
             assert_eq!(fault(spans), Some(expected));
         }
+        assert_eq!(
+            fault("null").as_deref(),
+            Some(
+                "`resourceSpans[1].scopeSpans[0].spans[1]`: invalid type: null, expected an object"
+            )
+        );
         let nested = r#"{"arrayValue":{"values":["#.repeat(50) + &"]}}".repeat(50);
         let deep = format!(r#"{{"attributes":[{{"value":{nested}}}]}}"#);
         let long = format!(r#"{{"kind":"{}"}}"#, "é".repeat(1000));
@@ -292,10 +302,6 @@ mod tests {
             (
                 r#"{"resourceSpans":[null]}"#.to_owned(),
                 "invalid type: null, expected an object at line 1 column 22",
-            ),
-            (
-                spans("[null]"),
-                "each of `spans` must be an object at line 1 column 48",
             ),
             (
                 spans("7"),
@@ -460,7 +466,6 @@ mod tests {
     fn misplaced_requests_are_refused() {
         assert!(traces_to_bytes(r#"{"resourceLogs":[]}"#).is_err());
         assert!(logs_to_bytes(r#"{"resourceSpans":[]}"#).is_err());
-        assert!(traces_to_bytes(r#"{"resourceSpans":[{"scopeSpans":[{"spans":[7]}]}]}"#).is_err());
         assert!(traces_to_bytes("[]").is_err());
     }
 }

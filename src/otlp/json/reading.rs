@@ -293,19 +293,13 @@ impl<'de> Visitor<'de> for Member<'_> {
     }
 }
 
-/// Reads an item from its own text, so that one that cannot be read costs itself alone.
-fn read_item<E: Error>(
+/// Reads an item from its own text, so that one that cannot be read costs itself alone, also where it is no object.
+fn read_item<E>(
     text: &str,
     place: &Place<'_>,
     (shape, stand_in): (&'static Shape, &[u8]),
     out: &mut Written,
 ) -> Result<(), E> {
-    if !text.starts_with('{') {
-        let name = place.field.name;
-        return Err(E::custom(format_args!(
-            "each of `{name}` must be an object"
-        )));
-    }
     encode_key(
         place.field.number,
         WireType::LengthDelimited,
