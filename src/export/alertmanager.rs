@@ -162,6 +162,8 @@ fn annotations(alert: &Alert) -> Texts {
         ("change", alert.change.name().to_owned()),
         ("count", warning.count.to_string()),
         ("revision", warning.revision.to_string()),
+        // By which it can be asked for; with a tenant, the fingerprint is another.
+        ("warning_id", hex_id(warning.id)),
         ("score", alert.score.to_string()),
     ]);
     if warning.tokens > 0 {

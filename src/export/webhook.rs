@@ -488,7 +488,7 @@ mod tests {
                     "reason": "The same question gets the same answer.",
                     "advice": "Give the agent the earlier result.",
                     "change": "updated", "count": "5", "revision": "2", "score": "75", "tokens": "12440",
-                    "cost_usd": "0.0812",
+                    "cost_usd": "0.0812", "warning_id": "00000000000000ab",
                 },
                 "startsAt": "2026-11-21T14:01:02.000Z", "endsAt": "0001-01-01T00:00:00Z",
                 "generatorURL": "http://eddy.example:4319/v1/runs/4bf92f3577b34da6a3ce929d0e0e4736",
@@ -530,6 +530,9 @@ mod tests {
         let of = |place: usize| &requests[place].1["alerts"][0];
         assert_eq!(of(0)["labels"]["tenant"], "blue");
         assert_eq!(of(2)["labels"].get("tenant"), None);
+        for place in 0..3 {
+            assert_eq!(of(place)["annotations"]["warning_id"], "00000000000000ab");
+        }
         assert_ne!(of(0)["fingerprint"], of(1)["fingerprint"]);
         assert_ne!(requests[0].1["groupKey"], requests[1].1["groupKey"]);
     }
