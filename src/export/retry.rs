@@ -118,16 +118,25 @@ fn random_share() -> f64 {
     (random >> 11) as f64 / (1_u64 << 53) as f64
 }
 
-/// The wait that a `Retry-After` header asks for: seconds, or a date as HTTP writes it (`Sun, 06 Nov 1994 08:49:37 GMT`).
+/// The wait that a `Retry-After` header asks for: seconds, or a date in one of the three forms that HTTP has
+/// (`Sun, 06 Nov 1994 08:49:37 GMT`, `Sunday, 06-Nov-94 08:49:37 GMT`, `Sun Nov  6 08:49:37 1994`).
 pub(super) fn retry_after(header: &str, now: SystemTime) -> Option<Duration> {
     if let Ok(seconds) = header.trim().parse() {
         return Some(Duration::from_secs(seconds));
     }
-    let mut words = header.split_whitespace().skip(1);
-    let (day, month, year, time) = (words.next()?, words.next()?, words.next()?, words.next()?);
+    let words: Vec<_> = header
+        .split([' ', '-'])
+        .filter(|word| !word.is_empty())
+        .collect();
+    let ([_, day, month, year, time, "GMT"] | [_, month, day, time, year]) = words[..] else {
+        return None;
+    };
     let months = "JanFebMarAprMayJunJulAugSepOctNovDec";
     let month = months.find(month)? / 3 + 1;
-    let at = humantime::parse_rfc3339(&format!("{year}-{month:02}-{day}T{time}Z")).ok()?;
+    // A year of two digits is no more than fifty years ahead, which no wait is, either.
+    let century = if year.len() == 2 { "20" } else { "" };
+    let date = format!("{century}{year}-{month:02}-{day:0>2}T{time}Z");
+    let at = humantime::parse_rfc3339(&date).ok()?;
     Some(at.duration_since(now).unwrap_or_default())
 }
 
@@ -207,13 +216,18 @@ mod tests {
         assert_eq!(attempts.next_wait(hour), None);
     }
 
-    // Given both forms of the header; nonsense names no time.
+    // Given all forms of the header; nonsense names no time.
     #[test]
     fn retry_after_is_read() {
         let now = humantime::parse_rfc3339("1994-11-06T08:49:00Z").expect("a time");
         assert_eq!(retry_after("120", now), Some(Duration::from_secs(120)));
         let date = "Sun, 06 Nov 1994 08:49:37 GMT";
         assert_eq!(retry_after(date, now), Some(Duration::from_secs(37)));
+        let old = "Sun Nov  6 08:49:37 1994";
+        assert_eq!(retry_after(old, now), Some(Duration::from_secs(37)));
+        let now_2026 = humantime::parse_rfc3339("2026-11-06T08:49:00Z").expect("a time");
+        let older = "Friday, 06-Nov-26 08:49:37 GMT";
+        assert_eq!(retry_after(older, now_2026), Some(Duration::from_secs(37)));
         let past = "Sat, 05 Nov 1994 08:49:37 GMT";
         assert_eq!(retry_after(past, now), Some(Duration::ZERO));
         for nonsense in [
