@@ -188,9 +188,34 @@ fn common<'a>(mut maps: impl Iterator<Item = &'a Texts>) -> Texts {
 fn label_set(labels: &Texts) -> String {
     let labels: Vec<_> = labels
         .iter()
-        .map(|(name, text)| format!("{name}={text:?}"))
+        .map(|(name, text)| format!("{name}=\"{}\"", escaped(text)))
         .collect();
     format!("{{{}}}", labels.join(", "))
+}
+
+/// A text as Go writes it between quotes, as far as it can be seen: marks that belong to a letter stay with it.
+fn escaped(text: &str) -> String {
+    let mut escaped = String::with_capacity(text.len());
+    for char in text.chars() {
+        match char {
+            '"' | '\\' => escaped.extend(['\\', char]),
+            '\u{7}' => escaped.push_str("\\a"),
+            '\u{8}' => escaped.push_str("\\b"),
+            '\u{c}' => escaped.push_str("\\f"),
+            '\n' => escaped.push_str("\\n"),
+            '\r' => escaped.push_str("\\r"),
+            '\t' => escaped.push_str("\\t"),
+            '\u{b}' => escaped.push_str("\\v"),
+            '\0'..='\u{7f}' if char.is_control() => {
+                let _ = write!(escaped, "\\x{:02x}", u32::from(char));
+            }
+            char if char.is_control() => {
+                let _ = write!(escaped, "\\u{:04x}", u32::from(char));
+            }
+            char => escaped.push(char),
+        }
+    }
+    escaped
 }
 
 /// The run on the API address; empty where that is not known.
@@ -238,6 +263,21 @@ mod tests {
     fn times(alert: &Alert) -> (String, String) {
         let told = MessageAlert::new("", alert, "");
         (told.starts_at, told.ends_at)
+    }
+
+    // Given a label with all sorts of characters; the group's key has it as Prometheus writes it.
+    #[test]
+    fn a_group_key_is_written_as_prometheus_writes_it() {
+        let mut alert = alert(1, 1);
+        alert.service = Some("e\u{301}té \"q\" \\ \n\t\u{1b}\u{7}\u{85}'".into());
+        let message = Message::new("pager", "", None, &[alert]);
+        let expected =
+            r#"service="e\u{301}té \"q\" \\ \n\t\x1b\a\u0085'"}"#.replace("\\u{301}", "\u{301}");
+        assert!(
+            message.group_key.ends_with(&expected),
+            "{}",
+            message.group_key
+        );
     }
 
     // Given a sender whose clock is ahead; the alert does not end before it starts.
