@@ -179,6 +179,26 @@ fn read_scope_name<'a>(message: &'a [u8], before: &'a str) -> Result<&'a str, Re
     Ok(name)
 }
 
+/// Whether an `ExportMetricsServiceRequest` is one, as far as the framing of its metrics tells: what they hold is not looked at.
+///
+/// # Errors
+/// [`Problem::Undecodable`].
+pub fn check_metrics(request: &[u8]) -> Result<(), Problem> {
+    // They are numbered as spans are.
+    for item in Items::of(request, &Limits::default()) {
+        match item {
+            Ok(metric) => {
+                for field in Fields::of(metric) {
+                    field?;
+                }
+            }
+            Err(problem @ Problem::Undecodable(_)) => return Err(problem),
+            Err(_) => {}
+        }
+    }
+    Ok(())
+}
+
 /// Cuts a recording, requests that are each preceded by their length as a varint, into its requests. Ends after an error.
 #[must_use]
 pub fn delimited(bytes: &[u8]) -> Delimited<'_> {

@@ -24,7 +24,7 @@ mod span;
 mod value;
 mod wire;
 
-pub use envelope::{Delimited, delimited};
+pub use envelope::{Delimited, check_metrics, delimited};
 pub use log::{LogView, Logs, logs};
 pub use span::{EventView, Events, LinkView, Links, SpanView, Spans, Status, spans};
 pub use value::{ArrayView, Attributes, Elements, MapView, Pairs, ValueView};
@@ -36,7 +36,8 @@ pub enum Signal {
     Traces,
     /// `ExportLogsServiceRequest`.
     Logs,
-    /// `ExportMetricsServiceRequest`: accepted and not read, for a refusal would make some senders repeat it forever.
+    /// `ExportMetricsServiceRequest`: accepted and not read, for a refusal would make some senders repeat it forever. Where it
+    /// goes on to others, its framing is looked at ([`check_metrics`]).
     Metrics,
 }
 

@@ -420,8 +420,12 @@ async fn tokens_are_asked_for() {
     assert_eq!(answer.status, 401, "paths are not told to strangers");
 }
 
+/// A request with a metric named `n`.
+const METRIC: &[u8] = b"\x0a\x07\x12\x05\x12\x03\x0a\x01n";
+
 /// Given somebody to whom requests are passed on, each gets there once it is acknowledged, as protobuf: spans, metrics too,
-/// and JSON with everything that it said. What is refused does not, for it comes again.
+/// and JSON with everything that it said. What is refused does not, for it comes again or, as metrics that are none, cannot be
+/// used.
 #[tokio::test]
 async fn what_is_acknowledged_is_passed_on() {
     let passed = Arc::<Mutex<Vec<_>>>::default();
@@ -452,12 +456,24 @@ async fn what_is_acknowledged_is_passed_on() {
         posted("/v1/traces", PROTOBUF, spans.encode_to_vec()),
         posted("/v1/traces", JSON, json),
         posted("/v1/metrics", JSON, metrics.to_string().into_bytes()),
-        posted("/v1/metrics", PROTOBUF, vec![1, 2, 3]),
+        posted("/v1/metrics", PROTOBUF, METRIC.to_vec()),
     ] {
         assert_eq!(send(&intake, request).await.status, 200);
     }
-    let wrong = posted("/v1/metrics", JSON, b"[]".to_vec());
-    assert_eq!(send(&intake, wrong).await.status, 400);
+    let broken = [
+        &METRIC[..METRIC.len() - 1],
+        b"\xff\xff\xff",
+        b"\x0a\x05\x12\x03\x12\x01\xff",
+    ];
+    for (content_type, wrong) in [
+        (JSON, &b"[]"[..]),
+        (PROTOBUF, broken[0]),
+        (PROTOBUF, broken[1]),
+        (PROTOBUF, broken[2]),
+    ] {
+        let wrong = posted("/v1/metrics", content_type, wrong.to_vec());
+        assert_eq!(send(&intake, wrong).await.status, 400);
+    }
     let passed = passed.lock().unwrap();
     let [one, two, three, four] = &passed[..] else {
         panic!("{} were passed on", passed.len())
@@ -465,7 +481,7 @@ async fn what_is_acknowledged_is_passed_on() {
     assert_eq!(*one, (Signal::Traces, spans.encode_to_vec()));
     let from_json = ExportTraceServiceRequest::decode(&*two.1).unwrap();
     assert_eq!((two.0, from_json), (Signal::Traces, spans));
-    assert_eq!(*four, (Signal::Metrics, vec![1, 2, 3]));
+    assert_eq!(*four, (Signal::Metrics, METRIC.to_vec()));
     let metrics = ExportMetricsServiceRequest::decode(&*three.1).unwrap();
     let resource = &metrics.resource_metrics[0];
     assert_eq!(

@@ -341,7 +341,13 @@ impl Intake {
                     tally.pause().await;
                 }
             }
-            Signal::Metrics => return Ok(Accepted::default()),
+            Signal::Metrics => {
+                if self.passes_on() {
+                    let checked = otlp::check_metrics(request);
+                    checked.map_err(|problem| Refused::Invalid(problem.to_string()))?;
+                }
+                return Ok(Accepted::default());
+            }
         }
         tally.count(self.counters(), signal);
         let accepted = tally.verdict(written)?;
