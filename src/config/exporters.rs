@@ -249,7 +249,11 @@ fn otlp_logs(name: &str, otlp: &shape::OtlpLogs, check: &mut Checker<'_>) -> Otl
 fn webhook(name: &str, webhook: &shape::Webhook, check: &mut Checker<'_>) -> WebhookSettings {
     check.url(&["exporters", name, "url"], &webhook.url);
     if let Some(url) = &webhook.external_url {
-        check.url(&["exporters", name, "external_url"], url);
+        let path = ["exporters", name, "external_url"];
+        check.url(&path, url);
+        if url.contains(['?', '#']) {
+            check.wrong(&path, "must end with its path, behind which links go on");
+        }
     }
     if webhook.max_alerts == 0 {
         check.wrong(&["exporters", name, "max_alerts"], "must be 1 or more");

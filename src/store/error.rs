@@ -1,5 +1,6 @@
 //! What can go wrong with the store, told apart by what the caller can do about it.
 
+use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -118,6 +119,18 @@ impl StoreError {
             path: path.into(),
             source: Arc::new(source),
         }
+    }
+
+    /// Of a directory that cannot be made. Of a link that leads nowhere the system only says that there is something.
+    pub(super) fn no_directory(dir: &Path, error: io::Error) -> Self {
+        let error = match fs::read_link(dir) {
+            Ok(to) => {
+                let why = format!("it is a link to {}, which is not there", to.display());
+                io::Error::new(error.kind(), why)
+            }
+            Err(_) => error,
+        };
+        Self::io("cannot make the directory", dir, error)
     }
 
     /// Whether the disk is full, broken or read-only for now: what was to be done may be done later, without anybody changing

@@ -89,8 +89,7 @@ pub(super) struct Opened {
 /// Opens a data directory, which is made if it is not there. A damaged database in it is set aside, and another one made
 /// from what is still good ([`rebuild`]).
 pub(super) fn open(dir: &Path, options: &Options) -> Result<Opened, StoreError> {
-    fs::create_dir_all(dir)
-        .map_err(|error| StoreError::io("cannot make the directory", dir, error))?;
+    fs::create_dir_all(dir).map_err(|error| StoreError::no_directory(dir, error))?;
     let said = said_format(dir)?;
     if said.is_none() {
         refuse_foreign(dir)?;

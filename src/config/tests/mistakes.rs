@@ -314,6 +314,10 @@ fn exporters_that_cannot_be_are_named() {
         &["3:5: exporters.webhook.url: expected an http:// or https:// address, found `ftp://x`"],
     );
     check(
+        "exporters:\n  webhook:\n    url: http://x\n    external_url: http://h/?q=1",
+        &["4:5: exporters.webhook.external_url: must end with its path, behind which links go on"],
+    );
+    check(
         "exporters:\n  webhook:\n    url: http://x\n    token: a\n    token_file: b",
         &["5:5: exporters.webhook.token_file: `token` is given too"],
     );
@@ -456,6 +460,10 @@ fn what_cannot_be_read_is_named() {
     check(
         "service: {api\n",
         &["1:10: not readable as YAML: unclosed bracket"],
+    );
+    check(
+        ": : bad yaml [",
+        &["1:1: not readable as YAML: a key is missing before `:`"],
     );
     check(
         "service:\n\tapi: {}",

@@ -31,6 +31,20 @@ fn a_stale_lock_file_does_not_block() {
     assert_eq!(text, format!("pid {}\n", std::process::id()));
 }
 
+/// Given a link that leads nowhere in place of the directory, it is said to be one.
+#[cfg(unix)]
+#[test]
+fn a_link_that_leads_nowhere_is_told_of() {
+    let dir = TempDir::new().unwrap();
+    let link = dir.path().join("data");
+    std::os::unix::fs::symlink("/nowhere/eddy", &link).unwrap();
+    let Err(StoreError::Io { source, .. }) = Store::open(&link, &options()) else {
+        panic!("there is no directory");
+    };
+    let told = source.to_string();
+    assert_eq!(told, "it is a link to /nowhere/eddy, which is not there");
+}
+
 /// Given a directory with other people's files, it is refused and left as it was.
 #[test]
 fn a_foreign_directory_is_left_alone() {
