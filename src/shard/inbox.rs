@@ -84,6 +84,20 @@ pub(super) struct Release {
 
 /// What waits in a shard's second inbox.
 pub(super) enum Query {
+    /// Something of runs is to be shown.
+    Look(Look),
+    /// Runs of the index, to be looked at and perhaps forgotten. Answers how many were.
+    Review {
+        keys: Vec<IndexKey>,
+        why: Review,
+        reply: oneshot::Sender<u64>,
+    },
+    /// Finish what waits, save, and end.
+    Stop { done: Done },
+}
+
+/// What is to be shown.
+pub(super) enum Look {
     /// These runs, where their states are in memory.
     Views {
         run_ids: Vec<Text>,
@@ -100,14 +114,6 @@ pub(super) enum Query {
         run_id: Text,
         reply: oneshot::Sender<watch::Receiver<Option<RunView>>>,
     },
-    /// Runs of the index, to be looked at and perhaps forgotten. Answers how many were.
-    Review {
-        keys: Vec<IndexKey>,
-        why: Review,
-        reply: oneshot::Sender<u64>,
-    },
-    /// Finish what waits, save, and end.
-    Stop { done: Done },
 }
 
 /// Which runs a review forgets, besides those that nobody has heard of for the retention time.

@@ -2,8 +2,11 @@
 //!
 //! A run that is in memory is shown by its shard, between two turns; any other is read from the store by whoever asks,
 //! so that a long list holds up no shard. A state leaves memory only once it is saved, so one of the two has the newest.
+//! Those who ask at the same time are answered together: where the shard knows more than what is on disk, one commit serves
+//! all of them and the reports that wait, so that no number of questions keeps reports from being taken.
 
 use futures_util::{Stream, StreamExt, future, stream};
+use tokio::sync::{oneshot, watch};
 use tokio_stream::wrappers::WatchStream;
 
 use crate::engine::event::{Text, TraceId};
@@ -14,8 +17,10 @@ use crate::store::records::decode_run;
 use crate::store::{IndexKey, StoreError};
 
 use super::Shared;
-use super::inbox::Query;
+use super::inbox::{Look, Query};
 use super::router::bounded;
+use super::turn::Batch;
+use super::worker::Worker;
 
 /// Most runs on a page.
 pub const PAGE_SIZE_MAX: usize = 1_000;
@@ -25,6 +30,12 @@ const EXAMINED_MAX: usize = 1_000;
 
 /// Runs looked at together: a shard shows its share of them between two turns.
 const TOGETHER: usize = 100;
+
+/// Runs from which a shard looks for no further queries before it shows them: some milliseconds of work.
+const SHOWN_TOGETHER: usize = 128;
+
+/// Tells one who asked what was seen for him.
+type Telling = Box<dyn FnOnce(&mut Worker) -> Result<(), StoreError> + Send>;
 
 /// Which runs to list. What is left empty does not matter.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -132,7 +143,8 @@ impl Shared {
             }
             let run_ids = places.iter().map(|place| run_ids[*place].clone()).collect();
             // A shard that has ended shows nothing; what is on disk remains.
-            let shown = desk.ask(|reply| Query::Views { run_ids, reply }).await;
+            let look = |reply| Query::Look(Look::Views { run_ids, reply });
+            let shown = desk.ask(look).await;
             for (place, view) in places.into_iter().zip(shown.unwrap_or_default()) {
                 views[place] = view;
             }
@@ -152,10 +164,12 @@ impl Shared {
         warning: u64,
     ) -> Result<Option<Explanation>, StoreError> {
         let desk = self.desk_of(run_id);
-        let asked = desk.ask(|reply| Query::Explain {
-            run_id: run_id.clone(),
-            warning,
-            reply,
+        let asked = desk.ask(|reply| {
+            Query::Look(Look::Explain {
+                run_id: run_id.clone(),
+                warning,
+                reply,
+            })
         });
         if let Some(explanation) = asked.await.flatten() {
             return Ok(Some(explanation));
@@ -178,13 +192,130 @@ impl Shared {
     }
 }
 
+impl Look {
+    /// How many runs are looked at for it.
+    fn runs(&self) -> usize {
+        match self {
+            Self::Views { run_ids, .. } => run_ids.len(),
+            Self::Explain { .. } | Self::Watch { .. } => 1,
+        }
+    }
+}
+
+impl Worker {
+    /// Answers a query, and with it those that wait, up to a number: what they show is on disk by then. Returns whether the
+    /// shard is to end.
+    pub(super) async fn answer(&mut self, first: Query) -> Result<bool, StoreError> {
+        let (mut looks, mut runs) = (Vec::new(), 0);
+        let mut next = Some(first);
+        while let Some(Query::Look(look)) = next {
+            runs += look.runs();
+            looks.push(look);
+            let more = (runs < SHOWN_TOGETHER).then(|| self.tray.queries.try_recv().ok());
+            next = more.flatten();
+        }
+        if !looks.is_empty() {
+            self.show(looks).await?;
+        }
+        match next {
+            Some(Query::Review { keys, why, reply }) => {
+                let retired = self.review(keys, why).await?;
+                let _ = reply.send(retired);
+            }
+            Some(Query::Stop { done }) => {
+                self.leave().await?;
+                let _ = done.send(());
+                return Ok(true);
+            }
+            Some(Query::Look(_)) | None => {}
+        }
+        Ok(false)
+    }
+
+    async fn show(&mut self, looks: Vec<Look>) -> Result<(), StoreError> {
+        let look = |worker: &Self| {
+            let looks = looks.into_iter();
+            looks.map(|look| worker.look(look)).collect::<Vec<_>>()
+        };
+        for tell in self.seen(look).await? {
+            tell(self)?;
+        }
+        self.make_room().await
+    }
+
+    /// What there is to see when all that is known is on disk: it is looked at as soon as a turn holds all, with the reports that
+    /// wait, and told behind its commit, so that questions are answered meanwhile.
+    async fn seen<T>(&mut self, look: impl FnOnce(&Self) -> T) -> Result<T, StoreError> {
+        if self.pending.is_empty() {
+            return Ok(look(self));
+        }
+        let mut batch = Batch::default();
+        self.fill(&mut batch);
+        self.turn_seen(batch, look).await
+    }
+
+    /// Looks at what is to be shown as it is now. It is told when that is on disk.
+    fn look(&self, look: Look) -> Telling {
+        match look {
+            Look::Views { run_ids, reply } => {
+                let views = run_ids.iter().map(|run_id| self.view(run_id)).collect();
+                Box::new(|_| {
+                    let _ = reply.send(views);
+                    Ok(())
+                })
+            }
+            Look::Explain {
+                run_id,
+                warning,
+                reply,
+            } => {
+                let run = self.residence.resident(&run_id);
+                let explanation =
+                    run.and_then(|run| run.state.explain(warning, &self.policy.policy));
+                Box::new(|_| {
+                    let _ = reply.send(explanation);
+                    Ok(())
+                })
+            }
+            Look::Watch { run_id, reply } => {
+                let view = self.view(&run_id);
+                Box::new(|worker| worker.begin_watch(run_id, view, reply))
+            }
+        }
+    }
+
+    fn begin_watch(
+        &mut self,
+        run_id: Text,
+        view: Option<RunView>,
+        reply: oneshot::Sender<watch::Receiver<Option<RunView>>>,
+    ) -> Result<(), StoreError> {
+        let view = match view {
+            Some(view) => Some(view),
+            None => self.shared.saved_view(&run_id)?,
+        };
+        match self.watchers.watch(run_id, || view) {
+            Some(watcher) => drop(reply.send(watcher)),
+            None => self.shared.counters.refused_watchers.add(1),
+        }
+        Ok(())
+    }
+
+    /// A run that is in memory, as it is shown.
+    fn view(&self, run_id: &str) -> Option<RunView> {
+        let run = self.residence.resident(run_id)?;
+        Some(run.state.view(&self.policy.policy))
+    }
+}
+
 /// A run now and from now on. The stream holds nothing of the shards: it may be as slow as a client.
 pub(super) async fn watch(
     shared: &Shared,
     run_id: Text,
 ) -> impl Stream<Item = RunView> + Send + use<> {
     let desk = shared.desk_of(&run_id);
-    let watcher = desk.ask(|reply| Query::Watch { run_id, reply }).await;
+    let look = |reply| Query::Look(Look::Watch { run_id, reply });
+    let watcher = desk.ask(look).await;
     stream::iter(watcher)
         .flat_map(WatchStream::new)
         .filter_map(future::ready)

@@ -143,8 +143,18 @@ impl Routed {
 }
 
 impl Worker {
-    /// Takes a turn, under the policy by which its reports were read, or else that of the day.
+    /// Takes a turn.
     pub(super) async fn turn(&mut self, batch: Batch) -> Result<(), StoreError> {
+        self.turn_seen(batch, |_| ()).await
+    }
+
+    /// Takes a turn, under the policy by which its reports were read, or else that of the day. What `look` sees is what will
+    /// be committed; it is given back when it is.
+    pub(super) async fn turn_seen<T>(
+        &mut self,
+        batch: Batch,
+        look: impl FnOnce(&Self) -> T,
+    ) -> Result<T, StoreError> {
         let policy = batch.policy.clone();
         let policy = policy.unwrap_or_else(|| self.shared.policy());
         if policy.hash != self.policy.hash {
@@ -152,17 +162,7 @@ impl Worker {
             self.take(Batch::default(), policy, |_| ()).await?;
         }
         let next = self.shared.policy();
-        self.take(batch, next, |_| ()).await
-    }
-
-    /// What there is to see when all that is known is on disk: it is looked at as soon as a turn holds all, and told behind its
-    /// commit, so that questions are answered meanwhile.
-    pub(super) async fn seen<T>(&mut self, look: impl FnOnce(&Self) -> T) -> Result<T, StoreError> {
-        if self.pending.is_empty() {
-            return Ok(look(self));
-        }
-        let next = self.shared.policy();
-        self.take(Batch::default(), next, look).await
+        self.take(batch, next, look).await
     }
 
     /// Has questions that come from here on judged by the newest policy, unless something judged by another one is still
@@ -174,7 +174,7 @@ impl Worker {
     }
 
     /// Takes a turn under the present policy. The next one is judged by `next`, and so are questions that are answered
-    /// while this one is committed. What `look` sees is what will be committed; it is given back when it is.
+    /// while this one is committed. See [`Worker::turn_seen`].
     async fn take<T>(
         &mut self,
         batch: Batch,

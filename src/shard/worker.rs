@@ -12,7 +12,6 @@ use tokio::task::JoinHandle;
 use tokio::time::{Instant, Interval, MissedTickBehavior, interval, sleep_until};
 use tracing::error;
 
-use crate::engine::RunView;
 use crate::store::StoreError;
 
 use super::gathering::Gathering;
@@ -136,10 +135,10 @@ impl Worker {
             if self.commit_at <= Instant::now() {
                 self.commit_pending().await?;
             }
-            while let Ok(query) = self.tray.queries.try_recv() {
-                if self.answer(query).await? {
-                    return Ok(());
-                }
+            if let Ok(query) = self.tray.queries.try_recv()
+                && self.answer(query).await?
+            {
+                return Ok(());
             }
             if let Some(message) = self.kept_back.take() {
                 self.take_turn(message).await?;
@@ -152,13 +151,14 @@ impl Worker {
                     self.renew_policy();
                     self.answer_ask(ask)?;
                 }
-                Some(query) = self.tray.queries.recv() => if self.answer(query).await? {
-                    return Ok(());
-                },
                 saved = finished(&mut self.saving) => self.save_finished(saved)?,
                 _ = self.tick.tick() => self.mind_the_time().await?,
                 () = sleep_until(self.commit_at), if !self.pending.is_empty() => {}
                 Some(message) = self.tray.messages.recv() => self.take_turn(message).await?,
+                // Those that wait have had their turn above: they keep nobody else from his.
+                Some(query) = self.tray.queries.recv() => if self.answer(query).await? {
+                    return Ok(());
+                },
             }
         }
     }
@@ -191,6 +191,13 @@ impl Worker {
 
     /// Takes what waits, as far as a turn goes, and the turn.
     async fn take_batch(&mut self, mut batch: Batch) -> Result<(), StoreError> {
+        self.fill(&mut batch);
+        self.turn(batch).await?;
+        self.make_room().await
+    }
+
+    /// Adds what waits, as far as a turn goes.
+    pub(super) fn fill(&mut self, batch: &mut Batch) {
         while batch.work() < self.shared.settings.turn_events_max {
             match self.next_message() {
                 Some(message) if batch.suits(&message) => batch.add(message),
@@ -200,62 +207,12 @@ impl Worker {
                 }
             }
         }
-        self.turn(batch).await?;
-        self.make_room().await
     }
 
     /// The next of the messages that wait, if any does.
     fn next_message(&mut self) -> Option<Message> {
         let kept_back = self.kept_back.take();
         kept_back.or_else(|| self.tray.messages.try_recv().ok())
-    }
-
-    /// Answers a query; what it shows is on disk by then. Returns whether the shard is to end.
-    async fn answer(&mut self, query: Query) -> Result<bool, StoreError> {
-        match query {
-            Query::Views { run_ids, reply } => {
-                let look =
-                    |worker: &Self| run_ids.iter().map(|run_id| worker.view(run_id)).collect();
-                let _ = reply.send(self.seen(look).await?);
-            }
-            Query::Explain {
-                run_id,
-                warning,
-                reply,
-            } => {
-                let look = |worker: &Self| {
-                    let run = worker.residence.resident(&run_id)?;
-                    run.state.explain(warning, &worker.policy.policy)
-                };
-                let _ = reply.send(self.seen(look).await?);
-            }
-            Query::Watch { run_id, reply } => {
-                let view = match self.seen(|worker| worker.view(&run_id)).await? {
-                    Some(view) => Some(view),
-                    None => self.shared.saved_view(&run_id)?,
-                };
-                match self.watchers.watch(run_id, || view) {
-                    Some(watcher) => drop(reply.send(watcher)),
-                    None => self.shared.counters.refused_watchers.add(1),
-                }
-            }
-            Query::Review { keys, why, reply } => {
-                let retired = self.review(keys, why).await?;
-                let _ = reply.send(retired);
-            }
-            Query::Stop { done } => {
-                self.leave().await?;
-                let _ = done.send(());
-                return Ok(true);
-            }
-        }
-        Ok(false)
-    }
-
-    /// A run that is in memory, as it is shown.
-    fn view(&self, run_id: &str) -> Option<RunView> {
-        let run = self.residence.resident(run_id)?;
-        Some(run.state.view(&self.policy.policy))
     }
 
     /// Finds runs that have gone quiet, and starts to save what has changed when it is time for that.
@@ -326,7 +283,7 @@ impl Worker {
     }
 
     /// Finishes what waits, and saves everything.
-    async fn leave(&mut self) -> Result<(), StoreError> {
+    pub(super) async fn leave(&mut self) -> Result<(), StoreError> {
         // From now on who asks is answered by whoever asked: the call is allowed.
         self.tray.asks.close();
         self.answer_waiting()?;

@@ -7,7 +7,7 @@ use futures_util::StreamExt;
 use super::{A, calls, hex, listed, pass, settings, start, still, stop, submit, view};
 use crate::engine::event::TraceId;
 use crate::engine::view::Status;
-use crate::shard::inbox::Query;
+use crate::shard::inbox::{Look, Query};
 use crate::shard::watchers::WATCHED_RUNS_MAX;
 use crate::shard::{RunFilter, Settings};
 
@@ -51,7 +51,7 @@ async fn watched_runs_have_a_limit() {
     let mut watching = Vec::new();
     for number in 0..WATCHED_RUNS_MAX {
         let run_id = number.to_string().into();
-        let ask = |reply| Query::Watch { run_id, reply };
+        let ask = |reply| Query::Look(Look::Watch { run_id, reply });
         watching.push(
             shards.shared.desks[0]
                 .ask(ask)

@@ -257,6 +257,35 @@ async fn what_is_shown_is_on_disk() {
     }
 }
 
+/// Given a question to the guard during each commit, and many who want to see runs, these share a commit with the reports that
+/// wait: what N of them ask for costs no N commits, and keeps no report waiting.
+#[tokio::test(start_paused = true)]
+async fn who_wants_to_see_runs_shares_a_commit() {
+    let _still = still();
+    let dir = tempfile::tempdir().unwrap();
+    let (shards, mut hand) = start_by_hand(dir.path(), one_shard()).await;
+    wait_often().await;
+    assert!(!ask(&shards, "r").await.degraded);
+    let looking = futures_util::future::join_all((0..20).map(|_| shards.run("r")));
+    let sending = submit(&shards, calls(A, Some("sent"), 0..1));
+    let (mut looking, mut sending) = (Box::pin(looking), Box::pin(sending));
+    let (mut seen, mut is_taken, mut commits) = (None, false, 0);
+    while seen.is_none() || !is_taken {
+        if let (None, Poll::Ready(runs)) = (&seen, poll!(&mut looking)) {
+            seen = Some(runs);
+        }
+        is_taken = is_taken || poll!(&mut sending).is_ready();
+        wait_often().await;
+        assert!(!ask(&shards, "r").await.degraded);
+        commits += u32::from(hand.work());
+        wait_often().await;
+        assert!(commits <= 2, "{commits} commits");
+    }
+    let seen = seen.into_iter().flatten();
+    assert!(seen.clone().all(|run| run.is_ok_and(|run| run.is_some())));
+    assert_eq!(seen.count(), 20);
+}
+
 /// Given a run that is watched, and of which there is a question during each commit, its watcher sees how it grows.
 #[tokio::test(start_paused = true)]
 async fn a_run_that_is_always_asked_about_is_watched() {
