@@ -150,11 +150,11 @@ impl Page {
             if keys.is_empty() {
                 return Ok(None);
             }
-            for key in keys {
-                let run = shards.run(&key.run_id).await;
-                let run = run.map_err(|error| not_read(&error))?;
-                // A run that went over to another one is shown under the other's id, where the walk finds it as well.
-                let run = run.filter(|run| run.run_id == key.run_id);
+            let run_ids: Vec<_> = keys.iter().map(|key| key.run_id.clone()).collect();
+            let runs = shards.views(&run_ids).await;
+            let runs = runs.map_err(|error| not_read(&error))?;
+            // A run that has just gone over to another one is not there, and the walk finds the other as well.
+            for (key, run) in keys.into_iter().zip(runs) {
                 let mut after_id = None;
                 let is_full = run.is_some_and(|run| self.fill_from_one(&run, &mut after_id));
                 if is_full && after_id.is_none() {

@@ -281,6 +281,15 @@ impl Shards {
         self.shared.run(run_id).await
     }
 
+    /// The runs with these ids, in their order, each as it was last committed, as far as there are any. The shards are asked once
+    /// for all.
+    ///
+    /// # Errors
+    /// The store could not be read.
+    pub async fn views(&self, run_ids: &[Text]) -> Result<Vec<Option<RunView>>, StoreError> {
+        self.shared.views(run_ids).await
+    }
+
     /// Why a warning of a run was raised, by the run's own id; none where there is no such warning.
     ///
     /// # Errors

@@ -131,7 +131,7 @@ impl Shared {
     }
 
     /// The runs with these ids, in their order, as far as there are any.
-    async fn views(&self, run_ids: &[Text]) -> Result<Vec<Option<RunView>>, StoreError> {
+    pub(super) async fn views(&self, run_ids: &[Text]) -> Result<Vec<Option<RunView>>, StoreError> {
         let mut views: Vec<Option<RunView>> = run_ids.iter().map(|_| None).collect();
         for (shard, desk) in self.desks.iter().enumerate() {
             let owned = |run_id: &Text| usize::from(self.shard_of(run_id)) == shard;

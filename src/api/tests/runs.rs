@@ -7,8 +7,10 @@ use tokio::time::{sleep, timeout};
 use tonic::Code;
 use tonic_types::StatusExt;
 
-use super::{Fixture, PATIENCE};
+use super::{Fixture, PATIENCE, tool_call};
 use crate::api::v1;
+use crate::normalize::{Report, RunRef};
+use crate::shard::guard::{Told, Who};
 
 /// A looping run is given with its warning, alike over gRPC and as JSON.
 #[tokio::test]
@@ -357,6 +359,44 @@ async fn warnings_are_listed() {
     };
     let missing = eddy.warnings().await.list_warnings(nobody).await;
     assert_eq!(missing.unwrap_err().code(), Code::NotFound);
+}
+
+/// Given questions to the guard without end, a listing asks a shard for many runs at a time, and not once for each: what it shows
+/// of them is committed by a few turns.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_listing_of_warnings_costs_few_turns() {
+    const RUNS: u64 = 300;
+    let eddy = Fixture::start().await;
+    let reports = (0..RUNS).map(|number| {
+        let run_id = format!("run {number}");
+        Report {
+            events: vec![tool_call(&run_id, "scout", 0)],
+            run: RunRef {
+                run_id: Some(run_id.into()),
+                ..RunRef::default()
+            },
+        }
+    });
+    let submitted = eddy.shards.submit(reports.collect(), eddy.shards.policy());
+    submitted.await.unwrap();
+    let shards = eddy.shards.clone();
+    let asking = tokio::spawn(async move {
+        let who = Who {
+            run_id: "asked",
+            ..Who::default()
+        };
+        loop {
+            shards.check(&who, &Told::default()).await;
+        }
+    });
+    let mut client = eddy.warnings().await;
+    let turns = || eddy.shards.counters().turns.value();
+    let before = turns();
+    let request = v1::ListWarningsRequest::default();
+    client.list_warnings(request).await.unwrap();
+    let taken = turns() - before;
+    asking.abort();
+    assert!(taken < RUNS / 2, "{taken} turns");
 }
 
 /// The runs of the warnings of a listing, in the order in which they are given. Whatever the size of the pages, it is
