@@ -319,13 +319,15 @@ fn guards(page: &mut Page, houses: &[Glance]) {
     }
     let mut family = page.counter(
         "guard_degraded_total",
-        "Questions to the guard that nobody looked at: `late` after the deadline, `full` without room, `leaving`.",
+        "Questions to the guard that nobody looked at: `late` after the deadline, `full` without room, `crowded` since they would \
+         have begun runs, of which there were too many, `leaving`.",
     );
     for (tenant, shards) in with_shards(houses) {
         let guard = &shards.counters().guard;
         for (reason, counter) in [
             ("late", &guard.degraded_late),
             ("full", &guard.degraded_full),
+            ("crowded", &guard.degraded_crowded),
             ("leaving", &guard.degraded_leaving),
         ] {
             family.sample(&[("reason", reason), ("tenant", tenant)], counter.value());

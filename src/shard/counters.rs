@@ -67,6 +67,8 @@ pub struct GuardCounters {
     pub degraded_late: Counter,
     /// Questions for which there was no room.
     pub degraded_full: Counter,
+    /// Questions that would have begun runs, of which there were too many.
+    pub degraded_crowded: Counter,
     /// Questions while the daemon was leaving, or after its store had failed.
     pub degraded_leaving: Counter,
     /// Calls that were not made.
@@ -94,6 +96,7 @@ impl GuardCounters {
         [
             &self.degraded_late,
             &self.degraded_full,
+            &self.degraded_crowded,
             &self.degraded_leaving,
         ]
         .map(Counter::value)

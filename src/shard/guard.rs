@@ -71,7 +71,7 @@ pub enum Spoken<'a> {
 pub struct Answer {
     /// What to do.
     pub verdict: Verdict,
-    /// Nobody looked: the call is allowed because no answer came in time.
+    /// Nobody looked: the call is allowed because no answer came in time, or since there are too many runs to begin this one.
     pub degraded: bool,
 }
 
@@ -80,7 +80,7 @@ pub(super) struct Ask {
     run_id: Text,
     what: What,
     caller: Caller,
-    reply: oneshot::Sender<Verdict>,
+    reply: oneshot::Sender<Answer>,
 }
 
 enum What {
@@ -182,10 +182,7 @@ impl Shared {
             }
         }
         match tokio::time::timeout(deadline, answer).await {
-            Ok(Ok(verdict)) => Answer {
-                verdict,
-                degraded: false,
-            },
+            Ok(Ok(answer)) => answer,
             Ok(Err(_)) if self.is_stopping() || self.is_failed() => {
                 counters.degraded_leaving.add(1);
                 Answer::degraded()
@@ -290,6 +287,11 @@ impl Worker {
         caller.is_gone = reply.is_closed();
         let at_ms = caller.now_ms();
         let policy = self.policy.policy.clone();
+        if self.shared.is_crowded() && self.residence.fetch(&run_id)?.is_none() {
+            self.shared.counters.guard.degraded_crowded.add(1);
+            let _ = reply.send(Answer::degraded());
+            return Ok(());
+        }
         let (slot, is_new) = self.residence.open(&run_id, at_ms)?;
         let run = self.residence.at(slot);
         // The session may have been named earlier.
@@ -312,7 +314,10 @@ impl Worker {
             }
         });
         // Whoever asked may have stopped waiting just now.
-        let _ = reply.send(checked.answered.clone());
+        let _ = reply.send(Answer {
+            verdict: checked.answered.clone(),
+            degraded: false,
+        });
         // Without events the journal says that the run began anew.
         if !checked.events.is_empty() || has_begun_anew {
             // Until this is committed, the run is neither saved nor let go.

@@ -4,11 +4,13 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
+use super::guard::ask;
 use super::{
     A, B, SECOND, call, calls, event, hex, kill, listed, pass, report, settings, start, start_at,
     still, submit, until, view,
 };
 use crate::engine::event::{Body, RunEnd, TraceId};
+use crate::engine::guard::policy::VerdictKind;
 use crate::engine::view::Ended;
 use crate::engine::warning::WarningState;
 use crate::normalize::Report;
@@ -246,6 +248,15 @@ async fn runs_at_work_are_kept_and_no_more_begun() {
     assert_eq!(view(&shards, &hex(TraceId([1; 16]))).await.tool_calls, 2);
     submit(&shards, each(0..1, 2..3)).await;
     assert_eq!(shards.counters().refused_crowded.value(), 1);
+    // The guard begins none either, whoever asks it.
+    for new in ["one", "another"] {
+        let answer = ask(&shards, new).await;
+        assert!(answer.degraded && answer.verdict.kind == VerdictKind::Allow);
+        assert!(shards.run(new).await.unwrap().is_none());
+    }
+    assert!(!ask(&shards, &hex(TraceId([1; 16]))).await.degraded);
+    assert_eq!(shards.counters().guard.degraded_crowded.value(), 2);
+    assert_eq!(shards.run_count(), 203);
     until(async || (shards.run_count() <= 3).then_some(())).await;
     submit(&shards, mixed).await;
 }
