@@ -15,6 +15,7 @@ use crate::json::ExplanationJson;
 use crate::shard::router::bounded;
 use crate::shard::{PAGE_SIZE_MAX, RunFilter, Seat, Shards};
 use crate::store::StoreError;
+use crate::telemetry::Counter;
 
 /// Things in a page where the client does not say how many it wants.
 const PAGE_SIZE: usize = 100;
@@ -123,6 +124,20 @@ impl Api {
     /// The shards that know the answer.
     pub(super) fn shards(&self) -> Result<Shards, ApiError> {
         self.seat.shards().map_err(|_| ApiError::Unavailable)
+    }
+
+    /// The shards that answer for the guard. Where there are none, the question counts as one that nobody looked at.
+    pub(super) fn guard(&self) -> Option<Shards> {
+        let shards = self.seat.shards().ok();
+        if shards.is_none() {
+            self.seat.unasked().add(1);
+        }
+        shards
+    }
+
+    /// Questions to the guard for which there were no shards.
+    pub(super) fn unasked(&self) -> &Counter {
+        self.seat.unasked()
     }
 
     pub(super) fn stream_permit(&self) -> Result<OwnedSemaphorePermit, ApiError> {

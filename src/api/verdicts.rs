@@ -54,10 +54,10 @@ impl Api {
             arguments: value("arguments", request.arguments.as_ref())?,
             outcome: None,
         };
-        Ok(match self.shards() {
-            Ok(shards) => shards.check(&who, &call).await.into(),
+        Ok(match self.guard() {
+            Some(shards) => shards.check(&who, &call).await.into(),
             // The store is being opened anew, and the agent goes on.
-            Err(_) => Answer::degraded().into(),
+            None => Answer::degraded().into(),
         })
     }
 
@@ -77,7 +77,7 @@ impl Api {
             arguments: value("arguments", request.arguments.as_ref())?,
             outcome: Some(outcome(request)?),
         };
-        let shards = self.shards().map_err(|_| ApiError::NotTakenIn)?;
+        let shards = self.guard().ok_or(ApiError::NotTakenIn)?;
         let answer = shards.report(&who, &call).await;
         taken_in(&answer)?;
         Ok(v1::ReportToolResultResponse {})
@@ -99,7 +99,7 @@ impl Api {
             Ok(v1::MessageKind::User) => Spoken::ByUser,
             _ => return Err(ApiError::invalid("kind", "must be assistant or user")),
         };
-        let shards = self.shards().map_err(|_| ApiError::NotTakenIn)?;
+        let shards = self.guard().ok_or(ApiError::NotTakenIn)?;
         let answer = shards.message(&who, spoken).await;
         taken_in(&answer)?;
         Ok(v1::ReportMessageResponse {
@@ -119,7 +119,7 @@ impl Api {
                     count,
                 })
                 .collect(),
-            degraded: counters.degraded(),
+            degraded: counters.degraded() + self.unasked().value(),
             skipped_calls: counters.saved_calls.value(),
             saved_tokens_estimate: counters.saved_tokens.value(),
             saved_cost_usd_estimate: dollars(counters.saved_cost_microusd.value()),

@@ -44,6 +44,8 @@ struct Glance {
     shards: Option<Shards>,
     exporters: Option<Exporters>,
     reopened: u64,
+    /// Questions to the guard for which there were no shards.
+    unasked: u64,
 }
 
 impl Sources {
@@ -77,6 +79,7 @@ fn glance(house: &House) -> Glance {
         shards: house.seat().shards().ok(),
         exporters: house.exporters(),
         reopened: house.reopened(),
+        unasked: house.seat().unasked().value(),
     }
 }
 
@@ -320,7 +323,7 @@ fn guards(page: &mut Page, houses: &[Glance]) {
     let mut family = page.counter(
         "guard_degraded_total",
         "Questions to the guard that nobody looked at: `late` after the deadline, `full` without room, `crowded` since they would \
-         have begun runs, of which there were too many, `leaving`.",
+         have begun runs, of which there were too many, `leaving`, `outage` while there was no store to keep them in.",
     );
     for (tenant, shards) in with_shards(houses) {
         let guard = &shards.counters().guard;
@@ -332,6 +335,10 @@ fn guards(page: &mut Page, houses: &[Glance]) {
         ] {
             family.sample(&[("reason", reason), ("tenant", tenant)], counter.value());
         }
+    }
+    for house in houses {
+        let labels = [("reason", "outage"), ("tenant", house.tenant.as_str())];
+        family.sample(&labels, house.unasked);
     }
 }
 

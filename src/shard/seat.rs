@@ -6,14 +6,20 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::Shards;
+use crate::telemetry::Counter;
 
 /// A place for shards. Clones share it.
 #[derive(Clone)]
-pub struct Seat(Arc<Mutex<Result<Shards, Arc<str>>>>);
+pub struct Seat(Arc<Place>);
+
+struct Place {
+    shards: Mutex<Result<Shards, Arc<str>>>,
+    unasked: Counter,
+}
 
 impl From<Shards> for Seat {
     fn from(shards: Shards) -> Self {
-        Self(Arc::new(Mutex::new(Ok(shards))))
+        Self::with(Ok(shards))
     }
 }
 
@@ -21,7 +27,14 @@ impl Seat {
     /// A place without shards, and why.
     #[must_use]
     pub fn vacant(why: &str) -> Self {
-        Self(Arc::new(Mutex::new(Err(why.into()))))
+        Self::with(Err(why.into()))
+    }
+
+    fn with(shards: Result<Shards, Arc<str>>) -> Self {
+        Self(Arc::new(Place {
+            shards: Mutex::new(shards),
+            unasked: Counter::default(),
+        }))
     }
 
     /// The shards, or why there are none.
@@ -56,7 +69,14 @@ impl Seat {
         }
     }
 
+    /// Questions to the guard for which there were no shards, since the process began.
+    #[must_use]
+    pub fn unasked(&self) -> &Counter {
+        &self.0.unasked
+    }
+
     fn current(&self) -> MutexGuard<'_, Result<Shards, Arc<str>>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        let shards = self.0.shards.lock();
+        shards.unwrap_or_else(PoisonError::into_inner)
     }
 }

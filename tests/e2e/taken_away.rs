@@ -61,8 +61,8 @@ fn remove(directory: &Path) {
 }
 
 /// Given a data directory that is moved away under load and comes back, requests are refused for now meanwhile, readiness says
-/// why, and then it goes on, with all that was acknowledged. Given one that is removed, nothing is acknowledged any more, and
-/// none is begun until the daemon is started again.
+/// why, and then it goes on, with all that was acknowledged. Given one that is removed, nothing is acknowledged any more, what the
+/// guard is asked and told counts as looked at by nobody, and none is begun until the daemon is started again.
 #[test]
 fn a_directory_that_is_taken_away_is_missed() {
     let beside = tempfile::tempdir().expect("a directory");
@@ -92,6 +92,17 @@ fn a_directory_that_is_taken_away_is_missed() {
     runtime.block_on(refused_soon(&mut sender, 3));
     is_not_ready(&daemon, "cannot find any more");
     assert!(!data.join("store").exists(), "it has begun anew");
+    let told = [
+        (200, "check", ""),
+        (503, "report", r#", "status": "success""#),
+    ];
+    for (code, what, more) in told {
+        let question = format!(r#"{{"run_id": "asked", "tool": "search"{more}}}"#);
+        let (answered, answer) = daemon.post(&format!("/v1/guard/{what}"), &question);
+        assert_eq!(answered, code, "{answer}");
+    }
+    let degraded = "eddy_guard_degraded_total{reason=\"outage\"}";
+    assert_eq!(load::metric(&daemon, degraded), 2);
     drop(daemon);
     let daemon = Daemon::start(&data);
     assert_eq!(daemon.get("/readyz").0, 200);
