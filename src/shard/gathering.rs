@@ -13,7 +13,7 @@ use tokio::time::{Instant, sleep_until};
 
 use crate::store::StoreError;
 
-use super::turn::Batch;
+use super::batch::Batch;
 use super::worker::Worker;
 
 /// Events from which a turn waits no longer: stepping them takes as long as a sync does.

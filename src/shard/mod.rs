@@ -14,6 +14,7 @@
 //! begins the tenant's shards anew, over a store that it has opened anew.
 
 mod admit;
+mod batch;
 mod clock;
 mod counters;
 mod defect;

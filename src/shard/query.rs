@@ -17,9 +17,9 @@ use crate::store::records::decode_run;
 use crate::store::{IndexKey, StoreError};
 
 use super::Shared;
+use super::batch::Batch;
 use super::inbox::{Look, Query};
 use super::router::bounded;
-use super::turn::Batch;
 use super::worker::Worker;
 
 /// Most runs on a page.

@@ -17,8 +17,8 @@ use crate::normalize::RunRef;
 use crate::store::records::decode_run;
 use crate::store::{IndexKey, StoreError};
 
+use super::batch::Batch;
 use super::inbox::{Message, Move, Query, Review};
-use super::turn::Batch;
 use super::worker::Worker;
 use super::{Settings, Shared};
 

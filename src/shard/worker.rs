@@ -14,13 +14,13 @@ use tracing::error;
 
 use crate::store::StoreError;
 
+use super::batch::{Batch, Groups};
 use super::gathering::Gathering;
 use super::guard::Pending;
 use super::idle::IdleQueue;
 use super::inbox::{Message, Query, Tray};
 use super::residence::Residence;
 use super::saving::finished;
-use super::turn::{Batch, Groups};
 use super::watchers::Watchers;
 use super::{NamedPolicy, Shared};
 
