@@ -115,7 +115,7 @@ impl Shared {
             bytes: most.bytes - most.bytes / NEARLY,
         };
         let mut desks = self.desks.iter();
-        if desks.any(|desk| desk.has_room(Cost::default(), nearly)) {
+        if desks.any(|desk| desk.holds_at_most(nearly)) {
             return Ok(());
         }
         self.counters.refused_overloaded.add(1);
@@ -148,7 +148,7 @@ impl Shared {
                 return Err(Refusal::Failed);
             }
         };
-        if !self.has_room(&sorted) {
+        if !self.take_room(&sorted) {
             unlearn(&mut router, sorted.lessons);
             let retry_after = self.room.refuse();
             return Err(Refusal::Overloaded { retry_after });
@@ -250,13 +250,20 @@ impl Shared {
         }
     }
 
-    fn has_room(&self, sorted: &Sorted) -> bool {
+    /// Takes room for all parts, or for none.
+    fn take_room(&self, sorted: &Sorted) -> bool {
         let most = most(&self.settings);
-        let mut targets = self.desks.iter().zip(&sorted.parts);
-        targets.all(|(desk, part)| {
-            part.as_ref()
-                .is_none_or(|part| desk.has_room(part.cost, most))
-        })
+        let targets = self.desks.iter().zip(&sorted.parts);
+        let targets = targets.filter_map(|(desk, part)| Some((desk, part.as_ref()?.cost)));
+        let lacking = targets
+            .clone()
+            .position(|(desk, cost)| !desk.take_room(cost, most));
+        if let Some(taken) = lacking {
+            for (desk, cost) in targets.take(taken) {
+                desk.give_room_back(cost);
+            }
+        }
+        lacking.is_none()
     }
 
     /// Puts the parts into the inboxes; moves come last, behind the reports that teach them.

@@ -46,6 +46,8 @@ pub struct Counters {
     pub refused_failed: Counter,
     /// Events that came too late to be put into their place.
     pub late_events: Counter,
+    /// Calls that a swarm was not told of: its shard held as much as it may.
+    pub lost_copies: Counter,
     /// Alerts committed.
     pub alerts: Alerts,
     /// Watchers refused because a shard had too many watched runs.

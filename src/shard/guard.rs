@@ -199,12 +199,12 @@ impl Shared {
     }
 
     /// Hands a swarm its copy of what the guard was asked or told. Nobody waits for it: like the answer itself, it may be
-    /// forgotten by a crash.
+    /// forgotten by a crash. Where there is no room for it, the swarm misses it, and that is counted.
     fn tell_swarm(&self, policy: &NamedPolicy, report: Routed) {
         let (done, _) = oneshot::channel();
         let cost = Cost::of(&report.events);
         let desk = self.desk_of(&report.run_id);
-        if desk.has_room(cost, admit::most(&self.settings)) {
+        if desk.take_room(cost, admit::most(&self.settings)) {
             desk.send(Message::Reports(Part {
                 reports: vec![report],
                 aliases: Vec::new(),
@@ -212,6 +212,8 @@ impl Shared {
                 cost,
                 done,
             }));
+        } else {
+            self.counters.lost_copies.add(cost.reports as u64);
         }
     }
 

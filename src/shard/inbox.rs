@@ -3,11 +3,11 @@
 //! Reports, and what shards tell one another about runs that move, wait in one inbox, in order: a run moves after the
 //! reports that were routed to its old id. Queries wait in the second and questions to the guard
 //! (`guard`) in the third, never behind reports. The first inbox
-//! itself has no limit; the room in it is counted by [`Desk`] and given out by `admit`, and given back when the shard
-//! has answered.
+//! itself has no limit; the room in it is counted by [`Desk`], taken before reports are put there ([`Desk::take_room`]), and
+//! given back when the shard has answered.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::mpsc::error::TrySendError;
 use tokio::sync::{mpsc, oneshot, watch};
@@ -147,6 +147,14 @@ impl Cost {
         self.reports += other.reports;
         self.bytes += other.bytes;
     }
+
+    /// Whether there is room for more beside this. What holds nothing takes anything, or a large request could never be taken
+    /// at all.
+    fn leaves_room(&self, more: Self, most: Self) -> bool {
+        self.reports == 0
+            || (self.reports + more.reports <= most.reports
+                && self.bytes + more.bytes <= most.bytes)
+    }
 }
 
 /// About what an event takes in memory. Names are left out: events share them, and they are short.
@@ -183,11 +191,10 @@ pub(super) struct Tray {
     pub(super) held: Arc<Held>,
 }
 
-/// What a shard holds unanswered. Taken by whoever holds the router, given back by the shard.
+/// What a shard holds unanswered. Taken by whoever has reports for it, given back by the shard.
 #[derive(Default)]
 pub(super) struct Held {
-    reports: AtomicUsize,
-    bytes: AtomicUsize,
+    cost: Mutex<Cost>,
     /// Runs in memory, told by the shard for those who look at its load.
     pub(super) resident_runs: AtomicUsize,
 }
@@ -214,13 +221,24 @@ pub(super) fn desk() -> (Desk, Tray) {
 }
 
 impl Desk {
-    /// Whether there is room for this much. A shard that holds nothing takes anything, or a large request could never
-    /// be taken at all.
-    pub(super) fn has_room(&self, cost: Cost, most: Cost) -> bool {
-        let held = self.held.cost();
-        held.reports == 0
-            || (held.reports + cost.reports <= most.reports
-                && held.bytes + cost.bytes <= most.bytes)
+    /// Whether the shard holds no more than this much.
+    pub(super) fn holds_at_most(&self, most: Cost) -> bool {
+        self.held.cost().leaves_room(Cost::default(), most)
+    }
+
+    /// Takes room for reports that are about to be put into the first inbox; false where there is not so much.
+    pub(super) fn take_room(&self, cost: Cost, most: Cost) -> bool {
+        let mut held = self.held.held();
+        let has_room = held.leaves_room(cost, most);
+        if has_room {
+            held.add(cost);
+        }
+        has_room
+    }
+
+    /// Gives back room for reports that are not put there after all.
+    pub(super) fn give_room_back(&self, cost: Cost) {
+        self.held.release(cost);
     }
 
     /// Adds what the shard holds.
@@ -231,11 +249,9 @@ impl Desk {
         load.resident_runs += self.held.resident_runs.load(Ordering::Relaxed);
     }
 
-    /// Puts a message into the first inbox. If the shard has ended the message is dropped, and its `done` with it.
+    /// Puts a message into the first inbox; room has been taken for reports. If the shard has ended the message is dropped, and
+    /// its `done` with it.
     pub(super) fn send(&self, message: Message) {
-        if let Message::Reports(part) = &message {
-            self.held.take(part.cost);
-        }
         let _ = self.messages.send(message);
     }
 
@@ -260,20 +276,17 @@ impl Desk {
 
 impl Held {
     pub(super) fn cost(&self) -> Cost {
-        Cost {
-            reports: self.reports.load(Ordering::Acquire),
-            bytes: self.bytes.load(Ordering::Acquire),
-        }
-    }
-
-    fn take(&self, cost: Cost) {
-        self.reports.fetch_add(cost.reports, Ordering::AcqRel);
-        self.bytes.fetch_add(cost.bytes, Ordering::AcqRel);
+        *self.held()
     }
 
     /// Gives room back.
     pub(super) fn release(&self, cost: Cost) {
-        self.bytes.fetch_sub(cost.bytes, Ordering::AcqRel);
-        self.reports.fetch_sub(cost.reports, Ordering::AcqRel);
+        let mut held = self.held();
+        held.reports -= cost.reports;
+        held.bytes -= cost.bytes;
+    }
+
+    fn held(&self) -> MutexGuard<'_, Cost> {
+        self.cost.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

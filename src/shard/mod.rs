@@ -185,7 +185,7 @@ struct Shared {
     settings: Settings,
     clock: Clock,
     counters: Counters,
-    /// Whoever holds the router may put reports into the inboxes, so that what was routed first arrives first.
+    /// Whoever holds the router may put reports of requests into the inboxes, so that what was routed first arrives first.
     router: Mutex<Router>,
     /// What swarms are warned of.
     swarms: swarm::Board,

@@ -65,6 +65,11 @@ pub(super) const SHARD_COUNTERS: &[Number<shard::Counters>] = &[
         |of| of.late_events.value(),
     ),
     (
+        "shard_lost_copies_total",
+        "Calls that the run of a whole session was not told of, since its shard was full: it may warn later.",
+        |of| of.lost_copies.value(),
+    ),
+    (
         "shard_settled_times_total",
         "Events whose times could not be true.",
         |of| of.times_settled.value(),

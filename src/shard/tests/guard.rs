@@ -83,6 +83,45 @@ async fn a_full_inbox_allows() {
     assert_eq!(counters.saved_calls.value(), ASKS_MAX as u64 - 3);
 }
 
+/// Given an inbox without room, a call that a worker of a session asks about is answered, and counted as one that the session's
+/// swarm was not told of; once there is room, it is told.
+#[tokio::test(start_paused = true)]
+async fn a_swarm_that_misses_a_call_is_counted() {
+    let _still = still();
+    let dir = tempfile::tempdir().unwrap();
+    let small = Settings {
+        inbox_reports_max: 4,
+        ..one_shard()
+    };
+    let policy = profile::Name::Attocode.policy();
+    let shards = start_with(dir.path(), policy, small).await;
+    let who = Who {
+        run_id: "asked",
+        worker: Some("worker"),
+        session_id: Some("session"),
+        ..Who::default()
+    };
+    let call = Told {
+        tool: "search",
+        arguments: Some("{}"),
+        ..Told::default()
+    };
+    let full = shards
+        .shared
+        .admit(calls(A, Some("r"), 0..4), &shards.policy())
+        .unwrap();
+    assert!(!shards.check(&who, &call).await.degraded);
+    assert_eq!(shards.counters().lost_copies.value(), 1);
+    for done in full {
+        done.await.unwrap();
+    }
+    assert!(shards.run("swarm:session").await.unwrap().is_none());
+    assert!(!shards.check(&who, &call).await.degraded);
+    submit(&shards, calls(A, Some("r"), 4..5)).await;
+    assert_eq!(view(&shards, "swarm:session").await.tool_calls, 1);
+    assert_eq!(shards.counters().lost_copies.value(), 1);
+}
+
 /// Given no time at all, every call is allowed, says so, and counts as made.
 #[tokio::test(start_paused = true)]
 async fn a_late_answer_is_none() {
