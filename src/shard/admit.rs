@@ -1,4 +1,4 @@
-//! A request's way into the shards: route every report, see that all the shards concerned have room, and only then hand
+//! A request's way into the shards: route every report, take room in all the shards concerned, and only then hand
 //! over, so that a request is taken whole or not at all. A request that is refused has left nothing behind, not even in
 //! the router's memory.
 
@@ -10,11 +10,11 @@ use tracing::warn;
 use crate::engine::Service;
 use crate::engine::event::{Event, Text, TraceId};
 use crate::normalize::{Report, RunRef};
-use crate::store::StoreError;
 
 use super::clock;
 use super::inbox::{Cost, Held, Message, Move, Part, Routed};
-use super::router::{Lesson, Router};
+use super::looking_up::{Known, Unknown};
+use super::router::{Lesson, Route, Router};
 use super::{NamedPolicy, Settings, Shared, swarm};
 
 /// An inbox is nearly full when less than this part of it is empty.
@@ -38,7 +38,8 @@ pub enum Refusal {
     /// The daemon is leaving: send it to the next one.
     #[error("the daemon is stopping")]
     Stopping,
-    /// The store failed, so that nothing more can be acknowledged until the daemon is started anew.
+    /// The store failed, or could not be read. Nothing more is acknowledged until it has been opened anew, which the daemon sees
+    /// to: send it again, later.
     #[error("the store has failed; nothing can be committed")]
     Failed,
 }
@@ -49,12 +50,29 @@ struct Sorted {
     parts: Vec<Option<Draft>>,
     lessons: Vec<Lesson>,
     unattributed: u64,
+    /// Calls of which no swarm is told, since it would have to be begun.
+    lost_copies: u64,
 }
 
-/// Why a request could not be sorted.
-enum Unsorted {
-    /// The store could not be read.
-    Unread(StoreError),
+/// Where the reports of one request go.
+struct Routes {
+    /// In the order of the reports; `None` for those that nobody can know whose they are.
+    routes: Vec<Option<Route>>,
+    /// Whether no run may be begun.
+    is_crowded: bool,
+}
+
+/// Why a request was not taken yet.
+enum NotYet {
+    Refused(Refusal),
+    /// The database has to be asked first.
+    Unknown(Vec<Report>, Unknown),
+}
+
+/// Why a request could not be routed.
+enum Unrouted {
+    /// The database has to be asked first.
+    Unknown(Unknown),
     /// It would begin a run, and there are too many.
     Crowded,
 }
@@ -73,7 +91,7 @@ impl Shared {
         reports: Vec<Report>,
         policy: NamedPolicy,
     ) -> Result<(), Refusal> {
-        let outcome = match self.admit(reports, &policy) {
+        let outcome = match self.admit(reports, &policy).await {
             Ok(waiting) => self.wait(waiting).await,
             Err(refusal) => Err(refusal),
         };
@@ -123,8 +141,9 @@ impl Shared {
         Err(Refusal::Overloaded { retry_after })
     }
 
-    /// Takes a request, or refuses it whole. What comes back resolves when the parts are committed.
-    pub(super) fn admit(
+    /// Takes a request, or refuses it whole. What comes back resolves when the parts are committed. Waits for nothing but the
+    /// database, where that has to be asked (`looking_up`).
+    pub(super) async fn admit(
         &self,
         mut reports: Vec<Report>,
         policy: &NamedPolicy,
@@ -133,28 +152,56 @@ impl Shared {
             return Err(self.ended());
         }
         self.settle(&mut reports);
+        // Those that name their run come first, so that the others of the same trace need not move.
+        let is_nameless = |report: &Report| report.run.run_id.is_none();
+        if !reports.is_sorted_by_key(is_nameless) {
+            reports.sort_by_key(is_nameless);
+        }
+        let mut known = Known::default();
+        loop {
+            match self.try_admit(reports, policy, &known) {
+                Ok(waiting) => return Ok(waiting),
+                Err(NotYet::Refused(refusal)) => return Err(refusal),
+                Err(NotYet::Unknown(back, unknown)) => {
+                    reports = back;
+                    if let Err(error) = known.learn(&self.store, unknown).await {
+                        warn!(%error, "aliases of traces or runs cannot be read; reports are refused");
+                        return Err(Refusal::Failed);
+                    }
+                }
+            }
+        }
+    }
+
+    /// Takes a request, or refuses it whole, by what is known. Holds the router for work in memory alone.
+    fn try_admit(
+        &self,
+        reports: Vec<Report>,
+        policy: &NamedPolicy,
+        known: &Known,
+    ) -> Result<Vec<oneshot::Receiver<()>>, NotYet> {
+        let watches_swarms = policy.policy.watches_swarms();
         let mut router = self
             .router
             .lock()
             .expect("nobody panics holding the router");
-        let sorted = match self.sort(&mut router, reports, policy.policy.watches_swarms()) {
-            Ok(sorted) => sorted,
-            Err(Unsorted::Crowded) => {
+        let found = match self.route(&mut router, &reports, watches_swarms, known) {
+            Ok(found) => found,
+            Err(Unrouted::Crowded) => {
                 let retry_after = self.room.refuse();
-                return Err(Refusal::Crowded { retry_after });
+                return Err(NotYet::Refused(Refusal::Crowded { retry_after }));
             }
-            Err(Unsorted::Unread(error)) => {
-                warn!(%error, "aliases of traces or runs cannot be read; reports are refused");
-                return Err(Refusal::Failed);
-            }
+            Err(Unrouted::Unknown(unknown)) => return Err(NotYet::Unknown(reports, unknown)),
         };
+        let sorted = self.sort(reports, found, watches_swarms, known);
         if !self.take_room(&sorted) {
             unlearn(&mut router, sorted.lessons);
             let retry_after = self.room.refuse();
-            return Err(Refusal::Overloaded { retry_after });
+            return Err(NotYet::Refused(Refusal::Overloaded { retry_after }));
         }
         self.room.take();
         self.counters.unattributed.add(sorted.unattributed);
+        self.counters.lost_copies.add(sorted.lost_copies);
         Ok(self.hand_over(sorted, policy))
     }
 
@@ -176,47 +223,85 @@ impl Shared {
         self.counters.times_settled.add(settled as u64);
     }
 
-    /// Finds the run and the shard of each report. Those that name their run come first, so that the others of the
-    /// same trace need not move.
-    fn sort(
+    /// Finds the run of each report. Where that fails, nothing is left of it in the router.
+    fn route(
         &self,
         router: &mut Router,
-        mut reports: Vec<Report>,
+        reports: &[Report],
         watches_swarms: bool,
-    ) -> Result<Sorted, Unsorted> {
-        let is_nameless = |report: &Report| report.run.run_id.is_none();
-        if !reports.is_sorted_by_key(is_nameless) {
-            reports.sort_by_key(is_nameless);
+        known: &Known,
+    ) -> Result<Routes, Unrouted> {
+        let is_crowded = self.is_crowded();
+        let mut found = Vec::with_capacity(reports.len());
+        let (mut unknown, mut begins) = (Unknown::default(), false);
+        for report in reports {
+            let route = self.route_one(router, &report.run, known, &mut unknown);
+            if is_crowded && unknown.traces.is_empty() {
+                let runs = route.iter().filter(|route| route.takes(report));
+                for run_id in runs.map(|route| &route.run_id) {
+                    match known.has_run(&self.store, run_id) {
+                        Some(has) => begins = !has,
+                        None => unknown.runs.push(run_id.clone()),
+                    }
+                }
+                let session_id = report.run.session_id.as_ref().filter(|_| watches_swarms);
+                let swarm = session_id.map(|session_id| swarm::swarm_of(session_id));
+                let asked = |swarm: &Text| known.has_run(&self.store, swarm).is_none();
+                unknown.runs.extend(swarm.filter(asked));
+            }
+            found.push(route);
+            if begins {
+                break;
+            }
         }
+        if unknown.is_empty() && !begins {
+            return Ok(Routes {
+                routes: found,
+                is_crowded,
+            });
+        }
+        let lessons = found.into_iter().flatten().filter_map(|route| route.lesson);
+        unlearn(router, lessons.collect());
+        for trace in &unknown.traces {
+            router.forget(*trace);
+        }
+        Err(if begins {
+            Unrouted::Crowded
+        } else {
+            Unrouted::Unknown(unknown)
+        })
+    }
+
+    /// Sorts reports by the shards of their runs.
+    fn sort(
+        &self,
+        reports: Vec<Report>,
+        Routes { routes, is_crowded }: Routes,
+        watches_swarms: bool,
+        known: &Known,
+    ) -> Sorted {
         let mut sorted = Sorted {
             parts: self.desks.iter().map(|_| None).collect(),
             lessons: Vec::new(),
             unattributed: 0,
+            lost_copies: 0,
         };
-        let is_crowded = self.is_crowded();
         let for_each_shard = reports.len().div_ceil(self.desks.len());
-        let (mut failure, mut unread) = (None, Vec::new());
-        for Report { run, events } in reports {
-            let route = router.route(&run, &mut |trace| match self.store.alias(trace) {
-                Ok(alias) => alias,
-                Err(error) => {
-                    failure = Some(Unsorted::Unread(error));
-                    unread.push(trace);
-                    None
-                }
-            });
+        for (report, route) in reports.into_iter().zip(routes) {
             let Some(route) = route else {
-                sorted.unattributed += events.len().max(1) as u64;
+                sorted.unattributed += report.events.len().max(1) as u64;
                 continue;
             };
-            if route.lesson.is_none() && events.is_empty() {
+            if !route.takes(&report) {
                 continue;
             }
-            if is_crowded && failure.is_none() {
-                failure = self.unknown(&route.run_id);
-            }
+            let Report { run, events } = report;
             if watches_swarms && let Some(copy) = swarm::copy(&route.run_id, &run, &events) {
-                sorted.add(self, swarm::routed(run.session_id.clone(), copy));
+                if is_crowded && known.has_run(&self.store, &copy.0) != Some(true) {
+                    sorted.lost_copies += copy.1.len() as u64;
+                } else {
+                    sorted.add(self, swarm::routed(run.session_id.clone(), copy));
+                }
             }
             let shard = usize::from(self.shard_of(&route.run_id));
             let draft =
@@ -228,26 +313,7 @@ impl Shared {
             draft.cost.add(Cost::of(&events));
             draft.report(route.run_id, run, events);
         }
-        match failure {
-            None => Ok(sorted),
-            Some(error) => {
-                unlearn(router, sorted.lessons);
-                for trace in unread {
-                    router.forget(trace);
-                }
-                Err(error)
-            }
-        }
-    }
-
-    /// What is in the way of a run's report when none may be begun. One that was begun within the last seconds may not be
-    /// found yet; its reports wait, too.
-    fn unknown(&self, run_id: &Text) -> Option<Unsorted> {
-        match self.store.load_run(run_id) {
-            Ok(Some(_)) => None,
-            Ok(None) | Err(StoreError::Unreadable { .. }) => Some(Unsorted::Crowded),
-            Err(error) => Some(Unsorted::Unread(error)),
-        }
+        sorted
     }
 
     /// Takes room for all parts, or for none.
@@ -297,6 +363,13 @@ impl Shared {
             }
         }
         waiting
+    }
+}
+
+impl Route {
+    /// Whether a report that goes there has anything to tell.
+    fn takes(&self, report: &Report) -> bool {
+        self.lesson.is_some() || !report.events.is_empty()
     }
 }
 

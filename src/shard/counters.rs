@@ -46,7 +46,7 @@ pub struct Counters {
     pub refused_failed: Counter,
     /// Events that came too late to be put into their place.
     pub late_events: Counter,
-    /// Calls that a swarm was not told of: its shard held as much as it may.
+    /// Calls that a swarm was not told of: its shard held as much as it may, or there were too many runs to begin it.
     pub lost_copies: Counter,
     /// Alerts committed.
     pub alerts: Alerts,

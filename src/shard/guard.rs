@@ -27,7 +27,7 @@ use super::draft::Draft;
 use super::inbox::{Cost, Message, Part, Routed};
 use super::router::{CHAIN_MAX, named};
 use super::worker::Worker;
-use super::{NamedPolicy, Shards, Shared, admit, swarm};
+use super::{NamedPolicy, Shards, Shared, admit, looking_up, swarm};
 
 pub use crate::normalize::guarded::{Outcome, Told};
 
@@ -145,8 +145,6 @@ impl Shards {
 
 impl Shared {
     async fn ask(&self, who: &Who<'_>, what: What) -> Answer {
-        let (reply, answer) = oneshot::channel();
-        let run_id = self.run_named(who.run_id);
         let caller = Caller {
             agent: who.agent.and_then(guarded::name),
             worker: who.worker.and_then(guarded::name),
@@ -155,56 +153,55 @@ impl Shared {
             turn: who.turn_id.map_or(0, guarded::name_hash),
             ..Caller::default()
         };
-        let counters = &self.counters.guard;
-        let desk = self.desk_of(&run_id);
         let policy = self.policy().policy;
         let (own, _) = policy.of(what.tool().map(|tool| &**tool), caller.agent.as_deref());
         let deadline = Duration::from_millis(own.guard.deadline_ms);
+        let asked = self.ask_owner(who.run_id, what, caller);
+        if let Ok(answer) = tokio::time::timeout(deadline, asked).await {
+            return answer;
+        }
+        self.counters.guard.degraded_late.add(1);
+        Answer::degraded()
+    }
+
+    /// Asks the owner of a run, and waits for its answer.
+    async fn ask_owner(&self, run_id: &str, what: What, caller: Caller) -> Answer {
+        let counters = &self.counters.guard;
+        if self.is_stopping() {
+            counters.degraded_leaving.add(1);
+            return Answer::degraded();
+        }
+        let run_id = self.run_named(run_id).await;
+        let desk = self.desk_of(&run_id);
+        let (reply, answer) = oneshot::channel();
         let ask = Ask {
             run_id,
             what,
             caller,
             reply,
         };
-        if self.is_stopping() {
-            counters.degraded_leaving.add(1);
-            return Answer::degraded();
-        }
-        match desk.put_question(ask) {
-            Ok(()) => {}
-            Err(TrySendError::Full(())) => {
-                counters.degraded_full.add(1);
-                return Answer::degraded();
-            }
-            Err(TrySendError::Closed(())) => {
-                counters.degraded_leaving.add(1);
-                return Answer::degraded();
-            }
-        }
-        match tokio::time::timeout(deadline, answer).await {
-            Ok(Ok(answer)) => answer,
-            Ok(Err(_)) if self.is_stopping() || self.is_failed() => {
-                counters.degraded_leaving.add(1);
-                Answer::degraded()
-            }
-            Ok(Err(_)) => {
-                counters.degraded_full.add(1);
-                Answer::degraded()
-            }
-            Err(_) => {
-                counters.degraded_late.add(1);
-                Answer::degraded()
-            }
-        }
+        let failed = match desk.put_question(ask) {
+            Ok(()) => match answer.await {
+                Ok(answer) => return answer,
+                Err(_) if self.is_stopping() || self.is_failed() => &counters.degraded_leaving,
+                Err(_) => &counters.degraded_full,
+            },
+            Err(TrySendError::Full(())) => &counters.degraded_full,
+            Err(TrySendError::Closed(())) => &counters.degraded_leaving,
+        };
+        failed.add(1);
+        Answer::degraded()
     }
 
     /// Hands a swarm its copy of what the guard was asked or told. Nobody waits for it: like the answer itself, it may be
-    /// forgotten by a crash. Where there is no room for it, the swarm misses it, and that is counted.
+    /// forgotten by a crash. Where there is no room for it, or the swarm would have to be begun where no run may be, the swarm
+    /// misses it, and that is counted.
     fn tell_swarm(&self, policy: &NamedPolicy, report: Routed) {
         let (done, _) = oneshot::channel();
         let cost = Cost::of(&report.events);
         let desk = self.desk_of(&report.run_id);
-        if desk.take_room(cost, admit::most(&self.settings)) {
+        let may_go = !self.is_crowded() || self.store.has_run(&report.run_id).unwrap_or(false);
+        if may_go && desk.take_room(cost, admit::most(&self.settings)) {
             desk.send(Message::Reports(Part {
                 reports: vec![report],
                 aliases: Vec::new(),
@@ -217,16 +214,20 @@ impl Shared {
         }
     }
 
-    /// The run that an id names. A trace may have gone over to a run with a name of its own, by way of other traces.
-    fn run_named(&self, run_id: &str) -> Text {
+    /// The run that an id names. A trace may have gone over to a run with a name of its own, by way of other traces. Who asks
+    /// waits for the database where that has to say so, and no thread does that others need.
+    async fn run_named(&self, run_id: &str) -> Text {
         let mut run_id = named(&run_id.into());
         for _ in 0..CHAIN_MAX {
             let Some(trace) = TraceId::of_run(&run_id) else {
                 break;
             };
-            let router = self.router.try_lock().ok();
-            let known = router.and_then(|router| router.known(trace));
-            let next = known.or_else(|| self.store.alias(trace).ok().flatten());
+            let remembered = || self.router.try_lock().ok()?.known(trace).map(Some);
+            let known = remembered().or_else(|| self.store.alias_at_hand(trace).ok());
+            let next = match known {
+                Some(next) => next,
+                None => looking_up::alias(&self.store, trace).await,
+            };
             match next.filter(|next| *next != run_id) {
                 Some(next) => run_id = next,
                 None => break,

@@ -23,6 +23,7 @@ mod gathering;
 pub mod guard;
 mod idle;
 mod inbox;
+mod looking_up;
 mod moving;
 mod query;
 mod replay;

@@ -19,6 +19,7 @@ use crate::store::{IndexKey, StoreError};
 
 use super::batch::Batch;
 use super::inbox::{Message, Move, Query, Review};
+use super::looking_up::{Known, Unknown};
 use super::worker::Worker;
 use super::{Settings, Shared};
 
@@ -52,7 +53,7 @@ const FIRST_REPORT: Duration = Duration::from_secs(2);
 pub(super) async fn finish_moves(shared: Arc<Shared>) {
     let mut after = None;
     loop {
-        match shared.move_again(after.as_ref()) {
+        match shared.move_again(after.take()).await {
             Ok(None) => return,
             Ok(next) => after = next,
             Err(error) => {
@@ -106,7 +107,11 @@ impl Walk {
             Review::Age => STEP_RUNS,
             Review::Number | Review::NumberAtAnyPrice => STEP_RUNS.min(excess as usize),
         };
-        let mut keys = shared.store.run_ids(self.after.as_ref(), false, limit)?;
+        let after = self.after.clone();
+        let looking = shared
+            .store
+            .read_beside(move |store| store.run_ids(after.as_ref(), false, limit));
+        let mut keys = looking.await?;
         if why == Review::Age && !self.is_first_round {
             let oldest_ms = shared.oldest_ms();
             keys.retain(|key| key.created_ms < oldest_ms);
@@ -160,46 +165,63 @@ impl Shared {
 
     /// Moves those of the next runs that should have moved, as if their traces had just been learned. Answers how far it came;
     /// nothing at the end.
-    fn move_again(&self, after: Option<&IndexKey>) -> Result<Option<IndexKey>, StoreError> {
-        let keys = self.store.run_ids(after, false, SURVEY_RUNS)?;
-        for IndexKey { run_id: from, .. } in &keys {
-            let Some(trace) = TraceId::of_run(from) else {
-                continue;
-            };
-            if self.store.alias(trace)?.is_some_and(|into| into != *from) {
-                self.move_one_again(trace, from)?;
+    async fn move_again(&self, after: Option<IndexKey>) -> Result<Option<IndexKey>, StoreError> {
+        let looking = self.store.read_beside(move |store| {
+            let keys = store.run_ids(after.as_ref(), false, SURVEY_RUNS)?;
+            let mut strays = Vec::new();
+            for IndexKey { run_id, .. } in &keys {
+                if let Some(trace) = TraceId::of_run(run_id)
+                    && store.alias(trace)?.is_some_and(|into| into != *run_id)
+                {
+                    strays.push((trace, run_id.clone()));
+                }
             }
+            Ok((strays, keys.into_iter().next_back()))
+        });
+        let (strays, last) = looking.await?;
+        for (trace, from) in strays {
+            self.move_one_again(trace, &from).await?;
         }
-        Ok(keys.into_iter().next_back())
+        Ok(last)
     }
 
-    fn move_one_again(&self, trace: TraceId, from: &Text) -> Result<(), StoreError> {
-        let mut router = self
-            .router
-            .lock()
-            .expect("nobody panics holding the router");
+    async fn move_one_again(&self, trace: TraceId, from: &Text) -> Result<(), StoreError> {
         let run = RunRef {
             trace,
             ..RunRef::default()
         };
-        let mut failure = None;
-        let route = router.route(&run, &mut |trace| {
-            self.store.alias(trace).unwrap_or_else(|error| {
-                failure = Some((trace, error));
-                None
-            })
-        });
-        if let Some((trace, error)) = failure {
-            router.forget(trace);
-            return Err(error);
+        let mut known = Known::default();
+        loop {
+            let unknown = self.try_to_move(&run, from, &known);
+            if unknown.is_empty() {
+                return Ok(());
+            }
+            known.learn(&self.store, unknown).await?;
         }
-        if let Some(route) = route {
+    }
+
+    /// Moves a run, unless the database has to be asked first.
+    fn try_to_move(&self, run: &RunRef, from: &Text, known: &Known) -> Unknown {
+        let mut router = self
+            .router
+            .lock()
+            .expect("nobody panics holding the router");
+        let mut unknown = Unknown::default();
+        let route = self.route_one(&mut router, run, known, &mut unknown);
+        if !unknown.is_empty() {
+            if let Some(lesson) = route.and_then(|route| route.lesson) {
+                router.unlearn(lesson);
+            }
+            for trace in &unknown.traces {
+                router.forget(*trace);
+            }
+        } else if let Some(route) = route {
             let (done, _) = oneshot::channel();
             let (from, into) = (from.clone(), route.run_id);
             let desk = self.desk_of(&from);
             desk.send(Message::Move(Move { from, into, done }));
         }
-        Ok(())
+        unknown
     }
 }
 
@@ -246,7 +268,9 @@ impl Worker {
             }
         }
         let retired = batch.retired.len() as u64;
-        self.turn(batch).await?;
+        if retired > 0 {
+            self.turn(batch).await?;
+        }
         self.shared.counters.runs_retired.add(retired);
         Ok(retired)
     }

@@ -28,7 +28,7 @@ use super::router::bounded;
 const SWARMS_MAX: usize = 4_096;
 
 /// The run in which the workers of a session are seen together.
-fn swarm_of(session_id: &str) -> Text {
+pub(super) fn swarm_of(session_id: &str) -> Text {
     bounded(&format!("{SWARM}{session_id}").into())
 }
 

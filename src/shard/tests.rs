@@ -6,6 +6,7 @@ mod forgetting;
 mod gathering;
 mod guard;
 mod lasting;
+mod looking_up;
 mod moving;
 mod policy;
 mod refusing;

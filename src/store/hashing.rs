@@ -3,7 +3,7 @@
 //! They hash with xxh3, several times as fast as the standard library's hasher on keys this short. The seed is drawn anew
 //! by each process, so that nobody can send ids which are known to collide.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::sync::OnceLock;
 
@@ -11,6 +11,9 @@ use xxhash_rust::xxh3::xxh3_64_with_seed;
 
 /// A hash table with a fast keyed hash.
 pub(crate) type FastMap<K, V> = HashMap<K, V, Seeded>;
+
+/// A hash set with the same.
+pub(crate) type FastSet<K> = HashSet<K, Seeded>;
 
 /// Makes hashers with the seed of this process.
 #[derive(Clone, Copy, Debug)]

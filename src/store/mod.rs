@@ -45,7 +45,7 @@ use std::sync::{Arc, Weak, mpsc};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use tokio::sync::{oneshot, watch};
+use tokio::sync::{Semaphore, oneshot, watch};
 
 use crate::engine::event::{Text, TraceId};
 
@@ -56,9 +56,12 @@ use journal::Journal;
 use open::Opened;
 use shared::Shared;
 pub use turn::{Committed, Entry, IndexKey, SavedRun, Turn, Written};
-#[cfg(test)]
-pub(crate) use writer::ByHand;
 use writer::{Answer, Order, Writer};
+#[cfg(test)]
+pub(crate) use writer::{ByHand, READS_HELD_MAX};
+
+/// Most reads that are under way beside: a disk that hangs holds up as many threads.
+const BESIDE_MAX: usize = 16;
 
 /// How long those who still read a store that has failed are waited for.
 const LAST_READERS_MAX: Duration = Duration::from_secs(10);
@@ -128,6 +131,10 @@ pub struct Counters {
     pub snapshots_failed: u64,
 }
 
+/// Something is not known without the database, which may have to wait for the disk.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct OnDisk;
+
 /// An open store. Clones share it; the directory is let go when the last one is dropped.
 #[derive(Clone)]
 pub struct Store {
@@ -154,6 +161,8 @@ struct Inner {
     thread: Option<thread::JoinHandle<()>>,
     snapshots: Option<Snapshots>,
     mended: Option<Mended>,
+    /// One for each read that may be under way beside ([`Store::read_beside`]).
+    beside: Arc<Semaphore>,
     /// Open as long as the directory is ours.
     lock: Option<File>,
 }
@@ -211,6 +220,7 @@ impl Store {
                 thread: Some(thread),
                 snapshots,
                 mended,
+                beside: Arc::new(Semaphore::new(BESIDE_MAX)),
                 lock: Some(opened.lock),
             }),
         })
@@ -247,6 +257,20 @@ impl Store {
     /// journal cannot become durable before them. Of several states of one run the last one holds.
     pub async fn save_runs(&self, runs: Vec<SavedRun>) -> Result<(), StoreError> {
         self.ordered(|answer| Order::Save(runs, answer)).await
+    }
+
+    /// Whether a run was committed and not removed since, be its state saved or not.
+    ///
+    /// # Errors
+    /// The database could not be read.
+    pub fn has_run(&self, run_id: &str) -> Result<bool, StoreError> {
+        self.inner.shared.has_run(run_id)
+    }
+
+    /// What [`Store::has_run`] says, where it says so without the database: this never waits for a disk. `None` where it would.
+    #[must_use]
+    pub fn has_run_at_hand(&self, run_id: &str) -> Option<bool> {
+        self.inner.shared.has_run_at_hand(run_id)
     }
 
     /// The saved state of a run, if there is one.
@@ -286,9 +310,41 @@ impl Store {
         self.inner.shared.alias(trace)
     }
 
+    /// What [`Store::alias`] says, where it says so without the database: this never waits for a disk.
+    ///
+    /// # Errors
+    /// Only the database knows.
+    pub fn alias_at_hand(&self, trace: TraceId) -> Result<Option<Text>, OnDisk> {
+        self.inner.shared.alias_at_hand(trace)
+    }
+
     /// The traces that were committed as aliases of a run.
     pub fn aliases_of(&self, run_id: &str) -> Result<Vec<TraceId>, StoreError> {
         self.inner.shared.aliases_of(run_id)
+    }
+
+    /// Has something read by a thread that may wait for the disk, unlike those that tasks share. Some are under way at a time;
+    /// others wait before it. Must be called within a Tokio runtime.
+    ///
+    /// # Errors
+    /// What `read` says.
+    pub async fn read_beside<T: Send + 'static>(
+        &self,
+        read: impl FnOnce(&Self) -> Result<T, StoreError> + Send + 'static,
+    ) -> Result<T, StoreError> {
+        // A simulation comes to the same end again, and where time is let pass by a test it does not run ahead of a thread.
+        #[cfg(test)]
+        if !self.inner.shared.holds_reads() {
+            return read(self);
+        }
+        let place = Arc::clone(&self.inner.beside).acquire_owned().await;
+        let place = place.map_err(|_| StoreError::Closed)?;
+        let store = self.clone();
+        let reading = tokio::task::spawn_blocking(move || {
+            let _place = place;
+            read(&store)
+        });
+        reading.await.unwrap_or(Err(StoreError::Closed))
     }
 
     /// What may not be contained in saved states yet: one item a turn, `(position, entries, policy)`, in the order in

@@ -6,6 +6,7 @@ use std::sync::atomic::Ordering;
 
 use crate::engine::event::{Text, TraceId};
 
+use super::OnDisk;
 use super::error::StoreError;
 use super::journal::{Found, Reader};
 use super::keys;
@@ -28,6 +29,22 @@ impl Shared {
                 .map(Some)
                 .map_err(|error| unreadable("state", &key, &error)),
             None => Ok(None),
+        }
+    }
+
+    /// Whether there is a run, in memory or on disk, as far as the database need not be asked.
+    pub(super) fn has_run_at_hand(&self, run_id: &str) -> Option<bool> {
+        if self.begun().contains(run_id) {
+            return Some(true);
+        }
+        self.known.lacks(&keys::run(run_id)).then_some(false)
+    }
+
+    /// Whether there is a run.
+    pub(super) fn has_run(&self, run_id: &str) -> Result<bool, StoreError> {
+        match self.has_run_at_hand(run_id) {
+            Some(has) => Ok(has),
+            None => self.read(|db| db.contains_key(keys::run(run_id))),
         }
     }
 
@@ -93,14 +110,22 @@ impl Shared {
         })
     }
 
-    pub(super) fn alias(&self, trace: TraceId) -> Result<Option<Text>, StoreError> {
+    /// The run that a trace belongs to, if any does, as far as the database need not be asked.
+    pub(super) fn alias_at_hand(&self, trace: TraceId) -> Result<Option<Text>, OnDisk> {
         if let Some(run_id) = self.pending().aliases.get(&trace) {
             return Ok(Some(run_id.clone()));
         }
-        let key = keys::alias(trace);
-        if self.known.lacks(&key) {
+        if self.known.lacks(&keys::alias(trace)) {
             return Ok(None);
         }
+        Err(OnDisk)
+    }
+
+    pub(super) fn alias(&self, trace: TraceId) -> Result<Option<Text>, StoreError> {
+        if let Ok(alias) = self.alias_at_hand(trace) {
+            return Ok(alias);
+        }
+        let key = keys::alias(trace);
         // It leaves the database before its run leaves here.
         let removals = self.removals.now();
         let Some(run_id) = self.read(|db| db.get(&key))? else {

@@ -12,6 +12,7 @@ use tokio::sync::watch;
 use super::bundles;
 use super::database::Database;
 use super::error::StoreError;
+use super::hashing::FastSet;
 use super::keys;
 use super::known::Known;
 use super::open::{self, DATABASE, JOURNAL, LOG};
@@ -22,6 +23,7 @@ use super::records::TurnWriter;
 use super::removal::Removals;
 use super::snapshot;
 use super::{Counters, Durability, Mended, Options};
+use crate::engine::event::Text;
 
 /// Writers of turns that are kept: as many as shards usually write at a time.
 const SPARES_MAX: usize = 4;
@@ -59,6 +61,8 @@ pub(super) struct Shared {
     exporters: Mutex<Option<BTreeSet<Vec<u8>>>>,
     /// What the database surely lacks.
     pub(super) known: Known,
+    /// Runs that were begun and whose first state is not in the database yet; kept by the store's thread.
+    begun: Mutex<FastSet<Text>>,
     /// How many runs there are; written by the store's thread.
     runs: AtomicU64,
     /// Up to which position of the journal they are counted; [`NOT_COUNTED`] while that is not known.
@@ -73,6 +77,9 @@ pub(super) struct Shared {
     needed: Mutex<BTreeMap<u16, u64>>,
     /// Why the store takes no more writes.
     failure: OnceLock<StoreError>,
+    /// Whether a test wants the database not to be read.
+    #[cfg(test)]
+    pub(super) holds_reads: AtomicBool,
     pub(super) closed: AtomicBool,
     pub(super) tally: Tally,
 }
@@ -135,11 +142,14 @@ impl Shared {
             removals: Removals::default(),
             exporters: Mutex::default(),
             known: Known::default(),
+            begun: Mutex::default(),
             runs: AtomicU64::new(0),
             runs_counted: AtomicU64::new(NOT_COUNTED),
             spare: Mutex::default(),
             needed: Mutex::default(),
             failure: OnceLock::new(),
+            #[cfg(test)]
+            holds_reads: AtomicBool::new(false),
             closed: AtomicBool::new(false),
             tally: Tally::default(),
         };
@@ -173,6 +183,10 @@ impl Shared {
         shared.last_cursor.send_replace(newest);
         shared.thin_alerts(oldest, all_from)?;
         Ok(shared)
+    }
+
+    pub(super) fn begun(&self) -> MutexGuard<'_, FastSet<Text>> {
+        self.begun.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Whether there is neither a run nor a trace in the database.
@@ -306,6 +320,8 @@ impl Shared {
         &self,
         read: impl FnOnce(&sled::Db) -> sled::Result<T>,
     ) -> Result<T, StoreError> {
+        #[cfg(test)]
+        self.wait_for_reads();
         self.guarded("reading", read)
     }
 

@@ -23,6 +23,7 @@ use tokio::sync::oneshot;
 use crate::engine::event::Text;
 
 use super::error::StoreError;
+use super::hashing::FastSet;
 use super::journal::Journal;
 use super::keys;
 use super::pieces::{self, Writes};
@@ -31,7 +32,7 @@ use super::shared::{Shared, count};
 use super::turn::{Committed, Keys, SavedRun};
 
 #[cfg(test)]
-pub(crate) use by_hand::ByHand;
+pub(crate) use by_hand::{ByHand, READS_HELD_MAX};
 
 /// States written together.
 const SAVE_RUNS_MAX: usize = 100;
@@ -251,6 +252,7 @@ impl Writer {
         let bytes = turns.iter().flat_map(|turn| turn.record()).map(<[u8]>::len);
         count(&shared.tally.journal_bytes, bytes.sum());
         shared.position.store(position, Ordering::Release);
+        note_begun(&mut shared.begun(), &keys);
         shared.keep(position, first_cursor, keys)?;
         Ok(Committed { position })
     }
@@ -323,6 +325,11 @@ impl Writer {
         self.shared
             .known
             .add(run_ids.map(|run_id| keys::run(run_id)));
+        // From here on they are found in the database.
+        let mut begun = self.shared.begun();
+        for run_id in batch.keys() {
+            begun.remove(run_id);
+        }
         count(&self.shared.tally.runs_saved, batch.len());
         Ok(())
     }
@@ -364,5 +371,15 @@ impl Writer {
         }
         shared.journal_start.store(start, Ordering::Release);
         Ok(())
+    }
+}
+
+/// Notes which runs were begun, and not removed again.
+fn note_begun(begun: &mut FastSet<Text>, turns: &[Keys]) {
+    for turn in turns {
+        begun.extend(turn.new_runs.iter().map(|run| run.run_id.clone()));
+        for run in &turn.removed {
+            begun.remove(&run.run_id);
+        }
     }
 }

@@ -66,7 +66,7 @@ pub(super) const SHARD_COUNTERS: &[Number<shard::Counters>] = &[
     ),
     (
         "shard_lost_copies_total",
-        "Calls that the run of a whole session was not told of, since its shard was full: it may warn later.",
+        "Calls that the run of a whole session was not told of, since its shard was full or there were too many runs.",
         |of| of.lost_copies.value(),
     ),
     (

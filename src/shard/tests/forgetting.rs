@@ -1,13 +1,14 @@
 //! Runs that leave memory, go quiet, and are forgotten.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::time::Instant;
 
 use super::guard::ask;
 use super::{
-    A, B, SECOND, call, calls, event, hex, kill, listed, pass, report, settings, start, start_at,
-    still, submit, until, view,
+    A, B, NOW_MS, SECOND, Shards, call, calls, event, hex, kill, listed, open, pass, profile,
+    report, settings, start, start_at, still, submit, until, view,
 };
 use crate::engine::event::{Body, RunEnd, TraceId};
 use crate::engine::guard::policy::VerdictKind;
@@ -15,6 +16,7 @@ use crate::engine::view::Ended;
 use crate::engine::warning::WarningState;
 use crate::normalize::Report;
 use crate::shard::clock::Clock;
+use crate::shard::guard::{Told, Who};
 use crate::shard::inbox::Review;
 use crate::shard::{Refusal, RunFilter, Settings};
 
@@ -215,6 +217,46 @@ async fn the_number_of_runs_has_a_limit_in_any_case() {
     assert!(began.elapsed() < idle, "they were quiet by then");
 }
 
+/// Given far too many runs, one of them goes on that names a session: the swarm of the session is not begun for it, neither by a
+/// report nor by a question to the guard, and what it is not told is counted.
+#[tokio::test(start_paused = true)]
+async fn no_swarms_are_begun_where_there_are_too_many_runs() {
+    let _still = still();
+    let dir = tempfile::tempdir().unwrap();
+    let three = Settings {
+        retention_runs: 3,
+        ..settings()
+    };
+    let policy = Arc::new(profile::Name::Attocode.policy());
+    let clock = Clock::Paused {
+        began_ms: NOW_MS,
+        began: Instant::now(),
+    };
+    let starting = Shards::start_at(clock, open(dir.path()).await, policy, three);
+    let shards = starting.await.unwrap();
+    let all = (0..203_u8).flat_map(|number| calls(TraceId([number + 1; 16]), None, 0..1));
+    submit(&shards, all.collect()).await;
+    let trace = TraceId([1; 16]);
+    let mut of_session = report(trace, None, vec![call(trace, 1)]);
+    of_session.run.session_id = Some("session".into());
+    submit(&shards, vec![of_session]).await;
+    assert_eq!(shards.counters().lost_copies.value(), 1);
+    let who = Who {
+        run_id: &hex(trace),
+        worker: Some("worker"),
+        session_id: Some("session"),
+        ..Who::default()
+    };
+    let call = Told {
+        tool: "search",
+        ..Told::default()
+    };
+    assert!(!shards.check(&who, &call).await.degraded);
+    assert_eq!(shards.counters().lost_copies.value(), 2);
+    assert_eq!(view(&shards, &hex(trace)).await.tool_calls, 3);
+    assert_eq!(shards.run_count(), 203);
+}
+
 /// Given far too many runs that are at work, none of them is forgotten: a request that would begin another one is refused for
 /// now and leaves nothing behind, one that goes on is taken, and when the others have gone quiet there is room again.
 #[tokio::test(start_paused = true)]
@@ -238,6 +280,8 @@ async fn runs_at_work_are_kept_and_no_more_begun() {
     pass(10, SECOND).await;
     submit(&shards, each(202..203, 0..1)).await;
     assert_eq!(shards.run_count(), 203);
+    // It has just begun, and goes on: that its state is not on disk yet is no reason to refuse it.
+    submit(&shards, each(202..203, 1..2)).await;
     let mut mixed = each(0..1, 2..3);
     mixed.extend(each(203..204, 0..1));
     let refused = shards.submit(mixed.clone(), shards.policy()).await;

@@ -47,7 +47,7 @@ pub(super) async fn ask(shards: &Shards, run_id: &str) -> Answer {
     shards.check(&who, &call).await
 }
 
-fn one_shard() -> Settings {
+pub(super) fn one_shard() -> Settings {
     Settings {
         shards: 1,
         ..settings()
@@ -109,6 +109,7 @@ async fn a_swarm_that_misses_a_call_is_counted() {
     let full = shards
         .shared
         .admit(calls(A, Some("r"), 0..4), &shards.policy())
+        .await
         .unwrap();
     assert!(!shards.check(&who, &call).await.degraded);
     assert_eq!(shards.counters().lost_copies.value(), 1);
@@ -381,7 +382,7 @@ async fn a_run_that_is_always_asked_about_is_saved() {
     assert!(saved.expect("it is saved").position > 0);
 }
 
-async fn start_by_hand(dir: &Path, settings: Settings) -> (Shards, ByHand) {
+pub(super) async fn start_by_hand(dir: &Path, settings: Settings) -> (Shards, ByHand) {
     let (store, mut hand) = Store::by_hand(dir, &Options::default()).unwrap();
     let starting = Shards::start_at(clock(), store, Arc::new(agentium()), settings);
     let mut starting = Box::pin(starting);
@@ -395,7 +396,7 @@ async fn start_by_hand(dir: &Path, settings: Settings) -> (Shards, ByHand) {
 }
 
 /// Lets the shard get on as far as it does without the store.
-async fn wait_often() {
+pub(super) async fn wait_often() {
     for _ in 0..20 {
         yield_now().await;
     }

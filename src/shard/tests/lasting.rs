@@ -184,6 +184,7 @@ async fn an_orderly_end_answers_what_waits() {
     let waiting = shards
         .shared
         .admit(calls(A, Some("r"), 0..3), &shards.policy())
+        .await
         .unwrap();
     stop(&shards).await;
     for done in waiting {

@@ -20,12 +20,13 @@ async fn a_full_inbox_refuses_whole_requests() {
     let waiting = shards
         .shared
         .admit(calls(A, None, 0..3), &shards.policy())
+        .await
         .unwrap();
     let mut mixed = calls(B, None, 0..1);
     mixed.extend(calls(C, Some(&hex(A)), 5..7));
     let mut waits = Vec::new();
     for _ in 0..1000 {
-        match shards.shared.admit(mixed.clone(), &shards.policy()) {
+        match shards.shared.admit(mixed.clone(), &shards.policy()).await {
             Err(Refusal::Overloaded { retry_after }) => waits.push(retry_after),
             other => panic!("not refused but {:?}", other.map(|waiting| waiting.len())),
         }

@@ -3,12 +3,20 @@
 use std::fs::OpenOptions;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::sync::mpsc::{self, Receiver};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use tokio::sync::Semaphore;
 
 use super::super::open;
 use super::super::shared::Shared;
-use super::super::{Inner, Options, Store, StoreError};
+use super::super::{BESIDE_MAX, Inner, Options, Store, StoreError};
 use super::{Order, Writer};
+
+/// How long reads hang at most, so that a test that is wrong comes to its end.
+pub(crate) const READS_HELD_MAX: Duration = Duration::from_secs(10);
 
 /// What the store's thread would do. Dropped, it leaves undone what waits, as a crash would.
 pub(crate) struct ByHand {
@@ -29,12 +37,28 @@ impl Store {
             thread: None,
             snapshots: None,
             mended: None,
+            beside: Arc::new(Semaphore::new(BESIDE_MAX)),
             lock: Some(opened.lock),
         };
         let store = Self {
             inner: Arc::new(inner),
         };
         Ok((store, ByHand { writer, orders }))
+    }
+}
+
+impl Shared {
+    /// Whether reads hang.
+    pub(in super::super) fn holds_reads(&self) -> bool {
+        self.holds_reads.load(Ordering::SeqCst)
+    }
+
+    /// Waits as long as reads hang.
+    pub(in super::super) fn wait_for_reads(&self) {
+        let began = Instant::now();
+        while self.holds_reads() && began.elapsed() < READS_HELD_MAX {
+            thread::sleep(Duration::from_millis(1));
+        }
     }
 }
 
@@ -62,6 +86,11 @@ impl ByHand {
     pub(crate) fn settle(&self) {
         // A failure is noted.
         let _ = self.writer.shared.settle();
+    }
+
+    /// From here on reads of the database hang, for ten seconds at most, or go on.
+    pub(crate) fn hold_reads(&self, hold: bool) {
+        self.writer.shared.holds_reads.store(hold, Ordering::SeqCst);
     }
 
     /// The disk is full from here on.

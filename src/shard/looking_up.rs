@@ -1,0 +1,92 @@
+//! What a request cannot be routed without, and only the database knows: of which run a trace is that the router does not
+//! remember, and, where none may be begun, whether there is a run.
+//!
+//! The disk may be slow, and everybody waits for whoever holds the router. So nobody who does asks the database: a request that
+//! lacks something lets go of the router, has it looked up by a thread that may wait, and is routed anew. Nearly every request
+//! lacks nothing, since the store knows without its database what is new.
+
+use crate::engine::event::{Text, TraceId};
+use crate::normalize::RunRef;
+use crate::store::hashing::FastMap;
+use crate::store::{Store, StoreError};
+
+use super::Shared;
+use super::router::{Route, Router};
+
+/// Traces and runs of which the database has to be asked.
+#[derive(Debug, Default)]
+pub(super) struct Unknown {
+    pub(super) traces: Vec<TraceId>,
+    pub(super) runs: Vec<Text>,
+}
+
+/// What it has said of some.
+#[derive(Debug, Default)]
+pub(super) struct Known {
+    aliases: FastMap<TraceId, Option<Text>>,
+    runs: FastMap<Text, bool>,
+}
+
+impl Unknown {
+    pub(super) fn is_empty(&self) -> bool {
+        self.traces.is_empty() && self.runs.is_empty()
+    }
+}
+
+impl Known {
+    /// Looks up what is unknown, and waits for it.
+    pub(super) async fn learn(
+        &mut self,
+        store: &Store,
+        unknown: Unknown,
+    ) -> Result<(), StoreError> {
+        let Unknown { traces, runs } = unknown;
+        let looking = store.read_beside(move |store| {
+            let aliases = traces
+                .into_iter()
+                .map(|trace| Ok((trace, store.alias(trace)?)));
+            let aliases = aliases.collect::<Result<Vec<_>, StoreError>>()?;
+            let runs = runs.into_iter().map(|run_id| {
+                let has = store.has_run(&run_id)?;
+                Ok((run_id, has))
+            });
+            Ok((aliases, runs.collect::<Result<Vec<_>, StoreError>>()?))
+        });
+        let (aliases, runs) = looking.await?;
+        self.aliases.extend(aliases);
+        self.runs.extend(runs);
+        Ok(())
+    }
+
+    /// Whether there is a run; `None` where the database has to be asked.
+    pub(super) fn has_run(&self, store: &Store, run_id: &Text) -> Option<bool> {
+        let at_hand = store.has_run_at_hand(run_id);
+        at_hand.or_else(|| self.runs.get(run_id).copied())
+    }
+}
+
+/// The run of a trace, by the database; none where that cannot be read.
+pub(super) async fn alias(store: &Store, trace: TraceId) -> Option<Text> {
+    let looking = store.read_beside(move |store| store.alias(trace));
+    looking.await.ok().flatten()
+}
+
+impl Shared {
+    /// Where a report goes. What is missing for that is noted, and the answer is worth nothing then.
+    pub(super) fn route_one(
+        &self,
+        router: &mut Router,
+        run: &RunRef,
+        known: &Known,
+        unknown: &mut Unknown,
+    ) -> Option<Route> {
+        router.route(run, &mut |trace| {
+            let at_hand = self.store.alias_at_hand(trace).ok();
+            let alias = at_hand.or_else(|| known.aliases.get(&trace).cloned());
+            alias.unwrap_or_else(|| {
+                unknown.traces.push(trace);
+                None
+            })
+        })
+    }
+}
