@@ -14,6 +14,7 @@ use std::time::Duration;
 
 use tokio::sync::mpsc::error::TrySendError;
 use tokio::sync::{broadcast, oneshot};
+use tokio::task::yield_now;
 
 use crate::engine::Change;
 use crate::engine::event::{Event, Text, ToolCall, TraceId};
@@ -259,6 +260,16 @@ impl Worker {
         Ok(any)
     }
 
+    /// Answers the questions that wait, between two pieces of work that takes long, and lets the tasks that carry the answers get
+    /// on, which may be this thread's. Says whether there were any.
+    pub(super) async fn let_in(&mut self) -> Result<bool, StoreError> {
+        let any = self.answer_waiting()?;
+        if any {
+            yield_now().await;
+        }
+        Ok(any)
+    }
+
     /// Waits for something, and answers questions meanwhile.
     pub(super) async fn meanwhile<T>(
         &mut self,
@@ -391,12 +402,12 @@ impl Worker {
                 events,
                 changes,
             } = pending;
-            // A run that was forgotten meanwhile has forgotten this as well.
+            // A run that was forgotten meanwhile, or is in this turn, has forgotten this as well.
             let Some(slot) = self.residence.slot(&key.run_id) else {
                 continue;
             };
             let run = self.residence.at(slot);
-            if run.key != key {
+            if run.key != key || draft.removed.contains(&key.run_id) {
                 continue;
             }
             run.is_ahead = false;

@@ -3,6 +3,9 @@
 //! Its owner, after the commit of everything that was routed to it, sends a copy of the state to the owner of the run that it
 //! belongs to, which absorbs it in a turn of its own and sends a release back; with that the old run is removed. A crash in
 //! between leaves both, and the next start moves the old one again: absorbing twice changes nothing.
+//!
+//! One request may name any number of earlier traces. States on their way wait in memory for a turn of their new owner, so a shard
+//! has some under way at a time; further runs stay where they are until one of those is released.
 
 use crate::engine::Input;
 use crate::store::records::encode_run;
@@ -12,12 +15,41 @@ use super::draft::Draft;
 use super::inbox::{Absorb, Message, Move, Release};
 use super::worker::Worker;
 
+/// Most runs of a shard that are on their way at a time: a turn absorbs about as many, of up to 64 KiB each.
+const MOVING_MAX: usize = 64;
+
 impl Worker {
+    /// Has runs move, each in its turn. Most are not there at all: a trace's first report names its run.
+    pub(super) async fn queue_moves(&mut self, moves: Vec<Move>) -> Result<(), StoreError> {
+        for moved in moves {
+            let is_here = self.residence.slot(&moved.from).is_some();
+            if is_here || self.shared.store.has_run(&moved.from)? {
+                self.moves.push_back(moved);
+            } else {
+                let _ = moved.done.send(());
+            }
+            self.let_in().await?;
+        }
+        Ok(())
+    }
+
+    /// Hands over runs that are to move, as many as may be under way, and answers questions meanwhile.
+    pub(super) async fn move_some(&mut self) -> Result<(), StoreError> {
+        while self.moving < MOVING_MAX
+            && let Some(moved) = self.moves.pop_front()
+        {
+            self.move_run(moved)?;
+            self.let_in().await?;
+        }
+        Ok(())
+    }
+
     /// Hands a copy of a run to the owner of the run that it belongs to.
-    pub(super) fn move_run(&mut self, moved: Move) -> Result<(), StoreError> {
+    fn move_run(&mut self, moved: Move) -> Result<(), StoreError> {
         let Move { from, into, done } = moved;
         match self.residence.fetch(&from)? {
             Some(run) if from != into => {
+                self.moving += 1;
                 let desk = self.shared.desk_of(&into);
                 desk.send(Message::Absorb(Box::new(Absorb {
                     state: run.state.clone(),
@@ -74,8 +106,8 @@ impl Worker {
             position,
             done,
         } = release;
-        let own_slot = self.residence.slot(&from);
-        let grows = own_slot.is_some_and(|slot| draft.touched.contains(&slot));
+        self.moving = self.moving.saturating_sub(1);
+        let grows = self.is_touched(draft, &from);
         match self.residence.fetch(&from)? {
             None => draft.done.push(done),
             Some(run) if run.position == position && !grows => {

@@ -9,6 +9,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::sync::oneshot;
+use tokio::task::yield_now;
 use tracing::warn;
 
 use crate::engine::RunState;
@@ -246,7 +247,10 @@ impl Worker {
         let oldest_ms = self.shared.oldest_ms();
         let idle_ms = self.shared.idle_ms();
         let mut batch = Batch::default();
+        // Who is answered by this thread gets on first.
+        yield_now().await;
         for key in keys {
+            self.let_in().await?;
             let Some(glance) = self.glance(&key)? else {
                 continue;
             };

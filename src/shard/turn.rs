@@ -6,8 +6,6 @@
 
 use std::time::Instant;
 
-use tokio::task::yield_now;
-
 use crate::engine::event::Text;
 use crate::engine::guard::Shared as Warned;
 use crate::engine::run::is_swarm;
@@ -104,9 +102,8 @@ impl Worker {
             let desk = self.shared.desk_of(&release.from);
             desk.send(Message::Release(release));
         }
-        for moved in draft.moves {
-            self.move_run(moved)?;
-        }
+        self.queue_moves(draft.moves).await?;
+        self.move_some().await?;
         Ok(seen)
     }
 
@@ -132,11 +129,7 @@ impl Worker {
             self.bring_near(near.map(|group| &group.run_id));
             for group in groups.by_ref().take(NEAR_RUNS) {
                 self.step_reports(&mut draft, group)?;
-                // Questions do not wait for the whole turn, and the tasks that carry the answers not for this thread.
-                if self.answer_waiting()? {
-                    self.settle_pending(&mut draft);
-                    yield_now().await;
-                }
+                self.let_in_between(&mut draft).await?;
             }
             self.shared.store.write_down(&mut draft.turn);
         }
@@ -144,15 +137,25 @@ impl Worker {
         self.spare = reports.emptied();
         for absorb in batch.absorbs {
             self.step_absorb(&mut draft, absorb)?;
+            self.let_in_between(&mut draft).await?;
         }
         for run_id in batch.idle {
-            self.step_idle(&mut draft, run_id)?;
+            // The guard may have been asked about it since it was found idle.
+            if !self.is_touched(&draft, &run_id) {
+                self.step_idle(&mut draft, run_id)?;
+            }
+            self.let_in_between(&mut draft).await?;
         }
         for release in batch.releases {
             self.release(&mut draft, release)?;
+            self.let_in_between(&mut draft).await?;
         }
         self.take_back(&mut draft)?;
         for (key, warns) in batch.retired {
+            self.let_in_between(&mut draft).await?;
+            if self.is_touched(&draft, &key.run_id) {
+                continue;
+            }
             if warns && let Some(run) = self.residence.fetch(&key.run_id)? {
                 // Whoever was told of a warning would wait for its end for ever.
                 let changes = run.state.retire();
@@ -161,6 +164,21 @@ impl Worker {
             draft.remove(key);
         }
         Ok(draft)
+    }
+
+    /// Answers the questions that wait, between two runs of a turn: they do not wait for the whole of it. What they do is part of
+    /// the turn.
+    async fn let_in_between(&mut self, draft: &mut Draft) -> Result<(), StoreError> {
+        if self.let_in().await? {
+            self.settle_pending(draft);
+        }
+        Ok(())
+    }
+
+    /// Whether a run was told something in this turn.
+    pub(super) fn is_touched(&self, draft: &Draft, run_id: &str) -> bool {
+        let slot = self.residence.slot(run_id);
+        slot.is_some_and(|slot| draft.touched.contains(&slot))
     }
 
     /// Has the processor fetch what it needs for stepping these runs, all at the same time.

@@ -4,6 +4,7 @@
 //! when it is told to, with everything committed and saved, or when the store refuses something, with everything since
 //! the last commit forgotten: then all shards of the store count as failed, and the journal has what was acknowledged.
 
+use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -18,7 +19,7 @@ use super::batch::{Batch, Groups};
 use super::gathering::Gathering;
 use super::guard::Pending;
 use super::idle::IdleQueue;
-use super::inbox::{Message, Query, Tray};
+use super::inbox::{Message, Move, Query, Tray};
 use super::residence::Residence;
 use super::saving::finished;
 use super::watchers::Watchers;
@@ -55,6 +56,10 @@ pub(super) struct Worker {
     pub(super) spare: Groups,
     /// A message that belongs to the next turn, since it is to be judged by another policy than this one.
     pub(super) kept_back: Option<Message>,
+    /// Runs that are to move and wait for those that are moving.
+    pub(super) moves: VecDeque<Move>,
+    /// How many are: their states are under way to another owner, who has not released them yet.
+    pub(super) moving: usize,
     pub(super) gathering: Gathering,
     /// By which the present turn judges.
     pub(super) policy: NamedPolicy,
@@ -111,6 +116,8 @@ impl Worker {
             commit_at: Instant::now(),
             spare: Groups::default(),
             kept_back: None,
+            moves: VecDeque::new(),
+            moving: 0,
             position: 0,
             saving: None,
             sweep_to: None,
@@ -218,7 +225,7 @@ impl Worker {
     /// Finds runs that have gone quiet, and starts to save what has changed when it is time for that.
     async fn mind_the_time(&mut self) -> Result<(), StoreError> {
         let now_ms = self.shared.clock.now_ms();
-        let batch = self.find_idle(now_ms)?;
+        let batch = self.find_idle(now_ms).await?;
         self.turn(batch).await?;
         self.make_room().await?;
         if self.idle.is_due(now_ms) {
@@ -235,10 +242,11 @@ impl Worker {
     }
 
     /// The next runs whose time has come and that were not heard of since it was set.
-    fn find_idle(&mut self, now_ms: u64) -> Result<Batch, StoreError> {
+    async fn find_idle(&mut self, now_ms: u64) -> Result<Batch, StoreError> {
         let mut batch = Batch::default();
         let idle_ms = self.shared.idle_ms();
         for _ in 0..IDLE_PER_TURN {
+            self.let_in().await?;
             let Some(run_id) = self.idle.take(now_ms) else {
                 break;
             };

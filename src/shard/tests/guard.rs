@@ -11,9 +11,11 @@ use super::{
     A, B, Clock, Instant, NOW_MS, Path, Policy, Settings, Shards, calls, hex, kill, moment, open,
     profile, settings, still, stop, submit, view,
 };
+use crate::engine::event::TraceId;
 use crate::engine::guard::policy::VerdictKind;
 use crate::engine::warning::Rule;
 use crate::shard::guard::{ASKS_MAX, Answer, Outcome, Spoken, Told, Who};
+use crate::shard::inbox::Review;
 use crate::shard::worker::PENDING_WAIT;
 use crate::store::{ByHand, Options, Store};
 
@@ -121,6 +123,27 @@ async fn a_swarm_that_misses_a_call_is_counted() {
     submit(&shards, calls(A, Some("r"), 4..5)).await;
     assert_eq!(view(&shards, "swarm:session").await.tool_calls, 1);
     assert_eq!(shards.counters().lost_copies.value(), 1);
+}
+
+/// Given a hundred runs that are looked at because of their age, questions are answered between one and the next.
+#[tokio::test(start_paused = true)]
+async fn questions_are_answered_between_runs() {
+    let _still = still();
+    let dir = tempfile::tempdir().unwrap();
+    let shards = start_with(dir.path(), agentium(), one_shard()).await;
+    let trace = |number: u8| TraceId([number; 16]);
+    let all = (1..101).flat_map(|number| calls(trace(number), None, 0..1));
+    submit(&shards, all.collect()).await;
+    ask(&shards, "asked").await;
+    let keys = shards.store().run_ids(None, false, 128).unwrap();
+    assert!(keys.len() >= 100);
+    let mut reviewing = Box::pin(shards.shared.review(keys, Review::Age));
+    let mut answered = 0;
+    while poll!(&mut reviewing).is_pending() {
+        assert!(!ask(&shards, "asked").await.degraded);
+        answered += 1;
+    }
+    assert!(answered > 50, "{answered} answers");
 }
 
 /// Given no time at all, every call is allowed, says so, and counts as made.

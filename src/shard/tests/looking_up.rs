@@ -10,7 +10,7 @@ use super::{A, B, C, calls, hex, kill, moment, still, submit, view};
 use crate::store::{ByHand, READS_HELD_MAX};
 
 /// Waits for something while the store does what waits.
-async fn working(hand: &mut ByHand, future: impl Future<Output = ()>) {
+pub(super) async fn working(hand: &mut ByHand, future: impl Future<Output = ()>) {
     let mut future = Box::pin(future);
     for _ in 0..1_000 {
         if poll!(&mut future).is_ready() {

@@ -1,10 +1,14 @@
 //! Runs that get their name late, and traces that are one run.
 
-use super::guard::ask;
+use futures_util::poll;
+
+use super::guard::{ask, one_shard, start_by_hand, wait_often};
+use super::looking_up::working;
 use super::{
     A, B, NOW_MS, call, calls, hex, kill, listed, policy, report, settings, start, still, submit,
     until, view,
 };
+use crate::engine::event::TraceId;
 use crate::engine::warning::WarningState;
 use crate::engine::{Input, RunState, step};
 use crate::shard::{RunFilter, Settings};
@@ -49,6 +53,45 @@ async fn check_late_name(settings: Settings) {
     submit(&shards, calls(A, None, 5..6)).await;
     assert_eq!(view(&shards, "r").await.tool_calls, 6);
     assert_eq!(listed(&shards, &RunFilter::default()).await, ["r"]);
+}
+
+/// Given a request that names hundreds of earlier traces, their states do not go on their way all at once: a report that comes then
+/// waits for no more than a few turns, and all of them arrive.
+#[tokio::test(start_paused = true)]
+async fn many_runs_move_some_at_a_time() {
+    const TRACES: u16 = 1_000;
+    let _still = still();
+    let dir = tempfile::tempdir().unwrap();
+    let (shards, mut hand) = start_by_hand(dir.path(), one_shard()).await;
+    let trace = |number: u16| {
+        let mut bytes = [1; 16];
+        bytes[..2].copy_from_slice(&number.to_be_bytes());
+        TraceId(bytes)
+    };
+    let of_all = |name, n: u64| {
+        let traces = (0..TRACES).map(trace);
+        traces.flat_map(|of| calls(of, name, n..n + 1)).collect()
+    };
+    working(&mut hand, submit(&shards, of_all(None, 0))).await;
+    let mut naming = Box::pin(submit(&shards, of_all(Some("r"), 1)));
+    assert!(poll!(&mut naming).is_pending());
+    wait_often().await;
+    // The names are committed, and what is to move is on its way.
+    assert!(hand.work());
+    wait_often().await;
+    let mut other = Box::pin(submit(&shards, calls(A, Some("other"), 0..1)));
+    let commits = || shards.store().counters().commits;
+    let before = commits();
+    while poll!(&mut other).is_pending() {
+        wait_often().await;
+        hand.work();
+        wait_often().await;
+    }
+    let waited = commits() - before;
+    assert!(waited <= 5, "{waited} commits");
+    working(&mut hand, naming).await;
+    assert_eq!(shards.counters().runs_moved.value(), u64::from(TRACES));
+    assert_eq!(shards.run_count(), 2);
 }
 
 /// Given several traces with one name, whatever the order and the batches, they are one run.
