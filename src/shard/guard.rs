@@ -2,10 +2,11 @@
 //!
 //! Whoever asks waits here, and not longer than the profile's deadline; then the call is allowed and the answer says that it
 //! is `degraded`. The shard looks at this inbox between turns, between the runs of a turn, and while a commit or a save is
-//! under way, so that an answer waits neither for a commit nor behind spans; a run that is not in memory is read from the store
-//! first. What an answer did to its run is kept in memory and committed with the shard's next turn, which follows at once: an
-//! answer may therefore be given and, after a crash, be forgotten. That is the price of its speed; the call itself comes again
-//! with its span.
+//! under way, so that an answer waits for no commit and, of spans, for those of one run at most. A run that is not in memory
+//! is read from the store first, and who asks by a trace that only the store knows waits for that before the inbox. What an
+//! answer did to its run is kept in memory and committed with the shard's next turn, some milliseconds later at the latest
+//! where the disk keeps up: an answer may therefore be given and, after a crash, be forgotten. That is the price of its
+//! speed; the call itself comes again with its span.
 
 use std::future::Future;
 use std::pin::pin;

@@ -1,8 +1,8 @@
 //! A turn: everything that waits is done to the runs, committed at once, and only then told to anybody.
 //!
-//! The batch is sorted by run first, so that a run is stepped once for all the reports that wait for it. Stepping changes
-//! the states in memory before the commit; nobody can see them until it has succeeded, because the shard answers nothing
-//! in between, and if it fails the shard ends and they are gone. Runs that move into others are the business of `moving`.
+//! A run is stepped once for all the reports that wait for it (`batch`). Stepping changes the states in memory before the commit.
+//! The guard alone answers by them meanwhile; whoever else looks is told behind the commit, and if that fails the shard ends and
+//! they are gone. Runs that move into others are the business of `moving`.
 
 use std::time::Instant;
 
