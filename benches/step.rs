@@ -9,7 +9,7 @@ use std::fs;
 use std::time::Instant;
 
 use eddy::engine::event::{
-    Body, Event, Guarded, Part, Recorded, SpanId, Text, ToolCall, TraceId, Traits, Value,
+    Body, Event, Guarded, Manner, Part, Recorded, SpanId, Text, ToolCall, TraceId, Traits, Value,
 };
 use eddy::engine::policy::Policy;
 use eddy::engine::run::WINDOW_EVENTS_MAX;
@@ -210,7 +210,7 @@ fn input(index: u64, novelty: u64) -> Input {
             output: result(index % novelty),
             error: None,
             hands_off: false,
-            writes: false,
+            manner: Manner::default(),
             traits: Traits::default(),
             guarded: None,
         }),

@@ -158,8 +158,8 @@ pub struct ToolCall {
     pub error: Option<Failure>,
     /// The tool passes control to another agent (`transfer_to_…`, `handoff…`, `delegate…`): kept out of repeat rules.
     pub hands_off: bool,
-    /// The tool is one that writes (state, memory, a file): what it does is progress.
-    pub writes: bool,
+    /// What the tool's name says that it does.
+    pub manner: Manner,
     /// What else its arguments and its result tell.
     pub traits: Traits,
     /// The guard's part in it, where this report is the guard's.
@@ -173,6 +173,26 @@ impl ToolCall {
         self.guarded
             .as_ref()
             .is_some_and(|guarded| guarded.part == Part::Result)
+    }
+}
+
+/// Whether a tool looks or acts, as far as its name says.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub enum Manner {
+    /// The name does not say.
+    #[default]
+    Unknown,
+    /// It looks (`get_…`, `search_…`), and changes nothing.
+    Looks,
+    /// It writes (state, memory, a file) or acts on something: what it does is progress.
+    Writes,
+}
+
+impl Manner {
+    /// Whether it writes.
+    #[must_use]
+    pub fn writes(self) -> bool {
+        self == Self::Writes
     }
 }
 

@@ -250,11 +250,7 @@ impl Fold {
                 self.totals.end_trace = event.trace;
             }
             Body::UserMessage => {
-                let next = self.totals.tool_calls + 1;
-                self.totals.turn_at = next;
-                // What a user asks for again is no loop of the agent's.
-                self.totals.news_at = next;
-                self.totals.acted_at = next;
+                self.begin_next_turn();
                 self.speech.hush();
                 rules::of_user_message(self);
             }
@@ -321,7 +317,7 @@ impl Fold {
 
     fn remember(&mut self, judged: &Judged<'_>) {
         let call = judged.call;
-        if call.writes && judged.outcome == Outcome::Fresh {
+        if call.manner.writes() && judged.outcome == Outcome::Fresh {
             self.totals.write_at = judged.number + 1;
         }
         if judged.outcome == Outcome::Fresh || self.is_new_error(judged) {
@@ -354,6 +350,7 @@ impl Fold {
             trend: judged.trend.clone(),
             sketch: call.input.value().map_or(0, Value::sketch),
             hands_off: call.hands_off,
+            may_act: judged.may_act(),
             gap_ns: judged.waiting.gap_ns,
             waited_ns: judged.waiting.waited_ns,
             asked: self.speech.instructions,
@@ -387,8 +384,16 @@ impl Fold {
     pub(super) fn begin_turn(&mut self, name: u64) {
         if name != 0 && name != self.totals.turn_name {
             self.totals.turn_name = name;
-            self.totals.turn_at = self.totals.tool_calls + 1;
+            self.begin_next_turn();
         }
+    }
+
+    /// A turn begins with the next call. What a user asks for again is no loop of the agent's.
+    fn begin_next_turn(&mut self) {
+        let next = self.totals.tool_calls + 1;
+        self.totals.turn_at = next;
+        self.totals.news_at = next;
+        self.totals.acted_at = next;
     }
 }
 

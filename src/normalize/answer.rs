@@ -214,7 +214,12 @@ impl<'a> Asked<'a> {
             call_id: Some(value::id_hash(&[self.id.as_bytes()])),
             input: arguments.map_or(Recorded::NotRecorded, |text| value::input_json(how, text)),
             hands_off: tool_names::hands_off(&tool),
-            writes: tool_names::writes(&tool),
+            manner: fingerprint::manner(
+                how,
+                &tool,
+                tool_names::manner(&tool),
+                arguments.unwrap_or_default(),
+            ),
             traits: fingerprint::traits(how, &tool, arguments.unwrap_or_default(), ""),
             tool,
             ..ToolCall::default()

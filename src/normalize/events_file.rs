@@ -343,7 +343,7 @@ impl Told<'_> {
                 told
             },
             hands_off: tool_names::hands_off(tool),
-            writes: tool_names::writes(tool),
+            manner: fingerprint::manner(&how, tool, tool_names::manner(tool), arguments),
             guarded: None,
             traits: fingerprint::traits(
                 &how,

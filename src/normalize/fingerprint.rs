@@ -4,7 +4,7 @@
 //! (attocode's page *Loop Detection*, *Fingerprinting Details*); a shell command that only reads one file is known by that
 //! file, whichever program reads it. What a command does is in `shell`. Nothing of a value leaves this file but a hash.
 
-use crate::engine::event::{Command, Traits};
+use crate::engine::event::{Command, Manner, Traits};
 use crate::engine::policy::ToolSettings;
 
 use super::shell;
@@ -50,8 +50,7 @@ const TESTERS: [&str; 5] = ["run_tests", "run_test", "runtests", "test", "pytest
 
 /// What arguments and result tell; a text that is absent is empty. Results may stand in quotes, as JSON text.
 pub(super) fn traits(how: &ToolSettings<'_>, tool: &str, arguments: &str, result: &str) -> Traits {
-    let named = |names: &[&str]| names.iter().any(|name| tool.eq_ignore_ascii_case(name));
-    if how.shell.unwrap_or_else(|| named(&SHELLS)) {
+    if is_shell(how, tool) {
         return match value::command_line(arguments) {
             Some(line) => of_command(how, arguments, &line, result),
             None => Traits {
@@ -60,12 +59,26 @@ pub(super) fn traits(how: &ToolSettings<'_>, tool: &str, arguments: &str, result
             },
         };
     }
-    let tests = named(&TESTERS);
+    let tests = TESTERS.iter().any(|name| tool.eq_ignore_ascii_case(name));
     Traits {
         main: main_arguments(how, arguments),
         command: tests.then_some(Command::RunsTests),
         tests_failed: tests && tests_failed(result),
     }
+}
+
+/// What a call does, as far as the tool's name says, or else the command line of a shell's tool.
+pub(super) fn manner(how: &ToolSettings<'_>, tool: &str, named: Manner, arguments: &str) -> Manner {
+    let looks = || value::command_line(arguments).is_some_and(|line| shell::only_looks(&line));
+    if named == Manner::Unknown && is_shell(how, tool) && looks() {
+        return Manner::Looks;
+    }
+    named
+}
+
+fn is_shell(how: &ToolSettings<'_>, tool: &str) -> bool {
+    let is_named = || SHELLS.iter().any(|name| tool.eq_ignore_ascii_case(name));
+    how.shell.unwrap_or_else(is_named)
 }
 
 fn of_command(how: &ToolSettings<'_>, arguments: &str, line: &str, result: &str) -> Traits {

@@ -47,7 +47,7 @@ pub fn tool_call(told: &Told<'_>, how: &ToolSettings<'_>, keep_result: bool) -> 
         output,
         error,
         hands_off: tool_names::hands_off(told.tool),
-        writes: tool_names::writes(told.tool),
+        manner: fingerprint::manner(how, told.tool, tool_names::manner(told.tool), arguments),
         traits: fingerprint::traits(how, told.tool, arguments, result),
         guarded: None,
     }

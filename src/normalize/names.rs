@@ -6,7 +6,7 @@
 
 use std::array;
 
-use crate::engine::event::Text;
+use crate::engine::event::{Manner, Text};
 
 use super::tool_names;
 use super::value::{self, hash};
@@ -21,22 +21,22 @@ pub(super) struct Names([Option<Known>; PLACES]);
 struct Known {
     text: Text,
     /// Where it was asked for.
-    manner: Option<Manner>,
+    given: Option<Given>,
 }
 
 impl From<Text> for Known {
     fn from(text: Text) -> Self {
-        Self { text, manner: None }
+        Self { text, given: None }
     }
 }
 
 /// What the name of a tool gives away.
 #[derive(Clone, Copy)]
-pub(super) struct Manner {
+pub(super) struct Given {
     /// It passes control to another agent.
     pub(super) hands_off: bool,
-    /// It writes.
-    pub(super) writes: bool,
+    /// It looks, or it writes.
+    pub(super) manner: Manner,
     /// It hands out one thing after the other.
     pub(super) hands_out: bool,
 }
@@ -80,14 +80,14 @@ impl Names {
     }
 
     /// The shared text of a tool's name, and what it gives away.
-    pub(super) fn tool(&mut self, text: &str) -> (Text, Manner) {
-        let Known { text, manner } = self.known(text);
-        let manner = manner.get_or_insert_with(|| Manner {
+    pub(super) fn tool(&mut self, text: &str) -> (Text, Given) {
+        let Known { text, given } = self.known(text);
+        let given = given.get_or_insert_with(|| Given {
             hands_off: tool_names::hands_off(text),
-            writes: tool_names::writes(text),
+            manner: tool_names::manner(text),
             hands_out: tool_names::hands_out(text),
         });
-        (Text::clone(text), *manner)
+        (Text::clone(text), *given)
     }
 
     fn known(&mut self, text: &str) -> &mut Known {
@@ -125,10 +125,10 @@ mod tests {
         for number in 0..2 * PLACES {
             for name in ["search", "transfer_to_b", "save_note"] {
                 let name = format!("{name}_{}", number / 2);
-                let (text, manner) = names.tool(&name);
+                let (text, given) = names.tool(&name);
                 assert_eq!(*text, *name);
-                let told = (tool_names::hands_off(&name), tool_names::writes(&name));
-                assert_eq!((manner.hands_off, manner.writes), told, "{name}");
+                let told = (tool_names::hands_off(&name), tool_names::manner(&name));
+                assert_eq!((given.hands_off, given.manner), told, "{name}");
             }
         }
     }

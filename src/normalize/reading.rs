@@ -169,7 +169,7 @@ impl<'r, 'a> Reading<'r, 'a> {
 
     /// Tells of a tool call, and of the hand-off that it is, where its name says so and its receiver can be read.
     pub(super) fn tell_call(&mut self, call: &Call<'_>) {
-        let (tool, manner) = self.names.tool(call.tool);
+        let (tool, given) = self.names.tool(call.tool);
         // LangChain's message around a result, whoever watched; it has the call's id.
         let message = call.result.as_deref().and_then(wrappers::langchain_message);
         let (inner, inner_id, said_failed) = message.map_or((None, None, false), |message| {
@@ -203,16 +203,16 @@ impl<'r, 'a> Reading<'r, 'a> {
                 .map(|id| value::id_hash(&[id.as_bytes()])),
             input: arguments.map_or(Recorded::NotRecorded, |json| value::input_json(&how, json)),
             output: result.map_or(Recorded::NotRecorded, |json| {
-                value::answer_json(&how, manner.hands_out, json, arguments.unwrap_or_default())
+                value::answer_json(&how, given.hands_out, json, arguments.unwrap_or_default())
             }),
             error,
-            hands_off: manner.hands_off,
-            writes: manner.writes,
+            hands_off: given.hands_off,
+            manner: fingerprint::manner(&how, &tool, given.manner, arguments.unwrap_or_default()),
             guarded: None,
             traits: traits.unwrap_or_default(),
             tool,
         }));
-        if manner.hands_off
+        if given.hands_off
             && !call.handoff_told_elsewhere
             && let Some(to) = tool_names::receiver(call.tool, arguments.unwrap_or_default())
         {

@@ -57,6 +57,69 @@ pub(super) fn without_session(result: &str) -> Option<(&str, i64)> {
 /// Programs that do nothing but show a file.
 const READERS: [&str; 7] = ["cat", "head", "tail", "less", "more", "nl", "bat"];
 
+/// Other programs that do nothing but look, whatever their arguments.
+const LOOKERS: [&str; 19] = [
+    "ls", "tree", "wc", "pwd", "stat", "file", "du", "df", "ps", "cd", "echo", "sort", "uniq",
+    "cut", "jq", "whoami", "date", "uname", "true",
+];
+
+/// Words behind a program by which it looks: `git status`, `kubectl get pods`, `docker compose logs`.
+const LOOKS: [&str; 15] = [
+    "status",
+    "log",
+    "logs",
+    "diff",
+    "show",
+    "get",
+    "describe",
+    "list",
+    "ls",
+    "ls-files",
+    "ps",
+    "inspect",
+    "view",
+    "blame",
+    "rev-parse",
+];
+
+/// Whether a command line does nothing but look: nothing is written to a file, and each of its commands reads, searches or shows,
+/// as far as is known of the program.
+pub(super) fn only_looks(line: &str) -> bool {
+    let writes = line.match_indices('>').any(|(at, _)| {
+        let behind = line[at + 1..].trim_start();
+        !behind.starts_with("&1") && !behind.starts_with("/dev/null")
+    });
+    let mut parts = line
+        .split(['|', ';', '&', '\n'])
+        .map(str::trim)
+        .filter(|part| !part.is_empty() && !part.starts_with("1 ") && *part != "1")
+        .peekable();
+    !writes && !line.contains(['`', '(']) && parts.peek().is_some() && parts.all(looks)
+}
+
+/// Whether one command looks.
+fn looks(command: &str) -> bool {
+    let mut words = words(command);
+    let program = file_name(words.next().unwrap_or_default());
+    let has = |flag: &str| {
+        command
+            .split_whitespace()
+            .any(|word| word.starts_with(flag))
+    };
+    match program {
+        "sed" => has("-n") && !has("-i"),
+        "find" | "fd" => !has("-exec") && !has("-delete"),
+        "curl" | "wget" => false,
+        _ if BUILDERS.contains(&program) => false,
+        _ => {
+            [&READERS[..], &SEARCHES[..], &LOOKERS[..]]
+                .iter()
+                .any(|all| all.contains(&program))
+                || words.take(2).any(|word| LOOKS.contains(&word))
+        }
+    }
+}
+
 /// Programs that run tests, whatever their arguments.
 const TESTERS: [&str; 12] = [
     "pytest", "py.test", "unittest", "jest", "vitest", "mocha", "ctest", "rspec", "phpunit", "tox",
@@ -254,6 +317,38 @@ mod tests {
             "grep -rn error src | head",
         ] {
             assert!(!hides_code(command), "{command}");
+        }
+    }
+
+    /// Commands that show something look; those that write, do something else, or are not known do not.
+    #[test]
+    fn looking_is_told_from_doing() {
+        for command in [
+            "cat a.log",
+            "cd app && git status",
+            "grep -rn error src | head -5",
+            "ls -la; wc -l *.rs",
+            "sed -n '1,20p' main.rs",
+            "kubectl get pods -n web 2>&1",
+            "docker compose logs web 2>/dev/null",
+            "find . -name '*.rs'",
+        ] {
+            assert!(only_looks(command), "{command}");
+        }
+        for command in [
+            "",
+            "npm test",
+            "cat > a.txt",
+            "grep x a >> b",
+            "sed -i s/a/b/ c",
+            "find . -delete",
+            "git commit -m log",
+            "cat a && rm a",
+            "ls $(make)",
+            "cargo build",
+            "curl -X POST http://localhost/list",
+        ] {
+            assert!(!only_looks(command), "{command}");
         }
     }
 

@@ -1,6 +1,8 @@
 //! What a tool's name gives away: that it passes control to another agent, that it writes, or that it hands out one thing after
 //! the other.
 
+use crate::engine::event::Manner;
+
 use super::value;
 use super::value::wide::{trimmed, trimmed_start};
 
@@ -52,7 +54,7 @@ const HANDS_OUT: [&str; 5] = ["next", "dequeue", "pop", "claim", "consume"];
 /// nothing but an id tells. One that acts (`click_next`) does not.
 pub(super) fn hands_out(tool: &str) -> bool {
     let is_one = |word: &str| HANDS_OUT.iter().any(|one| word.eq_ignore_ascii_case(one));
-    words(tool).any(is_one) && !writes(tool)
+    words(tool).any(is_one) && !manner(tool).writes()
 }
 
 /// Whether a tool passes control to another agent: `transfer_to_…`, `handoff…`, `hand_off…`, `handover…`, `delegate…`.
@@ -79,7 +81,7 @@ pub(super) fn receiver(tool: &str, arguments: &str) -> Option<String> {
 
 /// Whether a tool writes state, memory or a file, or acts on something, so that calling it is progress in itself: the first
 /// word that tells decides, whatever stands before it (`mcp__tracker__create_issue`).
-pub(super) fn writes(tool: &str) -> bool {
+pub(super) fn manner(tool: &str) -> Manner {
     let tool = trimmed(tool);
     let editors = [
         "apply_patch",
@@ -89,15 +91,18 @@ pub(super) fn writes(tool: &str) -> bool {
         "NotebookEdit",
     ];
     if editors.iter().any(|name| tool.starts_with(name)) {
-        return true;
+        return Manner::Writes;
     }
     let is_one = |all: &[&str], word: &str| all.iter().any(|one| word.eq_ignore_ascii_case(one));
     words(tool)
         .find_map(|word| {
-            let looks = is_one(&LOOKS, word);
-            (looks || is_one(&WRITES, word)).then_some(!looks)
+            if is_one(&LOOKS, word) {
+                Some(Manner::Looks)
+            } else {
+                is_one(&WRITES, word).then_some(Manner::Writes)
+            }
         })
-        .unwrap_or(false)
+        .unwrap_or_default()
 }
 
 /// The words of a name, however it is spelled: `create_issue`, `create-issue`, `createIssue`.
@@ -227,7 +232,7 @@ mod tests {
             "github.addComment",
             "search_replace",
         ] {
-            assert!(writes(tool), "{tool}");
+            assert_eq!(manner(tool), Manner::Writes, "{tool}");
         }
         for tool in [
             "search",
@@ -239,7 +244,7 @@ mod tests {
             "settings",
             "",
         ] {
-            assert!(!writes(tool), "{tool}");
+            assert_ne!(manner(tool), Manner::Writes, "{tool}");
         }
     }
 }

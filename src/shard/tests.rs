@@ -21,7 +21,9 @@ use super::clock::Clock;
 use super::{RunFilter, Settings, Shards};
 use crate::config::profile;
 use crate::engine::RunView;
-use crate::engine::event::{Body, Event, Recorded, SpanId, Text, ToolCall, TraceId, Traits, Value};
+use crate::engine::event::{
+    Body, Event, Manner, Recorded, SpanId, Text, ToolCall, TraceId, Traits, Value,
+};
 use crate::engine::policy::Policy;
 use crate::normalize::{Report, RunRef};
 use crate::store::{Durability, Options, Store, StoreError};
@@ -128,7 +130,7 @@ fn call(trace: TraceId, n: u64) -> Event {
         output: value(2),
         error: None,
         hands_off: false,
-        writes: false,
+        manner: Manner::default(),
         guarded: None,
         traits: Traits::default(),
     };

@@ -2,7 +2,7 @@
 
 use super::BEGAN_MS;
 use crate::engine::event::{
-    Body, Event, ModelCall, Recorded, SpanId, Text, ToolCall, TraceId, Traits, Value,
+    Body, Event, Manner, ModelCall, Recorded, SpanId, Text, ToolCall, TraceId, Traits, Value,
 };
 use crate::normalize::{Report, RunRef};
 
@@ -79,7 +79,7 @@ fn event(trace: TraceId, place: usize, variety: usize, dice: &mut Dice) -> Event
             output: value(dice.below(variety)),
             error: None,
             hands_off: false,
-            writes: false,
+            manner: Manner::default(),
             guarded: None,
             traits: Traits::default(),
         })

@@ -10,6 +10,7 @@ mod agent_runtime;
 mod agentium;
 mod attocode;
 mod automatos;
+mod careful;
 mod guarded;
 mod looplens;
 mod looplens_again;

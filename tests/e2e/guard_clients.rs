@@ -332,7 +332,7 @@ fn what_the_proxy_adds_to_changes_nothing_else() {
     for (tool, before, after) in [
         (
             "result",
-            r#","result":{"n":123456789012345678901234567890.10,"content":[ {"type":"text","text":"no row of 40 fits"} "#,
+            r#","result":{"n":123456789012345678901234567890.10,"content":[ {"type":"text","text":"no row of 40 fits, whichever of the columns of the table is taken first"} "#,
             r#"],"f":1.0}}"#,
         ),
         (

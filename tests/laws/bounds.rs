@@ -2,8 +2,8 @@
 
 use eddy::engine::event::{
     AgentSpan, Answer, Body, Command, ERROR_BYTES_MAX, Event, Failure, Handoff, ID_BYTES_MAX,
-    ModelCall, NAME_BYTES_MAX, NUMBERS_MAX, Recorded, RunEnd, SAMPLE_BYTES_MAX, SpanId, Text,
-    ToolCall, TraceId, Traits, Value,
+    Manner, ModelCall, NAME_BYTES_MAX, NUMBERS_MAX, Recorded, RunEnd, SAMPLE_BYTES_MAX, SpanId,
+    Text, ToolCall, TraceId, Traits, Value,
 };
 use eddy::engine::{Input, RunState, Service, step};
 use eddy::shard::router::RUN_ID_BYTES_MAX;
@@ -47,7 +47,7 @@ fn large_event(index: usize, kind: u8, again: bool) -> Event {
             output: value(2, 0),
             error,
             hands_off: false,
-            writes: false,
+            manner: Manner::default(),
             traits: Traits {
                 main: Some(u64::MAX - number),
                 command: Some(Command::RunsTests),

@@ -1,6 +1,6 @@
 //! What an agent with a guard does is in its events.
 
-use eddy::engine::event::{Body, Event, Failure, Recorded, Text, ToolCall, Traits};
+use eddy::engine::event::{Body, Event, Failure, Manner, Recorded, Text, ToolCall, Traits};
 use eddy::engine::guard::{self, Caller, Said};
 use eddy::engine::policy::Policy;
 use eddy::engine::{RunState, RunView};
@@ -33,7 +33,7 @@ fn deeds() -> impl Strategy<Value = Vec<(Deed, u64, Option<Text>)>> {
             output: Recorded::NotRecorded,
             error: None,
             hands_off: false,
-            writes: false,
+            manner: Manner::default(),
             traits: Traits::default(),
             guarded: None,
         });

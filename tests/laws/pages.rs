@@ -3,7 +3,8 @@
 use std::cell::Cell;
 
 use eddy::engine::event::{
-    Answer, Body, Event, Failure, ModelCall, Recorded, SpanId, ToolCall, TraceId, Traits, Value,
+    Answer, Body, Event, Failure, Manner, ModelCall, Recorded, SpanId, ToolCall, TraceId, Traits,
+    Value,
 };
 use eddy::engine::{Input, RunState, step};
 use proptest::prelude::{Strategy, prop_oneof};
@@ -78,7 +79,7 @@ fn plain_event(index: usize, plain: Plain) -> Event {
                 transient: false,
             }),
             hands_off: false,
-            writes: false,
+            manner: Manner::default(),
             traits: Traits::default(),
             guarded: None,
         }),

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use eddy::engine::event::{
-    AgentSpan, Answer, Body, Event, Failure, Handoff, ModelCall, NUMBERS_MAX, Numbers, Recorded,
-    RunEnd, SpanId, Text, ToolCall, TraceId, Traits, Value,
+    AgentSpan, Answer, Body, Event, Failure, Handoff, Manner, ModelCall, NUMBERS_MAX, Numbers,
+    Recorded, RunEnd, SpanId, Text, ToolCall, TraceId, Traits, Value,
 };
 use eddy::engine::policy::Policy;
 use eddy::engine::warning::Change;
@@ -91,7 +91,7 @@ pub(crate) fn call(
         output,
         error: None,
         hands_off: false,
-        writes: false,
+        manner: Manner::default(),
         traits: Traits::default(),
         guarded: None,
     }
@@ -260,7 +260,7 @@ pub(crate) fn poll(index: u64, result: u64) -> Event {
             output: value(1000 + result, false),
             error: None,
             hands_off: false,
-            writes: false,
+            manner: Manner::default(),
             traits: Traits::default(),
             guarded: None,
         }),

@@ -20,7 +20,7 @@ use super::v1::warning_service_client::WarningServiceClient;
 use super::{Settings, serve, v1};
 use crate::door::Tenant;
 use crate::engine::event::{
-    Body, Event, Recorded, SpanId, ToolCall, TraceId, Traits, Value as Input,
+    Body, Event, Manner, Recorded, SpanId, ToolCall, TraceId, Traits, Value as Input,
 };
 use crate::engine::policy::Policy;
 use crate::engine::warning::{ChangeKind, Rule, Severity, Warning, WarningState};
@@ -237,7 +237,7 @@ fn tool_call(run_id: &str, agent: &str, call: u64) -> Event {
             input: Recorded::Value(input),
             error: None,
             hands_off: false,
-            writes: false,
+            manner: Manner::default(),
             guarded: None,
             traits: Traits::default(),
         }),

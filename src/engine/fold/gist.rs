@@ -70,3 +70,17 @@ fn without_echo<'t>(text: &'t str, arguments: &str) -> Cow<'t, str> {
         }
     })
 }
+/// Longest error that may tell no more than an exit code: "Command failed with exit code 1" with a little room.
+const EXIT_CODE_BYTES_MAX: usize = 40;
+
+/// Whether an error has no words, or tells only that a command's exit code was not zero.
+pub(crate) fn tells_nothing(error: &str) -> bool {
+    let names = ["exit", "exited", "exitcode", "exit_code"];
+    let is_name = |word: &str| {
+        let word = word.trim_end_matches(':');
+        names.iter().any(|name| word.eq_ignore_ascii_case(name))
+    };
+    // A further line is what was printed.
+    let is_line = error.len() <= EXIT_CODE_BYTES_MAX && !error.trim().contains('\n');
+    error.is_empty() || (is_line && error.split_whitespace().any(is_name))
+}

@@ -2,13 +2,13 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::engine::event::{Text, Value};
+use crate::engine::event::{Manner, Text, Value};
 use crate::engine::hash::mix;
 use crate::engine::policy::{Policy, ToolSettings};
 use crate::engine::similarity::shape;
 use crate::engine::window::calls::Call;
 
-use super::gist::gist;
+use super::gist::{gist, tells_nothing};
 use super::marks::CallMark;
 use super::question::{Relation, relation};
 use super::tags::Tag;
@@ -143,6 +143,16 @@ impl Judged<'_> {
         }
     }
 
+    /// Whether it may have changed something, whatever came of it: the tool writes, or the result tells too little, and the tool's
+    /// name does not say that it looks.
+    pub(crate) fn may_act(&self) -> bool {
+        match self.call.manner {
+            Manner::Writes => true,
+            Manner::Looks => false,
+            Manner::Unknown => self.is_terse(),
+        }
+    }
+
     /// Whether the result may say no more than that the call was done: it is short, or no longer than what was sent.
     pub(crate) fn is_acknowledged(&self) -> bool {
         let sent = self.call.input.value().map_or(0, |value| value.bytes);
@@ -186,21 +196,6 @@ const DONE_BYTES_MAX: u32 = 32;
 
 /// Shortest arguments that are a text that is sent rather than a question.
 const SENT_TEXT_BYTES_MIN: u32 = 128;
-
-/// Longest error that may tell no more than an exit code: "Command failed with exit code 1" with a little room.
-const EXIT_CODE_BYTES_MAX: usize = 40;
-
-/// Whether an error has no words, or tells only that a command's exit code was not zero.
-pub(crate) fn tells_nothing(error: &str) -> bool {
-    let names = ["exit", "exited", "exitcode", "exit_code"];
-    let is_name = |word: &str| {
-        let word = word.trim_end_matches(':');
-        names.iter().any(|name| word.eq_ignore_ascii_case(name))
-    };
-    // A further line is what was printed.
-    let is_line = error.len() <= EXIT_CODE_BYTES_MAX && !error.trim().contains('\n');
-    error.is_empty() || (is_line && error.split_whitespace().any(is_name))
-}
 
 impl Fold {
     pub(crate) fn judge<'a>(
@@ -287,7 +282,8 @@ impl Fold {
             return Outcome::Failed;
         }
         let done = |mark: &CallMark| mark.outcome != Outcome::Failed;
-        let written = || call.writes && key.is_some() && !self.recent.of_key(key).any(done);
+        let written =
+            || call.manner.writes() && key.is_some() && !self.recent.of_key(key).any(done);
         match call.output.value() {
             Some(value) if value.empty => Outcome::Empty,
             // What is written changes something, whatever is answered.
@@ -322,7 +318,7 @@ impl Fold {
     /// call, and it writes or is merely acknowledged.
     pub(crate) fn acts(&self, judged: &Judged<'_>) -> bool {
         let alone = judged.similar.is_none() || judged.similar == judged.key;
-        let may = judged.outcome != Outcome::Failed && (judged.call.writes || judged.is_terse());
+        let may = judged.outcome != Outcome::Failed && judged.may_act();
         may && judged.key.is_some() && alone && !self.asked_before(judged)
     }
 
@@ -335,7 +331,9 @@ impl Fold {
     /// as far as is remembered: each begins with nothing, and has to read for itself what others have read. Where nearly all of
     /// the newest calls are this one, that is no beginning: agents are sent again and again to do the same.
     pub(crate) fn is_first_of_worker(&self, judged: &Judged<'_>) -> bool {
-        let are_several = judged.call.worker.is_some() || self.work.len() > 1;
+        let agent = judged.call.agent.map_or(0, |agent| text_hash(agent));
+        let are_several =
+            judged.call.worker.is_some() || self.work.iter().any(|work| work.agent != agent);
         let same = |mark: &&CallMark| mark.result() == judged.result;
         are_several
             && judged.result.is_some()
@@ -356,7 +354,7 @@ impl Fold {
         let sample = judged.call.input.value().map_or("", |value| &*value.sample);
         let of_tool = self.recent.of_tool(judged.tool_hash);
         let (same, mut others) = of_tool.partition::<Vec<_>, _>(|mark| mark.key() == judged.key);
-        others.retain(|mark| relation(&mark.sample, sample) == Relation::Reworded);
+        others.retain(|mark| relation(&mark.sample, sample).is_in_other_words());
         judged.key.is_some() && same.len() == 1 && others.is_empty()
     }
 
@@ -383,7 +381,7 @@ impl Fold {
             && judged.key.is_some()
             && !self.asked_before(judged)
             && of_tool.next().is_some_and(|mark| {
-                mark.key().is_some() && relation(&mark.sample, sample) != Relation::Reworded
+                mark.key().is_some() && !relation(&mark.sample, sample).is_in_other_words()
             })
     }
 

@@ -8,11 +8,15 @@ use crate::engine::hash::mix;
 
 use super::eight_bytes;
 use super::judge::Outcome;
-use super::question::{Relation, relation};
+use super::question::{Relation, relation, tries_the_same, turns_pages};
 use super::trend::Trend;
 
 /// A call among the newest ones.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[allow(
+    clippy::struct_excessive_bools,
+    reason = "four facts that do not depend on each other"
+)]
 pub(crate) struct CallMark {
     /// Hash of the tool's name.
     #[serde(with = "eight_bytes")]
@@ -47,6 +51,8 @@ pub(crate) struct CallMark {
     #[serde(with = "eight_bytes")]
     pub(crate) sketch: u64,
     pub(crate) hands_off: bool,
+    /// It may have changed something: the tool writes, or what it gave is too short to be more than a word that it was done.
+    pub(crate) may_act: bool,
     /// As in [`Waiting`](super::waiting::Waiting).
     pub(crate) gap_ns: u64,
     pub(crate) waited_ns: u64,
@@ -83,13 +89,17 @@ impl CallMark {
         self.trend.as_ref().is_some_and(|trend| trend.jitters)
     }
 
-    /// Whether the call asked a tool for the same in other words, or for another number of it, and brought nothing new.
+    /// Whether the call asked a tool for the same in other words, of which it said some, and brought nothing new.
     pub(crate) fn asks_in_vain(&self, tool: u64, sample: &str) -> bool {
-        let in_vain = matches!(
-            self.outcome,
-            Outcome::Stale | Outcome::Empty | Outcome::Failed
-        );
-        in_vain && self.tool == tool && relation(&self.sample, sample) != Relation::Other
+        let is_reworded = || relation(&self.sample, sample) == Relation::Reworded;
+        self.tool == tool
+            && match self.outcome {
+                Outcome::Stale | Outcome::Empty => {
+                    is_reworded() || turns_pages(&self.sample, sample)
+                }
+                Outcome::Failed => is_reworded() && tries_the_same(&self.sample, sample),
+                Outcome::Fresh | Outcome::Unknown => false,
+            }
     }
 }
 

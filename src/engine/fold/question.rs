@@ -26,12 +26,21 @@ const GRAMMAR: [&str; 12] = [
 /// How two questions stand to each other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Relation {
-    /// The same in other words, or with something added.
+    /// The same in other words, or with something added: both say some of the same words.
     Reworded,
+    /// A phrase in the place of another with which it has little in common: perhaps the same in wholly other words.
+    Rephrased,
     /// The same but for numbers, as pages and items of a list have them.
     Numbered,
     /// The same of another thing.
     Other,
+}
+
+impl Relation {
+    /// Whether it may be the same question in other words.
+    pub(crate) fn is_in_other_words(self) -> bool {
+        matches!(self, Self::Reworded | Self::Rephrased)
+    }
 }
 
 /// How the samples of two calls' arguments stand to each other.
@@ -58,12 +67,45 @@ pub(crate) fn relation(left: &str, right: &str) -> Relation {
     let name = |words: &[&str], others: &[&str]| words.iter().any(|word| is_name(word, others));
     match (name(&left, &right), name(&right, &left)) {
         (false, false) => Relation::Numbered,
-        (true, true) if !is_framed || share_half(&left, &right) => Relation::Reworded,
+        (true, true) if share_half(&left, &right) => Relation::Reworded,
+        (true, true) if !is_framed => Relation::Rephrased,
         // One says the other's words and more.
         (true, false) if right.is_empty() => Relation::Reworded,
         (false, true) if left.is_empty() => Relation::Reworded,
         _ => Relation::Other,
     }
+}
+
+/// Whether the second of two calls, of which the first one failed, tries hardly anything else: what differs begins with the same
+/// word, such as a program or a verb, and has more than half of its names in common. Another one may be what mends the cause.
+pub(crate) fn tries_the_same(failed: &str, next: &str) -> bool {
+    let (mut lefts, mut rights) = (Vec::new(), Vec::new());
+    for (left, right) in values(failed, next) {
+        lefts.extend(words(left));
+        rights.extend(words(right));
+    }
+    let begins_alike = lefts.first() == rights.first();
+    for names in [&mut lefts, &mut rights] {
+        names.retain(|word| is_name(word, &[]));
+        names.sort_unstable();
+        names.dedup();
+    }
+    let common = lefts.iter().filter(|name| rights.contains(name)).count();
+    begins_alike && common * 2 > lefts.len().max(rights.len())
+}
+
+/// Parts of the names of arguments that say where in a list to go on.
+const PLACES: [&str; 5] = ["page", "offset", "skip", "start", "cursor"];
+
+/// Whether two questions differ first in a number that says where in a list to go on: behind its end there is nothing more.
+pub(crate) fn turns_pages(left: &str, right: &str) -> bool {
+    let (prefix, _) = common_ends(left.as_bytes(), right.as_bytes());
+    let name = left.get(..prefix).and_then(|before| {
+        let before = before.trim_end_matches(|letter: char| letter.is_ascii_digit());
+        before.strip_suffix("\":")?.rsplit('"').next()
+    });
+    relation(left, right) == Relation::Numbered
+        && name.is_some_and(|name| PLACES.iter().any(|place| name.contains(place)))
 }
 
 /// Whether two questions differ in one number alone, and that of the second one is the next: as who goes through a list counts up.
@@ -403,7 +445,7 @@ mod tests {
         check(
             r#"{"query":"who pays hotels"}"#,
             r#"{"query":"refund after a strike"}"#,
-            Relation::Reworded,
+            Relation::Rephrased,
         );
         check(
             r#"{"url":"https://a.example/harbour/health"}"#,
@@ -519,7 +561,7 @@ mod tests {
                 "which ferry leaves the harbour when it is a sunday during winter",
                 Relation::Reworded,
             ),
-            ("query", "Ava Meier", "orders of ava", Relation::Reworded),
+            ("query", "Ava Meier", "orders of ava", Relation::Rephrased),
             ("query", "", "", Relation::Numbered),
         ] {
             let [left, right] = [left, right].map(|value| format!("{{\"{key}\":\"{value}\"}}"));

@@ -163,6 +163,7 @@ mod tests {
             trend: None,
             sketch: 0,
             hands_off: false,
+            may_act: false,
             gap_ns: 0,
             waited_ns: 0,
             asked: 0,

@@ -10,7 +10,7 @@ use crate::engine::policy::{Patience, Policy};
 use super::Fold;
 use super::judge::{Judged, Outcome};
 use super::marks::CallMark;
-use super::question::{Relation, relation};
+use super::question::relation;
 
 const SECOND_NS: u64 = 1_000_000_000;
 
@@ -213,7 +213,7 @@ impl Fold {
 /// Whether a call asked the same tool for another thing, as who waits for several in turn does.
 fn asks_for_another(mark: &CallMark, judged: &Judged<'_>) -> bool {
     let sample = judged.call.input.value().map_or("", |value| &*value.sample);
-    mark.tool == judged.tool_hash && relation(&mark.sample, sample) != Relation::Reworded
+    mark.tool == judged.tool_hash && !relation(&mark.sample, sample).is_in_other_words()
 }
 
 /// Whether a shell's command begins with a `sleep`, whatever it does then.

@@ -21,7 +21,8 @@ use super::owed::{about, owed};
 use super::policy::{Action, Answered, VerdictKind, When};
 use super::{Caller, Verdict};
 
-/// Longest result that says no more than that something was done ("ok", "Success"), in bytes.
+/// Longest result that says no more than that something was done ("ok", "Success"), in bytes, though the tool's name says that it
+/// looks.
 const ACKNOWLEDGEMENT_BYTES_MAX: u32 = 16;
 
 /// A verdict, and the note that the run keeps of it where something was said.
@@ -103,7 +104,7 @@ fn decide_by(
             if let Some((_, rule)) = said {
                 return matter.rule == rule;
             }
-            (!action.after_nudge || tip.was_told(matter))
+            (!action.after_nudge || tip.was_told(matter, caller.worker_hash()))
                 && (!action.unchanged || is_unchanged(state, tip, call))
         };
         if let Some(matter) = matters.iter().find(holds) {
@@ -244,9 +245,10 @@ fn foreseen_matters(
 }
 
 /// Whether asking the same again, or the same in other words, must bring the same: the earlier result says more than that
-/// something was done, the tool does not write, and every call since is a repeat that brought nothing new.
+/// something was done, the tool does not write, and every call since is a repeat that brought nothing new and does nothing.
+/// What a user said meanwhile may come of what a user did.
 fn is_unchanged(state: &RunState, tip: &Fold, call: &ToolCall) -> bool {
-    let Some(input) = call.input.value().filter(|_| !call.writes) else {
+    let Some(input) = call.input.value().filter(|_| !call.manner.writes()) else {
         return false;
     };
     let tool = text_hash(&call.tool);
@@ -264,27 +266,20 @@ fn is_unchanged(state: &RunState, tip: &Fold, call: &ToolCall) -> bool {
         let mut earlier = tip.recent.iter().take(place);
         let known = mark.key().is_some() && earlier.any(|other| other.key() == mark.key());
         known
+            && !mark.may_act
             && matches!(
                 mark.outcome,
                 Outcome::Stale | Outcome::Empty | Outcome::Failed
             )
     };
     let is_told = tip.recent[last].result().is_some();
-    is_told && !state.is_acknowledged(call) && (last + 1..tip.recent.len()).all(is_repeat)
-}
-
-impl Action {
-    /// Whether it can have given an answer, where that is known.
-    fn can_say(&self, said: Option<(VerdictKind, Rule)>) -> bool {
-        said.is_none_or(|(kind, rule)| self.verdict == kind && self.rules.contains(&rule))
-    }
-
-    fn concerns(&self, tool: Option<&Text>, agent: Option<&Text>) -> bool {
-        let among = |patterns: &[String], name: Option<&Text>| {
-            patterns.is_empty() || name.is_some_and(|name| fits_any(patterns, name))
-        };
-        among(&self.tools, tool) && among(&self.agents, agent)
-    }
+    let since = (tip.recent.len() - last) as u64;
+    let is_of_turn = tip.totals.tool_calls + 1 >= tip.totals.turn_at + since;
+    is_told
+        && is_of_turn
+        && !tip.recent[last].may_act
+        && !state.is_acknowledged(call)
+        && (last + 1..tip.recent.len()).all(is_repeat)
 }
 
 impl RunState {
@@ -412,11 +407,13 @@ impl Fold {
         push_bounded(&mut self.told, told, TOLD_MAX);
     }
 
-    /// Whether somebody was told of a loop when it was shorter. What was told of an earlier row that ended is told again: a
+    /// Whether a worker was told of a loop when it was shorter. What was told of an earlier row that ended is told again: a
     /// poll that gets each state twice is not refused.
-    fn was_told(&self, matter: &Matter) -> bool {
+    fn was_told(&self, matter: &Matter, worker: u64) -> bool {
         let about = about(matter.rule, matter.group);
-        let earlier = |told: &Told| told.about == about && told.count < matter.warned;
+        let earlier = |told: &Told| {
+            told.about == about && told.worker == worker && told.count < matter.warned
+        };
         self.told.iter().any(earlier)
     }
 }

@@ -5,6 +5,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::engine::event::Text;
+use crate::engine::policy::fits_any;
 use crate::engine::warning::Rule;
 
 /// The guard's settings.
@@ -136,6 +138,21 @@ pub struct Action {
     /// What the agent is told. `{tool_name}`, `{arguments}`, `{repeats}`, `{limit}`, `{workers}`, `{rule}` and
     /// `{previous_result}` are put in.
     pub message: String,
+}
+
+impl Action {
+    /// Whether it can have given an answer, where that is known.
+    pub(super) fn can_say(&self, said: Option<(VerdictKind, Rule)>) -> bool {
+        said.is_none_or(|(kind, rule)| self.verdict == kind && self.rules.contains(&rule))
+    }
+
+    /// Whether it is for a tool and an agent, where these are known.
+    pub(super) fn concerns(&self, tool: Option<&Text>, agent: Option<&Text>) -> bool {
+        let among = |patterns: &[String], name: Option<&Text>| {
+            patterns.is_empty() || name.is_some_and(|name| fits_any(patterns, name))
+        };
+        among(&self.tools, tool) && among(&self.agents, agent)
+    }
 }
 
 /// What of a rule brings an answer about.

@@ -53,7 +53,7 @@ fn acts(judged: &Judged<'_>) -> bool {
         command,
         Some(Command::WritesFile | Command::EditsFile | Command::RunsTests)
     );
-    judged.outcome != Outcome::Failed && (judged.call.writes || by_command)
+    judged.outcome != Outcome::Failed && (judged.call.manner.writes() || by_command)
 }
 
 fn reads(judged: &Judged<'_>) -> bool {

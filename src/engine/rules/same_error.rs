@@ -22,7 +22,8 @@
 //! Where each call is about the next number of a list (seed 1, 2, 3), eight must fail.
 //! A new result of the tool starts the count anew; the calls of one model answer count once.
 
-use crate::engine::fold::judge::{Judged, Outcome, tells_nothing};
+use crate::engine::fold::gist::tells_nothing;
+use crate::engine::fold::judge::{Judged, Outcome};
 use crate::engine::fold::marks::CallMark;
 use crate::engine::fold::{Fold, text_hash};
 use crate::engine::hash::mix;

@@ -23,7 +23,7 @@ use crate::engine::event::{SpanId, Value};
 use crate::engine::fold::Fold;
 use crate::engine::fold::judge::{Judged, Outcome};
 use crate::engine::fold::marks::CallMark;
-use crate::engine::fold::question::{Relation, relation};
+use crate::engine::fold::question::relation;
 use crate::engine::fold::trend::Trend;
 use crate::engine::policy::Policy;
 use crate::engine::warning::Rule;
@@ -39,7 +39,7 @@ const PAGE_BYTES_MIN: u32 = 256;
 
 pub(super) fn observe(fold: &mut Fold, judged: &Judged<'_>, policy: &Policy) -> Option<Finding> {
     let settings = policy.rules.stagnation.as_ref()?;
-    let speaks = !judged.is_acknowledged() && !judged.call.writes;
+    let speaks = !judged.is_acknowledged() && !judged.call.manner.writes();
     let old = judged.outcome == Outcome::Stale || has_numbers_aside(judged);
     let failed = judged.outcome == Outcome::Failed;
     if !speaks || !old || failed || judged.stands_aside() {
@@ -140,7 +140,7 @@ fn reworded<'m>(own: (&'m str, u64), mut rest: Vec<&'m CallMark>) -> Vec<&'m Cal
     let (mut sample, mut shape) = own;
     loop {
         let (alike, others): (Vec<_>, Vec<_>) = rest.into_iter().partition(|mark| {
-            mark.shape != shape && relation(&mark.sample, sample) == Relation::Reworded
+            mark.shape != shape && relation(&mark.sample, sample).is_in_other_words()
         });
         found.extend(alike);
         rest = others;

@@ -35,7 +35,7 @@ impl<'a> Call<'a> {
             self.start_ns = self.start_ns.min(event.end_ns);
             self.tool = Some(&call.tool);
             self.hands_off = call.hands_off;
-            self.writes = call.writes;
+            self.manner = call.manner;
             self.agent = self.agent.or(event.agent.as_ref());
             self.worker = self.worker.or(event.worker.as_ref());
         }

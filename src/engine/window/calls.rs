@@ -14,7 +14,7 @@
 //! window, so the order of arrival cannot matter. How what the guard was told joins a span is in `guard::join`.
 
 use crate::engine::event::{
-    Answer, Body, Event, Failure, ModelCall, Recorded, SpanId, Text, ToolCall, Traits,
+    Answer, Body, Event, Failure, Manner, ModelCall, Recorded, SpanId, Text, ToolCall, Traits,
 };
 use crate::engine::guard::join::Asking;
 
@@ -54,7 +54,7 @@ pub(crate) struct Call<'a> {
     pub(crate) output: &'a Recorded,
     pub(crate) error: Option<&'a Failure>,
     pub(crate) hands_off: bool,
-    pub(crate) writes: bool,
+    pub(crate) manner: Manner,
     pub(crate) traits: Traits,
     /// The guard's part in it.
     pub(crate) asking: Asking,
@@ -206,7 +206,7 @@ impl<'a> Step<'a> {
                     .or(Some(&report.tool));
                 call.call_id = call.call_id.or(report.call_id);
                 call.hands_off |= report.hands_off;
-                call.writes |= report.writes;
+                call.manner = call.manner.max(report.manner);
                 call.traits.main = call.traits.main.or(report.traits.main);
                 call.traits.command = call.traits.command.or(report.traits.command);
                 call.traits.tests_failed |= report.traits.tests_failed;
@@ -231,7 +231,7 @@ impl<'a> Call<'a> {
             output: &call.output,
             error: call.error.as_ref(),
             hands_off: call.hands_off,
-            writes: call.writes,
+            manner: call.manner,
             traits: call.traits,
             asking: Asking::of(call),
             ..Self::of_event(index, event)
@@ -257,7 +257,7 @@ impl<'a> Call<'a> {
             output: &NOTHING,
             error: None,
             hands_off: false,
-            writes: false,
+            manner: Manner::Unknown,
             traits: Traits::default(),
             asking: Asking::default(),
             agent: event.agent.as_ref(),

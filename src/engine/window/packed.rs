@@ -9,8 +9,8 @@
 mod reading;
 
 use crate::engine::event::{
-    Answer, Body, Command, Event, Failure, ModelCall, Numbers, Part, Recorded, Text, ToolCall,
-    TraceId, Traits, Value,
+    Answer, Body, Command, Event, Failure, Manner, ModelCall, Numbers, Part, Recorded, Text,
+    ToolCall, TraceId, Traits, Value,
 };
 
 use super::card::{CALL_ID, CONTENT, Card, QUESTION};
@@ -21,6 +21,7 @@ pub(crate) use reading::{numbers_in, numbers_of_format_3};
 /// Bits of a tool call's first byte.
 const HANDS_OFF: u8 = 1;
 const WRITES: u8 = 1 << 1;
+const LOOKS: u8 = 1 << 4;
 const TESTS_FAILED: u8 = 1 << 2;
 const HAS_MAIN: u8 = 1 << 3;
 
@@ -97,7 +98,8 @@ fn pack_tool(call: &ToolCall, start: usize, out: &mut Vec<u8>) -> Option<Sample>
     } = call.traits;
     out.push(
         bit(HANDS_OFF, call.hands_off)
-            | bit(WRITES, call.writes)
+            | bit(WRITES, call.manner.writes())
+            | bit(LOOKS, call.manner == Manner::Looks)
             | bit(TESTS_FAILED, tests_failed)
             | bit(HAS_MAIN, main.is_some()),
     );

@@ -219,7 +219,7 @@ fn call(
         output,
         error,
         hands_off: false,
-        writes: tool_names::writes(tool),
+        manner: tool_names::manner(tool),
         guarded: None,
         traits,
     }

@@ -74,7 +74,7 @@ fn tool(record: &mut Record<'_, '_>) {
         output: printed.map_or(Recorded::NotRecorded, |printed| printed.output(&how)),
         error,
         hands_off: tool_names::hands_off(tool),
-        writes: tool_names::writes(tool),
+        manner: fingerprint::manner(&how, tool, tool_names::manner(tool), &given),
     };
     let duration_ms = count(duration).unwrap_or(0);
     record.tell_finished_call(b"tool_result", id(call_id), duration_ms, call);

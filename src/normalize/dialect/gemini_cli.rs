@@ -111,7 +111,12 @@ fn tool_span(reading: &mut Reading<'_, '_>) {
         }),
         error,
         hands_off: tool_names::hands_off(tool),
-        writes: tool_names::writes(tool),
+        manner: fingerprint::manner(
+            &how,
+            tool,
+            tool_names::manner(tool),
+            arguments.unwrap_or_default(),
+        ),
     }));
 }
 
@@ -213,7 +218,7 @@ fn tool_record(record: &mut Record<'_, '_>) {
         output: Recorded::NotRecorded,
         error,
         hands_off: tool_names::hands_off(tool),
-        writes: tool_names::writes(tool),
+        manner: fingerprint::manner(&how, tool, tool_names::manner(tool), &input),
         guarded: None,
         traits: fingerprint::traits(&how, tool, &input, ""),
     };

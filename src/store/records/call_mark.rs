@@ -46,6 +46,8 @@ pub(super) struct CallMarkRecord {
     sketch: u64,
     #[prost(message, optional, tag = "17")]
     trend: Option<TrendRecord>,
+    #[prost(bool, tag = "18")]
+    may_act: bool,
 }
 
 impl TablesWriter {
@@ -68,6 +70,7 @@ impl TablesWriter {
             trend,
             sketch,
             hands_off,
+            may_act,
             gap_ns,
             waited_ns,
             asked,
@@ -82,6 +85,7 @@ impl TablesWriter {
             start_ns: *start_ns,
             outcome: outcome_number(*outcome),
             hands_off: *hands_off,
+            may_act: *may_act,
             sketch: *sketch,
             trend: Self::trend(trend.as_deref()),
             result: mark.result(),
@@ -112,6 +116,7 @@ impl TablesReader {
             sketch: record.sketch,
             trend: self.trend(record.trend.as_ref())?,
             hands_off: record.hands_off,
+            may_act: record.may_act,
             gap_ns: record.gap_ns,
             waited_ns: record.waited_ns,
             asked: record.asked,

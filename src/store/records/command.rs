@@ -1,8 +1,25 @@
-//! What a shell command does, as a number of an event's record.
+//! What a tool and a shell command do, as numbers of an event's record.
 
-use crate::engine::event::Command;
+use crate::engine::event::{Command, Manner};
 
 use super::RecordError;
+
+pub(super) fn manner_number(manner: Manner) -> u32 {
+    match manner {
+        Manner::Unknown => 0,
+        Manner::Writes => 1,
+        Manner::Looks => 2,
+    }
+}
+
+pub(super) fn manner_numbered(number: u32) -> Result<Manner, RecordError> {
+    match number {
+        0 => Ok(Manner::Unknown),
+        1 => Ok(Manner::Writes),
+        2 => Ok(Manner::Looks),
+        _ => Err(RecordError::unknown("manner", number)),
+    }
+}
 
 pub(super) fn command_number(command: Option<Command>) -> u32 {
     match command {

@@ -6,7 +6,7 @@ use crate::engine::event::{
 use crate::engine::witness::Witness;
 
 use super::RecordError;
-use super::command::{command_number, command_numbered};
+use super::command::{command_number, command_numbered, manner_number, manner_numbered};
 use super::guard::{GuardedRecord, NudgeRecord};
 use super::tables::{TablesReader, TablesWriter};
 use super::value::{FailureRecord, ValueRecord};
@@ -85,8 +85,9 @@ struct ToolCallRecord {
     error: Option<FailureRecord>,
     #[prost(bool, tag = "6")]
     hands_off: bool,
-    #[prost(bool, tag = "7")]
-    writes: bool,
+    /// 0: unknown, 1: writes, 2: looks
+    #[prost(uint32, tag = "7")]
+    manner: u32,
     #[prost(fixed64, optional, tag = "8")]
     main: Option<u64>,
     /// 0: none
@@ -213,7 +214,7 @@ impl TablesWriter {
         Self::recorded(4, &call.output, out);
         self.failure(5, call.error.as_ref(), out);
         wire::flag(out, 6, call.hands_off);
-        wire::flag(out, 7, call.writes);
+        wire::number(out, 7, manner_number(call.manner).into());
         if let Some(main) = call.traits.main {
             wire::fixed(out, 8, main);
         }
@@ -304,7 +305,7 @@ impl TablesReader {
             output: self.recorded(record.output.as_ref())?,
             error: self.failure(record.error)?,
             hands_off: record.hands_off,
-            writes: record.writes,
+            manner: manner_numbered(record.manner)?,
             traits: Traits {
                 main: record.main,
                 command: command_numbered(record.command)?,

@@ -5,8 +5,9 @@ use proptest::prelude::*;
 
 use crate::engine::Service;
 use crate::engine::event::{
-    AgentSpan, Answer, Body, Command, Event, Failure, Guarded, Handoff, ModelCall, NUMBERS_MAX,
-    Nudge, Numbers, Part, Recorded, RunEnd, SpanId, Text, ToolCall, TraceId, Traits, Value,
+    AgentSpan, Answer, Body, Command, Event, Failure, Guarded, Handoff, Manner, ModelCall,
+    NUMBERS_MAX, Nudge, Numbers, Part, Recorded, RunEnd, SpanId, Text, ToolCall, TraceId, Traits,
+    Value,
 };
 use crate::engine::guard::policy::{Answered, VerdictKind};
 use crate::engine::warning::{ChangeKind, Rule, Severity, Warning, WarningState};
@@ -95,23 +96,22 @@ fn tool_call() -> BoxedStrategy<ToolCall> {
         recorded(),
         recorded(),
         option::of(failure()),
-        any::<[bool; 2]>(),
+        any::<bool>(),
+        prop::sample::select(vec![Manner::Unknown, Manner::Looks, Manner::Writes]),
         traits(),
         option::weighted(0.3, guarded()),
     )
         .prop_map(
-            |(tool, call_id, input, output, error, [hands_off, writes], traits, guarded)| {
-                ToolCall {
-                    tool,
-                    call_id,
-                    input,
-                    output,
-                    error,
-                    hands_off,
-                    writes,
-                    traits,
-                    guarded,
-                }
+            |(tool, call_id, input, output, error, hands_off, manner, traits, guarded)| ToolCall {
+                tool,
+                call_id,
+                input,
+                output,
+                error,
+                hands_off,
+                manner,
+                traits,
+                guarded,
             },
         )
         .boxed()
@@ -471,7 +471,7 @@ fn tool_call_event(i: u64, start_ns: u64) -> Event {
             output: value(5),
             error: None,
             hands_off: false,
-            writes: false,
+            manner: Manner::default(),
             guarded: None,
             traits: Traits::default(),
         }),

@@ -1,15 +1,16 @@
 //! Reads what was packed, from memory or from a disk.
 
 use crate::engine::event::{
-    AgentSpan, Answer, Body, Command, Event, Failure, Guarded, Handoff, ModelCall, NUMBERS_MAX,
-    Nudge, Numbers, Part, Recorded, RunEnd, SpanId, Text, ToolCall, TraceId, Traits, Value,
+    AgentSpan, Answer, Body, Command, Event, Failure, Guarded, Handoff, Manner, ModelCall,
+    NUMBERS_MAX, Nudge, Numbers, Part, Recorded, RunEnd, SpanId, Text, ToolCall, TraceId, Traits,
+    Value,
 };
 use crate::engine::warning::Rule;
 use crate::engine::window::card::{CALL_ID, CONTENT, Card, Kind, QUESTION, kind};
 use crate::engine::window::traces::TraceNumber;
 
 use super::{
-    EMPTY, FAILURE, HANDS_OFF, HAS_MAIN, MASKED, NO_FAILURE, NOT_RECORDED, NUMBERS, PENDING,
+    EMPTY, FAILURE, HANDS_OFF, HAS_MAIN, LOOKS, MASKED, NO_FAILURE, NOT_RECORDED, NUMBERS, PENDING,
     RECORDED, REDACTED, Sample, TESTS_FAILED, TRANSIENT, WRITES,
 };
 
@@ -181,6 +182,11 @@ impl<'a> Reader<'a> {
             5 => Some(Command::RunsTests),
             _ => return Err(NoReport),
         };
+        let manner = match marks & (WRITES | LOOKS) {
+            0 => Manner::Unknown,
+            LOOKS => Manner::Looks,
+            _ => Manner::Writes,
+        };
         Ok(ToolCall {
             tool: self.shared()?,
             call_id: card.call_id(),
@@ -188,7 +194,7 @@ impl<'a> Reader<'a> {
             output: self.recorded()?,
             error: self.failure()?,
             hands_off: marks & HANDS_OFF != 0,
-            writes: marks & WRITES != 0,
+            manner,
             traits: Traits {
                 main,
                 command,
