@@ -226,6 +226,7 @@ impl Fold {
             Body::Handoff(handoff) => {
                 self.note_agent(handoff.from.as_ref());
                 self.note_agent(Some(&handoff.to));
+                self.begin_errand(&handoff.to);
                 if self.was_handed(&handoff.to) {
                     return;
                 }
@@ -261,6 +262,7 @@ impl Fold {
 
     fn take_agent(&mut self, event: &Event, agent: &AgentSpan, policy: &Policy) {
         self.note_agent(Some(&agent.name));
+        self.begin_errand(&agent.name);
         let known = self.is_known(agent_key(&agent.name, &Recorded::NotRecorded));
         let answer = agent_key(&agent.name, &agent.output);
         let news = agent.output.value().is_some_and(|value| !value.empty) && !self.is_known(answer);
@@ -320,12 +322,15 @@ impl Fold {
         if call.manner.writes() && judged.outcome == Outcome::Fresh {
             self.totals.write_at = judged.number + 1;
         }
-        if judged.outcome == Outcome::Fresh || self.is_new_error(judged) {
+        let is_news = judged.outcome == Outcome::Fresh || self.is_new_error(judged);
+        let acts = self.acts(judged);
+        if is_news {
             self.totals.news_at = judged.number;
         }
-        if self.acts(judged) {
+        if acts {
             self.totals.acted_at = judged.number;
         }
+        self.note_headway(judged, is_news || acts || self.may_be_news(judged));
         self.know_result(judged);
         if call.hands_off {
             self.know(judged.tool_hash);
@@ -394,6 +399,9 @@ impl Fold {
         self.totals.turn_at = next;
         self.totals.news_at = next;
         self.totals.acted_at = next;
+        for work in &mut self.work {
+            work.in_vain = 0;
+        }
     }
 }
 

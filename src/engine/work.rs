@@ -1,10 +1,12 @@
-//! How much each agent of a run has done: what `unusual_run` compares with good runs, and `eddy calibrate` learns from them.
+//! How much each agent of a run has done: what `unusual_run` compares with good runs, and `eddy calibrate` learns from them; and
+//! whether it makes headway itself, where several work side by side.
 
 use serde::{Deserialize, Serialize};
 
 use super::event::Text;
 use super::fold::judge::Judged;
 use super::fold::marks::CallMark;
+use super::fold::recent::RECENT_CALLS_MAX;
 use super::fold::{AGENTS_MAX, Fold, named, text_hash};
 
 /// The tool calls of one agent; those of agents beyond [`AGENTS_MAX`] count as done by nobody in particular.
@@ -17,6 +19,10 @@ pub(crate) struct Work {
     pub(crate) repeats: u64,
     /// The newest call is one of these.
     pub(crate) repeated: bool,
+    /// How many of its calls, the newest ones, brought nothing new and did nothing, one after the other.
+    pub(crate) in_vain: u64,
+    /// Number of its newest call.
+    pub(crate) newest: u64,
 }
 
 /// The same as it is shown.
@@ -28,6 +34,16 @@ pub struct AgentWork {
     pub calls: u64,
     /// Of these, calls that were made among the newest twelve of the run already, with the same result.
     pub repeats: u64,
+}
+
+impl Work {
+    /// Whether this is another agent than that of a call, and one that is still at what it does in vain.
+    pub(super) fn is_stuck_beside(&self, judged: &Judged<'_>) -> bool {
+        let agent = judged.call.agent.map_or(0, |agent| text_hash(agent));
+        self.agent != agent
+            && self.in_vain > 0
+            && judged.number - self.newest <= RECENT_CALLS_MAX as u64
+    }
 }
 
 impl Fold {
@@ -43,6 +59,32 @@ impl Fold {
         work.calls += 1;
         work.repeats += u64::from(repeated);
         work.repeated = repeated;
+    }
+
+    /// Notes whether a call got its agent on.
+    pub(super) fn note_headway(&mut self, judged: &Judged<'_>, gets_on: bool) {
+        if judged.call.hands_off || judged.is_exempt() {
+            return;
+        }
+        let agent = judged.call.agent.map_or(0, |agent| text_hash(agent));
+        let work = self.work_by(agent);
+        work.in_vain = if gets_on { 0 } else { work.in_vain + 1 };
+        work.newest = judged.number;
+    }
+
+    /// An agent is given something to do: what it did before says nothing of that.
+    pub(super) fn begin_errand(&mut self, agent: &Text) {
+        let agent = text_hash(agent);
+        if let Some(work) = self.work.iter_mut().find(|work| work.agent == agent) {
+            work.in_vain = 0;
+        }
+    }
+
+    /// Whether an agent, of several, has done nothing but what brought nothing new for so many calls, this one among them. What
+    /// the others find is no headway of its own.
+    pub(super) fn is_left_behind(&self, judged: &Judged<'_>, calls: usize) -> bool {
+        let work = self.work_of(judged.call.agent);
+        self.work.len() > 1 && work.is_some_and(|work| work.in_vain + 1 >= calls as u64)
     }
 
     /// Adds what another run's agents had done.

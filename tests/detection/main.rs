@@ -3,6 +3,7 @@
 //!
 //! Everything goes through the program itself, `eddy eval` and `eddy check`, as a user would do it.
 
+mod beside;
 mod calibrate;
 mod explain;
 mod families;

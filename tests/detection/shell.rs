@@ -280,6 +280,40 @@ fn one_error_under_other_commands() {
     check(&tries, &["no_progress", "same_error"]);
 }
 
+/// Given checks that pass alike after each edit without a word, each is about another edit; a look at what no edit changes is not
+/// excused by them.
+#[test]
+fn checks_after_quiet_edits() {
+    let passed = "Test Suites: 34 passed, 34 total\nTests:       412 passed, 412 total\nRan all test suites.";
+    let files = [
+        "lease", "grade", "boat", "tide", "rope", "sail", "mast", "keel",
+    ];
+    let rounds = |look: &str, printed: &str| -> Vec<Value> {
+        let round = |file: &&str| {
+            [
+                sh(
+                    &format!("sed -i 's/old_{file}/new_{file}/' src/{file}.js"),
+                    "",
+                ),
+                sh(look, printed),
+            ]
+        };
+        files.iter().flat_map(round).collect()
+    };
+    check(&rounds("npm test", passed), &[]);
+    check(
+        &rounds(
+            "grep -rn 'deprecated' src | head",
+            "src/harbour.js:17: // deprecated since the last flood, to be removed",
+        ),
+        &[
+            "no_progress",
+            "repeated_tool_call_exact_input",
+            "repeated_tool_call_similar_input",
+        ],
+    );
+}
+
 /// Given a command whose description is worded anew each time, as coding agents do: tests that pass after each edit are work, and
 /// the command again and again a loop.
 #[test]

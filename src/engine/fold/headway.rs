@@ -3,6 +3,7 @@
 //! A call that brings nothing new is no loop by itself: an agent at work looks at the same state now and then, and begins anew
 //! where it has changed something. What each rule counts is weighed here against what the run did meanwhile.
 
+use crate::engine::event::Manner;
 use crate::engine::warning::Rule;
 
 use super::Fold;
@@ -21,21 +22,32 @@ const LISTED_MIN: usize = 3;
 const LISTED_FAILURES_MIN: u64 = 8;
 
 impl Fold {
-    /// Number of the newest call since which a repeat weighs less: one that brought something new. Of a call that fails, only
-    /// what was done, or shows in another answer, may have mended its cause.
+    /// Number of the newest call since which a repeat weighs less: one that brought something new, or did something without a
+    /// word, as a shell does: a check that passes as before confirms what was done. Of a call that fails, only what was done, or
+    /// shows in another answer, may have mended its cause.
     pub(crate) fn changed_at(&self, judged: &Judged<'_>) -> u64 {
-        if judged.outcome == Outcome::Failed {
-            self.totals.acted_at.max(self.moved_on_at(judged))
-        } else {
-            self.totals.news_at
+        match judged.outcome {
+            Outcome::Failed => self.totals.acted_at.max(self.moved_on_at(judged)),
+            Outcome::Stale => self.totals.news_at.max(self.quiet_deed_at(judged)),
+            _ => self.totals.news_at,
         }
     }
 
-    /// Whether what came between repeats excuses them: something new, unless repeats are most of what the run does. A call that
-    /// fails in the same way is excused only where the same question brought another answer elsewhere.
+    /// Number of the newest deed without a word; 0 where none of the newest calls is one, or the present one merely looks, which
+    /// shows by itself whether anything changed.
+    fn quiet_deed_at(&self, judged: &Judged<'_>) -> u64 {
+        let newest = || self.recent.iter().rev().position(CallMark::is_quiet_deed);
+        let may_confirm = judged.call.manner != Manner::Looks;
+        let back = may_confirm.then(newest).flatten();
+        back.map_or(0, |back| judged.number.saturating_sub(back as u64 + 1))
+    }
+
+    /// Whether what came between repeats excuses them: something new, unless repeats are most of what the run does, or, where
+    /// several agents work, all that this one does. A call that fails in the same way is excused only where the same question
+    /// brought another answer elsewhere.
     pub(crate) fn excuses(&self, moved: bool, judged: &Judged<'_>) -> bool {
         let excused = moved && (!judged.fails_in_words() || self.has_moved_on(judged));
-        excused && !self.repeats_crowd(judged)
+        excused && !self.repeats_crowd(judged) && !self.is_left_behind(judged, CROWD_CALLS_MIN)
     }
 
     /// Whether that is so since the newest call of the same arguments.
@@ -97,14 +109,16 @@ impl Fold {
             let is_alike = mark.tool == judged.tool_hash && group != 0 && mark.group == group;
             mark.key() == judged.key || is_alike
         };
-        let all_fresh = self
-            .recent
-            .iter()
-            .filter(|mark| mark.outcome == Outcome::Fresh);
-        let is_half_new = all_fresh.count() * 2 >= self.recent.len();
+        // A deed without a word is as good as one that says `ok`.
+        let looks = judged.call.manner == Manner::Looks;
+        let is_deed = |mark: &CallMark| mark.is_quiet_deed() && !looks;
+        let is_new = |mark: &CallMark| mark.outcome == Outcome::Fresh || is_deed(mark);
+        let all_new = self.recent.iter().filter(|mark| is_new(mark));
+        let is_half_new = all_new.count() * 2 >= self.recent.len();
         let is_news = |mark: &CallMark| {
-            let same_question = self.recent.iter().filter(|other| other.key() == mark.key());
-            mark.outcome == Outcome::Fresh && (is_half_new || same_question.count() == 1)
+            let mut same_question = self.recent.iter().filter(|other| other.key() == mark.key());
+            let is_only = same_question.nth(1).is_none();
+            is_new(mark) && ((is_half_new && mark.outcome == Outcome::Fresh) || is_only)
         };
         let mut found = false;
         for mark in self.recent.iter().rev() {

@@ -84,6 +84,11 @@ impl CallMark {
         Some(mix(self.key()?, self.result()?))
     }
 
+    /// Whether it did something and gave nothing at all, not even a word for it.
+    pub(crate) fn is_quiet_deed(&self) -> bool {
+        self.may_act && self.outcome == Outcome::Empty
+    }
+
     /// Whether nothing but numbers was new in what it brought, and they go up and down, as those of a gauge do.
     pub(crate) fn jitters(&self) -> bool {
         self.trend.as_ref().is_some_and(|trend| trend.jitters)

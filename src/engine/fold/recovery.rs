@@ -1,17 +1,22 @@
 //! What tells that a run has found its way out of what it is warned of; when it has been told often enough (`recovery_calls` of
 //! the profile), its warnings are resolved.
 
-use super::Fold;
 use super::judge::{Judged, Outcome};
+use super::{Fold, text_hash};
+use crate::engine::event::Text;
 use crate::engine::policy::Policy;
 use crate::engine::warning::Rule;
 use crate::engine::warning::kept::Kept;
 
 impl Fold {
-    /// Counts a productive call for the open warnings, and resolves those from which the run has recovered.
+    /// Counts a productive call for the open warnings, and resolves those from which the run has recovered. What one agent
+    /// finds is no way out for another one that is still stuck.
     pub(super) fn recover_by_call(&mut self, judged: &Judged<'_>, policy: &Policy) {
         if judged.outcome == Outcome::Fresh || self.may_be_news(judged) {
-            self.recover(policy, |_| true);
+            let stuck = self.work.iter().filter(|work| work.is_stuck_beside(judged));
+            let stuck: Vec<u64> = stuck.map(|work| work.agent).collect();
+            let is_stuck = |agent: &Text| stuck.contains(&text_hash(agent));
+            self.recover(policy, |kept| !kept.agent.as_ref().is_some_and(is_stuck));
         }
     }
 

@@ -22,7 +22,7 @@ pub(crate) const TALLIES_MAX: usize = 32;
 /// The key of a tally that counts over the whole run.
 pub(crate) const WHOLE_RUN: u64 = 0;
 /// Most results that a tally remembers.
-const SEEN_MAX: usize = 4;
+pub(crate) const SEEN_MAX: usize = 4;
 
 /// The tallies of a run.
 #[derive(Debug, Default)]

@@ -122,6 +122,11 @@ fn counts(fold: &mut Fold, judged: &Judged<'_>, asked: &Asked, settings: &ToolCo
     let tool = judged.tool_hash;
     fold.begin_anew(RULE, tool, judged);
     let (written_at, news_at) = (fold.totals.write_at, fold.totals.news_at);
+    // Of a call that fails, news are what counts here, wherever they come from.
+    let changed_at = match judged.outcome {
+        Outcome::Failed => news_at,
+        _ => fold.changed_at(judged),
+    };
     let is_miss = fold.found_lately(tool) && asked.is_another();
     let drew_blank = fold.drew_blank_before(judged);
     let tally = fold.tallies.of(RULE, tool);
@@ -131,7 +136,7 @@ fn counts(fold: &mut Fold, judged: &Judged<'_>, asked: &Asked, settings: &ToolCo
     if judged.outcome == Outcome::Empty && !asked.before {
         tally.begin_at(news_at);
     }
-    tally.note_news(news_at);
+    tally.note_news(changed_at);
     // A miss among hits.
     tally.moved |= tally.count == 0 && is_miss;
     match judged.outcome {

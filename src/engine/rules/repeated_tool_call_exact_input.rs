@@ -19,7 +19,10 @@
 //! nothing, nor does a gauge that is read every 45 seconds or less often; where other calls lie between, or results were not
 //! recorded, one repeat more is needed, and where something new came in between, from whatever call, two more than that, while
 //! repeats of whatever call must be six of the newest thirteen calls (of those since the newest message of a user), and not each
-//! follow something that was newly asked and found, as from a list to each of its items and back; a call that fails in the same
+//! follow something that was newly asked and found, as from a list to each of its items and back (where several agents work, an
+//! agent of which the newest six calls brought nothing new is not excused by what others found); the same goes for what was done
+//! without a word (a shell's `sed -i`), of which a check that passes as before tells something, if it does not merely look (`cat`,
+//! `grep`); a call that fails in the same
 //! way each time needs no more than that one, or one more where it failed otherwise before and something was done since: what was
 //! done has mended some of it. A call that gives nothing at all (a shell's `sed -i`) cannot show a standstill by itself: where
 //! another call brought something new since, or another tool did something, it starts anew; so does one whose result is unknown

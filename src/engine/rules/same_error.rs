@@ -25,6 +25,7 @@
 use crate::engine::fold::gist::tells_nothing;
 use crate::engine::fold::judge::{Judged, Outcome};
 use crate::engine::fold::marks::CallMark;
+use crate::engine::fold::tally::SEEN_MAX;
 use crate::engine::fold::{Fold, text_hash};
 use crate::engine::hash::mix;
 use crate::engine::policy::Policy;
@@ -46,9 +47,13 @@ pub(super) fn observe(fold: &mut Fold, judged: &Judged<'_>, policy: &Policy) -> 
         return None;
     }
     let Some(failure) = judged.call.error else {
-        // A success of the tool ends the count, whatever the error was: the key is that of the tool alone.
-        if judged.outcome == Outcome::Fresh {
-            fold.tallies.end(RULE, judged.tool_hash);
+        // A success of the tool ends the count, whatever the error was: the key is that of the tool alone. Not one of an agent
+        // who did not fail: others may lack what it has.
+        if judged.outcome == Outcome::Fresh && fold.tallies.has(RULE, judged.tool_hash) {
+            let seen = &fold.tallies.of(RULE, judged.tool_hash).seen;
+            if seen.contains(&who(judged)) {
+                fold.tallies.end(RULE, judged.tool_hash);
+            }
         }
         return expected(fold, judged, settings.calls);
     };
@@ -79,6 +84,10 @@ pub(super) fn observe(fold: &mut Fold, judged: &Judged<'_>, policy: &Policy) -> 
         tally.see(error);
         tally.see(gist);
     }
+    // The errors must not be pushed out.
+    if tally.seen.len() < SEEN_MAX {
+        tally.see(who(judged));
+    }
     tally.weak |= tally.count > 0 && !same;
     if tally.count > 0 && tally.round == judged.round {
         return of_any_tool;
@@ -90,6 +99,11 @@ pub(super) fn observe(fold: &mut Fold, judged: &Judged<'_>, policy: &Policy) -> 
     }
     let finding = Finding::of_calls(tally, judged.tool_hash, judged);
     (!fold.fails_through_list(judged, finding.count)).then_some(finding)
+}
+
+/// The agent of a call, among what is known of failures.
+fn who(judged: &Judged<'_>) -> u64 {
+    mix(judged.worker, 3)
 }
 
 /// The key of what is counted of failures whatever the tool; no tool has it but by chance.

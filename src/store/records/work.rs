@@ -12,6 +12,10 @@ pub(super) struct WorkRecord {
     repeats: u64,
     #[prost(bool, tag = "4")]
     repeated: bool,
+    #[prost(uint64, tag = "5")]
+    in_vain: u64,
+    #[prost(uint64, tag = "6")]
+    newest: u64,
 }
 
 impl WorkRecord {
@@ -21,12 +25,16 @@ impl WorkRecord {
             calls,
             repeats,
             repeated,
+            in_vain,
+            newest,
         } = *work;
         Self {
             agent,
             calls,
             repeats,
             repeated,
+            in_vain,
+            newest,
         }
     }
 
@@ -36,6 +44,8 @@ impl WorkRecord {
             calls: self.calls,
             repeats: self.repeats,
             repeated: self.repeated,
+            in_vain: self.in_vain,
+            newest: self.newest,
         }
     }
 }
