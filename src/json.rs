@@ -243,13 +243,20 @@ pub fn hex_span(span: SpanId) -> String {
 
 /// Times before 2000, in nanoseconds since 1970, are no dates: no agent ran then. They count from the start of a run or of a
 /// machine, or stand for none.
-const DATE_NS_MIN: u64 = 946_684_800_000_000_000;
+pub(crate) const DATE_NS_MIN: u64 = 946_684_800_000_000_000;
 
 /// Nanoseconds since 1970 as RFC 3339 with milliseconds; nothing for what is no date.
 #[must_use]
 pub fn rfc3339(ns: u64) -> Option<String> {
     let at = UNIX_EPOCH + Duration::from_nanos(ns);
     (ns >= DATE_NS_MIN).then(|| humantime::format_rfc3339_millis(at).to_string())
+}
+
+/// The id of a warning, from its sixteen hexadecimal digits in either case; nothing where the text is no such id.
+#[must_use]
+pub fn warning_id(text: &str) -> Option<u64> {
+    let is_id = text.len() == 16 && text.bytes().all(|digit| digit.is_ascii_hexdigit());
+    u64::from_str_radix(text, 16).ok().filter(|_| is_id)
 }
 
 /// Millionths of a dollar as dollars.

@@ -10,7 +10,7 @@ use crate::engine::RunView;
 use crate::engine::view::{Ended, Status};
 use crate::engine::warning::{ChangeKind, Severity, Warning, WarningState};
 use crate::engine::work::AgentWork;
-use crate::json::{dollars, hex_id, hex_span};
+use crate::json::{DATE_NS_MIN, dollars, hex_id, hex_span};
 use crate::store::alert::Alert;
 
 const NANOS_PER_SECOND: u64 = 1_000_000_000;
@@ -177,9 +177,9 @@ pub(super) fn min_severity(number: i32) -> Option<Severity> {
     }
 }
 
-/// Nanoseconds since 1970 as protobuf shows them; nothing for 0, which means "not known".
+/// Nanoseconds since 1970 as protobuf shows them; nothing for what is no date, as in JSON.
 fn timestamp(ns: u64) -> Option<Timestamp> {
-    (ns != 0).then_some(Timestamp {
+    (ns >= DATE_NS_MIN).then_some(Timestamp {
         seconds: (ns / NANOS_PER_SECOND) as i64,
         nanos: (ns % NANOS_PER_SECOND) as i32,
     })
@@ -235,7 +235,8 @@ mod tests {
     #[test]
     fn times_are_read_as_they_are_shown() {
         assert_eq!(timestamp(0), None);
-        for ns in [1, 999_999_999, 1_700_000_000_123_456_789, u64::MAX] {
+        assert_eq!(timestamp(DATE_NS_MIN - 1), None);
+        for ns in [DATE_NS_MIN, 1_700_000_000_123_456_789, u64::MAX] {
             assert_eq!(nanos(&timestamp(ns).unwrap()), Some(ns));
         }
         let check = |seconds, part, expected| {

@@ -14,7 +14,7 @@ use axum::response::sse::{Event, KeepAlive, Sse};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use axum::{Json, Router};
-use futures_util::StreamExt;
+use futures_util::{StreamExt, stream};
 use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::json;
@@ -174,7 +174,10 @@ async fn alerts(
     };
     // An event source that reconnects asks with its first address again, so what it last saw goes before `cursor`.
     let cursor = last_event_id(&headers)?.or(query.cursor);
-    let events = api.tail(cursor, filter)?.map(|item| item.map(event));
+    let (begins_after, items) = api.tail(cursor, filter)?;
+    // Whoever is cut off before the first alert asks for what came since.
+    let begins = Event::default().id(begins_after.to_string());
+    let events = stream::iter([Ok(begins)]).chain(items.map(|item| item.map(event)));
     let keep_alive = KeepAlive::new().interval(api.settings.keep_alive);
     Ok(Sse::new(events).keep_alive(keep_alive).into_response())
 }

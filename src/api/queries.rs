@@ -11,7 +11,7 @@ use super::ready::Everyone;
 use super::tail::{AlertFilter, Start, Tail, TailItem};
 use super::token::Place;
 use crate::engine::RunView;
-use crate::json::ExplanationJson;
+use crate::json::{ExplanationJson, warning_id};
 use crate::shard::router::bounded;
 use crate::shard::{PAGE_SIZE_MAX, RunFilter, Seat, Shards};
 use crate::store::StoreError;
@@ -58,7 +58,7 @@ impl Api {
         warning: &str,
     ) -> Result<ExplanationJson, ApiError> {
         let run = self.run(run_id).await?;
-        let id = u64::from_str_radix(warning, 16).map_err(|_| {
+        let id = warning_id(warning).ok_or_else(|| {
             ApiError::invalid("warning", "is no warning's id: sixteen hexadecimal digits")
         })?;
         let explanation = self.shards()?.explain(&run.run_id, id).await;
@@ -106,19 +106,27 @@ impl Api {
         Ok(changes.take_until(self.everyone.shutdown.clone().cancelled_owned()))
     }
 
-    /// Alerts after `cursor`, and then those to come.
+    /// The cursor after which the reader begins, and the alerts after it: those that there are, and those to come.
     pub(super) fn tail(
         &self,
         cursor: Option<u64>,
         mut filter: AlertFilter,
-    ) -> Result<impl Stream<Item = Result<TailItem, ApiError>> + Send + use<>, ApiError> {
+    ) -> Result<
+        (
+            u64,
+            impl Stream<Item = Result<TailItem, ApiError>> + Send + use<>,
+        ),
+        ApiError,
+    > {
         let start = Start::from_cursor(cursor);
         filter.run_id = filter.run_id.map(|run_id| bounded(&run_id));
         let shards = self.shards()?;
         let tail = Tail::new(shards.store(), start, filter, self.settings.tail_lag_max)?;
+        let begins_after = tail.cursor();
         let items = tail.into_stream(self.everyone.shutdown.clone(), self.stream_permit()?);
         let items = items.take_until(shards.abandoned().clone().cancelled_owned());
-        Ok(items.map(|item| item.map_err(|error| not_read(&error))))
+        let items = items.map(|item| item.map_err(|error| not_read(&error)));
+        Ok((begins_after, items))
     }
 
     /// The shards that know the answer.

@@ -127,6 +127,11 @@ impl Tail {
         })
     }
 
+    /// The cursor after which the reader goes on.
+    pub(super) fn cursor(&self) -> u64 {
+        self.cursor
+    }
+
     /// Everything that the reader gets until `shutdown` or the end of the store. `permit` is held as long as the stream.
     pub(super) fn into_stream(
         self,

@@ -71,7 +71,7 @@ impl WarningService for Api {
                 .filter(|run_id| !run_id.is_empty())
                 .map(Into::into),
         };
-        let items = self.tail(request.after_cursor, filter)?;
+        let (_, items) = self.tail(request.after_cursor, filter)?;
         let answers = items.map(|item| item.map(answer).map_err(Status::from));
         Ok(Response::new(Box::pin(answers)))
     }

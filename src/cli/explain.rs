@@ -11,9 +11,9 @@ use super::client::{ApiArgs, Client};
 use super::failure::{Failure, answer, answer_json};
 use super::reading::every_run;
 use super::render::explain::explanation_page;
-use super::render::text::Look;
+use super::render::text::{Look, clean};
 use super::{ConfigArgs, blocking, check};
-use crate::json::{ExplanationJson, RunJson};
+use crate::json::{ExplanationJson, RunJson, hex_id, warning_id};
 
 #[derive(Clone, Debug, Args)]
 pub(super) struct ExplainArgs {
@@ -36,10 +36,16 @@ pub(super) struct ExplainArgs {
 }
 
 pub(super) fn run(args: &ExplainArgs) -> Result<(), Failure> {
+    let Some(warning) = warning_id(&args.warning) else {
+        return Err(Failure::Other(format!(
+            "`{}` is no warning's id: it has sixteen hexadecimal digits, which `eddy run ID` and each alert show",
+            clean(&args.warning)
+        )));
+    };
     let explanation = if args.files.is_empty() {
-        blocking(asked(args))?
+        blocking(asked(args, warning))?
     } else {
-        judged(args)?
+        judged(args, warning)?
     };
     if args.json {
         return answer_json(&explanation);
@@ -47,13 +53,13 @@ pub(super) fn run(args: &ExplainArgs) -> Result<(), Failure> {
     answer(&explanation_page(Look::of(&io::stdout()), &explanation))
 }
 
-async fn asked(args: &ExplainArgs) -> Result<ExplanationJson, Failure> {
+async fn asked(args: &ExplainArgs, warning: u64) -> Result<ExplanationJson, Failure> {
     let client = Client::new(&args.api)?;
     let run_id = match &args.run {
         Some(run_id) => run_id.clone(),
-        None => run_of(&client, &args.warning).await?,
+        None => run_of(&client, &hex_id(warning)).await?,
     };
-    let path = ["v1", "warnings", &args.warning];
+    let path = ["v1", "warnings", &hex_id(warning)];
     Ok(client.get(&path, &[("run_id", &run_id)]).await?)
 }
 
@@ -69,17 +75,16 @@ async fn run_of(client: &Client, warning: &str) -> Result<String, Failure> {
 }
 
 /// The same from files.
-fn judged(args: &ExplainArgs) -> Result<ExplanationJson, Failure> {
+fn judged(args: &ExplainArgs, warning: u64) -> Result<ExplanationJson, Failure> {
     let none = || {
         Failure::Other(format!(
             "no run of these files has the warning {}",
             args.warning
         ))
     };
-    let id = u64::from_str_radix(&args.warning, 16).map_err(|_| none())?;
     let (runs, policy) = check::states(&args.files, &args.config)?;
     let explained = runs.iter().find_map(|state| {
-        let explanation = state.explain(id, &policy)?;
+        let explanation = state.explain(warning, &policy)?;
         // Whoever has the files has the arguments.
         let shown = ExplanationJson::new(state.id(), &explanation, &policy);
         Some(shown.with_samples(&explanation))

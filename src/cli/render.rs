@@ -38,9 +38,10 @@ fn place_of(look: Look, warning: &WarningJson) -> Vec<String> {
     hanging("", &joined(&parts), look)
 }
 
-/// What a run cost; nothing where no price is known of its models.
+/// What a run cost; nothing where no price is known of its models, or none was named for the tokens that it used.
 fn cost(run: &RunJson) -> Option<String> {
-    let is_known = run.cost_usd > 0.0 || run.unpriced_models.is_empty();
+    let is_free = run.tokens == 0 && run.unpriced_models.is_empty();
+    let is_known = run.cost_usd > 0.0 || is_free;
     is_known.then(|| money(run.cost_usd))
 }
 
@@ -128,8 +129,10 @@ fn status_paint(status: &str) -> Paint {
     }
 }
 
-/// The time of day, in UTC, of an RFC 3339 time.
+/// The time of day, in UTC, of an RFC 3339 time, as wide in any case.
 fn clock(time: Option<&str>) -> String {
-    let seconds = time.and_then(|time| time.get(11..19)).unwrap_or("--:--:--");
-    format!("{}Z", clean(seconds))
+    match time.and_then(|time| time.get(11..19)) {
+        Some(seconds) => format!("{}Z", clean(seconds)),
+        None => format!("{:<9}", "–"),
+    }
 }

@@ -116,6 +116,10 @@ impl Reader {
         if let Ok(cursor) = event.id.parse() {
             self.cursor = Some(cursor);
         }
+        // Where the stream begins, before the first alert.
+        if event.data.is_empty() {
+            return Ok(());
+        }
         if event.name == "lagged" {
             let missed =
                 serde_json::from_str(&event.data).map_or(0, |lagged: Lagged| lagged.missed);
@@ -165,7 +169,7 @@ impl Events {
                 continue;
             }
             let event = std::mem::take(&mut self.current);
-            if !event.data.is_empty() {
+            if !event.data.is_empty() || !event.id.is_empty() {
                 complete.push(event);
             }
         }
@@ -197,13 +201,17 @@ mod tests {
     /// Given a stream cut at any byte, the same events come out, without comments.
     #[test]
     fn events_are_whole_wherever_they_are_cut() {
-        let stream = ": hello\n\nid: 7\ndata: {\"a\":1}\n\n:\n\nevent: lagged\r\nid: 9\r\ndata: x\r\ndata: y\r\n\r\nid: 10\n";
+        let stream = "id: 6\n\n: hello\n\nid: 7\ndata: {\"a\":1}\n\n:\n\nevent: lagged\r\nid: 9\r\ndata: x\r\ndata: y\r\n\r\nid: 10\n";
         let event = |name: &str, id: &str, data: &str| Event {
             name: name.to_owned(),
             id: id.to_owned(),
             data: data.to_owned(),
         };
-        let expected = [event("", "7", "{\"a\":1}"), event("lagged", "9", "x\ny")];
+        let expected = [
+            event("", "6", ""),
+            event("", "7", "{\"a\":1}"),
+            event("lagged", "9", "x\ny"),
+        ];
         for cut in 0..stream.len() {
             let mut events = Events::default();
             let mut found = events.push(&stream.as_bytes()[..cut]);

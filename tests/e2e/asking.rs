@@ -41,10 +41,13 @@ fn a_warning_is_explained() {
         let silence = told["silence"].as_array().expect("ways");
         let off = "detectors: {rules: {repeated_tool_call_exact_input: off}}";
         assert!(silence.iter().any(|way| way["config"] == off), "{told}");
-        let (code, unknown) = daemon.get(&format!("/v1/warnings/0000?run_id={run_id}"));
+        let (code, unknown) = daemon.get(&format!("/v1/warnings/00000000000000ab?run_id={run_id}"));
         assert_eq!(code, 404, "{unknown}");
         let error = unknown["error"].as_str().expect("an error");
-        assert!(error.contains("no warning 0000 of run"), "{error}");
+        assert!(
+            error.contains("no warning 00000000000000ab of run"),
+            "{error}"
+        );
         let (code, unnamed) = daemon.get(&format!("/v1/warnings/{id}"));
         assert_eq!(code, 400, "{unnamed}");
         daemon.kill_9();

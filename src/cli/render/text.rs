@@ -285,7 +285,8 @@ pub fn short_number(number: u64) -> String {
     let mut rest = number as f64 / 1e3;
     let mut units = "kMGTPE".chars();
     let mut unit = units.next();
-    while rest >= 1e3 {
+    // What would be rounded up to a thousand is one of the next unit.
+    while rest >= 999.95 {
         rest /= 1e3;
         unit = units.next();
     }
@@ -302,7 +303,9 @@ pub fn counted(number: u64, what: &str) -> String {
 /// US dollars: cents, or where that would be nothing, hundredths of cents; of millions the first digits.
 #[must_use]
 pub fn money(usd: f64) -> String {
-    if usd > 0.0 && usd < 0.01 {
+    if usd > 0.0 && usd < 0.000_05 {
+        "<$0.0001".to_owned()
+    } else if usd > 0.0 && usd < 0.01 {
         format!("${usd:.4}")
     } else if usd >= 1e6 {
         format!("${}", short_number(usd as u64))
@@ -362,9 +365,12 @@ mod tests {
         assert_eq!(short_number(9_999), "9999");
         assert_eq!(short_number(12_440), "12.4k");
         assert_eq!(short_number(3_100_000), "3.1M");
+        assert_eq!(short_number(999_949), "999.9k");
+        assert_eq!(short_number(999_960), "1.0M");
         assert_eq!(short_number(u64::MAX), "18.4E");
         assert_eq!(money(0.0), "$0.00");
         assert_eq!(money(0.0042), "$0.0042");
+        assert_eq!(money(0.000_02), "<$0.0001");
         assert_eq!(money(12.345), "$12.35");
         assert_eq!(money(3.1e15), "$3.1P");
         assert_eq!(short_time(59), "59 s");

@@ -42,7 +42,13 @@ pub(super) fn observe(fold: &mut Fold, judged: &Judged<'_>, policy: &Policy) -> 
         let mut evidence: Vec<_> = same.clone().map(|mark| mark.span).collect();
         evidence.reverse();
         evidence.push(judged.call.span);
-        evidence.retain(|span| span.is_set());
+        // Log records of several calls may have the span of the turn that they belong to.
+        let mut told = Vec::new();
+        evidence.retain(|span| {
+            let is_new = span.is_set() && !told.contains(span);
+            told.push(*span);
+            is_new
+        });
         (
             evidence.into_iter().collect(),
             same.last()

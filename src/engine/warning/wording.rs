@@ -38,15 +38,15 @@ pub(crate) fn what_happened(kept: &Kept) -> String {
         }
         Rule::CostSpike => {
             format!(
-                "{} cost {:.2} dollars, more than half of what the run had cost by then.",
+                "{} cost {} dollars, more than half of what the run had cost by then.",
                 times(count, "model call", "model calls"),
-                kept.proof.spent.cost_microusd as f64 / 1e6
+                dollars(kept.proof.spent.cost_microusd)
             )
         }
         Rule::CostBudgetExceeded => {
             format!(
-                "The run has cost {:.2} dollars, more than its budget.",
-                kept.proof.spent.cost_microusd as f64 / 1e6
+                "The run has cost {} dollars, more than its budget.",
+                dollars(kept.proof.spent.cost_microusd)
             )
         }
         Rule::HandoffBounce => {
@@ -182,6 +182,16 @@ fn quoted(name: Option<&str>, otherwise: &str) -> String {
             format!("`{}`", spelled_out(name).replace('`', "'"))
         }
         _ => otherwise.to_owned(),
+    }
+}
+
+/// Dollars and cents, or where that would be nothing, hundredths of cents.
+fn dollars(microusd: u64) -> String {
+    let usd = microusd as f64 / 1e6;
+    if microusd < 10_000 {
+        format!("{usd:.4}")
+    } else {
+        format!("{usd:.2}")
     }
 }
 
