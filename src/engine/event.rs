@@ -158,7 +158,7 @@ pub struct ToolCall {
     pub error: Option<Failure>,
     /// The tool passes control to another agent (`transfer_to_…`, `handoff…`, `delegate…`): kept out of repeat rules.
     pub hands_off: bool,
-    /// What the tool's name says that it does.
+    /// What the tool's name, or a shell's command line, says that it does.
     pub manner: Manner,
     /// What else its arguments and its result tell.
     pub traits: Traits,
@@ -176,13 +176,13 @@ impl ToolCall {
     }
 }
 
-/// Whether a tool looks or acts, as far as its name says.
+/// Whether a call looks or acts, as far as the name of its tool or the command line of a shell says.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum Manner {
-    /// The name does not say.
+    /// Neither says.
     #[default]
     Unknown,
-    /// It looks (`get_…`, `search_…`), and changes nothing.
+    /// It looks (`get_…`, `search_…`, `git status`), and changes nothing.
     Looks,
     /// It writes (state, memory, a file) or acts on something: what it does is progress.
     Writes,

@@ -42,7 +42,7 @@ impl Work {
         let agent = judged.call.agent.map_or(0, |agent| text_hash(agent));
         self.agent != agent
             && self.in_vain > 0
-            && judged.number - self.newest <= RECENT_CALLS_MAX as u64
+            && judged.number.saturating_sub(self.newest) <= RECENT_CALLS_MAX as u64
     }
 }
 

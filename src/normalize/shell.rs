@@ -85,16 +85,14 @@ const LOOKS: [&str; 15] = [
 /// Whether a command line does nothing but look: nothing is written to a file, and each of its commands reads, searches or shows,
 /// as far as is known of the program.
 pub(super) fn only_looks(line: &str) -> bool {
-    let writes = line.match_indices('>').any(|(at, _)| {
-        let behind = line[at + 1..].trim_start();
-        !behind.starts_with("&1") && !behind.starts_with("/dev/null")
-    });
+    // What is left of an error's text writes nothing.
+    let line = line.replace("2>&1", "").replace("2>/dev/null", "");
     let mut parts = line
         .split(['|', ';', '&', '\n'])
         .map(str::trim)
-        .filter(|part| !part.is_empty() && !part.starts_with("1 ") && *part != "1")
+        .filter(|part| !part.is_empty())
         .peekable();
-    !writes && !line.contains(['`', '(']) && parts.peek().is_some() && parts.all(looks)
+    !line.contains(['>', '`', '(']) && parts.peek().is_some() && parts.all(looks)
 }
 
 /// Whether one command looks.

@@ -13,6 +13,9 @@ const GIST_CUT_BYTES: usize = 4;
 /// Fewest words that an error must have besides those of the arguments, to be known by them.
 const GIST_WORDS_MIN: usize = 3;
 
+/// Longest error that may tell no more than an exit code: "Command failed with exit code 1" with a little room.
+const EXIT_CODE_BYTES_MAX: usize = 40;
+
 /// Words behind which a number says where in a file or which time it failed.
 const PLACES: [&str; 4] = ["line", "column", "attempt", "try"];
 
@@ -70,8 +73,6 @@ fn without_echo<'t>(text: &'t str, arguments: &str) -> Cow<'t, str> {
         }
     })
 }
-/// Longest error that may tell no more than an exit code: "Command failed with exit code 1" with a little room.
-const EXIT_CODE_BYTES_MAX: usize = 40;
 
 /// Whether an error has no words, or tells only that a command's exit code was not zero.
 pub(crate) fn tells_nothing(error: &str) -> bool {

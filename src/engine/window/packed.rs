@@ -21,9 +21,9 @@ pub(crate) use reading::{numbers_in, numbers_of_format_3};
 /// Bits of a tool call's first byte.
 const HANDS_OFF: u8 = 1;
 const WRITES: u8 = 1 << 1;
-const LOOKS: u8 = 1 << 4;
 const TESTS_FAILED: u8 = 1 << 2;
 const HAS_MAIN: u8 = 1 << 3;
+const LOOKS: u8 = 1 << 4;
 
 /// What a value's first byte says.
 const NOT_RECORDED: u8 = 0;
