@@ -1,6 +1,6 @@
 //! Alerts as they pass by. An alert is a block of its own only once; as its warning grows it becomes a line ([`Feed`]).
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::BTreeMap;
 
 use super::text::{Look, Paint, clean, columns, fit, shell_argument};
 use super::{
@@ -21,15 +21,26 @@ pub struct Feed {
     connection: String,
     /// The warning that leads each incident, by the incident.
     leading: BTreeMap<String, Leading>,
-    /// The keys of `leading`, oldest first.
-    order: VecDeque<String>,
+    /// The keys of `leading`, in the order in which they are forgotten.
+    order: BTreeMap<Turn, String>,
+    /// How many incidents were shown.
+    shown: u64,
     /// Whether a block was shown last, from which what follows is set apart.
     after_block: bool,
+}
+
+/// When an incident is forgotten: those that are over first, the oldest of them first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Turn {
+    is_open: bool,
+    number: u64,
 }
 
 /// The warning that a reader has seen of an incident.
 #[derive(Debug)]
 struct Leading {
+    /// Which incident it was of those that were shown.
+    number: u64,
     id: String,
     severity: String,
     penalty: u32,
@@ -38,12 +49,20 @@ struct Leading {
 }
 
 impl Leading {
-    fn of(warning: &WarningJson, is_over: bool) -> Self {
+    fn of(warning: &WarningJson, is_over: bool, number: u64) -> Self {
         Self {
+            number,
             id: warning.id.clone(),
             severity: warning.severity.clone(),
             penalty: warning.penalty,
             is_over,
+        }
+    }
+
+    fn turn(&self) -> Turn {
+        Turn {
+            is_open: !self.is_over,
+            number: self.number,
         }
     }
 
@@ -62,7 +81,8 @@ impl Feed {
             look,
             connection,
             leading: BTreeMap::new(),
-            order: VecDeque::new(),
+            order: BTreeMap::new(),
+            shown: 0,
             after_block: false,
         }
     }
@@ -98,26 +118,24 @@ impl Feed {
             Some(before) if !before.yields_to(warning) => return (false, String::new()),
             _ => (true, alert_block(self.look, alert, &self.connection)),
         };
-        let incident = warning.incident.clone();
-        if self
-            .leading
-            .insert(incident.clone(), Leading::of(warning, is_over))
-            .is_none()
-        {
-            self.remember(incident);
-        }
+        self.remember(warning, is_over);
         shown
     }
 
-    fn remember(&mut self, incident: String) {
-        self.order.push_back(incident);
-        if self.order.len() <= SHOWN_MAX {
-            return;
+    fn remember(&mut self, warning: &WarningJson, is_over: bool) {
+        let incident = warning.incident.clone();
+        let before = self.leading.get(&incident).map(Leading::turn);
+        if let Some(before) = before {
+            self.order.remove(&before);
         }
-        let is_over =
-            |incident: &String| self.leading.get(incident).is_none_or(|kept| kept.is_over);
-        let over = self.order.iter().position(is_over);
-        if let Some(oldest) = self.order.remove(over.unwrap_or(0)) {
+        self.shown += u64::from(before.is_none());
+        let number = before.map_or(self.shown, |before| before.number);
+        let leading = Leading::of(warning, is_over, number);
+        self.order.insert(leading.turn(), incident.clone());
+        self.leading.insert(incident, leading);
+        if self.order.len() > SHOWN_MAX
+            && let Some((_, oldest)) = self.order.pop_first()
+        {
             self.leading.remove(&oldest);
         }
     }
