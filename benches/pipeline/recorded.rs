@@ -1,24 +1,17 @@
 //! What frameworks really send, as load: the spans of the recordings, again and again, each time as runs of their own.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use bytes::Bytes;
-use eddy::otlp;
+use eddy::config::profile::Name;
+use eddy::normalize::Normalizer;
+use eddy::otlp::{self, Limits};
+use memchr::memmem;
 use opentelemetry_proto::tonic::collector::trace::v1::ExportTraceServiceRequest;
-use opentelemetry_proto::tonic::common::v1::any_value::Value as Any;
 use opentelemetry_proto::tonic::trace::v1::{ResourceSpans, ScopeSpans, Span};
 use prost::Message;
-
-/// Parts of the names of attributes that say which run a span is of; the trace says so too.
-const RUN_KEYS: [&str; 6] = [
-    "conversation",
-    "session",
-    "thread",
-    "run_id",
-    "run.id",
-    "trace_id",
-];
 
 /// A span with what is said of all spans beside it.
 struct Told {
@@ -26,24 +19,37 @@ struct Told {
     span: Span,
 }
 
+/// What was recorded of one run or several.
+struct Recording {
+    told: Vec<Told>,
+    /// The ids by which Eddy finds their runs and sessions, as they stand in it. Many recordings have the same ones.
+    ids: BTreeSet<String>,
+}
+
 /// For each of the streams requests of so many spans, together of at least `least` spans; a run's come over one stream, in the
 /// order in which they were recorded.
 pub(crate) fn requests(streams: usize, spans_per_request: usize, least: usize) -> Vec<Vec<Bytes>> {
     let recordings = recordings();
-    let spans_of_each: usize = recordings.iter().map(Vec::len).sum();
+    let spans_of_each: usize = recordings
+        .iter()
+        .map(|recording| recording.told.len())
+        .sum();
     let copies = least.div_ceil(spans_of_each);
     let now = super::now_ns();
     let mut of_streams: Vec<Vec<Told>> = (0..streams).map(|_| Vec::new()).collect();
     for copy in 0..copies {
         for (place, recording) in recordings.iter().enumerate() {
-            let stream = (copy * recordings.len() + place) % streams;
-            let begun = recording.iter().map(|told| told.span.start_time_unix_nano);
+            let nth = copy * recordings.len() + place;
+            let begun = recording
+                .told
+                .iter()
+                .map(|told| told.span.start_time_unix_nano);
             let later = now.saturating_sub(begun.min().unwrap_or_default());
-            let renewed = recording.iter().map(|told| Told {
-                beside: told.beside.clone(),
-                span: renewed(&told.span, copy, later),
+            let renewed = recording.told.iter().map(|told| Told {
+                beside: other_run(&told.beside, &recording.ids, nth),
+                span: renewed(&other_run(&told.span, &recording.ids, nth), copy, later),
             });
-            of_streams[stream].extend(renewed);
+            of_streams[nth % streams].extend(renewed);
         }
     }
     of_streams
@@ -57,7 +63,7 @@ pub(crate) fn requests(streams: usize, spans_per_request: usize, least: usize) -
 }
 
 /// The spans of each recording that has some.
-fn recordings() -> Vec<Vec<Told>> {
+fn recordings() -> Vec<Recording> {
     let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/recorded");
     let files = fs::read_dir(directory).expect("the recordings are there");
     let mut files: Vec<PathBuf> = files.map(|file| file.expect("an entry").path()).collect();
@@ -68,16 +74,49 @@ fn recordings() -> Vec<Vec<Told>> {
     };
     let files = files.iter().filter(|file| is_traces(file));
     files
-        .map(|file| {
-            let bytes = fs::read(file).expect("a recording");
-            let requests = otlp::delimited(&bytes).map(|request| request.expect("a request"));
-            let requests = requests.map(ExportTraceServiceRequest::decode);
-            requests
-                .flat_map(|request| request.expect("a request of traces").resource_spans)
-                .flat_map(told)
-                .collect()
-        })
+        .map(|file| recording(&fs::read(file).expect("a recording")))
         .collect()
+}
+
+fn recording(bytes: &[u8]) -> Recording {
+    let requests = otlp::delimited(bytes).map(|request| request.expect("a request"));
+    let decoded = requests
+        .clone()
+        .map(|request| ExportTraceServiceRequest::decode(request).expect("a request of traces"));
+    Recording {
+        told: decoded
+            .flat_map(|request| request.resource_spans)
+            .flat_map(told)
+            .collect(),
+        ids: requests.flat_map(run_ids).collect(),
+    }
+}
+
+/// The ids by which a request names runs and sessions.
+fn run_ids(request: &[u8]) -> Vec<String> {
+    let (normalizer, policy) = (Normalizer::new(), Name::Standard.policy());
+    let (mut reports, mut spans) = (Vec::new(), otlp::spans(request, &Limits::default()));
+    let mut batch = normalizer.batch(&policy);
+    while batch.span(&mut spans, &mut reports).is_some() {}
+    let ids = reports
+        .into_iter()
+        .flat_map(|report| [report.run.run_id, report.run.session_id]);
+    ids.flatten().map(|id| id.to_string()).collect()
+}
+
+/// The same as another run would tell it: what names a run ends in another number, wherever it stands.
+fn other_run<M: Message + Default>(told: &M, ids: &BTreeSet<String>, nth: usize) -> M {
+    let mut bytes = told.encode_to_vec();
+    for id in ids {
+        let number = format!("{nth:08x}");
+        let length = id.len().min(number.len());
+        let places: Vec<_> = memmem::find_iter(&bytes, id).collect();
+        for place in places {
+            let end = place + id.len();
+            bytes[end - length..end].copy_from_slice(&number.as_bytes()[number.len() - length..]);
+        }
+    }
+    M::decode(&*bytes).expect("it is as long as it was")
 }
 
 fn told(mut resource: ResourceSpans) -> Vec<Told> {
@@ -117,13 +156,6 @@ fn renewed(span: &Span, copy: usize, later_ns: u64) -> Span {
     }
     for event in &mut span.events {
         event.time_unix_nano = event.time_unix_nano.saturating_add(later_ns);
-    }
-    for attribute in &mut span.attributes {
-        let names_run = RUN_KEYS.iter().any(|part| attribute.key.contains(part));
-        let value = attribute.value.as_mut().and_then(|any| any.value.as_mut());
-        if let Some(Any::StringValue(id)) = value.filter(|_| names_run) {
-            *id = format!("{id}-{copy}");
-        }
     }
     span
 }
