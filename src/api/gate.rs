@@ -16,14 +16,12 @@ use axum::Router;
 use axum::body::Body;
 use axum::extract::Request;
 use axum::http::header::WWW_AUTHENTICATE;
-use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
+use axum::http::{HeaderValue, StatusCode, header};
 use axum::middleware::{Next, from_fn};
 use axum::response::{IntoResponse, Response};
-use futures_util::{StreamExt, stream};
-use http_body::Frame;
-use http_body_util::{BodyStream, StreamBody};
 use tower::ServiceExt;
 
+use super::deadline::ended_by;
 use super::error::failure;
 use super::places::STREAMS;
 use crate::door::{Door, Tenant, UNAUTHENTICATED, is_grpc};
@@ -64,7 +62,14 @@ pub(super) fn add(mut routes: BTreeMap<Tenant, Router>, door: &Door) -> Router {
                 let is_grpc = is_grpc(&request);
                 let response = theirs.oneshot(request).await.into_response();
                 match revoked {
-                    Some(revoked) => response.map(|body| ended_by(revoked, body, is_grpc)),
+                    Some(revoked) => {
+                        let revoked = async {
+                            revoked.await;
+                            tonic::Status::unauthenticated(REVOKED)
+                        };
+                        let ended = |body| ended_by(revoked, tonic::body::Body::new(body), is_grpc);
+                        response.map(|body| Body::new(ended(body)))
+                    }
                     None => response,
                 }
             }
@@ -81,32 +86,6 @@ pub(super) fn add(mut routes: BTreeMap<Tenant, Router>, door: &Door) -> Router {
         return routes.layer(from_fn(check));
     }
     routes
-}
-
-/// The body of an answer that ends when its token is revoked; in gRPC, the end says so.
-fn ended_by(revoked: impl Future<Output = ()> + Send + 'static, body: Body, is_grpc: bool) -> Body {
-    if http_body::Body::size_hint(&body).exact().is_some() {
-        // A refusal, which is all there.
-        return body;
-    }
-    let open = Some((BodyStream::new(body), Box::pin(revoked)));
-    let frames = stream::unfold(open, move |open| async move {
-        let (mut frames, mut revoked) = open?;
-        tokio::select! {
-            biased;
-            () = &mut revoked => is_grpc.then(|| (Ok(no_more()), None)),
-            frame = frames.next() => Some((frame?, Some((frames, revoked)))),
-        }
-    });
-    Body::new(StreamBody::new(frames))
-}
-
-fn no_more<T>() -> Frame<T> {
-    let mut trailers = HeaderMap::new();
-    let status = tonic::Status::unauthenticated(REVOKED);
-    let added = status.add_header(&mut trailers);
-    added.expect("a header can carry the text");
-    Frame::trailers(trailers)
 }
 
 async fn pass(

@@ -5,7 +5,8 @@
 //! `http` answers them in the JSON of [`crate::json`], and `grpc` sees who speaks another language. What cannot be answered
 //! is an `error`, worded once. Readiness (`ready`) is shown as `grpc.health.v1` and as `/readyz`.
 //!
-//! How much may be asked at once is bounded before anything else (`places`).
+//! How much may be asked at once is bounded before anything else (`places`), and the deadlines of gRPC are kept around all of it
+//! (`deadline`).
 //!
 //! What an agent asks and tells before and after a tool call goes to the shards' guard (`verdicts`, `verdicts_http`).
 //!
@@ -15,6 +16,7 @@
 //! The manual of the gRPC side is `proto/eddy/v1/`, that of the HTTP side `docs/api.md`.
 
 mod convert;
+mod deadline;
 mod error;
 mod gate;
 mod grpc;
@@ -39,6 +41,7 @@ use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 use tonic::service::Routes;
 use tonic::transport::Server;
+use tower::layer::layer_fn;
 
 use crate::door::{Door, Tenant};
 use crate::shard::Seat;
@@ -144,6 +147,7 @@ pub async fn serve(
         .max_concurrent_streams(STREAMS_PER_CONNECTION_MAX)
         .http2_max_pending_accept_reset_streams(Some(STREAMS_PER_CONNECTION_MAX as usize))
         .http2_keepalive_interval(Some(PROBE_AFTER))
+        .layer(layer_fn(deadline::keep))
         .add_routes(Routes::from(routes))
         .serve_with_incoming_shutdown(connections, shutdown.cancelled());
     let served = async { tokio::join!(serving, ready::follow(everyone, reporter)).0 };

@@ -44,7 +44,7 @@ use tls::Tls;
 
 /// Whether the caller speaks gRPC, and expects an answer of it.
 #[must_use]
-pub fn is_grpc(request: &Request) -> bool {
+pub fn is_grpc<B>(request: &Request<B>) -> bool {
     let content_type = request.headers().get(header::CONTENT_TYPE);
     content_type.is_some_and(|value| value.as_bytes().starts_with(b"application/grpc"))
 }
