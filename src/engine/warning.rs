@@ -253,7 +253,7 @@ pub struct Warning {
     pub count: u64,
     /// The tool concerned, where there is one.
     pub tool: Option<Text>,
-    /// The agent concerned, where it is known; for hand-offs both, as `a ⇄ b`.
+    /// The agent concerned, where it is known; for hand-offs to and fro both, as `a ⇄ b`, or the one that is known.
     pub agent: Option<Text>,
     /// Whether it still holds.
     pub state: WarningState,

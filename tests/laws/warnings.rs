@@ -4,11 +4,11 @@ use std::cell::Cell;
 use std::collections::BTreeMap;
 
 use eddy::engine::event::{Body, Event, Recorded, Text};
-use eddy::engine::warning::{Change, ChangeKind, Rule, Severity, WarningState};
+use eddy::engine::warning::{Change, ChangeKind, Rule, Severity, Warning, WarningState};
 use eddy::engine::{Input, RunState, step};
 
 use super::support::{
-    call, deliver, law, one_by_one, policies, poll, run, sorted, span_at, tell, value,
+    call, deliver, law, one_by_one, policies, poll, run, shuffle, sorted, span_at, tell, value,
 };
 
 /// Given a run in order, a warning is raised once, grows in place, and its revision and count never fall.
@@ -59,6 +59,42 @@ fn warnings_are_raised_once_and_grow() {
             }
         }
     });
+}
+
+/// Given reports in any order, whatever is known of a warning in the end was told: whose it is, which spans show it, what it costs.
+#[test]
+fn what_becomes_known_later_is_told() {
+    let later = Cell::new(0);
+    law(&run(60), |mut events, policy| {
+        shuffle(&mut events, 7);
+        let (state, changes) = deliver(policy, &one_by_one(&events));
+        let mut told = BTreeMap::new();
+        for change in changes {
+            let Change::Warning { warning, .. } = change else {
+                continue;
+            };
+            let before = told.insert(warning.id, warning.clone());
+            let same = |warning: &Warning| (warning.count, warning.severity, warning.state);
+            let is_told_more = before.is_some_and(|before| same(&before) == same(&warning));
+            later.set(later.get() + usize::from(is_told_more));
+        }
+        for warning in state.view(policy).warnings {
+            let told = &*told[&warning.id];
+            for (was_told, is_known) in [
+                (told.agent.is_some(), warning.agent.is_some()),
+                (told.tool.is_some(), warning.tool.is_some()),
+                (!told.evidence.is_empty(), !warning.evidence.is_empty()),
+                (told.tokens > 0, warning.tokens > 0),
+                (told.cost_microusd > 0, warning.cost_microusd > 0),
+            ] {
+                assert!(was_told || !is_known, "{told:?} {warning:?}");
+            }
+            if warning.rule == Rule::HandoffBounce {
+                assert_eq!(told.agent, warning.agent);
+            }
+        }
+    });
+    assert!(later.get() > 0, "nothing became known later");
 }
 
 /// Given a run of far more loops than the warnings that a run keeps, each followed by work, every one of them is told of and

@@ -192,7 +192,9 @@ fn short_line(look: Look, paint: Paint, sign: &str, alert: &AlertJson) -> String
     let rule = rule_and_count(&alert.warning);
     let taken = columns(sign) + columns(&rule) + 4;
     let room = look.room().saturating_sub(taken);
-    let tool = alert.warning.tool.as_deref();
+    let warning = &alert.warning;
+    // Of hand-offs, the agents.
+    let tool = warning.tool.as_deref().or(warning.agent.as_deref());
     let mut parts = [
         Some(clock(alert.at.as_deref())),
         tool.map(|tool| clean(tool).into_owned()),

@@ -22,6 +22,7 @@ use crate::engine::hash::mix;
 use crate::engine::policy::Policy;
 use crate::engine::warning::Rule;
 use crate::engine::warning::kept::Finding;
+use crate::engine::warning::wording::BETWEEN;
 
 const RULE: Rule = Rule::HandoffBounce;
 
@@ -53,7 +54,7 @@ pub(super) fn observe(fold: &Fold, policy: &Policy) -> Option<Finding> {
     let agents = if one.is_empty() {
         other.clone()
     } else {
-        Text::from(format!("{one} ⇄ {other}"))
+        Text::from(format!("{one}{BETWEEN}{other}"))
     };
     Some(Finding {
         rule: RULE,

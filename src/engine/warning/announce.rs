@@ -11,7 +11,7 @@ use crate::engine::run::RunState;
 use crate::engine::view::{Ended, shown, warning_id};
 
 use super::kept::Kept;
-use super::{Change, ChangeKind, Severity, Warning, WarningState};
+use super::{Change, ChangeKind, Rule, Severity, Warning, WarningState};
 
 /// Counts up to this one are all announced.
 const EVERY_COUNT_UP_TO: u64 = 10;
@@ -154,7 +154,8 @@ impl RunState {
             (WarningState::Resolved, WarningState::Open) => ChangeKind::Reopened,
             _ if known.severity == kept.severity
                 && known.kept.verdict == kept.verdict
-                && !known.is_worth_an_update(kept.count, growth) =>
+                && !known.is_worth_an_update(kept.count, growth)
+                && !known.leaves_out(kept) =>
             {
                 return;
             }
@@ -208,6 +209,21 @@ impl Published {
     fn is_worth_an_update(&self, count: u64, growth: u64) -> bool {
         let few = count <= EVERY_COUNT_UP_TO && count != self.count;
         few || count < self.count || count.saturating_mul(100) >= self.count.saturating_mul(growth)
+    }
+
+    /// Whether something is known now that was not when it was announced: whose it is, which spans show it, or what it costs. A
+    /// report that comes later tells so. Each becomes known once, so that this is not said with every event.
+    fn leaves_out(&self, now: &Kept) -> bool {
+        let said = &self.kept;
+        let (was, is) = (&said.proof, &now.proof);
+        // Who gave a task may become known after who got it.
+        let other_agents = self.kept.rule == Rule::HandoffBounce && said.agent != now.agent;
+        (said.agent.is_none() && now.agent.is_some())
+            || other_agents
+            || (said.tool.is_none() && now.tool.is_some())
+            || (was.evidence.is_empty() && !is.evidence.is_empty())
+            || (was.spent.tokens == 0 && is.spent.tokens > 0)
+            || (was.spent.cost_microusd == 0 && is.spent.cost_microusd > 0)
     }
 
     fn take_back(&mut self, run_id: &Text) -> Change {

@@ -10,6 +10,9 @@ use super::kept::Kept;
 use super::{Rule, Severity};
 use crate::engine::guard::message::spelled_out;
 
+/// Stands between the names of two agents.
+pub(crate) const BETWEEN: &str = " ⇄ ";
+
 /// What happened.
 pub(crate) fn what_happened(kept: &Kept) -> String {
     let count = kept.count;
@@ -50,7 +53,14 @@ pub(crate) fn what_happened(kept: &Kept) -> String {
             )
         }
         Rule::HandoffBounce => {
-            let agents = quoted(kept.agent.as_deref(), "two agents");
+            let agents = match kept.agent.as_deref().map(|both| both.split_once(BETWEEN)) {
+                Some(Some((one, other))) => {
+                    let [one, other] = [one, other].map(|name| quoted(Some(name), "an agent"));
+                    format!("{one} and {other}")
+                }
+                Some(None) => format!("{} and another agent", quoted(kept.agent.as_deref(), "one")),
+                None => "two agents".to_owned(),
+            };
             format!("Control went to and fro between {agents}: {count} hand-offs in a row.")
         }
         Rule::ToolLimit
