@@ -3,11 +3,10 @@
 //!
 //! Nothing of a framework is left in it, so that nothing needs undoing: each event of a line becomes one event of the
 //! engine's vocabulary, with its values read like any dialect's. The number `i` gives an event its identity, and its
-//! place among events of the same time. A line that cannot be read is an error that says where and why, and the lines
-//! after it are read all the same.
+//! place among events of the same time; it is no clock. A line that cannot be read is an error that says where and why,
+//! and the lines after it are read all the same.
 
 use std::borrow::Cow;
-use std::collections::BTreeSet;
 use std::io::{BufRead, BufReader, Read};
 
 use flate2::bufread::MultiGzDecoder;
@@ -27,6 +26,10 @@ const LINE_BYTES_MAX: u64 = 128 * 1024 * 1024;
 
 /// How the nanoseconds below a millisecond are used: `i` stands there, and keeps events of the same time in order.
 const NS_PER_MS: u64 = 1_000_000;
+
+/// Where nothing has a time, the number of a line's first event is its second, so that lines of one run follow each other; but not
+/// so many seconds that it would be a date (2000 is nearly 950 million away).
+const FIRST_SECONDS_MAX: u64 = 1 << 29;
 
 /// A recorded run.
 #[derive(Clone, Debug, PartialEq)]
@@ -124,7 +127,8 @@ impl Iterator for EventsRuns<'_> {
                 }
                 Ok(_) if bytes.trim_ascii().is_empty() => {}
                 Ok(_) => {
-                    let run = Line::read(&bytes, self.policy);
+                    // Whatever ends too early ends in its line, not at the beginning of the next.
+                    let run = Line::read(bytes.trim_ascii_end(), self.policy);
                     return Some(run.map_err(|reason| EventsError::Line { line, reason }));
                 }
                 Err(source) => {
@@ -200,16 +204,22 @@ impl Line<'_> {
             return Err("`run_id` is empty: it names the run".to_owned());
         }
         line.events.sort_by_key(|told| told.i);
+        let first = line.events.first().map_or(0, |told| told.i);
+        let mut twice = line.events.windows(2).filter(|two| two[0].i == two[1].i);
+        if let Some(two) = twice.next() {
+            return Err(format!("two events have the number `i` {}", two[0].i));
+        }
         let mut events = Vec::with_capacity(line.events.len());
-        let mut numbers = BTreeSet::new();
         let mut time_ms = None;
-        for told in &line.events {
+        for (place, told) in (0..).zip(&line.events) {
             let i = told.i;
-            if !numbers.insert(i) {
-                return Err(format!("two events have the number `i` {i}"));
+            if i == u64::MAX {
+                return Err(format!("`i` {i} is too large"));
             }
             time_ms = told.t_ms.map(|time| time as u64).or(time_ms);
-            let start_ns = start_ns(i, time_ms);
+            let seconds = first % FIRST_SECONDS_MAX + place;
+            let after = |ms: u64| ms.saturating_mul(NS_PER_MS).saturating_add(i % NS_PER_MS);
+            let start_ns = time_ms.map_or(seconds * 1_000 * NS_PER_MS, after);
             let bodies = told
                 .bodies(policy)
                 .map_err(|reason| format!("event {i}: {reason}"))?;
@@ -224,16 +234,6 @@ impl Line<'_> {
             outcome: line.outcome,
             events,
         })
-    }
-}
-
-/// When an event began: its own time, else that of the event before it, else a second for each event.
-fn start_ns(i: u64, time_ms: Option<u64>) -> u64 {
-    match time_ms {
-        Some(time_ms) => time_ms
-            .saturating_mul(NS_PER_MS)
-            .saturating_add(i % NS_PER_MS),
-        None => i.saturating_mul(1_000 * NS_PER_MS),
     }
 }
 
@@ -277,7 +277,7 @@ impl Told<'_> {
             id: value::id_hash(&[run, &self.i.to_be_bytes(), &[part]]),
             trace: TraceId(((u128::from(high) << 64) | u128::from(low)).to_be_bytes()),
             // Zero would be no id.
-            span: SpanId((self.i.saturating_add(1)).to_be_bytes()),
+            span: SpanId((self.i + 1).to_be_bytes()),
             parent: SpanId::default(),
             start_ns,
             end_ns: start_ns.saturating_add(duration_ns),
@@ -321,7 +321,10 @@ impl Told<'_> {
         let how = policy.tool(tool, self.agent.as_deref());
         let arguments = self.input.map_or("", RawValue::get);
         let receiver = tool_names::receiver(tool, arguments);
-        let (result, told) = match self.output {
+        // What the failure says is no result.
+        let is_failure = self.error.is_some_and(|error| error.get() == "true");
+        let output = self.output.filter(|_| !is_failure);
+        let (result, told) = match output {
             Some(json) => {
                 let (result, told) = ended::told_in_blocks(tool, arguments, json.get());
                 (Some(result), told)
@@ -369,7 +372,7 @@ impl Told<'_> {
         })
     }
 
-    /// The error in words; of `true`, the result's words.
+    /// The error in words; of `true`, the output's words.
     fn failure(&self) -> Option<Failure> {
         match self.error?.get() {
             "null" | "false" => None,
@@ -593,9 +596,39 @@ mod tests {
                 (10_000_004, 10_000_004)
             ]
         );
-        assert_eq!(
-            event_of(r#"{"i":3,"kind":"user_message"}"#).start_ns,
-            3_000_000_000
+        let seconds = |events: &str| -> Vec<u64> {
+            let events = run_of(events).events.into_iter();
+            events.map(|event| event.start_ns / 1_000_000_000).collect()
+        };
+        let check =
+            |events: &str, expected: &[u64]| assert_eq!(seconds(events), expected, "{events}");
+        check(r#"{"i":3,"kind":"user_message"}"#, &[3]);
+        // A number is an order, however large, and no date.
+        check(
+            r#"{"i":401,"kind":"retry"},{"i":1,"kind":"retry"},{"i":101,"kind":"retry"}"#,
+            &[1, 2, 3],
+        );
+        let large =
+            seconds(r#"{"i":1763734882,"kind":"retry"},{"i":18446744073709551614,"kind":"retry"}"#);
+        assert_eq!(large[1] - large[0], 1);
+        assert!(large[1] < 900_000_000, "{large:?}");
+    }
+
+    /// Given an error that is told as the output, it is the same call as one with that error.
+    #[test]
+    fn an_error_in_the_output_is_an_error() {
+        let in_output =
+            call_of(r#"{"i":1,"kind":"tool_call","tool":"t","error":true,"output":"boom"}"#);
+        let in_error = call_of(r#"{"i":1,"kind":"tool_call","tool":"t","error":"boom"}"#);
+        assert_eq!(in_output, in_error);
+    }
+
+    /// Given a line that ends too early, it is said where.
+    #[test]
+    fn early_ends_have_a_column() {
+        check_error(
+            "{\"run_id\":\n",
+            "line 1: EOF while parsing a value (column 10)",
         );
     }
 
