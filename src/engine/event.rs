@@ -59,7 +59,8 @@ impl TraceId {
         format!("{:032x}", u128::from_be_bytes(self.0)).into()
     }
 
-    /// The trace after which a run is named, as far as its id tells: an id of a conversation that is 32 such digits looks the same.
+    /// The trace after which a run is named, as far as its id tells: an id of a conversation that is 32 such digits looks the same,
+    /// and [`RunState::trace`](super::RunState::trace) knows better.
     #[must_use]
     pub fn of_run(run_id: &str) -> Option<Self> {
         let digits = |byte: u8| matches!(byte, b'0'..=b'9' | b'a'..=b'f');

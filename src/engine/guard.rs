@@ -97,6 +97,8 @@ pub struct Given {
     pub at_ms: u64,
     /// The run.
     pub run_id: Text,
+    /// The trace after which the run is named, if it is.
+    pub trace: Option<TraceId>,
     /// The tool that was to be called; absent where a message was answered.
     pub tool: Option<Text>,
     /// The agent.

@@ -14,7 +14,7 @@ mod folding;
 
 use std::collections::VecDeque;
 
-use super::event::{Body, Event, Part, Text};
+use super::event::{Body, Event, Part, Text, TraceId};
 use super::few::Newest;
 use super::fold::totals::Notes;
 use super::fold::{Fold, Packed, text_hash};
@@ -228,6 +228,12 @@ impl RunState {
         let service = self.service.as_ref();
         let ids = ids ^ self.late ^ service.map_or(0, |service| service.since_ns);
         self.heard_ms ^ self.published.len() as u64 ^ self.window.bring_near() ^ ids ^ tip
+    }
+
+    /// The trace after which it is named. That of a conversation may be as many digits; one of its reports says which it is.
+    #[must_use]
+    pub fn trace(&self) -> Option<TraceId> {
+        TraceId::of_run(&self.id).filter(|trace| self.window.has_trace(*trace))
     }
 
     /// The service that reports it.

@@ -22,7 +22,6 @@ use tonic::{Code, Extensions, Request};
 use super::settings::{OtlpLogsSettings, SettingsError};
 use super::{Answer, REPLY_BYTES_MAX, grpc};
 use crate::cli::render::text::clean;
-use crate::engine::event::TraceId;
 use crate::engine::guard::policy::VerdictKind;
 use crate::engine::warning::{Severity, WarningState};
 use crate::json::{dollars, hex_id, hex_span, rfc3339};
@@ -130,7 +129,7 @@ fn log_record(alert: &Alert) -> LogRecord {
         (_, Severity::Warning) => (SeverityNumber::Warn, "WARN"),
         (_, Severity::Critical) => (SeverityNumber::Error, "ERROR"),
     };
-    let trace = TraceId::of_run(&alert.run_id);
+    let trace = alert.trace;
     let span = trace.and(warning.evidence.last());
     LogRecord {
         time_unix_nano: at_ns,

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::time::Duration;
 
-use crate::engine::event::SpanId;
+use crate::engine::event::{SpanId, TraceId};
 use crate::engine::warning::{ChangeKind, Rule, Severity, Warning, WarningState};
 use crate::store::alert::Alert;
 use crate::store::{Durability, Options, Store, Turn};
@@ -23,6 +23,7 @@ pub(super) fn alert(id: u64, revision: u32) -> Alert {
         at_ms: AT_MS,
         change,
         run_id: "4bf92f3577b34da6a3ce929d0e0e4736".into(),
+        trace: TraceId::of_run("4bf92f3577b34da6a3ce929d0e0e4736"),
         service: Some("research-bot".into()),
         score: 75,
         warning: Warning {

@@ -18,7 +18,6 @@ use super::otlp_logs::{OtlpLogs, attribute, int, string, text};
 use super::retry::Attempts;
 use super::settings::Retry;
 use super::{Answer, Entry};
-use crate::engine::event::TraceId;
 use crate::engine::guard::Given;
 use crate::engine::guard::policy::VerdictKind;
 use crate::engine::warning::Rule;
@@ -141,7 +140,10 @@ fn log_record(given: &Given) -> LogRecord {
         event_name: "eddy.guard.verdict".to_owned(),
         body: Some(string(&body)),
         attributes,
-        trace_id: TraceId::of_run(&given.run_id).map_or_else(Vec::new, |trace| trace.0.to_vec()),
+        trace_id: given
+            .trace
+            .map(|trace| trace.0.to_vec())
+            .unwrap_or_default(),
         ..LogRecord::default()
     }
 }

@@ -66,6 +66,7 @@ impl Draft {
             return;
         }
         let score = state.score(policy);
+        let trace = state.trace();
         self.turn
             .alerts
             .extend(warnings.into_iter().map(|(kind, warning)| Alert {
@@ -73,6 +74,7 @@ impl Draft {
                 at_ms: self.turn.at_ms,
                 change: kind,
                 run_id: state.id().clone(),
+                trace,
                 service: state.service().cloned(),
                 score,
                 warning: *warning,

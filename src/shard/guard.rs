@@ -27,6 +27,7 @@ use crate::store::{Entry, IndexKey, StoreError};
 use super::defect::contained;
 use super::draft::Draft;
 use super::inbox::{Cost, Message, Part, Routed};
+use super::residence::Slot;
 use super::router::{CHAIN_MAX, named};
 use super::worker::Worker;
 use super::{NamedPolicy, Shards, Shared, admit, looking_up, swarm};
@@ -347,7 +348,7 @@ impl Worker {
             };
             self.keep_pending(pending);
         }
-        self.tell(&run_id, &what, &caller, &checked);
+        self.tell(slot, &what, &caller, &checked);
         if let Some(session_id) = session_id
             && let Some(copy) = swarm::copy_of(&run_id, &session_id, &checked.events)
         {
@@ -359,21 +360,23 @@ impl Worker {
     }
 
     /// Tells those who listen of a verdict.
-    fn tell(&self, run_id: &Text, what: &What, caller: &Caller, checked: &Checked) {
+    fn tell(&mut self, slot: Slot, what: &What, caller: &Caller, checked: &Checked) {
         let verdicts = &self.shared.verdicts;
         if checked.decided.kind == VerdictKind::Allow || verdicts.receiver_count() == 0 {
             return;
         }
+        let state = &self.residence.at(slot).state;
         let given = Given {
             at_ms: caller.now_ms(),
-            run_id: run_id.clone(),
+            run_id: state.id().clone(),
+            trace: state.trace(),
             tool: what.tool().cloned(),
             agent: caller.agent.clone(),
             verdict: checked.decided.clone(),
             is_enforced: checked.answered == checked.decided,
         };
         // Nobody may listen any more.
-        let _ = verdicts.send(Arc::new(given));
+        let _ = self.shared.verdicts.send(Arc::new(given));
     }
 
     fn count(&self, what: &What, checked: &Checked) {

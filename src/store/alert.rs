@@ -1,6 +1,6 @@
 //! An alert as it lies in the store and as exporters and tails read it.
 
-use crate::engine::event::Text;
+use crate::engine::event::{Text, TraceId};
 use crate::engine::warning::{ChangeKind, Warning};
 
 /// The notification of a change of a warning.
@@ -14,6 +14,8 @@ pub struct Alert {
     pub change: ChangeKind,
     /// The run.
     pub run_id: Text,
+    /// The trace after which the run is named, if it is.
+    pub trace: Option<TraceId>,
     /// The service that reports the run.
     pub service: Option<Text>,
     /// The score of the run after the change.

@@ -3,7 +3,7 @@
 use std::cell::Cell;
 use std::collections::BTreeMap;
 
-use eddy::engine::event::{Body, Event, Recorded, Text};
+use eddy::engine::event::{Body, Event, Recorded, Text, TraceId};
 use eddy::engine::warning::{Change, ChangeKind, Rule, Severity, Warning, WarningState};
 use eddy::engine::{Input, RunState, step};
 
@@ -249,6 +249,21 @@ fn polling_that_moves_is_progress() {
             .iter()
             .any(|warning| warning.rule.name() == "no_progress")
     );
+}
+
+/// Given a conversation whose id looks like that of a trace, it is not taken for one; the id of a trace is.
+#[test]
+fn a_conversation_is_no_trace() {
+    let policy = &policies()[0];
+    for (run_id, expected) in [
+        ("0123456789abcdef0123456789abcdef", None),
+        ("01010101010101010101010101010101", Some(TraceId([1; 16]))),
+        ("conversation", None),
+    ] {
+        let mut state = RunState::new(run_id.into());
+        tell(&mut state, vec![poll(1, 0)], policy);
+        assert_eq!(state.trace(), expected, "{run_id}");
+    }
 }
 
 /// Given the same call with the same result, `standard` warns at the third call and is critical by the tenth.

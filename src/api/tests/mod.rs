@@ -272,6 +272,7 @@ fn alert(run_id: &str, severity: Severity) -> Alert {
         at_ms: 1_700_000_002_000,
         change: ChangeKind::Raised,
         run_id: run_id.into(),
+        trace: None,
         service: None,
         score: 90,
         warning,

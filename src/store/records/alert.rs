@@ -2,7 +2,7 @@
 
 use prost::Message;
 
-use crate::engine::event::{SpanId, Text};
+use crate::engine::event::{SpanId, Text, TraceId};
 use crate::engine::guard::policy::VerdictKind;
 use crate::engine::warning::{ChangeKind, Rule, Severity, Warning, WarningState};
 use crate::store::alert::Alert;
@@ -24,6 +24,9 @@ struct AlertRecord {
     score: u32,
     #[prost(message, optional, tag = "6")]
     warning: Option<WarningRecord>,
+    /// The run is named after its trace.
+    #[prost(bool, tag = "7")]
+    of_trace: bool,
 }
 
 /// A warning, in an alert and in a saved state.
@@ -82,6 +85,7 @@ pub(crate) fn encode_alert(alert: &Alert) -> Vec<u8> {
         service: alert.service.as_deref().map(str::to_owned),
         score: alert.score,
         warning: Some(warning_record(&alert.warning)),
+        of_trace: alert.trace.is_some(),
     };
     record.encode_to_vec()
 }
@@ -92,10 +96,12 @@ pub(crate) fn decode_alert(cursor: u64, bytes: &[u8]) -> Result<Alert, RecordErr
     let warning = record
         .warning
         .ok_or_else(|| RecordError::missing("an alert's warning"))?;
+    let trace = TraceId::of_run(&record.run_id).filter(|_| record.of_trace);
     Ok(Alert {
         cursor,
         at_ms: record.at_ms,
         change: change_numbered(record.change)?,
+        trace,
         run_id: record.run_id.into(),
         service: record.service.map(Text::from),
         score: record.score,

@@ -398,17 +398,18 @@ pub(super) fn alert() -> impl Strategy<Value = Alert> {
     ];
     (
         any::<[u64; 2]>(),
-        prop::sample::select(changes),
-        text(),
+        (prop::sample::select(changes), any::<bool>()),
+        prop_oneof![text(), Just("4bf92f3577b34da6a3ce929d0e0e4736".into())],
         option::of(text()),
         any::<u32>(),
         warning(),
     )
         .prop_map(
-            |([cursor, at_ms], change, run_id, service, score, warning)| Alert {
+            |([cursor, at_ms], (change, is_of_trace), run_id, service, score, warning)| Alert {
                 cursor,
                 at_ms,
                 change,
+                trace: TraceId::of_run(&run_id).filter(|_| is_of_trace),
                 run_id,
                 service,
                 score,
@@ -485,6 +486,7 @@ pub(in crate::store) fn raised(run_id: &str) -> Alert {
         at_ms: 1_790_000_000_000,
         change: ChangeKind::Raised,
         run_id: run_id.into(),
+        trace: None,
         service: None,
         score: 70,
         warning: Warning {
