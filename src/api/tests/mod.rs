@@ -30,6 +30,7 @@ use crate::store::alert::Alert;
 use crate::store::{Options, Store, Turn};
 
 mod address;
+mod agreement;
 mod alerts;
 mod refusals;
 mod runs;
