@@ -107,6 +107,8 @@ pub(super) enum Unanswered {
     Unreachable(String),
     /// The daemon cannot answer for now (429, 503), in its own words; asking again may help.
     NotNow(String),
+    /// The daemon does not know the token, or asks for one.
+    Unknown(String),
     /// The daemon refused, in its own words.
     Refused(String),
 }
@@ -116,6 +118,7 @@ impl From<Unanswered> for Failure {
         match unanswered {
             Unanswered::Unreachable(text)
             | Unanswered::NotNow(text)
+            | Unanswered::Unknown(text)
             | Unanswered::Refused(text) => Self::Other(text),
         }
     }
@@ -247,7 +250,7 @@ impl Client {
             StatusCode::TOO_MANY_REQUESTS | StatusCode::SERVICE_UNAVAILABLE => {
                 Unanswered::NotNow(text)
             }
-            StatusCode::UNAUTHORIZED => Unanswered::Refused(format!(
+            StatusCode::UNAUTHORIZED => Unanswered::Unknown(format!(
                 "{} asks for a token that its configuration knows: name a file that holds one with `--token-file FILE`",
                 self.address()
             )),

@@ -1,7 +1,8 @@
 //! `eddy tail`: warnings as they are raised, grow and resolve.
 //!
 //! The daemon sends server-sent events. The reader keeps the cursor of the last one, so that after a lost connection it
-//! goes on where it was: nothing is missed while the daemon restarts, as long as the daemon keeps its alerts.
+//! goes on where it was: nothing is missed while the daemon restarts, as long as the daemon keeps its alerts. The files of the
+//! connection are read again each time, so that a token may be followed by another.
 
 use std::io;
 use std::time::Duration;
@@ -44,46 +45,50 @@ struct Lagged {
 }
 
 pub(super) fn run(args: &TailArgs) -> Result<(), Failure> {
-    let client = Client::new(&args.api)?;
     let mut reader = Reader {
         cursor: args.after,
         json: args.json,
         feed: Feed::new(Look::of(&io::stdout()), args.api.flags()?),
     };
-    blocking(follow(&client, args, &mut reader))
+    blocking(follow(args, &mut reader))
 }
 
 /// Follows until the reader of the output goes away, or the daemon refuses. A daemon that is not there in the beginning, or
 /// cannot answer then, is a failure; once it has answered it is waited for.
-async fn follow(client: &Client, args: &TailArgs, reader: &mut Reader) -> Result<(), Failure> {
+async fn follow(args: &TailArgs, reader: &mut Reader) -> Result<(), Failure> {
+    let mut client = Client::new(&args.api)?;
     let mut connected_once = false;
     let mut said = None;
     loop {
-        let waits_for = match connect(client, args, reader.cursor).await {
+        let waits_for = match connect(&client, args, reader.cursor).await {
             Ok(mut response) => {
                 connected_once = true;
-                said = None;
                 let mut events = Events::default();
                 while let Ok(Some(bytes)) = response.chunk().await {
                     for event in events.push(&bytes) {
                         reader.show(&event)?;
                     }
                 }
-                "The daemon has gone; waiting for it to come back."
+                None
             }
             Err(Unanswered::Unreachable(_)) if connected_once => {
-                "The daemon has gone; waiting for it to come back."
+                Some("The daemon has gone; waiting for it to come back.")
             }
             Err(Unanswered::NotNow(_)) if connected_once => {
-                "The daemon cannot answer for now; waiting until it can."
+                Some("The daemon cannot answer for now; waiting until it can.")
             }
+            Err(Unanswered::Unknown(_)) if connected_once && args.api.token_file.is_some() => Some(
+                "The daemon does not know this token any more; waiting for another one in its file.",
+            ),
             Err(unanswered) => return Err(unanswered.into()),
         };
-        if said != Some(waits_for) {
+        if let Some(waits_for) = waits_for.filter(|_| said != waits_for) {
             remark(waits_for);
-            said = Some(waits_for);
         }
+        said = waits_for;
         tokio::time::sleep(RECONNECT_PAUSE).await;
+        // The files of the connection may be other ones by now, as a token that follows another is, or half of them be written.
+        client = Client::new(&args.api).unwrap_or(client);
     }
 }
 
@@ -196,7 +201,68 @@ impl Events {
 
 #[cfg(test)]
 mod tests {
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
+    use tokio::net::TcpListener;
+
     use super::*;
+
+    /// Given a token that follows another one in its file, a tail that is cut off goes on with the new one, where it was.
+    #[tokio::test(start_paused = true)]
+    async fn a_new_token_is_read_when_it_reconnects() {
+        let directory = tempfile::tempdir().unwrap();
+        let file = directory.path().join("token");
+        std::fs::write(&file, "one").unwrap();
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let args = TailArgs {
+            after: None,
+            min_severity: None,
+            run: None,
+            json: false,
+            api: ApiArgs {
+                api: listener.local_addr().unwrap().to_string(),
+                token_file: Some(file.clone()),
+                ca_file: None,
+                cert_file: None,
+                key_file: None,
+            },
+        };
+        let mut reader = Reader {
+            cursor: None,
+            json: false,
+            feed: Feed::new(Look::of(&io::stdout()), String::new()),
+        };
+        let daemon = async {
+            let mut asked = Vec::new();
+            for answer in [
+                "200 OK\r\nconnection: close\r\n\r\nid: 7\n\n",
+                "401 Unauthorized\r\nconnection: close\r\n\r\n{\"error\": \"who?\"}",
+                "400 Bad Request\r\nconnection: close\r\n\r\n{\"error\": \"enough\"}",
+            ] {
+                let (mut peer, _) = listener.accept().await.unwrap();
+                let mut request = [0; 1024];
+                let length = peer.read(&mut request).await.unwrap();
+                asked.push(String::from_utf8_lossy(&request[..length]).into_owned());
+                if asked.len() == 2 {
+                    std::fs::write(&file, "two\n").unwrap();
+                }
+                let answer = format!("HTTP/1.1 {answer}");
+                peer.write_all(answer.as_bytes()).await.unwrap();
+            }
+            asked
+        };
+        let (ended, asked) = tokio::join!(follow(&args, &mut reader), daemon);
+        assert_eq!(ended.unwrap_err().to_string(), "enough");
+        for (request, path, token) in [
+            (&asked[0], "/v1/alerts ", "Bearer one"),
+            (&asked[1], "/v1/alerts?cursor=7 ", "Bearer one"),
+            (&asked[2], "/v1/alerts?cursor=7 ", "Bearer two"),
+        ] {
+            assert!(
+                request.contains(path) && request.contains(token),
+                "{request}"
+            );
+        }
+    }
 
     /// Given a stream cut at any byte, the same events come out, without comments.
     #[test]
