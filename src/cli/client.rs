@@ -223,11 +223,21 @@ impl Client {
         self.http.get(url)
     }
 
+    /// A path's parts, below the base. What a URL leaves out of itself (an id may have line breaks) is written byte by byte.
     fn url(&self, path: &[&str]) -> Url {
         let mut url = self.base.clone();
-        if let Ok(mut segments) = url.path_segments_mut() {
-            segments.pop_if_empty().extend(path);
+        let mut whole = url.path().trim_end_matches('/').to_owned();
+        for part in path {
+            whole.push('/');
+            for byte in part.bytes() {
+                if byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) {
+                    whole.push(byte.into());
+                } else {
+                    let _ = write!(whole, "%{byte:02X}");
+                }
+            }
         }
+        url.set_path(&whole);
         url
     }
 
@@ -387,6 +397,29 @@ mod tests {
 
     fn client(api: String) -> Client {
         Client::new(&args(api)).unwrap()
+    }
+
+    /// Given ids with any sign, they are one part of the path each, to the letter.
+    #[test]
+    fn ids_are_parts_of_paths() {
+        for (base, id, expected) in [
+            ("127.0.0.1:1", "a b", "http://127.0.0.1:1/v1/runs/a%20b"),
+            (
+                "127.0.0.1:1/eddy/",
+                "a/b?c#d",
+                "http://127.0.0.1:1/eddy/v1/runs/a%2Fb%3Fc%23d",
+            ),
+            (
+                "127.0.0.1:1",
+                "t\tn\nr\r",
+                "http://127.0.0.1:1/v1/runs/t%09n%0Ar%0D",
+            ),
+            ("127.0.0.1:1", "100%", "http://127.0.0.1:1/v1/runs/100%25"),
+            ("127.0.0.1:1", "搜", "http://127.0.0.1:1/v1/runs/%E6%90%9C"),
+        ] {
+            let url = client(base.to_owned()).url(&["v1", "runs", id]);
+            assert_eq!(url.as_str(), expected);
+        }
     }
 
     /// Given files of the connection that cannot be used, the one at fault is named, with what it lacks.

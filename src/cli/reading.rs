@@ -85,6 +85,12 @@ pub(super) fn runs(args: &RunsArgs) -> Result<(), Failure> {
 }
 
 pub(super) fn run(args: &RunArgs) -> Result<(), Failure> {
+    if [".", ".."].contains(&&*args.id) {
+        return Err(Failure::Other(format!(
+            "no URL names a run that is called `{0}`: `curl --path-as-is http://{1}/v1/runs/{0}` shows it",
+            args.id, args.api.api
+        )));
+    }
     let client = Client::new(&args.api)?;
     let run: RunJson = blocking(async { Ok(client.get(&["v1", "runs", &args.id], &[]).await?) })?;
     if args.json {
