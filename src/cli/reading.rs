@@ -27,7 +27,7 @@ pub(super) struct RunsArgs {
     /// Only runs of these statuses, separated by commas
     #[arg(long, value_name = "STATUS", value_delimiter = ',', value_parser = ["healthy", "warning", "likely_stuck", "failed", "blind"])]
     status: Vec<String>,
-    /// Only runs in which this agent took part
+    /// Only runs in which this agent took part, as one of the first sixteen
     #[arg(long, value_name = "NAME")]
     agent: Option<String>,
     /// Print a JSON list
