@@ -4,9 +4,10 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 
-use super::ConfigArgs;
 use super::failure::{Failure, answer};
-use crate::config::{self, LogFormat, LogLevel, Logs, REFERENCE, Sources};
+use super::{ConfigArgs, FileArgs};
+use crate::config::profile::Name;
+use crate::config::{self, LogFormat, LogLevel, Logs, REFERENCE};
 use crate::telemetry;
 
 #[derive(Clone, Debug, Args)]
@@ -14,6 +15,9 @@ pub(super) struct ValidateArgs {
     /// The file
     #[arg(value_name = "FILE", env = "EDDY_CONFIG", hide_env_values = true)]
     file: PathBuf,
+    /// The profile to which it is to belong, whatever the file says
+    #[arg(short, long, value_name = "NAME")]
+    profile: Option<Name>,
 }
 
 #[derive(Clone, Debug, Subcommand)]
@@ -31,11 +35,13 @@ pub(super) fn validate(args: &ValidateArgs) -> Result<(), Failure> {
         format: LogFormat::Text,
     };
     let _ = telemetry::start(logs, None);
-    let sources = Sources {
-        file: Some(args.file.clone()),
-        flags: Vec::new(),
+    let with = ConfigArgs {
+        file: FileArgs {
+            config: Some(args.file.clone()),
+        },
+        profile: args.profile,
     };
-    config::load(&sources)?;
+    config::load(&with.sources())?;
     answer(&format!("{}: no mistakes\n", args.file.display()))
 }
 

@@ -4,6 +4,7 @@
 //! `file:line:column: key: what is wrong; what to write instead`.
 
 use std::cmp::Reverse;
+use std::collections::BTreeSet;
 use std::fmt;
 use std::sync::Arc;
 
@@ -53,8 +54,14 @@ impl Mistakes {
         }
     }
 
-    /// The mistakes in order, or nothing when there are none.
+    /// The mistakes in order, or nothing when there are none. What is wrong with a value because a variable in it is not set is
+    /// not told beside that.
     pub(super) fn into_result<T>(mut self, value: Option<T>) -> Result<T, Self> {
+        let mut known = BTreeSet::new();
+        self.0.retain(|mistake| {
+            let place = (mistake.place.source.clone(), mistake.place.line);
+            mistake.key.is_empty() || known.insert((place, mistake.key.clone()))
+        });
         match value {
             Some(value) if self.0.is_empty() => Ok(value),
             _ => {

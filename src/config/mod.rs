@@ -2,7 +2,7 @@
 //!
 //! One road: the file is parsed into a tree that knows where everything stands (`tree.rs`), variables are put in
 //! (`environment.rs`), flags are set into the same tree, the tree is read into the one shape that has every default
-//! (`shape.rs`, `read.rs`), the profile is laid under the rules (`profile.rs`), and the shape becomes [`Settings`]
+//! (`shape.rs`, `read.rs`, `wrong.rs`), the profile is laid under the rules (`profile.rs`), and the shape becomes [`Settings`]
 //! (`check.rs`). Mistakes are collected all along the road and shown together, each with its place and what to write
 //! instead. `cli::reload` goes the same road again when the file changes.
 
@@ -38,6 +38,7 @@ mod shape;
 mod tests;
 mod tree;
 mod values;
+mod wrong;
 
 pub use mistake::{Mistake, Mistakes, Place};
 pub use values::MemoryLimit;

@@ -4,15 +4,14 @@
 //! out, until what is left is right. Every key has a default or is reported missing once, so this ends, after at most as
 //! many rounds as there are keys and items of lists.
 
-use std::fmt;
-
 use serde::de::{
-    DeserializeOwned, DeserializeSeed, Deserializer, EnumAccess, Error, Expected, IntoDeserializer,
-    MapAccess, SeqAccess, Unexpected, VariantAccess, Visitor,
+    DeserializeOwned, DeserializeSeed, Deserializer, EnumAccess, Error, IntoDeserializer,
+    MapAccess, SeqAccess, VariantAccess, Visitor,
 };
 
-use super::mistake::{Mistake, Mistakes, elsewhere, listed, nearest, shown};
+use super::mistake::{Mistake, Mistakes, listed, shown};
 use super::tree::{Entry, Node, Value};
+use super::wrong::ReadError;
 
 /// Reads a shape out of a tree laid over a base, noting every mistake of the tree. `known` are the paths of all keys, to
 /// say where a key belongs that stands in the wrong section. Nothing comes back where the base itself is at fault.
@@ -43,157 +42,45 @@ pub(super) fn read<T: DeserializeOwned>(
     }
 }
 
-/// What is wrong, and under which keys.
-#[derive(Debug)]
-pub(super) struct ReadError {
-    path: Vec<String>,
-    wrong: Wrong,
-}
-
-#[derive(Debug)]
-enum Wrong {
-    Other(String),
-    Missing(&'static str),
-    UnknownKey {
-        found: String,
-        known: Vec<&'static str>,
-    },
-    UnknownWord {
-        found: String,
-        known: Vec<&'static str>,
-    },
-}
-
-impl ReadError {
-    fn new(wrong: Wrong) -> Self {
-        Self {
-            path: Vec::new(),
-            wrong,
-        }
-    }
-
-    fn under(mut self, key: &str) -> Self {
-        self.path.insert(0, key.to_owned());
-        self
-    }
-
-    /// A key is missing only because its value was wrong and has been taken out.
-    fn follows_from(&self, removed: &[Vec<String>]) -> bool {
-        let Wrong::Missing(field) = self.wrong else {
-            return false;
-        };
-        removed
-            .iter()
-            .any(|path| path.split_last() == Some((&field.to_owned(), self.path.as_slice())))
-    }
-
-    fn text(&self, known_paths: &[String]) -> String {
-        match &self.wrong {
-            Wrong::Other(text) => text.clone(),
-            Wrong::Missing(field) => format!("needs the key `{field}`"),
-            Wrong::UnknownWord { found, known } => match nearest(found, known.iter().copied()) {
-                Some(near) => format!("`{found}` is not known; did you mean `{near}`?"),
-                None => format!("`{found}` is not known; one of {}", listed(known)),
-            },
-            Wrong::UnknownKey { found, known } => {
-                let mut known: Vec<&str> = known.clone();
-                for key in self.beside(known_paths) {
-                    if !known.contains(&key) {
-                        known.push(key);
-                    }
-                }
-                if let Some(near) = nearest(found, known.iter().copied()) {
-                    return format!("unknown key; did you mean `{near}`?");
-                }
-                if let Some(path) = elsewhere(found, &self.path, known_paths) {
-                    return format!("unknown key here; did you mean `{path}`?");
-                }
-                if known.is_empty() {
-                    return "unknown key; none is known here".to_owned();
-                }
-                format!("unknown key; known here: {}", listed(&known))
-            }
-        }
-    }
-
-    /// Sections that may stand beside the key at fault but are read apart, as those that are laid over a profile are.
-    fn beside<'a>(&self, known_paths: &'a [String]) -> impl Iterator<Item = &'a str> {
-        let section = self.path[..self.path.len().saturating_sub(1)].join(".");
-        known_paths.iter().filter_map(move |path| {
-            let (parent, key) = path.rsplit_once('.').unwrap_or(("", path));
-            (parent == section).then_some(key)
-        })
-    }
-}
-
-impl fmt::Display for ReadError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.text(&[]))
-    }
-}
-
-impl std::error::Error for ReadError {}
-
-impl Error for ReadError {
-    fn custom<T: fmt::Display>(message: T) -> Self {
-        Self::new(Wrong::Other(message.to_string()))
-    }
-
-    fn invalid_type(found: Unexpected<'_>, expected: &dyn Expected) -> Self {
-        let found = match found {
-            Unexpected::Unit | Unexpected::Option => "nothing".to_owned(),
-            Unexpected::Bool(value) => format!("`{value}`"),
-            Unexpected::Signed(value) => format!("the number {value}"),
-            Unexpected::Unsigned(value) => format!("the number {value}"),
-            Unexpected::Float(value) => format!("the number {value}"),
-            Unexpected::Str(text) => format!("`{}`", shown(text)),
-            Unexpected::Seq => "a list".to_owned(),
-            Unexpected::Map => "a section with keys".to_owned(),
-            other => other.to_string(),
-        };
-        Self::custom(format!("expected {expected}, found {found}"))
-    }
-
-    fn invalid_value(found: Unexpected<'_>, expected: &dyn Expected) -> Self {
-        Self::invalid_type(found, expected)
-    }
-
-    fn unknown_field(found: &str, known: &'static [&'static str]) -> Self {
-        Self::new(Wrong::UnknownKey {
-            found: found.to_owned(),
-            known: known.to_vec(),
-        })
-    }
-
-    fn unknown_variant(found: &str, known: &'static [&'static str]) -> Self {
-        Self::new(Wrong::UnknownWord {
-            found: shown(found),
-            known: known.to_vec(),
-        })
-    }
-
-    fn missing_field(field: &'static str) -> Self {
-        Self::new(Wrong::Missing(field))
-    }
-}
-
 impl Node {
     fn refuse<T>(&self, expected: &str) -> Result<T, ReadError> {
         Err(ReadError::invalid_type(self.unexpected(), &expected))
     }
 
+    /// The same where a text in quotes would be right without them.
+    fn refuse_quoted<T>(&self, expected: &str, is_right: fn(&str) -> bool) -> Result<T, ReadError> {
+        match &self.value {
+            Value::Text(text) if is_right(text) => Err(ReadError::custom(format!(
+                "expected {expected}, found a text: write `{}` without quotes",
+                shown(text)
+            ))),
+            _ => self.refuse(expected),
+        }
+    }
+
     fn whole_number(&self, max: u64) -> Result<u64, ReadError> {
         let number = match &self.value {
             Value::Int(value) => u64::try_from(*value).ok(),
+            // `1e4`, and `010`, which are written as other numbers are and are whole.
+            Value::Float(value) if *value >= 0.0 && value.fract() == 0.0 => Some(*value as u64),
             Value::Untyped(text) => text.trim().parse().ok(),
             _ => None,
         };
         match number.filter(|number| *number <= max) {
             Some(number) => Ok(number),
-            None if max > u64::from(u32::MAX) => self.refuse("a whole number, 0 or more"),
-            None => self.refuse(&format!("a whole number from 0 to {max}")),
+            None if max > u64::from(u32::MAX) => {
+                self.refuse_quoted("a whole number, 0 or more", is_number)
+            }
+            None => self.refuse_quoted(&format!("a whole number from 0 to {max}"), is_number),
         }
     }
+}
+
+/// What is expected where somebody meant to switch something on, which is done by leaving it as it is.
+const SECTION_OR_OFF: &str = "a section with keys, or `off`";
+
+fn is_number(text: &str) -> bool {
+    text.parse().is_ok_and(f64::is_finite)
 }
 
 /// Implements the readings of unsigned numbers, which differ in their largest value alone.
@@ -235,7 +122,7 @@ impl<'de> Deserializer<'de> for &Node {
             Value::Bool(value) => visitor.visit_bool(*value),
             Value::Untyped(text) if text == "true" => visitor.visit_bool(true),
             Value::Untyped(text) if text == "false" => visitor.visit_bool(false),
-            _ => self.refuse("true or false"),
+            _ => self.refuse_quoted("true or false", |text| ["true", "false"].contains(&text)),
         }
     }
 
@@ -248,7 +135,7 @@ impl<'de> Deserializer<'de> for &Node {
         };
         match number.filter(|number| number.is_finite()) {
             Some(number) => visitor.visit_f64(number),
-            None => self.refuse("a number"),
+            None => self.refuse_quoted("a number", is_number),
         }
     }
 
@@ -283,6 +170,8 @@ impl<'de> Deserializer<'de> for &Node {
             Value::Map(entries) => visitor.visit_map(Entries::new(entries)),
             // `terminal:` with nothing after it is a section in which everything has its default.
             Value::Null => visitor.visit_map(Entries::new(&[])),
+            Value::Bool(true) => self.refuse(SECTION_OR_OFF),
+            Value::Text(text) | Value::Untyped(text) if text == "on" => self.refuse(SECTION_OR_OFF),
             _ => self.refuse("a section with keys"),
         }
     }

@@ -297,6 +297,8 @@ fn broken(error: &serde_saphyr::Error, source: &Arc<str>) -> Mistake {
         )
     } else if text.starts_with("non-finite float") {
         "a number is larger than any may be".to_owned()
+    } else if text.starts_with("multiple YAML documents") {
+        "a configuration is one document: leave out this `---` and what follows it".to_owned()
     } else if text.starts_with("cannot deserialize null into string") {
         "a key is missing before `:`".to_owned()
     } else {

@@ -69,6 +69,49 @@ fn misspelt_keys_are_named_with_the_nearest_right_one() {
     );
 }
 
+/// Given what is right but for how it is written, it is said how.
+#[test]
+fn the_right_way_to_write_is_told() {
+    check(
+        "service: {allow_insecure: \"true\"}",
+        &[
+            "1:11: service.allow_insecure: expected true or false, found a text: write `true` without quotes",
+        ],
+    );
+    check(
+        "runs: {resident_max: \"10\"}",
+        &[
+            "1:8: runs.resident_max: expected a whole number, 0 or more, found a text: write `10` without quotes",
+        ],
+    );
+    check(
+        "detectors: {rules: {repeated_tool_call: on}}",
+        &[
+            "1:21: detectors.rules.repeated_tool_call: expected a section with keys, or `off`, found `on`",
+        ],
+    );
+    check(
+        "runs: {idle: 5m}\n---\nruns: {idle: 6m}",
+        &["3:1: not readable as YAML: a configuration is one document: leave out this `---`"],
+    );
+    check(
+        "detectors: {rules: {duplicate_call: {calls: 5}}}",
+        &[
+            "1:21: detectors.rules.duplicate_call: needs the key `alarm`, because the profile does not have this rule",
+        ],
+    );
+    // A variable that is not set is one mistake, whatever its place expects.
+    check(
+        "runs:\n  idle: ${env:NOT_SET}\n  resident_max: ${env:NOR_THIS}",
+        &[
+            "2:9: runs.idle: the environment variable NOT_SET is not set",
+            "3:17: runs.resident_max: the environment variable NOR_THIS is not set",
+        ],
+    );
+    let whole = loaded("runs: {resident_max: 1e4}").unwrap_or_else(|mistakes| panic!("{mistakes}"));
+    assert_eq!(whole.settings.resident_runs_max, 10_000);
+}
+
 /// Given a value of another kind or out of its range, what is expected is said.
 #[test]
 fn wrong_values_are_named_with_what_is_expected() {
