@@ -9,6 +9,8 @@ use std::ffi::OsString;
 use std::fmt::Write as _;
 use std::io::IsTerminal;
 
+use unicode_width::UnicodeWidthChar as _;
+
 use crate::engine::guard::message::spell;
 
 /// Where the reading commands look for a daemon.
@@ -198,22 +200,9 @@ pub fn columns(text: &str) -> usize {
     text.chars().map(char_columns).sum()
 }
 
-/// Two for East Asian wide characters and emoji, none for marks that sit on the one before. The blocks are Unicode's;
-/// a rare character measured wrongly shifts one line by a column.
+/// Two for East Asian wide characters and emoji, none for marks that sit on the one before.
 fn char_columns(char: char) -> usize {
-    match u32::from(char) {
-        0x0300..=0x036f | 0x200c..=0x200d | 0xfe00..=0xfe0f => 0,
-        0x1100..=0x115f
-        | 0x2e80..=0xa4cf
-        | 0xac00..=0xd7a3
-        | 0xf900..=0xfaff
-        | 0xfe30..=0xfe6f
-        | 0xff00..=0xff60
-        | 0xffe0..=0xffe6
-        | 0x1f300..=0x1faff
-        | 0x20000..=0x3fffd => 2,
-        _ => 1,
-    }
+    char.width().unwrap_or(0)
 }
 
 /// The text cut to so many columns, with `…` where something is missing.
@@ -348,6 +337,12 @@ mod tests {
         assert_eq!(fit("web_search", 6), "web_s…");
         assert_eq!(fit("搜索搜索", 6), "搜索…");
         assert_eq!(columns("e\u{301}搜"), 3);
+        // Thai, Hebrew, Arabic and Devanagari with their marks; emoji from before there were blocks of them.
+        assert_eq!(columns("ที่"), 1);
+        assert_eq!(columns("שָׁלוֹם"), 4);
+        assert_eq!(columns("مُحَمَّد"), 4);
+        assert_eq!(columns("नमस्ते"), 4);
+        assert_eq!(columns("✅✨⚡🚀"), 8);
         assert_eq!(pad("搜", 4), "搜  ");
     }
 
