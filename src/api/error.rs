@@ -96,6 +96,10 @@ impl From<ApiError> for tonic::Status {
         let mut details = ErrorDetails::new();
         match &error {
             ApiError::Unavailable | ApiError::NotTakenIn => return busy(error.to_string()),
+            // The same under the name that it has there.
+            ApiError::CursorAhead { .. } => {
+                return Self::with_error_details(error.code(), format!("after_{error}"), details);
+            }
             ApiError::Invalid { field, problem } => {
                 details.add_bad_request_violation(field.as_ref(), problem.as_str());
             }

@@ -320,9 +320,19 @@ pub(super) fn bad_query(rejection: &QueryRejection) -> ApiError {
                     "a whole number is expected".to_owned()
                 }
                 "number too large to fit in target type" => "the number is too large".to_owned(),
-                _ => problem
-                    .replace("unknown field", "unknown parameter")
-                    .replace("there are no fields", "there are none"),
+                _ => match problem.strip_prefix(&format!("unknown field `{field}`, ")) {
+                    Some("there are no fields") => {
+                        "unknown parameter; there are none here".to_owned()
+                    }
+                    Some(known) => {
+                        let known = known.trim_start_matches("expected ");
+                        format!(
+                            "unknown parameter; known here: {}",
+                            known.trim_start_matches("one of ")
+                        )
+                    }
+                    None => problem.to_owned(),
+                },
             };
             return ApiError::invalid(field.to_owned(), problem);
         }

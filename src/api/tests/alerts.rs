@@ -63,6 +63,8 @@ async fn a_tail_from_the_future_is_refused() {
         .await
         .unwrap_err();
     assert_eq!(refusal.code(), Code::OutOfRange);
+    let field = refusal.message().split(':').next();
+    assert_eq!(field, Some("after_cursor"));
     assert_eq!(eddy.get("/v1/alerts?cursor=3").await.0, 400);
 }
 

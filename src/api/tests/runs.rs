@@ -276,6 +276,23 @@ async fn wrong_parameters_are_named() {
         assert_eq!((status, named), (400, parameter), "{path}: {json}");
         assert!(!problem.contains("field"), "{path}: {json}");
     }
+    for (path, expected) in [
+        (
+            "/v1/runs?foo=1",
+            "foo: unknown parameter; known here: `limit`, `page_token`, `status`, `agent`",
+        ),
+        (
+            "/v1/warnings/0123456789abcdef?foo=1",
+            "foo: unknown parameter; known here: `run_id`",
+        ),
+        (
+            "/v1/runs/r?foo=1",
+            "foo: unknown parameter; there are none here",
+        ),
+    ] {
+        let (_, json) = eddy.get(path).await;
+        assert_eq!(json["error"], expected);
+    }
 }
 
 /// A page size above the limit is taken as the limit, not refused.
