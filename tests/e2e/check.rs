@@ -183,6 +183,10 @@ fn runs_without_tool_telemetry_are_blind() {
         for run in check(recording, &[]) {
             assert_eq!(run["status"], expected, "{}", recording.name);
         }
+        let output = eddy().arg("check").args(&recording.files).output();
+        let page = output.expect("the program runs").stdout;
+        let says_why = String::from_utf8_lossy(&page).contains("loops cannot be seen");
+        assert_eq!(says_why, expected == "blind", "{}", recording.name);
     }
 }
 

@@ -113,16 +113,18 @@ fn show(args: &CheckArgs, reader: &files::Reader, runs: &[RunJson]) -> Result<()
     }
     let look = Look::of(&io::stdout());
     let mut page = runs_table(look, runs, SystemTime::now());
-    let warned: Vec<&RunJson> = runs.iter().filter(|run| !run.warnings.is_empty()).collect();
-    for run in warned.iter().take(PAGES_MAX) {
+    // Why nothing can be seen of a blind run stands on its page.
+    let tells = |run: &&RunJson| !run.warnings.is_empty() || run.status == Status::Blind.name();
+    let told: Vec<&RunJson> = runs.iter().filter(tells).collect();
+    for run in told.iter().take(PAGES_MAX) {
         page.push('\n');
         page.push_str(&run_page(look, run));
     }
-    if warned.len() > PAGES_MAX {
-        let rest = warned.len() - PAGES_MAX;
+    if told.len() > PAGES_MAX {
+        let rest = told.len() - PAGES_MAX;
         let _ = writeln!(
             page,
-            "\n… and {} with warnings; --json shows all of them.",
+            "\n… and {} with warnings or blind; --json shows all of them.",
             counted(rest as u64, "more run")
         );
     }

@@ -129,11 +129,17 @@ const NAME_COLUMNS_MIN: usize = 18;
 /// The scores as a person reads them, on a page of so many columns: how the flags compare with the labels, and below it how many
 /// runs were flagged that nobody labelled and whose task was done, where there are some.
 pub(super) fn table(width: usize, profile: &str, scores: &[Score]) -> String {
+    if scores.is_empty() {
+        return "No runs.\n".to_owned();
+    }
     let names = scores.iter().map(|score| columns(&clean(&score.dataset)));
     let longest = names.max().unwrap_or_default();
     let room = width.saturating_sub(NUMBERS_COLUMNS).max(NAME_COLUMNS_MIN);
     let name_columns = longest.clamp(HEAD.len(), room);
-    let name = |name: &str| pad(&fit(&clean(name), name_columns), name_columns);
+    let name = |name: &str| match name {
+        "" => pad("–", name_columns),
+        name => pad(&fit(&clean(name), name_columns), name_columns),
+    };
     let mut table = format!(
         "Profile {profile}\n\n{}  RUNS   TP   FP   FN   TN  PRECISION  RECALL    F1   FPR  LAG\n",
         name(HEAD)
@@ -216,6 +222,14 @@ mod tests {
             },
             succeeded: true,
         }
+    }
+
+    /// Given no runs, it is said that there are none; a set without a name has a sign in its place.
+    #[test]
+    fn nothing_is_left_blank() {
+        assert_eq!(table(80, "standard", &[]), "No runs.\n");
+        let nameless = table(80, "standard", &[Score::default()]);
+        assert!(nameless.contains("\n–  "), "{nameless}");
     }
 
     /// Given verdicts of every kind, each is counted where it belongs and the shares follow from the counts.
