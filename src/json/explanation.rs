@@ -5,12 +5,14 @@
 //! sample of each letter.
 
 use std::collections::BTreeMap;
+use std::fmt::Write as _;
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
 use super::{WarningJson, hex_span, rfc3339};
 use crate::engine::explain::{Explanation, Shown};
+use crate::engine::guard::message::is_invisible;
 use crate::engine::policy::Policy;
 use crate::engine::warning::{Rule, Warning};
 
@@ -134,7 +136,7 @@ impl<'p> Section<'p> {
     fn with(&self, rule: &str) -> String {
         match self.entry {
             Some((name, profile)) => {
-                let name = json!(name);
+                let name = yaml_key(name);
                 format!(
                     "detectors: {{profiles: {{{name}: {{profile: {profile}, rules: {{{rule}}}}}}}}}"
                 )
@@ -215,25 +217,30 @@ fn silence(
             Some(agent) if !agent.is_empty() => (format!("{tool}@{agent}"), " by this agent"),
             _ => (tool.to_string(), ""),
         };
-        let name = json!(name);
+        let others = if name.contains('*') {
+            "; `*` stands for any text, so that others may fit, too"
+        } else {
+            ""
+        };
+        let name = yaml_key(&name);
         if waits(warning.rule) {
             let waited = warning.last_seen_ns.saturating_sub(warning.first_seen_ns) / 1_000_000_000;
             let seconds = (waited + 1).next_multiple_of(300);
             way(
                 format!("tools: {{{name}: {{polling_seconds: {seconds}}}}}"),
-                "the tool waits, and may give the same answer for so long",
+                &format!("the tool waits, and may give the same answer for so long{others}"),
             );
         }
         if warning.rule == Rule::ToolLimit {
             let limit = warning.count;
             way(
                 format!("tools: {{{name}: {{limit: {limit}}}}}"),
-                "the tool may be called so often in one turn",
+                &format!("the tool may be called so often in one turn{others}"),
             );
         } else {
             way(
                 format!("tools: {{{name}: {{exempt: true}}}}"),
-                &format!("calls of this tool{whose} are part of no loop"),
+                &format!("calls of this tool{whose} are part of no loop{others}"),
             );
         }
     }
@@ -251,6 +258,23 @@ fn silence(
         &format!("the rule is off, for {whom}"),
     );
     ways
+}
+
+/// A name as a key of YAML, in quotes, with what cannot be seen in digits: what is shown is what is to be written.
+fn yaml_key(name: &str) -> String {
+    let quoted = json!(name).to_string();
+    let mut key = String::with_capacity(quoted.len());
+    for sign in quoted.chars() {
+        let code = u32::from(sign);
+        if !sign.is_control() && !is_invisible(sign) {
+            key.push(sign);
+        } else if code < 0x1_0000 {
+            let _ = write!(key, "\\u{code:04x}");
+        } else {
+            let _ = write!(key, "\\U{code:08x}");
+        }
+    }
+    key
 }
 
 /// Rules that take a tool which waits for a loop.
@@ -315,6 +339,18 @@ mod tests {
         let settings = json!({"rules.repeated_tool_call.calls": 3, "rules.repeated_tool_call.window_calls": 8});
         check(&settings, 8, Some(8), "calls: 8");
         check(&settings, 9, Some(8), "");
+    }
+
+    /// Given a name with signs that cannot be seen, what is to be written is YAML, and is that name.
+    #[test]
+    fn names_are_written_as_yaml_reads_them() {
+        for (name, expected) in [
+            ("web_search", r#""web_search""#),
+            ("pay\u{202e}\"daol", r#""pay\u202e\"daol""#),
+            ("a\u{1b}\u{85}\u{e0041}ü", r#""a\u001b\u0085\U000e0041ü""#),
+        ] {
+            assert_eq!(yaml_key(name), expected);
+        }
     }
 
     /// Given more calls than there are letters, as log records of one turn may bear the same span, no two with other arguments

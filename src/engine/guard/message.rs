@@ -182,7 +182,7 @@ pub(crate) fn spell(sign: char, text: &mut String) {
 }
 
 /// Signs that begin a line, change the direction of text or cannot be seen.
-fn is_invisible(sign: char) -> bool {
+pub(crate) fn is_invisible(sign: char) -> bool {
     matches!(sign,
         '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}' | '\u{1160}' | '\u{180b}'..='\u{180f}'
         | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{3164}'
