@@ -19,7 +19,7 @@ pub(super) enum GuardCommand {
     /// Ask whether a call should be made
     #[command(after_help = "\
 Examples:
-  eddy guard check --run \"$RUN\" --tool search --arguments '\"rust\"' && search rust
+  eddy guard check --run r --tool search --arguments '\"rust\"' && search rust
   eddy guard check --run r --tool search --json
 
 Exit codes: 0 make the call, 3 do not make it, 2 wrong usage. Where the daemon does not answer within a second, or refuses the \

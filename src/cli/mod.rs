@@ -67,15 +67,15 @@ Keep (a data directory, beside a daemon that runs or without):
 Options of `serve`:
 {options}
 
-Exit codes: 0 ok, 1 failure, 2 wrong usage, 3 a run scored too low or a call is refused,
-78 bad configuration
+Exit codes: 0 ok, 1 failure, 2 wrong usage, 3 a run scored too low or a call is
+refused, 78 bad configuration
 
 Examples:
-  eddy                                    start; then point an agent at it with
-                                          OTEL_EXPORTER_OTLP_ENDPOINT=http://127.0.0.1:4317
-  eddy --config eddy.yaml                 start with exporters and thresholds of your own
-  eddy tail                               follow warnings from another terminal
-  eddy check trace.jsonl --fail-below 80  fail a build whose agent went in circles
+  eddy                            start; it says where agents are to send
+  eddy --config eddy.yaml         with exporters and thresholds of your own
+  eddy tail                       follow warnings from another terminal
+  eddy check t.jsonl --fail-below 80
+                                  fail a build whose agent went in circles
 ";
 
 /// Finds LLM agents that are stuck in loops, while they run.
@@ -114,12 +114,11 @@ SIGTERM or Ctrl-C finishes what is held and leaves; a second one leaves at once.
 Examples:
   eddy tail                      from now on
   eddy tail --after 0            everything that is kept, then from now on
-  eddy tail --json --after 1741  one alert a line, behind the one with that cursor")]
+  eddy tail --json --after 1741  one alert a line, behind this cursor")]
     Tail(tail::TailArgs),
     /// List runs, newest first
     #[command(after_help = "\
-Newest is what Eddy first heard of last: a run keeps its place while others come,
-whenever it was LAST SEEN.
+Newest is what Eddy first heard of last: a run keeps its place while others come, whenever it was LAST SEEN.
 
 Examples:
   eddy runs                        the newest 20
@@ -139,11 +138,11 @@ Examples:
     /// Judge recorded telemetry, for a look or for CI
     #[command(after_help = "\
 What is read:
-  *.logs.otlp.binpb          length-delimited ExportLogsServiceRequest messages
-  *.binpb                    length-delimited ExportTraceServiceRequest messages
-  *.jsonl, *.json            OTLP/JSON, traces or logs, one request a line, or a list of them
-  *.events.jsonl             Eddy's own event format (docs/events.md), one run a line
-  -                          standard input: either kind of JSON
+  *.logs.otlp.binpb  length-delimited ExportLogsServiceRequest messages
+  *.binpb            length-delimited ExportTraceServiceRequest messages
+  *.jsonl, *.json    OTLP/JSON, traces or logs: a request a line, or a list
+  *.events.jsonl     Eddy's own event format (docs/events.md), one run a line
+  -                  standard input: either kind of JSON
 Any of them may be gzipped. Requests of metrics in JSON are passed over. Files given together are one stream: a run may be spread over them.
 
 Examples:
@@ -186,8 +185,8 @@ Without --install it is the hook itself: it reads an event from standard input, 
 program expects. Where there is no daemon it stays silent, and the agent goes on.
 
 Examples:
-  eddy hook claude-code --install      from the next session on, each tool call is checked first
-  eddy hook claude-code --uninstall    no more")]
+  eddy hook claude-code --install    check each call, from the next session on
+  eddy hook claude-code --uninstall  no more")]
     Hook(hook::HookArgs),
     /// Guard the tools of an MCP server, whatever agent uses them
     #[command(after_help = "\
@@ -404,6 +403,22 @@ mod tests {
             let is_one = |line: &&str| line.trim_start().starts_with(['-', '<']);
             assert_eq!(options.lines().filter(is_one).count(), 5, "{help}");
         }
+    }
+
+    /// Given a terminal of 80 columns, no line of a list is broken on the pages of help.
+    #[test]
+    fn help_fits_a_terminal() {
+        let mut cli = Cli::command();
+        let mut pages = vec![HELP.to_owned()];
+        for command in cli.get_subcommands_mut() {
+            let own = std::iter::once(&*command).chain(command.get_subcommands());
+            pages.extend(own.filter_map(|command| Some(command.get_after_help()?.to_string())));
+        }
+        for line in pages.iter().flat_map(|page| page.lines()) {
+            // Prose is broken by clap.
+            assert!(!line.starts_with(' ') || line.len() <= 80, "{line}");
+        }
+        assert!(HELP.lines().all(|line| line.len() <= 80), "{HELP}");
     }
 
     /// Given wrong usage, it is refused with clap's code 2.

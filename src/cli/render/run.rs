@@ -156,7 +156,11 @@ fn summary(run: &RunJson) -> Vec<String> {
 
 fn who(run: &RunJson) -> Vec<String> {
     let service = run.service.as_ref();
-    let session = run.session_id.as_ref();
+    // A run is often named after its session.
+    let session = run
+        .session_id
+        .as_ref()
+        .filter(|session| **session != run.run_id);
     let agents = match run.agents.len() {
         0 => None,
         1 => Some(format!("agent {}", run.agents[0])),
@@ -226,6 +230,9 @@ fn period(first: Option<&str>, last: Option<&str>) -> String {
         (Ok(first_at), Ok(last_at)) => last_at.duration_since(first_at).unwrap_or_default(),
         _ => return start,
     };
+    if clock(Some(first)) == clock(Some(last)) && long.as_secs() == 0 {
+        return start;
+    }
     format!(
         "{start} – {until}{} ({})",
         clock(Some(last)),
