@@ -113,3 +113,42 @@ fn work_that_changes_nothing_is_no_waiting() {
         ],
     );
 }
+
+/// Given looks that fail until a service is up, each after a sleep of its own or of a tool whose name says so, that is waiting and
+/// no storm of retries; without a sleep it is one, and so it is when the time is used up.
+#[test]
+fn failing_looks_that_wait_first() {
+    let refused = "curl: (7) Failed to connect to localhost port 3000: Connection refused";
+    let look = |command: &str, second: u64| {
+        let fails = json!({"kind": "tool_call", "agent": "a", "tool": "bash", "input": {"command": command},
+            "output": refused, "error": "exit code 7"});
+        later(fails, second)
+    };
+    let asleep = |number: u64| {
+        vec![takes(
+            look("sleep 10 && curl -sf localhost:3000/health", 14 * number),
+            11,
+        )]
+    };
+    let by_tool = |number: u64| {
+        let sleep = json!({"kind": "tool_call", "agent": "a", "tool": "sleep", "input": {"seconds": 12}, "output": ""});
+        let sleep = takes(later(sleep, 15 * number), 12);
+        vec![
+            sleep,
+            look("curl -sf localhost:3000/health", 15 * number + 13),
+        ]
+    };
+    let hasty = |number: u64| vec![look("curl -sf localhost:3000/health", 3 * number)];
+    let made = |looks: u64, of: &dyn Fn(u64) -> Vec<Value>| -> Vec<Value> {
+        (0..looks).flat_map(of).collect()
+    };
+    check(&made(7, &asleep), &[]);
+    check(&made(7, &by_tool), &[]);
+    let storms = |events: &[Value]| {
+        let answer = crate::support::checked("", events);
+        answer["runs"][0]["warnings"] != json!([])
+    };
+    assert!(storms(&made(7, &hasty)));
+    assert!(storms(&made(40, &asleep)));
+    assert!(storms(&made(40, &by_tool)));
+}

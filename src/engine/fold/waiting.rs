@@ -7,10 +7,10 @@
 use crate::engine::event::SAMPLE_BYTES_MAX;
 use crate::engine::policy::{Patience, Policy};
 
-use super::Fold;
 use super::judge::{Judged, Outcome};
 use super::marks::CallMark;
 use super::question::relation;
+use super::{Fold, text_hash};
 
 const SECOND_NS: u64 = 1_000_000_000;
 
@@ -163,7 +163,13 @@ impl Fold {
     /// Whether the newest call did nothing but wait: what is looked at then is looked at after a while.
     fn has_just_waited(&self) -> bool {
         let newest = self.recent.back();
-        newest.is_some_and(|mark| does_nothing_but_wait(&mark.sample, mark.input_bytes))
+        let by_tool = |mark: &CallMark| {
+            let mut tools = self.tools.iter();
+            tools.any(|tool| is_for_waiting(tool) && text_hash(tool) == mark.tool)
+        };
+        newest.is_some_and(|mark| {
+            does_nothing_but_wait(&mark.sample, mark.input_bytes) || by_tool(mark)
+        })
     }
 
     /// Whether no call was made for half of the time that waiting may take, since the same call before: who looks in every
@@ -224,16 +230,20 @@ fn sleeps_first(judged: &Judged<'_>) -> bool {
 
 /// Whether the tool is one for waiting, the call says that it waits, or it is a shell's `sleep`.
 fn waits(judged: &Judged<'_>) -> bool {
-    let tool = judged.tool.as_bytes();
-    let mut words = tool.split(|letter| !letter.is_ascii_alphanumeric());
-    let is_wait = |word: &[u8]| {
-        ["wait", "sleep", "poll"]
-            .iter()
-            .any(|name| word.eq_ignore_ascii_case(name.as_bytes()))
-    };
     let input = judged.call.input.value();
-    words.any(is_wait)
+    is_for_waiting(judged.tool)
         || input.is_some_and(|value| does_nothing_but_wait(&value.sample, value.bytes))
+}
+
+/// Whether a tool's name says that it waits.
+fn is_for_waiting(tool: &str) -> bool {
+    let mut words = tool
+        .as_bytes()
+        .split(|letter| !letter.is_ascii_alphanumeric());
+    words.any(|word| {
+        let mut names = ["wait", "sleep", "poll"].iter();
+        names.any(|name| word.eq_ignore_ascii_case(name.as_bytes()))
+    })
 }
 
 /// Whether arguments say that a call waits, or are a shell's `sleep` alone.

@@ -17,7 +17,7 @@
 //! Where the profile infers, a success of the tool, another error or something done in between starts its count anew, and
 //! retries that the framework reports of a tool are not counted again. Failures that may pass by themselves (too many requests,
 //! time-outs) need more retries, and a retry after a markedly longer pause than the one before is an honest one and does not
-//! count.
+//! count. Nor does a look that fails after a pause or a `sleep`, as long as it may wait.
 
 use crate::engine::event::{Event, Text};
 use crate::engine::fold::Fold;
@@ -79,7 +79,7 @@ pub(super) fn observe_call(
         return None;
     }
     let tally = fold.tallies.of(RULE, tool);
-    if judged.transient && judged.waiting.backs_off {
+    if judged.waiting.patient || (judged.transient && judged.waiting.backs_off) {
         return None;
     }
     tally.add(judged);
