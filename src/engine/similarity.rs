@@ -50,6 +50,15 @@ pub(crate) fn say_the_same(left: u64, right: u64, ratio: f64) -> bool {
     left == right || (words >= WORDS_MIN && differ_little(differing, SAID_BITS, ratio))
 }
 
+/// Whether a text, of which [`said`](super::event::said) tells, is long enough to be a piece of work rather than a report.
+#[must_use]
+pub(crate) fn says_much(text: u64) -> bool {
+    text >> SAID_BITS >= PIECE_WORDS_MIN
+}
+
+/// Fewest words of a text that is a piece of work: a paragraph.
+const PIECE_WORDS_MIN: u64 = 24;
+
 /// Fewest words of a text of which one may be another.
 const WORDS_MIN: u64 = 16;
 

@@ -4,7 +4,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::event::Text;
-use super::fold::judge::Judged;
+use super::fold::judge::{Judged, Outcome};
 use super::fold::marks::CallMark;
 use super::fold::recent::RECENT_CALLS_MAX;
 use super::fold::{AGENTS_MAX, Fold, named, text_hash};
@@ -65,6 +65,9 @@ impl Fold {
     pub(super) fn note_headway(&mut self, judged: &Judged<'_>, gets_on: bool) {
         if judged.call.hands_off || judged.is_exempt() {
             return;
+        }
+        if judged.outcome == Outcome::Fresh {
+            self.speech.bears_fruit(judged.call.agent);
         }
         let agent = judged.call.agent.map_or(0, |agent| text_hash(agent));
         let work = self.work_by(agent);

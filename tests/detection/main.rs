@@ -5,6 +5,7 @@
 
 mod beside;
 mod calibrate;
+mod errands;
 mod explain;
 mod families;
 mod halves;

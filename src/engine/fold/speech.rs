@@ -4,12 +4,16 @@
 //! text as a sketch of 58 bits. Neither is ever kept as text.
 
 use std::collections::VecDeque;
+use std::iter::zip;
 
 use serde::{Deserialize, Serialize};
 
-use crate::engine::event::SpanId;
+use crate::engine::event::{SpanId, Text};
 use crate::engine::few::{Few, push_bounded};
 use crate::engine::hash::stable;
+use crate::engine::similarity::{say_the_same, says_much};
+
+use super::text_hash;
 
 /// Instructions that are remembered.
 pub(crate) const ASKED_MAX: usize = 12;
@@ -45,7 +49,15 @@ pub(crate) struct Asked {
     pub(crate) span: SpanId,
     pub(crate) start_ns: u64,
     pub(crate) end_ns: u64,
+    /// Something new came of it before the next instruction to anybody.
+    pub(crate) fruitful: bool,
 }
+
+/// Instructions that were filled in alike from which on one need not name what no other named.
+const FORMS_KNOWN_MIN: usize = 3;
+
+/// Share of words, as a cosine, from which a long text is much like another one.
+const ALIKE: f64 = 0.85;
 
 /// Most words that two instructions have of their own where one is the other about another thing.
 const OWN_WORDS_MAX: usize = 2;
@@ -59,7 +71,53 @@ impl Asked {
         };
         own(&self.words, &other.words) && own(&other.words, &self.words)
     }
+
+    /// Whether both have the same words before and behind what they ask for, and that has less than half of its words in common:
+    /// a form that is filled in, where who puts a question in other words changes some here and some there.
+    pub(crate) fn fills_the_same_form(&self, other: &Self) -> bool {
+        let (_, filled) = self.form(other);
+        filled > 0
+    }
+
+    /// The same of instructions that are not alike, for what was filled in is long.
+    fn fills_a_form_with_a_text(&self, other: &Self) -> bool {
+        let (form, filled) = self.form(other);
+        form >= FORM_WORDS_MIN && filled >= FILLED_WORDS_MIN
+    }
+
+    /// How many words both have in the same places around what is filled in, and how many that has at least; 0 where it is not
+    /// filled in. Places are counted from the beginning where there are equally many, else from both ends.
+    fn form(&self, other: &Self) -> (usize, usize) {
+        let (left, right) = (&self.words.0[..], &other.words.0[..]);
+        let is_same = |(left, right): &(&u32, &u32)| left == right;
+        let pairs = || zip(left, right);
+        let before = pairs().take_while(is_same).count();
+        let behind = zip(left.iter().rev(), right.iter().rev()).take_while(is_same);
+        let shorter = left.len().min(right.len());
+        let (form, filled, common) = if left.len() == right.len() {
+            let own = || pairs().filter(|pair| !is_same(pair));
+            let common = own().filter(|(word, _)| own().any(|(_, other)| *word == other));
+            (
+                pairs().filter(is_same).count(),
+                own().count(),
+                common.count(),
+            )
+        } else {
+            let behind = behind.take(shorter - before).count();
+            let left = &left[before..left.len() - behind];
+            let right = &right[before..right.len() - behind];
+            let common = left.iter().filter(|word| right.contains(word));
+            (before + behind, left.len().min(right.len()), common.count())
+        };
+        (form, if common * 2 < filled { filled } else { 0 })
+    }
 }
+
+/// Fewest words of a form into which a text is filled.
+const FORM_WORDS_MIN: usize = 2;
+
+/// Fewest words of a text that is filled in.
+const FILLED_WORDS_MIN: usize = 8;
 
 /// A turn of text.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
@@ -84,6 +142,85 @@ impl Speech {
         let earlier = || self.asked.iter().filter(|other| other.agent == asked.agent);
         let named = |word: &u32| earlier().any(|other| other.words.0.contains(word));
         !asked.words.0.iter().all(named)
+    }
+
+    /// Whether an instruction puts another thing into the place of one that was asked for before, as far as it is like any that the
+    /// agent had.
+    pub(crate) fn asks_the_same_of_another(&self, asked: &Asked, similarity: f64) -> bool {
+        let mut alike = 0;
+        let mut is_filled_in = true;
+        for other in self.asked.iter().filter(|other| other.agent == asked.agent) {
+            if asked.fills_a_form_with_a_text(other) {
+                alike += 1;
+            } else if other.words.likeness(&asked.words) >= similarity {
+                alike += 1;
+                is_filled_in &= asked.fills_the_same_form(other);
+                if !is_filled_in && !other.differs_little(asked) {
+                    return false;
+                }
+            }
+        }
+        alike > 0 && (self.asks_about_another(asked) || (is_filled_in && alike >= FORMS_KNOWN_MIN))
+    }
+
+    /// Whether an errand is given once more for the next piece of work: it is told as before word for word, or filled in with
+    /// another thing, and something new came of at least half of those before it.
+    pub(crate) fn goes_on_with(&self, asked: &Asked, similarity: f64) -> bool {
+        let mut fruitful = 0;
+        let mut all = 0;
+        for other in self.like(asked, similarity) {
+            if other.words != asked.words && !other.fills_the_same_form(asked) {
+                return false;
+            }
+            all += 1;
+            fruitful += usize::from(other.fruitful);
+        }
+        fruitful > 0 && fruitful * 2 >= all
+    }
+
+    /// The instructions to the same agent that are like one, the oldest first.
+    pub(crate) fn like<'s>(
+        &'s self,
+        asked: &Asked,
+        similarity: f64,
+    ) -> impl Iterator<Item = &'s Asked> + use<'s> {
+        let (agent, words) = (asked.agent, asked.words);
+        self.asked
+            .iter()
+            .filter(move |other| other.agent == agent && other.words.likeness(&words) >= similarity)
+    }
+
+    /// Whether an agent is among those that were told what to do lately.
+    pub(crate) fn has_asked(&self, agent: Option<&Text>) -> bool {
+        agent.is_none_or(|agent| {
+            let agent = text_hash(agent);
+            self.asked.iter().any(|asked| asked.agent == agent)
+        })
+    }
+
+    /// Something new came of the newest instruction to an agent; to anybody, where it is not known who brought it.
+    pub(crate) fn bears_fruit(&mut self, agent: Option<&Text>) {
+        let Some(newest) = self.asked.back_mut() else {
+            return;
+        };
+        let Some(agent) = agent else {
+            newest.fruitful = true;
+            return;
+        };
+        let agent = text_hash(agent);
+        let mut newest = self.asked.iter_mut().rev();
+        if let Some(asked) = newest.find(|asked| asked.agent == agent) {
+            asked.fruitful = true;
+        }
+    }
+
+    /// Whether a text is long enough to be a piece of work, and says another thing than what was heard in this run.
+    pub(crate) fn is_a_new_piece(&self, words: u64) -> bool {
+        says_much(words)
+            && !self
+                .heard
+                .iter()
+                .any(|other| say_the_same(*other, words, ALIKE))
     }
 
     /// Remembers a turn of text; says whether its very words were not heard before in this run.

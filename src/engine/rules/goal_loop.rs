@@ -16,8 +16,11 @@
 //! It is a warning and never critical, for long work on one thing looks alike. An instruction that puts another thing into the
 //! words of an earlier one (the next town, the next file) is another errand. Instructions in JSON are a program's state and not
 //! an errand; an instruction of fewer than five such words says too little; a span within another of the same agent tells of one
-//! instruction. What each of several agents asks for the first time counts once. Asking a job for its state, again and again,
-//! under one instruction is no loop of this kind.
+//! instruction. The same instruction word for word, or as a form into which another name or text is filled, is given for the next
+//! piece of work where something new came of at least half of those before: a new result of the agent that was instructed, a new
+//! text of at least 24 words, or, for reports, an instruction about another thing in between. What an agent asks that nobody
+//! instructed is no errand. What each of several agents asks for the first time counts once. Asking a job for its state, again
+//! and again, under one instruction is no loop of this kind.
 
 use crate::engine::event::{AgentSpan, Event};
 use crate::engine::few::push_bounded;
@@ -55,28 +58,31 @@ pub(super) fn observe_instruction(
 ) -> Option<Finding> {
     let settings = policy.rules.goal_loop.as_ref()?;
     let asked = instruction(event, agent)?;
-    let about_another = fold.speech.asks_about_another(&asked);
-    let alike = |other: &&Asked| {
-        other.agent == asked.agent && other.words.likeness(&asked.words) >= settings.similarity
-    };
-    let within = |other: &&Asked| event.start_ns < other.end_ns;
-    if fold
-        .speech
-        .asked
-        .iter()
-        .filter(alike)
-        .any(|other| within(&other))
-    {
+    let likeness = settings.similarity;
+    let within = |other: &Asked| event.start_ns < other.end_ns;
+    if fold.speech.like(&asked, likeness).any(within) {
         return None;
     }
-    let same = |other: &&Asked| alike(other) && !(about_another && other.differs_little(&asked));
-    let earlier: Vec<_> = fold.speech.asked.iter().filter(same).cloned().collect();
+    let of_another =
+        policy.progress_aware && fold.speech.asks_the_same_of_another(&asked, likeness);
+    if of_another {
+        // Whoever is told of one thing after the other, as an agent is to which others report, hears news; and who says the same
+        // of another thing does not repeat himself.
+        fold.speech.bears_fruit(None);
+        fold.speech.hush();
+    }
+    let goes_on =
+        of_another || (policy.progress_aware && fold.speech.goes_on_with(&asked, likeness));
+    let about_another = fold.speech.asks_about_another(&asked);
+    let same = |other: &&Asked| !(about_another && other.differs_little(&asked));
+    let alike = fold.speech.like(&asked, likeness);
+    let earlier: Vec<_> = alike.filter(same).cloned().collect();
     let group = asked.agent;
     // Nearly word for word, one fewer is enough.
     let near = |other: &&Asked| other.words.likeness(&asked.words) >= NEAR;
     let near = earlier.iter().filter(near).count() as u64 + 2 >= u64::from(settings.instructions);
     let enough = earlier.len() as u64 + 1 >= u64::from(settings.instructions) || near;
-    let found = enough && asked.words.0.len() >= ERRAND_WORDS_MIN;
+    let found = enough && !goes_on && asked.words.0.len() >= ERRAND_WORDS_MIN;
     fold.speech.instructions += 1;
     push_bounded(&mut fold.speech.asked, asked, ASKED_MAX);
     if !found {
@@ -107,10 +113,9 @@ pub(crate) fn is_new_errand(
     let (Some(settings), Some(asked)) = (&policy.rules.goal_loop, instruction(event, agent)) else {
         return false;
     };
-    let alike = |other: &Asked| {
-        other.agent == asked.agent && other.words.likeness(&asked.words) >= settings.similarity
-    };
-    policy.progress_aware && !fold.speech.asked.iter().any(alike)
+    let (speech, likeness) = (&fold.speech, settings.similarity);
+    let is_like_none = || speech.like(&asked, likeness).next().is_none();
+    policy.progress_aware && (is_like_none() || speech.asks_the_same_of_another(&asked, likeness))
 }
 
 fn instruction(event: &Event, agent: &AgentSpan) -> Option<Asked> {
@@ -121,6 +126,7 @@ fn instruction(event: &Event, agent: &AgentSpan) -> Option<Asked> {
         span: event.span,
         start_ns: event.start_ns,
         end_ns: event.end_ns,
+        fruitful: false,
     })
 }
 
@@ -133,6 +139,7 @@ pub(super) fn observe_call(
     let (key, asked) = (judged.key?, fold.speech.instructions);
     if asked < INSTRUCTIONS_MIN as u64
         || judged.stands_aside()
+        || !fold.speech.has_asked(judged.call.agent)
         || (policy.progress_aware && fold.is_first_of_worker(judged))
     {
         return None;
@@ -148,6 +155,12 @@ pub(super) fn observe_call(
     });
     let enough = same.len() as u64 + 1 >= u64::from(settings.calls);
     if !enough || others.count() + 1 < INSTRUCTIONS_MIN {
+        return None;
+    }
+    // Who is sent for the next piece, in the same words, asks for it in the same way, and looks at the same rules for each.
+    let newest = fold.speech.asked.back();
+    let goes_on = |asked| fold.speech.goes_on_with(asked, settings.similarity);
+    if policy.progress_aware && newest.is_some_and(goes_on) {
         return None;
     }
     let group = mix(key, 1);

@@ -16,7 +16,8 @@
 //! again, it must be said four times more, and the tool call before it must have failed or found nothing, or there was none.
 //! Texts of fewer than 16 letters, and texts that were not recorded, are not known to be the same. One turn that two spans
 //! report is one. Where several agents talk, the cosine must be 0.95, and one turn more is needed where the newest was not heard
-//! before word for word: a reviewer says much the same of each version.
+//! before word for word: a reviewer says much the same of each version. Who is asked of another thing, in the same words around
+//! it, begins anew: a judge has few answers.
 
 use crate::engine::event::{SAID_BITS, Text};
 use crate::engine::fold::judge::Outcome;
@@ -65,6 +66,9 @@ pub(super) fn observe(
         return None;
     }
     let end_ns = call.end_ns;
+    if fold.speech.is_a_new_piece(own) {
+        fold.speech.bears_fruit(call.agent);
+    }
     let unheard = fold.speech.say(Said { text, end_ns }, own);
     if unheard && policy.progress_aware {
         fold.control.note_result(true);

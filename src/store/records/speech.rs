@@ -34,6 +34,8 @@ struct AskedRecord {
     start_ns: u64,
     #[prost(fixed64, tag = "5")]
     end_ns: u64,
+    #[prost(bool, tag = "6")]
+    fruitful: bool,
 }
 
 #[derive(Clone, Copy, PartialEq, prost::Message)]
@@ -78,6 +80,7 @@ impl TablesWriter {
             span,
             start_ns,
             end_ns,
+            fruitful,
         } = asked;
         AskedRecord {
             agent: *agent,
@@ -85,6 +88,7 @@ impl TablesWriter {
             span: self.span(*span),
             start_ns: *start_ns,
             end_ns: *end_ns,
+            fruitful: *fruitful,
         }
     }
 }
@@ -98,6 +102,7 @@ impl TablesReader {
                 span: self.span(asked.span)?,
                 start_ns: asked.start_ns,
                 end_ns: asked.end_ns,
+                fruitful: asked.fruitful,
             })
         };
         let said = |said: SaidRecord| Said {

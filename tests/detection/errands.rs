@@ -1,0 +1,151 @@
+//! Agents that are sent on the same errand again: for the next piece of work, or for the same once more.
+
+use serde_json::{Value, json};
+
+use crate::support::{check, said};
+
+fn ask(from: &str, to: &str, text: &str) -> Value {
+    json!({"kind": "handoff", "from_agent": from, "to_agent": to, "input": text})
+}
+
+fn call_of(agent: &str, tool: &str, input: &Value, output: &Value) -> Value {
+    json!({"kind": "tool_call", "agent": agent, "tool": tool, "input": input, "output": output})
+}
+
+fn says(agent: &str, text: &str) -> Value {
+    let mut event = said(text);
+    event["agent"] = json!(agent);
+    event
+}
+
+/// Eight pieces of text that have hardly a word in common.
+const PIECES: [&str; 8] = [
+    "the ferry leaves at dawn and carries apples over the strait before rain begins",
+    "our oven broke on monday while bread for the wedding was still rising slowly",
+    "three violins were stolen from a museum near the harbour during its renovation",
+    "engineers measured how granite bridges expand under summer heat and winter frost",
+    "my password never arrived although support promised another mail within minutes",
+    "wolves returned to northern valleys where shepherds now train younger guard dogs",
+    "invoice forty was paid twice because two clerks pressed confirm simultaneously",
+    "satellites photograph coral reefs each night to estimate bleaching from orbit",
+];
+
+/// Given the same words to an agent for the next piece of work each time, no errand is repeated as long as new things come of it;
+/// where nothing does, and where another agent finds something meanwhile, it is a loop.
+#[test]
+fn the_next_piece_is_another_errand() {
+    let errand = "Summarize the next document of the queue in five sentences and store the summary";
+    let lead = |text| ask("lead", "clerk", text);
+    let done = |piece: &str| {
+        let document = json!({"text": piece});
+        [
+            lead(errand),
+            call_of("clerk", "pop_document", &json!({}), &document),
+            call_of("clerk", "store", &document, &json!("ok")),
+            ask("clerk", "lead", "Done."),
+        ]
+    };
+    check(&PIECES.map(done).concat(), &[]);
+    let vain = |piece: &str| {
+        [
+            lead(errand),
+            call_of(
+                "clerk",
+                "pop_document",
+                &json!({}),
+                &json!({"error": "no such queue"}),
+            ),
+            ask("clerk", "lead", "Done."),
+            call_of(
+                "other",
+                "read_page",
+                &json!({"about": piece}),
+                &json!(piece),
+            ),
+        ]
+    };
+    let loops = PIECES.map(vain).concat();
+    let answer = crate::support::checked("", &loops);
+    let warnings = answer["runs"][0]["warnings"].as_array().expect("warnings");
+    assert!(
+        warnings
+            .iter()
+            .any(|warning| warning["rule"] == "goal_loop")
+    );
+}
+
+/// Given an instruction into which another name or text is filled each time, it is another errand, and reports back in the same
+/// words are of other things; who says the same of each does not repeat himself. Given the same of one thing, it is a loop.
+#[test]
+fn forms_that_are_filled_in_are_other_errands() {
+    let call_up = |name: &str| {
+        [
+            ask(
+                "lead",
+                "caller",
+                &format!("Call {name} and ask whether they want to renew the contract"),
+            ),
+            call_of(
+                "caller",
+                "phone",
+                &json!({"to": name}),
+                &json!({"answered": false}),
+            ),
+            ask(
+                "caller",
+                "lead",
+                "Nobody answered, I left a message on the voicemail there.",
+            ),
+        ]
+    };
+    let names = [
+        "Sven Patel",
+        "Marek Berg",
+        "Xenia Ivanov",
+        "Quentin Kowalski",
+        "Marek Novak",
+        "Dmitri Costa",
+    ];
+    check(&names.map(call_up).concat(), &[]);
+    let refund = |name: &str| {
+        let order = 10_000 + name.len() * 7_919;
+        let wish = format!(
+            "Customer {name} wants a refund for order {order}, please check the rules and process it"
+        );
+        [
+            ask("triage", "refunds", &wish),
+            call_of(
+                "refunds",
+                "get_rules",
+                &json!({}),
+                &json!("Refunds are granted within 30 days."),
+            ),
+            call_of(
+                "refunds",
+                "issue_refund",
+                &json!({"order": order}),
+                &json!({"ok": true}),
+            ),
+            ask(
+                "refunds",
+                "triage",
+                "The refund was issued and the customer has been notified by mail.",
+            ),
+        ]
+    };
+    check(&names.map(refund).concat(), &[]);
+    let judge = |piece: &str| {
+        let question = format!("Question: is this right? Answer: {piece}. Is the answer correct?");
+        [
+            ask("runner", "judge", &question),
+            says(
+                "judge",
+                "Verdict: PASS. The answer is correct and complete.",
+            ),
+            ask("judge", "runner", ""),
+        ]
+    };
+    check(&PIECES.map(judge).concat(), &[]);
+    let again = PIECES.map(|_| judge(PIECES[0])).concat();
+    check(&again, &["goal_loop", "handoff_bounce", "repeated_text"]);
+}
