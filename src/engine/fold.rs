@@ -5,6 +5,7 @@
 //! no list of events: rings, tallies and totals, each with a limit, so its size and the cost of an event do not grow with
 //! the run.
 
+mod batch;
 pub(crate) mod control;
 mod copying;
 pub(super) mod gist;

@@ -66,6 +66,8 @@ pub(crate) struct Judged<'a> {
     pub(crate) shape: u64,
     /// The group of similar calls that it belongs to; `None` where its arguments are unknown.
     pub(crate) similar: Option<u64>,
+    /// It takes the next part of what there is, as the same call before did, and got some.
+    pub(crate) takes_on: bool,
     /// It failed in a way that may pass by itself.
     pub(crate) transient: bool,
     /// It gave nothing at all, as a note-taking tool or a shell's `mkdir` does, and did not even say that there is nothing.
@@ -238,6 +240,7 @@ impl Fold {
             Outcome::Fresh if jitters => Outcome::Stale,
             outcome => outcome,
         };
+        let (outcome, takes_on) = super::batch::taken_on(outcome, call, policy.progress_aware);
         Judged {
             call,
             tool,
@@ -255,6 +258,7 @@ impl Fold {
             spent,
             shape: shape(sample),
             similar: None,
+            takes_on,
             transient: call.error.is_some_and(|failure| failure.transient),
             silent: call
                 .output

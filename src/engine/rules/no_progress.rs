@@ -20,13 +20,14 @@
 //! misses of a tool that found something lately. What another agent or worker asked is a new question to this one. A question
 //! about another thing that finds nothing counts for nothing. Where arguments were not recorded, as many calls are needed as
 //! beside news, and mere acknowledgements count for nothing. Where each call asks for another thing, and for the second time
-//! only, as who waits for several jobs does, one more is needed, and so it is where other calls fail alike, which may be about
-//! other things. Tests that fail, of which others passed, count for nothing where each run is of another thing, such as another
-//! version. Short results start anew where something was done since, and so does a new question that finds nothing where
-//! something new came since. Where other tools bring something new, repeats must be six of the newest thirteen calls, unless the
-//! calls fail. A call that works after it failed is headway, whatever it brings; a result that says that what was asked about is
-//! still under way counts for nothing here, since several things may be waited for in turn; and of a list that is gone through by
-//! number (seed 1, 2, 3), eight items must fail in the same way.
+//! only, as who waits for several jobs does, one more is needed (three, where results of more than 64 bytes may have been
+//! forgotten), and so it is where other calls fail alike, which may be about other things. Tests that fail, of which others
+//! passed, count for nothing where each run is of another thing, such as another version. Short results start anew where
+//! something was done since, and so does a new question that finds nothing where something new came since. Where other tools
+//! bring something new, repeats must be six of the newest thirteen calls, unless the calls fail. A call that works after it
+//! failed is headway, whatever it brings; a result that says that what was asked about is still under way counts for nothing
+//! here, since several things may be waited for in turn; and of a list that is gone through by number (seed 1, 2, 3), eight items
+//! must fail in the same way.
 
 use crate::engine::fold::Fold;
 use crate::engine::fold::judge::{Judged, Outcome};
@@ -48,6 +49,12 @@ pub(super) fn observe(fold: &mut Fold, judged: &Judged<'_>, policy: &Policy) -> 
     tally.begin_at(written_at);
     tally.add(judged);
     (tally.count >= settings.calls).then(|| Finding::of_calls(tally, tool, judged))
+}
+
+/// Calls more that are allowed to who asks for each of several things once more: who has forgotten what he read reads all of it.
+fn once_more(judged: &Judged<'_>) -> u32 {
+    let reads = judged.outcome == Outcome::Stale && !judged.is_terse();
+    if reads { 3 } else { 1 }
 }
 
 /// Whether calls of the tool bring nothing new any more.
@@ -81,7 +88,7 @@ fn stands_still(fold: &mut Fold, judged: &Judged<'_>, settings: &ToolCounts) -> 
         .unwrap_or(settings.calls)
         .saturating_add(less_sure.into());
     let excused = count < needed
-        || (count == needed && fold.asks_each_once_more(judged))
+        || (count < needed.saturating_add(once_more(judged)) && fold.asks_each_once_more(judged))
         || fold.excuses(moved, judged)
         || fold.fails_through_list(judged, count.into());
     (!excused).then(|| Finding {

@@ -29,7 +29,8 @@
 //! or short (`ok`, a picture's placeholder) where something was done since. Where nothing but numbers is new in the result, and
 //! they go up and down, the result is an old one, and one repeat more is needed; where other calls brought something new
 //! meanwhile, it is a gauge and does not count. One repeat more is needed, too, where the result says that what was asked about
-//! is still under way (`{"state": "running"}`).
+//! is still under way (`{"state": "running"}`). A call that takes things away (`delete`, `process`), says how many at most
+//! (`LIMIT 1000`, `batch`), and is answered with how many they were, has taken others each time.
 
 use crate::engine::fold::Fold;
 use crate::engine::fold::judge::Judged;
@@ -54,7 +55,7 @@ pub(super) fn observe(fold: &mut Fold, judged: &Judged<'_>, policy: &Policy) -> 
     tally.expire(judged.number, settings.window_calls);
     if policy.progress_aware {
         let unseen = judged.result.is_some_and(|result| tally.see(result));
-        let new = unseen && !judged.jitters;
+        let new = (unseen && !judged.jitters) || judged.takes_on;
         if new && tally.count > 0 {
             tally.begin_again();
             tally.add(judged);

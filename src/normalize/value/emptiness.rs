@@ -380,6 +380,7 @@ fn is_echo(key: &str) -> bool {
             | "id"
             | "status"
             | "type"
+            | "resultType"
             | "kind"
             | "mode"
             | "language"

@@ -1,0 +1,86 @@
+//! Work that is done in equal steps: parts of a batch, things that are read once more, queries that find nothing.
+
+use serde_json::{Value, json};
+
+use crate::support::{check, checked};
+
+fn made(tool: &str, input: &Value, output: &Value) -> Value {
+    json!({"kind": "tool_call", "agent": "a", "tool": tool, "input": input, "output": output})
+}
+
+fn is_warned_of(events: &[Value]) -> bool {
+    let answer = checked("", events);
+    let warnings = answer["runs"][0]["warnings"].as_array();
+    let mut warnings = warnings.expect("warnings").iter();
+    warnings.any(|warning| warning["severity"] != "info")
+}
+
+/// Given a call that takes away a number of things at most, and says each time that it took some, each time it took others; where
+/// it took none, or where nothing is taken away, the same call is a loop.
+#[test]
+fn the_next_part_of_a_batch() {
+    let delete = "DELETE FROM events WHERE created_at < '2023-01-01' LIMIT 1000";
+    let sql = |statement: &str, output: Value| made("run_sql", &json!({"sql": statement}), &output);
+    let some = sql(delete, json!({"rows_affected": 1000}));
+    check(&vec![some; 9], &[]);
+    let process = json!({"job": "reindex", "size": 100});
+    let part = made(
+        "process_next_batch",
+        &process,
+        &json!({"processed": 100, "has_more": true}),
+    );
+    check(&vec![part; 9], &[]);
+    let none = sql(delete, json!({"rows_affected": 0}));
+    assert!(is_warned_of(&vec![none; 9]));
+    let read = sql("SELECT * FROM events LIMIT 1000", json!({"rows": 1000}));
+    assert!(is_warned_of(&vec![read; 9]));
+    let one = made(
+        "delete_user",
+        &json!({"id": 8812}),
+        &json!({"deleted": true, "id": 8812}),
+    );
+    assert!(is_warned_of(&vec![one; 9]));
+}
+
+/// Given five files that are each read once more, as who has forgotten them does, that is no standstill yet; the third time is one.
+#[test]
+fn what_is_read_once_more() {
+    let read = |number: u32| {
+        let text = format!(
+            "chapter {number} of the manual, with everything that it says and some more words"
+        );
+        made(
+            "read_file",
+            &json!({"path": format!("docs/{}.md", ["a", "b", "c", "d", "e"][number as usize])}),
+            &json!(text),
+        )
+    };
+    let round = || (0..5).map(read);
+    let save = |text: &str| {
+        made(
+            "write_file",
+            &json!({"path": "summary.md", "content": text}),
+            &json!("ok"),
+        )
+    };
+    let twice: Vec<_> = round()
+        .chain([save("first")])
+        .chain(round())
+        .chain([save("second")])
+        .collect();
+    check(&twice, &[]);
+    let thrice: Vec<_> = round().chain(round()).chain(round()).collect();
+    assert!(is_warned_of(&thrice));
+}
+
+/// Given logs or metrics of which a query finds no stream or series, the answer's own words around it do not make it something.
+#[test]
+fn queries_without_streams() {
+    let ask = |start: u64| {
+        let input = json!({"query": "{app=\"billing\"} |= \"error\"", "start": start, "end": start + 3_600});
+        let nothing = json!({"status": "success", "data": {"resultType": "streams", "result": []}});
+        made("query_loki", &input, &nothing)
+    };
+    let asked: Vec<_> = (0..9).map(|time| ask(1_763_780_255 + 3 * time)).collect();
+    check(&asked, &["empty_result_loop", "no_progress"]);
+}
