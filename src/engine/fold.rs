@@ -41,7 +41,7 @@ use super::few::Newest;
 use super::hash::mix;
 use super::policy::Policy;
 use super::rules;
-use super::warning::kept::{Finding, Kept, has_room};
+use super::warning::kept::Kept;
 use super::window::calls::{Call, Spoken, Step};
 use super::work::Work;
 
@@ -169,12 +169,12 @@ impl Fold {
         self.note_work(&judged);
         let findings = rules::of_tool_call(self, &judged, own);
         if judged.settings.exempt {
-            return self.keep(findings, own);
+            return self.keep(findings, Some(call), own);
         }
         self.control
             .note_result(policy.progress_aware && self.brings_news(&judged));
         self.recover_by_call(&judged, policy);
-        self.keep(findings, own);
+        self.keep(findings, Some(call), own);
         self.remember(&judged);
     }
 
@@ -216,7 +216,7 @@ impl Fold {
             self.recover_by_model(policy);
         }
         self.totals.busy_ns = self.totals.busy_ns.max(call.end_ns);
-        self.keep(findings, own);
+        self.keep(findings, Some(call), own);
     }
 
     fn take_other(&mut self, event: &Event, policy: &Policy) {
@@ -234,7 +234,7 @@ impl Fold {
                 self.control
                     .hand_off(handoff.from.as_ref(), &handoff.to, event);
                 let findings = rules::of_hand_off(self, policy);
-                self.keep(findings, policy);
+                self.keep(findings, None, policy);
             }
             Body::StateUpdate | Body::MemoryWrite => {
                 self.totals.write_at = self.totals.tool_calls + 1;
@@ -242,7 +242,7 @@ impl Fold {
             Body::Retry { tool } => {
                 let own = self.policy_of(policy, tool.as_ref(), event.agent.as_ref());
                 let findings = rules::of_retry(self, event, tool.as_ref(), own);
-                self.keep(findings, own);
+                self.keep(findings, None, own);
             }
             Body::RunEnd(end) => {
                 // The outer spans of a trace may end well although the run within failed; a later trace counts anew.
@@ -275,9 +275,9 @@ impl Fold {
         self.control
             .note_result(policy.progress_aware && known && news);
         let findings = rules::of_hand_off(self, policy);
-        self.keep(findings, policy);
+        self.keep(findings, None, policy);
         let findings = rules::of_instruction(self, event, agent, own);
-        self.keep(findings.into_iter().collect(), own);
+        self.keep(findings.into_iter().collect(), None, own);
         self.know(agent_key(&agent.name, &Recorded::NotRecorded));
         self.know(answer);
     }
@@ -293,29 +293,6 @@ impl Fold {
         let (own, apart) = policy.of(tool, agent);
         self.tallies.keep_apart(apart);
         own
-    }
-
-    pub(super) fn keep(&mut self, findings: Vec<Finding>, policy: &Policy) {
-        for finding in findings {
-            let Some(alarm) = policy.rules.alarm(finding.rule) else {
-                continue;
-            };
-            let known = self
-                .warnings
-                .iter()
-                .position(|kept| kept.is_about(&finding));
-            match known {
-                Some(place) => self.warnings[place].grow(finding, alarm),
-                None if has_room(&mut self.warnings) => {
-                    let mut new = Kept::new(finding, alarm);
-                    new.verdict = self.verdict_before(new.rule, new.group);
-                    let known = self.warnings.iter().find(|kept| kept.overlaps(&new));
-                    new.incident = known.map_or(new.incident, |kept| kept.incident);
-                    self.warnings.push(new);
-                }
-                None => self.notes.warnings_full = true,
-            }
-        }
     }
 
     fn remember(&mut self, judged: &Judged<'_>) {

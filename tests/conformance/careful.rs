@@ -191,6 +191,40 @@ fn each_agent_is_told_itself() {
     );
 }
 
+/// Given one that reads a file again and again, whether by another name, as another worker or without a name as a main agent has
+/// none, who begins beside it is told nothing of that; and the one that does it is.
+#[test]
+fn who_begins_beside_a_loop_is_not_told_of_it() {
+    let text = "A long file that says what is to be done in this project, line by line.";
+    let read = |who: &[(&str, &str)]| {
+        let mut read = step("read_file", json!({"path": "notes.md"}), text);
+        for (key, name) in who {
+            read.0[*key] = json!(name);
+        }
+        read
+    };
+    for (first, second) in [
+        (read(&[("agent", "first")]), read(&[("agent", "second")])),
+        (read(&[("worker", "first")]), read(&[("worker", "second")])),
+        (
+            read(&[("agent", "one"), ("worker", "first")]),
+            read(&[("agent", "one"), ("worker", "second")]),
+        ),
+        (read(&[]), read(&[("agent", "second")])),
+        (read(&[("agent", "first")]), read(&[])),
+    ] {
+        let guard = Guarded::by(Name::Standard);
+        let loops = vec![first.clone(); 3];
+        assert_eq!(play(&guard, &loops), "..n", "{first:?}");
+        assert_eq!(
+            play(&guard, std::slice::from_ref(&second)),
+            ".",
+            "{second:?}"
+        );
+        assert_eq!(play(&guard, &[first]), "S");
+    }
+}
+
 /// Given something that is done between two looks, the second look is made, also where both come again and again.
 #[test]
 fn looks_between_deeds_are_made() {

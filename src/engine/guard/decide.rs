@@ -365,7 +365,7 @@ impl Fold {
         };
         self.tell(told);
         let group = finding.group;
-        self.keep(vec![finding], own);
+        self.keep(vec![finding], Some(call), own);
         let answered = Answered {
             kind: verdict,
             is_observed: false,

@@ -58,8 +58,10 @@ fn owed_by_run(
     is_own: impl Fn(&Kept) -> bool,
 ) -> Option<Matter> {
     let worker = caller.worker_hash();
-    let concerns = |kept: &Kept| match (&kept.agent, &caller.agent) {
-        (Some(warned), Some(agent)) => warned == agent,
+    // Who caused it, or anybody where that is not known. Who asked is known without a name: nobody who has one.
+    let concerns = |kept: &Kept| match (kept.asker, &kept.agent, &caller.agent) {
+        (Some(asker), ..) => asker == worker,
+        (None, Some(warned), Some(agent)) => warned == agent,
         _ => true,
     };
     let is_owed = |kept: &&Kept| {

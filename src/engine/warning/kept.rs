@@ -7,12 +7,14 @@ use serde::{Deserialize, Serialize};
 
 use crate::engine::event::{SpanId, Text};
 use crate::engine::few::Seldom;
+use crate::engine::fold::Fold;
 use crate::engine::fold::judge::Judged;
 use crate::engine::fold::tally::Tally;
 use crate::engine::fold::totals::Spent;
 use crate::engine::guard::policy::Answered;
 use crate::engine::hash::mix;
 use crate::engine::policy::{Alarm, Policy};
+use crate::engine::window::calls::Call;
 
 use super::{EVIDENCE_MAX, Rule, Severity, WarningState};
 
@@ -21,7 +23,7 @@ use super::{EVIDENCE_MAX, Rule, Severity, WarningState};
 const WARNINGS_MAX: usize = 24;
 
 /// Whether one more warning can be kept: the resolved one that has grown least lately leaves for it.
-pub(crate) fn has_room(warnings: &mut Vec<Kept>) -> bool {
+fn has_room(warnings: &mut Vec<Kept>) -> bool {
     if warnings.len() < WARNINGS_MAX {
         return true;
     }
@@ -105,6 +107,8 @@ pub(crate) struct Kept {
     pub(crate) productive: u32,
     pub(crate) tool: Option<Text>,
     pub(crate) agent: Option<Text>,
+    /// Who made the newest of its calls, where the guard was asked about that: as `Call::asker` tells.
+    pub(crate) asker: Option<u64>,
     pub(crate) ring: Option<Box<Ring>>,
     pub(crate) proof: Proof,
     /// Equal for warnings that describe the same calls.
@@ -126,6 +130,7 @@ impl Kept {
             productive: 0,
             tool: None,
             agent: None,
+            asker: None,
             ring: None,
             incident: mix(finding.group, finding.rule as u64),
             proof: finding.proof.clone(),
@@ -202,6 +207,44 @@ impl Kept {
             WarningState::Open
         } else {
             WarningState::Resolved
+        }
+    }
+}
+
+impl Fold {
+    /// Keeps what rules found, at a call where it was one.
+    pub(in crate::engine) fn keep(
+        &mut self,
+        findings: Vec<Finding>,
+        call: Option<&Call<'_>>,
+        policy: &Policy,
+    ) {
+        for finding in findings {
+            let Some(alarm) = policy.rules.alarm(finding.rule) else {
+                continue;
+            };
+            // What is of the run as a whole is nobody's.
+            let asker = call.filter(|_| !finding.rule.is_of_run());
+            let asker = asker.and_then(Call::asker);
+            let known = self
+                .warnings
+                .iter()
+                .position(|kept| kept.is_about(&finding));
+            match known {
+                Some(place) => {
+                    self.warnings[place].grow(finding, alarm);
+                    self.warnings[place].asker = asker;
+                }
+                None if has_room(&mut self.warnings) => {
+                    let mut new = Kept::new(finding, alarm);
+                    new.asker = asker;
+                    new.verdict = self.verdict_before(new.rule, new.group);
+                    let known = self.warnings.iter().find(|kept| kept.overlaps(&new));
+                    new.incident = known.map_or(new.incident, |kept| kept.incident);
+                    self.warnings.push(new);
+                }
+                None => self.notes.warnings_full = true,
+            }
         }
     }
 }

@@ -14,8 +14,10 @@
 //! window, so the order of arrival cannot matter. How what the guard was told joins a span is in `guard::join`.
 
 use crate::engine::event::{
-    Answer, Body, Event, Failure, Manner, ModelCall, Recorded, SpanId, Text, ToolCall, Traits,
+    Answer, Body, Event, Failure, Manner, ModelCall, Recorded, SpanId, Text, ToolCall, TraceId,
+    Traits,
 };
+use crate::engine::fold::judge::worker_hash;
 use crate::engine::guard::join::Asking;
 
 use super::Window;
@@ -274,6 +276,17 @@ impl<'a> Call<'a> {
             Body::ModelCall(call) => call.model.as_ref(),
             _ => None,
         })
+    }
+
+    /// Who asked the guard about it, or told the guard of it: hash of the worker's name, else the agent's, 0 for somebody without a
+    /// name. `None` where spans alone tell of it.
+    pub(crate) fn asker(&self) -> Option<u64> {
+        let mut reports = self.reports();
+        let told = reports.find(|event| match &event.body {
+            Body::ToolCall(call) => call.guarded.is_some(),
+            _ => !event.span.is_set() && event.trace == TraceId::default(),
+        })?;
+        Some(worker_hash(told.worker.as_ref(), told.agent.as_ref()))
     }
 
     fn is_told_by(&self, cards: &[Card], place: usize, event: &Event, report: &ToolCall) -> bool {

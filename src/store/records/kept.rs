@@ -85,6 +85,8 @@ pub(super) struct KeptRecord {
     ring: Option<RingRecord>,
     #[prost(bool, tag = "32")]
     verdict_observed: bool,
+    #[prost(fixed64, optional, tag = "33")]
+    asker: Option<u64>,
 }
 
 /// What goes round.
@@ -119,6 +121,7 @@ impl TablesWriter {
             productive,
             tool,
             agent,
+            asker,
             ring,
             proof,
             incident,
@@ -141,6 +144,7 @@ impl TablesWriter {
             productive: *productive,
             tool: self.optional(tool.as_ref()),
             agent: self.optional(agent.as_ref()),
+            asker: *asker,
             first_ns: *first_ns,
             last_ns: *last_ns,
             evidence: self.spans(evidence),
@@ -203,6 +207,7 @@ impl TablesReader {
             productive: record.productive,
             tool: self.optional(record.tool)?,
             agent: self.optional(record.agent)?,
+            asker: record.asker,
             ring: record
                 .ring
                 .as_ref()
