@@ -14,6 +14,7 @@ pub(crate) mod join;
 pub mod message;
 mod owed;
 pub mod policy;
+mod told;
 
 use std::sync::Arc;
 
@@ -29,6 +30,7 @@ use super::warning::{Change, Rule};
 use super::window::card::{Card, Kind, may_name_one_tool, tool_number};
 
 use decide::{decide, decide_again, decide_owed};
+use join::Asking;
 use policy::{Mode, VerdictKind};
 
 /// How far ahead of the clock a question may take its place, to stand behind what was told before it. Further ahead it would be far
@@ -396,14 +398,9 @@ impl RunState {
     /// was simply allowed, or nobody waited for the answer.
     fn said_to(&self, place: usize) -> Option<(VerdictKind, Rule)> {
         let question = self.window.event(place);
-        if let Body::ToolCall(call) = &question.body
-            && let Some(guarded) = &call.guarded
-        {
-            match guarded.part {
-                Part::Skipped(rule) => return Some((VerdictKind::Skip, rule)),
-                Part::Aborted(rule) => return Some((VerdictKind::Abort, rule)),
-                Part::Asked | Part::Result => {}
-            }
+        let refused = refusal(&question);
+        if refused.is_some() {
+            return refused;
         }
         let nudged_ns = question.start_ns + 1;
         let mut cards = self.window.cards().iter();
@@ -429,6 +426,20 @@ impl RunState {
         })
     }
 
+    /// The rule because of which a worker's newest question about the same call was refused, if it was.
+    fn refused_before(&self, call: &ToolCall, worker: u64) -> Option<Rule> {
+        let asked = (
+            tool_number(&call.tool),
+            Some(call.input.value()?.fingerprint),
+        );
+        let is_same = |known: &Card| !known.is_result() && (known.tool, known.content()) == asked;
+        let same = self.guarded().filter(|(_, known)| is_same(known));
+        let mut same = same.map(|(place, _)| self.window.event(place));
+        let event =
+            same.find(|event| worker_hash(event.worker.as_ref(), event.agent.as_ref()) == worker)?;
+        refusal(&event).map(|(_, rule)| rule)
+    }
+
     /// What earlier calls of the same tool with the same arguments brought, newest first.
     fn earlier<'s>(&'s self, call: &'s ToolCall) -> impl Iterator<Item = Value> + 's {
         let input = call.input.value().map(|value| value.fingerprint);
@@ -446,6 +457,14 @@ impl RunState {
             _ => None,
         })
     }
+}
+
+/// How a question was refused, and because of which rule.
+fn refusal(question: &Event) -> Option<(VerdictKind, Rule)> {
+    let Body::ToolCall(call) = &question.body else {
+        return None;
+    };
+    Asking::of(call).refused.map(|(rule, kind)| (kind, rule))
 }
 
 /// Whether a report is of the same tool, and of no other arguments as far as these are known.

@@ -225,6 +225,38 @@ fn who_begins_beside_a_loop_is_not_told_of_it() {
     }
 }
 
+/// Given calls that go round, one that was refused is refused again as long as nothing new is found or done, whatever is asked in
+/// between; and made again as soon as something is, or a user speaks.
+#[test]
+fn a_refusal_in_a_round_holds_until_something_is_new() {
+    let file = "A long file that says what is to be done in this project, line by line.";
+    let make = shell("make", fails("error: foo.h is not there"));
+    let read = |path: &str| {
+        step(
+            "read_file",
+            json!({"path": path}),
+            format!("{path}: {file}"),
+        )
+    };
+    for one in [read("one.md"), make] {
+        let round = [one.clone(), read("two.md")];
+        let rounds: Vec<Step> = (0..24).map(|place| round[place % 2].clone()).collect();
+        let guard = Guarded::by(Name::Standard);
+        let verdicts = play(&guard, &rounds);
+        assert_eq!(verdicts, ".....nSnSSSSSSSSSSSSSSSS", "{one:?}");
+
+        let run = guard.run();
+        assert_eq!(run["skipped_calls"], 17, "{run}");
+
+        assert_eq!(play(&guard, &[read("three.md")]), ".");
+        assert_ne!(play(&guard, &round[..1]), "S");
+        let verdicts = play(&guard, &rounds);
+        assert!(verdicts.ends_with("SSSSSS"), "{verdicts}");
+        guard.message("user", "Look again.");
+        assert_ne!(play(&guard, &round[..1]), "S");
+    }
+}
+
 /// Given something that is done between two looks, the second look is made, also where both come again and again.
 #[test]
 fn looks_between_deeds_are_made() {

@@ -1,23 +1,21 @@
 //! From what the rules would find to a verdict, by the profile's actions.
 
 use crate::engine::event::{Body, Event, Nudge, Text, ToolCall};
-use crate::engine::few::push_bounded;
 use crate::engine::fold::judge::{Judged, Outcome};
-use crate::engine::fold::marks::{CallMark, Told};
-use crate::engine::fold::totals::Spent;
+use crate::engine::fold::marks::CallMark;
 use crate::engine::fold::waiting::Waiting;
-use crate::engine::fold::{Fold, TOLD_MAX, text_hash};
+use crate::engine::fold::{Fold, text_hash};
 use crate::engine::hash::mix;
 use crate::engine::policy::{Policy, fits_any};
 use crate::engine::rules;
 use crate::engine::run::RunState;
 use crate::engine::view::id_of_warning;
 use crate::engine::warning::Rule;
-use crate::engine::warning::kept::{Finding, Kept};
+use crate::engine::warning::kept::Finding;
 use crate::engine::window::calls::{Call, Step};
 
 use super::message::{Facts, without_controls, written};
-use super::owed::{about, owed};
+use super::owed::owed;
 use super::policy::{Action, Answered, VerdictKind, When};
 use super::{Caller, Verdict};
 
@@ -40,6 +38,16 @@ pub(super) struct Matter {
     pub(super) arguments: Text,
     pub(super) workers: usize,
     pub(super) warning_id: u64,
+}
+
+/// What would come of a call.
+struct Foreseen {
+    /// The run by then.
+    fold: Fold,
+    /// What the rules would find.
+    findings: Vec<Finding>,
+    /// For what the same call was refused before, where the rule does not see it now, and nothing has changed since.
+    standing: Option<Finding>,
 }
 
 /// What the profile says to a question.
@@ -85,11 +93,12 @@ fn decide_by(
     };
     let (own, _) = policy.of(Some(&call.tool), caller.agent.as_deref());
     let is_exempt = fits_any(&own.guard.exempt_tools, &call.tool);
-    let (foreseen, findings) = if is_exempt || call.hands_off {
-        (None, Vec::new())
+    let foreseen = if is_exempt || call.hands_off {
+        None
     } else {
-        let (fold, findings) = tip.foresee(question, policy);
-        (Some(fold), findings)
+        let refused = state.refused_before(call, caller.worker_hash());
+        let refused = refused.filter(|_| is_unchanged(state, tip, call));
+        Some(tip.foresee(question, refused, policy))
     };
     for action in &own.guard.actions {
         if !action.concerns(Some(&call.tool), caller.agent.as_ref()) || !action.can_say(said) {
@@ -97,7 +106,7 @@ fn decide_by(
         }
         let matters = match (action.when, &foreseen) {
             (When::Owed, _) => Vec::from_iter(owed(state, tip, action, caller, (policy, own))),
-            (When::Call, Some(fold)) => foreseen_matters(state, fold, &findings, action, call),
+            (When::Call, Some(foreseen)) => foreseen_matters(state, foreseen, action, call),
             (When::Call, None) => Vec::new(),
         };
         let holds = |matter: &&Matter| {
@@ -215,14 +224,15 @@ fn limit(policy: &Policy, matter: &Matter, agent: Option<&Text>) -> u64 {
 /// What the rules of an action would find at the call.
 fn foreseen_matters(
     state: &RunState,
-    fold: &Fold,
-    findings: &[Finding],
+    foreseen: &Foreseen,
     action: &Action,
     call: &ToolCall,
 ) -> Vec<Matter> {
-    let concerned = findings
-        .iter()
-        .filter(|finding| action.rules.contains(&finding.rule) && finding.count >= action.count);
+    let standing = foreseen.standing.iter().filter(|_| action.unchanged);
+    let concerned =
+        foreseen.findings.iter().chain(standing).filter(|finding| {
+            action.rules.contains(&finding.rule) && finding.count >= action.count
+        });
     let warnings = state.tip.iter().flat_map(|tip| &tip.warnings);
     let matter = |finding: &Finding| {
         let known = warnings.clone().find(|kept| kept.is_about(finding));
@@ -237,7 +247,7 @@ fn foreseen_matters(
                 .input
                 .value()
                 .map_or_else(Text::default, |value| value.sample.clone()),
-            workers: fold.workers(finding.rule, finding.group),
+            workers: foreseen.fold.workers(finding.rule, finding.group),
             warning_id: id_of_warning(state.id(), finding.rule, finding.group),
         }
     };
@@ -296,23 +306,32 @@ impl RunState {
 }
 
 impl Fold {
-    /// What the rules would find if a call were made and brought what the same call brought last; and the fold by then.
-    fn foresee(&self, question: &Event, policy: &Policy) -> (Self, Vec<Finding>) {
-        let mut fold = self.clone();
+    /// What would come of a call if it were made and brought what the same call brought last. It was `refused` because of a rule
+    /// the last time, and nothing has changed since.
+    fn foresee(&self, question: &Event, refused: Option<Rule>, policy: &Policy) -> Foreseen {
+        let mut foreseen = Foreseen {
+            fold: self.clone(),
+            findings: Vec::new(),
+            standing: None,
+        };
         let Step::Tool(call) = Step::first(0, question) else {
-            return (fold, Vec::new());
+            return foreseen;
         };
         let Some(tool) = call.tool else {
-            return (fold, Vec::new());
+            return foreseen;
         };
+        let fold = &mut foreseen.fold;
         fold.begin_turn(call.asking.turn);
         let (judged, own) = fold.judge_attempt(&call, tool, policy);
-        let findings = rules::of_tool_call(&mut fold, &judged, own);
-        (fold, findings)
+        foreseen.findings = rules::of_tool_call(fold, &judged, own);
+        let is_new = |rule: &Rule| !foreseen.findings.iter().any(|found| found.rule == *rule);
+        let refused = refused.filter(is_new);
+        foreseen.standing = refused.and_then(|rule| foreseen.fold.standing(rule, &judged));
+        foreseen
     }
 
     /// Judges a call that is not made, or not yet, by the policy that it is judged by.
-    fn judge_attempt<'a>(
+    pub(super) fn judge_attempt<'a>(
         &mut self,
         call: &'a Call<'a>,
         tool: &'a Text,
@@ -326,94 +345,5 @@ impl Fold {
         judged.waiting = Waiting::of(self, &judged, own);
         judged.similar = rules::similar_group(self, &judged, own);
         (judged, own)
-    }
-
-    /// Takes in a call that was refused because of a rule.
-    pub(in crate::engine) fn take_refused(
-        &mut self,
-        call: &Call<'_>,
-        tool: &Text,
-        (rule, verdict): (Rule, VerdictKind),
-        policy: &Policy,
-    ) {
-        let (judged, own) = self.judge_attempt(call, tool, policy);
-        self.speech.hush();
-        self.totals.tool_calls -= 1;
-        self.totals.skipped += 1;
-        let finding = rules::of_attempt(self, &judged, rule, own);
-        self.tallies.hold_back(rule, self.totals.tool_calls);
-        let Some(finding) = finding else {
-            return;
-        };
-        let spent = finding.proof.spent;
-        self.totals.saved.add(Spent {
-            tokens: spent.tokens / finding.count.max(1),
-            cost_microusd: spent.cost_microusd / finding.count.max(1),
-        });
-        let about = about(rule, finding.group);
-        let is_same = |kept: &&Kept| kept.is_about(&finding);
-        let before = self
-            .warnings
-            .iter()
-            .find(is_same)
-            .map_or(0, |kept| if kept.open { kept.before } else { kept.count });
-        let told = Told {
-            about,
-            worker: judged.worker,
-            count: before + finding.count,
-            is_observed: false,
-        };
-        self.tell(told);
-        let group = finding.group;
-        self.keep(vec![finding], Some(call), own);
-        let answered = Answered {
-            kind: verdict,
-            is_observed: false,
-        };
-        self.note_verdict(rule, group, answered);
-    }
-
-    /// Remembers what the guard said.
-    pub(in crate::engine) fn note_told(&mut self, nudge: &Nudge) {
-        self.tell(Told {
-            about: about(nudge.rule, nudge.group),
-            worker: nudge.worker,
-            count: nudge.count,
-            is_observed: nudge.answered.is_observed,
-        });
-        self.note_verdict(nudge.rule, nudge.group, nudge.answered);
-    }
-
-    fn note_verdict(&mut self, rule: Rule, group: u64, answered: Answered) {
-        let is_it = |kept: &&mut Kept| kept.rule == rule && kept.group == group;
-        if let Some(kept) = self.warnings.iter_mut().find(is_it) {
-            kept.verdict = answered;
-        }
-    }
-
-    /// The verdict on a warning that is raised now: a nudge may have gone before it.
-    pub(in crate::engine) fn verdict_before(&self, rule: Rule, group: u64) -> Answered {
-        let about = about(rule, group);
-        let told = self.told.iter().find(|told| told.about == about);
-        told.map_or_else(Answered::default, |told| Answered {
-            kind: VerdictKind::Nudge,
-            is_observed: told.is_observed,
-        })
-    }
-
-    fn tell(&mut self, told: Told) {
-        self.told
-            .retain(|known| (known.about, known.worker) != (told.about, told.worker));
-        push_bounded(&mut self.told, told, TOLD_MAX);
-    }
-
-    /// Whether a worker was told of a loop when it was shorter. What was told of an earlier row that ended is told again: a
-    /// poll that gets each state twice is not refused.
-    fn was_told(&self, matter: &Matter, worker: u64) -> bool {
-        let about = about(matter.rule, matter.group);
-        let earlier = |told: &Told| {
-            told.about == about && told.worker == worker && told.count < matter.warned
-        };
-        self.told.iter().any(earlier)
     }
 }

@@ -1,0 +1,140 @@
+//! What the guard has said, as the fold remembers it: who was told of which warning, and calls that were refused.
+//!
+//! A refusal holds as long as what it is based on: the rule may not see its loop any more only because the call was not made.
+
+use crate::engine::event::{Nudge, Text};
+use crate::engine::few::push_bounded;
+use crate::engine::fold::judge::Judged;
+use crate::engine::fold::marks::Told;
+use crate::engine::fold::totals::Spent;
+use crate::engine::fold::{Fold, TOLD_MAX};
+use crate::engine::policy::Policy;
+use crate::engine::rules;
+use crate::engine::warning::kept::{Finding, Kept, Proof};
+use crate::engine::warning::{Rule, Severity};
+use crate::engine::window::calls::Call;
+
+use super::decide::Matter;
+use super::owed::about;
+use super::policy::{Answered, VerdictKind};
+
+impl Fold {
+    /// What a rule found of a call that was refused because of it, one call more, where the rule does not see it any more: a call
+    /// that is not made leaves a gap in its round. Who waits has waited for something.
+    pub(super) fn standing(&self, rule: Rule, judged: &Judged<'_>) -> Option<Finding> {
+        let was_told = |kept: &Kept| {
+            let about = about(rule, kept.group);
+            let mut told = self.told.iter();
+            told.any(|told| (told.about, told.worker) == (about, judged.worker))
+        };
+        let is_it = |kept: &&Kept| {
+            let of_tool = kept.tool.is_none() || kept.tool.as_ref() == Some(judged.tool);
+            kept.rule == rule && kept.open && of_tool && was_told(kept)
+        };
+        let kept = self.warnings.iter().filter(|_| !judged.stands_aside());
+        let kept = kept.filter(is_it).max_by_key(|kept| kept.proof.last_ns)?;
+        Some(Finding {
+            rule,
+            group: kept.group,
+            count: kept.count - kept.before + 1,
+            tool: kept.tool.clone(),
+            agent: judged.call.agent.cloned(),
+            ring: None,
+            proof: Proof {
+                last_ns: judged.call.start_ns,
+                ..kept.proof.clone()
+            },
+            is_guess: kept.severity < Severity::Critical,
+        })
+    }
+
+    /// Takes in a call that was refused because of a rule.
+    pub(in crate::engine) fn take_refused(
+        &mut self,
+        call: &Call<'_>,
+        tool: &Text,
+        (rule, verdict): (Rule, VerdictKind),
+        policy: &Policy,
+    ) {
+        let (judged, own) = self.judge_attempt(call, tool, policy);
+        self.speech.hush();
+        self.totals.tool_calls -= 1;
+        self.totals.skipped += 1;
+        let finding = rules::of_attempt(self, &judged, rule, own);
+        let finding = finding.or_else(|| self.standing(rule, &judged));
+        self.tallies.hold_back(rule, self.totals.tool_calls);
+        let Some(finding) = finding else {
+            return;
+        };
+        let spent = finding.proof.spent;
+        self.totals.saved.add(Spent {
+            tokens: spent.tokens / finding.count.max(1),
+            cost_microusd: spent.cost_microusd / finding.count.max(1),
+        });
+        let about = about(rule, finding.group);
+        let is_same = |kept: &&Kept| kept.is_about(&finding);
+        let before = self
+            .warnings
+            .iter()
+            .find(is_same)
+            .map_or(0, |kept| if kept.open { kept.before } else { kept.count });
+        let told = Told {
+            about,
+            worker: judged.worker,
+            count: before + finding.count,
+            is_observed: false,
+        };
+        self.tell(told);
+        let group = finding.group;
+        self.keep(vec![finding], Some(call), own);
+        let answered = Answered {
+            kind: verdict,
+            is_observed: false,
+        };
+        self.note_verdict(rule, group, answered);
+    }
+
+    /// Remembers what the guard said.
+    pub(in crate::engine) fn note_told(&mut self, nudge: &Nudge) {
+        self.tell(Told {
+            about: about(nudge.rule, nudge.group),
+            worker: nudge.worker,
+            count: nudge.count,
+            is_observed: nudge.answered.is_observed,
+        });
+        self.note_verdict(nudge.rule, nudge.group, nudge.answered);
+    }
+
+    fn note_verdict(&mut self, rule: Rule, group: u64, answered: Answered) {
+        let is_it = |kept: &&mut Kept| kept.rule == rule && kept.group == group;
+        if let Some(kept) = self.warnings.iter_mut().find(is_it) {
+            kept.verdict = answered;
+        }
+    }
+
+    /// The verdict on a warning that is raised now: a nudge may have gone before it.
+    pub(in crate::engine) fn verdict_before(&self, rule: Rule, group: u64) -> Answered {
+        let about = about(rule, group);
+        let told = self.told.iter().find(|told| told.about == about);
+        told.map_or_else(Answered::default, |told| Answered {
+            kind: VerdictKind::Nudge,
+            is_observed: told.is_observed,
+        })
+    }
+
+    fn tell(&mut self, told: Told) {
+        self.told
+            .retain(|known| (known.about, known.worker) != (told.about, told.worker));
+        push_bounded(&mut self.told, told, TOLD_MAX);
+    }
+
+    /// Whether a worker was told of a loop when it was shorter. What was told of an earlier row that ended is told again: a
+    /// poll that gets each state twice is not refused.
+    pub(super) fn was_told(&self, matter: &Matter, worker: u64) -> bool {
+        let about = about(matter.rule, matter.group);
+        let earlier = |told: &Told| {
+            told.about == about && told.worker == worker && told.count < matter.warned
+        };
+        self.told.iter().any(earlier)
+    }
+}
