@@ -26,6 +26,7 @@ mod known;
 mod listing;
 mod lock;
 mod open;
+mod options;
 mod pending;
 mod pieces;
 mod reads;
@@ -35,15 +36,15 @@ mod removal;
 mod reserve;
 mod shared;
 mod snapshot;
+mod threads;
 mod turn;
 mod writer;
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, Weak, mpsc};
 use std::thread;
-use std::time::{Duration, Instant};
 
 use tokio::sync::{Semaphore, oneshot, watch};
 
@@ -54,7 +55,9 @@ pub use backup::{Copied, copy, is_unbegun};
 pub use error::StoreError;
 use journal::Journal;
 use open::Opened;
+pub use options::{Durability, Options};
 use shared::Shared;
+use threads::{Snapshots, in_thread};
 pub use turn::{Committed, Entry, IndexKey, SavedRun, Turn, Written};
 use writer::{Answer, Order, Writer};
 #[cfg(test)]
@@ -62,47 +65,6 @@ pub(crate) use writer::{ByHand, READS_HELD_MAX};
 
 /// Most reads that are under way beside: a disk that hangs holds up as many threads.
 const BESIDE_MAX: usize = 16;
-
-/// How long those who still read a store that has failed are waited for.
-const LAST_READERS_MAX: Duration = Duration::from_secs(10);
-
-/// What the store is to hold against once it has acknowledged a turn.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Durability {
-    /// A power cut: each commit waits for the disk.
-    #[default]
-    Power,
-    /// The end of the process, however sudden; a power cut may cost the newest turns.
-    Process,
-}
-
-/// How a store is opened.
-#[derive(Clone, Debug)]
-pub struct Options {
-    /// What an acknowledged turn survives.
-    pub durability: Durability,
-    /// Memory for pages of the database, in bytes. The process takes two to three times as much.
-    pub cache_bytes: u64,
-    /// Newest alerts that are all kept, at least 1. Of older ones, the newest of each warning stays until its run is
-    /// forgotten.
-    pub alerts_max: u64,
-    /// How often a snapshot is written, if anything was committed since the last one; never, where this is absent.
-    pub snapshot_every: Option<Duration>,
-    /// Bytes of disk that are held back, so that a store whose disk is full can still be opened.
-    pub reserve_bytes: u64,
-}
-
-impl Default for Options {
-    fn default() -> Self {
-        Self {
-            durability: Durability::Power,
-            cache_bytes: 64 << 20,
-            alerts_max: 100_000,
-            snapshot_every: None,
-            reserve_bytes: 0,
-        }
-    }
-}
 
 /// What the store has done since it was opened, for metrics.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -519,80 +481,6 @@ pub struct Mended {
     pub reason: String,
     /// What is lost, in words.
     pub loss: String,
-}
-
-/// The thread that writes snapshots, and how it is ended.
-struct Snapshots {
-    /// Dropped to end it.
-    stop: Option<mpsc::Sender<()>>,
-    leave: Arc<AtomicBool>,
-    thread: Option<thread::JoinHandle<()>>,
-}
-
-impl Snapshots {
-    fn keep(shared: &Arc<Shared>, every: Duration) -> Result<Self, StoreError> {
-        let (stop, stopped) = mpsc::channel();
-        let leave = Arc::new(AtomicBool::new(false));
-        let (theirs, left) = (Arc::clone(shared), Arc::clone(&leave));
-        let thread = in_thread(&shared.dir, "eddy-snapshots", move || {
-            snapshot::keep(&theirs, every, &stopped, &left);
-        })?;
-        Ok(Self {
-            stop: Some(stop),
-            leave,
-            thread: Some(thread),
-        })
-    }
-}
-
-impl Drop for Snapshots {
-    fn drop(&mut self) {
-        self.leave.store(true, Ordering::Relaxed);
-        self.stop = None;
-        if let Some(thread) = self.thread.take() {
-            let _ = thread.join();
-        }
-    }
-}
-
-/// Starts a thread of the store.
-fn in_thread(
-    dir: &Path,
-    name: &str,
-    work: impl FnOnce() + Send + 'static,
-) -> Result<thread::JoinHandle<()>, StoreError> {
-    let thread = thread::Builder::new().name(name.to_owned());
-    let refused = |error| StoreError::io("cannot start a thread for the store in", dir, error);
-    thread.spawn(work).map_err(refused)
-}
-
-impl Drop for Inner {
-    /// Ends the threads first, so that the database is closed before the lock is let go.
-    fn drop(&mut self) {
-        let _ = self.orders.send(Order::Close(None));
-        let (snapshots, thread) = (self.snapshots.take(), self.thread.take());
-        let end = move || {
-            drop(snapshots);
-            let _ = thread.map(thread::JoinHandle::join);
-        };
-        if self.shared.failure().is_none() {
-            return end();
-        }
-        // A database that has failed may take its time, or for ever; whoever drops it has other things to do.
-        let (shared, lock) = (Arc::clone(&self.shared), self.lock.take());
-        let spawned = thread::Builder::new().spawn(move || {
-            end();
-            let until = Instant::now() + LAST_READERS_MAX;
-            while Arc::strong_count(&shared) > 1 && Instant::now() < until {
-                thread::sleep(Duration::from_millis(5));
-            }
-            drop(shared);
-            drop(lock);
-        });
-        if let Err(error) = spawned {
-            tracing::warn!(%error, "a store that has failed is not let go of");
-        }
-    }
 }
 
 impl Shared {

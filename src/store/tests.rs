@@ -12,6 +12,7 @@ mod runs;
 
 use std::fs;
 use std::path::Path;
+use std::time::Duration;
 
 use tempfile::TempDir;
 

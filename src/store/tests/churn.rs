@@ -1,5 +1,7 @@
 //! A long time of runs that come, grow and are forgotten, in seconds: how much room they leave behind.
 
+use std::time::Duration;
+
 use super::*;
 
 /// Runs that begin in a round, and rounds after which they are forgotten.

@@ -1,5 +1,7 @@
 //! What the store surely lacks is known without asking the database.
 
+use std::sync::atomic::AtomicBool;
+
 use super::*;
 use crate::store::known::Known;
 

@@ -1,5 +1,7 @@
 //! Snapshots: what they hold, and what becomes of a store that has nothing else.
 
+use std::sync::atomic::AtomicBool;
+
 use super::*;
 
 /// Given a snapshot and no journal at all, as after a restore, what is committed from then on survives a crash: no state
