@@ -224,14 +224,10 @@ fn rust_files(directory: &Path) -> Vec<PathBuf> {
     files
 }
 
-/// A file's code before its tests, without comments.
+/// A file's code without what is compiled for tests alone, and without comments.
 fn code(path: &Path) -> String {
     let text = fs::read_to_string(path).expect("a readable file");
-    let text = text.split("#[cfg(test)]").next().unwrap_or("");
-    text.lines()
-        .filter(|line| !line.trim_start().starts_with("//"))
-        .collect::<Vec<_>>()
-        .join("\n")
+    without_tests(&text)
 }
 
 /// All of a room's code but its tests, by files.
@@ -239,23 +235,40 @@ fn code_of(room: &Room) -> Vec<(PathBuf, String)> {
     let files = rust_files(&Path::new(ROOT).join("src").join(room.name));
     let files = files.into_iter().filter(|path| !is_test_file(path));
     let read = |path: PathBuf| {
-        let text = fs::read_to_string(&path).expect("a readable file");
-        let lines = without_tests(&text).lines();
-        let lines = lines.filter(|line| !line.trim_start().starts_with("//"));
-        let code = lines.collect::<Vec<_>>().join("\n");
+        let code = code(&path);
         (path, code)
     };
     files.map(read).collect()
 }
 
-/// A file up to its tests.
-fn without_tests(text: &str) -> &str {
-    let mut behind = text.match_indices("#[cfg(test)]").map(|(at, _)| at);
-    let begins = |at: &usize| {
-        let module = text[*at..].lines().nth(1);
-        module.is_some_and(|line| line.ends_with("mod tests {"))
-    };
-    &text[..behind.find(begins).unwrap_or(text.len())]
+/// Lines of a file but for comments and for every item behind `#[cfg(test)]`, wherever it stands. As `rustfmt` writes it, an item
+/// is one line, or ends with the first one no further in than itself that closes something.
+fn without_tests(text: &str) -> String {
+    let depth = |line: &str| line.len() - line.trim_start().len();
+    let mut lines = text.lines();
+    let mut code = Vec::new();
+    while let Some(line) = lines.next() {
+        if line.trim_start().starts_with("#[cfg(test)]") {
+            let is_attribute = |item: &&str| item.trim_start().starts_with('#');
+            let first = lines.by_ref().find(|item| !is_attribute(item));
+            if first.is_some_and(|item| !item.ends_with([';', ',', '}'])) {
+                let closes = |item: &&str| item.trim_start().starts_with(['}', ')']);
+                let _ = lines.find(|item| closes(item) && depth(item) == depth(line));
+            }
+        } else if !line.trim_start().starts_with("//") {
+            code.push(line);
+        }
+    }
+    code.join("\n")
+}
+
+/// Given tests in the middle of a file and single items for tests, what stands behind them is measured.
+#[test]
+fn what_stands_behind_tests_is_seen() {
+    let text = "//! A room.\nuse a;\n#[cfg(test)]\nuse b;\nstruct Of {\n    one: u8,\n    #[cfg(test)]\n    two: u8,\n}\n\
+                #[cfg(test)]\nmod tests {\n    fn of() {\n    }\n}\n\n// More.\nfn behind() {}";
+    let seen = "use a;\nstruct Of {\n    one: u8,\n}\n\nfn behind() {}";
+    assert_eq!(without_tests(text), seen);
 }
 
 /// Whether code names a crate.
