@@ -34,6 +34,15 @@ const OPEN_PATHS: [&str; 4] = [
     "/grpc.health.v1.Health/Watch",
 ];
 
+/// Marks a request to one of these that shows no token that is known, where there are tokens.
+#[derive(Clone, Copy)]
+struct Stranger;
+
+/// Whether a request shows no token that is known, where there are tokens.
+pub(super) fn is_from_stranger(request: &Request) -> bool {
+    request.extensions().get::<Stranger>().is_some()
+}
+
 const FOREIGN_NAME: &str = "this address answers requests for localhost or for an IP address only; \
      a proxy in front of it must set the Host header so, or a token must be configured (service.api.auth)";
 
@@ -43,13 +52,13 @@ const REVOKED: &str = "the token of this stream is no longer one that the config
 pub(super) fn add(mut routes: BTreeMap<Tenant, Router>, door: &Door) -> Router {
     let tokens = door.tokens().clone();
     if !tokens.is_empty() {
-        let lead = move |request: Request| {
+        let lead = move |mut request: Request| {
             let is_open = OPEN_PATHS.contains(&request.uri().path());
-            let tenant = if is_open {
-                Some(Tenant::default())
-            } else {
-                tokens.tenant(request.headers())
-            };
+            let mut tenant = tokens.tenant(request.headers());
+            if is_open && tenant.is_none() {
+                request.extensions_mut().insert(Stranger);
+                tenant = Some(Tenant::default());
+            }
             let theirs = tenant.as_ref().and_then(|tenant| routes.get(tenant));
             let theirs = theirs.cloned();
             let is_stream = STREAMS.contains(&request.uri().path());

@@ -41,6 +41,11 @@ impl Api {
         }
     }
 
+    /// Where the tenant's shards are.
+    pub(super) fn seat(&self) -> &Seat {
+        &self.seat
+    }
+
     /// One run.
     pub(super) async fn run(&self, run_id: &str) -> Result<RunView, ApiError> {
         if run_id.is_empty() {

@@ -28,27 +28,32 @@ pub(super) struct Everyone {
 }
 
 impl Everyone {
-    /// Why Eddy is not ready; empty when it is.
-    pub(super) fn not_ready(&self) -> Vec<Arc<str>> {
-        let mut reasons: Vec<_> = self.seats.iter().filter_map(Seat::not_ready).collect();
+    /// Why Eddy is not ready, as somebody is told who may know of one tenant, or of none; empty when it is.
+    pub(super) fn not_ready(&self, own: Option<&Seat>) -> Vec<Arc<str>> {
+        let all = self.seats.len();
+        let waiting = self.seats.iter().filter_map(Seat::not_ready).count();
+        let mut reasons: Vec<_> = own.and_then(Seat::not_ready).into_iter().collect();
+        let others = waiting.saturating_sub(reasons.len());
+        if others > 0 {
+            let text = format!(
+                "of {all} tenants, {others} cannot take reports; a token of theirs shows why"
+            );
+            reasons.push(text.into());
+        }
         if self.shutdown.is_cancelled() {
             reasons.push("Eddy is stopping".into());
         }
-        reasons.sort_unstable();
-        reasons.dedup();
         reasons
     }
 
-    /// What somebody who looks at readiness should know although all is well.
-    pub(super) fn notes(&self) -> Vec<String> {
-        let shards = self.seats.iter().flat_map(Seat::shards);
-        let notes = shards.filter_map(|shards| note_of(shards.store()));
-        notes.collect()
+    fn is_ready(&self) -> bool {
+        let all_are = self.seats.iter().all(|seat| seat.not_ready().is_none());
+        all_are && !self.shutdown.is_cancelled()
     }
 }
 
-/// What was found when a store was opened.
-fn note_of(store: &Store) -> Option<String> {
+/// What was found when a store was opened, which somebody who looks at readiness should know although all is well.
+pub(super) fn note_of(store: &Store) -> Option<String> {
     let missing = store.counters().lost_records;
     let Some(damage) = store.mended() else {
         return (missing > 0).then(|| {
@@ -66,7 +71,7 @@ fn note_of(store: &Store) -> Option<String> {
 pub(super) async fn follow(everyone: Everyone, mut reporter: HealthReporter) {
     let mut shown = None;
     while !everyone.shutdown.is_cancelled() {
-        let ready = everyone.not_ready().is_empty();
+        let ready = everyone.is_ready();
         if shown != Some(ready) {
             show(&reporter, ready).await;
             shown = Some(ready);

@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::path::Path;
+use std::time::Duration;
 
 use eddy::api::v1;
 use eddy::api::v1::run_service_client::RunServiceClient;
@@ -16,6 +17,7 @@ use tonic::Code;
 
 use super::kill::calls;
 use super::support::{Daemon, Export, PATIENCE, free_port, http_client, recordings, runtime};
+use super::taken_away::moved;
 
 /// The run of the trace that all tenants use.
 const RUN: &str = "00000000000000000000000000000001";
@@ -145,6 +147,35 @@ async fn apart(daemon: &Daemon, looping: &str) {
         };
         let tail = warnings.tail_alerts(with_token(tail, &token)).await;
         assert_eq!(tail.is_ok(), is_theirs, "{tenant}");
+    }
+}
+
+/// Given a tenant whose directory is taken away, readiness tells the reason with that tenant's token alone; to others, and to who
+/// shows no token, how many tenants cannot take reports.
+#[test]
+fn why_a_tenant_is_not_ready_is_told_to_it_alone() {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let daemon = start(directory.path());
+    let blue = directory.path().join("data/tenants/blue");
+    moved(&blue, &directory.path().join("away"));
+    let ready = |tenant: &str| runtime().block_on(get(&daemon, tenant, "/readyz"));
+    let began = std::time::Instant::now();
+    while ready("nobody").0 == 200 {
+        assert!(began.elapsed() < PATIENCE, "it is missed");
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    let (code, own) = ready("blue");
+    assert!(code == 503 && own.to_string().contains("store"), "{own}");
+    for tenant in ["red", "own", "nobody"] {
+        let (code, told) = ready(tenant);
+        let reasons = told["reasons"].as_array().expect("reasons");
+        let told = told.to_string();
+        assert!(code == 503 && reasons.len() == 1, "{told}");
+        assert!(
+            told.contains("of 3 tenants, 1 cannot take reports"),
+            "{told}"
+        );
+        assert!(!told.contains("store"), "{told}");
     }
 }
 
