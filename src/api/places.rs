@@ -11,8 +11,8 @@
 //! Eddy is alive and ready is told in any case; over gRPC, which anybody may ask, too, there are other places for that.
 
 use std::pin::Pin;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
@@ -23,13 +23,13 @@ use axum::middleware::{Next, from_fn};
 use axum::response::Response;
 use axum::{BoxError, Router};
 use bytes::Bytes;
-use http_body::{Frame, SizeHint};
+use http_body::{Body as _, Frame, SizeHint};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::Sleep;
 
 use super::Settings;
 use super::error::{busy, failure};
-use crate::door::is_grpc;
+use crate::door::{Peer, Soon, is_grpc};
 
 /// What is answered however many ask.
 const ALWAYS: [&str; 2] = ["/healthz", "/readyz"];
@@ -105,17 +105,24 @@ impl Places {
     }
 
     async fn answer(&self, request: Request, next: Next) -> Response {
+        let peer = Peer::of(&request);
         let path = request.uri().path();
+        // Who has closed its side waits for the answer, but not for the next alert.
+        let is_stream = STREAMS.contains(&path);
+        let heard = Heard::default();
+        if !is_stream && request.body().is_end_stream() {
+            heard.get_or_init(|| peer.answered_soon());
+        }
         if ALWAYS.contains(&path) {
             return next.run(request).await;
         }
         let Some(place) = self.place(path) else {
             return no_place(&request);
         };
-        let is_stream = STREAMS.contains(&path);
         let (is_session, is_health) = (path == SESSION, [CHECK, WATCH].contains(&path));
         let request = request.map(|body| {
             let mut body = Arriving::new(body, self, is_session);
+            body.heard = (!is_stream).then(|| (peer, Arc::clone(&heard)));
             if is_health {
                 body.all = Arc::clone(&self.health_arriving);
             }
@@ -152,6 +159,9 @@ fn no_place(request: &Request) -> Response {
     failure(StatusCode::SERVICE_UNAVAILABLE, NO_PLACE)
 }
 
+/// Is filled when all of a question has come, and held until it is answered.
+type Heard = Arc<OnceLock<Soon>>;
+
 /// The body of a question, or of a session of them: what has begun to arrive must do so in time, and there may be only so much
 /// of it in all.
 struct Arriving {
@@ -165,6 +175,8 @@ struct Arriving {
     time_max: Duration,
     /// When the time is over; set by the first wait.
     over: Option<Pin<Box<Sleep>>>,
+    /// To be filled at its end.
+    heard: Option<(Peer, Heard)>,
 }
 
 impl Arriving {
@@ -177,6 +189,7 @@ impl Arriving {
             all_max: places.arriving_bytes_max,
             time_max: places.arrival_max,
             over: None,
+            heard: None,
         }
     }
 
@@ -265,6 +278,10 @@ impl http_body::Body for Arriving {
             {
                 let refused = busy(MUCH_ARRIVES);
                 return Poll::Ready(Some(Err(refused.into())));
+            }
+            let is_whole = frame.is_none() || self.body.is_end_stream();
+            if let Some((peer, heard)) = self.heard.take_if(|_| is_whole) {
+                heard.get_or_init(|| peer.answered_soon());
             }
             return Poll::Ready(frame.map(|frame| frame.map_err(Into::into)));
         }

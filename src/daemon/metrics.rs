@@ -162,7 +162,7 @@ fn receiver(page: &mut Page, intake: &Intake) {
     let counters = intake.counters();
     let mut family = page.counter(
         "receiver_requests_total",
-        "OTLP requests by what became of them; partial ones are among the accepted.",
+        "OTLP requests by what became of them; partial ones are among the accepted, and of those whose sender left before the answer all may be taken.",
     );
     for (outcome, counter) in [
         ("accepted", &counters.requests_accepted),
@@ -171,6 +171,7 @@ fn receiver(page: &mut Page, intake: &Intake) {
         ("too_large", &counters.requests_too_large),
         ("busy", &counters.requests_busy),
         ("unauthenticated", &counters.requests_unauthenticated),
+        ("left", &counters.requests_left),
     ] {
         family.sample(&[("outcome", outcome)], counter.value());
     }

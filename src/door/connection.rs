@@ -116,6 +116,7 @@ async fn begin(
         wire,
         peer: Peer::default(),
         waits: false,
+        has_ended: false,
         read: 0,
         opening: Some(Box::pin(async move {
             let _ = timeout(OPENING_MAX, beginning.unwanted()).await;
@@ -136,6 +137,8 @@ pub struct Connection {
     peer: Peer,
     /// What is to be written has waited for other answers.
     waits: bool,
+    /// The peer has closed its side.
+    has_ended: bool,
     /// Bytes read while it is opening.
     read: usize,
     /// Comes when it has taken too long to begin, or its place is wanted for another; nothing once it has begun.
@@ -171,6 +174,17 @@ impl Connection {
         Poll::Ready(())
     }
 
+    /// The peer has closed its side, as a script does that has sent its one request and waits for the answer. HTTP/1.1 allows that;
+    /// hyper would end the connection and drop the request in the middle. So it is told when all are answered. What has just
+    /// been read comes to whom it is for within one turn of this task.
+    fn last_answers(&mut self, context: &mut Context<'_>) -> Poll<()> {
+        if !std::mem::replace(&mut self.has_ended, true) {
+            context.waker().wake_by_ref();
+            return Poll::Pending;
+        }
+        self.peer.poll_answered(context)
+    }
+
     /// The error of a peer that has not begun and may not stay for it.
     fn overdue(&mut self, context: &mut Context<'_>) -> Poll<io::Result<()>> {
         match &mut self.opening {
@@ -194,6 +208,9 @@ impl AsyncRead for Connection {
         let Poll::Ready(read) = self.wire_read().poll_read(context, buffer) else {
             return self.overdue(context);
         };
+        if read.is_ok() && buffer.filled().len() == before && buffer.remaining() > 0 {
+            ready!(self.last_answers(context));
+        }
         if self.opening.is_some() {
             self.read += buffer.filled().len() - before;
             if self.read >= OPENING_BYTES {

@@ -24,7 +24,7 @@ mod token;
 pub use connection::{Connection, failed_handshakes};
 pub use discard::discard;
 pub use file::warn_if_public;
-pub use peer::Peer;
+pub use peer::{Peer, Soon};
 pub(crate) use pem::{NOT_ITS_KEY, certificates_in, key_in};
 pub use places::Places;
 pub use tls::{TlsFiles, TlsVersion};

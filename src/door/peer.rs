@@ -4,11 +4,12 @@
 //! sends nevertheless fills the system's buffers, and then the peer waits: it cannot have requests refused faster than others
 //! are taken. Answers go out meanwhile.
 //!
-//! Requests that are answered soon are counted: answers that come together leave together (`connection`).
+//! Requests that are answered soon are counted: answers that come together leave together (`connection`), and a peer that has
+//! closed its side is still there for them.
 
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::task::{Context, Poll, ready};
+use std::task::{Context, Poll, Waker, ready};
 
 use axum::extract::Request;
 use futures_util::future::BoxFuture;
@@ -23,6 +24,9 @@ struct Shared {
     paused: Mutex<Option<BoxFuture<'static, ()>>>,
     /// Requests that are answered soon.
     answering: AtomicUsize,
+    /// The peer has closed its side, and who is to be woken when nothing is answered any more.
+    has_ended: AtomicBool,
+    ended: Mutex<Option<Waker>>,
 }
 
 impl Peer {
@@ -43,14 +47,25 @@ impl Peer {
     /// Says that a request of it is answered soon, as long as what comes of this is there. Until then, answers to others may wait
     /// a moment to leave with it. It does not take the future of the answer, which would then be held twice.
     #[must_use]
-    pub fn answered_soon(&self) -> Soon<'_> {
+    pub fn answered_soon(&self) -> Soon {
         self.0.answering.fetch_add(1, Ordering::Relaxed);
-        Soon(&self.0.answering)
+        Soon(Arc::clone(&self.0))
     }
 
     /// Whether requests are answered soon.
     pub(super) fn is_answered_soon(&self) -> bool {
         self.0.answering.load(Ordering::Relaxed) > 0
+    }
+
+    /// Waits until no request is answered any more, once the peer has closed its side.
+    pub(super) fn poll_answered(&self, context: &mut Context<'_>) -> Poll<()> {
+        let waker = Some(context.waker().clone());
+        *self.0.ended.lock().unwrap_or_else(PoisonError::into_inner) = waker;
+        self.0.has_ended.store(true, Ordering::SeqCst);
+        match self.0.answering.load(Ordering::SeqCst) {
+            0 => Poll::Ready(()),
+            _ => Poll::Pending,
+        }
     }
 
     /// Whether more may be read.
@@ -65,10 +80,16 @@ impl Peer {
 }
 
 /// Counts a request as long as it is there: whoever sent it may take it back.
-pub struct Soon<'p>(&'p AtomicUsize);
+pub struct Soon(Arc<Shared>);
 
-impl Drop for Soon<'_> {
+impl Drop for Soon {
     fn drop(&mut self) {
-        self.0.fetch_sub(1, Ordering::Relaxed);
+        let before = self.0.answering.fetch_sub(1, Ordering::SeqCst);
+        if before == 1 && self.0.has_ended.load(Ordering::SeqCst) {
+            let ended = self.0.ended.lock();
+            if let Some(waker) = ended.unwrap_or_else(PoisonError::into_inner).take() {
+                waker.wake();
+            }
+        }
     }
 }

@@ -34,6 +34,8 @@ pub struct Counters {
     pub requests_busy: Counter,
     /// Requests refused because they showed no token that is known.
     pub requests_unauthenticated: Counter,
+    /// Requests whose sender went away before the answer: nobody was told what became of them, and all of them may be taken.
+    pub requests_left: Counter,
     /// Times that nothing more was read from a connection until there was room.
     pub pauses: Counter,
     /// Spans.
@@ -55,6 +57,15 @@ pub struct Items {
     pub busy: Counter,
     /// Can never be used.
     pub refused: ByReason,
+}
+
+/// Counts a request whose sender leaves: where it is dropped, and not forgotten once there is an answer.
+pub(super) struct Left<'c>(pub(super) &'c Counter);
+
+impl Drop for Left<'_> {
+    fn drop(&mut self) {
+        self.0.add(1);
+    }
 }
 
 impl Counters {

@@ -102,6 +102,7 @@ async fn export(
         }
         Err(refused) => Err(refused),
     };
+    let _soon = peer.answered_soon();
     let message = match received {
         Ok((whole, share)) => {
             let kind = (format, signal);
@@ -116,10 +117,7 @@ async fn export(
         }
     };
     let taken = match message {
-        Ok(((message, written), _share)) => {
-            let _soon = peer.answered_soon();
-            intake.export(&tenant, signal, message, &written).await
-        }
+        Ok(((message, written), _share)) => intake.export(&tenant, signal, message, &written).await,
         Err(refused) => {
             intake.count_refused(&refused);
             Err(refused)

@@ -15,7 +15,7 @@ use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 
 use super::budget::{Budget, Share};
-use super::counters::Counters;
+use super::counters::{Counters, Left};
 #[cfg(test)]
 use super::fake::Fake;
 use crate::door::{Peer, Tenant};
@@ -280,7 +280,10 @@ impl Intake {
         request: Bytes,
         written: &Written,
     ) -> Result<Accepted, Refused> {
+        // A sender that goes away takes this future with it, wherever it is.
+        let left = Left(&self.counters().requests_left);
         let outcome = self.take(tenant, signal, &request, written).await;
+        std::mem::forget(left);
         match &outcome {
             Ok(accepted) => {
                 self.counters().requests_accepted.add(1);

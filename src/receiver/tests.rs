@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use axum::http::{Request, Version};
 use bytes::Bytes;
-use futures_util::{StreamExt, stream};
+use futures_util::{FutureExt, StreamExt, stream};
 use http_body::Frame;
 use http_body_util::{BodyExt, Empty, Full, StreamBody};
 use opentelemetry_proto::tonic::collector::logs::v1::ExportLogsServiceRequest;
@@ -23,6 +23,7 @@ use tonic_types::StatusExt;
 use tower::ServiceExt;
 
 use super::fake::Fake;
+use super::intake::Written;
 use super::{Intake, Settings, grpc};
 use crate::door::{Credential, Tenant, Token, Tokens};
 use crate::otlp::{Reason, Signal, delimited};
@@ -452,4 +453,19 @@ async fn what_is_not_grpc_is_refused() {
         assert!(text.contains("application/grpc"), "{text}");
     }
     assert_eq!(reports.load(Ordering::Relaxed), 0);
+}
+
+/// Given a sender that goes away while its request is read, the request is counted as one whose sender has left; given one that is
+/// answered, it is not.
+#[tokio::test]
+async fn who_goes_away_before_the_answer_is_counted() {
+    let (intake, _) = counting();
+    // Many items: others are let run before it is done.
+    let request = Bytes::from(recorded().repeat(100));
+    let tenant = Tenant::default();
+    let taken = || intake.export(&tenant, Signal::Traces, request.clone(), &Written::Protobuf);
+    assert!(taken().now_or_never().is_none(), "it is still read");
+    assert_eq!(intake.counters().requests_left.value(), 1);
+    taken().await.expect("taken");
+    assert_eq!(intake.counters().requests_left.value(), 1);
 }

@@ -1,21 +1,23 @@
 //! What comes in at the doors: mistakes and malice of senders, and what they are told.
 
-#[cfg(target_os = "linux")]
-use std::io::Write;
+use std::io::{Read, Write};
+use std::net::{Shutdown, SocketAddr, TcpStream};
 
 #[cfg(target_os = "linux")]
 use flate2::{Compression, write::GzEncoder};
 use opentelemetry_proto::tonic::collector::trace::v1::ExportTraceServiceRequest;
+use prost::Message;
 use serde_json::Value;
 use tonic::Code;
 use tonic_types::StatusExt;
 
 use super::kill::calls;
+use super::load::metric;
 #[cfg(target_os = "linux")]
 use super::load::peak_mib;
-use super::support::{Daemon, Sender, runtime};
+use super::support::{Daemon, PATIENCE, Sender, runtime};
 #[cfg(target_os = "linux")]
-use super::support::{Export, PATIENCE, Transport, http_client, send_over};
+use super::support::{Export, Transport, http_client, send_over};
 
 fn daemon() -> (tempfile::TempDir, Daemon) {
     let data = tempfile::tempdir().expect("a temporary directory");
@@ -61,6 +63,43 @@ fn bad_spans_cost_only_themselves() {
         }
     });
     assert_eq!(tool_calls(&daemon), 6);
+}
+
+/// Given one who sends a request over HTTP/1.1, closes his side and waits for the answer, as scripts do, he gets it, and what he
+/// sent is counted.
+#[test]
+fn who_closes_his_side_is_answered() {
+    let (_data, daemon) = daemon();
+    for nth in 0..20 {
+        let body = calls(nth, 0, 3).encode_to_vec();
+        let typed = "content-type: application/x-protobuf\r\n";
+        let answer = half_closed(daemon.http, "POST /v1/traces", typed, &body);
+        assert!(answer.starts_with("HTTP/1.1 200 "), "{nth}: {answer}");
+        let question = format!("{{\"run_id\":\"half-{nth}\",\"tool\":\"search\"}}");
+        let question = question.as_bytes();
+        let answer = half_closed(daemon.api, "POST /v1/guard/check", "", question);
+        assert!(answer.contains("ALLOW"), "{nth}: {answer}");
+        let answer = half_closed(daemon.api, "GET /v1/runs", "", b"");
+        assert!(answer.starts_with("HTTP/1.1 200 "), "{nth}: {answer}");
+    }
+    assert_eq!(tool_calls(&daemon), 60 + 20);
+    let accepted = "eddy_receiver_requests_total{outcome=\"accepted\"}";
+    assert_eq!(metric(&daemon, accepted), 20);
+}
+
+/// What is answered to a request behind which nothing more can be sent.
+fn half_closed(address: SocketAddr, line: &str, headers: &str, body: &[u8]) -> String {
+    let mut socket = TcpStream::connect(address).expect("connected");
+    socket.set_read_timeout(Some(PATIENCE)).expect("a deadline");
+    let length = body.len();
+    let head =
+        format!("{line} HTTP/1.1\r\nhost: localhost\r\n{headers}content-length: {length}\r\n\r\n");
+    let request = [head.as_bytes(), body].concat();
+    socket.write_all(&request).expect("written");
+    socket.shutdown(Shutdown::Write).expect("closed");
+    let mut answer = Vec::new();
+    socket.read_to_end(&mut answer).expect("it ends");
+    String::from_utf8_lossy(&answer).into_owned()
 }
 
 /// Given times that cannot be, the calls count all the same, and nothing is called slow because of them.
