@@ -87,9 +87,7 @@ impl Shared {
         );
         let cursor_behind = first_cursor + count(|turn| turn.alerts.len()) as u64;
         for turn in turns {
-            let begun = turn.new_runs.iter().map(|run| &run.run_id);
-            let aliased = turn.aliases.iter().map(|(_, run_id)| run_id);
-            self.remove_rest_of(begun.chain(aliased))?;
+            self.removals.spare(&turn.aliases);
             let mut traces = Vec::new();
             {
                 let mut pending = self.pending();

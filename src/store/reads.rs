@@ -127,12 +127,12 @@ impl Shared {
         }
         let key = keys::alias(trace);
         // It leaves the database before its run leaves here.
-        let removals = self.removals.now();
+        let is_of_before = self.removals.now();
         let Some(run_id) = self.read(|db| db.get(&key))? else {
             return Ok(None);
         };
         match std::str::from_utf8(&run_id) {
-            Ok(run_id) => Ok(Some(run_id.into()).filter(|run_id| !removals.contains(run_id))),
+            Ok(run_id) => Ok(Some(run_id.into()).filter(|run_id| !is_of_before(run_id, trace))),
             Err(error) => Err(unreadable("alias", &key, &RecordError::from(error))),
         }
     }

@@ -2,9 +2,11 @@
 //!
 //! State, place in the index and alerts go with the commit. Of aliases a run may have hundreds of thousands: they go piece by
 //! piece between later commits, and nobody finds them any more from the commit of the removal on. Only the store's thread
-//! removes. The journal is not cut before they are gone: after a crash it says the removal again, and what is gone stays gone.
+//! removes. The journal is not cut before they are gone: after a crash it says the removal again, and what is gone stays
+//! gone. A run that begins anew meanwhile has the traces that it gets from then on, which are remembered until the others are
+//! gone.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::engine::event::{Text, TraceId};
@@ -21,26 +23,47 @@ const RUNS_TOGETHER: usize = 64;
 /// Aliases removed together, with two keys each: some milliseconds of work, for which a commit may have to wait.
 pub(super) const ALIASES_TOGETHER: usize = 250;
 
-/// Runs that are removed and whose aliases the database may still have.
+/// Runs that are removed and whose aliases the database may still have, each with the traces that it got since.
+type Removed = BTreeMap<Text, BTreeSet<TraceId>>;
+
+/// The removals that are under way.
 #[derive(Default)]
-pub(super) struct Removals(Mutex<Arc<BTreeSet<Text>>>);
+pub(super) struct Removals(Mutex<Arc<Removed>>);
 
 impl Removals {
-    /// Those of this moment.
-    pub(super) fn now(&self) -> Arc<BTreeSet<Text>> {
-        Arc::clone(&self.runs())
+    /// Whether what the database has of a trace is of an earlier life of this run, as of this moment for as long as it is held.
+    pub(super) fn now(&self) -> impl Fn(&Text, TraceId) -> bool + use<> {
+        let removed = Arc::clone(&self.runs());
+        move |run_id, trace| {
+            let since = removed.get(run_id);
+            since.is_some_and(|since| !since.contains(&trace))
+        }
     }
 
     fn add(&self, runs: &[IndexKey]) {
-        let run_ids = runs.iter().map(|run| run.run_id.clone());
-        Arc::make_mut(&mut self.runs()).extend(run_ids);
+        let runs = runs.iter().map(|run| (run.run_id.clone(), BTreeSet::new()));
+        Arc::make_mut(&mut self.runs()).extend(runs);
+    }
+
+    /// Runs get traces: those of them that were removed begin anew, and keep these.
+    pub(super) fn spare(&self, aliases: &[(TraceId, Text)]) {
+        let mut runs = self.runs();
+        if runs.is_empty() {
+            return;
+        }
+        let runs = Arc::make_mut(&mut runs);
+        for (trace, run_id) in aliases {
+            if let Some(since) = runs.get_mut(run_id) {
+                since.insert(*trace);
+            }
+        }
     }
 
     fn are_over(&self, run_id: &Text) {
         Arc::make_mut(&mut self.runs()).remove(run_id);
     }
 
-    fn runs(&self) -> MutexGuard<'_, Arc<BTreeSet<Text>>> {
+    fn runs(&self) -> MutexGuard<'_, Arc<Removed>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -91,7 +114,8 @@ impl Shared {
     pub(super) fn remove_some(&self) -> Result<(), StoreError> {
         let mut room = ALIASES_TOGETHER;
         while room > 0 {
-            let Some(run_id) = self.removals.runs().first().cloned() else {
+            let first = self.removals.runs().keys().next().cloned();
+            let Some(run_id) = first else {
                 break;
             };
             let removed = self.remove_aliases_of(&run_id, room)?;
@@ -103,27 +127,30 @@ impl Shared {
 
     /// Removes all that is still to be removed.
     pub(super) fn remove_rest(&self) -> Result<(), StoreError> {
-        self.remove_rest_of(self.removals.now().iter())
-    }
-
-    /// Removes what is left of those of these runs that were removed: they begin anew, and what they get is to stay.
-    pub(super) fn remove_rest_of<'r>(
-        &self,
-        run_ids: impl Iterator<Item = &'r Text>,
-    ) -> Result<(), StoreError> {
-        let removals = self.removals.now();
-        for run_id in run_ids.filter(|run_id| removals.contains(*run_id)) {
-            while self.remove_aliases_of(run_id, ALIASES_TOGETHER)? > 0 {}
+        loop {
+            let first = self.removals.runs().keys().next().cloned();
+            let Some(run_id) = first else {
+                return Ok(());
+            };
+            self.remove_aliases_of(&run_id, ALIASES_TOGETHER)?;
         }
-        Ok(())
     }
 
     /// Removes so many of a run's aliases at most; answers how many there were. The run is done with when they are fewer. They
     /// go one by one: what a batch of sled's replaces stays in memory until the batch has ended, some 7 KB for each alias.
     fn remove_aliases_of(&self, run_id: &Text, most: usize) -> Result<usize, StoreError> {
+        let is_of_before = self.removals.now();
         let removed = self.write(|db| {
             let keys = db.scan_prefix(keys::aliases_of_run(run_id)).keys();
-            let keys = keys.take(most).collect::<sled::Result<Vec<_>>>()?;
+            // What fails to be read fails here, too.
+            let goes = |key: &sled::Result<sled::IVec>| {
+                let trace = key.as_ref().ok().and_then(|key| keys::alias_trace(key));
+                trace.is_none_or(|trace| is_of_before(run_id, trace))
+            };
+            let keys = keys
+                .filter(goes)
+                .take(most)
+                .collect::<sled::Result<Vec<_>>>()?;
             let mut writes = Writes::default();
             for key in &keys {
                 if let Some(trace) = keys::alias_trace(key) {

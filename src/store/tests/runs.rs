@@ -234,8 +234,37 @@ async fn a_run_that_begins_anew_has_its_own_traces() {
     hand.settle();
     commit_by_hand(&store, &mut hand, removing("run")).await;
     commit_by_hand(&store, &mut hand, of_traces("run", again)).await;
+    assert!(stored_aliases(&store) > 0, "the others go piece by piece");
+    assert_eq!(store.aliases_of("run").unwrap(), again);
     hand.settle();
+    assert_eq!(store.aliases_of("run").unwrap(), again);
+    assert_eq!(store.alias(traces[10]).unwrap(), None);
     while hand.work() || store.inner.shared.is_removing() {}
     assert_eq!(store.aliases_of("run").unwrap(), again);
     assert_eq!(stored_aliases(&store), again.len());
+}
+
+/// Given a crash while the traces of a removed run are still in the database and it has begun anew, it has its own at the next
+/// start; and none of them where it is removed once more.
+#[tokio::test]
+async fn a_crash_leaves_a_run_that_begins_anew_its_own_traces() {
+    let dir = TempDir::new().unwrap();
+    let traces = many_traces();
+    let again = &traces[..9];
+    {
+        let (store, mut hand) = Store::by_hand(dir.path(), &options()).unwrap();
+        commit_by_hand(&store, &mut hand, of_traces("run", &traces)).await;
+        hand.settle();
+        commit_by_hand(&store, &mut hand, removing("run")).await;
+        commit_by_hand(&store, &mut hand, of_traces("run", again)).await;
+        hand.settle();
+        assert!(stored_aliases(&store) > again.len());
+    }
+    let store = open(dir.path());
+    assert_eq!(store.aliases_of("run").unwrap(), again);
+    store.commit(removing("run")).await.unwrap();
+    assert_eq!(store.aliases_of("run").unwrap(), []);
+    store.needed_from(0, u64::MAX);
+    store.close().await.unwrap();
+    assert_eq!(raw::keys(dir.path()), ["!journal", "!runs", "!schema"]);
 }
