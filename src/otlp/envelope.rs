@@ -8,6 +8,10 @@ use super::value::check_pair;
 use super::wire::{Fields, Malformed, Payload, Region, text};
 use super::{Attributes, Limits, Problem, Reason};
 
+/// Most resources and scopes of a request. Senders have one of each, a Collector one for each span of some thousands; empty ones
+/// take two bytes, and sixteen mebibytes of them a second of work without an item, which is when others may get on.
+const OUTER_MAX: u32 = 1 << 17;
+
 /// What an item has from its surroundings.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Context<'a> {
@@ -25,6 +29,8 @@ pub(super) struct Items<'a> {
     of_scope: Fields<'a>,
     context: Context<'a>,
     limits: Limits,
+    /// Resources and scopes so far.
+    outer: u32,
     /// On the way to an item; seen by whoever asks for the next one only after a panic.
     is_stepping: bool,
 }
@@ -37,6 +43,7 @@ impl<'a> Items<'a> {
             of_scope: Fields::of(&[]),
             context: Context::default(),
             limits: *limits,
+            outer: 0,
             is_stepping: false,
         }
     }
@@ -65,7 +72,19 @@ impl<'a> Items<'a> {
         }
     }
 
+    /// Counts an outer message.
+    fn enter(&mut self) -> Result<(), Problem> {
+        self.outer += 1;
+        if self.outer > OUTER_MAX {
+            return Err(Problem::Undecodable(
+                "it has more resources and scopes than a request may have",
+            ));
+        }
+        Ok(())
+    }
+
     fn enter_resource(&mut self, message: &'a [u8]) -> Result<(), Problem> {
+        self.enter()?;
         let mut resources = Fields::of(message);
         let resource = next_message(&mut resources, 1, 2)?;
         let another = next_message(&mut resources, 1, 2)?.is_some();
@@ -85,6 +104,7 @@ impl<'a> Items<'a> {
     }
 
     fn enter_scope(&mut self, message: &'a [u8]) -> Result<(), Problem> {
+        self.enter()?;
         self.context.scope_name = "";
         let mut name = Ok("");
         let mut scopes = Fields::of(message);
@@ -225,8 +245,29 @@ impl<'a> Iterator for Delimited<'a> {
 
 #[cfg(test)]
 mod tests {
-    use super::Items;
+    use super::{Items, OUTER_MAX};
     use crate::otlp::{Limits, Problem};
+
+    /// Given resources, or scopes, without an item, as many as a request may have, they are walked through; given one more, the
+    /// request cannot be decoded.
+    #[test]
+    fn outer_messages_are_counted() {
+        let most = OUTER_MAX as usize;
+        let resources = |count: usize| [0x0a, 0x00].repeat(count);
+        let scopes = |count: usize| {
+            let scopes = [0x12, 0x00].repeat(count);
+            let length = scopes.len() as u32;
+            let digits = [length, length >> 7, length >> 14].map(|digit| digit as u8);
+            let length = [digits[0] | 0x80, digits[1] | 0x80, digits[2] & 0x7f];
+            [&[0x0a][..], &length, &scopes].concat()
+        };
+        let is_refused = |request: &[u8]| {
+            let last = Items::of(request, &Limits::default()).last();
+            matches!(last, Some(Err(Problem::Undecodable(_))))
+        };
+        assert!(!is_refused(&resources(most)) && is_refused(&resources(most + 1)));
+        assert!(!is_refused(&scopes(most - 1)) && is_refused(&scopes(most)));
+    }
 
     /// Given a walk that a panic has left on the way to an item, it does not go that way again: the request cannot be
     /// decoded, and the walk ends.
