@@ -24,12 +24,12 @@ use super::rebuild::{self, Rebuilt};
 use super::snapshot::{self, SNAPSHOTS};
 use super::{Durability, Options};
 
-/// Format that this release writes, and the newest that it can read.
+/// Format that this build writes, and the newest that it can read.
 pub(super) const SCHEMA_KNOWN: u32 = 6;
 
-/// The oldest format that this release can read, which makes it the newest by opening it. In format 1, which was never
-/// released, the journal lay in sled; in format 2 the window of a state was written as records; up to format 4 the segments
-/// of the journal had no salt; up to format 5 each alert had a key of its own.
+/// The oldest format that this build can read, which makes it the newest by opening it. In format 1 the journal lay in sled; in
+/// format 2 the window of a state was written as records; up to format 4 the segments of the journal had no salt; up to format 5
+/// each alert had a key of its own.
 pub(super) const SCHEMA_OLDEST: u32 = 2;
 
 /// What stands before the number in the file that says the format.

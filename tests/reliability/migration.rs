@@ -12,7 +12,7 @@ use eddy::store::{Options, Store};
 /// The formats before the present one, as directories of `tests/store_formats`.
 const OLDER: [&str; 3] = ["2", "3", "4"];
 
-/// Where a store of every released format lies.
+/// Where a store of every supported format lies.
 pub(crate) fn formats() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/store_formats")
 }

@@ -93,7 +93,7 @@ fn a_newer_format_is_left_alone() {
     assert!(!dir.path().join("store").exists());
 }
 
-/// Given a store of a format that was never released, it is refused with both numbers and not changed.
+/// Given a store of a format that is not supported any more, it is refused with both numbers and not changed.
 #[test]
 fn a_format_that_is_too_old_is_left_alone() {
     let dir = TempDir::new().unwrap();

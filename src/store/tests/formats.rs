@@ -1,14 +1,14 @@
-//! Stores of every released format are read.
+//! Stores of every supported format are read.
 
 use super::*;
 use crate::engine::event::Body;
 use crate::engine::policy::Policy;
 use crate::engine::{Input, RunState, step};
 
-/// Given a store of every released format, and one that was just written, each shows what was put into it, and says from then
+/// Given a store of every supported format, and one that was just written, each shows what was put into it, and says from then
 /// on that it has the newest format.
 #[tokio::test]
-async fn every_released_format_is_read() {
+async fn every_supported_format_is_read() {
     let new = TempDir::new().unwrap();
     let store = open(new.path());
     fill(&store).await;
