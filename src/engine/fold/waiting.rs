@@ -165,7 +165,8 @@ impl Fold {
         let newest = self.recent.back();
         let by_tool = |mark: &CallMark| {
             let mut tools = self.tools.iter();
-            tools.any(|tool| is_for_waiting(tool) && text_hash(tool) == mark.tool)
+            let tool = tools.find(|tool| text_hash(tool) == mark.tool);
+            tool.is_some_and(|tool| is_for_waiting(tool))
         };
         newest.is_some_and(|mark| {
             does_nothing_but_wait(&mark.sample, mark.input_bytes) || by_tool(mark)
