@@ -106,13 +106,13 @@ impl Window {
         self.unpack(0..self.len())
     }
 
-    /// The report at a place.
     /// Whether a report is of this trace.
     pub(crate) fn has_trace(&self, trace: TraceId) -> bool {
         let mut cards = self.cards.iter();
         cards.any(|card| self.traces.get(card.trace) == trace)
     }
 
+    /// The report at a place.
     pub(crate) fn event(&self, place: usize) -> Event {
         self.read(place, &mut Reader::new(&[]))
     }
