@@ -521,14 +521,18 @@ async fn each_alert_has_a_time_of_its_own() {
         }
     }
     assert!(ages.iter().all(|age| *age >= 320), "{ages:?}");
+    let tries = receiver.batches().len();
     receiver.set_down(false);
+    published.push(Instant::now());
+    publish(&store, vec![alert(published.len() as u64, 1)]).await;
     settled(&exporters).await;
-    let arrived = receiver.batches().pop().expect("a batch");
-    let expected = ages.len() as u64 + 1..=published.len() as u64;
-    assert_eq!(arrived, expected.map(|id| (id, 1)).collect::<Vec<_>>());
     let shown = progress(&exporters);
-    assert_eq!((shown.failed, shown.superseded), (ages.len() as u64, 0));
-    assert!(shown.sent >= 2, "{shown:?}");
+    // On a busy machine others may have been past their time just then.
+    assert!(shown.failed as usize >= ages.len());
+    let in_time = shown.failed + 1..=published.len() as u64;
+    let arrived = receiver.batches()[tries..].concat();
+    assert_eq!(arrived, in_time.map(|id| (id, 1)).collect::<Vec<_>>());
+    assert_eq!((shown.sent, shown.superseded), (arrived.len() as u64, 0));
 }
 
 // Given a receiver that lets batches pass their longest time again and again for one reason; the log tells of each time how many
