@@ -19,7 +19,7 @@ use super::DemoArgs;
 use super::failure::{Failure, answer};
 use super::render::table::runs_table;
 use super::render::text::{Look, Paint};
-use super::serve::{agents_setting, multithreaded, start, until_stopped};
+use super::serve::{agents_setting, exports, multithreaded, start, until_stopped};
 use crate::config::{self, Flag, Settings, Sources};
 use crate::daemon::Daemon;
 use crate::export::Exporters;
@@ -225,31 +225,32 @@ async fn shown(daemon: &Daemon) {
 
 fn what_now(look: Look, daemon: &Daemon) -> String {
     let api = daemon.api();
-    let strong = |text: String| look.paint(Paint::Strong, &text);
+    let command = |text: String| format!("    {}\n", look.paint(Paint::Strong, &text));
+    let agent = |address, protocol| exports(look, &agents_setting("http", address, protocol));
     let steps = [
         (
             "Why is a run stuck, and what to try? With an id of the table:",
-            format!("eddy run RUN --api {api}"),
+            command(format!("eddy run RUN --api {api}")),
         ),
         (
             "The warnings again, and new ones as they come:",
-            format!("eddy tail --after 0 --api {api}"),
+            command(format!("eddy tail --after 0 --api {api}")),
         ),
         (
             "An agent of your own, started in a shell with:",
-            agents_setting("http", daemon.otlp_grpc(), "grpc"),
+            agent(daemon.otlp_grpc(), "grpc"),
         ),
     ];
     let http = daemon.otlp_http().map(|address| {
         (
             "An agent that speaks OTLP over HTTP only:",
-            agents_setting("http", address, "http/protobuf"),
+            agent(address, "http/protobuf"),
         )
     });
     let mut text =
         "\nThe daemon of this demo serves on until Ctrl-C. From another terminal:\n".to_owned();
-    for (what, command) in steps.into_iter().chain(http) {
-        let _ = write!(text, "\n  {what}\n    {}\n", strong(command));
+    for (what, commands) in steps.into_iter().chain(http) {
+        let _ = write!(text, "\n  {what}\n{commands}");
     }
     text.push_str("\nWithout `demo`, `eddy` starts a daemon that remembers; `eddy --help` shows the rest.\n\n");
     text

@@ -167,7 +167,7 @@ fn door(address: SocketAddr, speaks: &str, lock: &Lock) -> String {
 
 /// What to set for an agent, so that its telemetry comes in.
 fn ways_in(look: Look, daemon: &Daemon, settings: &Settings) -> String {
-    let mut commands = String::new();
+    let mut ways = Vec::new();
     let (mut with_token, mut with_certificate) = ("", "");
     for (lock, address, protocol) in [
         (&settings.otlp_grpc_lock, Some(daemon.otlp_grpc()), "grpc"),
@@ -179,29 +179,40 @@ fn ways_in(look: Look, daemon: &Daemon, settings: &Settings) -> String {
     ] {
         let Some(address) = address else { continue };
         let scheme = if lock.tls.is_some() { "https" } else { "http" };
-        let mut command = agents_setting(scheme, address, protocol);
+        let mut variables = agents_setting(scheme, address, protocol).to_vec();
         if lock.asks_for_token() {
             // OpenTelemetry asks for blanks in this variable to be written so.
-            command.push_str(" OTEL_EXPORTER_OTLP_HEADERS=authorization=Bearer%20TOKEN");
+            variables.push("OTEL_EXPORTER_OTLP_HEADERS=authorization=Bearer%20TOKEN".to_owned());
             with_token = ", with a token of the address in the place of TOKEN";
         }
         if lock.asks_for_certificate() {
-            command.push_str(
-                " OTEL_EXPORTER_OTLP_CLIENT_CERTIFICATE=CERT OTEL_EXPORTER_OTLP_CLIENT_KEY=KEY",
-            );
+            variables.push("OTEL_EXPORTER_OTLP_CLIENT_CERTIFICATE=CERT".to_owned());
+            variables.push("OTEL_EXPORTER_OTLP_CLIENT_KEY=KEY".to_owned());
             with_certificate = ", with files of the agent's own in the places of CERT and KEY";
         }
-        let _ = writeln!(commands, "    {}", look.paint(Paint::Strong, &command));
+        ways.push(exports(look, &variables));
     }
-    format!("\n  Point an agent here{with_token}{with_certificate}:\n\n{commands}")
+    let ways = ways.join("  or\n");
+    format!("\n  Point an agent here{with_token}{with_certificate}:\n\n{ways}\n")
 }
 
-/// What an agent's owner types, to have its telemetry sent to that address.
-pub(super) fn agents_setting(scheme: &str, address: SocketAddr, protocol: &str) -> String {
+/// What an agent's owner sets, to have its telemetry sent to that address.
+pub(super) fn agents_setting(scheme: &str, address: SocketAddr, protocol: &str) -> [String; 2] {
     let address = reachable(address);
-    format!(
-        "export OTEL_EXPORTER_OTLP_ENDPOINT={scheme}://{address} OTEL_EXPORTER_OTLP_PROTOCOL={protocol}"
-    )
+    [
+        format!("OTEL_EXPORTER_OTLP_ENDPOINT={scheme}://{address}"),
+        format!("OTEL_EXPORTER_OTLP_PROTOCOL={protocol}"),
+    ]
+}
+
+/// Variables as a shell sets them, one a line, so that none is broken on a narrow page.
+pub(super) fn exports(look: Look, variables: &[String]) -> String {
+    let mut lines = String::new();
+    for variable in variables {
+        let command = look.paint(Paint::Strong, &format!("export {variable}"));
+        let _ = writeln!(lines, "    {command}");
+    }
+    lines
 }
 
 #[cfg(test)]

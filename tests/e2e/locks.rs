@@ -178,12 +178,12 @@ fn the_start_says_where_a_token_is_asked_for() {
     ] {
         assert_eq!(line(part).contains("asks for a token"), is_locked, "{said}");
     }
-    let header = " OTEL_EXPORTER_OTLP_HEADERS=authorization=Bearer%20TOKEN";
-    assert!(line("PROTOCOL=grpc").ends_with(header), "{said}");
-    assert!(
-        line("PROTOCOL=http/protobuf").ends_with("protobuf"),
-        "{said}"
-    );
+    let header = "export OTEL_EXPORTER_OTLP_HEADERS=authorization=Bearer%20TOKEN";
+    let grpc = format!("export OTEL_EXPORTER_OTLP_PROTOCOL=grpc\n    {header}\n");
+    assert!(said.contains(&grpc), "{said}");
+    assert_eq!(said.matches(header).count(), 1, "{said}");
+    let mut commands = said.lines().filter(|line| line.contains("export "));
+    assert!(commands.all(|line| line.len() <= 80), "{said}");
     assert!(line("Point an agent here").contains("TOKEN"), "{said}");
     assert!(!said.contains("s3cret"), "{said}");
 }
