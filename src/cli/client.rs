@@ -253,7 +253,8 @@ impl Client {
         let Some(text) = refusal(&body) else {
             let address = self.address();
             return Err(Unanswered::Refused(format!(
-                "what answers at {address} does not seem to be Eddy: {status}"
+                "what answers at {address} does not seem to be Eddy's API ({status}): is that its address (`service.api.endpoint`), \
+                 and not one for telemetry?"
             )));
         };
         Err(match status {
@@ -275,6 +276,13 @@ impl Client {
                 "what answers at {address} does not speak TLS: say `--api {}`",
                 self.base.as_str().replacen("https", "http", 1)
             ),
+            // What `openssl req -x509` makes where nothing is said.
+            Some(rustls::Error::InvalidCertificate(_)) if cause.contains("CaUsedAsEndEntity") => {
+                format!(
+                    "the certificate shown at {address} is that of an authority, which cannot be a server's as well: make one \
+                 without `CA:TRUE` (openssl: `-addext basicConstraints=critical,CA:FALSE`)"
+                )
+            }
             Some(rustls::Error::InvalidCertificate(_)) => format!(
                 "the certificate shown at {address} is not trusted ({cause}): name a file with that of its authority with \
                  `--ca-file FILE`"
@@ -514,6 +522,31 @@ mod tests {
         };
         let ((), read) = tokio::join!(answering, reading);
         assert_eq!(read, "data: at last\n\n");
+    }
+
+    /// Given an address of Eddy that is for telemetry, or one of another program, it is said that it is not the API's.
+    #[tokio::test]
+    async fn what_is_not_the_api_is_named() {
+        for answer in [
+            "HTTP/1.1 404 Not Found\r\ncontent-length: 11\r\n\r\n{\"code\":12}",
+            "HTTP/1.1 415 Unsupported Media Type\r\ncontent-length: 0\r\n\r\n",
+        ] {
+            let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+            let client = client(listener.local_addr().unwrap().to_string());
+            let answering = async {
+                let (mut peer, _) = listener.accept().await.unwrap();
+                let _ = peer.read(&mut [0; 1024]).await.unwrap();
+                peer.write_all(answer.as_bytes()).await.unwrap();
+                peer
+            };
+            let asking = client.get::<serde_json::Value>(&["v1", "runs"], &[]);
+            let (_peer, asked) = tokio::join!(answering, asking);
+            let Err(Unanswered::Refused(why)) = asked else {
+                panic!("{asked:?}");
+            };
+            let expected = "and not one for telemetry?";
+            assert!(why.contains("(4") && why.ends_with(expected), "{why}");
+        }
     }
 
     /// Given a scheme that is not the daemon's, it is said which is wrong, and what to say in its place.

@@ -282,6 +282,28 @@ fn certificates_are_shown() {
     assert_eq!(runs(&["--cert-file", &certificate]).status.code(), Some(2));
 }
 
+/// Given a certificate that issued itself as an authority, which the client cannot take for a server's, it is said how to make
+/// one that serves.
+#[test]
+fn an_authority_is_no_server() {
+    let (certificate, key) = (fixture("itself.crt"), fixture("itself.key"));
+    let (_directory, daemon) = configured(&format!(
+        "service: {{api: {{tls: {{cert_file: {}, key_file: {}}}}}}}\n",
+        certificate.display(),
+        key.display()
+    ));
+    let api = format!("https://localhost:{}", daemon.api.port());
+    let mut command = eddy();
+    command.args(["runs", "--api", &api, "--ca-file"]);
+    let refused = command.arg(&certificate).output();
+    let refused = refused.expect("the program starts");
+    let said = String::from_utf8_lossy(&refused.stderr);
+    assert!(
+        !refused.status.success() && said.contains("basicConstraints"),
+        "{said}"
+    );
+}
+
 /// Given receivers behind the daemon with certificates of an authority that this machine does not trust, what is passed on
 /// gets there where the settings name the authority, over gRPC and over HTTP.
 #[test]
