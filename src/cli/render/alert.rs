@@ -88,9 +88,9 @@ impl Feed {
     }
 
     /// The alert as the reader should see it. What several rules see is one incident, and one warning speaks for it: the
-    /// first that comes, until a graver one does, or one that costs more. It is a block when it is new to the reader, set
-    /// apart by an empty line, then a line each time it changes; the others of the incident are not shown (the run's page has
-    /// them all) and the answer is empty. Ends with a line break.
+    /// first that comes, until a graver one does, or one that costs more. It is a block when the incident is new to the reader
+    /// or has become graver, set apart by an empty line, then a line each time it changes, or another one speaks for it; the
+    /// others of the incident are not shown (the run's page has them all) and the answer is empty. Ends with a line break.
     pub fn show(&mut self, alert: &AlertJson) -> String {
         let (is_block, text) = self.text(alert);
         if text.is_empty() {
@@ -116,6 +116,9 @@ impl Feed {
             _ if is_over => return (false, String::new()),
             Some(before) if leads => (false, update_line(self.look, alert, &before.severity)),
             Some(before) if !before.yields_to(warning) => return (false, String::new()),
+            Some(before) if !before.is_over && before.severity == warning.severity => {
+                (false, update_line(self.look, alert, &before.severity))
+            }
             _ => (true, alert_block(self.look, alert, &self.connection)),
         };
         self.remember(warning, is_over);
@@ -296,7 +299,8 @@ mod tests {
         }
     }
 
-    // Given another warning of the same incident that costs more; it is shown, and speaks for the incident from then on.
+    // Given another warning of the same incident that costs more; it speaks for the incident from then on, in a line, since the
+    // reader knows the incident.
     #[test]
     fn what_costs_more_takes_the_lead() {
         let mut feed = Feed::new(plain(140), String::new());
@@ -306,8 +310,9 @@ mod tests {
         other.warning.id = "1111111111111111".to_owned();
         assert_eq!(feed.show(&other), "");
         other.warning.penalty += 5;
-        assert!(feed.show(&other).starts_with("\n▌ WARNING"));
+        assert!(feed.show(&other).starts_with("\n▌↑ WARNING"));
         assert_eq!(feed.show(&first), "");
+        assert!(feed.show(&other).starts_with("▌↑ WARNING"));
     }
 
     // Given a warning that grows, gets worse, ends and holds again; it is a block once, then lines, and a block again.
