@@ -236,7 +236,7 @@ fn period(first: Option<&str>, last: Option<&str>) -> String {
     format!(
         "{start} – {until}{} ({})",
         clock(Some(last)),
-        short_time(long.as_secs())
+        short_time(long.as_secs().max(1))
     )
 }
 
@@ -335,6 +335,20 @@ run 4bf92f3577b34da6a3ce929d0e0e4736  LIKELY STUCK  score 45
 No warnings
 ";
         assert_eq!(run_page(plain(100), &run), expected);
+    }
+
+    // Given moments on both sides of a second's end; no time shown beside them denies that.
+    #[test]
+    fn a_period_says_how_long() {
+        for (first, last, expected) in [
+            ("09:00:01.9", "09:00:02.1", "09:00:01Z – 09:00:02Z (1 s)"),
+            ("09:00:01.1", "09:00:01.9", "09:00:01Z"),
+            ("09:00:01.1", "09:01:41.9", "09:00:01Z – 09:01:41Z (1 min)"),
+        ] {
+            let at = |time: &str| Some(format!("2026-03-01T{time}Z"));
+            let shown = period(at(first).as_deref(), at(last).as_deref());
+            assert_eq!(shown, format!("2026-03-01 {expected}"));
+        }
     }
 
     // Given names that would steer the terminal; they are shown.
