@@ -55,7 +55,9 @@ pub fn is_unbegun(dir: &Path) -> Result<bool, StoreError> {
 /// When a part of `from` holds no store of a known format, when `to` holds something, when a journal has gaps that no snapshot
 /// bridges, and those of the file system. What was copied until then is removed.
 pub fn copy(from: &Path, to: &Path, parts: &[PathBuf]) -> Result<Vec<Copied>, StoreError> {
-    for from in parts.iter().map(|part| from.join(part)) {
+    // To join nothing to a path is to put a slash behind it, which is not for people.
+    let store = |part| from.join(part).components().collect::<PathBuf>();
+    for from in parts.iter().map(store) {
         if open::said_format(&from)?.is_none() {
             let error = io::Error::new(io::ErrorKind::NotFound, "there is no store of eddy");
             return Err(StoreError::io("cannot copy", from, error));

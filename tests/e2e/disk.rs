@@ -587,6 +587,18 @@ fn a_tenant_without_anything_is_left_out_of_a_backup() {
     fs::write(journal.join("00000001.log"), "something").expect("it can be written");
     let (is_saved, said) = save();
     assert!(!is_saved && said.contains("no store of eddy"), "{said}");
+
+    // A directory that is no store is named as it was given.
+    let elsewhere = directory.path().join("elsewhere");
+    let mut backup = eddy();
+    backup
+        .arg("backup")
+        .arg(&copy)
+        .arg("--data-dir")
+        .arg(&elsewhere);
+    let said = String::from_utf8(backup.output().expect("it runs").stderr).expect("text");
+    let expected = format!("cannot copy {}: there is no store", elsewhere.display());
+    assert!(said.contains(&expected), "{said}");
 }
 
 /// Given a daemon under load, a copy made beside it holds everything that was acknowledged before, and is a data directory
