@@ -19,7 +19,7 @@ use crate::engine::event::{
 };
 use crate::engine::policy::{Policy, ToolSettings};
 
-use super::{ended, fingerprint, tool_names, value};
+use super::{ended, fingerprint, tool_names, usage, value};
 
 /// Longest line, in bytes: a thousand calls with results of a hundred kilobytes each still fit.
 const LINE_BYTES_MAX: u64 = 128 * 1024 * 1024;
@@ -331,8 +331,8 @@ impl Told<'_> {
             }
             None => (None, None),
         };
+        let brought = result.as_deref().unwrap_or_default();
         let call = Body::ToolCall(ToolCall {
-            tool: value::name(tool),
             call_id: call_id.map(|id| value::id_hash(&[id.as_bytes()])),
             input: self.input(&how),
             output: result.as_deref().map_or(Recorded::NotRecorded, |json| {
@@ -345,15 +345,7 @@ impl Told<'_> {
             } else {
                 told
             },
-            hands_off: tool_names::hands_off(tool),
-            manner: fingerprint::manner(&how, tool, tool_names::manner(tool), arguments),
-            guarded: None,
-            traits: fingerprint::traits(
-                &how,
-                tool,
-                arguments,
-                result.as_deref().unwrap_or_default(),
-            ),
+            ..fingerprint::call(&how, tool, arguments, brought)
         });
         let handoff = receiver.map(|to| {
             Body::Handoff(Handoff {
@@ -387,7 +379,7 @@ impl Told<'_> {
         ModelCall {
             // The format does not tell tokens read from tokens written; their sum is what counts.
             input_tokens: self.tokens.unwrap_or(0),
-            cost_microusd: self.cost_usd.map(|usd| (usd * 1e6).round() as u64),
+            cost_microusd: self.cost_usd.and_then(usage::microusd),
             answer,
             error: self.failure(),
             ..ModelCall::default()

@@ -4,11 +4,11 @@
 //! (attocode's page *Loop Detection*, *Fingerprinting Details*); a shell command that only reads one file is known by that
 //! file, whichever program reads it. What a command does is in `shell`. Nothing of a value leaves this file but a hash.
 
-use crate::engine::event::{Command, Manner, Traits};
+use crate::engine::event::{Command, Manner, ToolCall, Traits};
 use crate::engine::policy::ToolSettings;
 
-use super::shell;
 use super::value::{self, hash};
+use super::{shell, tool_names};
 
 /// Arguments that say what a call is about.
 const MAIN: [&str; 10] = [
@@ -47,6 +47,18 @@ const SHELLS: [&str; 17] = [
 
 /// Tools whose only work is to run tests, in lower case.
 const TESTERS: [&str; 5] = ["run_tests", "run_test", "runtests", "test", "pytest"];
+
+/// A call of a tool as far as its name, its arguments and its result tell what it does; what was sent and what came of it is left
+/// out. A text that is absent is empty.
+pub(super) fn call(how: &ToolSettings<'_>, tool: &str, arguments: &str, result: &str) -> ToolCall {
+    ToolCall {
+        tool: value::name(tool),
+        hands_off: tool_names::hands_off(tool),
+        manner: manner(how, tool, tool_names::manner(tool), arguments),
+        traits: traits(how, tool, arguments, result),
+        ..ToolCall::default()
+    }
+}
 
 /// What arguments and result tell; a text that is absent is empty. Results may stand in quotes, as JSON text.
 pub(super) fn traits(how: &ToolSettings<'_>, tool: &str, arguments: &str, result: &str) -> Traits {

@@ -38,7 +38,6 @@ pub fn tool_call(told: &Told<'_>, how: &ToolSettings<'_>, keep_result: bool) -> 
     let (output, error, result) = outcome(told, how, keep_result);
     let call_id = told.call_id.filter(|id| !id.is_empty());
     ToolCall {
-        tool: value::name(told.tool),
         call_id: call_id.map(|id| value::id_hash(&[id.as_bytes()])),
         input: told
             .arguments
@@ -46,10 +45,7 @@ pub fn tool_call(told: &Told<'_>, how: &ToolSettings<'_>, keep_result: bool) -> 
             .map_or(Recorded::NotRecorded, |json| value::input_json(how, json)),
         output,
         error,
-        hands_off: tool_names::hands_off(told.tool),
-        manner: fingerprint::manner(how, told.tool, tool_names::manner(told.tool), arguments),
-        traits: fingerprint::traits(how, told.tool, arguments, result),
-        guarded: None,
+        ..fingerprint::call(how, told.tool, arguments, result)
     }
 }
 

@@ -129,6 +129,11 @@ fn cost(facts: &Facts<'_>) -> Option<u64> {
         let dollars = |name| value::member(details, &[name])?.parse::<f64>().ok();
         dollars("total").or_else(|| Some(dollars("input")? + dollars("output")?))
     })?;
+    microusd(dollars)
+}
+
+/// Dollars in millionths; `None` where they are less than nothing, or no number.
+pub(super) fn microusd(dollars: f64) -> Option<u64> {
     (dollars >= 0.0).then(|| (dollars * 1e6).round() as u64)
 }
 

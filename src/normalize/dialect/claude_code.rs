@@ -28,7 +28,7 @@ use crate::engine::policy::{Policy, ToolSettings};
 use crate::normalize::facts::Slot;
 use crate::normalize::reading::Reading;
 use crate::normalize::records::{Record, count, flag, id, json, pick, text};
-use crate::normalize::{Outcome, Report, fingerprint, tool_names, value};
+use crate::normalize::{Outcome, Report, fingerprint, tool_names, usage, value};
 use crate::otlp::{Attributes, LogView, ValueView};
 
 /// Tools that run a shell command.
@@ -317,8 +317,7 @@ fn model_record(record: &mut Record<'_, '_>) {
         ValueView::Str(usd) => usd.trim().parse().ok(),
         _ => None,
     };
-    let dollars = dollars.filter(|usd| *usd >= 0.0);
-    model.cost_microusd = count(micros).or(dollars.map(|usd| (usd * 1e6).round() as u64));
+    model.cost_microusd = count(micros).or_else(|| usage::microusd(dollars?));
     let sequence = count(sequence).unwrap_or(0).to_le_bytes();
     let time = record.time_ns().to_le_bytes();
     record.tell_finished(

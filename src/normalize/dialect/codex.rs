@@ -17,7 +17,7 @@ use std::borrow::Cow;
 use crate::engine::event::{Body, Failure, ModelCall, Recorded, ToolCall};
 use crate::engine::policy::{Policy, ToolSettings};
 use crate::normalize::records::{Record, count, flag, id, json, pick, text};
-use crate::normalize::{Outcome, Report, fingerprint, shell, tool_names, value};
+use crate::normalize::{Outcome, Report, fingerprint, shell, value};
 use crate::otlp::LogView;
 
 /// Reads one log record.
@@ -60,21 +60,13 @@ fn tool(record: &mut Record<'_, '_>) {
     let command = command(&given);
     let error = failure(flag(success), &command, printed.as_ref());
     let how = record.how(tool);
+    let body = printed.as_ref().map_or("", |printed| printed.body);
+    let call = fingerprint::call(&how, tool, &given, body);
     let call = ToolCall {
-        tool: value::name(tool),
-        call_id: None,
-        guarded: None,
-        traits: fingerprint::traits(
-            &how,
-            tool,
-            &given,
-            printed.as_ref().map_or("", |printed| printed.body),
-        ),
         input: value::input_of(&how, arguments),
         output: printed.map_or(Recorded::NotRecorded, |printed| printed.output(&how)),
         error,
-        hands_off: tool_names::hands_off(tool),
-        manner: fingerprint::manner(&how, tool, tool_names::manner(tool), &given),
+        ..call
     };
     let duration_ms = count(duration).unwrap_or(0);
     record.tell_finished_call(b"tool_result", id(call_id), duration_ms, call);

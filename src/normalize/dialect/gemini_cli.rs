@@ -25,7 +25,7 @@ use crate::engine::policy::Policy;
 use crate::normalize::facts::Slot;
 use crate::normalize::reading::{Reading, json_text, member_text};
 use crate::normalize::records::{Record, count, flag, json, pick, text};
-use crate::normalize::{Outcome, Report, fingerprint, shell, tool_names, value};
+use crate::normalize::{Outcome, Report, fingerprint, shell, value};
 use crate::otlp::{LogView, ValueView};
 
 /// Reads one span.
@@ -93,30 +93,18 @@ fn tool_span(reading: &mut Reading<'_, '_>) {
         .or_else(|| failure(&answer, &command, printed.as_ref()));
     let arguments = value::member(&request, &["args"]);
     let how = reading.policy.tool(tool, reading.agent.as_deref());
+    let body = printed.as_ref().map_or("", |printed| &*printed.body);
+    let call = fingerprint::call(&how, tool, arguments.unwrap_or_default(), body);
     reading.tell(Body::ToolCall(ToolCall {
-        tool: value::name(tool),
         call_id: facts
             .id(Slot::CallId)
             .map(|id| value::id_hash(&[id.as_bytes()])),
         input: arguments.map_or(Recorded::NotRecorded, |json| value::input_json(&how, json)),
-        guarded: None,
-        traits: fingerprint::traits(
-            &how,
-            tool,
-            arguments.unwrap_or_default(),
-            printed.as_ref().map_or("", |printed| &*printed.body),
-        ),
         output: printed.map_or(Recorded::NotRecorded, |printed| {
             value::output_of(&how, ValueView::Str(&printed.body))
         }),
         error,
-        hands_off: tool_names::hands_off(tool),
-        manner: fingerprint::manner(
-            &how,
-            tool,
-            tool_names::manner(tool),
-            arguments.unwrap_or_default(),
-        ),
+        ..call
     }));
 }
 
@@ -212,15 +200,9 @@ fn tool_record(record: &mut Record<'_, '_>) {
     };
     let how = record.how(tool);
     let call = ToolCall {
-        tool: value::name(tool),
-        call_id: None,
         input: value::input_of(&how, arguments),
-        output: Recorded::NotRecorded,
         error,
-        hands_off: tool_names::hands_off(tool),
-        manner: fingerprint::manner(&how, tool, tool_names::manner(tool), &input),
-        guarded: None,
-        traits: fingerprint::traits(&how, tool, &input, ""),
+        ..fingerprint::call(&how, tool, &input, "")
     };
     let duration_ms = count(duration).unwrap_or(0);
     record.tell_finished_call(b"tool_call", None, duration_ms, call);
