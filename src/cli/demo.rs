@@ -15,11 +15,11 @@ use opentelemetry_proto::tonic::trace::v1::Span;
 use prost::Message;
 use tonic::transport::Channel;
 
-use super::DemoArgs;
 use super::failure::{Failure, answer};
 use super::render::table::runs_table;
 use super::render::text::{Look, Paint};
-use super::serve::{agents_setting, exports, multithreaded, start, until_stopped};
+use super::serve::{agents_setting, exports, start, until_stopped};
+use super::{DemoArgs, multithreaded};
 use crate::config::{self, Flag, Settings, Sources};
 use crate::daemon::Daemon;
 use crate::export::Exporters;

@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::{Args, Parser, Subcommand};
+use tokio::runtime;
 
 use crate::config::profile::Name;
 use crate::config::{Flag, Sources};
@@ -321,12 +322,23 @@ pub fn run() -> ExitCode {
 
 /// Runs a future on a runtime of this thread alone.
 fn blocking<T>(future: impl Future<Output = Result<T, Failure>>) -> Result<T, Failure> {
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()
-        .map_err(|error| Failure::Other(format!("starting the runtime: {error}")))?;
+    on(&mut runtime::Builder::new_current_thread(), future)
+}
+
+/// Runs a future on a runtime of as many threads as there are cores.
+fn multithreaded<T>(future: impl Future<Output = Result<T, Failure>>) -> Result<T, Failure> {
+    on(&mut runtime::Builder::new_multi_thread(), future)
+}
+
+fn on<T>(
+    runtime: &mut runtime::Builder,
+    future: impl Future<Output = Result<T, Failure>>,
+) -> Result<T, Failure> {
+    let runtime = runtime.enable_all().build();
+    let runtime =
+        runtime.map_err(|error| Failure::Other(format!("starting the runtime: {error}")))?;
     let outcome = runtime.block_on(future);
-    // The name of a host may still be looked up for somebody who has given up.
+    // Whatever still waits for a disk, for the name of a host or for somebody who reads a pipe has had its time.
     runtime.shutdown_background();
     outcome
 }

@@ -4,10 +4,10 @@ use std::fmt::Write as _;
 use std::io;
 use std::net::SocketAddr;
 
-use super::ServeArgs;
 use super::failure::{Failure, remark};
 use super::reload::Reloader;
 use super::render::text::{Look, Paint};
+use super::{ServeArgs, multithreaded};
 use crate::config::{self, LogFormat, Settings};
 use crate::daemon::{Daemon, reachable};
 use crate::door::Lock;
@@ -30,20 +30,6 @@ pub(super) fn run(args: &ServeArgs) -> Result<(), Failure> {
         }
         until_stopped(daemon, &settings, Some(reloader)).await
     })
-}
-
-/// Runs a future on a runtime of as many threads as there are cores.
-pub(super) fn multithreaded<T>(
-    future: impl Future<Output = Result<T, Failure>>,
-) -> Result<T, Failure> {
-    let runtime = tokio::runtime::Builder::new_multi_thread()
-        .enable_all()
-        .build()
-        .map_err(|error| Failure::Other(format!("starting the runtime: {error}")))?;
-    let outcome = runtime.block_on(future);
-    // Whatever still waits for a disk or for somebody who reads a pipe has had its time, and may wait for ever.
-    runtime.shutdown_background();
-    outcome
 }
 
 pub(super) async fn start(settings: &Settings) -> Result<Daemon, Failure> {
