@@ -29,6 +29,8 @@ mod samples;
 mod scripted;
 mod settings;
 mod terminal;
+#[cfg(test)]
+mod tests;
 pub mod traces;
 mod verdicts;
 mod webhook;

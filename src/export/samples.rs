@@ -1,6 +1,7 @@
-//! What the tests of this room share: alerts, a store with alerts in it, and waiting for a condition.
+//! What the tests of this room share: alerts, a store with alerts in it, waiting for a condition, and what is logged.
 
 use std::path::Path;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use crate::engine::event::{SpanId, TraceId};
@@ -96,4 +97,49 @@ pub(super) async fn wait_for(what: &str, mut condition: impl FnMut() -> bool) {
         tokio::time::sleep(Duration::from_millis(1)).await;
     }
     panic!("waited in vain: {what}");
+}
+
+/// What the exporters of a test log.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Log(Arc<Mutex<Vec<u8>>>);
+
+impl Log {
+    /// Takes in what this thread logs, as long as the guard is held.
+    pub(super) fn read(&self) -> tracing::subscriber::DefaultGuard {
+        let log = self.clone();
+        let lines = tracing_subscriber::fmt()
+            .json()
+            .with_writer(move || log.clone());
+        tracing::subscriber::set_default(lines.finish())
+    }
+
+    /// The fields of each line.
+    pub(super) fn lines(&self) -> Vec<serde_json::Value> {
+        let text = String::from_utf8(self.0.lock().expect("no panic").clone()).expect("UTF-8");
+        let lines = text.lines().map(|line| {
+            let line: serde_json::Value = serde_json::from_str(line).expect("JSON");
+            line["fields"].clone()
+        });
+        lines.collect()
+    }
+
+    /// How many alerts each line says are given up.
+    pub(super) fn losses(&self) -> Vec<u64> {
+        self.lines()
+            .iter()
+            .filter(|fields| fields["message"].to_string().contains("given up"))
+            .map(|fields| fields["alerts"].as_u64().expect("a number"))
+            .collect()
+    }
+}
+
+impl std::io::Write for Log {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        self.0.lock().expect("no panic").extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
 }

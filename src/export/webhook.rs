@@ -203,8 +203,7 @@ mod tests {
     use tokio_util::sync::CancellationToken;
 
     use super::*;
-    use crate::export::samples::{alert, publish, resolved, store, wait_for};
-    use crate::export::scripted::Log;
+    use crate::export::samples::{Log, alert, publish, resolved, store, wait_for};
     use crate::export::{ExporterSettings, Kind, LOG_EVERY, Retry, SEND_TIMEOUT, Secret, start};
 
     /// A receiver that answers everything in one way and keeps what it was sent.

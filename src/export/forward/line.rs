@@ -257,7 +257,7 @@ impl Record {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::export::scripted::Log;
+    use crate::export::samples::Log;
 
     // Given a request that waits to be sent again, another's loss within the same minute is told of all the same, and counted.
     #[test]
