@@ -21,14 +21,12 @@
 
 use std::borrow::Cow;
 
-use crate::engine::event::{
-    AgentSpan, Answer, Body, Failure, ModelCall, Recorded, RunEnd, ToolCall, Traits,
-};
+use crate::engine::event::{AgentSpan, Answer, Body, ModelCall, Recorded, RunEnd, ToolCall};
 use crate::engine::policy::{Policy, ToolSettings};
 use crate::normalize::facts::Slot;
 use crate::normalize::reading::Reading;
 use crate::normalize::records::{Record, count, flag, id, json, pick, text};
-use crate::normalize::{Outcome, Report, fingerprint, tool_names, usage, value};
+use crate::normalize::{Outcome, Report, fingerprint, usage, value};
 use crate::otlp::{Attributes, LogView, ValueView};
 
 /// Tools that run a shell command.
@@ -82,9 +80,9 @@ fn tool_span(reading: &mut Reading<'_, '_>) {
     );
     let tool = reading.facts.text(Slot::ToolName).unwrap_or_default();
     let how = reading.policy.tool(tool, reading.agent.as_deref());
-    let input = match text(command) {
-        Some(command) if SHELLS.contains(&tool) => shell_input(&how, command),
-        _ => unknown(),
+    let call = match text(command) {
+        Some(command) if SHELLS.contains(&tool) => shell_call(&how, tool, command),
+        _ => call(&how, tool, None),
     };
     let printed = span.events.iter().find(|event| event.name == "tool.output");
     let output = printed.map_or(Recorded::NotRecorded, |event| {
@@ -96,8 +94,12 @@ fn tool_span(reading: &mut Reading<'_, '_>) {
     });
     let error = reading.failure();
     let call_id = id(call_id);
-    let mut call = call(tool, input, output, error);
-    call.call_id = call_id.map(|id| value::id_hash(&[id.as_bytes()]));
+    let call = ToolCall {
+        call_id: call_id.map(|id| value::id_hash(&[id.as_bytes()])),
+        output,
+        error,
+        ..call
+    };
     reading.tell_at(span.end_ns, Body::ToolCall(call));
     if let (Some(to), Some(call_id)) = (text(subagent), call_id) {
         reading.tell_named(delegation_id(call_id), delegation(to));
@@ -109,10 +111,11 @@ fn execution(reading: &mut Reading<'_, '_>) {
     let Some(call_id) = id(call_id) else {
         return;
     };
-    let error = reading.failure();
-    let nothing = Recorded::NotRecorded;
-    let mut call = call("", unknown(), nothing, error);
-    call.call_id = Some(value::id_hash(&[call_id.as_bytes()]));
+    let call = ToolCall {
+        call_id: Some(value::id_hash(&[call_id.as_bytes()])),
+        error: reading.failure(),
+        ..ToolCall::default()
+    };
     reading.tell(Body::ToolCall(call));
 }
 
@@ -157,17 +160,13 @@ fn tool_record(record: &mut Record<'_, '_>) {
     // Long texts are cut off in the input: how long it was, is told.
     let size = count(input_size).unwrap_or(0);
     let whole = input.filter(|input| input.len() as u64 >= size);
-    let (mut given, traits) = arguments(&how, tool, whole, parameters.as_deref());
-    if given == Recorded::NotRecorded && input.is_some() {
-        given = Recorded::Redacted;
+    let mut call = recorded_call(&how, tool, whole, parameters.as_deref());
+    if call.input == Recorded::NotRecorded && input.is_some() {
+        call.input = Recorded::Redacted;
     }
+    call.output = output;
+    call.error = failed.then(|| value::failure(reason));
     let call_id = id(call_id);
-    let call = call(
-        tool,
-        (given, traits),
-        output,
-        failed.then(|| value::failure(reason)),
-    );
     let duration_ms = count(duration).unwrap_or(0);
     record.tell_finished_call(b"tool_result", call_id, duration_ms, call);
     let subagent = input.and_then(|input| value::member(input, &["subagent_type"]));
@@ -196,69 +195,43 @@ fn refusal(record: &mut Record<'_, '_>) {
     let tool = text(tool).unwrap_or_default();
     let reason = format!("refused by {}", text(source).unwrap_or("the user"));
     let call_id = id(call_id);
-    let call = call(
-        tool,
-        arguments(&record.how(tool), tool, None, json(parameters).as_deref()),
-        Recorded::NotRecorded,
-        Some(value::failure(&reason)),
-    );
+    let mut call = recorded_call(&record.how(tool), tool, None, json(parameters).as_deref());
+    call.error = Some(value::failure(&reason));
     record.tell_finished_call(b"tool_decision", call_id, 0, call);
 }
 
-/// A call, without its id.
-fn call(
-    tool: &str,
-    (input, traits): (Recorded, Traits),
-    output: Recorded,
-    error: Option<Failure>,
-) -> ToolCall {
-    ToolCall {
-        tool: value::name(tool),
-        call_id: None,
-        input,
-        output,
-        error,
-        hands_off: false,
-        manner: tool_names::manner(tool),
-        guarded: None,
-        traits,
-    }
-}
-
-/// Arguments that the report does not have.
-fn unknown() -> (Recorded, Traits) {
-    (Recorded::NotRecorded, Traits::default())
-}
-
-/// The arguments of a call: the whole of them, if they were recorded, but of a shell command as the span tells it.
-fn arguments(
+/// A call as a record tells it: with the whole of its arguments, if they were recorded, but with a shell command as the span has
+/// it.
+fn recorded_call(
     how: &ToolSettings<'_>,
     tool: &str,
     input: Option<&str>,
     parameters: Option<&str>,
-) -> (Recorded, Traits) {
+) -> ToolCall {
     if SHELLS.contains(&tool) {
         // The parameters hold the command in full, whatever was cut off of the input.
         let command = parameters
             .and_then(|json| value::member(json, &["full_command"]))
             .or_else(|| input.and_then(|json| value::member(json, &["command"])));
         if let Some(command) = command {
-            return shell_input(how, &value::unquote(command));
+            return shell_call(how, tool, &value::unquote(command));
         }
     }
-    input.map_or_else(unknown, |input| told(how, tool, input))
+    call(how, tool, input)
 }
 
-fn shell_input(how: &ToolSettings<'_>, command: &str) -> (Recorded, Traits) {
+fn shell_call(how: &ToolSettings<'_>, tool: &str, command: &str) -> ToolCall {
     let command = serde_json::Value::from(command);
-    told(how, SHELLS[0], &format!("{{\"command\":{command}}}"))
+    call(how, tool, Some(&format!("{{\"command\":{command}}}")))
 }
 
-fn told(how: &ToolSettings<'_>, tool: &str, input: &str) -> (Recorded, Traits) {
-    (
-        value::input_json(how, input),
-        fingerprint::traits(how, tool, input, ""),
-    )
+/// A call, without its id and what came of it.
+fn call(how: &ToolSettings<'_>, tool: &str, input: Option<&str>) -> ToolCall {
+    ToolCall {
+        input: input.map_or(Recorded::NotRecorded, |input| value::input_json(how, input)),
+        hands_off: false,
+        ..fingerprint::call(how, tool, input.unwrap_or_default(), "")
+    }
 }
 
 /// A sub-agent at work for as long as its call: side by side they hand nothing over.
@@ -398,7 +371,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::engine::event::Event;
+    use crate::engine::event::{Event, Manner};
     use crate::normalize::records::tests::events;
 
     const PLAIN: ToolSettings<'_> = ToolSettings::PLAIN;
@@ -445,7 +418,7 @@ mod tests {
             "tool_input": r#"{"command":"make…"}"#, "tool_input_size_bytes": "900",
             "tool_parameters": r#"{"full_command":"make all"}"#});
         let shell = tool_call(&told(false, &shell)[0]).clone();
-        assert_eq!(shell.input, shell_input(&PLAIN, "make all").0);
+        assert_eq!(shell.input, shell_call(&PLAIN, "Bash", "make all").input);
     }
 
     /// Given a decision, only a refusal is told: what was allowed is told when it is over.
@@ -462,25 +435,38 @@ mod tests {
             &*call.error.as_ref().expect("a failure").text,
             "refused by user_reject"
         );
-        assert_eq!(call.input, shell_input(&PLAIN, "rm -r x").0);
+        assert_eq!(call.input, shell_call(&PLAIN, "Bash", "rm -r x").input);
     }
 
     /// Given a shell command with a long text in it, it counts as the whole command, whatever the description beside it.
     #[test]
     fn a_command_counts_alone() {
-        let call = |input: &str, parameters: &str| {
-            arguments(&PLAIN, "Bash", Some(input), Some(parameters))
+        let told = |input: &str, parameters: &str| {
+            recorded_call(&PLAIN, "Bash", Some(input), Some(parameters))
         };
         let full = r#"{"full_command":"echo \"a\"","description":"one"}"#;
         assert_eq!(
-            call(r#"{"command":"echo…"}"#, full),
-            shell_input(&PLAIN, "echo \"a\"")
+            told(r#"{"command":"echo…"}"#, full),
+            shell_call(&PLAIN, "Bash", "echo \"a\"")
         );
         assert_eq!(
-            call(r#"{"command":"ls","description":"two"}"#, "{}"),
-            shell_input(&PLAIN, "ls")
+            told(r#"{"command":"ls","description":"two"}"#, "{}"),
+            shell_call(&PLAIN, "Bash", "ls")
         );
-        assert_eq!(arguments(&PLAIN, "Read", None, None), unknown());
+        let unknown = recorded_call(&PLAIN, "Read", None, None);
+        assert_eq!(unknown, call(&PLAIN, "Read", None));
+        assert_eq!(unknown.input, Recorded::NotRecorded);
+    }
+
+    /// Given a shell command that only looks, the call looks, as the guard's hook says of the same one.
+    #[test]
+    fn a_command_may_only_look() {
+        for (command, expected) in [("ls -l", Manner::Looks), ("rm x", Manner::Unknown)] {
+            let record = json!({"event.name": "tool_result", "session.id": "s", "tool_name": "Bash", "tool_use_id": "1",
+                "tool_parameters": json!({"full_command": command}).to_string()});
+            let told = told(false, &record);
+            assert_eq!(tool_call(&told[0]).manner, expected, "{command}");
+        }
     }
 
     /// Given a model call that failed, it is told once: by its record only where no span tells it.
