@@ -1,6 +1,6 @@
 //! The daemon: every room, put together and taken apart again.
 //!
-//! It starts from behind: addresses are taken first, so that a mistake there costs nothing and senders may already knock;
+//! It starts at the far end: addresses are bound first, so that a mistake there costs nothing and senders may already connect;
 //! then the store is opened, the shards replay what the journal holds, exporters and the API begin, and only then is
 //! telemetry received. Every tenant has a house of its own (store, shards, exporters: `houses`), so that nothing of one can
 //! be reached from another; what they share is the way in (`doors`), and what is bounded there. It leaves in the order of

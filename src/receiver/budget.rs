@@ -5,14 +5,14 @@
 //! requests a connection and any number of connections could each hold a message of the largest size. A request that has not
 //! sent a byte costs some kibibytes too, so their number is bounded beside.
 //!
-//! Large requests that come at once would fill the budget together, none of them would come to its end, and what had come of
-//! them would have come in vain. So each needs a place as large as it says it will be, or as the largest where it does not say,
-//! before more than its beginning is received, and some wait for one. While they do, those that have a place must come evenly, at
-//! a pace that brings them to their end in time, or lose it. Small ones have the rest of the budget to themselves.
+//! Several large requests at once could fill the budget together, so that none of them could finish and what had been received
+//! of each would be wasted. So before more than its beginning is received, a large request needs a place of the size that it
+//! announces (of the largest size where it announces none), and a few may wait for one. While others wait, a request that has a
+//! place must keep a pace at which it will arrive in time, or lose the place. Small requests have the rest of the budget.
 //!
-//! Where the memory of the process has a limit, the budget is as large as what is left of it allows, from one moment to the
-//! next ([`Budget::set_room`]). However little that is, a request that is alone is let in, and a large one where no other has a
-//! place: what is refused because of memory must come to its end some time, also where nothing lets memory go.
+//! Where the memory of the process has a limit, the budget changes from one moment to the next with what is left of it
+//! ([`Budget::set_room`]). However little that is, a request that is alone is let in, and so is a large one if no other has a
+//! place: what was refused for want of memory must get through some day, even if nothing ever gives memory back.
 
 use std::hash::{BuildHasher, RandomState};
 use std::sync::Arc;

@@ -1,10 +1,10 @@
 //! Waiting for senders that were just answered.
 //!
-//! A turn costs a sync and the waking of several threads, however many requests share it. Who sends small requests one after
-//! the other is back a moment after an answer, finds the next turn begun by those who came first, and waits for the one after
-//! that: senders fall into two groups, of which each pays for turns of its own. So a turn with little to do waits until as many
-//! requests have come as the last one answered and left waiting, for a millisecond at most. Where that was in vain, since they had
-//! nothing more to say, the next turns do not wait, and the more of them the more often it was.
+//! A turn costs a sync and the waking of several threads, however many requests share it. A sender of small requests, one after
+//! the other, is back a moment after its answer. By then the next turn has begun with those who came first, and it must wait for
+//! the one after that: senders fall into two groups, each with turns of its own to pay for. So a turn with little to do waits, for
+//! a millisecond at most, until as many requests have come as the last turn answered and left waiting. If it waited in vain,
+//! because those senders had nothing more to say, the next turns do not wait; the more often in vain, the more of them.
 
 use std::pin::pin;
 use std::time::Duration;

@@ -8,8 +8,8 @@
 //! replayed at the next start (`replay`). A run that stays quiet is told so (`idle`), and old runs are forgotten
 //! (`retire`).
 //!
-//! Queries have an inbox of their own and are answered between turns, some together, so that they wait for the turn that is
-//! under way and one more at most, and never see what is not on disk (`query`). Deliberately absent: anything that decides
+//! Queries have an inbox of their own and are answered between turns, several at a time. So a query waits for the turn that is
+//! under way and at most one more, and never sees what is not on disk (`query`). Deliberately absent: anything that decides
 //! whether a run is stuck, anything that knows a dialect, and any retry: a shard whose commit failed stops, and the daemon
 //! begins the tenant's shards anew, over a store that it has opened anew.
 

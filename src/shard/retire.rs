@@ -1,9 +1,9 @@
 //! The walk along the index of runs, oldest first, in small steps.
 //!
-//! Only the owner of a run may forget it, so the walk hands the owners a few runs at a time to be looked at
-//! ([`Review`]), and waits for them. The first round passes every run, to find those that were still open when the daemon
-//! ended and have no place in a queue of idle runs; later rounds go only as far as runs can be too old, or too many.
-//! Beside it, once, goes a survey of the ids alone: which of them should have moved to another run when the daemon ended.
+//! Only the owner of a run may forget it, so the walk hands each owner a few runs at a time to look at ([`Review`]), and waits.
+//! The first round passes every run, to find those that were still open when the daemon ended and are in no queue of idle runs;
+//! later rounds stop where no run can be too old or too many. Once, beside it, the ids alone are surveyed for runs that were about
+//! to move to another run when the daemon ended.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -1,10 +1,10 @@
 //! Who is refused for lack of room, when to come again, and when to be listened to again.
 //!
-//! Senders are told a time, which grows while more are refused than taken: so many come again later as can be taken then.
-//! Those that do not keep to it would have requests refused as fast as they can send them, which costs what those need that
-//! are taken. Their connections wait here ([`Room::made`]): each turn that leaves an inbox half empty lets one of them go on,
-//! which fills it again before the next turn. Where that brings nothing, and nothing is left to do, the others go on one after
-//! the other until there is something again.
+//! A refused sender is told when to come again. That time grows while more are refused than taken, so that about as many come
+//! back as can be taken then. A sender that ignores it could have requests refused as fast as it sends them, at the expense of
+//! those that are taken. So its connection waits here ([`Room::made`]): each turn that leaves an inbox half empty lets one
+//! connection go on, which fills the inbox again before the next turn. If that one sends nothing and the shards run out of work,
+//! the others go on one after the other until there is something to do again.
 
 use std::hash::{BuildHasher, RandomState};
 use std::sync::Arc;

@@ -9,7 +9,7 @@
 //! give what was acknowledged. A database that is damaged is set aside when it is opened, and another one made (`rebuild`)
 //! from the newest `snapshot` and the journal.
 //!
-//! Reads go to sled directly, from any task: they are short, and what is surely not there is not looked for (`known`).
+//! Reads go to sled directly, from any task: they are short, and what is known not to be there is not looked up (`known`).
 //! Deliberately absent: any knowledge of what a state or an alert means, and any retry of a failed write. A store whose write
 //! failed takes no more writes.
 

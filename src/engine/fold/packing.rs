@@ -1,8 +1,8 @@
-//! A fold as bytes: in half the memory, where it is not looked at for a while.
+//! A fold as bytes, in half the memory, while nobody looks at it.
 //!
-//! The bytes do not leave the process: on disk a fold has the form of the store. Lists are written as lists, whatever memory they
-//! have, and made anew from what is read. Hashes, ids and times, which are never small, are written as they are; other numbers
-//! are short where they are small.
+//! The bytes do not leave the process: on disk a fold has the form of the store. A list is written as its items, however it is
+//! kept in memory, and built anew when it is read. Hashes, ids and times, which are never small, are written in full; other
+//! numbers take fewer bytes the smaller they are.
 
 use postcard::ser_flavors::Flavor;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
