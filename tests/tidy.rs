@@ -364,6 +364,17 @@ fn rooms_use_what_they_may() {
     );
 }
 
+/// Given every dependency, some file of the program or its build names it.
+#[test]
+fn dependencies_are_used() {
+    let mut files = rust_files(&Path::new(ROOT).join("src"));
+    files.push(Path::new(ROOT).join("build.rs"));
+    let code: String = files.iter().map(|path| code(path) + "\n").collect();
+    let mut idle = outside_crates();
+    idle.retain(|name| !names_crate(&code, name));
+    assert!(idle.is_empty(), "dependencies that nobody uses: {idle:?}");
+}
+
 /// Given the table of rooms in `ARCHITECTURE.md`, it has every room, and says of each which others it may know.
 #[test]
 fn the_table_of_rooms_is_true() {
