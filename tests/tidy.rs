@@ -167,7 +167,15 @@ const ROOMS: &[Room] = &[
     },
     Room {
         name: "config",
-        rooms: &["door", "engine", "export", "normalize", "receiver", "shard"],
+        rooms: &[
+            "door",
+            "engine",
+            "export",
+            "normalize",
+            "receiver",
+            "shard",
+            "telemetry",
+        ],
         crates: &[
             "clap",
             "humantime",
@@ -180,8 +188,8 @@ const ROOMS: &[Room] = &[
     },
     Room {
         name: "telemetry",
-        rooms: &["config"],
-        crates: &["thiserror", "tracing", "tracing_subscriber"],
+        rooms: &[],
+        crates: &["serde", "thiserror", "tracing", "tracing_subscriber"],
     },
 ];
 

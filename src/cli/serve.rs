@@ -8,7 +8,7 @@ use super::failure::{Failure, remark};
 use super::reload::Reloader;
 use super::render::text::{Look, Paint};
 use super::{ServeArgs, multithreaded};
-use crate::config::{self, LogFormat, Settings};
+use crate::config::{self, Settings};
 use crate::daemon::{Daemon, reachable};
 use crate::door::Lock;
 use crate::{shutdown, telemetry};
@@ -25,7 +25,7 @@ pub(super) fn run(args: &ServeArgs) -> Result<(), Failure> {
         let reloader = Reloader::new(sources, loaded, read);
         let reloader = reloader.map_err(|error| listening(&error))?;
         let daemon = start(&settings).await?;
-        if settings.logs.format == LogFormat::Text {
+        if settings.logs.format == telemetry::LogFormat::Text {
             remark(banner(Look::of(&io::stderr()), &daemon, &settings));
         }
         until_stopped(daemon, &settings, Some(reloader)).await

@@ -7,8 +7,8 @@ use clap::{Args, Subcommand};
 use super::failure::{Failure, answer};
 use super::{ConfigArgs, FileArgs};
 use crate::config::profile::Name;
-use crate::config::{self, LogFormat, LogLevel, Logs, REFERENCE};
-use crate::telemetry;
+use crate::config::{self, REFERENCE};
+use crate::telemetry::{self, LogLevel, Logs};
 
 #[derive(Clone, Debug, Args)]
 pub(super) struct ValidateArgs {
@@ -32,7 +32,7 @@ pub(super) fn validate(args: &ValidateArgs) -> Result<(), Failure> {
     // What is no mistake, and still to be known: certificates that end, keys that everybody may read.
     let logs = Logs {
         level: LogLevel::Warn,
-        format: LogFormat::Text,
+        ..Logs::default()
     };
     let _ = telemetry::start(logs, None);
     let with = ConfigArgs {

@@ -6,6 +6,7 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use super::Settings;
 use super::doors::{GRPC, HTTP, doors, key};
 use super::environment::Lookup;
 use super::mistake::{Mistakes, listed, nearest, shown};
@@ -14,7 +15,6 @@ use super::read::read;
 use super::shape::{Protocols, Shape};
 use super::tree::Node;
 use super::values::{MemoryLimit, Period};
-use super::{Logs, Settings};
 use crate::engine::guard::message;
 use crate::engine::guard::policy::{Action, GuardPolicy, VerdictKind, When};
 use crate::engine::policy::{LOOKED_BACK_CALLS_MAX, Policy, Tools};
@@ -120,10 +120,7 @@ pub(super) fn settings(
             &["service", "shutdown_deadline"],
             shape.service.shutdown_deadline,
         ),
-        logs: Logs {
-            level: shape.service.telemetry.logs.level,
-            format: shape.service.telemetry.logs.format,
-        },
+        logs: shape.service.telemetry.logs,
         idle: check.period(&["runs", "idle"], shape.runs.idle),
         resident_runs_max: check.range(
             &["runs", "resident_max"],

@@ -20,6 +20,7 @@ use crate::engine::warning::Rule;
 use crate::export::{ExporterSettings, ForwardSettings, TraceSettings};
 use crate::normalize;
 use crate::receiver::Cors;
+use crate::telemetry::Logs;
 
 mod check;
 mod doors;
@@ -118,41 +119,6 @@ impl Settings {
         let bytes = 2 * largest + queues.sum::<usize>();
         IDLE_MIB + bytes.div_ceil(1 << 20) as u64
     }
-}
-
-/// The daemon's own log.
-#[derive(Clone, Copy, Debug)]
-pub struct Logs {
-    /// The least grave line that is written.
-    pub level: LogLevel,
-    /// How a line looks.
-    pub format: LogFormat,
-}
-
-/// How much is logged.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum LogLevel {
-    /// Data lost, or a person is needed.
-    Error,
-    /// Odd, but nothing is lost.
-    Warn,
-    /// What an operator did succeeded.
-    Info,
-    /// For finding a fault.
-    Debug,
-    /// Everything.
-    Trace,
-}
-
-/// How log lines look.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum LogFormat {
-    /// For people.
-    Text,
-    /// One JSON object a line.
-    Json,
 }
 
 /// What acknowledged data survives.

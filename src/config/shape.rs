@@ -15,6 +15,7 @@ use super::Durability;
 use super::forward::{OtlpForward, OwnSpans};
 use super::lock::{Auth, Cors, Tls};
 use super::values::{MemoryLimit, Period, Secret, without_secrets};
+use crate::telemetry::Logs;
 
 /// The whole file.
 #[derive(Clone, Debug, Default, PartialEq, serde::Deserialize, serde::Serialize)]
@@ -160,22 +161,6 @@ impl Default for Traces {
         Self {
             sampling_ratio: 0.01,
             otlp: None,
-        }
-    }
-}
-
-#[derive(Clone, Debug, PartialEq, serde::Deserialize, serde::Serialize)]
-#[serde(deny_unknown_fields, default)]
-pub(super) struct Logs {
-    pub(super) level: super::LogLevel,
-    pub(super) format: super::LogFormat,
-}
-
-impl Default for Logs {
-    fn default() -> Self {
-        Self {
-            level: super::LogLevel::Info,
-            format: super::LogFormat::Text,
         }
     }
 }

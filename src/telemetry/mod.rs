@@ -7,10 +7,9 @@
 
 use std::io::IsTerminal;
 
+use serde::{Deserialize, Serialize};
 use tracing_subscriber::EnvFilter;
 use tracing_subscriber::filter::{LevelFilter, ParseError};
-
-use crate::config::{LogFormat, LogLevel, Logs};
 
 mod counter;
 pub mod events;
@@ -22,6 +21,44 @@ pub use counter::Counter;
 
 /// The variable that overrides the configured level, and may name parts: `info,eddy::store=debug`.
 pub const FILTER_VARIABLE: &str = "EDDY_LOG";
+
+/// What is logged, and how.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Logs {
+    /// The least grave line that is written.
+    pub level: LogLevel,
+    /// How a line looks.
+    pub format: LogFormat,
+}
+
+/// How much is logged.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum LogLevel {
+    /// Data lost, or a person is needed.
+    Error,
+    /// Odd, but nothing is lost.
+    Warn,
+    /// What an operator did succeeded.
+    #[default]
+    Info,
+    /// For finding a fault.
+    Debug,
+    /// Everything.
+    Trace,
+}
+
+/// How log lines look.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum LogFormat {
+    /// For people.
+    #[default]
+    Text,
+    /// One JSON object a line.
+    Json,
+}
 
 /// The log could not be set up.
 #[derive(Debug, thiserror::Error)]
@@ -123,11 +160,7 @@ mod tests {
     /// the filter made of it is one.
     #[test]
     fn filters_are_checked() {
-        let logs = Logs {
-            level: LogLevel::Info,
-            format: LogFormat::Text,
-        };
-        let refused = start(logs, Some("eddy=loud")).unwrap_err();
+        let refused = start(Logs::default(), Some("eddy=loud")).unwrap_err();
         assert!(refused.to_string().contains("`eddy=loud`"));
         for (filter, word) in [
             ("inof", "inof"),

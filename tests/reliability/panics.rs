@@ -2,8 +2,7 @@
 
 use std::process::Command;
 
-use eddy::config::{LogFormat, LogLevel, Logs};
-use eddy::telemetry;
+use eddy::telemetry::{self, LogFormat, LogLevel, Logs};
 
 /// Tells a process that it is the one to panic.
 const PANICS: &str = "EDDY_TEST_PANICS";
