@@ -252,7 +252,7 @@ fn what_now(look: Look, daemon: &Daemon) -> String {
     for (what, commands) in steps.into_iter().chain(http) {
         let _ = write!(text, "\n  {what}\n{commands}");
     }
-    text.push_str("\nWithout `demo`, `eddy` starts a daemon that remembers; `eddy --help` shows the rest.\n\n");
+    text.push_str("\nWithout `demo`, `eddy` starts a daemon that remembers.\n`eddy --help` shows the rest.\n\n");
     text
 }
 
