@@ -154,7 +154,7 @@ fn door(address: SocketAddr, speaks: &str, lock: &Lock) -> String {
 /// What to set for an agent, so that its telemetry comes in.
 fn ways_in(look: Look, daemon: &Daemon, settings: &Settings) -> String {
     let mut ways = Vec::new();
-    let (mut with_token, mut with_certificate) = ("", "");
+    let (mut token, mut certificate) = ("", "");
     for (lock, address, protocol) in [
         (&settings.otlp_grpc_lock, Some(daemon.otlp_grpc()), "grpc"),
         (
@@ -169,17 +169,17 @@ fn ways_in(look: Look, daemon: &Daemon, settings: &Settings) -> String {
         if lock.asks_for_token() {
             // OpenTelemetry asks for blanks in this variable to be written so.
             variables.push("OTEL_EXPORTER_OTLP_HEADERS=authorization=Bearer%20TOKEN".to_owned());
-            with_token = ", with a token of the address in the place of TOKEN";
+            token = "\n  TOKEN stands for a token of the address.\n";
         }
         if lock.asks_for_certificate() {
             variables.push("OTEL_EXPORTER_OTLP_CLIENT_CERTIFICATE=CERT".to_owned());
             variables.push("OTEL_EXPORTER_OTLP_CLIENT_KEY=KEY".to_owned());
-            with_certificate = ", with files of the agent's own in the places of CERT and KEY";
+            certificate = "\n  CERT and KEY stand for files of the agent's own.\n";
         }
         ways.push(exports(look, &variables));
     }
     let ways = ways.join("  or\n");
-    format!("\n  Point an agent here{with_token}{with_certificate}:\n\n{ways}\n")
+    format!("\n  Point an agent here:\n\n{ways}{token}{certificate}\n")
 }
 
 /// What an agent's owner sets, to have its telemetry sent to that address.
