@@ -21,7 +21,7 @@ use super::{Caller, Verdict};
 
 /// Longest result that says no more than that something was done ("ok", "Success"), in bytes, though the tool's name says that it
 /// looks.
-const ACKNOWLEDGEMENT_BYTES_MAX: u32 = 16;
+const OK_BYTES_MAX: u32 = 16;
 
 /// A verdict, and the note that the run keeps of it where something was said.
 pub(super) type Decision = (Verdict, Option<Nudge>);
@@ -301,7 +301,7 @@ impl RunState {
     /// Whether the earlier result says no more than that something was done.
     fn is_acknowledged(&self, call: &ToolCall) -> bool {
         let earlier = self.earlier(call).next();
-        earlier.is_some_and(|value| !value.empty && value.bytes <= ACKNOWLEDGEMENT_BYTES_MAX)
+        earlier.is_some_and(|value| !value.empty && value.bytes <= OK_BYTES_MAX)
     }
 }
 
