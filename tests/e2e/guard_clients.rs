@@ -153,6 +153,10 @@ fn installing_makes_the_file_or_leaves_it() {
             command.is_some_and(|command| command.ends_with(program)),
             "{text}"
         );
+        let said = change(program, "--install", &settings);
+        assert!(!said.contains("as it was before"), "{said}");
+        let folder = fs::read_dir(dir.path().join(program)).expect("it is there");
+        assert_eq!(folder.count(), 1, "no copy of what is our own");
     }
     let broken = dir.path().join("broken.json");
     for text in [

@@ -203,7 +203,7 @@ impl SettingsFile {
     }
 
     /// Writes the settings in place of what was there, all or nothing, and says where they are kept as they were before
-    /// that.
+    /// that; where nothing changes, nothing is written.
     fn save(&mut self) -> Result<Option<PathBuf>, Failure> {
         if self.hooks.is_empty() {
             self.root.remove("hooks");
@@ -212,6 +212,9 @@ impl SettingsFile {
             set.map_err(|error| self.unreadable(&error))?;
         }
         let text = self.root.json(0) + "\n";
+        if self.before.as_deref() == Some(text.as_str()) {
+            return Ok(None);
+        }
         let backup = beside(&self.path, "before-eddy");
         let written = || -> io::Result<()> {
             if let Some(folder) = self.path.parent() {
