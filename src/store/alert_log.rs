@@ -4,12 +4,13 @@
 //! newest of its warning, so that a receiver that was away for long still finds every warning as it stands. It leaves when
 //! a newer one of the same warning comes, when its run is forgotten, or when another is to stay for a run that has more warnings
 //! than [`STAY_MAX`], of which this one was resolved longest ago. So the log is bounded by the number of runs that are kept.
-//! Which alert is the newest of a warning lies under a key of its own. Alerts are put into the database some milliseconds after
-//! their commit, together, so that this key is written once for all the revisions that came meanwhile; until then they are read
-//! from memory (`pending`). The keys are written before the alerts: a crash that takes a key takes the alert too, and the
-//! journal brings both back.
+//! Which alert is the newest of a warning is noted with its run (`belongings`). Alerts are put into the database some milliseconds
+//! after their commit, together, so that this is written once for all that came meanwhile; until then they are read from memory
+//! (`pending`). It is written before the alerts: a crash that takes the note takes the alert too, and the journal brings both
+//! back.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::mem;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
@@ -20,6 +21,7 @@ use crate::engine::warning::WarningState;
 use crate::engine::warning::announce::PUBLISHED_MAX;
 
 use super::alert::Alert;
+use super::belongings::Belongings;
 use super::bundles::{self, Leaving, Stored};
 use super::error::StoreError;
 use super::keys;
@@ -32,7 +34,7 @@ use super::turn::NewAlert;
 const TOGETHER: usize = 256;
 
 /// Alerts that stay for a run: of all warnings that it remembers, and as many again.
-const STAY_MAX: usize = 2 * PUBLISHED_MAX;
+pub(super) const STAY_MAX: usize = 2 * PUBLISHED_MAX;
 
 /// An alert that is committed and may not be in the database yet.
 #[derive(Clone)]
@@ -47,7 +49,7 @@ pub(super) struct WaitingAlert {
 }
 
 impl WaitingAlert {
-    fn staying(&self) -> Option<&Alert> {
+    pub(super) fn staying(&self) -> Option<&Alert> {
         self.alert.as_ref().filter(|_| self.may_stay)
     }
 
@@ -107,88 +109,81 @@ impl Shared {
         }
     }
 
-    /// Puts alerts that wait into the database, and removes those of which there are too many then.
+    /// Puts alerts that wait into the database, behind what is noted of them, and removes those of which there are too many then.
     pub(super) fn settle_alerts(&self, waiting: &[WaitingAlert]) -> Result<(), StoreError> {
         let Some(last) = waiting.last().map(|alert| alert.cursor) else {
             return Ok(());
         };
-        let oldest = self.first_cursor.load(Ordering::Acquire);
-        let superseded = self.write(|db| {
-            let staying = waiting.iter().filter_map(WaitingAlert::staying);
-            let newest: BTreeMap<_, _> = staying
-                .map(|alert| {
-                    let key = keys::newest_alert(&alert.run_id, alert.warning.id);
-                    (key, alert.cursor)
-                })
-                .collect();
-            let mut superseded = Leaving::default();
-            for (key, cursor) in newest {
-                let before = db.insert(key, &cursor.to_be_bytes())?;
-                let before = before.and_then(|before| pieces::read_number(&before));
-                if let Some(before) = before.filter(|before| *before < oldest) {
-                    superseded.take_out(db, before)?;
-                }
-            }
+        self.write(|db| {
             let mut writes = Writes::default();
             let new = waiting.iter().map(|alert| (alert.cursor, &*alert.record));
             bundles::put(&mut writes, new);
-            superseded.apply(db, writes)
+            writes.apply_each(db)
         })?;
-        count(&self.tally.alerts_removed, superseded);
+        let oldest = self.first_cursor.load(Ordering::Acquire);
         let first = oldest.max((last + 1).saturating_sub(self.alerts_max));
-        for run_id in self.thin_alerts(oldest, first)? {
-            self.let_oldest_go(&run_id, first)?;
-        }
+        self.thin_alerts(oldest, first)?;
         self.first_cursor.store(first, Ordering::Release);
         Ok(())
     }
 
-    /// Where too many alerts stay for a run, those of the warnings that were resolved longest ago stay no more.
-    fn let_oldest_go(&self, run_id: &str, oldest: u64) -> Result<(), StoreError> {
-        let (removed, lost) = self.write(|db| {
-            let (mut writes, mut leaving, mut lost) = (Writes::default(), Leaving::default(), 0);
-            let mut staying = Vec::new();
-            for entry in db.scan_prefix(keys::newest_alerts_of(run_id)) {
-                let (key, cursor) = entry?;
-                staying.extend(pieces::read_number(&cursor).map(|cursor| (cursor, key)));
+    /// Notes which alerts are the newest of a run's warnings. Those that need not stay any more leave: they are superseded, or too
+    /// many stay for the run and their warnings were resolved longest ago. Answers how many of these some exporter still lacks.
+    pub(super) fn note_newest(
+        &self,
+        db: &Db,
+        belongings: &mut Belongings,
+        newest: Vec<(u64, u64)>,
+        leaving: &mut Leaving,
+    ) -> sled::Result<usize> {
+        let oldest = self.first_cursor.load(Ordering::Acquire);
+        for (warning, cursor) in newest {
+            let before = belongings.note_newest(warning, cursor);
+            if let Some(before) = before.filter(|before| *before < oldest) {
+                leaving.take_out(db, before)?;
             }
-            let mut too_many = staying.len().saturating_sub(STAY_MAX);
-            if too_many == 0 {
-                return Ok((0, 0));
+        }
+        let staying = &mut belongings.newest;
+        let mut too_many = staying.len().saturating_sub(STAY_MAX);
+        if too_many == 0 {
+            return Ok(0);
+        }
+        let (waits_from, mut lost) = (self.undelivered_from(db)?, 0);
+        staying.sort_unstable_by_key(|(_, cursor)| *cursor);
+        for (warning, cursor) in mem::take(staying) {
+            if too_many == 0 || self.is_open(db, cursor)? {
+                staying.push((warning, cursor));
+                continue;
             }
-            let waits_from = self.undelivered_from(db)?;
-            staying.sort_unstable();
-            for (cursor, key) in staying {
-                let record = bundles::get(db, cursor)?;
-                let alert = record.and_then(|record| decode_alert(cursor, &record).ok());
-                if alert.is_some_and(|alert| alert.warning.state == WarningState::Open) {
-                    continue;
-                }
-                writes.remove(&key);
-                if cursor < oldest {
-                    lost += usize::from(cursor >= waits_from);
-                    leaving.take_out(db, cursor)?;
-                }
-                too_many -= 1;
-                if too_many == 0 {
-                    break;
-                }
+            too_many -= 1;
+            // A later one leaves with those that come before it.
+            if cursor < oldest {
+                lost += usize::from(cursor >= waits_from);
+                leaving.take_out(db, cursor)?;
             }
-            leaving.apply(db, writes).map(|removed| (removed, lost))
-        })?;
-        count(&self.tally.alerts_removed, removed);
-        count(&self.tally.alerts_lost, lost);
-        Ok(())
+        }
+        // A run has not as many that are open.
+        staying.drain(..too_many);
+        Ok(lost)
     }
 
-    /// Removes what lies from one cursor to before another, but for the newest alert of each warning. The answer has the runs
-    /// for which some stay.
-    pub(super) fn thin_alerts(
-        &self,
-        mut from: u64,
-        until: u64,
-    ) -> Result<BTreeSet<Text>, StoreError> {
-        let mut staying = BTreeSet::new();
+    /// Whether an alert says that its warning is open.
+    fn is_open(&self, db: &Db, cursor: u64) -> sled::Result<bool> {
+        let pending = Arc::clone(&self.pending());
+        let waiting = pending
+            .alerts
+            .binary_search_by_key(&cursor, |alert| alert.cursor);
+        let alert = match waiting {
+            Ok(place) => pending.alerts[place].alert.clone(),
+            Err(_) => {
+                bundles::get(db, cursor)?.and_then(|record| decode_alert(cursor, &record).ok())
+            }
+        };
+        Ok(alert.is_some_and(|alert| alert.warning.state == WarningState::Open))
+    }
+
+    /// Removes what lies from one cursor to before another, but for the newest alert of each warning.
+    pub(super) fn thin_alerts(&self, mut from: u64, until: u64) -> Result<(), StoreError> {
         while from < until {
             let (removed, lost, newest) = self.write(|db| {
                 let waits_from = self.undelivered_from(db)?;
@@ -196,10 +191,7 @@ impl Shared {
                 let alerts = bundles::range(db, from, until - 1, TOGETHER)?;
                 for (cursor, record) in &alerts {
                     match newest_of_its_warning(db, *cursor, record)? {
-                        Some((of_warning, run_id)) if of_warning == *cursor => {
-                            staying.insert(run_id);
-                            continue;
-                        }
+                        Some(newest) if newest == *cursor => continue,
                         Some(_) => {}
                         None => lost += usize::from(*cursor >= waits_from),
                     }
@@ -215,7 +207,7 @@ impl Shared {
             };
             from = newest + 1;
         }
-        Ok(staying)
+        Ok(())
     }
 
     /// Lets go of the alerts that stayed for a run which is forgotten. From `behind` on they are of one that began under its id
@@ -223,21 +215,21 @@ impl Shared {
     pub(super) fn forget_alerts_of(&self, run_id: &str, behind: u64) -> Result<(), StoreError> {
         let oldest = self.first_cursor.load(Ordering::Acquire);
         let (removed, lost) = self.write(|db| {
-            let (mut writes, mut leaving, mut lost) = (Writes::default(), Leaving::default(), 0);
-            let waits_from = self.undelivered_from(db)?;
-            for entry in db.scan_prefix(keys::newest_alerts_of(run_id)) {
-                let (key, cursor) = entry?;
-                let cursor = pieces::read_number(&cursor);
-                if cursor.is_some_and(|cursor| cursor >= behind) {
-                    continue;
-                }
-                writes.remove(&key);
-                if let Some(cursor) = cursor.filter(|cursor| *cursor < oldest) {
-                    lost += usize::from(cursor >= waits_from);
-                    leaving.take_out(db, cursor)?;
-                }
+            let mut belongings = Belongings::first(db, run_id)?;
+            let goes = |newest: &mut (u64, u64)| newest.1 < behind;
+            let gone: Vec<_> = belongings.newest.extract_if(.., goes).collect();
+            if gone.is_empty() {
+                return Ok((0, 0));
             }
-            leaving.apply(db, writes).map(|removed| (removed, lost))
+            belongings.put(db, &keys::belongings(run_id))?;
+            let (mut leaving, mut lost) = (Leaving::default(), 0);
+            let waits_from = self.undelivered_from(db)?;
+            for (_, cursor) in gone.into_iter().filter(|(_, cursor)| *cursor < oldest) {
+                lost += usize::from(cursor >= waits_from);
+                leaving.take_out(db, cursor)?;
+            }
+            let removed = leaving.apply(db, Writes::default())?;
+            Ok((removed, lost))
         })?;
         count(&self.tally.alerts_removed, removed);
         count(&self.tally.alerts_lost, lost);
@@ -285,9 +277,8 @@ impl Shared {
         // They come into the database before they leave here.
         let waiting = self.waiting_alerts_of(run_id);
         let records = self.read(|db| {
-            let newest = db.scan_prefix(keys::newest_alerts_of(run_id)).values();
-            let records = newest.map(|cursor| {
-                let cursor = pieces::read_number(&cursor?).unwrap_or(0);
+            let newest = Belongings::first(db, run_id)?.newest.into_iter();
+            let records = newest.map(|(_, cursor)| {
                 let record = bundles::get(db, cursor)?;
                 Ok(record.map(|record| (cursor, record)))
             });
@@ -344,12 +335,12 @@ impl Shared {
     }
 }
 
-/// The newest alert of the warning that a stored alert tells of, and its run; none where that is forgotten.
-fn newest_of_its_warning(db: &Db, cursor: u64, record: &[u8]) -> sled::Result<Option<(u64, Text)>> {
+/// The newest alert of the warning that a stored alert tells of; none where its run is forgotten.
+fn newest_of_its_warning(db: &Db, cursor: u64, record: &[u8]) -> sled::Result<Option<u64>> {
     let Ok(alert) = decode_alert(cursor, record) else {
         return Ok(None);
     };
-    let newest = db.get(keys::newest_alert(&alert.run_id, alert.warning.id))?;
-    let newest = newest.and_then(|newest| pieces::read_number(&newest));
-    Ok(newest.map(|newest| (newest, alert.run_id)))
+    let newest = Belongings::first(db, &alert.run_id)?.newest.into_iter();
+    let mut of_warning = newest.filter(|(warning, _)| *warning == alert.warning.id);
+    Ok(of_warning.next().map(|(_, cursor)| cursor))
 }

@@ -8,16 +8,17 @@
 //! | `!position` | newest journal position contained in states, where the database was rebuilt, u64 |
 //! | `!alerts` | cursor behind the snapshot's alerts, from a rebuilding until exporters have begun, u64 |
 //! | `a` cursor | that alert and some of those behind it (`bundles`) |
-//! | `b` length, run id, warning id | cursor of the warning's newest alert, u64 |
 //! | `c` name | cursor of an exporter, u64 |
 //! | `i` created, run id | nothing |
+//! | `o` length, run id | what belongs to a run: its newest alerts and its traces (`belongings`) |
+//! | `o` length, run id, number | further traces of it |
 //! | `p` hash | policy as JSON |
 //! | `r` run id | state of a run |
 //! | `x` trace | run id |
-//! | `y` length, run id, trace | nothing; finds the aliases of a run |
 //! | `+` key, number | further piece of a long value (`pieces`) |
 //!
-//! Numbers are big-endian, so that the order of keys is the order of numbers.
+//! Numbers are big-endian, so that the order of keys is the order of numbers. Earlier builds had what lies under `o` under `b` and
+//! `y`, with a key for each alert and trace.
 
 use std::ops::Range;
 
@@ -41,14 +42,16 @@ pub(super) const POSITION: &[u8] = b"!position";
 pub(super) const ALERTS_FROM: &[u8] = b"!alerts";
 
 pub(super) const ALERT: u8 = b'a';
-const NEWEST_ALERT: u8 = b'b';
 pub(super) const INDEX: u8 = b'i';
 pub(super) const EXPORTER: u8 = b'c';
+const BELONGINGS: u8 = b'o';
 const POLICY: u8 = b'p';
 pub(super) const RUN: u8 = b'r';
 pub(super) const ALIAS: u8 = b'x';
-const ALIAS_OF_RUN: u8 = b'y';
 const PIECE: u8 = b'+';
+
+/// What earlier builds have: the cursor of an alert under its run and its warning, and nothing under a run and a trace.
+pub(super) const ONE_BELONGING: [u8; 2] = *b"by";
 
 /// Behind what the store says of itself and behind all pieces, and before every key whose value is told by itself.
 pub(super) const BEFORE_VALUES: &[u8] = b",";
@@ -111,37 +114,29 @@ pub(super) fn alias(trace: TraceId) -> Vec<u8> {
     joined(&[&[ALIAS], &trace.0])
 }
 
-/// Prefix of the keys that name a run's aliases.
-pub(super) fn aliases_of_run(run_id: &str) -> Vec<u8> {
-    of_run(ALIAS_OF_RUN, run_id)
-}
-
-/// Prefix of the keys that name the newest alerts of a run's warnings.
-pub(super) fn newest_alerts_of(run_id: &str) -> Vec<u8> {
-    of_run(NEWEST_ALERT, run_id)
-}
-
-pub(super) fn newest_alert(run_id: &str, warning: u64) -> Vec<u8> {
-    let mut key = newest_alerts_of(run_id);
-    key.extend_from_slice(&warning.to_be_bytes());
-    key
-}
-
-/// Prefix of the keys of a kind that a run has. The length keeps one id from being the beginning of another.
-fn of_run(prefix: u8, run_id: &str) -> Vec<u8> {
+/// The first key of what belongs to a run, with which the further ones begin. The length keeps one id from being the beginning of
+/// another.
+pub(super) fn belongings(run_id: &str) -> Vec<u8> {
     let length = u32::try_from(run_id.len()).unwrap_or(u32::MAX);
-    joined(&[&[prefix], &length.to_be_bytes(), run_id.as_bytes()])
+    joined(&[&[BELONGINGS], &length.to_be_bytes(), run_id.as_bytes()])
 }
 
-pub(super) fn alias_of_run(run_id: &str, trace: TraceId) -> Vec<u8> {
-    let mut key = aliases_of_run(run_id);
-    key.extend_from_slice(&trace.0);
-    key
+/// A further one, numbered from 1.
+pub(super) fn further_belongings(run_id: &str, number: u32) -> Vec<u8> {
+    joined(&[&belongings(run_id), &number.to_be_bytes()])
 }
 
-/// The trace at the end of such a key.
-pub(super) fn alias_trace(key: &[u8]) -> Option<TraceId> {
-    key.last_chunk().map(|trace| TraceId(*trace))
+/// The number of one of the keys of what belongs to a run; 0 for the first.
+pub(super) fn belongings_number(key: &[u8]) -> u32 {
+    let (_, number) = of_run(key).unwrap_or_default();
+    number.try_into().map_or(0, u32::from_be_bytes)
+}
+
+/// The run that is named in a key behind a prefix and a length, and what stands behind it.
+pub(super) fn of_run(key: &[u8]) -> Option<(&str, &[u8])> {
+    let (length, rest) = key.get(1..)?.split_first_chunk()?;
+    let (run_id, rest) = rest.split_at_checked(u32::from_be_bytes(*length) as usize)?;
+    Some((std::str::from_utf8(run_id).ok()?, rest))
 }
 
 /// Key of a further piece of the value under `key`, numbered from 1.
@@ -173,11 +168,20 @@ mod tests {
         assert_eq!(index_key(b"i123"), None);
     }
 
-    /// Given run ids of which one begins the other, their aliases do not mix.
+    /// Given run ids of which one begins the other, what belongs to them does not mix; and the keys of a run are in order.
     #[test]
-    fn aliases_of_a_run_do_not_mix_with_those_of_a_longer_id() {
-        let trace = TraceId([7; 16]);
-        assert!(!alias_of_run("ab", trace).starts_with(&aliases_of_run("a")));
-        assert_eq!(alias_trace(&alias_of_run("ab", trace)), Some(trace));
+    fn what_belongs_to_a_run_does_not_mix_with_that_of_a_longer_id() {
+        assert!(!further_belongings("ab", 1).starts_with(&belongings("a")));
+        let keys = [
+            belongings("a"),
+            further_belongings("a", 1),
+            further_belongings("a", 256),
+        ];
+        assert!(keys.is_sorted() && keys.iter().all(|key| key.starts_with(&keys[0])));
+        assert_eq!(
+            keys.each_ref().map(|key| belongings_number(key)),
+            [0, 1, 256]
+        );
+        assert_eq!(of_run(&keys[1]), Some(("a", &[0, 0, 0, 1][..])));
     }
 }

@@ -16,6 +16,7 @@
 pub mod alert;
 mod alert_log;
 mod backup;
+mod belongings;
 mod bundles;
 mod database;
 mod error;

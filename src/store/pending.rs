@@ -10,6 +10,7 @@ use std::sync::{Arc, MutexGuard, PoisonError};
 use crate::engine::event::{Text, TraceId};
 
 use super::alert_log::WaitingAlert;
+use super::belongings::Belongings;
 use super::error::StoreError;
 use super::journal::Found;
 use super::keys;
@@ -33,6 +34,19 @@ pub(super) struct Pending {
 impl Pending {
     fn len(&self) -> usize {
         self.new_runs.len() + self.aliases.len() + self.alerts.len()
+    }
+
+    /// What there is of each run beside its place in the index.
+    fn belongings(&self) -> BTreeMap<Text, Belongings> {
+        let mut runs: BTreeMap<Text, Belongings> = BTreeMap::new();
+        for alert in self.alerts.iter().filter_map(WaitingAlert::staying) {
+            let of_run = runs.entry(alert.run_id.clone()).or_default();
+            of_run.note_newest(alert.warning.id, alert.cursor);
+        }
+        for (trace, run_id) in &self.aliases {
+            runs.entry(run_id.clone()).or_default().traces.push(*trace);
+        }
+        runs
     }
 
     /// Lets go of what is there of runs that are removed: it need not come into the database first. Answers which traces were
@@ -111,6 +125,7 @@ impl Shared {
     pub(super) fn settle(&self) -> Result<(), StoreError> {
         // Whoever reads looks here first and into the database then, so it must not leave before it has arrived.
         let pending = Arc::clone(&self.pending());
+        self.add_belongings(pending.belongings())?;
         self.write(|db| {
             let mut writes = Writes::default();
             for run in &pending.new_runs {
@@ -118,7 +133,6 @@ impl Shared {
             }
             for (trace, run_id) in &pending.aliases {
                 writes.put(&keys::alias(*trace), run_id.as_bytes());
-                writes.put(&keys::alias_of_run(run_id, *trace), &[]);
             }
             writes.apply_each(db)
         })?;

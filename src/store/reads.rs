@@ -7,6 +7,7 @@ use std::sync::atomic::Ordering;
 use crate::engine::event::{Text, TraceId};
 
 use super::OnDisk;
+use super::belongings;
 use super::error::StoreError;
 use super::journal::{Found, Reader};
 use super::keys;
@@ -141,15 +142,8 @@ impl Shared {
     pub(super) fn aliases_of(&self, run_id: &str) -> Result<Vec<TraceId>, StoreError> {
         // They come into the database before they leave here.
         let waiting = self.waiting_aliases_of(run_id);
-        let prefix = keys::aliases_of_run(run_id);
-        let keys = self.read(|db| {
-            let keys = db.scan_prefix(&prefix).keys();
-            keys.collect::<sled::Result<Vec<_>>>()
-        })?;
-        let stored = keys.iter().filter_map(|key| keys::alias_trace(key));
-        let mut traces: Vec<_> = stored.chain(waiting).collect();
-        traces.sort_unstable();
-        traces.dedup();
+        let mut traces = self.read(|db| belongings::traces(db, run_id))?;
+        traces.extend(waiting);
         // Some may have gone over to another run since.
         let mut belong = Vec::new();
         for trace in traces {

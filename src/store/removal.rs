@@ -11,6 +11,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::engine::event::{Text, TraceId};
 
+use super::belongings;
 use super::error::StoreError;
 use super::keys;
 use super::pieces::Writes;
@@ -20,7 +21,7 @@ use super::turn::IndexKey;
 /// Runs whose states and places in the index are removed together.
 const RUNS_TOGETHER: usize = 64;
 
-/// Aliases removed together, with two keys each: some milliseconds of work, for which a commit may have to wait.
+/// Aliases removed together: some milliseconds of work, for which a commit may have to wait.
 pub(super) const ALIASES_TOGETHER: usize = 250;
 
 /// Runs that are removed and whose aliases the database may still have, each with the traces that it got since.
@@ -141,30 +142,33 @@ impl Shared {
     fn remove_aliases_of(&self, run_id: &Text, most: usize) -> Result<usize, StoreError> {
         let is_of_before = self.removals.now();
         let removed = self.write(|db| {
-            let keys = db.scan_prefix(keys::aliases_of_run(run_id)).keys();
-            // What fails to be read fails here, too.
-            let goes = |key: &sled::Result<sled::IVec>| {
-                let trace = key.as_ref().ok().and_then(|key| keys::alias_trace(key));
-                trace.is_none_or(|trace| is_of_before(run_id, trace))
-            };
-            let keys = keys
-                .filter(goes)
-                .take(most)
-                .collect::<sled::Result<Vec<_>>>()?;
-            let mut writes = Writes::default();
-            for key in &keys {
-                if let Some(trace) = keys::alias_trace(key) {
-                    let alias = keys::alias(trace);
-                    let owner = db.get(&alias)?;
+            let mut removed = 0;
+            for part in belongings::all(db, run_id) {
+                let (key, mut part) = part?;
+                let traces = part.traces.iter().copied();
+                let goes = |trace: &TraceId| is_of_before(run_id, *trace);
+                let going: BTreeSet<_> = traces.filter(goes).take(most - removed).collect();
+                if going.is_empty() {
+                    continue;
+                }
+                for alias in going.iter().map(|trace| keys::alias(*trace)) {
                     // The trace may have gone over to another run since.
-                    if owner.is_some_and(|owner| owner == run_id.as_bytes()) {
-                        writes.remove(&alias);
+                    if db
+                        .get(&alias)?
+                        .is_some_and(|owner| owner == run_id.as_bytes())
+                    {
+                        db.remove(alias)?;
                     }
                 }
-                // Behind the alias, which is found by it after a crash.
-                writes.remove(key);
+                // Behind the aliases, which are found by it after a crash.
+                part.traces.retain(|trace| !going.contains(trace));
+                part.put(db, &key)?;
+                removed += going.len();
+                if removed == most {
+                    break;
+                }
             }
-            writes.apply_each(db).map(|()| keys.len())
+            Ok(removed)
         })?;
         if removed < most {
             self.removals.are_over(run_id);

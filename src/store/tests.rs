@@ -1,6 +1,7 @@
 //! The whole store over directories that vanish with their test.
 
 mod alerts;
+mod belongings;
 mod churn;
 mod committing;
 mod crashes;

@@ -10,7 +10,7 @@ use eddy::engine::event::TraceId;
 use eddy::store::{Options, Store};
 
 /// The formats before the present one, as directories of `tests/store_formats`.
-const OLDER: [&str; 3] = ["2", "3", "4"];
+const OLDER: [&str; 4] = ["2", "3", "4", "5"];
 
 /// Where a store of every supported format lies.
 pub(crate) fn formats() -> PathBuf {
@@ -51,10 +51,13 @@ pub(crate) fn shown(dir: &Path) -> String {
     let runs = store.run_ids(None, true, 9).expect(read);
     let saved = store.load_run("run").expect(read);
     let alias = store.alias(TraceId([7; 16])).expect(read);
+    let traces = store.aliases_of("run").expect(read);
     let alerts = store.alerts_after(0, 9).expect(read);
+    let newest = ["run", "other"].map(|run_id| store.newest_alerts_of(run_id).expect(read));
     let cursor = store.exporter_cursor("webhook").expect(read);
     assert!(saved.is_some() && alias.is_some() && alerts.len() == 2);
-    format!("{replayed:?} {runs:?} {saved:?} {alias:?} {alerts:?} {cursor}")
+    assert_eq!(traces.len(), 1);
+    format!("{replayed:?} {runs:?} {saved:?} {alias:?} {traces:?} {alerts:?} {newest:?} {cursor}")
 }
 
 /// Kills a process that opens the directory: so long after it began, or after the directory says another format than before.

@@ -218,7 +218,7 @@ async fn what_the_database_lost_comes_back() {
     fs::remove_file(copied.path().join("LOCK")).unwrap();
     check(&open(copied.path()));
     drop(store);
-    raw::remove(dir.path(), b"aixy");
+    raw::remove(dir.path(), b"aiox");
     check(&open(dir.path()));
     check(&open(dir.path()));
 }

@@ -14,6 +14,8 @@ struct Shown {
     runs: Vec<IndexKey>,
     states: Vec<Option<State>>,
     aliases: Vec<Option<Text>>,
+    /// The traces and the newest alerts of each run.
+    belongings: Vec<(Vec<TraceId>, Vec<u64>)>,
     alerts: Vec<u64>,
     policy: Option<String>,
     exporter: u64,
@@ -42,12 +44,22 @@ fn trace(run: u64) -> TraceId {
     TraceId([run as u8 + 1; 16])
 }
 
+fn belongings(store: &Store, run: u64) -> (Vec<TraceId>, Vec<u64>) {
+    let traces = store.aliases_of(&run_id(run)).unwrap();
+    let alerts = store.newest_alerts_of(&run_id(run)).unwrap();
+    (traces, alerts.iter().map(|alert| alert.cursor).collect())
+}
+
 fn shown(store: &Store) -> Shown {
     let each = 0..RUNS;
     Shown {
         runs: store.run_ids(None, false, 99).unwrap(),
         states: each.clone().map(|run| state(store, run).unwrap()).collect(),
-        aliases: each.map(|run| store.alias(trace(run)).unwrap()).collect(),
+        aliases: each
+            .clone()
+            .map(|run| store.alias(trace(run)).unwrap())
+            .collect(),
+        belongings: each.map(|run| belongings(store, run)).collect(),
         alerts: cursors(store),
         policy: store.policy(9).unwrap(),
         exporter: store.exporter_cursor("file").unwrap(),
@@ -251,10 +263,17 @@ async fn without_a_snapshot_the_journal_is_what_there_is() {
     );
     let after = shown(&store);
     assert_eq!(
-        (&after.runs, &after.aliases, &after.alerts, &after.replayed),
+        (
+            &after.runs,
+            &after.aliases,
+            &after.belongings,
+            &after.alerts,
+            &after.replayed
+        ),
         (
             &before.runs,
             &before.aliases,
+            &before.belongings,
             &before.alerts,
             &before.replayed
         )
