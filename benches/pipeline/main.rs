@@ -224,7 +224,8 @@ impl Receiver {
                 let mut command =
                     Command::new(program.unwrap_or(env!("CARGO_BIN_EXE_eddy").into()));
                 command.arg("serve").arg("--data-dir").arg(data);
-                command.args(["--otlp-grpc", &address, "--api", "127.0.0.1:0"]);
+                command.args(["--otlp-grpc", &address]);
+                command.args(["--otlp-http", "127.0.0.1:0", "--api", "127.0.0.1:0"]);
                 command
             }
             Self::Beside(line) => {
