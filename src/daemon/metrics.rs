@@ -84,9 +84,9 @@ fn glance(house: &House) -> Glance {
 }
 
 fn process(page: &mut Page, began: Instant, memory_limit: Option<u64>) {
-    page.gauge("build_info", "What runs here; always 1.")
+    page.gauge("build_info", "The version that runs; always 1.")
         .sample(&[("version", env!("CARGO_PKG_VERSION"))], 1);
-    page.gauge("process_uptime_seconds", "Since the start.")
+    page.gauge("process_uptime_seconds", "Seconds since the start.")
         .value(began.elapsed().as_secs_f64());
     if let Some(bytes) = process::resident_bytes() {
         page.gauge(
@@ -98,13 +98,13 @@ fn process(page: &mut Page, began: Instant, memory_limit: Option<u64>) {
     if let Some(bytes) = process::anonymous_bytes() {
         page.gauge(
             "process_memory_anonymous_bytes",
-            "Memory in use that is no file's: what the limit is about.",
+            "Memory in use that belongs to no file: what the limit is about.",
         )
         .value(bytes);
     }
     page.gauge(
         "process_memory_limit_bytes",
-        "What the process may take of that; 0 where it has no limit.",
+        "Limit of the memory that belongs to no file; 0 if there is none.",
     )
     .value(memory_limit.unwrap_or(0));
     if let Some(seconds) = process::cpu_seconds() {
@@ -117,43 +117,43 @@ fn process(page: &mut Page, began: Instant, memory_limit: Option<u64>) {
     }
     page.counter(
         "config_reloads_total",
-        "Times that the configuration was read again, changed or not, by whether it was taken.",
+        "Times the configuration was read again, changed or not, by whether it was taken.",
     )
     .sample(&[("outcome", "taken")], events::CONFIG_TAKEN.value())
     .sample(&[("outcome", "refused")], events::CONFIG_REFUSED.value());
     page.counter(
         "process_panics_total",
-        "Defects that showed; the log says where.",
+        "Panics, which are defects of Eddy; the log says where.",
     )
     .value(events::PANICS.value());
     page.counter(
         "process_stages_cut_short_total",
-        "Stages of leaving that did not finish in their time.",
+        "Stages of the shutdown that did not finish in time.",
     )
     .value(events::STAGES_CUT_SHORT.value());
     page.counter(
         "process_dropped_spans_total",
-        "Spans of the daemon's own that ended while too many waited to be sent.",
+        "The daemon's own spans that were dropped because too many waited to be sent.",
     )
     .value(spans::SPANS_DROPPED.value());
 }
 
 fn doors(page: &mut Page, doors: &[(&str, Arc<Places>)]) {
-    let help = "Open connections, those that have not begun among them.";
+    let help = "Open connections, including those that have not begun.";
     let mut family = page.gauge("door_connections", help);
     for (door, places) in doors {
         family.sample(&[("door", door)], places.taken());
     }
     let mut family = page.counter(
         "door_full_total",
-        "Connections that found all places of the address taken: one that had not begun was closed for them, or they waited.",
+        "Connections that found all places of the address taken: each waited, or one that had not begun was closed for it.",
     );
     for (door, places) in doors {
         family.sample(&[("door", door)], places.full());
     }
     page.counter(
         "door_failed_handshakes_total",
-        "TLS handshakes that failed, at any of the addresses: of peers who do not trust the certificate, have none that is asked for, or speak no TLS.",
+        "TLS handshakes that failed, at any of the addresses: the peer does not trust the certificate, lacks one that is required, or speaks no TLS.",
     )
     .value(door::failed_handshakes());
 }
@@ -162,7 +162,7 @@ fn receiver(page: &mut Page, intake: &Intake) {
     let counters = intake.counters();
     let mut family = page.counter(
         "receiver_requests_total",
-        "OTLP requests by what became of them; partial ones are among the accepted, and of those whose sender left before the answer all may be taken.",
+        "OTLP requests by outcome; `partial` ones are also `accepted`, and `left` ones, whose sender left before the answer, may have been taken.",
     );
     for (outcome, counter) in [
         ("accepted", &counters.requests_accepted),
@@ -177,12 +177,12 @@ fn receiver(page: &mut Page, intake: &Intake) {
     }
     page.counter(
         "receiver_pauses_total",
-        "Times that nothing more was read from a connection, after a request was refused as busy, until there was room.",
+        "Times a connection was not read until there was room, after a request on it was refused as busy.",
     )
     .value(counters.pauses.value());
     page.counter(
         "receiver_refused_memory_total",
-        "Requests refused because the memory limit was near; they are among the busy ones.",
+        "Requests refused because the memory limit was near; they are also `busy`.",
     )
     .value(intake.refused_for_memory());
     page.gauge(
@@ -199,7 +199,7 @@ fn receiver(page: &mut Page, intake: &Intake) {
     .value(counters.log_records.accepted.value());
     let help = "Spans refused: `busy` ones may be sent again, the others can never be used.";
     refused(page, "receiver_refused_spans_total", help, &counters.spans);
-    let help = "Log records refused, as for spans.";
+    let help = "Log records refused: `busy` ones may be sent again, the others can never be used.";
     let name = "receiver_refused_log_records_total";
     refused(page, name, help, &counters.log_records);
     let mut family = page.counter(
@@ -212,7 +212,7 @@ fn receiver(page: &mut Page, intake: &Intake) {
     }
     page.counter(
         "receiver_dropped_attributes_total",
-        "Attributes beyond the limit of their item.",
+        "Attributes left out because they were beyond the limit of their item.",
     )
     .value(counters.attributes_left_out.value());
 }
@@ -229,8 +229,8 @@ fn normalizer(page: &mut Page, normalizer: &Normalizer) {
     let counts = normalizer.counts();
     page.counter(
         "normalizer_items_total",
-        "Spans and log records by what they gave: `told` gave events, `placed` said whose run a trace is, `noise` is known \
-         and tells nothing, `unknown_operation` a dialect could not read, `no_dialect` is ignored.",
+        "Spans and log records by outcome: `told` gave events, `placed` said which run a trace belongs to, `noise` is known and \
+         says nothing, `unknown_operation` could not be read by its dialect, `no_dialect` is ignored.",
     )
     .sample(&[("outcome", "told")], counts.told)
     .sample(&[("outcome", "placed")], counts.placed)
@@ -239,12 +239,12 @@ fn normalizer(page: &mut Page, normalizer: &Normalizer) {
     .sample(&[("outcome", "no_dialect")], counts.no_dialect);
     page.counter(
         "normalizer_left_out_ids_total",
-        "Spans and log records with an id of a run or session that is longer than 1,024 bytes: it was left out, and they went by the trace.",
+        "Spans and log records whose run or session id is longer than 1,024 bytes: the trace was used instead.",
     )
     .value(counts.ids_left_out);
     page.counter(
         "normalizer_unpriced_calls_total",
-        "Model calls whose cost is missing, since no price is known of their model.",
+        "Model calls without a cost, because no price is known for their model.",
     )
     .value(counts.unpriced);
 }
@@ -256,14 +256,14 @@ fn with_shards(houses: &[Glance]) -> impl Iterator<Item = (&str, &Shards)> {
 }
 
 fn runs(page: &mut Page, houses: &[Glance]) {
-    let mut family = page.gauge("ready", "Whether reports are taken.");
+    let mut family = page.gauge("ready", "Whether reports are taken: 1 or 0.");
     for house in houses {
         let ready = house.shards.as_ref().is_some_and(Shards::is_ready);
         family.sample(&[("tenant", &house.tenant)], u8::from(ready));
     }
     let mut family = page.counter(
         "store_reopened_total",
-        "Times that a store was opened anew, since it had failed.",
+        "Times a store was opened anew because it had failed.",
     );
     for house in houses {
         family.sample(&[("tenant", &house.tenant)], house.reopened);
@@ -303,8 +303,7 @@ fn warnings(page: &mut Page, houses: &[Glance]) {
 fn guards(page: &mut Page, houses: &[Glance]) {
     let mut family = page.counter(
         "guard_verdicts_total",
-        "Verdicts that the guard reached, by rule (none: nothing to say) and kind; while it only observes, what it would \
-         have answered.",
+        "Verdicts of the guard, by rule (`none`: nothing to say) and kind; while it only observes, what it would have answered.",
     );
     for (tenant, shards) in with_shards(houses) {
         let verdicts = shards.counters().guard.verdicts();
@@ -323,8 +322,8 @@ fn guards(page: &mut Page, houses: &[Glance]) {
     }
     let mut family = page.counter(
         "guard_degraded_total",
-        "Questions to the guard that nobody looked at: `late` after the deadline, `full` without room, `crowded` since they would \
-         have begun runs, of which there were too many, `leaving`, `outage` while there was no store to keep them in.",
+        "Questions that the guard did not look at: `late` (past the deadline), `full` (no room), `crowded` (they would have begun \
+         runs, of which there were too many), `leaving` (shutdown), `outage` (no store to keep them in).",
     );
     for (tenant, shards) in with_shards(houses) {
         let guard = &shards.counters().guard;
@@ -365,7 +364,7 @@ fn exporters(page: &mut Page, houses: &[Glance]) {
         let family = page.counter(name, help);
         each_exporter(family, &statuses, number);
     }
-    let help = "Alerts behind the exporter's cursor: how far it lags behind the newest.";
+    let help = "Alerts after the exporter's cursor: how far it lags behind the newest.";
     let family = page.gauge("exporter_queue_size", help);
     each_exporter(family, &statuses, |status| status.queue);
 }

@@ -26,12 +26,12 @@ pub(super) const SHARD_GAUGES: &[Number<Shards>] = &[
     ),
     (
         "shard_inbox_bytes",
-        "What these take in memory, about.",
+        "Approximate memory of the reports that wait for their commit.",
         |of| of.load().inbox_bytes as u64,
     ),
     (
         "store_mended",
-        "Whether the database was damaged and has been made anew at the start.",
+        "Whether the database was damaged and was built anew at the start: 1 or 0.",
         |of| u64::from(of.store().mended().is_some()),
     ),
     (
@@ -39,7 +39,7 @@ pub(super) const SHARD_GAUGES: &[Number<Shards>] = &[
         "When the newest snapshot was made; 0 before the first.",
         |of| of.store().snapshot_ms() / 1_000,
     ),
-    ("store_size_bytes", "Bytes of the store's files.", |of| {
+    ("store_size_bytes", "Size of the store's files.", |of| {
         of.store().size_bytes()
     }),
 ];
@@ -61,22 +61,22 @@ pub(super) const SHARD_COUNTERS: &[Number<shard::Counters>] = &[
     ),
     (
         "shard_late_events_total",
-        "Events too late to be put into their place.",
+        "Events that came too late to be put in their place.",
         |of| of.late_events.value(),
     ),
     (
         "shard_lost_copies_total",
-        "Calls that the run of a whole session was not told of, since its shard was full or there were too many runs.",
+        "Calls missing from the run of their whole session, because its shard was full or there were too many runs.",
         |of| of.lost_copies.value(),
     ),
     (
         "shard_settled_times_total",
-        "Events whose times could not be true.",
+        "Events whose times could not be true and were corrected.",
         |of| of.times_settled.value(),
     ),
     (
         "shard_unattributed_reports_total",
-        "Reports of no run, which were dropped.",
+        "Reports dropped because they belong to no run.",
         |of| of.unattributed.value(),
     ),
     (
@@ -91,22 +91,22 @@ pub(super) const SHARD_COUNTERS: &[Number<shard::Counters>] = &[
     ),
     (
         "shard_refused_failed_total",
-        "Requests refused since nothing can be committed.",
+        "Requests refused because nothing can be committed.",
         |of| of.refused_failed.value(),
     ),
     (
         "shard_refused_watchers_total",
-        "Watchers refused since there were too many.",
+        "Watchers refused because there were too many.",
         |of| of.refused_watchers.value(),
     ),
     (
         "guard_results_total",
-        "Results of calls that the guard was told.",
+        "Results of calls that were reported to the guard.",
         |of| of.guard.results.value(),
     ),
     (
         "guard_messages_total",
-        "Messages that the guard was told.",
+        "Messages that were reported to the guard.",
         |of| of.guard.messages.value(),
     ),
     (
@@ -116,20 +116,22 @@ pub(super) const SHARD_COUNTERS: &[Number<shard::Counters>] = &[
     ),
     (
         "guard_saved_tokens_estimate_total",
-        "Tokens that these would have cost, by the calls of their loops that were made.",
+        "Tokens that the skipped calls would have cost, by the calls of their loops that were made.",
         |of| of.guard.saved_tokens.value(),
     ),
     (
         "guard_saved_cost_microusd_estimate_total",
-        "The same in millionths of a US dollar.",
+        "What the skipped calls would have cost, by the calls of their loops that were made, in millionths of a US dollar.",
         |of| of.guard.saved_cost_microusd.value(),
     ),
     ("runs_created_total", "Runs begun.", |of| {
         of.runs_created.value()
     }),
-    ("runs_moved_total", "Runs that got their name late.", |of| {
-        of.runs_moved.value()
-    }),
+    (
+        "runs_moved_total",
+        "Runs that moved because their id became known late.",
+        |of| of.runs_moved.value(),
+    ),
     ("runs_idle_total", "Runs found idle.", |of| {
         of.runs_idle.value()
     }),
@@ -145,12 +147,12 @@ pub(super) const SHARD_COUNTERS: &[Number<shard::Counters>] = &[
     ),
     (
         "runs_unreadable_total",
-        "Runs begun anew, since their state cannot be read.",
+        "Runs begun anew because their state could not be read.",
         |of| of.runs_unreadable.value(),
     ),
     (
         "runs_broken_total",
-        "Runs begun anew, since judging them failed by a defect of Eddy.",
+        "Runs begun anew because a defect of Eddy made judging them fail.",
         |of| of.runs_broken.value(),
     ),
 ];
@@ -158,7 +160,7 @@ pub(super) const SHARD_COUNTERS: &[Number<shard::Counters>] = &[
 pub(super) const STORE_COUNTERS: &[Number<store::Counters>] = &[
     (
         "store_commits_total",
-        "Records written, with one sync each.",
+        "Journal records written, with one sync each.",
         |of| of.commits,
     ),
     (
@@ -171,22 +173,22 @@ pub(super) const STORE_COUNTERS: &[Number<store::Counters>] = &[
         "Bytes of journal written.",
         |of| of.journal_bytes,
     ),
-    ("store_runs_saved_total", "States of runs written.", |of| {
+    ("store_runs_saved_total", "Run states written.", |of| {
         of.runs_saved
     }),
     (
         "store_removed_alerts_total",
-        "Old alerts removed, since a newer revision is there or the run is forgotten.",
+        "Old alerts removed because a newer revision is there or the run is forgotten.",
         |of| of.alerts_removed,
     ),
     (
         "store_lost_alerts_total",
-        "Newest alerts of a warning whose run was forgotten before every exporter had them: lost to a receiver.",
+        "Newest alerts of warnings whose run was forgotten before every exporter had them: lost to a receiver.",
         |of| of.alerts_lost,
     ),
     (
         "store_unreadable_alerts_total",
-        "Alerts left out, since they cannot be read.",
+        "Alerts left out because they cannot be read.",
         |of| of.unreadable,
     ),
     ("store_snapshots_total", "Snapshots written.", |of| {
@@ -199,12 +201,12 @@ pub(super) const STORE_COUNTERS: &[Number<store::Counters>] = &[
     ),
     (
         "store_lost_records_total",
-        "Journal records missing or damaged at the opening: what they told is lost.",
+        "Journal records missing or damaged when the store was opened: what they reported is lost.",
         |of| of.lost_records,
     ),
     (
         "store_torn_records_total",
-        "Journal records that a crash had torn.",
+        "Journal records torn by a crash.",
         |of| of.torn,
     ),
 ];
@@ -217,7 +219,7 @@ pub(super) const EXPORTER_COUNTERS: &[Number<ExporterStatus>] = &[
     ),
     (
         "exporter_superseded_alerts_total",
-        "Alerts left out since a newer revision was sent instead.",
+        "Alerts left out because a newer revision was sent instead.",
         |of| of.progress.superseded,
     ),
     (
@@ -227,8 +229,8 @@ pub(super) const EXPORTER_COUNTERS: &[Number<ExporterStatus>] = &[
     ),
     (
         "exporter_missed_alerts_total",
-        "Alerts removed from the store before they were delivered to a receiver that gets every revision, and verdicts of the \
-         guard that a receiver of log records has not had.",
+        "Alerts removed from the store before a receiver that gets every revision had them, and verdicts of the guard that a \
+         receiver of log records did not get.",
         |of| of.progress.missed,
     ),
     (
@@ -246,7 +248,7 @@ pub(super) const FORWARD_COUNTERS: &[Number<ForwardProgress>] = &[
     ),
     (
         "forward_dropped_requests_total",
-        "Requests dropped since the queue was full: lost to the backend.",
+        "Requests dropped because the queue was full: lost to the backend.",
         |of| of.dropped,
     ),
     (
@@ -256,7 +258,7 @@ pub(super) const FORWARD_COUNTERS: &[Number<ForwardProgress>] = &[
     ),
     (
         "forward_refused_items_total",
-        "Spans, log records and data points that the backend left out of requests that it took: lost to it.",
+        "Spans, log records and data points that the backend refused in requests that it took: lost to it.",
         |of| of.items_refused,
     ),
     (
