@@ -1,6 +1,6 @@
 //! The JSON in which runs, warnings and alerts are shown, everywhere the same: `eddy check`, `eddy run --json`, the API
-//! address, the tail and the file exporter. Times are RFC 3339 in UTC with milliseconds, ids are hexadecimal, costs are US
-//! dollars.
+//! address, the tail and the file exporter. Times are RFC 3339 in UTC with milliseconds, ids of warnings and spans are
+//! hexadecimal, costs are US dollars.
 
 mod explanation;
 mod verdict;
