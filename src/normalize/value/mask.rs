@@ -207,11 +207,11 @@ impl Word {
         }
     }
 
-    /// Whether it is not hopeless to look closer: everything volatile has a digit in its first word, but for `pid` and for
-    /// a UUID whose first group happens to be letters.
+    /// Whether it is not hopeless to look closer: everything volatile has a digit in its first word, but for `pid`, `Process`,
+    /// and a UUID whose first group happens to be letters.
     #[inline]
     fn is_suspect(&self) -> bool {
-        self.classes & DIGIT != 0 || matches!(self.len(), 3 | 4 | 8)
+        self.classes & DIGIT != 0 || matches!(self.len(), 3 | 4 | 7 | 8)
     }
 
     fn is_hex(&self) -> bool {
@@ -232,6 +232,7 @@ impl Word {
                 .or_else(|| self.address(bytes))
                 .or_else(|| self.epoch(bytes))
                 .or_else(|| self.duration(bytes))
+                .or_else(|| self.build_clock(bytes))
         } else {
             self.pid(bytes)
         };
@@ -324,11 +325,23 @@ impl Word {
         Some(self.replaced(end, DURATION))
     }
 
-    /// `pid 123`, `PID=123`, `PGID: 123`; the word itself stays.
+    /// `#7 3.355 ERROR: …`: the seconds since a step began, as the building of an image prints them before each of its lines.
+    fn build_clock(&self, bytes: &[u8]) -> Option<Volatile> {
+        let step = bytes[..self.start].strip_suffix(b" ")?;
+        let sign = step.iter().rposition(|byte| !byte.is_ascii_digit())?;
+        let is_step = sign + 1 < step.len() && step[sign] == b'#';
+        let begins = sign == 0 || step[sign - 1] == b'\n';
+        let end = fraction(bytes, self.end);
+        let is_clock = self.classes == DIGIT && end > self.end && bytes.get(end) == Some(&b' ');
+        (is_step && begins && is_clock).then(|| self.replaced(end, DURATION))
+    }
+
+    /// `pid 123`, `PID=123`, `PGID: 123`, and systemd's `Process: 123 Exec`; the word itself stays.
     fn pid(&self, bytes: &[u8]) -> Option<Volatile> {
         let word = &bytes[self.start..self.end];
         let names: [&[u8]; 3] = [b"pid", b"ppid", b"pgid"];
-        if !names.iter().any(|name| word.eq_ignore_ascii_case(name)) {
+        let is_of_unit = word == b"Process";
+        if !is_of_unit && !names.iter().any(|name| word.eq_ignore_ascii_case(name)) {
             return None;
         }
         let from = skip(bytes, self.end, |byte| {
@@ -336,6 +349,9 @@ impl Word {
         });
         let to = skip(bytes, from, u8::is_ascii_digit);
         if from == self.end || from > self.end + PROCESS_SIGNS_MAX || to == from {
+            return None;
+        }
+        if is_of_unit && !bytes[to..].starts_with(b" Exec") {
             return None;
         }
         Some(Volatile {
@@ -459,6 +475,10 @@ mod tests {
         check("PID=4711", "PID=<pid>");
         check("{\"pid\": 4711}", "{\"pid\": <pid>}");
         check(
+            "  Process: 4711 ExecStart=/srv/run (code=exited, status=1/FAILURE)",
+            "  Process: <pid> ExecStart=/srv/run (code=exited, status=1/FAILURE)",
+        );
+        check(
             "<Tool object at 0x7f3a5c0012d0>",
             "<Tool object at <address>>",
         );
@@ -489,6 +509,11 @@ mod tests {
         check("1m30s left", "<duration> left");
         check("after 3 seconds", "after <duration>");
         check("took 80µs", "took <duration>");
+        check(
+            "#7 [3/5] RUN npm ci\n#7 3.355 npm error\n#7 12.04 done",
+            "#7 [3/5] RUN npm ci\n#7 <duration> npm error\n#7 <duration> done",
+        );
+        check("#12 0.2 a", "#12 <duration> a");
     }
 
     /// Given what is counted or meant, it stays as it is.
@@ -496,6 +521,9 @@ mod tests {
     fn meaning_stays() {
         for kept in [
             "5 failed, 3 passed",
+            "Process: 12 of 40",
+            "rank #7 3.355 points",
+            "#7 3 points",
             "page 3 of 12",
             "45% done",
             "offset 4096",

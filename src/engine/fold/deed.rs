@@ -1,0 +1,57 @@
+//! What something that was done has changed: nothing, where the same is seen behind it as before it, or the same once more, where
+//! it was done before.
+//!
+//! What is written changes something, whatever is answered, and most answers say no more than that it was done. Two do say more. A
+//! page that is shown behind a click as it was shown before it tells that the click did nothing. And an order, an issue, or a row
+//! that is made with the very same words is made twice, though its number is a new one each time.
+
+use crate::engine::event::Value;
+use crate::engine::window::calls::Call;
+
+use super::judge::ACKNOWLEDGEMENT_BYTES_MAX;
+use super::trend::Trend;
+use super::{Fold, batch};
+
+/// Shortest result that is a page rather than a word that it was done, where the same tool showed it: clicks and edits are
+/// acknowledged in up to so many bytes.
+const PAGE_BYTES_MIN: u32 = 256;
+
+/// Shortest arguments that say what is to be made: with fewer, many of a kind may be wanted (`{"unit": "archer"}`).
+const SAID_BYTES_MIN: u32 = 48;
+
+/// Words in the names of tools that make something which was not there before, in lower case.
+const MAKES: [&str; 9] = [
+    "create", "insert", "post", "send", "submit", "publish", "register", "book", "pay",
+];
+
+/// How a command for a database begins that does so.
+const INSERTS: &str = "\"insert into ";
+
+impl Fold {
+    /// Whether what a call shows is what the newest call showed: the same page, behind what was done as before it.
+    pub(super) fn shows_the_same(&self, tool: u64, call: &Call<'_>, shown: &Value) -> bool {
+        let sent = call.input.value().map_or(0, |value| value.bytes);
+        let speaks = shown.bytes > ACKNOWLEDGEMENT_BYTES_MAX.max(sent);
+        let newest = self.recent.back().filter(|_| speaks);
+        newest.is_some_and(|mark| {
+            mark.result() == Some(shown.masked)
+                && (mark.tool != tool || shown.bytes >= PAGE_BYTES_MIN)
+        })
+    }
+}
+
+/// Whether a call makes again what the same call before has made: of what came back nothing but the numbers is new.
+pub(super) fn makes_again(call: &Call<'_>, trend: Option<&Trend>, before: Option<&Trend>) -> bool {
+    let (Some(trend), Some(before)) = (trend, before) else {
+        return false;
+    };
+    let again = trend.frame() == before.frame() && trend.numbers != before.numbers;
+    let said = call.input.value();
+    again
+        && said.is_some_and(|value| {
+            let tool = call.tool.map_or("", |tool| &**tool);
+            let makes = || MAKES.iter().any(|word| batch::says(tool, word));
+            value.bytes >= SAID_BYTES_MIN
+                && ((call.manner.writes() && makes()) || batch::says(&value.sample, INSERTS))
+        })
+}

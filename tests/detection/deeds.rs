@@ -1,0 +1,303 @@
+//! What was done, and what it changed: things that are made twice, clicks that do nothing, verdicts that stay no; and work that
+//! looks like it, a check after each step, a form for each of many, keys whose pictures nobody kept.
+
+use serde_json::{Value, json};
+
+use crate::support::{check, later};
+
+fn made(tool: &str, input: &Value, output: &Value) -> Value {
+    json!({"kind": "tool_call", "agent": "a", "tool": tool, "input": input, "output": output})
+}
+
+/// The rules that see one call that is made again and again.
+const AGAIN: [&str; 3] = [
+    "no_progress",
+    "repeated_tool_call_exact_input",
+    "repeated_tool_call_similar_input",
+];
+
+const THINGS: [&str; 8] = [
+    "anchor", "bridge", "canal", "delta", "ferry", "gorge", "harbour", "island",
+];
+
+/// Given an issue, or a row, that is made again with the very same words, that is a loop, though its number is a new one each time.
+/// Units of a kind are not, nor are pages that are turned by one button.
+#[test]
+fn what_is_made_again() {
+    let times = |event: &dyn Fn(u64) -> Value| -> Vec<Value> { (0..7).map(event).collect() };
+    let issue =
+        json!({"repo": "river/app", "title": "The ferry is late", "body": "It was late again."});
+    let number = |at: u64| json!({"number": 640 + at, "url": format!("https://git.example/issues/{}", 640 + at)});
+    check(
+        &times(&|at| made("create_issue", &issue, &number(at))),
+        &AGAIN,
+    );
+    let row = json!({"sql": "INSERT INTO orders (sku, quantity) VALUES ('a', 2) RETURNING id"});
+    check(
+        &times(&|at| made("run_sql", &row, &json!([{"id": 4_000 + at}]))),
+        &["no_progress", "repeated_tool_call_exact_input"],
+    );
+    let unit = json!({"unit": "archer", "building": 3});
+    check(
+        &times(&|at| made("create_unit", &unit, &json!({"unit_id": 410 + at}))),
+        &[],
+    );
+    let next = json!({"ref": "e77", "element": "The link to the next page of results"});
+    check(
+        &times(&|at| {
+            made(
+                "browser_click",
+                &next,
+                &json!(format!("Page {} of 20", at + 2)),
+            )
+        }),
+        &[],
+    );
+}
+
+/// Given a button whose number is another one each time, and behind it the very page that was there before, the click did nothing.
+#[test]
+fn clicks_that_show_the_page_as_it_was() {
+    let page =
+        json!("Just a moment. Verify that you are human by completing the action below, please.");
+    let goes = json!({"url": "https://shop.example/boats"});
+    let events: Vec<_> = (0..8)
+        .flat_map(|at| {
+            let clicked = json!({"ref": format!("s{at}e4"), "element": "box"});
+            [
+                made("browser_navigate", &goes, &page),
+                made("browser_click", &clicked, &page),
+            ]
+        })
+        .collect();
+    check(&events, &AGAIN);
+}
+
+/// Given a check that says no in the same way after each of many tries, that is a loop; one that says yes at last is not, nor are
+/// checks of other things.
+#[test]
+fn verdicts_that_stay_no() {
+    let verdict = json!({"passed": false, "issue": "The word for \"landlord\" is missing in what was translated."});
+    let tries = |count: usize| -> Vec<Value> {
+        let words = [
+            "early", "late", "north", "south", "upper", "lower", "inner", "outer",
+        ];
+        let round = |at: usize| {
+            let hint = json!({"segment": 8, "hint": format!("{} {}", words[at], THINGS[at])});
+            let text = json!(format!(
+                "Der {} liegt {} und bleibt dort.",
+                THINGS[at], words[at]
+            ));
+            [
+                made("translate", &hint, &text),
+                made("qa_check", &json!({"segment": 8}), &verdict),
+            ]
+        };
+        (0..count).flat_map(round).collect()
+    };
+    check(&tries(8), &AGAIN);
+    let mut passes = tries(4);
+    passes.push(made(
+        "qa_check",
+        &json!({"segment": 8}),
+        &json!({"passed": true}),
+    ));
+    check(&passes, &[]);
+    let others = |thing: &&str| made("qa_check", &json!({"file": thing}), &verdict);
+    check(&THINGS.iter().map(others).collect::<Vec<_>>(), &[]);
+}
+
+/// Given a job that is asked for anew each time it has failed, with a sleep in between, that is a loop: what has failed is no gauge
+/// and not waited for.
+#[test]
+fn jobs_that_fail_again() {
+    let state = |at: u64| json!({"state": "failed", "log": format!("KeyError: amount, LINE {}", 300 + at * at * 377 % 600)});
+    let round = |at: u64| {
+        [
+            made(
+                "trigger",
+                &json!({"job": "daily", "for": format!("run {at}")}),
+                &json!({"state": "queued"}),
+            ),
+            made("sleep", &json!({"seconds": 30}), &json!("")),
+            made("get_job", &json!({"job": "daily"}), &state(at)),
+        ]
+    };
+    let events: Vec<_> = (0..14).flat_map(round).collect();
+    let timed = events.into_iter().enumerate();
+    let timed: Vec<_> = timed
+        .map(|(at, event)| later(event, 10 * at as u64))
+        .collect();
+    check(&timed, &AGAIN);
+}
+
+/// Given tests that pass after each package that is installed, or a button that is pressed below each form that is filled in, that
+/// is work. One field that is tried with other values is a loop, and so is what is merely looked at.
+#[test]
+fn checks_after_each_step() {
+    let installs = |thing: &&str| {
+        let added = json!(
+            "Changed 4 packages, and audited 812 packages. Found no vulnerabilities in them, as far as is known."
+        );
+        let passes = json!(
+            "Test suites: 34 passed, 34 in all. Tests: 412 passed, 412 in all. Ran all suites."
+        );
+        [
+            made(
+                "bash",
+                &json!({"command": format!("npm install {thing}@latest")}),
+                &added,
+            ),
+            made("bash", &json!({"command": "npm test"}), &passes),
+        ]
+    };
+    check(&THINGS.iter().flat_map(installs).collect::<Vec<_>>(), &[]);
+
+    let page = json!(
+        "form \"New boat\", text box \"Name\", text box \"Port\", text box \"Owner\", button \"Save\""
+    );
+    let save = made(
+        "browser_click",
+        &json!({"ref": "e9", "element": "Save"}),
+        &page,
+    );
+    let fills = |at: usize| {
+        let [name, port, owner] = [0, 3, 5].map(|far| THINGS[(at + far) % 8]);
+        let fields = json!({"fields": {"e4": name, "e5": port, "e6": owner}});
+        [
+            made("browser_fill_form", &fields, &json!("Filled 3 fields")),
+            save.clone(),
+        ]
+    };
+    check(&(0..8).flat_map(fills).collect::<Vec<_>>(), &[]);
+    let guesses = |thing: &&str| {
+        let field = json!({"ref": "e5", "text": thing});
+        [
+            made("browser_fill_form", &field, &json!("ok")),
+            save.clone(),
+        ]
+    };
+    check(&THINGS.iter().flat_map(guesses).collect::<Vec<_>>(), &AGAIN);
+}
+
+/// Given keys and buttons of a screen whose pictures were left out, it is not known that nothing changes; without anything done
+/// between two looks, it is a loop.
+#[test]
+fn screens_whose_pictures_were_left_out() {
+    let does = |input: Value| made("computer", &input, &json!(""));
+    let look = || {
+        made(
+            "computer",
+            &json!({"action": "screenshot"}),
+            &json!("[image]"),
+        )
+    };
+    let types = |thing: &&str| {
+        let typed = does(json!({"action": "type", "text": format!("the {thing} of the river")}));
+        let tab = does(json!({"action": "key", "text": "Tab"}));
+        [typed, look(), tab, look()]
+    };
+    check(&THINGS.iter().flat_map(types).collect::<Vec<_>>(), &[]);
+    let looks: Vec<_> = (0..8).map(|_| look()).collect();
+    check(
+        &looks,
+        &[
+            "repeated_tool_call_exact_input",
+            "repeated_tool_call_similar_input",
+        ],
+    );
+}
+
+/// Given a test that passes and fails in turn, or a benchmark that takes its time, run again and again with nothing in between, it
+/// is measured. One that only fails is a loop.
+#[test]
+fn what_is_measured() {
+    let runs = |fails: &dyn Fn(u64) -> bool| -> Vec<Value> {
+        let run = |at: u64| {
+            let said = if fails(at) {
+                "1 failed, 6 passed"
+            } else {
+                "7 passed"
+            };
+            made(
+                "bash",
+                &json!({"command": "pytest -q tests/test_sync.py"}),
+                &json!(said),
+            )
+        };
+        (0..14).map(run).collect()
+    };
+    check(&runs(&|at| at % 3 == 1), &[]);
+    check(
+        &runs(&|_| true),
+        &[
+            "no_progress",
+            "repeated_tool_call_exact_input",
+            "repeated_tool_call_similar_input",
+            "retry_storm",
+            "same_error",
+        ],
+    );
+    let bench = |at: u64| {
+        let [mean, most] = [at * 7_919 % 53, at * 104_729 % 97];
+        let said = json!(format!(
+            "mean: 11.{mean:02} ms of work\nslowest: {most} in all"
+        ));
+        let mut event = later(made("bash", &json!({"command": "./bench"}), &said), 12 * at);
+        event["duration_ms"] = json!(10_000);
+        event
+    };
+    check(&(0..10).map(bench).collect::<Vec<_>>(), &[]);
+}
+
+/// Given a worker that asks for something to do every half minute while another one is at work, it is idle; one that asks without a
+/// pause is not.
+#[test]
+fn workers_with_nothing_to_do() {
+    let rounds = |pause: u64| -> Vec<Value> {
+        let round = |at: u64| {
+            let mut asks = later(
+                made(
+                    "claim_job",
+                    &json!({"queue": "maps"}),
+                    &json!({"job": null}),
+                ),
+                at * pause,
+            );
+            asks["agent"] = json!("idle");
+            let wrote = json!({"path": format!("maps/{at}-{}.md", THINGS[at as usize % 8])});
+            let mut works = later(
+                made("draw", &wrote, &json!(format!("map {} of {at}", at * 37))),
+                at * pause + pause / 2,
+            );
+            works["agent"] = json!("busy");
+            [asks, works]
+        };
+        (0..12).flat_map(round).collect()
+    };
+    check(&rounds(34), &[]);
+    check(
+        &rounds(6),
+        &[
+            "empty_result_loop",
+            "no_progress",
+            "repeated_tool_call_exact_input",
+            "repeated_tool_call_similar_input",
+        ],
+    );
+}
+
+/// Given a key that is drawn anew for each call, so that it is known when it comes twice, the calls are the same.
+#[test]
+fn keys_that_are_drawn_anew() {
+    let answer = json!({"status": "requires_action", "message": "The customer must confirm this payment in the application."});
+    let pays = |at: u64| {
+        let key = format!("268cc35f-1738-4538-ad63-b1a00ac8{at:04}");
+        made(
+            "charge",
+            &json!({"idempotency_key": key, "amount": 1_290, "customer": "cus_77"}),
+            &answer,
+        )
+    };
+    check(&(0..7).map(pays).collect::<Vec<_>>(), &AGAIN);
+}
