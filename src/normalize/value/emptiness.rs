@@ -13,7 +13,7 @@ const SENTENCE_BYTES_MAX: usize = 80;
 
 /// Sentences that say so, also in other languages. They must stand as words of their own: neither "100 results" nor "piano
 /// results" is nothing. Each begins as [`may_say`] knows.
-const NOTHING: [&str; 42] = [
+const NOTHING: [&str; 43] = [
     "did not match any",
     "find anything",
     "not find any",
@@ -33,6 +33,7 @@ const NOTHING: [&str; 42] = [
     "no files found",
     "no data",
     "no documents",
+    "no information",
     "no records",
     "no items",
     "no rows",
@@ -191,7 +192,7 @@ fn says(text: &[u8]) -> bool {
 #[derive(Clone, Copy, Debug, Default)]
 #[allow(
     clippy::struct_excessive_bools,
-    reason = "nine facts that do not depend on each other"
+    reason = "ten facts that do not depend on each other"
 )]
 pub(super) struct Members {
     /// A member that was sent to carry the result is there, and empty.
@@ -212,6 +213,8 @@ pub(super) struct Members {
     totals: bool,
     /// Some member says which page this is.
     placed: bool,
+    /// A member says that it was not found: `{"found": false, …}`. What is said behind it tells only so once more.
+    missed: bool,
 }
 
 impl Members {
@@ -238,7 +241,10 @@ impl Members {
             }
             self.totals |= !is_volatile;
         } else {
-            self.holds = !is_volatile && (is_payload || !is_decoration(key, value.shape));
+            self.missed |= key == "found" && value.is_no();
+            let says_so = self.missed && value.shape == Shape::Text;
+            let is_aside = says_so || is_decoration(key, value.shape);
+            self.holds = !is_volatile && (is_payload || !is_aside);
         }
         self.placed |= is_number && is_place(key);
         self.measured |= is_number && !is_volatile && !is_of_envelope(key);
@@ -248,7 +254,7 @@ impl Members {
     /// nothing of a page that has none.
     pub(super) fn is_empty(self) -> bool {
         !self.holds
-            && (self.payload || !self.filled)
+            && (self.payload || self.missed || !self.filled)
             && (self.named || !self.measured)
             && (self.listed || !self.counted)
             && (!self.totals || (self.listed && self.placed))

@@ -41,6 +41,13 @@ pub(super) struct Digest {
     pub(super) shape: Shape,
 }
 
+impl Digest {
+    /// Whether it is `false`.
+    pub(super) fn is_no(&self) -> bool {
+        self.shape == Shape::Flag && self.bytes == "false".len()
+    }
+}
+
 /// What is kept of a value that is neither empty nor volatile.
 pub(super) fn scalar(hash: u64, bytes: usize, shape: Shape) -> Digest {
     Digest {
