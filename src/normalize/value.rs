@@ -696,6 +696,16 @@ mod tests {
         }
     }
 
+    /// Given a key that is drawn anew for each call, it is no part of what is asked.
+    #[test]
+    fn keys_that_are_drawn_do_not_count() {
+        let read = |arguments| input_json(&ToolSettings::PLAIN, arguments);
+        let plain = read(r#"{"amount":5}"#);
+        assert_eq!(read(r#"{"amount":5,"idempotency_key":"a1"}"#), plain);
+        assert_eq!(read(r#"{"clientToken":"b2","amount":5}"#), plain);
+        assert_ne!(read(r#"{"amount":5,"request_id":"R-12"}"#), plain);
+    }
+
     /// Given arguments, a search for "not found" is not empty, nor are arguments of empty members.
     #[test]
     fn arguments_are_empty_only_when_there_are_none() {

@@ -6,6 +6,7 @@
 mod batches;
 mod beside;
 mod calibrate;
+mod deeds;
 mod errands;
 mod explain;
 mod families;

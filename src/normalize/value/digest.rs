@@ -60,6 +60,14 @@ pub(super) struct Reader<'h> {
     told: Digest,
 }
 
+/// Arguments that are drawn anew for each call, so that it is known when it comes twice: they say nothing of what is asked.
+const DRAWN: [&str; 4] = [
+    "idempotency_key",
+    "idempotencyKey",
+    "client_token",
+    "clientToken",
+];
+
 impl<'h> Reader<'h> {
     /// A reader for arguments: writes a sample.
     pub(super) fn for_input(how: &ToolSettings<'h>) -> Self {
@@ -321,7 +329,8 @@ impl<'h> Reader<'h> {
             let is_payload = self.how.payload_fields.iter().any(|field| field == key);
             map.members.add(key, value, is_volatile, is_payload);
         }
-        if value.shape == Shape::Nothing || is_volatile {
+        let is_drawn = !self.is_output && DRAWN.contains(&key);
+        if value.shape == Shape::Nothing || is_volatile || is_drawn {
             self.sample.take_back(member.place);
             self.numbers.take_back(member.numbers);
             return;
