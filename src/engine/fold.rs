@@ -8,6 +8,7 @@
 mod batch;
 pub(crate) mod control;
 mod copying;
+mod deed;
 pub(super) mod gist;
 pub(super) mod headway;
 pub(crate) mod judge;

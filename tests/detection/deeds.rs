@@ -16,6 +16,59 @@ const AGAIN: [&str; 3] = [
     "repeated_tool_call_similar_input",
 ];
 
+/// Given an issue, or a row, that is made again with the very same words, that is a loop, though its number is a new one each time.
+/// Units of a kind are not, nor are pages that are turned by one button.
+#[test]
+fn what_is_made_again() {
+    let times = |event: &dyn Fn(u64) -> Value| -> Vec<Value> { (0..7).map(event).collect() };
+    let issue =
+        json!({"repo": "river/app", "title": "The ferry is late", "body": "It was late again."});
+    let number = |at: u64| json!({"number": 640 + at, "url": format!("https://git.example/issues/{}", 640 + at)});
+    check(
+        &times(&|at| made("create_issue", &issue, &number(at))),
+        &AGAIN,
+    );
+    let row = json!({"sql": "INSERT INTO orders (sku, quantity) VALUES ('a', 2) RETURNING id"});
+    check(
+        &times(&|at| made("run_sql", &row, &json!([{"id": 4_000 + at}]))),
+        &["no_progress", "repeated_tool_call_exact_input"],
+    );
+    let unit = json!({"unit": "archer", "building": 3});
+    check(
+        &times(&|at| made("create_unit", &unit, &json!({"unit_id": 410 + at}))),
+        &[],
+    );
+    let next = json!({"ref": "e77", "element": "The link to the next page of results"});
+    check(
+        &times(&|at| {
+            made(
+                "browser_click",
+                &next,
+                &json!(format!("Page {} of 20", at + 2)),
+            )
+        }),
+        &[],
+    );
+}
+
+/// Given a button whose number is another one each time, and behind it the very page that was there before, the click did nothing.
+#[test]
+fn clicks_that_show_the_page_as_it_was() {
+    let page =
+        json!("Just a moment. Verify that you are human by completing the action below, please.");
+    let goes = json!({"url": "https://shop.example/boats"});
+    let events: Vec<_> = (0..8)
+        .flat_map(|at| {
+            let clicked = json!({"ref": format!("s{at}e4"), "element": "box"});
+            [
+                made("browser_navigate", &goes, &page),
+                made("browser_click", &clicked, &page),
+            ]
+        })
+        .collect();
+    check(&events, &AGAIN);
+}
+
 /// Given a key that is drawn anew for each call, so that it is known when it comes twice, the calls are the same.
 #[test]
 fn keys_that_are_drawn_anew() {

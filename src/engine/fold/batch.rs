@@ -44,7 +44,7 @@ fn takes_the_next(call: &Call<'_>) -> bool {
 }
 
 /// Whether a word stands in a text, in whatever case.
-fn says(text: &str, word: &str) -> bool {
+pub(super) fn says(text: &str, word: &str) -> bool {
     let mut places = text.as_bytes().windows(word.len());
     places.any(|place| place.eq_ignore_ascii_case(word.as_bytes()))
 }

@@ -149,6 +149,13 @@ impl Fold {
         listed >= LISTED_MIN
     }
 
+    /// Whether the call went well, and the same call failed the last time.
+    pub(crate) fn works_at_last(&self, judged: &Judged<'_>) -> bool {
+        let before = self.recent.of_key(judged.key).next();
+        let failed = before.is_some_and(|mark| mark.outcome == Outcome::Failed);
+        failed && judged.outcome == Outcome::Stale
+    }
+
     /// Clears a tally of which what it counted says nothing of this call any more.
     pub(crate) fn begin_anew(&mut self, rule: Rule, key: u64, judged: &Judged<'_>) {
         if judged.is_terse() && self.tallies.has(rule, key) {

@@ -8,6 +8,7 @@ use crate::engine::policy::{Policy, ToolSettings};
 use crate::engine::similarity::shape;
 use crate::engine::window::calls::Call;
 
+use super::deed::makes_again;
 use super::gist::{gist, tells_nothing};
 use super::marks::CallMark;
 use super::question::{Relation, relation};
@@ -224,12 +225,15 @@ impl Fold {
             .value()
             .map(|value| mix(tool_hash, value.fingerprint));
         let main = call.traits.main.map(|main| mix(tool_hash, main)).or(key);
-        let trend = self.trend(call, key);
+        let before = self.recent.of_key(key).next();
+        let before = before.and_then(|mark| mark.trend.as_deref());
+        let trend = Trend::in_result(call, before);
         let jitters = trend.as_ref().is_some_and(|trend| trend.jitters);
-        // Where only numbers jitter, what stays is the result.
+        let again = policy.progress_aware && makes_again(call, trend.as_deref(), before);
+        // Where only numbers jitter, or tell one thing that was made from the next, what stays is the result.
         let frame = trend
             .as_ref()
-            .filter(|_| jitters)
+            .filter(|_| jitters || again)
             .map(|trend| trend.frame());
         let result = frame.map_or_else(
             || result_of(call),
@@ -237,7 +241,7 @@ impl Fold {
         );
         let sample = call.input.value().map_or("", |value| &*value.sample);
         let outcome = match self.outcome(call, tool_hash, key) {
-            Outcome::Fresh if jitters => Outcome::Stale,
+            Outcome::Fresh if jitters || again => Outcome::Stale,
             outcome => outcome,
         };
         let (outcome, takes_on) = super::batch::taken_on(outcome, call, policy.progress_aware);
@@ -272,15 +276,6 @@ impl Fold {
         }
     }
 
-    /// The numbers in a call's result, and how they have moved since the same call before.
-    fn trend(&self, call: &Call<'_>, key: Option<u64>) -> Option<Box<Trend>> {
-        let value = call.output.value().filter(|_| call.error.is_none())?;
-        let numbers = value.numbers.as_deref()?;
-        let before = self.recent.of_key(key).next();
-        let before = before.and_then(|mark| mark.trend.as_deref());
-        Some(Box::new(Trend::of(numbers, before)))
-    }
-
     fn outcome(&self, call: &Call<'_>, tool: u64, key: Option<u64>) -> Outcome {
         if call.error.is_some() {
             return Outcome::Failed;
@@ -290,6 +285,7 @@ impl Fold {
             || call.manner.writes() && key.is_some() && !self.recent.of_key(key).any(done);
         match call.output.value() {
             Some(value) if value.empty => Outcome::Empty,
+            Some(value) if written() && self.shows_the_same(tool, call, value) => Outcome::Stale,
             // What is written changes something, whatever is answered.
             _ if written() => Outcome::Fresh,
             Some(value)
@@ -343,13 +339,6 @@ impl Fold {
             && judged.result.is_some()
             && (1..FIRSTS_MAX).contains(&self.recent.of_key(judged.key).filter(same).count())
             && self.tags.lack(Tag::of(self, judged))
-    }
-
-    /// Whether the call went well, and the same call failed the last time.
-    pub(crate) fn works_at_last(&self, judged: &Judged<'_>) -> bool {
-        let before = self.recent.of_key(judged.key).next();
-        let failed = before.is_some_and(|mark| mark.outcome == Outcome::Failed);
-        failed && judged.outcome == Outcome::Stale
     }
 
     /// Whether the same was asked just once before among the newest calls, and all others asked the tool for other things, as who

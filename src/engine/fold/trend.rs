@@ -8,6 +8,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::engine::event::{NUMBERS_MAX, Numbers};
+use crate::engine::window::calls::Call;
 
 /// Calls for which a number must go the same way, after it has turned back, to be progress again: of random numbers one in
 /// twelve does.
@@ -39,6 +40,13 @@ impl Trend {
         before
             .filter(is_same)
             .map_or(new, |before| new.after(before))
+    }
+
+    /// The numbers in a call's result, and how they have moved since the same call before; `None` where there are none.
+    pub(super) fn in_result(call: &Call<'_>, before: Option<&Self>) -> Option<Box<Self>> {
+        let value = call.output.value().filter(|_| call.error.is_none())?;
+        let numbers = value.numbers.as_deref()?;
+        Some(Box::new(Self::of(numbers, before)))
     }
 
     /// Hash of the result without its numbers.
