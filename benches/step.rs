@@ -183,6 +183,7 @@ fn input(index: u64, novelty: u64) -> Input {
             bytes: 300,
             empty: false,
             pending: false,
+            denies: false,
             sample,
             numbers: None,
         })

@@ -317,6 +317,9 @@ pub struct Value {
     pub empty: bool,
     /// Of a result: it says that something is still under way (`{"state": "running"}`, "Still being made").
     pub pending: bool,
+    /// Of a result: it is a verdict that says no (`{"passed": false, …}`), or says that something has failed
+    /// (`{"state": "failed"}`).
+    pub denies: bool,
     /// Of arguments: redacted sample of the canonical form for similarity, at most [`SAMPLE_BYTES_MAX`] bytes. Of a result:
     /// the same where it is kept to be given back, else empty.
     pub sample: Text,

@@ -323,6 +323,7 @@ fn input_value(reader: Reader<'_>) -> Recorded {
         bytes: u32::try_from(digest.bytes).unwrap_or(u32::MAX),
         empty: digest.empty,
         pending: false,
+        denies: false,
         sample: sample.finish(),
         numbers: None,
     })
@@ -344,6 +345,7 @@ fn output_value(reader: &Reader<'_>) -> Recorded {
         },
         empty: digest.empty,
         pending: digest.pending,
+        denies: digest.denies,
         sample: Text::default(),
         numbers: numbers.map(Box::new),
     })
@@ -693,6 +695,40 @@ mod tests {
             "The page says that the file was not found, and then goes on at some length about what to do next.",
         ] {
             check_empty(something, false);
+        }
+    }
+
+    /// Given a verdict, a state, or what systemd shows of a unit, it says no where that has failed; what an item of a list says is
+    /// that of the item.
+    #[test]
+    fn what_says_no() {
+        let check = |result: &str, expected: bool| {
+            let output = output_json(&ToolSettings::PLAIN, result);
+            assert_eq!(
+                output.value().map(|value| value.denies),
+                Some(expected),
+                "{result}"
+            );
+        };
+        for no in [
+            r#"{"passed":false,"issue":"a word is missing"}"#,
+            r#"{"state":"FAILED","task":"load"}"#,
+            r#"{"run":{"status":"error"}}"#,
+            "\u{d7} api.service - API\n  Active: failed (Result: exit-code)",
+            "\u{25cf} api.service - API\n  Active: activating (auto-restart)",
+        ] {
+            check(no, true);
+        }
+        for other in [
+            r#"{"passed":true}"#,
+            r#"{"state":"running"}"#,
+            r#"{"title":"failed"}"#,
+            r#"{"runs":[{"status":"failed"}]}"#,
+            r#"{"open":false}"#,
+            "\u{25cf} api.service - API\n  Active: active (running)",
+            "it failed",
+        ] {
+            check(other, false);
         }
     }
 

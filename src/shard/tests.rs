@@ -99,6 +99,7 @@ fn value(of: u64) -> Recorded {
         bytes: 20,
         empty: false,
         pending: false,
+        denies: false,
         sample: "".into(),
         numbers: None,
     })

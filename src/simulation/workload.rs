@@ -62,6 +62,7 @@ fn event(trace: TraceId, place: usize, variety: usize, dice: &mut Dice) -> Event
             bytes: 20,
             empty: false,
             pending: false,
+            denies: false,
             sample: format!("{{\"of\":{of}}}").into(),
             numbers: None,
         })

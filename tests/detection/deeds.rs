@@ -3,7 +3,7 @@
 
 use serde_json::{Value, json};
 
-use crate::support::check;
+use crate::support::{check, later};
 
 fn made(tool: &str, input: &Value, output: &Value) -> Value {
     json!({"kind": "tool_call", "agent": "a", "tool": tool, "input": input, "output": output})
@@ -14,6 +14,10 @@ const AGAIN: [&str; 3] = [
     "no_progress",
     "repeated_tool_call_exact_input",
     "repeated_tool_call_similar_input",
+];
+
+const THINGS: [&str; 8] = [
+    "anchor", "bridge", "canal", "delta", "ferry", "gorge", "harbour", "island",
 ];
 
 /// Given an issue, or a row, that is made again with the very same words, that is a loop, though its number is a new one each time.
@@ -67,6 +71,64 @@ fn clicks_that_show_the_page_as_it_was() {
         })
         .collect();
     check(&events, &AGAIN);
+}
+
+/// Given a check that says no in the same way after each of many tries, that is a loop; one that says yes at last is not, nor are
+/// checks of other things.
+#[test]
+fn verdicts_that_stay_no() {
+    let verdict = json!({"passed": false, "issue": "The word for \"landlord\" is missing in what was translated."});
+    let tries = |count: usize| -> Vec<Value> {
+        let words = [
+            "early", "late", "north", "south", "upper", "lower", "inner", "outer",
+        ];
+        let round = |at: usize| {
+            let hint = json!({"segment": 8, "hint": format!("{} {}", words[at], THINGS[at])});
+            let text = json!(format!(
+                "Der {} liegt {} und bleibt dort.",
+                THINGS[at], words[at]
+            ));
+            [
+                made("translate", &hint, &text),
+                made("qa_check", &json!({"segment": 8}), &verdict),
+            ]
+        };
+        (0..count).flat_map(round).collect()
+    };
+    check(&tries(8), &AGAIN);
+    let mut passes = tries(4);
+    passes.push(made(
+        "qa_check",
+        &json!({"segment": 8}),
+        &json!({"passed": true}),
+    ));
+    check(&passes, &[]);
+    let others = |thing: &&str| made("qa_check", &json!({"file": thing}), &verdict);
+    check(&THINGS.iter().map(others).collect::<Vec<_>>(), &[]);
+}
+
+/// Given a job that is asked for anew each time it has failed, with a sleep in between, that is a loop: what has failed is no gauge
+/// and not waited for.
+#[test]
+fn jobs_that_fail_again() {
+    let state = |at: u64| json!({"state": "failed", "log": format!("KeyError: amount, LINE {}", 300 + at * at * 377 % 600)});
+    let round = |at: u64| {
+        [
+            made(
+                "trigger",
+                &json!({"job": "daily", "for": format!("run {at}")}),
+                &json!({"state": "queued"}),
+            ),
+            made("sleep", &json!({"seconds": 30}), &json!("")),
+            made("get_job", &json!({"job": "daily"}), &state(at)),
+        ]
+    };
+    let events: Vec<_> = (0..14).flat_map(round).collect();
+    let timed = events.into_iter().enumerate();
+    let timed: Vec<_> = timed
+        .map(|(at, event)| later(event, 10 * at as u64))
+        .collect();
+    check(&timed, &AGAIN);
 }
 
 /// Given a key that is drawn anew for each call, so that it is known when it comes twice, the calls are the same.

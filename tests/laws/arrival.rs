@@ -54,6 +54,7 @@ fn scripts_do_not_matter() {
                 bytes: 2 * sample.len() as u32,
                 empty: false,
                 pending: false,
+                denies: false,
                 sample,
                 numbers: None,
             })

@@ -30,6 +30,7 @@ fn large_event(index: usize, kind: u8, again: bool) -> Event {
             bytes: u32::MAX,
             empty: kind & 1 == 0,
             pending: false,
+            denies: false,
             sample: long(number ^ salt << 40, bytes),
             numbers: Some(Box::new(numbers(&[number as f64; NUMBERS_MAX]))),
         })

@@ -59,6 +59,7 @@ fn plain_event(index: usize, plain: Plain) -> Event {
             bytes,
             empty: false,
             pending: false,
+            denies: false,
             sample: format!("{{\"q\":\"{}\"}}", QUESTIONS[number as usize]).into(),
             numbers: None,
         })

@@ -41,6 +41,7 @@ pub(crate) fn value(number: u64, empty: bool) -> Recorded {
         bytes: sample.len() as u32,
         empty,
         pending: false,
+        denies: false,
         sample,
         numbers: (number & 1 == 1).then(|| Box::new(numbers(&[number as f64]))),
     })

@@ -218,6 +218,7 @@ fn tool_call(run_id: &str, agent: &str, call: u64) -> Event {
         bytes: 2,
         empty: false,
         pending: false,
+        denies: false,
         sample: "{}".into(),
         numbers: None,
     };

@@ -43,10 +43,11 @@ impl Fold {
     }
 
     /// Whether what came between repeats excuses them: something new, unless repeats are most of what the run does, or, where
-    /// several agents work, all that this one does. A call that fails in the same way is excused only where the same question
-    /// brought another answer elsewhere.
+    /// several agents work, all that this one does. A call that fails in the same way, or says no, is excused only where the same
+    /// question brought another answer elsewhere.
     pub(crate) fn excuses(&self, moved: bool, judged: &Judged<'_>) -> bool {
-        let excused = moved && (!judged.fails_in_words() || self.has_moved_on(judged));
+        let stays_refused = judged.fails_in_words() || judged.denies;
+        let excused = moved && (!stays_refused || self.has_moved_on(judged));
         excused && !self.repeats_crowd(judged) && !self.is_left_behind(judged, CROWD_CALLS_MIN)
     }
 

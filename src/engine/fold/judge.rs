@@ -37,7 +37,7 @@ pub(crate) enum Outcome {
 #[derive(Clone, Debug)]
 #[allow(
     clippy::struct_excessive_bools,
-    reason = "four facts that do not depend on each other"
+    reason = "six facts that do not depend on each other"
 )]
 pub(crate) struct Judged<'a> {
     pub(crate) call: &'a Call<'a>,
@@ -76,6 +76,8 @@ pub(crate) struct Judged<'a> {
     pub(crate) waiting: Waiting,
     /// The result says that what was asked about is still under way; only where the profile knows progress.
     pub(crate) pending: bool,
+    /// The result is a verdict that says no; only where the profile knows progress.
+    pub(crate) denies: bool,
     /// What the user or the profile says of the tool.
     pub(crate) settings: ToolSettings<'a>,
 }
@@ -137,7 +139,8 @@ impl Judged<'_> {
 
     /// Whether the result is too short, or not known, to show by itself that nothing has changed: `ok`, a file's name.
     pub(crate) fn is_terse(&self) -> bool {
-        let is_short = |value: &Value| value.bytes <= ACKNOWLEDGEMENT_BYTES_MAX;
+        // A verdict tells how something is.
+        let is_short = |value: &Value| value.bytes <= ACKNOWLEDGEMENT_BYTES_MAX && !self.denies;
         match self.outcome {
             Outcome::Unknown => true,
             Outcome::Fresh | Outcome::Stale => self.call.output.value().is_some_and(is_short),
@@ -272,6 +275,9 @@ impl Fold {
             pending: policy.progress_aware
                 && call.error.is_none()
                 && call.output.value().is_some_and(|value| value.pending),
+            denies: policy.progress_aware
+                && call.error.is_none()
+                && call.output.value().is_some_and(|value| value.denies),
             settings: policy.tools.of(tool, call.agent.map(|agent| &**agent)),
         }
     }

@@ -87,7 +87,9 @@ impl Waiting {
         let pauses = fold.totals.paused_ns > before.start_ns
             || (waiting.backs_off && gap_ns >= GROWN_PAUSE_NS);
         let only_waits = || fold.since(before.start_ns).all(|mark| mark.waited_ns > 0);
-        let watches = judged.jitters && (pauses || (gap_ns >= GAUGE_PACE_NS && only_waits()));
+        let watches = judged.jitters
+            && !judged.denies
+            && (pauses || (gap_ns >= GAUGE_PACE_NS && only_waits()));
         // Who looks at a gauge that moves does not wait for it to come to something.
         if watches || (pauses && fold.rested(judged, before.start_ns, &settings)) {
             waiting.patient = true;
@@ -105,7 +107,7 @@ impl Waiting {
             waiting.waited_ns = waited_ns.saturating_add(gap_ns);
         }
         if waits {
-            let patience = if judged.outcome == Outcome::Failed {
+            let patience = if judged.outcome == Outcome::Failed || judged.denies {
                 FAILING_SHARE
             } else {
                 1

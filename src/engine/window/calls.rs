@@ -821,6 +821,7 @@ mod tests {
             bytes: 9,
             empty: false,
             pending: false,
+            denies: false,
             sample: Text::default(),
             numbers: None,
         })

@@ -34,6 +34,7 @@ const EMPTY: u8 = 1 << 2;
 const MASKED: u8 = 1 << 3;
 const NUMBERS: u8 = 1 << 4;
 const PENDING: u8 = 1 << 5;
+const DENIES: u8 = 1 << 6;
 
 /// What a failure's first byte says.
 const NO_FAILURE: u8 = 0;
@@ -211,7 +212,8 @@ fn put_value_marks<'a>(recorded: &'a Recorded, out: &mut Vec<u8>) -> Option<&'a 
             let marks = bit(EMPTY, value.empty)
                 | bit(MASKED, is_masked(value))
                 | bit(NUMBERS, value.numbers.is_some())
-                | bit(PENDING, value.pending);
+                | bit(PENDING, value.pending)
+                | bit(DENIES, value.denies);
             (RECORDED | marks, Some(value))
         }
     };

@@ -228,6 +228,7 @@ impl<'h> Reader<'h> {
             }
             self.told.empty = emptiness::says_there_is_nothing(text, self.how.empty_phrases);
             self.told.pending = pending::says_pending(text);
+            self.told.denies = pending::says_failed(text);
         } else {
             self.told.empty = trimmed(text).is_empty();
             self.told.hidden = is_marker(text);
@@ -374,6 +375,7 @@ impl<'h> Reader<'h> {
                 map.count == 0
             },
             pending: map.pending,
+            denies: map.denies,
             hidden: false,
             shape: Shape::Map,
         };

@@ -25,6 +25,10 @@ pub(super) enum Shape {
 
 /// All that is kept of a value.
 #[derive(Clone, Copy, Debug, Default)]
+#[allow(
+    clippy::struct_excessive_bools,
+    reason = "four facts that do not depend on each other"
+)]
 pub(super) struct Digest {
     pub(super) hash: u64,
     /// The same with volatile text masked.
@@ -36,6 +40,8 @@ pub(super) struct Digest {
     pub(super) empty: bool,
     /// Of a result: it says that something is still under way.
     pub(super) pending: bool,
+    /// Of a result: it is a verdict that says no.
+    pub(super) denies: bool,
     /// Of arguments: a marker that stands for a hidden text.
     pub(super) hidden: bool,
     pub(super) shape: Shape,
@@ -57,6 +63,7 @@ pub(super) fn scalar(hash: u64, bytes: usize, shape: Shape) -> Digest {
         bytes,
         empty: false,
         pending: false,
+        denies: false,
         hidden: false,
         shape,
     }
@@ -91,6 +98,10 @@ pub(super) struct List {
 
 /// An object being read.
 #[derive(Default)]
+#[allow(
+    clippy::struct_excessive_bools,
+    reason = "four facts that do not depend on each other"
+)]
 pub(super) struct Map {
     pub(super) hash: u64,
     pub(super) masked: u64,
@@ -99,6 +110,7 @@ pub(super) struct Map {
     pub(super) count: u64,
     pub(super) members: Members,
     pub(super) pending: bool,
+    pub(super) denies: bool,
     /// Of arguments: whether these are a shell's.
     pub(super) beside: Beside,
     /// Of arguments: a member names a secret that another one holds.
@@ -165,6 +177,8 @@ impl Map {
         self.is_nested |= matches!(value.shape, Shape::List | Shape::Map);
         // What an object within says is said of it as a whole.
         self.pending |= value.pending && (value.shape == Shape::Map || pending::names_state(key));
+        let is_state = value.denies && (value.shape == Shape::Map || pending::names_state(key));
+        self.denies |= is_state || (value.is_no() && VERDICTS.contains(&key));
         let (masked, frame) = match role {
             Role::Volatile => (VOLATILE, VOLATILE),
             Role::Question => {
@@ -201,6 +215,11 @@ impl Map {
         )
     }
 }
+
+/// Members that say of what was checked whether it will do.
+const VERDICTS: [&str; 9] = [
+    "passed", "pass", "valid", "is_valid", "isValid", "approved", "accepted", "relevant", "correct",
+];
 
 /// What a member is to the object that it stands in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -48,6 +48,21 @@ pub(super) fn says_pending(text: &str) -> bool {
     is_pending(text.as_bytes()) || says_still(text)
 }
 
+/// Whether a text is the state of what has ended and failed, or what systemd shows of a unit that did or is started anew and anew.
+pub(super) fn says_failed(text: &str) -> bool {
+    if let Some(unit) = text.strip_prefix("\u{25cf} ") {
+        let shown = cut(unit, ELEMENTS_BYTES_MAX);
+        return UNIT_FAILED.iter().any(|state| shown.contains(state));
+    }
+    text.starts_with("\u{d7} ") || FAILED.iter().any(|state| text.eq_ignore_ascii_case(state))
+}
+
+/// States of what has ended and failed, in lower case.
+const FAILED: [&str; 4] = ["failed", "failure", "error", "crashed"];
+
+/// How systemd says so of a unit.
+const UNIT_FAILED: [&str; 2] = ["Active: failed", "Active: activating (auto-restart)"];
+
 fn is_pending(text: &[u8]) -> bool {
     // Nearly every text is told by its first letter.
     let may = matches!(

@@ -49,7 +49,7 @@ pub(super) fn recorded() -> impl Strategy<Value = Recorded> {
         any::<u64>(),
         option::of(any::<u64>()),
         any::<u32>(),
-        any::<(bool, bool)>(),
+        any::<(bool, bool, bool)>(),
         text(),
         option::of(numbers()),
     );
@@ -57,13 +57,14 @@ pub(super) fn recorded() -> impl Strategy<Value = Recorded> {
         Just(Recorded::NotRecorded),
         Just(Recorded::Redacted),
         value.prop_map(|(fingerprint, masked, bytes, flags, sample, numbers)| {
-            let (empty, pending) = flags;
+            let (empty, pending, denies) = flags;
             Recorded::Value(Value {
                 fingerprint,
                 masked: masked.unwrap_or(fingerprint),
                 bytes,
                 empty,
                 pending,
+                denies,
                 sample,
                 numbers: numbers.map(Box::new),
             })
@@ -263,6 +264,7 @@ fn plausible_value(number: u64) -> Recorded {
             bytes: 20,
             empty: number == 3,
             pending: number == 4,
+            denies: number == 5,
             sample: format!("{{\"query\":\"number {number}\"}}").into(),
             numbers: None,
         }),
@@ -452,6 +454,7 @@ fn tool_call_event(i: u64, start_ns: u64) -> Event {
             bytes: 812,
             empty: false,
             pending: false,
+            denies: false,
             sample: Text::from(""),
             numbers: None,
         })

@@ -21,6 +21,10 @@ pub(super) struct FailureRecord {
 
 /// A recorded or redacted value; one that is not recorded has no record.
 #[derive(Clone, PartialEq, prost::Message)]
+#[allow(
+    clippy::struct_excessive_bools,
+    reason = "four facts that do not depend on each other"
+)]
 pub(super) struct ValueRecord {
     #[prost(fixed64, tag = "1")]
     fingerprint: u64,
@@ -43,6 +47,8 @@ pub(super) struct ValueRecord {
     sample: String,
     #[prost(bool, tag = "9")]
     pending: bool,
+    #[prost(bool, tag = "10")]
+    denies: bool,
 }
 
 impl TablesWriter {
@@ -66,6 +72,7 @@ impl TablesWriter {
                 wire::number(out, 3, value.bytes.into());
                 wire::flag(out, 4, value.empty);
                 wire::flag(out, 9, value.pending);
+                wire::flag(out, 10, value.denies);
                 // Samples seldom recur: they stand where they belong.
                 if !value.sample.is_empty() {
                     wire::bytes(out, 8, value.sample.as_bytes());
@@ -119,6 +126,7 @@ impl TablesReader {
                     bytes: record.bytes,
                     empty: record.empty,
                     pending: record.pending,
+                    denies: record.denies,
                     sample: if old.is_some() {
                         Text::default()
                     } else {

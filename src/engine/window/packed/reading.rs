@@ -10,8 +10,8 @@ use crate::engine::window::card::{CALL_ID, CONTENT, Card, Kind, QUESTION, kind};
 use crate::engine::window::traces::TraceNumber;
 
 use super::{
-    EMPTY, FAILURE, HANDS_OFF, HAS_MAIN, LOOKS, MASKED, NO_FAILURE, NOT_RECORDED, NUMBERS, PENDING,
-    RECORDED, REDACTED, Sample, TESTS_FAILED, TRANSIENT, WRITES,
+    DENIES, EMPTY, FAILURE, HANDS_OFF, HAS_MAIN, LOOKS, MASKED, NO_FAILURE, NOT_RECORDED, NUMBERS,
+    PENDING, RECORDED, REDACTED, Sample, TESTS_FAILED, TRANSIENT, WRITES,
 };
 
 /// Bytes that are no report.
@@ -296,6 +296,7 @@ impl<'a> Reader<'a> {
             bytes,
             empty: marks & EMPTY != 0,
             pending: marks & PENDING != 0,
+            denies: marks & DENIES != 0,
             sample,
             numbers: numbers.map(Box::new),
         }))
