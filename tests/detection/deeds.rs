@@ -131,6 +131,55 @@ fn jobs_that_fail_again() {
     check(&timed, &AGAIN);
 }
 
+/// Given tests that pass after each package that is installed, or a button that is pressed below each form that is filled in, that
+/// is work. One field that is tried with other values is a loop, and so is what is merely looked at.
+#[test]
+fn checks_after_each_step() {
+    let installs = |thing: &&str| {
+        let added = json!(
+            "Changed 4 packages, and audited 812 packages. Found no vulnerabilities in them, as far as is known."
+        );
+        let passes = json!(
+            "Test suites: 34 passed, 34 in all. Tests: 412 passed, 412 in all. Ran all suites."
+        );
+        [
+            made(
+                "bash",
+                &json!({"command": format!("npm install {thing}@latest")}),
+                &added,
+            ),
+            made("bash", &json!({"command": "npm test"}), &passes),
+        ]
+    };
+    check(&THINGS.iter().flat_map(installs).collect::<Vec<_>>(), &[]);
+
+    let page = json!(
+        "form \"New boat\", text box \"Name\", text box \"Port\", text box \"Owner\", button \"Save\""
+    );
+    let save = made(
+        "browser_click",
+        &json!({"ref": "e9", "element": "Save"}),
+        &page,
+    );
+    let fills = |at: usize| {
+        let [name, port, owner] = [0, 3, 5].map(|far| THINGS[(at + far) % 8]);
+        let fields = json!({"fields": {"e4": name, "e5": port, "e6": owner}});
+        [
+            made("browser_fill_form", &fields, &json!("Filled 3 fields")),
+            save.clone(),
+        ]
+    };
+    check(&(0..8).flat_map(fills).collect::<Vec<_>>(), &[]);
+    let guesses = |thing: &&str| {
+        let field = json!({"ref": "e5", "text": thing});
+        [
+            made("browser_fill_form", &field, &json!("ok")),
+            save.clone(),
+        ]
+    };
+    check(&THINGS.iter().flat_map(guesses).collect::<Vec<_>>(), &AGAIN);
+}
+
 /// Given a key that is drawn anew for each call, so that it is known when it comes twice, the calls are the same.
 #[test]
 fn keys_that_are_drawn_anew() {

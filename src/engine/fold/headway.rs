@@ -9,11 +9,17 @@ use crate::engine::warning::Rule;
 use super::Fold;
 use super::judge::{Judged, Outcome};
 use super::marks::CallMark;
-use super::question::counts_up;
+use super::question::{counts_up, names_others};
 
 /// Repeats among the newest thirteen calls from which they are most of what a run does. An agent that goes through cases and
 /// looks at the same page for each, does two other things for each as well, makes five.
 const CROWD_CALLS_MIN: usize = 6;
+
+/// Fewest steps before this one after each of which the same was checked.
+const STEPS_MIN: usize = 2;
+
+/// Fewest values that differ from one form that is filled in to the next.
+const FIELDS_MIN: usize = 3;
 
 /// Calls in a row, each about the next number, that go through a list.
 const LISTED_MIN: usize = 3;
@@ -44,11 +50,59 @@ impl Fold {
 
     /// Whether what came between repeats excuses them: something new, unless repeats are most of what the run does, or, where
     /// several agents work, all that this one does. A call that fails in the same way, or says no, is excused only where the same
-    /// question brought another answer elsewhere.
+    /// question brought another answer elsewhere. Who checks after each of several steps is excused whatever else was done.
     pub(crate) fn excuses(&self, moved: bool, judged: &Judged<'_>) -> bool {
         let stays_refused = judged.fails_in_words() || judged.denies;
         let excused = moved && (!stays_refused || self.has_moved_on(judged));
-        excused && !self.repeats_crowd(judged) && !self.is_left_behind(judged, CROWD_CALLS_MIN)
+        (excused && !self.repeats_crowd(judged) && !self.is_left_behind(judged, CROWD_CALLS_MIN))
+            || (!stays_refused && self.checks_after_each(judged))
+    }
+
+    /// Whether the call is made after each of several steps, none of which was made before, and each of which is about another
+    /// thing than the step before: tests that pass after each package that is installed, a button that is pressed below each form
+    /// that is filled in. What merely looks shows by itself whether a step did anything. Who presses a button fills in several
+    /// fields: one that is tried with another value is the same step once more. Of several agents, nobody knows whose step it was.
+    fn checks_after_each(&self, judged: &Judged<'_>) -> bool {
+        let looks = judged.call.manner == Manner::Looks;
+        if judged.outcome != Outcome::Stale || looks || self.work.len() > 1 {
+            return false;
+        }
+        let fields = if judged.call.manner.writes() {
+            FIELDS_MIN
+        } else {
+            1
+        };
+        let is_check = |mark: &CallMark| mark.key() == judged.key;
+        let is_only = |mark: &CallMark| {
+            let mut same = self.recent.iter().filter(|other| other.key() == mark.key());
+            mark.key().is_some() && same.nth(1).is_none()
+        };
+        let mut later: Option<&CallMark> = None;
+        let (mut steps, mut checks, mut found) = (0, 0, false);
+        for mark in self.recent.iter().rev() {
+            if is_check(mark) {
+                checks += 1;
+                if !std::mem::take(&mut found) {
+                    return false;
+                }
+                continue;
+            }
+            let is_step = mark.outcome != Outcome::Failed && is_only(mark);
+            if !is_step || found {
+                continue;
+            }
+            let is_another = |later: &CallMark| {
+                later.tool != mark.tool || names_others(&mark.sample, &later.sample, fields)
+            };
+            if later.is_some_and(|later| !is_another(later)) {
+                return false;
+            }
+            later = Some(mark);
+            found = true;
+            steps += 1;
+        }
+        // No more than one check for each step: who does more besides goes round.
+        checks >= STEPS_MIN && (steps + 1) * 2 >= self.recent.len()
     }
 
     /// Whether that is so since the newest call of the same arguments.

@@ -76,6 +76,12 @@ pub(crate) fn relation(left: &str, right: &str) -> Relation {
     }
 }
 
+/// Whether two calls are about other things each, which they name in at least so many values.
+pub(crate) fn names_others(left: &str, right: &str, values_min: usize) -> bool {
+    relation(left, right) == Relation::Other
+        && (values_min <= 1 || values(left, right).count() >= values_min)
+}
+
 /// Whether the second of two calls, of which the first one failed, tries hardly anything else: what differs begins with the same
 /// word, such as a program or a verb, and has more than half of its names in common. Another one may be what mends the cause.
 pub(crate) fn tries_the_same(failed: &str, next: &str) -> bool {
