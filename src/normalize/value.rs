@@ -13,6 +13,7 @@ mod emptiness;
 pub(super) mod failing;
 pub(super) mod hash;
 mod json;
+mod markers;
 mod mask;
 mod nested;
 mod numbers;
@@ -37,6 +38,7 @@ use crate::otlp::ValueView;
 
 use self::digest::{READ_BYTES_MAX, Reader};
 use self::echo::without_echo;
+use self::markers::{is_marker, is_picture_left_out};
 use self::nested::Shape;
 use self::places::without_places;
 use self::sample::cut;
@@ -69,6 +71,9 @@ pub(super) fn output(view: ValueView<'_>) -> Recorded {
 pub(super) fn output_of(how: &ToolSettings<'_>, view: ValueView<'_>) -> Recorded {
     if let Some(known) = without_value(view) {
         return known;
+    }
+    if matches!(view, ValueView::Str(text) if is_picture_left_out(text)) {
+        return Recorded::Redacted;
     }
     let mut reader = Reader::for_output(how);
     reader.whole_view(view);
@@ -127,7 +132,7 @@ fn handed_out(how: &ToolSettings<'_>, json: &str) -> Recorded {
 
 /// A result of a tool, from JSON text such as [`member`] gives; what is not JSON is taken as a text.
 pub(super) fn output_json(how: &ToolSettings<'_>, text: &str) -> Recorded {
-    if is_marker(text) {
+    if is_marker(text) || is_picture_left_out(text) {
         return Recorded::Redacted;
     }
     let mut reader = Reader::for_output(how);
@@ -358,28 +363,6 @@ fn without_value(view: ValueView<'_>) -> Option<Recorded> {
         ValueView::Str(text) if is_marker(text) => Some(Recorded::Redacted),
         _ => None,
     }
-}
-
-/// Whether a text stands in the place of a hidden value: a word for it in brackets or the like, or nothing but asterisks.
-/// `__REDACTED__` is `OpenInference`'s, `HIDDEN:non-empty` Koog's; Logfire says why it hid one.
-fn is_marker(text: &str) -> bool {
-    const WHOLE: [&str; 3] = ["REDACTED", "HIDDEN:non-empty", "redacted-by-litellm"];
-    const WORDS: [&str; 6] = [
-        "redacted", "filtered", "hidden", "masked", "scrubbed", "omitted",
-    ];
-    // The longest marker may have quotes and blanks around it.
-    if text.len() > 64 {
-        return false;
-    }
-    let text = text.trim().trim_matches('"');
-    let is_one = |words: &[&str], text: &str| {
-        let mut words = words.iter();
-        words.any(|word| text.eq_ignore_ascii_case(word))
-    };
-    let word = text.trim_matches(|sign: char| "[]<>(){}*_-".contains(sign));
-    let is_word = word.len() < text.len() && is_one(&WORDS, word);
-    let is_asterisks = text.len() >= 3 && text.bytes().all(|byte| byte == b'*');
-    is_word || is_asterisks || is_one(&WHOLE, text) || text.starts_with("[Scrubbed due to '")
 }
 
 /// Walks JSON text without checking it.
@@ -696,6 +679,24 @@ mod tests {
         ] {
             check_empty(something, false);
         }
+    }
+
+    /// Given a word in the place of a picture, the result is not known; of arguments, and in a sentence, it is a word.
+    #[test]
+    fn pictures_that_were_left_out_are_not_known() {
+        for left_out in ["[image]", "<Screenshot>", "\"[image]\"", "(picture)"] {
+            let output = output_json(&ToolSettings::PLAIN, left_out);
+            assert_eq!(output, Recorded::Redacted, "{left_out}");
+        }
+        for told in ["image", "[an image]", "[image] saved", "<img>"] {
+            let output = output_json(&ToolSettings::PLAIN, told);
+            assert!(output.value().is_some(), "{told}");
+        }
+        assert!(
+            input_json(&ToolSettings::PLAIN, "[image]")
+                .value()
+                .is_some()
+        );
     }
 
     /// Given a verdict, a state, or what systemd shows of a unit, it says no where that has failed; what an item of a list says is

@@ -180,6 +180,34 @@ fn checks_after_each_step() {
     check(&THINGS.iter().flat_map(guesses).collect::<Vec<_>>(), &AGAIN);
 }
 
+/// Given keys and buttons of a screen whose pictures were left out, it is not known that nothing changes; without anything done
+/// between two looks, it is a loop.
+#[test]
+fn screens_whose_pictures_were_left_out() {
+    let does = |input: Value| made("computer", &input, &json!(""));
+    let look = || {
+        made(
+            "computer",
+            &json!({"action": "screenshot"}),
+            &json!("[image]"),
+        )
+    };
+    let types = |thing: &&str| {
+        let typed = does(json!({"action": "type", "text": format!("the {thing} of the river")}));
+        let tab = does(json!({"action": "key", "text": "Tab"}));
+        [typed, look(), tab, look()]
+    };
+    check(&THINGS.iter().flat_map(types).collect::<Vec<_>>(), &[]);
+    let looks: Vec<_> = (0..8).map(|_| look()).collect();
+    check(
+        &looks,
+        &[
+            "repeated_tool_call_exact_input",
+            "repeated_tool_call_similar_input",
+        ],
+    );
+}
+
 /// Given a key that is drawn anew for each call, so that it is known when it comes twice, the calls are the same.
 #[test]
 fn keys_that_are_drawn_anew() {

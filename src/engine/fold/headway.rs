@@ -40,11 +40,12 @@ impl Fold {
     }
 
     /// Number of the newest deed without a word; 0 where none of the newest calls is one, or the present one merely looks, which
-    /// shows by itself whether anything changed.
+    /// shows by itself whether anything changed. What it showed is not known where a picture was left out.
     fn quiet_deed_at(&self, judged: &Judged<'_>) -> u64 {
-        let newest = || self.recent.iter().rev().position(CallMark::is_quiet_deed);
-        let may_confirm = judged.call.manner != Manner::Looks;
-        let back = may_confirm.then(newest).flatten();
+        let is_deed = |mark: &CallMark| mark.is_quiet_deed() && mark.key() != judged.key;
+        let newest = || self.recent.iter().rev().position(is_deed);
+        let shows = judged.call.manner == Manner::Looks && judged.outcome != Outcome::Unknown;
+        let back = if shows { None } else { newest() };
         back.map_or(0, |back| judged.number.saturating_sub(back as u64 + 1))
     }
 
@@ -227,10 +228,30 @@ impl Fold {
         let totals = &self.totals;
         let changed_at = match judged.silent {
             true if self.has_acted_elsewhere(judged) => totals.news_at.max(totals.acted_at),
-            true => totals.news_at,
+            true => totals.news_at.max(self.deed_elsewhere_at(judged)),
+            false if judged.outcome == Outcome::Unknown => {
+                totals.acted_at.max(self.quiet_deed_at(judged))
+            }
             false => totals.acted_at,
         };
         judged.is_terse() && number < changed_at.max(self.moved_on_at(judged))
+    }
+
+    /// Number of the newest deed without a word that was done just once lately, and is about another thing: where one tool works
+    /// all keys and buttons of a screen, and what it showed is not known, a key may have been pressed for each of several things.
+    fn deed_elsewhere_at(&self, judged: &Judged<'_>) -> u64 {
+        let mut of_tool = self.recent.of_tool(judged.tool_hash);
+        if !of_tool.any(|mark| mark.outcome == Outcome::Unknown) {
+            return 0;
+        }
+        let sample = judged.call.input.value().map_or("", |value| &*value.sample);
+        let is_elsewhere = |mark: &CallMark| {
+            let mut same = self.recent.of_key(mark.key());
+            let is_only = same.next().is_some() && same.next().is_none();
+            mark.is_quiet_deed() && is_only && names_others(&mark.sample, sample, 1)
+        };
+        let back = self.recent.iter().rev().position(is_elsewhere);
+        back.map_or(0, |back| judged.number.saturating_sub(back as u64 + 1))
     }
 
     /// Whether the newest call that did something was of another tool: of one that gives nothing at all, each call may seem to.

@@ -13,13 +13,14 @@ use crate::otlp::ValueView;
 
 use super::hash::{self, mix};
 use super::json::{self, Found};
+use super::markers::is_marker;
 use super::nested::{Digest, List, Map, Member, Role, Shape, scalar};
 use super::numbers::Numbers;
 use super::redact::names;
 use super::sample::{Sample, head};
 use super::scratch::Written;
 use super::wide::{self, trimmed};
-use super::{emptiness, is_marker, mask, pending};
+use super::{emptiness, mask, pending};
 
 /// Texts longer than this are not read as JSON but hashed as they are, and masked only this far: reading is linear, and
 /// this bounds what one span can cost.

@@ -8,7 +8,7 @@ use memchr::{memchr_iter, memmem};
 use crate::engine::event::SAMPLE_BYTES_MAX;
 
 use super::digest::READ_BYTES_MAX;
-use super::is_marker;
+use super::markers::is_marker;
 
 /// Longest arguments of which what a result repeats is left out: longer ones are texts that are sent, and no questions.
 const ARGUMENTS_BYTES_MAX: usize = 1_024;
