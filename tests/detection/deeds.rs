@@ -208,6 +208,85 @@ fn screens_whose_pictures_were_left_out() {
     );
 }
 
+/// Given a test that passes and fails in turn, or a benchmark that takes its time, run again and again with nothing in between, it
+/// is measured. One that only fails is a loop.
+#[test]
+fn what_is_measured() {
+    let runs = |fails: &dyn Fn(u64) -> bool| -> Vec<Value> {
+        let run = |at: u64| {
+            let said = if fails(at) {
+                "1 failed, 6 passed"
+            } else {
+                "7 passed"
+            };
+            made(
+                "bash",
+                &json!({"command": "pytest -q tests/test_sync.py"}),
+                &json!(said),
+            )
+        };
+        (0..14).map(run).collect()
+    };
+    check(&runs(&|at| at % 3 == 1), &[]);
+    check(
+        &runs(&|_| true),
+        &[
+            "no_progress",
+            "repeated_tool_call_exact_input",
+            "repeated_tool_call_similar_input",
+            "retry_storm",
+            "same_error",
+        ],
+    );
+    let bench = |at: u64| {
+        let [mean, most] = [at * 7_919 % 53, at * 104_729 % 97];
+        let said = json!(format!(
+            "mean: 11.{mean:02} ms of work\nslowest: {most} in all"
+        ));
+        let mut event = later(made("bash", &json!({"command": "./bench"}), &said), 12 * at);
+        event["duration_ms"] = json!(10_000);
+        event
+    };
+    check(&(0..10).map(bench).collect::<Vec<_>>(), &[]);
+}
+
+/// Given a worker that asks for something to do every half minute while another one is at work, it is idle; one that asks without a
+/// pause is not.
+#[test]
+fn workers_with_nothing_to_do() {
+    let rounds = |pause: u64| -> Vec<Value> {
+        let round = |at: u64| {
+            let mut asks = later(
+                made(
+                    "claim_job",
+                    &json!({"queue": "maps"}),
+                    &json!({"job": null}),
+                ),
+                at * pause,
+            );
+            asks["agent"] = json!("idle");
+            let wrote = json!({"path": format!("maps/{at}-{}.md", THINGS[at as usize % 8])});
+            let mut works = later(
+                made("draw", &wrote, &json!(format!("map {} of {at}", at * 37))),
+                at * pause + pause / 2,
+            );
+            works["agent"] = json!("busy");
+            [asks, works]
+        };
+        (0..12).flat_map(round).collect()
+    };
+    check(&rounds(34), &[]);
+    check(
+        &rounds(6),
+        &[
+            "empty_result_loop",
+            "no_progress",
+            "repeated_tool_call_exact_input",
+            "repeated_tool_call_similar_input",
+        ],
+    );
+}
+
 /// Given a key that is drawn anew for each call, so that it is known when it comes twice, the calls are the same.
 #[test]
 fn keys_that_are_drawn_anew() {

@@ -23,6 +23,12 @@ const JOB_PACE_NS: u64 = 8 * SECOND_NS;
 /// The same for a gauge, whatever was done meanwhile: a model hardly takes so long for an answer.
 const GAUGE_PACE_NS: u64 = 45 * SECOND_NS;
 
+/// Shortest time that a measurement takes itself.
+const MEASURED_NS: u64 = 5 * SECOND_NS;
+
+/// Fewest times that a call that went well fails, or the other way round, where it is called again and again to see how often.
+const FLIPS_MIN: usize = 2;
+
 /// What is failing has a smaller part of the time: this often it goes into that of waiting for a state.
 const FAILING_SHARE: u64 = 5;
 
@@ -51,7 +57,13 @@ impl Waiting {
         let known = fold.recent.of_key(judged.key).next();
         let mut of_tool = fold.recent.of_tool(judged.tool_hash);
         let tried = || of_tool.find(|mark| judged.tries_again(mark));
-        let before = known.or_else(|| fold.before_sleep(judged)).or_else(tried);
+        let own = policy
+            .waiting
+            .and_then(|settings| fold.own_before(judged, &settings));
+        let before = own
+            .or(known)
+            .or_else(|| fold.before_sleep(judged))
+            .or_else(tried);
         let Some(before) = before else {
             let polls = declared.is_some_and(|seconds| seconds > 0);
             return Self {
@@ -79,17 +91,23 @@ impl Waiting {
             waiting.patient = waiting.polls;
             return waiting;
         }
+        if policy.waiting.is_some() && fold.flips(judged) {
+            waiting.patient = true;
+            return waiting;
+        }
         // Where neither was recorded, pauses are all that is known.
         let same_result = judged.result == before.result() || judged.jitters;
         let (Some(settings), true) = (policy.waiting, same_result) else {
             return waiting;
         };
-        let pauses = fold.totals.paused_ns > before.start_ns
+        let pauses = own.is_some()
+            || fold.totals.paused_ns > before.start_ns
             || (waiting.backs_off && gap_ns >= GROWN_PAUSE_NS);
         let only_waits = || fold.since(before.start_ns).all(|mark| mark.waited_ns > 0);
+        let measures = || fold.is_measured_again(judged);
         let watches = judged.jitters
             && !judged.denies
-            && (pauses || (gap_ns >= GAUGE_PACE_NS && only_waits()));
+            && (pauses || (gap_ns >= GAUGE_PACE_NS && only_waits()) || measures());
         // Who looks at a gauge that moves does not wait for it to come to something.
         if watches || (pauses && fold.rested(judged, before.start_ns, &settings)) {
             waiting.patient = true;
@@ -126,6 +144,42 @@ impl Fold {
         let newest = self.recent.of_tool(judged.tool_hash).next();
         let is_same = |mark: &&CallMark| judged.result.is_some() && mark.result() == judged.result;
         newest.filter(is_same).filter(|_| sleeps_first(judged))
+    }
+
+    /// The call before of an agent, among others that work, who asked for something to do, was told that there is nothing, and
+    /// paused: what the others do meanwhile is no work of its own.
+    fn own_before(&self, judged: &Judged<'_>, settings: &Patience) -> Option<&CallMark> {
+        let is_idle = judged.outcome == Outcome::Empty && is_one_of(judged.tool, &HANDS_OUT);
+        if !is_idle || self.work.len() < 2 {
+            return None;
+        }
+        let newest = self.work_of(judged.call.agent)?.newest;
+        let back = judged.number.checked_sub(newest)?.checked_sub(1)? as usize;
+        let mark = self.recent.iter().rev().nth(back)?;
+        let gap_ns = judged.call.start_ns.saturating_sub(mark.start_ns);
+        let paused = gap_ns >= settings.pause_seconds.saturating_mul(SECOND_NS);
+        (paused && mark.key() == judged.key && judged.key.is_some()).then_some(mark)
+    }
+
+    /// Whether the same is called again and again, with nothing in between, and now goes well and now fails: how often a test fails
+    /// is seen by many runs of it.
+    fn flips(&self, judged: &Judged<'_>) -> bool {
+        let row = self.recent.iter().rev();
+        let row = row.take_while(|mark| judged.key.is_some() && mark.key() == judged.key);
+        let mut later = judged.outcome;
+        let flips = row.filter(|mark| {
+            let later = std::mem::replace(&mut later, mark.outcome);
+            (later == Outcome::Failed) != (mark.outcome == Outcome::Failed)
+        });
+        flips.count() >= FLIPS_MIN
+    }
+
+    /// Whether the same was measured once more, with nothing in between, by what takes its time itself.
+    fn is_measured_again(&self, judged: &Judged<'_>) -> bool {
+        let call = judged.call;
+        let newest = self.recent.back();
+        call.end_ns.saturating_sub(call.start_ns) >= MEASURED_NS
+            && newest.is_some_and(|mark| mark.key() == judged.key)
     }
 
     /// Whether nothing else was done since the call before, as a client does that backs off; it may wait for several things in
@@ -240,11 +294,19 @@ fn waits(judged: &Judged<'_>) -> bool {
 
 /// Whether a tool's name says that it waits.
 fn is_for_waiting(tool: &str) -> bool {
+    is_one_of(tool, &["wait", "sleep", "poll"])
+}
+
+/// Words in the names of tools by which a worker asks for something to do.
+const HANDS_OUT: [&str; 6] = ["next", "claim", "dequeue", "pop", "receive", "consume"];
+
+/// Whether one of the words of a tool's name is one of these.
+fn is_one_of(tool: &str, names: &[&str]) -> bool {
     let mut words = tool
         .as_bytes()
         .split(|letter| !letter.is_ascii_alphanumeric());
     words.any(|word| {
-        let mut names = ["wait", "sleep", "poll"].iter();
+        let mut names = names.iter();
         names.any(|name| word.eq_ignore_ascii_case(name.as_bytes()))
     })
 }
