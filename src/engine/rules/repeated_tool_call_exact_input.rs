@@ -30,7 +30,9 @@
 //! they go up and down, the result is an old one, and one repeat more is needed; where other calls brought something new
 //! meanwhile, it is a gauge and does not count. One repeat more is needed, too, where the result says that what was asked about
 //! is still under way (`{"state": "running"}`). A call that takes things away (`delete`, `process`), says how many at most
-//! (`LIMIT 1000`, `batch`), and is answered with how many they were, has taken others each time.
+//! (`LIMIT 1000`, `batch`), and is answered with how many they were, has taken others each time. A check that follows each of
+//! several steps, all of them new and about other things, does not count, unless it fails, says no, or merely looks; nor does a
+//! call that now goes well and now fails, or that takes five seconds for numbers that go up and down, with nothing in between.
 
 use crate::engine::fold::Fold;
 use crate::engine::fold::judge::Judged;
