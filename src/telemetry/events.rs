@@ -10,6 +10,9 @@ use tracing::{error, info, warn};
 
 use super::Counter;
 
+/// What a line of the log is said to be about: not this file.
+const DAEMON: &str = "eddy";
+
 /// Times that a daemon became ready in this process.
 pub static READY: Counter = Counter::new();
 
@@ -46,6 +49,7 @@ impl Panicked<'_> {
         PANICS.add(1);
         let (place, way) = (self.place, self.way);
         error!(
+            target: DAEMON,
             place,
             way, "panicked: a defect of Eddy or of a library, please report the place"
         );
@@ -70,6 +74,7 @@ impl ConfigTaken<'_> {
         let profile = self.profile;
         if self.is_same && self.waiting.is_empty() {
             info!(
+                target: DAEMON,
                 profile,
                 "the configuration was read again; nothing in it has changed"
             );
@@ -77,6 +82,7 @@ impl ConfigTaken<'_> {
         }
         if self.waiting.is_empty() {
             info!(
+                target: DAEMON,
                 profile,
                 "the configuration was read again and applies from now on"
             );
@@ -84,6 +90,7 @@ impl ConfigTaken<'_> {
         }
         let waiting = self.waiting;
         warn!(
+            target: DAEMON,
             profile,
             waiting,
             "the configuration was read again; `detectors`, `tools` and `guard` apply from now on, the rest waits for a restart"
@@ -103,6 +110,7 @@ impl ConfigRefused<'_> {
     pub fn emit(&self) {
         CONFIG_REFUSED.add(1);
         error!(
+            target: DAEMON,
             mistakes = self.mistakes,
             "the changed configuration cannot be used; the old one stays"
         );
@@ -121,6 +129,7 @@ impl ModelUnpriced<'_> {
     pub fn emit(&self) {
         MODELS_UNPRICED.add(1);
         warn!(
+            target: DAEMON,
             model = self.model,
             "no price is known of this model, so its cost is missing; `normalize.prices_file` may give one"
         );
@@ -149,6 +158,7 @@ impl Ready<'_> {
     pub fn emit(&self) {
         READY.add(1);
         info!(
+            target: DAEMON,
             otlp_grpc = %self.otlp_grpc,
             otlp_http = self.otlp_http.map(tracing::field::display),
             api = %self.api,
@@ -174,6 +184,7 @@ impl StopAsked<'_> {
     pub fn emit(&self) {
         STOP_ASKED.add(1);
         info!(
+            target: DAEMON,
             signal = self.signal,
             deadline_ms = self.deadline.as_millis() as u64,
             "stopping; a second signal ends the process at once"
@@ -197,12 +208,13 @@ impl StageLeft<'_> {
     pub fn emit(&self) {
         let took_ms = self.took.as_millis() as u64;
         if self.done {
-            info!(stage = self.stage, took_ms, "stage left");
+            info!(target: DAEMON, stage = self.stage, took_ms, "stage left");
             return;
         }
         STAGES_CUT_SHORT.add(1);
         // Nothing that was acknowledged is lost: the journal has it, and exporters go on from their cursors.
         warn!(
+            target: DAEMON,
             stage = self.stage,
             took_ms, "stage cut short by the deadline"
         );
