@@ -9,6 +9,7 @@ use std::borrow::Cow;
 use std::str::Chars;
 use std::sync::LazyLock;
 
+use memchr::memchr2;
 use memchr::memmem::Finder;
 use serde::de::IgnoredAny;
 
@@ -283,21 +284,24 @@ pub(super) fn printed_text(printed: &str) -> Option<(String, &str)> {
     Some((text, letters.as_str()))
 }
 
-/// Reads a text that Python printed up to the mark that ends it.
+/// Reads a text that Python printed up to the mark that ends it, a quotation mark of either kind.
 fn python_text(letters: &mut Chars<'_>, end: char) -> Option<String> {
     let mut text = String::new();
     loop {
+        let rest = letters.as_str();
+        let (plain, behind) = rest.split_at(memchr2(end as u8, b'\\', rest.as_bytes())?);
+        text.push_str(plain);
+        *letters = behind.chars();
+        if letters.next() == Some(end) {
+            return Some(text);
+        }
         match letters.next()? {
-            '\\' => match letters.next()? {
-                'n' => text.push('\n'),
-                't' => text.push('\t'),
-                'r' => text.push('\r'),
-                quoted @ ('\\' | '\'' | '"') => text.push(quoted),
-                // Escapes of bytes and code points: too rare to be worth reading.
-                _ => return None,
-            },
-            letter if letter == end => return Some(text),
-            other => text.push(other),
+            'n' => text.push('\n'),
+            't' => text.push('\t'),
+            'r' => text.push('\r'),
+            quoted @ ('\\' | '\'' | '"') => text.push(quoted),
+            // Escapes of bytes and code points: too rare to be worth reading.
+            _ => return None,
         }
     }
 }
@@ -319,7 +323,7 @@ pub(super) fn python_literal(printed: &str) -> Option<String> {
         match letter {
             '\'' | '"' => {
                 let text = python_text(&mut rest, letter)?;
-                json.push_str(&serde_json::Value::from(text).to_string());
+                json.push_str(&serde_json::to_string(&text).ok()?);
             }
             '(' => json.push('['),
             ')' => json.push(']'),
