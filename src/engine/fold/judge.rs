@@ -247,6 +247,8 @@ impl Fold {
             Outcome::Fresh if jitters || again => Outcome::Stale,
             outcome => outcome,
         };
+        let says = call.output.value().filter(|_| call.error.is_none());
+        let says = says.filter(|_| policy.progress_aware);
         let (outcome, takes_on) = super::batch::taken_on(outcome, call, policy.progress_aware);
         Judged {
             call,
@@ -272,12 +274,8 @@ impl Fold {
                 .value()
                 .is_some_and(|value| value.empty && value.bytes == 0),
             waiting: Waiting::default(),
-            pending: policy.progress_aware
-                && call.error.is_none()
-                && call.output.value().is_some_and(|value| value.pending),
-            denies: policy.progress_aware
-                && call.error.is_none()
-                && call.output.value().is_some_and(|value| value.denies),
+            pending: says.is_some_and(|value| value.pending),
+            denies: says.is_some_and(|value| value.denies),
             settings: policy.tools.of(tool, call.agent.map(|agent| &**agent)),
         }
     }
