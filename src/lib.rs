@@ -6,11 +6,11 @@
 //! receiver → otlp → normalize → shard → engine → (shard) → store → export, api
 //! ```
 //!
-//! [`door`] lets senders in, [`receiver`] takes their requests, [`otlp`] reads a request's bytes in place. [`normalize`] knows
-//! the dialects of the frameworks and turns a span or log record into events of one vocabulary, [`engine::event`]. A shard owns
-//! the runs that hash to it and is their only writer: it takes what waits, lets the [`engine`] step each run, and has [`store`]
-//! commit the whole turn at once. Only then is the sender answered and the change announced: to the exporters of [`export`],
-//! and to those who ask [`api`].
+//! [`listener`] lets senders in, [`receiver`] takes their requests, [`otlp`] reads a request's bytes in place. [`normalize`]
+//! knows the dialects of the frameworks and turns a span or log record into events of one vocabulary, [`engine::event`]. A shard
+//! owns the runs that hash to it and is their only writer: it takes what waits, lets the [`engine`] step each run, and has
+//! [`store`] commit the whole turn at once. Only then is the sender answered and the change announced: to the exporters of
+//! [`export`], and to those who ask [`api`].
 //!
 //! The engine thinks and does nothing else: no clock, no task, no socket, no disk. Every other room moves bytes and decides
 //! nothing. [`config`] says what counts as a loop and where everything is; [`json`] is the one shape in which runs and warnings
@@ -21,11 +21,11 @@ pub mod api;
 pub mod cli;
 pub mod config;
 pub mod daemon;
-pub mod door;
 pub mod engine;
 pub mod export;
 pub mod guard;
 pub mod json;
+pub mod listener;
 pub mod normalize;
 pub mod otlp;
 pub mod receiver;

@@ -17,10 +17,10 @@ use tokio::task::JoinHandle;
 use tokio::time::{Instant, timeout_at};
 use tokio_util::sync::CancellationToken;
 
-use crate::daemon::House;
-use crate::door::Tenant;
+use crate::daemon::TenantServices;
 use crate::export::forward::Forwards;
 use crate::export::traces::Traces;
+use crate::listener::Tenant;
 use crate::store::Store;
 use crate::telemetry::events::{StageLeft, StopAsked};
 
@@ -51,7 +51,7 @@ pub struct Rooms {
     /// OTLP.
     pub receiver: Served,
     /// What each tenant has.
-    pub houses: BTreeMap<Tenant, House>,
+    pub tenants: BTreeMap<Tenant, TenantServices>,
     /// Where telemetry is passed on to.
     pub forwards: Forwards,
     /// The daemon's own spans, where somebody gets them.
@@ -67,13 +67,15 @@ pub async fn leave(mut rooms: Rooms, within: Duration) {
     rooms.receiver.leave(stage.until).await;
     stage.end();
     let stage = Stage::begin("shards", deadline);
-    let houses = || rooms.houses.values();
-    // A house whose store has failed has no shards, and nothing that could be lost.
-    let shards: Vec<_> = houses().flat_map(|house| house.seat().shards()).collect();
+    let tenants = || rooms.tenants.values();
+    // A tenant whose store has failed has no shards, and nothing that could be lost.
+    let shards: Vec<_> = tenants()
+        .flat_map(|tenant| tenant.shards().current())
+        .collect();
     join_all(shards.iter().map(|shards| shards.stop(stage.until))).await;
     stage.end();
     let stage = Stage::begin("exporters", deadline);
-    let exporters: Vec<_> = houses().filter_map(House::exporters).collect();
+    let exporters: Vec<_> = tenants().filter_map(TenantServices::exporters).collect();
     tokio::join!(
         join_all(
             exporters

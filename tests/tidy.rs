@@ -46,7 +46,7 @@ const ROOMS: &[Room] = &[
         ],
     },
     Room {
-        name: "door",
+        name: "listener",
         rooms: &[],
         crates: &[
             "axum",
@@ -64,7 +64,7 @@ const ROOMS: &[Room] = &[
     },
     Room {
         name: "receiver",
-        rooms: &["door", "otlp", "normalize", "shard", "telemetry"],
+        rooms: &["listener", "otlp", "normalize", "shard", "telemetry"],
         crates: &[
             "axum",
             "bytes",
@@ -145,7 +145,7 @@ const ROOMS: &[Room] = &[
     },
     Room {
         name: "api",
-        rooms: &["door", "engine", "json", "shard", "store", "telemetry"],
+        rooms: &["listener", "engine", "json", "shard", "store", "telemetry"],
         crates: &[
             "prost_types",
             "tonic_types",
@@ -168,7 +168,7 @@ const ROOMS: &[Room] = &[
     Room {
         name: "config",
         rooms: &[
-            "door",
+            "listener",
             "engine",
             "export",
             "normalize",

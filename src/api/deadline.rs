@@ -16,7 +16,7 @@ use tonic::Status;
 use tonic::body::Body;
 use tower::{Service, ServiceExt};
 
-use crate::door::is_grpc;
+use crate::listener::is_grpc;
 
 /// Has routes keep the deadline of each call.
 pub(super) fn keep<S>(

@@ -21,10 +21,10 @@ use axum::middleware::{Next, from_fn};
 use axum::response::{IntoResponse, Response};
 use tower::ServiceExt;
 
+use super::admission::STREAMS;
 use super::deadline::ended_by;
 use super::error::failure;
-use super::places::STREAMS;
-use crate::door::{Door, Tenant, UNAUTHENTICATED, is_grpc};
+use crate::listener::{Listener, Tenant, UNAUTHENTICATED, is_grpc};
 
 /// Paths that need no token.
 const OPEN_PATHS: [&str; 4] = [
@@ -36,11 +36,11 @@ const OPEN_PATHS: [&str; 4] = [
 
 /// Marks a request to one of these that shows no token that is known, where there are tokens.
 #[derive(Clone, Copy)]
-struct Stranger;
+struct Anonymous;
 
 /// Whether a request shows no token that is known, where there are tokens.
-pub(super) fn is_from_stranger(request: &Request) -> bool {
-    request.extensions().get::<Stranger>().is_some()
+pub(super) fn is_anonymous(request: &Request) -> bool {
+    request.extensions().get::<Anonymous>().is_some()
 }
 
 const FOREIGN_NAME: &str = "this address answers requests for localhost or for an IP address only; \
@@ -49,14 +49,14 @@ const FOREIGN_NAME: &str = "this address answers requests for localhost or for a
 const REVOKED: &str = "the token of this stream is no longer one that the configuration of this address knows; begin again with another";
 
 /// Puts the gate before the routes of each tenant. Where there are no tokens, all that comes in is the default tenant's.
-pub(super) fn add(mut routes: BTreeMap<Tenant, Router>, door: &Door) -> Router {
-    let tokens = door.tokens().clone();
+pub(super) fn add(mut routes: BTreeMap<Tenant, Router>, listener: &Listener) -> Router {
+    let tokens = listener.tokens().clone();
     if !tokens.is_empty() {
         let lead = move |mut request: Request| {
             let is_open = OPEN_PATHS.contains(&request.uri().path());
             let mut tenant = tokens.tenant(request.headers());
             if is_open && tenant.is_none() {
-                request.extensions_mut().insert(Stranger);
+                request.extensions_mut().insert(Anonymous);
                 tenant = Some(Tenant::default());
             }
             let theirs = tenant.as_ref().and_then(|tenant| routes.get(tenant));
@@ -86,7 +86,7 @@ pub(super) fn add(mut routes: BTreeMap<Tenant, Router>, door: &Door) -> Router {
         return Router::new().fallback(lead);
     }
     let routes = routes.remove(&Tenant::default()).unwrap_or_default();
-    if door
+    if listener
         .address()
         .is_ok_and(|address| address.ip().is_loopback())
     {

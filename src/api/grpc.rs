@@ -11,7 +11,7 @@ use axum::response::Response;
 use tonic::{Code, Status};
 
 use super::error::{ApiError, failure};
-use crate::door::is_grpc;
+use crate::listener::is_grpc;
 
 /// Hands a request to its service, if it is one of gRPC (*gRPC over HTTP2*, "Requests").
 pub(super) async fn speak(request: Request, next: Next) -> Response {

@@ -20,16 +20,16 @@ use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::json;
 
 use super::error::{ApiError, failure};
-use super::gate::is_from_stranger;
+use super::gate::is_anonymous;
 use super::grpc;
 use super::queries::{Api, page_size};
 use super::ready::note_of;
 use super::tail::{AlertFilter, TailItem};
 use super::verdicts_http;
-use crate::door::is_grpc;
 use crate::engine::view::Status;
 use crate::engine::warning::Severity;
 use crate::json::{AlertJson, ExplanationJson, RunJson};
+use crate::listener::is_grpc;
 use crate::shard::RunFilter;
 use crate::telemetry::page;
 
@@ -210,10 +210,10 @@ async fn alive() -> Json<serde_json::Value> {
 
 /// Whether reports are taken. What is wrong, and what was found, is told with the tenant's token alone.
 async fn ready(State(api): State<Api>, request: Request) -> Response {
-    let own = Some(api.seat()).filter(|_| !is_from_stranger(&request));
-    let reasons = api.everyone.not_ready(own);
+    let own = Some(api.tenant_shards()).filter(|_| !is_anonymous(&request));
+    let reasons = api.readiness.not_ready(own);
     if reasons.is_empty() {
-        let shards = own.and_then(|seat| seat.shards().ok());
+        let shards = own.and_then(|shards| shards.current().ok());
         let body = match shards.and_then(|shards| note_of(shards.store())) {
             None => json!({ "ready": true }),
             Some(note) => json!({ "ready": true, "notes": [note] }),

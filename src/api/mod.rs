@@ -5,8 +5,8 @@
 //! `http` answers them in the JSON of [`crate::json`], and `grpc` sees who speaks another language. What cannot be answered
 //! is an `error`, worded once. Readiness (`ready`) is shown as `grpc.health.v1` and as `/readyz`.
 //!
-//! How much may be asked at once is bounded before anything else (`places`), and the deadlines of gRPC are kept around all of it
-//! (`deadline`).
+//! How much may be asked at once is bounded before anything else (`admission`), and the deadlines of gRPC are kept around all of
+//! it (`deadline`).
 //!
 //! What an agent asks and tells before and after a tool call goes to the shards' guard (`verdicts`, `verdicts_http`).
 //!
@@ -15,13 +15,13 @@
 //!
 //! The manual of the gRPC side is `proto/eddy/v1/`, that of the HTTP side `docs/api.md`.
 
+mod admission;
 mod convert;
 mod deadline;
 mod error;
 mod gate;
 mod grpc;
 mod http;
-mod places;
 mod queries;
 mod ready;
 mod runs;
@@ -43,14 +43,14 @@ use tonic::service::Routes;
 use tonic::transport::Server;
 use tower::layer::layer_fn;
 
-use crate::door::{Door, Tenant};
-use crate::shard::Seat;
+use crate::listener::{Listener, Tenant};
+use crate::shard::TenantShards;
 
 pub(crate) use verdicts::VALUE_BYTES_MAX;
 
-use places::Places;
+use admission::Admission;
 use queries::Api;
-use ready::Everyone;
+use ready::Readiness;
 use v1::run_service_server::RunServiceServer;
 use v1::warning_service_server::WarningServiceServer;
 
@@ -106,25 +106,25 @@ impl Default for Settings {
 /// Writes the page of metrics that may be shown with a tenant's token.
 pub type Metrics = Arc<dyn Fn(&Tenant) -> String + Send + Sync>;
 
-/// Serves at the door until `shutdown`, then takes no new connection, ends the streams, and resolves when the answers
+/// Serves at the listener until `shutdown`, then takes no new connection, ends the streams, and resolves when the answers
 /// that are under way have been taken. A client that does not take its answer holds this up: put a deadline around it.
 ///
 /// Each tenant has its own copy of everything that can be asked, over its own shards; the gate leads a request to the copy
 /// of its credential's tenant, so that no question can reach another's runs.
 pub async fn serve(
-    door: Door,
-    tenants: BTreeMap<Tenant, Seat>,
+    listener: Listener,
+    tenants: BTreeMap<Tenant, TenantShards>,
     metrics: Metrics,
     settings: Settings,
     shutdown: CancellationToken,
 ) -> Result<(), tonic::transport::Error> {
     let (reporter, health) = tonic_health::server::health_reporter();
-    let everyone = Everyone {
-        seats: tenants.values().cloned().collect(),
+    let readiness = Readiness {
+        tenants: tenants.values().cloned().collect(),
         shutdown: shutdown.clone(),
     };
-    let routes = tenants.into_iter().map(|(tenant, seat)| {
-        let api = Api::new(seat, settings.clone(), everyone.clone());
+    let routes = tenants.into_iter().map(|(tenant, shards)| {
+        let api = Api::new(shards, settings.clone(), readiness.clone());
         let grpc = Routes::new(health.clone())
             .add_service(
                 RunServiceServer::new(api.clone()).max_decoding_message_size(REQUEST_BYTES_MAX),
@@ -139,9 +139,9 @@ pub async fn serve(
         };
         (tenant, http::add_routes(grpc.into_axum_router(), api, page))
     });
-    let routes = gate::add(routes.collect(), &door);
-    let routes = Places::new(&settings).around(routes);
-    let (connections, watch) = door.open();
+    let routes = gate::add(routes.collect(), &listener);
+    let routes = Admission::new(&settings).around(routes);
+    let (connections, watch) = listener.open();
     let serving = Server::builder()
         .accept_http1(true)
         .max_concurrent_streams(STREAMS_PER_CONNECTION_MAX)
@@ -150,7 +150,7 @@ pub async fn serve(
         .layer(layer_fn(deadline::keep))
         .add_routes(Routes::from(routes))
         .serve_with_incoming_shutdown(connections, shutdown.cancelled());
-    let served = async { tokio::join!(serving, ready::follow(everyone, reporter)).0 };
+    let served = async { tokio::join!(serving, ready::follow(readiness, reporter)).0 };
     tokio::select! {
         served = served => served,
         () = watch => Ok(()),

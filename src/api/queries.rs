@@ -7,13 +7,13 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use super::Settings;
 use super::error::ApiError;
-use super::ready::Everyone;
+use super::ready::Readiness;
 use super::tail::{AlertFilter, Start, Tail, TailItem};
-use super::token::Place;
+use super::token::Position;
 use crate::engine::RunView;
 use crate::json::{ExplanationJson, warning_id};
 use crate::shard::router::bounded;
-use crate::shard::{PAGE_SIZE_MAX, RunFilter, Seat, Shards};
+use crate::shard::{PAGE_SIZE_MAX, RunFilter, Shards, TenantShards};
 use crate::store::StoreError;
 use crate::telemetry::Counter;
 
@@ -23,27 +23,27 @@ const PAGE_SIZE: usize = 100;
 /// What every request of a tenant needs. Clones share it.
 #[derive(Clone)]
 pub(super) struct Api {
-    seat: Seat,
+    shards: TenantShards,
     pub(super) settings: Settings,
-    pub(super) everyone: Everyone,
+    pub(super) readiness: Readiness,
     /// One for each stream that may still be opened.
     streams: Arc<Semaphore>,
 }
 
 impl Api {
-    pub(super) fn new(seat: Seat, settings: Settings, everyone: Everyone) -> Self {
+    pub(super) fn new(shards: TenantShards, settings: Settings, readiness: Readiness) -> Self {
         let streams = Arc::new(Semaphore::new(settings.streams_max));
         Self {
-            seat,
+            shards,
             settings,
-            everyone,
+            readiness,
             streams,
         }
     }
 
-    /// Where the tenant's shards are.
-    pub(super) fn seat(&self) -> &Seat {
-        &self.seat
+    /// The shards of the tenant, also where there are none just now.
+    pub(super) fn tenant_shards(&self) -> &TenantShards {
+        &self.shards
     }
 
     /// One run.
@@ -88,10 +88,10 @@ impl Api {
         page_size: usize,
         page_token: &str,
     ) -> Result<(Vec<RunView>, Option<String>), ApiError> {
-        let after = Place::parse_run(page_token)?;
+        let after = Position::parse_run(page_token)?;
         let page = self.shards()?.runs(filter, page_size, after.as_ref()).await;
         let page = page.map_err(|error| not_read(&error))?;
-        let next = page.next_after.map(|key| Place::behind(key).token());
+        let next = page.next_after.map(|key| Position::behind(key).token());
         Ok((page.runs, next))
     }
 
@@ -108,7 +108,7 @@ impl Api {
             let _held = &permit;
             run
         });
-        Ok(changes.take_until(self.everyone.shutdown.clone().cancelled_owned()))
+        Ok(changes.take_until(self.readiness.shutdown.clone().cancelled_owned()))
     }
 
     /// The cursor after which the reader begins, and the alerts after it: those that there are, and those to come.
@@ -128,7 +128,7 @@ impl Api {
         let shards = self.shards()?;
         let tail = Tail::new(shards.store(), start, filter, self.settings.tail_lag_max)?;
         let begins_after = tail.cursor();
-        let items = tail.into_stream(self.everyone.shutdown.clone(), self.stream_permit()?);
+        let items = tail.into_stream(self.readiness.shutdown.clone(), self.stream_permit()?);
         let items = items.take_until(shards.abandoned().clone().cancelled_owned());
         let items = items.map(|item| item.map_err(|error| not_read(&error)));
         Ok((begins_after, items))
@@ -136,21 +136,21 @@ impl Api {
 
     /// The shards that know the answer.
     pub(super) fn shards(&self) -> Result<Shards, ApiError> {
-        self.seat.shards().map_err(|_| ApiError::Unavailable)
+        self.shards.current().map_err(|_| ApiError::Unavailable)
     }
 
     /// The shards that answer for the guard. Where there are none, the question counts as one that nobody looked at.
     pub(super) fn guard(&self) -> Option<Shards> {
-        let shards = self.seat.shards().ok();
+        let shards = self.shards.current().ok();
         if shards.is_none() {
-            self.seat.unasked().add(1);
+            self.shards.unasked().add(1);
         }
         shards
     }
 
     /// Questions to the guard for which there were no shards.
     pub(super) fn unasked(&self) -> &Counter {
-        self.seat.unasked()
+        self.shards.unasked()
     }
 
     pub(super) fn stream_permit(&self) -> Result<OwnedSemaphorePermit, ApiError> {

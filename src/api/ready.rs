@@ -11,7 +11,7 @@ use tonic_health::server::HealthReporter;
 use super::runs::RunServer;
 use super::verdicts::GuardServer;
 use super::warnings::WarningServer;
-use crate::shard::Seat;
+use crate::shard::TenantShards;
 use crate::store::Store;
 
 /// How old the shown readiness may be. Looking is one read of memory.
@@ -21,18 +21,22 @@ const SERVICES: [&str; 4] = ["", RunServer::NAME, WarningServer::NAME, GuardServ
 
 /// All shards, of every tenant: Eddy is ready when all of them are.
 #[derive(Clone)]
-pub(super) struct Everyone {
-    pub(super) seats: Arc<[Seat]>,
+pub(super) struct Readiness {
+    pub(super) tenants: Arc<[TenantShards]>,
     /// Ends the streams. The program holds the other end.
     pub(super) shutdown: CancellationToken,
 }
 
-impl Everyone {
+impl Readiness {
     /// Why Eddy is not ready, as somebody is told who may know of one tenant, or of none; empty when it is.
-    pub(super) fn not_ready(&self, own: Option<&Seat>) -> Vec<Arc<str>> {
-        let all = self.seats.len();
-        let waiting = self.seats.iter().filter_map(Seat::not_ready).count();
-        let mut reasons: Vec<_> = own.and_then(Seat::not_ready).into_iter().collect();
+    pub(super) fn not_ready(&self, own: Option<&TenantShards>) -> Vec<Arc<str>> {
+        let all = self.tenants.len();
+        let waiting = self
+            .tenants
+            .iter()
+            .filter_map(TenantShards::not_ready)
+            .count();
+        let mut reasons: Vec<_> = own.and_then(TenantShards::not_ready).into_iter().collect();
         let others = waiting.saturating_sub(reasons.len());
         if others > 0 {
             let text = format!(
@@ -47,7 +51,10 @@ impl Everyone {
     }
 
     fn is_ready(&self) -> bool {
-        let all_are = self.seats.iter().all(|seat| seat.not_ready().is_none());
+        let all_are = self
+            .tenants
+            .iter()
+            .all(|shards| shards.not_ready().is_none());
         all_are && !self.shutdown.is_cancelled()
     }
 }
@@ -68,16 +75,16 @@ pub(super) fn note_of(store: &Store) -> Option<String> {
 }
 
 /// Keeps `reporter` true until shutdown, and then ends the watches of health: they would hold up the end of the server.
-pub(super) async fn follow(everyone: Everyone, mut reporter: HealthReporter) {
+pub(super) async fn follow(readiness: Readiness, mut reporter: HealthReporter) {
     let mut shown = None;
-    while !everyone.shutdown.is_cancelled() {
-        let ready = everyone.is_ready();
+    while !readiness.shutdown.is_cancelled() {
+        let ready = readiness.is_ready();
         if shown != Some(ready) {
             show(&reporter, ready).await;
             shown = Some(ready);
         }
         tokio::select! {
-            () = everyone.shutdown.cancelled() => {}
+            () = readiness.shutdown.cancelled() => {}
             () = tokio::time::sleep(LOOK_EVERY) => {}
         }
     }

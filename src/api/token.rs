@@ -1,5 +1,5 @@
-//! Page tokens as clients see them: a place in a list, as the digits of its text in hexadecimal, because a place names a run, whose
-//! id may hold anything, and a token should fit into an address as it is.
+//! Page tokens as clients see them: a place in a list, as the digits of its text in hexadecimal, because a place names a run,
+//! whose id may hold anything, and a token should fit into an address as it is.
 
 use std::fmt::Write;
 
@@ -9,14 +9,14 @@ use crate::store::IndexKey;
 /// A place in the walk over runs and their warnings, which begins with the newest run: those that begin between two pages are not
 /// in it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Place {
+pub(super) struct Position {
     /// The last run of which all was given, or some; none at the start, and where there is only one run.
     pub(super) after_run: Option<IndexKey>,
     /// The last warning of it that was given, where that was not all.
     pub(super) after_id: Option<u64>,
 }
 
-impl Place {
+impl Position {
     /// Behind all of a run.
     pub(super) fn behind(run: IndexKey) -> Self {
         Self {
@@ -121,7 +121,7 @@ mod tests {
             (run(7, "a&b=c d"), None),
             (run(u64::MAX, "a.b/ü\n"), Some(0)),
         ] {
-            let place = Place {
+            let place = Position {
                 after_run,
                 after_id,
             };
@@ -130,8 +130,8 @@ mod tests {
                 token.bytes().all(|byte| byte.is_ascii_alphanumeric()),
                 "{token}"
             );
-            assert_eq!(Place::parse(&token).unwrap(), place);
-            let of_runs = Place::parse_run(&token).ok();
+            assert_eq!(Position::parse(&token).unwrap(), place);
+            let of_runs = Position::parse_run(&token).ok();
             assert_eq!(of_runs, after_id.is_none().then_some(place.after_run));
         }
     }
@@ -140,10 +140,10 @@ mod tests {
     #[test]
     fn other_texts_are_refused() {
         for text in ["1", "x.", "1.x", ".x.run", "-1.", ".-1.run"] {
-            assert!(Place::parse(&digits_of(text)).is_err(), "{text}");
+            assert!(Position::parse(&digits_of(text)).is_err(), "{text}");
         }
         for token in ["6", "616", "6g", "+1", "é", "ff"] {
-            assert!(Place::parse(token).is_err(), "{token}");
+            assert!(Position::parse(token).is_err(), "{token}");
         }
     }
 }

@@ -16,7 +16,7 @@ use super::v1::guard_service_server::{GuardService, GuardServiceServer};
 use crate::engine::guard::policy::VerdictKind;
 use crate::engine::warning::Rule;
 use crate::json::{dollars, hex_id};
-use crate::shard::guard::{Answer, Outcome, Spoken, Told, Who};
+use crate::shard::guard::{Answer, GuardContext, Outcome, Spoken, Told};
 
 /// Longest name or id in a request, in bytes.
 pub(super) const NAME_BYTES_MAX: usize = 1_024;
@@ -40,7 +40,7 @@ impl Api {
         &self,
         request: &v1::CheckToolCallRequest,
     ) -> Result<v1::CheckToolCallResponse, ApiError> {
-        let who = Who {
+        let who = GuardContext {
             run_id: required("run_id", &request.run_id)?,
             agent: name("agent", request.agent.as_ref())?,
             worker: name("worker", request.worker.as_ref())?,
@@ -65,11 +65,11 @@ impl Api {
         &self,
         request: &v1::ReportToolResultRequest,
     ) -> Result<v1::ReportToolResultResponse, ApiError> {
-        let who = Who {
+        let who = GuardContext {
             run_id: required("run_id", &request.run_id)?,
             agent: name("agent", request.agent.as_ref())?,
             worker: name("worker", request.worker.as_ref())?,
-            ..Who::default()
+            ..GuardContext::default()
         };
         let call = Told {
             tool: required("tool", &request.tool)?,
@@ -87,11 +87,11 @@ impl Api {
         &self,
         request: &v1::ReportMessageRequest,
     ) -> Result<v1::ReportMessageResponse, ApiError> {
-        let who = Who {
+        let who = GuardContext {
             run_id: required("run_id", &request.run_id)?,
             agent: name("agent", request.agent.as_ref())?,
             worker: name("worker", request.worker.as_ref())?,
-            ..Who::default()
+            ..GuardContext::default()
         };
         let text = value("text", request.text.as_ref())?;
         let spoken = match v1::MessageKind::try_from(request.kind) {
@@ -186,7 +186,7 @@ impl GuardService for Api {
         requests: Request<Streaming<v1::SessionRequest>>,
     ) -> Result<Response<Self::SessionStream>, Status> {
         let permit = self.stream_permit()?;
-        let shutdown = self.everyone.shutdown.clone().cancelled_owned();
+        let shutdown = self.readiness.shutdown.clone().cancelled_owned();
         let api = self.clone();
         let answers = requests.into_inner().then(move |request| {
             let api = api.clone();

@@ -57,7 +57,7 @@ async fn refuse_strangers(request: Request, next: Next) -> Response {
 }
 
 #[derive(Serialize)]
-struct TakenIn {
+struct MessageJson {
     #[serde(skip_serializing_if = "Option::is_none")]
     message: Option<String>,
 }
@@ -124,7 +124,7 @@ async fn report(State(api): State<Api>, body: Result<Bytes, BytesRejection>) -> 
     answered
         .await
         .map_or_else(IntoResponse::into_response, |_| {
-            Json(TakenIn { message: None }).into_response()
+            Json(MessageJson { message: None }).into_response()
         })
 }
 
@@ -148,7 +148,7 @@ async fn message(State(api): State<Api>, body: Result<Bytes, BytesRejection>) ->
     answered
         .await
         .map_or_else(IntoResponse::into_response, |answer| {
-            Json(TakenIn {
+            Json(MessageJson {
                 message: answer.message,
             })
             .into_response()

@@ -11,7 +11,7 @@ use tonic::{Request, Response, Status};
 use super::error::ApiError;
 use super::queries::{Api, not_read, page_size};
 use super::tail::{AlertFilter, Lagged, TailItem};
-use super::token::Place;
+use super::token::Position;
 use super::v1::tail_alerts_response::Message;
 use super::v1::warning_service_server::{WarningService, WarningServiceServer};
 use super::{convert, v1};
@@ -43,7 +43,7 @@ impl WarningService for Api {
             size: page_size("page_size", request.page_size.into())?,
             warnings: Vec::new(),
         };
-        let mut place = Place::parse(&request.page_token)?;
+        let mut place = Position::parse(&request.page_token)?;
         let next = if request.run_id.is_empty() {
             page.fill_from_all(self, place).await?
         } else {
@@ -130,8 +130,8 @@ impl Page {
     async fn fill_from_all(
         &mut self,
         api: &Api,
-        mut place: Place,
-    ) -> Result<Option<Place>, ApiError> {
+        mut place: Position,
+    ) -> Result<Option<Position>, ApiError> {
         if let (Some(key), Some(_)) = (&place.after_run, place.after_id) {
             let run = api.shards()?.run(&key.run_id).await;
             let run = run.map_err(|error| not_read(&error))?;
@@ -160,7 +160,7 @@ impl Page {
                 if is_full && after_id.is_none() {
                     return Ok(Some(place));
                 }
-                place = Place {
+                place = Position {
                     after_run: Some(key),
                     after_id,
                 };

@@ -14,7 +14,7 @@ use serde::de::DeserializeOwned;
 
 use super::failure::Failure;
 use super::render::text::{API_DEFAULT, api_flag, shell_word};
-use crate::door::{NOT_ITS_KEY, certificates_in, key_in};
+use crate::listener::{NOT_ITS_KEY, certificates_in, key_in};
 
 /// Longest wait for a connection. A daemon on this machine answers at once or not at all.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);

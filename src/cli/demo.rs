@@ -118,7 +118,7 @@ async fn show_runs(look: Look, daemon: &Daemon) -> Result<(), Failure> {
     let client = TraceServiceClient::connect(address).await;
     let mut client =
         client.map_err(|error| Failure::Other(format!("reaching the demo's daemon: {error}")))?;
-    let shards = daemon.own().seat().shards();
+    let shards = daemon.own().shards().current();
     let shards = shards.map_err(|why| Failure::Other(why.to_string()))?;
     for recording in &RECORDINGS {
         answer(&format!(

@@ -10,7 +10,7 @@ use super::render::text::{Look, Paint};
 use super::{ServeArgs, multithreaded};
 use crate::config::{self, Settings};
 use crate::daemon::{Daemon, reachable};
-use crate::door::Lock;
+use crate::listener::Access;
 use crate::{shutdown, telemetry};
 
 pub(super) fn run(args: &ServeArgs) -> Result<(), Failure> {
@@ -87,23 +87,27 @@ pub(super) fn banner(look: Look, daemon: &Daemon, settings: &Settings) -> String
     } else {
         exporters.join(", ")
     };
-    let shards = daemon.own().seat().shards();
+    let shards = daemon.own().shards().current();
     let runs = shards.ok().map(|shards| shards.run_count());
     let lines = [
         (
             "OTLP/gRPC",
-            door(daemon.otlp_grpc(), "protobuf", &settings.otlp_grpc_lock),
+            listener(daemon.otlp_grpc(), "protobuf", &settings.otlp_grpc_access),
         ),
         (
             "OTLP/HTTP",
             daemon.otlp_http().map_or_else(
                 || "switched off".to_owned(),
-                |address| door(address, "protobuf or JSON", &settings.otlp_http_lock),
+                |address| listener(address, "protobuf or JSON", &settings.otlp_http_access),
             ),
         ),
         (
             "API",
-            door(daemon.api(), "gRPC, and JSON over HTTP", &settings.api_lock),
+            listener(
+                daemon.api(),
+                "gRPC, and JSON over HTTP",
+                &settings.api_access,
+            ),
         ),
         (
             "state",
@@ -116,7 +120,7 @@ pub(super) fn banner(look: Look, daemon: &Daemon, settings: &Settings) -> String
     let mut text = format!(
         "\n{} {version} {}\n\n",
         look.paint(Paint::Strong, "eddy"),
-        daemon.own().seat().not_ready().map_or_else(
+        daemon.own().shards().not_ready().map_or_else(
             || "is ready".to_owned(),
             |why| format!("waits for its disk: {why}")
         )
@@ -141,8 +145,8 @@ fn state(data_dir: &str, runs: Option<u64>) -> String {
 }
 
 /// An address, what is spoken there, and whether for everybody.
-fn door(address: SocketAddr, speaks: &str, lock: &Lock) -> String {
-    let asks = match (lock.asks_for_token(), lock.asks_for_certificate()) {
+fn listener(address: SocketAddr, speaks: &str, access: &Access) -> String {
+    let asks = match (access.requires_token(), access.requires_certificate()) {
         (false, false) => "",
         (true, false) => "; asks for a token",
         (false, true) => "; asks for a certificate",
@@ -155,23 +159,27 @@ fn door(address: SocketAddr, speaks: &str, lock: &Lock) -> String {
 fn ways_in(look: Look, daemon: &Daemon, settings: &Settings) -> String {
     let mut ways = Vec::new();
     let (mut token, mut certificate) = ("", "");
-    for (lock, address, protocol) in [
-        (&settings.otlp_grpc_lock, Some(daemon.otlp_grpc()), "grpc"),
+    for (access, address, protocol) in [
+        (&settings.otlp_grpc_access, Some(daemon.otlp_grpc()), "grpc"),
         (
-            &settings.otlp_http_lock,
+            &settings.otlp_http_access,
             daemon.otlp_http(),
             "http/protobuf",
         ),
     ] {
         let Some(address) = address else { continue };
-        let scheme = if lock.tls.is_some() { "https" } else { "http" };
+        let scheme = if access.tls.is_some() {
+            "https"
+        } else {
+            "http"
+        };
         let mut variables = agents_setting(scheme, address, protocol).to_vec();
-        if lock.asks_for_token() {
+        if access.requires_token() {
             // OpenTelemetry asks for blanks in this variable to be written so.
             variables.push("OTEL_EXPORTER_OTLP_HEADERS=authorization=Bearer%20TOKEN".to_owned());
             token = "\n  TOKEN stands for a token of the address.\n";
         }
-        if lock.asks_for_certificate() {
+        if access.requires_certificate() {
             variables.push("OTEL_EXPORTER_OTLP_CLIENT_CERTIFICATE=CERT".to_owned());
             variables.push("OTEL_EXPORTER_OTLP_CLIENT_KEY=KEY".to_owned());
             certificate = "\n  CERT and KEY stand for files of the agent's own.\n";

@@ -1,14 +1,14 @@
 //! From a shape to settings on which the rest of the daemon may rely.
 //!
-//! What a type cannot say is said here: ranges, what excludes what, and (in `doors.rs`) that nothing listens to the network
+//! What a type cannot say is said here: ranges, what excludes what, and (in `listeners.rs`) that nothing listens to the network
 //! by accident without asking who is there. Files that hold secrets are read here too.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use super::Settings;
-use super::doors::{GRPC, HTTP, doors, key};
 use super::environment::Lookup;
+use super::listeners::{GRPC, HTTP, key, listeners};
 use super::mistake::{Mistakes, listed, nearest, shown};
 use super::others;
 use super::read::read;
@@ -88,25 +88,25 @@ pub(super) fn settings(
     lookup: Lookup<'_>,
     check: &mut Checker<'_>,
 ) -> Settings {
-    let doors = doors(shape, check);
+    let listeners = listeners(shape, check);
     let Protocols { grpc, http } = &shape.receivers.otlp.protocols;
     let grpc_size = key(GRPC, &["max_recv_msg_size_mib"]);
     let http_size = key(HTTP, &["max_request_body_size_mib"]);
     let (exporters, forwards) = super::exporters::settings(&shape.exporters, check);
-    super::exporters::refuse_own_addresses(shape, &doors, check);
+    super::exporters::refuse_own_addresses(shape, &listeners, check);
     let data_dir = data_dir(shape, lookup, check);
     super::exporters::refuse_taken_files(&shape.exporters, &data_dir, check);
     let own_spans = super::exporters::own_spans(&shape.service.telemetry.traces, check);
     let settings = Settings {
-        otlp_grpc: doors.grpc.address,
-        otlp_grpc_lock: doors.grpc.lock,
+        otlp_grpc: listeners.grpc.address,
+        otlp_grpc_access: listeners.grpc.access,
         otlp_grpc_bytes_max: check.mebibytes(&grpc_size, grpc.max_recv_msg_size_mib),
-        otlp_http: doors.http.as_ref().map(|http| http.address),
-        otlp_http_cors: super::doors::cors(&http.cors, check),
-        otlp_http_lock: doors.http.map(|http| http.lock).unwrap_or_default(),
+        otlp_http: listeners.http.as_ref().map(|http| http.address),
+        otlp_http_cors: super::listeners::cors(&http.cors, check),
+        otlp_http_access: listeners.http.map(|http| http.access).unwrap_or_default(),
         otlp_http_bytes_max: check.mebibytes(&http_size, http.max_request_body_size_mib),
-        api: doors.api.address,
-        api_lock: doors.api.lock,
+        api: listeners.api.address,
+        api_access: listeners.api.access,
         show_arguments: shape.service.api.show_arguments,
         data_dir,
         shards: shards(shape, check),

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use super::check::Checker;
-use super::doors::Doors;
+use super::listeners::Listeners;
 use super::mistake::shown;
 use super::{forward, shape, values};
 use crate::export::{
@@ -173,7 +173,11 @@ fn real(path: &Path) -> Option<PathBuf> {
 }
 
 /// What leads back to one of Eddy's own addresses is refused: telemetry would go round for ever.
-pub(super) fn refuse_own_addresses(shape: &shape::Shape, doors: &Doors, check: &mut Checker<'_>) {
+pub(super) fn refuse_own_addresses(
+    shape: &shape::Shape,
+    listeners: &Listeners,
+    check: &mut Checker<'_>,
+) {
     let mut endpoints = Vec::new();
     for (name, exporter) in &shape.exporters.0 {
         let endpoint = match exporter {
@@ -188,7 +192,7 @@ pub(super) fn refuse_own_addresses(shape: &shape::Shape, doors: &Doors, check: &
         endpoints.push((path, &otlp.endpoint));
     }
     for (path, endpoint) in endpoints {
-        if doors.is_own(endpoint) {
+        if listeners.is_own(endpoint) {
             // Without the address, which may have a password.
             check.wrong(
                 &path,

@@ -14,20 +14,20 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use crate::door::Lock;
 use crate::engine::policy::Policy;
 use crate::engine::warning::Rule;
 use crate::export::{ExporterSettings, ForwardSettings, TraceSettings};
+use crate::listener::Access;
 use crate::normalize;
 use crate::receiver::Cors;
 use crate::telemetry::Logs;
 
+mod access;
 mod check;
-mod doors;
 mod environment;
 mod exporters;
 mod forward;
-mod lock;
+mod listeners;
 mod mistake;
 mod others;
 mod prices;
@@ -61,11 +61,11 @@ pub struct Settings {
     /// Largest request over HTTP after decompression, in bytes.
     pub otlp_http_bytes_max: usize,
     /// What is asked of those who send over gRPC.
-    pub otlp_grpc_lock: Lock,
+    pub otlp_grpc_access: Access,
     /// What is asked of those who send over HTTP.
-    pub otlp_http_lock: Lock,
+    pub otlp_http_access: Access,
     /// What is asked of those who ask the API.
-    pub api_lock: Lock,
+    pub api_access: Access,
     /// The API shows redacted samples of arguments where it explains a warning.
     pub show_arguments: bool,
     /// Where the API and its JSON twin are served.

@@ -12,8 +12,8 @@ use serde::de::{Deserialize, Deserializer, Error, MapAccess, Visitor};
 use serde::ser::{Serialize, SerializeMap, Serializer};
 
 use super::Durability;
+use super::access::{Auth, Cors, Tls};
 use super::forward::{OtlpForward, OwnSpans};
-use super::lock::{Auth, Cors, Tls};
 use super::values::{MemoryLimit, Period, Secret, without_secrets};
 use crate::telemetry::Logs;
 

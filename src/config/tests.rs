@@ -179,7 +179,7 @@ fn guarded_addresses_may_be_reached() {
     let guarded = settings(
         "service: {api: {endpoint: '0.0.0.0:4319', auth: {tokens: [{token: hunter2}]}}}\n",
     );
-    assert!(guarded.api_lock.knows_its_guests() && !guarded.otlp_http_lock.knows_its_guests());
+    assert!(guarded.api_access.authenticates() && !guarded.otlp_http_access.authenticates());
     settings("service: {allow_insecure: true, api: {endpoint: '0.0.0.0:4319'}}");
     // Nobody listens there.
     settings(

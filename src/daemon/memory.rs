@@ -10,10 +10,10 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use super::houses::House;
 use super::process;
+use super::tenants::TenantServices;
 use crate::config::{MemoryLimit, Settings};
-use crate::door::Tenant;
+use crate::listener::Tenant;
 use crate::receiver::Intake;
 
 /// How often memory is measured.
@@ -95,9 +95,9 @@ fn room(taken: u64, limit: u64) -> usize {
 }
 
 /// Has fewer runs kept in memory, or more.
-fn mind_runs(step: Step, houses: &BTreeMap<Tenant, House>) {
-    let houses = houses.values().map(House::seat);
-    for shards in houses.filter_map(|seat| seat.shards().ok()) {
+fn mind_runs(step: Step, tenants: &BTreeMap<Tenant, TenantServices>) {
+    let tenants = tenants.values().map(TenantServices::shards);
+    for shards in tenants.filter_map(|shards| shards.current().ok()) {
         match step {
             Step::Fewer => shards.keep_fewer(),
             Step::AsMany => {}
@@ -107,14 +107,14 @@ fn mind_runs(step: Step, houses: &BTreeMap<Tenant, House>) {
 }
 
 /// Minds the memory of the process for ever.
-pub(super) async fn mind(limit: u64, intake: Intake, houses: BTreeMap<Tenant, House>) {
+pub(super) async fn mind(limit: u64, intake: Intake, tenants: BTreeMap<Tenant, TenantServices>) {
     let mut is_known = true;
     for look in 0_u64.. {
         let taken = process::anonymous_bytes();
         if let Some(taken) = taken {
             intake.set_room(room(taken, limit));
             if look % LOOKS_A_STEP == 0 {
-                mind_runs(step(taken, limit), &houses);
+                mind_runs(step(taken, limit), &tenants);
             }
         } else if is_known {
             // There may be no file that could be opened just now.

@@ -9,13 +9,13 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Instant;
 
-use super::houses::House;
 use super::process;
-use crate::door::{self, Places, Tenant};
+use super::tenants::TenantServices;
 use crate::engine::guard::policy::VerdictKind;
 use crate::engine::warning::Rule;
 use crate::export::forward::{ForwardStatus, Forwards};
 use crate::export::{ExporterStatus, Exporters};
+use crate::listener::{self, ConnectionLimit, Tenant};
 use crate::normalize::Normalizer;
 use crate::otlp::Reason;
 use crate::receiver::{Intake, Items};
@@ -27,19 +27,19 @@ use tables::{EXPORTER_COUNTERS, FORWARD_COUNTERS, SHARD_COUNTERS, SHARD_GAUGES, 
 
 /// Where the numbers are.
 pub(super) struct Sources {
-    /// The addresses by their names, and the places there.
-    pub(super) doors: Vec<(&'static str, Arc<Places>)>,
+    /// The addresses by their names, and their connections.
+    pub(super) listeners: Vec<(&'static str, Arc<ConnectionLimit>)>,
     pub(super) intake: Intake,
-    pub(super) houses: BTreeMap<Tenant, House>,
+    pub(super) tenants: BTreeMap<Tenant, TenantServices>,
     pub(super) forwards: Forwards,
     pub(super) own_spans: Option<Forwards>,
     pub(super) memory_limit: Option<u64>,
     pub(super) began: Instant,
 }
 
-/// What is known of one house at one moment.
-struct Glance {
-    tenant: String,
+/// What is known of one tenant at one moment.
+struct TenantStatus {
+    name: String,
     /// None while there are none.
     shards: Option<Shards>,
     exporters: Option<Exporters>,
@@ -52,34 +52,34 @@ impl Sources {
     /// The page for one who shows this tenant's token.
     pub(super) fn page(&self, tenant: &Tenant) -> String {
         let is_operator = *tenant == Tenant::default();
-        let theirs = |house: &&House| is_operator || house.tenant() == tenant;
-        let houses: Vec<_> = self.houses.values().filter(theirs).map(glance).collect();
+        let theirs = |services: &&TenantServices| is_operator || services.tenant() == tenant;
+        let tenants: Vec<_> = self.tenants.values().filter(theirs).map(status).collect();
         let mut page = Page::default();
         if is_operator {
             process(&mut page, self.began, self.memory_limit);
-            doors(&mut page, &self.doors);
+            listeners(&mut page, &self.listeners);
             receiver(&mut page, &self.intake);
             normalizer(&mut page, self.intake.normalizer());
             let lines = [Some(&self.forwards), self.own_spans.as_ref()];
             let statuses = lines.into_iter().flatten().flat_map(Forwards::status);
             forwards(&mut page, &statuses.collect::<Vec<_>>());
         }
-        runs(&mut page, &houses);
-        warnings(&mut page, &houses);
-        guards(&mut page, &houses);
-        stores(&mut page, &houses);
-        exporters(&mut page, &houses);
+        runs(&mut page, &tenants);
+        warnings(&mut page, &tenants);
+        guards(&mut page, &tenants);
+        stores(&mut page, &tenants);
+        exporters(&mut page, &tenants);
         page.into_text()
     }
 }
 
-fn glance(house: &House) -> Glance {
-    Glance {
-        tenant: house.tenant().name().to_owned(),
-        shards: house.seat().shards().ok(),
-        exporters: house.exporters(),
-        reopened: house.reopened(),
-        unasked: house.seat().unasked().value(),
+fn status(tenant: &TenantServices) -> TenantStatus {
+    TenantStatus {
+        name: tenant.tenant().name().to_owned(),
+        shards: tenant.shards().current().ok(),
+        exporters: tenant.exporters(),
+        reopened: tenant.reopened(),
+        unasked: tenant.shards().unasked().value(),
     }
 }
 
@@ -138,24 +138,24 @@ fn process(page: &mut Page, began: Instant, memory_limit: Option<u64>) {
     .value(spans::SPANS_DROPPED.value());
 }
 
-fn doors(page: &mut Page, doors: &[(&str, Arc<Places>)]) {
+fn listeners(page: &mut Page, listeners: &[(&str, Arc<ConnectionLimit>)]) {
     let help = "Open connections, including those that have not begun.";
-    let mut family = page.gauge("door_connections", help);
-    for (door, places) in doors {
-        family.sample(&[("door", door)], places.taken());
+    let mut family = page.gauge("listener_connections", help);
+    for (listener, connections) in listeners {
+        family.sample(&[("listener", listener)], connections.open());
     }
     let mut family = page.counter(
-        "door_full_total",
-        "Connections that found all places of the address taken: each waited, or one that had not begun was closed for it.",
+        "listener_full_total",
+        "Connections that came when the address had as many as it may: each waited, or one that had not begun was closed for it.",
     );
-    for (door, places) in doors {
-        family.sample(&[("door", door)], places.full());
+    for (listener, connections) in listeners {
+        family.sample(&[("listener", listener)], connections.full());
     }
     page.counter(
-        "door_failed_handshakes_total",
+        "listener_failed_handshakes_total",
         "TLS handshakes that failed, at any of the addresses: the peer does not trust the certificate, lacks one that is required, or speaks no TLS.",
     )
-    .value(door::failed_handshakes());
+    .value(listener::failed_handshakes());
 }
 
 fn receiver(page: &mut Page, intake: &Intake) {
@@ -249,45 +249,45 @@ fn normalizer(page: &mut Page, normalizer: &Normalizer) {
     .value(counts.unpriced);
 }
 
-/// The shards of the houses that have some, with their tenants.
-fn with_shards(houses: &[Glance]) -> impl Iterator<Item = (&str, &Shards)> {
-    let houses = houses.iter();
-    houses.filter_map(|house| Some((&*house.tenant, house.shards.as_ref()?)))
+/// The shards of the tenants that have some, with their tenants.
+fn with_shards(tenants: &[TenantStatus]) -> impl Iterator<Item = (&str, &Shards)> {
+    let tenants = tenants.iter();
+    tenants.filter_map(|tenant| Some((&*tenant.name, tenant.shards.as_ref()?)))
 }
 
-fn runs(page: &mut Page, houses: &[Glance]) {
+fn runs(page: &mut Page, tenants: &[TenantStatus]) {
     let mut family = page.gauge("ready", "Whether reports are taken: 1 or 0.");
-    for house in houses {
-        let ready = house.shards.as_ref().is_some_and(Shards::is_ready);
-        family.sample(&[("tenant", &house.tenant)], u8::from(ready));
+    for tenant in tenants {
+        let ready = tenant.shards.as_ref().is_some_and(Shards::is_ready);
+        family.sample(&[("tenant", &tenant.name)], u8::from(ready));
     }
     let mut family = page.counter(
         "store_reopened_total",
         "Times a store was opened anew because it had failed.",
     );
-    for house in houses {
-        family.sample(&[("tenant", &house.tenant)], house.reopened);
+    for tenant in tenants {
+        family.sample(&[("tenant", &tenant.name)], tenant.reopened);
     }
     for (name, help, number) in SHARD_GAUGES {
         let mut family = page.gauge(name, help);
-        for (tenant, shards) in with_shards(houses) {
+        for (tenant, shards) in with_shards(tenants) {
             family.sample(&[("tenant", tenant)], number(shards));
         }
     }
     for (name, help, number) in SHARD_COUNTERS {
         let mut family = page.counter(name, help);
-        for (tenant, shards) in with_shards(houses) {
+        for (tenant, shards) in with_shards(tenants) {
             family.sample(&[("tenant", tenant)], number(shards.counters()));
         }
     }
 }
 
-fn warnings(page: &mut Page, houses: &[Glance]) {
+fn warnings(page: &mut Page, tenants: &[TenantStatus]) {
     let mut family = page.counter(
         "engine_warnings_total",
         "Warnings raised, updated, resolved and reopened, by rule and severity.",
     );
-    for (tenant, shards) in with_shards(houses) {
+    for (tenant, shards) in with_shards(tenants) {
         for ((change, rule, severity), count) in shards.counters().alerts.values() {
             let labels = [
                 ("rule", rule),
@@ -300,12 +300,12 @@ fn warnings(page: &mut Page, houses: &[Glance]) {
     }
 }
 
-fn guards(page: &mut Page, houses: &[Glance]) {
+fn guards(page: &mut Page, tenants: &[TenantStatus]) {
     let mut family = page.counter(
         "guard_verdicts_total",
         "Verdicts of the guard, by rule (`none`: nothing to say) and kind; while it only observes, what it would have answered.",
     );
-    for (tenant, shards) in with_shards(houses) {
+    for (tenant, shards) in with_shards(tenants) {
         let verdicts = shards.counters().guard.verdicts();
         // Those that were never reached are left out, but for the one that every guard begins with.
         let is_shown = |(rule, verdict, count): &(Option<Rule>, VerdictKind, u64)| {
@@ -325,7 +325,7 @@ fn guards(page: &mut Page, houses: &[Glance]) {
         "Questions that the guard did not look at: `late` (past the deadline), `full` (no room), `crowded` (they would have begun \
          runs, of which there were too many), `leaving` (shutdown), `outage` (no store to keep them in).",
     );
-    for (tenant, shards) in with_shards(houses) {
+    for (tenant, shards) in with_shards(tenants) {
         let guard = &shards.counters().guard;
         for (reason, counter) in [
             ("late", &guard.degraded_late),
@@ -336,28 +336,28 @@ fn guards(page: &mut Page, houses: &[Glance]) {
             family.sample(&[("reason", reason), ("tenant", tenant)], counter.value());
         }
     }
-    for house in houses {
-        let labels = [("reason", "outage"), ("tenant", house.tenant.as_str())];
-        family.sample(&labels, house.unasked);
+    for tenant in tenants {
+        let labels = [("reason", "outage"), ("tenant", tenant.name.as_str())];
+        family.sample(&labels, tenant.unasked);
     }
 }
 
-fn stores(page: &mut Page, houses: &[Glance]) {
+fn stores(page: &mut Page, tenants: &[TenantStatus]) {
     for (name, help, number) in STORE_COUNTERS {
         let mut family = page.counter(name, help);
-        for (tenant, shards) in with_shards(houses) {
+        for (tenant, shards) in with_shards(tenants) {
             let count = number(&shards.store().counters());
             family.sample(&[("tenant", tenant)], count);
         }
     }
 }
 
-fn exporters(page: &mut Page, houses: &[Glance]) {
-    let statuses: Vec<(&str, ExporterStatus)> = houses
+fn exporters(page: &mut Page, tenants: &[TenantStatus]) {
+    let statuses: Vec<(&str, ExporterStatus)> = tenants
         .iter()
-        .flat_map(|house| {
-            let statuses = house.exporters.iter().flat_map(Exporters::status);
-            statuses.map(|status| (&*house.tenant, status))
+        .flat_map(|tenant| {
+            let statuses = tenant.exporters.iter().flat_map(Exporters::status);
+            statuses.map(|status| (&*tenant.name, status))
         })
         .collect();
     for (name, help, number) in EXPORTER_COUNTERS {

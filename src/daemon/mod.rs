@@ -2,8 +2,8 @@
 //!
 //! It starts at the far end: addresses are bound first, so that a mistake there costs nothing and senders may already connect;
 //! then the store is opened, the shards replay what the journal holds, exporters and the API begin, and only then is
-//! telemetry received. Every tenant has a house of its own (store, shards, exporters: `houses`), so that nothing of one can
-//! be reached from another; what they share is the way in (`doors`), and what is bounded there. It leaves in the order of
+//! telemetry received. Every tenant has a store, shards and exporters of its own (`tenants`), so that nothing of one can
+//! be reached from another; what they share is the way in (`listeners`), and what is bounded there. It leaves in the order of
 //! [`crate::shutdown`]. `eddy serve`, `eddy demo` and the end-to-end tests hold one.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -18,31 +18,31 @@ use tokio_util::sync::CancellationToken;
 
 use crate::api::{self, Metrics};
 use crate::config::Settings;
-use crate::door::{Door, Fault, Tenant, warn_if_public};
 use crate::engine::event::Text;
 use crate::engine::policy::Policy;
 use crate::export::forward::{self, Forwards};
 use crate::export::traces::Traces;
 use crate::export::{self, SettingsError};
+use crate::listener::{Fault, Listener, Tenant, warn_if_public};
 use crate::normalize::Normalizer;
 use crate::otlp::Limits;
 use crate::receiver::{self, Intake, PassOn, Protocol};
-use crate::shard::{self, Seat};
+use crate::shard::{self, TenantShards};
 use crate::shutdown::{self, Rooms, Served};
 use crate::store::StoreError;
 use crate::telemetry::events::{ModelUnpriced, Ready};
 
-mod doors;
-mod houses;
+mod listeners;
 mod memory;
 mod metrics;
 mod process;
+mod tenants;
 
-use doors::Doors;
-pub(crate) use doors::reachable;
-use houses::seats;
-pub use houses::{House, TENANTS};
+use listeners::Listeners;
+pub(crate) use listeners::reachable;
 use metrics::Sources;
+use tenants::shards_of;
+pub use tenants::{TENANTS, TenantServices};
 
 /// How often a running daemon looks for what the log should say.
 const LOOK_EVERY: Duration = Duration::from_millis(500);
@@ -60,7 +60,7 @@ pub struct Daemon {
     otlp_http: Option<SocketAddr>,
     api: SocketAddr,
     shutdown_deadline: Duration,
-    /// What minds the houses, and the memory.
+    /// What supervises the tenants, and minds the memory.
     keepers: JoinSet<()>,
 }
 
@@ -83,7 +83,7 @@ pub enum StartError {
     },
     /// A certificate or a token could not be used.
     #[error("{key}: {fault}")]
-    Lock {
+    Access {
         /// The section of the address.
         key: &'static str,
         /// What is wrong.
@@ -144,39 +144,44 @@ impl Daemon {
     /// When an address is taken, the store cannot be opened or read, or an exporter's settings do not work.
     pub async fn start(settings: &Settings) -> Result<Self, StartError> {
         let began = Instant::now();
-        let doors = Doors::open(settings).await?;
+        let listeners = Listeners::open(settings).await?;
         for file in &settings.secret_files {
             warn_if_public(file);
         }
         let memory_limit = memory::limit(settings);
-        let houses = houses::open(settings, &doors.commands_api(settings), memory_limit).await?;
+        let tenants =
+            tenants::open(settings, &listeners.commands_api(settings), memory_limit).await?;
         let forwards = forward::start(settings.forwards.clone())?;
         let traces = settings.own_spans.clone().map(Traces::start).transpose()?;
         let normalizer = Arc::new(Normalizer::with(settings.normalize.clone()));
-        let intake = intake(settings, &houses, Arc::clone(&normalizer), &forwards);
+        let intake = intake(settings, &tenants, Arc::clone(&normalizer), &forwards);
         let sources = Sources {
-            doors: doors.places(),
+            listeners: listeners.connections(),
             intake: intake.clone(),
-            houses: houses.clone(),
+            tenants: tenants.clone(),
             forwards: forwards.clone(),
             own_spans: traces.as_ref().map(|traces| traces.line().clone()),
             memory_limit,
             began,
         };
-        let mut keepers: JoinSet<()> = houses.values().cloned().map(House::keep).collect();
+        let mut keepers: JoinSet<()> = tenants
+            .values()
+            .cloned()
+            .map(TenantServices::supervise)
+            .collect();
         if let Some(limit) = memory_limit {
-            keepers.spawn(memory::mind(limit, intake.clone(), houses.clone()));
+            keepers.spawn(memory::mind(limit, intake.clone(), tenants.clone()));
         }
         let daemon = Self {
-            otlp_grpc: doors.grpc.address().unwrap_or(settings.otlp_grpc),
-            otlp_http: doors.http.as_ref().and_then(|http| http.address().ok()),
-            api: doors.api.address().unwrap_or(settings.api),
+            otlp_grpc: listeners.grpc.address().unwrap_or(settings.otlp_grpc),
+            otlp_http: listeners.http.as_ref().and_then(|http| http.address().ok()),
+            api: listeners.api.address().unwrap_or(settings.api),
             shutdown_deadline: settings.shutdown_deadline,
             keepers,
             rooms: Rooms {
-                api: serve_api(doors.api, seats(&houses), sources, settings),
-                receiver: serve_otlp(doors.grpc, doors.http, &intake, settings),
-                houses,
+                api: serve_api(listeners.api, shards_of(&tenants), sources, settings),
+                receiver: serve_otlp(listeners.grpc, listeners.http, &intake, settings),
+                tenants,
                 forwards,
                 traces,
             },
@@ -191,7 +196,7 @@ impl Daemon {
             profile: &settings.policy.profile,
             took: began.elapsed(),
         };
-        match daemon.own().seat().not_ready() {
+        match daemon.own().shards().not_ready() {
             None => ready.emit(),
             Some(why) => tracing::warn!(%why, "not ready yet"),
         }
@@ -216,17 +221,17 @@ impl Daemon {
         self.api
     }
 
-    /// The default tenant's house.
+    /// What runs for the default tenant.
     #[must_use]
-    pub fn own(&self) -> &House {
+    pub fn own(&self) -> &TenantServices {
         // Every daemon has it, whoever else there is.
-        &self.rooms.houses[&Tenant::default()]
+        &self.rooms.tenants[&Tenant::default()]
     }
 
     /// Judges by another policy from the next report on, for every tenant.
     pub async fn set_policy(&self, policy: &Arc<Policy>) {
-        for house in self.rooms.houses.values() {
-            house.set_policy(policy).await;
+        for services in self.rooms.tenants.values() {
+            services.set_policy(policy).await;
         }
     }
 
@@ -253,7 +258,7 @@ impl Daemon {
 
     /// Leaves in good order, within the time that the settings allow.
     pub async fn stop(mut self) {
-        // From now on nobody puts shards into a house.
+        // From now on no tenant is started anew.
         self.keepers.shutdown().await;
         shutdown::leave(self.rooms, self.shutdown_deadline).await;
     }
@@ -261,7 +266,7 @@ impl Daemon {
 
 fn intake(
     settings: &Settings,
-    houses: &BTreeMap<Tenant, House>,
+    tenants: &BTreeMap<Tenant, TenantServices>,
     normalizer: Arc<Normalizer>,
     forwards: &Forwards,
 ) -> Intake {
@@ -271,7 +276,7 @@ fn intake(
     let forwards = Some(forwards.clone()).filter(|forwards| !forwards.is_empty());
     Intake::new(
         normalizer,
-        seats(houses),
+        shards_of(tenants),
         Limits::default(),
         largest.saturating_mul(REQUESTS_IN_FLIGHT),
         forwards.map(|forwards| -> PassOn {
@@ -281,16 +286,21 @@ fn intake(
 }
 
 /// Serves both transports. When one ends, whatever the reason, the other is told to.
-fn serve_otlp(grpc: Door, http: Option<Door>, intake: &Intake, settings: &Settings) -> Served {
+fn serve_otlp(
+    grpc: Listener,
+    http: Option<Listener>,
+    intake: &Intake,
+    settings: &Settings,
+) -> Served {
     let stop = CancellationToken::new();
-    let serve = |protocol, door, message_bytes_max| {
+    let serve = |protocol, listener, message_bytes_max| {
         let limits = receiver::Settings {
             message_bytes_max,
             shutdown_grace: settings.shutdown_deadline / 4,
             cors: settings.otlp_http_cors.clone(),
             ..receiver::Settings::default()
         };
-        let serving = receiver::serve(protocol, door, intake.clone(), limits, stop.clone());
+        let serving = receiver::serve(protocol, listener, intake.clone(), limits, stop.clone());
         let stop = stop.clone().drop_guard();
         async move {
             let _stop = stop;
@@ -313,8 +323,8 @@ fn serve_otlp(grpc: Door, http: Option<Door>, intake: &Intake, settings: &Settin
 }
 
 fn serve_api(
-    door: Door,
-    seats: BTreeMap<Tenant, Seat>,
+    listener: Listener,
+    tenants: BTreeMap<Tenant, TenantShards>,
     sources: Sources,
     settings: &Settings,
 ) -> Served {
@@ -324,7 +334,7 @@ fn serve_api(
         show_arguments: settings.show_arguments,
         ..api::Settings::default()
     };
-    let serving = api::serve(door, seats, metrics, settings, stop.clone());
+    let serving = api::serve(listener, tenants, metrics, settings, stop.clone());
     let task = tokio::spawn(async move {
         if let Err(error) = serving.await {
             tracing::error!(%error, "the API server ended");

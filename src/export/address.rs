@@ -1,6 +1,6 @@
 //! Which addresses a webhook may call.
 //!
-//! Whoever can set a webhook's address, or the name server it is looked up with, could have the daemon knock at doors that
+//! Whoever can set a webhook's address, or the name server it is looked up with, could have the daemon connect to addresses that
 //! only it can reach: cloud metadata, services on loopback, a private network. So the address that a name resolves to is
 //! checked at each connection, and the connection goes to the checked address and no other.
 

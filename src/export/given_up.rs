@@ -1,8 +1,8 @@
 //! Alerts that an exporter has given up, or verdicts of the guard, and how many of them the log has not told of yet.
 //!
 //! Whoever gives something up adds it. The first is told of at once, and what follows a minute later at the earliest, with the
-//! number of all since the line before, a line for each reason: nobody is left to find a loss in the metrics alone, and a receiver
-//! that refuses everything does not fill the log. What has not been told when the exporter ends is told then.
+//! number of all since the line before, a line for each reason: nobody is left to find a loss in the metrics alone, and a
+//! receiver that refuses everything does not fill the log. What has not been told when the exporter ends is told then.
 
 use std::future::pending;
 
@@ -16,7 +16,7 @@ const OTHERS: &str = "for other reasons";
 
 /// What is given up.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum What {
+pub(super) enum Item {
     Alerts,
     Verdicts,
 }
@@ -25,7 +25,7 @@ pub(super) enum What {
 #[derive(Debug)]
 pub(super) struct GivenUp {
     exporter: String,
-    what: What,
+    what: Item,
     /// How many were given up since the newest line, by why they were.
     untold: Vec<(String, u64)>,
     /// When the newest line was written.
@@ -33,7 +33,7 @@ pub(super) struct GivenUp {
 }
 
 impl GivenUp {
-    pub(super) fn new(exporter: &str, what: What) -> Self {
+    pub(super) fn new(exporter: &str, what: Item) -> Self {
         Self {
             exporter: exporter.to_owned(),
             what,
@@ -75,13 +75,13 @@ impl GivenUp {
         for (reason, lost) in std::mem::take(&mut self.untold) {
             self.told = Some(Instant::now());
             match self.what {
-                What::Alerts => tracing::error!(
+                Item::Alerts => tracing::error!(
                     exporter,
                     alerts = lost,
                     reason,
                     "alerts are given up and lost to their receiver: look whether it is there, and what it has against them"
                 ),
-                What::Verdicts => tracing::warn!(
+                Item::Verdicts => tracing::warn!(
                     exporter,
                     verdicts = lost,
                     reason,

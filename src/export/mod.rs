@@ -48,7 +48,7 @@ use crate::engine::guard::Given;
 use crate::store::alert::Alert;
 use crate::store::{Store, StoreError};
 
-use given_up::{GivenUp, What};
+use given_up::{GivenUp, Item};
 use outbox::Outbox;
 #[cfg(test)]
 pub(crate) use retry::fix_shares;
@@ -266,7 +266,7 @@ impl Exporters {
                 retry: settings.retry,
                 entry: entry.clone(),
                 given: given(),
-                given_up: GivenUp::new(&entry.name, What::Verdicts),
+                given_up: GivenUp::new(&entry.name, Item::Verdicts),
                 leaving: self.leaving.clone(),
             };
             let stop = self.stop.clone();

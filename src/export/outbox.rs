@@ -12,7 +12,7 @@ use std::sync::Arc;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use super::given_up::{GivenUp, What};
+use super::given_up::{GivenUp, Item};
 use super::retry::{Attempts, Tried};
 use super::settings::{ExporterSettings, Retry};
 use super::{Answer, Entry, Sink, StartError, is_due, shortened};
@@ -31,8 +31,8 @@ pub(super) struct Outbox {
     tried: Tried,
     /// The newest alert that is settled.
     cursor: u64,
-    /// Most alerts in the next batch. Halved where several are refused together, so that one which its receiver never takes is lost
-    /// alone; doubled where they are taken.
+    /// Most alerts in the next batch. Halved where several are refused together, so that one which its receiver never takes is
+    /// lost alone; doubled where they are taken.
     together: usize,
     given_up: GivenUp,
     /// Whether the log has a trouble that is not said to be over.
@@ -60,7 +60,7 @@ impl Outbox {
             progress: Arc::default(),
         };
         let cursor = resume(&store, &sink, &entry.name)?;
-        let given_up = GivenUp::new(&entry.name, What::Alerts);
+        let given_up = GivenUp::new(&entry.name, Item::Alerts);
         let retry = settings.retry;
         let together = sink.batch_max();
         let outbox = Self {
@@ -238,8 +238,8 @@ impl Outbox {
         }
     }
 
-    /// Logs a failure where it is news, once a minute at most; a receiver that is away for a day fails many hundred times, with the
-    /// same words or with others each time.
+    /// Logs a failure where it is news, once a minute at most; a receiver that is away for a day fails many hundred times, with
+    /// the same words or with others each time.
     fn note_failure(&mut self, reason: &str) {
         let reason = shortened(reason);
         if self.failure_told.as_ref() != Some(&reason) && is_due(&mut self.failure_logged) {

@@ -7,7 +7,7 @@ use std::time::Duration;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use super::given_up::{GivenUp, What};
+use super::given_up::{GivenUp, Item};
 use super::samples::{Log, alert, publish, resolved, store, store_of, wait_for};
 use super::scripted::{Scripted, Step, start_all};
 use super::{Answer, ExporterSettings, Exporters, Progress, Retry, StartError, start};
@@ -445,8 +445,8 @@ async fn what_is_given_up_again_is_told_again() {
     assert_eq!(progress(&exporters).failed, 6);
 }
 
-// Given a receiver that refuses every alert for ten minutes, one a second, takes one, and refuses a last one; the log has a line a
-// minute, which tell of all refused ones, the last of them a minute after the line before or when the exporter ends.
+// Given a receiver that refuses every alert for ten minutes, one a second, takes one, and refuses a last one; the log has a line
+// a minute, which tell of all refused ones, the last of them a minute after the line before or when the exporter ends.
 #[tokio::test(start_paused = true)]
 async fn refusals_do_not_fill_the_log() {
     let dir = tempfile::tempdir().expect("a directory");
@@ -530,7 +530,7 @@ async fn changing_words_do_not_fill_the_log() {
 async fn losses_are_told_of_by_their_reasons() {
     let log = Log::default();
     let _reading = log.read();
-    let mut given_up = GivenUp::new("pager", What::Alerts);
+    let mut given_up = GivenUp::new("pager", Item::Alerts);
     for (lost, reason) in [(1, "first"), (2, "400"), (3, "413"), (4, "400")] {
         given_up.add(lost, reason.to_owned());
     }

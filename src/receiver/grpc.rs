@@ -26,7 +26,7 @@ use super::Settings;
 use super::body::{self, Coding, Framing};
 use super::budget::Share;
 use super::intake::{Accepted, Intake, Refused, Written};
-use crate::door::{Peer, Tenant, Tokens, UNAUTHENTICATED, discard, is_grpc};
+use crate::listener::{Peer, Tenant, Tokens, UNAUTHENTICATED, discard, is_grpc};
 use crate::otlp::Signal;
 
 const METHODS: [(&str, Signal); 3] = [
@@ -104,7 +104,8 @@ async fn refuse(intake: &Intake, settings: &Settings, request: Request) {
     discard(request, settings.arrival_max).await;
 }
 
-/// What is answered to what is not gRPC, as the requests of OTLP/HTTP are that have the wrong port (*gRPC over HTTP2*, "Requests").
+/// What is answered to what is not gRPC, as the requests of OTLP/HTTP are that have the wrong port (*gRPC over HTTP2*,
+/// "Requests").
 fn other_language() -> Response<Body> {
     let text = "gRPC is spoken here (content-type application/grpc); OTLP/HTTP has another port, which is 4318 by default\n";
     (StatusCode::UNSUPPORTED_MEDIA_TYPE, text).into_response()

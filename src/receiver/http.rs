@@ -22,7 +22,7 @@ use super::body::{self, Coding, Framing};
 use super::grpc::{reply, status};
 use super::intake::{Accepted, Intake, Refused, Written};
 use super::{Settings, budget::Share};
-use crate::door::{Peer, Tenant, Tokens, UNAUTHENTICATED, discard, is_grpc};
+use crate::listener::{Peer, Tenant, Tokens, UNAUTHENTICATED, discard, is_grpc};
 use crate::otlp::{Signal, json as otlp_json};
 
 const PATHS: [(&str, Signal); 3] = [

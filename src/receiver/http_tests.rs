@@ -22,7 +22,7 @@ use tower::ServiceExt;
 
 use super::fake::Fake;
 use super::{Intake, Settings, http};
-use crate::door::{Lock, Token, Tokens};
+use crate::listener::{Access, Token, Tokens};
 use crate::otlp::Signal;
 use crate::shard::Refusal;
 
@@ -310,7 +310,7 @@ async fn strangers_are_told_what_there_is() {
 /// Given a call of gRPC, which has the wrong port, with and without a token, it is told so in its own language.
 #[tokio::test]
 async fn calls_of_grpc_are_told_of_their_port() {
-    let token = [crate::door::Token::Text("t".to_owned()).into()];
+    let token = [crate::listener::Token::Text("t".to_owned()).into()];
     for tokens in [Tokens::default(), Tokens::read(&token).unwrap()] {
         let path = "/opentelemetry.proto.collector.trace.v1.TraceService/Export";
         let request = Request::post(path).header("content-type", "application/grpc+proto");
@@ -394,14 +394,14 @@ async fn what_would_be_refused_is_not_received() {
     assert_eq!(intake.counters().requests_busy.value(), 3);
 }
 
-/// Given a door with tokens, only requests that show one are read.
+/// Given a listener with tokens, only requests that show one are read.
 #[tokio::test]
 async fn tokens_are_asked_for() {
-    let lock = Lock {
+    let access = Access {
         tokens: vec![Token::Text("abc".to_owned()).into()],
-        ..Lock::default()
+        ..Access::default()
     };
-    let tokens = || Tokens::read(&lock.tokens).unwrap();
+    let tokens = || Tokens::read(&access.tokens).unwrap();
     for (authorization, status) in [("", 401), ("Bearer abd", 401), ("Bearer abc", 200)] {
         let intake = willing();
         let mut request = post(PROTOBUF, "", "");

@@ -18,10 +18,10 @@ use super::budget::{Budget, Share};
 use super::counters::{Counters, Left};
 #[cfg(test)]
 use super::fake::Fake;
-use crate::door::{Peer, Tenant};
+use crate::listener::{Peer, Tenant};
 use crate::normalize::{Normalizer, Report};
 use crate::otlp::{self, Limits, Problem, Reason, Signal};
-use crate::shard::{NamedPolicy, Refusal, Seat, Shards};
+use crate::shard::{NamedPolicy, Refusal, Shards, TenantShards};
 
 /// Items read without letting other tasks run. Some 64 spans take about half a millisecond; a guard call must not wait for
 /// ten thousand.
@@ -94,7 +94,7 @@ struct Inner {
 
 /// Where reports go.
 enum Inbox {
-    Shards(BTreeMap<Tenant, Seat>),
+    Shards(BTreeMap<Tenant, TenantShards>),
     #[cfg(test)]
     Fake(Fake),
 }
@@ -103,7 +103,7 @@ impl Inbox {
     /// Refuses what is not worth receiving, or reading.
     fn turn_away(&self, tenant: &Tenant) -> Result<(), Refusal> {
         match self {
-            Self::Shards(seats) => shards_of(seats, tenant)?.turn_away(),
+            Self::Shards(tenants) => shards_of(tenants, tenant)?.turn_away(),
             #[cfg(test)]
             Self::Fake(fake) => fake.turn_away(),
         }
@@ -112,7 +112,7 @@ impl Inbox {
     /// Resolves when there is room; nothing where there are no shards.
     fn room(&self, tenant: &Tenant) -> Option<BoxFuture<'static, ()>> {
         match self {
-            Self::Shards(seats) => Some(shards_of(seats, tenant).ok()?.room().boxed()),
+            Self::Shards(tenants) => Some(shards_of(tenants, tenant).ok()?.room().boxed()),
             #[cfg(test)]
             Self::Fake(fake) => Some(fake.room()?.boxed()),
         }
@@ -121,7 +121,7 @@ impl Inbox {
     /// By what the tenant's reports are read and judged at present.
     fn policy(&self, tenant: &Tenant) -> Result<NamedPolicy, Refusal> {
         match self {
-            Self::Shards(seats) => Ok(shards_of(seats, tenant)?.policy()),
+            Self::Shards(tenants) => Ok(shards_of(tenants, tenant)?.policy()),
             #[cfg(test)]
             Self::Fake(_) => Ok(Fake::policy()),
         }
@@ -134,7 +134,7 @@ impl Inbox {
         policy: NamedPolicy,
     ) -> Result<(), Refusal> {
         match self {
-            Self::Shards(seats) => shards_of(seats, tenant)?.submit(reports, policy).await,
+            Self::Shards(tenants) => shards_of(tenants, tenant)?.submit(reports, policy).await,
             #[cfg(test)]
             Self::Fake(fake) => fake.submit(reports),
         }
@@ -142,8 +142,8 @@ impl Inbox {
 }
 
 /// A tenant's shards, while there are any.
-fn shards_of(seats: &BTreeMap<Tenant, Seat>, tenant: &Tenant) -> Result<Shards, Refusal> {
-    let shards = seats.get(tenant).and_then(|seat| seat.shards().ok());
+fn shards_of(tenants: &BTreeMap<Tenant, TenantShards>, tenant: &Tenant) -> Result<Shards, Refusal> {
+    let shards = tenants.get(tenant).and_then(|shards| shards.current().ok());
     shards.ok_or(Refusal::Failed)
 }
 
@@ -154,7 +154,7 @@ impl Intake {
     #[must_use]
     pub fn new(
         normalizer: Arc<Normalizer>,
-        shards: BTreeMap<Tenant, Seat>,
+        shards: BTreeMap<Tenant, TenantShards>,
         limits: Limits,
         in_flight_bytes_max: usize,
         pass_on: Option<PassOn>,

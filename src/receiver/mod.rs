@@ -8,7 +8,7 @@
 //!
 //! [`Intake`] knows nothing of transports, and nothing of who may get what was acknowledged after it ([`PassOn`]). OTLP/HTTP
 //! stands beside gRPC: `http` takes protobuf or JSON on three paths and turns each [`Refused`] into its HTTP status as `grpc`
-//! turns it into a gRPC one. Who may send at all is asked at the [`door`](crate::door).
+//! turns it into a gRPC one. Who may send at all is asked at the [`listener`](crate::listener).
 //!
 //! Pages in browsers are let in by `cors`.
 //!

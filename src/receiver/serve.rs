@@ -7,7 +7,7 @@ use tonic::transport::{Error, Server};
 use tracing::warn;
 
 use super::{Intake, Settings, grpc, http};
-use crate::door::Door;
+use crate::listener::Listener;
 
 /// Largest block of headers of one request, in bytes. Senders use a few hundred; h2 would take 16 MiB.
 const HEADER_BYTES_MAX: u32 = 16 * 1024;
@@ -22,7 +22,7 @@ const BROKEN_STREAMS_MAX: usize = 64;
 /// After so long without a sign of life a connection is asked for one, and closed when none comes.
 const KEEPALIVE: Duration = Duration::from_secs(60);
 
-/// What is spoken at a door.
+/// What is spoken at a listener.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Protocol {
     /// OTLP/gRPC. Who speaks HTTP/1.1, which is not gRPC, is told so.
@@ -32,7 +32,7 @@ pub enum Protocol {
     Http,
 }
 
-/// Serves OTLP at the door until `shutdown` is cancelled.
+/// Serves OTLP at the listener until `shutdown` is cancelled.
 ///
 /// Then it accepts nothing more, tells the senders to go, waits for open requests at most [`Settings::shutdown_grace`],
 /// and returns. A connection that is still open by then, idle or stuck, does not hold it up: it is left to end with the
@@ -42,17 +42,17 @@ pub enum Protocol {
 /// When the server cannot be set up; errors of single connections end these alone.
 pub async fn serve(
     protocol: Protocol,
-    door: Door,
+    listener: Listener,
     intake: Intake,
     settings: Settings,
     shutdown: CancellationToken,
 ) -> Result<(), Error> {
-    let tokens = door.tokens().clone();
+    let tokens = listener.tokens().clone();
     let routes = match protocol {
         Protocol::Grpc => grpc::routes(&intake, &settings, tokens),
         Protocol::Http => http::routes(&intake, &settings, tokens),
     };
-    let (connections, watch) = door.open();
+    let (connections, watch) = listener.open();
     // A sender that waits no longer takes back all that it has under way, perhaps before any of it was looked at. More than that
     // is "rapid reset", and the connection is closed: to many exporters an error after which what was sent is lost.
     let taken_back_max = settings.streams_per_connection_max as usize;

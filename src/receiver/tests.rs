@@ -25,7 +25,7 @@ use tower::ServiceExt;
 use super::fake::Fake;
 use super::intake::Written;
 use super::{Intake, Settings, grpc};
-use crate::door::{Credential, Tenant, Token, Tokens};
+use crate::listener::{Credential, Tenant, Token, Tokens};
 use crate::otlp::{Reason, Signal, delimited};
 use crate::shard::Refusal;
 
@@ -426,8 +426,8 @@ async fn the_unknown_is_unimplemented() {
     assert_eq!(status.expect_err("unknown").code(), Code::Unimplemented);
 }
 
-/// Given a request that is not gRPC's, as senders of OTLP/HTTP make who have the wrong port, it is refused over HTTP, whatever its
-/// path, also where a token is asked for.
+/// Given a request that is not gRPC's, as senders of OTLP/HTTP make who have the wrong port, it is refused over HTTP, whatever
+/// its path, also where a token is asked for.
 #[tokio::test]
 async fn what_is_not_grpc_is_refused() {
     let (intake, reports) = counting();
@@ -455,8 +455,8 @@ async fn what_is_not_grpc_is_refused() {
     assert_eq!(reports.load(Ordering::Relaxed), 0);
 }
 
-/// Given a sender that goes away while its request is read, the request is counted as one whose sender has left; given one that is
-/// answered, it is not.
+/// Given a sender that goes away while its request is read, the request is counted as one whose sender has left; given one that
+/// is answered, it is not.
 #[tokio::test]
 async fn who_goes_away_before_the_answer_is_counted() {
     let (intake, _) = counting();

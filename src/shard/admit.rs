@@ -14,7 +14,7 @@ use crate::normalize::{Report, RunRef};
 use super::clock;
 use super::inbox::{Cost, Held, Message, Move, Part, Routed};
 use super::looking_up::{Known, Unknown};
-use super::router::{Lesson, Route, Router};
+use super::router::{Route, Router, TraceAlias};
 use super::{NamedPolicy, Settings, Shared, swarm};
 
 /// An inbox is nearly full when less than this part of it is empty.
@@ -47,8 +47,8 @@ pub enum Refusal {
 /// One request, sorted by shard.
 struct Sorted {
     /// By the shard's number; `None` for those that get nothing.
-    parts: Vec<Option<Draft>>,
-    lessons: Vec<Lesson>,
+    parts: Vec<Option<PartDraft>>,
+    lessons: Vec<TraceAlias>,
     unattributed: u64,
     /// Calls of which no swarm is told, since it would have to be begun.
     lost_copies: u64,
@@ -63,7 +63,7 @@ struct Routes {
 }
 
 /// Why a request was not taken yet.
-enum NotYet {
+enum NotAdmitted {
     Refused(Refusal),
     /// The database has to be asked first.
     Unknown(Vec<Report>, Unknown),
@@ -79,7 +79,7 @@ enum Unrouted {
 
 /// A [`Part`] in the making.
 #[derive(Default)]
-struct Draft {
+struct PartDraft {
     reports: Vec<Routed>,
     aliases: Vec<(TraceId, Text)>,
     cost: Cost,
@@ -132,12 +132,12 @@ impl Shared {
             reports: most.reports - most.reports / NEARLY,
             bytes: most.bytes - most.bytes / NEARLY,
         };
-        let mut desks = self.desks.iter();
-        if desks.any(|desk| desk.holds_at_most(nearly)) {
+        let mut inboxes = self.inboxes.iter();
+        if inboxes.any(|inbox| inbox.holds_at_most(nearly)) {
             return Ok(());
         }
         self.counters.refused_overloaded.add(1);
-        let retry_after = self.room.refuse();
+        let retry_after = self.backpressure.refuse();
         Err(Refusal::Overloaded { retry_after })
     }
 
@@ -161,8 +161,8 @@ impl Shared {
         loop {
             match self.try_admit(reports, policy, &known) {
                 Ok(waiting) => return Ok(waiting),
-                Err(NotYet::Refused(refusal)) => return Err(refusal),
-                Err(NotYet::Unknown(back, unknown)) => {
+                Err(NotAdmitted::Refused(refusal)) => return Err(refusal),
+                Err(NotAdmitted::Unknown(back, unknown)) => {
                     reports = back;
                     if let Err(error) = known.learn(&self.store, unknown).await {
                         warn!(%error, "aliases of traces or runs cannot be read; reports are refused");
@@ -179,7 +179,7 @@ impl Shared {
         reports: Vec<Report>,
         policy: &NamedPolicy,
         known: &Known,
-    ) -> Result<Vec<oneshot::Receiver<()>>, NotYet> {
+    ) -> Result<Vec<oneshot::Receiver<()>>, NotAdmitted> {
         let watches_swarms = policy.policy.watches_swarms();
         let mut router = self
             .router
@@ -188,18 +188,18 @@ impl Shared {
         let found = match self.route(&mut router, &reports, watches_swarms, known) {
             Ok(found) => found,
             Err(Unrouted::Crowded) => {
-                let retry_after = self.room.refuse();
-                return Err(NotYet::Refused(Refusal::Crowded { retry_after }));
+                let retry_after = self.backpressure.refuse();
+                return Err(NotAdmitted::Refused(Refusal::Crowded { retry_after }));
             }
-            Err(Unrouted::Unknown(unknown)) => return Err(NotYet::Unknown(reports, unknown)),
+            Err(Unrouted::Unknown(unknown)) => return Err(NotAdmitted::Unknown(reports, unknown)),
         };
         let sorted = self.sort(reports, found, watches_swarms, known);
         if !self.take_room(&sorted) {
             unlearn(&mut router, sorted.lessons);
-            let retry_after = self.room.refuse();
-            return Err(NotYet::Refused(Refusal::Overloaded { retry_after }));
+            let retry_after = self.backpressure.refuse();
+            return Err(NotAdmitted::Refused(Refusal::Overloaded { retry_after }));
         }
-        self.room.take();
+        self.backpressure.take();
         self.counters.unattributed.add(sorted.unattributed);
         self.counters.lost_copies.add(sorted.lost_copies);
         Ok(self.hand_over(sorted, policy))
@@ -208,7 +208,7 @@ impl Shared {
     /// Gives back the room that a turn's reports took in an inbox.
     pub(super) fn give_back(&self, held: &Held, cost: Cost) {
         held.release(cost);
-        self.room.look(held.cost(), most(&self.settings));
+        self.backpressure.look(held.cost(), most(&self.settings));
     }
 
     /// Puts the times of what has just arrived right.
@@ -260,7 +260,7 @@ impl Shared {
                 is_crowded,
             });
         }
-        let lessons = found.into_iter().flatten().filter_map(|route| route.lesson);
+        let lessons = found.into_iter().flatten().filter_map(|route| route.alias);
         unlearn(router, lessons.collect());
         for trace in &unknown.traces {
             router.forget(*trace);
@@ -281,12 +281,12 @@ impl Shared {
         known: &Known,
     ) -> Sorted {
         let mut sorted = Sorted {
-            parts: self.desks.iter().map(|_| None).collect(),
+            parts: self.inboxes.iter().map(|_| None).collect(),
             lessons: Vec::new(),
             unattributed: 0,
             lost_copies: 0,
         };
-        let for_each_shard = reports.len().div_ceil(self.desks.len());
+        let for_each_shard = reports.len().div_ceil(self.inboxes.len());
         for (report, route) in reports.into_iter().zip(routes) {
             let Some(route) = route else {
                 sorted.unattributed += report.events.len().max(1) as u64;
@@ -305,10 +305,10 @@ impl Shared {
             }
             let shard = usize::from(self.shard_of(&route.run_id));
             let draft =
-                sorted.parts[shard].get_or_insert_with(|| Draft::for_reports(for_each_shard));
-            if let Some(lesson) = route.lesson {
-                draft.aliases.push((lesson.trace, lesson.run_id.clone()));
-                sorted.lessons.push(lesson);
+                sorted.parts[shard].get_or_insert_with(|| PartDraft::for_reports(for_each_shard));
+            if let Some(alias) = route.alias {
+                draft.aliases.push((alias.trace, alias.run_id.clone()));
+                sorted.lessons.push(alias);
             }
             draft.cost.add(Cost::of(&events));
             draft.report(route.run_id, run, events);
@@ -319,14 +319,14 @@ impl Shared {
     /// Takes room for all parts, or for none.
     fn take_room(&self, sorted: &Sorted) -> bool {
         let most = most(&self.settings);
-        let targets = self.desks.iter().zip(&sorted.parts);
-        let targets = targets.filter_map(|(desk, part)| Some((desk, part.as_ref()?.cost)));
+        let targets = self.inboxes.iter().zip(&sorted.parts);
+        let targets = targets.filter_map(|(inbox, part)| Some((inbox, part.as_ref()?.cost)));
         let lacking = targets
             .clone()
-            .position(|(desk, cost)| !desk.take_room(cost, most));
+            .position(|(inbox, cost)| !inbox.take_room(cost, most));
         if let Some(taken) = lacking {
-            for (desk, cost) in targets.take(taken) {
-                desk.give_room_back(cost);
+            for (inbox, cost) in targets.take(taken) {
+                inbox.give_room_back(cost);
             }
         }
         lacking.is_none()
@@ -340,9 +340,9 @@ impl Shared {
             waiting.push(wait);
             done
         };
-        for (desk, draft) in self.desks.iter().zip(sorted.parts) {
+        for (inbox, draft) in self.inboxes.iter().zip(sorted.parts) {
             if let Some(draft) = draft {
-                desk.send(Message::Reports(Part {
+                inbox.send(Message::Reports(Part {
                     reports: draft.reports,
                     policy: policy.clone(),
                     aliases: draft.aliases,
@@ -351,11 +351,11 @@ impl Shared {
                 }));
             }
         }
-        for Lesson { run_id, moves, .. } in sorted.lessons {
+        for TraceAlias { run_id, moves, .. } in sorted.lessons {
             if let Some(from) = moves {
                 let done = done();
-                let desk = self.desk_of(&from);
-                desk.send(Message::Move(Move {
+                let inbox = self.inbox_of(&from);
+                inbox.send(Message::Move(Move {
                     from,
                     into: run_id,
                     done,
@@ -369,20 +369,20 @@ impl Shared {
 impl Route {
     /// Whether a report that goes there has anything to tell.
     fn takes(&self, report: &Report) -> bool {
-        self.lesson.is_some() || !report.events.is_empty()
+        self.alias.is_some() || !report.events.is_empty()
     }
 }
 
 impl Sorted {
-    fn add(&mut self, house: &Shared, report: Routed) {
-        let shard = usize::from(house.shard_of(&report.run_id));
+    fn add(&mut self, owner: &Shared, report: Routed) {
+        let shard = usize::from(owner.shard_of(&report.run_id));
         let draft = self.parts[shard].get_or_insert_default();
         draft.cost.add(Cost::of(&report.events));
         draft.reports.push(report);
     }
 }
 
-impl Draft {
+impl PartDraft {
     fn for_reports(count: usize) -> Self {
         Self {
             reports: Vec::with_capacity(count),
@@ -410,8 +410,8 @@ pub(super) fn most(settings: &Settings) -> Cost {
     }
 }
 
-fn unlearn(router: &mut Router, lessons: Vec<Lesson>) {
-    for lesson in lessons.into_iter().rev() {
-        router.unlearn(lesson);
+fn unlearn(router: &mut Router, lessons: Vec<TraceAlias>) {
+    for alias in lessons.into_iter().rev() {
+        router.unlearn(alias);
     }
 }

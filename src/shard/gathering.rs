@@ -2,8 +2,8 @@
 //!
 //! A turn costs a sync and the waking of several threads, however many requests share it. A sender of small requests, one after
 //! the other, is back a moment after its answer. By then the next turn has begun with those who came first, and it must wait for
-//! the one after that: senders fall into two groups, each with turns of its own to pay for. So a turn with little to do waits, for
-//! a millisecond at most, until as many requests have come as the last turn answered and left waiting. If it waited in vain,
+//! the one after that: senders fall into two groups, each with turns of its own to pay for. So a turn with little to do waits,
+//! for a millisecond at most, until as many requests have come as the last turn answered and left waiting. If it waited in vain,
 //! because those senders had nothing more to say, the next turns do not wait; the more often in vain, the more of them.
 
 use std::pin::pin;
@@ -79,7 +79,7 @@ impl Worker {
     pub(super) async fn gather(&mut self, batch: &mut Batch) -> Result<(), StoreError> {
         let Some(until) = self
             .gathering
-            .begin(batch.requests() + self.tray.messages.len())
+            .begin(batch.requests() + self.inbox.messages.len())
         else {
             return Ok(());
         };
@@ -93,11 +93,11 @@ impl Worker {
         while batch.requests() < self.gathering.expected && batch.work() < EVENTS_MAX {
             tokio::select! {
                 biased;
-                Some(ask) = self.tray.asks.recv() => {
+                Some(ask) = self.inbox.asks.recv() => {
                     self.renew_policy();
                     self.answer_ask(ask)?;
                 }
-                Some(message) = self.tray.messages.recv() => if batch.suits(&message) {
+                Some(message) = self.inbox.messages.recv() => if batch.suits(&message) {
                     batch.add(message);
                 } else {
                     self.kept_back = Some(message);

@@ -45,7 +45,7 @@ pub(super) const VERDICTS_MAX: usize = 1_024;
 
 /// Who asks.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Who<'a> {
+pub struct GuardContext<'a> {
     /// The run; required.
     pub run_id: &'a str,
     /// The agent.
@@ -81,18 +81,18 @@ pub struct Answer {
 /// What waits in a shard's inbox of questions.
 pub(super) struct Ask {
     run_id: Text,
-    what: What,
+    what: Question,
     caller: Caller,
     reply: oneshot::Sender<Answer>,
 }
 
-enum What {
+enum Question {
     Check(ToolCall),
     Result(ToolCall),
     Message(Said),
 }
 
-impl What {
+impl Question {
     fn tool(&self) -> Option<&Text> {
         match self {
             Self::Check(call) | Self::Result(call) => Some(&call.tool),
@@ -119,35 +119,35 @@ impl Shards {
     }
 
     /// Whether a call should be made. Answers within the deadline, whatever happens.
-    pub async fn check(&self, who: &Who<'_>, call: &Told<'_>) -> Answer {
+    pub async fn check(&self, who: &GuardContext<'_>, call: &Told<'_>) -> Answer {
         let policy = self.shared.policy().policy;
         let how = policy.tool(call.tool, who.agent);
         let call = guarded::tool_call(call, &how, false);
-        self.shared.ask(who, What::Check(call)).await
+        self.shared.ask(who, Question::Check(call)).await
     }
 
     /// Takes in what a call brought. The answer says whether it was taken in within the deadline.
-    pub async fn report(&self, who: &Who<'_>, call: &Told<'_>) -> Answer {
+    pub async fn report(&self, who: &GuardContext<'_>, call: &Told<'_>) -> Answer {
         let policy = self.shared.policy().policy;
         let how = policy.tool(call.tool, who.agent);
         let agent = who.agent.and_then(guarded::name);
         let (own, _) = policy.of(Some(call.tool), agent.as_deref());
         let call = guarded::tool_call(call, &how, own.guard.keep_results);
-        self.shared.ask(who, What::Result(call)).await
+        self.shared.ask(who, Question::Result(call)).await
     }
 
     /// Takes in a message, and answers with a nudge where one is owed.
-    pub async fn message(&self, who: &Who<'_>, spoken: Spoken<'_>) -> Answer {
+    pub async fn message(&self, who: &GuardContext<'_>, spoken: Spoken<'_>) -> Answer {
         let said = match spoken {
             Spoken::ByUser => Said::ByUser,
             Spoken::ByModel(text) => Said::ByModel(text.and_then(guarded::words)),
         };
-        self.shared.ask(who, What::Message(said)).await
+        self.shared.ask(who, Question::Message(said)).await
     }
 }
 
 impl Shared {
-    async fn ask(&self, who: &Who<'_>, what: What) -> Answer {
+    async fn ask(&self, who: &GuardContext<'_>, what: Question) -> Answer {
         let caller = Caller {
             agent: who.agent.and_then(guarded::name),
             worker: who.worker.and_then(guarded::name),
@@ -168,14 +168,14 @@ impl Shared {
     }
 
     /// Asks the owner of a run, and waits for its answer.
-    async fn ask_owner(&self, run_id: &str, what: What, caller: Caller) -> Answer {
+    async fn ask_owner(&self, run_id: &str, what: Question, caller: Caller) -> Answer {
         let counters = &self.counters.guard;
         if self.is_stopping() {
             counters.degraded_leaving.add(1);
             return Answer::degraded();
         }
         let run_id = self.run_named(run_id).await;
-        let desk = self.desk_of(&run_id);
+        let inbox = self.inbox_of(&run_id);
         let (reply, answer) = oneshot::channel();
         let ask = Ask {
             run_id,
@@ -183,7 +183,7 @@ impl Shared {
             caller,
             reply,
         };
-        let failed = match desk.put_question(ask) {
+        let failed = match inbox.put_question(ask) {
             Ok(()) => match answer.await {
                 Ok(answer) => return answer,
                 Err(_) if self.is_stopping() || self.is_failed() => &counters.degraded_leaving,
@@ -202,10 +202,10 @@ impl Shared {
     fn tell_swarm(&self, policy: &NamedPolicy, report: Routed) {
         let (done, _) = oneshot::channel();
         let cost = Cost::of(&report.events);
-        let desk = self.desk_of(&report.run_id);
+        let inbox = self.inbox_of(&report.run_id);
         let may_go = !self.is_crowded() || self.store.has_run(&report.run_id).unwrap_or(false);
-        if may_go && desk.take_room(cost, admit::most(&self.settings)) {
-            desk.send(Message::Reports(Part {
+        if may_go && inbox.take_room(cost, admit::most(&self.settings)) {
+            inbox.send(Message::Reports(Part {
                 reports: vec![report],
                 aliases: Vec::new(),
                 policy: policy.clone(),
@@ -255,7 +255,7 @@ impl Worker {
     /// Answers the questions that wait. Says whether there were any.
     pub(super) fn answer_waiting(&mut self) -> Result<bool, StoreError> {
         let mut any = false;
-        while let Ok(ask) = self.tray.asks.try_recv() {
+        while let Ok(ask) = self.inbox.asks.try_recv() {
             self.answer_ask(ask)?;
             any = true;
         }
@@ -281,7 +281,7 @@ impl Worker {
         loop {
             tokio::select! {
                 biased;
-                Some(ask) = self.tray.asks.recv() => self.answer_ask(ask)?,
+                Some(ask) = self.inbox.asks.recv() => self.answer_ask(ask)?,
                 done = &mut work => return Ok(done),
             }
         }
@@ -316,9 +316,9 @@ impl Worker {
             .and_then(|named| named.clone().or_else(|| run.state.session_id().cloned()));
         caller.swarm = self.shared.swarms.of(session_id.as_ref());
         let checked = contained(&mut run.state, |state| match &what {
-            What::Check(call) => guard::check(state, call, &caller, &policy),
-            What::Result(call) => guard::result(state, call, &caller, &policy),
-            What::Message(said) => guard::message(state, *said, &caller, &policy),
+            Question::Check(call) => guard::check(state, call, &caller, &policy),
+            Question::Result(call) => guard::result(state, call, &caller, &policy),
+            Question::Message(said) => guard::message(state, *said, &caller, &policy),
         });
         let has_begun_anew = checked.is_err();
         let checked = checked.unwrap_or_else(|changes| {
@@ -360,7 +360,7 @@ impl Worker {
     }
 
     /// Tells those who listen of a verdict.
-    fn tell(&mut self, slot: Slot, what: &What, caller: &Caller, checked: &Checked) {
+    fn tell(&mut self, slot: Slot, what: &Question, caller: &Caller, checked: &Checked) {
         let verdicts = &self.shared.verdicts;
         if checked.decided.kind == VerdictKind::Allow || verdicts.receiver_count() == 0 {
             return;
@@ -379,12 +379,12 @@ impl Worker {
         let _ = self.shared.verdicts.send(Arc::new(given));
     }
 
-    fn count(&self, what: &What, checked: &Checked) {
+    fn count(&self, what: &Question, checked: &Checked) {
         let counters = &self.shared.counters.guard;
         match what {
-            What::Check(_) => counters.count_verdict(&checked.decided),
-            What::Result(_) => counters.results.add(1),
-            What::Message(_) => counters.messages.add(1),
+            Question::Check(_) => counters.count_verdict(&checked.decided),
+            Question::Result(_) => counters.results.add(1),
+            Question::Message(_) => counters.messages.add(1),
         }
         if checked.answered.kind.refuses() && !checked.events.is_empty() {
             counters.saved_calls.add(1);

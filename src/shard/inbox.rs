@@ -1,10 +1,9 @@
 //! What a shard is sent, and the three inboxes in which it waits.
 //!
-//! Reports, and what shards tell one another about runs that move, wait in one inbox, in order: a run moves after the
-//! reports that were routed to its old id. Queries wait in the second and questions to the guard
-//! (`guard`) in the third, never behind reports. The first inbox
-//! itself has no limit; the room in it is counted by [`Desk`], taken before reports are put there ([`Desk::take_room`]), and
-//! given back when the shard has answered.
+//! Reports, and what shards tell one another about runs that move, wait in one inbox, in order: a run moves after the reports
+//! that were routed to its old id. Queries wait in the second and questions to the guard (`guard`) in the third, never behind
+//! reports. The first inbox itself has no limit; the room in it is counted by [`InboxSender`], taken before reports are put there
+//! ([`InboxSender::take_room`]), and given back when the shard has answered.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -175,8 +174,8 @@ fn event_bytes(event: &Event) -> usize {
     size_of::<Event>() + texts
 }
 
-/// The way into a shard. The shard holds the [`Tray`] at the other end.
-pub(super) struct Desk {
+/// The way into a shard. The shard holds the [`InboxReceiver`] at the other end.
+pub(super) struct InboxSender {
     messages: mpsc::UnboundedSender<Message>,
     queries: mpsc::Sender<Query>,
     asks: mpsc::Sender<Ask>,
@@ -184,7 +183,7 @@ pub(super) struct Desk {
 }
 
 /// A shard's end of its inboxes.
-pub(super) struct Tray {
+pub(super) struct InboxReceiver {
     pub(super) messages: mpsc::UnboundedReceiver<Message>,
     pub(super) queries: mpsc::Receiver<Query>,
     pub(super) asks: mpsc::Receiver<Ask>,
@@ -200,27 +199,27 @@ pub(super) struct Held {
 }
 
 /// A shard's inboxes, both ends.
-pub(super) fn desk() -> (Desk, Tray) {
+pub(super) fn channel() -> (InboxSender, InboxReceiver) {
     let (messages, messages_out) = mpsc::unbounded_channel();
     let (queries, queries_out) = mpsc::channel(QUERIES_MAX);
     let (asks, asks_out) = mpsc::channel(ASKS_MAX);
     let held = Arc::new(Held::default());
-    let desk = Desk {
+    let sender = InboxSender {
         messages,
         queries,
         asks,
         held: held.clone(),
     };
-    let tray = Tray {
+    let receiver = InboxReceiver {
         messages: messages_out,
         queries: queries_out,
         asks: asks_out,
         held,
     };
-    (desk, tray)
+    (sender, receiver)
 }
 
-impl Desk {
+impl InboxSender {
     /// Whether the shard holds no more than this much.
     pub(super) fn holds_at_most(&self, most: Cost) -> bool {
         self.held.cost().leaves_room(Cost::default(), most)

@@ -14,6 +14,7 @@
 //! begins the tenant's shards anew, over a store that it has opened anew.
 
 mod admit;
+mod backpressure;
 mod batch;
 mod clock;
 mod counters;
@@ -29,11 +30,10 @@ mod query;
 mod replay;
 mod residence;
 mod retire;
-mod room;
 pub mod router;
 mod saving;
-mod seat;
 pub mod swarm;
+mod tenant_shards;
 #[cfg(test)]
 mod tests;
 mod turn;
@@ -63,14 +63,14 @@ pub use admit::Refusal;
 pub use counters::{Alerts, Counters};
 pub use query::{PAGE_SIZE_MAX, RunFilter, RunPage};
 pub use replay::StartError;
-pub use seat::Seat;
+pub use tenant_shards::TenantShards;
 
+use backpressure::Backpressure;
 #[cfg(test)]
 pub(crate) use clock::Clock;
 #[cfg(not(test))]
 use clock::Clock;
-use inbox::Desk;
-use room::Room;
+use inbox::InboxSender;
 use router::Router;
 use worker::Worker;
 
@@ -189,11 +189,11 @@ struct Shared {
     /// Whoever holds the router may put reports of requests into the inboxes, so that what was routed first arrives first.
     router: Mutex<Router>,
     /// What swarms are warned of.
-    swarms: swarm::Board,
+    swarms: swarm::SwarmWarnings,
     /// The way into each shard, by number.
-    desks: Vec<Desk>,
+    inboxes: Vec<InboxSender>,
     /// Whoever was refused may wait for it.
-    room: Arc<Room>,
+    backpressure: Arc<Backpressure>,
     /// Most runs whose state is in memory just now, where that takes too much of it. Who minds the memory sets it.
     resident_max: AtomicUsize,
     stopping: AtomicBool,
@@ -225,16 +225,17 @@ impl Shards {
     ) -> Result<Self, StartError> {
         let named = replay::keep_policy(&store, &policy).await?;
         let residences = replay::replay(&store, &policy, &settings).await?;
-        let (desks, trays): (Vec<_>, Vec<_>) =
-            (0..settings.shards.max(1)).map(|_| inbox::desk()).unzip();
+        let (inboxes, receivers): (Vec<_>, Vec<_>) = (0..settings.shards.max(1))
+            .map(|_| inbox::channel())
+            .unzip();
         let shared = Arc::new(Shared {
             policy: Mutex::new(named),
             clock,
             counters: Counters::default(),
             router: Mutex::new(Router::new(settings.traces_max)),
-            swarms: swarm::Board::default(),
-            desks,
-            room: Arc::default(),
+            swarms: swarm::SwarmWarnings::default(),
+            inboxes,
+            backpressure: Arc::default(),
             resident_max: AtomicUsize::new(settings.resident_runs_max),
             stopping: AtomicBool::new(false),
             failed: AtomicBool::new(false),
@@ -244,15 +245,15 @@ impl Shards {
             settings,
         });
         let mut tasks = Vec::new();
-        for (number, (tray, residence)) in trays.into_iter().zip(residences).enumerate() {
-            let worker = Worker::new(number as u16, shared.clone(), tray, residence);
+        for (number, (inbox, residence)) in receivers.into_iter().zip(residences).enumerate() {
+            let worker = Worker::new(number as u16, shared.clone(), inbox, residence);
             tasks.push(tokio::spawn(worker.work()));
         }
         tasks.push(tokio::spawn(retire::walk(shared.clone())));
         tasks.push(tokio::spawn(retire::finish_moves(shared.clone())));
         info!(
             runs = shared.store.run_count(),
-            shards = shared.desks.len(),
+            shards = shared.inboxes.len(),
             "shards started"
         );
         Ok(Self {
@@ -268,7 +269,7 @@ impl Shards {
 
     /// Resolves when a request is worth sending again, also for those that were told to come later.
     pub fn room(&self) -> impl Future<Output = ()> + Send + use<> {
-        Arc::clone(&self.shared.room).made()
+        Arc::clone(&self.shared.backpressure).room_made()
     }
 
     /// Takes the reports of one request, and the policy by which they were read. Resolves when all of them are committed:
@@ -366,8 +367,8 @@ impl Shards {
     #[must_use]
     pub fn load(&self) -> Load {
         let mut load = Load::default();
-        for desk in &self.shared.desks {
-            desk.add_load(&mut load);
+        for inbox in &self.shared.inboxes {
+            inbox.add_load(&mut load);
         }
         load
     }
@@ -441,11 +442,11 @@ impl Shared {
     }
 
     /// The way into the shard that owns a run.
-    fn desk_of(&self, run_id: &str) -> &Desk {
-        &self.desks[usize::from(self.shard_of(run_id))]
+    fn inbox_of(&self, run_id: &str) -> &InboxSender {
+        &self.inboxes[usize::from(self.shard_of(run_id))]
     }
 
     fn shard_of(&self, run_id: &str) -> u16 {
-        router::shard_of(run_id, self.desks.len() as u16)
+        router::shard_of(run_id, self.inboxes.len() as u16)
     }
 }

@@ -4,8 +4,8 @@
 //! belongs to, which absorbs it in a turn of its own and sends a release back; with that the old run is removed. A crash in
 //! between leaves both, and the next start moves the old one again: absorbing twice changes nothing.
 //!
-//! One request may name any number of earlier traces. States on their way wait in memory for a turn of their new owner, so a shard
-//! has some under way at a time; further runs stay where they are until one of those is released.
+//! One request may name any number of earlier traces. States on their way wait in memory for a turn of their new owner, so a
+//! shard has some under way at a time; further runs stay where they are until one of those is released.
 
 use crate::engine::Input;
 use crate::store::records::encode_run;
@@ -50,8 +50,8 @@ impl Worker {
         match self.residence.fetch(&from)? {
             Some(run) if from != into => {
                 self.moving += 1;
-                let desk = self.shared.desk_of(&into);
-                desk.send(Message::Absorb(Box::new(Absorb {
+                let inbox = self.shared.inbox_of(&into);
+                inbox.send(Message::Absorb(Box::new(Absorb {
                     state: run.state.clone(),
                     position: run.position,
                     from,

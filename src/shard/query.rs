@@ -133,7 +133,7 @@ impl Shared {
     /// The runs with these ids, in their order, as far as there are any.
     pub(super) async fn views(&self, run_ids: &[Text]) -> Result<Vec<Option<RunView>>, StoreError> {
         let mut views: Vec<Option<RunView>> = run_ids.iter().map(|_| None).collect();
-        for (shard, desk) in self.desks.iter().enumerate() {
+        for (shard, inbox) in self.inboxes.iter().enumerate() {
             let owned = |run_id: &Text| usize::from(self.shard_of(run_id)) == shard;
             let places: Vec<usize> = (0..run_ids.len())
                 .filter(|place| owned(&run_ids[*place]))
@@ -144,7 +144,7 @@ impl Shared {
             let run_ids = places.iter().map(|place| run_ids[*place].clone()).collect();
             // A shard that has ended shows nothing; what is on disk remains.
             let look = |reply| Query::Look(Look::Views { run_ids, reply });
-            let shown = desk.ask(look).await;
+            let shown = inbox.ask(look).await;
             for (place, view) in places.into_iter().zip(shown.unwrap_or_default()) {
                 views[place] = view;
             }
@@ -163,8 +163,8 @@ impl Shared {
         run_id: &Text,
         warning: u64,
     ) -> Result<Option<Explanation>, StoreError> {
-        let desk = self.desk_of(run_id);
-        let asked = desk.ask(|reply| {
+        let inbox = self.inbox_of(run_id);
+        let asked = inbox.ask(|reply| {
             Query::Look(Look::Explain {
                 run_id: run_id.clone(),
                 warning,
@@ -211,7 +211,7 @@ impl Worker {
         while let Some(Query::Look(look)) = next {
             runs += look.runs();
             looks.push(look);
-            let more = (runs < SHOWN_TOGETHER).then(|| self.tray.queries.try_recv().ok());
+            let more = (runs < SHOWN_TOGETHER).then(|| self.inbox.queries.try_recv().ok());
             next = more.flatten();
         }
         if !looks.is_empty() {
@@ -313,9 +313,9 @@ pub(super) async fn watch(
     shared: &Shared,
     run_id: Text,
 ) -> impl Stream<Item = RunView> + Send + use<> {
-    let desk = shared.desk_of(&run_id);
+    let inbox = shared.inbox_of(&run_id);
     let look = |reply| Query::Look(Look::Watch { run_id, reply });
-    let watcher = desk.ask(look).await;
+    let watcher = inbox.ask(look).await;
     stream::iter(watcher)
         .flat_map(WatchStream::new)
         .filter_map(future::ready)

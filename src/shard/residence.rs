@@ -45,7 +45,7 @@ pub(super) struct Resident {
 }
 
 /// A state that was encoded before all that it contains was committed.
-pub(super) struct Early {
+pub(super) struct UncommittedState {
     slot: Slot,
     state: Vec<u8>,
 }
@@ -312,7 +312,7 @@ impl Residence {
     /// At most `limit` of the states that were passed over when states were taken last, as they are now: for whoever is about to
     /// commit all that they know, since a run of which there is a question during each commit would always be ahead afterwards.
     /// No save may be under way.
-    pub(super) fn held_up(&mut self, limit: usize) -> Vec<Early> {
+    pub(super) fn held_up(&mut self, limit: usize) -> Vec<UncommittedState> {
         let Some(up_to) = self.held_up_to else {
             return Vec::new();
         };
@@ -322,7 +322,7 @@ impl Residence {
             let slot = *self.slots.get(run_id)?;
             let run = self.runs[slot.0].as_ref()?;
             let waits = run.unsaved_from == Some(*position) && !run.is_ahead;
-            waits.then(|| Early {
+            waits.then(|| UncommittedState {
                 slot,
                 state: encode_run(&run.state),
             })
@@ -336,8 +336,12 @@ impl Residence {
 
     /// Takes states that were held up, now that all that they contain is committed, at `position` or before, to be saved.
     /// [`Residence::saved`] must follow before the next ones are taken.
-    pub(super) fn take_held_up(&mut self, states: Vec<Early>, position: u64) -> Vec<SavedRun> {
-        let taken = states.into_iter().map(|Early { slot, state }| {
+    pub(super) fn take_held_up(
+        &mut self,
+        states: Vec<UncommittedState>,
+        position: u64,
+    ) -> Vec<SavedRun> {
+        let taken = states.into_iter().map(|UncommittedState { slot, state }| {
             let run = self.at(slot);
             let unsaved_from = run.unsaved_from.take();
             let key = run.key.clone();

@@ -2,8 +2,8 @@
 //!
 //! Only the owner of a run may forget it, so the walk hands each owner a few runs at a time to look at ([`Review`]), and waits.
 //! The first round passes every run, to find those that were still open when the daemon ended and are in no queue of idle runs;
-//! later rounds stop where no run can be too old or too many. Once, beside it, the ids alone are surveyed for runs that were about
-//! to move to another run when the daemon ended.
+//! later rounds stop where no run can be too old or too many. Once, beside it, the ids alone are surveyed for runs that were
+//! about to move to another run when the daemon ended.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -150,14 +150,14 @@ impl Shared {
 
     /// Has runs looked at by their owners.
     pub(super) async fn review(&self, keys: Vec<IndexKey>, why: Review) -> u64 {
-        let mut by_shard: Vec<Vec<IndexKey>> = self.desks.iter().map(|_| Vec::new()).collect();
+        let mut by_shard: Vec<Vec<IndexKey>> = self.inboxes.iter().map(|_| Vec::new()).collect();
         for key in keys {
             by_shard[usize::from(self.shard_of(&key.run_id))].push(key);
         }
         let mut retired = 0;
-        for (desk, keys) in self.desks.iter().zip(by_shard) {
+        for (inbox, keys) in self.inboxes.iter().zip(by_shard) {
             if !keys.is_empty() {
-                let answer = desk.ask(|reply| Query::Review { keys, why, reply });
+                let answer = inbox.ask(|reply| Query::Review { keys, why, reply });
                 retired += answer.await.unwrap_or(0);
             }
         }
@@ -210,8 +210,8 @@ impl Shared {
         let mut unknown = Unknown::default();
         let route = self.route_one(&mut router, run, known, &mut unknown);
         if !unknown.is_empty() {
-            if let Some(lesson) = route.and_then(|route| route.lesson) {
-                router.unlearn(lesson);
+            if let Some(alias) = route.and_then(|route| route.alias) {
+                router.unlearn(alias);
             }
             for trace in &unknown.traces {
                 router.forget(*trace);
@@ -219,15 +219,15 @@ impl Shared {
         } else if let Some(route) = route {
             let (done, _) = oneshot::channel();
             let (from, into) = (from.clone(), route.run_id);
-            let desk = self.desk_of(&from);
-            desk.send(Message::Move(Move { from, into, done }));
+            let inbox = self.inbox_of(&from);
+            inbox.send(Message::Move(Move { from, into, done }));
         }
         unknown
     }
 }
 
 /// What a review has to know of a run.
-struct Glance {
+struct RunSummary {
     heard_ms: u64,
     is_open: bool,
     /// Whether nothing came after what it began with.
@@ -251,23 +251,23 @@ impl Worker {
         yield_now().await;
         for key in keys {
             self.let_in().await?;
-            let Some(glance) = self.glance(&key)? else {
+            let Some(summary) = self.summary(&key)? else {
                 continue;
             };
-            let due_ms = glance.heard_ms.saturating_add(idle_ms);
+            let due_ms = summary.heard_ms.saturating_add(idle_ms);
             let must_go = match why {
                 Review::Age => false,
                 Review::Number => due_ms <= now_ms,
                 Review::NumberAtAnyPrice => {
-                    let alone_ms = glance
+                    let alone_ms = summary
                         .heard_ms
                         .saturating_add(FIRST_REPORT.as_millis() as u64);
-                    due_ms <= now_ms || (glance.is_single && alone_ms <= now_ms)
+                    due_ms <= now_ms || (summary.is_single && alone_ms <= now_ms)
                 }
             };
-            if must_go || glance.heard_ms < oldest_ms {
-                batch.retired.push((key, glance.warns));
-            } else if glance.is_open {
+            if must_go || summary.heard_ms < oldest_ms {
+                batch.retired.push((key, summary.warns));
+            } else if summary.is_open {
                 self.idle.add(&key.run_id, due_ms);
             }
         }
@@ -281,11 +281,11 @@ impl Worker {
 
     /// What is known of a run in the index; `None` if its place in the index is not its own any more. A run without a
     /// readable state is as old as its place.
-    fn glance(&mut self, key: &IndexKey) -> Result<Option<Glance>, StoreError> {
+    fn summary(&mut self, key: &IndexKey) -> Result<Option<RunSummary>, StoreError> {
         if let Some(run) = self.residence.resident(&key.run_id) {
-            return Ok((run.key == *key).then(|| Glance::at(&run.state, key)));
+            return Ok((run.key == *key).then(|| RunSummary::at(&run.state, key)));
         }
-        let nothing = Glance {
+        let nothing = RunSummary {
             heard_ms: key.created_ms,
             is_open: false,
             is_single: true,
@@ -302,9 +302,9 @@ impl Worker {
             return Ok(None);
         }
         Ok(Some(match decode_run(&saved.state) {
-            Ok(state) => Glance::at(&state, key),
+            Ok(state) => RunSummary::at(&state, key),
             // As soon as it is found idle, it begins anew, and its warnings are said to be over.
-            Err(_) => Glance {
+            Err(_) => RunSummary {
                 is_open: true,
                 ..nothing
             },
@@ -312,7 +312,7 @@ impl Worker {
     }
 }
 
-impl Glance {
+impl RunSummary {
     fn at(state: &RunState, key: &IndexKey) -> Self {
         Self {
             heard_ms: state.heard_ms(),

@@ -2,7 +2,7 @@
 //!
 //! A report that names its run goes there. Any other goes where its trace is known to belong: to the run that an earlier
 //! report of the trace named (an *alias*), to the run of the trace that it continues, or else to a run of its own, named
-//! after the trace. Names often come late, because the span that carries them ends last; a [`Lesson`] then says that the
+//! after the trace. Names often come late, because the span that carries them ends last; a [`TraceAlias`] then says that the
 //! trace is to be remembered, and that what was kept under the trace's own id has to move.
 //!
 //! The router knows no disk, no shard and no clock: what it has forgotten it asks the caller for, so that a shard's
@@ -39,12 +39,12 @@ pub struct Route {
     /// The run.
     pub run_id: Text,
     /// What the report taught, if anything.
-    pub lesson: Option<Lesson>,
+    pub alias: Option<TraceAlias>,
 }
 
 /// A trace turned out to belong to a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Lesson {
+pub struct TraceAlias {
     /// The trace.
     pub trace: TraceId,
     /// The run that its reports belong to from now on.
@@ -78,7 +78,7 @@ impl Router {
         if !run.trace.is_set() {
             return named.map(|id| Route {
                 run_id: self::named(id),
-                lesson: None,
+                alias: None,
             });
         }
         // What nearly every report comes to: its trace is known to belong to the run that it names; or it names none, and the
@@ -94,7 +94,7 @@ impl Router {
         {
             return Some(Route {
                 run_id: known.clone(),
-                lesson: None,
+                alias: None,
             });
         }
         let own = run.trace.run_id();
@@ -106,9 +106,9 @@ impl Router {
             // once the run in between is forgotten.
             (None, _) => self.follow(run.trace, stored),
         };
-        let lesson = (target != known).then(|| {
+        let alias = (target != known).then(|| {
             self.remember(run.trace, target.clone());
-            Lesson {
+            TraceAlias {
                 trace: run.trace,
                 run_id: target.clone(),
                 moves: (known == own).then_some(own),
@@ -117,7 +117,7 @@ impl Router {
         });
         Some(Route {
             run_id: target,
-            lesson,
+            alias,
         })
     }
 
@@ -130,12 +130,12 @@ impl Router {
             .cloned()
     }
 
-    /// Takes a lesson back. Of several, the newest must be taken back first.
-    pub fn unlearn(&mut self, lesson: Lesson) {
-        self.young.remove(&lesson.trace);
-        self.old.remove(&lesson.trace);
-        if let Some(before) = lesson.before {
-            self.remember(lesson.trace, before);
+    /// Takes an alias back. Of several, the newest must be taken back first.
+    pub fn unlearn(&mut self, alias: TraceAlias) {
+        self.young.remove(&alias.trace);
+        self.old.remove(&alias.trace);
+        if let Some(before) = alias.before {
+            self.remember(alias.trace, before);
         }
     }
 
@@ -336,26 +336,26 @@ mod tests {
     fn a_lesson_says_what_moves() {
         let mut router = Router::new(100);
         let _ = route(&mut router, &report(A));
-        let lesson = route(&mut router, &named(A, "r")).lesson.unwrap();
-        assert_eq!((&*lesson.run_id, lesson.moves), ("r", Some(A.run_id())));
-        assert_eq!(route(&mut router, &named(A, "r")).lesson, None);
-        let lesson = route(&mut router, &named(A, "s")).lesson.unwrap();
-        assert_eq!((&*lesson.run_id, lesson.moves), ("s", None));
-        assert_eq!(route(&mut router, &named(B, &B.run_id())).lesson, None);
+        let alias = route(&mut router, &named(A, "r")).alias.unwrap();
+        assert_eq!((&*alias.run_id, alias.moves), ("r", Some(A.run_id())));
+        assert_eq!(route(&mut router, &named(A, "r")).alias, None);
+        let alias = route(&mut router, &named(A, "s")).alias.unwrap();
+        assert_eq!((&*alias.run_id, alias.moves), ("s", None));
+        assert_eq!(route(&mut router, &named(B, &B.run_id())).alias, None);
     }
 
-    /// A lesson that was taken back has left no trace, so that the same report teaches it again.
+    /// An alias that was taken back has left no trace, so that the same report teaches it again.
     #[test]
     fn a_refused_report_teaches_nothing() {
         let mut router = Router::new(100);
-        let first = route(&mut router, &named(A, "r")).lesson.unwrap();
-        let second = route(&mut router, &named(A, "s")).lesson.unwrap();
+        let first = route(&mut router, &named(A, "r")).alias.unwrap();
+        let second = route(&mut router, &named(A, "s")).alias.unwrap();
         router.unlearn(second);
         assert_eq!(&*route(&mut router, &report(A)).run_id, "r");
         router.unlearn(first.clone());
         assert_eq!(route(&mut router, &report(A)).run_id, A.run_id());
         router = Router::new(100);
-        assert_eq!(route(&mut router, &named(A, "r")).lesson, Some(first));
+        assert_eq!(route(&mut router, &named(A, "r")).alias, Some(first));
     }
 
     #[test]
@@ -376,7 +376,7 @@ mod tests {
         let mut router = Router::new(100);
         let nobody = TraceId::default();
         let found = route(&mut router, &named(nobody, "r"));
-        assert_eq!((&*found.run_id, found.lesson), ("r", None));
+        assert_eq!((&*found.run_id, found.alias), ("r", None));
         assert_eq!(router.route(&report(nobody), &mut |_| None), None);
         assert_eq!(router.route(&named(nobody, ""), &mut |_| None), None);
     }

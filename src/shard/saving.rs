@@ -9,7 +9,7 @@ use tokio::task::JoinHandle;
 use crate::store::{SavedRun, StoreError};
 
 use super::draft::Draft;
-use super::residence::Early;
+use super::residence::UncommittedState;
 use super::worker::Worker;
 
 /// States that are saved together. Below 100 the store's batches get dear, above 500 they hold up commits.
@@ -17,7 +17,7 @@ pub(super) const SAVE_TOGETHER: usize = 200;
 
 impl Worker {
     /// The states that a save had to pass over, if one may begin when a turn is committed that holds all that they know.
-    pub(super) fn held_up(&mut self, draft: &Draft) -> Vec<Early> {
+    pub(super) fn held_up(&mut self, draft: &Draft) -> Vec<UncommittedState> {
         let is_all = self.pending.is_empty() && draft.removed.is_empty();
         if is_all && self.saving.is_none() {
             self.residence.held_up(SAVE_TOGETHER)
@@ -27,7 +27,7 @@ impl Worker {
     }
 
     /// Starts to save states that were held up, now that the turn is committed.
-    pub(super) fn save_held_up(&mut self, states: Vec<Early>) {
+    pub(super) fn save_held_up(&mut self, states: Vec<UncommittedState>) {
         let runs = self.residence.take_held_up(states, self.position);
         if !runs.is_empty() {
             self.save(runs);

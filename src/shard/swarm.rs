@@ -7,9 +7,9 @@
 //! taken for one. The engine lets one rule look at a swarm, `global_doom_loop`; where the profile does not have it, nothing
 //! is copied.
 //!
-//! What a swarm is warned of, every worker of the session is told at its next question to the guard. Its own shard may be
-//! another one than the swarm's, so warnings are hung out on a board once they are committed. The board is in memory:
-//! after a start, workers are told when the loop goes on.
+//! What a swarm is warned of, every worker of the session is told at its next question to the guard. Its own shard may be another
+//! one than the swarm's, so warnings are kept here once they are committed. They are in memory alone: after a start, workers are
+//! told when the loop goes on.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -77,35 +77,35 @@ pub(super) fn routed(session_id: Option<Text>, (run_id, events): (Text, Vec<Even
 
 /// What swarms are warned of, by the swarm's id.
 #[derive(Debug, Default)]
-pub(super) struct Board(Mutex<FastMap<Text, Arc<[Warned]>>>);
+pub(super) struct SwarmWarnings(Mutex<FastMap<Text, Arc<[Warned]>>>);
 
-impl Board {
-    /// Hangs out what a swarm is warned of by now.
-    pub(super) fn hang(&self, run_id: &Text, warned: Vec<Warned>) {
-        let mut board = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+impl SwarmWarnings {
+    /// Notes what a swarm is warned of by now.
+    pub(super) fn publish(&self, run_id: &Text, warned: Vec<Warned>) {
+        let mut warnings = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if warned.is_empty() {
-            board.remove(run_id);
-        } else if board.len() < SWARMS_MAX || board.contains_key(run_id) {
-            board.insert(run_id.clone(), warned.into());
+            warnings.remove(run_id);
+        } else if warnings.len() < SWARMS_MAX || warnings.contains_key(run_id) {
+            warnings.insert(run_id.clone(), warned.into());
         }
     }
 
-    /// Takes down what is told of a run that is forgotten.
-    pub(super) fn take_down(&self, run_id: &Text) {
+    /// Forgets what is told of a run that is forgotten.
+    pub(super) fn forget(&self, run_id: &Text) {
         if is_swarm(run_id) {
-            let mut board = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-            board.remove(run_id);
+            let mut warnings = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+            warnings.remove(run_id);
         }
     }
 
     /// What the workers of a session are to be told.
     pub(super) fn of(&self, session_id: Option<&Text>) -> Arc<[Warned]> {
         let known = session_id.and_then(|session_id| {
-            let board = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-            if board.is_empty() {
+            let warnings = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+            if warnings.is_empty() {
                 return None;
             }
-            board.get(&swarm_of(session_id)).cloned()
+            warnings.get(&swarm_of(session_id)).cloned()
         });
         known.unwrap_or_default()
     }
@@ -119,7 +119,7 @@ mod tests {
     /// Given as many stuck swarms as hang out, one that is forgotten makes room for another.
     #[test]
     fn a_swarm_that_is_forgotten_makes_room() {
-        let board = Board::default();
+        let warnings = SwarmWarnings::default();
         let warned = || {
             vec![Warned {
                 warning_id: 1,
@@ -131,13 +131,13 @@ mod tests {
             }]
         };
         let session = |number: usize| Text::from(format!("session {number}"));
-        let is_told = |number| !board.of(Some(&session(number))).is_empty();
+        let is_told = |number| !warnings.of(Some(&session(number))).is_empty();
         for number in 0..=SWARMS_MAX {
-            board.hang(&swarm_of(&session(number)), warned());
+            warnings.publish(&swarm_of(&session(number)), warned());
         }
         assert!(is_told(0) && !is_told(SWARMS_MAX));
-        board.take_down(&swarm_of(&session(0)));
-        board.hang(&swarm_of(&session(SWARMS_MAX)), warned());
+        warnings.forget(&swarm_of(&session(0)));
+        warnings.publish(&swarm_of(&session(SWARMS_MAX)), warned());
         assert!(!is_told(0) && is_told(SWARMS_MAX));
     }
 }

@@ -86,21 +86,21 @@ impl Worker {
                 self.watchers.show(&run_id, view);
             }
             for (swarm, warned) in warned {
-                self.shared.swarms.hang(&swarm, warned);
+                self.shared.swarms.publish(&swarm, warned);
             }
             self.remove(&draft.removed);
         }
-        self.shared.give_back(&self.tray.held, cost);
+        self.shared.give_back(&self.inbox.held, cost);
         self.shared.counters.reports.add(cost.reports as u64);
-        let waiting = self.tray.messages.len();
+        let waiting = self.inbox.messages.len();
         self.gathering.answered(draft.done.len(), waiting);
         for done in draft.done {
             // The sender may have gone; what it sent is committed all the same.
             let _ = done.send(());
         }
         for release in draft.releases {
-            let desk = self.shared.desk_of(&release.from);
-            desk.send(Message::Release(release));
+            let inbox = self.shared.inbox_of(&release.from);
+            inbox.send(Message::Release(release));
         }
         self.queue_moves(draft.moves).await?;
         self.move_some().await?;
@@ -332,7 +332,7 @@ impl Worker {
             self.residence.remove(run_id);
             self.idle.remove(run_id);
             self.watchers.end(run_id);
-            self.shared.swarms.take_down(run_id);
+            self.shared.swarms.forget(run_id);
         }
     }
 }

@@ -19,7 +19,7 @@ use super::batch::{Batch, Groups};
 use super::gathering::Gathering;
 use super::guard::Pending;
 use super::idle::IdleQueue;
-use super::inbox::{Message, Move, Query, Tray};
+use super::inbox::{InboxReceiver, Message, Move, Query};
 use super::residence::Residence;
 use super::saving::finished;
 use super::watchers::Watchers;
@@ -42,7 +42,7 @@ pub(super) const PENDING_WAIT: Duration = Duration::from_millis(5);
 pub(super) struct Worker {
     pub(super) number: u16,
     pub(super) shared: Arc<Shared>,
-    pub(super) tray: Tray,
+    pub(super) inbox: InboxReceiver,
     pub(super) residence: Residence,
     pub(super) idle: IdleQueue,
     pub(super) watchers: Watchers,
@@ -72,9 +72,9 @@ pub(super) struct Worker {
 }
 
 /// Marks the daemon as failed when the task ends in any other way than it should, a panic included.
-struct Fuse(Option<Arc<Shared>>);
+struct FailOnDrop(Option<Arc<Shared>>);
 
-impl Drop for Fuse {
+impl Drop for FailOnDrop {
     fn drop(&mut self) {
         if let Some(shared) = &self.0 {
             shared.failed.store(true, Ordering::SeqCst);
@@ -86,7 +86,7 @@ impl Worker {
     pub(super) fn new(
         number: u16,
         shared: Arc<Shared>,
-        tray: Tray,
+        inbox: InboxReceiver,
         mut residence: Residence,
     ) -> Self {
         let mut idle = IdleQueue::default();
@@ -108,7 +108,7 @@ impl Worker {
             gathering: Gathering::new(shared.settings.gather),
             policy: shared.policy(),
             shared,
-            tray,
+            inbox,
             residence,
             idle,
             watchers: Watchers::default(),
@@ -127,9 +127,9 @@ impl Worker {
 
     /// Works until told to stop.
     pub(super) async fn work(mut self) {
-        let mut fuse = Fuse(Some(self.shared.clone()));
+        let mut fail_on_drop = FailOnDrop(Some(self.shared.clone()));
         match self.serve().await {
-            Ok(()) => fuse.0 = None,
+            Ok(()) => fail_on_drop.0 = None,
             Err(error) => {
                 error!(shard = self.number, %error, "a shard has stopped: nothing more is acknowledged");
             }
@@ -142,7 +142,7 @@ impl Worker {
             if self.commit_at <= Instant::now() {
                 self.commit_pending().await?;
             }
-            if let Ok(query) = self.tray.queries.try_recv()
+            if let Ok(query) = self.inbox.queries.try_recv()
                 && self.answer(query).await?
             {
                 return Ok(());
@@ -154,16 +154,16 @@ impl Worker {
             // In this order, so that a simulation comes to the same end again.
             tokio::select! {
                 biased;
-                Some(ask) = self.tray.asks.recv() => {
+                Some(ask) = self.inbox.asks.recv() => {
                     self.renew_policy();
                     self.answer_ask(ask)?;
                 }
                 saved = finished(&mut self.saving) => self.save_finished(saved)?,
                 _ = self.tick.tick() => self.mind_the_time().await?,
                 () = sleep_until(self.commit_at), if !self.pending.is_empty() => {}
-                Some(message) = self.tray.messages.recv() => self.take_turn(message).await?,
+                Some(message) = self.inbox.messages.recv() => self.take_turn(message).await?,
                 // Those that wait have had their turn above: they keep nobody else from his.
-                Some(query) = self.tray.queries.recv() => if self.answer(query).await? {
+                Some(query) = self.inbox.queries.recv() => if self.answer(query).await? {
                     return Ok(());
                 },
             }
@@ -219,7 +219,7 @@ impl Worker {
     /// The next of the messages that wait, if any does.
     fn next_message(&mut self) -> Option<Message> {
         let kept_back = self.kept_back.take();
-        kept_back.or_else(|| self.tray.messages.try_recv().ok())
+        kept_back.or_else(|| self.inbox.messages.try_recv().ok())
     }
 
     /// Finds runs that have gone quiet, and starts to save what has changed when it is time for that.
@@ -271,7 +271,7 @@ impl Worker {
     /// Keeps no more runs in memory than allowed; those that leave are saved first.
     pub(super) async fn make_room(&mut self) -> Result<(), StoreError> {
         let most = self.shared.resident_max.load(Ordering::Relaxed);
-        let most = (most / self.shared.desks.len()).max(1);
+        let most = (most / self.shared.inboxes.len()).max(1);
         while self.residence.len() > most {
             self.finish_save().await?;
             let left = self.residence.evict(most);
@@ -285,7 +285,7 @@ impl Worker {
                 }
             }
         }
-        let resident_runs = &self.tray.held.resident_runs;
+        let resident_runs = &self.inbox.held.resident_runs;
         resident_runs.store(self.residence.len(), Ordering::Relaxed);
         Ok(())
     }
@@ -293,7 +293,7 @@ impl Worker {
     /// Finishes what waits, and saves everything.
     pub(super) async fn leave(&mut self) -> Result<(), StoreError> {
         // From now on who asks is answered by whoever asked: the call is allowed.
-        self.tray.asks.close();
+        self.inbox.asks.close();
         self.answer_waiting()?;
         self.take_batch(Batch::default()).await?;
         while let Some(message) = self.next_message() {
@@ -320,9 +320,9 @@ impl Shared {
     /// Tells every shard to finish, and waits until they have.
     pub(super) async fn stop_workers(&self) {
         let stops = self
-            .desks
+            .inboxes
             .iter()
-            .map(|desk| desk.ask(|done| Query::Stop { done }));
+            .map(|inbox| inbox.ask(|done| Query::Stop { done }));
         futures_util::future::join_all(stops).await;
     }
 }

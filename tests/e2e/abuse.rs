@@ -10,9 +10,9 @@ use std::time::{Duration, Instant};
 
 use prost::Message;
 
+use super::access::{configured, fixture};
 use super::kill::calls;
 use super::load::{Times, resident_mib, set_by};
-use super::locks::{configured, fixture};
 use super::support::{Daemon, PATIENCE, Sender, free_port, runtime};
 
 pub(crate) const DATA: u8 = 0;
@@ -234,11 +234,11 @@ fn floods_of_frames_harm_nobody() {
         ("settings", settings),
     ];
     for (name, frames) in attacks {
-        for door in [daemon.grpc, daemon.http] {
+        for listener in [daemon.grpc, daemon.http] {
             let stop = AtomicBool::new(false);
             let (mut times, bytes, most) = thread::scope(|scope| {
                 let attacking: Vec<_> = (0..2)
-                    .map(|_| scope.spawn(|| attack(door, frames, &stop)))
+                    .map(|_| scope.spawn(|| attack(listener, frames, &stop)))
                     .collect();
                 let times = client.send_for(time);
                 let most = resident_mib(&daemon);
@@ -336,9 +336,9 @@ fn peers_do_not_take_the_files_of_the_store() {
         files.expect("it runs").count()
     };
     let (mut peers, mut files) = (Vec::new(), 0);
-    for door in [daemon.grpc, daemon.http, daemon.api] {
+    for listener in [daemon.grpc, daemon.http, daemon.api] {
         for _ in 0..150 {
-            peers.push(TcpStream::connect(door).expect("it listens"));
+            peers.push(TcpStream::connect(listener).expect("it listens"));
             files = files.max(open());
         }
     }

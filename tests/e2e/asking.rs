@@ -6,8 +6,8 @@ use std::net::TcpListener;
 
 use serde_json::{Value, json};
 
+use super::access::configured;
 use super::kill::calls;
-use super::locks::configured;
 use super::reload::looping;
 use super::support::{Daemon, PATIENCE, Sender, eddy, free_port, output_of, runtime, until};
 

@@ -6,9 +6,9 @@ use std::time::{Duration, Instant};
 use opentelemetry_proto::tonic::collector::trace::v1::ExportTraceServiceRequest;
 use serde_json::{Value, json};
 
+use super::access::configured;
 use super::kill::calls;
 use super::load::{Beside, Numbers, Times, metric, peak_mib, send_patiently, set_by};
-use super::locks::configured;
 use super::support::{Daemon, Sender, is_optimized, runtime, until};
 
 /// Runs that are at work while others are invented.

@@ -2,10 +2,10 @@
 
 use std::time::Instant;
 
+use super::access::configured;
 use super::delivery::outcome;
 use super::kill::calls;
 use super::load::metric;
-use super::locks::configured;
 use super::support::{
     Daemon, Export, PATIENCE, Recording, Sender, Transport, free_port, recordings, runtime,
     send_over, until,

@@ -1,8 +1,8 @@
-//! Broken input at every door: real input, mutated, thousands of times. Whatever comes, the door answers in time, takes it or
-//! refuses it, and the daemon goes on.
+//! Broken input at every endpoint: real input, mutated, thousands of times. Whatever comes, the endpoint answers in time, takes
+//! it or refuses it, and the daemon goes on.
 //!
-//! Inputs are made from a seed, so a failure comes again; its message names door and seed. `EDDY_FUZZ=N` makes N times as
-//! many. What has broken a door once is kept in `tests/corpus/DOOR/`, is tried first, and is mutated like the rest.
+//! Inputs are made from a seed, so a failure comes again; its message names endpoint and seed. `EDDY_FUZZ=N` makes N times as
+//! many. What has broken a endpoint once is kept in `tests/corpus/ENDPOINT/`, is tried first, and is mutated like the rest.
 
 use std::fs;
 use std::io::{Read, Write};
@@ -48,17 +48,17 @@ const TEXTS: [&str; 16] = [
     "${env:HOME}",
 ];
 
-/// How many inputs a door is given, of `usual` in CI.
+/// How many inputs a endpoint is given, of `usual` in CI.
 pub(crate) fn rounds(usual: u64) -> u64 {
     let times = std::env::var("EDDY_FUZZ").ok();
     usual * times.and_then(|times| times.parse().ok()).unwrap_or(1)
 }
 
-/// What a door is given first: the input it is made for, and what has broken it before.
-pub(crate) fn corpus(door: &str, made_for: Vec<Vec<u8>>) -> Vec<Vec<u8>> {
+/// What a endpoint is given first: the input it is made for, and what has broken it before.
+pub(crate) fn corpus(endpoint: &str, made_for: Vec<Vec<u8>>) -> Vec<Vec<u8>> {
     let kept = Path::new(env!("CARGO_MANIFEST_DIR"))
         .join("tests/corpus")
-        .join(door);
+        .join(endpoint);
     let mut files: Vec<_> = fs::read_dir(kept)
         .into_iter()
         .flatten()
@@ -123,18 +123,18 @@ fn mutate(bytes: &mut Vec<u8>, corpus: &[Vec<u8>], dice: &mut Dice) {
 }
 
 /// Gives a function of ours each input, and reports the first that makes it panic or take long.
-fn hammer(door: &str, made_for: Vec<Vec<u8>>, usual: u64, takes: impl Fn(&[u8])) {
-    let corpus = corpus(door, made_for);
+fn hammer(endpoint: &str, made_for: Vec<Vec<u8>>, usual: u64, takes: impl Fn(&[u8])) {
+    let corpus = corpus(endpoint, made_for);
     for seed in 0..rounds(usual).max(corpus.len() as u64) {
         let bytes = input(&corpus, seed);
         let start = Instant::now();
         let ended = catch_unwind(AssertUnwindSafe(|| takes(&bytes)));
         let shown = String::from_utf8_lossy(&bytes);
-        assert!(ended.is_ok(), "{door}, seed {seed} panics: {shown}");
+        assert!(ended.is_ok(), "{endpoint}, seed {seed} panics: {shown}");
         let took = start.elapsed();
         assert!(
             took < INPUT_TIMEOUT,
-            "{door}, seed {seed} takes {took:?}: {shown}"
+            "{endpoint}, seed {seed} takes {took:?}: {shown}"
         );
     }
 }
@@ -173,8 +173,8 @@ fn gzip(bytes: &[u8]) -> Vec<u8> {
     encoder.finish().expect("it goes to memory")
 }
 
-/// A door that is reached over HTTP.
-struct HttpDoor {
+/// A endpoint that is reached over HTTP.
+struct HttpEndpoint {
     name: &'static str,
     path: &'static str,
     content_type: &'static str,
@@ -182,9 +182,9 @@ struct HttpDoor {
     made_for: Vec<Vec<u8>>,
 }
 
-fn http_doors() -> Vec<HttpDoor> {
+fn http_endpoints() -> Vec<HttpEndpoint> {
     let [traces, logs] = requests();
-    let door = |name, path, content_type, encoding, made_for| HttpDoor {
+    let endpoint = |name, path, content_type, encoding, made_for| HttpEndpoint {
         name,
         path,
         content_type,
@@ -196,15 +196,15 @@ fn http_doors() -> Vec<HttpDoor> {
     let gzipped = traces.iter().map(|bytes| gzip(bytes)).collect();
     let zstd = traces.iter().map(zstd).collect();
     vec![
-        door("gzip", "traces", protobuf, Some("gzip"), gzipped),
-        door("zstd", "traces", protobuf, Some("zstd"), zstd),
-        door("traces", "traces", protobuf, None, traces),
-        door("logs", "logs", protobuf, None, logs),
-        door("json", "traces", "application/json", None, json_requests()),
+        endpoint("gzip", "traces", protobuf, Some("gzip"), gzipped),
+        endpoint("zstd", "traces", protobuf, Some("zstd"), zstd),
+        endpoint("traces", "traces", protobuf, None, traces),
+        endpoint("logs", "logs", protobuf, None, logs),
+        endpoint("json", "traces", "application/json", None, json_requests()),
     ]
 }
 
-/// Given broken requests at each door of the receiver, each is answered in time and never with a fault of ours; the daemon
+/// Given broken requests at each endpoint of the receiver, each is answered in time and never with a fault of ours; the daemon
 /// stays alive, no thread of it panics, and a good request is taken afterwards.
 #[test]
 fn broken_requests_are_answered() {
@@ -212,22 +212,22 @@ fn broken_requests_are_answered() {
     let daemon = Daemon::start(dir.path());
     let client = http_client();
     let runtime = runtime();
-    for door in http_doors() {
-        let url = format!("http://{}/v1/{}", daemon.http, door.path);
-        let corpus = corpus(door.name, door.made_for);
+    for endpoint in http_endpoints() {
+        let url = format!("http://{}/v1/{}", daemon.http, endpoint.path);
+        let corpus = corpus(endpoint.name, endpoint.made_for);
         for seed in 0..rounds(1500).max(corpus.len() as u64) {
             let mut request = client
                 .post(&url)
-                .header("content-type", door.content_type)
+                .header("content-type", endpoint.content_type)
                 .timeout(INPUT_TIMEOUT)
                 .body(input(&corpus, seed));
-            if let Some(encoding) = door.encoding {
+            if let Some(encoding) = endpoint.encoding {
                 request = request.header("content-encoding", encoding);
             }
             let answered = runtime.block_on(async { request.send().await });
             let status = answered.map(|response| response.status().as_u16());
             let is_known = matches!(status, Ok(200 | 400 | 413 | 415));
-            assert!(is_known, "{}, seed {seed}: {status:?}", door.name);
+            assert!(is_known, "{}, seed {seed}: {status:?}", endpoint.name);
         }
     }
     still_well(&daemon);

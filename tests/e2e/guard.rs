@@ -862,7 +862,7 @@ fn scripts_ask_by_command() {
 #[test]
 fn verdicts_are_log_records() {
     let collector = Collector::start();
-    let (_directory, daemon) = super::locks::configured(&format!(
+    let (_directory, daemon) = super::access::configured(&format!(
         "detectors: {{profile: agentium}}\nexporters: {{otlp_logs: {{endpoint: 'http://{}'}}}}\n",
         collector.address
     ));
@@ -892,7 +892,7 @@ fn verdicts_are_log_records() {
 fn lost_verdicts_do_not_fill_the_log() {
     let data = tempfile::tempdir().unwrap();
     let other = Daemon::start(data.path());
-    let (_directory, mut daemon) = super::locks::configured(&format!(
+    let (_directory, mut daemon) = super::access::configured(&format!(
         "detectors: {{profile: agentium}}\nexporters: {{otlp_logs: {{endpoint: 'http://{}'}}}}\n",
         other.api
     ));
@@ -949,12 +949,18 @@ fn mutated_frames_are_answered() {
         text: Some("I will now sum up what there is.".into()),
         ..Default::default()
     };
-    let doors = [
+    let listeners = [
         ("CheckToolCall", framed(asked.encode_to_vec())),
         ("ReportToolResult", framed(told.encode_to_vec())),
         ("ReportMessage", framed(said.encode_to_vec())),
     ];
-    let corpus = corpus("guard", doors.iter().map(|door| door.1.clone()).collect());
+    let corpus = corpus(
+        "guard",
+        listeners
+            .iter()
+            .map(|listener| listener.1.clone())
+            .collect(),
+    );
     let url = format!("http://{}", daemon.api);
     let codes = runtime().block_on(async {
         let channel = tonic::transport::Endpoint::from_shared(url.clone()).unwrap();
@@ -962,7 +968,7 @@ fn mutated_frames_are_answered() {
         let mut codes = std::collections::BTreeMap::<String, u64>::new();
         for first in (0..rounds(10_000).max(corpus.len() as u64)).step_by(50) {
             let sent = (first..first + 50).map(|seed| {
-                let (method, _) = doors[seed as usize % doors.len()];
+                let (method, _) = listeners[seed as usize % listeners.len()];
                 let uri = format!("{url}/eddy.v1.GuardService/{method}");
                 let mut bytes = input(&corpus, seed);
                 // Most heads are whole, so that the message is looked at.

@@ -5,9 +5,9 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
+use super::access::configured;
 use super::kill::calls;
 use super::load::metric;
-use super::locks::configured;
 use super::reload::looping;
 use super::support::{
     Daemon, Export, Library, PATIENCE, Sender, eddy, free_port, http_client, output_of, runtime,
@@ -290,7 +290,8 @@ fn alerts_reach_a_file() {
     );
 }
 
-/// Given a standard error that takes nothing, as a file on a full disk, the daemon works, without a log, and leaves in good order.
+/// Given a standard error that takes nothing, as a file on a full disk, the daemon works, without a log, and leaves in good
+/// order.
 #[cfg(target_os = "linux")]
 #[test]
 fn a_log_that_cannot_be_written_ends_nothing() {

@@ -1,13 +1,14 @@
 //! End to end: the program as its users run it, over real sockets on loopback, with recordings of real agents.
 
 mod abuse;
+mod access;
 mod asking;
+mod bad_input;
 mod check;
 mod clock;
 mod crowd;
 mod delivery;
 mod disk;
-mod doors;
 mod eval;
 mod flood;
 mod forward;
@@ -18,7 +19,6 @@ mod guarded_agent;
 mod kill;
 mod leaving;
 mod load;
-mod locks;
 #[cfg(target_os = "linux")]
 mod memory;
 mod metrics;

@@ -6,9 +6,9 @@ use std::time::{Duration, Instant};
 
 use opentelemetry_proto::tonic::collector::trace::v1::ExportTraceServiceRequest;
 
+use super::access::configured;
 use super::kill::{calls, text};
 use super::load::{Numbers, Sent, metric, send, set_by, status};
-use super::locks::configured;
 use super::support::{Daemon, Sender, free_port, runtime, until};
 
 /// What the process may take.
@@ -136,9 +136,9 @@ fn flood(daemon: &Daemon) {
     }
 }
 
-/// Given a limit of memory and a flood of large runs, memory stays below it: runs leave it, requests are refused for now, with the
-/// time to come again, and all are taken in the end. The guard answers meanwhile. Afterwards there is room for several again, and
-/// every call counts once.
+/// Given a limit of memory and a flood of large runs, memory stays below it: runs leave it, requests are refused for now, with
+/// the time to come again, and all are taken in the end. The guard answers meanwhile. Afterwards there is room for several again,
+/// and every call counts once.
 #[test]
 fn memory_stays_below_its_limit() {
     let config = format!("service: {{memory_limit_mib: {LIMIT_MIB}}}\n");
@@ -147,8 +147,8 @@ fn memory_stays_below_its_limit() {
     assert!(peak_mib(&daemon) < LIMIT_MIB as f64);
 }
 
-/// Given a container and nothing said about memory (with `EDDY_CONTAINER=1`, by root), the daemon finds its limit and outlives the
-/// same flood, where the kernel ends what takes more.
+/// Given a container and nothing said about memory (with `EDDY_CONTAINER=1`, by root), the daemon finds its limit and outlives
+/// the same flood, where the kernel ends what takes more.
 #[test]
 fn a_container_is_not_ended_for_its_memory() {
     if std::env::var_os("EDDY_CONTAINER").is_none() {

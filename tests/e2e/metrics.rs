@@ -138,7 +138,7 @@ fn spans_of(request: &Export) -> usize {
     scopes.map(|scope| scope.spans.len()).sum()
 }
 
-/// Given a token of a tenant, the page shows that tenant's house and nothing else; without a token there is none.
+/// Given a token of a tenant, the page shows that tenant's numbers and nothing else; without a token there is none.
 #[test]
 fn a_tenant_sees_its_own_numbers() {
     let directory = tempfile::tempdir().expect("a directory");

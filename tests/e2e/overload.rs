@@ -8,10 +8,10 @@ use opentelemetry_proto::tonic::collector::trace::v1::ExportTraceServiceRequest;
 use opentelemetry_proto::tonic::collector::trace::v1::trace_service_client::TraceServiceClient;
 use prost::Message;
 
+use super::access::configured;
 use super::flood::{TOGETHER, invented};
 use super::kill::calls;
 use super::load::{metric, send_patiently, value_in};
-use super::locks::configured;
 use super::support::{Daemon, PATIENCE, Sender, Transport, runtime};
 use super::transports::{Coding, Said, Signal, send};
 

@@ -14,13 +14,13 @@ use prost::Message;
 use tonic::codegen::http::uri::PathAndQuery;
 use tonic::transport::{Channel, Endpoint};
 
+use super::access::configured;
 use super::flood::{self, invented};
 use super::kill::{calls, text};
 use super::load::{
     Beside, Numbers, Sent, Times, metric, peak_mib, processor_time, resident_mib, send_patiently,
     sent, set_by, value_in,
 };
-use super::locks::configured;
 use super::support::{Daemon, Sender, http_client, is_optimized, runtime};
 use super::tenants::{self, with_token};
 use super::transports::Raw;

@@ -34,10 +34,10 @@ fn configured(directory: &Path, webhook: &TcpListener) -> String {
     file.to_string_lossy().into_owned()
 }
 
-/// Connections that never let go: one without a word to each door, and a tail that is not read.
+/// Connections that never let go: one without a word to each listener, and a tail that is not read.
 fn stuck(daemon: &Daemon) -> Vec<TcpStream> {
-    let doors = [daemon.grpc, daemon.http, daemon.api, daemon.api];
-    let mut peers = doors.map(|door| TcpStream::connect(door).expect("it listens"));
+    let listeners = [daemon.grpc, daemon.http, daemon.api, daemon.api];
+    let mut peers = listeners.map(|listener| TcpStream::connect(listener).expect("it listens"));
     let [.., tail] = &mut peers;
     let asked = tail.write_all(b"GET /v1/alerts?cursor=0 HTTP/1.1\r\nhost: localhost\r\n\r\n");
     asked.expect("it is taken");

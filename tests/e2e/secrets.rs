@@ -10,8 +10,8 @@ use opentelemetry_proto::tonic::resource::v1::Resource;
 use opentelemetry_proto::tonic::trace::v1::Status;
 use serde_json::{Value, json};
 
+use super::access::configured;
 use super::kill::{calls, text};
-use super::locks::configured;
 use super::support::{Collector, Daemon, Dice, Sender, eddy, http_client, runtime, until};
 
 /// Secrets of each kind.

@@ -108,7 +108,7 @@ impl Receiver {
 }
 
 /// A daemon with all that it deals with.
-struct House {
+struct Setup {
     directory: PathBuf,
     grpc: SocketAddr,
     daemon: Daemon,
@@ -119,8 +119,8 @@ struct House {
     samples: Vec<Sample>,
 }
 
-impl House {
-    fn furnish(directory: &Path) -> Self {
+impl Setup {
+    fn start(directory: &Path) -> Self {
         let (grpc, receiver) = (free_port(), Receiver::start());
         let settings = format!(
             "{SETTINGS}exporters: {{webhook: {{url: 'http://{}', allow_private: true}}}}\n",
@@ -265,8 +265,8 @@ fn nothing_grows_for_ever() {
     let whole = Duration::from_secs(set_by("EDDY_SOAK", 15));
     let calm = (whole / 40).clamp(Duration::from_millis(300), Duration::from_secs(20));
     let directory = tempfile::tempdir().expect("a temporary directory");
-    let mut house = House::furnish(directory.path());
-    let feeding = Feeding::start_resting(house.grpc, RESTS);
+    let mut setup = Setup::start(directory.path());
+    let feeding = Feeding::start_resting(setup.grpc, RESTS);
     let mut dice = Dice(whole.as_secs());
     let (mut faults, mut to_come) = ([0; 2], Vec::new());
     let began = Instant::now();
@@ -287,41 +287,41 @@ fn nothing_grows_for_ever() {
             };
             faults[usize::from(matches!(fault, Fault::Kill))] += 1;
             let lasts = Duration::from_millis(300) + calm.mul_f64(dice.below(100) as f64 / 200.0);
-            house.suffer(fault, lasts).await;
+            setup.suffer(fault, lasts).await;
             if is_warming {
-                house.samples.clear();
+                setup.samples.clear();
             }
-            house.visit(calm).await;
+            setup.visit(calm).await;
         }
         // Runs that go round, and are still there at the end.
         let lasts = Duration::from_secs(1);
-        house.suffer(Fault::ReceiverHolds, lasts).await;
+        setup.suffer(Fault::ReceiverHolds, lasts).await;
         for _ in 0..3 {
-            house.suffer(Fault::Kill, Duration::ZERO).await;
+            setup.suffer(Fault::Kill, Duration::ZERO).await;
         }
     });
     let all = feeding.stop();
-    compare(&house.daemon, &all, &all, faults[1] + 3);
-    let (expected, back) = (raised(&house.daemon), Instant::now());
+    compare(&setup.daemon, &all, &all, faults[1] + 3);
+    let (expected, back) = (raised(&setup.daemon), Instant::now());
     let is_told = |told: &Revisions| {
         expected
             .iter()
             .all(|(id, newest)| told.get(id) == Some(newest))
     };
-    while !is_told(&house.receiver.told.lock().expect("whole")) {
+    while !is_told(&setup.receiver.told.lock().expect("whole")) {
         assert!(back.elapsed() < PATIENCE, "{expected:?}");
         std::thread::sleep(Duration::from_millis(20));
     }
-    let grown = growth(&house.samples);
+    let grown = growth(&setup.samples);
     println!(
         "{:.0?}, {faults:?} faults: {} calls and {} clients; {} warnings at last; grown by {grown:.1?}",
         began.elapsed(),
         all.iter().sum::<u64>(),
-        house.clients,
+        setup.clients,
         expected.len()
     );
     assert!(expected.len() > 5, "hardly anything was raised");
-    let names = fs::read_dir(house.data()).expect("it is there").flatten();
+    let names = fs::read_dir(setup.data()).expect("it is there").flatten();
     let mut names = names.map(|entry| entry.file_name().to_string_lossy().into_owned());
     assert!(!names.any(|name| name.starts_with("damaged")));
     let mut growth_max = GROWTH_MAX;

@@ -2,10 +2,10 @@
 
 use std::time::{Duration, Instant};
 
+use super::access::configured;
 use super::flood::{TOGETHER, invented};
 use super::kill::calls;
 use super::load::{Numbers, processor_time, resident_mib, send_patiently, set_by};
-use super::locks::configured;
 use super::support::{Daemon, Sender, free_port, is_optimized, runtime};
 
 /// Puts one-span runs into a daemon until there are so many.

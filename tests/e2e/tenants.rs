@@ -22,10 +22,10 @@ use super::taken_away::moved;
 /// The run of the trace that all tenants use.
 const RUN: &str = "00000000000000000000000000000001";
 
-fn tokens(door: &str) -> String {
-    let token = |tenant: &str| format!("{{token: {tenant}-{door}, tenant: {tenant}}}");
+fn tokens(listener: &str) -> String {
+    let token = |tenant: &str| format!("{{token: {tenant}-{listener}, tenant: {tenant}}}");
     let (blue, red) = (token("blue"), token("red"));
-    format!("auth: {{tokens: [{blue}, {red}, {{token: own-{door}}}]}}")
+    format!("auth: {{tokens: [{blue}, {red}, {{token: own-{listener}}}]}}")
 }
 
 pub(crate) fn start(directory: &Path) -> Daemon {

@@ -18,12 +18,12 @@ use super::v1::run_service_client::RunServiceClient;
 use super::v1::tail_alerts_response::Message;
 use super::v1::warning_service_client::WarningServiceClient;
 use super::{Settings, serve, v1};
-use crate::door::Tenant;
 use crate::engine::event::{
     Body, Event, Manner, Recorded, SpanId, ToolCall, TraceId, Traits, Value as Input,
 };
 use crate::engine::policy::Policy;
 use crate::engine::warning::{ChangeKind, Rule, Severity, Warning, WarningState};
+use crate::listener::Tenant;
 use crate::normalize::{Report, RunRef};
 use crate::shard::{self, Shards};
 use crate::store::alert::Alert;

@@ -10,7 +10,7 @@ use tonic_types::StatusExt;
 use super::{Fixture, PATIENCE, tool_call};
 use crate::api::v1;
 use crate::normalize::{Report, RunRef};
-use crate::shard::guard::{Told, Who};
+use crate::shard::guard::{GuardContext, Told};
 
 /// A looping run is given with its warning, alike over gRPC and as JSON.
 #[tokio::test]
@@ -398,9 +398,9 @@ async fn a_listing_of_warnings_costs_few_turns() {
     submitted.await.unwrap();
     let shards = eddy.shards.clone();
     let asking = tokio::spawn(async move {
-        let who = Who {
+        let who = GuardContext {
             run_id: "asked",
-            ..Who::default()
+            ..GuardContext::default()
         };
         loop {
             shards.check(&who, &Told::default()).await;
@@ -454,7 +454,8 @@ async fn list_in_pages(
     }
 }
 
-/// Given a run that begins between two pages, the warnings of the one that was half given go on where they stopped, and come once.
+/// Given a run that begins between two pages, the warnings of the one that was half given go on where they stopped, and come
+/// once.
 #[tokio::test]
 async fn warnings_come_in_pages() {
     let eddy = Fixture::start().await;

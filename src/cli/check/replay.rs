@@ -37,7 +37,7 @@ impl Replay {
         let Some(route) = self.router.route(&report.run, &mut |_| None) else {
             return;
         };
-        let moved = route.lesson.and_then(|lesson| lesson.moves);
+        let moved = route.alias.and_then(|alias| alias.moves);
         if let Some(state) = moved.and_then(|run_id| self.runs.remove(&run_id)) {
             self.step(&route.run_id, &Input::Absorb(Box::new(state)));
         }

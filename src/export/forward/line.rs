@@ -27,7 +27,7 @@ const SENDERS: usize = 4;
 const REQUEST_OVERHEAD: usize = 256;
 
 /// Where requests are put in. The receiver's tasks hold it.
-pub(super) struct Entrance {
+pub(super) struct LineSender {
     queue: mpsc::UnboundedSender<Waiting>,
     room: Arc<Semaphore>,
     record: Arc<Record>,
@@ -47,15 +47,15 @@ struct Waiting {
     _room: OwnedSemaphorePermit,
 }
 
-/// A line that is not running yet, and its entrance.
+/// A line that is not running yet, and its sender.
 pub(super) fn open(
     settings: ForwardSettings,
     leaving: CancellationToken,
-) -> Result<(Entrance, Line), SettingsError> {
+) -> Result<(LineSender, Line), SettingsError> {
     let upstream = Upstream::new(&settings)?;
     let (sender, receiver) = mpsc::unbounded_channel();
     let record = Arc::new(Record::new(settings.name));
-    let entrance = Entrance {
+    let sender = LineSender {
         queue: sender,
         room: Arc::new(Semaphore::new(settings.queue_bytes)),
         record: Arc::clone(&record),
@@ -67,10 +67,10 @@ pub(super) fn open(
         leaving,
     };
     let queue = receiver;
-    Ok((entrance, Line { queue, senders }))
+    Ok((sender, Line { queue, senders }))
 }
 
-impl Entrance {
+impl LineSender {
     /// Puts a request in, or drops it.
     pub(super) fn put(&self, signal: Signal, request: Bytes) {
         let cost = u32::try_from(request.len() + REQUEST_OVERHEAD).ok();

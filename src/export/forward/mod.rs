@@ -27,7 +27,7 @@ use tokio_util::task::TaskTracker;
 use super::settings::{ForwardSettings, SettingsError};
 use crate::otlp::Signal;
 
-use line::{Entrance, Line};
+use line::{Line, LineSender};
 use upstream::Upstream;
 
 /// Starts a line for each of the settings; none costs nothing.
@@ -36,15 +36,15 @@ use upstream::Upstream;
 /// When settings cannot work ([`ForwardSettings::check`]), or the system gives no thread.
 pub fn start(settings: Vec<ForwardSettings>) -> Result<Forwards, SettingsError> {
     let leaving = CancellationToken::new();
-    let mut entrances = Vec::new();
+    let mut senders = Vec::new();
     let mut lines = Vec::new();
     for settings in settings {
-        let (entrance, line) = line::open(settings, leaving.clone())?;
-        entrances.push(entrance);
+        let (sender, line) = line::open(settings, leaving.clone())?;
+        senders.push(sender);
         lines.push(line);
     }
     let forwards = Forwards {
-        entrances: entrances.into(),
+        senders: senders.into(),
         tasks: TaskTracker::new(),
         leaving,
         stop: CancellationToken::new(),
@@ -62,7 +62,7 @@ pub(super) fn check(settings: &ForwardSettings) -> Result<(), SettingsError> {
 /// The running lines. Clones share them.
 #[derive(Clone)]
 pub struct Forwards {
-    entrances: Arc<[Entrance]>,
+    senders: Arc<[LineSender]>,
     tasks: TaskTracker,
     /// Cancelled when nothing more will come: a line ends when each of its requests has had one more attempt.
     leaving: CancellationToken,
@@ -104,7 +104,7 @@ impl Forwards {
     /// Whether there is no upstream.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.entrances.is_empty()
+        self.senders.is_empty()
     }
 
     /// Puts a request into every line. Never waits.
@@ -114,15 +114,15 @@ impl Forwards {
         }
         // A copy has the size that is accounted for; the buffer that the request came in may be several times as large.
         let request = Bytes::copy_from_slice(request);
-        for entrance in &*self.entrances {
-            entrance.put(signal, request.clone());
+        for sender in &*self.senders {
+            sender.put(signal, request.clone());
         }
     }
 
     /// How the lines stand, in the order of their settings.
     #[must_use]
     pub fn status(&self) -> Vec<ForwardStatus> {
-        self.entrances.iter().map(Entrance::status).collect()
+        self.senders.iter().map(LineSender::status).collect()
     }
 
     /// Gives every request that waits one more attempt and ends the lines; at the deadline the rest is lost. To be called

@@ -53,7 +53,7 @@ async fn watched_runs_have_a_limit() {
         let run_id = number.to_string().into();
         let ask = |reply| Query::Look(Look::Watch { run_id, reply });
         watching.push(
-            shards.shared.desks[0]
+            shards.shared.inboxes[0]
                 .ask(ask)
                 .await
                 .expect("there is room"),

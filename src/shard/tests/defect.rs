@@ -12,7 +12,7 @@ use crate::engine::guard::Verdict;
 use crate::engine::view::Status;
 use crate::engine::warning::{ChangeKind, Warning, WarningState};
 use crate::shard::defect::DEFECTIVE;
-use crate::shard::guard::{Spoken, Who};
+use crate::shard::guard::{GuardContext, Spoken};
 use crate::shard::{RunFilter, Shards};
 use crate::store::SavedRun;
 
@@ -56,9 +56,9 @@ async fn a_defect_ends_one_run() {
     let (raised, taken_back) = (told(ChangeKind::Raised), told(ChangeKind::Resolved));
     assert!(!raised.is_empty() && raised.is_subset(&taken_back));
     assert_eq!(shards.counters().runs_broken.value(), 1);
-    let who = Who {
+    let who = GuardContext {
         run_id: "broken",
-        ..Who::default()
+        ..GuardContext::default()
     };
     let answer = shards.message(&who, Spoken::ByUser).await;
     assert_eq!(
@@ -268,8 +268,8 @@ async fn a_quiet_run_that_cannot_be_read_is_over() {
     stop(&shards).await;
 }
 
-/// Given runs, one of them warned of, and a defect that shows when the guard is asked about them: they begin anew, which outlives a
-/// kill and a save; what was announced is over, and goes on behind that.
+/// Given runs, one of them warned of, and a defect that shows when the guard is asked about them: they begin anew, which outlives
+/// a kill and a save; what was announced is over, and goes on behind that.
 #[tokio::test(start_paused = true)]
 async fn a_defect_of_the_guard_outlives_the_process() {
     for (reports, is_killed) in [(3, true), (3, false), (1, true), (1, false)] {
@@ -281,9 +281,9 @@ async fn a_defect_of_the_guard_outlives_the_process() {
         assert_eq!(raised.is_empty(), reports == 1);
         pass(3, SECOND).await;
         DEFECTIVE.set("broken".to_owned());
-        let who = Who {
+        let who = GuardContext {
             run_id: "broken",
-            ..Who::default()
+            ..GuardContext::default()
         };
         shards.message(&who, Spoken::ByUser).await;
         DEFECTIVE.set(String::new());

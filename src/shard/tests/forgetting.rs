@@ -16,7 +16,7 @@ use crate::engine::view::Ended;
 use crate::engine::warning::WarningState;
 use crate::normalize::Report;
 use crate::shard::clock::Clock;
-use crate::shard::guard::{Told, Who};
+use crate::shard::guard::{GuardContext, Told};
 use crate::shard::inbox::Review;
 use crate::shard::{Refusal, RunFilter, Settings};
 
@@ -241,11 +241,11 @@ async fn no_swarms_are_begun_where_there_are_too_many_runs() {
     of_session.run.session_id = Some("session".into());
     submit(&shards, vec![of_session]).await;
     assert_eq!(shards.counters().lost_copies.value(), 1);
-    let who = Who {
+    let who = GuardContext {
         run_id: &hex(trace),
         worker: Some("worker"),
         session_id: Some("session"),
-        ..Who::default()
+        ..GuardContext::default()
     };
     let call = Told {
         tool: "search",

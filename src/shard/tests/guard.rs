@@ -14,7 +14,7 @@ use super::{
 use crate::engine::event::TraceId;
 use crate::engine::guard::policy::VerdictKind;
 use crate::engine::warning::Rule;
-use crate::shard::guard::{ASKS_MAX, Answer, Outcome, Spoken, Told, Who};
+use crate::shard::guard::{ASKS_MAX, Answer, GuardContext, Outcome, Spoken, Told};
 use crate::shard::inbox::Review;
 use crate::shard::worker::PENDING_WAIT;
 use crate::store::{ByHand, Options, Store};
@@ -37,9 +37,9 @@ fn clock() -> Clock {
 }
 
 pub(super) async fn ask(shards: &Shards, run_id: &str) -> Answer {
-    let who = Who {
+    let who = GuardContext {
         run_id,
-        ..Who::default()
+        ..GuardContext::default()
     };
     let call = Told {
         tool: "search",
@@ -97,11 +97,11 @@ async fn a_swarm_that_misses_a_call_is_counted() {
     };
     let policy = profile::Name::Attocode.policy();
     let shards = start_with(dir.path(), policy, small).await;
-    let who = Who {
+    let who = GuardContext {
         run_id: "asked",
         worker: Some("worker"),
         session_id: Some("session"),
-        ..Who::default()
+        ..GuardContext::default()
     };
     let call = Told {
         tool: "search",
@@ -270,9 +270,9 @@ async fn results_and_messages_are_counted() {
     let _still = still();
     let dir = tempfile::tempdir().unwrap();
     let shards = start_with(dir.path(), agentium(), one_shard()).await;
-    let who = Who {
+    let who = GuardContext {
         run_id: "r",
-        ..Who::default()
+        ..GuardContext::default()
     };
     let call = Told {
         tool: "search",
@@ -295,8 +295,8 @@ async fn results_and_messages_are_counted() {
     assert_eq!((run.tool_calls, run.model_calls), (1, 1));
 }
 
-/// Given a question that is asked while an earlier one is committed for who wants to see the run, it is answered at once, and what
-/// is shown is what is on disk: the earlier one alone.
+/// Given a question that is asked while an earlier one is committed for who wants to see the run, it is answered at once, and
+/// what is shown is what is on disk: the earlier one alone.
 #[tokio::test(start_paused = true)]
 async fn what_is_shown_is_on_disk() {
     let _still = still();

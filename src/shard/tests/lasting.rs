@@ -257,7 +257,7 @@ async fn many_senders_at_once() {
     for run_id in all {
         assert_eq!(view(&shards, &run_id).await.tool_calls, 60);
     }
-    assert_eq!(shards.shared.room.behind(), 0);
+    assert_eq!(shards.shared.backpressure.behind(), 0);
     stop(&shards).await;
 }
 

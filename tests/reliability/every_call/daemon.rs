@@ -14,16 +14,16 @@ use eddy::store::{Options, Store};
 use serde_json::Value;
 use tempfile::TempDir;
 
-use super::roads::{HOUSES, PATIENCE, eddy};
+use super::roads::{PATIENCE, TENANTS, eddy};
 use super::{Process, Road, directory, left_over, set_aside};
 
-/// The token of each house.
-const TOKENS: [&str; HOUSES.len()] = ["own", "theirs"];
+/// The token of each tenant.
+const TOKENS: [&str; TENANTS.len()] = ["own", "theirs"];
 
-/// The run that each house has.
+/// The run that each tenant has.
 const RUN: &str = "00000000000000000000000000000001";
 
-/// Calls that each house is told of in a life, half of them before the settings change. The third of the same kind raises a
+/// Calls that each tenant is told of in a life, half of them before the settings change. The third of the same kind raises a
 /// warning.
 const CALLS: u64 = 6;
 
@@ -34,7 +34,7 @@ pub(super) fn lives() -> [Road; 2] {
         configure(prepared.path(), "{}");
     }
     let mut cut_short = begin(next.path());
-    assert_eq!(cut_short.work(next.path(), "", 0), [CALLS; HOUSES.len()]);
+    assert_eq!(cut_short.work(next.path(), "", 0), [CALLS; TENANTS.len()]);
     cut_short.child.kill().expect("it runs");
     cut_short.leave();
     [
@@ -43,7 +43,7 @@ pub(super) fn lives() -> [Road; 2] {
     ]
 }
 
-/// A life behind one in which houses were told of so many calls.
+/// A life behind one in which tenants were told of so many calls.
 fn life(name: &str, prepared: TempDir, before: u64) -> Road {
     Road {
         name: name.to_owned(),
@@ -81,12 +81,12 @@ fn serving(dir: &Path) -> Command {
 
 fn configure(dir: &Path, rules: &str) {
     let [own, theirs] = TOKENS;
-    let door = format!(
+    let listener = format!(
         "{{endpoint: 127.0.0.1:0, auth: {{tokens: [{{token: {own}}}, {{token: {theirs}, tenant: one}}]}}}}"
     );
     let text = format!(
-        "receivers: {{otlp: {{protocols: {{grpc: {{endpoint: 127.0.0.1:0}}, http: {door}}}}}}}\n\
-         service: {{data_dir: data, api: {door}, shutdown_deadline: 5s}}\n\
+        "receivers: {{otlp: {{protocols: {{grpc: {{endpoint: 127.0.0.1:0}}, http: {listener}}}}}}}\n\
+         service: {{data_dir: data, api: {listener}, shutdown_deadline: 5s}}\n\
          exporters: {{file: {{path: alerts.jsonl}}}}\n\
          detectors: {{rules: {rules}}}\n"
     );
@@ -95,7 +95,7 @@ fn configure(dir: &Path, rules: &str) {
     fs::rename(fresh, dir.join("eddy.yaml")).expect("it can be renamed");
 }
 
-/// A daemon, what it has said until now, and its doors, which it says first.
+/// A daemon, what it has said until now, and its listeners, which it says first.
 struct Living {
     child: Child,
     said: Arc<Mutex<String>>,
@@ -159,10 +159,10 @@ impl Living {
         }
     }
 
-    /// What others do meanwhile: both houses are told of calls, again where one was not acknowledged and the disk takes something
-    /// again, and the settings change on the way. Answers how many calls each house has acknowledged.
-    fn work(&mut self, dir: &Path, fate: &str, before: u64) -> [u64; HOUSES.len()] {
-        let mut acknowledged = [before; HOUSES.len()];
+    /// What others do meanwhile: both tenants are told of calls, again where one was not acknowledged and the disk takes
+    /// something again, and the settings change on the way. Answers how many calls each tenant has acknowledged.
+    fn work(&mut self, dir: &Path, fate: &str, before: u64) -> [u64; TENANTS.len()] {
+        let mut acknowledged = [before; TENANTS.len()];
         let Some(otlp) = self.address("OTLP/HTTP") else {
             return acknowledged;
         };
@@ -172,9 +172,9 @@ impl Living {
                 self.signal("HUP");
                 self.until(|said| said.contains("configuration was read again"));
             }
-            for (house, acknowledged) in acknowledged.iter_mut().enumerate() {
+            for (tenant, acknowledged) in acknowledged.iter_mut().enumerate() {
                 self.until(|_| {
-                    let is_taken = tell(&otlp, house, number);
+                    let is_taken = tell(&otlp, tenant, number);
                     *acknowledged += u64::from(is_taken);
                     is_taken || fate == "full"
                 });
@@ -197,10 +197,10 @@ impl Living {
 }
 
 /// What a request is answered with, if it is.
-fn ask(address: &str, house: usize, head: &str, body: &str) -> Option<(u16, String)> {
+fn ask(address: &str, tenant: usize, head: &str, body: &str) -> Option<(u16, String)> {
     let mut socket = TcpStream::connect(address).ok()?;
     socket.set_read_timeout(Some(PATIENCE)).ok()?;
-    let (token, length) = (TOKENS[house], body.len());
+    let (token, length) = (TOKENS[tenant], body.len());
     let request = format!(
         "{head} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\nauthorization: Bearer {token}\r\n\
          content-type: application/json\r\ncontent-length: {length}\r\n\r\n{body}"
@@ -213,8 +213,8 @@ fn ask(address: &str, house: usize, head: &str, body: &str) -> Option<(u16, Stri
     Some((code, body.to_owned()))
 }
 
-/// Tells a house of a call; answers whether it was acknowledged.
-fn tell(otlp: &str, house: usize, number: u64) -> bool {
+/// Tells a tenant of a call; answers whether it was acknowledged.
+fn tell(otlp: &str, tenant: usize, number: u64) -> bool {
     let since = SystemTime::UNIX_EPOCH.elapsed().expect("after 1970");
     let start = (since.as_secs() / 3600 * 3600 + number) * 1_000_000_000;
     let attributes = [
@@ -233,7 +233,7 @@ fn tell(otlp: &str, house: usize, number: u64) -> bool {
     let body = format!(
         r#"{{"resourceSpans":[{{"scopeSpans":[{{"scope":{{"name":"test"}},"spans":[{span}]}}]}}]}}"#
     );
-    ask(otlp, house, "POST /v1/traces", &body).is_some_and(|(code, _)| code == 200)
+    ask(otlp, tenant, "POST /v1/traces", &body).is_some_and(|(code, _)| code == 200)
 }
 
 /// Given whatever became of a daemon, the next one has what was acknowledged, takes all of it again and counts it once, and goes
@@ -246,9 +246,9 @@ fn check(dir: &Path, said: &str, before: u64) {
     let mut living = begin(dir);
     let otlp = living.address("OTLP/HTTP").expect("it serves");
     let api = living.address("API").expect("it serves");
-    for (house, acknowledged) in acknowledged.into_iter().enumerate() {
+    for (tenant, acknowledged) in acknowledged.into_iter().enumerate() {
         let calls = || {
-            let (code, body) = ask(&api, house, &format!("GET /v1/runs/{RUN}"), "")?;
+            let (code, body) = ask(&api, tenant, &format!("GET /v1/runs/{RUN}"), "")?;
             let calls = || serde_json::from_str::<Value>(&body).ok()?["tool_calls"].as_u64();
             Some(if code == 404 { 0 } else { calls()? })
         };
@@ -258,7 +258,7 @@ fn check(dir: &Path, said: &str, before: u64) {
             "{found} of {acknowledged}: {said}"
         );
         for number in 1..=last + 1 {
-            assert!(tell(&otlp, house, number), "it takes calls");
+            assert!(tell(&otlp, tenant, number), "it takes calls");
         }
         assert_eq!(calls(), Some(last + 1), "each counts once: {said}");
     }
@@ -266,10 +266,10 @@ fn check(dir: &Path, said: &str, before: u64) {
     assert!(left.status.success(), "{left:?}");
     let data = dir.join("data");
     assert_eq!(delivered(dir), stored(&data));
-    for house in HOUSES {
-        let house = data.join(house);
-        assert_eq!(left_over(&house), Vec::<PathBuf>::new());
-        assert!(set_aside(&house).is_empty());
+    for tenant in TENANTS {
+        let tenant = data.join(tenant);
+        assert_eq!(left_over(&tenant), Vec::<PathBuf>::new());
+        assert!(set_aside(&tenant).is_empty());
     }
 }
 
@@ -278,12 +278,12 @@ type Alerts = BTreeSet<(String, u64)>;
 
 fn stored(data: &Path) -> Alerts {
     let mut stored = Alerts::new();
-    for house in HOUSES {
-        let store = Store::open(&data.join(house), &Options::default()).expect("it opens");
+    for tenant in TENANTS {
+        let store = Store::open(&data.join(tenant), &Options::default()).expect("it opens");
         assert_eq!(store.counters().lost_records, 0);
         let alerts = store.alerts_after(0, 1000).expect("readable");
         assert!(alerts.len() > 1, "{alerts:?}");
-        let tenant = house.rsplit('/').next().unwrap_or(house);
+        let tenant = tenant.rsplit('/').next().unwrap_or(tenant);
         stored.extend(alerts.iter().map(|alert| (tenant.to_owned(), alert.cursor)));
     }
     stored

@@ -140,7 +140,7 @@ fn copying(
     prepared: TempDir,
     (from, to): (&'static str, &'static str),
 ) -> Road {
-    let expected = worked(copied(&prepared.path().join(from).join(HOUSES[1])).path());
+    let expected = worked(copied(&prepared.path().join(from).join(TENANTS[1])).path());
     Road {
         name: name.to_owned(),
         prepared,
@@ -156,9 +156,9 @@ fn copying(
                 assert!(again.status.success(), "{again:?}");
             }
             assert!(!is_there("UNFINISHED"));
-            for house in HOUSES {
-                assert_eq!(worked(&dir.join(to).join(house)), expected);
-                assert_eq!(worked(&dir.join(from).join(house)), expected);
+            for tenant in TENANTS {
+                assert_eq!(worked(&dir.join(to).join(tenant)), expected);
+                assert_eq!(worked(&dir.join(from).join(tenant)), expected);
             }
         }),
         is_start: false,
@@ -196,13 +196,13 @@ fn entering() -> Road {
 }
 
 /// The data directory itself, and the one of a tenant in it.
-pub(super) const HOUSES: [&str; 2] = ["", "tenants/one"];
+pub(super) const TENANTS: [&str; 2] = ["", "tenants/one"];
 
 /// A directory with one of this name that has the stores of two tenants.
 fn two_houses(filled: &Path, name: &str) -> TempDir {
     let dir = directory();
-    for house in HOUSES {
-        copy(filled, &dir.path().join(name).join(house));
+    for tenant in TENANTS {
+        copy(filled, &dir.path().join(name).join(tenant));
     }
     dir
 }
@@ -279,8 +279,8 @@ fn told(store: &Store) -> BTreeSet<Text> {
     runs.collect()
 }
 
-/// What a shard does: saves what a replay tells of, commits and saves some runs, whose number is the cursor of their alert, and has
-/// the journal cut, beside a snapshot. A small journal: each store begins a file, and reuses those before.
+/// What a shard does: saves what a replay tells of, commits and saves some runs, whose number is the cursor of their alert, and
+/// has the journal cut, beside a snapshot. A small journal: each store begins a file, and reuses those before.
 fn work(dir: &Path, runs: u64, mut acknowledged: impl FnMut(u64)) {
     let store = open(dir, Some(Duration::from_millis(5)));
     let alert = store.alerts_after(0, 1).expect("readable").remove(0);

@@ -1,8 +1,8 @@
-//! The places of a door: how many connections it has at once, and who makes room where all are taken.
+//! How many connections a listener has at once, and which one is closed for another where it has as many as it may.
 //!
-//! A peer that has not begun yet may be one that only knocks. Where somebody else comes and no place is free, the peer that has
-//! been beginning for longest is closed, so that silence keeps nobody out for as long as it is let be. Connections that have begun
-//! are never closed for others; where there are no more than these, who comes waits until one ends.
+//! A peer that has connected and not said anything yet may never do so. Where another one connects and the limit is reached, the
+//! one that has been silent for longest is closed, so that silent peers keep nobody out. Connections that have begun are never
+//! closed for others; where there are only these, a new one waits until one ends.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -15,16 +15,16 @@ use tokio::net::TcpListener;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
 use tokio::time::timeout;
 
-use super::seldom::Seldom;
+use super::throttle::Throttle;
 
-/// Connections at once, of one door, where the system gives the process file descriptors enough.
+/// Connections at once, of one listener, where the system gives the process file descriptors enough.
 const CONNECTIONS_MAX: usize = 1024;
 
 /// File descriptors that are left to the store, exporters and threads.
 const FILES_KEPT: usize = 64;
 
-/// Doors that share the others.
-const DOORS: usize = 3;
+/// Listeners that share the others.
+const LISTENERS: usize = 3;
 
 /// File descriptors of a process that nobody knows more of.
 const FILES_USUAL: usize = 1024;
@@ -32,87 +32,87 @@ const FILES_USUAL: usize = 1024;
 /// How long one that is closed may take to leave until another is: it may have begun at that very moment, and stayed.
 const LEAVING_MAX: Duration = Duration::from_secs(1);
 
-/// The places of one door. Its connections hold the other ends.
+/// Counts the connections of one listener. Each of them holds a permit.
 #[derive(Debug)]
-pub struct Places {
+pub struct ConnectionLimit {
     address: Option<SocketAddr>,
     most: usize,
     free: Arc<Semaphore>,
     full: AtomicU64,
-    is_full: Seldom,
-    waiting_room: Mutex<WaitingRoom>,
+    is_full: Throttle,
+    openings: Mutex<Openings>,
 }
 
 #[derive(Debug, Default)]
-struct WaitingRoom {
+struct Openings {
     /// Those that have not begun, in the order in which they came. Who loses its sender is to leave.
-    beginning: BTreeMap<u64, oneshot::Sender<()>>,
+    silent: BTreeMap<u64, oneshot::Sender<()>>,
     /// The number of the next one.
     next: u64,
 }
 
-impl Places {
-    /// As many places as the process's limits allow.
+impl ConnectionLimit {
+    /// As many as the process's limits allow.
     pub(super) fn of(listener: &TcpListener) -> Arc<Self> {
         let limits = fs::read_to_string("/proc/self/limits").unwrap_or_default();
         Self::with(connections_max(&limits), listener.local_addr().ok())
     }
 
-    /// So many places.
+    /// So many.
     pub(super) fn with(most: usize, address: Option<SocketAddr>) -> Arc<Self> {
         Arc::new(Self {
             address,
             most,
             free: Arc::new(Semaphore::new(most)),
             full: AtomicU64::new(0),
-            is_full: Seldom::default(),
-            waiting_room: Mutex::default(),
+            is_full: Throttle::default(),
+            openings: Mutex::default(),
         })
     }
 
-    /// How many there are.
+    /// How many there may be at once.
     pub(super) fn most(&self) -> usize {
         self.most
     }
 
-    /// How many are taken: by connections, those that have not begun among them.
+    /// How many there are, those that have not begun among them.
     #[must_use]
-    pub fn taken(&self) -> usize {
+    pub fn open(&self) -> usize {
         self.most - self.free.available_permits()
     }
 
-    /// How many connections have found no place free.
+    /// How many connections came when there were as many as there may be.
     #[must_use]
     pub fn full(&self) -> u64 {
         self.full.load(Ordering::Relaxed)
     }
 
-    /// A place for one that has come. Where none is free, another is closed, or has to end, first.
-    pub(super) async fn take(&self) -> OwnedSemaphorePermit {
-        const OPEN: &str = "nobody closes the places";
-        if let Ok(place) = Arc::clone(&self.free).try_acquire_owned() {
-            return place;
+    /// A permit for one that has come. Where none is free, another connection is closed, or has to end, first.
+    pub(super) async fn admit(&self) -> OwnedSemaphorePermit {
+        const OPEN: &str = "nobody closes the semaphore";
+        if let Ok(permit) = Arc::clone(&self.free).try_acquire_owned() {
+            return permit;
         }
         self.full.fetch_add(1, Ordering::Relaxed);
         self.warn();
         loop {
-            self.waiting_room().beginning.pop_first();
-            let place = Arc::clone(&self.free).acquire_owned();
-            if let Ok(place) = timeout(LEAVING_MAX, place).await {
-                return place.expect(OPEN);
+            self.openings().silent.pop_first();
+            let permit = Arc::clone(&self.free).acquire_owned();
+            if let Ok(permit) = timeout(LEAVING_MAX, permit).await {
+                return permit.expect(OPEN);
             }
         }
     }
 
     /// Notes one that has not begun yet.
-    pub(super) fn beginning(self: &Arc<Self>) -> Beginning {
+    pub(super) fn opening(self: &Arc<Self>) -> Opening {
         let (stay, leave) = oneshot::channel();
-        let mut room = self.waiting_room();
-        let number = room.next;
-        room.next += 1;
-        room.beginning.insert(number, stay);
-        Beginning {
-            places: Arc::clone(self),
+        let mut openings = self.openings();
+        let number = openings.next;
+        openings.next += 1;
+        openings.silent.insert(number, stay);
+        Opening {
+            connections: Arc::clone(self),
             number,
             leave,
         }
@@ -125,38 +125,38 @@ impl Places {
         tracing::warn!(
             address = self.address.map(tracing::field::display),
             connections = self.most,
-            "an address has as many connections as it may; who comes now takes the place of one that has not begun, or waits"
+            "an address has as many connections as it may; a new one has one closed that has not begun, or waits"
         );
     }
 
-    fn waiting_room(&self) -> MutexGuard<'_, WaitingRoom> {
-        let room = self.waiting_room.lock();
-        room.unwrap_or_else(PoisonError::into_inner)
+    fn openings(&self) -> MutexGuard<'_, Openings> {
+        let openings = self.openings.lock();
+        openings.unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 /// One that has not begun yet. Dropped once it has.
-pub(super) struct Beginning {
-    places: Arc<Places>,
+pub(super) struct Opening {
+    connections: Arc<ConnectionLimit>,
     number: u64,
     leave: oneshot::Receiver<()>,
 }
 
-impl Beginning {
-    /// Comes when its place is wanted for another.
-    pub(super) async fn unwanted(&mut self) {
+impl Opening {
+    /// Comes when it is to be closed for another.
+    pub(super) async fn evicted(&mut self) {
         // Nothing is ever sent: the other end is dropped.
         let _ = (&mut self.leave).await;
     }
 }
 
-impl Drop for Beginning {
+impl Drop for Opening {
     fn drop(&mut self) {
-        self.places.waiting_room().beginning.remove(&self.number);
+        self.connections.openings().silent.remove(&self.number);
     }
 }
 
-/// Connections at once, of one door, under these limits (as Linux shows them): a store that has no file descriptor left can
+/// Connections at once, of one listener, under these limits (as Linux shows them): a store that has no file descriptor left can
 /// begin no file.
 fn connections_max(limits: &str) -> usize {
     let line = limits
@@ -164,14 +164,14 @@ fn connections_max(limits: &str) -> usize {
         .find_map(|line| line.strip_prefix("Max open files"));
     let files = line.and_then(|line| line.split_whitespace().next()?.parse().ok());
     let files: usize = files.unwrap_or(FILES_USUAL);
-    (files.saturating_sub(FILES_KEPT) / DOORS).clamp(1, CONNECTIONS_MAX)
+    (files.saturating_sub(FILES_KEPT) / LISTENERS).clamp(1, CONNECTIONS_MAX)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    /// Given limits, three doors together leave files for the store, also where there are few.
+    /// Given limits, three listeners together leave files for the store, also where there are few.
     #[test]
     fn connections_leave_files_for_the_store() {
         let limits = |files: &str| {

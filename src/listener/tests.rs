@@ -1,4 +1,4 @@
-//! Doors as those see them who come in: with and without certificates and tokens, and after these have changed.
+//! Listeners as those see them who come in: with and without certificates and tokens, and after these have changed.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -65,13 +65,13 @@ fn client(identity: Option<&str>) -> TlsConnector {
     TlsConnector::from(Arc::new(config))
 }
 
-/// Starts a door that says what it hears, and gives the address and the certificates behind it.
-async fn echo(lock: &Lock) -> (std::net::SocketAddr, Arc<Tls>) {
+/// Starts a listener that says what it hears, and gives the address and the certificates behind it.
+async fn echo(access: &Access) -> (std::net::SocketAddr, Arc<Tls>) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let door = Door::new(listener, lock).unwrap();
-    let address = door.address().unwrap();
-    let tls = Arc::clone(door.tls.as_ref().unwrap());
-    let (connections, _) = door.open();
+    let listener = Listener::new(listener, access).unwrap();
+    let address = listener.address().unwrap();
+    let tls = Arc::clone(listener.tls.as_ref().unwrap());
+    let (connections, _) = listener.open();
     tokio::spawn(connections.for_each_concurrent(None, |connection| async {
         let (mut read, mut write) = tokio::io::split(connection.unwrap());
         let _ = tokio::io::copy(&mut read, &mut write).await;
@@ -79,7 +79,7 @@ async fn echo(lock: &Lock) -> (std::net::SocketAddr, Arc<Tls>) {
     (address, tls)
 }
 
-/// The certificate that a client is shown, when it can talk to the door.
+/// The certificate that a client is shown, when it can talk to the listener.
 async fn shown(
     address: std::net::SocketAddr,
     identity: Option<&str>,
@@ -100,12 +100,12 @@ async fn shown(
 async fn certificates_are_renewed() {
     let dir = TempDir::new().unwrap();
     let tls = files(&dir, None);
-    let lock = Lock {
+    let access = Access {
         tls: Some(tls.clone()),
-        ..Lock::default()
+        ..Access::default()
     };
-    assert!(!lock.knows_its_guests());
-    let (address, current) = echo(&lock).await;
+    assert!(!access.authenticates());
+    let (address, current) = echo(&access).await;
     assert_eq!(shown(address, None).await.unwrap(), certificate("server"));
     install(&tls, "renewed");
     current.refresh();
@@ -123,12 +123,12 @@ async fn certificates_are_renewed() {
 #[tokio::test]
 async fn strangers_stay_outside() {
     let dir = TempDir::new().unwrap();
-    let lock = Lock {
+    let access = Access {
         tls: Some(files(&dir, Some("ca.crt"))),
-        ..Lock::default()
+        ..Access::default()
     };
-    assert!(lock.knows_its_guests());
-    let (address, _) = echo(&lock).await;
+    assert!(access.authenticates());
+    let (address, _) = echo(&access).await;
     let failed_before = failed_handshakes();
     shown(address, Some("client")).await.unwrap();
     shown(address, Some("stranger")).await.unwrap_err();
@@ -152,7 +152,7 @@ async fn silence_is_ended() {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
     let silent = TcpStream::connect(address).await.unwrap();
-    let (connections, _) = Door::from(listener).open();
+    let (connections, _) = Listener::from(listener).open();
     let mut connections = std::pin::pin!(connections);
     let mut connection = connections.next().await.unwrap().unwrap();
     let mut heard = [0; 64];
@@ -172,12 +172,12 @@ async fn silence_is_ended() {
         .expect_err("nothing has come and nothing is wrong");
 }
 
-/// A door with so many places, under this lock.
-async fn narrow(most: usize, lock: &Lock) -> Door {
+/// A listener of so many connections, which asks for this.
+async fn narrow(most: usize, access: &Access) -> Listener {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let mut door = Door::new(listener, lock).unwrap();
-    door.places = Places::with(most, None);
-    door
+    let mut listener = Listener::new(listener, access).unwrap();
+    listener.connections = ConnectionLimit::with(most, None);
+    listener
 }
 
 /// What a peer hears until its connection is closed.
@@ -188,26 +188,29 @@ async fn heard(mut peer: TcpStream) -> Vec<u8> {
     heard
 }
 
-/// Given a door whose places are held by peers that say nothing, with and without TLS, who comes and speaks is let in for the one
+/// Given a listener that is full of peers that say nothing, with and without TLS, who comes and speaks is let in for the one
 /// that has been silent for longest, and it is counted.
 #[tokio::test]
 async fn silence_keeps_nobody_out() {
     let dir = TempDir::new().unwrap();
-    let closed = Lock {
+    let closed = Access {
         tls: Some(files(&dir, None)),
-        ..Lock::default()
+        ..Access::default()
     };
-    for lock in [Lock::default(), closed] {
-        let door = narrow(2, &lock).await;
-        let (address, places) = (door.address().unwrap(), Arc::clone(door.places()));
-        let (connections, _) = door.open();
+    for access in [Access::default(), closed] {
+        let listener = narrow(2, &access).await;
+        let (address, limit) = (
+            listener.address().unwrap(),
+            Arc::clone(listener.connections()),
+        );
+        let (connections, _) = listener.open();
         tokio::spawn(connections.for_each_concurrent(None, |connection| async {
             let (mut read, mut write) = tokio::io::split(connection.unwrap());
             let _ = tokio::io::copy(&mut read, &mut write).await;
         }));
         let first = TcpStream::connect(address).await.unwrap();
         let second = TcpStream::connect(address).await.unwrap();
-        if lock.tls.is_some() {
+        if access.tls.is_some() {
             shown(address, None).await.unwrap();
         } else {
             let mut talking = TcpStream::connect(address).await.unwrap();
@@ -217,16 +220,19 @@ async fn silence_keeps_nobody_out() {
         assert_eq!(heard(first).await, b"");
         let nothing = second.try_read(&mut [0; 1]).unwrap_err();
         assert_eq!(nothing.kind(), io::ErrorKind::WouldBlock);
-        assert_eq!(places.full(), 1);
+        assert_eq!(limit.full(), 1);
     }
 }
 
-/// Given a door whose places are held by connections that have begun, none of them is closed: who comes waits for one to end.
+/// Given a listener that is full of connections that have begun, none of them is closed: who comes waits for one to end.
 #[tokio::test]
 async fn who_has_begun_keeps_its_place() {
-    let door = narrow(1, &Lock::default()).await;
-    let (address, places) = (door.address().unwrap(), Arc::clone(door.places()));
-    let (connections, _) = door.open();
+    let listener = narrow(1, &Access::default()).await;
+    let (address, limit) = (
+        listener.address().unwrap(),
+        Arc::clone(listener.connections()),
+    );
+    let (connections, _) = listener.open();
     let mut connections = std::pin::pin!(connections);
     let mut one = TcpStream::connect(address).await.unwrap();
     one.write_all(&[b'x'; 24]).await.unwrap();
@@ -235,13 +241,13 @@ async fn who_has_begun_keeps_its_place() {
     let _other = TcpStream::connect(address).await.unwrap();
     let waiting = tokio::time::timeout(Duration::from_millis(1500), connections.next());
     assert!(waiting.await.is_err(), "there is no place");
-    assert_eq!((places.full(), places.taken()), (1, 1));
+    assert_eq!((limit.full(), limit.open()), (1, 1));
     one.write_all(b"y").await.unwrap();
     first.read_exact(&mut [0; 1]).await.unwrap();
     drop(first);
     let second = connections.next().await.unwrap();
     assert!(second.is_ok());
-    assert_eq!((places.full(), places.taken()), (1, 1));
+    assert_eq!((limit.full(), limit.open()), (1, 1));
 }
 
 fn headers(authorization: &[u8]) -> HeaderMap {
@@ -393,11 +399,11 @@ fn faults_are_named() {
         let dir = TempDir::new().unwrap();
         let mut tls = files(&dir, Some("ca.crt"));
         change(&mut tls);
-        let lock = Lock {
+        let access = Access {
             tls: Some(tls),
             tokens: Vec::new(),
         };
-        let faults = lock.faults();
+        let faults = access.faults();
         let [fault] = &faults[..] else {
             panic!("{faults:?}");
         };

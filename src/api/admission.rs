@@ -2,13 +2,13 @@
 //!
 //! A question costs some 10 KiB from the moment its headers have come until its answer has been taken, and a page of runs up to
 //! some mebibytes. HTTP/2 lets a peer begin hundreds of questions on each connection and take none of the answers, which
-//! would be gibibytes. So there are only so many places for questions, and few for pages; who finds none is told to come again.
-//! A question must arrive in time, or it gives its place back. An answer keeps its place until the last of it is given to the
+//! would be gibibytes. So only so many questions, and few pages, may be under way; one more is told to come again.
+//! A question must arrive in time, or it gives its permit back. An answer keeps its permit until the last of it is given to the
 //! connection, which takes it in small pieces, as its client does.
 //!
-//! Streams have places of their own ([`Settings::streams_max`]) once they have begun. What has arrived of questions that are not
-//! all there is bounded, too ([`Settings::arriving_bytes_max`]); of a session of the guard each question counts by itself. Whether
-//! Eddy is alive and ready is told in any case; over gRPC, which anybody may ask, too, there are other places for that.
+//! Streams have permits of their own ([`Settings::streams_max`]) once they have begun. What has arrived of questions that are not
+//! all there is bounded, too ([`Settings::arriving_bytes_max`]); of a session of the guard each question counts by itself.
+//! Whether Eddy is alive and ready is told in any case; over gRPC, which anybody may ask, too, there are other permits for that.
 
 use std::pin::Pin;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -29,12 +29,12 @@ use tokio::time::Sleep;
 
 use super::Settings;
 use super::error::{busy, failure};
-use crate::door::{Peer, Soon, is_grpc};
+use crate::listener::{Peer, Soon, is_grpc};
 
 /// What is answered however many ask.
 const ALWAYS: [&str; 2] = ["/healthz", "/readyz"];
 
-/// What anybody may ask and watch over gRPC: from places of their own, so that nobody without a token takes those of others.
+/// What anybody may ask and watch over gRPC: with permits of their own, so that nobody without a token takes those of others.
 const CHECK: &str = "/grpc.health.v1.Health/Check";
 const WATCH: &str = "/grpc.health.v1.Health/Watch";
 
@@ -59,15 +59,15 @@ pub(super) const STREAMS: [&str; 4] = [
 /// The piece in which an answer is given to its connection, in bytes: what HTTP/2 sends in a frame.
 const PIECE: usize = 16 << 10;
 
-/// What somebody is told for whom there is no place.
-const NO_PLACE: &str = "too many questions are under way; try again";
+/// What a question is told for which there is no permit.
+const NO_PERMIT: &str = "too many questions are under way; try again";
 
 /// What somebody is told whose question is too much beside others that arrive.
 const MUCH_ARRIVES: &str = "too much of other questions is arriving; try again";
 
-/// The places of an address. Clones share them.
+/// Admits the questions of an address. Clones share the permits.
 #[derive(Clone)]
-pub(super) struct Places {
+pub(super) struct Admission {
     questions: Arc<Semaphore>,
     pages: Arc<Semaphore>,
     checks: Arc<Semaphore>,
@@ -79,10 +79,10 @@ pub(super) struct Places {
     arrival_max: Duration,
 }
 
-/// What a question holds until its answer has been taken: its own place, and one of those for pages.
-type Place = (OwnedSemaphorePermit, Option<OwnedSemaphorePermit>);
+/// What a question holds until its answer has been taken: its own permit, and one of those for pages.
+type Permit = (OwnedSemaphorePermit, Option<OwnedSemaphorePermit>);
 
-impl Places {
+impl Admission {
     pub(super) fn new(settings: &Settings) -> Self {
         Self {
             questions: Arc::new(Semaphore::new(settings.questions_max)),
@@ -96,11 +96,11 @@ impl Places {
         }
     }
 
-    /// Lets a question through where there is a place for it.
+    /// Lets a question through where there is a permit for it.
     pub(super) fn around(self, routes: Router) -> Router {
         routes.layer(from_fn(move |request: Request, next: Next| {
-            let places = self.clone();
-            async move { places.answer(request, next).await }
+            let admission = self.clone();
+            async move { admission.answer(request, next).await }
         }))
     }
 
@@ -116,8 +116,8 @@ impl Places {
         if ALWAYS.contains(&path) {
             return next.run(request).await;
         }
-        let Some(place) = self.place(path) else {
-            return no_place(&request);
+        let Some(permit) = self.permit(path) else {
+            return no_permit(&request);
         };
         let (is_session, is_health) = (path == SESSION, [CHECK, WATCH].contains(&path));
         let request = request.map(|body| {
@@ -136,13 +136,13 @@ impl Places {
             Body::new(Answer {
                 body,
                 rest: Bytes::new(),
-                _place: place,
+                _permit: permit,
             })
         })
     }
 
-    fn place(&self, path: &str) -> Option<Place> {
-        let take = |places: &Arc<Semaphore>| Arc::clone(places).try_acquire_owned().ok();
+    fn permit(&self, path: &str) -> Option<Permit> {
+        let take = |admission: &Arc<Semaphore>| Arc::clone(admission).try_acquire_owned().ok();
         Some(match path {
             CHECK => (take(&self.checks)?, None),
             WATCH => (take(&self.watches)?, None),
@@ -152,11 +152,11 @@ impl Places {
     }
 }
 
-fn no_place(request: &Request) -> Response {
+fn no_permit(request: &Request) -> Response {
     if is_grpc(request) {
-        return busy(NO_PLACE).into_http();
+        return busy(NO_PERMIT).into_http();
     }
-    failure(StatusCode::SERVICE_UNAVAILABLE, NO_PLACE)
+    failure(StatusCode::SERVICE_UNAVAILABLE, NO_PERMIT)
 }
 
 /// Is filled when all of a question has come, and held until it is answered.
@@ -180,14 +180,14 @@ struct Arriving {
 }
 
 impl Arriving {
-    fn new(body: Body, places: &Places, is_session: bool) -> Self {
+    fn new(body: Body, admission: &Admission, is_session: bool) -> Self {
         Self {
             body,
             messages: is_session.then(Messages::default),
             held: 0,
-            all: Arc::clone(&places.arriving),
-            all_max: places.arriving_bytes_max,
-            time_max: places.arrival_max,
+            all: Arc::clone(&admission.arriving),
+            all_max: admission.arriving_bytes_max,
+            time_max: admission.arrival_max,
             over: None,
             heard: None,
         }
@@ -306,12 +306,12 @@ impl http_body::Body for Arriving {
     }
 }
 
-/// The body of an answer, in small pieces. Dropped, it gives its place back.
+/// The body of an answer, in small pieces. Dropped, it gives its permit back.
 struct Answer {
     body: Body,
     /// What is left of the piece that was cut.
     rest: Bytes,
-    _place: Place,
+    _permit: Permit,
 }
 
 impl http_body::Body for Answer {
@@ -361,7 +361,7 @@ mod tests {
 
     const PAGE_BYTES: usize = 100_000;
 
-    /// Some questions with two places, one of them for pages.
+    /// Some questions with two permits, one of them for pages.
     fn routes() -> Router {
         let routes = Router::new()
             .route("/v1/runs", get(|| async { vec![b'x'; PAGE_BYTES] }))
@@ -372,7 +372,7 @@ mod tests {
             pages_max: 1,
             ..Settings::default()
         };
-        Places::new(&settings).around(routes)
+        Admission::new(&settings).around(routes)
     }
 
     async fn ask(routes: &Router, path: &str, body: Body) -> Response {
@@ -390,10 +390,10 @@ mod tests {
         ask(routes, path, Body::empty()).await.status().as_u16()
     }
 
-    /// Given an answer that nobody takes, its place is not free, and it is given out in small pieces; once it has been taken,
-    /// or nobody waits for it any more, the place is free.
+    /// Given an answer that nobody takes, its permit is not free, and it is given out in small pieces; once it has been taken,
+    /// or nobody waits for it any more, the permit is free.
     #[tokio::test]
-    async fn answers_hold_their_place_until_they_are_taken() {
+    async fn answers_hold_their_permit_until_they_are_taken() {
         let routes = routes();
         let page = ask(&routes, "/v1/runs", Body::empty()).await;
         assert_eq!(page.headers()["content-length"], "100000");
@@ -415,7 +415,7 @@ mod tests {
         assert_eq!(status(&routes, "/v1/runs").await, 200);
     }
 
-    /// Given questions that do not arrive, they hold their places for a time and no longer.
+    /// Given questions that do not arrive, they hold their permits for a time and no longer.
     #[tokio::test(start_paused = true)]
     async fn questions_must_arrive_in_time() {
         let routes = routes();
@@ -450,34 +450,34 @@ mod tests {
         }
     }
 
-    /// Given more of questions than may arrive at a time, one is refused, and what was held is given back; given a session, it may
-    /// be quiet between two questions and not within one.
+    /// Given more of questions than may arrive at a time, one is refused, and what was held is given back; given a session, it
+    /// may be quiet between two questions and not within one.
     #[tokio::test(start_paused = true)]
     async fn what_arrives_is_bounded() {
         let settings = Settings {
             arriving_bytes_max: 100,
             ..Settings::default()
         };
-        let places = Places::new(&settings);
+        let admission = Admission::new(&settings);
         let arriving = |parts: &[&'static [u8]], is_session| {
             let parts: Vec<_> = parts
                 .iter()
                 .map(|part| Ok::<_, BoxError>(Bytes::from_static(part)))
                 .collect();
             let parts = futures_util::stream::iter(parts).chain(futures_util::stream::pending());
-            Arriving::new(Body::from_stream(parts), &places, is_session)
+            Arriving::new(Body::from_stream(parts), &admission, is_session)
         };
         let mut first = arriving(&[&[1; 60]], false);
         assert!(first.frame().await.expect("a frame").is_ok());
         let mut second = arriving(&[&[1; 60]], false);
         assert!(second.frame().await.expect("a frame").is_err());
         drop((first, second));
-        assert_eq!(places.arriving.load(Ordering::Relaxed), 0);
+        assert_eq!(admission.arriving.load(Ordering::Relaxed), 0);
 
         let mut session = arriving(&[&[0, 0, 0, 0, 90], &[1; 90], &[0, 0]], true);
         for held in [5, 0, 2] {
             assert!(session.frame().await.expect("a frame").is_ok());
-            assert_eq!(places.arriving.load(Ordering::Relaxed), held);
+            assert_eq!(admission.arriving.load(Ordering::Relaxed), held);
         }
         let over = tokio::time::timeout(settings.arrival_max * 2, session.frame()).await;
         assert!(over.expect("in time").expect("an end").is_err());

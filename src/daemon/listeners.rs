@@ -7,64 +7,64 @@ use tokio::net::TcpListener;
 
 use super::StartError;
 use crate::config::Settings;
-use crate::door::{Door, Lock, Places};
+use crate::listener::{Access, ConnectionLimit, Listener};
 
 /// The addresses, taken.
-pub(super) struct Doors {
-    pub(super) grpc: Door,
+pub(super) struct Listeners {
+    pub(super) grpc: Listener,
     /// Nobody's, where it is switched off.
-    pub(super) http: Option<Door>,
-    pub(super) api: Door,
+    pub(super) http: Option<Listener>,
+    pub(super) api: Listener,
 }
 
-impl Doors {
+impl Listeners {
     pub(super) async fn open(settings: &Settings) -> Result<Self, StartError> {
-        let grpc = Place {
+        let grpc = Endpoint {
             what: "OTLP/gRPC",
             flag: "--otlp-grpc",
             key: "receivers.otlp.protocols.grpc",
         };
-        let http = Place {
+        let http = Endpoint {
             what: "OTLP/HTTP",
             flag: "--otlp-http",
             key: "receivers.otlp.protocols.http",
         };
-        let api = Place {
+        let api = Endpoint {
             what: "the API",
             flag: "--api",
             key: "service.api",
         };
         Ok(Self {
             grpc: grpc
-                .door(settings.otlp_grpc, &settings.otlp_grpc_lock)
+                .listen(settings.otlp_grpc, &settings.otlp_grpc_access)
                 .await?,
             http: match settings.otlp_http {
-                Some(address) => Some(http.door(address, &settings.otlp_http_lock).await?),
+                Some(address) => Some(http.listen(address, &settings.otlp_http_access).await?),
                 None => None,
             },
-            api: api.door(settings.api, &settings.api_lock).await?,
+            api: api.listen(settings.api, &settings.api_access).await?,
         })
     }
 
     /// The address of the API as commands on this machine take it.
     pub(super) fn commands_api(&self, settings: &Settings) -> String {
         let address = reachable(self.api.address().unwrap_or(settings.api));
-        match settings.api_lock.tls {
+        match settings.api_access.tls {
             Some(_) => format!("https://{address}"),
             None => address.to_string(),
         }
     }
 
-    /// The addresses by the names that metrics have for them, and the places there.
-    pub(super) fn places(&self) -> Vec<(&'static str, Arc<Places>)> {
-        let doors = [
+    /// The addresses by the names that metrics have for them, and their connections.
+    pub(super) fn connections(&self) -> Vec<(&'static str, Arc<ConnectionLimit>)> {
+        let listeners = [
             ("otlp_grpc", Some(&self.grpc)),
             ("otlp_http", self.http.as_ref()),
             ("api", Some(&self.api)),
         ];
-        let doors = doors.into_iter();
-        doors
-            .filter_map(|(name, door)| Some((name, Arc::clone(door?.places()))))
+        let listeners = listeners.into_iter();
+        listeners
+            .filter_map(|(name, listener)| Some((name, Arc::clone(listener?.connections()))))
             .collect()
     }
 }
@@ -79,14 +79,14 @@ pub(crate) fn reachable(address: SocketAddr) -> SocketAddr {
 }
 
 /// What is served at an address, and how the configuration calls it.
-struct Place {
+struct Endpoint {
     what: &'static str,
     flag: &'static str,
     key: &'static str,
 }
 
-impl Place {
-    async fn door(&self, address: SocketAddr, lock: &Lock) -> Result<Door, StartError> {
+impl Endpoint {
+    async fn listen(&self, address: SocketAddr, access: &Access) -> Result<Listener, StartError> {
         let Self { what, flag, key } = *self;
         let listener = TcpListener::bind(address).await;
         let listener = listener.map_err(|source| StartError::Listen {
@@ -96,9 +96,9 @@ impl Place {
             key,
             source,
         })?;
-        if !lock.tokens.is_empty() && lock.tls.is_none() && !address.ip().is_loopback() {
+        if !access.tokens.is_empty() && access.tls.is_none() && !address.ip().is_loopback() {
             tracing::warn!(%address, "tokens for {what} travel without encryption; `{key}.tls` sets certificates");
         }
-        Door::new(listener, lock).map_err(|fault| StartError::Lock { key, fault })
+        Listener::new(listener, access).map_err(|fault| StartError::Access { key, fault })
     }
 }

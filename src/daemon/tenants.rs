@@ -1,8 +1,8 @@
-//! The tenants' houses: a store, shards and exporters for each, so that nothing of one can be reached from another.
+//! What runs for each tenant: a store, shards and exporters, so that nothing of one tenant can be reached from another.
 //!
-//! A house whose store fails is emptied and furnished anew ([`House::keep`]), while the doors stay open: senders are told to
-//! try again, liveness holds, readiness says why not. So a disk that is full, broken or read-only for a while is the same as
-//! a crash, which is what the journal is for.
+//! Where a store fails, all that runs over it is ended and started anew ([`TenantServices::supervise`]), while the listeners stay
+//! open: senders are told to try again, liveness holds, readiness says why not. So a disk that is full, broken or read-only for a
+//! while is the same as a crash, which is what the journal is for.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -14,17 +14,17 @@ use tokio_util::sync::CancellationToken;
 
 use super::{StartError, memory};
 use crate::config::{self, Settings};
-use crate::door::Tenant;
 use crate::engine::policy::Policy;
 use crate::export::{self, ExporterSettings, Exporters};
-use crate::shard::{self, Seat, Shards};
+use crate::listener::Tenant;
+use crate::shard::{self, Shards, TenantShards};
 use crate::store::{self, Durability, Store, StoreError};
 use crate::telemetry::Counter;
 
 /// The directory, within the data directory, that has one for each tenant with a name.
 pub const TENANTS: &str = "tenants";
 
-/// How often a house is looked at.
+/// How often it is seen whether a tenant's store is well.
 const WATCH_EVERY: Duration = Duration::from_millis(200);
 
 /// How long to wait before a store that could not be opened is opened again.
@@ -36,11 +36,11 @@ const RESERVE_BYTES: u64 = 8 << 20;
 /// Least memory that a store keeps its newest pages in.
 const CACHE_BYTES_MIN: u64 = 4 << 20;
 
-/// Where the data of one tenant is at home. Clones share it.
+/// What runs for one tenant. Clones share it.
 #[derive(Clone)]
-pub struct House {
+pub struct TenantServices {
     tenant: Tenant,
-    seat: Seat,
+    shards: TenantShards,
     /// None while there are no shards.
     exporters: Arc<Mutex<Option<Exporters>>>,
     plan: Arc<Plan>,
@@ -50,7 +50,7 @@ pub struct House {
     reopened: Arc<Counter>,
 }
 
-/// What a house is made of.
+/// From what it is started, at first and after a failure.
 struct Plan {
     tenant: Tenant,
     dir: PathBuf,
@@ -61,11 +61,11 @@ struct Plan {
     policy: Mutex<Arc<Policy>>,
 }
 
-impl House {
-    /// Where its shards are found.
+impl TenantServices {
+    /// Its shards, also where there are none just now.
     #[must_use]
-    pub fn seat(&self) -> &Seat {
-        &self.seat
+    pub fn shards(&self) -> &TenantShards {
+        &self.shards
     }
 
     /// Whose it is.
@@ -84,7 +84,7 @@ impl House {
     /// has been opened anew, with this policy.
     pub(super) async fn set_policy(&self, policy: &Arc<Policy>) {
         self.plan.current_policy().clone_from(policy);
-        let Ok(shards) = self.seat.shards() else {
+        let Ok(shards) = self.shards.current() else {
             return;
         };
         if let Err(error) = shards.set_policy(policy).await {
@@ -107,24 +107,24 @@ impl House {
         exporters.unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Minds the house for ever: where its store has failed, everything over it is given up, as if the process had been
+    /// Supervises it for ever: where its store has failed, everything over it is given up, as if the process had been
     /// killed, and begun anew as soon as the store can be opened. What was acknowledged is in the journal; what was not,
     /// senders send again.
-    pub(super) async fn keep(self) {
+    pub(super) async fn supervise(self) {
         let mut last = String::new();
         let mut had_store = self.had_store;
         loop {
             tokio::time::sleep(WATCH_EVERY).await;
-            match self.seat.shards() {
+            match self.shards.current() {
                 Ok(shards) if is_well(&shards).await => continue,
                 Ok(shards) => self.give_up(shards).await,
                 Err(_) => {}
             }
-            match self.plan.furnish_again(had_store).await {
+            match self.plan.start_again(had_store).await {
                 Ok((shards, exporters)) => {
                     had_store = true;
                     *self.current_exporters() = Some(exporters);
-                    self.seat.put(shards.clone());
+                    self.shards.set(shards.clone());
                     self.catch_up(&shards).await;
                     self.reopened.add(1);
                     last.clear();
@@ -172,7 +172,7 @@ impl House {
             why,
             "the store is given up and opened anew"
         );
-        self.seat.vacate(&without_paths(&why, &self.plan.dir));
+        self.shards.abandon(&without_paths(&why, &self.plan.dir));
         drop(shards);
         let exporters = self.current_exporters().take();
         if let Some(exporters) = exporters {
@@ -200,36 +200,38 @@ async fn is_well(shards: &Shards) -> bool {
     shards.is_ready() && looked.await.unwrap_or(true)
 }
 
-/// A house for each tenant that a token names, and for the default one, which comes first: its directory holds the others.
+/// Starts each tenant that a token names, and the default one, which comes first: its directory holds the others.
 pub(super) async fn open(
     settings: &Settings,
     api: &str,
     memory_limit: Option<u64>,
-) -> Result<BTreeMap<Tenant, House>, StartError> {
-    let locks = [
-        &settings.otlp_grpc_lock,
-        &settings.otlp_http_lock,
-        &settings.api_lock,
+) -> Result<BTreeMap<Tenant, TenantServices>, StartError> {
+    let accesses = [
+        &settings.otlp_grpc_access,
+        &settings.otlp_http_access,
+        &settings.api_access,
     ];
-    let credentials = locks.iter().flat_map(|lock| &lock.tokens);
+    let credentials = accesses.iter().flat_map(|access| &access.tokens);
     let mut tenants: BTreeSet<Tenant> = credentials.map(|one| one.tenant.clone()).collect();
     tenants.insert(Tenant::default());
-    let mut houses = BTreeMap::new();
+    let mut services = BTreeMap::new();
     for tenant in &tenants {
         let mut plan = Plan::of(settings, tenant, tenants.len(), memory_limit);
         for exporter in &mut plan.exporters {
             api.clone_into(&mut exporter.api);
         }
-        houses.insert(tenant.clone(), plan.open().await?);
+        services.insert(tenant.clone(), plan.open().await?);
     }
-    Ok(houses)
+    Ok(services)
 }
 
-/// Where each tenant's shards are found.
-pub(super) fn seats(houses: &BTreeMap<Tenant, House>) -> BTreeMap<Tenant, Seat> {
-    let seats = houses.iter();
-    seats
-        .map(|(tenant, house)| (tenant.clone(), house.seat.clone()))
+/// Each tenant's shards.
+pub(super) fn shards_of(
+    services: &BTreeMap<Tenant, TenantServices>,
+) -> BTreeMap<Tenant, TenantShards> {
+    let services = services.iter();
+    services
+        .map(|(tenant, services)| (tenant.clone(), services.shards.clone()))
         .collect()
 }
 
@@ -264,22 +266,22 @@ impl Plan {
         }
     }
 
-    /// The house, without shards where only the disk is in the way.
-    async fn open(self) -> Result<House, StartError> {
-        let (seat, exporters) = match self.furnish().await {
+    /// Starts it, without shards where only the disk is in the way.
+    async fn open(self) -> Result<TenantServices, StartError> {
+        let (shards, exporters) = match self.start().await {
             Ok((shards, exporters)) => (shards.into(), Some(exporters)),
             Err(StartError::Store(error) | StartError::Shards(shard::StartError::Store(error)))
                 if error.is_disk_trouble() =>
             {
                 tracing::error!(%error, "started without a store; it is opened as soon as its disk is well");
                 let why = without_paths(&error.to_string(), &self.dir);
-                (Seat::vacant(&why), None)
+                (TenantShards::unavailable(&why), None)
             }
             Err(error) => return Err(error),
         };
-        Ok(House {
+        Ok(TenantServices {
             tenant: self.tenant.clone(),
-            seat,
+            shards,
             exporters: Arc::new(Mutex::new(exporters)),
             had_store: Store::is_in(&self.dir),
             plan: Arc::new(self),
@@ -288,28 +290,28 @@ impl Plan {
     }
 
     /// Where there was a store it is waited for: its disk may not be mounted just now, and in a new one nothing would be found.
-    async fn furnish_again(&self, had_store: bool) -> Result<(Shards, Exporters), StartError> {
+    async fn start_again(&self, had_store: bool) -> Result<(Shards, Exporters), StartError> {
         if had_store && !Store::is_in(&self.dir) {
             return Err(StartError::Opening {
                 dir: self.dir.clone(),
                 problem: "it is not there any more; is the disk mounted?".to_owned(),
             });
         }
-        self.furnish().await
+        self.start().await
     }
 
-    async fn furnish(&self) -> Result<(Shards, Exporters), StartError> {
-        match self.furnish_once().await {
+    async fn start(&self) -> Result<(Shards, Exporters), StartError> {
+        match self.start_once().await {
             // It was found while the store was read, and the next opening mends it.
             Err(
                 StartError::Store(StoreError::Damaged { .. })
                 | StartError::Shards(shard::StartError::Store(StoreError::Damaged { .. })),
-            ) => self.furnish_once().await,
-            furnished => furnished,
+            ) => self.start_once().await,
+            started => started,
         }
     }
 
-    async fn furnish_once(&self) -> Result<(Shards, Exporters), StartError> {
+    async fn start_once(&self) -> Result<(Shards, Exporters), StartError> {
         let store = self.open_store().await?;
         let policy = self.current_policy().clone();
         let shards = Shards::start(store.clone(), policy, self.shards.clone()).await?;

@@ -10,28 +10,28 @@ use crate::telemetry::Counter;
 
 /// A place for shards. Clones share it.
 #[derive(Clone)]
-pub struct Seat(Arc<Place>);
+pub struct TenantShards(Arc<Inner>);
 
-struct Place {
+struct Inner {
     shards: Mutex<Result<Shards, Arc<str>>>,
     unasked: Counter,
 }
 
-impl From<Shards> for Seat {
+impl From<Shards> for TenantShards {
     fn from(shards: Shards) -> Self {
         Self::with(Ok(shards))
     }
 }
 
-impl Seat {
+impl TenantShards {
     /// A place without shards, and why.
     #[must_use]
-    pub fn vacant(why: &str) -> Self {
+    pub fn unavailable(why: &str) -> Self {
         Self::with(Err(why.into()))
     }
 
     fn with(shards: Result<Shards, Arc<str>>) -> Self {
-        Self(Arc::new(Place {
+        Self(Arc::new(Inner {
             shards: Mutex::new(shards),
             unasked: Counter::default(),
         }))
@@ -40,20 +40,20 @@ impl Seat {
     /// The shards, or why there are none.
     ///
     /// # Errors
-    /// The reason given to [`Seat::vacate`].
-    pub fn shards(&self) -> Result<Shards, Arc<str>> {
-        self.current().clone()
+    /// The reason given to [`TenantShards::abandon`].
+    pub fn current(&self) -> Result<Shards, Arc<str>> {
+        self.lock().clone()
     }
 
     /// Puts shards here.
-    pub fn put(&self, shards: Shards) {
-        *self.current() = Ok(shards);
+    pub fn set(&self, shards: Shards) {
+        *self.lock() = Ok(shards);
     }
 
     /// Takes the shards away and ends what goes on with them: their tasks, the tails of their alerts. Those that are in
     /// the middle of something let go of the store when they come to it.
-    pub fn vacate(&self, why: &str) {
-        let before = std::mem::replace(&mut *self.current(), Err(why.into()));
+    pub fn abandon(&self, why: &str) {
+        let before = std::mem::replace(&mut *self.lock(), Err(why.into()));
         if let Ok(shards) = before {
             shards.abandon();
         }
@@ -62,7 +62,7 @@ impl Seat {
     /// Why reports are not taken at present; nothing where they are.
     #[must_use]
     pub fn not_ready(&self) -> Option<Arc<str>> {
-        match &*self.current() {
+        match &*self.lock() {
             Ok(shards) if shards.is_ready() => None,
             Ok(_) => Some("a shard takes no reports: it is stopping, or a write failed".into()),
             Err(why) => Some(Arc::clone(why)),
@@ -75,7 +75,7 @@ impl Seat {
         &self.0.unasked
     }
 
-    fn current(&self) -> MutexGuard<'_, Result<Shards, Arc<str>>> {
+    fn lock(&self) -> MutexGuard<'_, Result<Shards, Arc<str>>> {
         let shards = self.0.shards.lock();
         shards.unwrap_or_else(PoisonError::into_inner)
     }

@@ -14,7 +14,7 @@ use rustls::{CertificateError, RootCertStore, ServerConfig, SupportedProtocolVer
 use tokio::time::Instant;
 
 use super::pem::{NOT_ITS_KEY, certificates_in, key_in};
-use super::seldom::Seldom;
+use super::throttle::Throttle;
 use super::{Fault, file};
 
 /// Protocols offered in the handshake: HTTP/2 for gRPC and those who can, HTTP/1.1 for the others.
@@ -26,10 +26,10 @@ const NOTICE: Duration = Duration::from_secs(14 * 24 * 60 * 60);
 /// How often the dates of certificates are looked at that stay as they are.
 const LOOK_AGAIN: Duration = Duration::from_secs(24 * 60 * 60);
 
-/// Where the certificates of a door are, all in PEM.
+/// Where the certificates of a listener are, all in PEM.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TlsFiles {
-    /// The door's certificate, followed by those that lead to its authority.
+    /// The listener's certificate, followed by those that lead to its authority.
     pub cert_file: PathBuf,
     /// The certificate's private key.
     pub key_file: PathBuf,
@@ -62,7 +62,7 @@ pub(super) struct Tls {
     current: Mutex<(Contents, Arc<ServerConfig>)>,
     /// When the dates of these were looked at.
     looked: Mutex<Instant>,
-    trouble: Seldom,
+    trouble: Throttle,
 }
 
 impl fmt::Debug for Tls {
@@ -81,7 +81,7 @@ impl Tls {
             files: files.clone(),
             current: Mutex::new((contents, config)),
             looked: Mutex::new(Instant::now()),
-            trouble: Seldom::default(),
+            trouble: Throttle::default(),
         })
     }
 

@@ -1,32 +1,32 @@
-//! The addresses that others reach: who may come in, over what, and how many at a time.
+//! The addresses that others reach: who may connect, over what, and how many at a time.
 //!
-//! A [`Door`] is a listening socket with its lock. Connections come in one by one (`connection`): each takes a place (`places`),
-//! has to begin in time, goes through TLS where certificates are set (`tls`), and is read from while there is room (`peer`). Every
-//! request then shows its token where tokens are set (`token`); the token also says which [`Tenant`] the request belongs to.
-//! Certificates and tokens are read again when their files change (`watch`), so that they can be renewed under a running daemon;
-//! what cannot be used leaves the old in place.
+//! A [`Listener`] is a listening socket, and who may connect to it ([`Access`]). Connections are accepted one by one
+//! (`connection`): each is counted (`connection_limit`), has to begin in time, goes through TLS where certificates are set
+//! (`tls`), and is read from while there is room (`peer`). Every request then shows its token where tokens are set (`token`); the
+//! token also says which [`Tenant`] the request belongs to. Certificates and tokens are read again when their files change
+//! (`watch`), so that they can be renewed under a running daemon; what cannot be used leaves the old in place.
 //!
-//! The three addresses (OTLP over gRPC, OTLP over HTTP, the API) are doors of the same kind. How a refusal looks is each
+//! The three addresses (OTLP over gRPC, OTLP over HTTP, the API) are listeners of the same kind. How a refusal looks is each
 //! one's own affair.
 
 mod connection;
+mod connection_limit;
 mod discard;
 mod file;
 mod peer;
 mod pem;
-mod places;
-mod seldom;
 #[cfg(test)]
 mod tests;
+mod throttle;
 mod tls;
 mod token;
 
 pub use connection::{Connection, failed_handshakes};
+pub use connection_limit::ConnectionLimit;
 pub use discard::discard;
 pub use file::warn_if_public;
 pub use peer::{Peer, Soon};
 pub(crate) use pem::{NOT_ITS_KEY, certificates_in, key_in};
-pub use places::Places;
 pub use tls::{TlsFiles, TlsVersion};
 pub use token::{Credential, Tenant, Token, Tokens, UNAUTHENTICATED};
 
@@ -52,31 +52,31 @@ pub fn is_grpc<B>(request: &Request<B>) -> bool {
 /// How often the files of certificates and tokens are looked at.
 const LOOK_EVERY: Duration = Duration::from_secs(10);
 
-/// What a door asks of those who come in. The default asks nothing.
+/// What a listener asks of clients. The default asks nothing.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Lock {
+pub struct Access {
     /// Where the certificates are; without, connections are not encrypted.
     pub tls: Option<TlsFiles>,
     /// Any one of these lets a request in; without, requests need none.
     pub tokens: Vec<Credential>,
 }
 
-impl Lock {
-    /// Whether strangers are kept out: by a token, or by a certificate that the client must have.
+impl Access {
+    /// Whether clients have to say who they are, by a token or a certificate.
     #[must_use]
-    pub fn knows_its_guests(&self) -> bool {
-        self.asks_for_token() || self.asks_for_certificate()
+    pub fn authenticates(&self) -> bool {
+        self.requires_token() || self.requires_certificate()
     }
 
     /// Whether a request must show a token.
     #[must_use]
-    pub fn asks_for_token(&self) -> bool {
+    pub fn requires_token(&self) -> bool {
         !self.tokens.is_empty()
     }
 
     /// Whether a client must show a certificate.
     #[must_use]
-    pub fn asks_for_certificate(&self) -> bool {
+    pub fn requires_certificate(&self) -> bool {
         let tls = self.tls.as_ref();
         tls.is_some_and(|tls| tls.client_ca_file.is_some())
     }
@@ -108,26 +108,31 @@ impl Fault {
     }
 }
 
-/// A listening socket and what it asks of those who come in.
+/// A listening socket, and what it asks of clients.
 #[derive(Debug)]
-pub struct Door {
-    listener: TcpListener,
-    places: Arc<Places>,
+pub struct Listener {
+    socket: TcpListener,
+    connections: Arc<ConnectionLimit>,
     tls: Option<Arc<Tls>>,
     tokens: Tokens,
 }
 
-impl Door {
-    /// A door with a lock.
+impl Listener {
+    /// A listener that asks for this.
     ///
     /// # Errors
-    /// When a file of the lock cannot be used.
-    pub fn new(listener: TcpListener, lock: &Lock) -> Result<Self, Fault> {
+    /// When a certificate, a key or a token cannot be read.
+    pub fn new(socket: TcpListener, access: &Access) -> Result<Self, Fault> {
         Ok(Self {
-            places: Places::of(&listener),
-            listener,
-            tls: lock.tls.as_ref().map(Tls::read).transpose()?.map(Arc::new),
-            tokens: Tokens::read(&lock.tokens)?,
+            connections: ConnectionLimit::of(&socket),
+            socket,
+            tls: access
+                .tls
+                .as_ref()
+                .map(Tls::read)
+                .transpose()?
+                .map(Arc::new),
+            tokens: Tokens::read(&access.tokens)?,
         })
     }
 
@@ -136,13 +141,13 @@ impl Door {
     /// # Errors
     /// When the system does not say.
     pub fn address(&self) -> io::Result<SocketAddr> {
-        self.listener.local_addr()
+        self.socket.local_addr()
     }
 
-    /// The places of its connections.
+    /// Its connections, counted.
     #[must_use]
-    pub fn places(&self) -> &Arc<Places> {
-        &self.places
+    pub fn connections(&self) -> &Arc<ConnectionLimit> {
+        &self.connections
     }
 
     /// What requests have to show.
@@ -159,17 +164,17 @@ impl Door {
         impl Future<Output = ()>,
     ) {
         let watch = watch(self.tls.clone(), self.tokens.clone());
-        let connections = connection::incoming(self.listener, self.places, self.tls);
+        let connections = connection::incoming(self.socket, self.connections, self.tls);
         (connections, watch)
     }
 }
 
-impl From<TcpListener> for Door {
-    /// A door without a lock.
-    fn from(listener: TcpListener) -> Self {
+impl From<TcpListener> for Listener {
+    /// A listener that asks nothing.
+    fn from(socket: TcpListener) -> Self {
         Self {
-            places: Places::of(&listener),
-            listener,
+            connections: ConnectionLimit::of(&socket),
+            socket,
             tls: None,
             tokens: Tokens::default(),
         }

@@ -3,28 +3,28 @@
 use std::collections::BTreeSet;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
+use super::access::{self, Auth, Tls, files};
 use super::check::Checker;
-use super::lock::{self, Auth, Tls, files};
 use super::mistake::shown;
 use super::shape::Shape;
-use crate::door::{Credential, Lock, Tenant, Token};
+use crate::listener::{Access, Credential, Tenant, Token};
 use crate::receiver::Cors;
 
 /// An address and what is asked of those who come in.
 pub(super) struct Checked {
     pub(super) address: SocketAddr,
-    pub(super) lock: Lock,
+    pub(super) access: Access,
 }
 
 /// The three.
-pub(super) struct Doors {
+pub(super) struct Listeners {
     pub(super) grpc: Checked,
     /// Absent where it is switched off: whatever is written of it does no harm.
     pub(super) http: Option<Checked>,
     pub(super) api: Checked,
 }
 
-impl Doors {
+impl Listeners {
     fn all(&self) -> impl Iterator<Item = &Checked> {
         [&self.grpc, &self.api].into_iter().chain(&self.http)
     }
@@ -34,18 +34,18 @@ impl Doors {
         let Some((host, port)) = host_and_port(url) else {
             return false;
         };
-        self.all().any(|door| {
-            let door = door.address;
+        self.all().any(|listener| {
+            let listener = listener.address;
             let is_here = |ip: IpAddr| ip.is_loopback() || ip.is_unspecified();
             let same_host = match host.parse::<IpAddr>() {
                 Ok(ip) => {
-                    ip == door.ip()
-                        || (is_here(ip) && door.ip().is_unspecified())
-                        || (ip.is_unspecified() && is_here(door.ip()))
+                    ip == listener.ip()
+                        || (is_here(ip) && listener.ip().is_unspecified())
+                        || (ip.is_unspecified() && is_here(listener.ip()))
                 }
-                Err(_) => host == "localhost" && is_here(door.ip()),
+                Err(_) => host == "localhost" && is_here(listener.ip()),
             };
-            door.port() == port && same_host
+            listener.port() == port && same_host
         })
     }
 }
@@ -71,32 +71,32 @@ pub(super) const GRPC: &[&str] = &["receivers", "otlp", "protocols", "grpc"];
 pub(super) const HTTP: &[&str] = &["receivers", "otlp", "protocols", "http"];
 const API: &[&str] = &["service", "api"];
 
-pub(super) fn doors(shape: &Shape, check: &mut Checker<'_>) -> Doors {
+pub(super) fn listeners(shape: &Shape, check: &mut Checker<'_>) -> Listeners {
     let (grpc, http) = (
         &shape.receivers.otlp.protocols.grpc,
         &shape.receivers.otlp.protocols.http,
     );
     let api = &shape.service.api;
     let strict = !shape.service.allow_insecure;
-    let doors = Doors {
-        grpc: Section(GRPC).door(&grpc.endpoint, grpc.tls.as_ref(), &grpc.auth, strict, check),
+    let listeners = Listeners {
+        grpc: Section(GRPC).listener(&grpc.endpoint, grpc.tls.as_ref(), &grpc.auth, strict, check),
         http: http.enabled.then(|| {
-            Section(HTTP).door(&http.endpoint, http.tls.as_ref(), &http.auth, strict, check)
+            Section(HTTP).listener(&http.endpoint, http.tls.as_ref(), &http.auth, strict, check)
         }),
-        api: Section(API).door(&api.endpoint, api.tls.as_ref(), &api.auth, strict, check),
+        api: Section(API).listener(&api.endpoint, api.tls.as_ref(), &api.auth, strict, check),
     };
-    let (grpc, api) = (doors.grpc.address, doors.api.address);
+    let (grpc, api) = (listeners.grpc.address, listeners.api.address);
     apart(API, api, grpc, "the OTLP/gRPC receiver", check);
-    if let Some(http) = doors.http.as_ref().map(|http| http.address) {
+    if let Some(http) = listeners.http.as_ref().map(|http| http.address) {
         apart(HTTP, http, grpc, "the OTLP/gRPC receiver", check);
         apart(API, api, http, "the OTLP/HTTP receiver", check);
     }
-    few_tenants(&doors, check);
-    doors
+    few_tenants(&listeners, check);
+    listeners
 }
 
 /// The web pages that may send.
-pub(super) fn cors(cors: &lock::Cors, check: &mut Checker<'_>) -> Cors {
+pub(super) fn cors(cors: &access::Cors, check: &mut Checker<'_>) -> Cors {
     for origin in &cors.allowed_origins {
         let (start, end) = origin.split_once('*').unwrap_or((origin, ""));
         let is_whole = start.is_empty() || start.contains("://");
@@ -122,8 +122,8 @@ pub(super) fn cors(cors: &lock::Cors, check: &mut Checker<'_>) -> Cors {
 /// Most tenants: each has a store of its own, with its cache and its threads.
 const TENANTS_MAX: usize = 64;
 
-fn few_tenants(doors: &Doors, check: &mut Checker<'_>) {
-    let credentials = doors.all().flat_map(|door| &door.lock.tokens);
+fn few_tenants(listeners: &Listeners, check: &mut Checker<'_>) {
+    let credentials = listeners.all().flat_map(|listener| &listener.access.tokens);
     let tenants: BTreeSet<&Tenant> = credentials.map(|one| &one.tenant).collect();
     if tenants.len() > TENANTS_MAX {
         let text = format!("at most {TENANTS_MAX} tenants, found {}", tenants.len());
@@ -154,7 +154,7 @@ pub(super) fn key<'k>(section: &[&'k str], rest: &[&'k str]) -> Vec<&'k str> {
 struct Section(&'static [&'static str]);
 
 impl Section {
-    fn door(
+    fn listener(
         &self,
         endpoint: &str,
         tls: Option<&Tls>,
@@ -162,19 +162,19 @@ impl Section {
         is_strict: bool,
         check: &mut Checker<'_>,
     ) -> Checked {
-        let lock = Lock {
+        let access = Access {
             tls: tls.map(files),
             tokens: self.tokens(auth, check),
         };
-        for fault in lock.faults() {
+        for fault in access.faults() {
             let within = match fault.key {
                 "token" | "token_file" => ["auth", "tokens"],
                 key => ["tls", key],
             };
             check.wrong(&key(self.0, &within), fault.text);
         }
-        let address = self.address(endpoint, is_strict && !lock.knows_its_guests(), check);
-        Checked { address, lock }
+        let address = self.address(endpoint, is_strict && !access.authenticates(), check);
+        Checked { address, access }
     }
 
     fn address(&self, text: &str, is_open: bool, check: &mut Checker<'_>) -> SocketAddr {

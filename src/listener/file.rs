@@ -1,4 +1,4 @@
-//! Reading the files of a lock, and saying who else can read them.
+//! Reading certificates, keys and tokens from files, and saying who else can read them.
 
 use std::fs;
 use std::path::Path;

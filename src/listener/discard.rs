@@ -13,8 +13,8 @@ use tokio::time::timeout;
 /// Most bytes that are read only to be forgotten. OTLP recommends senders to stay below.
 const BYTES_MAX: usize = 64 << 20;
 
-/// Bodies that are read beside their answers at once, of all doors: each costs about 6 KiB. Of more, the streams are reset or the
-/// connections end, because a peer that begins streams and sends nothing must not take all memory.
+/// Bodies that are read beside their answers at once, of all listeners: each costs about 6 KiB. Of more, the streams are reset or
+/// the connections end, because a peer that begins streams and sends nothing must not take all memory.
 static BESIDE: Semaphore = Semaphore::const_new(4096);
 
 /// Reads what is left of a refused request's body and forgets it, within limits.

@@ -16,7 +16,7 @@ use axum::response::Response;
 use subtle::{Choice, ConditionallySelectable, ConstantTimeEq};
 use tokio::sync::watch;
 
-use super::seldom::Seldom;
+use super::throttle::Throttle;
 use super::{Fault, discard, file};
 
 /// Longest token in bytes. Those that programs make are 32 to 64; signed ones may have a kibibyte.
@@ -130,7 +130,7 @@ impl Padded {
     }
 }
 
-/// The tokens of a door. Clones share them.
+/// The tokens of a listener. Clones share them.
 #[derive(Clone, Default)]
 pub struct Tokens(Arc<Inner>);
 
@@ -139,7 +139,7 @@ struct Inner {
     credentials: Vec<Credential>,
     /// Their tokens, in the same order.
     known: watch::Sender<Vec<Padded>>,
-    trouble: Seldom,
+    trouble: Throttle,
 }
 
 impl fmt::Debug for Tokens {
@@ -159,7 +159,7 @@ impl Tokens {
         Ok(Self(Arc::new(Inner {
             credentials: credentials.to_vec(),
             known: watch::Sender::new(read_all(credentials)?),
-            trouble: Seldom::default(),
+            trouble: Throttle::default(),
         })))
     }
 

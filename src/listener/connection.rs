@@ -1,7 +1,7 @@
 //! Connections, from the listening socket to the server that speaks HTTP over them.
 //!
 //! A peer that connects and says nothing must cost little: each has to finish its handshake and to begin in time, and there
-//! are only so many places (`places`); who finds none waits, and further ones behind it in the system's queue. What a peer may
+//! may be only so many (`connection_limit`); one more waits, and further ones behind it in the system's queue. What a peer may
 //! do once it has begun is the server's affair (time for headers, signs of life, number of streams).
 
 use std::future;
@@ -22,9 +22,9 @@ use tokio_rustls::TlsAcceptor;
 use tokio_rustls::server::TlsStream;
 use tonic::transport::server::Connected;
 
+use super::connection_limit::{ConnectionLimit, Opening};
 use super::peer::Peer;
-use super::places::{Beginning, Places};
-use super::seldom::Seldom;
+use super::throttle::Throttle;
 use super::tls::Tls;
 
 /// Longest time for a TLS handshake.
@@ -42,7 +42,7 @@ const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 
 static HANDSHAKES_FAILED: AtomicU64 = AtomicU64::new(0);
 
-/// How many TLS handshakes have failed in this process, at whatever door.
+/// How many TLS handshakes have failed in this process, at whatever listener.
 #[must_use]
 pub fn failed_handshakes() -> u64 {
     HANDSHAKES_FAILED.load(Ordering::Relaxed)
@@ -51,25 +51,25 @@ pub fn failed_handshakes() -> u64 {
 /// The connections as they come in.
 pub(super) fn incoming(
     listener: TcpListener,
-    places: Arc<Places>,
+    connections: Arc<ConnectionLimit>,
     tls: Option<Arc<Tls>>,
 ) -> impl Stream<Item = io::Result<Connection>> {
-    // One more than there are places: it is for this one that another is closed.
-    let at_once = places.most() + 1;
-    let door = (listener, places, Seldom::default());
-    let accepted = stream::unfold(door, |(listener, places, trouble)| async {
+    // One more than there may be: it is for this one that another is closed.
+    let at_once = connections.most() + 1;
+    let state = (listener, connections, Throttle::default());
+    let accepted = stream::unfold(state, |(listener, connections, trouble)| async {
         let socket = accept(&listener, &trouble).await;
-        let place = places.take().await;
-        let accepted = (socket, place, places.beginning());
-        Some((accepted, (listener, places, trouble)))
+        let permit = connections.admit().await;
+        let accepted = (socket, permit, connections.opening());
+        Some((accepted, (listener, connections, trouble)))
     });
     accepted
-        .map(move |(socket, place, beginning)| begin(socket, place, beginning, tls.clone()))
+        .map(move |(socket, permit, opening)| begin(socket, permit, opening, tls.clone()))
         .buffer_unordered(at_once)
         .filter_map(|connection| future::ready(connection.map(Ok)))
 }
 
-async fn accept(listener: &TcpListener, trouble: &Seldom) -> TcpStream {
+async fn accept(listener: &TcpListener, trouble: &Throttle) -> TcpStream {
     loop {
         match listener.accept().await {
             Ok((socket, _)) => return socket,
@@ -86,8 +86,8 @@ async fn accept(listener: &TcpListener, trouble: &Seldom) -> TcpStream {
 /// A connection that may speak; nothing when the handshake failed, which is the peer's affair.
 async fn begin(
     socket: TcpStream,
-    place: OwnedSemaphorePermit,
-    mut beginning: Beginning,
+    permit: OwnedSemaphorePermit,
+    mut opening: Opening,
     tls: Option<Arc<Tls>>,
 ) -> Option<Connection> {
     // An answer is one small packet; it must not wait for another to fill it up.
@@ -99,7 +99,7 @@ async fn begin(
             let shaken = tokio::select! {
                 shaken = shaking => shaken.map_err(|error| error.to_string()),
                 () = tokio::time::sleep(HANDSHAKE_MAX) => Err(format!("not done after {HANDSHAKE_MAX:?}")),
-                () = beginning.unwanted() => Err("its place was wanted for another".to_owned()),
+                () = opening.evicted() => Err("it was closed for another connection".to_owned()),
             };
             match shaken {
                 Ok(stream) => Wire::Tls(Box::new(stream)),
@@ -119,9 +119,9 @@ async fn begin(
         has_ended: false,
         read: 0,
         opening: Some(Box::pin(async move {
-            let _ = timeout(OPENING_MAX, beginning.unwanted()).await;
+            let _ = timeout(OPENING_MAX, opening.evicted()).await;
         })),
-        _place: place,
+        _permit: permit,
     })
 }
 
@@ -141,10 +141,10 @@ pub struct Connection {
     has_ended: bool,
     /// Bytes read while it is opening.
     read: usize,
-    /// Comes when it has taken too long to begin, or its place is wanted for another; nothing once it has begun.
+    /// Comes when it has taken too long to begin, or is to be closed for another; nothing once it has begun.
     opening: Option<BoxFuture<'static, ()>>,
     /// Given back when the connection ends.
-    _place: OwnedSemaphorePermit,
+    _permit: OwnedSemaphorePermit,
 }
 
 impl Connection {
@@ -174,9 +174,9 @@ impl Connection {
         Poll::Ready(())
     }
 
-    /// The peer has closed its side, as a script does that has sent its one request and waits for the answer. HTTP/1.1 allows that;
-    /// hyper would end the connection and drop the request in the middle. So it is told when all are answered. What has just
-    /// been read comes to whom it is for within one turn of this task.
+    /// The peer has closed its side, as a script does that has sent its one request and waits for the answer. HTTP/1.1 allows
+    /// that; hyper would end the connection and drop the request in the middle. So it is told when all are answered. What has
+    /// just been read comes to whom it is for within one turn of this task.
     fn last_answers(&mut self, context: &mut Context<'_>) -> Poll<()> {
         if !std::mem::replace(&mut self.has_ended, true) {
             context.waker().wake_by_ref();
@@ -286,12 +286,12 @@ mod tests {
     async fn an_answer_waits_for_others_that_come_soon() {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let _other_end = TcpStream::connect(listener.local_addr().unwrap()).await;
-        let places = Places::of(&listener);
-        let (place, beginning) = (places.take().await, places.beginning());
+        let connections = ConnectionLimit::of(&listener);
+        let (permit, opening) = (connections.admit().await, connections.opening());
         let connection = begin(
-            accept(&listener, &Seldom::default()).await,
-            place,
-            beginning,
+            accept(&listener, &Throttle::default()).await,
+            permit,
+            opening,
             None,
         )
         .await;

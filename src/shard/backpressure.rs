@@ -2,9 +2,9 @@
 //!
 //! A refused sender is told when to come again. That time grows while more are refused than taken, so that about as many come
 //! back as can be taken then. A sender that ignores it could have requests refused as fast as it sends them, at the expense of
-//! those that are taken. So its connection waits here ([`Room::made`]): each turn that leaves an inbox half empty lets one
-//! connection go on, which fills the inbox again before the next turn. If that one sends nothing and the shards run out of work,
-//! the others go on one after the other until there is something to do again.
+//! those that are taken. So its connection waits here ([`Backpressure::room_made`]): each turn that leaves an inbox half empty
+//! lets one connection go on, which fills the inbox again before the next turn. If that one sends nothing and the shards run out
+//! of work, the others go on one after the other until there is something to do again.
 
 use std::hash::{BuildHasher, RandomState};
 use std::sync::Arc;
@@ -31,8 +31,8 @@ const LOOK_EVERY: Duration = Duration::from_millis(100);
 /// Longest time for which a connection waits, half of the time after which senders give up.
 const WAIT_MAX: Duration = Duration::from_secs(5);
 
-/// Room in the inboxes, as those see it who found none.
-pub(super) struct Room {
+/// What senders are told who found no room in the inboxes.
+pub(super) struct Backpressure {
     /// Requests refused, less those that were taken since.
     behind: AtomicU64,
     /// Whether a turn has left nothing to do, and nothing has come since.
@@ -40,7 +40,7 @@ pub(super) struct Room {
     made: Notify,
 }
 
-impl Default for Room {
+impl Default for Backpressure {
     fn default() -> Self {
         Self {
             behind: AtomicU64::new(0),
@@ -50,7 +50,7 @@ impl Default for Room {
     }
 }
 
-impl Room {
+impl Backpressure {
     /// Notes that a request was refused. Answers when its sender shall come again, which differs from sender to sender.
     pub(super) fn refuse(&self) -> Duration {
         self.is_idle.store(false, Ordering::Relaxed);
@@ -77,7 +77,7 @@ impl Room {
     }
 
     /// Waits until there is room.
-    pub(super) async fn made(self: Arc<Self>) {
+    pub(super) async fn room_made(self: Arc<Self>) {
         let mut made = std::pin::pin!(self.made.notified());
         made.as_mut().enable();
         let waiting = async {
@@ -118,8 +118,8 @@ mod tests {
     /// they wait for a bounded time.
     #[tokio::test(start_paused = true)]
     async fn each_turn_with_room_lets_one_go_on() {
-        let room = Arc::<Room>::default();
-        let made = || Box::pin(Arc::clone(&room).made());
+        let room = Arc::<Backpressure>::default();
+        let made = || Box::pin(Arc::clone(&room).room_made());
         assert!(made().now_or_never().is_some());
         room.refuse();
         let mut waiting: Vec<_> = (0..3).map(|_| made()).collect();
@@ -137,10 +137,10 @@ mod tests {
         waiting.remove(0).await;
         assert!(began.elapsed() <= LOOK_EVERY);
         assert!(made().now_or_never().is_some());
-        let refuse = |room: &Room| {
+        let refuse = |room: &Backpressure| {
             room.refuse();
         };
-        for came in [Room::take, refuse] {
+        for came in [Backpressure::take, refuse] {
             came(&room);
             let began = Instant::now();
             made().await;
@@ -153,7 +153,7 @@ mod tests {
     /// Given more refused than taken, they are told to come later; those that are taken bring the time back.
     #[test]
     fn waits_grow_with_those_that_wait() {
-        let room = Room::default();
+        let room = Backpressure::default();
         let mean = || (0..64).map(|_| room.refuse()).sum::<Duration>() / 64;
         let (first, second) = (mean(), mean());
         assert!((RETRY_MIN / 2..RETRY_MIN * 2).contains(&first), "{first:?}");

@@ -1,4 +1,4 @@
-//! What comes in at the doors: mistakes and malice of senders, and what they are told.
+//! What comes in at the listeners: mistakes and malice of senders, and what they are told.
 
 use std::io::{Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpStream};
@@ -193,8 +193,8 @@ fn nonsense_is_invalid() {
     assert_eq!(daemon.get("/healthz").0, 200);
 }
 
-/// The most memory that the daemon may ever have had: 82 to 116 MiB were seen of a build without optimizations, and 188 where each
-/// byte that is not UTF-8 became U+FFFD.
+/// The most memory that the daemon may ever have had: 82 to 116 MiB were seen of a build without optimizations, and 188 where
+/// each byte that is not UTF-8 became U+FFFD.
 #[cfg(target_os = "linux")]
 const PEAK_MIB_MAX: f64 = 150.0;
 

@@ -1,7 +1,7 @@
 //! What the configuration may say of who is let in at an address.
 
 use super::values::Secret;
-use crate::door::{self, TlsFiles};
+use crate::listener::{self, TlsFiles};
 
 /// The certificates of an address.
 #[derive(Clone, Debug, PartialEq, serde::Deserialize, serde::Serialize)]
@@ -54,8 +54,8 @@ pub(super) fn files(tls: &Tls) -> TlsFiles {
         key_file: (&tls.key_file).into(),
         client_ca_file: tls.client_ca_file.as_ref().map(Into::into),
         min_version: match tls.min_version {
-            TlsVersion::V12 => door::TlsVersion::V12,
-            TlsVersion::V13 => door::TlsVersion::V13,
+            TlsVersion::V12 => listener::TlsVersion::V12,
+            TlsVersion::V13 => listener::TlsVersion::V13,
         },
     }
 }

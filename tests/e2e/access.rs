@@ -1,4 +1,4 @@
-//! Doors with locks: certificates and tokens, as senders and askers meet them.
+//! Listeners with locks: certificates and tokens, as senders and askers meet them.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -158,8 +158,8 @@ fn streams_end_with_their_token() {
     });
 }
 
-/// Given addresses of which some ask for a token, the start says which, also where it says what to set for an agent, and never the
-/// token itself.
+/// Given addresses of which some ask for a token, the start says which, also where it says what to set for an agent, and never
+/// the token itself.
 #[test]
 fn the_start_says_where_a_token_is_asked_for() {
     let (_directory, daemon) = configured(
@@ -421,7 +421,7 @@ async fn over_http(daemon: &Daemon, name: &str) -> bool {
 
 /// Given an address that others can reach and nothing that is asked of them, the program does not start and says what to do.
 #[test]
-fn open_doors_are_refused() {
+fn open_listeners_are_refused() {
     for flag in ["--otlp-grpc", "--otlp-http", "--api"] {
         let refused = output_of(eddy().args(["serve", flag, "0.0.0.0:0"]));
         assert_eq!(refused.status.code(), Some(78));

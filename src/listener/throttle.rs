@@ -10,7 +10,7 @@ const TELL_EVERY: Duration = Duration::from_secs(60);
 
 /// One trouble.
 #[derive(Debug, Default)]
-pub(super) struct Seldom(Mutex<State>);
+pub(super) struct Throttle(Mutex<State>);
 
 #[derive(Debug, Default)]
 struct State {
@@ -20,7 +20,7 @@ struct State {
     times: u64,
 }
 
-impl Seldom {
+impl Throttle {
     /// Notes that it has come. Where it is to be told of now, the answer is how often it has come since it was last.
     pub(super) fn times(&self) -> Option<u64> {
         let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
