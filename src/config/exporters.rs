@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use super::check::Checker;
+use super::checker::Checker;
 use super::listeners::Listeners;
 use super::mistake::shown;
 use super::{forward, shape, values};

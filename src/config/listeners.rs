@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
 use super::access::{self, Auth, Tls, files};
-use super::check::Checker;
+use super::checker::{Checker, key};
 use super::mistake::shown;
 use super::shape::Shape;
 use crate::listener::{Access, Credential, Tenant, Token};
@@ -143,11 +143,6 @@ fn apart(
         let text = format!("`{address}` is the address of {what} too");
         check.wrong(&key(section, &["endpoint"]), text);
     }
-}
-
-/// The path of a key in a section.
-pub(super) fn key<'k>(section: &[&'k str], rest: &[&'k str]) -> Vec<&'k str> {
-    [section, rest].concat()
 }
 
 /// The section of an address.

@@ -24,12 +24,14 @@ use crate::telemetry::Logs;
 
 mod access;
 mod check;
+mod checker;
 mod environment;
 mod exporters;
 mod forward;
 mod listeners;
 mod mistake;
 mod others;
+mod policy;
 mod prices;
 mod print;
 pub mod profile;
@@ -345,7 +347,7 @@ fn load_text(
         profile::lay_guard(name, guard.clone(), &known, &mut policy, &mut mistakes);
         let tools = changes.child("tools");
         policy.others = others::policies(others, tools, guard.as_ref(), &known, &mut mistakes);
-        let mut check = check::Checker {
+        let mut check = checker::Checker {
             tree: &tree,
             mistakes: &mut mistakes,
         };

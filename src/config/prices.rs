@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::check::Checker;
+use super::checker::Checker;
 use super::mistake::Mistakes;
 use super::read::read;
 use super::shape::Shape;

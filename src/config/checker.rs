@@ -1,0 +1,66 @@
+//! What every check of a value needs: where the value stands, what may be wrong with it, and the list that mistakes go on.
+
+use std::time::Duration;
+
+use super::mistake::{Mistakes, shown};
+use super::tree::Node;
+use super::values::Period;
+
+/// Largest message that may be allowed: beyond it, one request can take the memory of a small machine.
+const MESSAGE_MIB_MAX: u64 = 1024;
+
+/// Longest period anywhere: ten years stands in for "never" without overflowing a clock.
+const PERIOD_MAX: Duration = Duration::from_secs(10 * 365 * 24 * 3600);
+
+/// Notes mistakes about values of a tree.
+pub(super) struct Checker<'a> {
+    /// Where everything stands.
+    pub(super) tree: &'a Node,
+    /// What has been found so far.
+    pub(super) mistakes: &'a mut Mistakes,
+}
+
+impl Checker<'_> {
+    pub(super) fn wrong(&mut self, path: &[&str], text: impl Into<String>) {
+        self.mistakes.add(self.tree, path, text);
+    }
+
+    pub(super) fn range(&mut self, path: &[&str], value: u64, min: u64, max: u64) -> u64 {
+        if !(min..=max).contains(&value) {
+            self.wrong(path, format!("expected {min} to {max}, found {value}"));
+        }
+        value
+    }
+
+    pub(super) fn period(&mut self, path: &[&str], period: Period) -> Duration {
+        if period.0.is_zero() {
+            self.wrong(path, "must be longer than nothing");
+        } else if period.0 > PERIOD_MAX {
+            self.wrong(path, "must be shorter than ten years");
+        }
+        period.0
+    }
+
+    pub(super) fn mebibytes(&mut self, path: &[&str], mib: u64) -> usize {
+        let mib = self.range(path, mib, 1, MESSAGE_MIB_MAX);
+        usize::try_from(mib.saturating_mul(1 << 20)).unwrap_or(usize::MAX)
+    }
+
+    pub(super) fn url(&mut self, path: &[&str], text: &str) {
+        let rest = text
+            .strip_prefix("http://")
+            .or_else(|| text.strip_prefix("https://"));
+        if rest.is_none_or(|rest| rest.is_empty() || rest.starts_with(['/', ':'])) {
+            let text = format!(
+                "expected an http:// or https:// address, found `{}`",
+                shown(text)
+            );
+            self.wrong(path, text);
+        }
+    }
+}
+
+/// The path of a key in a section.
+pub(super) fn key<'k>(section: &[&'k str], rest: &[&'k str]) -> Vec<&'k str> {
+    [section, rest].concat()
+}
