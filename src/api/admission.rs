@@ -29,7 +29,8 @@ use tokio::time::Sleep;
 
 use super::Settings;
 use super::error::{busy, failure};
-use crate::listener::{Peer, Soon, is_grpc};
+use super::verdicts::REQUEST_BYTES_MAX;
+use crate::listener::{Peer, Soon, discard, is_grpc};
 
 /// What is answered however many ask.
 const ALWAYS: [&str; 2] = ["/healthz", "/readyz"];
@@ -116,6 +117,10 @@ impl Admission {
         if ALWAYS.contains(&path) {
             return next.run(request).await;
         }
+        if announces_too_much(&request) {
+            discard(request, self.arrival_max).await;
+            return too_long();
+        }
         let Some(permit) = self.permit(path) else {
             return no_permit(&request);
         };
@@ -157,6 +162,18 @@ fn no_permit(request: &Request) -> Response {
         return busy(NO_PERMIT).into_http();
     }
     failure(StatusCode::SERVICE_UNAVAILABLE, NO_PERMIT)
+}
+
+/// Whether a question over HTTP says that it is longer than any may be. What comes over gRPC says so message by message.
+fn announces_too_much(request: &Request) -> bool {
+    let length = request.body().size_hint().exact();
+    length.is_some_and(|length| length > REQUEST_BYTES_MAX as u64) && !is_grpc(request)
+}
+
+/// The refusal of a question that is longer than any may be.
+pub(super) fn too_long() -> Response {
+    let text = format!("body: at most {REQUEST_BYTES_MAX} bytes are taken");
+    failure(StatusCode::PAYLOAD_TOO_LARGE, &text)
 }
 
 /// Is filled when all of a question has come, and held until it is answered.

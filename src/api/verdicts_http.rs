@@ -19,6 +19,7 @@ use serde::Serialize;
 use serde_json::value::RawValue;
 use tonic::{Code, Status};
 
+use super::admission::too_long;
 use super::error::{ApiError, failure};
 use super::http::{NoQuery, bad_query};
 use super::queries::Api;
@@ -194,14 +195,12 @@ fn not_arrived(rejection: &BytesRejection) -> Response {
     match refused.map(|status| (status.code(), status.message())) {
         Some((Code::Unavailable, text)) => failure(StatusCode::SERVICE_UNAVAILABLE, text),
         Some((Code::DeadlineExceeded, text)) => failure(StatusCode::REQUEST_TIMEOUT, text),
-        _ if rejection.status() == StatusCode::PAYLOAD_TOO_LARGE => {
-            let text = format!("body: at most {REQUEST_BYTES_MAX} bytes are taken");
-            failure(StatusCode::PAYLOAD_TOO_LARGE, &text)
+        _ if rejection.status() == StatusCode::PAYLOAD_TOO_LARGE => too_long(),
+        _ => {
+            let causes = std::iter::successors(rejection.source(), |&cause| cause.source());
+            let cause = causes.last().map(ToString::to_string).unwrap_or_default();
+            failure(rejection.status(), &format!("body: broke off: {cause}"))
         }
-        _ => failure(
-            rejection.status(),
-            &format!("body: {}", rejection.body_text()),
-        ),
     }
 }
 

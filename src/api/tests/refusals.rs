@@ -5,6 +5,7 @@ use std::time::Duration;
 use futures_util::stream;
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
 use tokio::time::{Instant, timeout};
 use tonic::Code;
 use tonic_prost::ProstCodec;
@@ -74,6 +75,33 @@ async fn late_and_long_questions_are_told_apart() {
     let (status, _, json) = answer(&eddy, long.len(), &long).await;
     let expected = json!({"error": "body: at most 4194304 bytes are taken"});
     assert_eq!((status, json), (413, expected));
+}
+
+/// Given a question that announces more than any may have, and a sender that writes all of it before it reads, the sender hears
+/// why it is refused.
+#[tokio::test]
+async fn who_sends_too_much_hears_it() {
+    let eddy = Fixture::start().await;
+    let long = vec![b' '; 24 << 20];
+    let (status, _, json) = answer(&eddy, long.len(), &long).await;
+    let expected = json!({"error": "body: at most 4194304 bytes are taken"});
+    assert_eq!((status, json), (413, expected));
+}
+
+/// Given a question whose body is cut wrongly into chunks, it is said what is wrong, and nothing of the libraries in between.
+#[tokio::test]
+async fn a_body_that_breaks_off_is_named() {
+    let eddy = Fixture::start().await;
+    let mut socket = TcpStream::connect(&eddy.address).await.unwrap();
+    let head =
+        format!("POST {CHECK} HTTP/1.1\r\nhost: localhost\r\ntransfer-encoding: chunked\r\n");
+    let request = head + "\r\nzz\r\n";
+    socket.write_all(request.as_bytes()).await.unwrap();
+    let mut text = String::new();
+    let read = timeout(PATIENCE, socket.read_to_string(&mut text)).await;
+    read.unwrap().unwrap();
+    let expected = r#"{"error":"body: broke off: Invalid chunk size line: missing size digit"}"#;
+    assert!(text.contains(" 400 ") && text.contains(expected), "{text}");
 }
 
 /// Given a question that says it is compressed, it is told that none may be.
