@@ -98,6 +98,8 @@ pub(super) fn absolute(path: &Path) -> Result<String, Failure> {
 pub(super) struct Client {
     base: Url,
     http: reqwest::Client,
+    /// The file of the token that is shown.
+    token_file: Option<PathBuf>,
 }
 
 /// A request that was not answered.
@@ -149,7 +151,7 @@ impl Client {
             http = http.default_headers(authorization(path)?);
         }
         if let Some(path) = &api.ca_file {
-            let pem = read(path)?;
+            let pem = read(path, "ca-file")?;
             certificates_in(&pem).map_err(|error| unusable(path, &error))?;
             let authorities = Certificate::from_pem_bundle(&pem);
             http = http.tls_certs_only(authorities.map_err(|error| unusable(path, &error))?);
@@ -164,7 +166,11 @@ impl Client {
             let cause = innermost(&error);
             Failure::Other(format!("preparing to ask {address}: {cause}"))
         })?;
-        Ok(Self { base, http })
+        Ok(Self {
+            base,
+            http,
+            token_file: api.token_file.clone(),
+        })
     }
 
     /// The answer as a value.
@@ -261,12 +267,23 @@ impl Client {
             StatusCode::TOO_MANY_REQUESTS | StatusCode::SERVICE_UNAVAILABLE => {
                 Unanswered::NotNow(text)
             }
-            StatusCode::UNAUTHORIZED => Unanswered::Unknown(format!(
-                "{} asks for a token that its configuration knows: name a file that holds one with `--token-file FILE`",
-                self.address()
-            )),
+            StatusCode::UNAUTHORIZED => Unanswered::Unknown(self.not_let_in()),
             _ => Unanswered::Refused(text),
         })
+    }
+
+    fn not_let_in(&self) -> String {
+        let address = self.address();
+        match &self.token_file {
+            Some(path) => format!(
+                "{address} does not know the token in {}: name a file that holds one that its configuration knows with \
+                 `--token-file FILE`",
+                path.display()
+            ),
+            None => format!(
+                "{address} asks for a token that its configuration knows: name a file that holds one with `--token-file FILE`"
+            ),
+        }
     }
 
     fn unreachable(&self, error: &reqwest::Error) -> Unanswered {
@@ -314,17 +331,22 @@ impl Client {
         )
     }
 
-    fn address(&self) -> &str {
-        self.base
-            .as_str()
-            .trim_start_matches("http://")
-            .trim_end_matches('/')
+    /// The address as it is asked: with the port, which may have been left out.
+    fn address(&self) -> String {
+        let scheme = match self.base.scheme() {
+            "http" => "",
+            _ => "https://",
+        };
+        let host = self.base.host_str().unwrap_or_default();
+        let port = self.base.port_or_known_default().unwrap_or_default();
+        let path = self.base.path().trim_end_matches('/');
+        format!("{scheme}{host}:{port}{path}")
     }
 }
 
 /// A certificate with its private key.
 fn identity(certificate: &Path, key: &Path) -> Result<Identity, Failure> {
-    let (chain, private) = (read(certificate)?, read(key)?);
+    let (chain, private) = (read(certificate, "cert-file")?, read(key, "key-file")?);
     let certificates = certificates_in(&chain).map_err(|error| unusable(certificate, &error))?;
     let known = key_in(&private).map_err(|error| unusable(key, &error))?;
     let provider = rustls::crypto::ring::default_provider();
@@ -340,7 +362,7 @@ fn identity(certificate: &Path, key: &Path) -> Result<Identity, Failure> {
 
 /// The header that shows the token in a file.
 fn authorization(path: &Path) -> Result<HeaderMap, Failure> {
-    let token = read(path)?;
+    let token = read(path, "token-file")?;
     let token = token.trim_ascii();
     if token.is_empty() || !token.iter().all(u8::is_ascii_graphic) {
         let why = "it holds no token, which is one word of letters, digits and signs";
@@ -352,9 +374,15 @@ fn authorization(path: &Path) -> Result<HeaderMap, Failure> {
     Ok(HeaderMap::from_iter([(AUTHORIZATION, value)]))
 }
 
-fn read(path: &Path) -> Result<Vec<u8>, Failure> {
-    std::fs::read(path)
-        .map_err(|error| Failure::Other(format!("reading {}: {error}", path.display())))
+/// What is in a file that an option names; its variable, which may have named it as well, is written after it.
+fn read(path: &Path, option: &str) -> Result<Vec<u8>, Failure> {
+    std::fs::read(path).map_err(|error| {
+        let variable = option.to_uppercase().replace('-', "_");
+        Failure::Other(format!(
+            "{}, which `--{option}` or EDDY_API_{variable} names, cannot be read: {error}",
+            path.display()
+        ))
+    })
 }
 
 fn unusable(path: &Path, error: &dyn std::fmt::Display) -> Failure {
@@ -472,6 +500,20 @@ mod tests {
                 authority,
                 "server.key cannot be used: there is no certificate in it",
             ),
+            (
+                ApiArgs {
+                    token_file: Some(directory.path().join("none")),
+                    ..args("127.0.0.1:1".to_owned())
+                },
+                "none, which `--token-file` or EDDY_API_TOKEN_FILE names, cannot be read: No such file",
+            ),
+            (
+                ApiArgs {
+                    ca_file: Some(directory.path().to_owned()),
+                    ..args("https://127.0.0.1:1".to_owned())
+                },
+                "which `--ca-file` or EDDY_API_CA_FILE names, cannot be read: Is a directory",
+            ),
             (token(" \n"), "token cannot be used: it holds no token"),
             (
                 token("two words"),
@@ -483,6 +525,58 @@ mod tests {
         }
         Client::new(&client("client.crt", "client.key")).unwrap();
         Client::new(&token("one\n")).unwrap();
+    }
+
+    /// Given a daemon that does not let a client in, it is said what to do: to name a token, or another than was shown.
+    #[tokio::test]
+    async fn who_is_not_let_in_hears_why() {
+        let directory = tempfile::tempdir().unwrap();
+        let wrong = directory.path().join("wrong");
+        std::fs::write(&wrong, "wrong").unwrap();
+        for (token_file, expected) in [
+            (
+                None,
+                "name a file that holds one with `--token-file FILE`".to_owned(),
+            ),
+            (
+                Some(&wrong),
+                format!("does not know the token in {}", wrong.display()),
+            ),
+        ] {
+            let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+            let client = Client::new(&ApiArgs {
+                token_file: token_file.cloned(),
+                ..args(listener.local_addr().unwrap().to_string())
+            });
+            let client = client.unwrap();
+            let answering = async {
+                let (mut peer, _) = listener.accept().await.unwrap();
+                let _ = peer.read(&mut [0; 1024]).await.unwrap();
+                let answer =
+                    b"HTTP/1.1 401 Unauthorized\r\ncontent-length: 12\r\n\r\n{\"error\":\"\"}";
+                peer.write_all(answer).await.unwrap();
+                peer
+            };
+            let asking = client.get::<serde_json::Value>(&["v1", "runs"], &[]);
+            let (_peer, asked) = tokio::join!(answering, asking);
+            let Err(Unanswered::Unknown(why)) = asked else {
+                panic!("{asked:?}");
+            };
+            assert!(why.contains(&expected), "{why}");
+        }
+    }
+
+    /// Given an address without a port, what is said of it names the one that was asked.
+    #[test]
+    fn the_port_is_named() {
+        for (api, expected) in [
+            ("localhost", "localhost:80"),
+            ("127.0.0.1:4319", "127.0.0.1:4319"),
+            ("[::1]:4319/eddy/", "[::1]:4319/eddy"),
+            ("https://eddy.example.com", "https://eddy.example.com:443"),
+        ] {
+            assert_eq!(client(api.to_owned()).address(), expected);
+        }
     }
 
     /// Given a daemon that takes a connection and then says nothing, a question is given up, and it is said which one; so is a

@@ -230,7 +230,11 @@ fn a_script_goes_on_whatever_happens() {
         (answering(refusal("401 Who")), &[], "asks for a token"),
         (answering(refusal("400 Long")), &[], "so it is"),
         (answering("nonsense\r\n\r\n".into()), &[], "broke"),
-        (nobody, &["--token-file", "/nowhere"], "reading /nowhere"),
+        (
+            nobody,
+            &["--token-file", "/nowhere"],
+            "/nowhere, which `--token-file`",
+        ),
     ] {
         for (arguments, said) in [
             (&["check"][..], "ALLOW (degraded)\n"),
