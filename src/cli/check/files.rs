@@ -31,6 +31,10 @@ const NOT_KNOWN: &str =
 /// How protobuf is to be called, since nothing in it says what it is.
 const NAMES: &str = "the name says how protobuf is read: `*.logs.otlp.binpb` as log records, any other `*.binpb` as spans";
 
+/// How requests lie in a file of protobuf. The Collector's file exporter, for one, writes lengths of four bytes.
+const DELIMITED: &str =
+    "protobuf is read as requests one after another, each behind its length as a varint";
+
 /// The path that stands for standard input.
 const STANDARD_INPUT: &str = "-";
 
@@ -114,8 +118,9 @@ impl Reader {
             Signal::Traces
         };
         for (index, request) in otlp::delimited(bytes).enumerate() {
-            let place =
-                |error: &dyn Display| wrong(path, format!("request {}: {error}", index + 1));
+            let place = |error: &dyn Display| {
+                wrong(path, format!("request {}: {error}; {DELIMITED}", index + 1))
+            };
             let request = request.map_err(|error| place(&error))?;
             self.request(signal, request, sink)
                 .map_err(|error| place(&error))?;
@@ -316,7 +321,10 @@ fn is_events_file(bytes: &[u8]) -> bool {
 /// The bytes of a file, or of standard input.
 fn content(path: &Path) -> io::Result<Vec<u8>> {
     if path != Path::new(STANDARD_INPUT) {
-        return fs::read(path);
+        return fs::read(path).map_err(|error| match error.kind() {
+            io::ErrorKind::IsADirectory => io::Error::other("is a directory: name the files in it"),
+            _ => error,
+        });
     }
     let mut bytes = Vec::new();
     io::stdin().lock().read_to_end(&mut bytes)?;

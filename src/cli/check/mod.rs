@@ -498,6 +498,11 @@ mod tests {
                 "b.jsonl: not whole JSON: EOF while parsing",
             ),
             ("c.otlp.binpb", "\u{5}ab", "c.otlp.binpb: request 1: "),
+            (
+                "c.binpb",
+                "\0\0\0\u{5}abcde",
+                "; protobuf is read as requests one after another, each behind its length as a varint",
+            ),
             ("d.events.jsonl", "{}", "d.events.jsonl: line 1: "),
             ("e.txt", "hello", "e.txt: neither OTLP/JSON"),
             ("f.json", "[{\"x\":1}]", "f.json: line 1: neither OTLP/JSON"),
@@ -513,6 +518,19 @@ mod tests {
             assert!(failure.to_string().contains(expected), "{failure}");
             assert_eq!(failure.code(), 1);
         }
+    }
+
+    /// Given a directory, it is said that its files are to be named.
+    #[test]
+    fn a_directory_is_no_file() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut args = args(&[]);
+        args.files = vec![dir.path().to_owned()];
+        let failure = replayed(&args).err().unwrap().to_string();
+        assert!(
+            failure.ends_with("is a directory: name the files in it"),
+            "{failure}"
+        );
     }
 
     /// Given a seed, the same permutation comes out every time; given another, another.
