@@ -38,13 +38,15 @@ pub(crate) struct RestoreArgs {
 
 pub(super) fn backup(args: &BackupArgs) -> Result<(), Failure> {
     let data_dir = data_dir(&args.file, args.data_dir.as_ref())?;
-    let copied = copy(&data_dir, &args.to)?;
+    let missing = "`--data-dir` or the file of `--config` has to name the daemon's own directory";
+    let copied = copy(&data_dir, &args.to, missing)?;
     told("saved", &copied, &args.to)
 }
 
 pub(super) fn restore(args: &RestoreArgs) -> Result<(), Failure> {
     let data_dir = data_dir(&args.file, args.data_dir.as_ref())?;
-    let copied = copy(&args.from, &data_dir)?;
+    let missing = "name a directory that `eddy backup` has made";
+    let copied = copy(&args.from, &data_dir, missing)?;
     told("restored", &copied, &data_dir)
 }
 
@@ -56,8 +58,9 @@ fn data_dir(file: &FileArgs, data_dir: Option<&String>) -> Result<PathBuf, Failu
     Ok(config::load(&sources)?.settings.data_dir)
 }
 
-/// Copies the store of the default tenant, and those of all others, but for those that have nothing yet.
-fn copy(from: &Path, to: &Path) -> Result<Vec<(String, Copied)>, Failure> {
+/// Copies the store of the default tenant, and those of all others, but for those that have nothing yet. Where there is no
+/// store at all, `missing` says what to do.
+fn copy(from: &Path, to: &Path, missing: &str) -> Result<Vec<(String, Copied)>, Failure> {
     if is_within(to, from) {
         return Err(Failure::Other(format!(
             "`{}` is in `{}`, of which it is to be a copy; choose a directory outside of it",
@@ -88,7 +91,14 @@ fn copy(from: &Path, to: &Path) -> Result<Vec<(String, Copied)>, Failure> {
         }
     }
     let copied = store::copy(from, to, &parts);
-    let copied = copied.map_err(|error| Failure::Other(error.to_string()))?;
+    let copied = copied.map_err(|error| match &error {
+        StoreError::Io { path, source, .. }
+            if path == from && source.kind() == ErrorKind::NotFound =>
+        {
+            Failure::Other(format!("{error}; {missing}"))
+        }
+        _ => Failure::Other(error.to_string()),
+    })?;
     Ok(names.into_iter().zip(copied).collect())
 }
 

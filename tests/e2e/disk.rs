@@ -652,13 +652,25 @@ fn a_backup_is_restored() {
     // A directory with something in it is left alone.
     let said = refused(&["restore".as_ref(), &copy, "--data-dir".as_ref(), &restored]);
     assert!(said.contains("it is not empty"), "{said}");
+    let third = directory.path().join("third");
+    // Where there is nothing to copy, it is said how to name what there is.
+    let nothing = directory.path().join("nothing");
+    let said = refused(&["backup".as_ref(), &third, "--data-dir".as_ref(), &nothing]);
+    assert!(
+        said.contains("`--data-dir` or the file of `--config` has to name"),
+        "{said}"
+    );
+    let said = refused(&["restore".as_ref(), &nothing, "--data-dir".as_ref(), &third]);
+    assert!(
+        said.contains("a directory that `eddy backup` has made"),
+        "{said}"
+    );
     let within = data.join("copies/monday");
     let said = refused(&["backup".as_ref(), &within, "--data-dir".as_ref(), &data]);
     assert!(said.contains("of which it is to be a copy"), "{said}");
     assert!(!data.join("copies").exists());
     fs::create_dir_all(copy.join("snapshots")).expect("it can be made");
     fs::write(copy.join("snapshots/99999999.snapshot"), "torn").expect("it can be written");
-    let third = directory.path().join("third");
     let said = run(&["restore".as_ref(), &copy, "--data-dir".as_ref(), &third]);
     assert!(said.contains("1 damaged one"), "{said}");
     let other = Daemon::start(&restored);
