@@ -482,6 +482,36 @@ mod tests {
         }
     }
 
+    /// Given the example of the manual for agents of one's own, it is a call of the agent, tool and run that it names; called
+    /// three times, it is a loop.
+    #[test]
+    fn the_example_of_an_agent_is_read() {
+        let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("docs/agent.md");
+        let manual = fs::read_to_string(path).unwrap();
+        let (_, example) = manual.split_once("```json\n").unwrap();
+        let (example, _) = example.split_once("```").unwrap();
+        let again = |number: &str| {
+            let again = example.replace("eee19b7ec3c1b174", &format!("eee19b7ec3c1b17{number}"));
+            let again = again.replace("call-0", &format!("call-{number}"));
+            again.replace("\"1763734882", &format!("\"176373488{number}"))
+        };
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("a.jsonl");
+        let mut args = args(&[]);
+        args.files = vec![path.clone()];
+        fs::write(&path, ["1", "2", "3"].map(again).concat()).unwrap();
+        let run = runs(&args).remove(0);
+        let agents: Vec<&str> = run.agents.iter().map(|agent| &**agent).collect();
+        assert_eq!(
+            (&*run.run_id, &*agents, run.tool_calls),
+            ("ticket-17", &["helper"][..], 3)
+        );
+        assert_eq!(run.service.as_deref(), Some("my-service"));
+        let mut warnings = run.warnings.iter();
+        let warning = warnings.find(|warning| warning.rule == "repeated_tool_call_exact_input");
+        assert_eq!(warning.unwrap().tool.as_deref(), Some("search"));
+    }
+
     /// Given a file that cannot be read, the failure names it and the place in it.
     #[test]
     fn broken_files_are_named() {
