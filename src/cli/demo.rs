@@ -5,9 +5,9 @@
 //! the present. The daemon listens on free ports and keeps its state in a directory that is removed at the end.
 
 use std::fmt::Write as _;
-use std::io;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::{env, io};
 
 use opentelemetry_proto::tonic::collector::trace::v1::ExportTraceServiceRequest;
 use opentelemetry_proto::tonic::collector::trace::v1::trace_service_client::TraceServiceClient;
@@ -17,7 +17,7 @@ use tonic::transport::Channel;
 
 use super::failure::{Failure, answer};
 use super::render::table::runs_table;
-use super::render::text::{Look, Paint};
+use super::render::text::{Look, Paint, shell_word};
 use super::serve::{agents_setting, exports, start, until_stopped};
 use super::{DemoArgs, multithreaded};
 use crate::config::{self, Flag, Settings, Sources};
@@ -252,13 +252,37 @@ fn what_now(look: Look, daemon: &Daemon) -> String {
     for (what, commands) in steps.into_iter().chain(http) {
         let _ = write!(text, "\n  {what}\n{commands}");
     }
-    text.push_str("\nWithout `demo`, `eddy` starts a daemon that remembers.\n`eddy --help` shows the rest.\n\n");
-    text
+    text.push_str(
+        "\nWithout `demo`, `eddy` starts a daemon that remembers.\n`eddy --help` shows the rest.\n",
+    );
+    let called = env::args_os().next().unwrap_or_default();
+    text + &where_it_is(Path::new(&called)) + "\n"
+}
+
+/// What `eddy` stands for in the commands of these pages, where a shell does not find it under that name.
+fn where_it_is(called: &Path) -> String {
+    if called.components().count() < 2 {
+        return String::new();
+    }
+    let program = shell_word(&called.to_string_lossy());
+    format!("In all these commands, `eddy` stands for {program}\n")
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Given a program that was built and not installed, it is said what `eddy` stands for; given one that a shell finds, nothing
+    /// is.
+    #[test]
+    fn a_program_that_is_not_installed_is_named() {
+        assert_eq!(where_it_is(Path::new("eddy")), "");
+        let said = where_it_is(Path::new("target/debug/eddy"));
+        assert!(
+            said.ends_with("`eddy` stands for target/debug/eddy\n"),
+            "{said}"
+        );
+    }
 
     /// Given each shipped recording, it can be cut into single spans, and those begin now.
     #[test]
