@@ -4,7 +4,7 @@
 use std::time::{Duration, SystemTime};
 
 use reqwest::header::RETRY_AFTER;
-use reqwest::{Certificate, Client, ClientBuilder, Response, StatusCode, redirect};
+use reqwest::{Certificate, Client, ClientBuilder, Response, StatusCode, Url, redirect};
 
 use super::address::PublicOnly;
 use super::retry::retry_after;
@@ -84,6 +84,19 @@ pub(super) fn refusal(status: StatusCode, text: &str) -> String {
         reason.push_str(text);
     }
     reason
+}
+
+/// Why a request could not be sent, and where to. Of the address it has host and port: its path may be a secret.
+pub(super) fn unsent(error: reqwest::Error) -> String {
+    let host = |url: &Url| {
+        Some(format!(
+            "{}:{}",
+            url.host_str()?,
+            url.port_or_known_default()?
+        ))
+    };
+    let host = error.url().and_then(host).unwrap_or_default();
+    format!("cannot post to {host}: {}", causes(&error.without_url()))
 }
 
 /// An error with its causes, which is where HTTP clients put what one wants to know.

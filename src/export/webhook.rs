@@ -14,7 +14,7 @@ use tokio::time::Instant;
 
 use super::address::is_public;
 use super::alertmanager::{Message, idempotency_key};
-use super::http::{asked_wait, causes, client, quote, read_bounded, refusal};
+use super::http::{asked_wait, causes, client, quote, read_bounded, refusal, unsent};
 use super::settings::{Secret, SettingsError, WebhookSettings};
 use super::{Answer, is_due};
 use crate::store::alert::Alert;
@@ -113,7 +113,7 @@ impl Webhook {
         }
         match request.send().await {
             Ok(reply) => answer(reply).await,
-            Err(error) => Answer::later(format!("cannot post: {}", causes(&error.without_url()))),
+            Err(error) => Answer::later(unsent(error)),
         }
     }
 }
@@ -388,9 +388,10 @@ mod tests {
         let took = began.elapsed();
         assert!(took < SEND_TIMEOUT + Duration::from_secs(1), "{took:?}");
         drop(listener);
+        let expected = format!("cannot post to {address}: ");
         let answer = webhook.send(&[alert(1, 1)]).await;
         assert!(
-            matches!(&answer, Answer::Later { reason, .. } if reason.contains("cannot post")),
+            matches!(&answer, Answer::Later { reason, .. } if reason.starts_with(&expected)),
             "{answer:?}"
         );
     }

@@ -179,10 +179,7 @@ impl OverHttp {
             .body(self.body(message));
         match posting.send().await {
             Ok(reply) => answer(reply).await,
-            Err(error) => {
-                let reason = http::causes(&error.without_url());
-                Answer::later(format!("cannot post: {reason}"))
-            }
+            Err(error) => Answer::later(http::unsent(error)),
         }
     }
 
