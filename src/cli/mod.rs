@@ -6,6 +6,7 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 
+use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Args, Parser, Subcommand};
 use tokio::runtime;
 
@@ -306,7 +307,8 @@ struct DemoArgs {
 /// Runs the program with the process's arguments.
 #[must_use]
 pub fn run() -> ExitCode {
-    match dispatch(Cli::parse()) {
+    let cli = Cli::try_parse().map_err(with_order);
+    match dispatch(cli.unwrap_or_else(|error| error.exit())) {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {
             match &failure {
@@ -318,6 +320,18 @@ pub fn run() -> ExitCode {
             ExitCode::from(failure.code())
         }
     }
+}
+
+/// Says of options that stand before a command where they belong.
+fn with_order(mut error: clap::Error) -> clap::Error {
+    if let Some(ContextValue::String(command)) = error.get(ContextKind::InvalidSubcommand)
+        && error.kind() == ErrorKind::ArgumentConflict
+    {
+        let tip = format!("options stand behind the command: eddy {command} [OPTIONS]");
+        let tip = ContextValue::StyledStrs(vec![tip.into()]);
+        error.insert(ContextKind::Suggested, tip);
+    }
+    error
 }
 
 /// Runs a future on a runtime of this thread alone.
@@ -371,7 +385,7 @@ mod tests {
     use super::*;
 
     fn parsed(line: &str) -> Result<Cli, clap::Error> {
-        Cli::try_parse_from(line.split_whitespace())
+        Cli::try_parse_from(line.split_whitespace()).map_err(with_order)
     }
 
     /// Given the definition of the command line, clap finds nothing wrong with it, and every command is on the help page.
@@ -458,6 +472,9 @@ mod tests {
         ] {
             assert_eq!(parsed(line).unwrap_err().exit_code(), 2, "{line}");
         }
+        let before = parsed("eddy --config eddy.yaml serve").unwrap_err();
+        let said = before.to_string();
+        assert!(said.contains("eddy serve [OPTIONS]"), "{said}");
         let negative = parsed("eddy check a --fail-below -1").unwrap_err();
         assert!(negative.to_string().contains("0..=100"), "{negative}");
     }
