@@ -360,6 +360,7 @@ impl PartialEq for Window {
     }
 }
 
+#[cfg(test)]
 impl FromIterator<Event> for Window {
     fn from_iter<I: IntoIterator<Item = Event>>(events: I) -> Self {
         let mut window = Self::default();

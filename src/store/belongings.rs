@@ -8,8 +8,6 @@
 //!
 //! A trace is put here before its alias is, and leaves behind it: each alias that there is can be found by its run. These keys come
 //! before those of aliases, so that this holds of a snapshot, too, once the journal has told what came while it was written.
-//!
-//! Earlier builds had a key for each of these. What is left of such keys is gathered at the opening.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -30,9 +28,6 @@ const TRACES_MAX: usize = 128;
 /// A trace, or a warning and a cursor.
 const ITEM_BYTES: usize = 16;
 
-/// Entries of earlier builds that are gathered together.
-const GATHERED_TOGETHER: usize = 1_000;
-
 const _: () = assert!((STAY_MAX + TRACES_MAX) * ITEM_BYTES < pieces::PIECE_BYTES_MAX);
 const _: () = assert!(STAY_MAX <= u8::MAX as usize, "the number has a byte");
 
@@ -51,14 +46,6 @@ impl Belongings {
         Ok(value.map_or_else(Self::default, |value| Self::decode(&value)))
     }
 
-    /// Adds what an earlier build has under a key of its own.
-    fn take(&mut self, rest_of_key: &[u8], value: &[u8]) {
-        match pieces::read_number(rest_of_key).zip(pieces::read_number(value)) {
-            Some(newest) => self.newest.push(newest),
-            None => self.traces.extend(rest_of_key.try_into().map(TraceId)),
-        }
-    }
-
     /// Notes an alert as the newest of a warning. Answers which one was that before.
     pub(super) fn note_newest(&mut self, warning: u64, cursor: u64) -> Option<u64> {
         let mut newest = self.newest.iter_mut();
@@ -74,7 +61,7 @@ impl Belongings {
         let first = keys::belongings(run_id);
         while self.traces.len() > TRACES_MAX {
             let last = db.scan_prefix(&first).keys().next_back().transpose()?;
-            let number = last.map_or(0, |last| keys::belongings_number(&last));
+            let number = last.map_or(0, |last| keys::belongings_number(&first, &last));
             let traces = self.traces.drain(..TRACES_MAX).collect();
             let further = Self {
                 traces,
@@ -180,34 +167,6 @@ impl Shared {
             added.retain(|trace| !there.contains(trace));
         }
         belongings.traces.extend(added);
-        Ok(())
-    }
-
-    /// Brings together what earlier builds have under a key for each trace and each newest alert.
-    pub(super) fn gather_belongings(&self) -> Result<(), StoreError> {
-        for kind in keys::ONE_BELONGING {
-            loop {
-                let entries = self.read(|db| {
-                    let entries = db.scan_prefix([kind]).take(GATHERED_TOGETHER);
-                    entries.collect::<sled::Result<Vec<_>>>()
-                })?;
-                if entries.is_empty() {
-                    break;
-                }
-                let mut runs: BTreeMap<Text, Belongings> = BTreeMap::new();
-                for (key, value) in &entries {
-                    if let Some((run_id, rest)) = keys::of_run(key) {
-                        runs.entry(run_id.into()).or_default().take(rest, value);
-                    }
-                }
-                self.add_belongings(runs)?;
-                self.write(|db| {
-                    entries
-                        .iter()
-                        .try_for_each(|(key, _)| db.remove(key).map(drop))
-                })?;
-            }
-        }
         Ok(())
     }
 }

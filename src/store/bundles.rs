@@ -5,8 +5,7 @@
 //! put there, and reaches to the next bundle. An alert that leaves is taken out of its bundle, whose key stays; a bundle without
 //! alerts is removed.
 //!
-//! A bundle begins with a byte that begins no message of protobuf, and has its alerts behind that, each behind its cursor and
-//! its length. Formats of the store up to 5 have each alert alone, as it is.
+//! A bundle is its alerts, each behind its cursor and its length.
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
@@ -15,9 +14,6 @@ use sled::Db;
 
 use super::keys;
 use super::pieces::{self, PIECE_BYTES_MAX, Writes};
-
-/// What a bundle begins with.
-const SIGN: u8 = 0;
 
 /// An alert as it is stored, with its cursor.
 pub(super) type Stored = (u64, Vec<u8>);
@@ -45,20 +41,15 @@ pub(super) fn put<'r>(writes: &mut Writes, alerts: impl IntoIterator<Item = (u64
 const HEAD_BYTES: usize = size_of::<u64>() + size_of::<u32>();
 
 fn add(bundle: &mut Vec<u8>, cursor: u64, record: &[u8]) {
-    if bundle.is_empty() {
-        bundle.push(SIGN);
-    }
     bundle.extend_from_slice(&cursor.to_be_bytes());
     bundle.extend_from_slice(&(record.len() as u32).to_be_bytes());
     bundle.extend_from_slice(record);
 }
 
 /// The alerts of a bundle. Where it has lost its end, that comes as the alert behind those before it, which cannot be read.
-fn alerts(first: u64, bundle: Vec<u8>) -> Vec<Stored> {
-    let Some(mut rest) = bundle.strip_prefix(&[SIGN]) else {
-        return vec![(first, bundle)];
-    };
+fn alerts(first: u64, bundle: &[u8]) -> Vec<Stored> {
     let mut found: Vec<Stored> = Vec::new();
+    let mut rest = bundle;
     while !rest.is_empty() {
         let lost = || found.last().map_or(first, |(cursor, _)| cursor + 1);
         let (cursor, record, behind) = next(rest).unwrap_or_else(|| (lost(), rest, &[]));
@@ -85,7 +76,7 @@ pub(super) fn range(db: &Db, from: u64, to: u64, least: usize) -> sled::Result<V
         let (key, piece) = entry?;
         let first = keys::number(&key).unwrap_or(from);
         let bundle = pieces::whole(db, &key, &piece)?.unwrap_or_default();
-        let alerts = alerts(first, bundle).into_iter();
+        let alerts = alerts(first, &bundle).into_iter();
         found.extend(alerts.filter(|(cursor, _)| (from..=to).contains(cursor)));
         if found.len() >= least {
             break;
@@ -109,7 +100,7 @@ pub(super) fn ends(db: &Db) -> sled::Result<Option<(u64, u64)>> {
     let last = keys.next_back().transpose()?;
     let alerts_of = |key: &sled::IVec| -> sled::Result<Vec<Stored>> {
         let bundle = pieces::get(db, key)?.unwrap_or_default();
-        Ok(alerts(keys::number(key).unwrap_or_default(), bundle))
+        Ok(alerts(keys::number(key).unwrap_or_default(), &bundle))
     };
     let (oldest, newest) = (
         alerts_of(&first)?,
@@ -147,7 +138,7 @@ impl Leaving {
             Entry::Occupied(known) => known.into_mut(),
             Entry::Vacant(place) => {
                 let bundle = pieces::get(db, &key(first))?.unwrap_or_default();
-                place.insert(alerts(first, bundle))
+                place.insert(alerts(first, &bundle))
             }
         };
         let before = bundle.len();
@@ -269,29 +260,6 @@ mod tests {
         check(&db, &alerts);
     }
 
-    /// Given alerts as formats up to 5 have them, they are found beside others, and leave.
-    #[test]
-    fn alerts_of_their_own_are_read() {
-        let db = database();
-        let mut alerts: Vec<Stored> = (1..=9)
-            .map(|cursor| (cursor, record(cursor + 7, 40)))
-            .collect();
-        let mut writes = Writes::default();
-        for (cursor, record) in &alerts[..5] {
-            writes.put_pieces(&key(*cursor), record);
-        }
-        writes.apply(&db).expect("they are written");
-        put_all(&db, &alerts[5..]);
-        check(&db, &alerts);
-        let mut gone = Leaving::default();
-        for cursor in [2, 6] {
-            gone.take_out(&db, cursor).expect("it can be read");
-        }
-        assert_eq!(gone.apply(&db, Writes::default()).expect("they leave"), 2);
-        alerts.retain(|(cursor, _)| ![2, 6].contains(cursor));
-        check(&db, &alerts);
-    }
-
     /// Given a bundle that lost its end, wherever that is, its alerts before that are found.
     #[test]
     fn what_is_left_of_a_bundle_is_read() {
@@ -299,11 +267,11 @@ mod tests {
         for cursor in 1..=3 {
             add(&mut bundle, cursor, &record(cursor, 20));
         }
-        let whole = alerts(1, bundle.clone());
+        let whole = alerts(1, &bundle);
         assert_eq!(whole.len(), 3);
         let mut found = BTreeSet::new();
         for length in 1..bundle.len() {
-            let left = alerts(1, bundle[..length].to_vec());
+            let left = alerts(1, &bundle[..length]);
             let cursors: BTreeSet<u64> = left.iter().map(|(cursor, _)| *cursor).collect();
             assert!(
                 cursors.iter().copied().eq(1..=left.len() as u64),

@@ -39,31 +39,17 @@ pub enum StoreError {
         /// The directory.
         dir: PathBuf,
     },
-    /// A newer release wrote the store: use that release, or another directory. Nothing in it was changed.
+    /// Another release wrote the store: use that release, or another directory. Nothing in it was changed.
     #[error(
-        "the store in {} has format {found}, and this release knows formats up to {known}; use the newer release",
+        "the store in {} has format {found}, and this release reads format {known}; use the release that wrote it, or an empty or a new directory",
         dir.display()
     )]
-    SchemaNewer {
+    OtherFormat {
         /// The data directory.
         dir: PathBuf,
         /// The format found.
         found: u32,
-        /// The newest format that this release can read.
-        known: u32,
-    },
-    /// A release from before the first one that is supported wrote the store: use another directory. Nothing in it was
-    /// changed.
-    #[error(
-        "the store in {} has format {found}, and this release knows formats from {known} on; choose an empty or a new directory",
-        dir.display()
-    )]
-    SchemaOlder {
-        /// The data directory.
-        dir: PathBuf,
-        /// The format found.
-        found: u32,
-        /// The oldest format that this release can read.
+        /// The format that this release reads.
         known: u32,
     },
     /// The store cannot be read as it lies there. The next opening sets its database aside and makes another one.

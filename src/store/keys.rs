@@ -17,8 +17,7 @@
 //! | `x` trace | run id |
 //! | `+` key, number | further piece of a long value (`pieces`) |
 //!
-//! Numbers are big-endian, so that the order of keys is the order of numbers. Earlier builds had what lies under `o` under `b` and
-//! `y`, with a key for each alert and trace.
+//! Numbers are big-endian, so that the order of keys is the order of numbers.
 
 use std::ops::Range;
 
@@ -49,9 +48,6 @@ const POLICY: u8 = b'p';
 pub(super) const RUN: u8 = b'r';
 pub(super) const ALIAS: u8 = b'x';
 const PIECE: u8 = b'+';
-
-/// What earlier builds have: the cursor of an alert under its run and its warning, and nothing under a run and a trace.
-pub(super) const ONE_BELONGING: [u8; 2] = *b"by";
 
 /// Behind what the store says of itself and behind all pieces, and before every key whose value is told by itself.
 pub(super) const BEFORE_VALUES: &[u8] = b",";
@@ -126,17 +122,10 @@ pub(super) fn further_belongings(run_id: &str, number: u32) -> Vec<u8> {
     joined(&[&belongings(run_id), &number.to_be_bytes()])
 }
 
-/// The number of one of the keys of what belongs to a run; 0 for the first.
-pub(super) fn belongings_number(key: &[u8]) -> u32 {
-    let (_, number) = of_run(key).unwrap_or_default();
+/// The number of one of the keys that begin with a run's first one; 0 for that itself.
+pub(super) fn belongings_number(first: &[u8], key: &[u8]) -> u32 {
+    let number = key.get(first.len()..).unwrap_or_default();
     number.try_into().map_or(0, u32::from_be_bytes)
-}
-
-/// The run that is named in a key behind a prefix and a length, and what stands behind it.
-pub(super) fn of_run(key: &[u8]) -> Option<(&str, &[u8])> {
-    let (length, rest) = key.get(1..)?.split_first_chunk()?;
-    let (run_id, rest) = rest.split_at_checked(u32::from_be_bytes(*length) as usize)?;
-    Some((std::str::from_utf8(run_id).ok()?, rest))
 }
 
 /// Key of a further piece of the value under `key`, numbered from 1.
@@ -178,10 +167,7 @@ mod tests {
             further_belongings("a", 256),
         ];
         assert!(keys.is_sorted() && keys.iter().all(|key| key.starts_with(&keys[0])));
-        assert_eq!(
-            keys.each_ref().map(|key| belongings_number(key)),
-            [0, 1, 256]
-        );
-        assert_eq!(of_run(&keys[1]), Some(("a", &[0, 0, 0, 1][..])));
+        let numbers = keys.each_ref().map(|key| belongings_number(&keys[0], key));
+        assert_eq!(numbers, [0, 1, 256]);
     }
 }

@@ -24,13 +24,8 @@ use super::rebuild::{self, Rebuilt};
 use super::snapshot::{self, SNAPSHOTS};
 use super::{Durability, Options};
 
-/// Format that this build writes, and the newest that it can read.
-pub(super) const SCHEMA_KNOWN: u32 = 6;
-
-/// The oldest format that this build can read, which makes it the newest by opening it. In format 1 the journal lay in sled; in
-/// format 2 the window of a state was written as records; up to format 4 the segments of the journal had no salt; up to format 5
-/// each alert had a key of its own.
-pub(super) const SCHEMA_OLDEST: u32 = 2;
+/// Format that this build writes, and the only one that it reads.
+pub(super) const SCHEMA_KNOWN: u32 = 7;
 
 /// What stands before the number in the file that says the format.
 const FORMAT_SIGN: &str = "eddy store format ";
@@ -247,17 +242,9 @@ pub(super) fn say_format(dir: &Path) -> Result<(), StoreError> {
 
 fn known(dir: &Path, format: u32) -> Result<(), StoreError> {
     match format {
-        SCHEMA_OLDEST..=SCHEMA_KNOWN => Ok(()),
-        0 => Err(StoreError::Damaged {
-            dir: dir.to_owned(),
-            reason: "its format is 0".to_owned(),
-        }),
-        found @ ..SCHEMA_OLDEST => Err(StoreError::SchemaOlder {
-            dir: dir.to_owned(),
-            found,
-            known: SCHEMA_OLDEST,
-        }),
-        found => Err(StoreError::SchemaNewer {
+        SCHEMA_KNOWN => Ok(()),
+        0 => Err(damaged(dir, "its format is 0")),
+        found => Err(StoreError::OtherFormat {
             dir: dir.to_owned(),
             found,
             known: SCHEMA_KNOWN,
@@ -396,13 +383,7 @@ fn check_schema(dir: &Path, db: &sled::Db, is_filled: bool) -> Result<(), StoreE
     let of_sled = |error| StoreError::of_sled(error, "cannot read the format of the store in", dir);
     if let Some(value) = db.get(keys::SCHEMA).map_err(of_sled)? {
         let found = value.as_ref().try_into().map_or(0, u32::from_be_bytes);
-        known(dir, found)?;
-        if found < SCHEMA_KNOWN {
-            // From now on it may hold what an older release would misread.
-            say_format(dir)?;
-            put_schema(dir, db)?;
-        }
-        return Ok(());
+        return known(dir, found);
     }
     if is_filled {
         return Err(damaged(dir, "the beginning of the database is lost"));
@@ -411,16 +392,11 @@ fn check_schema(dir: &Path, db: &sled::Db, is_filled: bool) -> Result<(), StoreE
         entry.map_err(of_sled)?;
         return Err(foreign(dir, DATABASE));
     }
-    put_schema(dir, db)
-}
-
-fn put_schema(dir: &Path, db: &sled::Db) -> Result<(), StoreError> {
     let of_sled =
         |error| StoreError::of_sled(error, "cannot write the format of the store in", dir);
     db.insert(keys::SCHEMA, &SCHEMA_KNOWN.to_be_bytes())
         .map_err(of_sled)?;
-    db.flush().map_err(of_sled)?;
-    Ok(())
+    db.flush().map(drop).map_err(of_sled)
 }
 
 fn open_log(path: &Path) -> Result<File, StoreError> {

@@ -2,7 +2,7 @@
 //!
 //! `turn` is the hot path: everything that a shard was told goes through it, so texts, traces and parents that recur
 //! within a turn are written once (`tables`), and times as differences. `alert` is read by exporters, `run`
-//! is a saved state. A field that is no longer written keeps its number; a record that an older release could not
+//! is a saved state. The number of a field that goes is given to no other; a record that an older release could not
 //! read needs a new format of the store (`open::SCHEMA_KNOWN`).
 
 mod alert;

@@ -181,7 +181,6 @@ impl Shared {
         let all_from = (newest + 1).saturating_sub(shared.alerts_max).max(oldest);
         shared.first_cursor.store(all_from, Ordering::Release);
         shared.last_cursor.send_replace(newest);
-        shared.gather_belongings()?;
         shared.thin_alerts(oldest, all_from)?;
         Ok(shared)
     }

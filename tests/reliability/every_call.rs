@@ -17,7 +17,6 @@ use std::time::Instant;
 
 use tempfile::TempDir;
 
-use super::migration::copy;
 use roads::{go, opening, roads};
 
 /// Names its road and its directory to a process of the tests that is to end.
@@ -62,6 +61,18 @@ type Beside = Box<dyn Fn(Child, &Path, &str) -> Output>;
 
 fn directory() -> TempDir {
     tempfile::tempdir().expect("a temporary directory")
+}
+
+fn copy(from: &Path, to: &Path) {
+    fs::create_dir_all(to).expect("it can be made");
+    for entry in fs::read_dir(from).expect("it is there").flatten() {
+        let (from, to) = (entry.path(), to.join(entry.file_name()));
+        if from.is_dir() {
+            copy(&from, &to);
+        } else {
+            fs::copy(from, to).expect("it can be copied");
+        }
+    }
 }
 
 /// Compiles the library that is loaded into processes.

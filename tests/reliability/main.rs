@@ -6,7 +6,6 @@
 mod cache;
 #[cfg(target_os = "linux")]
 mod every_call;
-mod migration;
 mod panics;
 mod reproducible;
 mod supply_chain;
@@ -85,7 +84,7 @@ fn fields(root: &Path) -> String {
     fields
 }
 
-/// Given what lies on disk, a release reads only formats that it knows, so that it never drops a field of a newer one: a field
+/// Given what lies on disk, a release reads only the format that it knows, so that it never drops a field of a newer one: a field
 /// that is new, or means something else, needs a new number of the format (`SCHEMA_KNOWN`). Of the present format every field
 /// is listed; before the first release with a format, `EDDY_WRITE_FIELDS=1` lists them anew.
 #[test]
@@ -107,7 +106,7 @@ fn fields_change_with_the_format() {
         .collect();
     assert!(
         new.is_empty(),
-        "a release with format {known} would drop these fields; raise SCHEMA_KNOWN in src/store/open.rs, and keep a store of the \
-         old format in tests/store_formats: {new:#?}"
+        "a release with format {known} would drop these fields; raise SCHEMA_KNOWN in src/store/open.rs, and put a store of the \
+         new format in tests/store_formats: {new:#?}"
     );
 }

@@ -15,8 +15,7 @@ use crate::engine::event::{
 
 use super::card::{CALL_ID, CONTENT, Card, QUESTION};
 
-pub(crate) use reading::Reader;
-pub(crate) use reading::{numbers_in, numbers_of_format_3};
+pub(crate) use reading::{Reader, numbers_in};
 
 /// Bits of a tool call's first byte.
 const HANDS_OFF: u8 = 1;

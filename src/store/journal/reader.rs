@@ -43,36 +43,31 @@ const EXTENSION: &str = "log";
 pub(in crate::store) struct Segment {
     /// Above those of all that were begun before.
     pub(super) number: u64,
-    /// What the hashes of its records begin with; 0 in segments of a format below 5, whose names do without.
+    /// What the hashes of its records begin with.
     salt: u64,
 }
 
 impl Segment {
     /// The next one, with a salt that nobody can foresee.
     pub(super) fn begin(number: u64) -> Self {
-        let salt = RandomState::new().hash_one(number).max(1);
+        let salt = RandomState::new().hash_one(number);
         Self { number, salt }
     }
 
     /// Where it lies in the journal's directory.
     pub(super) fn path(self, dir: &Path) -> PathBuf {
         let Self { number, salt } = self;
-        dir.join(match salt {
-            0 => format!("{number:08}.{EXTENSION}"),
-            _ => format!("{number:08}-{salt:016x}.{EXTENSION}"),
-        })
+        dir.join(format!("{number:08}-{salt:016x}.{EXTENSION}"))
     }
 
     /// By the name of its file.
     fn named(name: &Path) -> Option<Self> {
-        let stem = name.file_stem()?.to_str()?;
-        let (number, salt) = match stem.split_once('-') {
-            Some((number, salt)) => (number, u64::from_str_radix(salt, 16).ok()?),
-            None => (stem, 0),
-        };
-        let number = number.parse().ok()?;
+        let (number, salt) = name.file_stem()?.to_str()?.split_once('-')?;
         let is_ours = name.extension().is_some_and(|found| found == EXTENSION);
-        is_ours.then_some(Self { number, salt })
+        is_ours.then_some(Self {
+            number: number.parse().ok()?,
+            salt: u64::from_str_radix(salt, 16).ok()?,
+        })
     }
 
     /// Where the hash of a record with this position starts.
@@ -299,8 +294,8 @@ mod tests {
 
     use super::*;
 
-    /// A segment of an older format: anybody can foresee what its records look like.
-    const OLD: Segment = Segment { number: 1, salt: 0 };
+    /// A segment whose salt is known: what its records look like can be foreseen.
+    const FORESEEN: Segment = Segment { number: 1, salt: 0 };
 
     /// Bytes in which a head of a record begins at each third word: of a long record, with this position.
     fn like_heads(bytes: usize, position: u64) -> Vec<u8> {
@@ -311,7 +306,7 @@ mod tests {
     /// What a reader from `start` on finds in a segment, by position: records as they are, what is missing up to where.
     fn found(segment: &[u8], start: u64) -> Vec<(u64, Option<u64>)> {
         let dir = tempfile::tempdir().unwrap();
-        fs::write(OLD.path(dir.path()), segment).unwrap();
+        fs::write(FORESEEN.path(dir.path()), segment).unwrap();
         let began = Instant::now();
         let found = Reader::new(dir.path(), start).unwrap();
         let found = found.filter_map(|found| match found.unwrap() {
@@ -332,7 +327,7 @@ mod tests {
         let payload = like_heads(1 << 20, 100);
         for position in 1..=8 {
             let length = lay_out(&mut record, [payload.as_slice()].into_iter());
-            seal(&mut record, length, OLD, position);
+            seal(&mut record, length, FORESEEN, position);
             segment.truncate(segment.len().saturating_sub(END_MARK_BYTES));
             segment.extend_from_slice(&record);
         }

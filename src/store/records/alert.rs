@@ -29,9 +29,9 @@ struct AlertRecord {
     of_trace: bool,
 }
 
-/// A warning, in an alert and in a saved state.
+/// A warning.
 #[derive(Clone, PartialEq, prost::Message)]
-pub(super) struct WarningRecord {
+struct WarningRecord {
     #[prost(fixed64, tag = "1")]
     id: u64,
     #[prost(fixed64, tag = "2")]
@@ -109,8 +109,7 @@ pub(crate) fn decode_alert(cursor: u64, bytes: &[u8]) -> Result<Alert, RecordErr
     })
 }
 
-/// A warning's record.
-pub(super) fn warning_record(warning: &Warning) -> WarningRecord {
+fn warning_record(warning: &Warning) -> WarningRecord {
     WarningRecord {
         id: warning.id,
         incident: warning.incident,
@@ -139,8 +138,7 @@ pub(super) fn warning_record(warning: &Warning) -> WarningRecord {
     }
 }
 
-/// The warning back from its record.
-pub(super) fn read_warning(record: WarningRecord) -> Result<Warning, RecordError> {
+fn read_warning(record: WarningRecord) -> Result<Warning, RecordError> {
     Ok(Warning {
         id: record.id,
         incident: record.incident,

@@ -6,7 +6,7 @@ use crate::engine::similarity::shape;
 
 use super::RecordError;
 use super::tables::{TablesReader, TablesWriter};
-use super::trend::TrendRecord;
+use super::trend::{TrendRecord, read_trend, trend_record};
 
 /// A call. Numbers marked *t* and *s* are those of texts and spans in the record's tables.
 #[derive(Clone, PartialEq, prost::Message)]
@@ -31,7 +31,7 @@ pub(super) struct CallMarkRecord {
     hands_off: bool,
     #[prost(fixed64, optional, tag = "10")]
     result: Option<u64>,
-    /// Hash of the tool's name; number 1 was its text.
+    /// Hash of the tool's name.
     #[prost(fixed64, tag = "11")]
     tool: u64,
     #[prost(uint64, tag = "12")]
@@ -87,7 +87,7 @@ impl TablesWriter {
             hands_off: *hands_off,
             may_act: *may_act,
             sketch: *sketch,
-            trend: Self::trend(trend.as_deref()),
+            trend: trend.as_deref().map(trend_record),
             result: mark.result(),
             gap_ns: *gap_ns,
             waited_ns: *waited_ns,
@@ -114,7 +114,11 @@ impl TablesReader {
             known_result: record.result.unwrap_or(0),
             has_result: record.result.is_some(),
             sketch: record.sketch,
-            trend: self.trend(record.trend.as_ref())?,
+            trend: record
+                .trend
+                .as_ref()
+                .map(|trend| read_trend(trend).map(Box::new))
+                .transpose()?,
             hands_off: record.hands_off,
             may_act: record.may_act,
             gap_ns: record.gap_ns,

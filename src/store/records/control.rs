@@ -5,8 +5,7 @@ use crate::engine::fold::control::{Control, Hop, Working};
 use super::RecordError;
 use super::tables::{TablesReader, TablesWriter};
 
-/// The state of control; numbers marked *t* and *s* are those of texts and spans in the record's tables. 7, 8 and 11 were other
-/// fields.
+/// The state of control; numbers marked *t* and *s* are those of texts and spans in the record's tables.
 #[derive(Clone, PartialEq, prost::Message)]
 pub(super) struct ControlRecord {
     #[prost(message, repeated, tag = "1")]

@@ -1,4 +1,4 @@
-//! One event of the journal or of a saved state. A tool call without sample takes about 80 bytes.
+//! One event of the journal. A tool call without sample takes about 80 bytes.
 
 use crate::engine::event::{
     AgentSpan, Answer, Body, Event, Handoff, ModelCall, RunEnd, SpanId, ToolCall, Traits,
@@ -9,7 +9,7 @@ use super::RecordError;
 use super::command::{command_number, command_numbered, manner_number, manner_numbered};
 use super::guard::{GuardedRecord, NudgeRecord};
 use super::tables::{TablesReader, TablesWriter};
-use super::value::{FailureRecord, ValueRecord};
+use super::value::{FailureRecord, ValueRecord, read_recorded, write_recorded};
 use super::wire;
 
 /// An event; numbers marked *t*, *c* and *s* are those of texts, traces and spans in the record's tables.
@@ -167,8 +167,7 @@ impl TablesWriter {
         wire::delimited(out, |out| self.event_fields(event, out));
     }
 
-    /// The bytes of an [`EventRecord`].
-    pub(super) fn event_fields(&mut self, event: &Event, out: &mut Vec<u8>) {
+    fn event_fields(&mut self, event: &Event, out: &mut Vec<u8>) {
         wire::fixed(out, 1, event.id);
         wire::number(out, 2, self.trace(event.trace).into());
         wire::fixed(out, 3, u64::from_be_bytes(event.span.0));
@@ -187,8 +186,8 @@ impl TablesWriter {
             Body::ModelCall(call) => wire::message(out, 10, |out| self.model_call(call, out)),
             Body::AgentSpan(span) => wire::message(out, 11, |out| {
                 wire::number(out, 1, self.text(&span.name).into());
-                Self::recorded(2, &span.input, out);
-                Self::recorded(3, &span.output, out);
+                write_recorded(2, &span.input, out);
+                write_recorded(3, &span.output, out);
             }),
             Body::Handoff(handoff) => wire::message(out, 12, |out| {
                 wire::number(out, 1, self.optional(handoff.from.as_ref()).into());
@@ -210,8 +209,8 @@ impl TablesWriter {
         if let Some(id) = call.call_id {
             wire::fixed(out, 2, id);
         }
-        Self::recorded(3, &call.input, out);
-        Self::recorded(4, &call.output, out);
+        write_recorded(3, &call.input, out);
+        write_recorded(4, &call.output, out);
         self.failure(5, call.error.as_ref(), out);
         wire::flag(out, 6, call.hands_off);
         wire::number(out, 7, manner_number(call.manner).into());
@@ -277,8 +276,8 @@ impl TablesReader {
             BodyRecord::ModelCall(call) => Body::ModelCall(self.model_call(&call)?),
             BodyRecord::AgentSpan(span) => Body::AgentSpan(AgentSpan {
                 name: self.text(span.name)?,
-                input: self.recorded(span.input.as_ref())?,
-                output: self.recorded(span.output.as_ref())?,
+                input: read_recorded(span.input.as_ref())?,
+                output: read_recorded(span.output.as_ref())?,
             }),
             BodyRecord::Handoff(handoff) => Body::Handoff(Handoff {
                 from: self.optional(handoff.from)?,
@@ -301,8 +300,8 @@ impl TablesReader {
         Ok(ToolCall {
             tool: self.text(record.tool)?,
             call_id: record.call_id,
-            input: self.recorded(record.input.as_ref())?,
-            output: self.recorded(record.output.as_ref())?,
+            input: read_recorded(record.input.as_ref())?,
+            output: read_recorded(record.output.as_ref())?,
             error: self.failure(record.error)?,
             hands_off: record.hands_off,
             manner: manner_numbered(record.manner)?,

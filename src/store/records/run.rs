@@ -16,7 +16,6 @@ use crate::store::turn::{IndexKey, SavedRun};
 
 use super::RecordError;
 use super::alert::{severity_number, severity_numbered};
-use super::event::EventRecord;
 use super::fold::FoldRecord;
 use super::kept::KeptRecord;
 use super::tables::{TablesReader, TablesRecord, TablesWriter};
@@ -49,9 +48,6 @@ struct StateRecord {
     service: u32,
     #[prost(uint64, tag = "5")]
     heard_ms: u64,
-    /// An [`EventRecord`] each: how format 2 has the window. No longer written.
-    #[prost(bytes = "vec", repeated, tag = "6")]
-    events: Vec<Vec<u8>>,
     #[prost(message, optional, tag = "7")]
     base: Option<FoldRecord>,
     #[prost(message, optional, tag = "8")]
@@ -77,7 +73,6 @@ struct StateRecord {
     window: Vec<u8>,
     #[prost(uint32, tag = "18")]
     older: u32,
-    /// 0 where an earlier release wrote it: its service stands.
     #[prost(fixed64, tag = "19")]
     service_ns: u64,
     #[prost(uint32, tag = "20")]
@@ -168,7 +163,6 @@ pub fn encode_run(state: &RunState) -> Vec<u8> {
         service: tables.optional(service.as_ref().map(|service| &service.name)),
         service_ns: service.as_ref().map_or(0, |service| service.since_ns),
         heard_ms: *heard_ms,
-        events: Vec::new(),
         window: window.packed(),
         older: *older as u32,
         base: Some(tables.fold(&base.unpack())),
@@ -194,14 +188,15 @@ pub fn encode_run(state: &RunState) -> Vec<u8> {
 /// The state back from its bytes.
 pub fn decode_run(bytes: &[u8]) -> Result<RunState, RecordError> {
     let record = StateRecord::decode(bytes)?;
-    let mut tables = TablesReader::new(record.tables.unwrap_or_default());
+    let tables = TablesReader::new(record.tables.unwrap_or_default());
     let base = record
         .base
         .ok_or_else(|| RecordError::missing("what left the window"))?;
     let id = tables.text(record.id)?;
     let mut base = tables.fold(base)?;
     base.is_swarm = is_swarm(&id);
-    let window = read_window(&mut tables, record.events, &record.window)?;
+    let window = Window::of_packed(&record.window);
+    let window = window.ok_or_else(|| RecordError::missing("a report"))?;
     Ok(RunState {
         id,
         session_id: tables.optional(record.session_id)?,
@@ -231,21 +226,6 @@ pub fn decode_run(bytes: &[u8]) -> Result<RunState, RecordError> {
         disturbed: None,
         near: None,
     })
-}
-
-/// The window, in whichever form it was written.
-fn read_window(
-    tables: &mut TablesReader,
-    events: Vec<Vec<u8>>,
-    packed: &[u8],
-) -> Result<Window, RecordError> {
-    if events.is_empty() {
-        return Window::of_packed(packed).ok_or_else(|| RecordError::missing("a report"));
-    }
-    let events = events.into_iter();
-    events
-        .map(|event| tables.event(EventRecord::decode(&*event)?))
-        .collect()
 }
 
 fn place_record(place: &Place) -> PlaceRecord {

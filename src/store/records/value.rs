@@ -1,7 +1,7 @@
 //! Arguments, results and failures, as part of an event.
 
-use crate::engine::event::{Failure, Recorded, Text, Value};
-use crate::engine::window::packed::{numbers_in, numbers_of_format_3, put_numbers};
+use crate::engine::event::{Failure, Numbers, Recorded, Text, Value};
+use crate::engine::window::packed::{numbers_in, put_numbers};
 
 use super::RecordError;
 use super::tables::{TablesReader, TablesWriter};
@@ -35,9 +35,6 @@ pub(super) struct ValueRecord {
     bytes: u32,
     #[prost(bool, tag = "4")]
     empty: bool,
-    /// *t*: where formats up to 3 have the sample, or a result's numbers as a text. No longer written.
-    #[prost(uint32, tag = "5")]
-    text: u32,
     #[prost(bool, tag = "6")]
     redacted: bool,
     /// The numbers of a result, as `engine::window::packed` writes them.
@@ -61,30 +58,6 @@ impl TablesWriter {
             });
         }
     }
-
-    pub(super) fn recorded(field: u32, recorded: &Recorded, out: &mut Vec<u8>) {
-        match recorded {
-            Recorded::Value(value) => wire::message(out, field, |out| {
-                wire::fixed(out, 1, value.fingerprint);
-                if value.masked != value.fingerprint {
-                    wire::fixed(out, 2, value.masked);
-                }
-                wire::number(out, 3, value.bytes.into());
-                wire::flag(out, 4, value.empty);
-                wire::flag(out, 9, value.pending);
-                wire::flag(out, 10, value.denies);
-                // Samples seldom recur: they stand where they belong.
-                if !value.sample.is_empty() {
-                    wire::bytes(out, 8, value.sample.as_bytes());
-                }
-                if let Some(numbers) = &value.numbers {
-                    wire::message(out, 7, |out| put_numbers(numbers, out));
-                }
-            }),
-            Recorded::Redacted => wire::message(out, field, |out| wire::flag(out, 6, true)),
-            Recorded::NotRecorded => {}
-        }
-    }
 }
 
 impl TablesReader {
@@ -102,39 +75,55 @@ impl TablesReader {
             })
             .transpose()
     }
+}
 
-    pub(super) fn recorded(&self, record: Option<&ValueRecord>) -> Result<Recorded, RecordError> {
-        Ok(match record {
-            None => Recorded::NotRecorded,
-            Some(record) if record.redacted => Recorded::Redacted,
-            Some(record) => {
-                let sample = match record.text {
-                    0 => Text::from(&*record.sample),
-                    text => self.text(text)?,
-                };
-                let old = numbers_of_format_3(&sample);
-                let numbers = match &record.numbers {
-                    None => old,
-                    Some(bytes) => Some(
-                        numbers_in(bytes)
-                            .ok_or_else(|| RecordError::missing("a result's number"))?,
-                    ),
-                };
-                Recorded::Value(Value {
-                    fingerprint: record.fingerprint,
-                    masked: record.masked.unwrap_or(record.fingerprint),
-                    bytes: record.bytes,
-                    empty: record.empty,
-                    pending: record.pending,
-                    denies: record.denies,
-                    sample: if old.is_some() {
-                        Text::default()
-                    } else {
-                        sample
-                    },
-                    numbers: numbers.map(Box::new),
-                })
+/// Appends a value as a [`ValueRecord`], or nothing where none is recorded.
+pub(super) fn write_recorded(field: u32, recorded: &Recorded, out: &mut Vec<u8>) {
+    match recorded {
+        Recorded::Value(value) => wire::message(out, field, |out| {
+            wire::fixed(out, 1, value.fingerprint);
+            if value.masked != value.fingerprint {
+                wire::fixed(out, 2, value.masked);
             }
-        })
+            wire::number(out, 3, value.bytes.into());
+            wire::flag(out, 4, value.empty);
+            wire::flag(out, 9, value.pending);
+            wire::flag(out, 10, value.denies);
+            // Samples seldom recur: they stand where they belong.
+            if !value.sample.is_empty() {
+                wire::bytes(out, 8, value.sample.as_bytes());
+            }
+            if let Some(numbers) = &value.numbers {
+                wire::message(out, 7, |out| put_numbers(numbers, out));
+            }
+        }),
+        Recorded::Redacted => wire::message(out, field, |out| wire::flag(out, 6, true)),
+        Recorded::NotRecorded => {}
     }
+}
+
+/// A value from its record.
+pub(super) fn read_recorded(record: Option<&ValueRecord>) -> Result<Recorded, RecordError> {
+    let Some(record) = record else {
+        return Ok(Recorded::NotRecorded);
+    };
+    if record.redacted {
+        return Ok(Recorded::Redacted);
+    }
+    let numbers = record.numbers.as_deref().map(read_numbers).transpose()?;
+    Ok(Recorded::Value(Value {
+        fingerprint: record.fingerprint,
+        masked: record.masked.unwrap_or(record.fingerprint),
+        bytes: record.bytes,
+        empty: record.empty,
+        pending: record.pending,
+        denies: record.denies,
+        sample: Text::from(&*record.sample),
+        numbers: numbers.map(Box::new),
+    }))
+}
+
+/// The numbers of a result.
+pub(super) fn read_numbers(bytes: &[u8]) -> Result<Numbers, RecordError> {
+    numbers_in(bytes).ok_or_else(|| RecordError::missing("a result's number"))
 }

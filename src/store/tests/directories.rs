@@ -69,41 +69,29 @@ fn a_foreign_database_is_left_alone() {
     assert_eq!(raw::keys(dir.path()), ["theirs"]);
 }
 
-/// Given a store of a newer format, it is refused with both numbers and not changed.
+/// Given a store of an older or a newer format, whether its file or its database says so, it is refused with both numbers and not
+/// changed.
 #[test]
-fn a_newer_format_is_left_alone() {
-    let dir = TempDir::new().unwrap();
-    drop(open(dir.path()));
-    raw::put(dir.path(), keys::SCHEMA, &7_u32.to_be_bytes());
-    let Err(StoreError::SchemaNewer { found, known, .. }) = Store::open(dir.path(), &options())
-    else {
-        panic!("the store is refused as newer");
+fn another_format_is_left_alone() {
+    let check = |dir: &Path, format: u32| {
+        let Err(StoreError::OtherFormat { found, known, .. }) = Store::open(dir, &options()) else {
+            panic!("format {format} is refused");
+        };
+        assert_eq!((found, known), (format, open::SCHEMA_KNOWN));
     };
-    assert_eq!((found, known), (7, open::SCHEMA_KNOWN));
-    assert_eq!(raw::keys(dir.path()), ["!journal", "!runs", "!schema"]);
+    for format in [1, open::SCHEMA_KNOWN - 1, open::SCHEMA_KNOWN + 1] {
+        let dir = TempDir::new().unwrap();
+        let said = format!("eddy store format {format}\n");
+        fs::write(dir.path().join("FORMAT"), said).unwrap();
+        check(dir.path(), format);
+        assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 1);
 
-    // A format that is not even a database of ours any more is known by the file.
-    fs::remove_dir_all(dir.path().join("store")).unwrap();
-    fs::write(dir.path().join("FORMAT"), "eddy store format 8\n").unwrap();
-    let refused = Store::open(dir.path(), &options()).err();
-    assert!(
-        matches!(refused, Some(StoreError::SchemaNewer { found: 8, .. })),
-        "{refused:?}"
-    );
-    assert!(!dir.path().join("store").exists());
-}
-
-/// Given a store of a format that is not supported any more, it is refused with both numbers and not changed.
-#[test]
-fn a_format_that_is_too_old_is_left_alone() {
-    let dir = TempDir::new().unwrap();
-    fs::write(dir.path().join("FORMAT"), "eddy store format 1\n").unwrap();
-    let Err(StoreError::SchemaOlder { found, known, .. }) = Store::open(dir.path(), &options())
-    else {
-        panic!("the store is refused as older");
-    };
-    assert_eq!((found, known), (1, open::SCHEMA_OLDEST));
-    assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 1);
+        let dir = TempDir::new().unwrap();
+        drop(open(dir.path()));
+        raw::put(dir.path(), keys::SCHEMA, &format.to_be_bytes());
+        check(dir.path(), format);
+        assert_eq!(raw::keys(dir.path()), ["!journal", "!runs", "!schema"]);
+    }
 }
 
 /// Given a path that is a file, the refusal names it.

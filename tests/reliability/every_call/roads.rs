@@ -14,15 +14,17 @@ use tempfile::TempDir;
 use tokio::runtime::Runtime;
 
 use super::daemon::lives;
-use super::{DIRECTORY, Process, ROAD, Road, directory};
-use crate::migration::{copy, formats, shown};
+use super::{DIRECTORY, Process, ROAD, Road, copy, directory};
 
 pub(super) const PATIENCE: Duration = Duration::from_secs(30);
+
+/// A store with two alerts and no snapshot.
+const STORE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/store_formats/7");
 
 /// All roads.
 pub(super) fn roads() -> Vec<Road> {
     let filled = directory();
-    copy(&formats().join("4"), filled.path());
+    copy(Path::new(STORE), filled.path());
     (0..2).for_each(|_| work(filled.path(), 2, drop));
     let mut roads = starts(filled.path());
     roads.push(at_work(filled.path()));
@@ -52,11 +54,11 @@ fn starts(filled: &Path) -> Vec<Road> {
     };
     let damaged = copied(filled);
     damage(damaged.path());
-    let without_snapshot = copied(&formats().join("4"));
+    let without_snapshot = copied(Path::new(STORE));
     damage(without_snapshot.path());
     let restored = directory();
     eddy::store::copy(filled, restored.path(), &[PathBuf::new()]).expect("it is copied");
-    let mut roads = vec![
+    vec![
         start("a first start", directory(), nothing),
         // sled has written a snapshot of its own, and writes the next one at a start.
         start("a start", copied(filled), worked),
@@ -67,16 +69,7 @@ fn starts(filled: &Path) -> Vec<Road> {
             without_snapshot,
             of_the_journal,
         ),
-    ];
-    roads.extend(["2", "3", "4"].map(|format| {
-        let prepared = copied(&formats().join(format));
-        Road {
-            // There is no snapshot in them.
-            may_misread: false,
-            ..start(&format!("format {format}"), prepared, shown)
-        }
-    }));
-    roads
+    ]
 }
 
 /// A start, behind which the store shows what it shows where nothing ends.

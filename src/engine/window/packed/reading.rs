@@ -50,21 +50,6 @@ pub(crate) fn numbers_in(bytes: &[u8]) -> Option<Numbers> {
     })
 }
 
-/// The numbers of a result as formats up to 3 have them: instead of its sample, behind a sign that no text keeps and a hash in
-/// hex digits, with blanks between.
-pub(crate) fn numbers_of_format_3(sample: &str) -> Option<Numbers> {
-    let (frame, words) = sample.strip_prefix('\u{1}')?.split_once(' ')?;
-    let mut numbers = Numbers {
-        frame: u32::from_str_radix(frame, 16).ok()?,
-        ..Numbers::default()
-    };
-    for word in words.split(' ') {
-        *numbers.all.get_mut(usize::from(numbers.count))? = word.parse().ok()?;
-        numbers.count += 1;
-    }
-    Some(numbers)
-}
-
 /// Most names that are remembered while reading.
 const NAMES_MAX: usize = 8;
 
@@ -285,10 +270,10 @@ impl<'a> Reader<'a> {
             Some(sample) => sample.clone(),
             None => self.text()?.into(),
         };
-        let (sample, numbers) = match numbers_of_format_3(&sample) {
-            Some(numbers) => (Text::default(), Some(numbers)),
-            None if marks & NUMBERS == 0 => (sample, None),
-            None => (sample, Some(self.numbers()?)),
+        let numbers = if marks & NUMBERS == 0 {
+            None
+        } else {
+            Some(Box::new(self.numbers()?))
         };
         Ok(Recorded::Value(Value {
             fingerprint,
@@ -298,7 +283,7 @@ impl<'a> Reader<'a> {
             pending: marks & PENDING != 0,
             denies: marks & DENIES != 0,
             sample,
-            numbers: numbers.map(Box::new),
+            numbers,
         }))
     }
 
@@ -403,21 +388,6 @@ impl<'a> Reader<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    /// Given the text in which formats up to 3 have a result's numbers, these come back; any other text is a sample.
-    #[test]
-    fn numbers_of_format_3_are_read() {
-        let read = |text| {
-            numbers_of_format_3(text).map(|numbers| (numbers.frame, numbers.count, numbers.all))
-        };
-        assert_eq!(
-            read("\u{1}0000000f 1 -2.5"),
-            Some((15, 2, [1.0, -2.5, 0.0, 0.0, 0.0, 0.0]))
-        );
-        for other in ["", "12 1", "\u{1}12", "\u{1}12 a", "\u{1}12 1 2 3 4 5 6 7"] {
-            assert_eq!(read(other), None, "{other}");
-        }
-    }
 
     /// Given bytes that are no numbers, they are not taken for some.
     #[test]
