@@ -185,7 +185,7 @@ impl Shared {
     /// Removes what lies from one cursor to before another, but for the newest alert of each warning.
     pub(super) fn thin_alerts(&self, mut from: u64, until: u64) -> Result<(), StoreError> {
         while from < until {
-            let (removed, lost, newest) = self.write(|db| {
+            let newest = self.write(|db| {
                 let waits_from = self.undelivered_from(db)?;
                 let (mut leaving, mut lost) = (Leaving::default(), 0);
                 let alerts = bundles::range(db, from, until - 1, TOGETHER)?;
@@ -197,11 +197,9 @@ impl Shared {
                     }
                     leaving.take_out(db, *cursor)?;
                 }
-                let removed = leaving.apply(db, Writes::default())?;
-                Ok((removed, lost, alerts.last().map(|(cursor, _)| *cursor)))
+                self.let_leave(db, leaving, lost)?;
+                Ok(alerts.last().map(|(cursor, _)| *cursor))
             })?;
-            count(&self.tally.alerts_removed, removed);
-            count(&self.tally.alerts_lost, lost);
             let Some(newest) = newest else {
                 break;
             };
@@ -214,12 +212,12 @@ impl Shared {
     /// after that.
     pub(super) fn forget_alerts_of(&self, run_id: &str, behind: u64) -> Result<(), StoreError> {
         let oldest = self.first_cursor.load(Ordering::Acquire);
-        let (removed, lost) = self.write(|db| {
+        self.write(|db| {
             let mut belongings = Belongings::first(db, run_id)?;
             let goes = |newest: &mut (u64, u64)| newest.1 < behind;
             let gone: Vec<_> = belongings.newest.extract_if(.., goes).collect();
             if gone.is_empty() {
-                return Ok((0, 0));
+                return Ok(());
             }
             belongings.put(db, &keys::belongings(run_id))?;
             let (mut leaving, mut lost) = (Leaving::default(), 0);
@@ -228,10 +226,13 @@ impl Shared {
                 lost += usize::from(cursor >= waits_from);
                 leaving.take_out(db, cursor)?;
             }
-            let removed = leaving.apply(db, Writes::default())?;
-            Ok((removed, lost))
-        })?;
-        count(&self.tally.alerts_removed, removed);
+            self.let_leave(db, leaving, lost)
+        })
+    }
+
+    /// Has alerts leave the log. So many of them are lost: they were the newest of their warning, and some exporter lacks them.
+    pub(super) fn let_leave(&self, db: &Db, leaving: Leaving, lost: usize) -> sled::Result<()> {
+        count(&self.tally.alerts_removed, leaving.apply(db)?);
         count(&self.tally.alerts_lost, lost);
         Ok(())
     }

@@ -19,8 +19,8 @@ use super::alert_log::STAY_MAX;
 use super::bundles::Leaving;
 use super::error::StoreError;
 use super::keys;
-use super::pieces::{self, Writes};
-use super::shared::{Shared, count};
+use super::pieces;
+use super::shared::Shared;
 
 /// Traces under one key, beside the alerts under the first: this is less than the longest value that sled is given.
 const TRACES_MAX: usize = 128;
@@ -131,7 +131,7 @@ impl Shared {
         &self,
         added: BTreeMap<Text, Belongings>,
     ) -> Result<(), StoreError> {
-        let (removed, lost) = self.write(|db| {
+        self.write(|db| {
             let mut leaving = Leaving::default();
             let mut lost = 0;
             for (run_id, added) in added {
@@ -140,12 +140,8 @@ impl Shared {
                 self.add_traces(db, &run_id, &mut belongings, added.traces)?;
                 belongings.put_first(db, &run_id)?;
             }
-            let removed = leaving.apply(db, Writes::default())?;
-            Ok((removed, lost))
-        })?;
-        count(&self.tally.alerts_removed, removed);
-        count(&self.tally.alerts_lost, lost);
-        Ok(())
+            self.let_leave(db, leaving, lost)
+        })
     }
 
     /// Adds traces of a run to what lies under its first key, but for those that it has.

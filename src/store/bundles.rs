@@ -147,17 +147,10 @@ impl Leaving {
         Ok(())
     }
 
-    /// Has them leave, together with other writes. Answers how many there were.
-    pub(super) fn apply(self, db: &Db, mut writes: Writes) -> sled::Result<usize> {
-        let count = self.count;
-        self.write(db, &mut writes)?;
-        writes.apply_each(db)?;
-        Ok(count)
-    }
-
-    /// Writes what stays. What shares its bundle with others lies in one piece with them, over which it is written: no reader
-    /// finds it gone meanwhile.
-    fn write(self, db: &Db, writes: &mut Writes) -> sled::Result<()> {
+    /// Has them leave; answers how many there were. What stays and shared its bundle with them lies in one piece with them, over
+    /// which it is written: no reader finds it gone meanwhile.
+    pub(super) fn apply(self, db: &Db) -> sled::Result<usize> {
+        let mut writes = Writes::default();
         for (first, alerts) in self.bundles {
             let mut bundle = Vec::new();
             for (cursor, record) in &alerts {
@@ -169,7 +162,8 @@ impl Leaving {
                 writes.put_pieces(&key(first), &bundle);
             }
         }
-        Ok(())
+        writes.apply_each(db)?;
+        Ok(self.count)
     }
 }
 
@@ -243,7 +237,7 @@ mod tests {
             }
             let before = alerts.len();
             alerts.retain(|(cursor, _)| !leaving.contains(cursor));
-            prop_assert_eq!(gone.apply(&db, Writes::default()).expect("they leave"), before - alerts.len());
+            prop_assert_eq!(gone.apply(&db).expect("they leave"), before - alerts.len());
             check(&db, &alerts);
         }
     }
