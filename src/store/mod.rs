@@ -167,8 +167,8 @@ impl Store {
         options: &Options,
         prepare: impl FnOnce(&mut Journal),
     ) -> Result<Self, StoreError> {
-        let shared = Arc::new(Shared::new(opened.db, dir.to_owned(), options)?);
-        let writer = shared.writer(opened.log, prepare)?;
+        let shared = Arc::new(Shared::new(opened.db, opened.log, dir.to_owned(), options)?);
+        let writer = shared.writer(prepare)?;
         let mended = opened.rebuilt.map(|rebuilt| shared.mended(rebuilt));
         let (orders, inbox) = mpsc::channel();
         let thread = in_thread(dir, "eddy-store", move || writer.run(&inbox))?;
@@ -486,12 +486,8 @@ pub struct Mended {
 
 impl Shared {
     /// The thread's part, behind what the journal has.
-    fn writer(
-        self: &Arc<Self>,
-        log: Option<File>,
-        prepare: impl FnOnce(&mut Journal),
-    ) -> Result<Writer, StoreError> {
-        let syncs = log.is_some();
+    fn writer(self: &Arc<Self>, prepare: impl FnOnce(&mut Journal)) -> Result<Writer, StoreError> {
+        let syncs = self.log.is_some();
         let start = self.journal_start.load(Ordering::Acquire);
         let keep_from = self.kept_for_snapshots();
         let recover = |found| self.recover(found);
@@ -501,7 +497,7 @@ impl Shared {
         let newest = journal.newest().max(start - 1).max(given);
         self.position.store(newest, Ordering::Release);
         self.find_run_count()?;
-        Ok(Writer::new(Arc::clone(self), log, journal))
+        Ok(Writer::new(Arc::clone(self), journal))
     }
 }
 

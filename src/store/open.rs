@@ -72,8 +72,7 @@ const LET_GO_WAIT: Duration = Duration::from_secs(5);
 /// An open data directory.
 pub(super) struct Opened {
     pub(super) db: Database,
-    /// Our own handle of the database's log, to sync it with before the journal is cut; none where the end of the process
-    /// is all that is feared.
+    /// The database's log, where it is to be brought through to the disk.
     pub(super) log: Option<File>,
     /// Held as long as the directory is.
     pub(super) lock: File,

@@ -22,7 +22,7 @@ use super::rebuild::Rebuilt;
 use super::records::TurnWriter;
 use super::removal::Removals;
 use super::snapshot;
-use super::{Counters, Durability, Mended, Options};
+use super::{Counters, Mended, Options};
 use crate::engine::event::Text;
 
 /// Writers of turns that are kept: as many as shards usually write at a time.
@@ -40,7 +40,9 @@ pub(super) struct Shared {
     pub(super) dir: PathBuf,
     pub(super) alerts_max: u64,
     cache_bytes: u64,
-    durability: Durability,
+    /// Our own handle of the database's log, to bring it through to the disk with; none where the end of the process is all that is
+    /// feared.
+    pub(super) log: Option<File>,
     /// The newest committed journal position; written by the store's thread.
     pub(super) position: AtomicU64,
     /// The first journal position that somebody may need; written by the store's thread.
@@ -125,13 +127,18 @@ pub(super) fn count(counter: &AtomicU64, more: usize) {
 
 impl Shared {
     /// Finds out where the alerts end.
-    pub(super) fn new(db: Database, dir: PathBuf, options: &Options) -> Result<Self, StoreError> {
+    pub(super) fn new(
+        db: Database,
+        log: Option<File>,
+        dir: PathBuf,
+        options: &Options,
+    ) -> Result<Self, StoreError> {
         let mut shared = Self {
             db,
+            log,
             dir,
             alerts_max: options.alerts_max.max(1),
             cache_bytes: options.cache_bytes,
-            durability: options.durability,
             position: AtomicU64::new(0),
             journal_start: AtomicU64::new(1),
             snapshot_start: AtomicU64::new(0),
@@ -359,10 +366,8 @@ impl Shared {
     pub(super) fn write_through(&self) -> Result<(), StoreError> {
         self.write(|db| {
             db.flush()?;
-            if self.durability == Durability::Power {
-                // On Linux sled's own flush does not reach through the disk's cache.
-                File::open(self.dir.join(DATABASE).join(LOG))?.sync_data()?;
-            }
+            // On Linux sled's own flush does not reach through the disk's cache.
+            self.log.as_ref().map_or(Ok(()), File::sync_data)?;
             Ok(())
         })
     }

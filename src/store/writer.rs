@@ -9,7 +9,6 @@
 mod by_hand;
 
 use std::collections::{BTreeMap, VecDeque};
-use std::fs::File;
 use std::iter;
 use std::mem;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -87,8 +86,6 @@ struct Saving {
 pub(super) struct Writer {
     shared: Arc<Shared>,
     journal: Journal,
-    /// The database's log, where it has to be brought through to the disk.
-    log: Option<File>,
     group: Group,
     savings: VecDeque<Saving>,
     /// Bytes of states that were saved since the database's cache was last looked at.
@@ -101,11 +98,10 @@ pub(super) struct Writer {
 }
 
 impl Writer {
-    pub(super) fn new(shared: Arc<Shared>, log: Option<File>, journal: Journal) -> Self {
+    pub(super) fn new(shared: Arc<Shared>, journal: Journal) -> Self {
         Self {
             shared,
             journal,
-            log,
             group: Group::default(),
             savings: VecDeque::new(),
             untrimmed_bytes: 0,
@@ -358,15 +354,10 @@ impl Writer {
         shared.write(|db| {
             // First, since without it what the journal has behind the cut would have to be counted.
             db.insert(keys::RUNS, &shared.run_count_to_save())?;
-            db.insert(keys::JOURNAL_START, &start.to_be_bytes())?;
-            if durably {
-                // On Linux sled's own flush does not reach through the disk's cache.
-                db.flush()?;
-                self.log.as_ref().map_or(Ok(()), File::sync_data)?;
-            }
-            Ok(())
+            db.insert(keys::JOURNAL_START, &start.to_be_bytes())
         })?;
         if durably {
+            shared.write_through()?;
             self.journal.free(start, shared.kept_for_snapshots());
         }
         shared.journal_start.store(start, Ordering::Release);

@@ -71,7 +71,7 @@ async fn turns_at_once_are_replayed_in_order() {
 fn turns_that_wait_are_committed_together() {
     let dir = TempDir::new().unwrap();
     let opened = open::open(dir.path(), &options()).unwrap();
-    let shared = Arc::new(Shared::new(opened.db, dir.path().to_owned(), &options()).unwrap());
+    let shared = Arc::new(Shared::new(opened.db, None, dir.path().to_owned(), &options()).unwrap());
     let journal = Journal::open(&shared.journal_dir(), false, 0, 0, |_| Ok(())).unwrap();
     let (orders, inbox) = mpsc::channel();
     let answers: Vec<_> = (0..200)
@@ -89,7 +89,7 @@ fn turns_that_wait_are_committed_together() {
         })
         .collect();
     drop(orders);
-    Writer::new(Arc::clone(&shared), None, journal).run(&inbox);
+    Writer::new(Arc::clone(&shared), journal).run(&inbox);
     for answered in answers {
         assert_eq!(answered.blocking_recv().unwrap().unwrap().position, 1);
     }

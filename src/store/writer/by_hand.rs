@@ -28,8 +28,8 @@ impl Store {
     /// Opens a store that does nothing by itself.
     pub(crate) fn by_hand(dir: &Path, options: &Options) -> Result<(Self, ByHand), StoreError> {
         let opened = open::open(dir, options)?;
-        let shared = Arc::new(Shared::new(opened.db, dir.to_owned(), options)?);
-        let writer = shared.writer(opened.log, |_| {})?;
+        let shared = Arc::new(Shared::new(opened.db, opened.log, dir.to_owned(), options)?);
+        let writer = shared.writer(|_| {})?;
         let (sender, orders) = mpsc::channel();
         let inner = Inner {
             shared,
