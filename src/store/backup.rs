@@ -37,7 +37,7 @@ const MADE: [&str; 4] = [open::FORMAT, SNAPSHOTS, DATABASE, "tenants"];
 /// # Errors
 /// When it cannot be read, or holds what is no store.
 pub fn is_unbegun(dir: &Path) -> Result<bool, StoreError> {
-    if open::said_format(dir)?.is_some() {
+    if open::says_format(dir)? {
         return Ok(false);
     }
     open::refuse_foreign(dir)?;
@@ -58,7 +58,7 @@ pub fn copy(from: &Path, to: &Path, parts: &[PathBuf]) -> Result<Vec<Copied>, St
     // To join nothing to a path is to put a slash behind it, which is not for people.
     let store = |part| from.join(part).components().collect::<PathBuf>();
     for from in parts.iter().map(store) {
-        if open::said_format(&from)?.is_none() {
+        if !open::says_format(&from)? {
             let error = io::Error::new(io::ErrorKind::NotFound, "there is no store of eddy");
             return Err(StoreError::io("cannot copy", from, error));
         }

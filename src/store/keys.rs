@@ -133,6 +133,11 @@ pub(super) fn piece(key: &[u8], number: u16) -> Vec<u8> {
     joined(&[&[PIECE], key, &number.to_be_bytes()])
 }
 
+/// The very next key behind this one.
+pub(super) fn next(key: &[u8]) -> Vec<u8> {
+    joined(&[key, &[0]])
+}
+
 fn joined(parts: &[&[u8]]) -> Vec<u8> {
     parts.concat()
 }

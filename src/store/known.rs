@@ -166,8 +166,7 @@ impl Shared {
                 let Some(last) = found.last() else {
                     break;
                 };
-                // A key with a zero byte behind it is the very next one.
-                start = [last, &[0][..]].concat();
+                start = keys::next(last);
                 if leave.load(Ordering::Relaxed) {
                     return Ok(None);
                 }

@@ -44,8 +44,7 @@ impl Shared {
             let Some(read_to) = read_to else {
                 break;
             };
-            // A key with a zero byte behind it is the very next one.
-            start = [&read_to, &[0][..]].concat();
+            start = keys::next(&read_to);
         }
         if listed > 0 {
             tracing::warn!(

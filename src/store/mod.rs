@@ -134,7 +134,7 @@ impl Store {
     /// Whether there is a store in a directory, as far as can be seen.
     #[must_use]
     pub fn is_in(dir: &Path) -> bool {
-        !matches!(open::said_format(dir), Ok(None))
+        !matches!(open::says_format(dir), Ok(false))
     }
 
     /// A way back to it that does not hold it.

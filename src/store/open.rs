@@ -21,6 +21,7 @@ use super::keys;
 use super::lock::{LOCK, lock};
 use super::pieces::{self, SEGMENT_BYTES};
 use super::rebuild::{self, Rebuilt};
+use super::reserve::RESERVE;
 use super::snapshot::{self, SNAPSHOTS};
 use super::{Durability, Options};
 
@@ -52,7 +53,7 @@ const OURS: [&str; 8] = [
     SNAPSHOTS,
     rebuild::FRESH,
     rebuild::OLD,
-    "RESERVE",
+    RESERVE,
     "tenants",
     "lost+found",
 ];
@@ -84,16 +85,16 @@ pub(super) struct Opened {
 /// from what is still good ([`rebuild`]).
 pub(super) fn open(dir: &Path, options: &Options) -> Result<Opened, StoreError> {
     fs::create_dir_all(dir).map_err(|error| StoreError::no_directory(dir, error))?;
-    let said = said_format(dir)?;
-    if said.is_none() {
+    let is_said = says_format(dir)?;
+    if !is_said {
         refuse_foreign(dir)?;
     }
     let lock = lock(dir)?;
     rebuild::finish(dir)?;
     snapshot::remove_unfinished(&snapshot::dir_of(dir));
     let path = dir.join(DATABASE);
-    let is_ours = said.is_some() || path.join(JOURNAL).is_dir();
-    let is_new = said.is_none() || !path.join(LOG).is_file();
+    let is_ours = is_said || path.join(JOURNAL).is_dir();
+    let is_new = !is_said || !path.join(LOG).is_file();
     let (db, rebuilt) = match open_sound(dir, is_ours, options) {
         Err(StoreError::Damaged { reason, .. }) if is_ours => {
             tracing::warn!(dir = %dir.display(), reason, "the database cannot be used; another one is made");
@@ -210,9 +211,9 @@ impl Drop for Attempts {
     }
 }
 
-/// The format that the directory says it has; none where it is new. One that we do not know is refused, and so is a copy that
-/// was not finished.
-pub(super) fn said_format(dir: &Path) -> Result<Option<u32>, StoreError> {
+/// Whether the directory says that it has our format; not where it is new. Another one is refused, and so is a copy that was not
+/// finished.
+pub(super) fn says_format(dir: &Path) -> Result<bool, StoreError> {
     if dir.join(UNFINISHED_COPY).exists() {
         return Err(StoreError::Unfinished {
             dir: dir.to_owned(),
@@ -221,14 +222,14 @@ pub(super) fn said_format(dir: &Path) -> Result<Option<u32>, StoreError> {
     let path = dir.join(FORMAT);
     let text = match fs::read(&path) {
         Ok(bytes) => String::from_utf8_lossy(&bytes).into_owned(),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(false),
         Err(error) => return Err(StoreError::io("cannot read", path, error)),
     };
     let format = text.trim_end().strip_prefix(FORMAT_SIGN);
     match format.and_then(|number| number.parse().ok()) {
-        Some(format @ 1..) => known(dir, format).map(|()| Some(format)),
+        Some(format @ 1..) => known(dir, format).map(|()| true),
         // The file is damaged; the database says its format, too.
-        _ if dir.join(DATABASE).join(JOURNAL).is_dir() => Ok(None),
+        _ if dir.join(DATABASE).join(JOURNAL).is_dir() => Ok(false),
         _ => Err(foreign(dir, FORMAT)),
     }
 }
@@ -306,12 +307,7 @@ pub(super) fn open_database(
                     dir,
                 ));
             }
-            Err(reason) => {
-                return Err(StoreError::Damaged {
-                    dir: dir.to_owned(),
-                    reason,
-                });
-            }
+            Err(reason) => return Err(damaged(dir, reason)),
         }
     }
 }

@@ -64,11 +64,7 @@ impl Shared {
                 let range = db.range(all.start.to_vec()..end);
                 range.keys().rev().take(limit).collect()
             } else {
-                // A key with a zero byte behind it is the very next one.
-                let start = after.map_or(all.start.to_vec(), |mut key| {
-                    key.push(0);
-                    key
-                });
+                let start = after.map_or(all.start.to_vec(), |key| keys::next(&key));
                 let range = db.range(start..all.end.to_vec());
                 range.keys().take(limit).collect()
             }
@@ -214,19 +210,15 @@ impl Shared {
     }
 
     pub(super) fn exporter_cursor(&self, name: &str) -> Result<u64, StoreError> {
-        let own = self.read(|db| db.get(keys::exporter(name)))?;
-        if let Some(cursor) = own.and_then(|value| pieces::read_number(&value)) {
+        if let Some(cursor) = self.number(&keys::exporter(name))? {
             return Ok(cursor);
         }
-        let rebuilt = self.read(|db| db.get(keys::ALERTS_FROM))?;
-        Ok(
-            match rebuilt.and_then(|value| pieces::read_number(&value)) {
-                // All that there are come from the journal.
-                Some(1) => self.first_cursor.load(Ordering::Acquire),
-                Some(cursor) => cursor,
-                None => 0,
-            },
-        )
+        Ok(match self.number(keys::ALERTS_FROM)? {
+            // All that there are come from the journal.
+            Some(1) => self.first_cursor.load(Ordering::Acquire),
+            Some(cursor) => cursor,
+            None => 0,
+        })
     }
 
     /// The exporters there are now have a cursor each. The answer has those of which there is one and that are not among them.

@@ -60,6 +60,11 @@ impl Removals {
         }
     }
 
+    /// One of the runs whose aliases are still to be removed.
+    fn first(&self) -> Option<Text> {
+        self.runs().keys().next().cloned()
+    }
+
     fn are_over(&self, run_id: &Text) {
         Arc::make_mut(&mut self.runs()).remove(run_id);
     }
@@ -114,11 +119,9 @@ impl Shared {
     /// Removes a piece of what is still to be removed.
     pub(super) fn remove_some(&self) -> Result<(), StoreError> {
         let mut room = ALIASES_TOGETHER;
-        while room > 0 {
-            let first = self.removals.runs().keys().next().cloned();
-            let Some(run_id) = first else {
-                break;
-            };
+        while room > 0
+            && let Some(run_id) = self.removals.first()
+        {
             let removed = self.remove_aliases_of(&run_id, room)?;
             // Looking for them is work, too.
             room = room.saturating_sub(removed.max(1));
@@ -128,13 +131,10 @@ impl Shared {
 
     /// Removes all that is still to be removed.
     pub(super) fn remove_rest(&self) -> Result<(), StoreError> {
-        loop {
-            let first = self.removals.runs().keys().next().cloned();
-            let Some(run_id) = first else {
-                return Ok(());
-            };
+        while let Some(run_id) = self.removals.first() {
             self.remove_aliases_of(&run_id, ALIASES_TOGETHER)?;
         }
+        Ok(())
     }
 
     /// Removes so many of a run's aliases at most; answers how many there were. The run is done with when they are fewer. They

@@ -6,7 +6,8 @@ use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::Path;
 
-const RESERVE: &str = "RESERVE";
+/// The file.
+pub(super) const RESERVE: &str = "RESERVE";
 
 /// Gives the reserve up. Says whether there was one.
 pub(super) fn spend(dir: &Path) -> bool {

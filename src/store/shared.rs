@@ -163,20 +163,16 @@ impl Shared {
         if shared.knows_nothing()? {
             shared.known = Known::nothing();
         }
-        let start = shared.read(|db| db.get(keys::JOURNAL_START))?;
-        let start = start.and_then(|value| pieces::read_number(&value));
-        shared
-            .journal_start
-            .store(start.unwrap_or(1).max(1), Ordering::Release);
+        let start = shared.number(keys::JOURNAL_START)?.unwrap_or(1).max(1);
+        shared.journal_start.store(start, Ordering::Release);
         if let Some((runs, position)) = shared.saved_run_count()?
-            && position + 1 >= start.unwrap_or(1)
+            && position + 1 >= start
         {
             shared.runs.store(runs, Ordering::Relaxed);
             shared.runs_counted.store(position, Ordering::Relaxed);
         }
-        let given = shared.read(|db| db.get(keys::POSITION))?;
-        let given = given.and_then(|value| pieces::read_number(&value));
-        shared.position.store(given.unwrap_or(0), Ordering::Release);
+        let given = shared.number(keys::POSITION)?.unwrap_or(0);
+        shared.position.store(given, Ordering::Release);
         let snapshots = snapshot::dir_of(&shared.dir);
         let kept_from = match options.snapshot_every {
             // Until there is one, everything is kept for it.
@@ -320,6 +316,12 @@ impl Shared {
     pub(super) fn outgrows_cache(&self) -> bool {
         let log = fs::metadata(self.dir.join(DATABASE).join(LOG));
         log.map_or(true, |log| log.len() > self.cache_bytes)
+    }
+
+    /// The number under a key, if there is one.
+    pub(super) fn number(&self, key: &[u8]) -> Result<Option<u64>, StoreError> {
+        let value = self.read(|db| db.get(key))?;
+        Ok(value.and_then(|value| pieces::read_number(&value)))
     }
 
     /// Reads from sled, which panics where it meets damage.
