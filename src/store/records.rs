@@ -7,7 +7,6 @@
 
 mod alert;
 mod call_mark;
-mod command;
 mod control;
 mod event;
 mod fold;

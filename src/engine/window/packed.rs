@@ -15,7 +15,7 @@ use crate::engine::event::{
 
 use super::card::{CALL_ID, CONTENT, Card, QUESTION};
 
-pub(crate) use reading::{Reader, numbers_in};
+pub(crate) use reading::{Reader, command_numbered, numbers_in};
 
 /// Bits of a tool call's first byte.
 const HANDS_OFF: u8 = 1;
@@ -260,7 +260,8 @@ fn put_failure(failure: Option<&Failure>, out: &mut Vec<u8>) {
     put_text(&failure.text, out);
 }
 
-fn command_number(command: Option<Command>) -> u8 {
+/// What a command does, as a number.
+pub(crate) fn command_number(command: Option<Command>) -> u8 {
     match command {
         None => 0,
         Some(Command::Other) => 1,

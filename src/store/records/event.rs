@@ -1,12 +1,12 @@
 //! One event of the journal. A tool call without sample takes about 80 bytes.
 
 use crate::engine::event::{
-    AgentSpan, Answer, Body, Event, Handoff, ModelCall, RunEnd, SpanId, ToolCall, Traits,
+    AgentSpan, Answer, Body, Event, Handoff, Manner, ModelCall, RunEnd, SpanId, ToolCall, Traits,
 };
+use crate::engine::window::packed::{command_number, command_numbered};
 use crate::engine::witness::Witness;
 
 use super::RecordError;
-use super::command::{command_number, command_numbered, manner_number, manner_numbered};
 use super::guard::{GuardedRecord, NudgeRecord};
 use super::tables::{TablesReader, TablesWriter};
 use super::value::{FailureRecord, ValueRecord, read_recorded, write_recorded};
@@ -90,7 +90,7 @@ struct ToolCallRecord {
     manner: u32,
     #[prost(fixed64, optional, tag = "8")]
     main: Option<u64>,
-    /// 0: none
+    /// As `engine::window::packed` numbers it
     #[prost(uint32, tag = "9")]
     command: u32,
     #[prost(bool, tag = "10")]
@@ -164,19 +164,17 @@ struct RunEndRecord {
 impl TablesWriter {
     /// Appends an event behind its length, as an [`EventRecord`]: the structs above are only read.
     pub(super) fn event(&mut self, event: &Event, out: &mut Vec<u8>) {
-        wire::delimited(out, |out| self.event_fields(event, out));
-    }
-
-    fn event_fields(&mut self, event: &Event, out: &mut Vec<u8>) {
-        wire::fixed(out, 1, event.id);
-        wire::number(out, 2, self.trace(event.trace).into());
-        wire::fixed(out, 3, u64::from_be_bytes(event.span.0));
-        wire::number(out, 4, self.span(event.parent).into());
-        wire::signed(out, 5, self.time(event.start_ns));
-        wire::number(out, 6, event.end_ns.wrapping_sub(event.start_ns));
-        wire::number(out, 7, self.optional(event.agent.as_ref()).into());
-        wire::number(out, 8, self.optional(event.worker.as_ref()).into());
-        self.body(&event.body, out);
+        wire::delimited(out, |out| {
+            wire::fixed(out, 1, event.id);
+            wire::number(out, 2, self.trace(event.trace).into());
+            wire::fixed(out, 3, u64::from_be_bytes(event.span.0));
+            wire::number(out, 4, self.span(event.parent).into());
+            wire::signed(out, 5, self.time(event.start_ns));
+            wire::number(out, 6, event.end_ns.wrapping_sub(event.start_ns));
+            wire::number(out, 7, self.optional(event.agent.as_ref()).into());
+            wire::number(out, 8, self.optional(event.worker.as_ref()).into());
+            self.body(&event.body, out);
+        });
     }
 
     fn body(&mut self, body: &Body, out: &mut Vec<u8>) {
@@ -307,7 +305,8 @@ impl TablesReader {
             manner: manner_numbered(record.manner)?,
             traits: Traits {
                 main: record.main,
-                command: command_numbered(record.command)?,
+                command: command_numbered(record.command)
+                    .map_err(|_| RecordError::unknown("command", record.command))?,
                 tests_failed: record.tests_failed,
             },
             guarded: record
@@ -335,5 +334,22 @@ impl TablesReader {
             },
             error: self.failure(record.error)?,
         })
+    }
+}
+
+fn manner_number(manner: Manner) -> u32 {
+    match manner {
+        Manner::Unknown => 0,
+        Manner::Writes => 1,
+        Manner::Looks => 2,
+    }
+}
+
+fn manner_numbered(number: u32) -> Result<Manner, RecordError> {
+    match number {
+        0 => Ok(Manner::Unknown),
+        1 => Ok(Manner::Writes),
+        2 => Ok(Manner::Looks),
+        _ => Err(RecordError::unknown("manner", number)),
     }
 }

@@ -158,21 +158,9 @@ impl TablesReader {
         Ok(Fold {
             is_swarm: false,
             totals: read_totals(&totals, self.trace(totals.end_trace)?),
-            agents: record
-                .agents
-                .iter()
-                .map(|agent| self.text(*agent))
-                .collect::<Result<_, _>>()?,
-            tools: record
-                .tools
-                .iter()
-                .map(|tool| self.text(*tool))
-                .collect::<Result<_, _>>()?,
-            unpriced: record
-                .unpriced
-                .iter()
-                .map(|model| self.text(*model))
-                .collect::<Result<_, _>>()?,
+            agents: self.texts(&record.agents)?,
+            tools: self.texts(&record.tools)?,
+            unpriced: self.texts(&record.unpriced)?,
             recent: record
                 .recent
                 .iter()

@@ -18,8 +18,8 @@ pub(super) struct TallyRecord {
     rule: u32,
     #[prost(fixed64, tag = "2")]
     key: u64,
-    #[prost(uint64, tag = "3")]
-    count: u64,
+    #[prost(uint32, tag = "3")]
+    count: u32,
     #[prost(uint64, tag = "4")]
     number: u64,
     #[prost(uint64, tag = "5")]
@@ -180,7 +180,7 @@ impl TablesWriter {
         TallyRecord {
             rule: self.text(rule.name()),
             key: *key,
-            count: (*count).into(),
+            count: *count,
             number: *number,
             round: *round,
             weak: *weak,
@@ -228,10 +228,9 @@ impl TablesReader {
     }
 
     fn ring(&self, record: &RingRecord) -> Result<Box<Ring>, RecordError> {
-        let names = record.names.iter().map(|name| self.text(*name));
         Ok(Box::new(Ring {
             length: record.length,
-            names: names.collect::<Result<_, _>>()?,
+            names: self.texts(&record.names)?,
         }))
     }
 
@@ -239,7 +238,7 @@ impl TablesReader {
         Ok(Tally {
             rule: self.rule(record.rule)?,
             key: record.key,
-            count: u32::try_from(record.count).unwrap_or(u32::MAX),
+            count: record.count,
             number: record.number,
             round: record.round,
             weak: record.weak,

@@ -69,9 +69,7 @@ impl Texts {
         self.places.insert(hash, place);
         self.count
     }
-}
 
-impl Texts {
     /// The hash of a text, of a long one that of its ends: two that share it are told apart when they are compared.
     fn hash(&self, text: &[u8]) -> u64 {
         const END_BYTES: usize = 64;
@@ -206,6 +204,10 @@ impl TablesReader {
 
     pub(super) fn text(&self, number: u32) -> Result<Text, RecordError> {
         Ok(self.optional(number)?.unwrap_or_else(|| self.empty.clone()))
+    }
+
+    pub(super) fn texts<C: FromIterator<Text>>(&self, numbers: &[u32]) -> Result<C, RecordError> {
+        numbers.iter().map(|number| self.text(*number)).collect()
     }
 
     pub(super) fn optional(&self, number: u32) -> Result<Option<Text>, RecordError> {

@@ -147,7 +147,8 @@ impl TurnWriter {
     /// Writes an entry of a turn behind those before it.
     pub(crate) fn add(&mut self, turn_ms: u64, entry: &Entry) {
         let kind = Some(entry_kind(&mut self.tables, turn_ms, entry));
-        append(&EntryRecord { kind }, &mut self.rows);
+        let written = EntryRecord { kind }.encode_length_delimited(&mut self.rows);
+        written.expect("a vector has room for every message");
         if let Entry::Reports { events, .. } = entry {
             for event in events {
                 self.tables.event(event, &mut self.rows);
@@ -204,9 +205,6 @@ impl TurnWriter {
     }
 }
 
-/// Why writing into a vector cannot fail.
-const HAS_ROOM: &str = "a vector has room for every message";
-
 fn index_record(key: &IndexKey) -> IndexRecord {
     IndexRecord {
         created_ms: key.created_ms,
@@ -219,10 +217,6 @@ fn alias_record((trace, run_id): &(TraceId, Text)) -> AliasRecord {
         trace: trace.0.to_vec(),
         run_id: run_id.to_string(),
     }
-}
-
-fn append(message: &impl Message, bytes: &mut Vec<u8>) {
-    message.encode_length_delimited(bytes).expect(HAS_ROOM);
 }
 
 /// What the database is to hold of a group: the cursor of its first alert, and the keys of each turn.

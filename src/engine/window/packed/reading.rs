@@ -50,6 +50,19 @@ pub(crate) fn numbers_in(bytes: &[u8]) -> Option<Numbers> {
     })
 }
 
+/// What a command does, by its number ([`command_number`](super::command_number)).
+pub(crate) fn command_numbered(number: u32) -> Read<Option<Command>> {
+    Ok(match number {
+        0 => None,
+        1 => Some(Command::Other),
+        2 => Some(Command::ReadsFile),
+        3 => Some(Command::WritesFile),
+        4 => Some(Command::EditsFile),
+        5 => Some(Command::RunsTests),
+        _ => return Err(NoReport),
+    })
+}
+
 /// Most names that are remembered while reading.
 const NAMES_MAX: usize = 8;
 
@@ -158,15 +171,7 @@ impl<'a> Reader<'a> {
         } else {
             Some(self.fixed()?)
         };
-        let command = match self.byte()? {
-            0 => None,
-            1 => Some(Command::Other),
-            2 => Some(Command::ReadsFile),
-            3 => Some(Command::WritesFile),
-            4 => Some(Command::EditsFile),
-            5 => Some(Command::RunsTests),
-            _ => return Err(NoReport),
-        };
+        let command = command_numbered(self.byte()?.into())?;
         let manner = match marks & (WRITES | LOOKS) {
             0 => Manner::Unknown,
             LOOKS => Manner::Looks,
