@@ -22,7 +22,8 @@ use crate::export::forward::Forwards;
 use crate::export::traces::Traces;
 use crate::listener::Tenant;
 use crate::store::Store;
-use crate::telemetry::events::{StageLeft, StopAsked};
+use crate::telemetry::DAEMON;
+use crate::telemetry::events::StageLeft;
 
 /// A server's task, and how to tell it that it is time.
 #[derive(Debug)]
@@ -147,11 +148,12 @@ impl Stage {
 pub async fn asked(within: Duration) -> std::io::Result<()> {
     let mut signals = Signals::listen()?;
     let signal = signals.next().await;
-    StopAsked {
+    tracing::info!(
+        target: DAEMON,
         signal,
-        deadline: within,
-    }
-    .emit();
+        deadline_ms = within.as_millis() as u64,
+        "stopping; a second signal ends the process at once"
+    );
     tokio::spawn(async move {
         signals.next().await;
         tracing::warn!("a second signal: leaving at once");

@@ -484,3 +484,20 @@ fn every_room_is_known() {
         assert!(!entry.path().is_dir() || known, "{name} is no known room");
     }
 }
+
+/// Given every counter of `src/`, its number is shown: one that nobody can read is no reason to count.
+#[test]
+fn what_is_counted_is_shown() {
+    let files = rust_files(&Path::new(ROOT).join("src"));
+    let code: String = files.iter().map(|path| code(path)).collect();
+    let named = code.split("static ").skip(1);
+    let counters = named.filter_map(|rest| Some(rest.split_once(": Counter")?.0));
+    let counters: Vec<_> = counters.filter(|name| !name.contains(' ')).collect();
+    assert!(counters.len() > 3, "{counters:?}");
+    for counter in counters {
+        assert!(
+            code.contains(&format!("{counter}.value()")),
+            "{counter} is shown nowhere"
+        );
+    }
+}

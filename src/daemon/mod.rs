@@ -30,7 +30,7 @@ use crate::receiver::{self, Intake, PassOn, Protocol};
 use crate::shard::{self, TenantShards};
 use crate::shutdown::{self, Rooms, Served};
 use crate::store::StoreError;
-use crate::telemetry::events::{ModelUnpriced, Ready};
+use crate::telemetry::DAEMON;
 
 mod listeners;
 mod memory;
@@ -188,16 +188,17 @@ impl Daemon {
             normalizer,
             unpriced: BTreeSet::new(),
         };
-        let ready = Ready {
-            otlp_grpc: daemon.otlp_grpc,
-            otlp_http: daemon.otlp_http,
-            api: daemon.api,
-            data_dir: &settings.data_dir,
-            profile: &settings.policy.profile,
-            took: began.elapsed(),
-        };
         match daemon.own().shards().not_ready() {
-            None => ready.emit(),
+            None => tracing::info!(
+                target: DAEMON,
+                otlp_grpc = %daemon.otlp_grpc,
+                otlp_http = daemon.otlp_http.map(tracing::field::display),
+                api = %daemon.api,
+                data_dir = %settings.data_dir.display(),
+                profile = settings.policy.profile,
+                took_ms = began.elapsed().as_millis() as u64,
+                "ready"
+            ),
             Some(why) => tracing::warn!(%why, "not ready yet"),
         }
         Ok(daemon)
@@ -250,7 +251,11 @@ impl Daemon {
     fn name_unpriced(&mut self) {
         for (model, _) in self.normalizer.unpriced_models() {
             if !self.unpriced.contains(&model) {
-                ModelUnpriced { model: &model }.emit();
+                tracing::warn!(
+                    target: DAEMON,
+                    model = &*model,
+                    "no price is known of this model, so its cost is missing; `normalize.prices_file` may give one"
+                );
                 self.unpriced.insert(model);
             }
         }

@@ -2,28 +2,14 @@
 //!
 //! Counters start at zero with the process and only grow. The values of their labels are bounded; a run id is never one.
 
-use std::net::SocketAddr;
-use std::path::Path;
 use std::time::Duration;
 
 use tracing::{error, info, warn};
 
-use super::Counter;
-
-/// What a line of the log is said to be about: not this file.
-const DAEMON: &str = "eddy";
-
-/// Times that a daemon became ready in this process.
-pub static READY: Counter = Counter::new();
-
-/// Signals that asked the daemon to stop.
-pub static STOP_ASKED: Counter = Counter::new();
+use super::{Counter, DAEMON};
 
 /// Stages of leaving that were cut short by the deadline.
 pub static STAGES_CUT_SHORT: Counter = Counter::new();
-
-/// Models that telemetry names and no price is known of.
-pub static MODELS_UNPRICED: Counter = Counter::new();
 
 /// Times that a changed configuration was taken.
 pub static CONFIG_TAKEN: Counter = Counter::new();
@@ -113,81 +99,6 @@ impl ConfigRefused<'_> {
             target: DAEMON,
             mistakes = self.mistakes,
             "the changed configuration cannot be used; the old one stays"
-        );
-    }
-}
-
-/// A model has no price, so that its calls count as costing nothing.
-#[derive(Debug)]
-pub struct ModelUnpriced<'a> {
-    /// The model as telemetry names it.
-    pub model: &'a str,
-}
-
-impl ModelUnpriced<'_> {
-    /// Writes the line and counts.
-    pub fn emit(&self) {
-        MODELS_UNPRICED.add(1);
-        warn!(
-            target: DAEMON,
-            model = self.model,
-            "no price is known of this model, so its cost is missing; `normalize.prices_file` may give one"
-        );
-    }
-}
-
-/// Everything is up; senders are served from now on.
-#[derive(Debug)]
-pub struct Ready<'a> {
-    /// Where OTLP over gRPC is received.
-    pub otlp_grpc: SocketAddr,
-    /// Where OTLP over HTTP is received, unless it is switched off.
-    pub otlp_http: Option<SocketAddr>,
-    /// Where the API is served.
-    pub api: SocketAddr,
-    /// Where state is kept.
-    pub data_dir: &'a Path,
-    /// The profile.
-    pub profile: &'a str,
-    /// From the start of the process to now.
-    pub took: Duration,
-}
-
-impl Ready<'_> {
-    /// Writes the line and counts.
-    pub fn emit(&self) {
-        READY.add(1);
-        info!(
-            target: DAEMON,
-            otlp_grpc = %self.otlp_grpc,
-            otlp_http = self.otlp_http.map(tracing::field::display),
-            api = %self.api,
-            data_dir = %self.data_dir.display(),
-            profile = self.profile,
-            took_ms = self.took.as_millis() as u64,
-            "ready"
-        );
-    }
-}
-
-/// A signal asked the daemon to stop.
-#[derive(Debug)]
-pub struct StopAsked<'a> {
-    /// The signal's name.
-    pub signal: &'a str,
-    /// When it will be over at the latest.
-    pub deadline: Duration,
-}
-
-impl StopAsked<'_> {
-    /// Writes the line and counts.
-    pub fn emit(&self) {
-        STOP_ASKED.add(1);
-        info!(
-            target: DAEMON,
-            signal = self.signal,
-            deadline_ms = self.deadline.as_millis() as u64,
-            "stopping; a second signal ends the process at once"
         );
     }
 }

@@ -1,7 +1,7 @@
 //! The daemon's own log: lines on the standard error stream, as text or JSON.
 //!
-//! Rooms write lines through `tracing` with fields, not formatted texts. What an operator looks for by name is a struct in
-//! [`events`], whose line and counter belong together. Every room counts with [`Counter`]; the daemon writes the numbers of all
+//! Rooms write lines through `tracing` with fields, not formatted texts. Where such a line has a number on the metrics page,
+//! both are a struct in [`events`]. Every room counts with [`Counter`]; the daemon writes the numbers of all
 //! of them on one [`page`]. What takes time is measured in [`spans`], where somebody asks for them. Standard output is left to
 //! what commands answer.
 
@@ -21,6 +21,9 @@ pub use counter::Counter;
 
 /// The variable that overrides the configured level, and may name parts: `info,eddy::store=debug`.
 pub const FILTER_VARIABLE: &str = "EDDY_LOG";
+
+/// What lines of the log about the daemon as a whole are said to be about: no room of it.
+pub const DAEMON: &str = "eddy";
 
 /// What is logged, and how.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
