@@ -106,10 +106,10 @@ struct TotalsRecord {
     skipped: u64,
     #[prost(message, optional, tag = "31")]
     saved: Option<SpentRecord>,
-    #[prost(fixed64, optional, tag = "32")]
-    turn_name: Option<u64>,
-    #[prost(fixed64, optional, tag = "33")]
-    round_name: Option<u64>,
+    #[prost(fixed64, tag = "32")]
+    turn_name: u64,
+    #[prost(fixed64, tag = "33")]
+    round_name: u64,
 }
 
 impl TablesWriter {
@@ -248,8 +248,8 @@ fn totals_record(totals: &Totals, end_trace: u32) -> TotalsRecord {
         saved: Some(saved)
             .filter(|saved| *saved != Spent::default())
             .map(spent_record),
-        turn_name: Some(turn_name).filter(|name| *name != 0),
-        round_name: Some(round_name).filter(|name| *name != 0),
+        turn_name,
+        round_name,
     }
 }
 
@@ -279,7 +279,7 @@ fn read_totals(record: &TotalsRecord, end_trace: TraceId) -> Totals {
         worst: record.worst,
         skipped: record.skipped,
         saved: read_spent(record.saved),
-        turn_name: record.turn_name.unwrap_or(0),
-        round_name: record.round_name.unwrap_or(0),
+        turn_name: record.turn_name,
+        round_name: record.round_name,
     }
 }

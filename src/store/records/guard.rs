@@ -20,10 +20,10 @@ pub(super) struct GuardedRecord {
     /// *t*: the rule's public id, where the call was refused
     #[prost(uint32, tag = "3")]
     rule: u32,
-    #[prost(fixed64, optional, tag = "4")]
-    round: Option<u64>,
-    #[prost(fixed64, optional, tag = "5")]
-    turn: Option<u64>,
+    #[prost(fixed64, tag = "4")]
+    round: u64,
+    #[prost(fixed64, tag = "5")]
+    turn: u64,
 }
 
 /// A message that the guard gave.
@@ -38,7 +38,7 @@ pub(super) struct NudgeRecord {
     count: u64,
     #[prost(fixed64, tag = "4")]
     worker: u64,
-    /// 0: a nudge, as in records that do not say it
+    /// 0: a nudge
     #[prost(uint32, tag = "5")]
     verdict: u32,
     #[prost(bool, tag = "6")]
@@ -107,8 +107,8 @@ impl TablesReader {
         Ok(Guarded {
             asked: record.asked,
             part,
-            round: record.round.unwrap_or(0),
-            turn: record.turn.unwrap_or(0),
+            round: record.round,
+            turn: record.turn,
         })
     }
 
