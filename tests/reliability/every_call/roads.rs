@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use eddy::engine::event::{Text, TraceId};
 use eddy::store::alert::Alert;
-use eddy::store::{Entry, IndexKey, Options, SavedRun, Store, Turn};
+use eddy::store::{Entry, IndexKey, Options, SavedRun, Store, StoreError, Turn};
 use tempfile::TempDir;
 use tokio::runtime::Runtime;
 
@@ -278,30 +278,30 @@ fn work(dir: &Path, runs: u64, mut acknowledged: impl FnMut(u64)) {
     let store = open(dir, Some(Duration::from_millis(5)));
     let alert = store.alerts_after(0, 1).expect("readable").remove(0);
     store.needed_from(0, 0);
-    let failed = "it takes writes";
-    runtime().block_on(async {
-        store.put_policy(9, "{}".into()).await.expect(failed);
+    let worked: Result<(), StoreError> = runtime().block_on(async {
+        store.put_policy(9, "{}".into()).await?;
         let is_told = told(&store);
         let again = (1..=store.last_cursor()).filter(|number| is_told.contains(&run_id(*number)));
-        store
-            .save_runs(again.map(saved).collect())
-            .await
-            .expect(failed);
+        store.save_runs(again.map(saved).collect()).await?;
         for _ in 0..runs {
             let number = store.last_cursor() + 1;
-            store.commit(turn(number, &alert)).await.expect(failed);
+            store.commit(turn(number, &alert)).await?;
             acknowledged(number);
-            store.save_runs(vec![saved(number)]).await.expect(failed);
+            store.save_runs(vec![saved(number)]).await?;
             store.needed_from(0, u64::MAX);
         }
         let deadline = Instant::now() + PATIENCE;
-        while store.counters().snapshots + store.counters().snapshots_failed == 0 {
+        // A store that takes no more writes makes none.
+        while store.counters().snapshots + store.counters().snapshots_failed == 0
+            && !store.is_poisoned()
+        {
             assert!(Instant::now() < deadline, "no snapshot is written");
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
-        store.set_exporter_cursor("webhook", 1).expect(failed);
-        store.close().await.expect(failed);
+        store.set_exporter_cursor("webhook", 1)?;
+        store.close().await
     });
+    worked.unwrap_or_else(|error| panic!("it does not take writes: {error}"));
 }
 
 /// What a process of the tests does that is to end.
