@@ -140,26 +140,27 @@ impl Stage {
     }
 }
 
-/// Waits until the process is asked to stop: SIGTERM, or SIGINT as by Ctrl-C. From then on a second signal ends the
-/// process at once; the journal makes that safe, if not polite.
+/// Listens for signals from here on, and resolves when the process is asked to stop: SIGTERM, or SIGINT as by Ctrl-C. From then
+/// on a second signal ends the process at once; the journal makes that safe, if not polite.
 ///
 /// # Errors
 /// When the system does not let the process listen for signals.
-pub async fn asked(within: Duration) -> std::io::Result<()> {
+pub fn asked(within: Duration) -> std::io::Result<impl Future<Output = ()>> {
     let mut signals = Signals::listen()?;
-    let signal = signals.next().await;
-    tracing::info!(
-        target: DAEMON,
-        signal,
-        deadline_ms = within.as_millis() as u64,
-        "stopping; a second signal ends the process at once"
-    );
-    tokio::spawn(async move {
-        signals.next().await;
-        tracing::warn!("a second signal: leaving at once");
-        std::process::exit(1);
-    });
-    Ok(())
+    Ok(async move {
+        let signal = signals.next().await;
+        tracing::info!(
+            target: DAEMON,
+            signal,
+            deadline_ms = within.as_millis() as u64,
+            "stopping; a second signal ends the process at once"
+        );
+        tokio::spawn(async move {
+            signals.next().await;
+            tracing::warn!("a second signal: leaving at once");
+            std::process::exit(1);
+        });
+    })
 }
 
 #[cfg(unix)]

@@ -6,6 +6,7 @@
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
+use std::pin::pin;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use std::{env, io};
 
@@ -18,7 +19,7 @@ use tonic::transport::Channel;
 use super::failure::{Failure, answer};
 use super::render::table::runs_table;
 use super::render::text::{Look, Paint, shell_word};
-use super::serve::{agents_setting, exports, start, until_stopped};
+use super::serve::{agents_setting, asked, exports, start, until_stopped};
 use super::{DemoArgs, multithreaded};
 use crate::config::{self, Flag, Settings, Sources};
 use crate::daemon::Daemon;
@@ -70,15 +71,22 @@ pub(super) fn run(args: &DemoArgs) -> Result<(), Failure> {
     let filter = std::env::var(telemetry::FILTER_VARIABLE).ok();
     telemetry::start(settings.logs, filter.as_deref())?;
     multithreaded(async {
+        let mut asked = pin!(asked(&settings)?);
         let daemon = start(&settings).await?;
         let look = Look::of(&io::stdout());
-        show_runs(look, &daemon).await?;
-        if args.exit {
+        let is_over = tokio::select! {
+            () = &mut asked => true,
+            shown = show_runs(look, &daemon) => {
+                shown?;
+                args.exit
+            }
+        };
+        if is_over {
             daemon.stop().await;
             return Ok(());
         }
         answer(&what_now(look, &daemon))?;
-        until_stopped(daemon, &settings, None).await
+        until_stopped(daemon, asked, None).await
     })
 }
 

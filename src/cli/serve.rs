@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 use std::io;
 use std::net::SocketAddr;
+use std::pin::{Pin, pin};
 
 use super::failure::{Failure, remark};
 use super::reload::Reloader;
@@ -24,11 +25,16 @@ pub(super) fn run(args: &ServeArgs) -> Result<(), Failure> {
     multithreaded(async {
         let reloader = Reloader::new(sources, loaded, read);
         let reloader = reloader.map_err(|error| listening(&error))?;
-        let daemon = start(&settings).await?;
+        let mut asked = pin!(asked(&settings)?);
+        let daemon = tokio::select! {
+            // What has begun by then is left as a crash would leave it, which the next start is made for.
+            () = &mut asked => return Ok(()),
+            started = start(&settings) => started?,
+        };
         if settings.logs.format == telemetry::LogFormat::Text {
             remark(banner(Look::of(&io::stderr()), &daemon, &settings));
         }
-        until_stopped(daemon, &settings, Some(reloader)).await
+        until_stopped(daemon, asked, Some(reloader)).await
     })
 }
 
@@ -37,19 +43,22 @@ pub(super) async fn start(settings: &Settings) -> Result<Daemon, Failure> {
     started.map_err(|error| Failure::Other(error.to_string()))
 }
 
+/// Resolves when the process is asked to stop, from now on.
+pub(super) fn asked(settings: &Settings) -> Result<impl Future<Output = ()>, Failure> {
+    shutdown::asked(settings.shutdown_deadline).map_err(|error| listening(&error))
+}
+
 fn listening(error: &io::Error) -> Failure {
     Failure::Other(format!("listening for signals: {error}"))
 }
 
-/// Serves until a signal comes or the daemon cannot go on, and leaves in good order either way. On the way the
+/// Serves until it is asked to stop or the daemon cannot go on, and leaves in good order either way. On the way the
 /// configuration is read again when it changes.
 pub(super) async fn until_stopped(
     mut daemon: Daemon,
-    settings: &Settings,
+    mut asked: Pin<&mut impl Future<Output = ()>>,
     mut reloader: Option<Reloader>,
 ) -> Result<(), Failure> {
-    let asked = shutdown::asked(settings.shutdown_deadline);
-    tokio::pin!(asked);
     let outcome = loop {
         let changed = async {
             match &mut reloader {
@@ -58,7 +67,7 @@ pub(super) async fn until_stopped(
             }
         };
         tokio::select! {
-            asked = &mut asked => break asked.map_err(|error| listening(&error)),
+            () = &mut asked => break Ok(()),
             broken = daemon.broken() => break Err(Failure::Other(broken.to_string())),
             () = changed => {}
         }
@@ -67,7 +76,7 @@ pub(super) async fn until_stopped(
         };
         // It waits for the disk.
         tokio::select! {
-            asked = &mut asked => break asked.map_err(|error| listening(&error)),
+            () = &mut asked => break Ok(()),
             () = reloader.reload(&daemon) => {}
         }
     };
