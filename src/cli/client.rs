@@ -392,7 +392,14 @@ fn unusable(path: &Path, error: &dyn std::fmt::Display) -> Failure {
 /// What a daemon says when it refuses: `{"error": "…"}`.
 fn refusal(body: &str) -> Option<String> {
     let body: serde_json::Value = serde_json::from_str(body).ok()?;
-    Some(body.get("error")?.as_str()?.to_owned())
+    let error = body.get("error")?.as_str()?;
+    let reasons = body.get("reasons").and_then(|reasons| reasons.as_array());
+    let reasons = reasons
+        .into_iter()
+        .flatten()
+        .filter_map(|reason| reason.as_str());
+    let said: Vec<&str> = std::iter::once(error).chain(reasons).collect();
+    Some(said.join(": "))
 }
 
 /// What went wrong in a TLS handshake, where that is it.

@@ -18,6 +18,7 @@ mod calibrate;
 mod check;
 mod client;
 mod demo;
+mod doctor;
 mod eval;
 mod explain;
 mod failure;
@@ -49,6 +50,7 @@ Look (at a daemon that runs):
   runs      List runs, newest first
   run       Show one run: its score, its warnings and what to do about them
   explain   Say why a warning was raised, and what would silence it
+  doctor    Say whether telemetry that is sent from here comes in
 
 Guard (asks a daemon before each tool call):
   guard     Ask from a script whether to make a call, or tell what it brought
@@ -134,6 +136,17 @@ Examples:
   eddy explain 01954d997b470f56              a warning of a daemon's run
   eddy explain 01954d997b470f56 trace.jsonl  the same, of recorded telemetry")]
     Explain(explain::ExplainArgs),
+    /// Say whether telemetry that is sent from here comes in
+    #[command(after_help = "\
+Sends one span as an agent started from this shell would: to where OTEL_EXPORTER_OTLP_ENDPOINT says, with the protocol, headers \
+and certificate of the variables beside it, else to OpenTelemetry's default addresses. The run is named `eddy-doctor-…`.
+
+Examples:
+  eddy doctor
+  eddy doctor --otlp-grpc 127.0.0.1:14317 --api 127.0.0.1:14319
+
+Exit codes: 0 no check failed, 1 one did, 2 wrong usage.")]
+    Doctor(doctor::DoctorArgs),
     /// Ask whether to make a call, or tell what it brought
     #[command(subcommand)]
     Guard(guard::GuardCommand),
@@ -365,6 +378,7 @@ fn dispatch(cli: Cli) -> Result<(), Failure> {
         Command::Runs(args) => reading::runs(&args),
         Command::Run(args) => reading::run(&args),
         Command::Explain(args) => explain::run(&args),
+        Command::Doctor(args) => doctor::run(&args),
         Command::Guard(command) => guard::run(&command),
         Command::Check(args) => check::run(&args),
         Command::Eval(args) => eval::run(&args),

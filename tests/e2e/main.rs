@@ -9,6 +9,7 @@ mod clock;
 mod crowd;
 mod delivery;
 mod disk;
+mod doctor;
 mod eval;
 mod flood;
 mod forward;

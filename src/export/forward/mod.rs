@@ -24,6 +24,7 @@ use tokio::time::{Instant, timeout_at};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
+use super::Answer;
 use super::settings::{ForwardSettings, SettingsError};
 use crate::otlp::Signal;
 
@@ -57,6 +58,21 @@ pub fn start(settings: Vec<ForwardSettings>) -> Result<Forwards, SettingsError> 
 /// Finds what would keep a line from starting.
 pub(super) fn check(settings: &ForwardSettings) -> Result<(), SettingsError> {
     Upstream::new(settings).map(drop)
+}
+
+/// Sends one request once, and waits for the answer. Why it was not taken, where it was not.
+pub(crate) async fn send_once(
+    settings: &ForwardSettings,
+    signal: Signal,
+    request: &Bytes,
+) -> Result<(), String> {
+    let upstream = Upstream::new(settings).map_err(|error| error.to_string())?;
+    match upstream.send(signal, request).await {
+        Answer::Taken => Ok(()),
+        Answer::Partly { reason, .. }
+        | Answer::Refused { reason }
+        | Answer::Later { reason, .. } => Err(reason),
+    }
 }
 
 /// The running lines. Clones share them.

@@ -1,0 +1,346 @@
+//! The ways in which an agent that is started from this shell would send, and a span that is sent over each.
+
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use bytes::Bytes;
+use opentelemetry_proto::tonic::collector::trace::v1::ExportTraceServiceRequest;
+use opentelemetry_proto::tonic::common::v1::any_value::Value as Any;
+use opentelemetry_proto::tonic::common::v1::{AnyValue, InstrumentationScope, KeyValue};
+use opentelemetry_proto::tonic::resource::v1::Resource;
+use opentelemetry_proto::tonic::trace::v1::{ResourceSpans, ScopeSpans, Span};
+use prost::Message as _;
+
+use super::{ARRIVES_WITHIN, Check};
+use crate::cli::failure::Failure;
+use crate::cli::render::text::clean;
+use crate::export::forward;
+use crate::export::{Compression, ForwardProtocol, ForwardSettings};
+use crate::otlp::Signal;
+
+/// OpenTelemetry's default addresses.
+const GRPC_DEFAULT: &str = "http://127.0.0.1:4317";
+const HTTP_DEFAULT: &str = "http://127.0.0.1:4318";
+
+/// A way to send telemetry.
+#[derive(Debug)]
+pub(super) struct Sender {
+    settings: ForwardSettings,
+    /// What says that agents send there.
+    said_by: String,
+    /// Whether SDKs have to guess what is spoken there.
+    is_guessed: bool,
+}
+
+/// The addresses that options name; without options, the one that the environment names; without that, the default ones.
+///
+/// # Errors
+/// When the environment names a protocol that there is not.
+pub(super) fn senders(
+    grpc: Option<&str>,
+    http: Option<&str>,
+    variable: impl Fn(&str) -> Option<String>,
+) -> Result<Vec<Sender>, Failure> {
+    let environment = Environment(variable);
+    let sender = |protocol, endpoint: &str, said_by: &str| Sender {
+        settings: environment.settings(protocol, endpoint),
+        said_by: said_by.to_owned(),
+        is_guessed: false,
+    };
+    let named = [
+        (ForwardProtocol::Grpc, grpc, "--otlp-grpc"),
+        (ForwardProtocol::Http, http, "--otlp-http"),
+    ];
+    let named: Vec<_> = named
+        .into_iter()
+        .filter_map(|(protocol, endpoint, flag)| Some(sender(protocol, endpoint?, flag)))
+        .collect();
+    if !named.is_empty() {
+        return Ok(named);
+    }
+    let Some((name, endpoint)) = environment.signal("ENDPOINT") else {
+        let said_by = "OpenTelemetry's default";
+        return Ok(vec![
+            sender(ForwardProtocol::Grpc, GRPC_DEFAULT, said_by),
+            sender(ForwardProtocol::Http, HTTP_DEFAULT, said_by),
+        ]);
+    };
+    let (protocol, is_guessed) = environment.protocol(&endpoint)?;
+    Ok(vec![Sender {
+        is_guessed,
+        ..sender(protocol, &endpoint, &name)
+    }])
+}
+
+/// OpenTelemetry's variables, as its exporters read them.
+struct Environment<V>(V);
+
+impl<V: Fn(&str) -> Option<String>> Environment<V> {
+    /// A variable that may be set for traces alone, with the name under which it is.
+    fn signal(&self, name: &str) -> Option<(String, String)> {
+        let names = ["OTEL_EXPORTER_OTLP_TRACES_", "OTEL_EXPORTER_OTLP_"];
+        let mut names = names.iter().map(|prefix| format!("{prefix}{name}"));
+        names.find_map(|name| {
+            let value = (self.0)(&name).filter(|value| !value.trim().is_empty())?;
+            Some((name, value.trim().to_owned()))
+        })
+    }
+
+    /// What is spoken, and whether nothing says so.
+    fn protocol(&self, endpoint: &str) -> Result<(ForwardProtocol, bool), Failure> {
+        match self.signal("PROTOCOL") {
+            Some((_, protocol)) if protocol == "grpc" => Ok((ForwardProtocol::Grpc, false)),
+            Some((_, protocol)) if protocol.starts_with("http/") => {
+                Ok((ForwardProtocol::Http, false))
+            }
+            Some((name, protocol)) => Err(Failure::Other(format!(
+                "{name} is `{}`; OpenTelemetry knows grpc, http/protobuf and http/json",
+                clean(&protocol)
+            ))),
+            None if endpoint.trim_end_matches('/').ends_with(":4317") => {
+                Ok((ForwardProtocol::Grpc, true))
+            }
+            None => Ok((ForwardProtocol::Http, true)),
+        }
+    }
+
+    fn settings(&self, protocol: ForwardProtocol, endpoint: &str) -> ForwardSettings {
+        let scheme = if endpoint.contains("://") {
+            ""
+        } else {
+            "http://"
+        };
+        // The variable for traces alone has the whole address.
+        let endpoint = endpoint
+            .trim_end_matches('/')
+            .trim_end_matches("/v1/traces");
+        let headers = self.signal("HEADERS").unwrap_or_default().1;
+        let headers = headers.split(',').filter_map(|header| {
+            let (name, value) = header.split_once('=')?;
+            Some((name.trim().to_owned(), undone(value.trim()).into()))
+        });
+        ForwardSettings {
+            protocol,
+            headers: headers.collect(),
+            ca_file: self.signal("CERTIFICATE").map(|(_, file)| file.into()),
+            compression: Compression::None,
+            ..ForwardSettings::new("doctor", format!("{scheme}{endpoint}"))
+        }
+    }
+}
+
+/// A header's value, in which OpenTelemetry has some letters written as `%` and two digits.
+fn undone(value: &str) -> String {
+    let mut bytes = Vec::with_capacity(value.len());
+    let mut rest = value.as_bytes();
+    while let Some((&byte, behind)) = rest.split_first() {
+        let digits = behind
+            .get(..2)
+            .and_then(|digits| str::from_utf8(digits).ok());
+        match digits.and_then(|digits| u8::from_str_radix(digits, 16).ok()) {
+            Some(code) if byte == b'%' => {
+                bytes.push(code);
+                rest = &behind[2..];
+            }
+            _ => {
+                bytes.push(byte);
+                rest = behind;
+            }
+        }
+    }
+    String::from_utf8_lossy(&bytes).into_owned()
+}
+
+impl Sender {
+    fn name(&self) -> &'static str {
+        match self.settings.protocol {
+            ForwardProtocol::Grpc => "OTLP/gRPC",
+            ForwardProtocol::Http => "OTLP/HTTP",
+        }
+    }
+
+    /// Sends one call of a tool in a run. Why it was not taken, where it was not.
+    pub(super) async fn send(&self, run_id: &str) -> Result<(), String> {
+        let request = request(run_id, self.name()).encode_to_vec();
+        forward::send_once(&self.settings, Signal::Traces, &Bytes::from(request)).await
+    }
+
+    /// What came of it; `there` says whether the run has the call, where that could be asked.
+    pub(super) fn check(
+        &self,
+        run_id: &str,
+        sent: &Result<(), String>,
+        there: Option<bool>,
+    ) -> Check {
+        let (name, said_by) = (self.name(), &self.said_by);
+        let endpoint = clean(&self.settings.endpoint);
+        let place = format!("{endpoint} ({said_by})");
+        match (sent, there) {
+            (Err(why), _) => Check::failed(
+                name,
+                format!("{place} did not take a span: {}", clean(why)),
+                "Is a daemon there, and is that its address for this protocol? It says its addresses when it starts.",
+            ),
+            (Ok(()), Some(false)) => Check::failed(
+                name,
+                format!(
+                    "{place} took a span, and it was not at the API within {} s",
+                    ARRIVES_WITHIN.as_secs()
+                ),
+                "Something else may listen there, such as a collector that does not send to Eddy; or the API's token is of another \
+                 tenant than the sender's.",
+            ),
+            (Ok(()), None) => Check::warning(
+                name,
+                format!("{place} took a span"),
+                "Whether it came to Eddy cannot be asked.",
+            ),
+            (Ok(()), Some(true)) if self.is_guessed => Check::warning(
+                name,
+                format!("{place} took a span; it is in run {run_id}"),
+                "OTEL_EXPORTER_OTLP_PROTOCOL is not set, and SDKs differ in what they take for granted: set it.",
+            ),
+            (Ok(()), Some(true)) => {
+                Check::ok(name, format!("{place} took a span; it is in run {run_id}"))
+            }
+        }
+    }
+}
+
+fn request(run_id: &str, sent_by: &str) -> ExportTraceServiceRequest {
+    let text = |key: &str, value: &str| KeyValue {
+        key: key.to_owned(),
+        value: Some(AnyValue {
+            value: Some(Any::StringValue(value.to_owned())),
+        }),
+        ..KeyValue::default()
+    };
+    let now = SystemTime::now().duration_since(UNIX_EPOCH);
+    let now = now.map_or(0, |now| now.as_nanos() as u64);
+    let id = (u128::from(now) << 8) | sent_by.len() as u128;
+    let call_id = format!("{run_id}-{sent_by}");
+    let span = Span {
+        trace_id: id.to_be_bytes().to_vec(),
+        span_id: now.to_be_bytes().to_vec(),
+        name: "execute_tool probe".to_owned(),
+        start_time_unix_nano: now,
+        end_time_unix_nano: now,
+        attributes: vec![
+            text("gen_ai.operation.name", "execute_tool"),
+            text("gen_ai.conversation.id", run_id),
+            text("gen_ai.agent.name", "eddy-doctor"),
+            text("gen_ai.tool.name", "probe"),
+            text("gen_ai.tool.call.id", &call_id),
+            text(
+                "gen_ai.tool.call.arguments",
+                &format!("{{\"over\":\"{sent_by}\"}}"),
+            ),
+            text(
+                "gen_ai.tool.call.result",
+                &format!("{{\"sent\":\"{call_id}\"}}"),
+            ),
+        ],
+        ..Span::default()
+    };
+    ExportTraceServiceRequest {
+        resource_spans: vec![ResourceSpans {
+            resource: Some(Resource {
+                attributes: vec![text("service.name", "eddy-doctor")],
+                ..Resource::default()
+            }),
+            scope_spans: vec![ScopeSpans {
+                scope: Some(InstrumentationScope {
+                    name: "eddy.doctor".to_owned(),
+                    ..InstrumentationScope::default()
+                }),
+                spans: vec![span],
+                ..ScopeSpans::default()
+            }],
+            ..ResourceSpans::default()
+        }],
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Given variables and options, an agent's addresses, protocols and headers are those that OpenTelemetry takes from them.
+    #[test]
+    fn an_agents_way_is_read_from_its_environment() {
+        let check = |grpc, http, set: &[(&str, &str)], expected: &[(&str, &str, bool)]| {
+            let variable = |name: &str| {
+                let value = set.iter().find(|(key, _)| *key == name);
+                value.map(|(_, value)| (*value).to_owned())
+            };
+            let found = senders(grpc, http, variable).unwrap();
+            let found: Vec<_> = found
+                .iter()
+                .map(|sender| {
+                    let endpoint = sender.settings.endpoint.as_str();
+                    (sender.name(), endpoint, sender.is_guessed)
+                })
+                .collect();
+            assert_eq!(found, expected, "{set:?}");
+        };
+        let (grpc, http) = ("OTLP/gRPC", "OTLP/HTTP");
+        check(
+            None,
+            None,
+            &[],
+            &[(grpc, GRPC_DEFAULT, false), (http, HTTP_DEFAULT, false)],
+        );
+        let endpoint = ("OTEL_EXPORTER_OTLP_ENDPOINT", "http://a:4317/");
+        check(None, None, &[endpoint], &[(grpc, "http://a:4317", true)]);
+        let spoken = ("OTEL_EXPORTER_OTLP_PROTOCOL", "http/json");
+        check(
+            None,
+            None,
+            &[endpoint, spoken],
+            &[(http, "http://a:4317", false)],
+        );
+        let traces = (
+            "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT",
+            "https://b/x/v1/traces",
+        );
+        check(
+            None,
+            None,
+            &[endpoint, traces],
+            &[(http, "https://b/x", true)],
+        );
+        check(
+            Some("c:1"),
+            None,
+            &[endpoint],
+            &[(grpc, "http://c:1", false)],
+        );
+        let unknown = |name: &str| (name == "OTEL_EXPORTER_OTLP_PROTOCOL").then(|| "udp".into());
+        assert_eq!(senders(None, None, unknown).unwrap().len(), 2);
+        let unknown = |name: &str| {
+            let value = if name.ends_with("PROTOCOL") {
+                "udp"
+            } else {
+                "http://a"
+            };
+            Some(value.to_owned())
+        };
+        let said = senders(None, None, unknown).unwrap_err().to_string();
+        assert!(
+            said.contains("`udp`") && said.contains("http/protobuf"),
+            "{said}"
+        );
+    }
+
+    /// Given a header's value as OpenTelemetry has it written, it is what a receiver sees.
+    #[test]
+    fn values_of_headers_are_undone() {
+        for (written, expected) in [
+            ("Bearer%20token", "Bearer token"),
+            ("100%", "100%"),
+            ("1%e", "1%e"),
+            ("%C3%A9", "é"),
+        ] {
+            assert_eq!(undone(written), expected);
+        }
+    }
+}

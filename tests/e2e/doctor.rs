@@ -1,0 +1,148 @@
+//! What `eddy doctor` finds, from where an agent's owner sits.
+
+use std::fs;
+use std::net::SocketAddr;
+use std::process::Command;
+
+use serde_json::Value;
+
+use super::access::configured;
+use super::reload::looping;
+use super::support::{Daemon, Sender, eddy, free_port, output_of, runtime};
+
+/// A check of these names, as it came out.
+type Found<'a> = (&'a str, &'a str);
+
+/// The doctor, of a shell without variables of OpenTelemetry's.
+fn doctor(api: SocketAddr) -> Command {
+    let mut command = eddy();
+    command.args(["doctor", "--json", "--api", &api.to_string()]);
+    for (name, _) in std::env::vars_os() {
+        let named = name.to_string_lossy();
+        if named.starts_with("OTEL_") || named.starts_with("EDDY_API") {
+            command.env_remove(&name);
+        }
+    }
+    command
+}
+
+/// What it found; its exit code is 0 where no check failed, and 1 where one did.
+fn found(command: &mut Command) -> Value {
+    let output = output_of(command);
+    let report: Value = serde_json::from_slice(&output.stdout).expect("a report");
+    let code = i32::from(report["ok"] != true);
+    assert_eq!(output.status.code(), Some(code), "{report}");
+    report
+}
+
+fn check(report: &Value, expected: &[Found<'_>], said: &str) {
+    let checks = report["checks"].as_array().expect("checks");
+    let outcomes = checks.iter().map(|check| {
+        let text = |key: &str| check[key].as_str().unwrap_or_default();
+        (text("name"), text("outcome"))
+    });
+    assert_eq!(outcomes.collect::<Vec<_>>(), expected, "{report}");
+    assert!(report.to_string().contains(said), "{said} in {report}");
+}
+
+fn endpoints(command: &mut Command, daemon: &Daemon) {
+    command.arg(format!("--otlp-grpc={}", daemon.grpc));
+    command.arg(format!("--otlp-http={}", daemon.http));
+}
+
+/// Given a daemon, a span comes in over both protocols and is in one run; of the environment the address, the protocol and the
+/// token are taken.
+#[test]
+fn a_daemon_that_works_is_well() {
+    let data = tempfile::tempdir().expect("a directory");
+    let daemon = Daemon::start(data.path());
+    let mut command = doctor(daemon.api);
+    endpoints(&mut command, &daemon);
+    let well = [
+        ("API", "ok"),
+        ("OTLP/gRPC", "ok"),
+        ("OTLP/HTTP", "ok"),
+        ("exporters", "ok"),
+    ];
+    check(&found(&mut command), &well, "reports are taken");
+    let runs = daemon.runs();
+    let (run_id, run) = runs.first_key_value().expect("a run");
+    assert!(run_id.starts_with("eddy-doctor-"), "{run_id}");
+    assert_eq!(
+        (&run["tool_calls"], &run["score"]),
+        (&2.into(), &100.into())
+    );
+
+    let (directory, daemon) = configured(
+        "receivers: {otlp: {protocols: {http: {auth: {tokens: [{token: a-b}]}}}}}\nservice: {api: {auth: {tokens: [{token: t}]}}}\n",
+    );
+    let token = directory.path().join("token");
+    fs::write(&token, "t").expect("it can be written");
+    let mut command = doctor(daemon.api);
+    command.arg("--token-file").arg(token);
+    command.env(
+        "OTEL_EXPORTER_OTLP_ENDPOINT",
+        format!("http://{}", daemon.http),
+    );
+    let known = [("API", "ok"), ("OTLP/HTTP", "failed"), ("exporters", "ok")];
+    check(&found(&mut command), &known, "did not take a span");
+    command.env("OTEL_EXPORTER_OTLP_HEADERS", "authorization=Bearer%20a%2Db");
+    let guessed = [("API", "ok"), ("OTLP/HTTP", "warning"), ("exporters", "ok")];
+    check(
+        &found(&mut command),
+        &guessed,
+        "OTEL_EXPORTER_OTLP_PROTOCOL is not set",
+    );
+    command.env("OTEL_EXPORTER_OTLP_PROTOCOL", "http/protobuf");
+    let well = [("API", "ok"), ("OTLP/HTTP", "ok"), ("exporters", "ok")];
+    check(&found(&mut command), &well, "OTEL_EXPORTER_OTLP_ENDPOINT");
+}
+
+/// Given no daemon, a token that is not known, the wrong protocol, a span that goes elsewhere, or a receiver that is away, that
+/// is what is said.
+#[test]
+fn what_is_wrong_is_named() {
+    let nobody = free_port();
+    let mut command = doctor(nobody);
+    command.arg(format!("--otlp-grpc={nobody}"));
+    let failed = [("API", "failed"), ("OTLP/gRPC", "failed")];
+    check(&found(&mut command), &failed, "start one with `eddy`");
+
+    let away = format!("http://{nobody}");
+    let (_directory, guarded) = configured(&format!(
+        "exporters: {{webhook/ops: {{url: '{away}', allow_private: true}}}}\nservice: {{api: {{auth: {{tokens: [{{token: t}}]}}}}}}\n"
+    ));
+    let mut command = doctor(guarded.api);
+    command.arg(format!("--otlp-grpc={}", guarded.grpc));
+    let unasked = [("API", "failed"), ("OTLP/gRPC", "warning")];
+    check(&found(&mut command), &unasked, "asks for a token");
+
+    let data = tempfile::tempdir().expect("a directory");
+    let daemon = Daemon::start(data.path());
+    let mut command = doctor(daemon.api);
+    command.arg(format!("--otlp-grpc={}", daemon.http));
+    let misled = [("API", "ok"), ("OTLP/gRPC", "failed"), ("exporters", "ok")];
+    check(&found(&mut command), &misled, "OTLP/HTTP is spoken here");
+    let mut command = doctor(daemon.api);
+    command.arg(format!("--otlp-grpc={}", guarded.grpc));
+    check(
+        &found(&mut command),
+        &misled,
+        "Something else may listen there",
+    );
+
+    runtime().block_on(async {
+        let mut sender = Sender::new(guarded.grpc);
+        for call in 0..4 {
+            let looping = looping(0, call, call + 1);
+            sender.traces(looping).await.expect("it is accepted");
+        }
+    });
+    let token = data.path().join("token");
+    fs::write(&token, "t").expect("it can be written");
+    let mut command = doctor(guarded.api);
+    command.arg("--token-file").arg(token);
+    command.arg(format!("--otlp-grpc={}", guarded.grpc));
+    let behind = [("API", "ok"), ("OTLP/gRPC", "ok"), ("exporters", "warning")];
+    check(&found(&mut command), &behind, "for webhook/ops");
+}
