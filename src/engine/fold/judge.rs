@@ -187,6 +187,15 @@ impl Judged<'_> {
     }
 }
 
+/// What a call brought, as the fields of the same names in [`Judged`] say it.
+struct Brought {
+    outcome: Outcome,
+    takes_on: bool,
+    result: Option<u64>,
+    trend: Option<Box<Trend>>,
+    jitters: bool,
+}
+
 /// From so many equal calls among the newest ones on, another agent that makes it does not begin anew.
 const FIRSTS_MAX: usize = 9;
 
@@ -210,64 +219,35 @@ impl Fold {
         tool: &'a Text,
         policy: &'a Policy,
     ) -> Judged<'a> {
-        let totals = &mut self.totals;
-        let same_answer = !totals.model_spoke && totals.asked_pending > 0;
-        let named = std::mem::replace(&mut totals.round_name, call.asking.round);
-        let same_round = call.asking.round != 0 && call.asking.round == named;
-        let together = same_answer || same_round || call.start_ns < totals.call_end_ns;
-        totals.round += u64::from(!together || totals.tool_calls == 0);
-        totals.model_spoke = false;
-        totals.asked_pending = totals.asked_pending.saturating_sub(1);
-        totals.call_end_ns = totals.call_end_ns.max(call.end_ns);
-        totals.tool_calls += 1;
-        let (number, round) = (totals.tool_calls, totals.round);
-        let spent = std::mem::take(&mut totals.unspent);
+        let (round, spent) = self.totals.begin_call(call);
         let tool_hash = text_hash(tool);
         let key = call
             .input
             .value()
             .map(|value| mix(tool_hash, value.fingerprint));
         let main = call.traits.main.map(|main| mix(tool_hash, main)).or(key);
-        let before = self.recent.of_key(key).next();
-        let before = before.and_then(|mark| mark.trend.as_deref());
-        let trend = Trend::in_result(call, before);
-        let jitters = trend.as_ref().is_some_and(|trend| trend.jitters);
-        let again = policy.progress_aware && makes_again(call, trend.as_deref(), before);
-        // Where only numbers jitter, or tell one thing that was made from the next, what stays is the result.
-        let frame = trend
-            .as_ref()
-            .filter(|_| jitters || again)
-            .map(|trend| trend.frame());
-        let result = frame.map_or_else(
-            || result_of(call),
-            |frame| Some(mix(tool_hash, frame.into())),
-        );
+        let brought = self.brought(call, tool_hash, key, policy);
         let sample = call.input.value().map_or("", |value| &*value.sample);
-        let outcome = match self.outcome(call, tool_hash, key) {
-            Outcome::Fresh if jitters || again => Outcome::Stale,
-            outcome => outcome,
-        };
         let says = call.output.value().filter(|_| call.error.is_none());
         let says = says.filter(|_| policy.progress_aware);
-        let (outcome, takes_on) = super::batch::taken_on(outcome, call, policy.progress_aware);
         Judged {
             call,
             tool,
             tool_hash,
-            number,
+            number: self.totals.tool_calls,
             round,
-            outcome,
+            outcome: brought.outcome,
             key,
             main,
             worker: worker_hash(call.worker, call.agent),
-            result,
-            trend,
-            jitters,
+            result: brought.result,
+            trend: brought.trend,
+            jitters: brought.jitters,
             gist: call.error.map(|failure| gist(failure, sample)),
             spent,
             shape: shape(sample),
             similar: None,
-            takes_on,
+            takes_on: brought.takes_on,
             transient: call.error.is_some_and(|failure| failure.transient),
             silent: call
                 .output
@@ -277,6 +257,30 @@ impl Fold {
             pending: says.is_some_and(|value| value.pending),
             denies: says.is_some_and(|value| value.denies),
             settings: policy.tools.of(tool, call.agent.map(|agent| &**agent)),
+        }
+    }
+
+    /// What came back, against what came back before.
+    fn brought(&self, call: &Call<'_>, tool: u64, key: Option<u64>, policy: &Policy) -> Brought {
+        let before = self.recent.of_key(key).next();
+        let before = before.and_then(|mark| mark.trend.as_deref());
+        let trend = Trend::in_result(call, before);
+        let jitters = trend.as_ref().is_some_and(|trend| trend.jitters);
+        let again = policy.progress_aware && makes_again(call, trend.as_deref(), before);
+        let outcome = match self.outcome(call, tool, key) {
+            Outcome::Fresh if jitters || again => Outcome::Stale,
+            outcome => outcome,
+        };
+        let (outcome, takes_on) = super::batch::taken_on(outcome, call, policy.progress_aware);
+        // Where only numbers jitter, or tell one thing that was made from the next, what stays is the result.
+        let frame = trend.as_ref().filter(|_| jitters || again);
+        let frame = frame.map(|trend| mix(tool, trend.frame().into()));
+        Brought {
+            outcome,
+            takes_on,
+            result: frame.or_else(|| result_of(call)),
+            trend,
+            jitters,
         }
     }
 

@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::engine::event::TraceId;
+use crate::engine::window::calls::Call;
 
 /// Sums over the run, and the counters that rules measure distances with. In the order of memory, what each call needs first.
 #[repr(C)]
@@ -55,6 +56,22 @@ pub(crate) struct Totals {
     pub(crate) skipped: u64,
     /// What these calls would have cost, by the calls of their loops that were made.
     pub(crate) saved: Spent,
+}
+
+impl Totals {
+    /// Counts a call; says to which round it belongs, and what was spent on models for it.
+    pub(super) fn begin_call(&mut self, call: &Call<'_>) -> (u64, Spent) {
+        let same_answer = !self.model_spoke && self.asked_pending > 0;
+        let named = std::mem::replace(&mut self.round_name, call.asking.round);
+        let same_round = call.asking.round != 0 && call.asking.round == named;
+        let together = same_answer || same_round || call.start_ns < self.call_end_ns;
+        self.round += u64::from(!together || self.tool_calls == 0);
+        self.model_spoke = false;
+        self.asked_pending = self.asked_pending.saturating_sub(1);
+        self.call_end_ns = self.call_end_ns.max(call.end_ns);
+        self.tool_calls += 1;
+        (self.round, std::mem::take(&mut self.unspent))
+    }
 }
 
 /// Tokens and money.

@@ -54,17 +54,7 @@ impl Waiting {
     /// Judges the time between a call and the newest one of the same arguments.
     pub(crate) fn of(fold: &Fold, judged: &Judged<'_>, policy: &Policy) -> Self {
         let declared = judged.settings.polling_seconds;
-        let known = fold.recent.of_key(judged.key).next();
-        let mut of_tool = fold.recent.of_tool(judged.tool_hash);
-        let tried = || of_tool.find(|mark| judged.tries_again(mark));
-        let own = policy
-            .waiting
-            .and_then(|settings| fold.own_before(judged, &settings));
-        let before = own
-            .or(known)
-            .or_else(|| fold.before_sleep(judged))
-            .or_else(tried);
-        let Some(before) = before else {
+        let Some(before) = fold.asked_last(judged, policy) else {
             let polls = declared.is_some_and(|seconds| seconds > 0);
             return Self {
                 polls,
@@ -72,47 +62,82 @@ impl Waiting {
                 ..Self::default()
             };
         };
-        let gap_ns = judged.call.start_ns.saturating_sub(before.start_ns);
+        let waiting = Self::since(fold, judged, before.mark);
+        if let Some(budget_seconds) = declared {
+            return waiting.as_declared(judged, before.mark, budget_seconds);
+        }
+        let Some(settings) = &policy.waiting else {
+            return waiting;
+        };
+        if fold.flips(judged) {
+            return waiting.and_has_time();
+        }
+        // Where neither was recorded, pauses are all that is known.
+        if judged.result != before.mark.result() && !judged.jitters {
+            return waiting;
+        }
+        let pauses = before.is_own || waiting.follows_pause(fold, judged, before.mark);
+        // Who looks at a gauge that moves does not wait for it to come to something.
+        if fold.watches(judged, before.mark, pauses)
+            || (pauses && fold.rested(judged, before.mark.start_ns, settings))
+        {
+            return waiting.and_has_time();
+        }
+        waiting.within_budget(fold, judged, before.mark, pauses, settings)
+    }
+
+    /// What the pause since the call before says by itself.
+    fn since(fold: &Fold, judged: &Judged<'_>, before: &CallMark) -> Self {
+        let gap_ns = gap_ns(judged, before);
         let grown = gap_ns / 5 >= before.gap_ns / 4;
-        let mut waiting = Self {
+        Self {
             gap_ns: gap_ns.max(before.gap_ns),
             backs_off: before.gap_ns > 0
                 && grown
                 && fold.does_nothing_else(judged, before.start_ns),
             ..Self::default()
+        }
+    }
+
+    /// The same of a tool of which the settings say for how long it may poll.
+    fn as_declared(self, judged: &Judged<'_>, before: &CallMark, budget_seconds: u64) -> Self {
+        // Of a tool that is known to poll, an answer that was not recorded may well be the old one.
+        let waited_ns = if judged.result == before.result() {
+            before.waited_ns.saturating_add(gap_ns(judged, before))
+        } else {
+            0
         };
-        if let Some(budget_seconds) = declared {
-            // Of a tool that is known to poll, an answer that was not recorded may well be the old one.
-            if judged.result == before.result() {
-                waiting.waited_ns = before.waited_ns.saturating_add(gap_ns);
-            }
-            let budget_ns = budget_seconds.saturating_mul(SECOND_NS);
-            waiting.polls = waiting.waited_ns < budget_ns;
-            waiting.patient = waiting.polls;
-            return waiting;
+        let polls = waited_ns < budget_seconds.saturating_mul(SECOND_NS);
+        Self {
+            waited_ns,
+            polls,
+            patient: polls,
+            ..self
         }
-        if policy.waiting.is_some() && fold.flips(judged) {
-            waiting.patient = true;
-            return waiting;
+    }
+
+    fn and_has_time(self) -> Self {
+        Self {
+            patient: true,
+            ..self
         }
-        // Where neither was recorded, pauses are all that is known.
-        let same_result = judged.result == before.result() || judged.jitters;
-        let (Some(settings), true) = (policy.waiting, same_result) else {
-            return waiting;
-        };
-        let pauses = own.is_some()
-            || fold.totals.paused_ns > before.start_ns
-            || (waiting.backs_off && gap_ns >= GROWN_PAUSE_NS);
-        let only_waits = || fold.since(before.start_ns).all(|mark| mark.waited_ns > 0);
-        let measures = || fold.is_measured_again(judged);
-        let watches = judged.jitters
-            && !judged.denies
-            && (pauses || (gap_ns >= GAUGE_PACE_NS && only_waits()) || measures());
-        // Who looks at a gauge that moves does not wait for it to come to something.
-        if watches || (pauses && fold.rested(judged, before.start_ns, &settings)) {
-            waiting.patient = true;
-            return waiting;
-        }
+    }
+
+    /// Whether the run paused since the call before, or pauses for longer each time.
+    fn follows_pause(&self, fold: &Fold, judged: &Judged<'_>, before: &CallMark) -> bool {
+        fold.totals.paused_ns > before.start_ns
+            || (self.backs_off && gap_ns(judged, before) >= GROWN_PAUSE_NS)
+    }
+
+    /// How long the agent has waited for another result by now, and whether it has time left, if it waits.
+    fn within_budget(
+        mut self,
+        fold: &Fold,
+        judged: &Judged<'_>,
+        before: &CallMark,
+        pauses: bool,
+        settings: &Patience,
+    ) -> Self {
         let sleeps = waits(judged);
         // Of a call that is only asked about, nobody knows what it would bring.
         let is_told = judged.call.output.value().is_some();
@@ -122,7 +147,7 @@ impl Waiting {
             // What was slept for has come, and the next is waited for.
             let came = sleeps && fold.has_news_since(before.start_ns);
             let waited_ns = if came { 0 } else { before.waited_ns };
-            waiting.waited_ns = waited_ns.saturating_add(gap_ns);
+            self.waited_ns = waited_ns.saturating_add(gap_ns(judged, before));
         }
         if waits {
             let patience = if judged.outcome == Outcome::Failed || judged.denies {
@@ -131,13 +156,52 @@ impl Waiting {
                 1
             };
             let budget_ns = settings.budget_seconds.saturating_mul(SECOND_NS) / patience;
-            waiting.patient = waiting.waited_ns <= budget_ns;
+            self.patient = self.waited_ns <= budget_ns;
         }
-        waiting
+        self
     }
 }
 
+/// The time from the start of the call before to that of this one.
+fn gap_ns(judged: &Judged<'_>, before: &CallMark) -> u64 {
+    judged.call.start_ns.saturating_sub(before.start_ns)
+}
+
+/// The call since which the time counts.
+struct Before<'f> {
+    mark: &'f CallMark,
+    /// It is the agent's own, who paused, whatever others did meanwhile.
+    is_own: bool,
+}
+
 impl Fold {
+    /// The newest call that asked for the same, in whatever way.
+    fn asked_last(&self, judged: &Judged<'_>, policy: &Policy) -> Option<Before<'_>> {
+        let settings = policy.waiting.as_ref();
+        if let Some(mark) = settings.and_then(|settings| self.own_before(judged, settings)) {
+            return Some(Before { mark, is_own: true });
+        }
+        let mut of_tool = self.recent.of_tool(judged.tool_hash);
+        let tried = || of_tool.find(|mark| judged.tries_again(mark));
+        let known = self.recent.of_key(judged.key).next();
+        let mark = known.or_else(|| self.before_sleep(judged)).or_else(tried)?;
+        Some(Before {
+            mark,
+            is_own: false,
+        })
+    }
+
+    /// Whether a gauge that moves is looked at after a pause, at an honest pace, or by what takes its time itself.
+    fn watches(&self, judged: &Judged<'_>, before: &CallMark, pauses: bool) -> bool {
+        let since_ns = before.start_ns;
+        let only_waits = || self.since(since_ns).all(|mark| mark.waited_ns > 0);
+        judged.jitters
+            && !judged.denies
+            && (pauses
+                || (gap_ns(judged, before) >= GAUGE_PACE_NS && only_waits())
+                || self.is_measured_again(judged))
+    }
+
     /// The newest call of a shell, where the present one first sleeps and then brings the same again: `sleep 4; curl …` after
     /// `sleep 2; curl …`.
     fn before_sleep(&self, judged: &Judged<'_>) -> Option<&CallMark> {
