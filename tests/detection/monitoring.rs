@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::support::{call, check, later};
+use crate::support::{call, check, checked, later};
 
 /// Seconds in which a job is asked for that is not done yet.
 const PACE_SECONDS: u64 = 9;
@@ -151,4 +151,46 @@ fn failing_looks_that_wait_first() {
     assert!(storms(&made(7, &hasty)));
     assert!(storms(&made(40, &asleep)));
     assert!(storms(&made(40, &by_tool)));
+}
+
+/// Given a test that is run again and again to see how often it fails, tens of runs are work, as many again after an edit too; one
+/// that goes on for ever is a loop, whether it fails each second time or now and then.
+#[test]
+fn tests_that_flip() {
+    let runs = |count: usize, fails: &dyn Fn(usize) -> bool| -> Vec<Value> {
+        let run = |number: usize| {
+            let seconds = 20 + number * 7_919 % 9;
+            let input = json!({"command": "pytest tests/test_queue.py -x -q"});
+            let mut event =
+                json!({"kind": "tool_call", "agent": "a", "tool": "bash", "input": input});
+            event["output"] = json!(format!("1 passed in 2.{seconds}s"));
+            if fails(number) {
+                event["error"] = json!(true);
+                event["output"] = json!(format!(
+                    "AssertionError: the queue was not drained\n1 failed in 2.{seconds}s"
+                ));
+            }
+            event
+        };
+        (0..count).map(run).collect()
+    };
+    let each_second = |number: usize| number.is_multiple_of(2);
+    let now_and_then = |number: usize| number * 7_919 % 5 < 2;
+    let each_fifth = |number: usize| number % 5 == 1;
+    for fails in [
+        &each_second as &dyn Fn(usize) -> bool,
+        &now_and_then,
+        &each_fifth,
+    ] {
+        check(&runs(30, fails), &[]);
+        let edit = json!({"kind": "tool_call", "agent": "a", "tool": "edit_file", "input": {"path": "queue.py"}, "output": "edited"});
+        check(
+            &[runs(30, fails), vec![edit], runs(30, fails)].concat(),
+            &[],
+        );
+        let warnings = &checked("", &runs(120, fails))["runs"][0]["warnings"];
+        let is_seen = |warning: &Value| warning["severity"] != "info" && warning["state"] == "open";
+        let mut warnings = warnings.as_array().expect("warnings").iter();
+        assert!(warnings.any(is_seen));
+    }
 }

@@ -2,10 +2,13 @@
 //!
 //! An agent that waits for a job asks again and again and gets the same answer until the job is done. What tells it from a
 //! loop is time: it lets a while pass between its questions, or longer each time, or its tool is one for waiting. Waiting has
-//! a budget of time, not of calls; when that is used up, the calls count like any others.
+//! a budget of time, not of calls; when that is used up, the calls count like any others. Who calls the same again and again to
+//! see how often it fails does not wait, and has a budget of calls.
 
 use crate::engine::event::SAMPLE_BYTES_MAX;
+use crate::engine::hash::mix;
 use crate::engine::policy::{Patience, Policy};
+use crate::engine::warning::Rule;
 
 use super::judge::{Judged, Outcome};
 use super::marks::CallMark;
@@ -26,8 +29,11 @@ const GAUGE_PACE_NS: u64 = 45 * SECOND_NS;
 /// Shortest time that a measurement takes itself.
 const MEASURED_NS: u64 = 5 * SECOND_NS;
 
-/// Fewest times that a call that went well fails, or the other way round, where it is called again and again to see how often.
-const FLIPS_MIN: usize = 2;
+/// Most calls in a row to see how often one fails: by then nearly every test that fails once in ten times has failed.
+const FLIPPING_CALLS_MAX: u32 = 40;
+
+/// What tells the count of such calls from that of all equal ones.
+const FLIPPING: u64 = 0x666c_6970;
 
 /// What is failing has a smaller part of the time: this often it goes into that of waiting for a state.
 const FAILING_SHARE: u64 = 5;
@@ -52,8 +58,10 @@ pub(crate) struct Waiting {
 
 impl Waiting {
     /// Judges the time between a call and the newest one of the same arguments.
-    pub(crate) fn of(fold: &Fold, judged: &Judged<'_>, policy: &Policy) -> Self {
+    pub(crate) fn of(fold: &mut Fold, judged: &Judged<'_>, policy: &Policy) -> Self {
         let declared = judged.settings.polling_seconds;
+        let is_hunt = declared.is_none() && policy.waiting.is_some() && fold.hunts(judged);
+        let fold = &*fold;
         let Some(before) = fold.asked_last(judged, policy) else {
             let polls = declared.is_some_and(|seconds| seconds > 0);
             return Self {
@@ -69,7 +77,7 @@ impl Waiting {
         let Some(settings) = &policy.waiting else {
             return waiting;
         };
-        if fold.flips(judged) {
+        if is_hunt {
             return waiting.and_has_time();
         }
         // Where neither was recorded, pauses are all that is known.
@@ -226,16 +234,25 @@ impl Fold {
     }
 
     /// Whether the same is called again and again, with nothing in between, and now goes well and now fails: how often a test fails
-    /// is seen by many runs of it.
-    fn flips(&self, judged: &Judged<'_>) -> bool {
+    /// is seen by many runs of it, but not by ever more of them. The calls are counted from the first one on that shows it. What
+    /// brings something new is no part of a hunt.
+    fn hunts(&mut self, judged: &Judged<'_>) -> bool {
+        let Some(key) = judged.key.filter(|_| judged.outcome != Outcome::Fresh) else {
+            return false;
+        };
         let row = self.recent.iter().rev();
-        let row = row.take_while(|mark| judged.key.is_some() && mark.key() == judged.key);
-        let mut later = judged.outcome;
-        let flips = row.filter(|mark| {
-            let later = std::mem::replace(&mut later, mark.outcome);
-            (later == Outcome::Failed) != (mark.outcome == Outcome::Failed)
-        });
-        flips.count() >= FLIPS_MIN
+        let row = row.take_while(|mark| mark.key() == judged.key);
+        let fails = judged.outcome == Outcome::Failed;
+        let flips = |mark: &CallMark| (mark.outcome == Outcome::Failed) != fails;
+        if !row.clone().any(flips) {
+            return false;
+        }
+        let rule = Rule::RepeatedToolCallExactInput;
+        let tally = self.tallies.of(rule, mix(key, FLIPPING));
+        tally.begin_at(judged.number.saturating_sub(row.count() as u64));
+        tally.number = judged.number;
+        tally.count = tally.count.saturating_add(1);
+        tally.count <= FLIPPING_CALLS_MAX
     }
 
     /// Whether the same was measured once more, with nothing in between, by what takes its time itself.

@@ -32,7 +32,8 @@
 //! is still under way (`{"state": "running"}`). A call that takes things away (`delete`, `process`), says how many at most
 //! (`LIMIT 1000`, `batch`), and is answered with how many they were, has taken others each time. A check that follows each of
 //! several steps, all of them new and about other things, does not count, unless it fails, says no, or merely looks; nor does a
-//! call that now goes well and now fails, or that takes five seconds for numbers that go up and down, with nothing in between.
+//! call that now goes well and now fails, up to forty times, or that takes five seconds for numbers that go up and down, with
+//! nothing in between.
 
 use crate::engine::fold::Fold;
 use crate::engine::fold::judge::Judged;
