@@ -5,6 +5,7 @@
 //! texts after redaction; nothing else of a value leaves this room. A marker that stands for a hidden value is not a
 //! value: two hidden values are not the same one.
 
+mod attempts;
 mod beside;
 mod clock;
 mod digest;
@@ -75,9 +76,7 @@ pub(super) fn output_of(how: &ToolSettings<'_>, view: ValueView<'_>) -> Recorded
     if matches!(view, ValueView::Str(text) if is_picture_left_out(text)) {
         return Recorded::Redacted;
     }
-    let mut reader = Reader::for_output(how);
-    reader.whole_view(view);
-    output_value(&reader)
+    told(how, |reader| reader.whole_view(view))
 }
 
 /// Arguments of a tool, from JSON text such as [`member`] gives; what is not JSON is taken as a text.
@@ -135,8 +134,17 @@ pub(super) fn output_json(how: &ToolSettings<'_>, text: &str) -> Recorded {
     if is_marker(text) || is_picture_left_out(text) {
         return Recorded::Redacted;
     }
+    told(how, |reader| reader.json(text))
+}
+
+/// What a result tells. One that says no is read once more, without what tells one attempt from the next.
+fn told<'h>(how: &ToolSettings<'h>, read: impl Fn(&mut Reader<'h>)) -> Recorded {
     let mut reader = Reader::for_output(how);
-    reader.json(text);
+    read(&mut reader);
+    if reader.told().denies {
+        reader = Reader::for_verdict(how);
+        read(&mut reader);
+    }
     output_value(&reader)
 }
 
@@ -715,6 +723,10 @@ mod tests {
             r#"{"passed":false,"issue":"a word is missing"}"#,
             r#"{"state":"FAILED","task":"load"}"#,
             r#"{"run":{"status":"error"}}"#,
+            r#"{"conclusion":"failure","head":"3f2a91c"}"#,
+            r#"{"review":{"verdict":"CHANGES_REQUESTED"}}"#,
+            "test\tfail\t1m3s\nlint\tpass\t9s",
+            "X main CI \u{b7} 4711\nTriggered via push",
             "\u{d7} api.service - API\n  Active: failed (Result: exit-code)",
             "\u{25cf} api.service - API\n  Active: activating (auto-restart)",
         ] {

@@ -3,7 +3,7 @@
 
 use serde_json::{Value, json};
 
-use crate::support::{check, later};
+use crate::support::{check, checked, later};
 
 fn made(tool: &str, input: &Value, output: &Value) -> Value {
     json!({"kind": "tool_call", "agent": "a", "tool": tool, "input": input, "output": output})
@@ -300,4 +300,127 @@ fn keys_that_are_drawn_anew() {
         )
     };
     check(&(0..7).map(pays).collect::<Vec<_>>(), &AGAIN);
+}
+
+/// A commit as it is told for short: another one for each number.
+fn commit(at: usize) -> String {
+    format!("{:07x}", 0x1a2_b3c4 + at * 0x10_9d87)
+}
+
+fn test_log(why: &str) -> String {
+    format!("FAILED tests/test_login.py::test_login - {why}\n1 failed, 48 passed")
+}
+
+/// A look at what came of a push, by its number and the words of a failure.
+type Look = dyn Fn(usize, &str) -> Value;
+
+/// Given a check that fails in the same way after each push, as one tool or another tells it, that is a loop, though the push, the
+/// commit and the run are others each time; one that fails otherwise each time is not, nor is one that passes at the fourth try.
+#[test]
+fn pushes_that_fail_in_the_same_way() {
+    let object = |at: usize, why: &str| {
+        let run = 8_200_000 + at * 7_919 % 900_000;
+        let answer =
+            json!({"conclusion": "failure", "head": commit(at), "run": run, "log": test_log(why)});
+        made("get_ci_status", &json!({"branch": "login"}), &answer)
+    };
+    let rows = |at: usize, why: &str| {
+        let run = 8_200_000 + at * 7_919;
+        let printed = format!(
+            "test\tfail\t1m{}s\thttps://git.example/runs/{run}\t{why}\nlint\tpass\t9s",
+            at + 7
+        );
+        made(
+            "bash",
+            &json!({"command": "gh pr checks 12"}),
+            &json!(printed),
+        )
+    };
+    let run = |at: usize, why: &str| {
+        let printed = format!(
+            "X login CI · {}\n\nJOBS\nX test in 1m{}s\n{}",
+            8_200_000 + at * 7_919,
+            at + 7,
+            test_log(why)
+        );
+        made("bash", &json!({"command": "gh run view"}), &json!(printed))
+    };
+    let asleep = |at: usize, why: &str| {
+        let printed = format!(
+            "completed\tfailure\tlogin\tCI\t{}\t{why}",
+            8_200_000 + at * 7_919
+        );
+        made(
+            "bash",
+            &json!({"command": "sleep 60; gh run list -L 1"}),
+            &json!(printed),
+        )
+    };
+    let pushes = |look: &Look, why: &dyn Fn(usize) -> String| -> Vec<Value> {
+        let round = |at: usize| {
+            let edit =
+                json!({"path": "src/login.py", "old": THINGS[at], "new": THINGS[(at + 3) % 8]});
+            let pushed = format!(
+                "To git.example:river/app.git\n   {}..{}  login -> login",
+                commit(at),
+                commit(at + 1)
+            );
+            let push = made("bash", &json!({"command": "git push"}), &json!(pushed));
+            [
+                made("edit_file", &edit, &json!("edited")),
+                push,
+                look(at, &why(at)),
+            ]
+        };
+        let events = (0..8).flat_map(round).zip(0..);
+        events.map(|(event, at)| later(event, 30 * at)).collect()
+    };
+    let looks: [&Look; 4] = [&object, &rows, &run, &asleep];
+    for look in looks {
+        let same = |_| "expected 200, got 401".to_owned();
+        let rules = &checked("", &pushes(look, &same))["runs"][0]["warnings"];
+        let mut warnings = rules.as_array().expect("warnings").iter();
+        assert!(
+            warnings.any(|warning| warning["rule"] == "repeated_tool_call_exact_input"),
+            "{rules:#}"
+        );
+        let other = |at: usize| format!("no {} at the {}", THINGS[at], THINGS[(at + 2) % 8]);
+        check(&pushes(look, &other), &[]);
+        let mut mended = pushes(look, &same);
+        mended.truncate(11);
+        let passes = json!({"conclusion": "success"});
+        let passes = made("get_ci_status", &json!({"branch": "login"}), &passes);
+        mended.push(later(passes, 330));
+        check(&mended, &[]);
+    }
+}
+
+/// Given a review that asks for the same changes each time that a draft is handed in, that is a loop; one that asks for other
+/// changes is not.
+#[test]
+fn reviews_that_ask_for_the_same() {
+    let reviews = |comment: &dyn Fn(usize) -> String| -> Vec<Value> {
+        let round = |at: usize| {
+            let edit =
+                json!({"path": "handler.py", "old": THINGS[at], "new": THINGS[(at + 3) % 8]});
+            let asked = json!({"path": "handler.py"});
+            let verdict = json!({"verdict": "changes_requested", "comment": comment(at), "revision": commit(at)});
+            [
+                made("edit_file", &edit, &json!("edited")),
+                made("request_review", &asked, &verdict),
+            ]
+        };
+        (0..8).flat_map(round).collect()
+    };
+    let same =
+        |_| "The handler lacks a test for the empty case, and it swallows the error.".to_owned();
+    check(&reviews(&same), &AGAIN[1..]);
+    let other = |at: usize| {
+        format!(
+            "The {} lacks a test, and it swallows the {}.",
+            THINGS[at],
+            THINGS[(at + 2) % 8]
+        )
+    };
+    check(&reviews(&other), &[]);
 }

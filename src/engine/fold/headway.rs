@@ -50,10 +50,14 @@ impl Fold {
     }
 
     /// Whether what came between repeats excuses them: something new, unless repeats are most of what the run does, or, where
-    /// several agents work, all that this one does. A call that fails in the same way, or says no, is excused only where the same
-    /// question brought another answer elsewhere. Who checks after each of several steps is excused whatever else was done.
+    /// several agents work, all that this one does. A call that fails in the same way is excused only where the same question
+    /// brought another answer elsewhere, and one that says no by nothing. Who checks after each of several steps is excused
+    /// whatever else was done.
     pub(crate) fn excuses(&self, moved: bool, judged: &Judged<'_>) -> bool {
-        let stays_refused = judged.fails_in_words() || judged.denies;
+        if judged.denies {
+            return false;
+        }
+        let stays_refused = judged.fails_in_words();
         let excused = moved && (!stays_refused || self.has_moved_on(judged));
         (excused && !self.repeats_crowd(judged) && !self.is_left_behind(judged, CROWD_CALLS_MIN))
             || (!stays_refused && self.checks_after_each(judged))

@@ -124,6 +124,11 @@ impl Judged<'_> {
         self.outcome == Outcome::Failed && !self.is_wordless()
     }
 
+    /// Whether it failed in words, or is a verdict that says no: what was found elsewhere does not excuse that it stays so.
+    pub(crate) fn stays_refused(&self) -> bool {
+        self.fails_in_words() || self.denies
+    }
+
     /// Whether tests failed of which others passed: they have run, and that is an answer.
     fn tells_of_tests(&self) -> bool {
         let Some(failure) = self.call.error else {

@@ -152,8 +152,8 @@ impl Waiting {
         let polls = is_told && judged.pending && fold.keeps_pace(judged, before.start_ns);
         let waits = pauses || polls || sleeps || sleeps_first(judged) || fold.has_just_waited();
         if waits || judged.pending {
-            // What was slept for has come, and the next is waited for.
-            let came = sleeps && fold.has_news_since(before.start_ns);
+            // What was slept for has come, and the next is waited for; not where the answer is no once more.
+            let came = sleeps && !judged.denies && fold.has_news_since(before.start_ns);
             let waited_ns = if came { 0 } else { before.waited_ns };
             self.waited_ns = waited_ns.saturating_add(gap_ns(judged, before));
         }

@@ -18,11 +18,11 @@
 //! same frame (another file, user or page), however long the frame is; calls of one model answer count once, and the first one of
 //! each further agent or worker not at all; and where results were nothing at all or not recorded, or other calls lie between,
 //! one more is needed, and where something new came in between, or results were not recorded and other calls lie between, two
-//! more than that, while repeats of whatever call must be six of the newest thirteen calls, unless the calls fail: those need one
-//! more where something was done in between. Calls that gave nothing at all start anew where another call brought something new
-//! since or another tool did something, those with a short or unknown result where something was done since; and these are alike
-//! only where two thirds of the words of both are the same, since to touch another file is to do another thing. One more is
-//! needed where the result says that something is still under way.
+//! more than that, while repeats of whatever call must be six of the newest thirteen calls, unless the calls fail or say no:
+//! those need one more where something was done in between. Calls that gave nothing at all start anew where another call
+//! brought something new since or another tool did something, those with a short or unknown result where something was done
+//! since; and these are alike only where two thirds of the words of both are the same, since to touch another file is to do
+//! another thing. One more is needed where the result says that something is still under way.
 
 use crate::engine::event::{SAMPLE_BYTES_MAX, Value};
 use crate::engine::fold::Fold;
@@ -77,7 +77,7 @@ pub(super) fn observe(fold: &mut Fold, judged: &Judged<'_>, policy: &Policy) -> 
     tally.add(judged);
     let is_unknown = judged.outcome == Outcome::Unknown;
     let needed = match settings.calls_moving {
-        Some(calls) if tally.moved && !judged.fails_in_words() => calls,
+        Some(calls) if tally.moved && !judged.stays_refused() => calls,
         // Nobody knows what came of it, and other calls lie between.
         Some(calls) if is_unknown && tally.weak => calls,
         // What was done may have mended what fails.

@@ -20,7 +20,7 @@ use super::redact::names;
 use super::sample::{Sample, head};
 use super::scratch::Written;
 use super::wide::{self, trimmed};
-use super::{emptiness, mask, pending};
+use super::{attempts, emptiness, mask, pending};
 
 /// Texts longer than this are not read as JSON but hashed as they are, and masked only this far: reading is linear, and
 /// this bounds what one span can cost.
@@ -48,6 +48,8 @@ pub(super) struct Reader<'h> {
     how: ToolSettings<'h>,
     /// Results are masked and may say in words that there is nothing; arguments are kept as a sample instead.
     is_output: bool,
+    /// The result is a verdict that says no.
+    says_no: bool,
     sample: Sample,
     /// The numbers in a result.
     numbers: Numbers,
@@ -80,10 +82,19 @@ impl<'h> Reader<'h> {
         Self::of(how, true)
     }
 
+    /// A reader for results that say no: masks what tells one attempt from the next, too.
+    pub(super) fn for_verdict(how: &ToolSettings<'h>) -> Self {
+        Self {
+            says_no: true,
+            ..Self::for_output(how)
+        }
+    }
+
     fn of(how: &ToolSettings<'h>, is_output: bool) -> Self {
         Self {
             how: *how,
             is_output,
+            says_no: false,
             sample: Sample::default(),
             numbers: Numbers::default(),
             unwraps: UNWRAPS_MAX,
@@ -244,7 +255,10 @@ impl<'h> Reader<'h> {
         if !wide::any(read.as_bytes(), |byte| byte.is_ascii_digit()) {
             return;
         }
-        let masked = mask::text(read);
+        let mut masked = mask::text(read);
+        if self.says_no {
+            masked = attempts::left_out(masked);
+        }
         if let Written::Anew(masked) = &masked {
             self.told.masked = if rest.is_empty() {
                 hash::text(masked)

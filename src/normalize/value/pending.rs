@@ -7,8 +7,15 @@ use std::iter;
 
 use super::sample::cut;
 
-/// What the name of a member ends with that holds a state, in lower case.
-const NAMES: [&str; 3] = ["status", "state", "phase"];
+/// What the name of a member ends with that holds a state or a verdict, in lower case.
+const NAMES: [&str; 6] = [
+    "status",
+    "state",
+    "phase",
+    "conclusion",
+    "verdict",
+    "decision",
+];
 
 /// States of what is not done, in lower case, `_` for any sign between words.
 const STATES: [&str; 14] = [
@@ -48,17 +55,46 @@ pub(super) fn says_pending(text: &str) -> bool {
     is_pending(text.as_bytes()) || says_still(text)
 }
 
-/// Whether a text is the state of what has ended and failed, or what systemd shows of a unit that did or is started anew and anew.
+/// Whether a text is the state of what has ended and failed, or what systemd shows of a unit that did or is started anew and anew,
+/// or GitHub's program of a run.
 pub(super) fn says_failed(text: &str) -> bool {
     if let Some(unit) = text.strip_prefix("\u{25cf} ") {
         let shown = cut(unit, ELEMENTS_BYTES_MAX);
         return UNIT_FAILED.iter().any(|state| shown.contains(state));
     }
-    text.starts_with("\u{d7} ") || FAILED.iter().any(|state| text.eq_ignore_ascii_case(state))
+    text.starts_with("\u{d7} ")
+        || FAILED.iter().any(|state| text.eq_ignore_ascii_case(state))
+        || (text.contains('\t') && is_failed_row(text))
+        || (text.starts_with("X ") && cut(text, SENTENCE_BYTES_MAX).contains(RUN))
 }
 
-/// States of what has ended and failed, in lower case.
-const FAILED: [&str; 4] = ["failed", "failure", "error", "crashed"];
+/// States of what has ended and failed, and verdicts that say no, in lower case.
+const FAILED: [&str; 7] = [
+    "failed",
+    "failure",
+    "error",
+    "crashed",
+    "rejected",
+    "changes_requested",
+    "request_changes",
+];
+
+/// Cells of a row that say so of what the row is about, in lower case.
+const FAILED_CELLS: [&str; 3] = ["fail", "failed", "failure"];
+
+/// Whether the first row of a table, as programs print them for others, has a cell that says that something has failed.
+fn is_failed_row(text: &str) -> bool {
+    let row = cut(text, ELEMENTS_BYTES_MAX).lines().next();
+    let mut cells = row.unwrap_or_default().split('\t').map(str::trim);
+    cells.any(|cell| {
+        FAILED_CELLS
+            .iter()
+            .any(|failed| cell.eq_ignore_ascii_case(failed))
+    })
+}
+
+/// What stands between the name of a workflow and the number of its run, `X main CI · 4711`.
+const RUN: &str = " \u{b7} ";
 
 /// How systemd says so of a unit.
 const UNIT_FAILED: [&str; 2] = ["Active: failed", "Active: activating (auto-restart)"];

@@ -2,6 +2,7 @@
 
 use std::io::Write;
 
+use super::super::attempts;
 use super::super::hash::mix;
 use super::super::mask;
 use super::super::nested::{Digest, Shape, scalar};
@@ -45,7 +46,8 @@ impl Reader<'_> {
             length,
             shape,
         );
-        if number > 0 && mask::is_volatile_integer(magnitude) {
+        let tells_attempt = self.says_no && magnitude >= attempts::NUMBER_MIN;
+        if number > 0 && (tells_attempt || mask::is_volatile_integer(magnitude)) {
             self.told.masked = VOLATILE;
             self.told.frame = VOLATILE;
         } else {

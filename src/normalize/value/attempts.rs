@@ -1,0 +1,66 @@
+//! What tells one attempt from the next in a result that says no: the number of a run, an abbreviated commit.
+//!
+//! A check that fails after each push tells each time which push it was of. Elsewhere a new number of this kind may be what was
+//! asked for, or count something; where the answer is no, it does not make the no another one. What is counted is smaller.
+
+use super::scratch::{Scratch, Written};
+
+/// Least number that tells an attempt, where nothing else is told by it.
+pub(super) const NUMBER_MIN: u64 = 100_000;
+
+/// Its digits.
+const DIGITS_MIN: usize = NUMBER_MIN.ilog10() as usize + 1;
+
+/// Shortest word of hex digits that is an abbreviated commit.
+const COMMIT_BYTES_MIN: usize = 7;
+
+/// The text without the words that tell an attempt.
+pub(super) fn left_out(text: Written<'_>) -> Written<'_> {
+    let is_word = |byte: &u8| byte.is_ascii_alphanumeric();
+    let mut rest = Scratch::default();
+    let (mut copied, mut at) = (0, 0);
+    for word in text
+        .as_bytes()
+        .chunk_by(|one, next| is_word(one) && is_word(next))
+    {
+        let start = at;
+        at += word.len();
+        if tells_attempt(word) {
+            rest.push_str(&text[copied..start]);
+            copied = at;
+        }
+    }
+    if copied == 0 {
+        return text;
+    }
+    rest.push_str(&text[copied..]);
+    Written::Anew(rest)
+}
+
+fn tells_attempt(word: &[u8]) -> bool {
+    let is_number = word.len() >= DIGITS_MIN && word.iter().all(u8::is_ascii_digit);
+    let is_commit = word.len() >= COMMIT_BYTES_MIN
+        && word.iter().all(u8::is_ascii_hexdigit)
+        && word.iter().any(u8::is_ascii_digit);
+    is_number || is_commit
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Written, left_out};
+
+    /// Given the words of a failed run, its number and its commit are left out, and what is counted stays.
+    #[test]
+    fn numbers_of_runs_and_commits() {
+        let check = |text: &str, expected: &str| {
+            assert_eq!(&*left_out(Written::AsIs(text)), expected, "{text}");
+        };
+        check("X fix CI · 9412345678 (3f2a91c)", "X fix CI ·  ()");
+        check(
+            "3 of 48 failed in user14, line 41007",
+            "3 of 48 failed in user14, line 41007",
+        );
+        check("defaced 1234567é", "defaced é");
+        check("", "");
+    }
+}
