@@ -84,3 +84,43 @@ fn queries_without_streams() {
     let asked: Vec<_> = (0..9).map(|time| ask(1_763_780_255 + 3 * time)).collect();
     check(&asked, &["empty_result_loop", "no_progress"]);
 }
+
+/// Given a count that stays nought however the question is worded, that is a question without an answer, whatever the clock beside
+/// it says. Checks of one table for many faults, of many files for one, and a question that finds something at last, are work.
+#[test]
+fn counts_that_stay_nought() {
+    let asked = [
+        "refund ferry strike",
+        "ferry strike refunds",
+        "money back when the ferry is on strike",
+        "refunds for a strike of the ferry",
+        "strike ferry compensation",
+        "how are ferry strikes refunded",
+    ];
+    let counted = |tool: &str, input: &str, count: usize, at: usize| {
+        let answer = json!({"count": count, "took_ms": 8 + at * 7_919 % 90});
+        json!({"kind": "tool_call", "agent": "a", "tool": tool, "input": {"query": input}, "output": answer})
+    };
+    let runs = |tool: &str, asked: &[String], count: &dyn Fn(usize) -> usize| -> Vec<Value> {
+        let call = |(at, input): (usize, &String)| counted(tool, input, count(at), at);
+        asked.iter().enumerate().map(call).collect()
+    };
+    let nought = |_| 0;
+    let questions = asked.map(str::to_owned);
+    check(&runs("search_docs", &questions, &nought), &["stagnation"]);
+    check(&runs("search_docs", &questions[..3], &nought), &[]);
+    check(&runs("search_docs", &questions, &|at| at / 3), &[]);
+    let faults = [
+        "total < 0",
+        "customer IS NULL",
+        "shipped < ordered",
+        "currency = ''",
+        "discount > total",
+        "lines = 0",
+    ];
+    let queries = faults.map(|fault| format!("SELECT COUNT(*) FROM orders WHERE {fault}"));
+    check(&runs("run_sql", &queries, &nought), &[]);
+    let files = ["a", "b", "c", "d", "e", "f"]
+        .map(|file| format!("count TODO in src/parser/{file}_module.rs"));
+    check(&runs("count_matches", &files, &nought), &[]);
+}

@@ -15,13 +15,13 @@
 //! # When it stays silent
 //! Empty results and errors have rules of their own. Calls that ask the same of other things (another file, user or page in one
 //! frame) are a batch, whose answers may well be equal. A result of up to 64 bytes, or one no longer than what was sent, may be
-//! a mere acknowledgement (`ok`, `saved`), and so may that of a tool that writes. A new result of the tool starts the count
-//! anew; where other results of the tool are more than these, it has more than one to give; and the calls of one model answer
-//! count once.
+//! a mere acknowledgement (`ok`, `saved`), unless it counts nought (`{"count": 0}`), and so may that of a tool that writes. A
+//! new result of the tool starts the count anew; where other results of the tool are more than these, it has more than one to
+//! give; and the calls of one model answer count once.
 
 use crate::engine::event::{SpanId, Value};
 use crate::engine::fold::Fold;
-use crate::engine::fold::judge::{Judged, Outcome};
+use crate::engine::fold::judge::{ACKNOWLEDGEMENT_BYTES_MAX, Judged, Outcome};
 use crate::engine::fold::marks::CallMark;
 use crate::engine::fold::question::relation;
 use crate::engine::fold::trend::Trend;
@@ -39,7 +39,8 @@ const PAGE_BYTES_MIN: u32 = 256;
 
 pub(super) fn observe(fold: &mut Fold, judged: &Judged<'_>, policy: &Policy) -> Option<Finding> {
     let settings = policy.rules.stagnation.as_ref()?;
-    let speaks = !judged.is_acknowledged() && !judged.call.manner.writes();
+    let says_something = !judged.is_acknowledged() || counts_nothing(judged);
+    let speaks = says_something && !judged.call.manner.writes();
     let old = judged.outcome == Outcome::Stale || has_numbers_aside(judged);
     let failed = judged.outcome == Outcome::Failed;
     if !speaks || !old || failed || judged.stands_aside() {
@@ -102,6 +103,17 @@ fn same_results(
     let mut places: Vec<_> = same.iter().map(|mark| (mark.span, mark.start_ns)).collect();
     places.sort_by_key(|(_, start_ns)| *start_ns);
     (places.len() >= enough.max(others) && wordings.len() >= WORDINGS_MIN).then_some(places)
+}
+
+/// Whether a result is short and tells of numbers which are all nought: `{"count": 0}`.
+fn counts_nothing(judged: &Judged<'_>) -> bool {
+    let value = judged.call.output.value();
+    let short = value.filter(|value| value.bytes <= ACKNOWLEDGEMENT_BYTES_MAX);
+    let numbers = short.and_then(|value| value.numbers.as_deref());
+    numbers.is_some_and(|numbers| {
+        let mut all = numbers.all.iter().take(numbers.count.into());
+        all.all(|number| *number == 0.0)
+    })
 }
 
 /// Whether a call opened an address and brought a page, of which each address has its own.
