@@ -11,6 +11,7 @@ mod copying;
 mod deed;
 pub(super) mod gist;
 pub(super) mod headway;
+mod hunting;
 pub(crate) mod judge;
 pub(crate) mod marks;
 mod packing;

@@ -194,3 +194,56 @@ fn tests_that_flip() {
         assert!(warnings.any(is_seen));
     }
 }
+
+/// Given what is as it was whenever it is looked at, once a minute for an hour, that is monitoring, however the minute is spent and
+/// whatever is looked at besides. Without the rest it is a loop, and so it is after ten minutes where the answer is no, where
+/// something is under way, or where something is done in each round.
+#[test]
+fn looks_once_a_minute() {
+    let look = |tool: &str, output: &Value| json!({"kind": "tool_call", "agent": "a", "tool": tool, "input": {"of": "web"}, "output": output});
+    let healthy = json!({"status": "healthy", "alerts": []});
+    let health = || look("check_health", &healthy);
+    let sleep = |tool: &str, input: Value| {
+        let sleep =
+            json!({"kind": "tool_call", "agent": "a", "tool": tool, "input": input, "output": ""});
+        takes(sleep, 57)
+    };
+    let by_tool = || sleep("sleep", json!({"seconds": 57}));
+    let by_shell = || sleep("bash", json!({"command": "sleep 57"}));
+    let is_active = || call("bash", "systemctl is-active web", "active");
+    let rounds = |pace: u64, events: &[Value]| -> Vec<Value> {
+        let round = |number: u64| {
+            let events = events.iter().cloned().zip(0..);
+            let timed = move |(event, at): (Value, u64)| {
+                // What comes behind a sleep comes when it has ended.
+                let slept = if at > 0 && pace > 57 { 57 } else { 0 };
+                later(event, pace * number + at + slept)
+            };
+            events.map(timed).collect::<Vec<_>>()
+        };
+        (0..60).flat_map(round).collect()
+    };
+    check(&rounds(60, &[health()]), &[]);
+    check(&rounds(62, &[by_tool(), health()]), &[]);
+    check(&rounds(62, &[by_shell(), is_active()]), &[]);
+    let alerts = look("get_alerts", &json!("No active alerts."));
+    let depth = look("get_queue", &json!({"depth": 0}));
+    check(&rounds(64, &[by_tool(), health(), alerts, depth]), &[]);
+
+    let is_seen = |events: &[Value]| {
+        let warnings = &checked("", events)["runs"][0]["warnings"];
+        let mut warnings = warnings.as_array().expect("warnings").iter();
+        assert!(warnings.any(|warning| warning["severity"] != "info"));
+    };
+    is_seen(&rounds(6, &[health()]));
+    is_seen(&rounds(
+        60,
+        &[look("get_job", &json!({"state": "pending"}))],
+    ));
+    is_seen(&rounds(
+        60,
+        &[look("get_review", &json!({"approved": false}))],
+    ));
+    let apply = call("apply", "web.yaml", "ok");
+    is_seen(&rounds(64, &[by_tool(), apply, health()]));
+}

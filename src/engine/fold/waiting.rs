@@ -2,13 +2,10 @@
 //!
 //! An agent that waits for a job asks again and again and gets the same answer until the job is done. What tells it from a
 //! loop is time: it lets a while pass between its questions, or longer each time, or its tool is one for waiting. Waiting has
-//! a budget of time, not of calls; when that is used up, the calls count like any others. Who calls the same again and again to
-//! see how often it fails does not wait, and has a budget of calls.
+//! a budget of time, not of calls; when that is used up, the calls count like any others.
 
 use crate::engine::event::SAMPLE_BYTES_MAX;
-use crate::engine::hash::mix;
 use crate::engine::policy::{Patience, Policy};
-use crate::engine::warning::Rule;
 
 use super::judge::{Judged, Outcome};
 use super::marks::CallMark;
@@ -28,12 +25,6 @@ const GAUGE_PACE_NS: u64 = 45 * SECOND_NS;
 
 /// Shortest time that a measurement takes itself.
 const MEASURED_NS: u64 = 5 * SECOND_NS;
-
-/// Most calls in a row to see how often one fails: by then nearly every test that fails once in ten times has failed.
-const FLIPPING_CALLS_MAX: u32 = 40;
-
-/// What tells the count of such calls from that of all equal ones.
-const FLIPPING: u64 = 0x666c_6970;
 
 /// What is failing has a smaller part of the time: this often it goes into that of waiting for a state.
 const FAILING_SHARE: u64 = 5;
@@ -151,6 +142,10 @@ impl Waiting {
         let is_told = judged.call.output.value().is_some();
         let polls = is_told && judged.pending && fold.keeps_pace(judged, before.start_ns);
         let waits = pauses || polls || sleeps || sleeps_first(judged) || fold.has_just_waited();
+        if waits && fold.looks_in(judged, before.start_ns) {
+            self.waited_ns = gap_ns(judged, before);
+            return self.and_has_time();
+        }
         if waits || judged.pending {
             // What was slept for has come, and the next is waited for; not where the answer is no once more.
             let came = sleeps && !judged.denies && fold.has_news_since(before.start_ns);
@@ -233,28 +228,6 @@ impl Fold {
         (paused && mark.key() == judged.key && judged.key.is_some()).then_some(mark)
     }
 
-    /// Whether the same is called again and again, with nothing in between, and now goes well and now fails: how often a test fails
-    /// is seen by many runs of it, but not by ever more of them. The calls are counted from the first one on that shows it. What
-    /// brings something new is no part of a hunt.
-    fn hunts(&mut self, judged: &Judged<'_>) -> bool {
-        let Some(key) = judged.key.filter(|_| judged.outcome != Outcome::Fresh) else {
-            return false;
-        };
-        let row = self.recent.iter().rev();
-        let row = row.take_while(|mark| mark.key() == judged.key);
-        let fails = judged.outcome == Outcome::Failed;
-        let flips = |mark: &CallMark| (mark.outcome == Outcome::Failed) != fails;
-        if !row.clone().any(flips) {
-            return false;
-        }
-        let rule = Rule::RepeatedToolCallExactInput;
-        let tally = self.tallies.of(rule, mix(key, FLIPPING));
-        tally.begin_at(judged.number.saturating_sub(row.count() as u64));
-        tally.number = judged.number;
-        tally.count = tally.count.saturating_add(1);
-        tally.count <= FLIPPING_CALLS_MAX
-    }
-
     /// Whether the same was measured once more, with nothing in between, by what takes its time itself.
     fn is_measured_again(&self, judged: &Judged<'_>) -> bool {
         let call = judged.call;
@@ -273,16 +246,38 @@ impl Fold {
     /// Whether the same was asked at a steady pace that is slow enough, of which this call and the two before it tell, and nothing
     /// was done meanwhile but to wait: who goes round is as fast as the model, now more and now less.
     fn keeps_pace(&self, judged: &Judged<'_>, since_ns: u64) -> bool {
+        let waits_too = |mark: &CallMark| mark.waited_ns > 0 || asks_for_another(mark, judged);
+        judged.call.start_ns.saturating_sub(since_ns) >= JOB_PACE_NS
+            && self.is_steady(judged, since_ns)
+            && self.since(since_ns).all(waits_too)
+    }
+
+    /// Whether somebody looks in once a minute or less often, at a steady pace, on what is as it was: nothing is under way that
+    /// would have to end, nothing fails, and nothing is done in between. A sleep is part of that where it is not alone.
+    fn looks_in(&self, judged: &Judged<'_>, since_ns: u64) -> bool {
+        let idles = |mark: &CallMark| {
+            mark.outcome != Outcome::Failed && (!mark.may_act || self.only_waited(mark))
+        };
+        let is_at_rest = !judged.pending && !judged.denies && judged.outcome != Outcome::Failed;
+        is_at_rest
+            && judged.result.is_some()
+            && judged.call.start_ns.saturating_sub(since_ns) >= GAUGE_PACE_NS
+            && self.is_steady(judged, since_ns)
+            && if waits(judged) {
+                self.since(since_ns).next().is_some()
+            } else {
+                !judged.silent && self.since(since_ns).all(idles)
+            }
+    }
+
+    /// Whether the time since the call before is as long as that between the two before.
+    fn is_steady(&self, judged: &Judged<'_>, since_ns: u64) -> bool {
         let before = self.recent.of_key(judged.key).nth(1);
         let gap_ns = judged.call.start_ns.saturating_sub(since_ns);
-        let is_steady = |before: &CallMark| {
+        before.is_some_and(|before| {
             let gap_before_ns = since_ns.saturating_sub(before.start_ns);
             gap_ns.abs_diff(gap_before_ns) <= gap_ns / 4
-        };
-        let waits_too = |mark: &CallMark| mark.waited_ns > 0 || asks_for_another(mark, judged);
-        gap_ns >= JOB_PACE_NS
-            && before.is_some_and(is_steady)
-            && self.since(since_ns).all(waits_too)
+        })
     }
 
     /// Whether something new came since a time, or a gauge was looked at that moves.
@@ -300,14 +295,17 @@ impl Fold {
     /// Whether the newest call did nothing but wait: what is looked at then is looked at after a while.
     fn has_just_waited(&self) -> bool {
         let newest = self.recent.back();
-        let by_tool = |mark: &CallMark| {
+        newest.is_some_and(|mark| self.only_waited(mark))
+    }
+
+    /// Whether a call did nothing but wait.
+    fn only_waited(&self, mark: &CallMark) -> bool {
+        let by_tool = || {
             let mut tools = self.tools.iter();
             let tool = tools.find(|tool| text_hash(tool) == mark.tool);
             tool.is_some_and(|tool| is_for_waiting(tool))
         };
-        newest.is_some_and(|mark| {
-            does_nothing_but_wait(&mark.sample, mark.input_bytes) || by_tool(mark)
-        })
+        does_nothing_but_wait(&mark.sample, mark.input_bytes) || by_tool()
     }
 
     /// Whether no call was made for half of the time that waiting may take, since the same call before: who looks in every

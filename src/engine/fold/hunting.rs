@@ -1,0 +1,41 @@
+//! Tells the hunt for a failure that comes and goes from a loop: the same call again and again, to see how often it fails.
+//!
+//! Who hunts does not wait, and has a budget of calls, not of time. What shows a hunt is that the very same call now fails and now
+//! goes well, though nothing was done in between.
+
+use crate::engine::hash::mix;
+use crate::engine::warning::Rule;
+
+use super::Fold;
+use super::judge::{Judged, Outcome};
+use super::marks::CallMark;
+
+/// Most calls in a row to see how often one fails: by then nearly every test that fails once in ten times has failed.
+const FLIPPING_CALLS_MAX: u32 = 40;
+
+/// What tells the count of such calls from that of all equal ones.
+const FLIPPING: u64 = 0x666c_6970;
+
+impl Fold {
+    /// Whether the same is called again and again, with nothing in between, and now goes well and now fails: how often a test fails
+    /// is seen by many runs of it, but not by ever more of them. The calls are counted from the first one on that shows it. What
+    /// brings something new is no part of a hunt.
+    pub(super) fn hunts(&mut self, judged: &Judged<'_>) -> bool {
+        let Some(key) = judged.key.filter(|_| judged.outcome != Outcome::Fresh) else {
+            return false;
+        };
+        let row = self.recent.iter().rev();
+        let row = row.take_while(|mark| mark.key() == judged.key);
+        let fails = judged.outcome == Outcome::Failed;
+        let flips = |mark: &CallMark| (mark.outcome == Outcome::Failed) != fails;
+        if !row.clone().any(flips) {
+            return false;
+        }
+        let rule = Rule::RepeatedToolCallExactInput;
+        let tally = self.tallies.of(rule, mix(key, FLIPPING));
+        tally.begin_at(judged.number.saturating_sub(row.count() as u64));
+        tally.number = judged.number;
+        tally.count = tally.count.saturating_add(1);
+        tally.count <= FLIPPING_CALLS_MAX
+    }
+}
