@@ -24,9 +24,10 @@ use tower::ServiceExt;
 use super::admission::STREAMS;
 use super::deadline::ended_by;
 use super::error::failure;
+use super::page;
 use crate::listener::{Listener, Tenant, UNAUTHENTICATED, is_grpc};
 
-/// Paths that need no token.
+/// Paths that need no token, beside those of the page.
 const OPEN_PATHS: [&str; 4] = [
     "/healthz",
     "/readyz",
@@ -53,7 +54,8 @@ pub(super) fn add(mut routes: BTreeMap<Tenant, Router>, listener: &Listener) -> 
     let tokens = listener.tokens().clone();
     if !tokens.is_empty() {
         let lead = move |mut request: Request| {
-            let is_open = OPEN_PATHS.contains(&request.uri().path());
+            let path = request.uri().path();
+            let is_open = OPEN_PATHS.contains(&path) || page::PATHS.contains(&path);
             let mut tenant = tokens.tenant(request.headers());
             if is_open && tenant.is_none() {
                 request.extensions_mut().insert(Anonymous);

@@ -1,7 +1,8 @@
 //! The HTTP side: the same answers in the JSON of [`crate::json`], and the two questions of a process supervisor.
 //!
-//! Every answer but those of `/v1/alerts` is one JSON object; every refusal is `{"error": "…"}` with a status that says
-//! whose fault it is. Parameters that are not known are refused, because a misspelt filter would let everything through.
+//! Every answer but those of `/v1/alerts`, `/metrics` and the page is one JSON object; every refusal is `{"error": "…"}` with a
+//! status that says whose fault it is. Parameters that are not known are refused, because a misspelt filter would let everything
+//! through.
 
 use std::num::{IntErrorKind, ParseIntError};
 
@@ -25,13 +26,13 @@ use super::grpc;
 use super::queries::{Api, page_size};
 use super::ready::note_of;
 use super::tail::{AlertFilter, TailItem};
-use super::verdicts_http;
+use super::{page, verdicts_http};
 use crate::engine::view::Status;
 use crate::engine::warning::Severity;
 use crate::json::{AlertJson, ExplanationJson, RunJson};
 use crate::listener::is_grpc;
 use crate::shard::RunFilter;
-use crate::telemetry::page;
+use crate::telemetry;
 
 const STATUSES: [Status; 5] = [
     Status::Healthy,
@@ -49,7 +50,7 @@ pub(super) fn add_routes(
     api: Api,
     metrics: impl Fn() -> String + Clone + Send + Sync + 'static,
 ) -> Router {
-    let metrics = async move || ([(CONTENT_TYPE, page::CONTENT_TYPE)], metrics());
+    let metrics = async move || ([(CONTENT_TYPE, telemetry::page::CONTENT_TYPE)], metrics());
     let http = Router::new()
         .route("/v1/runs", get(list_runs))
         // A run's id is a framework's own text and may contain slashes.
@@ -57,6 +58,7 @@ pub(super) fn add_routes(
         .route("/v1/warnings/{warning}", get(explain))
         .route("/v1/alerts", get(alerts))
         .merge(verdicts_http::routes())
+        .merge(page::routes())
         .route("/healthz", get(alive))
         .route("/readyz", get(ready))
         .route("/metrics", get(metrics))
@@ -244,7 +246,7 @@ async fn unknown_path(request: Request) -> Response {
     }
     failure(
         StatusCode::NOT_FOUND,
-        "no such path; there are /v1/runs, /v1/runs/ID, /v1/warnings/ID, /v1/alerts, /v1/guard/check, /v1/guard/report, \
+        "no such path; there are / (a page for people), /v1/runs, /v1/runs/ID, /v1/warnings/ID, /v1/alerts, /v1/guard/check, /v1/guard/report, \
          /v1/guard/message, /v1/guard/totals, /healthz, /readyz and /metrics",
     )
 }

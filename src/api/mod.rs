@@ -22,6 +22,7 @@ mod error;
 mod gate;
 mod grpc;
 mod http;
+mod page;
 mod queries;
 mod ready;
 mod runs;

@@ -114,7 +114,7 @@ pub(super) fn banner(look: Look, daemon: &Daemon, settings: &Settings) -> String
             "API",
             listener(
                 daemon.api(),
-                "gRPC, and JSON over HTTP",
+                "gRPC, JSON over HTTP, a page for browsers",
                 &settings.api_access,
             ),
         ),

@@ -81,6 +81,8 @@ fn tokens_are_asked_for_at_every_address() {
             ("/v1/runs", "for-api-2", 200),
             ("/healthz", "", 200),
             ("/readyz", "", 200),
+            ("/", "", 200),
+            ("/page.js", "", 200),
         ] {
             let asked = http_client()
                 .get(format!("http://{}{path}", daemon.api))
@@ -91,6 +93,15 @@ fn tokens_are_asked_for_at_every_address() {
                 "{path} {token}"
             );
         }
+    });
+    runtime().block_on(async {
+        let page = http_client().get(format!("http://{}/", daemon.api));
+        let page = page.send().await.expect("it answers");
+        let policy = &page.headers()["content-security-policy"];
+        assert!(
+            policy.as_bytes().starts_with(b"default-src 'none';"),
+            "{policy:?}"
+        );
     });
     let file = directory.path().join("token");
     fs::write(&file, "for-api\n").expect("it can be written");

@@ -83,7 +83,7 @@ async fn what_is_not_there_is_said() {
     assert_eq!(status, 404);
     assert!(json["error"].as_str().unwrap().contains("nobody"), "{json}");
     assert_eq!(eddy.get("/v1/nonsense").await.0, 404);
-    assert_eq!(eddy.get("/").await.0, 404);
+    assert_eq!(eddy.get("/nothing").await.0, 404);
 }
 
 /// Pages follow each other without a gap or a repeat, newest run first, on both sides.

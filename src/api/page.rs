@@ -1,0 +1,77 @@
+//! The page for people: runs and their warnings in a browser, over the JSON that programs have.
+//!
+//! Three files of our own, part of the program, which load nothing from elsewhere. They hold no telemetry, so they are given to
+//! everybody; what they show they ask for with the token that a person enters, and put in as text. Browsers are told to run and
+//! to reach nothing but this address, and not to show the page within another.
+
+use axum::Router;
+use axum::http::HeaderName;
+use axum::http::header::{
+    CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, REFERRER_POLICY, X_CONTENT_TYPE_OPTIONS,
+};
+use axum::routing::get;
+
+/// The paths that need no token.
+pub(super) const PATHS: [&str; 3] = ["/", "/page.css", "/page.js"];
+
+/// What each of them gives: its media type, and the file.
+const FILES: [(&str, &str); 3] = [
+    ("text/html; charset=utf-8", include_str!("page/index.html")),
+    ("text/css; charset=utf-8", include_str!("page/page.css")),
+    (
+        "text/javascript; charset=utf-8",
+        include_str!("page/page.js"),
+    ),
+];
+
+/// What the page may do in a browser.
+const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src data:; \
+     base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
+
+pub(super) fn routes<S: Clone + Send + Sync + 'static>() -> Router<S> {
+    let mut routes = Router::new();
+    for (path, (media_type, text)) in PATHS.into_iter().zip(FILES) {
+        let headers: [(HeaderName, &str); 5] = [
+            (CONTENT_TYPE, media_type),
+            (CONTENT_SECURITY_POLICY, POLICY),
+            (X_CONTENT_TYPE_OPTIONS, "nosniff"),
+            (REFERRER_POLICY, "no-referrer"),
+            // It belongs to the program that runs; another version may be there tomorrow.
+            (CACHE_CONTROL, "no-cache"),
+        ];
+        routes = routes.route(path, get(async move || (headers, text)));
+    }
+    routes
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Given the page, it loads its own two files and nothing else, and makes no markup out of what it is told.
+    #[test]
+    fn the_page_stands_alone() {
+        let [html, css, script] = FILES.map(|(_, text)| text);
+        for own in ["href=\"page.css\"", "src=\"page.js\""] {
+            assert!(html.contains(own), "{own}");
+        }
+        let from_elsewhere = ["http://", "https://", "@import", "import("];
+        let html = html.replace("http://www.w3.org/2000/svg", "");
+        for foreign in from_elsewhere {
+            let texts = [&*html, css, script];
+            assert!(
+                texts.iter().all(|text| !text.contains(foreign)),
+                "{foreign}"
+            );
+        }
+        for markup in [
+            "innerHTML",
+            "outerHTML",
+            "insertAdjacent",
+            "document.write",
+            "eval(",
+        ] {
+            assert!(!script.contains(markup), "{markup}");
+        }
+    }
+}
