@@ -161,6 +161,7 @@ const ROOMS: &[Room] = &[
             "tokio_util",
             "tonic",
             "tonic_health",
+            "tonic_reflection",
             "tower",
             "tracing",
         ],

@@ -7,7 +7,8 @@
 //! connection, which takes it in small pieces, as its client does.
 //!
 //! Streams have permits of their own ([`Settings::streams_max`]) once they have begun. What has arrived of questions that are not
-//! all there is bounded, too ([`Settings::arriving_bytes_max`]); of a session of the guard each question counts by itself.
+//! all there is bounded, too ([`Settings::arriving_bytes_max`]); of a session of the guard, and of a reflection, each question
+//! counts by itself.
 //! Whether Eddy is alive and ready is told in any case; over gRPC, which anybody may ask, too, there are other permits for that.
 
 use std::pin::Pin;
@@ -46,15 +47,17 @@ const PAGES: [&str; 3] = [
     "/eddy.v1.WarningService/ListWarnings",
 ];
 
-/// A stream of questions, which may be quiet for as long as its agent is.
+/// Streams of questions, which may be quiet for as long as who asks them is.
 const SESSION: &str = "/eddy.v1.GuardService/Session";
+const REFLECTION: &str = "/grpc.reflection.v1.ServerReflection/ServerReflectionInfo";
 
 /// What is answered without an end.
-pub(super) const STREAMS: [&str; 4] = [
+pub(super) const STREAMS: [&str; 5] = [
     "/v1/alerts",
     "/eddy.v1.WarningService/TailAlerts",
     "/eddy.v1.RunService/WatchRun",
     SESSION,
+    REFLECTION,
 ];
 
 /// The piece in which an answer is given to its connection, in bytes: what HTTP/2 sends in a frame.
@@ -124,7 +127,8 @@ impl Admission {
         let Some(permit) = self.permit(path) else {
             return no_permit(&request);
         };
-        let (is_session, is_health) = (path == SESSION, [CHECK, WATCH].contains(&path));
+        let is_session = [SESSION, REFLECTION].contains(&path);
+        let is_health = [CHECK, WATCH].contains(&path);
         let request = request.map(|body| {
             let mut body = Arriving::new(body, self, is_session);
             body.heard = (!is_stream).then(|| (peer, Arc::clone(&heard)));

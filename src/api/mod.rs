@@ -3,7 +3,8 @@
 //! Both ask the same few questions (`queries`): one run, pages of runs, a run as it changes, and the tail of the log of
 //! alerts (`tail`). `runs` and `warnings` answer them over gRPC, with values turned into protobuf in `convert`;
 //! `http` answers them in the JSON of [`crate::json`], and `grpc` sees who speaks another language. What cannot be answered
-//! is an `error`, worded once. Readiness (`ready`) is shown as `grpc.health.v1` and as `/readyz`.
+//! is an `error`, worded once. Readiness (`ready`) is shown as `grpc.health.v1` and as `/readyz`; where it is switched on, the
+//! services themselves as `grpc.reflection.v1` (`reflection`).
 //!
 //! How much may be asked at once is bounded before anything else (`admission`), and the deadlines of gRPC are kept around all of
 //! it (`deadline`).
@@ -25,6 +26,7 @@ mod http;
 mod page;
 mod queries;
 mod ready;
+mod reflection;
 mod runs;
 mod tail;
 #[cfg(test)]
@@ -70,10 +72,12 @@ const REQUEST_BYTES_MAX: usize = 64 << 10;
 pub struct Settings {
     /// Explanations show redacted samples of arguments.
     pub show_arguments: bool,
+    /// Clients of gRPC may ask which services and messages there are.
+    pub reflection: bool,
     /// How many alerts a tailing client, once it has caught up, may fall behind before it is moved to the present.
     pub tail_lag_max: u64,
-    /// Most tails, watches and sessions of a tenant open at a time, over gRPC and HTTP together. One costs up to about 100 KiB
-    /// while its client is slow. As many may watch over gRPC whether Eddy is ready.
+    /// Most tails, watches, sessions and reflections of a tenant open at a time, over gRPC and HTTP together. One costs up to about
+    /// 100 KiB while its client is slow. As many may watch over gRPC whether Eddy is ready.
     pub streams_max: usize,
     /// Most questions under way, of all tenants, streams apart: from their headers to the end of their answers.
     pub questions_max: usize,
@@ -93,6 +97,7 @@ impl Default for Settings {
     fn default() -> Self {
         Self {
             show_arguments: false,
+            reflection: false,
             tail_lag_max: 10_000,
             streams_max: 500,
             questions_max: 2_048,
@@ -124,6 +129,7 @@ pub async fn serve(
         tenants: tenants.values().cloned().collect(),
         shutdown: shutdown.clone(),
     };
+    let reflection = settings.reflection.then(reflection::service);
     let routes = tenants.into_iter().map(|(tenant, shards)| {
         let api = Api::new(shards, settings.clone(), readiness.clone());
         let grpc = Routes::new(health.clone())
@@ -134,11 +140,15 @@ pub async fn serve(
                 WarningServiceServer::new(api.clone()).max_decoding_message_size(REQUEST_BYTES_MAX),
             )
             .add_service(verdicts::server(api.clone()));
+        let mut services = grpc.into_axum_router();
+        if let Some(reflection) = reflection.clone() {
+            services = services.merge(reflection::bounded(reflection, api.clone()));
+        }
         let page = {
             let (metrics, tenant) = (Arc::clone(&metrics), tenant.clone());
             move || metrics(&tenant)
         };
-        (tenant, http::add_routes(grpc.into_axum_router(), api, page))
+        (tenant, http::add_routes(services, api, page))
     });
     let routes = gate::add(routes.collect(), &listener);
     let routes = Admission::new(&settings).around(routes);

@@ -48,6 +48,7 @@ pub(super) fn settings(
         api: listeners.api.address,
         api_access: listeners.api.access,
         show_arguments: shape.service.api.show_arguments,
+        reflection: shape.service.api.reflection,
         data_dir,
         shards: shards(shape, check),
         memory_limit: shape.service.memory_limit_mib,

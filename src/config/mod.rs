@@ -70,6 +70,8 @@ pub struct Settings {
     pub api_access: Access,
     /// The API shows redacted samples of arguments where it explains a warning.
     pub show_arguments: bool,
+    /// The API tells clients of gRPC which services and messages there are.
+    pub reflection: bool,
     /// Where the API and its JSON twin are served.
     pub api: SocketAddr,
     /// Where state is kept.

@@ -127,6 +127,7 @@ impl Default for Service {
 pub(super) struct Api {
     pub(super) endpoint: String,
     pub(super) show_arguments: bool,
+    pub(super) reflection: bool,
     pub(super) tls: Option<Tls>,
     pub(super) auth: Auth,
 }
@@ -136,6 +137,7 @@ impl Default for Api {
         Self {
             endpoint: "127.0.0.1:4319".to_owned(),
             show_arguments: false,
+            reflection: false,
             tls: None,
             auth: Auth::default(),
         }

@@ -337,6 +337,7 @@ fn serve_api(
     let metrics: Metrics = Arc::new(move |tenant| sources.page(tenant));
     let settings = api::Settings {
         show_arguments: settings.show_arguments,
+        reflection: settings.reflection,
         ..api::Settings::default()
     };
     let serving = api::serve(listener, tenants, metrics, settings, stop.clone());

@@ -10,6 +10,8 @@ use opentelemetry_proto::tonic::collector::trace::v1::trace_service_client::Trac
 use prost::Message;
 use tonic::Code;
 use tonic::transport::{Certificate, Channel, ClientTlsConfig, Endpoint, Identity};
+use tonic_reflection::pb::v1::ServerReflectionRequest;
+use tonic_reflection::pb::v1::server_reflection_client::ServerReflectionClient;
 
 use super::kill::calls;
 use super::support::{
@@ -124,7 +126,8 @@ fn tokens_are_asked_for_at_every_address() {
     );
 }
 
-/// Given a token's file that gets another token, streams that began with the one of before end: over gRPC, with the reason.
+/// Given a token's file that gets another token, streams that began with the one of before end: over gRPC, with the reason. Without
+/// a token none begins, reflection no more than others.
 #[test]
 fn streams_end_with_their_token() {
     let directory = tempfile::tempdir().expect("a directory");
@@ -132,14 +135,22 @@ fn streams_end_with_their_token() {
     fs::write(&old, "one\n").expect("written");
     fs::write(&kept, "kept\n").expect("written");
     let (_directory, daemon) = configured(&format!(
-        "service: {{api: {{auth: {{tokens: [{{token_file: {}}}, {{token_file: {}}}]}}}}}}\n",
+        "service: {{api: {{reflection: true, auth: {{tokens: [{{token_file: {}}}, {{token_file: {}}}]}}}}}}\n",
         old.display(),
         kept.display()
     ));
     runtime().block_on(async {
         let channel = Channel::from_shared(format!("http://{}", daemon.api)).expect("an address");
         let channel = channel.connect().await.expect("it listens");
-        let mut client = WarningServiceClient::new(channel);
+        let mut client = WarningServiceClient::new(channel.clone());
+        let mut reflection = ServerReflectionClient::new(channel);
+        let silence = tokio_stream::pending::<ServerReflectionRequest>;
+        let refused = reflection.server_reflection_info(silence()).await;
+        let refused = refused.expect_err("it shows no token");
+        assert_eq!(refused.code(), Code::Unauthenticated, "{refused}");
+        let reflected = with_token(silence(), "one");
+        let reflected = reflection.server_reflection_info(reflected).await;
+        let mut reflected = reflected.expect("it is let in").into_inner();
         let mut tails = Vec::new();
         for token in ["one", "kept"] {
             let request = with_token(v1::TailAlertsRequest::default(), token);
@@ -153,10 +164,14 @@ fn streams_end_with_their_token() {
         assert_eq!(events.status(), 200);
 
         fs::write(&old, "two\n").expect("written");
-        let ended = tokio::time::timeout(PATIENCE, tails[0].message()).await;
-        let status = ended.expect("it ends").expect_err("it was revoked");
-        assert_eq!(status.code(), Code::Unauthenticated, "{status}");
-        assert!(status.message().contains("token"), "{status}");
+        let ended = async { tokio::join!(tails[0].message(), reflected.message()) };
+        let ended = tokio::time::timeout(PATIENCE, ended).await;
+        let (tail, reflected) = ended.expect("they end");
+        for status in [tail.err(), reflected.err()] {
+            let status = status.expect("it was revoked");
+            assert_eq!(status.code(), Code::Unauthenticated, "{status}");
+            assert!(status.message().contains("token"), "{status}");
+        }
         let rest = tokio::time::timeout(PATIENCE, events.bytes()).await;
         rest.expect("it ends").expect("in good order");
         let quiet = tokio::time::timeout(Duration::from_millis(200), tails[1].message()).await;

@@ -120,6 +120,10 @@ fn wrong_values_are_named_with_what_is_expected() {
         &["1:11: service.allow_insecure: expected true or false, found `yes`"],
     );
     check(
+        "service: {api: {reflection: on}}",
+        &["1:17: service.api.reflection: expected true or false, found `on`"],
+    );
+    check(
         "service:\n  shards: many",
         &["2:3: service.shards: expected a whole number from 0 to 65535, found `many`"],
     );
@@ -523,7 +527,7 @@ fn all_mistakes_are_said_at_once() {
         &[
             "2:3: service.shards: expected a whole number",
             "3:9: service.api.endpoint: ",
-            "3:32: service.api.port: unknown key; known here: `endpoint`, `show_arguments`, `tls`",
+            "3:32: service.api.port: unknown key; known here: `endpoint`, `show_arguments`, `reflection`, `tls`",
             "5:3: runs.idle: must be longer",
             "7:3: exporters.file: needs the key `path`",
             "10:19: detectors.rules.no_progress.calls: ",
