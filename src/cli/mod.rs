@@ -461,6 +461,17 @@ mod tests {
         assert!(HELP.lines().all(|line| line.len() <= 80), "{HELP}");
     }
 
+    /// Given either name of the page of every key, it is that page.
+    #[test]
+    fn the_reference_has_two_names() {
+        for line in ["eddy config reference", "eddy config schema"] {
+            let command = parsed(line).unwrap().command;
+            let Some(Command::Config(settings::ConfigCommand::Reference)) = command else {
+                panic!("{line}: {command:?}");
+            };
+        }
+    }
+
     /// Given wrong usage, it is refused with clap's code 2.
     #[test]
     fn wrong_usage_is_refused() {

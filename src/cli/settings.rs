@@ -25,6 +25,7 @@ pub(super) enum ConfigCommand {
     /// Print what a daemon would work with: defaults, file and profile together, secrets hidden
     Print(ConfigArgs),
     /// Print every key with its default and what it means
+    #[command(visible_alias = "schema")]
     Reference,
 }
 
