@@ -109,6 +109,8 @@ function facts(pairs) {
   return element("dl", known.map(([name, value]) => element("div", [element("dt", name), element("dd", value)])));
 }
 
+const back = () => element("nav", element("a", "← all runs", { href: "#" }));
+
 function card(warning) {
   const where = [warning.tool && `tool ${warning.tool}`, warning.agent && `agent ${warning.agent}`];
   const spent = warning.tokens > 0 ? `${counted(warning.tokens, "token")}, ${money(warning.cost_usd)}` : "";
@@ -136,6 +138,7 @@ async function one(runId) {
   const warnings = run.warnings.sort((one, other) => order(one) - order(other));
   const saved = run.skipped_calls > 0 ? counted(run.skipped_calls, "call") : "";
   return [
+    back(),
     element("h1", run.run_id),
     element("p", [
       element(`span.status.${run.status}`, words(run.status)),
@@ -159,12 +162,12 @@ async function one(runId) {
   ];
 }
 
-function askForToken(refused) {
+function askForToken() {
   const field = element("input", [], { type: "password", name: "token", autocomplete: "off", required: "", "aria-label": "Token" });
   const form = element("form", [
     element("p", sessionStorage.getItem("token") ? "This token is not known here." : "This address asks for a token."),
     element("p", [field, " ", element("button", "Show")]),
-    element("p.faint", refused.message),
+    element("p.faint", "One that the daemon's configuration names (service.api.auth). It is kept until this tab is closed."),
   ]);
   form.addEventListener("submit", (event) => {
     event.preventDefault();
@@ -174,25 +177,35 @@ function askForToken(refused) {
   return form;
 }
 
+/** What stands in an address, whose end may have been cut off. */
+function decoded(text) {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
+  }
+}
+
 let asked = 0;
 
 async function show() {
   const mine = ++asked;
   const place = location.hash.slice(1);
+  const runId = place.startsWith("run=") ? decoded(place.slice(4)) : null;
   let shown;
   let said = "";
   try {
-    const what = place.startsWith("run=") ? one(decodeURIComponent(place.slice(4))) : list(new URLSearchParams(place));
-    shown = await what;
+    shown = await (runId === null ? list(new URLSearchParams(place)) : one(runId));
     const ready = await ask("readyz").catch((refused) => refused);
     said = ready instanceof Refused ? ready.message : "";
   } catch (error) {
-    said = error.status === 401 ? "" : error.message;
-    shown = error.status === 401 ? [askForToken(error)] : error.status === 404 ? [element("p", error.message)] : null;
+    if (error.status === 401) shown = [askForToken()];
+    else if (error.status === 404) shown = [back(), element("p", sentence(error.message))];
+    else said = error.message;
   }
   // Another place may have been asked for meanwhile.
   if (mine !== asked) return;
-  document.title = place.startsWith("run=") ? `${decodeURIComponent(place.slice(4))} · Eddy` : "Eddy";
+  document.title = runId === null ? "Eddy" : `${runId} · Eddy`;
   state.replaceChildren(said ? element("span.error", said) : "");
   if (!shown || getSelection().type === "Range") return;
   const isOpen = [...main.querySelectorAll("details")].map((details) => details.open);
