@@ -299,6 +299,12 @@ impl Recorded {
             Self::NotRecorded | Self::Redacted => None,
         }
     }
+
+    /// The sample of the value; empty where there is none.
+    #[must_use]
+    pub fn sample(&self) -> &str {
+        self.value().map_or("", |value| &value.sample)
+    }
 }
 
 /// A recorded value: what is needed to compare it, and no more of it than a redacted sample.

@@ -38,8 +38,8 @@ use self::tags::{Tag, Tags};
 use self::tally::Tallies;
 use self::totals::{Notes, Spent, Totals};
 use self::waiting::Waiting;
+use super::bounded::RecentHashes;
 use super::event::{AgentSpan, Answer, Body, Event, Recorded, Text, Value};
-use super::few::Newest;
 use super::hash::mix;
 use super::policy::Policy;
 use super::rules;
@@ -70,7 +70,7 @@ pub(crate) struct Fold {
     pub(crate) recent: Recent,
     pub(crate) tallies: Tallies,
     /// Hashes of (tool, masked result), newest last, at most [`RESULTS_MAX`].
-    pub(crate) results: Newest<RESULTS_MAX>,
+    pub(crate) results: RecentHashes<RESULTS_MAX>,
     pub(crate) tags: Tags,
     /// What each agent has done, at most [`AGENTS_MAX`], and what all the others have.
     pub(crate) work: Vec<Work>,

@@ -6,9 +6,9 @@
 //! what has been announced is what a step answers. There is no clock, task, socket, disk, protobuf or randomness here: the
 //! same inputs give the same state and the same changes, always.
 
+pub(crate) mod bounded;
 pub mod event;
 pub mod explain;
-pub(crate) mod few;
 pub(crate) mod fold;
 pub mod guard;
 mod hash;

@@ -14,8 +14,8 @@ mod folding;
 
 use std::collections::VecDeque;
 
+use super::bounded::RecentHashes;
 use super::event::{Body, Event, Part, Text, TraceId};
-use super::few::Newest;
 use super::fold::totals::Notes;
 use super::fold::{Fold, Packed, text_hash};
 use super::policy::Policy;
@@ -117,9 +117,9 @@ pub struct RunState {
     /// Reports before this have left the window.
     pub(crate) base_until: Option<Place>,
     /// Identities of the newest reports, newest last.
-    pub(crate) recent_ids: Newest<RECENT_IDS_MAX>,
+    pub(crate) recent_ids: RecentHashes<RECENT_IDS_MAX>,
     /// Call ids that have left the window, newest last.
-    pub(crate) folded_calls: Newest<FOLDED_CALLS_MAX>,
+    pub(crate) folded_calls: RecentHashes<FOLDED_CALLS_MAX>,
     /// When it was last heard of, milliseconds since 1970.
     pub(crate) heard_ms: u64,
     pub(crate) closed: bool,
@@ -137,7 +137,7 @@ pub struct RunState {
     /// `base` with the first reports of the window on top: derived, never stored.
     pub(crate) near: Option<Near>,
     /// Hashes of the ids of runs that were absorbed.
-    pub(crate) absorbed: Newest<ABSORBED_MAX>,
+    pub(crate) absorbed: RecentHashes<ABSORBED_MAX>,
 }
 
 /// What the id of a swarm begins with: a run in which the workers of a session are seen together, whatever their runs.

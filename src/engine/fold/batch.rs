@@ -34,7 +34,7 @@ fn takes_the_next(call: &Call<'_>) -> bool {
         let mut all = numbers.all.iter().take(numbers.count.into());
         all.all(|number| *number > 0.0)
     });
-    let sample = call.input.value().map_or("", |value| &*value.sample);
+    let sample = call.input.sample();
     let tool = call.tool.map_or("", |tool| &**tool);
     let says = |words: &[&str]| {
         let mut words = words.iter();

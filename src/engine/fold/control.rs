@@ -9,8 +9,8 @@ use std::collections::VecDeque;
 
 use serde::{Deserialize, Serialize};
 
+use crate::engine::bounded::push_bounded;
 use crate::engine::event::{Event, SpanId, Text};
-use crate::engine::few::push_bounded;
 use crate::engine::warning::kept::Proof;
 
 use super::totals::Spent;

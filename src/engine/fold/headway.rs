@@ -196,7 +196,7 @@ impl Fold {
         if judged.outcome != Outcome::Failed || count >= LISTED_FAILURES_MIN {
             return false;
         }
-        let mut next = judged.call.input.value().map_or("", |value| &*value.sample);
+        let mut next = judged.call.input.sample();
         let newest = self.recent.iter().rev();
         let mut listed = 1;
         for mark in newest.filter(|mark| mark.tool == judged.tool_hash) {
@@ -248,7 +248,7 @@ impl Fold {
         if !of_tool.any(|mark| mark.outcome == Outcome::Unknown) {
             return 0;
         }
-        let sample = judged.call.input.value().map_or("", |value| &*value.sample);
+        let sample = judged.call.input.sample();
         let is_elsewhere = |mark: &CallMark| {
             let mut same = self.recent.of_key(mark.key());
             let is_only = same.next().is_some() && same.next().is_none();

@@ -232,7 +232,7 @@ impl Fold {
             .map(|value| mix(tool_hash, value.fingerprint));
         let main = call.traits.main.map(|main| mix(tool_hash, main)).or(key);
         let brought = self.brought(call, tool_hash, key, policy);
-        let sample = call.input.value().map_or("", |value| &*value.sample);
+        let sample = call.input.sample();
         let says = call.output.value().filter(|_| call.error.is_none());
         let says = says.filter(|_| policy.progress_aware);
         Judged {
@@ -357,7 +357,7 @@ impl Fold {
     /// Whether the same was asked just once before among the newest calls, and all others asked the tool for other things, as who
     /// waits for several jobs asks for each in turn.
     pub(crate) fn asks_each_once_more(&self, judged: &Judged<'_>) -> bool {
-        let sample = judged.call.input.value().map_or("", |value| &*value.sample);
+        let sample = judged.call.input.sample();
         let of_tool = self.recent.of_tool(judged.tool_hash);
         let (same, mut others) = of_tool.partition::<Vec<_>, _>(|mark| mark.key() == judged.key);
         others.retain(|mark| relation(&mark.sample, sample).is_in_other_words());
@@ -372,7 +372,7 @@ impl Fold {
 
     /// Whether the tool drew a blank lately when it was asked for the same in other words, or for the next number.
     pub(crate) fn drew_blank_before(&self, judged: &Judged<'_>) -> bool {
-        let sample = judged.call.input.value().map_or("", |value| &*value.sample);
+        let sample = judged.call.input.sample();
         let of_tool = self.recent.of_tool(judged.tool_hash);
         let mut blanks = of_tool.filter(|mark| mark.outcome == Outcome::Empty);
         judged.outcome == Outcome::Empty
@@ -381,7 +381,7 @@ impl Fold {
 
     /// Whether tests were run of another thing than lately, such as another version: that some fail is what was asked.
     pub(crate) fn tests_another(&self, judged: &Judged<'_>) -> bool {
-        let sample = judged.call.input.value().map_or("", |value| &*value.sample);
+        let sample = judged.call.input.sample();
         let mut of_tool = self.recent.of_tool(judged.tool_hash);
         judged.tells_of_tests()
             && judged.key.is_some()
@@ -395,7 +395,7 @@ impl Fold {
     /// question brought in other words, where that was nothing new.
     pub(crate) fn expect(&self, judged: &mut Judged<'_>) {
         let same_call = self.recent.of_key(judged.key).next();
-        let sample = judged.call.input.value().map_or("", |value| &*value.sample);
+        let sample = judged.call.input.sample();
         let in_vain =
             |mark: &&CallMark| judged.key.is_some() && mark.asks_in_vain(judged.tool_hash, sample);
         let reworded = || self.recent.of_tool(judged.tool_hash).find(in_vain);

@@ -7,8 +7,8 @@
 use postcard::ser_flavors::Flavor;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
+use crate::engine::bounded::{BoundedVec, MostlyOne, RecentHashes};
 use crate::engine::event::{SpanId, Text};
-use crate::engine::few::{Few, Newest, Seldom};
 use crate::engine::fold::marks::CallMark;
 use crate::engine::fold::recent::Recent;
 use crate::engine::fold::tags::Tags;
@@ -76,13 +76,13 @@ impl Flavor for Bytes {
     }
 }
 
-impl<T: Serialize, const MAX: usize> Serialize for Few<T, MAX> {
+impl<T: Serialize, const MAX: usize> Serialize for BoundedVec<T, MAX> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_seq(self.iter())
     }
 }
 
-impl<'de, T, const MAX: usize> Deserialize<'de> for Few<T, MAX>
+impl<'de, T, const MAX: usize> Deserialize<'de> for BoundedVec<T, MAX>
 where
     T: Copy + Default + Deserialize<'de>,
 {
@@ -142,7 +142,7 @@ impl EightBytes for SpanId {
 #[derive(Serialize, Deserialize)]
 struct Eight<T: EightBytes>(#[serde(with = "eight_bytes")] T);
 
-impl<T, const MAX: usize> Serialize for Seldom<T, MAX>
+impl<T, const MAX: usize> Serialize for MostlyOne<T, MAX>
 where
     T: EightBytes + Default + PartialEq,
 {
@@ -151,7 +151,7 @@ where
     }
 }
 
-impl<'de, T, const MAX: usize> Deserialize<'de> for Seldom<T, MAX>
+impl<'de, T, const MAX: usize> Deserialize<'de> for MostlyOne<T, MAX>
 where
     T: EightBytes + Default + PartialEq,
 {
@@ -199,7 +199,7 @@ impl<'de> Deserialize<'de> for Tags {
     }
 }
 
-impl<const MAX: usize> Serialize for Newest<MAX> {
+impl<const MAX: usize> Serialize for RecentHashes<MAX> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut bytes = Vec::with_capacity(MAX * size_of::<u64>());
         for hash in self.iter() {
@@ -209,7 +209,7 @@ impl<const MAX: usize> Serialize for Newest<MAX> {
     }
 }
 
-impl<'de, const MAX: usize> Deserialize<'de> for Newest<MAX> {
+impl<'de, const MAX: usize> Deserialize<'de> for RecentHashes<MAX> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let bytes = <&[u8]>::deserialize(deserializer)?;
         let hashes = bytes.as_chunks().0.iter();

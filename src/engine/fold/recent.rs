@@ -4,8 +4,8 @@
 use std::collections::VecDeque;
 use std::ops::Deref;
 
+use crate::engine::bounded::push_bounded;
 use crate::engine::event::Text;
-use crate::engine::few::push_bounded;
 
 use super::marks::CallMark;
 

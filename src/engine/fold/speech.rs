@@ -8,8 +8,8 @@ use std::iter::zip;
 
 use serde::{Deserialize, Serialize};
 
+use crate::engine::bounded::{BoundedVec, push_bounded};
 use crate::engine::event::{SpanId, Text};
-use crate::engine::few::{Few, push_bounded};
 use crate::engine::hash::stable;
 use crate::engine::similarity::{say_the_same, says_much};
 
@@ -242,12 +242,12 @@ pub(crate) fn is_word_alone(letter: char) -> bool {
 
 /// The set of a text's words, lower case, by hash.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub(crate) struct Words(pub(crate) Few<u32, WORDS_MAX>);
+pub(crate) struct Words(pub(crate) BoundedVec<u32, WORDS_MAX>);
 
 impl Words {
     /// The words of a text that are at least so many bytes long, each once, at most [`WORDS_MAX`].
     pub(crate) fn of(text: &str, bytes_min: usize) -> Self {
-        let mut words = Few::default();
+        let mut words = BoundedVec::default();
         let pieces = text.split(|letter: char| !letter.is_alphanumeric());
         for word in pieces.flat_map(|piece| piece.split_inclusive(is_word_alone)) {
             if word.is_empty() || word.len() < bytes_min {

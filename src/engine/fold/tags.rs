@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::ops::RangeInclusive;
 
-use crate::engine::few::{holds, push_bounded};
+use crate::engine::bounded::{holds, push_bounded};
 use crate::engine::hash::mix;
 
 use super::Fold;

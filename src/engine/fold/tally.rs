@@ -8,8 +8,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::engine::bounded::MostlyOne;
 use crate::engine::event::SpanId;
-use crate::engine::few::Seldom;
 use crate::engine::hash::mix;
 use crate::engine::warning::Rule;
 use crate::engine::warning::kept::Proof;
@@ -56,7 +56,7 @@ pub(crate) struct Tally {
     /// Something new came between its calls: the run moves, if not here.
     pub(crate) moved: bool,
     /// Results seen, masked; newest last.
-    pub(crate) seen: Seldom<u64, SEEN_MAX>,
+    pub(crate) seen: MostlyOne<u64, SEEN_MAX>,
     pub(crate) proof: Proof,
 }
 
@@ -244,7 +244,7 @@ impl Tally {
             round: 0,
             weak: false,
             moved: false,
-            seen: Seldom::default(),
+            seen: MostlyOne::default(),
             proof: Proof::default(),
         }
     }

@@ -354,7 +354,7 @@ impl Fold {
 
 /// Whether a call asked the same tool for another thing, as who waits for several in turn does.
 fn asks_for_another(mark: &CallMark, judged: &Judged<'_>) -> bool {
-    let sample = judged.call.input.value().map_or("", |value| &*value.sample);
+    let sample = judged.call.input.sample();
     mark.tool == judged.tool_hash && !relation(&mark.sample, sample).is_in_other_words()
 }
 

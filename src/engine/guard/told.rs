@@ -2,8 +2,8 @@
 //!
 //! A refusal holds as long as what it is based on: the rule may not see its loop any more only because the call was not made.
 
+use crate::engine::bounded::push_bounded;
 use crate::engine::event::{Nudge, Text};
-use crate::engine::few::push_bounded;
 use crate::engine::fold::judge::Judged;
 use crate::engine::fold::marks::Told;
 use crate::engine::fold::totals::Spent;

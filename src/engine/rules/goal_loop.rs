@@ -22,8 +22,8 @@
 //! instructed is no errand. What each of several agents asks for the first time counts once. Asking a job for its state, again
 //! and again, under one instruction is no loop of this kind.
 
+use crate::engine::bounded::push_bounded;
 use crate::engine::event::{AgentSpan, Event};
-use crate::engine::few::push_bounded;
 use crate::engine::fold::judge::Judged;
 use crate::engine::fold::speech::{ASKED_MAX, Asked, Words};
 use crate::engine::fold::{Fold, text_hash};

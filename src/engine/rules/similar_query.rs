@@ -17,8 +17,8 @@
 //! brings a new result starts the count anew. Calls of one model answer are not compared with each other. The very same call
 //! again is `duplicate_call`.
 
+use crate::engine::bounded::push_bounded;
 use crate::engine::event::Text;
-use crate::engine::few::push_bounded;
 use crate::engine::fold::judge::{Judged, Outcome};
 use crate::engine::fold::marks::QueryMark;
 use crate::engine::fold::{Fold, QUERIES_MAX};

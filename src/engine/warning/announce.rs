@@ -4,8 +4,8 @@
 
 use std::cmp::Reverse;
 
+use crate::engine::bounded::push_bounded;
 use crate::engine::event::Text;
-use crate::engine::few::push_bounded;
 use crate::engine::fold::Fold;
 use crate::engine::run::RunState;
 use crate::engine::view::{Ended, shown, warning_id};

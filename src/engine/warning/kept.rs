@@ -5,8 +5,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::engine::bounded::MostlyOne;
 use crate::engine::event::{SpanId, Text};
-use crate::engine::few::Seldom;
 use crate::engine::fold::Fold;
 use crate::engine::fold::judge::Judged;
 use crate::engine::fold::tally::Tally;
@@ -35,7 +35,7 @@ fn has_room(warnings: &mut Vec<Kept>) -> bool {
 /// Which spans show something, since when, and what it cost.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Proof {
-    pub(crate) evidence: Seldom<SpanId, EVIDENCE_MAX>,
+    pub(crate) evidence: MostlyOne<SpanId, EVIDENCE_MAX>,
     pub(crate) first_ns: u64,
     pub(crate) last_ns: u64,
     pub(crate) spent: Spent,

@@ -1,6 +1,6 @@
 //! What was said in a run, as part of its saved state.
 
-use crate::engine::few::Few;
+use crate::engine::bounded::BoundedVec;
 use crate::engine::fold::speech::{Asked, Said, Speech, Words};
 
 use super::RecordError;
@@ -98,7 +98,7 @@ impl TablesReader {
         let asked = |asked: AskedRecord| {
             Ok::<_, RecordError>(Asked {
                 agent: asked.agent,
-                words: Words(asked.words.into_iter().collect::<Few<_, _>>()),
+                words: Words(asked.words.into_iter().collect::<BoundedVec<_, _>>()),
                 span: self.span(asked.span)?,
                 start_ns: asked.start_ns,
                 end_ns: asked.end_ns,

@@ -7,12 +7,12 @@ use std::ops::Deref;
 
 /// At most `MAX` values, in place; the first one leaves when one more comes.
 #[derive(Clone, Copy)]
-pub(crate) struct Few<T, const MAX: usize> {
+pub(crate) struct BoundedVec<T, const MAX: usize> {
     values: [T; MAX],
     length: u8,
 }
 
-impl<T: Copy + Default, const MAX: usize> Few<T, MAX> {
+impl<T: Copy + Default, const MAX: usize> BoundedVec<T, MAX> {
     /// Adds a value.
     pub(crate) fn push(&mut self, value: T) {
         if self.len() == MAX {
@@ -24,7 +24,7 @@ impl<T: Copy + Default, const MAX: usize> Few<T, MAX> {
     }
 }
 
-impl<T: Copy + Default, const MAX: usize> Default for Few<T, MAX> {
+impl<T: Copy + Default, const MAX: usize> Default for BoundedVec<T, MAX> {
     fn default() -> Self {
         Self {
             values: [T::default(); MAX],
@@ -33,7 +33,7 @@ impl<T: Copy + Default, const MAX: usize> Default for Few<T, MAX> {
     }
 }
 
-impl<T, const MAX: usize> Deref for Few<T, MAX> {
+impl<T, const MAX: usize> Deref for BoundedVec<T, MAX> {
     type Target = [T];
 
     fn deref(&self) -> &[T] {
@@ -41,21 +41,21 @@ impl<T, const MAX: usize> Deref for Few<T, MAX> {
     }
 }
 
-impl<T: Copy + Default, const MAX: usize> FromIterator<T> for Few<T, MAX> {
+impl<T: Copy + Default, const MAX: usize> FromIterator<T> for BoundedVec<T, MAX> {
     fn from_iter<I: IntoIterator<Item = T>>(values: I) -> Self {
-        let mut few = Self::default();
-        values.into_iter().for_each(|value| few.push(value));
-        few
+        let mut bounded = Self::default();
+        values.into_iter().for_each(|value| bounded.push(value));
+        bounded
     }
 }
 
-impl<T: PartialEq, const MAX: usize> PartialEq for Few<T, MAX> {
+impl<T: PartialEq, const MAX: usize> PartialEq for BoundedVec<T, MAX> {
     fn eq(&self, other: &Self) -> bool {
         **self == **other
     }
 }
 
-impl<T: fmt::Debug, const MAX: usize> fmt::Debug for Few<T, MAX> {
+impl<T: fmt::Debug, const MAX: usize> fmt::Debug for BoundedVec<T, MAX> {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         (**self).fmt(formatter)
     }
@@ -64,12 +64,12 @@ impl<T: fmt::Debug, const MAX: usize> fmt::Debug for Few<T, MAX> {
 /// The newest `MAX` values, newest last, of which there is mostly none or one: that one lies in place, and several (or one
 /// that looks like none) in memory of their own.
 #[derive(Clone, Default)]
-pub(crate) struct Seldom<T, const MAX: usize> {
+pub(crate) struct MostlyOne<T, const MAX: usize> {
     one: T,
-    several: Option<Box<Few<T, MAX>>>,
+    several: Option<Box<BoundedVec<T, MAX>>>,
 }
 
-impl<T: Copy + Default + PartialEq, const MAX: usize> Seldom<T, MAX> {
+impl<T: Copy + Default + PartialEq, const MAX: usize> MostlyOne<T, MAX> {
     /// Adds a value; the oldest one leaves when there are too many.
     pub(crate) fn push(&mut self, value: T) {
         if let Some(several) = &mut self.several {
@@ -83,7 +83,7 @@ impl<T: Copy + Default + PartialEq, const MAX: usize> Seldom<T, MAX> {
     }
 }
 
-impl<T: Default + PartialEq, const MAX: usize> Deref for Seldom<T, MAX> {
+impl<T: Default + PartialEq, const MAX: usize> Deref for MostlyOne<T, MAX> {
     type Target = [T];
 
     fn deref(&self) -> &[T] {
@@ -95,21 +95,21 @@ impl<T: Default + PartialEq, const MAX: usize> Deref for Seldom<T, MAX> {
     }
 }
 
-impl<T: Copy + Default + PartialEq, const MAX: usize> FromIterator<T> for Seldom<T, MAX> {
+impl<T: Copy + Default + PartialEq, const MAX: usize> FromIterator<T> for MostlyOne<T, MAX> {
     fn from_iter<I: IntoIterator<Item = T>>(values: I) -> Self {
-        let mut seldom = Self::default();
-        values.into_iter().for_each(|value| seldom.push(value));
-        seldom
+        let mut values_kept = Self::default();
+        values.into_iter().for_each(|value| values_kept.push(value));
+        values_kept
     }
 }
 
-impl<T: Default + PartialEq, const MAX: usize> PartialEq for Seldom<T, MAX> {
+impl<T: Default + PartialEq, const MAX: usize> PartialEq for MostlyOne<T, MAX> {
     fn eq(&self, other: &Self) -> bool {
         **self == **other
     }
 }
 
-impl<T: fmt::Debug + Default + PartialEq, const MAX: usize> fmt::Debug for Seldom<T, MAX> {
+impl<T: fmt::Debug + Default + PartialEq, const MAX: usize> fmt::Debug for MostlyOne<T, MAX> {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         (**self).fmt(formatter)
     }
@@ -118,7 +118,7 @@ impl<T: fmt::Debug + Default + PartialEq, const MAX: usize> fmt::Debug for Seldo
 /// The newest `MAX` hashes, newest last. Looking one up reads two bytes of each; the others, which lie apart, only where those
 /// agree.
 #[derive(Debug, Default)]
-pub(crate) struct Newest<const MAX: usize> {
+pub(crate) struct RecentHashes<const MAX: usize> {
     /// Once there are `MAX`, the newest takes the place of the oldest.
     tags: Vec<u16>,
     rests: Vec<[u8; REST]>,
@@ -128,7 +128,7 @@ pub(crate) struct Newest<const MAX: usize> {
 /// Bytes of a hash that are not in its tag.
 const REST: usize = size_of::<u64>() - size_of::<u16>();
 
-impl<const MAX: usize> Clone for Newest<MAX> {
+impl<const MAX: usize> Clone for RecentHashes<MAX> {
     fn clone(&self) -> Self {
         Self {
             tags: self.tags.clone(),
@@ -144,7 +144,7 @@ impl<const MAX: usize> Clone for Newest<MAX> {
     }
 }
 
-impl<const MAX: usize> Newest<MAX> {
+impl<const MAX: usize> RecentHashes<MAX> {
     /// Adds a hash; the oldest one leaves when there are too many.
     pub(crate) fn push(&mut self, hash: u64) {
         let (tag, rest) = parts(hash);
@@ -185,7 +185,7 @@ impl<const MAX: usize> Newest<MAX> {
     }
 }
 
-impl<const MAX: usize> PartialEq for Newest<MAX> {
+impl<const MAX: usize> PartialEq for RecentHashes<MAX> {
     fn eq(&self, other: &Self) -> bool {
         self.iter().eq(other.iter())
     }
@@ -204,7 +204,7 @@ fn whole(tag: u16, rest: [u8; REST]) -> u64 {
     u64::from_le_bytes(bytes) | u64::from(tag)
 }
 
-impl<const MAX: usize> FromIterator<u64> for Newest<MAX> {
+impl<const MAX: usize> FromIterator<u64> for RecentHashes<MAX> {
     fn from_iter<I: IntoIterator<Item = u64>>(hashes: I) -> Self {
         let mut newest = Self::default();
         hashes.into_iter().for_each(|hash| newest.push(hash));
