@@ -241,6 +241,10 @@ fn what_now(look: Look, daemon: &Daemon) -> String {
             command(format!("eddy run RUN --api {api}")),
         ),
         (
+            "The runs in a browser, as they go on:",
+            command(format!("http://{api}")),
+        ),
+        (
             "The warnings again, and new ones as they come:",
             command(format!("eddy tail --after 0 --api {api}")),
         ),

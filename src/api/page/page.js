@@ -3,7 +3,6 @@
 
 const EVERY_MS = 2000;
 const STATUSES = ["likely_stuck", "warning", "failed", "blind", "healthy"];
-const ORDER = ["critical", "warning", "info"];
 const main = document.getElementById("main");
 const state = document.getElementById("state");
 
@@ -60,13 +59,12 @@ function ago(time) {
 const sentence = (text) => text.split("`").map((part, at) => (at % 2 === 1 ? element("code", part) : part));
 
 const since = (time) => element("span", ago(time), { title: time ?? "" });
-const open = (run) => run.warnings.filter((warning) => warning.state === "open");
-const worst = (run) => open(run).sort((one, other) => weight(one) - weight(other))[0];
-const weight = (warning) => ORDER.indexOf(warning.severity) - Math.min(warning.penalty, 99) / 100;
+const isOpen = (warning) => warning.state === "open";
 const link = (run) => element("a.id", run.run_id, { href: `#run=${encodeURIComponent(run.run_id)}` });
 
 function row(run) {
-  const warning = worst(run);
+  // The gravest comes first.
+  const warning = run.warnings.find(isOpen);
   const said = warning && element(`span.${warning.severity}`, `${warning.rule} ×${warning.count}`);
   return element("tr", [
     element(`td.status.${run.status}`, words(run.status)),
@@ -114,7 +112,7 @@ const back = () => element("nav", element("a", "← all runs", { href: "#" }));
 function card(warning) {
   const where = [warning.tool && `tool ${warning.tool}`, warning.agent && `agent ${warning.agent}`];
   const spent = warning.tokens > 0 ? `${counted(warning.tokens, "token")}, ${money(warning.cost_usd)}` : "";
-  const ended = warning.state === "open" ? "" : `${warning.state}, `;
+  const ended = isOpen(warning) ? "" : `${warning.state}, `;
   const head = [`${warning.rule} ×${warning.count} `, element("span.faint", [...where, spent].filter(Boolean).join(" · "))];
   const spans = element("details", [
     element("summary", `${counted(warning.evidence.length, "span")} as evidence`),
@@ -134,8 +132,7 @@ function card(warning) {
 async function one(runId) {
   const path = runId.split("/").map(encodeURIComponent).join("/");
   const run = await ask(`v1/runs/${path}`);
-  const order = (warning) => (warning.state === "open" ? 0 : 10) + weight(warning);
-  const warnings = run.warnings.sort((one, other) => order(one) - order(other));
+  const warnings = run.warnings.sort((one, other) => isOpen(other) - isOpen(one));
   const saved = run.skipped_calls > 0 ? counted(run.skipped_calls, "call") : "";
   return [
     back(),
@@ -208,10 +205,10 @@ async function show() {
   document.title = runId === null ? "Eddy" : `${runId} · Eddy`;
   state.replaceChildren(said ? element("span.error", said) : "");
   if (!shown || getSelection().type === "Range") return;
-  const isOpen = [...main.querySelectorAll("details")].map((details) => details.open);
+  const unfolded = [...main.querySelectorAll("details")].map((details) => details.open);
   main.replaceChildren(...shown);
   if (place === main.dataset.place) {
-    main.querySelectorAll("details").forEach((details, at) => (details.open = isOpen[at] ?? false));
+    main.querySelectorAll("details").forEach((details, at) => (details.open = unfolded[at] ?? false));
   } else {
     scrollTo(0, 0);
   }
