@@ -151,7 +151,7 @@ impl Admission {
     }
 
     fn permit(&self, path: &str) -> Option<Permit> {
-        let take = |admission: &Arc<Semaphore>| Arc::clone(admission).try_acquire_owned().ok();
+        let take = |permits: &Arc<Semaphore>| Arc::clone(permits).try_acquire_owned().ok();
         Some(match path {
             CHECK => (take(&self.checks)?, None),
             WATCH => (take(&self.watches)?, None),

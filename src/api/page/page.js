@@ -204,7 +204,8 @@ async function show() {
   if (mine !== asked) return;
   document.title = runId === null ? "Eddy" : `${runId} · Eddy`;
   state.replaceChildren(said ? element("span.error", said) : "");
-  if (!shown || getSelection().type === "Range") return;
+  // What somebody has marked, to copy it, stays as it is.
+  if (!shown || (place === main.dataset.place && getSelection().type === "Range")) return;
   const unfolded = [...main.querySelectorAll("details")].map((details) => details.open);
   main.replaceChildren(...shown);
   if (place === main.dataset.place) {
