@@ -1,6 +1,6 @@
 //! What Eddy costs, as ratios measured in one run.
 //!
-//!     cargo bench --bench pipeline [-- SPANS_PER_REQUEST...]
+//!     cargo bench --bench pipeline [-- SPANS_PER_REQUEST... MIX...]
 //!
 //! `EDDY_PROGRAM` names another build of the daemon to be measured. `EDDY_BESIDE` is the command line of another OTLP
 //! receiver to be measured beside it, with `ADDRESS` where it is to listen for gRPC: `rotel-agent start --otlp-grpc-endpoint
@@ -8,13 +8,13 @@
 //!
 //! CPU time per span of the whole daemon (receive, read, normalize, detect, commit to disk, answer) against a tonic server that
 //! decodes the same requests with prost and drops them. Each server is a process of its own; the load comes from this process
-//! and is the same for both; rounds alternate and the median is printed. These are CPU times from `/proc`, since the machine
-//! may be busy. The first half of the load is not counted: what a process does when it starts, and first needs memory, is no cost
-//! of a span.
+//! and is the same for both; rounds alternate, and the median is printed, with the least and the most. These are CPU times from
+//! `/proc`, since the machine may be busy. The first half of the load is not counted: what a process does when it starts, and
+//! first needs memory, is no cost of a span.
 //!
 //! The spans of a request belong to as many runs (as from a gateway before many agents), and once more all to one run (as from
 //! the exporter within an agent): all of them are calls of tools. And once more they are what frameworks really send, as it was
-//! recorded.
+//! recorded. These mixes are `many`, `one` and `recorded`.
 
 mod recorded;
 
@@ -38,6 +38,7 @@ use opentelemetry_proto::tonic::common::v1::{AnyValue, InstrumentationScope, Key
 use opentelemetry_proto::tonic::resource::v1::Resource;
 use opentelemetry_proto::tonic::trace::v1::{ResourceSpans, ScopeSpans, Span};
 use prost::Message;
+use rustix::process::{Pid, Signal, kill_process};
 use tonic::codec::{Codec, DecodeBuf, Decoder, EncodeBuf, Encoder};
 use tonic::transport::{Channel, Endpoint, Server};
 use tonic::{Request, Response, Status};
@@ -49,9 +50,11 @@ const RUNS: usize = 63 * STREAMS;
 const CONNECTIONS: usize = 4;
 const IN_FLIGHT: usize = 4;
 const STREAMS: usize = CONNECTIONS * IN_FLIGHT;
-const ROUNDS: usize = 3;
+const ROUNDS: usize = 5;
 /// How long a server may take until it listens.
 const START_MAX: Duration = Duration::from_secs(20);
+/// How long it may take to leave.
+const LEAVE_MAX: Duration = Duration::from_secs(20);
 
 fn main() {
     let arguments: Vec<String> = std::env::args().collect();
@@ -64,23 +67,25 @@ fn main() {
     if arguments.iter().any(|argument| argument == "--test") {
         return;
     }
-    let wanted: Vec<usize> = arguments
-        .iter()
-        .filter_map(|arg| arg.parse().ok())
-        .collect();
-    let usual = [100, 10, 1];
-    let wanted = if wanted.is_empty() {
-        &usual[..]
-    } else {
-        &wanted
-    };
-    for spans_per_request in wanted.iter().copied() {
-        pipeline(spans_per_request, Mix::ManyRuns);
-        if spans_per_request > 1 {
-            pipeline(spans_per_request, Mix::OneRun);
+    let sizes = arguments.iter().filter_map(|arg| arg.parse().ok());
+    let mixes = arguments.iter().filter_map(|arg| Mix::named(arg));
+    let mixes = or_usual(mixes.collect(), &Mix::ALL);
+    for spans_per_request in or_usual(sizes.collect(), &[100, 10, 1]) {
+        for mix in mixes.iter().copied() {
+            // A single span is of one run in any mix.
+            if spans_per_request > 1 || mix != Mix::OneRun {
+                pipeline(spans_per_request, mix);
+            }
         }
-        pipeline(spans_per_request, Mix::Recorded);
     }
+}
+
+/// What is wanted, or what is usual where nothing is.
+fn or_usual<T: Clone>(wanted: Vec<T>, usual: &[T]) -> Vec<T> {
+    if wanted.is_empty() {
+        return usual.to_vec();
+    }
+    wanted
 }
 
 /// Whose the spans of a request are.
@@ -95,6 +100,17 @@ enum Mix {
 }
 
 impl Mix {
+    const ALL: [Self; 3] = [Self::ManyRuns, Self::OneRun, Self::Recorded];
+
+    fn named(name: &str) -> Option<Self> {
+        match name {
+            "many" => Some(Self::ManyRuns),
+            "one" => Some(Self::OneRun),
+            "recorded" => Some(Self::Recorded),
+            _ => None,
+        }
+    }
+
     fn describe(self) -> &'static str {
         match self {
             Self::ManyRuns => "each of another run",
@@ -139,11 +155,6 @@ fn process_rss_mib(pid: u32) -> u64 {
         / 1_024
 }
 
-fn median(mut values: Vec<f64>) -> f64 {
-    values.sort_by(f64::total_cmp);
-    values[values.len() / 2]
-}
-
 fn pipeline(spans_per_request: usize, mix: Mix) {
     let requests = match mix {
         Mix::Recorded => {
@@ -180,12 +191,16 @@ fn pipeline(spans_per_request: usize, mix: Mix) {
         }
     }
     println!("{spans_per_request} spans a request, {}", mix.describe());
-    let costs: Vec<f64> = costs.into_iter().map(median).collect();
-    for ((server, cost), held) in servers.iter().zip(&costs).zip(held) {
+    for costs in &mut costs {
+        costs.sort_by(f64::total_cmp);
+    }
+    let decode_and_drop = costs[0][ROUNDS / 2];
+    for ((server, costs), held) in servers.iter().zip(costs).zip(held) {
+        let (least, median, most) = (costs[0], costs[ROUNDS / 2], costs[ROUNDS - 1]);
         println!(
-            "  {:16} {cost:6.2} µs a span, {:5.2} × decode-and-drop; holds {held} MiB",
+            "  {:16} {median:6.2} µs a span ({least:.2} to {most:.2}), {:5.2} × decode-and-drop; holds {held} MiB",
             server.name(),
-            cost / costs[0]
+            median / decode_and_drop,
         );
     }
 }
@@ -276,9 +291,16 @@ impl Running {
 }
 
 impl Drop for Running {
+    /// It leaves as an operator has it leave: a program that was built to count what it does writes that down then.
     fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
+        let _ = kill_process(Pid::from_child(&self.child), Signal::TERM);
+        let limit = Instant::now() + LEAVE_MAX;
+        while let Ok(None) = self.child.try_wait() {
+            if Instant::now() > limit {
+                let _ = self.child.kill();
+            }
+            std::thread::sleep(Duration::from_millis(20));
+        }
     }
 }
 
