@@ -3,6 +3,13 @@
 //! Three files of our own, part of the program, which load nothing from elsewhere. They hold no telemetry, so they are given to
 //! everybody; what they show they ask for with the token that a person enters, and put in as text. Browsers are told to run and
 //! to reach nothing but this address, and not to show the page within another.
+//!
+//! *What follows, and what is asked for.* The page listens to `/v1/alerts` (with `fetch`, because an `EventSource` cannot show a
+//! token) and looks again, at most twice a second, when an alert is about what it shows. Alerts are few, and are what somebody who
+//! watches must see at once. All else (new runs, calls, tokens, ends) it asks for every five seconds: a stream of that would cost
+//! the daemon something for each report, where a look at fifty runs costs it the same however much is reported. An alert brings
+//! no more than a reason to look, so that there is one way by which anything comes onto the page, and none to miss. A page that
+//! nobody sees closes its stream and asks for nothing.
 
 use axum::Router;
 use axum::http::HeaderName;

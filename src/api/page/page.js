@@ -1,7 +1,23 @@
 // Shows runs and their warnings, as the API of this address has them. Whatever comes from telemetry is put in as text, never as
 // markup. Two places: `#` is the list (`#?status=failed` a part of it), `#run=ID` one run.
+//
+// The page listens to the stream of alerts and looks again when one is about what it shows. What no alert tells of (a run that
+// begins, calls, tokens, an end) it asks for every few seconds. A tab that nobody sees neither listens nor asks.
 
-const EVERY_MS = 2000;
+/** Between two looks at what no alert tells of. */
+const EVERY_MS = 5000;
+/** Between two looks because of alerts, of which there may be thousands. */
+const ALERTED_MS = 500;
+/** Before the stream is asked for again. */
+const AGAIN_MS = 2000;
+/** Longest wait for an answer. */
+const ANSWER_MS = 10000;
+/** Longest silence of the stream, which otherwise has a comment every 15 seconds. */
+const SILENCE_MS = 40000;
+/** Warnings in runs that the list does not show: so many are remembered, and so many shown. */
+const ELSEWHERE_KEPT = 100;
+const ELSEWHERE_SHOWN = 5;
+
 const STATUSES = ["likely_stuck", "warning", "failed", "blind", "healthy"];
 const main = document.getElementById("main");
 const state = document.getElementById("state");
@@ -14,20 +30,27 @@ class Refused extends Error {
   }
 }
 
-async function ask(path) {
+async function open(path, signal) {
   const token = sessionStorage.getItem("token");
   const headers = token ? { authorization: `Bearer ${token}` } : {};
   let response;
   try {
-    response = await fetch(path, { headers, cache: "no-store" });
-  } catch {
-    throw new Refused(0, "no daemon answers at this address; is it running?");
+    response = await fetch(path, { headers, signal, cache: "no-store" });
+  } catch (error) {
+    const isSlow = error.name === "TimeoutError";
+    throw new Refused(0, isSlow ? "the daemon does not answer" : "no daemon answers at this address");
   }
+  if (response.ok) return response;
   const body = await response.json().catch(() => ({}));
-  if (!response.ok) {
-    throw new Refused(response.status, [body.error, ...(body.reasons ?? [])].join(": "));
-  }
-  return body;
+  const said = [body.error ?? `the answer is HTTP ${response.status}`, ...(body.reasons ?? [])];
+  throw new Refused(response.status, said.join(": "));
+}
+
+async function ask(path) {
+  const response = await open(path, AbortSignal.timeout(ANSWER_MS));
+  return response.json().catch(() => {
+    throw new Refused(0, "the answer broke off, or is none of Eddy's");
+  });
 }
 
 /** An element: its tag and class, what it has, and attributes. Texts become text. */
@@ -42,9 +65,38 @@ function element(tag, content = [], attributes = {}) {
   return made;
 }
 
+const isAlike = (one, other) => one.nodeName === other.nodeName && one.dataset?.key === other.dataset?.key;
+
+/** Gives a parent these parts and leaves alone what is alike: the focus, what is marked, unfolded or scrolled stay. */
+function fill(parent, parts) {
+  parts.forEach((part, at) => {
+    const next = parent.childNodes[at] ?? null;
+    const there = [...parent.childNodes].slice(at).find((node) => isAlike(node, part));
+    if (!there || there !== next) parent.insertBefore(there ?? part, next);
+    if (there instanceof Element) become(there, part);
+    else if (there && there.data !== part.data) there.data = part.data;
+  });
+  while (parent.childNodes.length > parts.length) parent.lastChild.remove();
+}
+
+function become(old, made) {
+  for (const { name } of [...old.attributes]) {
+    if (name !== "open" && !made.hasAttribute(name)) old.removeAttribute(name);
+  }
+  for (const { name, value } of made.attributes) {
+    if (old.getAttribute(name) !== value) old.setAttribute(name, value);
+  }
+  fill(old, [...made.childNodes]);
+}
+
 const counted = (number, what) => `${number.toLocaleString("en")} ${what}${number === 1 ? "" : "s"}`;
-const money = (usd) => (usd === 0 ? "$0" : usd < 0.01 ? `$${usd.toFixed(4)}` : `$${usd.toFixed(2)}`);
 const words = (name) => name.replaceAll("_", " ");
+
+function money(usd) {
+  if (usd === 0) return "$0";
+  if (usd < 0.00005) return "<$0.0001";
+  return `$${usd.toFixed(usd < 0.01 ? 4 : 2)}`;
+}
 
 function ago(time) {
   if (!time) return "at an unknown time";
@@ -58,24 +110,61 @@ function ago(time) {
 /** A sentence of a warning, in which names stand between backticks. */
 const sentence = (text) => text.split("`").map((part, at) => (at % 2 === 1 ? element("code", part) : part));
 
-const since = (time) => element("span", ago(time), { title: time ?? "" });
+const since = (time) => element("time", ago(time), { datetime: time, title: time });
 const isOpen = (warning) => warning.state === "open";
-const link = (run) => element("a.id", run.run_id, { href: `#run=${encodeURIComponent(run.run_id)}` });
+const link = (runId) => element("a.id", runId, { href: `#run=${encodeURIComponent(runId)}` });
+const named = (warning) => `${warning.rule} ×${warning.count.toLocaleString("en")}`;
+const grave = (warning) => element(`span.${warning.severity}`, named(warning));
+
+/** What a run cost; nothing where nobody knows the price of its tokens. */
+function cost(run) {
+  const isFree = run.tokens === 0 && run.unpriced_models.length === 0;
+  return run.cost_usd > 0 || isFree ? money(run.cost_usd) : "";
+}
+
+/** Columns, which `more` are left out where there is no room: the page of a run has them, too. */
+function head() {
+  const columns = ["Status", "Score.number.more", "Run", "Agents.more", "Calls.number.more", "Tokens.number.more", "Cost.number.more"];
+  const heads = [...columns, "Last seen.number"].map((column) => column.split("."));
+  return element("tr", heads.map(([name, ...classes]) => element(["th", ...classes].join("."), name)));
+}
 
 function row(run) {
   // The gravest comes first.
   const warning = run.warnings.find(isOpen);
-  const said = warning && element(`span.${warning.severity}`, `${warning.rule} ×${warning.count}`);
-  return element("tr", [
+  const cells = [
     element(`td.status.${run.status}`, words(run.status)),
-    element("td.number", String(run.score)),
-    element("td", [link(run), said ? element("div", said) : null]),
-    element("td", run.agents.join(", ")),
-    element("td.number", run.tool_calls.toLocaleString("en")),
-    element("td.number", run.tokens.toLocaleString("en")),
-    element("td.number", money(run.cost_usd)),
+    element("td.number.more", String(run.score)),
+    element("td", [link(run.run_id), warning ? element("div", grave(warning)) : null]),
+    element("td.more", run.agents.join(", ")),
+    element("td.number.more", run.tool_calls.toLocaleString("en")),
+    element("td.number.more", run.tokens.toLocaleString("en")),
+    element("td.number.more", cost(run) || "–"),
     element("td.number", since(run.last_seen)),
-  ]);
+  ];
+  return element("tr", cells, { "data-key": run.run_id });
+}
+
+/** Of each run of which the stream has told the gravest alert, that of the newest run last. */
+const alerted = new Map();
+const SEVERITIES = ["info", "warning", "critical"];
+
+function remember(alert) {
+  const before = alerted.get(alert.run_id) ?? alert;
+  const gravity = ({ warning }) => (isOpen(warning) ? SEVERITIES.indexOf(warning.severity) : -1);
+  const isOther = before.warning.id !== alert.warning.id;
+  alerted.delete(alert.run_id);
+  alerted.set(alert.run_id, isOther && gravity(before) >= gravity(alert) ? before : alert);
+  if (alerted.size > ELSEWHERE_KEPT) alerted.delete(alerted.keys().next().value);
+}
+
+/** Open warnings of which the stream told and that the list does not show. */
+function elsewhere(runs) {
+  const isElsewhere = (alert) => isOpen(alert.warning) && !runs.some((run) => run.run_id === alert.run_id);
+  const alerts = [...alerted.values()].filter(isElsewhere).slice(-ELSEWHERE_SHOWN).reverse();
+  if (alerts.length === 0) return null;
+  const line = (alert) => element("li", [grave(alert.warning), " in ", link(alert.run_id), " ", since(alert.at)]);
+  return element("aside", ["Just now, in runs that are not on this page:", element("ul", alerts.map(line))]);
 }
 
 async function list(query) {
@@ -84,12 +173,12 @@ async function list(query) {
   const page = await ask(`v1/runs?${parameters}`);
   const part = (name, text) =>
     element("a", text, { href: name ? `#?status=${name}` : "#", "aria-current": name === status ? "page" : null });
-  const shown = [element("nav", [part("", "all runs"), ...STATUSES.map((name) => part(name, words(name)))])];
-  const heads = ["Status", "Score", "Run", "Agents", "Calls", "Tokens", "Cost", "Last seen"];
-  const numbers = ["Score", "Calls", "Tokens", "Cost", "Last seen"];
-  const head = heads.map((name) => element(numbers.includes(name) ? "th.number" : "th", name));
+  const shown = [
+    element("nav", [part("", "all runs"), ...STATUSES.map((name) => part(name, words(name)))]),
+    elsewhere(page.runs),
+  ];
   if (page.runs.length > 0) {
-    const table = element("table", [element("thead", element("tr", head)), element("tbody", page.runs.map(row))]);
+    const table = element("table", [element("thead", head()), element("tbody", page.runs.map(row))]);
     shown.push(element("div.wide", table));
   } else if (!page.next_page_token) {
     const none = status ? "No such runs." : "No runs yet. In the shell from which an agent is started, ";
@@ -109,29 +198,42 @@ function facts(pairs) {
 
 const back = () => element("nav", element("a", "← all runs", { href: "#" }));
 
+/** What is shown when it is unfolded; whether it is, the element itself remembers. */
+const folded = (key, title, content) => element("details", [element("summary", title), ...content], { "data-key": key });
+
+/** What the guard last answered because of a warning. */
+function guarded(warning) {
+  if (!warning.verdict) return null;
+  const said = warning.verdict_observed ? "only observes; it would have answered" : "answered";
+  return element("p", `The guard ${said} ${warning.verdict}.`);
+}
+
+/** A warning. */
 function card(warning) {
   const where = [warning.tool && `tool ${warning.tool}`, warning.agent && `agent ${warning.agent}`];
   const spent = warning.tokens > 0 ? `${counted(warning.tokens, "token")}, ${money(warning.cost_usd)}` : "";
-  const ended = isOpen(warning) ? "" : `${warning.state}, `;
-  const head = [`${warning.rule} ×${warning.count} `, element("span.faint", [...where, spent].filter(Boolean).join(" · "))];
-  const spans = element("details", [
-    element("summary", `${counted(warning.evidence.length, "span")} as evidence`),
-    element("p.id", warning.evidence.join(" ")),
-  ]);
-  const times = [`${ended}${warning.severity}, −${warning.penalty}, `, since(warning.last_seen), " · why: "];
-  return element(`article.${warning.severity}.${warning.state}`, [
-    element("h2", head),
+  const word = isOpen(warning) ? warning.severity : warning.state;
+  const place = [...where, spent].filter(Boolean).join(" · ");
+  const points = isOpen(warning) ? `−${warning.penalty} points, ` : "";
+  const spans = counted(warning.evidence.length, "span");
+  const content = [
+    element("h2", [element(`span.status.${word}`, word), ` ${named(warning)} `, element("span.faint", place)]),
     element("p", sentence(warning.what_happened)),
     element("p", sentence(warning.why_it_matters)),
     element("p", [element("strong", "Try: "), ...sentence(warning.what_to_try)]),
-    element("p.faint", [...times, element("code", `eddy explain ${warning.id}`)]),
-    spans,
-  ]);
+    guarded(warning),
+    element("p.faint", [`${points}first `, since(warning.first_seen), ", last ", since(warning.last_seen)]),
+    element("p.faint", ["why: ", element("code", `eddy explain ${warning.id}`)]),
+    folded("spans", `${spans} as evidence`, [element("p.id", warning.evidence.join(" "))]),
+  ];
+  return element(`article.${warning.severity}.${warning.state}`, content, { "data-key": warning.id });
 }
 
 async function one(runId) {
   const path = runId.split("/").map(encodeURIComponent).join("/");
   const run = await ask(`v1/runs/${path}`);
+  // Where alerts are about a run, they have its own id.
+  main.dataset.run = run.run_id;
   const warnings = run.warnings.sort((one, other) => isOpen(other) - isOpen(one));
   const saved = run.skipped_calls > 0 ? counted(run.skipped_calls, "call") : "";
   return [
@@ -148,7 +250,8 @@ async function one(runId) {
       ["Calls of tools", run.tool_calls.toLocaleString("en")],
       ["Calls of models", run.model_calls.toLocaleString("en")],
       ["Tokens", run.tokens.toLocaleString("en")],
-      ["Cost", money(run.cost_usd)],
+      ["Cost", cost(run)],
+      ["No price for", run.unpriced_models.join(", ")],
       ["Refused by the guard", saved],
       ["Lowest score", String(run.lowest_score)],
       ["First seen", since(run.first_seen)],
@@ -160,18 +263,13 @@ async function one(runId) {
 }
 
 function askForToken() {
-  const field = element("input", [], { type: "password", name: "token", autocomplete: "off", required: "", "aria-label": "Token" });
-  const form = element("form", [
+  const hidden = { type: "password", autocomplete: "off" };
+  const field = element("input", [], { name: "token", required: "", autofocus: "", "aria-label": "Token", ...hidden });
+  return element("form", [
     element("p", sessionStorage.getItem("token") ? "This token is not known here." : "This address asks for a token."),
     element("p", [field, " ", element("button", "Show")]),
     element("p.faint", "One that the daemon's configuration names (service.api.auth). It is kept until this tab is closed."),
   ]);
-  form.addEventListener("submit", (event) => {
-    event.preventDefault();
-    sessionStorage.setItem("token", field.value.trim());
-    show();
-  });
-  return form;
 }
 
 /** What stands in an address, whose end may have been cut off. */
@@ -183,40 +281,145 @@ function decoded(text) {
   }
 }
 
+const place = () => location.hash.slice(1);
+const clock = () => new Date().toLocaleTimeString("en-GB");
+
+/** Why alerts are not heard, where the address can be asked; empty while they are. */
+let unheard = "";
+/** When what is shown was asked for. */
+let known = "";
 let asked = 0;
+let answered = 0;
+let beganAt = 0;
+
+/** What the head of the page says of how fresh it is. */
+async function freshness() {
+  const ready = await ask("readyz");
+  const note = ready.notes?.[0];
+  if (note) return element("span.warning", note);
+  if (unheard) return element("span.warning", `alerts are not heard (${unheard}); asked every ${EVERY_MS / 1000} s`);
+  return element("span.healthy", "live");
+}
 
 async function show() {
   const mine = ++asked;
-  const place = location.hash.slice(1);
-  const runId = place.startsWith("run=") ? decoded(place.slice(4)) : null;
+  const here = place();
+  const at = clock();
+  beganAt = performance.now();
+  const runId = here.startsWith("run=") ? decoded(here.slice(4)) : null;
   let shown;
-  let said = "";
+  let said;
+  let isKnown = true;
   try {
-    shown = await (runId === null ? list(new URLSearchParams(place)) : one(runId));
-    const ready = await ask("readyz").catch((refused) => refused);
-    said = ready instanceof Refused ? ready.message : "";
+    shown = await (runId === null ? list(new URLSearchParams(here)) : one(runId));
+    said = await freshness();
   } catch (error) {
     if (error.status === 401) shown = [askForToken()];
     else if (error.status === 404) shown = [back(), element("p", sentence(error.message))];
-    else said = error.message;
+    else if (here !== main.dataset.place) [shown, isKnown] = [[back()], false];
+    const old = shown || !known ? "" : `; what is shown is of ${known}`;
+    said = error.status === 401 || error.status === 404 ? null : element("span.error", error.message + old);
   }
-  // Another place may have been asked for meanwhile.
-  if (mine !== asked) return;
+  // Another place may have been asked for meanwhile, or a later answer have come before.
+  if (here !== place() || mine < answered) return;
+  answered = mine;
   document.title = runId === null ? "Eddy" : `${runId} · Eddy`;
-  state.replaceChildren(said ? element("span.error", said) : "");
-  // What somebody has marked, to copy it, stays as it is.
-  if (!shown || (place === main.dataset.place && getSelection().type === "Range")) return;
-  const unfolded = [...main.querySelectorAll("details")].map((details) => details.open);
-  main.replaceChildren(...shown);
-  if (place === main.dataset.place) {
-    main.querySelectorAll("details").forEach((details, at) => (details.open = unfolded[at] ?? false));
-  } else {
+  fill(state, said ? [said] : []);
+  if (!shown) return;
+  known = isKnown ? at : "";
+  if (here !== main.dataset.place) {
+    main.replaceChildren();
+    main.dataset.place = here;
     scrollTo(0, 0);
   }
-  main.dataset.place = place;
+  fill(main, shown.filter(Boolean));
+  if (isLocked()) leave();
 }
 
+let due = 0;
+
+/** Shows what an alert tells of: at once, or as soon as that is not too often. */
+function showSoon() {
+  if (due) return;
+  due = setTimeout(() => {
+    due = 0;
+    show();
+  }, beganAt + ALERTED_MS - performance.now());
+}
+
+/** An event of the stream: an alert, or that some were left out. */
+function heard(event) {
+  const data = /^data: ?(.*)$/m.exec(event)?.[1];
+  if (!data) return;
+  const alert = JSON.parse(data);
+  if (alert.run_id) remember(alert);
+  const isOfAnother = alert.run_id && place().startsWith("run=") && alert.run_id !== main.dataset.run;
+  if (!isOfAnother) showSoon();
+}
+
+/** Hears alerts until the stream ends or is silent for too long. */
+async function listen(connection) {
+  let silence;
+  const wait = () => {
+    clearTimeout(silence);
+    silence = setTimeout(() => connection.abort(), SILENCE_MS);
+  };
+  wait();
+  try {
+    const response = await open("v1/alerts", connection.signal);
+    unheard = "";
+    alerted.clear();
+    // What is shown is asked for once the stream is there, so that nothing falls between.
+    show();
+    const texts = response.body.pipeThrough(new TextDecoderStream()).getReader();
+    for (let rest = "", read = await texts.read(); !read.done; read = await texts.read()) {
+      wait();
+      const events = (rest + read.value).split("\n\n");
+      rest = events.pop();
+      events.forEach(heard);
+    }
+    unheard = "the stream has ended";
+  } catch (error) {
+    unheard = error.message;
+  } finally {
+    clearTimeout(silence);
+  }
+}
+
+let followed = 0;
+let connection = new AbortController();
+
+/** Listens as long as somebody looks. */
+async function follow() {
+  leave();
+  const mine = followed;
+  while (mine === followed) {
+    connection = new AbortController();
+    await listen(connection);
+    if (mine !== followed) return;
+    await show();
+    await new Promise((over) => setTimeout(over, AGAIN_MS));
+  }
+}
+
+function leave() {
+  followed += 1;
+  connection.abort();
+}
+
+const isLocked = () => main.querySelector("form") !== null;
+
 addEventListener("hashchange", show);
-document.addEventListener("visibilitychange", () => document.hidden || show());
-setInterval(() => document.hidden || main.querySelector("form") || show(), EVERY_MS);
-show();
+document.addEventListener("visibilitychange", () => (document.hidden ? leave() : isLocked() || follow()));
+main.addEventListener("submit", (event) => {
+  event.preventDefault();
+  sessionStorage.setItem("token", event.target.token.value.trim());
+  follow();
+});
+setInterval(() => {
+  if (document.hidden || isLocked()) return;
+  // Also where nobody answers.
+  for (const node of main.querySelectorAll("time[datetime]")) node.textContent = ago(node.dateTime);
+  show();
+}, EVERY_MS);
+if (!document.hidden) follow();

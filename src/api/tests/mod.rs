@@ -32,6 +32,7 @@ use crate::store::{Options, Store, Turn};
 mod address;
 mod agreement;
 mod alerts;
+mod page;
 mod reflection;
 mod refusals;
 mod runs;

@@ -1,0 +1,60 @@
+//! The page for people, as far as that can be seen without a browser.
+
+use std::collections::BTreeSet;
+
+use serde_json::Value;
+
+use super::Fixture;
+
+/// What a page may read that is not in every answer.
+const AT_TIMES: [&str; 3] = ["verdict", "verdict_observed", "next_page_token"];
+
+/// The members of a value that a script reads under a name.
+fn read<'s>(script: &'s str, name: &str) -> BTreeSet<&'s str> {
+    let is_of_name = |text: char| text.is_alphanumeric() || text == '_';
+    let dotted = format!("{name}.");
+    let places = script.match_indices(&dotted);
+    let whole = places.filter(|(at, _)| !script[..*at].ends_with(is_of_name));
+    let members = whole.map(|(at, _)| {
+        let rest = &script[at + dotted.len()..];
+        rest.split(|text| !is_of_name(text))
+            .next()
+            .unwrap_or_default()
+    });
+    members.collect()
+}
+
+/// Given the page's script, it asks for what there is and hears alerts, and whatever it reads of an answer is in it.
+#[tokio::test]
+async fn the_page_reads_what_there_is() {
+    let eddy = Fixture::start().await;
+    eddy.report_loop("a/run", "scout", 0..4).await;
+    let (_, script) = eddy.get_text("/page.js").await;
+    let is_comment = |line: &&str| line.trim_start().starts_with('/');
+    let script: String = script
+        .split('\n')
+        .filter(|line| !is_comment(line))
+        .collect();
+    for asked in ["`v1/runs?$", "`v1/runs/$", "\"v1/alerts\"", "\"readyz\""] {
+        assert!(script.contains(asked), "{asked}");
+    }
+    let (_, page) = eddy.get("/v1/runs?limit=50&status=&page_token=").await;
+    let (_, run) = eddy.get("/v1/runs/a/run").await;
+    let warning = run["warnings"][0].clone();
+    let mut alerts = eddy.events("/v1/alerts?cursor=0", "").await;
+    let alert = alerts.next().await.expect("an alert").data;
+    let alert: Value = serde_json::from_str(&alert).expect("JSON");
+    for (name, given) in [
+        ("page", &page),
+        ("run", &run),
+        ("warning", &warning),
+        ("alert", &alert),
+    ] {
+        let read = read(&script, name);
+        assert!(!read.is_empty(), "{name}");
+        for member in read {
+            let is_there = given.get(member).is_some() || AT_TIMES.contains(&member);
+            assert!(is_there, "{name}.{member}: {given}");
+        }
+    }
+}
