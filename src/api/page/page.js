@@ -208,14 +208,15 @@ function guarded(warning) {
   return element("p", `The guard ${said} ${warning.verdict}.`);
 }
 
-/** A warning. */
-function card(warning) {
+/** A warning, and others that tell of the same calls. */
+function card(warning, others) {
   const where = [warning.tool && `tool ${warning.tool}`, warning.agent && `agent ${warning.agent}`];
   const spent = warning.tokens > 0 ? `${counted(warning.tokens, "token")}, ${money(warning.cost_usd)}` : "";
   const word = isOpen(warning) ? warning.severity : warning.state;
   const place = [...where, spent].filter(Boolean).join(" · ");
   const points = isOpen(warning) ? `−${warning.penalty} points, ` : "";
   const spans = counted(warning.evidence.length, "span");
+  const also = others.map((other) => named(other) + (isOpen(other) ? ` (−${other.penalty})` : "")).join(", ");
   const content = [
     element("h2", [element(`span.status.${word}`, word), ` ${named(warning)} `, element("span.faint", place)]),
     element("p", sentence(warning.what_happened)),
@@ -225,8 +226,19 @@ function card(warning) {
     element("p.faint", [`${points}first `, since(warning.first_seen), ", last ", since(warning.last_seen)]),
     element("p.faint", ["why: ", element("code", `eddy explain ${warning.id}`)]),
     folded("spans", `${spans} as evidence`, [element("p.id", warning.evidence.join(" "))]),
+    others.length > 0 ? folded("also", `also seen as ${also}`, others.map((other) => card(other, []))) : null,
   ];
   return element(`article.${warning.severity}.${warning.state}`, content, { "data-key": warning.id });
+}
+
+/** A card for each incident. Its gravest warning comes first, and resolved ones do not hide behind an open one. */
+function cards(warnings) {
+  const incidents = new Map();
+  for (const warning of warnings) {
+    const key = `${warning.state} ${warning.incident}`;
+    incidents.set(key, [...(incidents.get(key) ?? []), warning]);
+  }
+  return [...incidents.values()].map(([leading, ...others]) => card(leading, others));
 }
 
 async function one(runId) {
@@ -257,7 +269,7 @@ async function one(runId) {
       ["First seen", since(run.first_seen)],
       ["Last seen", since(run.last_seen)],
     ]),
-    ...(warnings.length > 0 ? warnings.map(card) : [element("p", "No warnings.")]),
+    ...(warnings.length > 0 ? cards(warnings) : [element("p", "No warnings.")]),
     ...run.notes.map((note) => element("p.faint", note)),
   ];
 }
