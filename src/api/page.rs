@@ -2,7 +2,8 @@
 //!
 //! Three files of our own, part of the program, which load nothing from elsewhere. They hold no telemetry, so they are given to
 //! everybody; what they show they ask for with the token that a person enters, and put in as text. Browsers are told to run and
-//! to reach nothing but this address, and not to show the page within another.
+//! to reach nothing but this address, and not to show the page within another. What it shows of a warning that somebody unfolds is
+//! `/v1/warnings/ID`, so it has samples of arguments where the address may give them.
 //!
 //! *What follows, and what is asked for.* The page listens to `/v1/alerts` (with `fetch`, because an `EventSource` cannot show a
 //! token) and looks again, at most twice a second, when an alert is about what it shows. Alerts are few, and are what somebody who

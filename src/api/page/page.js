@@ -201,6 +201,57 @@ const back = () => element("nav", element("a", "← all runs", { href: "#" }));
 /** What is shown when it is unfolded; whether it is, the element itself remembers. */
 const folded = (key, title, content) => element("details", [element("summary", title), ...content], { "data-key": key });
 
+function earlier(why) {
+  if (why.earlier === 0) return null;
+  const many = why.earlier.toLocaleString("en");
+  if (why.warning.evidence.length > 0) return element("p.faint", `${many} earlier, no longer kept one by one`);
+  return element("p.faint", `${many} without a span: only the guard, or log records, tell of them`);
+}
+
+function callRow(call) {
+  const result = call.result === null ? "" : `${call.failed ? "error" : "result"} ${call.result}`;
+  return element("tr", [
+    element("td.number", call.at ? element("time", call.at.slice(11, 19), { title: call.at }) : "–"),
+    element("td", call.arguments === null ? "" : `arguments ${call.arguments}`),
+    element("td", result || (call.failed ? "failed" : "")),
+    element("td", [call.what, call.agent ? element("span.faint", ` by ${call.agent}`) : null]),
+    element("td.id.faint", call.span),
+  ]);
+}
+
+/** What the letters stand for, where the daemon tells. */
+function samples(why) {
+  if (!why.events.some((call) => call.arguments !== null)) return [];
+  if (!why.samples) {
+    const setting = element("code", "service.api.show_arguments: true");
+    return [element("p.faint", ["Equal arguments have the same letter. Which ones these are is shown with ", setting, "."])];
+  }
+  // Z comes before AA.
+  const pairs = Object.entries(why.samples).sort(([one], [other]) => one.length - other.length);
+  return [element("h3", "Their arguments, redacted"), facts(pairs.map(([letter, text]) => [letter, element("code", text)]))];
+}
+
+/** Why a warning was raised: what `eddy explain` says. */
+function explanation(why) {
+  const settings = Object.entries(why.settings);
+  const line = ([path, value]) => element("li", element("code", `${path}: ${JSON.stringify(value)}`));
+  const way = (way) => element("li", [element("code", way.config), element("div.faint", way.effect)]);
+  const command = element("code", `eddy explain ${why.warning.id}`);
+  return [
+    element("h3", "Events that show it, in UTC"),
+    earlier(why),
+    element("div.wide", element("table", element("tbody", why.events.map(callRow)))),
+    ...samples(why),
+    element("h3", "Why they count as the same"),
+    element("p", sentence(why.sameness)),
+    element("h3", `Settings that decided (profile ${why.profile})`),
+    element("ul", settings.map(line)),
+    element("h3", "What would silence it"),
+    element("ul", why.silence.map(way)),
+    element("p.faint", ["The same in a terminal: ", command]),
+  ];
+}
+
 /** What the guard last answered because of a warning. */
 function guarded(warning) {
   if (!warning.verdict) return null;
@@ -208,8 +259,8 @@ function guarded(warning) {
   return element("p", `The guard ${said} ${warning.verdict}.`);
 }
 
-/** A warning, and others that tell of the same calls. */
-function card(warning, others) {
+/** A warning, with what explains it where that was asked for, and others that tell of the same calls. */
+function card(warning, others, reasons) {
   const where = [warning.tool && `tool ${warning.tool}`, warning.agent && `agent ${warning.agent}`];
   const spent = warning.tokens > 0 ? `${counted(warning.tokens, "token")}, ${money(warning.cost_usd)}` : "";
   const word = isOpen(warning) ? warning.severity : warning.state;
@@ -224,21 +275,32 @@ function card(warning, others) {
     element("p", [element("strong", "Try: "), ...sentence(warning.what_to_try)]),
     guarded(warning),
     element("p.faint", [`${points}first `, since(warning.first_seen), ", last ", since(warning.last_seen)]),
-    element("p.faint", ["why: ", element("code", `eddy explain ${warning.id}`)]),
+    folded(`why ${warning.id}`, "why it was raised, and what would silence it", reasons.get(warning.id) ?? []),
     folded("spans", `${spans} as evidence`, [element("p.id", warning.evidence.join(" "))]),
-    others.length > 0 ? folded("also", `also seen as ${also}`, others.map((other) => card(other, []))) : null,
+    others.length > 0 ? folded("also", `also seen as ${also}`, others.map((other) => card(other, [], reasons))) : null,
   ];
   return element(`article.${warning.severity}.${warning.state}`, content, { "data-key": warning.id });
 }
 
 /** A card for each incident. Its gravest warning comes first, and resolved ones do not hide behind an open one. */
-function cards(warnings) {
+function cards(warnings, reasons) {
   const incidents = new Map();
   for (const warning of warnings) {
     const key = `${warning.state} ${warning.incident}`;
     incidents.set(key, [...(incidents.get(key) ?? []), warning]);
   }
-  return [...incidents.values()].map(([leading, ...others]) => card(leading, others));
+  return [...incidents.values()].map(([leading, ...others]) => card(leading, others, reasons));
+}
+
+/** Explanations of the warnings that somebody has unfolded. */
+async function explanations(run) {
+  const unfolded = new Set([...main.querySelectorAll("details[open]")].map((details) => details.dataset.key));
+  const asked = run.warnings.filter((warning) => unfolded.has(`why ${warning.id}`));
+  const found = asked.map(async (warning) => {
+    const asking = ask(`v1/warnings/${warning.id}?${new URLSearchParams({ run_id: run.run_id })}`);
+    return [warning.id, await asking.then(explanation, (refused) => [element("p.error", refused.message)])];
+  });
+  return new Map(await Promise.all(found));
 }
 
 async function one(runId) {
@@ -246,6 +308,7 @@ async function one(runId) {
   const run = await ask(`v1/runs/${path}`);
   // Where alerts are about a run, they have its own id.
   main.dataset.run = run.run_id;
+  const reasons = await explanations(run);
   const warnings = run.warnings.sort((one, other) => isOpen(other) - isOpen(one));
   const saved = run.skipped_calls > 0 ? counted(run.skipped_calls, "call") : "";
   return [
@@ -269,7 +332,7 @@ async function one(runId) {
       ["First seen", since(run.first_seen)],
       ["Last seen", since(run.last_seen)],
     ]),
-    ...(warnings.length > 0 ? cards(warnings) : [element("p", "No warnings.")]),
+    ...(warnings.length > 0 ? cards(warnings, reasons) : [element("p", "No warnings.")]),
     ...run.notes.map((note) => element("p.faint", note)),
   ];
 }
@@ -428,6 +491,8 @@ main.addEventListener("submit", (event) => {
   sessionStorage.setItem("token", event.target.token.value.trim());
   follow();
 });
+// It does not bubble. What is unfolded is asked for; what is folded again may stay.
+main.addEventListener("toggle", (event) => event.target.dataset.key?.startsWith("why ") && event.target.open && show(), true);
 setInterval(() => {
   if (document.hidden || isLocked()) return;
   // Also where nobody answers.

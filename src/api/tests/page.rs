@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 
-use super::Fixture;
+use super::{Fixture, Options, Settings};
 
 /// What a page may read that is not in every answer.
 const AT_TIMES: [&str; 3] = ["verdict", "verdict_observed", "next_page_token"];
@@ -27,7 +27,11 @@ fn read<'s>(script: &'s str, name: &str) -> BTreeSet<&'s str> {
 /// Given the page's script, it asks for what there is and hears alerts, and whatever it reads of an answer is in it.
 #[tokio::test]
 async fn the_page_reads_what_there_is() {
-    let eddy = Fixture::start().await;
+    let settings = Settings {
+        show_arguments: true,
+        ..Settings::default()
+    };
+    let eddy = Fixture::start_with(&Options::default(), settings).await;
     eddy.report_loop("a/run", "scout", 0..4).await;
     let (_, script) = eddy.get_text("/page.js").await;
     let is_comment = |line: &&str| line.trim_start().starts_with('/');
@@ -35,12 +39,20 @@ async fn the_page_reads_what_there_is() {
         .split('\n')
         .filter(|line| !is_comment(line))
         .collect();
-    for asked in ["`v1/runs?$", "`v1/runs/$", "\"v1/alerts\"", "\"readyz\""] {
+    for asked in [
+        "`v1/runs?$",
+        "`v1/runs/$",
+        "`v1/warnings/$",
+        "\"v1/alerts\"",
+        "\"readyz\"",
+    ] {
         assert!(script.contains(asked), "{asked}");
     }
     let (_, page) = eddy.get("/v1/runs?limit=50&status=&page_token=").await;
     let (_, run) = eddy.get("/v1/runs/a/run").await;
     let warning = run["warnings"][0].clone();
+    let id = warning["id"].as_str().expect("an id");
+    let (_, why) = eddy.get(&format!("/v1/warnings/{id}?run_id=a%2Frun")).await;
     let mut alerts = eddy.events("/v1/alerts?cursor=0", "").await;
     let alert = alerts.next().await.expect("an alert").data;
     let alert: Value = serde_json::from_str(&alert).expect("JSON");
@@ -48,6 +60,9 @@ async fn the_page_reads_what_there_is() {
         ("page", &page),
         ("run", &run),
         ("warning", &warning),
+        ("why", &why),
+        ("call", &why["events"][0]),
+        ("way", &why["silence"][0]),
         ("alert", &alert),
     ] {
         let read = read(&script, name);
