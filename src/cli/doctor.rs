@@ -1,9 +1,11 @@
 //! `eddy doctor`: whether telemetry that an agent sends from here comes in, is judged, and is told of.
 //!
 //! It asks the API whether reports are taken, sends one span as an agent started from this shell would (OpenTelemetry's
-//! variables, else its default addresses), asks for the run that the span belongs to, and looks whether alerts wait for a
-//! receiver. Each check says what was found and, where that is wrong, what to do. The run stays in the list, under a name that
-//! says what it was.
+//! variables, certificates included, else its default addresses), asks for the run that the span belongs to, and looks whether
+//! alerts wait for a receiver. Each check says what was found and, where that is wrong, what to do.
+//!
+//! The run stays in the list, as healthy; its id, agent and service say that it is the doctor's. To keep it out, the daemon would
+//! have to treat it otherwise than an agent's run, of which the check would then say nothing.
 
 mod senders;
 

@@ -7,13 +7,14 @@ use reqwest::header::CONTENT_TYPE;
 use tonic::body::Body;
 use tonic::codegen::http::{Response, StatusCode};
 use tonic::metadata::{MetadataKey, MetadataMap, MetadataValue};
-use tonic::transport::{Certificate, Channel, ClientTlsConfig, Endpoint};
+use tonic::transport::{Certificate, Channel, ClientTlsConfig, Endpoint, Identity};
 use tonic::{Code, Status};
 use tonic_types::StatusExt;
 use tower::util::MapResponse;
 
 use super::http::causes;
 use super::settings::Secret;
+use super::tls::Tls;
 use super::{Answer, SEND_TIMEOUT};
 use crate::cli::render::text::clean;
 
@@ -29,13 +30,13 @@ pub(super) fn has_path(endpoint: &str) -> bool {
     Url::parse(endpoint).is_ok_and(|url| url.has_host() && goes_on(url))
 }
 
-/// A receiver at `http://HOST:PORT` or `https://HOST:PORT`; its certificate comes from one of these authorities, in PEM, or
-/// else from one that this machine trusts.
-pub(super) fn endpoint(text: &str, authorities: Option<&[u8]>) -> Result<Endpoint, String> {
-    let cannot =
-        |error: tonic::transport::Error| format!("`endpoint` {text} cannot be used: {error}");
-    let tls = text.starts_with("https://");
-    if !tls && !text.starts_with("http://") {
+/// A receiver at `http://HOST:PORT` or `https://HOST:PORT`.
+pub(super) fn endpoint(text: &str, tls: &Tls) -> Result<Endpoint, String> {
+    let cannot = |error: tonic::transport::Error| {
+        format!("`endpoint` {text} cannot be used: {}", causes(&error))
+    };
+    let is_tls = text.starts_with("https://");
+    if !is_tls && !text.starts_with("http://") {
         return Err(format!(
             "`endpoint` must begin with http:// or https://, as in http://{text}"
         ));
@@ -49,12 +50,14 @@ pub(super) fn endpoint(text: &str, authorities: Option<&[u8]>) -> Result<Endpoin
         .connect_timeout(SEND_TIMEOUT)
         .http2_keep_alive_interval(PROBE_AFTER)
         .keep_alive_timeout(PROBE_MAX);
-    if tls {
-        let config = ClientTlsConfig::new();
-        let config = match authorities {
-            Some(pem) => config.ca_certificate(Certificate::from_pem(pem)),
-            None => config.with_enabled_roots(),
+    if is_tls {
+        let mut config = match &tls.authorities {
+            Some(pem) => ClientTlsConfig::new().ca_certificate(Certificate::from_pem(pem)),
+            None => ClientTlsConfig::new().with_enabled_roots(),
         };
+        if let Some((certificate, key)) = &tls.identity {
+            config = config.identity(Identity::from_pem(certificate, key));
+        }
         endpoint.tls_config(config).map_err(cannot)
     } else {
         Ok(endpoint)

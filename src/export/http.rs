@@ -4,23 +4,19 @@
 use std::time::{Duration, SystemTime};
 
 use reqwest::header::RETRY_AFTER;
-use reqwest::{Certificate, Client, ClientBuilder, Response, StatusCode, Url, redirect};
+use reqwest::{Certificate, Client, ClientBuilder, Identity, Response, StatusCode, Url, redirect};
 
 use super::address::PublicOnly;
 use super::retry::retry_after;
+use super::tls::Tls;
 use super::{REPLY_BYTES_MAX, SEND_TIMEOUT};
 use crate::cli::render::text::clean;
 
 /// How much of a refusal's text is quoted, in characters.
 const QUOTE_CHARS_MAX: usize = 200;
 
-/// A client that follows no redirect and uses no proxy of the environment. The certificate of a receiver comes from one of
-/// these authorities, in PEM, or else from one that this machine trusts.
-pub(super) fn client(
-    allow_private: bool,
-    tls: bool,
-    authorities: Option<&[u8]>,
-) -> reqwest::Result<Client> {
+/// A client that follows no redirect and uses no proxy of the environment, and that speaks TLS where that is given.
+pub(super) fn client(allow_private: bool, tls: Option<&Tls>) -> reqwest::Result<Client> {
     // Fails if a provider is installed already, which is as good.
     let _ = rustls::crypto::ring::default_provider().install_default();
     let mut builder: ClientBuilder = Client::builder()
@@ -31,11 +27,16 @@ pub(super) fn client(
     if !allow_private {
         builder = builder.dns_resolver(PublicOnly);
     }
-    if !tls {
+    let Some(tls) = tls else {
         // Without this, plain HTTP would fail on machines that have no root certificates.
-        builder = builder.tls_certs_only([]);
-    } else if let Some(pem) = authorities {
+        return builder.tls_certs_only([]).build();
+    };
+    if let Some(pem) = &tls.authorities {
         builder = builder.tls_certs_only(Certificate::from_pem_bundle(pem)?);
+    }
+    if let Some((certificate, key)) = &tls.identity {
+        let identity = [&**key, b"\n", &**certificate].concat();
+        builder = builder.identity(Identity::from_pem(&identity)?);
     }
     builder.build()
 }

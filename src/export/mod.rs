@@ -31,6 +31,7 @@ mod settings;
 mod terminal;
 #[cfg(test)]
 mod tests;
+mod tls;
 pub mod traces;
 mod verdicts;
 mod webhook;

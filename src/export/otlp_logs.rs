@@ -20,6 +20,7 @@ use tonic::transport::Endpoint;
 use tonic::{Code, Extensions, Request};
 
 use super::settings::{OtlpLogsSettings, SettingsError};
+use super::tls::Tls;
 use super::{Answer, REPLY_BYTES_MAX, grpc};
 use crate::cli::render::text::clean;
 use crate::engine::guard::policy::VerdictKind;
@@ -45,7 +46,7 @@ impl OtlpLogs {
         let wrong = |problem: String| SettingsError::new(name, problem);
         Ok(Self {
             tenant: tenant.to_owned(),
-            endpoint: grpc::endpoint(&settings.endpoint, None).map_err(wrong)?,
+            endpoint: grpc::endpoint(&settings.endpoint, &Tls::default()).map_err(wrong)?,
             metadata: grpc::metadata(&settings.headers).map_err(wrong)?,
             client: None,
         })

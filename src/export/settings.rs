@@ -117,6 +117,9 @@ pub struct ForwardSettings {
     pub headers: Vec<(String, Secret)>,
     /// Authorities of its certificate, in PEM; without it, those that this machine trusts.
     pub ca_file: Option<PathBuf>,
+    /// A certificate to show to an upstream that asks for one, followed by those that lead to its authority, and its private key,
+    /// both in PEM.
+    pub identity: Option<(PathBuf, PathBuf)>,
     /// How requests are compressed.
     pub compression: Compression,
     /// Most bytes that wait or are being sent, before compression.
@@ -136,6 +139,7 @@ impl ForwardSettings {
             protocol: ForwardProtocol::Grpc,
             headers: Vec::new(),
             ca_file: None,
+            identity: None,
             compression: Compression::Gzip,
             queue_bytes: 64 << 20,
             retry: Retry {

@@ -16,6 +16,7 @@ use super::address::is_public;
 use super::alertmanager::{Message, idempotency_key};
 use super::http::{asked_wait, causes, client, quote, read_bounded, refusal, unsent};
 use super::settings::{Secret, SettingsError, WebhookSettings};
+use super::tls::Tls;
 use super::{Answer, is_due};
 use crate::store::alert::Alert;
 
@@ -43,7 +44,8 @@ impl Webhook {
     ) -> Result<Self, SettingsError> {
         let wrong = |problem: String| SettingsError::new(name, problem);
         let url = checked_url(settings).map_err(wrong)?;
-        let client = client(settings.allow_private, url.scheme() == "https", None)
+        let tls = (url.scheme() == "https").then(Tls::default);
+        let client = client(settings.allow_private, tls.as_ref())
             .map_err(|error| wrong(format!("cannot set up HTTP: {}", causes(&error))))?;
         Ok(Self {
             receiver: name.to_owned(),
@@ -598,7 +600,7 @@ mod tests {
         }
         let receiver = Receiver::serve("127.0.0.1:0", || reply(200, ("x-a", "b"), "")).await;
         let url = format!("http://localhost:{}/", receiver.address.port());
-        let client = client(false, false, None).expect("a client");
+        let client = client(false, None).expect("a client");
         let refused = client
             .post(url)
             .send()

@@ -6,7 +6,7 @@ use std::process::Command;
 
 use serde_json::Value;
 
-use super::access::configured;
+use super::access::{configured, fixture};
 use super::reload::looping;
 use super::support::{Daemon, Sender, eddy, free_port, output_of, runtime};
 
@@ -145,4 +145,57 @@ fn what_is_wrong_is_named() {
     command.arg(format!("--otlp-grpc={}", guarded.grpc));
     let behind = [("API", "ok"), ("OTLP/gRPC", "ok"), ("exporters", "warning")];
     check(&found(&mut command), &behind, "for webhook/ops");
+}
+
+/// Given a receiver that asks for certificates, one is shown where the environment names it, as an agent's exporter would.
+#[test]
+fn certificates_are_shown_to_a_receiver() {
+    let file = |name: &str| fixture(name).display().to_string();
+    let tls = format!(
+        "tls: {{cert_file: {}, key_file: {}, client_ca_file: {}}}",
+        file("server.crt"),
+        file("server.key"),
+        file("ca.crt")
+    );
+    let (_directory, daemon) = configured(&format!(
+        "receivers: {{otlp: {{protocols: {{grpc: {{{tls}}}, http: {{{tls}}}}}}}}}\n"
+    ));
+    for (name, protocol, port) in [
+        ("OTLP/gRPC", "grpc", daemon.grpc.port()),
+        ("OTLP/HTTP", "http/protobuf", daemon.http.port()),
+    ] {
+        let asked = |identity: &[(&str, &str)]| {
+            let mut command = doctor(daemon.api);
+            let endpoint = format!("https://localhost:{port}");
+            command.env("OTEL_EXPORTER_OTLP_ENDPOINT", endpoint);
+            command.env("OTEL_EXPORTER_OTLP_PROTOCOL", protocol);
+            command.env("OTEL_EXPORTER_OTLP_CERTIFICATE", file("ca.crt"));
+            for (variable, name) in identity {
+                command.env(format!("OTEL_EXPORTER_OTLP_{variable}"), file(name));
+            }
+            command
+        };
+        let stranger = [
+            ("CLIENT_CERTIFICATE", "stranger.crt"),
+            ("CLIENT_KEY", "stranger.key"),
+        ];
+        let another = [
+            ("CLIENT_CERTIFICATE", "client.crt"),
+            ("CLIENT_KEY", "stranger.key"),
+        ];
+        let own = [
+            ("TRACES_CLIENT_CERTIFICATE", "client.crt"),
+            ("CLIENT_KEY", "client.key"),
+        ];
+        let refused = [("API", "ok"), (name, "failed"), ("exporters", "ok")];
+        let advice = "OTEL_EXPORTER_OTLP_CLIENT_CERTIFICATE";
+        check(&found(&mut asked(&[])), &refused, advice);
+        check(&found(&mut asked(&stranger)), &refused, "did not take");
+        check(&found(&mut asked(&another)), &refused, "KeyMismatch");
+        let well = [("API", "ok"), (name, "ok"), ("exporters", "ok")];
+        check(&found(&mut asked(&own)), &well, "took a span");
+        let alone = output_of(&mut asked(&own[..1]));
+        let said = String::from_utf8_lossy(&alone.stderr);
+        assert!(!alone.status.success() && said.contains("_KEY"), "{said}");
+    }
 }

@@ -1,5 +1,6 @@
 //! The ways in which an agent that is started from this shell would send, and a span that is sent over each.
 
+use std::path::PathBuf;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use bytes::Bytes;
@@ -34,15 +35,19 @@ pub(super) struct Sender {
 /// The addresses that options name; without options, the one that the environment names; without that, the default ones.
 ///
 /// # Errors
-/// When the environment names a protocol that there is not.
+/// When the environment names a protocol that there is not, or a certificate to show without its key.
 pub(super) fn senders(
     grpc: Option<&str>,
     http: Option<&str>,
     variable: impl Fn(&str) -> Option<String>,
 ) -> Result<Vec<Sender>, Failure> {
     let environment = Environment(variable);
+    let identity = environment.identity()?;
     let sender = |protocol, endpoint: &str, said_by: &str| Sender {
-        settings: environment.settings(protocol, endpoint),
+        settings: ForwardSettings {
+            identity: identity.clone(),
+            ..environment.settings(protocol, endpoint)
+        },
         said_by: said_by.to_owned(),
         is_guessed: false,
     };
@@ -100,6 +105,19 @@ impl<V: Fn(&str) -> Option<String>> Environment<V> {
                 Ok((ForwardProtocol::Grpc, true))
             }
             None => Ok((ForwardProtocol::Http, true)),
+        }
+    }
+
+    /// The files of a certificate that a receiver may ask for, and of its key.
+    fn identity(&self) -> Result<Option<(PathBuf, PathBuf)>, Failure> {
+        let (certificate, key) = (self.signal("CLIENT_CERTIFICATE"), self.signal("CLIENT_KEY"));
+        match (certificate, key) {
+            (Some((_, certificate)), Some((_, key))) => Ok(Some((certificate.into(), key.into()))),
+            (None, None) => Ok(None),
+            (Some((name, _)), None) | (None, Some((name, _))) => Err(Failure::Other(format!(
+                "{name} is set alone: a receiver is shown a certificate (OTEL_EXPORTER_OTLP_CLIENT_CERTIFICATE) with its key \
+                 (OTEL_EXPORTER_OTLP_CLIENT_KEY)"
+            ))),
         }
     }
 
@@ -164,6 +182,17 @@ impl Sender {
         forward::send_once(&self.settings, Signal::Traces, &Bytes::from(request)).await
     }
 
+    /// What to do where nothing is taken.
+    fn advice(&self) -> String {
+        let mut advice =
+            "Is a daemon there, and is that its address for this protocol? It says its addresses when it starts.".to_owned();
+        if self.settings.endpoint.starts_with("https:") {
+            advice += " Its certificate must be of an authority in OTEL_EXPORTER_OTLP_CERTIFICATE, or of one that this machine trusts; \
+                 if it asks for one itself, OTEL_EXPORTER_OTLP_CLIENT_CERTIFICATE and OTEL_EXPORTER_OTLP_CLIENT_KEY name it.";
+        }
+        advice
+    }
+
     /// What came of it; `there` says whether the run has the call, where that could be asked.
     pub(super) fn check(
         &self,
@@ -178,7 +207,7 @@ impl Sender {
             (Err(why), _) => Check::failed(
                 name,
                 format!("{place} did not take a span: {}", clean(why)),
-                "Is a daemon there, and is that its address for this protocol? It says its addresses when it starts.",
+                self.advice(),
             ),
             (Ok(()), Some(false)) => Check::failed(
                 name,

@@ -66,7 +66,7 @@ pub(crate) async fn send_once(
     signal: Signal,
     request: &Bytes,
 ) -> Result<(), String> {
-    let upstream = Upstream::new(settings).map_err(|error| error.to_string())?;
+    let upstream = Upstream::new(settings).map_err(|error| error.problem)?;
     match upstream.send(signal, request).await {
         Answer::Taken => Ok(()),
         Answer::Partly { reason, .. }

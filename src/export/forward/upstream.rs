@@ -22,6 +22,7 @@ use crate::cli::render::text::{clean, counted};
 use crate::export::settings::{
     Compression, ForwardProtocol, ForwardSettings, Secret, SettingsError,
 };
+use crate::export::tls::Tls;
 use crate::export::{Answer, REPLY_BYTES_MAX, grpc, http};
 use crate::otlp::Signal;
 
@@ -66,7 +67,7 @@ impl OverGrpc {
             );
         }
         Ok(Self {
-            endpoint: grpc::endpoint(&settings.endpoint, authorities(settings)?.as_deref())?,
+            endpoint: grpc::endpoint(&settings.endpoint, &Tls::read(settings)?)?,
             metadata: grpc::metadata(&settings.headers)?,
             compression: settings.compression,
             line: OnceLock::new(),
@@ -154,8 +155,9 @@ pub(super) struct OverHttp {
 impl OverHttp {
     fn new(settings: &ForwardSettings) -> Result<Self, String> {
         let base = checked_base(&settings.endpoint)?;
-        let authorities = authorities(settings)?;
-        let client = http::client(true, base.starts_with("https:"), authorities.as_deref())
+        let tls = Tls::read(settings)?;
+        let tls = base.starts_with("https:").then_some(&tls);
+        let client = http::client(true, tls)
             .map_err(|error| format!("cannot set up HTTP: {}", http::causes(&error)))?;
         let mut headers = headers(&settings.headers)?;
         headers.insert(CONTENT_TYPE, HeaderValue::from_static(PROTOBUF));
@@ -193,22 +195,6 @@ impl OverHttp {
                 written.expect("a Vec takes everything").into()
             }
         }
-    }
-}
-
-/// The authorities of the upstream's certificate, where the settings name a file of them.
-fn authorities(settings: &ForwardSettings) -> Result<Option<Vec<u8>>, String> {
-    let Some(path) = &settings.ca_file else {
-        return Ok(None);
-    };
-    let cannot = |error: &dyn std::fmt::Display| {
-        format!("`tls.ca_file` {} cannot be used: {error}", path.display())
-    };
-    let pem = std::fs::read(path).map_err(|error| cannot(&error))?;
-    match reqwest::Certificate::from_pem_bundle(&pem) {
-        Ok(found) if found.is_empty() => Err(cannot(&"there is no certificate in it")),
-        Ok(_) => Ok(Some(pem)),
-        Err(error) => Err(cannot(&error)),
     }
 }
 
