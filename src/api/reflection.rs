@@ -2,8 +2,9 @@
 //!
 //! Only this version: `grpcurl`, for one, has asked for it before `v1alpha` since its release 1.8.8.
 //!
-//! The service itself is tonic's, and has a task for each stream, which ends with the questions. So these end at shutdown, and with
-//! the answers: when their client has gone, their deadline is over or their token counts no longer.
+//! The service itself is tonic's. A question about something that is not there ends its stream. It has a task for each stream,
+//! which ends with the questions. So these end at shutdown, and with the answers: when their client has gone, their deadline is
+//! over or their token counts no longer.
 
 use std::future::pending;
 

@@ -124,6 +124,23 @@ async fn services_are_listed_and_described() {
     assert!(manual.iter().any(|place| place.leading_comments.is_some()));
 }
 
+/// Given a name that there is not, the stream ends, and says why. That is wrong: by the protocol the answer is an `error_response`,
+/// and the stream goes on. It is tonic-reflection's way; a client that begins another stream, as `grpcurl` does, gets its answers.
+#[tokio::test]
+async fn what_is_not_there_ends_the_stream() {
+    let eddy = reflecting(Settings::default()).await;
+    let mut asking = Asking::begin(&eddy).await.unwrap();
+    let unknown = Asked::FileContainingSymbol("eddy.v1.Nothing".to_owned());
+    let question = ServerReflectionRequest {
+        message_request: Some(unknown),
+        ..ServerReflectionRequest::default()
+    };
+    asking.questions.send(question).await.unwrap();
+    let refusal = asking.next().await.expect_err("an end");
+    assert_eq!(refusal.code(), Code::NotFound, "{refusal}");
+    assert!(refusal.message().contains("eddy.v1.Nothing"), "{refusal}");
+}
+
 /// Given a stream that is quiet for longer than a question may take to arrive, it goes on.
 #[tokio::test]
 async fn a_reflection_may_be_quiet() {
