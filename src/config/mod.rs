@@ -1,10 +1,10 @@
 //! File, environment and flags become checked settings, before anything else happens.
 //!
-//! One road: the file is parsed into a tree that knows where everything stands (`tree.rs`), variables are put in
+//! One way: the file is parsed into a tree that knows where everything stands (`tree.rs`), variables are put in
 //! (`environment.rs`), flags are set into the same tree, the tree is read into the one shape that has every default
 //! (`shape.rs`, `read.rs`, `wrong.rs`), the profile is laid under the rules (`profile.rs`), and the shape becomes [`Settings`]
-//! (`check.rs`). Mistakes are collected all along the road and shown together, each with its place and what to write
-//! instead. `cli::reload` goes the same road again when the file changes.
+//! (`check.rs`). Mistakes are collected all along the way and shown together, each with its place and what to write
+//! instead. `cli::reload` goes the same way again when the file changes.
 
 use std::collections::BTreeSet;
 use std::net::SocketAddr;

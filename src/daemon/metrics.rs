@@ -60,8 +60,8 @@ impl Sources {
             listeners(&mut page, &self.listeners);
             receiver(&mut page, &self.intake);
             normalizer(&mut page, self.intake.normalizer());
-            let lines = [Some(&self.forwards), self.own_spans.as_ref()];
-            let statuses = lines.into_iter().flatten().flat_map(Forwards::status);
+            let queues = [Some(&self.forwards), self.own_spans.as_ref()];
+            let statuses = queues.into_iter().flatten().flat_map(Forwards::status);
             forwards(&mut page, &statuses.collect::<Vec<_>>());
         }
         runs(&mut page, &tenants);

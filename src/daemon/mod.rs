@@ -160,7 +160,7 @@ impl Daemon {
             intake: intake.clone(),
             tenants: tenants.clone(),
             forwards: forwards.clone(),
-            own_spans: traces.as_ref().map(|traces| traces.line().clone()),
+            own_spans: traces.as_ref().map(|traces| traces.queue().clone()),
             memory_limit,
             began,
         };

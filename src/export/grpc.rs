@@ -70,11 +70,11 @@ const BROKEN_OFF: [&str; 2] = [
     "protocol error: missing grpc-status trailer",
 ];
 
-/// The way to a receiver. It connects, and connects again, by itself.
-pub(super) type Line = MapResponse<Channel, fn(Response<Body>) -> Response<Body>>;
+/// A connection to a receiver, which is made, and made again, by itself.
+pub(super) type Connection = MapResponse<Channel, fn(Response<Body>) -> Response<Body>>;
 
 /// To be called within a runtime.
-pub(super) fn line(endpoint: &Endpoint) -> Line {
+pub(super) fn connection(endpoint: &Endpoint) -> Connection {
     MapResponse::new(endpoint.connect_lazy(), of_grpc)
 }
 
@@ -114,7 +114,7 @@ pub(super) fn metadata(headers: &[(String, Secret)]) -> Result<MetadataMap, Stri
 }
 
 /// Which failures OTLP says to repeat. A receiver that is overloaded says so with the time to wait; without that, the
-/// request is too much for it and will stay so. What fails on our side of the line has a source, and nobody answered; nor is known
+/// request is too much for it and will stay so. What fails on our side has a source, and nobody answered; nor is known
 /// what an answer was to be that broke off.
 pub(super) fn refused(status: &Status, endpoint: &Endpoint) -> Answer {
     let after = status

@@ -34,7 +34,7 @@ pub(super) struct OtlpLogs {
     endpoint: Endpoint,
     metadata: MetadataMap,
     /// Made by the first batch, because a channel needs a runtime and checking settings does not have one.
-    client: Option<LogsServiceClient<grpc::Line>>,
+    client: Option<LogsServiceClient<grpc::Connection>>,
 }
 
 impl OtlpLogs {
@@ -63,7 +63,7 @@ impl OtlpLogs {
             logs_request(&self.tenant, records),
         );
         let client = self.client.get_or_insert_with(|| {
-            LogsServiceClient::new(grpc::line(&self.endpoint))
+            LogsServiceClient::new(grpc::connection(&self.endpoint))
                 .send_compressed(CompressionEncoding::Gzip)
                 .max_decoding_message_size(REPLY_BYTES_MAX)
         });

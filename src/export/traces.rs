@@ -1,4 +1,4 @@
-//! The daemon's own spans to an OTLP backend: every second, over a line like those on which telemetry is passed on.
+//! The daemon's own spans to an OTLP backend: every second, by a queue like those from which telemetry is passed on.
 //!
 //! What cannot be sent is dropped and counted like there. The configuration refuses Eddy's own addresses, and spans that came
 //! back all the same, over somebody in between, tell of no agent: no turn is taken for them, so nothing goes round.
@@ -26,7 +26,7 @@ const SEND_EVERY: Duration = Duration::from_secs(1);
 
 /// The daemon's own spans on their way.
 pub struct Traces {
-    line: Forwards,
+    queue: Forwards,
     task: JoinHandle<()>,
 }
 
@@ -36,37 +36,37 @@ impl Traces {
     /// # Errors
     /// When the settings cannot work.
     pub fn start(settings: TraceSettings) -> Result<Self, SettingsError> {
-        let line = forward::start(vec![settings.receiver])?;
+        let queue = forward::start(vec![settings.receiver])?;
         spans::measure(settings.one_in);
-        let sent = line.clone();
+        let sent = queue.clone();
         let task = tokio::spawn(async move {
             loop {
                 sleep(SEND_EVERY).await;
                 send(&sent);
             }
         });
-        Ok(Self { line, task })
+        Ok(Self { queue, task })
     }
 
-    /// How the line stands.
+    /// How the queue stands.
     #[must_use]
-    pub fn line(&self) -> &Forwards {
-        &self.line
+    pub fn queue(&self) -> &Forwards {
+        &self.queue
     }
 
     /// Sends what has ended, and stops measuring. What is not sent at the deadline is lost.
     pub async fn drain(&self, deadline: Instant) {
         self.task.abort();
         spans::measure(0);
-        send(&self.line);
-        self.line.drain(deadline).await;
+        send(&self.queue);
+        self.queue.drain(deadline).await;
     }
 }
 
-fn send(line: &Forwards) {
+fn send(queue: &Forwards) {
     let ended = spans::take();
     if !ended.is_empty() {
-        line.pass(Signal::Traces, &request(&ended).encode_to_vec());
+        queue.pass(Signal::Traces, &request(&ended).encode_to_vec());
     }
 }
 

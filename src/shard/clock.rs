@@ -1,4 +1,4 @@
-//! The only clock on a report's road, and what it does to the times that reports claim.
+//! The only clock on a report's way, and what it does to the times that reports claim.
 //!
 //! A report's arrival is read here once and travels on as data. The times inside it come from other machines and order
 //! the run's events, so they are left as they are wherever they can be true: a recording from last year may be replayed.

@@ -4,11 +4,11 @@
 //! finished; a command is run again as it was.
 //!
 //! Random moments do not reach a window of one call. `fate.c`, a small library that is loaded into the process, counts the calls.
-//! `EDDY_CALLS` sets how many of them are the last one on each road, evenly spread, at most: 3 by default, 1000 are all; each other
-//! fate meets a third as many. `EDDY_ROAD` names one road.
+//! `EDDY_CALLS` sets how many of them are the last one in each scenario, evenly spread, at most: 3 by default, 1000 are all; each
+//! other fate meets a third as many. `EDDY_SCENARIO` names one scenario.
 
 mod daemon;
-mod roads;
+mod scenarios;
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -17,10 +17,10 @@ use std::time::Instant;
 
 use tempfile::TempDir;
 
-use roads::{go, opening, roads};
+use scenarios::{go, opening, scenarios};
 
-/// Names its road and its directory to a process of the tests that is to end.
-const ROAD: &str = "EDDY_TEST_ROAD";
+/// Names its scenario and its directory to a process of the tests that is to end.
+const SCENARIO: &str = "EDDY_TEST_SCENARIO";
 const DIRECTORY: &str = "EDDY_TEST_DIRECTORY";
 
 /// What becomes of a call.
@@ -30,7 +30,7 @@ const FATES: [&str; 5] = ["before", "within", "fails", "full", UNREAD];
 const UNREAD: &str = "unread";
 
 /// What a process does, and what has to be so whenever it ended.
-struct Road {
+struct Scenario {
     name: String,
     /// What it finds.
     prepared: TempDir,
@@ -126,11 +126,11 @@ impl Process {
     }
 }
 
-/// How many calls a process makes on this road, how many of them are writes, and how often it reads.
-fn calls(library: &Path, road: &Road) -> [u64; 3] {
+/// How many calls a process makes in this scenario, how many of them are writes, and how often it reads.
+fn calls(library: &Path, scenario: &Scenario) -> [u64; 3] {
     let dir = directory();
-    copy(road.prepared.path(), dir.path());
-    let (said, _) = road
+    copy(scenario.prepared.path(), dir.path());
+    let (said, _) = scenario
         .process
         .meet(library, dir.path(), "before", u64::MAX >> 1);
     let counted = said
@@ -144,27 +144,30 @@ fn calls(library: &Path, road: &Road) -> [u64; 3] {
     numbers.try_into().expect("three numbers")
 }
 
-/// Given any of these roads, whichever call meets whichever fate, and whether or not the next start meets one too, what has to
+/// Given any of these scenarios, whichever call meets whichever fate, and whether or not the next start meets one too, what has to
 /// be so is so.
 #[test]
 fn any_call_may_be_the_last() {
-    if let Some(road) = std::env::var_os(ROAD) {
+    if let Some(scenario) = std::env::var_os(SCENARIO) {
         let dir = std::env::var_os(DIRECTORY).expect("it is named");
-        return go(&road.to_string_lossy(), Path::new(&dir));
+        return go(&scenario.to_string_lossy(), Path::new(&dir));
     }
     let most = std::env::var("EDDY_CALLS")
         .ok()
         .and_then(|number| number.parse().ok());
     let most: u64 = most.unwrap_or(3);
-    let only = std::env::var("EDDY_ROAD").unwrap_or_default();
+    let only = std::env::var("EDDY_SCENARIO").unwrap_or_default();
     let dir = directory();
     let library = library(dir.path());
     let (mut met_calls, mut again) = (0, 0);
-    for road in roads().iter().filter(|road| road.name.contains(&only)) {
-        let [calls, writes, readings] = calls(&library, road);
+    for scenario in scenarios()
+        .iter()
+        .filter(|scenario| scenario.name.contains(&only))
+    {
+        let [calls, writes, readings] = calls(&library, scenario);
         let began = Instant::now();
         for fate in FATES {
-            if fate == UNREAD && !road.may_misread {
+            if fate == UNREAD && !scenario.may_misread {
                 continue;
             }
             let of = match fate {
@@ -180,27 +183,27 @@ fn any_call_may_be_the_last() {
             for sample in 0..samples {
                 let number = 1 + (2 * sample + 1) * of / (2 * samples);
                 let dir = directory();
-                copy(road.prepared.path(), dir.path());
-                let (said, met) = road.process.meet(&library, dir.path(), fate, number);
+                copy(scenario.prepared.path(), dir.path());
+                let (said, met) = scenario.process.meet(&library, dir.path(), fate, number);
                 println!(
                     "{}, {fate} {}",
-                    road.name,
+                    scenario.name,
                     met.as_deref().unwrap_or("nothing")
                 );
                 met_calls += u64::from(met.is_some());
-                if sample % 2 == 1 && road.is_start {
+                if sample % 2 == 1 && scenario.is_start {
                     let next = Process::alone(opening);
                     let (_, met) = next.meet(&library, dir.path(), fate, 1 + 7 * number % of);
                     println!("and then {}", met.as_deref().unwrap_or("nothing"));
                     again += u64::from(met.is_some());
                 }
-                (road.check)(dir.path(), &said);
+                (scenario.check)(dir.path(), &said);
                 if dir.path().join("FORMAT").exists() {
                     assert_eq!(left_over(dir.path()), Vec::<PathBuf>::new());
                     let aside = set_aside(dir.path()).len();
                     let misread = if fate == UNREAD { 2 } else { 0 };
                     assert!(
-                        aside <= usize::from(road.is_damaged) + misread,
+                        aside <= usize::from(scenario.is_damaged) + misread,
                         "{aside} set aside"
                     );
                 }
@@ -208,7 +211,7 @@ fn any_call_may_be_the_last() {
         }
         println!(
             "{}: {calls} calls, {writes} writes, {readings} readings, {:?}",
-            road.name,
+            scenario.name,
             began.elapsed()
         );
     }

@@ -282,7 +282,7 @@ fn settings_that_mean_nothing_are_named() {
 
 /// Given listeners that nobody locks, that take each other's place or whose keys do not fit, each is named.
 #[test]
-fn doors_that_cannot_be_are_named() {
+fn listeners_that_cannot_be_are_named() {
     check(
         "service:\n  api: {endpoint: '0.0.0.0:4319'}",
         &[

@@ -1,7 +1,7 @@
-//! Passing telemetry on as it came, so that Eddy can stand in the line between agents and their backend.
+//! Passing telemetry on as it came, so that Eddy can stand between agents and their backend.
 //!
 //! The receiver hands over each request that it has acknowledged, as the bytes of its protobuf message
-//! ([`Forwards::pass`]). Every upstream has a line of its own (`line`): a queue bounded in bytes, and a few senders that
+//! ([`Forwards::pass`]). Every upstream has a queue of its own (`queue`), bounded in bytes, and a few senders that
 //! try again as OTLP says (`upstream` knows the two transports). Requests go on whole and unread, also where single items
 //! of them were rejected here: what to make of those is the upstream's affair.
 //!
@@ -10,7 +10,7 @@
 //! waits is lost when the process ends without [`Forwards::drain`], and what cannot be drained in time is lost, too. A
 //! sender that repeats a request whose answer it missed is passed on twice; OTLP allows that, and backends must cope.
 
-mod line;
+mod queue;
 #[cfg(test)]
 mod tests;
 mod upstream;
@@ -28,21 +28,21 @@ use super::Answer;
 use super::settings::{ForwardSettings, SettingsError};
 use crate::otlp::Signal;
 
-use line::{Line, LineSender};
+use queue::{Queue, QueueSender};
 use upstream::Upstream;
 
-/// Starts a line for each of the settings; none costs nothing.
+/// Starts a queue for each of the settings; none costs nothing.
 ///
 /// # Errors
 /// When settings cannot work ([`ForwardSettings::check`]), or the system gives no thread.
 pub fn start(settings: Vec<ForwardSettings>) -> Result<Forwards, SettingsError> {
     let leaving = CancellationToken::new();
     let mut senders = Vec::new();
-    let mut lines = Vec::new();
+    let mut queues = Vec::new();
     for settings in settings {
-        let (sender, line) = line::open(settings, leaving.clone())?;
+        let (sender, queue) = queue::open(settings, leaving.clone())?;
         senders.push(sender);
-        lines.push(line);
+        queues.push(queue);
     }
     let forwards = Forwards {
         senders: senders.into(),
@@ -50,12 +50,12 @@ pub fn start(settings: Vec<ForwardSettings>) -> Result<Forwards, SettingsError> 
         leaving,
         stop: CancellationToken::new(),
     };
-    forwards.send_on_a_thread(lines)?;
+    forwards.send_on_a_thread(queues)?;
     forwards.tasks.close();
     Ok(forwards)
 }
 
-/// Finds what would keep a line from starting.
+/// Finds what would keep a queue from starting.
 pub(super) fn check(settings: &ForwardSettings) -> Result<(), SettingsError> {
     Upstream::new(settings).map(drop)
 }
@@ -75,18 +75,18 @@ pub(crate) async fn send_once(
     }
 }
 
-/// The running lines. Clones share them.
+/// The running queues. Clones share them.
 #[derive(Clone)]
 pub struct Forwards {
-    senders: Arc<[LineSender]>,
+    senders: Arc<[QueueSender]>,
     tasks: TaskTracker,
-    /// Cancelled when nothing more will come: a line ends when each of its requests has had one more attempt.
+    /// Cancelled when nothing more will come: a queue ends when each of its requests has had one more attempt.
     leaving: CancellationToken,
-    /// Cancelled when lines must end wherever they are.
+    /// Cancelled when queues must end wherever they are.
     stop: CancellationToken,
 }
 
-/// How far a line has come since the start of the process. Counts are of requests unless they say otherwise.
+/// How far a queue has come since the start of the process. Counts are of requests unless they say otherwise.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ForwardProgress {
     /// Waiting, or being sent.
@@ -107,7 +107,7 @@ pub struct ForwardProgress {
     pub last_error: Option<String>,
 }
 
-/// A line as it is shown.
+/// A queue as it is shown.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ForwardStatus {
     /// Its name.
@@ -123,7 +123,7 @@ impl Forwards {
         self.senders.is_empty()
     }
 
-    /// Puts a request into every line. Never waits.
+    /// Puts a request into every queue. Never waits.
     pub fn pass(&self, signal: Signal, request: &[u8]) {
         if request.is_empty() {
             return;
@@ -135,13 +135,13 @@ impl Forwards {
         }
     }
 
-    /// How the lines stand, in the order of their settings.
+    /// How the queues stand, in the order of their settings.
     #[must_use]
     pub fn status(&self) -> Vec<ForwardStatus> {
-        self.senders.iter().map(LineSender::status).collect()
+        self.senders.iter().map(QueueSender::status).collect()
     }
 
-    /// Gives every request that waits one more attempt and ends the lines; at the deadline the rest is lost. To be called
+    /// Gives every request that waits one more attempt and ends the queues; at the deadline the rest is lost. To be called
     /// when no more requests come.
     pub async fn drain(&self, deadline: Instant) {
         self.leaving.cancel();
@@ -160,8 +160,8 @@ impl Forwards {
         }
     }
 
-    fn send_on_a_thread(&self, lines: Vec<Line>) -> Result<(), SettingsError> {
-        let Some(first) = lines.first() else {
+    fn send_on_a_thread(&self, queues: Vec<Queue>) -> Result<(), SettingsError> {
+        let Some(first) = queues.first() else {
             return Ok(());
         };
         let name = first.name().to_owned();
@@ -175,7 +175,7 @@ impl Forwards {
             .map_err(failed)?;
         let stop = self.stop.clone();
         let work = self.tasks.track_future(async move {
-            let sending = join_all(lines.into_iter().map(Line::run));
+            let sending = join_all(queues.into_iter().map(Queue::run));
             stop.run_until_cancelled_owned(sending).await;
         });
         let thread = thread::Builder::new().name("forward".to_owned());

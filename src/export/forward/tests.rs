@@ -1,4 +1,4 @@
-//! Lines at work, against upstreams that are real servers: what arrives, and what becomes of the rest.
+//! Queues at work, against upstreams that are real servers: what arrives, and what becomes of the rest.
 
 use std::collections::VecDeque;
 use std::io::Read;
@@ -189,7 +189,7 @@ fn quick(max_elapsed: Option<Duration>) -> Retry {
 
 const PROTOCOLS: [ForwardProtocol; 2] = [ForwardProtocol::Grpc, ForwardProtocol::Http];
 
-fn line(settings: ForwardSettings) -> Forwards {
+fn queue(settings: ForwardSettings) -> Forwards {
     start(vec![settings]).expect("settings that work")
 }
 
@@ -214,7 +214,7 @@ async fn bytes_arrive_as_they_were() {
         for compression in [Compression::Gzip, Compression::None] {
             let upstream = Upstream::serve([]).await;
             let headers = vec![("X-Api-Key".to_owned(), Secret::from("hunter2".to_owned()))];
-            let forwards = line(ForwardSettings {
+            let forwards = queue(ForwardSettings {
                 headers,
                 compression,
                 ..upstream.settings(protocol)
@@ -251,7 +251,7 @@ async fn passed(
     says: impl IntoIterator<Item = Say>,
 ) -> (ForwardProgress, usize) {
     let upstream = Upstream::serve(says).await;
-    let forwards = line(upstream.settings(protocol));
+    let forwards = queue(upstream.settings(protocol));
     forwards.pass(Signal::Traces, REQUEST);
     let progress = settled(&forwards).await;
     forwards.drain(soon()).await;
@@ -352,7 +352,7 @@ async fn the_dead_are_given_up() {
         let nobody = TcpListener::bind("127.0.0.1:0").await.expect("bound");
         let address = nobody.local_addr().expect("bound");
         drop(nobody);
-        let forwards = line(ForwardSettings {
+        let forwards = queue(ForwardSettings {
             protocol,
             retry: quick(Some(Duration::from_millis(100))),
             ..ForwardSettings::new("backend", format!("http://{address}"))
@@ -372,7 +372,7 @@ async fn the_dead_are_given_up() {
 async fn a_full_queue_drops_what_comes() {
     for protocol in PROTOCOLS {
         let upstream = Upstream::serve(std::iter::repeat_n(Say::Hang, 100)).await;
-        let forwards = line(ForwardSettings {
+        let forwards = queue(ForwardSettings {
             queue_bytes: 8 * (REQUEST.len() + 256),
             ..upstream.settings(protocol)
         });
@@ -410,7 +410,7 @@ async fn leaving_gives_one_more_attempt() {
     }
     forwards.drain(soon()).await;
     let [taken, lost] = &forwards.status()[..] else {
-        panic!("two lines")
+        panic!("two queues")
     };
     assert_eq!((taken.progress.sent, taken.progress.queued), (50, 0));
     assert_eq!((lost.progress.given_up, lost.progress.queued), (50, 0));
@@ -418,7 +418,7 @@ async fn leaving_gives_one_more_attempt() {
 
 /// Given one upstream that hangs, another gets everything.
 #[tokio::test]
-async fn lines_do_not_wait_for_each_other() {
+async fn queues_do_not_wait_for_each_other() {
     let stuck = Upstream::serve(std::iter::repeat_n(Say::Hang, 99)).await;
     let well = Upstream::serve([]).await;
     let settings = [&stuck, &well].map(|upstream| upstream.settings(ForwardProtocol::Http));

@@ -55,7 +55,7 @@ pub(super) struct OverGrpc {
     metadata: MetadataMap,
     compression: Compression,
     /// Made by the first request, because a channel needs a runtime.
-    line: OnceLock<grpc::Line>,
+    connection: OnceLock<grpc::Connection>,
 }
 
 impl OverGrpc {
@@ -70,7 +70,7 @@ impl OverGrpc {
             endpoint: grpc::endpoint(&settings.endpoint, &Tls::read(settings)?)?,
             metadata: grpc::metadata(&settings.headers)?,
             compression: settings.compression,
-            line: OnceLock::new(),
+            connection: OnceLock::new(),
         })
     }
 
@@ -83,8 +83,10 @@ impl OverGrpc {
     }
 
     async fn call(&self, signal: Signal, request: Request<Bytes>) -> Result<Bytes, Status> {
-        let line = self.line.get_or_init(|| grpc::line(&self.endpoint));
-        let mut client = Grpc::new(line.clone()).max_decoding_message_size(REPLY_BYTES_MAX);
+        let connection = self
+            .connection
+            .get_or_init(|| grpc::connection(&self.endpoint));
+        let mut client = Grpc::new(connection.clone()).max_decoding_message_size(REPLY_BYTES_MAX);
         if self.compression == Compression::Gzip {
             client = client.send_compressed(CompressionEncoding::Gzip);
         }

@@ -1,4 +1,4 @@
-//! The roads of a whole daemon: a start with a tenant beside the default one, calls of both, other settings, a file of alerts,
+//! The scenarios of a whole daemon: a start with a tenant beside the default one, calls of both, other settings, a file of alerts,
 //! leaving. This process sends, and remembers what was acknowledged.
 
 use std::collections::BTreeSet;
@@ -14,8 +14,8 @@ use eddy::store::{Options, Store};
 use serde_json::Value;
 use tempfile::TempDir;
 
-use super::roads::{PATIENCE, TENANTS, eddy};
-use super::{Process, Road, directory, left_over, set_aside};
+use super::scenarios::{PATIENCE, TENANTS, eddy};
+use super::{Process, Scenario, directory, left_over, set_aside};
 
 /// The token of each tenant.
 const TOKENS: [&str; TENANTS.len()] = ["own", "theirs"];
@@ -28,7 +28,7 @@ const RUN: &str = "00000000000000000000000000000001";
 const CALLS: u64 = 6;
 
 /// The first life in an empty directory, and one behind a life that was cut short.
-pub(super) fn lives() -> [Road; 2] {
+pub(super) fn lives() -> [Scenario; 2] {
     let (first, next) = (directory(), directory());
     for prepared in [&first, &next] {
         configure(prepared.path(), "{}");
@@ -44,8 +44,8 @@ pub(super) fn lives() -> [Road; 2] {
 }
 
 /// A life behind one in which tenants were told of so many calls.
-fn life(name: &str, prepared: TempDir, before: u64) -> Road {
-    Road {
+fn life(name: &str, prepared: TempDir, before: u64) -> Scenario {
+    Scenario {
         name: name.to_owned(),
         prepared,
         process: Process {

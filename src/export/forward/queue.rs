@@ -1,4 +1,4 @@
-//! One upstream's line: a queue with a bound in bytes, and senders that take from it.
+//! The queue of one upstream, bounded in bytes, and the senders that take from it.
 //!
 //! A request pays for its bytes when it is put in and gets them back when it is settled, so that the bound holds for what
 //! waits and what is being sent together. What finds no room is dropped: the oldest are the nearest to their goal.
@@ -19,7 +19,7 @@ use crate::export::shortened;
 use crate::export::{Answer, is_due};
 use crate::otlp::Signal;
 
-/// Requests of one line under way at a time. Enough to hide the time that an answer takes, few enough not to run over an
+/// Requests of one queue under way at a time. Enough to hide the time that an answer takes, few enough not to run over an
 /// upstream that comes back.
 const SENDERS: usize = 4;
 
@@ -27,15 +27,15 @@ const SENDERS: usize = 4;
 const REQUEST_OVERHEAD: usize = 256;
 
 /// Where requests are put in. The receiver's tasks hold it.
-pub(super) struct LineSender {
-    queue: mpsc::UnboundedSender<Waiting>,
+pub(super) struct QueueSender {
+    requests: mpsc::UnboundedSender<Waiting>,
     room: Arc<Semaphore>,
     record: Arc<Record>,
 }
 
 /// Where they are taken out and sent. The forwarding thread holds it.
-pub(super) struct Line {
-    queue: mpsc::UnboundedReceiver<Waiting>,
+pub(super) struct Queue {
+    requests: mpsc::UnboundedReceiver<Waiting>,
     senders: Senders,
 }
 
@@ -47,16 +47,16 @@ struct Waiting {
     _room: OwnedSemaphorePermit,
 }
 
-/// A line that is not running yet, and its sender.
+/// A queue from which nothing is taken yet, and where requests are put in.
 pub(super) fn open(
     settings: ForwardSettings,
     leaving: CancellationToken,
-) -> Result<(LineSender, Line), SettingsError> {
+) -> Result<(QueueSender, Queue), SettingsError> {
     let upstream = Upstream::new(&settings)?;
     let (sender, receiver) = mpsc::unbounded_channel();
     let record = Arc::new(Record::new(settings.name));
-    let sender = LineSender {
-        queue: sender,
+    let sender = QueueSender {
+        requests: sender,
         room: Arc::new(Semaphore::new(settings.queue_bytes)),
         record: Arc::clone(&record),
     };
@@ -66,11 +66,11 @@ pub(super) fn open(
         record,
         leaving,
     };
-    let queue = receiver;
-    Ok((sender, Line { queue, senders }))
+    let requests = receiver;
+    Ok((sender, Queue { requests, senders }))
 }
 
-impl LineSender {
+impl QueueSender {
     /// Puts a request in, or drops it.
     pub(super) fn put(&self, signal: Signal, request: Bytes) {
         let cost = u32::try_from(request.len() + REQUEST_OVERHEAD).ok();
@@ -84,8 +84,8 @@ impl LineSender {
             request,
             _room: room,
         };
-        if self.queue.send(waiting).is_err() {
-            // The line has ended: the process is leaving.
+        if self.requests.send(waiting).is_err() {
+            // The queue has ended: the process is leaving.
             self.record.update(|progress| progress.queued -= 1);
             self.record.dropped();
         }
@@ -99,32 +99,32 @@ impl LineSender {
     }
 }
 
-impl Line {
+impl Queue {
     pub(super) fn name(&self) -> &str {
         &self.senders.record.name
     }
 
     /// Sends until it is told to leave and nothing waits.
     pub(super) async fn run(self) {
-        let Self { queue, senders } = self;
+        let Self { requests, senders } = self;
         let leaving = senders.leaving.clone();
-        let requests = stream::unfold((queue, leaving), |(mut queue, leaving)| async {
+        let waiting = stream::unfold((requests, leaving), |(mut requests, leaving)| async {
             let next = tokio::select! {
-                next = queue.recv() => next,
+                next = requests.recv() => next,
                 () = leaving.cancelled() => {
-                    queue.close();
-                    queue.recv().await
+                    requests.close();
+                    requests.recv().await
                 }
             };
-            next.map(|next| (next, (queue, leaving)))
+            next.map(|next| (next, (requests, leaving)))
         });
-        requests
+        waiting
             .for_each_concurrent(SENDERS, |waiting| senders.settle(waiting))
             .await;
     }
 }
 
-/// What the senders of a line share.
+/// What the senders of a queue share.
 struct Senders {
     upstream: Upstream,
     retry: Retry,

@@ -1,4 +1,4 @@
-//! The roads: what processes do to files, and what has to be so behind them.
+//! The scenarios: what processes do to files, and what has to be so behind them.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -14,29 +14,29 @@ use tempfile::TempDir;
 use tokio::runtime::Runtime;
 
 use super::daemon::lives;
-use super::{DIRECTORY, Process, ROAD, Road, copy, directory};
+use super::{DIRECTORY, Process, SCENARIO, Scenario, copy, directory};
 
 pub(super) const PATIENCE: Duration = Duration::from_secs(30);
 
 /// A store with two alerts and no snapshot.
 const STORE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/store_formats/7");
 
-/// All roads.
-pub(super) fn roads() -> Vec<Road> {
+/// All scenarios.
+pub(super) fn scenarios() -> Vec<Scenario> {
     let filled = directory();
     copy(Path::new(STORE), filled.path());
     (0..2).for_each(|_| work(filled.path(), 2, drop));
-    let mut roads = starts(filled.path());
-    roads.push(at_work(filled.path()));
+    let mut scenarios = starts(filled.path());
+    scenarios.push(at_work(filled.path()));
     let (data, copied) = (
-        two_houses(filled.path(), "data"),
-        two_houses(filled.path(), "copy"),
+        two_directories(filled.path(), "data"),
+        two_directories(filled.path(), "copy"),
     );
-    roads.push(copying("a backup", saving, data, ("data", "copy")));
-    roads.push(copying("restoring", restoring, copied, ("copy", "data")));
-    roads.push(entering());
-    roads.extend(lives());
-    roads
+    scenarios.push(copying("a backup", saving, data, ("data", "copy")));
+    scenarios.push(copying("restoring", restoring, copied, ("copy", "data")));
+    scenarios.push(entering());
+    scenarios.extend(lives());
+    scenarios
 }
 
 fn copied(from: &Path) -> TempDir {
@@ -45,7 +45,7 @@ fn copied(from: &Path) -> TempDir {
     to
 }
 
-fn starts(filled: &Path) -> Vec<Road> {
+fn starts(filled: &Path) -> Vec<Scenario> {
     let nothing = |dir: &Path| open(dir, None).last_cursor().to_string();
     let of_the_journal = |dir: &Path| {
         let store = open(dir, None);
@@ -73,9 +73,9 @@ fn starts(filled: &Path) -> Vec<Road> {
 }
 
 /// A start, behind which the store shows what it shows where nothing ends.
-fn start(name: &str, prepared: TempDir, show: fn(&Path) -> String) -> Road {
+fn start(name: &str, prepared: TempDir, show: fn(&Path) -> String) -> Scenario {
     let expected = show(copied(prepared.path()).path());
-    Road {
+    Scenario {
         name: name.to_owned(),
         prepared,
         process: Process::alone(opening),
@@ -90,20 +90,20 @@ fn start(name: &str, prepared: TempDir, show: fn(&Path) -> String) -> Road {
     }
 }
 
-fn mending(name: &str, prepared: TempDir, show: fn(&Path) -> String) -> Road {
-    Road {
+fn mending(name: &str, prepared: TempDir, show: fn(&Path) -> String) -> Scenario {
+    Scenario {
         is_damaged: true,
         ..start(name, prepared, show)
     }
 }
 
-fn at_work(filled: &Path) -> Road {
+fn at_work(filled: &Path) -> Scenario {
     let last = |dir: &Path| {
         worked(dir);
         open(dir, None).last_cursor()
     };
     let before = last(copied(filled).path());
-    Road {
+    Scenario {
         name: "work".to_owned(),
         prepared: copied(filled),
         process: Process::alone(working),
@@ -132,9 +132,9 @@ fn copying(
     command: fn(&Path) -> Command,
     prepared: TempDir,
     (from, to): (&'static str, &'static str),
-) -> Road {
+) -> Scenario {
     let expected = worked(copied(&prepared.path().join(from).join(TENANTS[1])).path());
-    Road {
+    Scenario {
         name: name.to_owned(),
         prepared,
         process: Process::alone(command),
@@ -160,11 +160,11 @@ fn copying(
     }
 }
 
-fn entering() -> Road {
+fn entering() -> Scenario {
     const SETTINGS: &str = "{\"model\": \"a\"}\n";
     let prepared = directory();
     fs::write(prepared.path().join("settings.json"), SETTINGS).expect("it can be written");
-    Road {
+    Scenario {
         name: "entering a hook".to_owned(),
         prepared,
         process: Process::alone(hooking),
@@ -192,7 +192,7 @@ fn entering() -> Road {
 pub(super) const TENANTS: [&str; 2] = ["", "tenants/one"];
 
 /// A directory with one of this name that has the stores of two tenants.
-fn two_houses(filled: &Path, name: &str) -> TempDir {
+fn two_directories(filled: &Path, name: &str) -> TempDir {
     let dir = directory();
     for tenant in TENANTS {
         copy(filled, &dir.path().join(name).join(tenant));
@@ -305,8 +305,8 @@ fn work(dir: &Path, runs: u64, mut acknowledged: impl FnMut(u64)) {
 }
 
 /// What a process of the tests does that is to end.
-pub(super) fn go(road: &str, dir: &Path) {
-    match road {
+pub(super) fn go(scenario: &str, dir: &Path) {
+    match scenario {
         "open" => open_and_close(dir),
         _ => (0..2).for_each(|_| {
             work(dir, 2, |number| {
@@ -320,7 +320,7 @@ pub(super) fn go(road: &str, dir: &Path) {
     }
 }
 
-fn process_of_the_tests(road: &str, dir: &Path) -> Command {
+fn process_of_the_tests(scenario: &str, dir: &Path) -> Command {
     let mut command = Command::new(std::env::current_exe().expect("it runs"));
     command
         .args([
@@ -328,7 +328,7 @@ fn process_of_the_tests(road: &str, dir: &Path) -> Command {
             "every_call::any_call_may_be_the_last",
             "--nocapture",
         ])
-        .env(ROAD, road)
+        .env(SCENARIO, scenario)
         .env(DIRECTORY, dir);
     command
 }
