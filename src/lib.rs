@@ -14,7 +14,7 @@
 //!
 //! The engine thinks and does nothing else: no clock, no task, no socket, no disk. Every other room moves bytes and decides
 //! nothing. [`config`] says what counts as a loop and where everything is; [`json`] is the one shape in which runs and warnings
-//! are shown; [`daemon`] puts the rooms together, [`shutdown`] is the order of leaving; [`cli`] is the program; [`telemetry`]
+//! are shown; [`daemon`] puts the rooms together, and takes them apart in good order; [`cli`] is the program; [`telemetry`]
 //! is its own log.
 
 pub mod api;
@@ -30,7 +30,6 @@ pub mod normalize;
 pub mod otlp;
 pub mod receiver;
 pub mod shard;
-pub mod shutdown;
 #[cfg(test)]
 mod simulation;
 pub mod store;

@@ -1,10 +1,7 @@
 //! The HTTP side: the same answers in the JSON of [`crate::json`], and the two questions of a process supervisor.
 //!
 //! Every answer but those of `/v1/alerts`, `/metrics` and the page is one JSON object; every refusal is `{"error": "…"}` with a
-//! status that says whose fault it is. Parameters that are not known are refused, because a misspelt filter would let everything
-//! through.
-
-use std::num::{IntErrorKind, ParseIntError};
+//! status that says whose fault it is.
 
 use axum::extract::rejection::{PathRejection, QueryRejection};
 use axum::extract::{Path, Query, Request, State};
@@ -16,33 +13,21 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use axum::{Json, Router};
 use futures_util::{StreamExt, stream};
-use serde::de::Error;
-use serde::{Deserialize, Deserializer, Serialize};
+use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 use super::error::{ApiError, failure};
 use super::gate::is_anonymous;
 use super::grpc;
+use super::parameters::{NoQuery, bad_path, bad_query, count, min_severity, statuses};
 use super::queries::{Api, page_size};
 use super::ready::note_of;
 use super::tail::{AlertFilter, TailItem};
 use super::{page, verdicts_http};
-use crate::engine::view::Status;
-use crate::engine::warning::Severity;
 use crate::json::{AlertJson, ExplanationJson, RunJson};
 use crate::listener::is_grpc;
 use crate::shard::RunFilter;
 use crate::telemetry;
-
-const STATUSES: [Status; 5] = [
-    Status::Healthy,
-    Status::Warning,
-    Status::LikelyStuck,
-    Status::Failed,
-    Status::Blind,
-];
-
-const SEVERITIES: [Severity; 3] = [Severity::Info, Severity::Warning, Severity::Critical];
 
 /// Puts the HTTP side beside the gRPC services, and answers what neither knows.
 pub(super) fn add_routes(
@@ -110,22 +95,6 @@ async fn list_runs(
         next_page_token,
     }))
 }
-
-/// A whole number; one too large for its type is as large as it can be.
-fn count<'de, D: Deserializer<'de>>(deserializer: D) -> Result<i64, D::Error> {
-    let text = String::deserialize(deserializer)?;
-    text.parse()
-        .or_else(|error: ParseIntError| match error.kind() {
-            IntErrorKind::PosOverflow => Ok(i64::MAX),
-            IntErrorKind::NegOverflow => Ok(i64::MIN),
-            _ => Err(Error::custom(error)),
-        })
-}
-
-/// The query of what takes no parameters.
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(super) struct NoQuery {}
 
 async fn one_run(
     State(api): State<Api>,
@@ -258,41 +227,6 @@ async fn wrong_method() -> Response {
     )
 }
 
-/// Statuses by their public ids, separated by commas.
-fn statuses(text: &str) -> Result<Vec<Status>, ApiError> {
-    let names = text
-        .split(',')
-        .map(str::trim)
-        .filter(|name| !name.is_empty());
-    names
-        .map(|name| named("status", name, &STATUSES, Status::name))
-        .collect()
-}
-
-/// The least severity by its public id; empty lets everything through.
-fn min_severity(text: &str) -> Result<Severity, ApiError> {
-    match text {
-        "" => Ok(Severity::Info),
-        name => named("min_severity", name, &SEVERITIES, Severity::name),
-    }
-}
-
-fn named<T: Copy>(
-    field: &'static str,
-    name: &str,
-    all: &[T],
-    name_of: fn(T) -> &'static str,
-) -> Result<T, ApiError> {
-    let found = all.iter().copied().find(|value| name_of(*value) == name);
-    found.ok_or_else(|| {
-        let known: Vec<&str> = all.iter().copied().map(name_of).collect();
-        ApiError::invalid(
-            field,
-            format!("`{name}` is not one of {}", known.join(", ")),
-        )
-    })
-}
-
 fn last_event_id(headers: &HeaderMap) -> Result<Option<u64>, ApiError> {
     let Some(value) = headers.get("last-event-id") else {
         return Ok(None);
@@ -307,51 +241,4 @@ fn last_event_id(headers: &HeaderMap) -> Result<Option<u64>, ApiError> {
             "is not a cursor; give the id of an event as it came",
         )
     })
-}
-
-/// A part of a path can be wrong in one way alone.
-fn bad_path(field: &'static str) -> ApiError {
-    ApiError::invalid(field, "is not UTF-8 after `%` is undone")
-}
-
-pub(super) fn bad_query(rejection: &QueryRejection) -> ApiError {
-    let told = rejection.body_text();
-    // What failed, then the parameter where it is known which, then what is wrong.
-    let wrong = told.split_once(": ").map_or(&*told, |(_, wrong)| wrong);
-    let wrong = match wrong.split_once(": ") {
-        Some((field, problem)) => {
-            let problem = match problem {
-                "invalid digit found in string" | "cannot parse integer from empty string" => {
-                    "a whole number is expected".to_owned()
-                }
-                "number too large to fit in target type" => "the number is too large".to_owned(),
-                _ => match problem.strip_prefix(&format!("unknown field `{field}`, ")) {
-                    Some("there are no fields") => {
-                        "unknown parameter; there are none here".to_owned()
-                    }
-                    Some(known) => {
-                        let known = known.trim_start_matches("expected ");
-                        format!(
-                            "unknown parameter; known here: {}",
-                            known.trim_start_matches("one of ")
-                        )
-                    }
-                    None => problem.to_owned(),
-                },
-            };
-            return ApiError::invalid(field.to_owned(), problem);
-        }
-        None => wrong,
-    };
-    // A parameter that is not there, or there twice, is named in the text alone.
-    for (beginning, problem) in [
-        ("missing field `", "is missing"),
-        ("duplicate field `", "is given twice"),
-    ] {
-        if let Some(field) = wrong.strip_prefix(beginning) {
-            let field = field.trim_end_matches('`').to_owned();
-            return ApiError::invalid(field, problem);
-        }
-    }
-    ApiError::invalid("query", wrong)
 }

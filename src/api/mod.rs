@@ -2,9 +2,9 @@
 //!
 //! Both ask the same few questions (`queries`): one run, pages of runs, a run as it changes, and the tail of the log of
 //! alerts (`tail`). `runs` and `warnings` answer them over gRPC, with values turned into protobuf in `convert`;
-//! `http` answers them in the JSON of [`crate::json`], and `grpc` sees who speaks another language. What cannot be answered
-//! is an `error`, worded once. Readiness (`ready`) is shown as `grpc.health.v1` and as `/readyz`; where it is switched on, the
-//! services themselves as `grpc.reflection.v1` (`reflection`).
+//! `http` answers them in the JSON of [`crate::json`], `parameters` reads what stands in an address, and `grpc` sees who
+//! speaks another language. What cannot be answered is an `error`, worded once. Readiness (`ready`) is shown as
+//! `grpc.health.v1` and as `/readyz`; where it is switched on, the services themselves as `grpc.reflection.v1` (`reflection`).
 //!
 //! How much may be asked at once is bounded before anything else (`admission`), and the deadlines of gRPC are kept around all of
 //! it (`deadline`).
@@ -24,6 +24,7 @@ mod gate;
 mod grpc;
 mod http;
 mod page;
+mod parameters;
 mod queries;
 mod ready;
 mod reflection;

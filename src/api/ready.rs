@@ -4,20 +4,22 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
-use tonic::server::NamedService;
 use tonic_health::ServingStatus;
 use tonic_health::server::HealthReporter;
 
-use super::runs::RunServer;
-use super::verdicts::GuardServer;
-use super::warnings::WarningServer;
+use super::v1::{guard_service_server, run_service_server, warning_service_server};
 use crate::shard::TenantShards;
 use crate::store::Store;
 
 /// How old the shown readiness may be. Looking is one read of memory.
 const LOOK_EVERY: Duration = Duration::from_millis(200);
 
-const SERVICES: [&str; 4] = ["", RunServer::NAME, WarningServer::NAME, GuardServer::NAME];
+const SERVICES: [&str; 4] = [
+    "",
+    run_service_server::SERVICE_NAME,
+    warning_service_server::SERVICE_NAME,
+    guard_service_server::SERVICE_NAME,
+];
 
 /// All shards, of every tenant: Eddy is ready when all of them are.
 #[derive(Clone)]

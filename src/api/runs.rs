@@ -8,13 +8,10 @@ use tonic::{Request, Response, Status};
 
 use super::error::ApiError;
 use super::queries::{Api, page_size};
-use super::v1::run_service_server::{RunService, RunServiceServer};
+use super::v1::run_service_server::RunService;
 use super::{convert, v1};
 use crate::engine::view;
 use crate::shard::RunFilter;
-
-/// The service as it is mounted.
-pub(super) type RunServer = RunServiceServer<Api>;
 
 #[tonic::async_trait]
 impl RunService for Api {

@@ -27,12 +27,9 @@ pub(crate) const VALUE_BYTES_MAX: usize = 1 << 20;
 /// Largest request in bytes: arguments, a result and some names, with room for escapes.
 pub(super) const REQUEST_BYTES_MAX: usize = 4 << 20;
 
-/// The service as it is mounted.
-pub(super) type GuardServer = GuardServiceServer<Api>;
-
 /// The service, with its limit.
-pub(super) fn server(api: Api) -> GuardServer {
-    GuardServer::new(api).max_decoding_message_size(REQUEST_BYTES_MAX)
+pub(super) fn server(api: Api) -> GuardServiceServer<Api> {
+    GuardServiceServer::new(api).max_decoding_message_size(REQUEST_BYTES_MAX)
 }
 
 impl Api {

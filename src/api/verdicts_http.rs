@@ -21,7 +21,7 @@ use tonic::{Code, Status};
 
 use super::admission::too_long;
 use super::error::{ApiError, failure};
-use super::http::{NoQuery, bad_query};
+use super::parameters::{NoQuery, bad_query};
 use super::queries::Api;
 use super::v1;
 use super::verdicts::REQUEST_BYTES_MAX;

@@ -13,7 +13,7 @@ use super::queries::{Api, not_read, page_size};
 use super::tail::{AlertFilter, Lagged, TailItem};
 use super::token::Position;
 use super::v1::tail_alerts_response::Message;
-use super::v1::warning_service_server::{WarningService, WarningServiceServer};
+use super::v1::warning_service_server::WarningService;
 use super::{convert, v1};
 use crate::engine::RunView;
 use crate::engine::warning::{Severity, Warning, WarningState};
@@ -23,9 +23,6 @@ const RUNS_EXAMINED_MAX: usize = 1_000;
 
 /// Runs of the index that are read together.
 const RUNS_TOGETHER: usize = 100;
-
-/// The service as it is mounted.
-pub(super) type WarningServer = WarningServiceServer<Api>;
 
 #[tonic::async_trait]
 impl WarningService for Api {

@@ -10,9 +10,9 @@ use super::reload::Reloader;
 use super::render::text::{Look, Paint};
 use super::{ServeArgs, multithreaded};
 use crate::config::{self, Settings};
-use crate::daemon::{Daemon, reachable};
+use crate::daemon::{Daemon, reachable, shutdown};
 use crate::listener::Access;
-use crate::{shutdown, telemetry};
+use crate::telemetry;
 
 pub(super) fn run(args: &ServeArgs) -> Result<(), Failure> {
     let sources = args.sources();

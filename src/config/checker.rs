@@ -22,7 +22,7 @@ pub(super) struct Checker<'a> {
 
 impl Checker<'_> {
     pub(super) fn wrong(&mut self, path: &[&str], text: impl Into<String>) {
-        self.mistakes.add(self.tree, path, text);
+        self.mistakes.0.push(self.tree.mistake(path, text));
     }
 
     pub(super) fn range(&mut self, path: &[&str], value: u64, min: u64, max: u64) -> u64 {

@@ -291,7 +291,7 @@ fn token(name: &str, webhook: &shape::Webhook, check: &mut Checker<'_>) -> Optio
     }
 }
 
-fn retry(name: &str, retry: &shape::Retry, check: &mut Checker<'_>) -> Retry {
+fn retry(name: &str, retry: &forward::Retry, check: &mut Checker<'_>) -> Retry {
     let path = |key: &'static str| ["exporters", name, "retry_on_failure", key];
     let initial = check.period(&path("initial_interval"), retry.initial_interval);
     let max = check.period(&path("max_interval"), retry.max_interval);

@@ -1,9 +1,9 @@
-//! What the configuration may say of a receiver to which telemetry is passed on.
+//! What the configuration may say of a receiver to which telemetry is passed on, and of trying again, which all receivers have.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
-use super::shape::Retry;
-use super::values::{Secret, without_secrets};
+use super::values::{Period, Secret, without_secrets};
 
 #[derive(Clone, Debug, PartialEq, serde::Deserialize, serde::Serialize)]
 #[serde(deny_unknown_fields)]
@@ -64,4 +64,22 @@ pub(super) enum Compression {
 #[serde(deny_unknown_fields, default)]
 pub(super) struct ClientTls {
     pub(super) ca_file: Option<String>,
+}
+
+#[derive(Clone, Debug, PartialEq, serde::Deserialize, serde::Serialize)]
+#[serde(deny_unknown_fields, default)]
+pub(super) struct Retry {
+    pub(super) initial_interval: Period,
+    pub(super) max_interval: Period,
+    pub(super) max_elapsed_time: Option<Period>,
+}
+
+impl Default for Retry {
+    fn default() -> Self {
+        Self {
+            initial_interval: Period(Duration::from_secs(1)),
+            max_interval: Period(Duration::from_secs(60)),
+            max_elapsed_time: None,
+        }
+    }
 }

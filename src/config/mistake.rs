@@ -8,8 +8,6 @@ use std::collections::BTreeSet;
 use std::fmt;
 use std::sync::Arc;
 
-use super::tree::Node;
-
 /// Where a value was written.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Place {
@@ -37,15 +35,6 @@ pub struct Mistake {
 pub struct Mistakes(pub Vec<Mistake>);
 
 impl Mistakes {
-    /// Adds a mistake about the value at a path of the tree, standing where the value or what is nearest to it stands.
-    pub(super) fn add(&mut self, tree: &Node, path: &[&str], text: impl Into<String>) {
-        self.0.push(Mistake {
-            place: tree.place(path),
-            key: path.join("."),
-            text: text.into(),
-        });
-    }
-
     /// Adds a mistake, unless what stands there was found to be wrong before: what holds for several profiles is read for each.
     pub(super) fn note(&mut self, mistake: Mistake) {
         let is_known = |known: &Mistake| known.place == mistake.place && known.text == mistake.text;

@@ -325,7 +325,7 @@ fn load_text(
     let mut mistakes = Mistakes::default();
     let mut tree = tree::Node::parse(text, source, &mut mistakes);
     if let Some(text) = tree.what_else() {
-        mistakes.add(&tree, &[], text);
+        mistakes.0.push(tree.mistake(&[], text));
         return Err(mistakes);
     }
     environment::substitute(&mut tree, "", lookup, &mut mistakes);

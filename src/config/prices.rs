@@ -63,7 +63,9 @@ fn mistakes(text: &str, source: &str) -> Mistakes {
         ];
         for (name, price) in prices {
             if price.is_some_and(|price| price < 0.0) {
-                mistakes.add(&tree, &[model, name], "must be 0 or more");
+                mistakes
+                    .0
+                    .push(tree.mistake(&[model, name], "must be 0 or more"));
             }
         }
     }

@@ -13,7 +13,7 @@ use serde::ser::{Serialize, SerializeMap, Serializer};
 
 use super::Durability;
 use super::access::{Auth, Cors, Tls};
-use super::forward::{OtlpForward, OwnSpans};
+use super::forward::{OtlpForward, OwnSpans, Retry};
 use super::values::{MemoryLimit, Period, Secret, without_secrets};
 use crate::telemetry::Logs;
 
@@ -305,24 +305,6 @@ pub(super) struct Webhook {
 /// About 50 kB of JSON in one request.
 fn max_alerts() -> u32 {
     32
-}
-
-#[derive(Clone, Debug, PartialEq, serde::Deserialize, serde::Serialize)]
-#[serde(deny_unknown_fields, default)]
-pub(super) struct Retry {
-    pub(super) initial_interval: Period,
-    pub(super) max_interval: Period,
-    pub(super) max_elapsed_time: Option<Period>,
-}
-
-impl Default for Retry {
-    fn default() -> Self {
-        Self {
-            initial_interval: Period(Duration::from_secs(1)),
-            max_interval: Period(Duration::from_secs(60)),
-            max_elapsed_time: None,
-        }
-    }
 }
 
 impl<'de> Deserialize<'de> for Exporters {

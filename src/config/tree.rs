@@ -119,6 +119,15 @@ impl Node {
         }
     }
 
+    /// A mistake about the value at a path, standing where the value or what is nearest to it stands.
+    pub(super) fn mistake(&self, path: &[&str], text: impl Into<String>) -> Mistake {
+        Mistake {
+            place: self.place(path),
+            key: path.join("."),
+            text: text.into(),
+        }
+    }
+
     /// Takes the value at a path out of the tree.
     pub(super) fn take(&mut self, path: &[&str]) -> Option<Self> {
         let (key, rest) = path.split_first()?;

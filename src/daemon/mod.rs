@@ -4,7 +4,7 @@
 //! then the store is opened, the shards replay what the journal holds, exporters and the API begin, and only then is
 //! telemetry received. Every tenant has a store, shards and exporters of its own (`tenants`), so that nothing of one can
 //! be reached from another; what they share is the way in (`listeners`), and what is bounded there. It leaves in the order of
-//! [`crate::shutdown`]. `eddy serve`, `eddy demo` and the end-to-end tests hold one.
+//! `shutdown`. `eddy serve`, `eddy demo` and the end-to-end tests hold one.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
@@ -28,7 +28,6 @@ use crate::normalize::Normalizer;
 use crate::otlp::Limits;
 use crate::receiver::{self, Intake, PassOn, Protocol};
 use crate::shard::{self, TenantShards};
-use crate::shutdown::{self, Rooms, Served};
 use crate::store::StoreError;
 use crate::telemetry::DAEMON;
 
@@ -36,11 +35,13 @@ mod listeners;
 mod memory;
 mod metrics;
 mod process;
+pub(crate) mod shutdown;
 mod tenants;
 
 use listeners::Listeners;
 pub(crate) use listeners::reachable;
 use metrics::Sources;
+use shutdown::{Rooms, Served};
 use tenants::shards_of;
 pub use tenants::{TENANTS, TenantServices};
 
@@ -149,8 +150,9 @@ impl Daemon {
             warn_if_public(file);
         }
         let memory_limit = memory::limit(settings);
+        let cache_bytes_max = memory::cache_bytes(memory_limit);
         let tenants =
-            tenants::open(settings, &listeners.commands_api(settings), memory_limit).await?;
+            tenants::open(settings, &listeners.commands_api(settings), cache_bytes_max).await?;
         let forwards = forward::start(settings.forwards.clone())?;
         let traces = settings.own_spans.clone().map(Traces::start).transpose()?;
         let normalizer = Arc::new(Normalizer::with(settings.normalize.clone()));

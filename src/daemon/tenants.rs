@@ -12,7 +12,7 @@ use std::time::Duration;
 use tokio::task::JoinError;
 use tokio_util::sync::CancellationToken;
 
-use super::{StartError, memory};
+use super::StartError;
 use crate::config::{self, Settings};
 use crate::engine::policy::Policy;
 use crate::export::{self, ExporterSettings, Exporters};
@@ -204,7 +204,7 @@ async fn is_well(shards: &Shards) -> bool {
 pub(super) async fn open(
     settings: &Settings,
     api: &str,
-    memory_limit: Option<u64>,
+    cache_bytes_max: u64,
 ) -> Result<BTreeMap<Tenant, TenantServices>, StartError> {
     let accesses = [
         &settings.otlp_grpc_access,
@@ -216,7 +216,7 @@ pub(super) async fn open(
     tenants.insert(Tenant::default());
     let mut services = BTreeMap::new();
     for tenant in &tenants {
-        let mut plan = Plan::of(settings, tenant, tenants.len(), memory_limit);
+        let mut plan = Plan::of(settings, tenant, tenants.len(), cache_bytes_max);
         for exporter in &mut plan.exporters {
             api.clone_into(&mut exporter.api);
         }
@@ -237,13 +237,13 @@ pub(super) fn shards_of(
 
 impl Plan {
     /// The plan for one tenant among so many: they share the memory that one would have.
-    fn of(settings: &Settings, tenant: &Tenant, of: usize, memory_limit: Option<u64>) -> Self {
+    fn of(settings: &Settings, tenant: &Tenant, of: usize, cache_bytes_max: u64) -> Self {
         let mut exporters = settings.exporters.clone();
         for exporter in &mut exporters {
             tenant.name().clone_into(&mut exporter.tenant);
         }
         let defaults = store::Options::default();
-        let cache_bytes = defaults.cache_bytes.min(memory::cache_bytes(memory_limit));
+        let cache_bytes = defaults.cache_bytes.min(cache_bytes_max);
         Self {
             tenant: tenant.clone(),
             dir: match tenant.name() {

@@ -17,7 +17,7 @@ use tokio::task::JoinHandle;
 use tokio::time::{Instant, timeout_at};
 use tokio_util::sync::CancellationToken;
 
-use crate::daemon::TenantServices;
+use super::tenants::TenantServices;
 use crate::export::forward::Forwards;
 use crate::export::traces::Traces;
 use crate::listener::Tenant;
@@ -27,11 +27,11 @@ use crate::telemetry::events::StageLeft;
 
 /// A server's task, and how to tell it that it is time.
 #[derive(Debug)]
-pub struct Served {
+pub(super) struct Served {
     /// Cancelled, the server takes nothing new and ends when its clients have their answers.
-    pub stop: CancellationToken,
+    pub(super) stop: CancellationToken,
     /// The task.
-    pub task: JoinHandle<()>,
+    pub(super) task: JoinHandle<()>,
 }
 
 impl Served {
@@ -48,21 +48,21 @@ impl Served {
 }
 
 /// What is left, in this order.
-pub struct Rooms {
+pub(super) struct Rooms {
     /// OTLP.
-    pub receiver: Served,
+    pub(super) receiver: Served,
     /// What each tenant has.
-    pub tenants: BTreeMap<Tenant, TenantServices>,
+    pub(super) tenants: BTreeMap<Tenant, TenantServices>,
     /// Where telemetry is passed on to.
-    pub forwards: Forwards,
+    pub(super) forwards: Forwards,
     /// The daemon's own spans, where somebody gets them.
-    pub traces: Option<Traces>,
+    pub(super) traces: Option<Traces>,
     /// Questions and tails.
-    pub api: Served,
+    pub(super) api: Served,
 }
 
 /// Leaves every room, within the given time.
-pub async fn leave(mut rooms: Rooms, within: Duration) {
+pub(super) async fn leave(mut rooms: Rooms, within: Duration) {
     let deadline = Instant::now() + within;
     let stage = Stage::begin("receiver", deadline);
     rooms.receiver.leave(stage.until).await;
@@ -145,7 +145,7 @@ impl Stage {
 ///
 /// # Errors
 /// When the system does not let the process listen for signals.
-pub fn asked(within: Duration) -> std::io::Result<impl Future<Output = ()>> {
+pub(crate) fn asked(within: Duration) -> std::io::Result<impl Future<Output = ()>> {
     let mut signals = Signals::listen()?;
     Ok(async move {
         let signal = signals.next().await;
