@@ -240,7 +240,12 @@ pub(super) fn say_format(dir: &Path) -> Result<(), StoreError> {
         .map_err(|error| StoreError::io("cannot write", path, error))
 }
 
-fn known(dir: &Path, format: u32) -> Result<(), StoreError> {
+/// The format that a value under [`keys::SCHEMA`] says; 0 where it is none.
+pub(super) fn format_of(value: &[u8]) -> u32 {
+    value.try_into().map_or(0, u32::from_be_bytes)
+}
+
+pub(super) fn known(dir: &Path, format: u32) -> Result<(), StoreError> {
     match format {
         SCHEMA_KNOWN => Ok(()),
         0 => Err(damaged(dir, "its format is 0")),
@@ -377,8 +382,7 @@ pub(super) fn panic_message(panic: &(dyn std::any::Any + Send)) -> String {
 fn check_schema(dir: &Path, db: &sled::Db, is_filled: bool) -> Result<(), StoreError> {
     let of_sled = |error| StoreError::of_sled(error, "cannot read the format of the store in", dir);
     if let Some(value) = db.get(keys::SCHEMA).map_err(of_sled)? {
-        let found = value.as_ref().try_into().map_or(0, u32::from_be_bytes);
-        return known(dir, found);
+        return known(dir, format_of(&value));
     }
     if is_filled {
         return Err(damaged(dir, "the beginning of the database is lost"));

@@ -14,7 +14,7 @@ use super::Options;
 use super::bundles;
 use super::error::StoreError;
 use super::keys;
-use super::open::{DATABASE, JOURNAL, LOG, SCHEMA_KNOWN, open_database};
+use super::open::{DATABASE, JOURNAL, LOG, SCHEMA_KNOWN, format_of, known, open_database};
 use super::pieces::Writes;
 use super::records::decode_saved;
 use super::snapshot::{self, sync_dir};
@@ -110,9 +110,14 @@ fn fill(
     let mut start = 1_u64;
     let mut position = 0;
     if let Some(path) = snapshot {
+        let mut format = SCHEMA_KNOWN;
         let mut writes = Writes::default();
         let (mut records, mut bytes) = (0, 0);
         let head = snapshot::read(path, |key, value| {
+            if key == keys::SCHEMA {
+                format = format_of(value);
+                return Ok(());
+            }
             position = position.max(position_in(key, value));
             if keys::is_in_pieces(key) {
                 writes.put_pieces(key, value);
@@ -129,6 +134,7 @@ fn fill(
             Ok(())
         });
         start = head.map_err(refused)?.start.max(1);
+        known(dir, format)?;
         writes.apply(&db).map_err(of_sled)?;
     }
     // An exporter whose cursor the snapshot does not have began after it.

@@ -10,7 +10,8 @@
 //! [key length u32][value length u32][hash u64][key][value] ... [u32::MAX][0u32][number of records u64]
 //! ```
 //!
-//! Numbers are little-endian. A file is believed as a whole or not at all.
+//! Numbers are little-endian. The first record says the format of the store, whose values the others are. A file is believed as a
+//! whole or not at all.
 
 use std::fs::{self, File};
 use std::io::{self, BufReader, BufWriter, Read, Write};
@@ -24,6 +25,7 @@ use xxhash_rust::xxh3::xxh3_64;
 
 use super::error::StoreError;
 use super::keys;
+use super::open::SCHEMA_KNOWN;
 use super::pieces;
 use super::reserve;
 use super::shared::{Shared, count};
@@ -353,6 +355,8 @@ fn write_values(
     let refused = |error| StoreError::io("cannot write the snapshot", path, error);
     let out = File::create(path).map(BufWriter::new).map_err(refused)?;
     let mut records = Records::begin(out, head).map_err(refused)?;
+    let format = records.add(keys::SCHEMA, &SCHEMA_KNOWN.to_be_bytes());
+    format.map_err(refused)?;
     let mut after = Vec::new();
     let (mut untrimmed_bytes, mut unlooked_bytes) = (0, 0);
     while let Some((key, value)) = next(shared, &after)? {
@@ -385,7 +389,7 @@ type KeyAndValue = (Vec<u8>, Vec<u8>);
 /// The next key behind this one, with its whole value.
 fn next(shared: &Shared, after: &[u8]) -> Result<Option<KeyAndValue>, StoreError> {
     shared.read(|db| {
-        // What the store says of itself is not told again, and pieces come with the keys that they belong to.
+        // What else the store says of itself is not told again, and pieces come with the keys that they belong to.
         let after = after.max(keys::BEFORE_VALUES);
         loop {
             let Some((key, first)) = db.get_gt(after)? else {

@@ -43,6 +43,32 @@ async fn a_damaged_snapshot_is_passed_over() {
     assert_eq!(shown(&store).states, before.states);
 }
 
+/// Given a damaged database and `FORMAT`, and snapshots of another format, nothing is made of what would be read wrongly.
+#[tokio::test]
+async fn a_snapshot_of_another_format_is_left_alone() {
+    let (dir, _) = filled(&with_snapshots()).await;
+    fs::remove_file(dir.path().join("FORMAT")).unwrap();
+    super::damage(&database(dir.path()), 0);
+    for (_, path) in snapshot::list(&snapshot::dir_of(dir.path())).unwrap() {
+        let mut bytes = fs::read(&path).unwrap();
+        let record = bytes
+            .windows(keys::SCHEMA.len())
+            .position(|key| key == keys::SCHEMA);
+        let record = record.unwrap();
+        let end = record + keys::SCHEMA.len() + 4;
+        bytes[end - 1] += 1;
+        let hash = xxhash_rust::xxh3::xxh3_64(&bytes[record..end]);
+        bytes[record - 8..record].copy_from_slice(&hash.to_le_bytes());
+        fs::write(path, bytes).unwrap();
+    }
+    let Err(StoreError::OtherFormat { found, known, .. }) = Store::open(dir.path(), &options())
+    else {
+        panic!("something was made of it");
+    };
+    assert_eq!((found, known), (open::SCHEMA_KNOWN + 1, open::SCHEMA_KNOWN));
+    assert_eq!(set_aside(dir.path()), 0);
+}
+
 /// Given a damaged database and a snapshot, or a directory of them, that the system does not let us read, nothing is made of what
 /// is older: once it can be read, all is there.
 #[tokio::test]
