@@ -111,7 +111,6 @@ impl Worker {
     async fn draft(&mut self, batch: Batch) -> Result<Draft, StoreError> {
         let mut draft = Draft {
             turn: Turn {
-                shard: self.number,
                 at_ms: self.shared.clock.now_ms(),
                 policy: self.policy.hash,
                 aliases: batch.aliases,

@@ -52,9 +52,8 @@ fn idle(run_id: &str, at_ms: u64) -> Turn {
     }
 }
 
-fn alerting(shard: u16, alerts: usize) -> Turn {
+fn alerting(alerts: usize) -> Turn {
     Turn {
-        shard,
         alerts: vec![samples::raised("run"); alerts],
         ..Turn::default()
     }

@@ -9,8 +9,6 @@ use super::records::TurnWriter;
 /// All that one turn of a shard changed. It is committed whole or not at all.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Turn {
-    /// The shard.
-    pub shard: u16,
     /// When the turn was taken, milliseconds since 1970.
     pub at_ms: u64,
     /// Hash of the policy under which it was computed (`Store::put_policy`).

@@ -317,18 +317,14 @@ fn entry() -> impl Strategy<Value = Entry> {
 }
 
 pub(super) fn turn() -> impl Strategy<Value = Turn> {
-    (
-        any::<u16>(),
-        any::<[u64; 2]>(),
-        prop::collection::vec(entry(), 0..5),
-    )
-        .prop_map(|(shard, [at_ms, policy], entries)| Turn {
-            shard,
+    (any::<[u64; 2]>(), prop::collection::vec(entry(), 0..5)).prop_map(
+        |([at_ms, policy], entries)| Turn {
             at_ms,
             policy,
             entries,
             ..Turn::default()
-        })
+        },
+    )
 }
 
 pub(super) fn warning() -> impl Strategy<Value = Warning> {
@@ -427,7 +423,6 @@ pub(in crate::store) fn tool_calls(count: u64) -> Turn {
         .map(|i| tool_call_event(i, start_ns + i * 1_700_000_000))
         .collect();
     Turn {
-        shard: 1,
         at_ms: start_ns / 1_000_000,
         policy: u64::MAX / 3,
         entries: vec![Entry::Reports {

@@ -23,8 +23,7 @@ const GROUP_HEAD_BYTES: usize = 8;
 
 #[derive(Clone, PartialEq, prost::Message)]
 struct TurnRecord {
-    #[prost(uint32, tag = "1")]
-    shard: u32,
+    // The number 1 is taken by a field of older records.
     #[prost(uint64, tag = "2")]
     at_ms: u64,
     #[prost(fixed64, tag = "3")]
@@ -163,7 +162,6 @@ impl TurnWriter {
             self.add(turn.at_ms, entry);
         }
         let head = TurnRecord {
-            shard: turn.shard.into(),
             at_ms: turn.at_ms,
             policy: turn.policy,
             tables: None,

@@ -5,14 +5,14 @@ use std::collections::BTreeSet;
 use super::*;
 use crate::engine::warning::{ChangeKind, Warning, WarningState};
 
-/// Given alerts of several shards, over two lives of the store, cursors have no gap and follow the order of commits.
+/// Given alerts of many turns, over two lives of the store, cursors have no gap and follow the order of commits.
 #[tokio::test]
-async fn cursors_have_no_gap_across_shards_and_reopening() {
+async fn cursors_have_no_gap_across_turns_and_reopening() {
     let dir = TempDir::new().unwrap();
     for life in 0..2 {
         let store = open(dir.path());
         let published = store.published();
-        let commits = (0..20).map(|i| store.commit(alerting(i % 4, usize::from(i % 3))));
+        let commits = (0..20).map(|i| store.commit(alerting(i % 3)));
         futures_util::future::join_all(commits).await;
         let last = 19 * (life + 1);
         assert_eq!((store.first_cursor(), store.last_cursor()), (1, last));
@@ -205,7 +205,7 @@ async fn few_alerts_stay_for_a_run() {
 async fn what_is_removed_while_it_is_read_is_no_damage() {
     let dir = TempDir::new().unwrap();
     let store = open(dir.path());
-    store.commit(alerting(0, 1)).await.unwrap();
+    store.commit(alerting(1)).await.unwrap();
     settled(&store).await;
     let shared = &store.inner.shared;
     let cut = [0x0a, 0x7f];
@@ -225,12 +225,12 @@ async fn the_oldest_alerts_leave_and_are_counted() {
     };
     {
         let store = Store::open(dir.path(), &keep(5)).unwrap();
-        store.commit(alerting(0, 4)).await.unwrap();
+        store.commit(alerting(4)).await.unwrap();
         assert_eq!(cursors(&store), [1, 2, 3, 4]);
-        store.commit(alerting(0, 3)).await.unwrap();
+        store.commit(alerting(3)).await.unwrap();
         settled(&store).await;
         assert_eq!(cursors(&store), [3, 4, 5, 6, 7]);
-        store.commit(alerting(0, 8)).await.unwrap();
+        store.commit(alerting(8)).await.unwrap();
         settled(&store).await;
         assert_eq!(cursors(&store), [11, 12, 13, 14, 15]);
         assert_eq!(
@@ -244,7 +244,7 @@ async fn the_oldest_alerts_leave_and_are_counted() {
         (store.first_cursor(), store.counters().alerts_removed),
         (14, 3)
     );
-    store.commit(alerting(0, 1)).await.unwrap();
+    store.commit(alerting(1)).await.unwrap();
     settled(&store).await;
     assert_eq!(cursors(&store), [15, 16]);
 }

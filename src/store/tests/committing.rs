@@ -162,7 +162,7 @@ async fn after_a_failed_commit_nothing_is_committed() {
         let dir = TempDir::new().unwrap();
         let store = open_with(dir.path(), |journal| journal.divert(file));
         assert!(!store.is_poisoned());
-        let first = store.commit(alerting(0, 1)).await;
+        let first = store.commit(alerting(1)).await;
         assert!(matches!(first, Err(StoreError::Failed { .. })), "{first:?}");
         assert!(store.is_poisoned());
         assert_eq!(
@@ -184,7 +184,7 @@ async fn after_a_failed_commit_nothing_is_committed() {
 async fn a_closed_store_can_still_be_read() {
     let dir = TempDir::new().unwrap();
     let store = open(dir.path());
-    store.commit(alerting(0, 1)).await.unwrap();
+    store.commit(alerting(1)).await.unwrap();
     store.clone().close().await.unwrap();
     assert!(matches!(
         store.commit(idle("run", 1)).await,

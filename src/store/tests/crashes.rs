@@ -195,7 +195,7 @@ async fn what_the_database_lost_comes_back() {
     let turn = |run_id: &str, trace: TraceId, alerts: usize| Turn {
         new_runs: vec![key(1, run_id)],
         aliases: vec![(trace, run_id.into())],
-        ..alerting(0, alerts)
+        ..alerting(alerts)
     };
     let store = open(dir.path());
     store.commit(turn("gone", other, 1)).await.unwrap();
@@ -233,7 +233,7 @@ async fn the_journal_is_cut_behind_what_is_on_disk() {
         let turn = Turn {
             new_runs: vec![key(run, &run_id)],
             aliases: vec![(TraceId([run as u8 + 1; 16]), run_id.as_str().into())],
-            ..alerting(0, 1)
+            ..alerting(1)
         };
         store.commit(turn).await.unwrap();
         store
