@@ -6,6 +6,7 @@
 //! the run.
 
 mod batch;
+mod before;
 pub(crate) mod control;
 mod copying;
 mod deed;
