@@ -294,6 +294,11 @@ impl Tally {
         self.moved |= self.count > 0 && self.number < news_at;
     }
 
+    /// Whether a call of the same round was counted already: what one model answer asks for counts once.
+    pub(crate) fn has_counted_round(&self, judged: &Judged<'_>) -> bool {
+        self.count > 0 && self.round == judged.round
+    }
+
     /// Counts a call.
     pub(crate) fn add(&mut self, judged: &Judged<'_>) {
         self.add_span(judged.call.span, judged.call.start_ns);

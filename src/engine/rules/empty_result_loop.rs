@@ -54,7 +54,7 @@ pub(super) fn observe(fold: &mut Fold, judged: &Judged<'_>, policy: &Policy) -> 
     if policy.progress_aware && tally.count > 0 && !asked_before && !drew_blank {
         return None;
     }
-    if policy.progress_aware && tally.count > 0 && tally.round == judged.round {
+    if policy.progress_aware && tally.has_counted_round(judged) {
         return None;
     }
     tally.add(judged);

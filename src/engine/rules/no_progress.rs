@@ -151,7 +151,7 @@ fn counts(fold: &mut Fold, judged: &Judged<'_>, asked: &Asked, settings: &ToolCo
         // An old result of new arguments may be an acknowledgement; only the same question again shows a standstill.
         Outcome::Stale if asked.is_another() => return false,
         Outcome::Empty if !asked.before && !drew_blank => return false,
-        _ if tally.count > 0 && tally.round == judged.round => return false,
+        _ if tally.has_counted_round(judged) => return false,
         Outcome::Failed if judged.result.is_some_and(|result| tally.see(result)) => {
             // Another error is news, such as one test less that fails: the count starts with it.
             tally.begin_again();

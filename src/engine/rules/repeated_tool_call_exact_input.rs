@@ -38,7 +38,8 @@
 
 use crate::engine::fold::Fold;
 use crate::engine::fold::judge::Judged;
-use crate::engine::policy::Policy;
+use crate::engine::fold::tally::Tally;
+use crate::engine::policy::{Policy, Repeats};
 use crate::engine::warning::Rule;
 use crate::engine::warning::kept::Finding;
 
@@ -57,26 +58,56 @@ pub(super) fn observe(fold: &mut Fold, judged: &Judged<'_>, policy: &Policy) -> 
     }
     let tally = fold.tallies.of(RULE, key);
     tally.expire(judged.number, settings.window_calls);
-    if policy.progress_aware {
-        let unseen = judged.result.is_some_and(|result| tally.see(result));
-        let new = (unseen && !judged.jitters) || judged.takes_on;
-        if new && tally.count > 0 {
-            tally.begin_again();
-            tally.add(judged);
-            return None;
-        }
-        if is_first_of_worker || (tally.count > 0 && tally.round == judged.round) {
-            return None;
-        }
-        tally.note_news(changed_at);
-        // A gauge that is read while the work goes on, such as a die that is thrown between moves.
-        if tally.moved && judged.jitters {
-            return None;
-        }
-        let between = tally.count > 0 && tally.number + 1 != judged.number;
-        tally.weak |= between || judged.result.is_none() || judged.jitters;
+    if policy.progress_aware && !is_repeat(tally, judged, changed_at, is_first_of_worker) {
+        return None;
     }
     tally.add(judged);
+    if tally.count < calls_needed(tally, judged, settings) {
+        return None;
+    }
+    // LoopLens keeps one warning for a rule and tool; with progress known each loop has its own.
+    let group = if policy.progress_aware {
+        key
+    } else {
+        judged.tool_hash
+    };
+    let moved = tally.moved;
+    let finding = Finding {
+        is_guess: policy.progress_aware && judged.result.is_none(),
+        ..Finding::of_calls(tally, group, judged)
+    };
+    (!fold.excuses(moved, judged)).then_some(finding)
+}
+
+/// Whether a call repeats those that were counted, which is to be added, where progress is known. What it tells of them is noted.
+fn is_repeat(
+    tally: &mut Tally,
+    judged: &Judged<'_>,
+    changed_at: u64,
+    is_first_of_worker: bool,
+) -> bool {
+    let unseen = judged.result.is_some_and(|result| tally.see(result));
+    let new = (unseen && !judged.jitters) || judged.takes_on;
+    if new && tally.count > 0 {
+        tally.begin_again();
+        tally.add(judged);
+        return false;
+    }
+    if is_first_of_worker || tally.has_counted_round(judged) {
+        return false;
+    }
+    tally.note_news(changed_at);
+    // A gauge that is read while the work goes on, such as a die that is thrown between moves.
+    if tally.moved && judged.jitters {
+        return false;
+    }
+    let between = tally.count > 0 && tally.number + 1 != judged.number;
+    tally.weak |= between || judged.result.is_none() || judged.jitters;
+    true
+}
+
+/// How many calls it takes, this one included.
+fn calls_needed(tally: &Tally, judged: &Judged<'_>, settings: &Repeats) -> u32 {
     let needed = match settings.calls_moving {
         Some(calls) if tally.moved && !judged.stays_refused() => calls,
         // News elsewhere is no excuse for a failure that stays the same.
@@ -88,20 +119,5 @@ pub(super) fn observe(fold: &mut Fold, judged: &Judged<'_>, policy: &Policy) -> 
     // What was done before the same check may mend what it says no to.
     let tried = tally.moved && judged.denies;
     let more = judged.calls_more() + u32::from(failed_otherwise) + u32::from(tried);
-    let needed = needed.saturating_add(more);
-    // LoopLens keeps one warning for a rule and tool; with progress known each loop has its own.
-    let group = if policy.progress_aware {
-        key
-    } else {
-        judged.tool_hash
-    };
-    if tally.count < needed {
-        return None;
-    }
-    let moved = tally.moved;
-    let finding = Finding {
-        is_guess: policy.progress_aware && judged.result.is_none(),
-        ..Finding::of_calls(tally, group, judged)
-    };
-    (!fold.excuses(moved, judged)).then_some(finding)
+    needed.saturating_add(more)
 }

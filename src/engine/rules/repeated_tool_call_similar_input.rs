@@ -30,8 +30,9 @@ use crate::engine::fold::judge::{Judged, Outcome};
 use crate::engine::fold::marks::CallMark;
 use crate::engine::fold::question::{Relation, relation};
 use crate::engine::fold::speech::Words;
+use crate::engine::fold::tally::Tally;
 use crate::engine::hash::mix;
-use crate::engine::policy::Policy;
+use crate::engine::policy::{Policy, SimilarRepeats};
 use crate::engine::similarity::{near, similar};
 use crate::engine::warning::Rule;
 use crate::engine::warning::kept::Finding;
@@ -58,23 +59,44 @@ pub(super) fn observe(fold: &mut Fold, judged: &Judged<'_>, policy: &Policy) -> 
     }
     let tally = fold.tallies.of(RULE, group);
     tally.expire(judged.number, settings.window_calls);
-    if policy.progress_aware {
-        let another_error = judged.outcome == Outcome::Failed
-            && judged.result.is_some_and(|result| tally.see(result));
-        if judged.outcome == Outcome::Fresh || another_error {
-            tally.begin_again();
-        }
-        if judged.outcome == Outcome::Stale && judged.merely_says_done() && tally.number > 0 {
-            return None;
-        }
-        if is_first_of_worker || (tally.count > 0 && tally.round == judged.round) {
-            return None;
-        }
-        tally.note_news(changed_at);
-        let between = tally.count > 0 && tally.number + 1 != judged.number;
-        tally.weak |= between || judged.silent;
+    if policy.progress_aware && !is_repeat(tally, judged, changed_at, is_first_of_worker) {
+        return None;
     }
     tally.add(judged);
+    if tally.count < calls_needed(tally, judged, settings) {
+        return None;
+    }
+    let moved = tally.moved;
+    let finding = Finding::of_calls(tally, judged.tool_hash, judged);
+    (!fold.excuses(moved, judged)).then_some(finding)
+}
+
+/// Whether a call repeats those that were counted, which is to be added, where progress is known. What it tells of them is noted.
+fn is_repeat(
+    tally: &mut Tally,
+    judged: &Judged<'_>,
+    changed_at: u64,
+    is_first_of_worker: bool,
+) -> bool {
+    let another_error =
+        judged.outcome == Outcome::Failed && judged.result.is_some_and(|result| tally.see(result));
+    if judged.outcome == Outcome::Fresh || another_error {
+        tally.begin_again();
+    }
+    if judged.outcome == Outcome::Stale && judged.merely_says_done() && tally.number > 0 {
+        return false;
+    }
+    if is_first_of_worker || tally.has_counted_round(judged) {
+        return false;
+    }
+    tally.note_news(changed_at);
+    let between = tally.count > 0 && tally.number + 1 != judged.number;
+    tally.weak |= between || judged.silent;
+    true
+}
+
+/// How many calls it takes, this one included.
+fn calls_needed(tally: &Tally, judged: &Judged<'_>, settings: &SimilarRepeats) -> u32 {
     let is_unknown = judged.outcome == Outcome::Unknown;
     let needed = match settings.calls_moving {
         Some(calls) if tally.moved && !judged.stays_refused() => calls,
@@ -87,15 +109,7 @@ pub(super) fn observe(fold: &mut Fold, judged: &Judged<'_>, policy: &Policy) -> 
         }
         _ => settings.calls,
     };
-    let needed = needed.saturating_add(judged.calls_more());
-    if tally.count < needed {
-        return None;
-    }
-    let (moved, finding) = (
-        tally.moved,
-        Finding::of_calls(tally, judged.tool_hash, judged),
-    );
-    (!fold.excuses(moved, judged)).then_some(finding)
+    needed.saturating_add(judged.calls_more())
 }
 
 /// The group of similar calls that a call joins: that of the newest call of the tool that is like it, else one of its own.

@@ -28,7 +28,7 @@ use crate::engine::fold::marks::CallMark;
 use crate::engine::fold::tally::SEEN_MAX;
 use crate::engine::fold::{Fold, text_hash};
 use crate::engine::hash::mix;
-use crate::engine::policy::Policy;
+use crate::engine::policy::{Policy, ToolCounts};
 use crate::engine::warning::Rule;
 use crate::engine::warning::kept::Finding;
 
@@ -47,14 +47,7 @@ pub(super) fn observe(fold: &mut Fold, judged: &Judged<'_>, policy: &Policy) -> 
         return None;
     }
     let Some(failure) = judged.call.error else {
-        // A success of the tool ends the count, whatever the error was: the key is that of the tool alone. Not one of an agent
-        // who did not fail: others may lack what it has.
-        if judged.outcome == Outcome::Fresh && fold.tallies.has(RULE, judged.tool_hash) {
-            let seen = &fold.tallies.of(RULE, judged.tool_hash).seen;
-            if seen.contains(&who(judged)) {
-                fold.tallies.end(RULE, judged.tool_hash);
-            }
-        }
+        note_success(fold, judged);
         return expected(fold, judged, settings.calls);
     };
     if judged.is_wordless() || fold.tests_another(judged) {
@@ -67,6 +60,31 @@ pub(super) fn observe(fold: &mut Fold, judged: &Judged<'_>, policy: &Policy) -> 
         (failure.masked, judged.gist?)
     };
     let of_any_tool = observe_any_tool(fold, judged, &failure.text, error, settings.calls);
+    match observe_tool(fold, judged, (error, gist), settings) {
+        Some(finding) if fold.fails_through_list(judged, finding.count) => None,
+        Some(finding) => Some(finding),
+        None => of_any_tool,
+    }
+}
+
+/// A success of the tool ends the count, whatever the error was: the key is that of the tool alone. Not one of an agent who did not
+/// fail: others may lack what it has.
+fn note_success(fold: &mut Fold, judged: &Judged<'_>) {
+    if judged.outcome == Outcome::Fresh && fold.tallies.has(RULE, judged.tool_hash) {
+        let seen = &fold.tallies.of(RULE, judged.tool_hash).seen;
+        if seen.contains(&who(judged)) {
+            fold.tallies.end(RULE, judged.tool_hash);
+        }
+    }
+}
+
+/// A failure of the tool, with an error and its gist.
+fn observe_tool(
+    fold: &mut Fold,
+    judged: &Judged<'_>,
+    (error, gist): (u64, u64),
+    settings: &ToolCounts,
+) -> Option<Finding> {
     let (error, gist) = (mix(error, 0), mix(gist, 1));
     // What brought nothing new in between is no call that went well: a look at the same file, an edit without a word.
     let telling = |mark: &&CallMark| matches!(mark.outcome, Outcome::Failed | Outcome::Fresh);
@@ -89,16 +107,13 @@ pub(super) fn observe(fold: &mut Fold, judged: &Judged<'_>, policy: &Policy) -> 
         tally.see(who(judged));
     }
     tally.weak |= tally.count > 0 && !same;
-    if tally.count > 0 && tally.round == judged.round {
-        return of_any_tool;
+    if tally.has_counted_round(judged) {
+        return None;
     }
     tally.add(judged);
     let more = u32::from(tally.weak) + u32::from(tally.moved);
-    if tally.count < settings.calls.saturating_add(more) {
-        return of_any_tool;
-    }
-    let finding = Finding::of_calls(tally, judged.tool_hash, judged);
-    (!fold.fails_through_list(judged, finding.count)).then_some(finding)
+    let is_enough = tally.count >= settings.calls.saturating_add(more);
+    is_enough.then(|| Finding::of_calls(tally, judged.tool_hash, judged))
 }
 
 /// The agent of a call, among what is known of failures.
@@ -138,7 +153,7 @@ fn observe_any_tool(
     if tally.seen.len() <= TOOLS_MIN {
         tally.see(judged.tool_hash);
     }
-    if tally.count > 0 && tally.round == judged.round {
+    if tally.has_counted_round(judged) {
         return None;
     }
     tally.add(judged);
@@ -164,7 +179,7 @@ fn observe_passing(fold: &mut Fold, judged: &Judged<'_>, calls: u32) -> Option<F
     }
     let group = passing(judged);
     let tally = fold.tallies.of(RULE, group);
-    if tally.count > 0 && tally.round == judged.round {
+    if tally.has_counted_round(judged) {
         return None;
     }
     tally.add(judged);

@@ -10,36 +10,35 @@ use super::card::{Card, Kind};
 /// Whether two reports, taken alone, tell of one call.
 pub(crate) fn tell_of_one_call(left: &Card, right: &Card) -> bool {
     match (left.kind, right.kind) {
-        (Kind::Tool, Kind::Tool) => {
-            if left.question().is_some() || right.question().is_some() {
-                return join::tell_of_one_call(left, right);
-            }
-            let same_tool = left.tool == right.tool;
-            match (left.call_id(), right.call_id()) {
-                // A report that names no tool has a call id, and that is enough.
-                (Some(id), Some(other)) => {
-                    let may_be = same_tool || left.tool == 0 || right.tool == 0;
-                    id == other && may_be && !are_apart(left, right)
-                }
-                _ if left.trace == right.trace && are_answer_and_span(left, right) => true,
-                _ if left.trace == right.trace && are_client_and_server(left, right) => true,
-                _ => {
-                    same_tool
-                        && (are_kin(left, right) && !is_leaked(left, right)
-                            || share_time(left, right))
-                        && left.trace == right.trace
-                }
-            }
-        }
-        (Kind::Model, Kind::Model) => {
-            if let (Some(one), Some(other)) = (left.call_id(), right.call_id()) {
-                return one == other;
-            }
-            left.trace == right.trace && (are_layers(left, right) || are_witnesses(left, right))
-                || join::are_one_answer(left, right)
-        }
+        (Kind::Tool, Kind::Tool) => tell_of_one_tool_call(left, right),
+        (Kind::Model, Kind::Model) => tell_of_one_model_call(left, right),
         _ => false,
     }
+}
+
+fn tell_of_one_tool_call(left: &Card, right: &Card) -> bool {
+    if left.question().is_some() || right.question().is_some() {
+        return join::tell_of_one_call(left, right);
+    }
+    let same_tool = left.tool == right.tool;
+    if let (Some(id), Some(other)) = (left.call_id(), right.call_id()) {
+        // A report that names no tool has a call id, and that is enough.
+        let may_be = same_tool || left.tool == 0 || right.tool == 0;
+        return id == other && may_be && !are_apart(left, right);
+    }
+    left.trace == right.trace
+        && (are_answer_and_span(left, right)
+            || are_client_and_server(left, right)
+            || same_tool && are_kin(left, right) && !is_leaked(left, right)
+            || same_tool && share_time(left, right))
+}
+
+fn tell_of_one_model_call(left: &Card, right: &Card) -> bool {
+    if let (Some(one), Some(other)) = (left.call_id(), right.call_id()) {
+        return one == other;
+    }
+    left.trace == right.trace && (are_layers(left, right) || are_witnesses(left, right))
+        || join::are_one_answer(left, right)
 }
 
 /// A library that wraps another's client: two spans of one request, one directly below the other. Or a log record, which is a
