@@ -25,7 +25,7 @@ use super::admission::STREAMS;
 use super::deadline::ended_by;
 use super::error::failure;
 use super::page;
-use crate::listener::{Listener, Tenant, UNAUTHENTICATED, is_grpc};
+use crate::listener::{Listener, Tenant, Tokens, UNAUTHENTICATED, is_grpc};
 
 /// Paths that need no token, beside those of the page.
 const OPEN_PATHS: [&str; 4] = [
@@ -51,41 +51,8 @@ const REVOKED: &str = "the token of this stream is no longer one that the config
 
 /// Puts the gate before the routes of each tenant. Where there are no tokens, all that comes in is the default tenant's.
 pub(super) fn add(mut routes: BTreeMap<Tenant, Router>, listener: &Listener) -> Router {
-    let tokens = listener.tokens().clone();
-    if !tokens.is_empty() {
-        let lead = move |mut request: Request| {
-            let path = request.uri().path();
-            let is_open = OPEN_PATHS.contains(&path) || page::PATHS.contains(&path);
-            let mut tenant = tokens.tenant(request.headers());
-            if is_open && tenant.is_none() {
-                request.extensions_mut().insert(Anonymous);
-                tenant = Some(Tenant::default());
-            }
-            let theirs = tenant.as_ref().and_then(|tenant| routes.get(tenant));
-            let theirs = theirs.cloned();
-            let is_stream = STREAMS.contains(&request.uri().path());
-            let revoked = tenant.filter(|_| is_stream);
-            let revoked = revoked.map(|tenant| tokens.revoked(request.headers(), tenant));
-            async move {
-                let Some(theirs) = theirs else {
-                    return unauthenticated(&request);
-                };
-                let is_grpc = is_grpc(&request);
-                let response = theirs.oneshot(request).await.into_response();
-                match revoked {
-                    Some(revoked) => {
-                        let revoked = async {
-                            revoked.await;
-                            tonic::Status::unauthenticated(REVOKED)
-                        };
-                        let ended = |body| ended_by(revoked, tonic::body::Body::new(body), is_grpc);
-                        response.map(|body| Body::new(ended(body)))
-                    }
-                    None => response,
-                }
-            }
-        };
-        return Router::new().fallback(lead);
+    if !listener.tokens().is_empty() {
+        return behind_tokens(routes, listener.tokens().clone());
     }
     let routes = routes.remove(&Tenant::default()).unwrap_or_default();
     if listener
@@ -97,6 +64,58 @@ pub(super) fn add(mut routes: BTreeMap<Tenant, Router>, listener: &Listener) -> 
         return routes.layer(from_fn(check));
     }
     routes
+}
+
+/// Leads each request to the routes of the tenant that its token names.
+fn behind_tokens(routes: BTreeMap<Tenant, Router>, tokens: Tokens) -> Router {
+    let lead = move |mut request: Request| {
+        let tenant = tenant_of(&mut request, &tokens);
+        let theirs = tenant.as_ref().and_then(|tenant| routes.get(tenant));
+        let theirs = theirs.cloned();
+        let is_stream = STREAMS.contains(&request.uri().path());
+        let revoked = tenant.filter(|_| is_stream);
+        let revoked = revoked.map(|tenant| tokens.revoked(request.headers(), tenant));
+        async move {
+            let Some(theirs) = theirs else {
+                return unauthenticated(&request);
+            };
+            let is_grpc = is_grpc(&request);
+            let response = theirs.oneshot(request).await.into_response();
+            match revoked {
+                Some(revoked) => until(revoked, response, is_grpc),
+                None => response,
+            }
+        }
+    };
+    Router::new().fallback(lead)
+}
+
+/// Whose a request is: who shows no token is nobody in particular on the open paths, and nobody at all elsewhere.
+fn tenant_of(request: &mut Request, tokens: &Tokens) -> Option<Tenant> {
+    let path = request.uri().path();
+    let is_open = OPEN_PATHS.contains(&path) || page::PATHS.contains(&path);
+    let tenant = tokens.tenant(request.headers());
+    if is_open && tenant.is_none() {
+        request.extensions_mut().insert(Anonymous);
+        return Some(Tenant::default());
+    }
+    tenant
+}
+
+/// Ends the stream of an answer when its token is revoked.
+fn until(
+    revoked: impl Future<Output = ()> + Send + 'static,
+    response: Response,
+    is_grpc: bool,
+) -> Response {
+    let revoked = async {
+        revoked.await;
+        tonic::Status::unauthenticated(REVOKED)
+    };
+    response.map(|body| {
+        let body = tonic::body::Body::new(body);
+        Body::new(ended_by(revoked, body, is_grpc))
+    })
 }
 
 async fn pass(

@@ -15,7 +15,7 @@ use tokio::time::{Instant, timeout};
 
 use super::Settings;
 use super::budget::{SMALL, Share};
-use super::intake::Refused;
+use super::outcome::Refused;
 
 /// Decompressed between two looks at the limits, in bytes; other tasks run in between.
 const PIECE: usize = 64 << 10;

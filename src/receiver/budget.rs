@@ -22,7 +22,7 @@ use std::time::Duration;
 use tokio::sync::{Semaphore, SemaphorePermit};
 use tokio::time::timeout;
 
-use super::intake::Refused;
+use super::outcome::Refused;
 use crate::telemetry::Counter;
 
 /// Requests under way at once, of all connections: each costs about 6 KiB besides its bytes, most of it for the server.

@@ -25,7 +25,8 @@ use tonic_types::{ErrorDetails, StatusExt};
 use super::Settings;
 use super::body::{self, Coding, Framing};
 use super::budget::Share;
-use super::intake::{Accepted, Intake, Refused, Written};
+use super::intake::Intake;
+use super::outcome::{Accepted, Refused, Written};
 use crate::listener::{Peer, Tenant, Tokens, UNAUTHENTICATED, discard, is_grpc};
 use crate::otlp::Signal;
 

@@ -20,7 +20,8 @@ use tonic::service::Routes;
 
 use super::body::{self, Coding, Framing};
 use super::grpc::{reply, status};
-use super::intake::{Accepted, Intake, Refused, Written};
+use super::intake::Intake;
+use super::outcome::{Accepted, Refused, Written};
 use super::{Settings, budget::Share};
 use crate::listener::{Peer, Tenant, Tokens, UNAUTHENTICATED, discard, is_grpc};
 use crate::otlp::{Signal, json as otlp_json};

@@ -5,8 +5,6 @@
 //! them again; for anything that may be different next time the request is refused and nothing of it kept.
 
 use std::collections::BTreeMap;
-use std::fmt::Write;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -18,63 +16,17 @@ use super::budget::{Budget, Share};
 use super::counters::{Counters, Left};
 #[cfg(test)]
 use super::fake::Fake;
+use super::outcome::{Accepted, Refused, Tally, Written};
 use crate::listener::{Peer, Tenant};
 use crate::normalize::{Normalizer, Report};
-use crate::otlp::{self, Limits, Problem, Reason, Signal};
+use crate::otlp::{self, Limits, Signal};
 use crate::shard::{NamedPolicy, Refusal, Shards, TenantShards};
-
-/// Items read without letting other tasks run. Some 64 spans take about half a millisecond; a guard call must not wait for
-/// ten thousand.
-const ITEMS_AT_ONCE: usize = 64;
 
 /// What senders are told to wait while the daemon is leaving: its successor should be up by then.
 const STOPPING_WAIT: Duration = Duration::from_secs(2);
 
 /// What senders are told to wait while the store has failed: it is opened anew every second.
 const FAILED_WAIT: Duration = Duration::from_secs(2);
-
-/// What a request was written in.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Written {
-    /// As the bytes that it is read as.
-    Protobuf,
-    /// As JSON, of which this is known to be wrong.
-    Json {
-        /// What is wrong with the first item that could not be read.
-        fault: Option<String>,
-    },
-}
-
-/// The request is acknowledged: what it holds is on disk, save what is rejected.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Accepted {
-    /// Items that can never be used and were left out.
-    pub rejected: u64,
-    /// Why, in English, shorter than a kibibyte; empty when nothing was rejected.
-    pub message: String,
-}
-
-/// The request is not acknowledged.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Refused {
-    /// It cannot be decoded, or nothing in it can be used; never to be sent again.
-    #[error("{0}")]
-    Invalid(String),
-    /// It is larger than allowed; never to be sent again.
-    #[error("the request is larger than {bytes_max} bytes")]
-    TooLarge {
-        /// The limit.
-        bytes_max: usize,
-    },
-    /// Not now: to be sent again.
-    #[error("{why}")]
-    Busy {
-        /// What is in the way, in English.
-        why: &'static str,
-        /// When to send it again.
-        retry_after: Duration,
-    },
-}
 
 /// What gets every request that was acknowledged, as the bytes of its message. It must not wait.
 pub type PassOn = Box<dyn Fn(Signal, &[u8]) + Send + Sync>;
@@ -316,11 +268,38 @@ impl Intake {
     ) -> Result<Accepted, Refused> {
         // While it arrived others may have filled the inboxes.
         self.turn_away(tenant, signal)?;
+        let policy = self.0.inbox.policy(tenant);
+        let policy = policy.map_err(|refusal| busy(&refusal))?;
+        let (tally, reports) = self.read(signal, request, &policy).await?;
+        tally.count(self.counters(), signal);
+        let accepted = tally.verdict(written)?;
+        let submitted = if reports.is_empty() {
+            Ok(())
+        } else {
+            self.0.inbox.submit(tenant, reports, policy).await
+        };
+        if let Some(items) = self.counters().items(signal) {
+            let outcome = if submitted.is_ok() {
+                &items.accepted
+            } else {
+                &items.busy
+            };
+            outcome.add(tally.read);
+        }
+        submitted.map_err(|refusal| busy(&refusal))?;
+        Ok(accepted)
+    }
+
+    /// Reads the items of a request: what they came to, and what they tell. Metrics tell nothing.
+    async fn read(
+        &self,
+        signal: Signal,
+        request: &[u8],
+        policy: &NamedPolicy,
+    ) -> Result<(Tally, Vec<Report>), Refused> {
         let limits = &self.0.limits;
         let mut tally = Tally::default();
         let mut reports = Vec::new();
-        let policy = self.0.inbox.policy(tenant);
-        let policy = policy.map_err(|refusal| busy(&refusal))?;
         let mut batch = self.0.normalizer.batch(&policy.policy);
         match signal {
             Signal::Traces => {
@@ -349,130 +328,9 @@ impl Intake {
                     let checked = otlp::check_metrics(request);
                     checked.map_err(|problem| Refused::Invalid(problem.to_string()))?;
                 }
-                return Ok(Accepted::default());
             }
         }
-        tally.count(self.counters(), signal);
-        let accepted = tally.verdict(written)?;
-        let submitted = if reports.is_empty() {
-            Ok(())
-        } else {
-            self.0.inbox.submit(tenant, reports, policy.clone()).await
-        };
-        if let Some(items) = self.counters().items(signal) {
-            let outcome = if submitted.is_ok() {
-                &items.accepted
-            } else {
-                &items.busy
-            };
-            outcome.add(tally.read);
-        }
-        submitted.map_err(|refusal| busy(&refusal))?;
-        Ok(accepted)
-    }
-}
-
-/// What the items of one request came to.
-#[derive(Debug, Default)]
-struct Tally {
-    items: usize,
-    read: u64,
-    refused: [u64; Reason::ALL.len()],
-    contexts: [u64; Reason::ALL.len()],
-    attributes_left_out: u64,
-    undecodable: Option<Problem>,
-}
-
-impl Tally {
-    /// Has the next item read and told as reports, unless there is none; `tell` says how many attributes were left out. A
-    /// defect of Eddy in that costs the item and not the request, which its sender would send again. The walk is past the item
-    /// by then, or ends (`otlp::envelope`).
-    fn tell(
-        &mut self,
-        reports: &mut Vec<Report>,
-        tell: impl FnOnce(&mut Vec<Report>) -> Option<Result<u32, Problem>>,
-    ) -> bool {
-        let before = reports.len();
-        match catch_unwind(AssertUnwindSafe(|| tell(reports))) {
-            Ok(None) => return false,
-            Ok(Some(Ok(attributes_left_out))) => {
-                self.read += 1;
-                self.attributes_left_out += u64::from(attributes_left_out);
-            }
-            Ok(Some(Err(problem))) => self.note(problem),
-            Err(_) => {
-                reports.truncate(before);
-                self.note(Problem::Refused(Reason::Defect));
-            }
-        }
-        true
-    }
-
-    fn note(&mut self, problem: Problem) {
-        match problem {
-            Problem::Refused(reason) => self.refused[reason.index()] += 1,
-            Problem::Context(reason) => self.contexts[reason.index()] += 1,
-            Problem::Undecodable(_) => self.undecodable = Some(problem),
-        }
-    }
-
-    /// Lets other tasks run now and then.
-    async fn pause(&mut self) {
-        self.items += 1;
-        if self.items.is_multiple_of(ITEMS_AT_ONCE) {
-            tokio::task::yield_now().await;
-        }
-    }
-
-    fn count(&self, counters: &Counters, signal: Signal) {
-        counters.attributes_left_out.add(self.attributes_left_out);
-        for reason in Reason::ALL {
-            let index = reason.index();
-            if let Some(items) = counters.items(signal) {
-                items.refused.add(reason, self.refused[index]);
-            }
-            counters.contexts_left_out.add(reason, self.contexts[index]);
-        }
-    }
-
-    fn verdict(&self, written: &Written) -> Result<Accepted, Refused> {
-        if let Some(problem) = self.undecodable {
-            return Err(Refused::Invalid(problem.to_string()));
-        }
-        let rejected = self.refused.iter().sum();
-        if rejected == 0 {
-            return Ok(Accepted::default());
-        }
-        let mut message = self.message(rejected);
-        if let Written::Json { fault: Some(fault) } = written {
-            write!(message, "; the first malformed one at {fault}")
-                .expect("a String takes everything");
-        }
-        if self.read > 0 {
-            return Ok(Accepted { rejected, message });
-        }
-        // Most likely another kind of request altogether (logs sent to the path of traces decode as spans without ids), and in
-        // any case nothing was taken. JSON names its lists.
-        let of_another = [Reason::TraceId, Reason::SpanId, Reason::Malformed];
-        let of_another = of_another.map(|reason| self.refused[reason.index()]);
-        if *written == Written::Protobuf && of_another.iter().sum::<u64>() == rejected {
-            message.push_str("; spans and log records each have a path or service of their own");
-        }
-        Err(Refused::Invalid(message))
-    }
-
-    fn message(&self, rejected: u64) -> String {
-        let all = rejected + self.read;
-        let items = if all == 1 { "item" } else { "items" };
-        let reasons = Reason::ALL.into_iter().filter_map(|reason| {
-            let count = self.refused[reason.index()];
-            (count > 0).then(|| reason.counted(count))
-        });
-        let reasons: Vec<_> = reasons.collect();
-        format!(
-            "{rejected} of {all} {items} rejected: {}",
-            reasons.join(", ")
-        )
+        Ok((tally, reports))
     }
 }
 
@@ -485,39 +343,4 @@ fn busy(refusal: &Refusal) -> Refused {
         Refusal::Failed => ("nothing can be committed at present", FAILED_WAIT),
     };
     Refused::Busy { why, retry_after }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::{Tally, Written};
-    use crate::normalize::{Report, RunRef};
-
-    /// Given an item that cannot be told for a defect of ours, it is refused and leaves no report; the others are taken.
-    #[test]
-    fn a_defect_costs_one_item() {
-        let report = || Report {
-            run: RunRef::default(),
-            events: Vec::new(),
-        };
-        let (mut tally, mut reports) = (Tally::default(), Vec::new());
-        let told = tally.tell(&mut reports, |reports| {
-            reports.push(report());
-            Some(Ok(1))
-        });
-        let told_of_defect = tally.tell(&mut reports, |reports| {
-            reports.push(report());
-            panic!("a defect");
-        });
-        assert!(told && told_of_defect && !tally.tell(&mut reports, |_| None));
-        assert_eq!(
-            (reports.len(), tally.read, tally.attributes_left_out),
-            (1, 1, 1)
-        );
-        let accepted = tally.verdict(&Written::Protobuf).expect("one was taken");
-        assert_eq!(accepted.rejected, 1);
-        assert_eq!(
-            accepted.message,
-            "1 of 2 items rejected: 1 reading failed by a defect of Eddy"
-        );
-    }
 }

@@ -2,9 +2,9 @@
 //!
 //! A request's bytes go from the socket through `body`, which gathers and decompresses them, and `grpc` or `http`, which know
 //! what is around them, to [`Intake`], which reads the items in place, has them normalized, and hands the reports to the
-//! shards. The answer goes back when they are committed. What a request may cost is bounded before it is read: by its size
-//! ([`Settings`]), and by what all requests together may hold (`budget`). Whatever is refused is counted by reason
-//! ([`Counters`]).
+//! shards; `outcome` says what became of them. The answer goes back when they are committed. What a request may cost is bounded
+//! before it is read: by its size ([`Settings`]), and by what all requests together may hold (`budget`). Whatever is refused is
+//! counted by reason ([`Counters`]).
 //!
 //! [`Intake`] knows nothing of transports, and nothing of who may get what was acknowledged after it ([`PassOn`]). OTLP/HTTP
 //! stands beside gRPC: `http` takes protobuf or JSON on three paths and turns each [`Refused`] into its HTTP status as `grpc`
@@ -26,6 +26,7 @@ mod http;
 #[cfg(test)]
 mod http_tests;
 mod intake;
+mod outcome;
 #[cfg(test)]
 mod refusal_tests;
 mod serve;
@@ -36,7 +37,8 @@ mod tests;
 
 pub use cors::Cors;
 pub use counters::{ByReason, Counters, Items};
-pub use intake::{Accepted, Intake, PassOn, Refused, Written};
+pub use intake::{Intake, PassOn};
+pub use outcome::{Accepted, Refused, Written};
 pub use serve::{Protocol, serve};
 
 use std::time::Duration;

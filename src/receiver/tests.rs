@@ -23,7 +23,7 @@ use tonic_types::StatusExt;
 use tower::ServiceExt;
 
 use super::fake::Fake;
-use super::intake::Written;
+use super::outcome::Written;
 use super::{Intake, Settings, grpc};
 use crate::listener::{Credential, Tenant, Token, Tokens};
 use crate::otlp::{Reason, Signal, delimited};

@@ -117,36 +117,12 @@ fn apply(
     for entry in entries {
         let shard = usize::from(shard_of(entry_run(&entry), shards));
         let residence = &mut residences[shard];
-        match entry {
-            Entry::Removed { run_id } => {
-                let Some(run) = residence.fetch(&run_id)? else {
-                    continue;
-                };
-                if run.position < position {
-                    residence.remove(&run_id);
-                    store.forget_state(&run_id)?;
-                }
-            }
-            entry => {
-                let Some(told) = told(entry) else {
-                    continue;
-                };
-                let (slot, _) = residence.open(&told.run_id, told.created_ms)?;
-                if residence.at(slot).position < position {
-                    if told.begins_anew() {
-                        let anew = residence.begin_anew(&told.run_id)?;
-                        residence.at(slot).state = anew;
-                    }
-                    let run = residence.at(slot);
-                    // What changed was told when it was done first, and what failed, if it failed then.
-                    let stepped =
-                        contained(&mut run.state, |state| step(state, &told.input, policy));
-                    if stepped.is_err() {
-                        residence.note_begun_anew(&told.run_id);
-                    }
-                    touched.push((shard, told.run_id));
-                }
-            }
+        if let Entry::Removed { run_id } = &entry {
+            remove(store, residence, position, run_id)?;
+        } else if let Some(told) = told(entry)
+            && tell(residence, position, &told, policy)?
+        {
+            touched.push((shard, told.run_id));
         }
     }
     // Only now, since a run may have several entries in one record.
@@ -158,6 +134,45 @@ fn apply(
         }
     }
     Ok(())
+}
+
+/// Removes a run, unless its state is of a later one under the same id.
+fn remove(
+    store: &Store,
+    residence: &mut Residence,
+    position: u64,
+    run_id: &Text,
+) -> Result<(), StoreError> {
+    let run = residence.fetch(run_id)?;
+    if run.is_some_and(|run| run.position < position) {
+        residence.remove(run_id);
+        store.forget_state(run_id)?;
+    }
+    Ok(())
+}
+
+/// Tells a run what it was told, unless its state contains that. Says whether it did not.
+fn tell(
+    residence: &mut Residence,
+    position: u64,
+    told: &Told,
+    policy: &Policy,
+) -> Result<bool, StoreError> {
+    let (slot, _) = residence.open(&told.run_id, told.created_ms)?;
+    if residence.at(slot).position >= position {
+        return Ok(false);
+    }
+    if told.begins_anew() {
+        let anew = residence.begin_anew(&told.run_id)?;
+        residence.at(slot).state = anew;
+    }
+    let run = residence.at(slot);
+    // What changed was told when it was done first, and what failed, if it failed then.
+    let stepped = contained(&mut run.state, |state| step(state, &told.input, policy));
+    if stepped.is_err() {
+        residence.note_begun_anew(&told.run_id);
+    }
+    Ok(true)
 }
 
 /// The run that an entry concerns.

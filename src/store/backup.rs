@@ -10,7 +10,7 @@ use super::error::StoreError;
 use super::journal::{Found, Reader};
 use super::open::{self, DATABASE, JOURNAL};
 use super::rebuild;
-use super::snapshot::{self, SNAPSHOTS};
+use super::snapshot::{self, Head, SNAPSHOTS};
 
 /// How often the copying is begun anew where a daemon moves on under it: at most once a snapshot, so once nearly always.
 const TRIES: usize = 5;
@@ -118,13 +118,22 @@ fn copy_store(from: &Path, to: &Path) -> Result<Copied, StoreError> {
 }
 
 fn copy_once(from: &Path, to: &Path) -> io::Result<Copied> {
-    let journal = to.join(DATABASE).join(JOURNAL);
-    fs::create_dir_all(&journal)?;
     // The snapshot first: the journal only grows behind it.
-    let snapshots = snapshot::dir_of(from);
+    let (snapshot, snapshots_damaged) = copy_snapshot(&snapshot::dir_of(from), to)?;
+    let journal = to.join(DATABASE).join(JOURNAL);
+    copy_journal(&from.join(DATABASE).join(JOURNAL), &journal)?;
+    Ok(Copied {
+        snapshot_ms: snapshot.map(|head| head.at_ms),
+        snapshots_damaged,
+        records: count_records(&journal, snapshot.map_or(1, |head| head.start.max(1)))?,
+    })
+}
+
+/// Copies the newest snapshot that is whole, if there is one, and says how many newer ones are damaged.
+fn copy_snapshot(snapshots: &Path, to: &Path) -> io::Result<(Option<Head>, usize)> {
     // What a daemon removes meanwhile is not damaged, and what it adds is not among these.
-    let listed = snapshot::list(&snapshots).map_err(io::Error::other)?;
-    let newest = snapshot::newest_whole(&snapshots).map_err(io::Error::other)?;
+    let listed = snapshot::list(snapshots).map_err(io::Error::other)?;
+    let newest = snapshot::newest_whole(snapshots).map_err(io::Error::other)?;
     let newer = match &newest {
         Some((_, whole)) => listed
             .iter()
@@ -133,32 +142,39 @@ fn copy_once(from: &Path, to: &Path) -> io::Result<Copied> {
         None => listed.len(),
     };
     let damaged = listed[..newer].iter().filter(|(_, path)| path.exists());
-    let snapshots_damaged = damaged.count();
-    let snapshot = match newest {
-        Some((head, path)) => {
-            let snapshots = snapshot::dir_of(to);
-            fs::create_dir_all(&snapshots)?;
-            let name = path.file_name().unwrap_or_default();
-            fs::copy(&path, snapshots.join(name))?;
-            Some(head)
-        }
-        None => None,
+    let damaged = damaged.count();
+    let Some((head, path)) = newest else {
+        return Ok((None, damaged));
     };
-    // Where it is missing, the database is being set aside just now, and the journal with it.
-    let files = from.join(DATABASE).join(JOURNAL);
+    let copies = snapshot::dir_of(to);
+    fs::create_dir_all(&copies)?;
+    fs::copy(&path, copies.join(path.file_name().unwrap_or_default()))?;
+    Ok((Some(head), damaged))
+}
+
+/// Copies the files of the journal. Where they are missing, the database is being set aside just now, and the journal with it.
+fn copy_journal(journal: &Path, to: &Path) -> io::Result<()> {
+    fs::create_dir_all(to)?;
     let unread = |error: io::Error| {
-        let text = format!("cannot read `{}`: {error}", files.display());
+        let text = format!("cannot read `{}`: {error}", journal.display());
         io::Error::new(error.kind(), text)
     };
-    for file in fs::read_dir(&files).map_err(unread)? {
+    for file in fs::read_dir(journal).map_err(unread)? {
         let file = file?;
         if file.file_type()?.is_file() {
-            fs::copy(file.path(), journal.join(file.file_name()))?;
+            fs::copy(file.path(), to.join(file.file_name()))?;
         }
     }
+    Ok(())
+}
+
+/// Records of a journal from this position on.
+///
+/// # Errors
+/// When some are missing, and those of the file system.
+fn count_records(journal: &Path, start: u64) -> io::Result<u64> {
     let mut records = 0;
-    let start = snapshot.map_or(1, |head| head.start.max(1));
-    for found in Reader::new(&journal, start)? {
+    for found in Reader::new(journal, start)? {
         match found? {
             Found::Record { .. } => records += 1,
             Found::Missing { from, until } => {
@@ -171,9 +187,5 @@ fn copy_once(from: &Path, to: &Path) -> io::Result<Copied> {
             Found::Torn => {}
         }
     }
-    Ok(Copied {
-        snapshot_ms: snapshot.map(|head| head.at_ms),
-        snapshots_damaged,
-        records,
-    })
+    Ok(records)
 }
