@@ -530,6 +530,53 @@ fn ends_of_runs_are_told() {
     }
 }
 
+/// Runs whose telemetry shows no calls of models. Haystack's has one span for all of a request; so have the agents of `VoltAgent`
+/// and the first Mastra. dspy's have no tokens, `LangWatch`'s and Respan's decorators are for tools, NVIDIA's toolkit needs its
+/// profiler for them, and Kilo has none.
+const WITHOUT_MODEL_CALLS: [&str; 18] = [
+    "crewai",
+    "haystack-openinference",
+    "voltagent",
+    "mastra-v0",
+    "dspy",
+    "openai-loop-langwatch-",
+    "openai-loop-respan",
+    "nat-native",
+    "kilo-native",
+    "claude-agent-sdk",
+    "autogen-native",
+    "agno-traceloop",
+    "openai-agents-otel",
+    "google-adk-openinference",
+    // The scripted model is an object of the program, which is not watched.
+    "smolagents-openlit",
+    "agno-openlit",
+    "openai-agents-openlit",
+    "openai-agents-mlflow",
+];
+
+/// Several spans for one call of a model, one within the other.
+const NESTED_MODEL_CALLS: [&str; 5] = [
+    "anthropic-client",
+    "anthropic-js-client",
+    "llama-index-openinference",
+    "litellm-client-native",
+    "openhands",
+];
+
+/// Runs in which it is not told what the model answered. Without content openai-agents' finish reason says `stop` at every turn;
+/// the script of the swarm's workers ran out, so the ground truth has them say things that they did not. google-adk shows no
+/// answers unless it is told to, and llama-index under OpenLLMetry never those that ask for tools. browser-use's model answers
+/// with text of a form of its own, whatever it asks for.
+const WITHOUT_ANSWERS: [&str; 6] = [
+    "openai-agents-openinference-exact-loop-nocontent",
+    "langgraph-openinference-swarm",
+    "google-adk-native-exact-loop",
+    "llama-index-traceloop-error-retry",
+    "llama-index-traceloop-exact-loop",
+    "browser-use-laminar",
+];
+
 /// Given every recorded run: model calls are told with their tokens, and what they answered agrees with what the model
 /// was made to say. Frameworks without spans for model calls show none.
 #[test]
@@ -538,42 +585,10 @@ fn model_calls_are_told() {
         let Some(turns) = run.truth["model_turns"].as_array() else {
             continue;
         };
-        // The last has one span for all model calls of a request. So have the agents of VoltAgent and the first Mastra; dspy's
-        // have no tokens, LangWatch's and Respan's decorators are for tools, NVIDIA's toolkit needs its profiler for them, and
-        // Kilo has none.
-        let none = [
-            "crewai",
-            "haystack-openinference",
-            "voltagent",
-            "mastra-v0",
-            "dspy",
-            "openai-loop-langwatch-",
-            "openai-loop-respan",
-            "nat-native",
-            "kilo-native",
-            "claude-agent-sdk",
-            "autogen-native",
-            "agno-traceloop",
-            "openai-agents-otel",
-            "google-adk-openinference",
-            // The scripted model is an object of the program, which is not watched.
-            "smolagents-openlit",
-            "agno-openlit",
-            "openai-agents-openlit",
-            "openai-agents-mlflow",
-        ];
-        if starts_with_one(&run.name, &none) {
+        if starts_with_one(&run.name, &WITHOUT_MODEL_CALLS) {
             continue;
         }
-        // Several spans for one call of a model, one within the other.
-        let nested = [
-            "anthropic-client",
-            "anthropic-js-client",
-            "llama-index-openinference",
-            "litellm-client-native",
-            "openhands",
-        ];
-        if starts_with_one(&run.name, &nested) || is_watched_twice(&run.name) {
+        if starts_with_one(&run.name, &NESTED_MODEL_CALLS) || is_watched_twice(&run.name) {
             let told = view(&run.reports);
             assert_eq!(told.model_calls, turns.len() as u64, "{}", run.name);
             if let Some(tokens) = run.truth["tokens"].as_u64() {
@@ -589,44 +604,23 @@ fn model_calls_are_told() {
             _ => None,
         });
         let calls: Vec<_> = calls.collect();
-        let turns: Vec<&Json> = turns
-            .iter()
-            .filter(|turn| turn.get("calls").is_some() || turn.get("text").is_some())
-            .collect();
+        let turns = turns.iter();
+        let turns = turns.filter(|turn| turn.get("calls").is_some() || turn.get("text").is_some());
+        let turns: Vec<&Json> = turns.collect();
         assert_eq!(calls.len(), turns.len(), "{}", run.name);
         assert!(
             calls.iter().all(|call| call.input_tokens > 0
                 && call.output_tokens > 0
                 && call.model.is_some())
         );
-        let asking = calls
-            .iter()
-            .filter(|call| matches!(call.answer, Answer::ToolCalls(_)))
-            .count();
-        let asked = turns
-            .iter()
-            .filter(|turn| turn["calls"].as_array().is_some_and(|calls| is_work(calls)))
-            .count();
-        // Without content openai-agents' finish reason says `stop` at every turn; the script of the swarm's workers ran
-        // out, so the ground truth has them say things that they did not.
-        // google-adk shows no answers unless it is told to, and llama-index under OpenLLMetry never those that ask for tools.
-        // browser-use's model answers with text of a form of its own, whatever it asks for.
-        let unknown = [
-            "openai-agents-openinference-exact-loop-nocontent",
-            "langgraph-openinference-swarm",
-            "google-adk-native-exact-loop",
-            "llama-index-traceloop-error-retry",
-            "llama-index-traceloop-exact-loop",
-            "browser-use-laminar",
-        ];
-        if !starts_with_one(&run.name, &unknown) {
-            assert_eq!(
-                asking,
-                asked,
-                "{}: {:?}",
-                run.name,
-                calls.iter().map(|call| call.answer).collect::<Vec<_>>()
-            );
+        if !starts_with_one(&run.name, &WITHOUT_ANSWERS) {
+            let answers: Vec<_> = calls.iter().map(|call| call.answer).collect();
+            let asks = |answer: &&Answer| matches!(answer, Answer::ToolCalls(_));
+            let asking = answers.iter().filter(asks).count();
+            let is_asked =
+                |turn: &&&Json| turn["calls"].as_array().is_some_and(|calls| is_work(calls));
+            let asked = turns.iter().filter(is_asked).count();
+            assert_eq!(asking, asked, "{}: {answers:?}", run.name);
         }
     }
 }

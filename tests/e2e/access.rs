@@ -40,6 +40,22 @@ pub(crate) fn configured(text: &str) -> (tempfile::TempDir, Daemon) {
     (directory, daemon)
 }
 
+/// What a request of gRPC with this token is answered.
+async fn exported(daemon: &Daemon, token: &str) -> Code {
+    let client = TraceServiceClient::connect(format!("http://{}", daemon.grpc)).await;
+    let mut request = tonic::Request::new(calls(0, 0, 1));
+    let value = format!("Bearer {token}").parse().expect("a header");
+    request.metadata_mut().insert("authorization", value);
+    let answer = client.expect("connected").export(request).await;
+    answer.map_or_else(|status| status.code(), |_| Code::Ok)
+}
+
+/// What a request of HTTP with this token is answered.
+async fn answered(request: reqwest::RequestBuilder, token: &str) -> reqwest::Response {
+    let request = request.header("authorization", format!("Bearer {token}"));
+    request.send().await.expect("it answers")
+}
+
 /// Given tokens, each address takes only requests that show one of its own; health is told to everybody.
 #[test]
 fn tokens_are_asked_for_at_every_address() {
@@ -47,34 +63,21 @@ fn tokens_are_asked_for_at_every_address() {
         "receivers: {otlp: {protocols: {grpc: {auth: {tokens: [{token: for-grpc}]}}, http: {auth: {tokens: [{token: for-http}]}}}}}\n\
          service: {api: {auth: {tokens: [{token: for-api}, {token: for-api-2}]}}}\n",
     );
+    let client = http_client();
     runtime().block_on(async {
-        let client = TraceServiceClient::connect(format!("http://{}", daemon.grpc)).await;
-        let mut client = client.expect("connected");
         for (token, code) in [
             ("", Code::Unauthenticated),
             ("for-http", Code::Unauthenticated),
             ("for-grpc", Code::Ok),
         ] {
-            let mut request = tonic::Request::new(calls(0, 0, 1));
-            let value = format!("Bearer {token}").parse().expect("a header");
-            request.metadata_mut().insert("authorization", value);
-            let code_found = client
-                .export(request)
-                .await
-                .map_or_else(|status| status.code(), |_| Code::Ok);
-            assert_eq!(code_found, code, "{token}");
+            assert_eq!(exported(&daemon, token).await, code, "{token}");
         }
         for (token, status) in [("", 401), ("for-grpc", 401), ("for-http", 200)] {
-            let sent = http_client()
+            let spans = client
                 .post(format!("http://{}/v1/traces", daemon.http))
                 .header("content-type", "application/x-protobuf")
-                .header("authorization", format!("Bearer {token}"))
                 .body(calls(1, 0, 1).encode_to_vec());
-            assert_eq!(
-                sent.send().await.expect("it answers").status(),
-                status,
-                "{token}"
-            );
+            assert_eq!(answered(spans, token).await.status(), status, "{token}");
         }
         for (path, token, status) in [
             ("/v1/runs", "", 401),
@@ -86,24 +89,17 @@ fn tokens_are_asked_for_at_every_address() {
             ("/", "", 200),
             ("/page.js", "", 200),
         ] {
-            let asked = http_client()
-                .get(format!("http://{}{path}", daemon.api))
-                .header("authorization", format!("Bearer {token}"));
-            assert_eq!(
-                asked.send().await.expect("it answers").status(),
-                status,
-                "{path} {token}"
-            );
+            let asked = client.get(format!("http://{}{path}", daemon.api));
+            let answer = answered(asked, token).await;
+            assert_eq!(answer.status(), status, "{path} {token}");
+            if path == "/" {
+                let policy = &answer.headers()["content-security-policy"];
+                assert!(
+                    policy.as_bytes().starts_with(b"default-src 'none';"),
+                    "{policy:?}"
+                );
+            }
         }
-    });
-    runtime().block_on(async {
-        let page = http_client().get(format!("http://{}/", daemon.api));
-        let page = page.send().await.expect("it answers");
-        let policy = &page.headers()["content-security-policy"];
-        assert!(
-            policy.as_bytes().starts_with(b"default-src 'none';"),
-            "{policy:?}"
-        );
     });
     let file = directory.path().join("token");
     fs::write(&file, "for-api\n").expect("it can be written");
@@ -113,11 +109,8 @@ fn tokens_are_asked_for_at_every_address() {
         command.args(["runs", "--api", &api]).args(arguments);
         command.output().expect("the program starts")
     };
-    assert!(
-        runs(&["--token-file", &file.to_string_lossy()])
-            .status
-            .success()
-    );
+    let shown = runs(&["--token-file", &file.to_string_lossy()]);
+    assert!(shown.status.success());
     let refused = runs(&[]);
     let said = String::from_utf8_lossy(&refused.stderr);
     assert!(

@@ -16,6 +16,7 @@ use opentelemetry_proto::tonic::common::v1::any_value::Value as Any;
 use opentelemetry_proto::tonic::common::v1::{AnyValue, InstrumentationScope, KeyValue};
 use opentelemetry_proto::tonic::trace::v1::{ResourceSpans, ScopeSpans, Span};
 use prost::Message;
+use tonic::transport::Channel;
 use tonic_types::StatusExt;
 use tower::Service;
 
@@ -69,6 +70,50 @@ fn the_fourth_call_is_answered() {
     assert_eq!(run["warnings"][0]["id"], id);
 }
 
+/// Requests that are wrong in one field: where they are sent, and the field.
+const WRONG: [(&str, &str, &str); 16] = [
+    ("check", r#"{"tool":"t"}"#, "run_id"),
+    ("check", r#"{"run_id":"","tool":"t"}"#, "run_id"),
+    ("check", r#"{"run_id":"r"}"#, "tool"),
+    ("check", r#"{"run_id":"r","tool":["t"]}"#, "tool"),
+    (
+        "check",
+        r#"{"run_id":"r","tool":"t","call-id":"1"}"#,
+        "call-id",
+    ),
+    (
+        "check",
+        r#"{"run_id":"r","tool":"t","turn_id":{}}"#,
+        "turn_id",
+    ),
+    ("check", "[]", "body"),
+    ("check", r#"{"run_id":"#, "body"),
+    ("check?x=1", r#"{"run_id":"r","tool":"t"}"#, "x"),
+    ("report", r#"{"run_id":"r","tool":"t"}"#, "status"),
+    (
+        "report",
+        r#"{"run_id":"r","tool":"t","status":"fine"}"#,
+        "status",
+    ),
+    (
+        "report",
+        r#"{"run_id":"r","tool":"t","status":"success","error":"x"}"#,
+        "error",
+    ),
+    (
+        "report",
+        r#"{"run_id":"r","tool":"t","status":"error","result":1}"#,
+        "result",
+    ),
+    ("message", r#"{"run_id":"r"}"#, "kind"),
+    ("message", r#"{"run_id":"r","kind":"robot"}"#, "kind"),
+    (
+        "message",
+        r#"{"run_id":"r","kind":"user","text":7.5e}"#,
+        "body",
+    ),
+];
+
 /// Given requests that are wrong in one field, over HTTP and gRPC, that field is named and there is no verdict.
 #[test]
 fn what_is_wrong_is_named() {
@@ -77,64 +122,9 @@ fn what_is_wrong_is_named() {
     // In some programs ids are numbers.
     check(&daemon, &json!({"run_id": 7, "tool": "t"}));
     assert_eq!(daemon.get("/v1/runs/7").0, 200);
-    let long = "x".repeat(2_000);
-    let cases = [
-        ("check", r#"{"tool":"t"}"#.to_owned(), "run_id"),
-        ("check", r#"{"run_id":"","tool":"t"}"#.to_owned(), "run_id"),
-        ("check", r#"{"run_id":"r"}"#.to_owned(), "tool"),
-        ("check", r#"{"run_id":"r","tool":["t"]}"#.to_owned(), "tool"),
-        (
-            "check",
-            r#"{"run_id":"r","tool":"t","call-id":"1"}"#.to_owned(),
-            "call-id",
-        ),
-        (
-            "check",
-            r#"{"run_id":"r","tool":"t","turn_id":{}}"#.to_owned(),
-            "turn_id",
-        ),
-        (
-            "check",
-            format!(r#"{{"run_id":"r","tool":"{long}"}}"#),
-            "tool",
-        ),
-        ("check", "[]".to_owned(), "body"),
-        ("check", r#"{"run_id":"#.to_owned(), "body"),
-        (
-            "report",
-            r#"{"run_id":"r","tool":"t"}"#.to_owned(),
-            "status",
-        ),
-        (
-            "report",
-            r#"{"run_id":"r","tool":"t","status":"fine"}"#.to_owned(),
-            "status",
-        ),
-        (
-            "report",
-            r#"{"run_id":"r","tool":"t","status":"success","error":"x"}"#.to_owned(),
-            "error",
-        ),
-        (
-            "report",
-            r#"{"run_id":"r","tool":"t","status":"error","result":1}"#.to_owned(),
-            "result",
-        ),
-        ("check?x=1", call("r", 1).to_string(), "x"),
-        ("message", r#"{"run_id":"r"}"#.to_owned(), "kind"),
-        (
-            "message",
-            r#"{"run_id":"r","kind":"robot"}"#.to_owned(),
-            "kind",
-        ),
-        (
-            "message",
-            r#"{"run_id":"r","kind":"user","text":7.5e}"#.to_owned(),
-            "body",
-        ),
-    ];
-    for (path, body, field) in cases {
-        let (status, answer) = post(&daemon, path, &body);
+    let long = format!(r#"{{"run_id":"r","tool":"{}"}}"#, "x".repeat(2_000));
+    for (path, body, field) in WRONG.into_iter().chain([("check", &*long, "tool")]) {
+        let (status, answer) = post(&daemon, path, body);
         assert_eq!(status, 400, "{body}: {answer}");
         let text = answer["error"].as_str().unwrap();
         assert!(text.starts_with(&format!("{field}: ")), "{body}: {text}");
@@ -919,15 +909,14 @@ fn lost_verdicts_do_not_fill_the_log() {
     assert!(told.len() <= 2 && told.iter().sum::<u64>() == 27, "{log}");
 }
 
-/// Given mutated requests in gRPC's own frames, heads of frames included, each is answered with a code, and the daemon goes on.
-#[test]
-fn mutated_frames_are_answered() {
-    let data = tempfile::tempdir().unwrap();
-    let daemon = Daemon::start(data.path());
-    let framed = |message: Vec<u8>| {
-        let length = (message.len() as u32).to_be_bytes();
-        [&[0][..], &length, &message].concat()
-    };
+/// A message in a frame of gRPC's.
+fn framed(message: &[u8]) -> Vec<u8> {
+    let length = (message.len() as u32).to_be_bytes();
+    [&[0][..], &length, message].concat()
+}
+
+/// The methods of the guard, each with a request in its frame.
+fn framed_requests() -> [(&'static str, Vec<u8>); 3] {
     let asked = v1::CheckToolCallRequest {
         run_id: "r".into(),
         tool: "search".into(),
@@ -949,58 +938,65 @@ fn mutated_frames_are_answered() {
         text: Some("I will now sum up what there is.".into()),
         ..Default::default()
     };
-    let listeners = [
-        ("CheckToolCall", framed(asked.encode_to_vec())),
-        ("ReportToolResult", framed(told.encode_to_vec())),
-        ("ReportMessage", framed(said.encode_to_vec())),
-    ];
+    [
+        ("CheckToolCall", framed(&asked.encode_to_vec())),
+        ("ReportToolResult", framed(&told.encode_to_vec())),
+        ("ReportMessage", framed(&said.encode_to_vec())),
+    ]
+}
+
+/// The code with which a method of the guard answers these bytes.
+async fn answered(mut channel: Channel, uri: String, bytes: Vec<u8>) -> String {
+    let body = http_body_util::Full::new(Bytes::from(bytes));
+    let request = tonic::codegen::http::Request::post(uri)
+        .header("content-type", "application/grpc")
+        .header("te", "trailers")
+        .body(tonic::body::Body::new(body))
+        .unwrap();
+    std::future::poll_fn(|context| channel.poll_ready(context))
+        .await
+        .unwrap();
+    let response = channel.call(request).await.unwrap();
+    let head = response.headers().get("grpc-status").cloned();
+    let body = response.into_body().collect().await.unwrap();
+    let code = head.or_else(|| body.trailers()?.get("grpc-status").cloned());
+    code.unwrap().to_str().unwrap().to_owned()
+}
+
+/// Given mutated requests in gRPC's own frames, heads of frames included, each is answered with a code, and the daemon goes on.
+#[test]
+fn mutated_frames_are_answered() {
+    let data = tempfile::tempdir().unwrap();
+    let daemon = Daemon::start(data.path());
+    let requests = framed_requests();
     let corpus = corpus(
         "guard",
-        listeners
-            .iter()
-            .map(|listener| listener.1.clone())
-            .collect(),
+        requests.iter().map(|(_, bytes)| bytes.clone()).collect(),
     );
     let url = format!("http://{}", daemon.api);
-    let codes = runtime().block_on(async {
-        let channel = tonic::transport::Endpoint::from_shared(url.clone()).unwrap();
+    let mut codes = std::collections::BTreeMap::<String, u64>::new();
+    runtime().block_on(async {
+        let channel = Channel::from_shared(url.clone()).unwrap();
         let channel = channel.connect().await.unwrap();
-        let mut codes = std::collections::BTreeMap::<String, u64>::new();
         for first in (0..rounds(10_000).max(corpus.len() as u64)).step_by(50) {
             let sent = (first..first + 50).map(|seed| {
-                let (method, _) = listeners[seed as usize % listeners.len()];
+                let (method, _) = requests[seed as usize % requests.len()];
                 let uri = format!("{url}/eddy.v1.GuardService/{method}");
                 let mut bytes = input(&corpus, seed);
                 // Most heads are whole, so that the message is looked at.
                 if seed % 4 != 0 {
-                    bytes = framed(bytes.get(5..).unwrap_or_default().to_vec());
+                    bytes = framed(bytes.get(5..).unwrap_or_default());
                 }
-                let body = http_body_util::Full::new(Bytes::from(bytes));
-                let request = tonic::codegen::http::Request::post(uri)
-                    .header("content-type", "application/grpc")
-                    .header("te", "trailers")
-                    .body(tonic::body::Body::new(body))
-                    .unwrap();
-                let mut channel = channel.clone();
+                let answered = answered(channel.clone(), uri, bytes);
                 async move {
-                    let answered = async {
-                        std::future::poll_fn(|context| channel.poll_ready(context)).await?;
-                        channel.call(request).await
-                    };
                     let answered = tokio::time::timeout(INPUT_TIMEOUT, answered).await;
-                    let answered = answered.unwrap_or_else(|_| panic!("seed {seed} hangs"));
-                    let response = answered.unwrap_or_else(|error| panic!("seed {seed}: {error}"));
-                    let head = response.headers().get("grpc-status").cloned();
-                    let body = response.into_body().collect().await.unwrap();
-                    let code = head.or_else(|| body.trailers()?.get("grpc-status").cloned());
-                    code.unwrap().to_str().unwrap().to_owned()
+                    answered.unwrap_or_else(|_| panic!("seed {seed} hangs"))
                 }
             });
             for code in futures_util::future::join_all(sent).await {
                 *codes.entry(code).or_default() += 1;
             }
         }
-        codes
     });
     // OK, INVALID_ARGUMENT (also what is no message), RESOURCE_EXHAUSTED (too large), UNIMPLEMENTED (compression), UNAVAILABLE.
     let known = ["0", "3", "8", "12", "14"];

@@ -343,9 +343,9 @@ fn listeners_that_cannot_be_are_named() {
     );
 }
 
-/// Given exporters that lack something, or have what does not go together, each is named.
+/// Given webhooks that lack something, or have what does not go together, each is named.
 #[test]
-fn exporters_that_cannot_be_are_named() {
+fn webhooks_that_cannot_be_are_named() {
     check(
         "exporters:\n  webhook:\n    token: x",
         &["2:3: exporters.webhook: needs the key `url`"],
@@ -373,6 +373,23 @@ fn exporters_that_cannot_be_are_named() {
         &["4:5: exporters.webhook.token_file: `/nowhere/token` cannot be read: "],
     );
     check(
+        "exporters:\n  webhook: {url: 'http://localhost:9/'}",
+        &["2:3: exporters.webhook: `url` names this machine, localhost; `allow_private: true`"],
+    );
+    check(
+        "exporters:\n  webhook:\n    url: http://x\n    retry_on_failure: {initial_interval: 2m}",
+        &["4:5: exporters.webhook.retry_on_failure.max_interval: must not be shorter"],
+    );
+}
+
+/// Given files and directories that cannot be where they are to be, each is named.
+#[test]
+fn files_that_cannot_be_are_named() {
+    check(
+        "service:\n  data_dir: ~/eddy",
+        &["2:3: service.data_dir: `~` is a shell's; write the whole path"],
+    );
+    check(
         "exporters:\n  file: {path: /nowhere/at/all.jsonl}",
         &["2:10: exporters.file.path: there is no directory `/nowhere/at`"],
     );
@@ -398,6 +415,11 @@ fn exporters_that_cannot_be_are_named() {
             "3:10: exporters.file.path: `{directory}/a` is in the data directory"
         )],
     );
+}
+
+/// Given exporters with a path, a key or a name that they cannot have, each is named.
+#[test]
+fn exporters_that_cannot_be_are_named() {
     check(
         "exporters:\n  otlp_forward: {endpoint: 'http://h:4318/otlp'}\n  otlp_logs: {endpoint: 'http://h:4317/x'}",
         &[
@@ -406,24 +428,12 @@ fn exporters_that_cannot_be_are_named() {
         ],
     );
     check(
-        "exporters:\n  webhook: {url: 'http://localhost:9/'}",
-        &["2:3: exporters.webhook: `url` names this machine, localhost; `allow_private: true`"],
-    );
-    check(
         "exporters:\n  terminal: {foo: 1}",
         &["2:14: exporters.terminal.foo: unknown key; none is known here"],
     );
     check(
-        "service:\n  data_dir: ~/eddy",
-        &["2:3: service.data_dir: `~` is a shell's; write the whole path"],
-    );
-    check(
         "exporters:\n  file/: {path: a}",
         &["2:3: exporters.file/: a name must follow the slash"],
-    );
-    check(
-        "exporters:\n  webhook:\n    url: http://x\n    retry_on_failure: {initial_interval: 2m}",
-        &["4:5: exporters.webhook.retry_on_failure.max_interval: must not be shorter"],
     );
 }
 
