@@ -610,8 +610,19 @@ fn a_tenant_without_anything_is_left_out_of_a_backup() {
     assert!(said.contains(&expected), "{said}");
 }
 
+/// What a command that has to do so says on its way.
+fn done(arguments: &[&Path]) -> String {
+    let output = eddy().args(arguments).output().expect("it runs");
+    assert!(
+        output.status.success(),
+        "{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
+    String::from_utf8_lossy(&output.stdout).into_owned()
+}
+
 /// Given a daemon under load, a copy made beside it holds everything that was acknowledged before, and is a data directory
-/// after `eddy restore`. None is made within the data directory itself, and of a damaged snapshot it is said that there is one.
+/// after `eddy restore`.
 #[test]
 fn a_backup_is_restored() {
     let directory = tempfile::tempdir().expect("a directory");
@@ -640,52 +651,48 @@ fn a_backup_is_restored() {
             }
         }
     });
-    let run = |arguments: &[&Path]| {
-        let output = eddy().args(arguments).output().expect("it runs");
-        assert!(
-            output.status.success(),
-            "{}",
-            String::from_utf8_lossy(&output.stderr)
-        );
-        String::from_utf8_lossy(&output.stdout).into_owned()
-    };
-    let said = run(&["backup".as_ref(), &copy, "--data-dir".as_ref(), &data]);
+    let said = done(&["backup".as_ref(), &copy, "--data-dir".as_ref(), &data]);
     assert!(said.starts_with("saved: "), "{said}");
     load.abort();
-    run(&["restore".as_ref(), &copy, "--data-dir".as_ref(), &restored]);
-    let refused = |arguments: &[&Path]| {
-        let output = eddy().args(arguments).output().expect("it runs");
-        assert_eq!(output.status.code(), Some(1));
-        String::from_utf8_lossy(&output.stderr).into_owned()
-    };
-    // A directory with something in it is left alone.
-    let said = refused(&["restore".as_ref(), &copy, "--data-dir".as_ref(), &restored]);
-    assert!(said.contains("it is not empty"), "{said}");
-    let third = directory.path().join("third");
-    // Where there is nothing to copy, it is said how to name what there is.
-    let nothing = directory.path().join("nothing");
-    let said = refused(&["backup".as_ref(), &third, "--data-dir".as_ref(), &nothing]);
-    assert!(
-        said.contains("`--data-dir` or the file of `--config` has to name"),
-        "{said}"
-    );
-    let said = refused(&["restore".as_ref(), &nothing, "--data-dir".as_ref(), &third]);
-    assert!(
-        said.contains("a directory that `eddy backup` has made"),
-        "{said}"
-    );
-    let within = data.join("copies/monday");
-    let said = refused(&["backup".as_ref(), &within, "--data-dir".as_ref(), &data]);
-    assert!(said.contains("of which it is to be a copy"), "{said}");
-    assert!(!data.join("copies").exists());
-    fs::create_dir_all(copy.join("snapshots")).expect("it can be made");
-    fs::write(copy.join("snapshots/99999999.snapshot"), "torn").expect("it can be written");
-    let said = run(&["restore".as_ref(), &copy, "--data-dir".as_ref(), &third]);
-    assert!(said.contains("1 damaged one"), "{said}");
+    done(&["restore".as_ref(), &copy, "--data-dir".as_ref(), &restored]);
     let other = Daemon::start(&restored);
     let (theirs, ours) = (other.runs(), daemon.runs());
     for run in 0..10 {
         let id = format!("{:032x}", run + 1);
         assert_eq!(theirs[&id], ours[&id]);
     }
+}
+
+/// Given copies that cannot be made, it is said why: none is made within the data directory itself, and none of nothing. Of a
+/// damaged snapshot it is said that there is one.
+#[test]
+fn what_is_wrong_with_a_copy_is_said() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let [data, copy, third, nothing] =
+        ["data", "copy", "third", "nothing"].map(|name| directory.path().join(name));
+    let daemon = Daemon::start(&data);
+    let sent = runtime().block_on(async { Sender::new(daemon.grpc).traces(calls(1, 0, 4)).await });
+    sent.expect("taken");
+    done(&["backup".as_ref(), &copy, "--data-dir".as_ref(), &data]);
+    let refused = |arguments: [&Path; 4], why: &str| {
+        let output = eddy().args(arguments).output().expect("it runs");
+        assert_eq!(output.status.code(), Some(1));
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(said.contains(why), "{said}");
+    };
+    let (backup, restore, of) = ("backup".as_ref(), "restore".as_ref(), "--data-dir".as_ref());
+    // A directory with something in it is left alone.
+    refused([restore, &copy, of, &data], "it is not empty");
+    // Where there is nothing to copy, it is said how to name what there is.
+    let why = "`--data-dir` or the file of `--config` has to name";
+    refused([backup, &third, of, &nothing], why);
+    let why = "a directory that `eddy backup` has made";
+    refused([restore, &nothing, of, &third], why);
+    let within = data.join("copies/monday");
+    refused([backup, &within, of, &data], "of which it is to be a copy");
+    assert!(!data.join("copies").exists());
+    fs::create_dir_all(copy.join("snapshots")).expect("it can be made");
+    fs::write(copy.join("snapshots/99999999.snapshot"), "torn").expect("it can be written");
+    let said = done(&[restore, &copy, of, &third]);
+    assert!(said.contains("1 damaged one"), "{said}");
 }
