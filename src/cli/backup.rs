@@ -1,5 +1,6 @@
 //! `eddy backup` and `eddy restore`: a copy of the data directory, tenants included, beside a daemon that runs or without one.
 
+use std::ffi::OsString;
 use std::fs;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
@@ -70,25 +71,9 @@ fn copy(from: &Path, to: &Path, missing: &str) -> Result<Vec<(String, Copied)>, 
     }
     let mut names = vec![String::new()];
     let mut parts = vec![PathBuf::new()];
-    let tenants = from.join(TENANTS);
-    let unread = |error| Failure::Other(format!("cannot read `{}`: {error}", tenants.display()));
-    match fs::read_dir(&tenants) {
-        Err(error) if error.kind() == ErrorKind::NotFound => {}
-        found => {
-            for tenant in found.map_err(unread)? {
-                let name = tenant.map_err(unread)?.file_name();
-                let refused = |error: StoreError| Failure::Other(error.to_string());
-                if store::is_unbegun(&tenants.join(&name)).map_err(refused)? {
-                    let name = name.to_string_lossy();
-                    remark(format_args!(
-                        "tenant {name} has nothing yet, and is left out"
-                    ));
-                    continue;
-                }
-                parts.push(Path::new(TENANTS).join(&name));
-                names.push(name.to_string_lossy().into_owned());
-            }
-        }
+    for name in begun_tenants(&from.join(TENANTS))? {
+        parts.push(Path::new(TENANTS).join(&name));
+        names.push(name.to_string_lossy().into_owned());
     }
     let copied = store::copy(from, to, &parts);
     let copied = copied.map_err(|error| match &error {
@@ -100,6 +85,29 @@ fn copy(from: &Path, to: &Path, missing: &str) -> Result<Vec<(String, Copied)>, 
         _ => Failure::Other(error.to_string()),
     })?;
     Ok(names.into_iter().zip(copied).collect())
+}
+
+/// The tenants that have a directory among these and something in it; says which have nothing yet.
+fn begun_tenants(tenants: &Path) -> Result<Vec<OsString>, Failure> {
+    let unread = |error| Failure::Other(format!("cannot read `{}`: {error}", tenants.display()));
+    let found = match fs::read_dir(tenants) {
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
+        found => found.map_err(unread)?,
+    };
+    let mut begun = Vec::new();
+    for tenant in found {
+        let name = tenant.map_err(unread)?.file_name();
+        let refused = |error: StoreError| Failure::Other(error.to_string());
+        if store::is_unbegun(&tenants.join(&name)).map_err(refused)? {
+            let name = name.to_string_lossy();
+            remark(format_args!(
+                "tenant {name} has nothing yet, and is left out"
+            ));
+        } else {
+            begun.push(name);
+        }
+    }
+    Ok(begun)
 }
 
 /// Whether a directory, which need not be there yet, lies in another or is it.

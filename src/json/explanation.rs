@@ -206,57 +206,59 @@ fn silence(
     settings: &Map<String, Value>,
     section: &Section<'_>,
 ) -> Vec<SilenceJson> {
-    let rule = warning.rule.name();
-    let mut ways = Vec::new();
-    let mut way = |config: String, effect: &str| {
-        let effect = effect.to_owned();
-        ways.push(SilenceJson { config, effect });
-    };
-    if let Some(tool) = &warning.tool {
-        let (name, whose) = match &warning.agent {
-            Some(agent) if !agent.is_empty() => (format!("{tool}@{agent}"), " by this agent"),
-            _ => (tool.to_string(), ""),
-        };
-        let others = if name.contains('*') {
-            "; `*` stands for any text, so that others may fit, too"
-        } else {
-            ""
-        };
-        let name = yaml_key(&name);
-        if waits(warning.rule) {
-            let waited = warning.last_seen_ns.saturating_sub(warning.first_seen_ns) / 1_000_000_000;
-            let seconds = (waited + 1).next_multiple_of(300);
-            way(
-                format!("tools: {{{name}: {{polling_seconds: {seconds}}}}}"),
-                &format!("the tool waits, and may give the same answer for so long{others}"),
-            );
-        }
-        if warning.rule == Rule::ToolLimit {
-            let limit = warning.count;
-            way(
-                format!("tools: {{{name}: {{limit: {limit}}}}}"),
-                &format!("the tool may be called so often in one turn{others}"),
-            );
-        } else {
-            way(
-                format!("tools: {{{name}: {{exempt: true}}}}"),
-                &format!("calls of this tool{whose} are part of no loop{others}"),
-            );
-        }
-    }
-    let whom = section.whom();
+    let (rule, whom) = (warning.rule.name(), section.whom());
+    let tool = warning.tool.as_ref();
+    let mut ways = tool.map_or(Vec::new(), |tool| silence_of_tool(warning, tool));
     let looked_back = policy.rules.looked_back_calls(warning.rule);
     let counts = counts(settings, warning.count + 1, looked_back);
     if !counts.is_empty() {
-        way(
-            section.with(&format!("{rule}: {{{counts}}}")),
-            &format!("the rule speaks later, for {whom}"),
-        );
+        ways.push(SilenceJson {
+            config: section.with(&format!("{rule}: {{{counts}}}")),
+            effect: format!("the rule speaks later, for {whom}"),
+        });
     }
-    way(
-        section.with(&format!("{rule}: off")),
-        &format!("the rule is off, for {whom}"),
-    );
+    ways.push(SilenceJson {
+        config: section.with(&format!("{rule}: off")),
+        effect: format!("the rule is off, for {whom}"),
+    });
+    ways
+}
+
+/// What may be said of the tool that is warned of.
+fn silence_of_tool(warning: &Warning, tool: &str) -> Vec<SilenceJson> {
+    let (name, whose) = match &warning.agent {
+        Some(agent) if !agent.is_empty() => (format!("{tool}@{agent}"), " by this agent"),
+        _ => (tool.to_owned(), ""),
+    };
+    let others = if name.contains('*') {
+        "; `*` stands for any text, so that others may fit, too"
+    } else {
+        ""
+    };
+    let name = yaml_key(&name);
+    let way = |setting: &str, effect: &str| SilenceJson {
+        config: format!("tools: {{{name}: {{{setting}}}}}"),
+        effect: format!("{effect}{others}"),
+    };
+    let mut ways = Vec::new();
+    if waits(warning.rule) {
+        let waited = warning.last_seen_ns.saturating_sub(warning.first_seen_ns) / 1_000_000_000;
+        let seconds = (waited + 1).next_multiple_of(300);
+        ways.push(way(
+            &format!("polling_seconds: {seconds}"),
+            "the tool waits, and may give the same answer for so long",
+        ));
+    }
+    ways.push(match warning.rule {
+        Rule::ToolLimit => way(
+            &format!("limit: {}", warning.count),
+            "the tool may be called so often in one turn",
+        ),
+        _ => way(
+            "exempt: true",
+            &format!("calls of this tool{whose} are part of no loop"),
+        ),
+    });
     ways
 }
 
