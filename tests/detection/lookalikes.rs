@@ -36,6 +36,13 @@ fn what_is_not_done_yet_is_asked_for_again() {
     check(&ask(3, "in_progress"), &[]);
     check(&ask(6, "in_progress"), &["repeated_tool_call_exact_input"]);
     check(&ask(3, "open"), &["repeated_tool_call_exact_input"]);
+    let ask = |times: usize, done: bool| -> Vec<Value> {
+        let answer = json!({"id": 7, "done": done}).to_string();
+        vec![call("get_job", "7", &answer); times]
+    };
+    check(&ask(3, false), &[]);
+    check(&ask(6, false), &["repeated_tool_call_exact_input"]);
+    check(&ask(3, true), &["repeated_tool_call_exact_input"]);
     // Three jobs in turn.
     let jobs = ["7a", "8b", "9c"];
     let ask = |job: &str| call("get_job", job, r#"{"status":"RUNNING"}"#);
@@ -66,6 +73,26 @@ fn what_is_not_done_yet_is_asked_for_again() {
         .flat_map(|file| save(file))
         .collect();
     check(&saved[..9], &[]);
+}
+
+/// Given what has moved on several times, it may stand still for one look more than what never moved; not for ever, and not where
+/// it goes round.
+#[test]
+fn what_moves_may_stand_still() {
+    let look = |stage: &str| call("get_render", "7", &json!({"stage": stage}).to_string());
+    let stages = ["tracking", "compositing", "encoding", "muxing", "sealing"];
+    let looks = |times: [usize; 5]| -> Vec<Value> {
+        let stages = stages.iter().zip(times);
+        stages
+            .flat_map(|(stage, times)| vec![look(stage); times])
+            .collect()
+    };
+    check(&looks([1, 2, 1, 3, 3]), &[]);
+    check(&looks([3, 1, 1, 1, 1]), &["repeated_tool_call_exact_input"]);
+    check(&looks([1, 2, 1, 1, 5]), &["repeated_tool_call_exact_input"]);
+    let round: Vec<_> = (0..6).map(|at| look(stages[at % 3])).collect();
+    let rules = ["no_progress", "repeated_tool_call_exact_input"];
+    check(&round, &rules);
 }
 
 /// Given a shell that says nothing because there is nothing to say, and a tool that never does, nobody looked in vain.

@@ -15,6 +15,12 @@ use super::question::{counts_up, names_others};
 /// looks at the same page for each, does two other things for each as well, makes five.
 const CROWD_CALLS_MIN: usize = 6;
 
+/// Fewest new results of one call, among the newest calls, by which what it asks about moves: the first one is always new.
+const MOVES_MIN: usize = 3;
+
+/// Equal results of it in a row, from which it does not move any more.
+const STANDS_MAX: usize = 5;
+
 /// Fewest steps before this one after each of which the same was checked.
 const STEPS_MIN: usize = 2;
 
@@ -188,6 +194,25 @@ impl Fold {
             found |= !is_same(mark) && is_news(mark);
         }
         true
+    }
+
+    /// Whether the same call brought something new several times among the newest calls, and now what it brought last, which it has
+    /// not brought for long.
+    pub(super) fn moved_lately(&self, key: Option<u64>, result: Option<u64>) -> bool {
+        let is_new = |mark: &&CallMark| mark.outcome == Outcome::Fresh;
+        let is_equal = |mark: &&CallMark| mark.result() == result;
+        let equal = self
+            .recent
+            .of_key(key)
+            .take(STANDS_MAX)
+            .take_while(is_equal);
+        (1..STANDS_MAX).contains(&equal.count())
+            && self
+                .recent
+                .of_key(key)
+                .filter(is_new)
+                .nth(MOVES_MIN - 1)
+                .is_some()
     }
 
     /// Whether a call that failed so often, and those of the tool before it, go through a list, each about the next number, of

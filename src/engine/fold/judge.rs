@@ -35,7 +35,7 @@ pub(crate) enum Outcome {
 #[derive(Clone, Debug)]
 #[allow(
     clippy::struct_excessive_bools,
-    reason = "six facts that do not depend on each other"
+    reason = "seven facts that do not depend on each other"
 )]
 pub(crate) struct Judged<'a> {
     pub(crate) call: &'a Call<'a>,
@@ -74,6 +74,8 @@ pub(crate) struct Judged<'a> {
     pub(crate) waiting: Waiting,
     /// The result says that what was asked about is still under way; only where the profile knows progress.
     pub(crate) pending: bool,
+    /// The same call brought something new several times lately; only where the profile knows progress.
+    pub(crate) moves: bool,
     /// The result is a verdict that says no; only where the profile knows progress.
     pub(crate) denies: bool,
     /// What the user or the profile says of the tool.
@@ -86,9 +88,14 @@ impl Judged<'_> {
         self.transient || self.waiting.patient
     }
 
-    /// How many repeats more it takes to be a loop: what is still under way moves, if nobody sees it.
+    /// How many repeats more it takes to be a loop: what is still under way moves, if nobody sees it, and what moved several times
+    /// may move again.
     pub(crate) fn calls_more(&self) -> u32 {
-        if self.pending { PENDING_CALLS_MORE } else { 0 }
+        if self.pending || self.moves {
+            MOVING_CALLS_MORE
+        } else {
+            0
+        }
     }
 
     /// Whether no rule about loops looks at it: its tool is exempt, or may poll and has time left.
@@ -201,7 +208,7 @@ struct Brought {
 
 /// Repeats more that are allowed to who asks for what is still under way, whose pauses may be too short to be known as such:
 /// with one, growing pauses are known as such before it is a loop.
-const PENDING_CALLS_MORE: u32 = 1;
+const MOVING_CALLS_MORE: u32 = 1;
 
 /// Longest result that may say no more than that a call was done.
 pub(crate) const ACKNOWLEDGEMENT_BYTES_MAX: u32 = 64;
@@ -228,6 +235,7 @@ impl Fold {
         let main = call.traits.main.map(|main| mix(tool_hash, main)).or(key);
         let brought = self.brought(call, tool_hash, key, policy);
         let sample = call.input.sample();
+        let stands = brought.outcome != Outcome::Fresh && !brought.jitters;
         let says = call.output.value().filter(|_| call.error.is_none());
         let says = says.filter(|_| policy.progress_aware);
         Judged {
@@ -255,6 +263,7 @@ impl Fold {
                 .is_some_and(|value| value.empty && value.bytes == 0),
             waiting: Waiting::default(),
             pending: says.is_some_and(|value| value.pending),
+            moves: policy.progress_aware && stands && self.moved_lately(key, brought.result),
             denies: says.is_some_and(|value| value.denies),
             settings: policy.tools.of(tool, call.agent.map(|agent| &**agent)),
         }
@@ -324,7 +333,7 @@ impl Fold {
 
     /// Takes for granted that a call brings what the same call brought last, as far as that is remembered; else what the same
     /// question brought in other words, where that was nothing new.
-    pub(crate) fn expect(&self, judged: &mut Judged<'_>) {
+    pub(crate) fn expect(&self, judged: &mut Judged<'_>, policy: &Policy) {
         let same_call = self.recent.of_key(judged.key).next();
         let sample = judged.call.input.sample();
         let in_vain =
@@ -337,6 +346,7 @@ impl Fold {
         judged.trend.clone_from(&before.trend);
         // Who waited for it then waits on.
         judged.pending = before.waited_ns > 0;
+        judged.moves = policy.progress_aware && self.moved_lately(judged.key, judged.result);
         judged.outcome = match before.outcome {
             Outcome::Fresh => Outcome::Stale,
             outcome => outcome,

@@ -339,7 +339,7 @@ impl Fold {
     ) -> (Judged<'a>, &'a Policy) {
         let own = self.policy_of(policy, Some(tool), call.agent);
         let mut judged = self.judge(call, tool, own);
-        self.expect(&mut judged);
+        self.expect(&mut judged, own);
         // Who asks again after a while waits, whether the call is made or only asked for.
         self.note_call(&judged, policy);
         judged.waiting = Waiting::of(self, &judged, own);

@@ -26,8 +26,8 @@
 //! something was done since, and so does a new question that finds nothing where something new came since. Where other tools
 //! bring something new, repeats must be six of the newest thirteen calls, unless the calls fail. A call that works after it
 //! failed is headway, whatever it brings; a result that says that what was asked about is still under way counts for nothing
-//! here, since several things may be waited for in turn; and of a list that is gone through by number (seed 1, 2, 3), eight items
-//! must fail in the same way.
+//! here, since several things may be waited for in turn, and so does one of a call that brought something new three times lately;
+//! and of a list that is gone through by number (seed 1, 2, 3), eight items must fail in the same way.
 
 use crate::engine::fold::Fold;
 use crate::engine::fold::judge::{Judged, Outcome};
@@ -73,7 +73,7 @@ fn stands_still(fold: &mut Fold, judged: &Judged<'_>, settings: &ToolCounts) -> 
         return None;
     }
     // How often it is asked for is counted call by call: there may be several things to wait for.
-    if judged.pending || !counts(fold, judged, &asked, settings) {
+    if judged.pending || judged.moves || !counts(fold, judged, &asked, settings) {
         return None;
     }
     let tally = fold.tallies.of(RULE, tool);

@@ -19,10 +19,11 @@
 //! each further agent or worker not at all; and where results were nothing at all or not recorded, or other calls lie between,
 //! one more is needed, and where something new came in between, or results were not recorded and other calls lie between, two
 //! more than that, while repeats of whatever call must be six of the newest thirteen calls, unless the calls fail or say no:
-//! those need one more where something was done in between. Calls that gave nothing at all start anew where another call
-//! brought something new since or another tool did something, those with a short or unknown result where something was done
-//! since; and these are alike only where two thirds of the words of both are the same, since to touch another file is to do
-//! another thing. One more is needed where the result says that something is still under way.
+//! those need one more where something was done in between. Calls that gave nothing at all start anew where another call brought
+//! something new since or another tool did something, those with a short or unknown result where something was done since; and
+//! these are alike only where two thirds of the words of both are the same, since to touch another file is to do another thing.
+//! One more is needed where the result says that something is still under way, or where the very same call brought something new
+//! three times among the newest twelve.
 
 use crate::engine::event::{SAMPLE_BYTES_MAX, Value};
 use crate::engine::fold::Fold;

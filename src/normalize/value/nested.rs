@@ -177,6 +177,7 @@ impl Map {
         self.is_nested |= matches!(value.shape, Shape::List | Shape::Map);
         // What an object within says is said of it as a whole.
         self.pending |= value.pending && (value.shape == Shape::Map || pending::names_state(key));
+        self.pending |= value.is_no() && ENDS.contains(&key);
         let is_state = value.denies && (value.shape == Shape::Map || pending::names_state(key));
         self.denies |= is_state || (value.is_no() && VERDICTS.contains(&key));
         let (masked, frame) = match role {
@@ -220,6 +221,9 @@ impl Map {
 const VERDICTS: [&str; 9] = [
     "passed", "pass", "valid", "is_valid", "isValid", "approved", "accepted", "relevant", "correct",
 ];
+
+/// Members that say of what was begun whether it has come to its end.
+const ENDS: [&str; 4] = ["done", "finished", "completed", "complete"];
 
 /// What a member is to the object that it stands in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
