@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::support::{call, check, checked, later};
+use crate::support::{call, check, checked, failed, later};
 
 /// Seconds in which a job is asked for that is not done yet.
 const PACE_SECONDS: u64 = 9;
@@ -192,6 +192,32 @@ fn tests_that_flip() {
         let is_seen = |warning: &Value| warning["severity"] != "info" && warning["state"] == "open";
         let mut warnings = warnings.as_array().expect("warnings").iter();
         assert!(warnings.any(is_seen));
+    }
+}
+
+/// Given a test that passes several times before the first failure, somebody looks whether it fails now and then; a test that
+/// passes for ever is a loop, and so are all tests once more, and what tests nothing.
+#[test]
+fn tests_that_pass_at_first() {
+    let runs = |command: &str, count: usize| {
+        vec![call("bash", command, "ok  \texample.com/app/queue\t0.2s"); count]
+    };
+    let passes = |count: usize| runs("go test ./queue -run TestDrain -count=1", count);
+    let fails = vec![failed(
+        "bash",
+        "go test ./queue -run TestDrain -count=1",
+        "--- FAIL: TestDrain: got 3, want 0",
+    )];
+    let edit = vec![call("edit_file", "queue.go", "edited")];
+    check(
+        &[passes(7), fails.clone(), edit.clone(), passes(7)].concat(),
+        &[],
+    );
+    check(&[passes(4), edit, passes(8), fails].concat(), &[]);
+    let rules = ["no_progress", "repeated_tool_call_exact_input"];
+    check(&passes(13), &rules);
+    for other in ["go vet ./queue", "go test ./...", "pytest -q"] {
+        check(&runs(other, 4), &rules);
     }
 }
 
