@@ -101,6 +101,65 @@ fn tests_after_edits() {
     );
 }
 
+/// Given a program that fails with one error, and prints something else before it each time, somebody looks for the cause; where
+/// it prints the same, or where other programs fail so, it is a standstill.
+#[test]
+fn one_error_behind_other_prints() {
+    let round = |i: usize, command: &str, printed: &str| {
+        let words = [
+            "rows", "header", "zone", "first", "last", "format", "cell", "sheet", "name",
+        ];
+        let traced = format!(
+            "{printed}\nTraceback (most recent call last):\n  File \"load.py\", line {i}, in <module>\nValueError: time data does not match the format"
+        );
+        let answer = json!({"returncode": 1, "output": traced});
+        [
+            call(
+                "edit_file",
+                &format!("insert {i}: print('{}')", words[i]),
+                "edited",
+            ),
+            sh(command, &answer.to_string()),
+        ]
+    };
+    let prints = [
+        "rows of harbour",
+        "a header",
+        "no zone",
+        "the first is a ferry",
+        "last one",
+        "as in May",
+        "cell is blank",
+        "sheet of ledgers",
+        "name: orchid",
+    ];
+    let looked: Vec<_> = (0..9)
+        .flat_map(|i| round(i, "python load.py", prints[i]))
+        .collect();
+    check(&looked, &[]);
+    let same: Vec<_> = (0..9)
+        .flat_map(|i| round(i, "python load.py", "loading"))
+        .collect();
+    check(
+        &same,
+        &[
+            "repeated_tool_call_exact_input",
+            "repeated_tool_call_similar_input",
+            "same_error",
+        ],
+    );
+    let others: Vec<_> = (0..9)
+        .flat_map(|i| {
+            round(
+                i,
+                &format!("python load_{}.py", ["a", "b", "c"][i % 3]),
+                prints[i],
+            )
+        })
+        .collect();
+    check(&others, &["same_error"]);
+}
+
 /// Given builds, fewer errors are progress even where the command is one; the same error again and again is none.
 #[test]
 fn builds_that_fail() {

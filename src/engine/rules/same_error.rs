@@ -18,10 +18,12 @@
 //! Errors that may pass by themselves (too many requests, time-outs) neither count with others nor end their count. An error
 //! without words, or one that only tells the exit code of a command, is the same one again where the output was recorded and is
 //! the same; where it was not recorded, nobody knows. One call more is needed where something was done in between, which may have
-//! mended the cause. Tests of which some passed count for nothing where each run is of another thing, such as another version.
-//! Where each call is about the next number of a list (seed 1, 2, 3), eight must fail.
-//! A new result of the tool starts the count anew; the calls of one model answer count once.
+//! mended the cause. Three times as many are needed of one command, the only one of its tool that fails, where something was
+//! printed before the error that was not printed before. Tests of which some passed count for nothing where each run is of
+//! another thing, such as another version. Where each call is about the next number of a list (seed 1, 2, 3), eight must fail. A
+//! new result of the tool starts the count anew; the calls of one model answer count once.
 
+use crate::engine::event::{Failure, Value};
 use crate::engine::fold::gist::tells_nothing;
 use crate::engine::fold::judge::{Judged, Outcome};
 use crate::engine::fold::marks::CallMark;
@@ -60,7 +62,7 @@ pub(super) fn observe(fold: &mut Fold, judged: &Judged<'_>, policy: &Policy) -> 
         (failure.masked, judged.gist?)
     };
     let of_any_tool = observe_any_tool(fold, judged, &failure.text, error, settings.calls);
-    match observe_tool(fold, judged, (error, gist), settings) {
+    match observe_tool(fold, judged, failure, (error, gist), settings) {
         Some(finding) if fold.fails_through_list(judged, finding.count) => None,
         Some(finding) => Some(finding),
         None => of_any_tool,
@@ -82,6 +84,7 @@ fn note_success(fold: &mut Fold, judged: &Judged<'_>) {
 fn observe_tool(
     fold: &mut Fold,
     judged: &Judged<'_>,
+    failure: &Failure,
     (error, gist): (u64, u64),
     settings: &ToolCounts,
 ) -> Option<Finding> {
@@ -91,6 +94,7 @@ fn observe_tool(
     let failed_before = fold.recent.of_tool(judged.tool_hash).find(telling);
     let in_a_row = failed_before.is_some_and(|mark| mark.outcome == Outcome::Failed);
     let acted_at = fold.totals.acted_at;
+    let printed_anew = prints_anew(fold, judged, failure);
     let tally = fold.tallies.of(RULE, judged.tool_hash);
     tally.expire(judged.number, settings.window_calls);
     tally.note_news(acted_at);
@@ -112,8 +116,21 @@ fn observe_tool(
     }
     tally.add(judged);
     let more = u32::from(tally.weak) + u32::from(tally.moved);
-    let is_enough = tally.count >= settings.calls.saturating_add(more);
-    is_enough.then(|| Finding::of_calls(tally, judged.tool_hash, judged))
+    let times = if same && printed_anew { PASSING } else { 1 };
+    let calls = settings.calls.saturating_mul(times).saturating_add(more);
+    (tally.count >= calls).then(|| Finding::of_calls(tally, judged.tool_hash, judged))
+}
+
+/// Whether a program that alone fails printed something before it failed that it had not printed before, as it does where
+/// somebody looks for the cause: what it printed is longer than the error and not known.
+fn prints_anew(fold: &Fold, judged: &Judged<'_>, failure: &Failure) -> bool {
+    let is_new = |printed: &Value| {
+        printed.bytes as usize > failure.text.len()
+            && !fold.is_known(mix(judged.tool_hash, printed.masked))
+    };
+    let fails = |mark: &&CallMark| mark.outcome == Outcome::Failed;
+    let mut failed = fold.recent.of_tool(judged.tool_hash).filter(fails);
+    judged.call.output.value().is_some_and(is_new) && failed.all(|mark| mark.key() == judged.key)
 }
 
 /// The agent of a call, among what is known of failures.
@@ -169,7 +186,7 @@ fn passing(judged: &Judged<'_>) -> u64 {
     mix(judged.tool_hash, 2)
 }
 
-/// How many times as many failures it takes that may pass by themselves.
+/// How many times as many failures it takes that may pass by themselves, or before each of which something else was printed.
 const PASSING: u32 = 3;
 
 /// A failure that may pass by itself: so many of them in a row do not.
