@@ -85,6 +85,45 @@ fn queries_without_streams() {
     check(&asked, &["empty_result_loop", "no_progress"]);
 }
 
+/// Given questions of one matter of which most have no answer, each that was dealt with leads to another question; where nothing is
+/// done about them, it is a dead end.
+#[test]
+fn blanks_that_are_dealt_with() {
+    let claims = [
+        "the ferry of the harbour began in winter",
+        "copper from the harbour paid for a library",
+        "a ferry sank before the tunnel was dug",
+        "the library burnt down after the war",
+        "orchids were sold on the ferry each morning",
+        "the tunnel flooded twice before it was opened",
+        "violins were made of wood from the harbour",
+    ];
+    let nothing = json!({"results": []});
+    let search = |claim: &str| made("search_archive", &json!({"query": claim}), &nothing);
+    let record = |claim: &str| {
+        let input = json!({"claim": claim, "verdict": "no evidence"});
+        made("record_verdict", &input, &json!({"saved": true}))
+    };
+    let dealt_with: Vec<_> = claims
+        .iter()
+        .flat_map(|claim| [search(claim), record(claim)])
+        .collect();
+    check(&dealt_with, &[]);
+    let searched: Vec<_> = claims.iter().map(|claim| search(claim)).collect();
+    assert!(is_warned_of(&searched));
+    let worded = [
+        "ferry harbour winter",
+        "winter ferry of the harbour",
+        "harbour ferry in winter",
+        "the harbour's winter ferry",
+    ];
+    let reworded: Vec<_> = worded
+        .iter()
+        .flat_map(|words| [search(words), record(words)])
+        .collect();
+    assert!(is_warned_of(&reworded));
+}
+
 /// Given a count that stays nought however the question is worded, that is a question without an answer, whatever the clock beside
 /// it says. Checks of one table for many faults, of many files for one, and a question that finds something at last, are work.
 #[test]

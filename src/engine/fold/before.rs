@@ -2,7 +2,7 @@
 
 use super::judge::{Judged, Outcome};
 use super::marks::CallMark;
-use super::question::{Relation, relation};
+use super::question::relation;
 use super::tags::Tag;
 use super::{Fold, text_hash};
 
@@ -51,15 +51,6 @@ impl Fold {
     pub(crate) fn found_lately(&self, tool: u64) -> bool {
         let mut marks = self.recent.of_tool(tool);
         marks.any(|mark| mark.outcome == Outcome::Fresh)
-    }
-
-    /// Whether the tool drew a blank lately when it was asked for the same in other words, or for the next number.
-    pub(crate) fn drew_blank_before(&self, judged: &Judged<'_>) -> bool {
-        let sample = judged.call.input.sample();
-        let of_tool = self.recent.of_tool(judged.tool_hash);
-        let mut blanks = of_tool.filter(|mark| mark.outcome == Outcome::Empty);
-        judged.outcome == Outcome::Empty
-            && blanks.any(|mark| relation(&mark.sample, sample) != Relation::Other)
     }
 
     /// Whether tests were run of another thing than lately, such as another version: that some fail is what was asked.

@@ -9,7 +9,7 @@ use crate::engine::warning::Rule;
 use super::Fold;
 use super::judge::{Judged, Outcome};
 use super::marks::CallMark;
-use super::question::{counts_up, names_others};
+use super::question::{Relation, counts_up, names_others, relation};
 
 /// Repeats among the newest thirteen calls from which they are most of what a run does. An agent that goes through cases and
 /// looks at the same page for each, does two other things for each as well, makes five.
@@ -213,6 +213,22 @@ impl Fold {
                 .filter(is_new)
                 .nth(MOVES_MIN - 1)
                 .is_some()
+    }
+
+    /// Whether the tool drew a blank lately when it was asked for the same in other words, or for the next number. A phrase in the
+    /// place of another is another question where something was done about the blank, such as to write it down.
+    pub(crate) fn drew_blank_before(&self, judged: &Judged<'_>) -> bool {
+        let sample = judged.call.input.sample();
+        let since_deed = judged.number.saturating_sub(self.totals.acted_at + 1) as usize;
+        let newest = self.recent.iter().rev().enumerate();
+        let mut blanks = newest
+            .filter(|(_, mark)| mark.tool == judged.tool_hash && mark.outcome == Outcome::Empty);
+        judged.outcome == Outcome::Empty
+            && blanks.any(|(back, mark)| match relation(&mark.sample, sample) {
+                Relation::Reworded | Relation::Numbered => true,
+                Relation::Rephrased => back < since_deed,
+                Relation::Other => false,
+            })
     }
 
     /// Whether a call that failed so often, and those of the tool before it, go through a list, each about the next number, of

@@ -13,9 +13,10 @@
 //! # When it stays silent
 //! Results that were not recorded are not empty. Where progress is known, a new result of the same tool starts the count anew,
 //! and so does a new result of any tool where the question is another one; questions about other things (another table, another
-//! user in one frame) do not count together; several empty answers to one model answer count once, five are needed where the
-//! tool found something among the newest calls or the arguments were not recorded, and a call that gave nothing at all and did
-//! not even say so (a note-taking tool, a shell's `mkdir`) may not have looked for anything.
+//! user in one frame) do not count together, nor do those in wholly other words between which something was done; several empty
+//! answers to one model answer count once, five are needed where the tool found something among the newest calls or the arguments
+//! were not recorded, and a call that gave nothing at all and did not even say so (a note-taking tool, a shell's `mkdir`) may not
+//! have looked for anything.
 
 use crate::engine::fold::Fold;
 use crate::engine::fold::judge::{Judged, Outcome};
