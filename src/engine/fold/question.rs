@@ -9,6 +9,7 @@
 //! texts that have hardly a word in common.
 
 use std::iter::zip;
+use std::ops::RangeInclusive;
 
 use crate::engine::event::HIDDEN;
 use crate::engine::similarity::common_ends;
@@ -70,8 +71,8 @@ pub(crate) fn relation(left: &str, right: &str) -> Relation {
         (true, true) if share_half(&left, &right) => Relation::Reworded,
         (true, true) if !is_framed => Relation::Rephrased,
         // One says the other's words and more.
-        (true, false) if right.is_empty() => Relation::Reworded,
-        (false, true) if left.is_empty() => Relation::Reworded,
+        (true, false) if adds_names(&left, &right) => Relation::Reworded,
+        (false, true) if adds_names(&right, &left) => Relation::Reworded,
         _ => Relation::Other,
     }
 }
@@ -277,7 +278,7 @@ fn is_name(word: &str, others: &[&str]) -> bool {
     if let Some(day) = day(word) {
         return !others.iter().any(|other| self::day(other) == Some(day));
     }
-    if is_address(word) || is_code(word) {
+    if is_address(word) || is_code(word) || is_commit(word) {
         return true;
     }
     let own = own_part(word, others);
@@ -319,6 +320,19 @@ fn is_code(word: &str) -> bool {
         && (has_digit || word.len() == 2)
 }
 
+/// Whether a word is an abbreviated commit: hex digits, of which some are letters and some are not.
+fn is_commit(word: &str) -> bool {
+    COMMIT_BYTES.contains(&word.len())
+        && word
+            .bytes()
+            .all(|digit| digit.is_ascii_digit() || matches!(digit, b'a'..=b'f'))
+        && word.bytes().any(|digit| digit.is_ascii_digit())
+        && word.bytes().any(|digit| digit.is_ascii_lowercase())
+}
+
+/// How long commits are, from abbreviated ones to whole ones.
+const COMMIT_BYTES: RangeInclusive<usize> = 7..=40;
+
 /// Whether the letters of a word with digits are others than those of each of these, so that it is no number that was counted up,
 /// and no end by chance behind a name (`api-7d4f-x2v9k`): less than half of them stand at the beginning of one of these. A name
 /// with one number of several digits is one that was tried (`orchid_17`), whatever its letters are.
@@ -351,6 +365,12 @@ fn own_part<'t>(path: &'t str, others: &[&str]) -> &'t str {
         .max_by_key(|(start, end)| start + end)
         .unwrap_or_default();
     &path[start..path.len() - end]
+}
+
+/// Whether one says the other's words and names more, perhaps with other numbers: each number of the other has one in its place.
+fn adds_names(more: &[&str], numbers: &[&str]) -> bool {
+    let is_number = |word: &&&str| !is_name(word, numbers);
+    numbers.is_empty() || more.iter().filter(is_number).count() == numbers.len()
 }
 
 /// Whether at least half of the names in one are also in the other: two of them, or the only one.
@@ -439,6 +459,11 @@ mod tests {
             Relation::Reworded,
         );
         check(
+            r#"{"query":"harbour ferry times 2024"}"#,
+            r#"{"query":"harbour ferry times winter 2026"}"#,
+            Relation::Reworded,
+        );
+        check(
             r#"{"command":"grep -rn 'open_door' src"}"#,
             r#"{"command":"rg open_door"}"#,
             Relation::Reworded,
@@ -510,6 +535,12 @@ mod tests {
             r#"{"email":"user7@mail.example","zip":"20000"}"#,
             Relation::Numbered,
         );
+        check(
+            r#"{"command":"git show 61f40293 -- a.rs"}"#,
+            r#"{"command":"git show 9402e715 -- a.rs"}"#,
+            Relation::Other,
+        );
+        check(r#"{"id":"ann"}"#, r#"{"id":"17"}"#, Relation::Other);
     }
 
     /// Given values that are names, of people, addresses, codes, days or ids, each is another thing.
