@@ -200,7 +200,7 @@ const END_BYTES_MAX: usize = 4_096;
 
 /// Of a failure that is too long to be kept, the lines near its end that begin as errors do, `ERROR: …`: what else was printed is
 /// the way there, or what is left of it. The whole text where it is short, has no such line, or speaks of an error in another
-/// one, such as a compiler does that says where it is.
+/// one, such as a compiler does that says where it is, unless that says the same.
 pub(crate) fn told_lines(text: &str) -> Cow<'_, str> {
     if text.len() <= ERROR_BYTES_MAX {
         return Cow::Borrowed(text);
@@ -211,7 +211,11 @@ pub(crate) fn told_lines(text: &str) -> Cow<'_, str> {
     }
     let lines = text[start..].lines().map(str::trim);
     let (told, others): (Vec<_>, Vec<_>) = lines.partition(|line| begins_closing(line));
-    let speaks_of_error = |line: &&str| line.to_ascii_lowercase().contains("error");
+    let speaks_of_error = |line: &&str| {
+        let at = line.to_ascii_lowercase().find("error");
+        let said = at.map(|at| line[at + "error".len()..].trim_start_matches([':', ' ']));
+        said.is_some_and(|said| said.is_empty() || !told.iter().any(|told| told.contains(said)))
+    };
     if told.is_empty() || others.iter().any(speaks_of_error) {
         return Cow::Borrowed(text);
     }
@@ -242,7 +246,8 @@ fn says_failed(line: &str) -> bool {
 const FAILED_BYTES_MAX: usize = 32;
 const FAILED_WORDS_MAX: usize = 3;
 
-/// `404 Not Found`, `HTTP 503`: a status of HTTP's for a failure, alone behind that name or with the first word of its meaning.
+/// `404 Not Found`, `HTTP 503`, `404 Client Error: …`: a status of HTTP's for a failure, alone behind that name or with the first
+/// word of its meaning, or as Python's libraries tell it.
 fn is_status(line: &str) -> bool {
     let named = line.strip_prefix("HTTP ");
     let (code, word) = named
@@ -251,7 +256,10 @@ fn is_status(line: &str) -> bool {
         .unwrap_or_default();
     let word = word.strip_prefix(' ').unwrap_or(word);
     STATUSES.iter().any(|(status, means)| {
-        *status == code && (word.starts_with(means) || (word.is_empty() && named.is_some()))
+        let is_told = word.starts_with(means)
+            || word.starts_with("Client Error: ")
+            || word.starts_with("Server Error: ");
+        *status == code && (is_told || (word.is_empty() && named.is_some()))
     })
 }
 
@@ -367,6 +375,13 @@ mod tests {
         let compiled = format!("{download}a.c:3: error: no `x`\nerror: 1 failed");
         assert_eq!(told_lines(&compiled), compiled);
         assert_eq!(told_lines("so\nerror: it is"), "so\nerror: it is");
+        let built = format!(
+            "{download}#9 ERROR: process \"make\" did not end well\nERROR: failed to solve: process \"make\" did not end well"
+        );
+        assert_eq!(
+            told_lines(&built),
+            "ERROR: failed to solve: process \"make\" did not end well"
+        );
     }
 
     /// Given a traceback, its last line is what went wrong; a text that speaks of one is none.
@@ -438,6 +453,8 @@ mod tests {
             "429 Too Many Requests",
             "HTTP 503",
             "401 Unauthorized: the key has expired",
+            "403 Client Error: Forbidden for url: https://a.example/b",
+            "502 Server Error: Bad Gateway for url: https://a.example/b",
             "bash: foo: command not found",
             "cat: a.txt: No such file or directory",
             "Read timed out. (read timeout=10)",
@@ -458,6 +475,7 @@ mod tests {
             "",
             "Errors in Rust are values.",
             "404 pages were read",
+            "404 Client Errors in a day",
             "500 Main Street",
             "Error handling: a guide",
             "src/error.rs:1: pub enum Error",
