@@ -7,10 +7,12 @@ mod crews;
 mod desks;
 mod each_rule;
 mod guarded;
+mod inquiries;
 mod lookalikes;
 mod loops;
 mod made;
 mod plants;
+mod repairs;
 mod scores;
 mod screens;
 mod services;
@@ -46,6 +48,8 @@ fn all_loops() -> Vec<loops::Loop> {
         plants::LOOPS,
         stations::LOOPS,
         terminals::LOOPS,
+        repairs::LOOPS,
+        inquiries::LOOPS,
     ]
     .concat()
 }
@@ -65,6 +69,8 @@ fn all_work() -> Vec<lookalikes::Work> {
         plants::WORK,
         stations::WORK,
         terminals::WORK,
+        repairs::WORK,
+        inquiries::WORK,
     ]
     .concat()
 }
