@@ -107,6 +107,7 @@ pub(super) fn own_spans(traces: &shape::Traces, check: &mut Checker<'_>) -> Opti
         protocol: protocol(otlp.protocol),
         headers: headers(&otlp.headers),
         ca_file: otlp.tls.ca_file.as_ref().map(PathBuf::from),
+        identity: identity(&[&section[..], &["otlp"]].concat(), &otlp.tls, check),
         queue_bytes: OWN_SPANS_BYTES,
         ..ForwardSettings::new(OWN_SPANS, &otlp.endpoint)
     };
@@ -221,6 +222,7 @@ fn otlp_forward(
         protocol: protocol(forwarded.protocol),
         headers: headers(&forwarded.headers),
         ca_file: forwarded.tls.ca_file.as_ref().map(PathBuf::from),
+        identity: identity(&["exporters", name], &forwarded.tls, check),
         compression: match forwarded.compression {
             forward::Compression::Gzip => Compression::Gzip,
             forward::Compression::None => Compression::None,
@@ -232,6 +234,23 @@ fn otlp_forward(
         },
         ..defaults
     }
+}
+
+/// The files of the certificate that is shown to a receiver, and of its key.
+fn identity(
+    section: &[&str],
+    tls: &forward::ClientTls,
+    check: &mut Checker<'_>,
+) -> Option<(PathBuf, PathBuf)> {
+    let (alone, other) = match (&tls.cert_file, &tls.key_file) {
+        (Some(certificate), Some(key)) => return Some((certificate.into(), key.into())),
+        (None, None) => return None,
+        (Some(_), None) => ("cert_file", "key_file"),
+        (None, Some(_)) => ("key_file", "cert_file"),
+    };
+    let text = format!("it is shown with `{other}`, which is missing");
+    check.wrong(&[section, &["tls", alone]].concat(), text);
+    None
 }
 
 fn headers(headers: &BTreeMap<String, values::Secret>) -> Vec<(String, Secret)> {

@@ -59,11 +59,17 @@ pub(super) enum Compression {
     None,
 }
 
-/// How the certificate of somebody else is looked at.
+/// How the certificate of a receiver is looked at, and which one is shown to it.
 #[derive(Clone, Debug, Default, PartialEq, serde::Deserialize, serde::Serialize)]
 #[serde(deny_unknown_fields, default)]
+#[expect(
+    clippy::struct_field_names,
+    reason = "the keys of a listener's certificate have these names, too"
+)]
 pub(super) struct ClientTls {
     pub(super) ca_file: Option<String>,
+    pub(super) cert_file: Option<String>,
+    pub(super) key_file: Option<String>,
 }
 
 #[derive(Clone, Debug, PartialEq, serde::Deserialize, serde::Serialize)]

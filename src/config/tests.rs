@@ -89,6 +89,7 @@ fn the_examples_of_the_reference_work() {
             let line = line.replace("/etc/eddy/client-ca.crt", &format!("{tests}/ca.crt"));
             let line = line.replace("/etc/eddy/upstream-ca.crt", &format!("{tests}/ca.crt"));
             let line = line.replace("/etc/eddy/tls", &format!("{tests}/server"));
+            let line = line.replace("/etc/eddy/eddy", &format!("{tests}/client"));
             let line = line.replace("/var/log/eddy", tests);
             text.push_str(&line);
             text.push('\n');

@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use super::access::configured;
+use super::access::{configured, fixture};
 use super::delivery::outcome;
 use super::kill::calls;
 use super::load::metric;
@@ -42,6 +42,41 @@ fn those_behind_see_the_same() {
             std::thread::sleep(std::time::Duration::from_millis(100));
         }
         assert_eq!(on_time(&behind), expected);
+    }
+}
+
+/// Given backends that ask for a certificate, one is shown to them where that is configured, and they get what was sent.
+#[test]
+fn a_backend_may_ask_for_a_certificate() {
+    let file = |name: &str| fixture(name).display().to_string();
+    let asking = format!(
+        "tls: {{cert_file: {}, key_file: {}, client_ca_file: {}}}",
+        file("server.crt"),
+        file("server.key"),
+        file("ca.crt")
+    );
+    let (_behind, behind) = configured(&format!(
+        "receivers: {{otlp: {{protocols: {{grpc: {{{asking}}}, http: {{{asking}}}}}}}}}\n"
+    ));
+    for (run, protocol, port) in [
+        (0, "grpc", behind.grpc.port()),
+        (1, "http", behind.http.port()),
+    ] {
+        let (_directory, daemon) = configured(&format!(
+            "exporters:\n  otlp_forward:\n    endpoint: https://localhost:{port}\n    protocol: {protocol}\n    \
+             tls: {{ca_file: {}, cert_file: {}, key_file: {}}}\n",
+            file("ca.crt"),
+            file("client.crt"),
+            file("client.key")
+        ));
+        let run_id = format!("{:032x}", run + 1);
+        runtime().block_on(async {
+            let request = Export::Traces(calls(run, 0, 3));
+            let sent = Sender::new(daemon.grpc).send(request).await;
+            sent.expect("it is accepted");
+            let behind = until(async || behind.runs().remove(&run_id)).await;
+            assert_eq!(behind["tool_calls"], 3, "{protocol}");
+        });
     }
 }
 
