@@ -248,7 +248,7 @@ fn identity(
         (Some(_), None) => ("cert_file", "key_file"),
         (None, Some(_)) => ("key_file", "cert_file"),
     };
-    let text = format!("it is shown with `{other}`, which is missing");
+    let text = format!("goes with `{other}`, which is missing");
     check.wrong(&[section, &["tls", alone]].concat(), text);
     None
 }

@@ -429,9 +429,7 @@ fn exporters_that_cannot_be_are_named() {
     );
     check(
         "exporters:\n  otlp_forward: {endpoint: 'https://h:4317', tls: {cert_file: a}}",
-        &[
-            "2:52: exporters.otlp_forward.tls.cert_file: it is shown with `key_file`, which is missing",
-        ],
+        &["2:52: exporters.otlp_forward.tls.cert_file: goes with `key_file`, which is missing"],
     );
     check(
         "exporters:\n  terminal: {foo: 1}",

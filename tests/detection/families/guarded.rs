@@ -237,7 +237,7 @@ const ASKED_AGAIN: [&str; 21] = [
 ];
 
 /// Given loops of all kinds, an agent that does not listen makes fewer calls than without the guard: at least 60 % where each
-/// round only asks again, and a quarter over all kinds that are seen, many of which do something in each round. Who
+/// round only asks again, and a fifth over all kinds that are seen, many of which do something in each round. Who
 /// refuses must see: those that are missed have their names in `MISSED`, and are in the sum that is printed.
 #[test]
 fn loops_are_cut_short() {
