@@ -25,6 +25,16 @@ pub(crate) fn fixture(name: &str) -> PathBuf {
         .join(name)
 }
 
+/// The configuration of a listener that asks for a certificate, `client.crt`.
+pub(crate) fn asks_for_certificates() -> String {
+    format!(
+        "tls: {{cert_file: {}, key_file: {}, client_ca_file: {}}}",
+        fixture("server.crt").display(),
+        fixture("server.key").display(),
+        fixture("ca.crt").display()
+    )
+}
+
 fn pem(name: &str) -> Vec<u8> {
     fs::read(fixture(name)).expect("the fixture is there")
 }

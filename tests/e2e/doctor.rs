@@ -6,7 +6,7 @@ use std::process::Command;
 
 use serde_json::Value;
 
-use super::access::{configured, fixture};
+use super::access::{asks_for_certificates, configured, fixture};
 use super::reload::looping;
 use super::support::{Daemon, Sender, eddy, free_port, output_of, runtime};
 
@@ -151,12 +151,7 @@ fn what_is_wrong_is_named() {
 #[test]
 fn certificates_are_shown_to_a_receiver() {
     let file = |name: &str| fixture(name).display().to_string();
-    let tls = format!(
-        "tls: {{cert_file: {}, key_file: {}, client_ca_file: {}}}",
-        file("server.crt"),
-        file("server.key"),
-        file("ca.crt")
-    );
+    let tls = asks_for_certificates();
     let (_directory, daemon) = configured(&format!(
         "receivers: {{otlp: {{protocols: {{grpc: {{{tls}}}, http: {{{tls}}}}}}}}}\n"
     ));

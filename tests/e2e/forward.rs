@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use super::access::{configured, fixture};
+use super::access::{asks_for_certificates, configured, fixture};
 use super::delivery::outcome;
 use super::kill::calls;
 use super::load::metric;
@@ -49,12 +49,7 @@ fn those_behind_see_the_same() {
 #[test]
 fn a_backend_may_ask_for_a_certificate() {
     let file = |name: &str| fixture(name).display().to_string();
-    let asking = format!(
-        "tls: {{cert_file: {}, key_file: {}, client_ca_file: {}}}",
-        file("server.crt"),
-        file("server.key"),
-        file("ca.crt")
-    );
+    let asking = asks_for_certificates();
     let (_behind, behind) = configured(&format!(
         "receivers: {{otlp: {{protocols: {{grpc: {{{asking}}}, http: {{{asking}}}}}}}}}\n"
     ));
