@@ -309,7 +309,9 @@ impl Writer {
             let mut writes = Writes::default();
             for (run_id, run) in batch {
                 let key = keys::run(run_id);
-                writes.remove_stored(db, &key)?;
+                if !self.shared.known.lacks(&key) {
+                    writes.remove_stored(db, &key)?;
+                }
                 writes.put_pieces(&key, &encode_saved(run));
             }
             writes.apply(db)?;
