@@ -5,6 +5,7 @@ use std::time::Duration;
 use super::mistake::{Mistakes, shown};
 use super::tree::Node;
 use super::values::Period;
+use crate::export::Fault;
 
 /// Largest message that may be allowed: beyond it, one request can take the memory of a small machine.
 const MESSAGE_MIB_MAX: u64 = 1024;
@@ -23,6 +24,13 @@ pub(super) struct Checker<'a> {
 impl Checker<'_> {
     pub(super) fn wrong(&mut self, path: &[&str], text: impl Into<String>) {
         self.mistakes.0.push(self.tree.mistake(path, text));
+    }
+
+    /// What is wrong within a section, where it is.
+    pub(super) fn fault(&mut self, section: &[&str], fault: Fault) {
+        let within = fault.key.split('.').filter(|key| !key.is_empty());
+        let path: Vec<_> = section.iter().copied().chain(within).collect();
+        self.wrong(&path, fault.text);
     }
 
     pub(super) fn range(&mut self, path: &[&str], value: u64, min: u64, max: u64) -> u64 {

@@ -9,7 +9,7 @@ use super::mistake::shown;
 use super::{forward, shape, values};
 use crate::export::{
     Compression, ExporterSettings, ForwardProtocol, ForwardSettings, Kind, OtlpLogsSettings, Retry,
-    Secret, TraceSettings, WebhookSettings,
+    Secret, TlsFiles, TraceSettings, WebhookSettings,
 };
 
 /// By which name the line of the daemon's own spans is shown.
@@ -40,7 +40,7 @@ pub(super) fn settings(
         if check.mistakes.0.len() == known
             && let Some(Err(error)) = checked
         {
-            check.wrong(&["exporters", name], error.problem);
+            check.fault(&["exporters", name], error.fault);
         }
     }
     (alerted, forwards)
@@ -106,15 +106,19 @@ pub(super) fn own_spans(traces: &shape::Traces, check: &mut Checker<'_>) -> Opti
     let receiver = ForwardSettings {
         protocol: protocol(otlp.protocol),
         headers: headers(&otlp.headers),
-        ca_file: otlp.tls.ca_file.as_ref().map(PathBuf::from),
-        identity: identity(&[&section[..], &["otlp"]].concat(), &otlp.tls, check),
+        tls: tls(
+            &[&section[..], &["otlp"]].concat(),
+            &otlp.endpoint,
+            &otlp.tls,
+            check,
+        ),
         queue_bytes: OWN_SPANS_BYTES,
         ..ForwardSettings::new(OWN_SPANS, &otlp.endpoint)
     };
     if check.mistakes.0.is_empty()
         && let Err(error) = receiver.check()
     {
-        check.wrong(&[&section[..], &["otlp"]].concat(), error.problem);
+        check.fault(&[&section[..], &["otlp"]].concat(), error.fault);
     }
     Some(TraceSettings {
         receiver,
@@ -221,8 +225,12 @@ fn otlp_forward(
     ForwardSettings {
         protocol: protocol(forwarded.protocol),
         headers: headers(&forwarded.headers),
-        ca_file: forwarded.tls.ca_file.as_ref().map(PathBuf::from),
-        identity: identity(&["exporters", name], &forwarded.tls, check),
+        tls: tls(
+            &["exporters", name],
+            &forwarded.endpoint,
+            &forwarded.tls,
+            check,
+        ),
         compression: match forwarded.compression {
             forward::Compression::Gzip => Compression::Gzip,
             forward::Compression::None => Compression::None,
@@ -233,6 +241,23 @@ fn otlp_forward(
             ..asked
         },
         ..defaults
+    }
+}
+
+/// The files of TLS towards an address that speaks it, where certificate and key are given together.
+fn tls(
+    section: &[&str],
+    address: &str,
+    tls: &forward::ClientTls,
+    check: &mut Checker<'_>,
+) -> TlsFiles {
+    if address.starts_with("http://") && *tls != forward::ClientTls::default() {
+        let text = "is for https, and the address begins with http://: nothing would be encrypted";
+        check.wrong(&[section, &["tls"]].concat(), text);
+    }
+    TlsFiles {
+        ca_file: tls.ca_file.as_ref().map(PathBuf::from),
+        identity: identity(section, tls, check),
     }
 }
 
@@ -266,6 +291,7 @@ fn otlp_logs(name: &str, otlp: &shape::OtlpLogs, check: &mut Checker<'_>) -> Otl
     OtlpLogsSettings {
         endpoint: otlp.endpoint.clone(),
         headers: headers(&otlp.headers),
+        tls: tls(&["exporters", name], &otlp.endpoint, &otlp.tls, check),
     }
 }
 
@@ -288,6 +314,7 @@ fn webhook(name: &str, webhook: &shape::Webhook, check: &mut Checker<'_>) -> Web
         allow_private: webhook.allow_private,
         max_alerts: webhook.max_alerts as usize,
         external_url: webhook.external_url.clone(),
+        tls: tls(&["exporters", name], &webhook.url, &webhook.tls, check),
     }
 }
 

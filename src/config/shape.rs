@@ -13,7 +13,7 @@ use serde::ser::{Serialize, SerializeMap, Serializer};
 
 use super::Durability;
 use super::access::{Auth, Cors, Tls};
-use super::forward::{OtlpForward, OwnSpans, Retry};
+use super::forward::{ClientTls, OtlpForward, OwnSpans, Retry};
 use super::values::{MemoryLimit, Period, Secret, without_secrets};
 use crate::telemetry::Logs;
 
@@ -280,6 +280,8 @@ pub(super) struct OtlpLogs {
     #[serde(default)]
     pub(super) headers: BTreeMap<String, Secret>,
     #[serde(default)]
+    pub(super) tls: ClientTls,
+    #[serde(default)]
     pub(super) retry_on_failure: Retry,
 }
 
@@ -298,6 +300,8 @@ pub(super) struct Webhook {
     pub(super) max_alerts: u32,
     #[serde(default)]
     pub(super) external_url: Option<String>,
+    #[serde(default)]
+    pub(super) tls: ClientTls,
     #[serde(default)]
     pub(super) retry_on_failure: Retry,
 }

@@ -13,7 +13,7 @@ use tonic_types::StatusExt;
 use tower::util::MapResponse;
 
 use super::http::causes;
-use super::settings::Secret;
+use super::settings::{Fault, Secret};
 use super::tls::Tls;
 use super::{Answer, SEND_TIMEOUT};
 use crate::cli::render::text::clean;
@@ -31,18 +31,20 @@ pub(super) fn has_path(endpoint: &str) -> bool {
 }
 
 /// A receiver at `http://HOST:PORT` or `https://HOST:PORT`.
-pub(super) fn endpoint(text: &str, tls: &Tls) -> Result<Endpoint, String> {
+pub(super) fn endpoint(text: &str, tls: &Tls) -> Result<Endpoint, Fault> {
+    let wrong = |problem: String| Fault::new("endpoint", problem);
     let cannot = |error: tonic::transport::Error| {
-        format!("`endpoint` {text} cannot be used: {}", causes(&error))
+        wrong(format!("the address cannot be used: {}", causes(&error)))
     };
     let is_tls = text.starts_with("https://");
     if !is_tls && !text.starts_with("http://") {
-        return Err(format!(
-            "`endpoint` must begin with http:// or https://, as in http://{text}"
-        ));
+        return Err(wrong(format!(
+            "an address begins with http:// or https://, as in http://{text}"
+        )));
     }
     if has_path(text) {
-        return Err("`endpoint` has a path, and gRPC knows none: end it with the port".to_owned());
+        let problem = "the address has a path, and gRPC knows none: end it with the port";
+        return Err(wrong(problem.to_owned()));
     }
     let endpoint = Endpoint::from_shared(text.to_owned())
         .map_err(cannot)?
@@ -100,13 +102,17 @@ fn of_grpc(answer: Response<Body>) -> Response<Body> {
 }
 
 /// Headers as gRPC has them.
-pub(super) fn metadata(headers: &[(String, Secret)]) -> Result<MetadataMap, String> {
+pub(super) fn metadata(headers: &[(String, Secret)]) -> Result<MetadataMap, Fault> {
+    let wrong = |problem: String| Fault::new("headers", problem);
     let mut metadata = MetadataMap::new();
     for (name, value) in headers {
         let key = MetadataKey::from_bytes(name.to_ascii_lowercase().as_bytes())
-            .map_err(|_| format!("`{name}` is not a header's name"))?;
-        let mut value = MetadataValue::try_from(value.reveal())
-            .map_err(|_| format!("the header {name} has characters that it cannot carry"))?;
+            .map_err(|_| wrong(format!("`{name}` is not a header's name")))?;
+        let mut value = MetadataValue::try_from(value.reveal()).map_err(|_| {
+            wrong(format!(
+                "the header {name} has characters that it cannot carry"
+            ))
+        })?;
         value.set_sensitive(true);
         metadata.insert(key, value);
     }

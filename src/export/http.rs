@@ -8,6 +8,7 @@ use reqwest::{Certificate, Client, ClientBuilder, Identity, Response, StatusCode
 
 use super::address::PublicOnly;
 use super::retry::retry_after;
+use super::settings::Fault;
 use super::tls::Tls;
 use super::{REPLY_BYTES_MAX, SEND_TIMEOUT};
 use crate::cli::render::text::clean;
@@ -16,7 +17,12 @@ use crate::cli::render::text::clean;
 const QUOTE_CHARS_MAX: usize = 200;
 
 /// A client that follows no redirect and uses no proxy of the environment, and that speaks TLS where that is given.
-pub(super) fn client(allow_private: bool, tls: Option<&Tls>) -> reqwest::Result<Client> {
+pub(super) fn client(allow_private: bool, tls: Option<&Tls>) -> Result<Client, Fault> {
+    let built = built(allow_private, tls);
+    built.map_err(|error| Fault::new("", format!("cannot set up HTTP: {}", causes(&error))))
+}
+
+fn built(allow_private: bool, tls: Option<&Tls>) -> reqwest::Result<Client> {
     // Fails if a provider is installed already, which is as good.
     let _ = rustls::crypto::ring::default_provider().install_default();
     let mut builder: ClientBuilder = Client::builder()

@@ -56,8 +56,8 @@ pub(crate) use retry::fix_shares;
 #[cfg(test)]
 pub(crate) use scripted::Scripted;
 pub use settings::{
-    Compression, ExporterSettings, ForwardProtocol, ForwardSettings, Kind, OtlpLogsSettings, Retry,
-    Secret, SettingsError, TraceSettings, WebhookSettings,
+    Compression, ExporterSettings, Fault, ForwardProtocol, ForwardSettings, Kind, OtlpLogsSettings,
+    Retry, Secret, SettingsError, TlsFiles, TraceSettings, WebhookSettings,
 };
 use verdicts::Verdicts;
 
@@ -159,7 +159,10 @@ fn names_differ(settings: &[ExporterSettings]) -> Result<(), SettingsError> {
         .iter()
         .find(|settings| !names.insert(&settings.name))
     {
-        Some(second) => Err(SettingsError::new(&second.name, "this name is used twice")),
+        Some(second) => Err(SettingsError::new(
+            &second.name,
+            Fault::new("", "this name is used twice"),
+        )),
         None => Ok(()),
     }
 }

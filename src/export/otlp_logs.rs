@@ -43,10 +43,11 @@ impl OtlpLogs {
         tenant: &str,
         settings: &OtlpLogsSettings,
     ) -> Result<Self, SettingsError> {
-        let wrong = |problem: String| SettingsError::new(name, problem);
+        let wrong = |fault| SettingsError::new(name, fault);
+        let tls = Tls::read(&settings.tls).map_err(wrong)?;
         Ok(Self {
             tenant: tenant.to_owned(),
-            endpoint: grpc::endpoint(&settings.endpoint, &Tls::default()).map_err(wrong)?,
+            endpoint: grpc::endpoint(&settings.endpoint, &tls).map_err(wrong)?,
             metadata: grpc::metadata(&settings.headers).map_err(wrong)?,
             client: None,
         })
@@ -289,8 +290,11 @@ mod tests {
 
     fn otlp_logs(endpoint: String) -> OtlpLogs {
         let headers = vec![("X-Api-Key".to_owned(), Secret::from("hunter2".to_owned()))];
-        OtlpLogs::new("collector", "", &OtlpLogsSettings { endpoint, headers })
-            .expect("settings that work")
+        let settings = OtlpLogsSettings {
+            headers,
+            ..OtlpLogsSettings::new(endpoint)
+        };
+        OtlpLogs::new("collector", "", &settings).expect("settings that work")
     }
 
     async fn sent(reply: fn() -> Reply) -> Answer {
@@ -499,19 +503,16 @@ mod tests {
         ] {
             let headers = vec![(header.to_owned(), Secret::from("1".to_owned()))];
             let kind = Kind::OtlpLogs(OtlpLogsSettings {
-                endpoint: endpoint.to_owned(),
                 headers,
+                ..OtlpLogsSettings::new(endpoint)
             });
             let error = ExporterSettings::new("collector", kind)
                 .check()
                 .expect_err(endpoint);
             assert!(error.to_string().contains(problem), "{error}");
         }
-        let tls = OtlpLogsSettings {
-            endpoint: "https://collector:4317".to_owned(),
-            headers: Vec::new(),
-        };
-        ExporterSettings::new("collector", Kind::OtlpLogs(tls))
+        let tls = Kind::OtlpLogs(OtlpLogsSettings::new("https://collector:4317"));
+        ExporterSettings::new("collector", tls)
             .check()
             .expect("settings that work");
     }

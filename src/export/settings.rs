@@ -68,6 +68,20 @@ pub struct OtlpLogsSettings {
     pub endpoint: String,
     /// Sent with every request; for keys and tenants.
     pub headers: Vec<(String, Secret)>,
+    /// Certificates, where it speaks https.
+    pub tls: TlsFiles,
+}
+
+impl OtlpLogsSettings {
+    /// A backend without headers, whose certificate this machine trusts.
+    #[must_use]
+    pub fn new(endpoint: impl Into<String>) -> Self {
+        Self {
+            endpoint: endpoint.into(),
+            headers: Vec::new(),
+            tls: TlsFiles::default(),
+        }
+    }
 }
 
 /// A webhook.
@@ -85,6 +99,8 @@ pub struct WebhookSettings {
     pub max_alerts: usize,
     /// The address at which people reach the API, for links: `http://HOST:PORT`.
     pub external_url: Option<String>,
+    /// Certificates, where it speaks https.
+    pub tls: TlsFiles,
 }
 
 impl WebhookSettings {
@@ -99,6 +115,7 @@ impl WebhookSettings {
             // About 50 kB of JSON.
             max_alerts: 32,
             external_url: None,
+            tls: TlsFiles::default(),
         }
     }
 }
@@ -115,11 +132,8 @@ pub struct ForwardSettings {
     pub protocol: ForwardProtocol,
     /// Sent with every request; for keys and tenants. The headers that senders sent are not passed on.
     pub headers: Vec<(String, Secret)>,
-    /// Authorities of its certificate, in PEM; without it, those that this machine trusts.
-    pub ca_file: Option<PathBuf>,
-    /// A certificate to show to an upstream that asks for one, followed by those that lead to its authority, and its private key,
-    /// both in PEM.
-    pub identity: Option<(PathBuf, PathBuf)>,
+    /// Certificates, where it speaks https.
+    pub tls: TlsFiles,
     /// How requests are compressed.
     pub compression: Compression,
     /// Most bytes that wait or are being sent, before compression.
@@ -138,8 +152,7 @@ impl ForwardSettings {
             endpoint: endpoint.into(),
             protocol: ForwardProtocol::Grpc,
             headers: Vec::new(),
-            ca_file: None,
-            identity: None,
+            tls: TlsFiles::default(),
             compression: Compression::Gzip,
             queue_bytes: 64 << 20,
             retry: Retry {
@@ -153,6 +166,15 @@ impl ForwardSettings {
     pub fn check(&self) -> Result<(), SettingsError> {
         forward::check(self)
     }
+}
+
+/// The files of TLS towards a receiver that speaks https, all in PEM. They are read when the exporter starts.
+#[derive(Clone, Debug, Default)]
+pub struct TlsFiles {
+    /// Authorities of its certificate; without them, those that this machine trusts.
+    pub ca_file: Option<PathBuf>,
+    /// A certificate to show to a receiver that asks for one, followed by those that lead to its authority, and its private key.
+    pub identity: Option<(PathBuf, PathBuf)>,
 }
 
 /// Where the daemon's own spans go.
@@ -230,19 +252,38 @@ impl fmt::Debug for Secret {
 
 /// Settings with which an exporter cannot work: to be corrected by a person.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("exporter {name}: {problem}")]
+#[error("exporter {name}: {fault}")]
 pub struct SettingsError {
     /// The exporter.
     pub name: String,
-    /// What is wrong, and where it helps, what would be right.
-    pub problem: String,
+    /// What is wrong.
+    pub fault: Fault,
 }
 
 impl SettingsError {
-    pub(super) fn new(name: &str, problem: impl Into<String>) -> Self {
+    pub(super) fn new(name: &str, fault: Fault) -> Self {
         Self {
             name: name.to_owned(),
-            problem: problem.into(),
+            fault,
+        }
+    }
+}
+
+/// A setting with which an exporter cannot work.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{text}")]
+pub struct Fault {
+    /// Its key in the exporter's section, with points in between; empty where it is no single one.
+    pub key: &'static str,
+    /// What is wrong, and where it helps, what would be right.
+    pub text: String,
+}
+
+impl Fault {
+    pub(super) fn new(key: &'static str, text: impl Into<String>) -> Self {
+        Self {
+            key,
+            text: text.into(),
         }
     }
 }

@@ -14,6 +14,7 @@ use tonic_reflection::pb::v1::ServerReflectionRequest;
 use tonic_reflection::pb::v1::server_reflection_client::ServerReflectionClient;
 
 use super::kill::calls;
+use super::load::metric;
 use super::support::{
     Daemon, Export, PATIENCE, Sender, eddy, free_port, http_client, output_of, runtime, until,
 };
@@ -590,4 +591,46 @@ fn a_webhook_without_a_good_certificate_gets_nothing() {
         })
         .await;
     });
+}
+
+/// Given receivers of alerts whose certificates are of an authority that this machine does not trust, and that ask for one, alerts
+/// get there where the settings name both, as log records and as Alertmanager's JSON.
+#[test]
+fn receivers_of_alerts_may_ask_for_a_certificate() {
+    let asking = asks_for_certificates();
+    let (_behind, behind) = configured(&format!(
+        "receivers: {{otlp: {{protocols: {{grpc: {{{asking}}}, http: {{{asking}}}}}}}}}\n"
+    ));
+    let file = |name: &str| fixture(name).display().to_string();
+    let tls = format!(
+        "tls: {{ca_file: {}, cert_file: {}, key_file: {}}}",
+        file("ca.crt"),
+        file("client.crt"),
+        file("client.key")
+    );
+    // As OTLP/JSON, what a webhook posts is a request with nothing in it.
+    let (_directory, daemon) = configured(&format!(
+        "exporters:\n  otlp_logs: {{endpoint: 'https://localhost:{}', {tls}}}\n  \
+         webhook: {{url: 'https://localhost:{}/v1/logs', allow_private: true, {tls}}}\n",
+        behind.grpc.port(),
+        behind.http.port()
+    ));
+    runtime().block_on(async {
+        let mut sender = Sender::new(daemon.grpc);
+        for request in super::secrets::looping(1) {
+            sender.send(Export::Traces(request)).await.expect("taken");
+        }
+        until(async || {
+            let page = http_client().get(format!("http://{}/metrics", daemon.api));
+            let page = page.send().await.ok()?.text().await.ok()?;
+            let sent = |exporter: &str| {
+                let name = format!("eddy_exporter_sent_alerts_total{{exporter=\"{exporter}\"");
+                let mut lines = page.lines();
+                lines.any(|line| line.starts_with(&name) && !line.ends_with(" 0"))
+            };
+            (sent("otlp_logs") && sent("webhook")).then_some(())
+        })
+        .await;
+    });
+    assert!(metric(&behind, "eddy_receiver_accepted_log_records_total") > 0);
 }

@@ -15,7 +15,7 @@ use super::{ARRIVES_WITHIN, Check};
 use crate::cli::failure::Failure;
 use crate::cli::render::text::clean;
 use crate::export::forward;
-use crate::export::{Compression, ForwardProtocol, ForwardSettings};
+use crate::export::{Compression, ForwardProtocol, ForwardSettings, TlsFiles};
 use crate::otlp::Signal;
 
 /// OpenTelemetry's default addresses.
@@ -42,10 +42,10 @@ pub(super) fn senders(
     variable: impl Fn(&str) -> Option<String>,
 ) -> Result<Vec<Sender>, Failure> {
     let environment = Environment(variable);
-    let identity = environment.identity()?;
+    let tls = environment.tls()?;
     let sender = |protocol, endpoint: &str, said_by: &str| Sender {
         settings: ForwardSettings {
-            identity: identity.clone(),
+            tls: tls.clone(),
             ..environment.settings(protocol, endpoint)
         },
         said_by: said_by.to_owned(),
@@ -108,6 +108,14 @@ impl<V: Fn(&str) -> Option<String>> Environment<V> {
         }
     }
 
+    /// The files of TLS.
+    fn tls(&self) -> Result<TlsFiles, Failure> {
+        Ok(TlsFiles {
+            ca_file: self.signal("CERTIFICATE").map(|(_, file)| file.into()),
+            identity: self.identity()?,
+        })
+    }
+
     /// The files of a certificate that a receiver may ask for, and of its key.
     fn identity(&self) -> Result<Option<(PathBuf, PathBuf)>, Failure> {
         let (certificate, key) = (self.signal("CLIENT_CERTIFICATE"), self.signal("CLIENT_KEY"));
@@ -139,7 +147,6 @@ impl<V: Fn(&str) -> Option<String>> Environment<V> {
         ForwardSettings {
             protocol,
             headers: headers.collect(),
-            ca_file: self.signal("CERTIFICATE").map(|(_, file)| file.into()),
             compression: Compression::None,
             ..ForwardSettings::new("doctor", format!("{scheme}{endpoint}"))
         }

@@ -374,7 +374,9 @@ fn webhooks_that_cannot_be_are_named() {
     );
     check(
         "exporters:\n  webhook: {url: 'http://localhost:9/'}",
-        &["2:3: exporters.webhook: `url` names this machine, localhost; `allow_private: true`"],
+        &[
+            "2:13: exporters.webhook.url: the address names this machine, localhost; `allow_private: true`",
+        ],
     );
     check(
         "exporters:\n  webhook:\n    url: http://x\n    retry_on_failure: {initial_interval: 2m}",
@@ -423,13 +425,35 @@ fn exporters_that_cannot_be_are_named() {
     check(
         "exporters:\n  otlp_forward: {endpoint: 'http://h:4318/otlp'}\n  otlp_logs: {endpoint: 'http://h:4317/x'}",
         &[
-            "2:3: exporters.otlp_forward: `endpoint` has a path, and gRPC knows none: end it with the port, or set `protocol: http`",
-            "3:3: exporters.otlp_logs: `endpoint` has a path, and gRPC knows none: end it with the port",
+            "2:18: exporters.otlp_forward.endpoint: the address has a path, and gRPC knows none: end it with the port, or set `protocol: http`",
+            "3:15: exporters.otlp_logs.endpoint: the address has a path, and gRPC knows none: end it with the port",
         ],
     );
     check(
         "exporters:\n  otlp_forward: {endpoint: 'https://h:4317', tls: {cert_file: a}}",
         &["2:52: exporters.otlp_forward.tls.cert_file: goes with `key_file`, which is missing"],
+    );
+    check(
+        "exporters:\n  webhook: {url: 'http://h', tls: {ca_file: a}}",
+        &["2:30: exporters.webhook.tls: is for https, and the address begins with http://"],
+    );
+    let tests = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/tls");
+    let key = format!("{tests}/client.key");
+    check(
+        &format!(
+            "exporters:\n  otlp_logs:\n    endpoint: https://h:4317\n    tls:\n      ca_file: /nowhere\n  webhook:\n    \
+             url: https://h\n    tls:\n      ca_file: {key}\n  otlp_forward:\n    endpoint: https://h:4317\n    tls:\n      \
+             cert_file: {key}\n      key_file: {key}\n"
+        ),
+        &[
+            "5:7: exporters.otlp_logs.tls.ca_file: `/nowhere` cannot be read: ",
+            &format!(
+                "9:7: exporters.webhook.tls.ca_file: `{key}` cannot be used: there is no certificate in it"
+            ),
+            &format!(
+                "13:7: exporters.otlp_forward.tls.cert_file: `{key}` cannot be used: with the key in "
+            ),
+        ],
     );
     check(
         "exporters:\n  terminal: {foo: 1}",

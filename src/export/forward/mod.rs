@@ -25,7 +25,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use super::Answer;
-use super::settings::{ForwardSettings, SettingsError};
+use super::settings::{Fault, ForwardSettings, SettingsError};
 use crate::otlp::Signal;
 
 use queue::{Queue, QueueSender};
@@ -66,7 +66,7 @@ pub(crate) async fn send_once(
     signal: Signal,
     request: &Bytes,
 ) -> Result<(), String> {
-    let upstream = Upstream::new(settings).map_err(|error| error.problem)?;
+    let upstream = Upstream::new(settings).map_err(|error| error.fault.text)?;
     match upstream.send(signal, request).await {
         Answer::Taken => Ok(()),
         Answer::Partly { reason, .. }
@@ -167,7 +167,7 @@ impl Forwards {
         let name = first.name().to_owned();
         let failed = |error: std::io::Error| {
             let problem = format!("the system gives no thread for sending: {error}");
-            SettingsError::new(&name, problem)
+            SettingsError::new(&name, Fault::new("", problem))
         };
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()

@@ -442,7 +442,7 @@ fn mistakes_are_found_early() {
         ..http("http://h")
     };
     for (settings, problem) in [
-        (http("localhost:4318"), "must begin with http"),
+        (http("localhost:4318"), "begins with http"),
         (
             http("http://h/v1/traces"),
             "without the signal's path: http://h",
@@ -450,7 +450,7 @@ fn mistakes_are_found_early() {
         (http("http://h/?key=1"), "must end with its path"),
         (
             ForwardSettings::new("backend", "localhost:4317"),
-            "must begin with http",
+            "begins with http",
         ),
         (
             ForwardSettings::new("backend", "http://h:4317/v1/traces?key=1"),

@@ -20,7 +20,7 @@ use tonic::{Extensions, Request, Status};
 
 use crate::cli::render::text::{clean, counted};
 use crate::export::settings::{
-    Compression, ForwardProtocol, ForwardSettings, Secret, SettingsError,
+    Compression, Fault, ForwardProtocol, ForwardSettings, Secret, SettingsError,
 };
 use crate::export::tls::Tls;
 use crate::export::{Answer, REPLY_BYTES_MAX, grpc, http};
@@ -38,7 +38,7 @@ impl Upstream {
             ForwardProtocol::Grpc => OverGrpc::new(settings).map(|grpc| Self::Grpc(Box::new(grpc))),
             ForwardProtocol::Http => OverHttp::new(settings).map(|http| Self::Http(Box::new(http))),
         };
-        upstream.map_err(|problem| SettingsError::new(&settings.name, problem))
+        upstream.map_err(|fault| SettingsError::new(&settings.name, fault))
     }
 
     pub(super) async fn send(&self, signal: Signal, request: &Bytes) -> Answer {
@@ -59,15 +59,15 @@ pub(super) struct OverGrpc {
 }
 
 impl OverGrpc {
-    fn new(settings: &ForwardSettings) -> Result<Self, String> {
+    fn new(settings: &ForwardSettings) -> Result<Self, Fault> {
         if grpc::has_path(&settings.endpoint) {
-            return Err(
-                "`endpoint` has a path, and gRPC knows none: end it with the port, or set `protocol: http`"
-                    .to_owned(),
-            );
+            return Err(Fault::new(
+                "endpoint",
+                "the address has a path, and gRPC knows none: end it with the port, or set `protocol: http`",
+            ));
         }
         Ok(Self {
-            endpoint: grpc::endpoint(&settings.endpoint, &Tls::read(settings)?)?,
+            endpoint: grpc::endpoint(&settings.endpoint, &Tls::read(&settings.tls)?)?,
             metadata: grpc::metadata(&settings.headers)?,
             compression: settings.compression,
             connection: OnceLock::new(),
@@ -155,12 +155,11 @@ pub(super) struct OverHttp {
 }
 
 impl OverHttp {
-    fn new(settings: &ForwardSettings) -> Result<Self, String> {
+    fn new(settings: &ForwardSettings) -> Result<Self, Fault> {
         let base = checked_base(&settings.endpoint)?;
-        let tls = Tls::read(settings)?;
+        let tls = Tls::read(&settings.tls)?;
         let tls = base.starts_with("https:").then_some(&tls);
-        let client = http::client(true, tls)
-            .map_err(|error| format!("cannot set up HTTP: {}", http::causes(&error)))?;
+        let client = http::client(true, tls)?;
         let mut headers = headers(&settings.headers)?;
         headers.insert(CONTENT_TYPE, HeaderValue::from_static(PROTOBUF));
         if settings.compression == Compression::Gzip {
@@ -201,32 +200,38 @@ impl OverHttp {
 }
 
 /// The address to which the paths of the signals are added.
-fn checked_base(endpoint: &str) -> Result<String, String> {
-    let url =
-        Url::parse(endpoint).map_err(|error| format!("`endpoint` cannot be read: {error}"))?;
+fn checked_base(endpoint: &str) -> Result<String, Fault> {
+    let wrong = |problem: String| Fault::new("endpoint", problem);
+    let url = Url::parse(endpoint)
+        .map_err(|error| wrong(format!("the address cannot be read: {error}")))?;
     if !matches!(url.scheme(), "http" | "https") {
-        return Err("`endpoint` must begin with http:// or https://".to_owned());
+        let problem = "an address begins with http:// or https://";
+        return Err(wrong(problem.to_owned()));
     }
     if url.query().is_some() || url.fragment().is_some() {
-        return Err("`endpoint` must end with its path".to_owned());
+        return Err(wrong("the address must end with its path".to_owned()));
     }
     let base = endpoint.trim_end_matches('/');
     for signal in Signal::ALL {
         if let Some(better) = base.strip_suffix(&format!("/v1/{}", signal.name())) {
-            let text = format!("`endpoint` is given without the signal's path: {better}");
-            return Err(text);
+            let problem = format!("the address is given without the signal's path: {better}");
+            return Err(wrong(problem));
         }
     }
     Ok(base.to_owned())
 }
 
-fn headers(settings: &[(String, Secret)]) -> Result<HeaderMap, String> {
+fn headers(settings: &[(String, Secret)]) -> Result<HeaderMap, Fault> {
+    let wrong = |problem: String| Fault::new("headers", problem);
     let mut headers = HeaderMap::new();
     for (name, value) in settings {
         let key = HeaderName::from_bytes(name.as_bytes())
-            .map_err(|_| format!("`{name}` is not a header's name"))?;
-        let mut value = HeaderValue::from_str(value.reveal())
-            .map_err(|_| format!("the header {name} has characters that it cannot carry"))?;
+            .map_err(|_| wrong(format!("`{name}` is not a header's name")))?;
+        let mut value = HeaderValue::from_str(value.reveal()).map_err(|_| {
+            wrong(format!(
+                "the header {name} has characters that it cannot carry"
+            ))
+        })?;
         value.set_sensitive(true);
         headers.insert(key, value);
     }
