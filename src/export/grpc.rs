@@ -12,7 +12,7 @@ use tonic::{Code, Status};
 use tonic_types::StatusExt;
 use tower::util::MapResponse;
 
-use super::http::causes;
+use super::causes::causes;
 use super::settings::{Fault, Secret};
 use super::tls::Tls;
 use super::{Answer, SEND_TIMEOUT};

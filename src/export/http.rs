@@ -7,6 +7,7 @@ use reqwest::header::RETRY_AFTER;
 use reqwest::{Certificate, Client, ClientBuilder, Identity, Response, StatusCode, Url, redirect};
 
 use super::address::PublicOnly;
+use super::causes::causes;
 use super::retry::retry_after;
 use super::settings::Fault;
 use super::tls::Tls;
@@ -104,16 +105,4 @@ pub(super) fn unsent(error: reqwest::Error) -> String {
     };
     let host = error.url().and_then(host).unwrap_or_default();
     format!("cannot post to {host}: {}", causes(&error.without_url()))
-}
-
-/// An error with its causes, which is where HTTP clients put what one wants to know.
-pub(super) fn causes(error: &dyn std::error::Error) -> String {
-    let mut text = error.to_string();
-    let mut source = error.source();
-    while let Some(cause) = source {
-        text.push_str(": ");
-        text.push_str(&cause.to_string());
-        source = cause.source();
-    }
-    text
 }

@@ -15,6 +15,7 @@
 
 mod address;
 mod alertmanager;
+mod causes;
 mod file;
 pub mod forward;
 mod given_up;
@@ -364,6 +365,14 @@ enum Sink {
     Webhook(Box<webhook::Webhook>),
     #[cfg(test)]
     Scripted(scripted::Scripted),
+}
+
+impl ExporterSettings {
+    /// Finds what would keep the exporter from starting: an address that cannot be read or must not be called, headers
+    /// that are none, certificates that are not there. Connects to nobody.
+    pub fn check(&self) -> Result<(), SettingsError> {
+        Sink::new(self).map(drop)
+    }
 }
 
 impl Sink {

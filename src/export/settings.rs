@@ -4,9 +4,6 @@ use std::fmt;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use super::Sink;
-use super::forward;
-
 /// One exporter.
 #[derive(Clone, Debug)]
 pub struct ExporterSettings {
@@ -33,12 +30,6 @@ impl ExporterSettings {
             kind,
             retry: Retry::default(),
         }
-    }
-
-    /// Finds what would keep the exporter from starting: an address that cannot be read or must not be called, headers
-    /// that are none. Opens nothing and connects to nobody.
-    pub fn check(&self) -> Result<(), SettingsError> {
-        Sink::new(self).map(drop)
     }
 }
 
@@ -160,11 +151,6 @@ impl ForwardSettings {
                 ..Retry::default()
             },
         }
-    }
-
-    /// Finds what would keep the line from starting. Opens nothing and connects to nobody.
-    pub fn check(&self) -> Result<(), SettingsError> {
-        forward::check(self)
     }
 }
 

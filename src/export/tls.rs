@@ -3,7 +3,7 @@
 use std::fmt::Display;
 use std::path::Path;
 
-use super::http::causes;
+use super::causes::causes;
 use super::settings::{Fault, TlsFiles};
 
 /// The files of TLS that settings name, as they are in PEM and can be used.

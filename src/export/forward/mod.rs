@@ -55,9 +55,11 @@ pub fn start(settings: Vec<ForwardSettings>) -> Result<Forwards, SettingsError> 
     Ok(forwards)
 }
 
-/// Finds what would keep a queue from starting.
-pub(super) fn check(settings: &ForwardSettings) -> Result<(), SettingsError> {
-    Upstream::new(settings).map(drop)
+impl ForwardSettings {
+    /// Finds what would keep the queue from starting. Connects to nobody.
+    pub fn check(&self) -> Result<(), SettingsError> {
+        Upstream::new(self).map(drop)
+    }
 }
 
 /// Sends one request once, and waits for the answer. Why it was not taken, where it was not.
